@@ -1,0 +1,274 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// HostedBridge is one user's MCP bridge: a pod of their own behind
+// /u/<userID>/mcp.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:ac:generate=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=hb,categories=hosted-bridge
+// +kubebuilder:printcolumn:name="User",type=string,JSONPath=`.status.userID`
+// +kubebuilder:printcolumn:name="Tier",type=string,JSONPath=`.spec.tier`
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Tools",type=integer,JSONPath=`.status.tools`
+// +kubebuilder:printcolumn:name="URL",type=string,JSONPath=`.status.url`
+// +kubebuilder:printcolumn:name="Last-Active",type=date,JSONPath=`.status.lastActivityTime`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Servers",type=string,priority=1,JSONPath=`.status.servers`
+// +kubebuilder:printcolumn:name="Key-Version",type=integer,priority=1,JSONPath=`.status.keyVersion`
+// +kubebuilder:printcolumn:name="Pod",type=string,priority=1,JSONPath=`.status.podName`
+// +kubebuilder:validation:XValidation:rule="has(self.spec.userID) || self.metadata.name.matches('^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$')",message="spec.userID is not set and metadata.name is not a user id: set spec.userID to 1 to 63 lower-case letters, digits or hyphens, beginning and ending with a letter or a digit"
+// +kubebuilder:validation:XValidation:rule="(has(self.spec.userID) ? self.spec.userID : self.metadata.name) == (has(oldSelf.spec.userID) ? oldSelf.spec.userID : oldSelf.metadata.name)",message="spec.userID is immutable: a bridge's secrets belong to its user; delete this HostedBridge and create one for the other user"
+type HostedBridge struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what the bridge should be.
+	// +optional
+	Spec HostedBridgeSpec `json:"spec,omitempty"`
+
+	// status is what was last seen of the bridge.
+	// +optional
+	Status HostedBridgeStatus `json:"status,omitempty"`
+}
+
+// HostedBridgeList is a list of HostedBridges.
+//
+// +kubebuilder:object:root=true
+type HostedBridgeList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []HostedBridge `json:"items"`
+}
+
+// Mode is how a bridge shows its upstreams' tools.
+//
+// +kubebuilder:validation:Enum=Direct
+type Mode string
+
+// The modes.
+const (
+	// ModeDirect lists every upstream tool under its own name, with the
+	// server's name as a prefix where there is more than one server.
+	ModeDirect Mode = "Direct"
+)
+
+// DesiredState is whether a bridge should run.
+//
+// +kubebuilder:validation:Enum=Running;Suspended;OnDemand
+type DesiredState string
+
+// The desired states.
+const (
+	// StateRunning keeps the pod running.
+	StateRunning DesiredState = "Running"
+	// StateSuspended keeps the bridge's objects and runs no pod.
+	StateSuspended DesiredState = "Suspended"
+	// StateOnDemand leaves it to the operator when the pod runs.
+	StateOnDemand DesiredState = "OnDemand"
+)
+
+// HostedBridgeSpec is what a bridge should be.
+type HostedBridgeSpec struct {
+	// userID is the :userId of the bridge's URL. It is unique in the
+	// installation and cannot be changed; where it is not set it is the
+	// object's name.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$')",message="userID must be 1 to 63 lower-case letters, digits or hyphens, beginning and ending with a letter or a digit"
+	UserID UserID `json:"userID,omitempty"`
+
+	// tier names one of the installation's tiers, which set quotas and limits.
+	// +optional
+	// +kubebuilder:default=free
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Tier string `json:"tier,omitempty"`
+
+	// mode is how the bridge shows its upstreams' tools.
+	// +optional
+	// +kubebuilder:default=Direct
+	Mode Mode `json:"mode,omitempty"`
+
+	// desiredState is whether the bridge should run.
+	// +optional
+	// +kubebuilder:default=OnDemand
+	DesiredState DesiredState `json:"desiredState,omitempty"`
+
+	// servers are the MCP servers behind the bridge.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Servers []Server `json:"servers,omitempty"`
+
+	// apiKeys are the keys that open this bridge. Only their hashes are here.
+	// +optional
+	// +listType=map
+	// +listMapKey=id
+	// +kubebuilder:validation:MaxItems=32
+	APIKeys []APIKey `json:"apiKeys,omitempty"`
+
+	// resources are the requests and limits of the bridge's container. Where
+	// they are not set the installation's defaults hold.
+	// +optional
+	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
+
+	// runtimeClassName is the RuntimeClass of the bridge's pod.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	RuntimeClassName *string `json:"runtimeClassName,omitempty"`
+
+	// nodeSelector restricts the nodes on which the bridge's pod may run.
+	// +optional
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+
+	// tolerations of the bridge's pod.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+
+	// affinity of the bridge's pod.
+	// +optional
+	Affinity *corev1.Affinity `json:"affinity,omitempty"`
+}
+
+// Server is one MCP server behind a bridge.
+type Server struct {
+	// name tells the server from the bridge's others and prefixes its tools
+	// where there are several.
+	// +required
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$')",message="a server's name must be 1 to 32 lower-case letters, digits or hyphens, beginning and ending with a letter or a digit"
+	Name string `json:"name"`
+
+	// transport is how the bridge reaches the server.
+	// +required
+	Transport Transport `json:"transport"`
+}
+
+// TransportType is a way to reach an MCP server.
+//
+// +kubebuilder:validation:Enum=StreamableHTTP
+type TransportType string
+
+// The transport types.
+const (
+	// TransportStreamableHTTP is the protocol's streamable HTTP transport.
+	TransportStreamableHTTP TransportType = "StreamableHTTP"
+)
+
+// Transport is how a bridge reaches an MCP server.
+type Transport struct {
+	// type is the transport's kind.
+	// +optional
+	// +kubebuilder:default=StreamableHTTP
+	Type TransportType `json:"type,omitempty"`
+
+	// url is the server's endpoint.
+	// +required
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHost() != '' && !self.matches('^[a-z]+://[^/?#]*@')",message="url must be an absolute http or https URL without credentials, such as https://mcp.example.com/mcp"
+	URL string `json:"url"`
+}
+
+// APIKey is a key that opens a bridge, by its hash.
+type APIKey struct {
+	// id is the public part of the key: the <id> of hb_<id>_<secret>.
+	// +required
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9A-Za-z]{8,32}$')",message="id must be the 8 to 32 letters and digits between the underscores of hb_<id>_<secret>"
+	ID string `json:"id"`
+
+	// hash is the SHA-256 of the whole key.
+	// +required
+	// +kubebuilder:validation:MaxLength=71
+	// +kubebuilder:validation:XValidation:rule="self.matches('^sha256:[0-9a-f]{64}$')",message="hash must be sha256: and the 64 lower-case hex digits of the whole key's SHA-256, never the key itself"
+	Hash string `json:"hash"`
+
+	// expiresAt is when the key stops working. Where it is not set the key
+	// works until it is removed.
+	// +optional
+	ExpiresAt *metav1.Time `json:"expiresAt,omitempty"`
+}
+
+// Phase sums a bridge up in one word, for the eye. Programs read conditions.
+//
+// +kubebuilder:validation:Enum=Pending;Running;Suspended;Waking;Failed
+type Phase string
+
+// The phases.
+const (
+	// PhasePending: accepted, and the pod is not ready yet.
+	PhasePending Phase = "Pending"
+	// PhaseRunning: calls reach the pod.
+	PhaseRunning Phase = "Running"
+	// PhaseSuspended: no pod, as desired.
+	PhaseSuspended Phase = "Suspended"
+	// PhaseWaking: a suspended bridge's pod is on its way.
+	PhaseWaking Phase = "Waking"
+	// PhaseFailed: nothing will happen until somebody changes something; the
+	// conditions say what.
+	PhaseFailed Phase = "Failed"
+)
+
+// HostedBridgeStatus is what was last seen of a bridge.
+type HostedBridgeStatus struct {
+	// observedGeneration is the generation of the spec that the operator last
+	// acted on.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions are Accepted, SecretsSealed, WorkloadAvailable and Ready.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// phase sums the conditions up in one word.
+	// +optional
+	Phase Phase `json:"phase,omitempty"`
+
+	// userID is the user in effect: spec.userID or the object's name.
+	// +optional
+	UserID UserID `json:"userID,omitempty"`
+
+	// url is what the user pastes into an MCP client.
+	// +optional
+	URL string `json:"url,omitempty"`
+
+	// podName is the bridge's pod.
+	// +optional
+	PodName string `json:"podName,omitempty"`
+
+	// keyVersion is the version of the master key under which the bridge's
+	// secrets are sealed. It is not set while there are none.
+	// +optional
+	KeyVersion *int32 `json:"keyVersion,omitempty"`
+
+	// servers is how many of the bridge's servers answer, of how many: "2/3".
+	// The ingress writes it.
+	// +optional
+	Servers string `json:"servers,omitempty"`
+
+	// tools is how many tools the bridge offers. The ingress writes it.
+	// +optional
+	Tools *int32 `json:"tools,omitempty"`
+
+	// lastActivityTime is when the bridge was last called, to within some
+	// minutes. The ingress writes it.
+	// +optional
+	LastActivityTime *metav1.Time `json:"lastActivityTime,omitempty"`
+}

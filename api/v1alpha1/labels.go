@@ -1,0 +1,36 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Labels and annotations that more than one process reads. Each key stands
+// here once.
+const (
+	// LabelName and LabelComponent select every bridge pod of an installation;
+	// both are the recommended labels of Kubernetes.
+	LabelName      = "app.kubernetes.io/name"
+	LabelComponent = "app.kubernetes.io/component"
+	LabelManagedBy = "app.kubernetes.io/managed-by"
+
+	// LabelInstance tells one tenant's objects from another's. Its value is
+	// derived from the HostedBridge's name and fits a label's 63 bytes.
+	LabelInstance = "app.kubernetes.io/instance"
+
+	// AnnotationBridgeUID on a bridge pod holds the UID of its HostedBridge,
+	// and AnnotationUserID the user id. They are annotations, not labels,
+	// because some network plugins keep an identity per distinct label set.
+	AnnotationBridgeUID = "hostedbridge.dev/bridge-uid"
+	AnnotationUserID    = "hostedbridge.dev/user-id"
+
+	// Values of the labels above.
+	NameValue       = "hosted-bridge"
+	ComponentBridge = "bridge"
+	ManagedByValue  = "hosted-bridge-operator"
+)
+
+// Field owners of server-side apply, one for each process that writes.
+const (
+	FieldOwnerOperator  = "hosted-bridge-operator"
+	FieldOwnerIngress   = "hosted-bridge-ingress"
+	FieldOwnerKeybroker = "hosted-bridge-keybroker"
+)

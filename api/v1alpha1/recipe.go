@@ -1,0 +1,546 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Recipe says what an MCP server is and how to install, reach and use it. Its
+// fields are those of the version 2 recipe format.
+type Recipe struct {
+	// schemaVersion is the recipe format's version.
+	// +required
+	// +kubebuilder:validation:Enum=2
+	SchemaVersion int32 `json:"schemaVersion"`
+
+	// id names the recipe in the catalog.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9][a-z0-9-]{0,62}[a-z0-9]$')",message="id must be 2 to 64 lower-case letters, digits or hyphens, beginning and ending with a letter or a digit"
+	ID string `json:"id"`
+
+	// name is the recipe's name as people read it.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Name string `json:"name"`
+
+	// description says in a sentence or two what the server does.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Description string `json:"description,omitempty"`
+
+	// repository is the URL of the server's source.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	Repository string `json:"repository,omitempty"`
+
+	// recipeVersion is the version of the recipe itself.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	RecipeVersion string `json:"recipeVersion,omitempty"`
+
+	// localOnly says what of the server must not be hosted.
+	// +optional
+	LocalOnly *RecipeLocalOnly `json:"localOnly,omitempty"`
+
+	// multiInstance says that one bridge may use the recipe more than once.
+	// +optional
+	MultiInstance bool `json:"multiInstance,omitempty"`
+
+	// instanceNameHint suggests how to name one of several instances.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	InstanceNameHint string `json:"instanceNameHint,omitempty"`
+
+	// transports are the ways to reach the server: alternatives, not failover.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	Transports []RecipeTransport `json:"transports,omitempty"`
+
+	// auth is what the server wants to know of its user.
+	// +optional
+	Auth *RecipeAuth `json:"auth,omitempty"`
+
+	// install is how the server gets onto a machine.
+	// +optional
+	Install *RecipeInstall `json:"install,omitempty"`
+
+	// metadata is what helps people to choose.
+	// +optional
+	Metadata *RecipeMetadata `json:"metadata,omitempty"`
+
+	// capabilities are the parts of the protocol that the server has.
+	// +optional
+	Capabilities *RecipeCapabilities `json:"capabilities,omitempty"`
+
+	// skill is what an agent should know to use the server well.
+	// +optional
+	Skill *RecipeSkill `json:"skill,omitempty"`
+
+	// signature is the publisher's signature.
+	// +optional
+	Signature *RecipeSignature `json:"signature,omitempty"`
+}
+
+// RecipeLocalOnly says what of a server must not be hosted. In a recipe file
+// it is true, or a list of tools.
+type RecipeLocalOnly struct {
+	// all says that the whole server must run on the user's own machine.
+	// +optional
+	All bool `json:"all,omitempty"`
+
+	// tools are those that the hosted side hides.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	Tools []string `json:"tools,omitempty"`
+}
+
+// RecipeTransport is a way to reach a server.
+type RecipeTransport struct {
+	// type is the transport's kind.
+	// +required
+	// +kubebuilder:validation:Enum=stdio;sse;streamable-http
+	Type string `json:"type"`
+
+	// command and args start a stdio server.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Command string `json:"command,omitempty"`
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=128
+	Args []string `json:"args,omitempty"`
+
+	// env is a stdio server's environment; values may hold ${VAR}.
+	// +optional
+	Env map[string]string `json:"env,omitempty"`
+
+	// url is a remote server's endpoint; it may hold ${VAR}.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	URL string `json:"url,omitempty"`
+
+	// headers go with each request to a remote server; values may hold ${VAR}.
+	// +optional
+	Headers map[string]string `json:"headers,omitempty"`
+
+	// auth is how the bridge authenticates to a remote server.
+	// +optional
+	Auth *RecipeTransportAuth `json:"auth,omitempty"`
+
+	// framing is how a stdio server delimits its messages.
+	// +optional
+	// +kubebuilder:validation:Enum=auto;newline;lsp
+	Framing string `json:"framing,omitempty"`
+}
+
+// RecipeTransportAuth is how the bridge authenticates to a remote server.
+type RecipeTransportAuth struct {
+	// type is the kind of authentication.
+	// +required
+	// +kubebuilder:validation:Enum=bearer;header;oauth2
+	Type string `json:"type"`
+
+	// token is a bearer token; it may hold ${VAR}.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	Token string `json:"token,omitempty"`
+
+	// headers carry the credential; values may hold ${VAR}.
+	// +optional
+	Headers map[string]string `json:"headers,omitempty"`
+
+	// grantType is the OAuth grant.
+	// +optional
+	// +kubebuilder:validation:Enum=client_credentials;authorization_code;device_code
+	GrantType string `json:"grantType,omitempty"`
+
+	// clientId and clientSecret may hold ${VAR}.
+	// +optional
+	ClientID string `json:"clientId,omitempty"`
+	// +optional
+	ClientSecret string `json:"clientSecret,omitempty"`
+
+	// authorizationUrl, tokenUrl and deviceAuthorizationUrl are the
+	// authorization server's endpoints.
+	// +optional
+	AuthorizationURL string `json:"authorizationUrl,omitempty"`
+	// +optional
+	TokenURL string `json:"tokenUrl,omitempty"`
+	// +optional
+	DeviceAuthorizationURL string `json:"deviceAuthorizationUrl,omitempty"`
+
+	// scopes are asked for.
+	// +optional
+	// +listType=atomic
+	Scopes []string `json:"scopes,omitempty"`
+}
+
+// RecipeAuth is what a server wants to know of its user.
+type RecipeAuth struct {
+	// required says that the server does nothing without it.
+	// +optional
+	Required bool `json:"required,omitempty"`
+
+	// type is the kind of credential.
+	// +optional
+	// +kubebuilder:validation:Enum=api-key;oauth2;basic;bearer;custom;none
+	Type string `json:"type,omitempty"`
+
+	// envVars are the variables that the transports name.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	EnvVars []string `json:"envVars,omitempty"`
+
+	// credentialsUrl is where the user gets the credential.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	CredentialsURL string `json:"credentialsUrl,omitempty"`
+
+	// instructions say how.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	Instructions string `json:"instructions,omitempty"`
+
+	// scopes are those the credential needs.
+	// +optional
+	// +listType=atomic
+	Scopes []string `json:"scopes,omitempty"`
+
+	// bootstrap is how the credential first gets in.
+	// +optional
+	// +kubebuilder:validation:Enum=env-only;interactive;manual
+	Bootstrap string `json:"bootstrap,omitempty"`
+
+	// options are alternatives between which the user chooses.
+	// +optional
+	// +listType=map
+	// +listMapKey=id
+	Options []RecipeAuthOption `json:"options,omitempty"`
+
+	// oauth2 is how a stdio server takes an OAuth token.
+	// +optional
+	OAuth2 *RecipeAuthOAuth2 `json:"oauth2,omitempty"`
+}
+
+// RecipeAuthOption is one way to authenticate among several.
+type RecipeAuthOption struct {
+	// id names the option.
+	// +required
+	ID string `json:"id"`
+	// label is the option's name as people read it.
+	// +optional
+	Label string `json:"label,omitempty"`
+	// type is the kind of credential.
+	// +optional
+	Type string `json:"type,omitempty"`
+	// recommended marks the option to try first.
+	// +optional
+	Recommended bool `json:"recommended,omitempty"`
+}
+
+// RecipeAuthOAuth2 is how a stdio server takes an OAuth token.
+type RecipeAuthOAuth2 struct {
+	// envBinding is the variable that receives the token.
+	// +optional
+	EnvBinding string `json:"envBinding,omitempty"`
+	// credentialsFileType is the format of the file that receives it.
+	// +optional
+	CredentialsFileType string `json:"credentialsFileType,omitempty"`
+}
+
+// RecipeInstall is how a server gets onto a machine.
+type RecipeInstall struct {
+	// method is the installer.
+	// +required
+	// +kubebuilder:validation:Enum=npx;npm;pip;uvx;docker;binary;go;git
+	Method string `json:"method"`
+
+	// package and version are the installer's.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Package string `json:"package,omitempty"`
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Version string `json:"version,omitempty"`
+
+	// image is a container image.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Image string `json:"image,omitempty"`
+
+	// repository, buildCommand and binary are for servers built from source.
+	// +optional
+	Repository string `json:"repository,omitempty"`
+	// +optional
+	BuildCommand string `json:"buildCommand,omitempty"`
+	// +optional
+	Binary string `json:"binary,omitempty"`
+
+	// preInstall and postInstall are commands to run before and after.
+	// +optional
+	PreInstall string `json:"preInstall,omitempty"`
+	// +optional
+	PostInstall string `json:"postInstall,omitempty"`
+
+	// platforms are those the server runs on.
+	// +optional
+	// +listType=atomic
+	Platforms []string `json:"platforms,omitempty"`
+
+	// configFiles are written for the server before it starts.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	ConfigFiles []RecipeConfigFile `json:"configFiles,omitempty"`
+
+	// toolsHash is the hash of the server's tool list at review.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	ToolsHash string `json:"toolsHash,omitempty"`
+}
+
+// RecipeConfigFile is a file that a server reads.
+type RecipeConfigFile struct {
+	// name of the file.
+	// +required
+	// +kubebuilder:validation:MaxLength=128
+	Name string `json:"name"`
+	// content of the file; it may hold ${VAR}.
+	// +required
+	// +kubebuilder:validation:MaxLength=65536
+	Content string `json:"content"`
+}
+
+// RecipeMetadata is what helps people to choose.
+type RecipeMetadata struct {
+	// homepage, license, author and maintainer are the server's.
+	// +optional
+	Homepage string `json:"homepage,omitempty"`
+	// +optional
+	License string `json:"license,omitempty"`
+	// +optional
+	Author string `json:"author,omitempty"`
+	// +optional
+	Maintainer *RecipeMaintainer `json:"maintainer,omitempty"`
+
+	// tags, category and subcategory file the recipe.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Tags []string `json:"tags,omitempty"`
+	// +optional
+	Category string `json:"category,omitempty"`
+	// +optional
+	Subcategory string `json:"subcategory,omitempty"`
+
+	// origin is who made the server.
+	// +optional
+	// +kubebuilder:validation:Enum=official;community;aiwerk
+	Origin string `json:"origin,omitempty"`
+
+	// countries, languages and audience say for whom it is.
+	// +optional
+	// +listType=atomic
+	Countries []string `json:"countries,omitempty"`
+	// +optional
+	// +listType=atomic
+	Languages []string `json:"languages,omitempty"`
+	// +optional
+	// +listType=atomic
+	Audience []string `json:"audience,omitempty"`
+
+	// selfHosted says that the server speaks to something the user runs.
+	// +optional
+	SelfHosted bool `json:"selfHosted,omitempty"`
+
+	// sideEffects is what a call can do.
+	// +optional
+	// +kubebuilder:validation:Enum=read-only;read-write;billing-impact
+	SideEffects string `json:"sideEffects,omitempty"`
+
+	// pricing and maturity are as the author describes them.
+	// +optional
+	Pricing string `json:"pricing,omitempty"`
+	// +optional
+	Maturity string `json:"maturity,omitempty"`
+
+	// firstPublished and lastVerified are dates, YYYY-MM-DD.
+	// +optional
+	FirstPublished string `json:"firstPublished,omitempty"`
+	// +optional
+	LastVerified string `json:"lastVerified,omitempty"`
+
+	// toolCount, toolExamples and resourceExamples show what is in it.
+	// +optional
+	ToolCount *int32 `json:"toolCount,omitempty"`
+	// +optional
+	// +listType=atomic
+	ToolExamples []string `json:"toolExamples,omitempty"`
+	// +optional
+	// +listType=atomic
+	ResourceExamples []string `json:"resourceExamples,omitempty"`
+
+	// authSummary says in a few words what the user needs.
+	// +optional
+	AuthSummary string `json:"authSummary,omitempty"`
+
+	// rateLimit is the author's advice.
+	// +optional
+	RateLimit *RecipeRateLimit `json:"rateLimit,omitempty"`
+
+	// costPerCall, in costCurrency, is a decimal number.
+	// +optional
+	CostPerCall string `json:"costPerCall,omitempty"`
+	// +optional
+	CostCurrency string `json:"costCurrency,omitempty"`
+
+	// verification is what was tried, and when.
+	// +optional
+	Verification *RecipeVerification `json:"verification,omitempty"`
+}
+
+// RecipeMaintainer is who looks after a server.
+type RecipeMaintainer struct {
+	// +optional
+	Name string `json:"name,omitempty"`
+	// +optional
+	Email string `json:"email,omitempty"`
+	// +optional
+	GitHub string `json:"github,omitempty"`
+	// +optional
+	URL string `json:"url,omitempty"`
+}
+
+// RecipeRateLimit is how often to call, by the author's advice.
+type RecipeRateLimit struct {
+	// +optional
+	SuggestedDailyLimit *int64 `json:"suggestedDailyLimit,omitempty"`
+	// +optional
+	SuggestedMonthlyLimit *int64 `json:"suggestedMonthlyLimit,omitempty"`
+}
+
+// RecipeVerification is what was tried of a recipe, and when.
+type RecipeVerification struct {
+	// tier1 says that the server starts and lists its tools.
+	// +optional
+	// +kubebuilder:validation:Enum=pass
+	Tier1 string `json:"tier1,omitempty"`
+
+	// tier2 says that a tool was called with real credentials.
+	// +optional
+	// +kubebuilder:validation:Enum=pass;skip
+	Tier2 string `json:"tier2,omitempty"`
+	// +optional
+	// +listType=atomic
+	Tier2Tools []string `json:"tier2Tools,omitempty"`
+	// +optional
+	Tier2Date string `json:"tier2Date,omitempty"`
+	// +optional
+	Tier2Reason string `json:"tier2Reason,omitempty"`
+	// +optional
+	Tier2Note string `json:"tier2Note,omitempty"`
+
+	// depAudit is what an audit of the dependencies said.
+	// +optional
+	// +kubebuilder:validation:Enum=clean;has-advisories;not-applicable;skip
+	DepAudit string `json:"depAudit,omitempty"`
+	// +optional
+	DepAuditDate string `json:"depAuditDate,omitempty"`
+	// +optional
+	DepAuditNote string `json:"depAuditNote,omitempty"`
+}
+
+// RecipeCapabilities are the parts of the protocol that a server has.
+type RecipeCapabilities struct {
+	// +optional
+	Resources bool `json:"resources,omitempty"`
+	// +optional
+	Prompts bool `json:"prompts,omitempty"`
+	// +optional
+	Tools bool `json:"tools,omitempty"`
+	// +optional
+	Sampling bool `json:"sampling,omitempty"`
+}
+
+// RecipeSkill is what an agent should know to use a server well.
+type RecipeSkill struct {
+	// apiVersion and apiVersionNote name the service's API that is meant.
+	// +optional
+	APIVersion string `json:"apiVersion,omitempty"`
+	// +optional
+	APIVersionNote string `json:"apiVersionNote,omitempty"`
+
+	// gotchas are what goes wrong.
+	// +optional
+	// +listType=map
+	// +listMapKey=id
+	Gotchas []RecipeGotcha `json:"gotchas,omitempty"`
+
+	// workflows are tools in their order.
+	// +optional
+	// +listType=map
+	// +listMapKey=id
+	Workflows []RecipeWorkflow `json:"workflows,omitempty"`
+
+	// bestPractices are single sentences.
+	// +optional
+	// +listType=atomic
+	BestPractices []string `json:"bestPractices,omitempty"`
+}
+
+// RecipeGotcha is something that goes wrong with a server.
+type RecipeGotcha struct {
+	// +required
+	ID string `json:"id"`
+	// +required
+	Summary string `json:"summary"`
+	// +optional
+	// +listType=atomic
+	Tools []string `json:"tools,omitempty"`
+}
+
+// RecipeWorkflow is a use of several tools in their order.
+type RecipeWorkflow struct {
+	// +required
+	ID string `json:"id"`
+	// +required
+	Name string `json:"name"`
+	// +optional
+	// +listType=atomic
+	Steps []string `json:"steps,omitempty"`
+}
+
+// RecipeSignature is a publisher's signature over the named fields of a
+// recipe, as compact JSON with keys sorted at every level.
+type RecipeSignature struct {
+	// algorithm of the signature.
+	// +required
+	// +kubebuilder:validation:Enum=ed25519
+	Algorithm string `json:"algorithm"`
+
+	// publisherId is whose key made it.
+	// +required
+	PublisherID string `json:"publisherId"`
+
+	// value is the signature in base64.
+	// +required
+	// +kubebuilder:validation:MaxLength=128
+	Value string `json:"value"`
+
+	// signedFields are the recipe's top-level fields under the signature.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	SignedFields []string `json:"signedFields"`
+
+	// signedAt is when.
+	// +required
+	SignedAt metav1.Time `json:"signedAt"`
+}
