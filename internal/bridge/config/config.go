@@ -1,0 +1,120 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package config is what the operator tells a bridge: whose it is and which
+// servers stand behind it. Both sides use this package, so that what one
+// encodes the other accepts.
+//
+// The package is pure and uses the standard library alone, because the bridge
+// links nothing of Kubernetes.
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"regexp"
+)
+
+// EnvName is the environment variable that carries the encoded configuration
+// into the bridge's pod.
+const EnvName = "BRIDGE_CONFIG"
+
+var (
+	// userIDPattern repeats the API's rule for a user id, which this package
+	// cannot import. The id becomes a path segment, so it is checked here too.
+	userIDPattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+	// serverNamePattern is wider than the API's rule for names in a manifest:
+	// a bridge that runs without Kubernetes takes the names of other tools'
+	// configuration files. The limit keeps prefixed tool names short.
+	serverNamePattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9 ._-]{0,62}[A-Za-z0-9])?$`)
+)
+
+// Config is one bridge's configuration.
+type Config struct {
+	// UserID is the user in the bridge's URL, /u/{userID}/mcp.
+	UserID string `json:"userID"`
+	// BridgeUID is the UID of the HostedBridge, which its certificate names.
+	BridgeUID string `json:"bridgeUID"`
+	// Servers are the upstreams, in the order in which lists show them.
+	Servers []Server `json:"servers"`
+}
+
+// Server is one upstream, reached over streamable HTTP.
+type Server struct {
+	// Name is unique within the bridge and prefixes the server's tools where
+	// there are several servers.
+	Name string `json:"name"`
+	// URL is the server's endpoint, http or https, without credentials.
+	URL string `json:"url"`
+}
+
+// Parse reads an encoded configuration. It refuses unknown fields, anything
+// after the value and whatever Validate refuses.
+func Parse(b []byte) (Config, error) {
+	decoder := json.NewDecoder(bytes.NewReader(b))
+	decoder.DisallowUnknownFields()
+	var c Config
+	if err := decoder.Decode(&c); err != nil {
+		return Config{}, fmt.Errorf("parse bridge configuration: %w", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return Config{}, errors.New("parse bridge configuration: data after the value")
+	}
+	if err := c.Validate(); err != nil {
+		return Config{}, err
+	}
+	return c, nil
+}
+
+// Encode returns the configuration as Parse reads it. Equal configurations
+// encode to equal bytes, so that an unchanged one does not restart a pod.
+func (c Config) Encode() ([]byte, error) {
+	if c.Servers == nil {
+		c.Servers = []Server{}
+	}
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	b, err := json.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("encode bridge configuration: %w", err)
+	}
+	return b, nil
+}
+
+// Validate reports the first thing that is wrong with the configuration. Its
+// errors name the field and the server, never a URL, which may hold a token.
+func (c Config) Validate() error {
+	if !userIDPattern.MatchString(c.UserID) {
+		return fmt.Errorf("bridge configuration: userID %.80q is not a DNS label", c.UserID)
+	}
+	if c.BridgeUID == "" {
+		return errors.New("bridge configuration: bridgeUID is empty")
+	}
+	seen := make(map[string]bool, len(c.Servers))
+	for i, s := range c.Servers {
+		if !serverNamePattern.MatchString(s.Name) {
+			return fmt.Errorf("bridge configuration: servers[%d].name %.80q is not valid", i, s.Name)
+		}
+		if seen[s.Name] {
+			return fmt.Errorf("bridge configuration: servers[%d].name %q is used twice", i, s.Name)
+		}
+		seen[s.Name] = true
+		if !validURL(s.URL) {
+			return fmt.Errorf("bridge configuration: url of server %q is not an absolute http or https URL without credentials", s.Name)
+		}
+	}
+	return nil
+}
+
+func validURL(s string) bool {
+	u, err := url.Parse(s)
+	if err != nil {
+		return false
+	}
+	return (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil
+}

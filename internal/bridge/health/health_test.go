@@ -1,0 +1,93 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func TestStatusFollowsProbes(t *testing.T) {
+	const ok, bad = "", "connection refused"
+	tests := map[string]struct {
+		probes   []string
+		status   Status
+		failures int
+		since    int // the index of the probe that changed the status, -1 for none
+	}{
+		"no probe yet":                                 {nil, Connecting, 0, -1},
+		"one success makes it healthy":                 {[]string{ok}, Healthy, 0, 0},
+		"a later success keeps the time of the change": {[]string{ok, ok}, Healthy, 0, 0},
+		"two failures leave it connecting":             {[]string{bad, bad}, Connecting, 2, -1},
+		"three failures make it unhealthy":             {[]string{bad, bad, bad}, Unhealthy, 3, 2},
+		"two failures leave it healthy":                {[]string{ok, bad, bad}, Healthy, 2, 0},
+		"three failures end its health":                {[]string{ok, bad, bad, bad}, Unhealthy, 3, 3},
+		"a success in between starts the count again":  {[]string{ok, bad, bad, ok, bad, bad}, Healthy, 2, 0},
+		"one success recovers":                         {[]string{bad, bad, bad, bad, ok}, Healthy, 0, 4},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := New(start.Add(-time.Minute))
+			for i, failure := range tt.probes {
+				s = s.After(Probe{At: start.Add(time.Duration(i) * time.Minute), Failure: failure, Tools: 3})
+			}
+			since := start.Add(time.Duration(tt.since) * time.Minute)
+			if s.Status != tt.status || s.Failures != tt.failures || !s.Since.Equal(since) {
+				t.Errorf("got %s after %d failures since %s, want %s, %d, %s", s.Status, s.Failures, s.Since, tt.status, tt.failures, since)
+			}
+		})
+	}
+}
+
+func TestSummarize(t *testing.T) {
+	tests := map[string]struct {
+		statuses []Status
+		want     Status
+	}{
+		"no servers is healthy":                         {nil, Healthy},
+		"all healthy":                                   {[]Status{Healthy, Healthy}, Healthy},
+		"one of two unhealthy is degraded":              {[]Status{Healthy, Unhealthy}, Degraded},
+		"one connecting is degraded":                    {[]Status{Healthy, Connecting}, Degraded},
+		"all unhealthy":                                 {[]Status{Unhealthy, Unhealthy}, Unhealthy},
+		"nothing works yet but something may: degraded": {[]Status{Connecting, Unhealthy}, Degraded},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			servers := map[string]Server{}
+			for i, s := range tt.statuses {
+				servers[string(rune('a'+i))] = Server{Status: s, Tools: 2}
+			}
+			got := Summarize(servers)
+			if got.Status != tt.want || got.Tools != 2*len(tt.statuses) {
+				t.Errorf("got %s with %d tools, want %s with %d", got.Status, got.Tools, tt.want, 2*len(tt.statuses))
+			}
+		})
+	}
+}
+
+func TestReportOnTheWire(t *testing.T) {
+	s := New(start).After(Probe{At: start, Latency: 12 * time.Millisecond, Tools: 7})
+	got, err := json.Marshal(Summarize(map[string]Server{"files": s}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"status":"healthy","tools":7,"servers":{"files":{"status":"healthy","tools":7,"latencyMs":12,"lastCheck":"2026-01-02T03:04:05Z","failures":0,"since":"2026-01-02T03:04:05Z"}}}`
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
+	}
+}
+
+func TestErrorTextIsBoundedAndStaysUTF8(t *testing.T) {
+	s := New(start).After(Probe{At: start, Failure: "x" + strings.Repeat("é", errorLimit)})
+	if len(s.Error) > errorLimit || !utf8.ValidString(s.Error) {
+		t.Errorf("error of %d bytes, valid UTF-8: %v", len(s.Error), utf8.ValidString(s.Error))
+	}
+}

@@ -1,0 +1,76 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package health is what a bridge says about its upstream servers: the JSON of
+// GET /health and the rules by which a server's state follows from probes.
+//
+// The package is pure and uses the standard library alone; times are
+// arguments. Whoever reads a bridge's health imports the types from here.
+package health
+
+import "time"
+
+// Status is a state in one word.
+type Status string
+
+// The states. A server is never degraded, a bridge is never connecting.
+const (
+	// Healthy: calls are expected to work.
+	Healthy Status = "healthy"
+	// Degraded: of a bridge, that some of its servers are not healthy.
+	Degraded Status = "degraded"
+	// Unhealthy: calls are expected to fail.
+	Unhealthy Status = "unhealthy"
+	// Connecting: of a server, that nothing is known of it yet.
+	Connecting Status = "connecting"
+)
+
+// Report is a bridge's health.
+type Report struct {
+	// Status is healthy when every server is, unhealthy when none works, and
+	// degraded in between.
+	Status Status `json:"status"`
+	// Tools is the number of tools that the bridge offers over all servers.
+	Tools int `json:"tools"`
+	// Servers are the upstreams by name.
+	Servers map[string]Server `json:"servers"`
+}
+
+// Server is one upstream's health.
+type Server struct {
+	// Status is healthy, unhealthy or connecting.
+	Status Status `json:"status"`
+	// Tools is the number of tools that the server last listed.
+	Tools int `json:"tools"`
+	// LatencyMS is how long the last successful probe took, in milliseconds.
+	LatencyMS int64 `json:"latencyMs"`
+	// LastCheck is when the last probe ended.
+	LastCheck *time.Time `json:"lastCheck,omitempty"`
+	// Failures counts the failed probes since the last success.
+	Failures int `json:"failures"`
+	// Error is the last probe's failure, empty when it succeeded. It holds no
+	// URL and no header.
+	Error string `json:"error,omitempty"`
+	// Since is when the server's status last changed.
+	Since *time.Time `json:"since,omitempty"`
+}
+
+// Summarize returns the report over servers.
+func Summarize(servers map[string]Server) Report {
+	r := Report{Status: Healthy, Servers: make(map[string]Server, len(servers))}
+	unhealthy := 0
+	for name, s := range servers {
+		r.Servers[name] = s
+		r.Tools += s.Tools
+		if s.Status != Healthy {
+			r.Status = Degraded
+		}
+		if s.Status == Unhealthy {
+			unhealthy++
+		}
+	}
+	if len(servers) > 0 && unhealthy == len(servers) {
+		r.Status = Unhealthy
+	}
+	return r
+}
