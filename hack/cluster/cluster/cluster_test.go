@@ -1,0 +1,216 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestStateTellsAProcessFromALaterOneOfTheSameNumber(t *testing.T) {
+	c := cluster{name: "test", folder: t.TempDir()}
+	if _, running, err := c.readState(); running || err != nil {
+		t.Fatalf("no state file: running %v, error %v; want false, nil", running, err)
+	}
+	started, err := processStart(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name  string
+		state state
+		want  bool
+	}{
+		{"the process that wrote it", state{PID: os.Getpid(), StartTime: started}, true},
+		{"another process with that number", state{PID: os.Getpid(), StartTime: started + "0"}, false},
+		{"no process with that number", state{PID: 1 << 30, StartTime: started}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if err := c.writeState(test.state); err != nil {
+				t.Fatal(err)
+			}
+			if _, running, err := c.readState(); running != test.want || err != nil {
+				t.Errorf("running %v, error %v; want %v, nil", running, err, test.want)
+			}
+		})
+	}
+}
+
+func TestEndProcessEndsTheOneThatIsNamed(t *testing.T) {
+	cmd := exec.Command("sleep", "60")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waited := make(chan error, 1)
+	go func() { waited <- cmd.Wait() }()
+	started, err := processStart(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := endProcess(cmd.Process.Pid, started); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-waited; err == nil {
+		t.Error("the process ended by itself, not by the signal")
+	}
+}
+
+func TestNamesThatAreNotFolderNamesAreRefused(t *testing.T) {
+	for _, name := range []string{"", "..", "a/b", "-a", "A", strings.Repeat("a", 33)} {
+		if _, err := newCluster(name); err == nil || !strings.Contains(err.Error(), "lower-case letters") {
+			t.Errorf("newCluster(%q) = %v; want an error that says what is accepted", name, err)
+		}
+	}
+}
+
+func TestSourceSumChangesWithEverySource(t *testing.T) {
+	module := t.TempDir()
+	files := []string{"go.mod", "go.sum", filepath.Join("kube", "main.go")}
+	if err := os.Mkdir(filepath.Join(module, "kube"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write := func(file, content string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(module, file), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range files {
+		write(file, "one")
+	}
+	before, err := sourceSum(module)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		write(file, "two")
+		after, err := sourceSum(module)
+		if err != nil || after == before {
+			t.Errorf("a change of %s leaves the sum at %s (error %v)", file, after, err)
+		}
+		write(file, "one")
+	}
+}
+
+func TestProgressKeepsErrorsAndCountsPackages(t *testing.T) {
+	var tail bytes.Buffer
+	lines := "go: downloading k8s.io/api v1\nk8s.io/api/core/v1\n# k8s.io/bad\nbad.go:1:2: undefined: x\n"
+	reportProgress(strings.NewReader(lines), &tail, 2, time.Now())
+	if got, want := tail.String(), "# k8s.io/bad\nbad.go:1:2: undefined: x\n"; got != want {
+		t.Errorf("kept %q, want %q", got, want)
+	}
+}
+
+func TestCertificatesVerifyForTheirUse(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "pki")
+	if err := writePKI(folder); err != nil {
+		t.Fatal(err)
+	}
+	read := func(file string) *x509.Certificate {
+		t.Helper()
+		content, err := os.ReadFile(filepath.Join(folder, file+".crt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		block, _ := pem.Decode(content)
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return certificate
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(read("ca"))
+	for _, id := range identities() {
+		usage := x509.ExtKeyUsageClientAuth
+		if len(id.names) > 0 {
+			usage = x509.ExtKeyUsageServerAuth
+		}
+		options := x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{usage}}
+		if _, err := read(id.file).Verify(options); err != nil {
+			t.Errorf("%s: %v", id.file, err)
+		}
+	}
+	if err := read("apiserver").VerifyHostname("127.0.0.1"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestConfigurationNamesEveryFile(t *testing.T) {
+	c := cluster{name: "test", folder: t.TempDir()}
+	if err := writePKI(c.path("pki")); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.writeConfiguration("/plugins", 12345); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range append(c.controlPlane("/assets"), c.nodePrograms("/assets")...) {
+		for _, arg := range p.args {
+			file := arg[strings.IndexByte(arg, '=')+1:]
+			if !strings.HasPrefix(file, c.path("config")) && !strings.HasPrefix(file, c.path("pki")) {
+				continue
+			}
+			if _, err := os.Stat(file); err != nil {
+				t.Errorf("%s names a file that is not written: %v", p.name, err)
+			}
+		}
+	}
+	content, err := os.ReadFile(c.kubeconfig())
+	if err != nil || !bytes.Contains(content, []byte("https://127.0.0.1:12345")) {
+		t.Errorf("the administrator's kubeconfig does not name the host's port: %v", err)
+	}
+}
+
+func TestForwardPassesBothWaysAndHalfCloses(t *testing.T) {
+	listen := func() net.Listener {
+		t.Helper()
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	target, front := listen(), listen()
+	defer target.Close()
+	defer front.Close()
+	go func() {
+		server, err := target.Accept()
+		if err != nil {
+			return
+		}
+		defer server.Close()
+		request, _ := io.ReadAll(server) // Ends by the client's half-close.
+		_, _ = server.Write(append([]byte("got "), request...))
+	}()
+	go func() {
+		client, err := front.Accept()
+		if err == nil {
+			join(client.(*net.TCPConn), target.Addr().String())
+		}
+	}()
+	client, err := net.Dial("tcp", front.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if _, err := client.Write([]byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(client)
+	if err != nil || string(answer) != "got hello" {
+		t.Errorf("answer %q, error %v", answer, err)
+	}
+}

@@ -1,0 +1,181 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+func runDown(_ context.Context, args []string) error {
+	flags := flag.NewFlagSet("down", flag.ContinueOnError)
+	name := nameFlag(flags)
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	c, err := newCluster(*name)
+	if err != nil {
+		return err
+	}
+	unlock, err := c.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return c.end()
+}
+
+// end ends the cluster's first process, and with it all others, and removes
+// what the cluster wrote.
+func (c cluster) end() error {
+	s, running, err := c.readState()
+	if err != nil {
+		return err
+	}
+	if running {
+		if err := endProcess(s.PID, s.StartTime); err != nil {
+			return err
+		}
+		say("cluster %q is ended", c.name)
+	}
+	if err := c.removeCgroups(); err != nil {
+		return err
+	}
+	return os.RemoveAll(c.folder)
+}
+
+// endProcess asks the process to end and ends it by force if it does not.
+func endProcess(pid int, started string) error {
+	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
+		return fmt.Errorf("end process %d: %w", pid, err)
+	}
+	for begin, forced := time.Now(), false; ; time.Sleep(50 * time.Millisecond) {
+		if now, err := processStart(pid); err != nil || now != started {
+			return nil
+		}
+		if !forced && time.Since(begin) > 15*time.Second {
+			forced = true
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		if time.Since(begin) > 30*time.Second {
+			return fmt.Errorf("process %d does not end", pid)
+		}
+	}
+}
+
+func runLoad(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("load", flag.ContinueOnError)
+	name := nameFlag(flags)
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	c, err := newCluster(*name)
+	if err != nil {
+		return err
+	}
+	return c.load(ctx, flags.Args()...)
+}
+
+// load imports image archives, of docker save's form or OCI's, into the
+// cluster's containerd.
+func (c cluster) load(ctx context.Context, archives ...string) error {
+	s, err := c.mustRun()
+	if err != nil {
+		return err
+	}
+	for _, archive := range archives {
+		path, err := filepath.Abs(archive)
+		if err != nil {
+			return err
+		}
+		out, err := exec.CommandContext(ctx, "nsenter", "--target", strconv.Itoa(s.PID), "--mount", "--net", "--pid",
+			"ctr", "--address", containerdSocket, "--namespace", "k8s.io", "images", "import", path).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("load %s: %w: %s", archive, err, out)
+		}
+	}
+	return nil
+}
+
+func runKubeconfig(_ context.Context, args []string) error {
+	flags := flag.NewFlagSet("kubeconfig", flag.ContinueOnError)
+	name := nameFlag(flags)
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	c, err := newCluster(*name)
+	if err != nil {
+		return err
+	}
+	if _, err := c.mustRun(); err != nil {
+		return err
+	}
+	fmt.Println(c.kubeconfig())
+	return nil
+}
+
+func (c cluster) mustRun() (state, error) {
+	s, running, err := c.readState()
+	if err == nil && !running {
+		err = fmt.Errorf("cluster %q does not run: start it with `make up`", c.name)
+	}
+	return s, err
+}
+
+func runStatus(_ context.Context, _ []string) error {
+	folder, err := clustersFolder()
+	if err != nil {
+		return err
+	}
+	states, err := filepath.Glob(filepath.Join(folder, "*", "state.json"))
+	if err != nil {
+		return err
+	}
+	if len(states) == 0 {
+		fmt.Println("no cluster")
+	}
+	for _, file := range states {
+		c := cluster{name: filepath.Base(filepath.Dir(file)), folder: filepath.Dir(file)}
+		s, running, err := c.readState()
+		if err != nil {
+			return err
+		}
+		word := "running"
+		if !running {
+			word = "crashed (the next up or down cleans up after it)"
+		}
+		fmt.Printf("%s: %s, ingress on http://127.0.0.1:%d, KUBECONFIG=%s\n", c.name, word, s.Port, c.kubeconfig())
+	}
+	return nil
+}
+
+// logTails returns the end of every program's log as an error, for a start
+// that failed: the logs themselves go with the cluster.
+func (c cluster) logTails() error {
+	logs, err := filepath.Glob(c.path("logs", "*.log"))
+	if err != nil {
+		return err
+	}
+	var all []error
+	for _, file := range logs {
+		content, err := os.ReadFile(file)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			all = append(all, err)
+		}
+		lines := bytes.Split(bytes.TrimSpace(content), []byte("\n"))
+		tail := bytes.Join(lines[max(0, len(lines)-5):], []byte("\n"))
+		all = append(all, fmt.Errorf("--- %s\n%s", filepath.Base(file), tail))
+	}
+	return errors.Join(all...)
+}

@@ -1,0 +1,163 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// nodeVerb runs the inside of a cluster. "up" starts it as the first process
+// of new namespaces; it is not for people.
+const nodeVerb = "node-inside"
+
+// Files that "up" hands to the inside, by descriptor: the listeners were made
+// outside, on the host's 127.0.0.1, and are served inside.
+const (
+	ingressListenerFD = 3
+	apiListenerFD     = 4
+)
+
+// runNode is process 1 of a cluster. When it ends, the kernel ends every other
+// process of the cluster, its mounts and its network.
+func runNode(ctx context.Context, args []string) error {
+	if len(args) != 3 || os.Getpid() != 1 {
+		return fmt.Errorf("%s is started by up, in namespaces of its own", nodeVerb)
+	}
+	c, assets := cluster{folder: args[0], name: args[1]}, args[2]
+	if err := prepareMounts(); err != nil {
+		return fmt.Errorf("prepare mounts: %w", err)
+	}
+	if err := prepareNetwork(ctx); err != nil {
+		return fmt.Errorf("prepare network: %w", err)
+	}
+	for fd, target := range map[uintptr]string{
+		ingressListenerFD: net.JoinHostPort(nodeAddress, ingressNodePort),
+		apiListenerFD:     net.JoinHostPort("127.0.0.1", apiPort),
+	} {
+		listener, err := net.FileListener(os.NewFile(fd, target))
+		if err != nil {
+			return fmt.Errorf("take over the listener for %s: %w", target, err)
+		}
+		go forward(listener, target)
+	}
+	s := newSupervisor(c.path("logs"))
+	go s.reap()
+	if err := s.start(c.controlPlane(assets)); err != nil {
+		return err
+	}
+	if err := awaitAPI(ctx); err != nil {
+		return err
+	}
+	if err := s.start(c.nodePrograms(assets)); err != nil {
+		return err
+	}
+	if err := awaitHealthy(ctx, "http://127.0.0.1:8181/ready", "http://127.0.0.1:10256/healthz"); err != nil {
+		return err
+	}
+	if err := os.WriteFile(c.path(programsReadyFile), nil, 0o600); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	s.stop()
+	return nil
+}
+
+// prepareMounts cuts this process's mounts off from the host's and gives the
+// cluster its own /proc, /run and /var/log.
+func prepareMounts() error {
+	// Private first, so that nothing reaches the host; shared again then,
+	// because kubelet's volumes must reach containerd's mounts.
+	for _, propagation := range []uintptr{syscall.MS_PRIVATE, syscall.MS_SHARED} {
+		if err := syscall.Mount("", "/", "", propagation|syscall.MS_REC, ""); err != nil {
+			return err
+		}
+	}
+	if err := syscall.Mount("proc", "/proc", "proc", 0, ""); err != nil {
+		return err
+	}
+	for _, folder := range []string{"/run", "/var/log"} {
+		if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, "mode=755"); err != nil {
+			return err
+		}
+	}
+	return os.MkdirAll(filepath.Dir(containerdSocket), 0o711)
+}
+
+// prepareNetwork gives the network namespace its node address. The address is
+// on a bridge of its own, as an interface that needs no peer.
+func prepareNetwork(ctx context.Context) error {
+	for _, command := range []string{
+		"ip link set lo up",
+		"ip link add node0 type bridge",
+		"ip address add " + nodeAddress + "/24 dev node0",
+		"ip link set node0 up",
+	} {
+		words := strings.Fields(command)
+		if out, err := exec.CommandContext(ctx, words[0], words[1:]...).CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w: %s", command, err, out)
+		}
+	}
+	for file, value := range map[string]string{
+		"/proc/sys/net/ipv4/ip_forward": "1",
+		// Without it a pod that calls its own node's Service bypasses kube-proxy.
+		"/proc/sys/net/bridge/bridge-nf-call-iptables": "1",
+	} {
+		if err := os.WriteFile(file, []byte(value), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// awaitHealthy returns when each URL has answered 200: those of CoreDNS and
+// kube-proxy, whose failure no Kubernetes object shows.
+func awaitHealthy(ctx context.Context, urls ...string) error {
+	client := http.Client{Timeout: time.Second}
+	for _, url := range urls {
+		for {
+			answer, err := client.Get(url)
+			if err == nil {
+				_ = answer.Body.Close()
+				if answer.StatusCode == http.StatusOK {
+					break
+				}
+			}
+			select {
+			case <-ctx.Done():
+				return nil // Ended before it was ready: nobody waits any more.
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	}
+	return nil
+}
+
+// awaitAPI returns when the API server accepts connections; the programs that
+// need it then start without a round of failures.
+func awaitAPI(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	for {
+		conn, err := net.DialTimeout("tcp", net.JoinHostPort("127.0.0.1", apiPort), time.Second)
+		if err == nil {
+			return conn.Close()
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the API server: %w", ctx.Err())
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,132 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"text/template"
+)
+
+// program is one process of the cluster.
+type program struct {
+	name string
+	path string
+	args []string
+}
+
+// controlPlane returns the programs that must serve before the others start.
+func (c cluster) controlPlane(assets string) []program {
+	pki := func(file string) string { return c.path("pki", file) }
+	return []program{
+		{name: "containerd", path: "containerd", args: []string{"--config", c.path("config", "containerd.toml")}},
+		{name: "etcd", path: filepath.Join(assets, "etcd"), args: []string{
+			"--name=" + nodeName, "--data-dir=" + c.path("etcd"),
+			"--listen-client-urls=http://127.0.0.1:2379", "--advertise-client-urls=http://127.0.0.1:2379",
+			"--listen-peer-urls=http://127.0.0.1:2380", "--initial-advertise-peer-urls=http://127.0.0.1:2380",
+			"--initial-cluster=" + nodeName + "=http://127.0.0.1:2380",
+			// A local cluster's data does not outlive its machine's power.
+			"--unsafe-no-fsync", "--log-level=warn",
+		}},
+		{name: "kube-apiserver", path: filepath.Join(assets, "kube-apiserver"), args: []string{
+			"--etcd-servers=http://127.0.0.1:2379",
+			"--bind-address=0.0.0.0", "--secure-port=" + apiPort, "--advertise-address=" + nodeAddress,
+			"--client-ca-file=" + pki("ca.crt"),
+			"--tls-cert-file=" + pki("apiserver.crt"), "--tls-private-key-file=" + pki("apiserver.key"),
+			"--kubelet-certificate-authority=" + pki("ca.crt"),
+			"--kubelet-client-certificate=" + pki("apiserver-kubelet-client.crt"),
+			"--kubelet-client-key=" + pki("apiserver-kubelet-client.key"),
+			"--kubelet-preferred-address-types=InternalIP",
+			"--service-account-issuer=https://kubernetes.default.svc." + clusterDomain,
+			"--service-account-key-file=" + pki("service-account.key"),
+			"--service-account-signing-key-file=" + pki("service-account.key"),
+			"--service-cluster-ip-range=" + serviceNetwork,
+			"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
+			"--allow-privileged=true",
+		}},
+	}
+}
+
+// nodePrograms returns the programs that need the API server.
+func (c cluster) nodePrograms(assets string) []program {
+	pki := func(file string) string { return c.path("pki", file) }
+	kubeconfig := func(user string) string { return c.path("config", user+".kubeconfig") }
+	return []program{
+		{name: "kube-controller-manager", path: filepath.Join(assets, "kube-controller-manager"), args: []string{
+			"--kubeconfig=" + kubeconfig("kube-controller-manager"), "--leader-elect=false",
+			"--bind-address=127.0.0.1", "--use-service-account-credentials",
+			"--service-account-private-key-file=" + pki("service-account.key"),
+			"--root-ca-file=" + pki("ca.crt"),
+			"--cluster-signing-cert-file=" + pki("ca.crt"), "--cluster-signing-key-file=" + pki("ca.key"),
+		}},
+		{name: "kube-scheduler", path: filepath.Join(assets, "kube-scheduler"), args: []string{
+			"--kubeconfig=" + kubeconfig("kube-scheduler"), "--leader-elect=false", "--bind-address=127.0.0.1",
+		}},
+		{name: "kubelet", path: filepath.Join(assets, "kubelet"), args: []string{
+			"--config=" + c.path("config", "kubelet.yaml"), "--kubeconfig=" + kubeconfig("kubelet"),
+			"--root-dir=" + c.path("kubelet"), "--hostname-override=" + nodeName, "--node-ip=" + nodeAddress,
+		}},
+		{name: "kube-proxy", path: filepath.Join(assets, "kube-proxy"), args: []string{
+			"--config=" + c.path("config", "kube-proxy.yaml"),
+		}},
+		{name: "coredns", path: filepath.Join(assets, "coredns"), args: []string{
+			"-conf", c.path("config", "Corefile"),
+		}},
+	}
+}
+
+// values are what the configuration templates are filled with.
+type values struct {
+	Folder, Cgroup, CNIPlugins, Domain, PauseImage, Socket string
+	NodeName, NodeAddress, PodNetwork, APIPort             string
+	User, Server                                           string
+}
+
+// writeConfiguration writes every program's configuration file.
+func (c cluster) writeConfiguration(cniPlugins string, apiPortOnHost int) error {
+	v := values{
+		Folder: c.folder, Cgroup: c.cgroup(), CNIPlugins: cniPlugins, Domain: clusterDomain,
+		PauseImage: pauseImage, Socket: containerdSocket,
+		NodeName: nodeName, NodeAddress: nodeAddress, PodNetwork: podNetwork, APIPort: apiPort,
+	}
+	files := map[string]string{
+		"containerd.toml": containerdConfiguration, "kubelet.yaml": kubeletConfiguration,
+		"kube-proxy.yaml": proxyConfiguration, "Corefile": corefile, "dns-role.yaml": dnsRole,
+		"cni/10-bridge.conflist": networkConfiguration,
+	}
+	for file, text := range files {
+		if err := fill(c.path("config", file), text, v); err != nil {
+			return err
+		}
+	}
+	v.Server = "https://127.0.0.1:" + apiPort
+	for _, v.User = range []string{"kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "coredns"} {
+		if err := fill(c.path("config", v.User+".kubeconfig"), kubeconfigTemplate, v); err != nil {
+			return err
+		}
+	}
+	v.User, v.Server = "admin", "https://127.0.0.1:"+strconv.Itoa(apiPortOnHost)
+	return fill(c.kubeconfig(), kubeconfigTemplate, v)
+}
+
+func fill(file, text string, v values) error {
+	t, err := template.New(filepath.Base(file)).Funcs(template.FuncMap{"base64": base64File}).Parse(text)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := t.Execute(f, v); err != nil {
+		return fmt.Errorf("write %s: %w", file, err)
+	}
+	return f.Close()
+}

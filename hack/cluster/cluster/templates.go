@@ -1,0 +1,175 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/base64"
+	"os"
+)
+
+// base64File embeds a certificate in a kubeconfig, so that the kubeconfig
+// works wherever it is copied to.
+func base64File(path string) (string, error) {
+	content, err := os.ReadFile(path)
+	return base64.StdEncoding.EncodeToString(content), err
+}
+
+const kubeconfigTemplate = `apiVersion: v1
+kind: Config
+clusters:
+- name: local
+  cluster:
+    server: {{.Server}}
+    certificate-authority-data: {{base64 (print .Folder "/pki/ca.crt")}}
+users:
+- name: {{.User}}
+  user:
+    client-certificate-data: {{base64 (print .Folder "/pki/" .User ".crt")}}
+    client-key-data: {{base64 (print .Folder "/pki/" .User ".key")}}
+contexts:
+- name: local
+  context:
+    cluster: local
+    user: {{.User}}
+current-context: local
+`
+
+// restrict_oom_score_adj: a machine may lack the capability to make a process
+// less likely to be killed than containerd itself.
+const containerdConfiguration = `version = 2
+root = "{{.Folder}}/containerd"
+state = "/run/containerd"
+
+[grpc]
+  address = "{{.Socket}}"
+
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "{{.PauseImage}}"
+  restrict_oom_score_adj = true
+
+  [plugins."io.containerd.grpc.v1.cri".containerd]
+    snapshotter = "overlayfs"
+
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+
+      [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+        SystemdCgroup = false
+
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "{{.CNIPlugins}}"
+    conf_dir = "{{.Folder}}/config/cni"
+`
+
+// hairpinMode lets a pod reach itself through its own Service.
+const networkConfiguration = `{
+  "cniVersion": "0.4.0",
+  "name": "pods",
+  "plugins": [
+    {
+      "type": "bridge",
+      "bridge": "pods0",
+      "isGateway": true,
+      "ipMasq": true,
+      "hairpinMode": true,
+      "ipam": {
+        "type": "host-local",
+        "dataDir": "/run/cni",
+        "ranges": [[{"subnet": "{{.PodNetwork}}"}]],
+        "routes": [{"dst": "0.0.0.0/0"}]
+      }
+    },
+    {"type": "portmap", "capabilities": {"portMappings": true}}
+  ]
+}
+`
+
+// The eviction thresholds are low because the disk is the developer's own: a
+// nearly full one is no reason to end pods.
+const kubeletConfiguration = `apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+authentication:
+  x509:
+    clientCAFile: {{.Folder}}/pki/ca.crt
+  anonymous:
+    enabled: false
+authorization:
+  mode: Webhook
+address: {{.NodeAddress}}
+healthzBindAddress: 127.0.0.1
+tlsCertFile: {{.Folder}}/pki/kubelet-server.crt
+tlsPrivateKeyFile: {{.Folder}}/pki/kubelet-server.key
+containerRuntimeEndpoint: unix://{{.Socket}}
+cgroupDriver: cgroupfs
+cgroupRoot: /{{.Cgroup}}
+failCgroupV1: false
+failSwapOn: false
+enforceNodeAllocatable: []
+oomScoreAdj: 0
+maxPods: 250
+clusterDomain: {{.Domain}}
+clusterDNS: [{{.NodeAddress}}]
+resolvConf: ""
+podLogsDir: {{.Folder}}/pod-logs
+imageGCHighThresholdPercent: 100
+evictionHard:
+  memory.available: 50Mi
+  nodefs.available: 1%
+  nodefs.inodesFree: 1%
+  imagefs.available: 1%
+`
+
+const proxyConfiguration = `apiVersion: kubeproxy.config.k8s.io/v1alpha1
+kind: KubeProxyConfiguration
+mode: nftables
+hostnameOverride: {{.NodeName}}
+clusterCIDR: {{.PodNetwork}}
+clientConnection:
+  kubeconfig: {{.Folder}}/config/kube-proxy.kubeconfig
+oomScoreAdj: 0
+metricsBindAddress: 127.0.0.1:10249
+healthzBindAddress: 127.0.0.1:10256
+conntrack:
+  maxPerCore: 0
+  min: 0
+`
+
+const corefile = `.:53 {
+    bind {{.NodeAddress}}
+    errors
+    ready 127.0.0.1:8181
+    kubernetes {{.Domain}} in-addr.arpa {
+        kubeconfig {{.Folder}}/config/coredns.kubeconfig
+        ttl 5
+    }
+    cache 5
+}
+`
+
+// dnsRole is what CoreDNS reads.
+const dnsRole = `apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: system:coredns
+rules:
+- apiGroups: [""]
+  resources: [services, pods, namespaces]
+  verbs: [list, watch]
+- apiGroups: [discovery.k8s.io]
+  resources: [endpointslices]
+  verbs: [list, watch]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: system:coredns
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: system:coredns
+subjects:
+- apiGroup: rbac.authorization.k8s.io
+  kind: User
+  name: system:coredns
+`

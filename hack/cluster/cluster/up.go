@@ -1,0 +1,217 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// readyTimeout bounds the start of a cluster. On 2 cores it takes 15 to 30 s.
+const readyTimeout = 3 * time.Minute
+
+func runUp(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("up", flag.ContinueOnError)
+	name := nameFlag(flags)
+	port := flags.Int("port", defaultPort, "the port of 127.0.0.1 that leads to the ingress")
+	pause := flags.String("pause", "", "the image archive that holds "+pauseImage)
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *pause == "" {
+		return errors.New("--pause is not set: it names the image archive that holds " + pauseImage)
+	}
+	cniPlugins, err := preflight()
+	if err != nil {
+		return err
+	}
+	c, err := newCluster(*name)
+	if err != nil {
+		return err
+	}
+	assets, err := buildAssets(ctx)
+	if err != nil {
+		return err
+	}
+	unlock, err := c.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if running, err := c.settle(assets, *port); running || err != nil {
+		return err
+	}
+	if err := c.start(ctx, assets, cniPlugins, *port); err != nil {
+		return err
+	}
+	if err := c.awaitReady(ctx, *pause); err != nil {
+		tail := c.logTails()
+		return errors.Join(err, tail, c.end())
+	}
+	say("cluster %q is ready: export KUBECONFIG=%s", c.name, c.kubeconfig())
+	return nil
+}
+
+// lock keeps two commands from changing one cluster at the same time.
+func (c cluster) lock() (unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(c.folder), 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(c.folder+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := lockFile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() { _ = f.Close() }, nil
+}
+
+// settle reports whether the cluster already runs as asked. What a crashed one
+// has left is ended and removed.
+func (c cluster) settle(assets string, port int) (running bool, err error) {
+	s, running, err := c.readState()
+	if err != nil {
+		return false, err
+	}
+	switch {
+	case !running:
+		return false, c.end()
+	case s.Port != port:
+		return false, fmt.Errorf("cluster %q runs already, on port %d: end it first, or leave the port as it is", c.name, s.Port)
+	case s.Assets != assets:
+		return false, fmt.Errorf("cluster %q runs other Kubernetes programs than the ones just built: end it first", c.name)
+	}
+	say("cluster %q runs already", c.name)
+	return true, nil
+}
+
+// start writes the cluster's files and starts its first process.
+func (c cluster) start(ctx context.Context, assets, cniPlugins string, port int) error {
+	ingress, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return fmt.Errorf("port %d of 127.0.0.1 is taken; choose another, as in `make up PORT=8081`: %w", port, err)
+	}
+	defer ingress.Close()
+	api, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	apiPort := api.Addr().(*net.TCPAddr).Port
+	for _, folder := range []string{"logs", "etcd", "pod-logs", "kubelet"} {
+		if err := os.MkdirAll(c.path(folder), 0o700); err != nil {
+			return err
+		}
+	}
+	if err := writePKI(c.path("pki")); err != nil {
+		return fmt.Errorf("make certificates: %w", err)
+	}
+	if err := c.writeConfiguration(cniPlugins, apiPort); err != nil {
+		return err
+	}
+	if err := c.makeCgroups(); err != nil {
+		return err
+	}
+	pid, err := c.spawn(assets, ingress.(*net.TCPListener), api.(*net.TCPListener))
+	if err != nil {
+		return fmt.Errorf("start the cluster's first process: %w", err)
+	}
+	started, err := processStart(pid)
+	if err != nil {
+		return fmt.Errorf("the cluster's first process ended at once: %w", errors.Join(err, c.logTails()))
+	}
+	return c.writeState(state{PID: pid, StartTime: started, Assets: assets, Port: port, APIPort: apiPort})
+}
+
+// spawn starts this program again as process 1 of new namespaces.
+func (c cluster) spawn(assets string, listeners ...*net.TCPListener) (pid int, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return 0, err
+	}
+	log, err := os.OpenFile(c.path("logs", "cluster.log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	defer log.Close()
+	cmd := exec.Command(self, nodeVerb, c.folder, c.name, assets)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", log, log
+	for _, l := range listeners {
+		f, err := l.File()
+		if err != nil {
+			return 0, err
+		}
+		defer f.Close()
+		cmd.ExtraFiles = append(cmd.ExtraFiles, f)
+	}
+	isolate(cmd)
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	pid = cmd.Process.Pid // Release forgets it.
+	return pid, cmd.Process.Release()
+}
+
+// awaitReady returns when the node is Ready and its pods can be started.
+func (c cluster) awaitReady(ctx context.Context, pause string) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	say("starting cluster %q", c.name)
+	steps := []struct {
+		what string
+		try  func() ([]byte, error)
+	}{
+		{"the API server", func() ([]byte, error) { return c.kubectl(ctx, "get", "--raw=/readyz") }},
+		{"the role of CoreDNS", func() ([]byte, error) {
+			return c.kubectl(ctx, "apply", "--server-side", "-f", c.path("config", "dns-role.yaml"))
+		}},
+		{"the node", func() ([]byte, error) {
+			return c.kubectl(ctx, "wait", "--for=condition=Ready", "--timeout=1s", "node/"+nodeName)
+		}},
+		{"the default service account", func() ([]byte, error) { return c.kubectl(ctx, "get", "serviceaccount", "default") }},
+		{"CoreDNS and kube-proxy", func() ([]byte, error) { return os.ReadFile(c.path(programsReadyFile)) }},
+	}
+	for _, step := range steps {
+		if err := c.poll(ctx, step.what, step.try); err != nil {
+			return err
+		}
+	}
+	return c.load(ctx, pause)
+}
+
+// poll tries until it succeeds.
+func (c cluster) poll(ctx context.Context, what string, try func() ([]byte, error)) error {
+	for {
+		out, err := try()
+		if err == nil {
+			return nil
+		}
+		if _, running, stateErr := c.readState(); !running {
+			return fmt.Errorf("the cluster ended while it waited for %s: %w", what, errors.Join(err, stateErr))
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for %s: %w: %s", what, ctx.Err(), out)
+		case <-time.After(300 * time.Millisecond):
+		}
+	}
+}
+
+func (c cluster) kubectl(ctx context.Context, args ...string) ([]byte, error) {
+	s, _, err := c.readState()
+	if err != nil {
+		return nil, err
+	}
+	args = append([]string{"--kubeconfig=" + c.kubeconfig(), "--request-timeout=5s"}, args...)
+	return exec.CommandContext(ctx, filepath.Join(s.Assets, "kubectl"), args...).CombinedOutput()
+}
