@@ -1,0 +1,10 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package desired builds the objects that a HostedBridge needs, as apply
+// configurations that name only the fields the operator decides: what others
+// put on the same objects, such as the restart annotation of kubectl or the
+// keybroker's data, is left alone by server-side apply.
+//
+// The package is pure: equal arguments give equal objects.
+package desired
