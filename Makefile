@@ -1,0 +1,118 @@
+# hosted-bridge. `make help` lists the targets.
+
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# Which cluster `up`, `down` and `test-e2e` use: local (built from Go modules),
+# kind, or current (the current context of your kubeconfig).
+CLUSTER ?= local
+# The local cluster's name, and the port of 127.0.0.1 on which it is reached.
+NAME ?= default
+PORT ?= 8080
+
+# The end-to-end tests have a cluster of their own, so that they do not meet
+# the one of `make up`. KEEP=1 leaves it running afterwards.
+E2E_NAME ?= e2e
+E2E_PORT ?= 18080
+KEEP ?=
+
+# Extra flags for go test, as in `make test-unit TESTFLAGS='-run TestBuild -v'`.
+TESTFLAGS ?=
+FUZZTIME ?= 30s
+BENCHTIME ?= 1s
+
+TOOL := go tool -modfile=hack/tools/go.mod
+# The race detector needs a C compiler.
+RACE := $(shell command -v "$$(go env CC)" >/dev/null 2>&1 && echo -race)
+STAGE := hack/test/stage.sh
+
+##@ Everyday
+
+.PHONY: help
+help: ## List the targets.
+	@awk 'BEGIN { FS = ":.*## " } \
+		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: up
+up: bin/cluster ## Install on a cluster and print a URL and a key (CLUSTER=local|kind|current).
+	@go run ./hack/up --cluster=$(CLUSTER) --name=$(NAME) --port=$(PORT)
+
+.PHONY: down
+down: bin/cluster ## End the local cluster, or remove the installation from yours.
+	@go run ./hack/up --down --cluster=$(CLUSTER) --name=$(NAME)
+
+.PHONY: image
+image: ## Build the container images as archives under bin/images, without a container engine.
+	@go run ./hack/image --output=bin/images
+
+##@ Tests
+
+.PHONY: test
+test: ## Run every test, and say where the time goes.
+	@hack/test/times.sh $(MAKE) --keep-going test-unit test-env test-e2e
+
+.PHONY: test-unit
+test-unit: ## Tests that need nothing but Go.
+	@$(STAGE) "unit tests$(if $(RACE), (race detector on))" go test $(RACE) $(TESTFLAGS) ./...
+
+.PHONY: test-env
+test-env: bin/cluster ## Tests against a real kube-apiserver and etcd.
+	@$(STAGE) "Kubernetes programs" bin/cluster build
+	@packages=$$(grep -rlE '^//go:build .*\btestenv\b' --include='*_test.go' --exclude-dir=node_modules . | xargs -n1 dirname | sort -u); \
+	export KUBEBUILDER_ASSETS="$$(bin/cluster build --print-assets)"; \
+	$(STAGE) "API server tests" go test -tags=testenv -timeout=10m $(TESTFLAGS) $$packages
+
+.PHONY: test-e2e
+test-e2e: bin/cluster test/e2e/node_modules/.package-lock.json ## Tests with outside MCP clients on a real cluster.
+	@hack/test/e2e.sh
+
+.PHONY: fuzz
+fuzz: ## Fuzz every fuzz target for FUZZTIME.
+	@grep -rHoE '^func Fuzz[A-Za-z0-9_]*' --include='*_test.go' --exclude-dir=node_modules . | \
+	while IFS=: read -r file name; do \
+		$(STAGE) "$${name#func } for $(FUZZTIME)" go test -run='^$$' -fuzz="^$${name#func }\$$" -fuzztime=$(FUZZTIME) "$$(dirname "$$file")"; \
+	done
+
+.PHONY: bench
+bench: ## Run every benchmark for BENCHTIME.
+	@packages=$$(grep -rlE '^func Benchmark' --include='*_test.go' --exclude-dir=node_modules . | xargs -n1 dirname | sort -u); \
+	go test -run='^$$' -bench=. -benchmem -benchtime=$(BENCHTIME) $$packages
+
+##@ Before a commit
+
+.PHONY: presubmit
+presubmit: verify lint test ## What CI runs: verify, lint, test.
+
+.PHONY: generate
+generate: ## Generate deep copies, apply configurations and CRDs from api/.
+	@$(TOOL) controller-gen \
+		object:headerFile=hack/boilerplate/go.txt \
+		applyconfiguration:headerFile=hack/boilerplate/go.txt \
+		crd paths=./api/... output:crd:dir=config/crd/bases
+
+.PHONY: verify
+verify: bin/cluster ## Fail when anything derived is out of date. Changes nothing.
+	@export KUBECTL="$${KUBECTL:-$$(command -v kubectl || echo "$$(bin/cluster build --print-assets)/kubectl")}"; \
+	hack/verify.sh
+
+.PHONY: lint
+lint: bin/golangci-lint ## Run the linters of .golangci.yml.
+	@bin/golangci-lint run ./...
+	@cd hack/cluster && ../../bin/golangci-lint run --config=../../.golangci.yml ./cluster/...
+
+# Go decides what has to be built again; asking it takes a second.
+.PHONY: bin/cluster
+bin/cluster:
+	@go -C hack/cluster build -o ../../bin/cluster ./cluster
+
+bin/golangci-lint: hack/tools/go.mod hack/tools/go.sum
+	@echo "building golangci-lint: a minute or two, once" >&2
+	@go build -modfile=hack/tools/go.mod -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@touch $@
+
+test/e2e/node_modules/.package-lock.json: test/e2e/package.json test/e2e/package-lock.json test/e2e/.npmrc
+	@$(STAGE) "outside MCP clients" npm --prefix=test/e2e ci --loglevel=error
+	@touch $@

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Copyright 2026 The hosted-bridge Authors.
+# SPDX-License-Identifier: Apache-2.0
+#
+# times.sh COMMAND...  runs the command with STAGE_TIMES set and prints at the
+# end, also of a failure, where the time went.
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+
+mkdir -p bin
+STAGE_TIMES=$(mktemp bin/times.XXXXXX)
+export STAGE_TIMES
+trap 'rm -f "$STAGE_TIMES" "$STAGE_TIMES.log"' EXIT
+touch "$STAGE_TIMES.log"
+
+start=$(date +%s)
+status=0
+"$@" || status=$?
+total=$(($(date +%s) - start))
+
+echo
+echo "Where the time went:"
+awk -F'\t' '{ printf "  %5d s  %s%s\n", $1, $2, ($3 == 0 ? "" : "  FAILED") }' "$STAGE_TIMES"
+printf '  %5d s  in all\n' "$total"
+
+# "ok  <package>  1.234s" and "--- PASS: TestName (1.23s)", slowest first.
+slowest() { sort -rn | awk '$1 >= 1' | head -n "$1" | awk '{ printf "  %7.1f s  %s\n", $1, $2 }'; }
+packages=$(sed -nE 's#^(ok|FAIL)[[:space:]]+[^[:space:]]*hostedbridge/hostedbridge/?([^[:space:]]*)[[:space:]]+([0-9.]+)s.*#\3 \2#p' "$STAGE_TIMES.log" | slowest 8)
+tests=$(sed -nE 's#^--- (PASS|FAIL): ([^ ]+) \(([0-9.]+)s\)#\3 \2#p' "$STAGE_TIMES.log" | slowest 8)
+[[ -z $packages ]] || printf 'Slowest packages:\n%s\n' "$packages"
+[[ -z $tests ]] || printf 'Slowest tests:\n%s\n' "$tests"
+
+[[ $status -eq 0 ]] && echo "All passed." || echo "Failed."
+exit "$status"

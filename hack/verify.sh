@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# Copyright 2026 The hosted-bridge Authors.
+# SPDX-License-Identifier: Apache-2.0
+#
+# Fails when something that is derived is not what its source says: generated
+# code and CRDs, formatting, go.mod and go.sum, manifests that do not render,
+# and what the bridge links. Works on a copy, so that nothing here is changed.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+root=$PWD
+failed=0
+fail() { echo "verify: $*" >&2; failed=1; }
+step() { echo "==> $*"; }
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+step "generated code and CRDs are up to date"
+copy=$scratch/tree
+mkdir "$copy"
+# A file that is deleted but still in the index has nothing to copy.
+git ls-files -z --cached --others --exclude-standard |
+    while IFS= read -r -d '' file; do [[ -e $file ]] && printf '%s\0' "$file"; done |
+    tar --null -T - -cf - | tar -xf - -C "$copy"
+if make -s -C "$copy" generate; then
+    for folder in api config/crd; do
+        diff -ruN "$root/$folder" "$copy/$folder" || fail "$folder is not what its sources generate: run make generate and commit"
+    done
+else
+    fail "make generate failed"
+fi
+
+step "Go files are formatted"
+unformatted=$(git ls-files -z --cached --others --exclude-standard -- '*.go' |
+    while IFS= read -r -d '' file; do [[ -e $file ]] && printf '%s\0' "$file"; done | xargs -0 gofmt -l)
+[[ -z $unformatted ]] || fail "not formatted, run gofmt -w: $unformatted"
+
+# Tidying asks for the modules of the dependencies' tests too, which a build
+# never downloads: without a network that is no finding.
+offline='dial tcp|no such host|connection refused|i/o timeout|network is unreachable|module lookup disabled|proxyconnect'
+while IFS= read -r mod; do
+    module=$(dirname "$mod")
+    step "$mod is tidy"
+    if ! go -C "$module" mod tidy -diff >"$scratch/diff" 2>"$scratch/errors"; then
+        if [[ -s $scratch/diff ]]; then
+            cat "$scratch/diff"
+            fail "$mod is not tidy: run go -C $module mod tidy"
+        elif grep -qE "$offline" "$scratch/errors"; then
+            echo "    not checked: the module proxy is out of reach"
+        else
+            cat "$scratch/errors" >&2
+            fail "$mod cannot be tidied"
+        fi
+    fi
+done < <(git ls-files --cached --others --exclude-standard -- go.mod '*/go.mod')
+
+step "manifests render"
+while IFS= read -r kustomization; do
+    folder=$(dirname "$kustomization")
+    "${KUBECTL:-kubectl}" kustomize "$folder" >"$scratch/rendered" || fail "$folder does not render"
+    [[ -s $scratch/rendered ]] || fail "$folder renders nothing"
+done < <(git ls-files --cached --others --exclude-standard -- 'config/*kustomization.yaml')
+
+step "the bridge links neither Kubernetes nor gin"
+linked=$(go list -deps ./cmd/bridge) || fail "cmd/bridge does not load"
+linked=$(grep -E '^(k8s\.io|sigs\.k8s\.io|github\.com/gin-gonic)/|/hostedbridge/(api|controllers)/' <<<"$linked")
+[[ -z $linked ]] || fail "cmd/bridge links $linked"
+
+step "the lock file of the tests' clients names no registry"
+! grep -n '"resolved"' test/e2e/package-lock.json || fail "test/e2e/package-lock.json has download addresses: run npm install in test/e2e, whose .npmrc leaves them out"
+
+[[ $failed -eq 0 ]] && echo "verify: nothing differs"
+exit "$failed"
