@@ -1,0 +1,162 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+)
+
+// record is what one request's steps leave for the access log. It has no
+// field that a key, a body, a query or a foreign path could get into.
+type record struct {
+	id       string
+	route    string
+	user     v1alpha1.UserID
+	keyID    string
+	code     string
+	err      error
+	held     time.Duration
+	attempts int
+}
+
+// fail notes how the request ended. The cause is kept only where it is ours
+// to look into: what a caller did wrong is told by the code.
+func (r *record) fail(p *problem, err error) {
+	r.code = p.code
+	if p.status >= http.StatusInternalServerError {
+		r.err = err
+	}
+}
+
+type recordKey struct{}
+
+// recordOf returns the request's record.
+func recordOf(ctx context.Context) *record {
+	if r, ok := ctx.Value(recordKey{}).(*record); ok {
+		return r
+	}
+	return &record{}
+}
+
+// observe is the outermost step: it gives the request an id and a record, and
+// when it has ended, however it did, counts and logs it.
+func (s *Server) observe(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start := time.Now()
+		rec := &record{id: newRequestID(), route: routeOf(r.RequestURI)}
+		a := &answer{ResponseWriter: w}
+		setBaseHeader(w.Header(), rec.id)
+		if s.draining.Load() {
+			// Clients move to another replica with their next request instead
+			// of meeting a closed connection.
+			w.Header().Set("Connection", "close")
+		}
+		s.metrics.inFlight.Inc()
+		completed := false
+		defer func() {
+			s.metrics.inFlight.Dec()
+			elapsed := time.Since(start)
+			s.metrics.observe(rec.route, r.Method, a.code(), elapsed)
+			s.logAccess(r, rec, a, elapsed, completed)
+		}()
+		next.ServeHTTP(a, r.WithContext(context.WithValue(r.Context(), recordKey{}, rec)))
+		completed = true
+	})
+}
+
+func (s *Server) logAccess(r *http.Request, rec *record, a *answer, elapsed time.Duration, completed bool) {
+	level := slog.LevelInfo
+	attrs := make([]slog.Attr, 0, 16)
+	attrs = append(attrs,
+		slog.String("requestID", rec.id), slog.String("route", rec.route),
+		slog.String("method", methodLabel(r.Method)), slog.Int("status", a.code()),
+		slog.Duration("duration", elapsed), slog.Int64("bytes", a.bytes),
+		slog.String("protocol", r.Proto), slog.String("remote", remoteIP(r.RemoteAddr)))
+	if rec.user != "" {
+		attrs = append(attrs, slog.String("user", string(rec.user)), slog.String("keyID", rec.keyID))
+	}
+	if rec.code != "" {
+		attrs = append(attrs, slog.String("code", rec.code))
+	}
+	if rec.held > 0 {
+		attrs = append(attrs, slog.Duration("held", rec.held))
+	}
+	if rec.attempts > 1 {
+		attrs = append(attrs, slog.Int("attempts", rec.attempts))
+	}
+	if !completed {
+		attrs = append(attrs, slog.Bool("aborted", true))
+	}
+	if rec.err != nil {
+		level = slog.LevelWarn
+		attrs = append(attrs, slog.String("error", rec.err.Error()))
+	}
+	s.log.LogAttrs(r.Context(), level, "request", attrs...)
+}
+
+// newRequestID returns an id to find a request by. It guards nothing, so it
+// need not be unguessable. A caller's own id is not taken over: it could
+// point at somebody else's request.
+func newRequestID() string {
+	return strconv.FormatUint(rand.Uint64()|1<<63, 16)
+}
+
+func remoteIP(addr string) string {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return ""
+	}
+	return host
+}
+
+// answer remembers the status and counts the bytes of a response.
+type answer struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (a *answer) WriteHeader(status int) {
+	if a.status == 0 {
+		a.status = status
+	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (a *answer) Write(b []byte) (int, error) {
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	n, err := a.ResponseWriter.Write(b)
+	a.bytes += int64(n)
+	return n, err
+}
+
+// Flush implements http.Flusher, which gin asks for by name.
+func (a *answer) Flush() {
+	// The error says that the client is gone; the next write says so too.
+	_ = http.NewResponseController(a.ResponseWriter).Flush()
+}
+
+// Unwrap gives http.ResponseController the connection's deadlines.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// code is the status that the client saw, or 499 when it left before there
+// was one.
+func (a *answer) code() int {
+	if a.status == 0 {
+		return statusClientClosed
+	}
+	return a.status
+}

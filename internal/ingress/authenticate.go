@@ -1,0 +1,119 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/apikey"
+	"github.com/hostedbridge/hostedbridge/internal/route"
+)
+
+// principal is who calls, as proved by a key.
+type principal struct {
+	user  v1alpha1.UserID
+	keyID string
+	hash  apikey.Hash
+}
+
+// decoy is compared where the table has no key of the presented id, so that
+// an unknown id takes the time of a known one. No key hashes to it as far as
+// anybody knows.
+var decoy = []apikey.Hash{{}}
+
+// identify returns whose key presented is. Every refusal takes the same way:
+// one hash of what was presented and at least one comparison.
+func identify(t *route.Table, presented string, now time.Time) (principal, bool) {
+	key, err := apikey.Parse(presented)
+	var entries []route.KeyEntry
+	if err == nil && key.Kind == apikey.KindUser {
+		entries = t.Keys(key.ID)
+	}
+	hashes := decoy
+	if len(entries) > 0 {
+		hashes = make([]apikey.Hash, len(entries))
+		for i, e := range entries {
+			hashes[i] = e.Hash
+		}
+	}
+	i, ok := apikey.Match(presented, hashes)
+	if !ok || i >= len(entries) || expired(entries[i], now) {
+		return principal{}, false
+	}
+	return principal{user: entries[i].User, keyID: key.ID, hash: entries[i].Hash}, true
+}
+
+// admitted reports whether the key by which p was identified still opens p's
+// bridge. A request that waited asks again before it goes on.
+func (p principal) admitted(t *route.Table, now time.Time) bool {
+	for _, e := range t.Keys(p.keyID) {
+		if e.User == p.user && e.Hash == p.hash && !expired(e, now) {
+			return true
+		}
+	}
+	return false
+}
+
+// presentedKey returns the key in h. A request that presents two different
+// keys, or one header twice, presents none: whichever were taken, something
+// in front of us may have looked at the other.
+func presentedKey(h http.Header) string {
+	authorization, plain := h["Authorization"], h["X-Api-Key"]
+	if len(authorization) > 1 || len(plain) > 1 {
+		return ""
+	}
+	var key string
+	if len(authorization) == 1 {
+		scheme, token, _ := strings.Cut(authorization[0], " ")
+		if !strings.EqualFold(scheme, "Bearer") {
+			return ""
+		}
+		key = strings.TrimLeft(token, " ")
+	}
+	if len(plain) == 1 {
+		if key != "" && key != plain[0] {
+			return ""
+		}
+		key = plain[0]
+	}
+	return key
+}
+
+const principalKey = "principal"
+
+// authenticate puts the principal into the context, when it is the user of
+// the path. An unknown user and somebody else's are the same case, because
+// only the principal is looked at.
+func (s *Server) authenticate(c *gin.Context) error {
+	t := s.routes.Current()
+	if t == nil {
+		return errNotReady
+	}
+	p, ok := identify(t, presentedKey(c.Request.Header), time.Now())
+	if !ok {
+		return errUnauthorized
+	}
+	rec := recordOf(c.Request.Context())
+	rec.user, rec.keyID = p.user, p.keyID
+	if string(p.user) != c.Param("userId") {
+		return errNotFound
+	}
+	c.Set(principalKey, p)
+	return nil
+}
+
+// principalOf returns who authenticate let in.
+func principalOf(c *gin.Context) principal {
+	return c.MustGet(principalKey).(principal)
+}
+
+// expired reports whether e has stopped working by now.
+func expired(e route.KeyEntry, now time.Time) bool {
+	return !e.ExpiresAt.IsZero() && !now.Before(e.ExpiresAt)
+}

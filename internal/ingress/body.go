@@ -1,0 +1,93 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+)
+
+const (
+	// maxBody is the go-sdk's default limit for a message, 4 MiB, so that the
+	// same call passes here and at a server without us.
+	maxBody = 4 << 20
+	// bodyTimeout is for the whole body: 4 MiB in it is 140 KB/s.
+	bodyTimeout = 30 * time.Second
+	// maxPeek and peekTimeout bound what is read for the id's sake from a
+	// caller who is refused anyway.
+	maxPeek     = 64 << 10
+	peekTimeout = 2 * time.Second
+)
+
+const bodyKey = "body"
+
+// readBody reads the whole body of a POST. It is read before anything is
+// dialed, because only a body that we hold can be sent again when the first
+// attempt did not reach the bridge.
+func (s *Server) readBody(c *gin.Context) error {
+	r := c.Request
+	if r.Method != http.MethodPost {
+		return nil
+	}
+	if mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || mediaType != "application/json" {
+		return errMediaType
+	}
+	if r.ContentLength > maxBody {
+		return errBodyTooLarge
+	}
+	// Set first, so that after a failure nobody takes the rest for a body.
+	c.Set(bodyKey, []byte(nil))
+	body, err := readWithin(c, maxBody+1, bodyTimeout)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errBodyUnreadable, err)
+	}
+	if len(body) > maxBody {
+		return errBodyTooLarge
+	}
+	c.Set(bodyKey, body)
+	return nil
+}
+
+// bodyOf returns what readBody read, nil for a request without.
+func bodyOf(c *gin.Context) []byte {
+	body, _ := c.Get(bodyKey)
+	b, _ := body.([]byte)
+	return b
+}
+
+// peekBody returns the body, or where it has not been read, its beginning.
+func peekBody(c *gin.Context) []byte {
+	if !isRPC(c.Request) {
+		return nil
+	}
+	if _, read := c.Get(bodyKey); read {
+		return bodyOf(c)
+	}
+	// Without a body there is no id to echo, and that is all it was read for.
+	body, _ := readWithin(c, maxPeek, peekTimeout)
+	return body
+}
+
+func readWithin(c *gin.Context, limit int64, timeout time.Duration) ([]byte, error) {
+	control := http.NewResponseController(c.Writer)
+	if err := control.SetReadDeadline(time.Now().Add(timeout)); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return nil, fmt.Errorf("set read deadline: %w", err)
+	}
+	body, err := io.ReadAll(io.LimitReader(c.Request.Body, limit))
+	if err != nil {
+		return nil, fmt.Errorf("read body: %w", err)
+	}
+	// The deadline must not outlive the body: the connection is read on to
+	// notice that the client leaves, for as long as the answer streams.
+	if err := control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return nil, fmt.Errorf("clear read deadline: %w", err)
+	}
+	return body, nil
+}

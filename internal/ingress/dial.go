@@ -1,0 +1,115 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/internal/route"
+)
+
+const (
+	// dialTimeout is for a TCP connection within a cluster, where a round trip
+	// takes milliseconds: time for one lost SYN, which is sent again after 1 s.
+	dialTimeout = 2 * time.Second
+	// handshakeTimeout leaves a pod that is short of CPU time to sign.
+	handshakeTimeout = 5 * time.Second
+)
+
+// undelivered is an attempt that failed before a byte of the request left, so
+// that the request may be sent again.
+type undelivered struct {
+	reason string
+	err    error
+}
+
+// Error implements error.
+func (u *undelivered) Error() string { return u.reason + ": " + u.err.Error() }
+
+// Unwrap returns the cause.
+func (u *undelivered) Unwrap() error { return u.err }
+
+// The reasons; metrics carry them.
+const (
+	reasonDial      = "dial"
+	reasonHandshake = "handshake"
+)
+
+type backendKey struct{}
+
+// dialer connects to bridges.
+type dialer struct {
+	credentials Credentials
+	port        string
+	net         net.Dialer
+}
+
+func newDialer(credentials Credentials, port int) *dialer {
+	return &dialer{
+		credentials: credentials,
+		port:        strconv.Itoa(port),
+		net: net.Dialer{
+			Timeout: dialTimeout,
+			// A node that died is noticed after 10 + 3 x 5 s on connections
+			// that wait for an answer.
+			KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 3},
+		},
+	}
+}
+
+// poolHost is the host of the outbound URL, by which the transport pools
+// connections. It is made of UIDs, which are never used twice, and not of the
+// address, which the next tenant's pod may get.
+func poolHost(b route.Backend) string {
+	return string(b.BridgeUID) + "." + string(b.PodUID)
+}
+
+// address is where b's pod listens.
+func (d *dialer) address(b route.Backend) string {
+	return net.JoinHostPort(b.PodIP, d.port)
+}
+
+// dialTLS connects to the pod of the request in ctx and returns the connection
+// only if the peer has proved by its certificate to be that bridge.
+func (d *dialer) dialTLS(ctx context.Context, _, addr string) (net.Conn, error) {
+	b, ok := ctx.Value(backendKey{}).(route.Backend)
+	if host, _, err := net.SplitHostPort(addr); !ok || err != nil || host != poolHost(b) {
+		return nil, errors.New("dial: the address is not that of the request's bridge")
+	}
+	raw, err := d.net.DialContext(ctx, "tcp", d.address(b))
+	if err != nil {
+		return nil, &undelivered{reasonDial, err}
+	}
+	conn, err := d.handshake(ctx, raw, pki.BridgeURI(string(b.BridgeUID)))
+	if err != nil {
+		return nil, errors.Join(&undelivered{reasonHandshake, err}, raw.Close())
+	}
+	return conn, nil
+}
+
+func (d *dialer) handshake(ctx context.Context, raw net.Conn, bridge *url.URL) (net.Conn, error) {
+	config := d.credentials.ClientTLS(bridge)
+	if config == nil {
+		return nil, errors.New("no client certificate yet")
+	}
+	config = config.Clone()
+	// One stream per connection: an answer cannot reach another request by a
+	// mistake about stream ids.
+	config.NextProtos = []string{"http/1.1"}
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	conn := tls.Client(raw, config)
+	if err := conn.HandshakeContext(ctx); err != nil {
+		return nil, fmt.Errorf("prove %s: %w", bridge, err)
+	}
+	return conn, nil
+}

@@ -1,0 +1,20 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package ingress is the public surface: it tells who calls, finds that user's
+// pod and passes the call on.
+//
+// A request goes through these steps, in this order, and any of them may end
+// it with an error that problem.go turns into an answer:
+//
+//	observe       request id, access log, metrics            accesslog.go
+//	check path    the raw target against one expression      path.go
+//	check origin  Origin and Host against DNS rebinding      origin.go
+//	authenticate  API key -> principal == :userId            authenticate.go
+//	read body     bounded, JSON only                         body.go
+//	hold          wait while the bridge starts               hold.go
+//	forward       to the pod, proved by its certificate      proxy.go, delivery.go, dial.go
+//
+// The package is a shell: it serves, dials and reads the clock. headers.go,
+// path.go and rpcid.go are pure.
+package ingress

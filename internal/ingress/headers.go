@@ -1,0 +1,104 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import (
+	"net/http"
+	"strings"
+)
+
+// paramPrefix begins the names of the tool parameters that a 2026-07-28
+// client repeats as headers. Intermediaries must pass all of them on.
+const paramPrefix = "Mcp-Param-"
+
+// requestHeaders are the headers that reach a bridge, by canonical name; true
+// where more than one field of the name makes sense. Whatever is not here
+// stays here: above all Authorization, X-Api-Key and Cookie, everything that
+// claims an address or an identity, and Idempotency-Key, at which net/http
+// would begin to replay POSTs by itself.
+var requestHeaders = map[string]bool{
+	"Accept":               true,
+	"Content-Type":         false,
+	"Last-Event-Id":        false,
+	"Mcp-Method":           false,
+	"Mcp-Name":             false,
+	"Mcp-Protocol-Version": false,
+	"Mcp-Session-Id":       false,
+	"Traceparent":          false,
+	"Tracestate":           true,
+	"User-Agent":           false,
+}
+
+// responseHeaders are the headers of a bridge's answer that reach the client.
+// Set-Cookie is not among them: all users share one origin, and one tenant's
+// cookie would be sent to the others.
+var responseHeaders = map[string]bool{
+	"Allow":                true,
+	"Cache-Control":        true,
+	"Content-Encoding":     true,
+	"Content-Length":       true,
+	"Content-Type":         true,
+	"Mcp-Protocol-Version": true,
+	"Mcp-Session-Id":       true,
+	"Retry-After":          true,
+}
+
+// repeatedHeader returns the name of a header that means one thing and was
+// sent twice. Two readers may disagree about which of the two counts, so the
+// request is refused instead of repaired.
+func repeatedHeader(h http.Header) (name string, repeated bool) {
+	for name, values := range h {
+		if len(values) < 2 {
+			continue
+		}
+		if many, known := requestHeaders[name]; (known && !many) || isParam(name) {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// forwardedHeader returns the part of a client's header that goes to the
+// bridge.
+func forwardedHeader(in http.Header) http.Header {
+	out := make(http.Header, len(requestHeaders))
+	for name, values := range in {
+		if _, known := requestHeaders[name]; known || isParam(name) {
+			out[name] = values
+		}
+	}
+	return out
+}
+
+// isParam reports whether name is a parameter header. Names with an
+// underscore are not: some servers read '_' as '-', and then two names that
+// differ here would be one there.
+func isParam(name string) bool {
+	return len(name) > len(paramPrefix) && strings.HasPrefix(name, paramPrefix) && !strings.Contains(name, "_")
+}
+
+// keepAnswerHeader removes from a bridge's answer what does not reach the
+// client, and adds what the answer's kind calls for.
+func keepAnswerHeader(h http.Header) {
+	for name := range h {
+		if !responseHeaders[name] {
+			delete(h, name)
+		}
+	}
+	if strings.HasPrefix(h.Get("Content-Type"), "text/event-stream") {
+		// Reverse proxies in front of us would otherwise collect events.
+		h.Set("X-Accel-Buffering", "no")
+	}
+	if h.Get("Cache-Control") == "" {
+		h.Set("Cache-Control", "no-store")
+	}
+}
+
+// setBaseHeader sets what every answer carries. All users share one origin,
+// so nothing served here may be taken for a document or run as one.
+func setBaseHeader(h http.Header, requestID string) {
+	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Request-Id", requestID)
+}

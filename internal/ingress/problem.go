@@ -1,0 +1,144 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// problem is an error that the caller may see. Its code is part of the API
+// and never changes its meaning; its detail is for people.
+type problem struct {
+	status int
+	code   string
+	detail string
+	// retryAfter is how long to wait before the next try, 0 when waiting does
+	// not help.
+	retryAfter time.Duration
+}
+
+// Error implements error.
+func (p *problem) Error() string { return p.code }
+
+// retrySoon is what the 503 answers advise: about the time in which a pod of
+// ours starts.
+const retrySoon = 5 * time.Second
+
+// The problems. One that several causes share stands here once, so that the
+// answers cannot differ: an unknown key and an expired one, an unknown user
+// and somebody else's.
+var (
+	errUnauthorized     = &problem{http.StatusUnauthorized, "unauthorized", "Send a valid API key as Authorization: Bearer <key> or as X-API-Key.", 0}
+	errOriginNotAllowed = &problem{http.StatusForbidden, "origin_not_allowed", "Requests from this Origin are not allowed.", 0}
+	errHostNotAllowed   = &problem{http.StatusForbidden, "host_not_allowed", "This service is not known under this Host.", 0}
+	errNotFound         = &problem{http.StatusNotFound, "not_found", "There is nothing here for this caller.", 0}
+	errMethodNotAllowed = &problem{http.StatusMethodNotAllowed, "method_not_allowed", "The Allow header names the methods of this resource.", 0}
+	errRepeatedHeader   = &problem{http.StatusBadRequest, "repeated_header", "A header that can have one value was sent more than once.", 0}
+	errBodyUnreadable   = &problem{http.StatusBadRequest, "body_unreadable", "The request body broke off or came too slowly.", 0}
+	errBodyTooLarge     = &problem{http.StatusRequestEntityTooLarge, "body_too_large", "The request body is limited to 4 MiB.", 0}
+	errMediaType        = &problem{http.StatusUnsupportedMediaType, "unsupported_media_type", "Send Content-Type: application/json.", 0}
+	errInternal         = &problem{http.StatusInternalServerError, "internal", "Internal error.", 0}
+	errBridgeFailed     = &problem{http.StatusBadGateway, "bridge_failed", "The bridge broke the connection before it answered; the call may have run.", 0}
+	errNotReady         = &problem{http.StatusServiceUnavailable, "not_ready", "This replica is starting.", retrySoon}
+	errSuspended        = &problem{http.StatusServiceUnavailable, "bridge_suspended", "The bridge is suspended.", 0}
+	errStarting         = &problem{http.StatusServiceUnavailable, "bridge_starting", "The bridge is starting.", retrySoon}
+	errUnreachable      = &problem{http.StatusServiceUnavailable, "bridge_unreachable", "The bridge could not be reached; the call did not run.", retrySoon}
+	errTooManyHeld      = &problem{http.StatusServiceUnavailable, "too_many_waiting", "Too many requests already wait for the bridge to start.", retrySoon}
+)
+
+// publicProblem returns what the caller may know of err. Anything that nobody
+// made public is an internal error.
+func publicProblem(err error) *problem {
+	if p, ok := errors.AsType[*problem](err); ok {
+		return p
+	}
+	return errInternal
+}
+
+// canceled reports whether err says that the caller went away.
+func canceled(r *http.Request, err error) bool {
+	return errors.Is(err, context.Canceled) && r.Context().Err() != nil
+}
+
+// writeProblem answers r with err: the only place where an error becomes a
+// status. body is what has been read of the request's body, for the id.
+func writeProblem(w http.ResponseWriter, r *http.Request, err error, body []byte) {
+	p := publicProblem(err)
+	recordOf(r.Context()).fail(p, err)
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	if p.retryAfter > 0 {
+		h.Set("Retry-After", strconv.Itoa(int(p.retryAfter.Seconds())))
+	}
+	if p.status == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", `Bearer realm="hosted-bridge"`)
+	}
+	contentType, answer := p.encode()
+	if isRPC(r) {
+		contentType, answer = p.encodeRPC(rpcID(body))
+	}
+	h.Set("Content-Type", contentType)
+	h.Set("Content-Length", strconv.Itoa(len(answer)))
+	w.WriteHeader(p.status)
+	// Whoever hung up does not read the error either.
+	_, _ = w.Write(answer)
+}
+
+// encode returns the problem as RFC 9457 has it.
+func (p *problem) encode() (contentType string, body []byte) {
+	return "application/problem+json", mustMarshal(struct {
+		Title  string `json:"title"`
+		Status int    `json:"status"`
+		Code   string `json:"code"`
+		Detail string `json:"detail"`
+	}{http.StatusText(p.status), p.status, p.code, p.detail})
+}
+
+// JSON-RPC error codes. rpcRefused is one that the protocol leaves to
+// implementations and that MCP does not use.
+const (
+	rpcInvalidRequest = -32600
+	rpcInternal       = -32603
+	rpcRefused        = -32050
+)
+
+// encodeRPC returns the problem as a JSON-RPC error. Without an id the member
+// is left out: null would be the answer to a request whose id is null.
+func (p *problem) encodeRPC(id json.RawMessage) (contentType string, body []byte) {
+	type data struct {
+		Code              string `json:"code"`
+		RetryAfterSeconds int    `json:"retryAfterSeconds,omitempty"`
+	}
+	type rpcError struct {
+		Code    int    `json:"code"`
+		Message string `json:"message"`
+		Data    data   `json:"data"`
+	}
+	code := rpcRefused
+	switch p.status {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType:
+		code = rpcInvalidRequest
+	case http.StatusInternalServerError, http.StatusBadGateway:
+		code = rpcInternal
+	}
+	return "application/json", mustMarshal(struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id,omitempty"`
+		Error   rpcError        `json:"error"`
+	}{"2.0", id, rpcError{code, p.detail, data{p.code, int(p.retryAfter.Seconds())}}})
+}
+
+// mustMarshal encodes values whose types cannot fail to encode.
+func mustMarshal(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}

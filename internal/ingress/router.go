@@ -1,0 +1,56 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import (
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+)
+
+// handler returns the public surface.
+func (s *Server) handler() (http.Handler, error) {
+	// Its other mode prints the routes on stdout.
+	gin.SetMode(gin.ReleaseMode)
+	e := gin.New()
+	// The address that a request claims to come from counts for nothing.
+	if err := e.SetTrustedProxies(nil); err != nil {
+		return nil, err
+	}
+	e.ForwardedByClientIP = false
+	// A redirect would answer where checkPath has already refused.
+	e.RedirectTrailingSlash = false
+	e.RedirectFixedPath = false
+	e.HandleMethodNotAllowed = true
+	e.NoMethod(s.do(func(*gin.Context) error { return errMethodNotAllowed }))
+	e.NoRoute(s.do(func(*gin.Context) error { return errNotFound }))
+
+	u := e.Group("/u/:userId", s.do(s.checkOrigin), s.do(s.authenticate))
+	u.POST("/mcp", s.do(s.readBody), s.do(s.forward))
+	u.GET("/mcp", s.do(s.forward))
+	u.DELETE("/mcp", s.do(s.forward))
+	u.GET("/health", s.do(s.health))
+
+	return s.observe(s.checkPath(e)), nil
+}
+
+// do makes a gin handler of one that returns its error.
+func (s *Server) do(step func(*gin.Context) error) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		err := step(c)
+		if err == nil {
+			return
+		}
+		c.Abort()
+		if canceled(c.Request, err) {
+			// Nobody is left to answer, and gin would otherwise send a 200.
+			panic(http.ErrAbortHandler)
+		}
+		writeProblem(c.Writer, c.Request, err, peekBody(c))
+	}
+}
+
+func (s *Server) checkOrigin(c *gin.Context) error {
+	return s.origins.check(c.Request)
+}

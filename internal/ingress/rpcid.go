@@ -1,0 +1,36 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// maxRPCID is the longest request id that is echoed, in bytes. Clients count
+// or send UUIDs; an id of any length would let an error be as long as a call.
+const maxRPCID = 256
+
+// rpcID returns the id of the JSON-RPC request in body as it was written, or
+// nil when there is none to echo: a notification, a response, a batch, an id
+// that is neither string nor number, or a body that is not JSON.
+func rpcID(body []byte) json.RawMessage {
+	body = bytes.TrimLeft(body, " \t\r\n")
+	if len(body) == 0 || body[0] != '{' {
+		return nil
+	}
+	// A map and not a struct: a struct would take "ID" for "id".
+	var message map[string]json.RawMessage
+	if err := json.Unmarshal(body, &message); err != nil {
+		return nil
+	}
+	id := message["id"]
+	if message["method"] == nil || len(id) == 0 || len(id) > maxRPCID {
+		return nil
+	}
+	if c := id[0]; c != '"' && c != '-' && (c < '0' || c > '9') {
+		return nil
+	}
+	return id
+}

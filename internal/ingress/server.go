@@ -1,0 +1,133 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
+	"github.com/hostedbridge/hostedbridge/internal/route"
+)
+
+// Routes is what is known of users, keys and pods.
+type Routes interface {
+	// Current returns the newest snapshot, nil before the first one.
+	Current() *route.Table
+	// Changed returns a channel that is closed at the next snapshot.
+	Changed() <-chan struct{}
+}
+
+// Credentials proves who we are to a bridge, and has the bridge prove itself.
+type Credentials interface {
+	// ClientTLS returns a configuration that accepts only the server with
+	// this URI in its certificate.
+	ClientTLS(server *url.URL) *tls.Config
+}
+
+// Reports are the bridges' last health reports.
+type Reports interface {
+	Report(bridge types.UID) (health.Report, bool)
+}
+
+// Activity is told of each call, for the status of the bridge.
+type Activity interface {
+	Called(b route.Backend, at time.Time)
+}
+
+// Config is the ingress's own part of the configuration.
+type Config struct {
+	// AllowedOrigins are the origins of browser clients, such as
+	// https://app.example.com.
+	AllowedOrigins []string
+	// AllowedHosts are the names under which the service is known, without
+	// port; any when empty.
+	AllowedHosts []string
+	// BridgePort is where bridges listen.
+	BridgePort int
+	// Wait is how long a request waits for a bridge that starts.
+	Wait time.Duration
+	// MaxHeldPerUser and MaxHeld bound the requests that wait at once.
+	MaxHeldPerUser, MaxHeld int
+	// DrainDelay is how long connections are still accepted after the end was
+	// announced, for those who have not heard of it.
+	DrainDelay time.Duration
+	// DrainTimeout is how long requests in flight then have to end.
+	DrainTimeout time.Duration
+}
+
+// Deps are the parts that the ingress stands on. None may be nil.
+type Deps struct {
+	Routes      Routes
+	Credentials Credentials
+	Reports     Reports
+	Activity    Activity
+	// Ready reports whether the other parts can serve.
+	Ready    func() bool
+	Registry *prometheus.Registry
+	Log      *slog.Logger
+}
+
+// Server serves the public surface and the probes.
+type Server struct {
+	config    Config
+	log       *slog.Logger
+	routes    Routes
+	reports   Reports
+	activity  Activity
+	ready     func() bool
+	gatherer  prometheus.Gatherer
+	origins   *origins
+	metrics   *metrics
+	hold      *hold
+	transport *http.Transport
+	proxy     *httputil.ReverseProxy
+	public    http.Handler
+	draining  atomic.Bool
+}
+
+// New returns a server that has not begun to serve.
+func New(config Config, deps Deps) (*Server, error) {
+	if deps.Routes == nil || deps.Credentials == nil || deps.Reports == nil || deps.Activity == nil || deps.Ready == nil || deps.Registry == nil || deps.Log == nil {
+		return nil, errors.New("ingress: a dependency is missing")
+	}
+	origins, err := newOrigins(config.AllowedOrigins, config.AllowedHosts)
+	if err != nil {
+		return nil, fmt.Errorf("ingress: %w", err)
+	}
+	m, err := newMetrics(deps.Registry)
+	if err != nil {
+		return nil, fmt.Errorf("ingress: register metrics: %w", err)
+	}
+	h := &hold{
+		routes: deps.Routes, metrics: m, perUser: config.MaxHeldPerUser, total: config.MaxHeld,
+		dropped: &dropped{until: map[destination]time.Time{}},
+		waiting: map[v1alpha1.UserID]int{},
+	}
+	d := newDialer(deps.Credentials, config.BridgePort)
+	transport := newTransport(d)
+	s := &Server{
+		config: config, log: deps.Log,
+		routes: deps.Routes, reports: deps.Reports, activity: deps.Activity,
+		ready: deps.Ready, gatherer: deps.Registry,
+		origins: origins, metrics: m, hold: h, transport: transport,
+		proxy: newProxy(&delivery{transport: transport, dialer: d, hold: h, metrics: m}, deps.Log),
+	}
+	s.public, err = s.handler()
+	if err != nil {
+		return nil, fmt.Errorf("ingress: %w", err)
+	}
+	return s, nil
+}
