@@ -1,0 +1,92 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package testenv gives tests a real API server with the project's CRDs, and
+// the verbs that tests of controllers share. It is only imported by tests.
+package testenv
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+)
+
+// assetsVariable names the folder of kube-apiserver, etcd and kubectl. It is
+// envtest's own variable.
+const assetsVariable = "KUBEBUILDER_ASSETS"
+
+// config is the API server of this test binary; Main sets it.
+var config *rest.Config
+
+// Main runs a package's tests with an API server of their own. Call it from
+// TestMain and exit with its result.
+func Main(m *testing.M) int {
+	environment, err := start()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "testenv:", err)
+		return 1
+	}
+	code := m.Run()
+	if err := environment.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "testenv: stop:", err)
+		return 1
+	}
+	return code
+}
+
+func start() (*envtest.Environment, error) {
+	if os.Getenv(assetsVariable) == "" {
+		return nil, errors.New(assetsVariable + " is not set: run these tests by `make test-env`, " +
+			"or set it to a folder with kube-apiserver and etcd")
+	}
+	_, file, _, ok := runtime.Caller(0)
+	if !ok {
+		return nil, errors.New("find the repository: no caller information")
+	}
+	environment := &envtest.Environment{
+		CRDDirectoryPaths:     []string{filepath.Join(filepath.Dir(file), "..", "..", "config", "crd", "bases")},
+		ErrorIfCRDPathMissing: true,
+	}
+	var err error
+	if config, err = environment.Start(); err != nil {
+		return nil, fmt.Errorf("start the API server: %w", err)
+	}
+	// The tests themselves are the load; a client-side limit only slows them.
+	config.QPS, config.Burst = -1, -1
+	return environment, nil
+}
+
+// Config returns how to reach the API server that Main started.
+func Config() *rest.Config { return rest.CopyConfig(config) }
+
+// Scheme returns a scheme with Kubernetes' types and the project's.
+func Scheme() *apiruntime.Scheme {
+	scheme := apiruntime.NewScheme()
+	for _, add := range []func(*apiruntime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			panic(err) // Only a programming error makes two types collide.
+		}
+	}
+	return scheme
+}
+
+// Client returns a client without a cache: it reads what it has just written.
+func Client(t testing.TB) client.Client {
+	t.Helper()
+	c, err := client.New(Config(), client.Options{Scheme: Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
