@@ -1,0 +1,160 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package route
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+)
+
+var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// bridge returns a bridge of that user, created age seconds after the epoch.
+func bridge(namespace, name string, age int, change ...func(*v1alpha1.HostedBridge)) *v1alpha1.HostedBridge {
+	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: name, UID: types.UID("bridge-" + namespace + "-" + name),
+		CreationTimestamp: metav1.NewTime(epoch.Add(time.Duration(age) * time.Second)),
+	}}
+	for _, f := range change {
+		f(b)
+	}
+	return b
+}
+
+// pod returns a ready pod of the bridge.
+func pod(b *v1alpha1.HostedBridge, name string, age int, change ...func(*corev1.Pod)) *corev1.Pod {
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: b.Namespace, Name: name, UID: types.UID("pod-" + name),
+			CreationTimestamp: metav1.NewTime(epoch.Add(time.Duration(age) * time.Second)),
+			Annotations:       map[string]string{v1alpha1.AnnotationBridgeUID: string(b.UID)},
+		},
+		Status: corev1.PodStatus{
+			PodIP:      "10.0.0.1",
+			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+		},
+	}
+	for _, f := range change {
+		f(p)
+	}
+	return p
+}
+
+func TestBuildRoutesAUser(t *testing.T) {
+	alice := bridge("one", "alice", 0)
+	deleting := metav1.NewTime(epoch)
+	for _, test := range []struct {
+		name    string
+		bridges []*v1alpha1.HostedBridge
+		pods    []*corev1.Pod
+		state   State // Empty: no route.
+		bridge  types.UID
+		pod     string
+	}{
+		{"to the ready pod", []*v1alpha1.HostedBridge{alice}, []*corev1.Pod{pod(alice, "a", 0)}, Ready, alice.UID, "a"},
+		{"to nowhere while there is no pod", []*v1alpha1.HostedBridge{alice}, nil, Starting, alice.UID, ""},
+		{"to nowhere while the pod is not ready", []*v1alpha1.HostedBridge{alice}, []*corev1.Pod{
+			pod(alice, "a", 0, func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }),
+		}, Starting, alice.UID, ""},
+		{"to nowhere while the pod has no address", []*v1alpha1.HostedBridge{alice}, []*corev1.Pod{
+			pod(alice, "a", 0, func(p *corev1.Pod) { p.Status.PodIP = "" }),
+		}, Starting, alice.UID, ""},
+		{"not to a pod that ends", []*v1alpha1.HostedBridge{alice}, []*corev1.Pod{
+			pod(alice, "a", 0, func(p *corev1.Pod) { p.DeletionTimestamp = &deleting }),
+		}, Starting, alice.UID, ""},
+		{"to the newer of two ready pods", []*v1alpha1.HostedBridge{alice}, []*corev1.Pod{
+			pod(alice, "new", 2), pod(alice, "old", 1),
+		}, Ready, alice.UID, "new"},
+		{"not to a pod of another namespace with the same annotation", []*v1alpha1.HostedBridge{alice}, []*corev1.Pod{
+			pod(alice, "a", 0, func(p *corev1.Pod) { p.Namespace = "two" }),
+		}, Starting, alice.UID, ""},
+		{"not to a pod of an earlier bridge of the same name", []*v1alpha1.HostedBridge{alice}, []*corev1.Pod{
+			pod(alice, "a", 0, func(p *corev1.Pod) { p.Annotations[v1alpha1.AnnotationBridgeUID] = "earlier" }),
+		}, Starting, alice.UID, ""},
+		{"not to a pod without the annotation", []*v1alpha1.HostedBridge{alice}, []*corev1.Pod{
+			pod(alice, "a", 0, func(p *corev1.Pod) { p.Annotations = nil }),
+		}, Starting, alice.UID, ""},
+		{"nowhere when suspended, though the pod still answers", []*v1alpha1.HostedBridge{
+			bridge("one", "alice", 0, func(b *v1alpha1.HostedBridge) { b.Spec.DesiredState = v1alpha1.StateSuspended }),
+		}, []*corev1.Pod{pod(alice, "a", 0)}, Suspended, alice.UID, ""},
+		{"no more once the bridge is being deleted", []*v1alpha1.HostedBridge{
+			bridge("one", "alice", 0, func(b *v1alpha1.HostedBridge) { b.DeletionTimestamp = &deleting }),
+		}, []*corev1.Pod{pod(alice, "a", 0)}, "", "", ""},
+		{"to the older of two bridges with that user id", []*v1alpha1.HostedBridge{
+			bridge("two", "impostor", 1, func(b *v1alpha1.HostedBridge) { b.Spec.UserID = "alice" }), alice,
+		}, []*corev1.Pod{pod(alice, "a", 0)}, Ready, alice.UID, "a"},
+		{"to the younger one when the older is being deleted", []*v1alpha1.HostedBridge{
+			bridge("one", "alice", 0, func(b *v1alpha1.HostedBridge) { b.DeletionTimestamp = &deleting }),
+			bridge("two", "next", 1, func(b *v1alpha1.HostedBridge) { b.Spec.UserID = "alice" }),
+		}, []*corev1.Pod{pod(alice, "a", 0)}, Starting, "bridge-two-next", ""},
+		{"not by a name that is no user id", []*v1alpha1.HostedBridge{bridge("one", "alice.smith", 0)}, nil, "", "", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, ok := Build(test.bridges, test.pods).Lookup("alice")
+			if ok != (test.state != "") {
+				t.Fatalf("route exists: %v", ok)
+			}
+			if got.State != test.state || got.BridgeUID != test.bridge || got.PodName != test.pod {
+				t.Errorf("route is %+v", got)
+			}
+			if (got.PodIP != "") != (test.state == Ready) {
+				t.Errorf("state %s with address %q", got.State, got.PodIP)
+			}
+		})
+	}
+}
+
+func TestBuildIndexesTheKeysOfOwnersOnly(t *testing.T) {
+	hash := "sha256:" + strings.Repeat("0a", 32)
+	expiry := metav1.NewTime(epoch)
+	withKeys := func(keys ...v1alpha1.APIKey) func(*v1alpha1.HostedBridge) {
+		return func(b *v1alpha1.HostedBridge) { b.Spec.UserID, b.Spec.APIKeys = "alice", keys }
+	}
+	table := Build([]*v1alpha1.HostedBridge{
+		bridge("one", "alice", 0, withKeys(
+			v1alpha1.APIKey{ID: "lasting", Hash: hash}, v1alpha1.APIKey{ID: "ending", Hash: hash, ExpiresAt: &expiry},
+			v1alpha1.APIKey{ID: "broken", Hash: "sha256:short"},
+		)),
+		bridge("two", "impostor", 1, withKeys(v1alpha1.APIKey{ID: "stolen", Hash: hash})),
+		bridge("one", "bob", 0, func(b *v1alpha1.HostedBridge) { b.Spec.APIKeys = []v1alpha1.APIKey{{ID: "lasting", Hash: hash}} }),
+	}, nil)
+	count := map[string]int{}
+	for _, id := range []string{"lasting", "ending", "broken", "stolen", "unknown"} {
+		count[id] = len(table.Keys(id))
+	}
+	want := map[string]int{"lasting": 2, "ending": 1, "broken": 0, "stolen": 0, "unknown": 0}
+	if diff := cmp.Diff(want, count); diff != "" {
+		t.Errorf("entries by key id (-want +got):\n%s", diff)
+	}
+	if got := table.Keys("ending")[0]; got.User != "alice" || !got.ExpiresAt.Equal(epoch) {
+		t.Errorf("entry is %+v", got)
+	}
+}
+
+func BenchmarkBuild(b *testing.B) {
+	for _, n := range []int{1_000, 10_000} {
+		bridges, pods := make([]*v1alpha1.HostedBridge, n), make([]*corev1.Pod, n)
+		for i := range n {
+			name := fmt.Sprintf("user-%d", i)
+			bridges[i] = bridge("one", name, i, func(b *v1alpha1.HostedBridge) {
+				b.Spec.APIKeys = []v1alpha1.APIKey{{ID: name, Hash: "sha256:" + strings.Repeat("0a", 32)}}
+			})
+			pods[i] = pod(bridges[i], name, i)
+		}
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				Build(bridges, pods)
+			}
+		})
+	}
+}
