@@ -1,0 +1,114 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package quota says what a tier allows its users. The package is pure.
+package quota
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+)
+
+// Tier is what an installation allows the users whose spec.tier names it. A
+// limit that is nil does not exist; no limit can be zero, since a tier that
+// allows nothing is a mistake rather than an offer.
+type Tier struct {
+	// PerMinute, PerHour and PerDay are the JSON-RPC requests that a user may
+	// make in each window.
+	PerMinute int32 `json:"perMinute"`
+	PerHour   int32 `json:"perHour"`
+	PerDay    int32 `json:"perDay"`
+	// Burst is how many requests may come at once.
+	Burst int32 `json:"burst"`
+	// Servers is how many MCP servers a bridge may have.
+	Servers *int32 `json:"servers,omitempty"`
+	// Secrets is how many secrets a user may store.
+	Secrets *int32 `json:"secrets,omitempty"`
+	// AuditDays is for how many days a user's audit entries are kept.
+	AuditDays int32 `json:"auditDays"`
+	// ConcurrentCalls and Streams are how many calls and how many open streams
+	// a user may have at a time.
+	ConcurrentCalls int32 `json:"concurrentCalls"`
+	Streams         int32 `json:"streams"`
+}
+
+// Tiers are an installation's tiers by name.
+type Tiers map[string]Tier
+
+// defaultBurst lets a client that starts up list tools, prompts and resources
+// of a few servers at once.
+const defaultBurst = 10
+
+// Defaults returns the tiers of an installation that configures none. Requests,
+// servers, secrets and audit days are those of the public service that this
+// product follows; calls and streams grow with them.
+func Defaults() Tiers {
+	return Tiers{
+		"free": {
+			PerMinute: 30, PerHour: 300, PerDay: 3_000, Burst: defaultBurst,
+			Servers: ptr.To[int32](3), Secrets: ptr.To[int32](5),
+			AuditDays: 7, ConcurrentCalls: 4, Streams: 2,
+		},
+		"pro": {
+			PerMinute: 120, PerHour: 2_000, PerDay: 20_000, Burst: defaultBurst,
+			Secrets:   ptr.To[int32](50),
+			AuditDays: 30, ConcurrentCalls: 16, Streams: 8,
+		},
+		"business": {
+			PerMinute: 600, PerHour: 10_000, PerDay: 100_000, Burst: defaultBurst,
+			AuditDays: 90, ConcurrentCalls: 64, Streams: 32,
+		},
+	}
+}
+
+// Load reads tiers from YAML of the form
+//
+//	tiers:
+//	  free: {perMinute: 30, perHour: 300, ...}
+//
+// They replace the defaults as a whole. It refuses unknown and repeated
+// fields, and limits below one; its errors name the tier and the field.
+func Load(b []byte) (Tiers, error) {
+	var file struct {
+		Tiers Tiers `json:"tiers"`
+	}
+	if err := yaml.UnmarshalStrict(b, &file); err != nil {
+		return nil, fmt.Errorf("parse tiers: %w", err)
+	}
+	if len(file.Tiers) == 0 {
+		return nil, errors.New("parse tiers: tiers is empty; it must name at least one tier")
+	}
+	for _, name := range file.Tiers.Names() {
+		if err := file.Tiers[name].validate(); err != nil {
+			return nil, fmt.Errorf("parse tiers: tiers.%s.%w", name, err)
+		}
+	}
+	return file.Tiers, nil
+}
+
+// Names returns the tiers' names in alphabetical order.
+func (t Tiers) Names() []string {
+	return slices.Sorted(maps.Keys(t))
+}
+
+func (t Tier) validate() error {
+	limits := []struct {
+		field string
+		value int32
+	}{
+		{"perMinute", t.PerMinute}, {"perHour", t.PerHour}, {"perDay", t.PerDay}, {"burst", t.Burst},
+		{"servers", ptr.Deref(t.Servers, 1)}, {"secrets", ptr.Deref(t.Secrets, 1)},
+		{"auditDays", t.AuditDays}, {"concurrentCalls", t.ConcurrentCalls}, {"streams", t.Streams},
+	}
+	for _, l := range limits {
+		if l.value < 1 {
+			return fmt.Errorf("%s is %d or not set; it must be at least 1", l.field, l.value)
+		}
+	}
+	return nil
+}

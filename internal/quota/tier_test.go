@@ -1,0 +1,92 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package quota
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+)
+
+func TestDefaultsSurviveLoading(t *testing.T) {
+	b, err := yaml.Marshal(map[string]Tiers{"tiers": Defaults()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Load(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(Defaults(), got); diff != "" {
+		t.Errorf("tiers (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"business", "free", "pro"}, got.Names()); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+}
+
+const team = `perMinute: 1, perHour: 2, perDay: 3, burst: 4, auditDays: 5, concurrentCalls: 6, streams: 7`
+
+func TestLoad(t *testing.T) {
+	want := Tier{PerMinute: 1, PerHour: 2, PerDay: 3, Burst: 4, AuditDays: 5, ConcurrentCalls: 6, Streams: 7}
+	limited := want
+	limited.Servers, limited.Secrets = ptr.To[int32](8), ptr.To[int32](9)
+	tests := map[string]struct {
+		in   string
+		want Tiers
+	}{
+		"a limit that is left out does not exist": {`tiers: {team: {` + team + `}}`, Tiers{"team": want}},
+		"limits on servers and secrets":           {`tiers: {team: {` + team + `, servers: 8, secrets: 9}}`, Tiers{"team": limited}},
+		"JSON is YAML":                            {`{"tiers":{"team":{` + quoted(team) + `}}}`, Tiers{"team": want}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := Load([]byte(tt.in))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("tiers (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestLoadRefuses(t *testing.T) {
+	tests := map[string]struct {
+		in, want string
+	}{
+		"nothing":                     {``, "tiers is empty"},
+		"no tiers":                    {`tiers: {}`, "tiers is empty"},
+		"an unknown field at the top": {`tires: {}`, "tires"},
+		"an unknown field of a tier":  {`tiers: {team: {` + team + `, perWeek: 1}}`, "perWeek"},
+		"a tier given twice":          {"tiers:\n  a: {" + team + "}\n  a: {" + team + "}\n", "already"},
+		"a limit that is left out":    {`tiers: {team: {perMinute: 1}}`, "tiers.team.perHour"},
+		"a limit of zero":             {`tiers: {team: {` + team + `, servers: 0}}`, "tiers.team.servers is 0"},
+		"a negative limit":            {`tiers: {team: {` + team + `, secrets: -1}}`, "tiers.team.secrets is -1"},
+		"a limit that is no number":   {`tiers: {team: {perMinute: many}}`, "perMinute"},
+		"what is no YAML":             {`{`, "parse tiers"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := Load([]byte(tt.in))
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error = %v, want one with %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// quoted turns the keys of a flow mapping into JSON's.
+func quoted(flow string) string {
+	fields := strings.Split(flow, ", ")
+	for i, f := range fields {
+		name, value, _ := strings.Cut(f, ":")
+		fields[i] = `"` + name + `":` + value
+	}
+	return strings.Join(fields, ",")
+}
