@@ -1,0 +1,102 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestNobodyLearnsWhoIsAUser compares every refusal on a user's URL with the
+// one on the URL of a user who does not exist: they are the same bytes.
+func TestNobodyLearnsWhoIsAUser(t *testing.T) {
+	alice := newTenant(t, "alice", "everything")
+	bob := newTenant(t, "bob", "everything")
+	unknown := mint(t).secret
+	credentials := []struct {
+		name, key string
+		status    int
+	}{
+		{"no key", "", http.StatusUnauthorized},
+		{"something that is no key", "open-sesame", http.StatusUnauthorized},
+		{"a mistyped key", alice.key.secret[:len(alice.key.secret)-1] + other(alice.key.secret), http.StatusUnauthorized},
+		{"a well-formed key that nobody has", unknown, http.StatusUnauthorized},
+		{"another user's key", bob.key.secret, http.StatusNotFound},
+	}
+	requests := []struct {
+		name, path string
+		request    request
+	}{
+		{"the first request of the legacy era", "mcp", legacyFirst},
+		{"the first request of the modern era", "mcp", modernFirst},
+		{"a tool call of the modern era", "mcp", modernCall},
+		{"a request that is no JSON", "mcp", post("{", nil)},
+		{"the legacy stream", "mcp", request{method: http.MethodGet, header: map[string]string{"Accept": "text/event-stream"}}},
+		{"the end of a legacy session", "mcp", request{method: http.MethodDelete, header: map[string]string{"Mcp-Session-Id": "x"}}},
+		{"health", "health", request{method: http.MethodGet}},
+	}
+	client := newHTTPClient(false)
+	for _, c := range credentials {
+		for _, r := range requests {
+			t.Run(c.name+" on "+r.name, func(t *testing.T) {
+				ask := func(user string) answer {
+					a, err := send(t.Context(), client, installed.url+"/u/"+user+"/"+r.path, c.key, r.request)
+					if err != nil {
+						t.Fatal(err)
+					}
+					return a
+				}
+				known, absent := ask(alice.name), ask(installed.name("zelda"))
+				if diff := cmp.Diff(absent.bytes(), known.bytes()); diff != "" {
+					t.Errorf("a user is told from no user (-absent +known):\n%s", diff)
+				}
+				if known.status != c.status {
+					t.Errorf("status %d, want %d", known.status, c.status)
+				}
+				if got, want := known.header.Get("WWW-Authenticate"), challenge(c.status); got != want {
+					t.Errorf("WWW-Authenticate is %q, want %q", got, want)
+				}
+				if strings.Contains(string(known.body), alice.name) {
+					t.Errorf("the answer names the user: %s", known.body)
+				}
+			})
+		}
+	}
+	for _, era := range eras {
+		t.Run("the inspector is refused in the "+era+" era", func(t *testing.T) {
+			for _, key := range []string{"", unknown, bob.key.secret} {
+				if _, err := inspectorTools(t, era, alice.url(), key); err == nil {
+					t.Error("the inspector lists alice's tools without her key")
+				}
+			}
+		})
+	}
+	t.Run("alice's own key still opens her bridge", func(t *testing.T) {
+		if err := callTool(t.Context(), client, alice.url(), alice.key.secret); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// challenge is what RFC 6750 wants beside a 401, and nothing beside a 404.
+func challenge(status int) string {
+	if status == http.StatusUnauthorized {
+		return `Bearer realm="hosted-bridge"`
+	}
+	return ""
+}
+
+// other returns a last character that is not the key's, so that its checksum
+// is wrong.
+func other(key string) string {
+	if strings.HasSuffix(key, "0") {
+		return "1"
+	}
+	return "0"
+}

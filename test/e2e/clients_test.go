@@ -1,0 +1,94 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// eras are the inspector's names of the two eras that one URL serves.
+var eras = []string{"legacy", "modern"}
+
+func TestAnOutsideClientListsAndCallsATool(t *testing.T) {
+	alice := newTenant(t, "alice", "everything")
+	for _, era := range eras {
+		t.Run(era, func(t *testing.T) {
+			names, err := inspectorTools(t, era, alice.url(), alice.key.secret)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// One server: its names are its own, without a prefix.
+			if !slices.Contains(names, tool) {
+				t.Errorf("the list is %v, want %s in it", names, tool)
+			}
+			text, err := inspectorCall(t, era, alice.url(), alice.key.secret, tool)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(toolText, text); diff != "" {
+				t.Errorf("the tool's answer differs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTwoServersShowTheirToolsUnderTheirNames(t *testing.T) {
+	bob := newTenant(t, "bob", "first", "second")
+	want := []string{"first_" + tool, "second_" + tool}
+	for _, era := range eras {
+		t.Run(era, func(t *testing.T) {
+			names, err := inspectorTools(t, era, bob.url(), bob.key.secret)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range names {
+				if !strings.HasPrefix(name, "first_") && !strings.HasPrefix(name, "second_") {
+					t.Errorf("tool %s is listed without its server's name", name)
+				}
+			}
+			for _, name := range want {
+				if !slices.Contains(names, name) {
+					t.Fatalf("the list is %v, want %s in it", names, name)
+				}
+				text, err := inspectorCall(t, era, bob.url(), bob.key.secret, name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if text != toolText {
+					t.Errorf("%s answers %q, want %q", name, text, toolText)
+				}
+			}
+		})
+	}
+}
+
+func TestTheGoSDKsClientCallsATool(t *testing.T) {
+	carol := newTenant(t, "carol", "everything")
+	for version, era := range map[string]string{legacyVersion: "legacy", modernVersion: "modern"} {
+		t.Run(era, func(t *testing.T) {
+			session, err := newSDKClient(carol, version).connect(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer session.Close()
+			if got := session.InitializeResult().ProtocolVersion; got != version {
+				t.Errorf("version %s is negotiated, want %s", got, version)
+			}
+			result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := isToolText(result); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,102 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+)
+
+const (
+	// routeGone is the promise: this long after the API server has deleted a
+	// HostedBridge, no ingress replica leads to it.
+	routeGone = time.Second
+
+	// objectsGone is for the garbage collector and the kubelet, not for us.
+	objectsGone = 90 * time.Second
+)
+
+func TestADeletedBridgeIsGoneAndARecreatedOneIsNew(t *testing.T) {
+	erin := newTenant(t, "erin", "everything")
+	client := newHTTPClient(false)
+	if err := callTool(t.Context(), client, erin.url(), erin.key.secret); err != nil {
+		t.Fatal(err)
+	}
+
+	mustKubectl(t, "delete", "hb", erin.name, "--wait=false")
+	deleted := time.Now()
+	if last := lastAllowed(t, erin, deleted.Add(3*routeGone)); last.Sub(deleted) > routeGone {
+		t.Errorf("the route still led to the bridge %s after its deletion, want at most %s", last.Sub(deleted), routeGone)
+	}
+	eventually(t, objectsGone, "the bridge and its objects are gone", func(ctx context.Context) error {
+		return errors.Join(gone(ctx, erin.name), remains(ctx, erin.uid))
+	})
+
+	// The same name and user again, with another key.
+	fresh := mint(t)
+	again := bridge(erin.name, []credential{fresh}, "everything")
+	uid := create(t, again)
+	awaitReady(t, erin.name)
+	if uid == erin.uid {
+		t.Errorf("the re-created bridge has the old UID %s", uid)
+	}
+	eventually(t, 5*time.Second, "the new key opens the re-created bridge", func(ctx context.Context) error {
+		return callTool(ctx, client, erin.url(), fresh.secret)
+	})
+	if err := allowed(t.Context(), client, erin.url(), erin.key.secret); !errors.Is(err, errRefused) {
+		t.Errorf("the old key on the re-created bridge: %v, want a refusal", err)
+	}
+
+	// A key is only its entry in the object: listed again, it works again.
+	patchKeys(t, erin.name, fresh, erin.key)
+	eventually(t, 10*time.Second, "the old key works again where the object lists it", func(ctx context.Context) error {
+		return allowed(ctx, client, erin.url(), erin.key.secret)
+	})
+	patchKeys(t, erin.name, fresh)
+	eventually(t, 10*time.Second, "the old key stops working where the object lists it no more", func(ctx context.Context) error {
+		if err := allowed(ctx, client, erin.url(), erin.key.secret); !errors.Is(err, errRefused) {
+			return fmt.Errorf("want a refusal: %w", errors.Join(err, errors.New("allowed")))
+		}
+		return nil
+	})
+}
+
+// lastAllowed asks on new connections, which reach every ingress replica in
+// turn, until the time given, and returns when it was last let in.
+func lastAllowed(t *testing.T, n tenant, until time.Time) (last time.Time) {
+	t.Helper()
+	client := newHTTPClient(false)
+	ctx, cancel := context.WithDeadline(t.Context(), until.Add(holdTimeout))
+	defer cancel()
+	for asked := time.Now(); asked.Before(until); asked = time.Now() {
+		err := allowed(ctx, client, n.url(), n.key.secret)
+		if !errors.Is(err, errRefused) {
+			last = asked
+		}
+	}
+	return last
+}
+
+// patchKeys makes the keys given the ones that the object lists.
+func patchKeys(t *testing.T, name string, keys ...credential) {
+	t.Helper()
+	eventually(t, 10*time.Second, "the keys of "+name+" are written", func(ctx context.Context) error {
+		b, err := getBridge(ctx, name)
+		if err != nil {
+			return err
+		}
+		b.Spec.APIKeys = nil
+		for _, k := range keys {
+			b.Spec.APIKeys = append(b.Spec.APIKeys, v1alpha1.APIKey{ID: k.listed.ID, Hash: k.listed.Hash})
+		}
+		return installed.client.Update(ctx, b)
+	})
+}

@@ -1,0 +1,131 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// lostPerCaller bounds the attempts without an answer that one caller may see
+// while an ingress pod is ended: the one under way, and those that reach the
+// dead address until the cluster has stopped leading there.
+const lostPerCaller = 10
+
+// podRestart bounds the time in which a bridge's pod is replaced and its next
+// call answered.
+const podRestart = 45 * time.Second
+
+func TestCallsGoOnWhileAProcessEnds(t *testing.T) {
+	tests := []struct {
+		name       string
+		deployment string
+		end        func(*testing.T, ...corev1.Pod)
+		// pods is how many are ended; 0 is all of them.
+		pods int
+		// lost is how many attempts of a caller may stay without an answer.
+		lost int
+	}{
+		{name: "the operator is killed", deployment: "hosted-bridge-operator", end: kill},
+		{name: "every keybroker is killed", deployment: "hosted-bridge-keybroker", end: kill},
+		{name: "one ingress is killed", deployment: "hosted-bridge-ingress", end: kill, pods: 1, lost: lostPerCaller},
+		{name: "one ingress pod is deleted", deployment: "hosted-bridge-ingress", end: remove, pods: 1, lost: lostPerCaller},
+	}
+	kim := newTenant(t, "kim", "everything")
+	for i, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			loop := startCalls(t, kim)
+			loop.await(t, 20)
+			pods := podsOf(t, tt.deployment)
+			victims := pods
+			if tt.pods > 0 {
+				victims = pods[:tt.pods]
+			}
+			tt.end(t, victims...)
+			// Calls go on until the installation is whole again, and after.
+			awaitReplaced(t, tt.deployment, len(pods), victims)
+			loop.await(t, 20)
+			for _, c := range loop.stop() {
+				if len(c.failures) > 0 {
+					t.Errorf("%s: %d of %d calls failed, the first: %s", c.name, len(c.failures), c.calls, c.failures[0])
+				}
+				if c.lost > tt.lost {
+					t.Errorf("%s: %d attempts in %d calls had no answer, want at most %d", c.name, c.lost, c.calls, tt.lost)
+				}
+				t.Logf("%s: %d calls, %d attempts without an answer, the slowest call %s", c.name, c.calls, c.lost, c.slowest)
+			}
+			// What comes back also does its work.
+			after := newTenant(t, fmt.Sprintf("after-%d", i), "everything")
+			if err := callTool(t.Context(), newHTTPClient(false), after.url(), after.key.secret); err != nil {
+				t.Errorf("a tenant made afterwards: %v", err)
+			}
+		})
+	}
+}
+
+func TestTheNextCallWaitsForTheBridgesPod(t *testing.T) {
+	leo := newTenant(t, "leo", "everything")
+	ends := []struct {
+		name string
+		end  func(*testing.T, ...corev1.Pod)
+	}{
+		{"after its process was killed", kill},
+		{"after its pod was deleted", remove},
+	}
+	for _, tt := range ends {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.end(t, bridgePod(t, leo.uid))
+			start := time.Now()
+			answerWithin(t, leo, podRestart)
+			t.Logf("answered after %s", time.Since(start).Round(time.Millisecond))
+			awaitReady(t, leo.name)
+		})
+	}
+}
+
+func TestKubectlRolloutRestartWorksOnABridge(t *testing.T) {
+	mia := newTenant(t, "mia", "everything")
+	old := bridgePod(t, mia.uid)
+	deployment := "deployment/" + mia.name + "-bridge"
+	mustKubectl(t, "rollout", "restart", deployment)
+	answerWithin(t, mia, podRestart)
+	mustKubectl(t, "rollout", "status", deployment, "--timeout=60s")
+	if err := hasNewPod(t.Context(), mia, old); err != nil {
+		t.Error(err)
+	}
+	awaitReady(t, mia.name)
+	// The operator has reconciled since and left the restart's mark alone,
+	// or it would have rolled the pod back.
+	restarted := mustKubectl(t, "get", deployment, `--output=jsonpath={.spec.template.metadata.annotations.kubectl\.kubernetes\.io/restartedAt}`)
+	if restarted == "" {
+		t.Error("the operator removed the annotation of kubectl rollout restart")
+	}
+}
+
+// answerWithin calls the tool until it answers. The ingress holds a call while
+// the pod starts, and may answer that it is not there yet.
+func answerWithin(t *testing.T, n tenant, timeout time.Duration) {
+	t.Helper()
+	c := newHTTPClient(false)
+	eventually(t, timeout, "the bridge answers", func(ctx context.Context) error {
+		return callTool(ctx, c, n.url(), n.key.secret)
+	})
+}
+
+func hasNewPod(ctx context.Context, n tenant, old corev1.Pod) error {
+	pods, err := bridgePods(ctx, n.uid)
+	if err != nil {
+		return err
+	}
+	if len(pods) != 1 || pods[0].UID == old.UID {
+		return fmt.Errorf("%d pods, the first is the old one or none is there", len(pods))
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// inspectorTimeout bounds one run of the inspector, which takes half a second
+// where nothing is held up.
+const inspectorTimeout = time.Minute
+
+// inspect runs the command line of the MCP inspector against the URL in the
+// era and returns what it printed on its two streams, and whether it failed.
+func inspect(t *testing.T, era, url, key string, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), inspectorTimeout)
+	defer cancel()
+	modules, err := filepath.Abs("node_modules")
+	if err != nil {
+		t.Fatal(err)
+	}
+	arch := map[string]string{"amd64": "x64"}[runtime.GOARCH]
+	if arch == "" {
+		arch = runtime.GOARCH
+	}
+	node := filepath.Join(modules, "node-"+runtime.GOOS+"-"+arch, "bin", "node")
+	if _, err := os.Stat(node); err != nil {
+		// The pinned node is for Linux; elsewhere the machine's must do.
+		node = "node"
+	}
+	command := []string{
+		filepath.Join(modules, "@modelcontextprotocol", "inspector", "clients", "launcher", "build", "index.js"),
+		"--cli", url, "--transport", "http", "--protocol-era", era, "--format", "json",
+	}
+	if key != "" {
+		command = append(command, "--header", "Authorization: Bearer "+key)
+	}
+	cmd := exec.CommandContext(ctx, node, append(command, args...)...)
+	// The inspector keeps a catalogue in its user's home.
+	cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "NO_COLOR=1")
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err = cmd.Run()
+	return out.String(), errs.String(), err
+}
+
+// inspectorTools returns the names that the inspector lists.
+func inspectorTools(t *testing.T, era, url, key string) ([]string, error) {
+	t.Helper()
+	stdout, stderr, err := inspect(t, era, url, key, "--method", "tools/list")
+	if err != nil {
+		return nil, fmt.Errorf("inspector: %w: %s", err, redact(stderr, key))
+	}
+	var list struct {
+		Result struct{ Tools []struct{ Name string } }
+	}
+	if err := json.Unmarshal([]byte(stdout), &list); err != nil {
+		return nil, fmt.Errorf("read the inspector's list: %w in %.300q", err, stdout)
+	}
+	var names []string
+	for _, tool := range list.Result.Tools {
+		names = append(names, tool.Name)
+	}
+	return names, nil
+}
+
+// inspectorCall calls a tool without arguments and returns its text.
+func inspectorCall(t *testing.T, era, url, key, name string) (string, error) {
+	t.Helper()
+	stdout, stderr, err := inspect(t, era, url, key, "--method", "tools/call", "--tool-name", name)
+	if err != nil {
+		return "", fmt.Errorf("inspector: %w: %s", err, redact(stderr, key))
+	}
+	var call struct {
+		Result struct{ Content []struct{ Text string } }
+	}
+	if err := json.Unmarshal([]byte(stdout), &call); err != nil || len(call.Result.Content) != 1 {
+		return "", fmt.Errorf("read the inspector's result: %v in %.300q", err, stdout)
+	}
+	return call.Result.Content[0].Text, nil
+}
+
+// redact keeps keys out of test output, also those of a short life.
+func redact(s, key string) string {
+	if key == "" {
+		return s
+	}
+	return strings.ReplaceAll(s, key, "[key]")
+}

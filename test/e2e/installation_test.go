@@ -1,0 +1,193 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+)
+
+const (
+	// systemNamespace is where config/default puts the installation.
+	systemNamespace = "hosted-bridge-system"
+
+	// upstreamImage is the MCP server behind every tenant: the everything
+	// server of the MCP Go SDK, which the installation's images include.
+	upstreamImage = "hosted-bridge/everything-server:dev"
+	upstreamName  = "everything"
+	upstreamPort  = 8080
+)
+
+// installation is what the tests are pointed at.
+type installation struct {
+	// url is the ingress's, without a trailing slash.
+	url        string
+	kubeconfig string
+	kubectl    string
+	client     client.Client
+	// run tells this run's names from any other's.
+	run string
+	// namespace is this run's own.
+	namespace string
+}
+
+// connect reads the environment.
+func connect() (*installation, error) {
+	i := &installation{
+		url:        strings.TrimSuffix(os.Getenv("HB_URL"), "/"),
+		kubeconfig: os.Getenv("HB_KUBECONFIG"),
+		kubectl:    os.Getenv("KUBECTL"),
+		run:        strings.ToLower(rand.Text()[:8]),
+	}
+	i.namespace = "e2e-" + i.run
+	if i.kubectl == "" {
+		i.kubectl = "kubectl"
+	}
+	if u, err := url.Parse(i.url); err != nil || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, errors.New("HB_URL is not set to the ingress's http or https URL: run these tests by make test-e2e")
+	}
+	if i.kubeconfig == "" {
+		return nil, errors.New("HB_KUBECONFIG is not set to a kubeconfig file: run these tests by make test-e2e")
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", i.kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("read HB_KUBECONFIG: %w", err)
+	}
+	config.QPS = -1
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		return nil, err
+	}
+	i.client, err = client.New(config, client.Options{Scheme: scheme})
+	return i, err
+}
+
+// makeNamespace makes the run's namespace with the upstream in it, and waits
+// until that is available.
+func (i *installation) makeNamespace(ctx context.Context) error {
+	labels := map[string]string{"app": upstreamName}
+	meta := metav1.ObjectMeta{Namespace: i.namespace, Name: upstreamName}
+	deployment := &appsv1.Deployment{
+		ObjectMeta: meta,
+		Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{
+					TerminationGracePeriodSeconds: ptr.To[int64](1),
+					AutomountServiceAccountToken:  ptr.To(false),
+					Containers: []corev1.Container{{
+						Name:            upstreamName,
+						Image:           upstreamImage,
+						ImagePullPolicy: corev1.PullIfNotPresent,
+						Args:            []string{fmt.Sprintf("-http=:%d", upstreamPort), "-stateless=false"},
+						ReadinessProbe: &corev1.Probe{
+							PeriodSeconds: 1,
+							ProbeHandler:  corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(upstreamPort)}},
+						},
+					}},
+				},
+			},
+		},
+	}
+	service := &corev1.Service{
+		ObjectMeta: meta,
+		Spec:       corev1.ServiceSpec{Selector: labels, Ports: []corev1.ServicePort{{Port: upstreamPort}}},
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: i.namespace}}
+	for _, object := range []client.Object{namespace, deployment, service} {
+		if err := i.client.Create(ctx, object); err != nil {
+			return fmt.Errorf("create %T: %w", object, err)
+		}
+	}
+	out, err := i.runKubectl(ctx, "", "rollout", "status", "deployment/"+upstreamName, "--timeout=90s")
+	if err != nil {
+		return fmt.Errorf("wait for the upstream: %w: %s", err, out)
+	}
+	return nil
+}
+
+func (i *installation) removeNamespace(ctx context.Context) error {
+	return client.IgnoreNotFound(i.client.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: i.namespace}}))
+}
+
+// upstreamURL is where the run's upstream answers inside the cluster.
+func (i *installation) upstreamURL() string {
+	return fmt.Sprintf("http://%s.%s.svc.cluster.local:%d/", upstreamName, i.namespace, upstreamPort)
+}
+
+// name returns a name that no other run has.
+func (i *installation) name(short string) string { return short + "-" + i.run }
+
+// runKubectl runs kubectl in the run's namespace and returns what it printed
+// on both streams.
+func (i *installation) runKubectl(ctx context.Context, stdin string, args ...string) (string, error) {
+	args = append([]string{"--kubeconfig=" + i.kubeconfig, "--namespace=" + i.namespace}, args...)
+	cmd := exec.CommandContext(ctx, i.kubectl, args...)
+	cmd.Stdin = strings.NewReader(stdin)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	return out.String(), err
+}
+
+// mustKubectl runs kubectl and fails the test where it fails.
+func mustKubectl(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := installed.runKubectl(t.Context(), "", args...)
+	if err != nil {
+		t.Fatalf("kubectl %s: %v: %s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+// eventually calls check until it returns nil, and fails the test with its
+// last error after the timeout.
+func eventually(t *testing.T, timeout time.Duration, what string, check func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	defer cancel()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	start := time.Now()
+	var last error
+	for {
+		err := check(ctx)
+		if err == nil {
+			return
+		}
+		// An error of the timeout itself says less than the one before it.
+		if ctx.Err() == nil || last == nil {
+			last = err
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%s: not within %s: %v", what, time.Since(start).Round(time.Millisecond), last)
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,61 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+// Package e2e drives an installation on a real cluster from outside, with MCP
+// clients that are not ours. It is told where by the environment:
+//
+//	HB_URL         where the ingress answers, such as http://127.0.0.1:8080
+//	HB_KUBECONFIG  an administrator's kubeconfig of the cluster
+//	KUBECTL        the kubectl to run; "kubectl" where it is not set
+//
+// Each run makes a namespace and tenants of its own, with names that no other
+// run has, and removes them. The tests run one after the other: some of them
+// end the installation's own processes.
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+)
+
+// setupTimeout bounds what comes before the first test: a namespace and one
+// pod. cleanupTimeout bounds what comes after the last.
+const (
+	setupTimeout   = 2 * time.Minute
+	cleanupTimeout = time.Minute
+)
+
+// installed is the installation under test; TestMain sets it.
+var installed *installation
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	ctx, cancel := context.WithTimeout(context.Background(), setupTimeout)
+	defer cancel()
+	i, err := connect()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		return 1
+	}
+	installed = i
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.Background(), cleanupTimeout)
+		defer cancel()
+		if err := i.removeNamespace(ctx); err != nil {
+			fmt.Fprintln(os.Stderr, "e2e: clean up:", err)
+		}
+	}()
+	if err := i.makeNamespace(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "e2e: set up:", err)
+		return 1
+	}
+	return m.Run()
+}
