@@ -1,0 +1,185 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
+)
+
+const (
+	// sessionTimeout ends a session that sent no request for that long. An open
+	// event stream does not count, so it must outlast a client that only
+	// listens; a day of working at a screen has no longer gaps.
+	sessionTimeout = 2 * time.Hour
+	// replayBytes bounds what is kept for clients whose stream broke and that
+	// ask for the rest, over all sessions.
+	replayBytes = 4 << 20
+)
+
+// implementation is how the bridge names itself where it speaks for itself.
+var implementation = &mcp.Implementation{Name: "hosted-bridge", Version: "0.1.0"}
+
+// quiet is the SDK's logger. What it says names sessions and tools and repeats
+// what the bridge logs itself.
+var quiet = slog.New(slog.DiscardHandler)
+
+// Bridge is one user's bridge.
+type Bridge struct {
+	config    config.Config
+	log       *slog.Logger
+	upstreams []*upstream
+	server    *mcp.Server
+
+	ctx    context.Context // the bridge's life; requests to servers descend from it
+	cancel context.CancelFunc
+	idle   func() // closes idle connections
+	done   sync.WaitGroup
+
+	// toClient sends a message to a client as it is.
+	toClient mcp.MethodHandler
+
+	mu       sync.Mutex
+	sessions map[*mcp.ServerSession]*session
+	catalog  *catalog
+	headed   map[string]bool // tools registered for their argument headers
+}
+
+// New returns a bridge that connects to its servers in the background until
+// Close is called or ctx ends.
+func New(ctx context.Context, c config.Config, log *slog.Logger) *Bridge {
+	return newBridge(ctx, c, log, defaultTiming)
+}
+
+func newBridge(ctx context.Context, c config.Config, log *slog.Logger, t timing) *Bridge {
+	b := &Bridge{
+		config:   c,
+		log:      log,
+		sessions: map[*mcp.ServerSession]*session{},
+		catalog:  &catalog{},
+		headed:   map[string]bool{},
+	}
+	b.ctx, b.cancel = context.WithCancel(ctx)
+	client, idle := newClient()
+	b.idle = idle
+	b.server = b.newServer()
+	for _, s := range c.Servers {
+		u := newUpstream(s, client, t, log)
+		u.owner = &standIn{bridge: b, upstream: u}
+		u.changed = b.listsChanged
+		b.upstreams = append(b.upstreams, u)
+	}
+	for _, u := range b.upstreams {
+		b.done.Go(func() { u.run(b.ctx) })
+	}
+	return b
+}
+
+func (b *Bridge) newServer() *mcp.Server {
+	s := mcp.NewServer(implementation, &mcp.ServerOptions{
+		Logger:             quiet,
+		Capabilities:       allCapabilities(),
+		CompletionHandler:  func(context.Context, *mcp.CompleteRequest) (*mcp.CompleteResult, error) { return nil, errNoSession },
+		SubscribeHandler:   b.watch,
+		UnsubscribeHandler: b.unwatch,
+	})
+	s.AddSendingMiddleware(b.send)
+	s.AddReceivingMiddleware(b.receive)
+	return s
+}
+
+// allCapabilities is what a bridge may offer while it does not know its
+// servers.
+func allCapabilities() *mcp.ServerCapabilities {
+	return &mcp.ServerCapabilities{
+		Completions: &mcp.CompletionCapabilities{},
+		Logging:     &mcp.LoggingCapabilities{},
+		Prompts:     &mcp.PromptCapabilities{ListChanged: true},
+		Resources:   &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
+		Tools:       &mcp.ToolCapabilities{ListChanged: true},
+	}
+}
+
+// send keeps the way to a client. With one server, its own notifications reach
+// a session on the session's connection, so the SDK's are dropped.
+func (b *Bridge) send(next mcp.MethodHandler) mcp.MethodHandler {
+	b.toClient = next
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if _, isChange := changeOf[method]; isChange && b.transparent() && eraOf(req) == legacy {
+			return nil, nil
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// transparent reports whether everything passes unchanged.
+func (b *Bridge) transparent() bool { return len(b.upstreams) == 1 }
+
+// Handler returns the handler of the bridge's two paths, /u/{userID}/mcp and
+// /health. Everything else is 404.
+func (b *Bridge) Handler() http.Handler {
+	endpoint := newEndpoint(b.server)
+	path := "/u/" + b.config.UserID + "/mcp"
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case path:
+			endpoint.ServeHTTP(w, r)
+		case "/health":
+			b.serveHealth(w, r)
+		default:
+			http.NotFound(w, r)
+		}
+	})
+}
+
+// Health returns what is known of the servers. It asks none of them.
+func (b *Bridge) Health() health.Report {
+	servers := make(map[string]health.Server, len(b.upstreams))
+	for _, u := range b.upstreams {
+		servers[u.server.Name] = u.report()
+	}
+	return health.Summarize(servers)
+}
+
+// Close ends all sessions and connections and waits until they are gone.
+func (b *Bridge) Close() {
+	b.cancel()
+	var closing sync.WaitGroup
+	for s := range b.server.Sessions() {
+		closing.Go(func() { _ = s.Close() })
+	}
+	closing.Wait()
+	b.done.Wait()
+	b.idle()
+}
+
+// open records a new legacy session until its client leaves.
+func (b *Bridge) open(ss *mcp.ServerSession, who identity) *session {
+	s := &session{bridge: b, client: ss, who: who, uplinks: map[*upstream]*uplink{}}
+	b.mu.Lock()
+	b.sessions[ss] = s
+	b.mu.Unlock()
+	b.done.Go(func() {
+		_ = ss.Wait()
+		b.mu.Lock()
+		delete(b.sessions, ss)
+		b.mu.Unlock()
+		s.end()
+	})
+	return s
+}
+
+func (b *Bridge) session(ss *mcp.ServerSession) *session {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.sessions[ss]
+}

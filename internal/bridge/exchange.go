@@ -1,0 +1,101 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// exchange is one client's request on its way to a server and back.
+type exchange struct {
+	// ctx is that of the client's request: what is sent with it reaches the
+	// client on the stream of that request.
+	ctx context.Context
+	// toClient sends a message to the client.
+	toClient func(ctx context.Context, method string, params mcp.Params) (mcp.Result, error)
+	// token is the progress token as the client chose it, and alias the one
+	// that the server sees instead, where they differ.
+	token any
+	alias string
+	// filter drops log messages below level, for a server that cannot be told
+	// the level of one request.
+	filter bool
+	level  string
+	// header holds the client's Mcp-Param-* headers.
+	header http.Header
+
+	mu     sync.Mutex
+	result json.RawMessage
+}
+
+// exchangeKey is the context key of the exchange that an HTTP request belongs
+// to.
+type exchangeKey struct{}
+
+// paramHeaders returns the headers of h that repeat arguments of a tool. An
+// intermediary passes them on, whether it knows the tool or not.
+func paramHeaders(h http.Header) http.Header {
+	var found http.Header
+	for name, values := range h {
+		if strings.HasPrefix(name, "Mcp-Param-") {
+			if found == nil {
+				found = http.Header{}
+			}
+			found[name] = slices.Clone(values)
+		}
+	}
+	return found
+}
+
+// answered keeps the result as the server sent it.
+func (x *exchange) answered(result json.RawMessage) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.result = slices.Clone(result)
+}
+
+// takeResult returns what the server answered, nil for nothing or an error.
+func (x *exchange) takeResult() json.RawMessage {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.result
+}
+
+// notify passes a progress or log notification on to the client. That it
+// cannot be delivered, because the client went away, is not a failure of the
+// request.
+func (x *exchange) notify(method string, raw json.RawMessage) {
+	if method == noteMessage && x.filter && !x.wants(raw) {
+		return
+	}
+	if method == noteProgress && x.alias != "" {
+		restored, err := withField(raw, metaProgressToken, x.token)
+		if err != nil {
+			return
+		}
+		raw = restored
+	}
+	_, _ = x.toClient(x.ctx, method, &rawParams{raw: raw})
+}
+
+// levels are the log levels, least severe first.
+var levels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+
+// wants reports whether the client asked for log messages as severe as this.
+func (x *exchange) wants(raw json.RawMessage) bool {
+	var m struct {
+		Level string `json:"level"`
+	}
+	if x.level == "" || json.Unmarshal(raw, &m) != nil {
+		return false
+	}
+	return slices.Index(levels, m.Level) >= slices.Index(levels, x.level)
+}

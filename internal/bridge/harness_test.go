@@ -1,0 +1,110 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+)
+
+// eraNames are the two eras with the version that a client pins for each.
+var eraNames = map[string]string{"legacy": "2025-11-25", "modern": "2026-07-28"}
+
+var fast = timing{
+	interval:   50 * time.Millisecond,
+	timeout:    5 * time.Second,
+	connect:    5 * time.Second,
+	wait:       5 * time.Second,
+	backoffMin: 10 * time.Millisecond,
+	backoffMax: 50 * time.Millisecond,
+}
+
+// serveMCP serves s in one era and returns its URL.
+func serveMCP(t *testing.T, s *mcp.Server, eraName string) *httptest.Server {
+	t.Helper()
+	return httptest.NewServer(mcpHandler(s, eraName))
+}
+
+func mcpHandler(s *mcp.Server, eraName string) http.Handler {
+	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{
+		Stateless:                    eraName == "modern",
+		PropagateRequestCancellation: true,
+	})
+}
+
+// rig is a bridge with a server that serves it.
+type rig struct {
+	bridge *Bridge
+	url    string
+	http   *http.Client
+}
+
+// newRig starts a bridge before the given servers, by name.
+func newRig(t *testing.T, t0 timing, servers ...config.Server) *rig {
+	t.Helper()
+	c := config.Config{UserID: "alice", BridgeUID: "uid-1", Servers: servers}
+	b := newBridge(t.Context(), c, slog.New(slog.DiscardHandler), t0)
+	front := httptest.NewServer(b.Handler())
+	transport := &http.Transport{}
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		front.CloseClientConnections()
+		b.Close()
+		front.Close()
+	})
+	return &rig{bridge: b, url: front.URL + "/u/alice/mcp", http: &http.Client{Transport: transport}}
+}
+
+// connect connects a client of the era.
+func (r *rig) connect(t *testing.T, eraName string, opts *mcp.ClientOptions) *mcp.ClientSession {
+	t.Helper()
+	client := mcp.NewClient(&mcp.Implementation{Name: "test-client", Version: "1"}, opts)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	session, err := client.Connect(ctx,
+		&mcp.StreamableClientTransport{Endpoint: r.url, HTTPClient: r.http},
+		&mcp.ClientSessionOptions{ProtocolVersion: eraNames[eraName]})
+	if err != nil {
+		t.Fatalf("connect: %v", err)
+	}
+	t.Cleanup(func() { _ = session.Close() })
+	if got := session.InitializeResult().ProtocolVersion; got != eraNames[eraName] {
+		t.Fatalf("negotiated %s, want %s", got, eraNames[eraName])
+	}
+	return session
+}
+
+type echoArgs struct {
+	Text string `json:"text"`
+}
+
+// echoServer is a server with one tool, echo.
+func echoServer(name string) *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: name, Version: "1"}, &mcp.ServerOptions{Instructions: "say " + name})
+	mcp.AddTool(s, &mcp.Tool{Name: "echo", Description: "from " + name},
+		func(_ context.Context, _ *mcp.CallToolRequest, a echoArgs) (*mcp.CallToolResult, any, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: name + ": " + a.Text}}}, nil, nil
+		})
+	return s
+}
+
+func text(t *testing.T, r *mcp.CallToolResult) string {
+	t.Helper()
+	if len(r.Content) != 1 {
+		t.Fatalf("content = %v, want one", r.Content)
+	}
+	c, ok := r.Content[0].(*mcp.TextContent)
+	if !ok {
+		t.Fatalf("content is a %T, want text", r.Content[0])
+	}
+	return c.Text
+}

@@ -1,0 +1,69 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// headerName is an HTTP field name (RFC 9110, section 5.1).
+var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+
+// schema is what of a tool's input schema concerns headers.
+type schema struct {
+	Type       string            `json:"type"`
+	Header     json.RawMessage   `json:"x-mcp-header"`
+	Properties map[string]schema `json:"properties"`
+}
+
+// headedTool returns the tool of e for the SDK if it repeats arguments in
+// headers. It reports false also for a schema that the SDK would refuse.
+func headedTool(e entry) (*mcp.Tool, bool) {
+	if !bytes.Contains(e.raw, []byte(`"x-mcp-header"`)) {
+		return nil, false
+	}
+	var t struct {
+		InputSchema json.RawMessage `json:"inputSchema"`
+	}
+	if json.Unmarshal(e.raw, &t) != nil {
+		return nil, false
+	}
+	var s schema
+	if json.Unmarshal(t.InputSchema, &s) != nil || s.Type != "object" {
+		return nil, false
+	}
+	if !validHeaders(s.Properties, map[string]bool{}) {
+		return nil, false
+	}
+	return &mcp.Tool{Name: e.key, InputSchema: t.InputSchema}, true
+}
+
+// validHeaders reports whether the annotations are those that the protocol
+// allows: unique header names on plain values.
+func validHeaders(properties map[string]schema, seen map[string]bool) bool {
+	for _, p := range properties {
+		if p.Header != nil {
+			var name string
+			if json.Unmarshal(p.Header, &name) != nil || !headerName.MatchString(name) {
+				return false
+			}
+			if p.Type != "string" && p.Type != "integer" && p.Type != "boolean" {
+				return false
+			}
+			if seen[strings.ToLower(name)] {
+				return false
+			}
+			seen[strings.ToLower(name)] = true
+		}
+		if !validHeaders(p.Properties, seen) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,213 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// peer is where the messages go that a server sends of its own accord.
+type peer interface {
+	// request answers a request of the server.
+	request(ctx context.Context, l *link, method string, params mcp.Params) (mcp.Result, error)
+	// notify takes a notification that belongs to no exchange.
+	notify(l *link, method string, params mcp.Params)
+}
+
+// identity is what the bridge says of itself when it connects to a server.
+type identity struct {
+	info *mcp.Implementation
+	caps *mcp.ClientCapabilities
+	// watch asks a modern server for its list changes.
+	watch bool
+}
+
+// link is one connection to a server.
+type link struct {
+	upstream *upstream
+	session  *mcp.ClientSession
+	peer     peer
+	era      era
+	gone     chan struct{} // closed when the connection is
+
+	// send sends a message as it is, without the SDK's caches and additions.
+	send mcp.MethodHandler
+	// meta describes this connection's client in every modern request.
+	meta mcp.Meta
+
+	mu        sync.Mutex
+	exchanges []*exchange // in flight, newest last
+	aliases   int
+}
+
+// dial connects to the server. The context ends the attempt, not the link.
+func dial(ctx context.Context, u *upstream, who identity, p peer) (*link, error) {
+	l := &link{upstream: u, peer: p, gone: make(chan struct{})}
+	caps := who.caps
+	if caps == nil {
+		caps = &mcp.ClientCapabilities{}
+	}
+	opts := &mcp.ClientOptions{
+		Logger:         quiet,
+		Capabilities:   caps,
+		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
+	}
+	if who.watch {
+		// A modern server is asked for the changes for which there is a
+		// handler; receive does what is to be done.
+		opts.ToolListChangedHandler = func(context.Context, *mcp.ToolListChangedRequest) {}
+		opts.PromptListChangedHandler = func(context.Context, *mcp.PromptListChangedRequest) {}
+		opts.ResourceListChangedHandler = func(context.Context, *mcp.ResourceListChangedRequest) {}
+	}
+	client := mcp.NewClient(who.info, opts)
+	client.AddSendingMiddleware(l.capture)
+	client.AddReceivingMiddleware(l.receive)
+	transport := &mcp.StreamableClientTransport{Endpoint: u.server.URL, HTTPClient: u.client}
+	session, err := client.Connect(ctx, transport, nil)
+	if err != nil {
+		return nil, fmt.Errorf("connect to server %q: %w", u.server.Name, err)
+	}
+	l.session = session
+	if session.InitializeResult().ProtocolVersion >= firstModernVersion {
+		l.era = modern
+	}
+	go func() {
+		_ = session.Wait()
+		close(l.gone)
+	}()
+	return l, nil
+}
+
+// capture keeps the way to send a message, and how the SDK describes this
+// client to a modern server.
+func (l *link) capture(next mcp.MethodHandler) mcp.MethodHandler {
+	l.send = next
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if method == methodDiscover {
+			l.meta = maps.Clone(mcp.Meta(req.GetParams().GetMeta()))
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// receive takes what the server sends and the tap did not see.
+func (l *link) receive(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		switch method {
+		case methodSample, methodElicit, methodRoots:
+			return l.peer.request(ctx, l, method, given(req.GetParams()))
+		case noteProgress:
+			if p, ok := req.GetParams().(*mcp.ProgressNotificationParams); ok && l.progress(p) {
+				return nil, nil
+			}
+			l.peer.notify(l, method, given(req.GetParams()))
+		case noteMessage, noteResourceUpdated, noteElicitDone, noteToolsChanged, notePromptsChanged, noteResourcesChanged:
+			l.peer.notify(l, method, given(req.GetParams()))
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// progress passes on progress that did not come with the answer to its request.
+func (l *link) progress(p *mcp.ProgressNotificationParams) bool {
+	l.mu.Lock()
+	var found *exchange
+	for _, x := range l.exchanges {
+		if x.alias != "" && p.ProgressToken == any(x.alias) {
+			found = x
+		}
+	}
+	l.mu.Unlock()
+	if found == nil {
+		return false
+	}
+	raw, err := json.Marshal(p)
+	if err != nil {
+		return false
+	}
+	found.notify(noteProgress, raw)
+	return true
+}
+
+// newest returns the exchange that began last among those in flight, or nil.
+func (l *link) newest() *exchange {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.exchanges) == 0 {
+		return nil
+	}
+	return l.exchanges[len(l.exchanges)-1]
+}
+
+// begin counts x as in flight until the returned function is called. On a
+// connection that clients share, the server sees a progress token that no other
+// client chose.
+func (l *link) begin(x *exchange, params mcp.Params, shared bool) (end func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if meta := params.GetMeta(); shared && meta[metaProgressToken] != nil {
+		l.aliases++
+		x.token, x.alias = meta[metaProgressToken], "hb-"+strconv.Itoa(l.aliases)
+		meta[metaProgressToken] = x.alias
+	}
+	l.exchanges = append(l.exchanges, x)
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.exchanges = slices.DeleteFunc(l.exchanges, func(other *exchange) bool { return other == x })
+	}
+}
+
+// call sends a request and returns the server's answer. The result is that of
+// the wire where the tap saw it.
+func (l *link) call(ctx context.Context, method string, params mcp.Params) (mcp.Result, error) {
+	return l.send(ctx, method, &mcp.ClientRequest[mcp.Params]{Session: l.session, Params: params})
+}
+
+// query sends a request of the bridge's own and returns the raw result.
+func (l *link) query(ctx context.Context, method string, params mcp.Params) (*rawResult, error) {
+	x := &exchange{ctx: ctx, toClient: discard}
+	if l.era == modern {
+		params.SetMeta(maps.Clone(l.meta))
+	}
+	if _, err := l.call(context.WithValue(ctx, exchangeKey{}, x), method, params); err != nil && x.takeResult() == nil {
+		return nil, err
+	}
+	return parseResult(x.takeResult())
+}
+
+// discard is the client of the bridge's own requests, which wants no
+// notifications.
+func discard(context.Context, string, mcp.Params) (mcp.Result, error) { return nil, nil }
+
+// close ends the connection without waiting for a server that does not answer.
+func (l *link) close() {
+	go func() { _ = l.session.Close() }()
+}
+
+// dead reports whether the connection is gone.
+func (l *link) dead() bool {
+	select {
+	case <-l.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// capabilities returns what the server said that it can do, never nil.
+func (l *link) capabilities() *mcp.ServerCapabilities {
+	if caps := l.session.InitializeResult().Capabilities; caps != nil {
+		return caps
+	}
+	return &mcp.ServerCapabilities{}
+}

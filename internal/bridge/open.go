@@ -1,0 +1,142 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"maps"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// newestLegacyVersion is what a client gets that initializes a session with a
+// version that has none.
+const newestLegacyVersion = "2025-11-25"
+
+// tasksExtension needs methods that the bridge does not forward, so no client
+// may be told of it.
+const tasksExtension = "io.modelcontextprotocol/tasks"
+
+// initialize opens a legacy session. With one server behind the bridge the
+// session is opened there too, and the client sees that server.
+func (b *Bridge) initialize(ctx context.Context, next mcp.MethodHandler, req mcp.Request) (mcp.Result, error) {
+	ss, okSession := req.GetSession().(*mcp.ServerSession)
+	params, okParams := req.GetParams().(*mcp.InitializeParams)
+	if !okSession || !okParams || params == nil {
+		return next(ctx, methodInitialize, req)
+	}
+	if params.ProtocolVersion >= firstModernVersion {
+		params.ProtocolVersion = newestLegacyVersion
+	}
+	result, err := next(ctx, methodInitialize, req)
+	if err != nil {
+		return nil, err
+	}
+	who := identity{info: params.ClientInfo, caps: params.Capabilities, watch: b.transparent()}
+	if who.info == nil {
+		who.info = implementation
+	}
+	s := b.open(ss, who)
+	answer, ok := result.(*mcp.InitializeResult)
+	if !ok {
+		return result, nil
+	}
+	if !b.transparent() {
+		answer.Instructions = b.instructions()
+		return answer, nil
+	}
+	l, err := s.connect(ctx, b.upstreams[0])
+	if err != nil {
+		b.log.Info("a session begins without its server", "server", b.upstreams[0].server.Name, "error", describe(err))
+		return answer, nil
+	}
+	answer.Capabilities = passable(l.capabilities())
+	answer.Instructions = l.session.InitializeResult().Instructions
+	if info := l.session.InitializeResult().ServerInfo; info != nil {
+		answer.ServerInfo = info
+	}
+	return answer, nil
+}
+
+// discover answers a modern client's first question.
+func (b *Bridge) discover(ctx context.Context, next mcp.MethodHandler, req mcp.Request) (mcp.Result, error) {
+	result, err := next(ctx, methodDiscover, req)
+	if err != nil {
+		return nil, err
+	}
+	answer, ok := result.(*mcp.DiscoverResult)
+	if !ok {
+		return result, nil
+	}
+	answer.CacheScope = "private"
+	if !b.transparent() {
+		answer.Instructions = b.instructions()
+		return answer, nil
+	}
+	l, err := b.upstreams[0].shared(ctx)
+	if err != nil {
+		return answer, nil
+	}
+	answer.Capabilities = passable(l.capabilities())
+	answer.Instructions = l.session.InitializeResult().Instructions
+	if info := l.session.InitializeResult().ServerInfo; info != nil {
+		meta := maps.Clone(answer.GetMeta())
+		if meta == nil {
+			meta = map[string]any{}
+		}
+		meta[metaServerInfo] = info
+		answer.SetMeta(meta)
+	}
+	return answer, nil
+}
+
+// passable returns the capabilities of a server that hold through the bridge.
+func passable(caps *mcp.ServerCapabilities) *mcp.ServerCapabilities {
+	passed := *caps
+	if _, ok := passed.Extensions[tasksExtension]; ok {
+		passed.Extensions = maps.Clone(passed.Extensions)
+		delete(passed.Extensions, tasksExtension)
+	}
+	return &passed
+}
+
+// instructions returns what the servers say of themselves, each under its name.
+func (b *Bridge) instructions() string {
+	var parts []string
+	for _, u := range b.upstreams {
+		if l := u.peek(); l != nil {
+			if text := l.session.InitializeResult().Instructions; text != "" {
+				parts = append(parts, "# "+u.server.Name+"\n\n"+text)
+			}
+		}
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// standIn is the peer of a server's shared connection. No one client stands
+// behind it, so it answers no requests.
+type standIn struct {
+	bridge   *Bridge
+	upstream *upstream
+}
+
+var _ peer = (*standIn)(nil)
+
+func (s *standIn) request(_ context.Context, _ *link, method string, _ mcp.Params) (mcp.Result, error) {
+	return nil, methodNotFound(method)
+}
+
+func (s *standIn) notify(l *link, method string, params mcp.Params) {
+	if _, isChange := changeOf[method]; isChange {
+		select {
+		case s.upstream.refresh <- struct{}{}:
+		default:
+		}
+		return
+	}
+	if p, ok := params.(*mcp.ResourceUpdatedNotificationParams); ok && method == noteResourceUpdated {
+		_ = s.bridge.server.ResourceUpdated(s.bridge.ctx, &mcp.ResourceUpdatedNotificationParams{URI: p.URI})
+	}
+}

@@ -1,0 +1,176 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// query is one request of a client.
+type query struct {
+	method string
+	params mcp.Params
+	client *mcp.ServerSession
+	era    era
+	header http.Header
+	// session is the client's, nil for a modern request.
+	session *session
+}
+
+// eraOf returns the era of a request or of the session that a notification is
+// sent to: only legacy sessions have an id.
+func eraOf(req mcp.Request) era {
+	if req.GetSession().ID() == "" {
+		return modern
+	}
+	return legacy
+}
+
+// receive is the middleware that answers clients. What it does not forward, the
+// SDK answers.
+func (b *Bridge) receive(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		ss, ok := req.GetSession().(*mcp.ServerSession)
+		if !ok {
+			return next(ctx, method, req)
+		}
+		q := &query{method: method, params: given(req.GetParams()), client: ss, era: eraOf(req), session: b.session(ss)}
+		if extra := req.GetExtra(); extra != nil {
+			q.header = extra.Header
+		}
+		switch method {
+		case methodInitialize:
+			return b.initialize(ctx, next, req)
+		case methodDiscover:
+			return b.discover(ctx, next, req)
+		case methodListTools, methodListPrompts, methodListResources, methodListTemplates,
+			methodCallTool, methodGetPrompt, methodReadResource, methodComplete,
+			methodSubscribe, methodUnsubscribe, methodSetLevel:
+			if q.era == legacy && q.session == nil {
+				return nil, errNoSession
+			}
+			return b.answer(ctx, q)
+		case noteRootsChanged:
+			if q.session != nil {
+				q.session.rootsChanged(ctx, q.params)
+			}
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// answer forwards a request and returns the answer.
+func (b *Bridge) answer(ctx context.Context, q *query) (mcp.Result, error) {
+	if p, ok := q.params.(*mcp.SetLoggingLevelParams); ok {
+		return empty(), q.session.setLevel(ctx, p)
+	}
+	if _, list := listOf[q.method]; list && !b.transparent() {
+		return b.listAll(ctx, q)
+	}
+	u, err := b.route(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	switch p := q.params.(type) {
+	case *mcp.SubscribeParams:
+		return empty(), q.session.subscribe(ctx, u, p.URI, true)
+	case *mcp.UnsubscribeParams:
+		return empty(), q.session.subscribe(ctx, u, p.URI, false)
+	}
+	return b.forward(ctx, q, u)
+}
+
+// empty is the result of what has none.
+func empty() *rawResult { return &rawResult{fields: map[string]json.RawMessage{}} }
+
+// forward sends the request to u. A server that forgot the session has not
+// acted on the request, so it is sent once more in a new one.
+func (b *Bridge) forward(ctx context.Context, q *query, u *upstream) (mcp.Result, error) {
+	result, err := b.forwardOnce(ctx, q, u)
+	if errors.Is(err, mcp.ErrSessionMissing) && ctx.Err() == nil {
+		result, err = b.forwardOnce(ctx, q, u)
+	}
+	if err != nil {
+		return nil, rpcError(err, u.server.Name)
+	}
+	return result, nil
+}
+
+func (b *Bridge) forwardOnce(ctx context.Context, q *query, u *upstream) (mcp.Result, error) {
+	l, err := b.link(ctx, q, u)
+	if err != nil {
+		return nil, err
+	}
+	x := &exchange{ctx: ctx, header: paramHeaders(q.header)}
+	x.toClient = func(ctx context.Context, method string, params mcp.Params) (mcp.Result, error) {
+		return b.toClient(ctx, method, &mcp.ServerRequest[mcp.Params]{Session: q.client, Params: params})
+	}
+	params := b.translate(q, l, x)
+	defer l.begin(x, params, q.session == nil)()
+	upstreamCtx, cancel := follow(context.WithValue(b.ctx, exchangeKey{}, x), ctx)
+	defer cancel()
+	if q.era == legacy && l.era == modern {
+		return b.converse(upstreamCtx, q, l, x, params)
+	}
+	if _, err := l.call(upstreamCtx, q.method, params); err != nil && x.takeResult() == nil {
+		return nil, err
+	}
+	return q.finish(l, x)
+}
+
+// finish makes the server's answer one of the client's era.
+func (q *query) finish(l *link, x *exchange) (mcp.Result, error) {
+	result, err := parseResult(x.takeResult())
+	if err != nil {
+		return nil, err
+	}
+	if q.era == modern {
+		result.forModern(q.method, l.session.InitializeResult().ServerInfo)
+	} else {
+		result.forLegacy(q.method)
+	}
+	return result, nil
+}
+
+// link returns the connection on which the query goes to u.
+func (b *Bridge) link(ctx context.Context, q *query, u *upstream) (*link, error) {
+	if q.session != nil {
+		return q.session.connect(ctx, u)
+	}
+	return u.shared(ctx)
+}
+
+// translate returns the parameters with the metadata that the server's era
+// asks for. Within one era nothing changes.
+func (b *Bridge) translate(q *query, l *link, x *exchange) mcp.Params {
+	params := q.params
+	meta := maps.Clone(params.GetMeta())
+	switch {
+	case q.era == modern && l.era == legacy:
+		x.filter = true
+		x.level, _ = meta[metaLogLevel].(string)
+		for _, key := range []string{metaProtocolVersion, metaClientInfo, metaClientCaps, metaLogLevel} {
+			delete(meta, key)
+		}
+	case q.era == legacy && l.era == modern:
+		if meta == nil {
+			meta = map[string]any{}
+		}
+		maps.Copy(meta, l.meta)
+		if level := q.session.logLevel(); level != "" {
+			meta[metaLogLevel] = level
+		}
+	}
+	if len(meta) == 0 {
+		meta = nil
+	}
+	params.SetMeta(meta)
+	return params
+}

@@ -1,0 +1,223 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// session is one legacy client's session. It has a connection of its own to
+// every server that the client uses.
+type session struct {
+	bridge *Bridge
+	client *mcp.ServerSession
+	who    identity
+
+	mu      sync.Mutex
+	level   string // as the client set it
+	ended   bool
+	uplinks map[*upstream]*uplink
+}
+
+// uplink is a session's connection to one server, and what must be repeated
+// when it is made anew.
+type uplink struct {
+	mu         sync.Mutex // held while connecting
+	link       *link
+	subscribed map[string]bool
+}
+
+var _ peer = (*session)(nil)
+
+func (s *session) uplink(u *upstream) *uplink {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.uplinks[u] == nil {
+		s.uplinks[u] = &uplink{subscribed: map[string]bool{}}
+	}
+	return s.uplinks[u]
+}
+
+// connect returns the session's connection to u, made anew where it is gone.
+func (s *session) connect(ctx context.Context, u *upstream) (*link, error) {
+	up := s.uplink(u)
+	up.mu.Lock()
+	defer up.mu.Unlock()
+	if up.link != nil && !up.link.dead() {
+		return up.link, nil
+	}
+	// The shared connection tells whether the server is there, without every
+	// session finding out for itself.
+	if _, err := u.shared(ctx); err != nil {
+		return nil, err
+	}
+	dialCtx, cancel := follow(s.bridge.ctx, ctx)
+	defer cancel()
+	dialCtx, cancelTimeout := context.WithTimeout(dialCtx, u.timing.connect)
+	defer cancelTimeout()
+	l, err := dial(dialCtx, u, s.who, s)
+	if err != nil {
+		return nil, err
+	}
+	if !s.adopt(dialCtx, up, l) {
+		l.close()
+		return nil, &unavailableError{server: u.server.Name}
+	}
+	return l, nil
+}
+
+// adopt makes l the session's connection and repeats what the client asked
+// for. It reports false where the session has ended meanwhile.
+func (s *session) adopt(ctx context.Context, up *uplink, l *link) bool {
+	s.mu.Lock()
+	level, ended := s.level, s.ended
+	if !ended {
+		up.link = l
+	}
+	s.mu.Unlock()
+	if ended {
+		return false
+	}
+	if l.era == modern {
+		// The SDK writes the headers of a tool's arguments only for tools that
+		// it has listed.
+		for _, err := range l.session.Tools(ctx, nil) {
+			if err != nil {
+				break
+			}
+		}
+	}
+	if level != "" && l.era == legacy {
+		_, _ = l.call(ctx, methodSetLevel, &mcp.SetLoggingLevelParams{Level: mcp.LoggingLevel(level)})
+	}
+	for uri := range up.subscribed {
+		_ = l.session.Subscribe(ctx, &mcp.SubscribeParams{URI: uri})
+	}
+	return true
+}
+
+// links returns the session's connections.
+func (s *session) links() []*link {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var links []*link
+	for _, up := range s.uplinks {
+		if up.link != nil && !up.link.dead() {
+			links = append(links, up.link)
+		}
+	}
+	return links
+}
+
+// end closes the session's connections.
+func (s *session) end() {
+	s.mu.Lock()
+	s.ended = true
+	s.mu.Unlock()
+	for _, l := range s.links() {
+		l.close()
+	}
+}
+
+// request passes a server's request on to the client, on the stream of a
+// request that is in flight if there is one. Which one does not matter to the
+// client, and a client need not have any other stream open.
+func (s *session) request(ctx context.Context, l *link, method string, params mcp.Params) (mcp.Result, error) {
+	parent := s.bridge.ctx
+	if x := l.newest(); x != nil {
+		parent = x.ctx
+	}
+	ctx, cancel := follow(parent, ctx)
+	defer cancel()
+	result, err := s.tell(ctx, method, params)
+	if err != nil {
+		return nil, rpcError(err, "client")
+	}
+	return result, nil
+}
+
+// notify passes a server's notification on to the client. With several servers
+// the bridge itself tells of changed lists.
+func (s *session) notify(l *link, method string, params mcp.Params) {
+	if _, isChange := changeOf[method]; isChange && !s.bridge.transparent() {
+		return
+	}
+	delete(params.GetMeta(), metaSubscriptionID)
+	_, _ = s.tell(s.bridge.ctx, method, params)
+}
+
+// tell sends a message to the client.
+func (s *session) tell(ctx context.Context, method string, params mcp.Params) (mcp.Result, error) {
+	return s.bridge.toClient(ctx, method, &mcp.ServerRequest[mcp.Params]{Session: s.client, Params: params})
+}
+
+// rootsChanged passes the client's notification on to the servers.
+func (s *session) rootsChanged(ctx context.Context, params mcp.Params) {
+	for _, l := range s.links() {
+		if l.era == legacy {
+			ctx, cancel := follow(s.bridge.ctx, ctx)
+			_, _ = l.call(ctx, noteRootsChanged, params)
+			cancel()
+		}
+	}
+}
+
+// setLevel keeps the client's log level and tells the servers. A modern server
+// is told with every request.
+func (s *session) setLevel(ctx context.Context, p *mcp.SetLoggingLevelParams) error {
+	s.mu.Lock()
+	s.level = string(p.Level)
+	s.mu.Unlock()
+	ctx, cancel := follow(s.bridge.ctx, ctx)
+	defer cancel()
+	for _, l := range s.links() {
+		if l.era == modern {
+			continue
+		}
+		if _, err := l.call(ctx, methodSetLevel, p); err != nil && !isMethodNotFound(err) {
+			return rpcError(err, l.upstream.server.Name)
+		}
+	}
+	return nil
+}
+
+func (s *session) logLevel() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.level
+}
+
+// subscribe subscribes the client to a resource of u, or ends that.
+func (s *session) subscribe(ctx context.Context, u *upstream, uri string, on bool) error {
+	l, err := s.connect(ctx, u)
+	if err != nil {
+		return rpcError(err, u.server.Name)
+	}
+	ctx, cancel := follow(s.bridge.ctx, ctx)
+	defer cancel()
+	if on {
+		err = l.session.Subscribe(ctx, &mcp.SubscribeParams{URI: uri})
+	} else {
+		err = l.session.Unsubscribe(ctx, &mcp.UnsubscribeParams{URI: uri})
+	}
+	if err != nil {
+		return rpcError(err, u.server.Name)
+	}
+	up := s.uplink(u)
+	up.mu.Lock()
+	defer up.mu.Unlock()
+	if on {
+		up.subscribed[uri] = true
+	} else {
+		delete(up.subscribed, uri)
+	}
+	return nil
+}
+
+// errNoSession answers what needs a session and has none.
+var errNoSession = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the request belongs to no session"}

@@ -1,0 +1,161 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// maxAnswer bounds an answer that is not a stream, in bytes. It equals the
+// SDK's bound on one event of a stream.
+const maxAnswer = mcp.DefaultMaxEventSize
+
+var errAnswerTooLarge = errors.New("the server's answer is larger than 16 MiB")
+
+// tap stands between the SDK's client and the network. On the answer to a
+// request it sees, in the order in which the server wrote them, the
+// notifications and the result. The SDK alone would lose three things: which
+// request a notification belongs to, that it came before the result, and the
+// fields of the result that the SDK does not know.
+type tap struct {
+	next http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *tap) RoundTrip(r *http.Request) (*http.Response, error) {
+	x, ok := r.Context().Value(exchangeKey{}).(*exchange)
+	if !ok {
+		return t.next.RoundTrip(r)
+	}
+	if len(x.header) > 0 && r.Header.Get(headerMethod) == methodCallTool {
+		r = r.Clone(r.Context())
+		for name, values := range x.header {
+			r.Header[name] = values
+		}
+	}
+	resp, err := t.next.RoundTrip(r)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		return resp, err
+	}
+	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch mediaType {
+	case "text/event-stream":
+		resp.Body = &eventBody{src: resp.Body, lines: bufio.NewReader(resp.Body), exchange: x}
+	case "application/json":
+		return tapJSON(resp, x)
+	}
+	return resp, nil
+}
+
+// tapJSON reads an answer that is one message.
+func tapJSON(resp *http.Response, x *exchange) (*http.Response, error) {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	_ = resp.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	if len(body) > maxAnswer {
+		return nil, errAnswerTooLarge
+	}
+	observe(body, x)
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	return resp, nil
+}
+
+// observe shows one message to the exchange and reports whether the exchange
+// dealt with it, so that the SDK must not see it.
+func observe(message []byte, x *exchange) (taken bool) {
+	var m struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+		Params json.RawMessage `json:"params"`
+		Result json.RawMessage `json:"result"`
+	}
+	if json.Unmarshal(message, &m) != nil {
+		return false
+	}
+	switch {
+	case m.Method == "" && m.Result != nil:
+		x.answered(m.Result)
+	case m.ID == nil && (m.Method == noteProgress || m.Method == noteMessage):
+		x.notify(m.Method, m.Params)
+		return true
+	}
+	return false
+}
+
+// eventBody is the body of an event stream, event by event.
+type eventBody struct {
+	src      io.ReadCloser
+	lines    *bufio.Reader
+	exchange *exchange
+	out      []byte
+	err      error
+	blind    bool // an event was too large; the rest passes unseen
+}
+
+// Read implements io.Reader.
+func (b *eventBody) Read(p []byte) (int, error) {
+	for len(b.out) == 0 {
+		if b.err != nil {
+			return 0, b.err
+		}
+		if b.blind {
+			return b.lines.Read(p)
+		}
+		b.out, b.err = b.event()
+	}
+	n := copy(p, b.out)
+	b.out = b.out[n:]
+	return n, nil
+}
+
+// Close implements io.Closer.
+func (b *eventBody) Close() error { return b.src.Close() }
+
+// event reads up to the end of the next event and returns what the SDK is to
+// see of it.
+func (b *eventBody) event() ([]byte, error) {
+	var whole, data, rest []byte
+	for {
+		line, err := b.lines.ReadSlice('\n')
+		whole = append(whole, line...)
+		if errors.Is(err, bufio.ErrBufferFull) {
+			var more []byte
+			more, err = b.lines.ReadBytes('\n')
+			line = append(bytes.Clone(line), more...)
+			whole = append(whole, more...)
+		}
+		if err != nil {
+			return whole, err
+		}
+		if len(whole) > maxAnswer {
+			b.blind = true
+			return whole, nil
+		}
+		content := bytes.TrimRight(line, "\r\n")
+		if len(content) == 0 {
+			break
+		}
+		if value, ok := bytes.CutPrefix(content, []byte("data:")); ok {
+			data = append(append(data, bytes.TrimPrefix(value, []byte(" "))...), '\n')
+		} else {
+			rest = append(rest, line...)
+		}
+	}
+	if len(data) > 0 && observe(data, b.exchange) {
+		// What remains may be the event's id, from which a broken stream
+		// resumes.
+		return append(rest, '\n'), nil
+	}
+	return whole, nil
+}

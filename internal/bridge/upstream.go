@@ -1,0 +1,356 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
+)
+
+// timing are the upstreams' intervals; tests shorten them.
+type timing struct {
+	// interval and timeout are those of the health probe.
+	interval, timeout time.Duration
+	// connect bounds one attempt to connect.
+	connect time.Duration
+	// wait is how long a request waits for a server that is not connected.
+	wait time.Duration
+	// backoffMin and backoffMax bound the pause between attempts.
+	backoffMin, backoffMax time.Duration
+}
+
+var defaultTiming = timing{
+	interval: health.Interval,
+	timeout:  health.Timeout,
+	// A server that starts on its first request may need a while.
+	connect: 15 * time.Second,
+	// Less than the 30 s after which common clients give a request up.
+	wait:       10 * time.Second,
+	backoffMin: time.Second,
+	// Not longer than the probe interval, so that a server that came back is
+	// seen about as fast as one that never left.
+	backoffMax: 30 * time.Second,
+}
+
+// upstream is one server: its shared connection, its lists and its health.
+type upstream struct {
+	server config.Server
+	client *http.Client
+	timing timing
+	log    *slog.Logger
+	owner  peer
+	// changed is called after the lists changed.
+	changed func(note string)
+
+	kick    chan struct{} // capacity 1: try to connect now
+	refresh chan struct{} // capacity 1: a list changed
+
+	mu       sync.Mutex
+	link     *link
+	settled  chan struct{} // closed when link or tried changes
+	tried    int           // attempts to connect that have ended
+	lists    map[string][]item
+	health   health.Server
+	watching map[string]int // subscribed resources, by URI, with the number of subscribers
+}
+
+// item is one entry of a server's list.
+type item struct {
+	key string // the name or URI
+	raw json.RawMessage
+}
+
+func newUpstream(s config.Server, client *http.Client, t timing, log *slog.Logger) *upstream {
+	return &upstream{
+		server:   s,
+		client:   client,
+		timing:   t,
+		log:      log.With("server", s.Name),
+		kick:     make(chan struct{}, 1),
+		refresh:  make(chan struct{}, 1),
+		settled:  make(chan struct{}),
+		lists:    map[string][]item{},
+		health:   health.New(time.Now()),
+		watching: map[string]int{},
+	}
+}
+
+// run keeps the shared connection until ctx ends.
+func (u *upstream) run(ctx context.Context) {
+	failures := 0
+	for ctx.Err() == nil {
+		began := time.Now()
+		l, err := u.connect(ctx)
+		if err == nil {
+			failures = 0
+			u.serve(ctx, l)
+			continue
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		failures++
+		u.observe(began, 0, err)
+		u.pause(ctx, failures)
+	}
+}
+
+// connect makes the shared connection and reads the lists.
+func (u *upstream) connect(ctx context.Context) (*link, error) {
+	ctx, cancel := context.WithTimeout(ctx, u.timing.connect)
+	defer cancel()
+	began := time.Now()
+	l, err := dial(ctx, u, identity{info: implementation, watch: true}, u.owner)
+	if err == nil {
+		if err = u.list(ctx, l); err != nil {
+			l.close()
+		}
+	}
+	if err != nil {
+		u.settle(nil)
+		return nil, err
+	}
+	u.observe(began, u.count(methodListTools), nil)
+	u.settle(l)
+	u.resubscribe(ctx, l)
+	return l, nil
+}
+
+// serve probes the connection until it is gone or of no use.
+func (u *upstream) serve(ctx context.Context, l *link) {
+	defer func() {
+		u.settle(nil)
+		l.close()
+	}()
+	ticker := time.NewTicker(u.timing.interval)
+	defer ticker.Stop()
+	for failed := 0; failed < health.FailureThreshold; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.gone:
+			u.log.Info("the connection to the server ended")
+			return
+		case <-u.refresh:
+		case <-ticker.C:
+		}
+		if err := u.probe(ctx, l); err != nil {
+			failed++
+		} else {
+			failed = 0
+		}
+	}
+}
+
+// probe reads the lists again, which also tells whether the server works.
+func (u *upstream) probe(ctx context.Context, l *link) error {
+	ctx, cancel := context.WithTimeout(ctx, u.timing.timeout)
+	defer cancel()
+	began := time.Now()
+	err := u.list(ctx, l)
+	if err == nil && l.capabilities().Tools == nil && l.era == legacy {
+		err = l.session.Ping(ctx, nil)
+	}
+	if ctx.Err() != nil && err == nil {
+		err = ctx.Err()
+	}
+	u.observe(began, u.count(methodListTools), err)
+	return err
+}
+
+// observe records the outcome of a probe or of an attempt to connect.
+func (u *upstream) observe(began time.Time, tools int, err error) {
+	now := time.Now()
+	p := health.Probe{At: now, Latency: now.Sub(began), Tools: tools}
+	if err != nil {
+		p.Failure = describe(err)
+	}
+	u.mu.Lock()
+	before := u.health.Status
+	u.health = u.health.After(p)
+	after := u.health
+	u.mu.Unlock()
+	if after.Status != before {
+		u.log.Info("server health changed", "from", before, "to", after.Status, "tools", after.Tools, "error", p.Failure)
+	}
+}
+
+// list reads every list that the server offers.
+func (u *upstream) list(ctx context.Context, l *link) error {
+	caps := l.capabilities()
+	offered := map[string]bool{
+		methodListTools:     caps.Tools != nil,
+		methodListPrompts:   caps.Prompts != nil,
+		methodListResources: caps.Resources != nil,
+		methodListTemplates: caps.Resources != nil,
+	}
+	lists := make(map[string][]item, len(offered))
+	for method, ok := range offered {
+		if !ok {
+			continue
+		}
+		items, err := listAll(ctx, l, method)
+		if err != nil && (method != methodListTemplates || !isMethodNotFound(err)) {
+			return fmt.Errorf("%s: %w", method, err)
+		}
+		lists[method] = items
+	}
+	u.mu.Lock()
+	before := u.lists
+	u.lists = lists
+	u.mu.Unlock()
+	for note, methods := range changeOf {
+		for _, method := range methods {
+			if !sameItems(before[method], lists[method]) {
+				u.changed(note)
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// maxPages bounds a list, so that a server that never stops paging cannot hold
+// the bridge.
+const maxPages = 100
+
+func listAll(ctx context.Context, l *link, method string) ([]item, error) {
+	var items []item
+	cursor := ""
+	for range maxPages {
+		p := &mcp.ListToolsParams{Cursor: cursor} // all four look the same on the wire
+		result, err := l.query(ctx, method, p)
+		if err != nil {
+			return nil, err
+		}
+		page, err := itemsOf(method, result)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, page...)
+		cursor = ""
+		if raw, ok := result.fields["nextCursor"]; ok {
+			_ = json.Unmarshal(raw, &cursor) // a cursor of another type is none
+		}
+		if cursor == "" {
+			break
+		}
+	}
+	return items, nil
+}
+
+// pause waits before the next attempt, or until somebody needs the server.
+func (u *upstream) pause(ctx context.Context, failures int) {
+	d := u.timing.backoffMin << min(failures-1, 16)
+	if d <= 0 || d > u.timing.backoffMax {
+		d = u.timing.backoffMax
+	}
+	// Jitter, so that many bridges do not meet a returning server at once.
+	timer := time.NewTimer(d/2 + rand.N(d/2+1))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-u.kick:
+		// Somebody waits; but a server that refuses is not asked in a loop.
+		select {
+		case <-ctx.Done():
+		case <-time.After(u.timing.backoffMin / 4):
+		}
+	}
+}
+
+// settle publishes the shared connection, or that an attempt failed.
+func (u *upstream) settle(l *link) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.link = l
+	u.tried++
+	close(u.settled)
+	u.settled = make(chan struct{})
+}
+
+// shared returns the shared connection, waiting a while for a server that is
+// not connected.
+func (u *upstream) shared(ctx context.Context) (*link, error) {
+	timer := time.NewTimer(u.timing.wait)
+	defer timer.Stop()
+	first := -1
+	for {
+		u.mu.Lock()
+		l, tried, settled := u.link, u.tried, u.settled
+		u.mu.Unlock()
+		if l != nil && !l.dead() {
+			return l, nil
+		}
+		if first < 0 {
+			first = tried
+		}
+		// The first attempt that ends may have begun before the server was
+		// there; the second tells.
+		if l == nil && tried >= first+2 {
+			return nil, &unavailableError{server: u.server.Name}
+		}
+		select {
+		case u.kick <- struct{}{}:
+		default:
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-timer.C:
+			return nil, &unavailableError{server: u.server.Name}
+		case <-settled:
+		}
+	}
+}
+
+// peek returns the shared connection if there is one.
+func (u *upstream) peek() *link {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.link
+}
+
+func (u *upstream) items(method string) []item {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.lists[method]
+}
+
+func (u *upstream) count(method string) int { return len(u.items(method)) }
+
+func (u *upstream) report() health.Server {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.health
+}
+
+// awaitFirst waits until the first attempt to connect has ended.
+func (u *upstream) awaitFirst(ctx context.Context) {
+	timer := time.NewTimer(u.timing.wait)
+	defer timer.Stop()
+	u.mu.Lock()
+	tried, settled := u.tried, u.settled
+	u.mu.Unlock()
+	if tried > 0 {
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-settled:
+	}
+}

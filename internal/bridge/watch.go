@@ -1,0 +1,69 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// watch subscribes the shared connection to a resource. Several clients share
+// one subscription.
+func (u *upstream) watch(ctx context.Context, uri string) error {
+	l, err := u.shared(ctx)
+	if err != nil {
+		return err
+	}
+	u.mu.Lock()
+	u.watching[uri]++
+	first := u.watching[uri] == 1
+	u.mu.Unlock()
+	if !first {
+		return nil
+	}
+	if err := l.session.Subscribe(ctx, &mcp.SubscribeParams{URI: uri}); err != nil {
+		u.forget(uri)
+		return err
+	}
+	return nil
+}
+
+// unwatch ends what watch began.
+func (u *upstream) unwatch(ctx context.Context, uri string) error {
+	if !u.forget(uri) {
+		return nil
+	}
+	l := u.peek()
+	if l == nil {
+		return nil
+	}
+	return l.session.Unsubscribe(ctx, &mcp.UnsubscribeParams{URI: uri})
+}
+
+// forget takes one subscriber away and reports whether it was the last.
+func (u *upstream) forget(uri string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.watching[uri]--
+	if u.watching[uri] > 0 {
+		return false
+	}
+	delete(u.watching, uri)
+	return true
+}
+
+// resubscribe repeats the subscriptions on a new connection.
+func (u *upstream) resubscribe(ctx context.Context, l *link) {
+	u.mu.Lock()
+	uris := slices.Sorted(maps.Keys(u.watching))
+	u.mu.Unlock()
+	for _, uri := range uris {
+		if err := l.session.Subscribe(ctx, &mcp.SubscribeParams{URI: uri}); err != nil {
+			u.log.Warn("a resource could not be subscribed again", "error", describe(err))
+		}
+	}
+}
