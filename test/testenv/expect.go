@@ -28,12 +28,14 @@ func Namespace(t testing.TB, c client.Client) string {
 	return namespace.Name
 }
 
-// ExpectApplied creates each object, or updates it where it exists.
+// ExpectApplied creates each object, or updates one that was read before.
 func ExpectApplied(t testing.TB, c client.Client, objects ...client.Object) {
 	t.Helper()
 	for _, object := range objects {
-		err := c.Create(t.Context(), object)
-		if apierrors.IsAlreadyExists(err) {
+		var err error
+		if object.GetUID() == "" {
+			err = c.Create(t.Context(), object)
+		} else {
 			err = c.Update(t.Context(), object)
 		}
 		if err != nil {

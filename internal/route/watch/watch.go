@@ -1,0 +1,230 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package watch keeps a route.Table up to date with the API server. It is a
+// shell: it reads, and route.Build decides.
+//
+// While the API server is away the last table stays: informers keep what they
+// have, and a list that fails replaces nothing.
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/route"
+)
+
+// settle is how long events are gathered before the table is built anew. At
+// 10,000 bridges a build takes about 25 ms, so that a storm of events costs at
+// most half a core, and a deleted bridge is unroutable within 100 ms.
+const settle = 25 * time.Millisecond
+
+// Watcher publishes route tables.
+type Watcher struct {
+	cache   cache.Cache
+	log     *slog.Logger
+	dirty   chan struct{}
+	current atomic.Pointer[route.Table]
+
+	mu      sync.Mutex
+	changed chan struct{}
+}
+
+// New returns a watcher of every namespace that the configuration may read.
+func New(config *rest.Config, log *slog.Logger) (*Watcher, error) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
+		return nil, fmt.Errorf("build the scheme: %w", err)
+	}
+	shared := true // The table is built from the cache's own objects and changes none.
+	c, err := cache.New(config, cache.Options{
+		Scheme:                       scheme,
+		DefaultUnsafeDisableDeepCopy: &shared,
+		ByObject: map[client.Object]cache.ByObject{
+			&corev1.Pod{}: {
+				Label: labels.SelectorFromSet(labels.Set{
+					v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelComponent: v1alpha1.ComponentBridge,
+				}),
+				Transform: stripPod,
+			},
+			&v1alpha1.HostedBridge{}: {Transform: stripBridge},
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make the cache: %w", err)
+	}
+	return &Watcher{cache: c, log: log, dirty: make(chan struct{}, 1), changed: make(chan struct{})}, nil
+}
+
+// Current returns the newest table, or nil before the first one.
+func (w *Watcher) Current() *route.Table { return w.current.Load() }
+
+// Changed returns a channel that is closed when a table newer than the one
+// that Current returned before this call is published. Take the channel first
+// and look at Current then, or a change between the two is missed.
+func (w *Watcher) Changed() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.changed
+}
+
+// Bridge returns the bridge of a backend as the API server last showed it. The
+// caller must not change it.
+func (w *Watcher) Bridge(ctx context.Context, b route.Backend) (*v1alpha1.HostedBridge, error) {
+	bridge := &v1alpha1.HostedBridge{}
+	err := w.cache.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: b.Name}, bridge)
+	if err == nil && bridge.UID != b.BridgeUID {
+		err = fmt.Errorf("HostedBridge %s/%s is another one now", b.Namespace, b.Name)
+	}
+	return bridge, err
+}
+
+// Run publishes tables until ctx ends. Its error is that of the first contact
+// with the API server; later ones are retried by the informers.
+func (w *Watcher) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- w.cache.Start(ctx) }()
+	if err := w.listen(ctx); err != nil {
+		cancel()
+		return errors.Join(err, <-ended)
+	}
+	w.publishUntil(ctx)
+	return <-ended
+}
+
+// listen asks to be told of events, and returns when both kinds are listed.
+func (w *Watcher) listen(ctx context.Context) error {
+	for _, object := range []client.Object{&corev1.Pod{}, &v1alpha1.HostedBridge{}} {
+		informer, err := w.cache.GetInformer(ctx, object)
+		if err != nil {
+			return fmt.Errorf("watch %T: %w", object, err)
+		}
+		if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+			AddFunc:    func(any) { w.mark() },
+			UpdateFunc: func(any, any) { w.mark() },
+			DeleteFunc: func(any) { w.mark() },
+		}); err != nil {
+			return fmt.Errorf("watch %T: %w", object, err)
+		}
+	}
+	if !w.cache.WaitForCacheSync(ctx) {
+		return fmt.Errorf("list the routes: %w", context.Cause(ctx))
+	}
+	w.mark() // Also where there is nothing: an empty installation is ready.
+	return nil
+}
+
+// mark says that the table is out of date. A mark that is already there will
+// do for both: the build that takes it comes after both events.
+func (w *Watcher) mark() {
+	select {
+	case w.dirty <- struct{}{}:
+	default:
+	}
+}
+
+func (w *Watcher) publishUntil(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.dirty:
+		}
+		w.publish(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(settle):
+		}
+	}
+}
+
+func (w *Watcher) publish(ctx context.Context) {
+	var bridges v1alpha1.HostedBridgeList
+	var pods corev1.PodList
+	if err := errors.Join(w.cache.List(ctx, &bridges), w.cache.List(ctx, &pods)); err != nil {
+		if ctx.Err() == nil {
+			w.log.ErrorContext(ctx, "routes are out of date", "error", err)
+			w.mark()
+		}
+		return
+	}
+	w.current.Store(route.Build(pointers(bridges.Items), pointers(pods.Items)))
+	w.mu.Lock()
+	close(w.changed)
+	w.changed = make(chan struct{})
+	w.mu.Unlock()
+}
+
+func pointers[T any](items []T) []*T {
+	out := make([]*T, len(items))
+	for i := range items {
+		out[i] = &items[i]
+	}
+	return out
+}
+
+// stripPod keeps of a pod what route.Build reads. At 10,000 tenants the whole
+// pods would be most of the ingress's memory.
+func stripPod(object any) (any, error) {
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return object, nil // A tombstone.
+	}
+	stripped := &corev1.Pod{
+		ObjectMeta: stripMeta(pod.ObjectMeta),
+		Status:     corev1.PodStatus{PodIP: pod.Status.PodIP},
+	}
+	if uid := pod.Annotations[v1alpha1.AnnotationBridgeUID]; uid != "" {
+		stripped.Annotations = map[string]string{v1alpha1.AnnotationBridgeUID: uid}
+	}
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady {
+			stripped.Status.Conditions = []corev1.PodCondition{{Type: condition.Type, Status: condition.Status}}
+		}
+	}
+	return stripped, nil
+}
+
+// stripBridge keeps of a bridge what the table and the status are made of.
+func stripBridge(object any) (any, error) {
+	b, ok := object.(*v1alpha1.HostedBridge)
+	if !ok {
+		return object, nil
+	}
+	return &v1alpha1.HostedBridge{
+		ObjectMeta: stripMeta(b.ObjectMeta),
+		Spec: v1alpha1.HostedBridgeSpec{
+			UserID: b.Spec.UserID, DesiredState: b.Spec.DesiredState, APIKeys: b.Spec.APIKeys,
+		},
+		Status: v1alpha1.HostedBridgeStatus{
+			Servers: b.Status.Servers, Tools: b.Status.Tools, LastActivityTime: b.Status.LastActivityTime,
+		},
+	}, nil
+}
+
+// stripMeta keeps the labels: the cache selects by them.
+func stripMeta(m metav1.ObjectMeta) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
+		CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp, Labels: m.Labels,
+	}
+}

@@ -1,0 +1,154 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build testenv
+
+package watch_test
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/route"
+	"github.com/hostedbridge/hostedbridge/internal/route/watch"
+	"github.com/hostedbridge/hostedbridge/test/testenv"
+)
+
+func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
+
+// patience is far longer than anything here takes, so that only a lost update
+// reaches it.
+const patience = 20 * time.Second
+
+// start runs a watcher for the test.
+func start(t *testing.T) *watch.Watcher {
+	t.Helper()
+	w, err := watch.New(testenv.Config(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+// await returns when the table fulfils the condition.
+func await(t *testing.T, w *watch.Watcher, what string, fulfilled func(*route.Table) bool) {
+	t.Helper()
+	deadline := time.After(patience)
+	for {
+		changed := w.Changed()
+		if table := w.Current(); table != nil && fulfilled(table) {
+			return
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			t.Fatalf("never seen: %s", what)
+		}
+	}
+}
+
+func isRouted(user v1alpha1.UserID, state route.State, ip string) func(*route.Table) bool {
+	return func(table *route.Table) bool {
+		b, ok := table.Lookup(user)
+		return ok && b.State == state && b.PodIP == ip
+	}
+}
+
+func TestTheTableFollowsTheAPIServer(t *testing.T) {
+	c := testenv.Client(t)
+	namespace := testenv.Namespace(t, c)
+	w := start(t)
+	user := v1alpha1.UserID("user-" + namespace)
+
+	b := &v1alpha1.HostedBridge{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "bridge"},
+		Spec: v1alpha1.HostedBridgeSpec{UserID: user, APIKeys: []v1alpha1.APIKey{
+			{ID: "key0" + namespaceLetters(namespace), Hash: "sha256:" + strings.Repeat("0a", 32)},
+		}},
+	}
+	testenv.ExpectApplied(t, c, b)
+	await(t, w, "the new bridge", isRouted(user, route.Starting, ""))
+	await(t, w, "its key", func(table *route.Table) bool { return len(table.Keys(b.Spec.APIKeys[0].ID)) == 1 })
+
+	pod := bridgePod(b)
+	testenv.ExpectApplied(t, c, pod)
+	setReady(t, c, pod, corev1.ConditionTrue)
+	await(t, w, "the ready pod", isRouted(user, route.Ready, "10.1.2.3"))
+	setReady(t, c, pod, corev1.ConditionFalse)
+	await(t, w, "the pod that is ready no more", isRouted(user, route.Starting, ""))
+	setReady(t, c, pod, corev1.ConditionTrue)
+	await(t, w, "the pod that is ready again", isRouted(user, route.Ready, "10.1.2.3"))
+
+	testenv.ExpectExists(t, c, b)
+	b.Spec.APIKeys = nil
+	testenv.ExpectApplied(t, c, b)
+	await(t, w, "the revoked key", func(table *route.Table) bool { return len(table.Keys("key0"+namespaceLetters(namespace))) == 0 })
+
+	if err := c.Delete(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	await(t, w, "the deleted bridge", func(table *route.Table) bool { _, ok := table.Lookup(user); return !ok })
+}
+
+func TestPodsWithoutOurLabelsAreNotSeen(t *testing.T) {
+	c := testenv.Client(t)
+	namespace := testenv.Namespace(t, c)
+	w := start(t)
+	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: namespace}}
+	testenv.ExpectApplied(t, c, b)
+	stranger := bridgePod(b)
+	stranger.Name, stranger.Labels = "stranger", nil
+	testenv.ExpectApplied(t, c, stranger)
+	setReady(t, c, stranger, corev1.ConditionTrue)
+	ours := bridgePod(b)
+	testenv.ExpectApplied(t, c, ours)
+	setReady(t, c, ours, corev1.ConditionTrue)
+	await(t, w, "a route", func(table *route.Table) bool {
+		backend, ok := table.Lookup(v1alpha1.UserID(namespace))
+		if ok && backend.PodName == stranger.Name {
+			t.Fatal("the route leads to a pod that is not a bridge's")
+		}
+		return ok && backend.PodName == ours.Name
+	})
+}
+
+// namespaceLetters makes a key id that no other test has.
+func namespaceLetters(namespace string) string { return strings.ReplaceAll(namespace, "-", "0") }
+
+func bridgePod(b *v1alpha1.HostedBridge) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: b.Namespace, Name: "pod",
+			Labels:      map[string]string{v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelComponent: v1alpha1.ComponentBridge},
+			Annotations: map[string]string{v1alpha1.AnnotationBridgeUID: string(b.UID)},
+		},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "bridge", Image: "bridge"}}},
+	}
+}
+
+func setReady(t *testing.T, c client.Client, pod *corev1.Pod, ready corev1.ConditionStatus) {
+	t.Helper()
+	pod.Status.PodIP, pod.Status.PodIPs = "10.1.2.3", []corev1.PodIP{{IP: "10.1.2.3"}}
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
+	if err := c.Status().Update(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+}
