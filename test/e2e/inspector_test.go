@@ -88,8 +88,11 @@ func inspectorCall(t *testing.T, era, url, key, name string) (string, error) {
 	var call struct {
 		Result struct{ Content []struct{ Text string } }
 	}
-	if err := json.Unmarshal([]byte(stdout), &call); err != nil || len(call.Result.Content) != 1 {
-		return "", fmt.Errorf("read the inspector's result: %v in %.300q", err, stdout)
+	if err := json.Unmarshal([]byte(stdout), &call); err != nil {
+		return "", fmt.Errorf("read the inspector's result: %w in %.300q", err, stdout)
+	}
+	if len(call.Result.Content) != 1 {
+		return "", fmt.Errorf("%d contents, want 1: %.300q", len(call.Result.Content), stdout)
 	}
 	return call.Result.Content[0].Text, nil
 }

@@ -25,7 +25,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -98,8 +97,8 @@ func (i *installation) makeNamespace(ctx context.Context) error {
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
 				Spec: corev1.PodSpec{
-					TerminationGracePeriodSeconds: ptr.To[int64](1),
-					AutomountServiceAccountToken:  ptr.To(false),
+					TerminationGracePeriodSeconds: new(int64(1)),
+					AutomountServiceAccountToken:  new(false),
 					Containers: []corev1.Container{{
 						Name:            upstreamName,
 						Image:           upstreamImage,

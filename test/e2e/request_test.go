@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -53,9 +54,7 @@ func post(body string, header map[string]string) request {
 		"Content-Type": "application/json",
 		"Accept":       "application/json, text/event-stream",
 	}}
-	for k, v := range header {
-		r.header[k] = v
-	}
+	maps.Copy(r.header, header)
 	return r
 }
 
