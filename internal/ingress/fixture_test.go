@@ -1,0 +1,447 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/apikey"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
+	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/internal/route"
+)
+
+// patience ends a test that waits for what does not come.
+const patience = 10 * time.Second
+
+// hosts are the loopback addresses on which bridges listen, all on one port,
+// as pods do on theirs.
+var hosts = []string{"127.0.0.1", "127.0.0.2", "127.0.0.3"}
+
+// world is an ingress with bridges behind it.
+type world struct {
+	t         testing.TB
+	authority *pki.Authority
+	roots     *x509.CertPool
+	listeners map[string]net.Listener
+	port      int
+	routes    *fakeRoutes
+	reports   fakeReports
+	servers   map[string]*http.Server
+	activity  *fakeActivity
+	logs      *lockedBuffer
+	server    *Server
+	addr      string
+	probeAddr string
+	stop      context.CancelFunc
+	ended     chan error
+	client    *http.Client
+
+	mu      sync.Mutex
+	bridges []*v1alpha1.HostedBridge
+	pods    []*corev1.Pod
+}
+
+// defaults is the configuration of worlds that do not ask for another.
+func defaults() Config {
+	return Config{Wait: patience, MaxHeldPerUser: 4, MaxHeld: 8, DrainTimeout: patience}
+}
+
+func newWorld(t testing.TB, config Config) *world {
+	t.Helper()
+	w := &world{
+		t: t, routes: newFakeRoutes(), reports: fakeReports{}, servers: map[string]*http.Server{}, activity: &fakeActivity{},
+		logs: &lockedBuffer{}, ended: make(chan error, 1),
+	}
+	var err error
+	if w.authority, err = pki.NewAuthority([32]byte{1}); err != nil {
+		t.Fatal(err)
+	}
+	w.roots = x509.NewCertPool()
+	w.roots.AppendCertsFromPEM(w.authority.CertificatePEM())
+	w.listeners, w.port = listenOnOnePort(t)
+	config.BridgePort = w.port
+	w.server, err = New(config, Deps{
+		Routes: w.routes, Credentials: w, Reports: w.reports, Activity: w.activity,
+		Ready: func() bool { return w.routes.Current() != nil }, Registry: prometheus.NewRegistry(),
+		Log: slog.New(slog.NewJSONHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	w.client = &http.Client{Transport: &http.Transport{DisableCompression: true}, Timeout: patience}
+	t.Cleanup(w.close)
+	w.publish()
+	return w
+}
+
+func (w *world) start() {
+	public, probes := listen(w.t, "127.0.0.1:0"), listen(w.t, "127.0.0.1:0")
+	w.addr, w.probeAddr = public.Addr().String(), probes.Addr().String()
+	ctx, stop := context.WithCancel(context.Background())
+	w.stop = stop
+	go func() { w.ended <- w.server.Serve(ctx, public, probes) }()
+}
+
+func (w *world) close() {
+	w.client.CloseIdleConnections()
+	w.stop()
+	if err := <-w.ended; err != nil {
+		w.t.Errorf("serve: %v", err)
+	}
+	for _, l := range w.listeners {
+		_ = l.Close()
+	}
+}
+
+func listen(t testing.TB, addr string) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// listenOnOnePort listens on all hosts, on a port that is free on each.
+func listenOnOnePort(t testing.TB) (map[string]net.Listener, int) {
+	t.Helper()
+	for range 50 {
+		listeners := map[string]net.Listener{}
+		port := "0"
+		for _, host := range hosts {
+			l, err := net.Listen("tcp", net.JoinHostPort(host, port))
+			if err != nil {
+				break
+			}
+			listeners[host] = l
+			_, port, _ = net.SplitHostPort(l.Addr().String())
+		}
+		if len(listeners) == len(hosts) {
+			n, _ := strconv.Atoi(port)
+			return listeners, n
+		}
+		for _, l := range listeners {
+			_ = l.Close()
+		}
+	}
+	t.Fatal("no port is free on all loopback addresses")
+	return nil, 0
+}
+
+// certificate returns a certificate for subject.
+func (w *world) certificate(subject pki.Subject) tls.Certificate {
+	w.t.Helper()
+	key, csr, err := pki.NewRequest(rand.Reader)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	chain, err := w.authority.Issue(rand.Reader, csr, subject, time.Now())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	certificate, err := tls.X509KeyPair(chain, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return certificate
+}
+
+// ClientTLS implements Credentials.
+func (w *world) ClientTLS(server *url.URL) *tls.Config {
+	return &tls.Config{
+		MinVersion:         tls.VersionTLS13,
+		Certificates:       []tls.Certificate{w.ingressCertificate()},
+		InsecureSkipVerify: true, // VerifyConnection checks the chain and the URI.
+		VerifyConnection:   pki.VerifyPeer(w.roots, server, x509.ExtKeyUsageServerAuth, time.Now),
+	}
+}
+
+var ingressCertificates sync.Map
+
+func (w *world) ingressCertificate() tls.Certificate {
+	if c, ok := ingressCertificates.Load(w.authority); ok {
+		return c.(tls.Certificate)
+	}
+	c := w.certificate(pki.IngressSubject())
+	ingressCertificates.Store(w.authority, c)
+	return c
+}
+
+// serveBridge has a bridge of the given UID listen on host, the way a pod does.
+func (w *world) serveBridge(host, uid string, handler http.HandlerFunc) {
+	w.t.Helper()
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: patience, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
+	l := tls.NewListener(w.listeners[host], &tls.Config{
+		MinVersion:   tls.VersionTLS13,
+		Certificates: []tls.Certificate{w.certificate(pki.BridgeSubject(uid))},
+		ClientAuth:   tls.RequireAnyClientCert, ClientCAs: w.roots,
+		VerifyConnection: pki.VerifyPeer(w.roots, pki.IngressURI(), x509.ExtKeyUsageClientAuth, time.Now),
+	})
+	done := make(chan struct{})
+	go func() { defer close(done); _ = server.Serve(l) }()
+	w.t.Cleanup(func() { _ = server.Close(); <-done })
+	w.servers[host] = server
+}
+
+// stopBridge ends the bridge on host, connections included.
+func (w *world) stopBridge(host string) {
+	_ = w.servers[host].Close()
+}
+
+// listenAgain makes host's address free for another bridge.
+func (w *world) listenAgain(host string) {
+	w.t.Helper()
+	w.listeners[host] = listen(w.t, net.JoinHostPort(host, strconv.Itoa(w.port)))
+}
+
+// addUser adds user's bridge without a pod and returns its key.
+func (w *world) addUser(user string) string {
+	w.t.Helper()
+	key, id, err := apikey.Mint(rand.Reader, apikey.KindUser)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: "tenants", Name: user, UID: types.UID("uid-" + user)}}
+	b.Spec.APIKeys = []v1alpha1.APIKey{{ID: id, Hash: apikey.HashOf(key).String()}}
+	w.change(func() { w.bridges = append(w.bridges, b) })
+	return key
+}
+
+// setPod makes user's pod the one on host, ready, and forgets others.
+func (w *world) setPod(user, pod, host string) {
+	w.change(func() {
+		w.pods = removePods(w.pods, user)
+		w.pods = append(w.pods, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: "tenants", Name: pod, UID: types.UID("uid-" + pod),
+				Labels:      map[string]string{v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelComponent: v1alpha1.ComponentBridge},
+				Annotations: map[string]string{v1alpha1.AnnotationBridgeUID: "uid-" + user, v1alpha1.AnnotationUserID: user},
+			},
+			Status: corev1.PodStatus{
+				Phase: corev1.PodRunning, PodIP: host, PodIPs: []corev1.PodIP{{IP: host}},
+				Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+			},
+		})
+	})
+}
+
+func (w *world) removePod(user string) {
+	w.change(func() { w.pods = removePods(w.pods, user) })
+}
+
+func removePods(pods []*corev1.Pod, user string) []*corev1.Pod {
+	var kept []*corev1.Pod
+	for _, p := range pods {
+		if p.Annotations[v1alpha1.AnnotationUserID] != user {
+			kept = append(kept, p)
+		}
+	}
+	return kept
+}
+
+// changeBridge edits user's HostedBridge.
+func (w *world) changeBridge(user string, edit func(*v1alpha1.HostedBridge)) {
+	w.change(func() {
+		for _, b := range w.bridges {
+			if b.Name == user {
+				edit(b)
+			}
+		}
+	})
+}
+
+func (w *world) change(edit func()) {
+	w.mu.Lock()
+	edit()
+	w.mu.Unlock()
+	w.publish()
+}
+
+func (w *world) publish() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.routes.set(route.Build(w.bridges, w.pods))
+}
+
+// request returns a request of user's endpoint with key.
+func (w *world) request(method, path, key, body string) *http.Request {
+	w.t.Helper()
+	r, err := http.NewRequest(method, "http://"+w.addr+path, strings.NewReader(body))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if key != "" {
+		r.Header.Set("Authorization", "Bearer "+key)
+	}
+	if method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	return r
+}
+
+// reply is an answer read to its end.
+type reply struct {
+	status int
+	header http.Header
+	body   string
+	// closes is whether the connection ends with the answer.
+	closes bool
+}
+
+func (w *world) do(r *http.Request) reply {
+	w.t.Helper()
+	res, err := w.client.Do(r)
+	if err != nil {
+		w.t.Fatalf("%s %s: %v", r.Method, r.URL.Path, err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		w.t.Fatalf("%s %s: read: %v", r.Method, r.URL.Path, err)
+	}
+	return reply{res.StatusCode, res.Header, string(body), res.Close}
+}
+
+// raw sends bytes as they are and returns the first answer.
+func (w *world) raw(message string) reply {
+	w.t.Helper()
+	conn, err := net.Dial("tcp", w.addr)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	if _, err := io.WriteString(conn, message); err != nil {
+		w.t.Fatal(err)
+	}
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		w.t.Fatalf("read answer to %q: %v", message, err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		w.t.Fatalf("read answer to %q: %v", message, err)
+	}
+	return reply{res.StatusCode, res.Header, string(body), res.Close}
+}
+
+// metric returns the sum of our metric of that name over the series that have
+// all of the label values.
+func (w *world) metric(name string, labels ...string) float64 {
+	w.t.Helper()
+	families, err := w.server.gatherer.Gather()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var sum float64
+	for _, family := range families {
+		if family.GetName() != "hostedbridge_ingress_"+name {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			values := map[string]bool{}
+			for _, label := range m.GetLabel() {
+				values[label.GetValue()] = true
+			}
+			if !slices.ContainsFunc(labels, func(l string) bool { return !values[l] }) {
+				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			}
+		}
+	}
+	return sum
+}
+
+// fakeRoutes publishes tables.
+type fakeRoutes struct {
+	mu      sync.Mutex
+	table   *route.Table
+	changed chan struct{}
+}
+
+func newFakeRoutes() *fakeRoutes { return &fakeRoutes{changed: make(chan struct{})} }
+
+func (f *fakeRoutes) Current() *route.Table {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.table
+}
+
+func (f *fakeRoutes) Changed() <-chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.changed
+}
+
+func (f *fakeRoutes) set(t *route.Table) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.table = t
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+type fakeReports map[types.UID]health.Report
+
+func (f fakeReports) Report(bridge types.UID) (health.Report, bool) {
+	r, ok := f[bridge]
+	return r, ok
+}
+
+type fakeActivity struct {
+	mu    sync.Mutex
+	calls []types.UID
+}
+
+func (f *fakeActivity) Called(b route.Backend, _ time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls = append(f.calls, b.BridgeUID)
+}
+
+// lockedBuffer collects the log.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}

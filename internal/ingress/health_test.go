@@ -1,0 +1,47 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import (
+	"testing"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
+)
+
+func TestHealthAnswersFromWhatIsKnown(t *testing.T) {
+	// No bridge listens: an answer proves that nobody was asked.
+	w := newWorld(t, defaults())
+	alice := w.addUser("alice")
+	get := func(key string) reply { return w.do(w.request("GET", "/u/alice/health", key, "")) }
+	for _, tt := range []struct {
+		name   string
+		change func()
+		want   string
+	}{
+		{"without a pod", func() {}, `{"status":"starting","tools":0,"servers":{}}`},
+		{"with a pod of which nothing is known", func() { w.setPod("alice", "alice-1", hosts[0]) }, `{"status":"starting","tools":0,"servers":{}}`},
+		{"after a probe", func() {
+			w.reports["uid-alice"] = health.Report{Status: health.Degraded, Tools: 3, Servers: map[string]health.Server{"a": {Status: health.Unhealthy, Failures: 3, Error: "refused"}}}
+		}, `{"status":"degraded","tools":3,"servers":{"a":{"status":"unhealthy","tools":0,"latencyMs":0,"failures":3,"error":"refused"}}}`},
+		{"while the pod is away", func() { w.removePod("alice") }, `{"status":"starting","tools":0,"servers":{}}`},
+		{"suspended", func() {
+			w.changeBridge("alice", func(b *v1alpha1.HostedBridge) { b.Spec.DesiredState = v1alpha1.StateSuspended })
+		}, `{"status":"suspended","tools":0,"servers":{}}`},
+	} {
+		tt.change()
+		if got := get(alice); got.status != 200 || got.body != tt.want || got.header.Get("Content-Type") != "application/json" {
+			t.Errorf("%s: %d %s, want 200 %s", tt.name, got.status, got.body, tt.want)
+		}
+	}
+	if got := get(""); got.status != 401 || got.header.Get("Content-Type") != "application/problem+json" {
+		t.Errorf("without a key: %d %s", got.status, got.body)
+	}
+	if want := `{"title":"Unauthorized","status":401,"code":"unauthorized","detail":"Send a valid API key as Authorization: Bearer \u003ckey\u003e or as X-API-Key."}`; get("").body != want {
+		t.Errorf("problem = %s, want %s", get("").body, want)
+	}
+	if len(w.activity.calls) != 0 {
+		t.Error("asking for health counts as activity")
+	}
+}

@@ -1,0 +1,181 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import (
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// probe returns the status and body of one of the cluster's own paths.
+func (w *world) probe(path string) (status int, body string) {
+	w.t.Helper()
+	res, err := w.client.Get("http://" + w.probeAddr + path)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return res.StatusCode, string(b)
+}
+
+func TestProbes(t *testing.T) {
+	w, alice := oneUser(t, defaults(), servedBy("alice"))
+	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 200, "/u/alice/mcp": 404} {
+		if status, _ := w.probe(path); status != want {
+			t.Errorf("%s = %d, want %d", path, status, want)
+		}
+	}
+	w.do(w.request("GET", "/u/alice/mcp", alice, ""))
+	if _, body := w.probe("/metrics"); !strings.Contains(body, `hostedbridge_ingress_requests_total{code="200",method="GET",route="mcp"} 1`) {
+		t.Error("the request was not counted")
+	}
+	w.routes.mu.Lock()
+	w.routes.table = nil
+	w.routes.mu.Unlock()
+	if status, _ := w.probe("/readyz"); status != http.StatusServiceUnavailable {
+		t.Errorf("/readyz without a table = %d, want 503", status)
+	}
+	if status, _ := w.probe("/healthz"); status != 200 {
+		t.Errorf("/healthz without a table = %d, want 200", status)
+	}
+}
+
+func TestDrain(t *testing.T) {
+	config := defaults()
+	config.DrainDelay = 300 * time.Millisecond
+	arrived, release := make(chan struct{}), make(chan struct{})
+	w, alice := oneUser(t, config, func(rw http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			arrived <- struct{}{}
+			<-release
+		}
+		_, _ = io.WriteString(rw, "done")
+	})
+	inFlight := w.send(1, alice)
+	<-arrived
+	w.stop()
+	eventually(t, func() bool { status, _ := w.probe("/readyz"); return status == http.StatusServiceUnavailable })
+	// Announced and not yet heard of by everybody: still served, and told to
+	// come back elsewhere.
+	late := w.raw("GET /u/alice/mcp HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + alice + "\r\n\r\n")
+	if late.status != 200 || !late.closes {
+		t.Errorf("during the delay: %d, closes %v", late.status, late.closes)
+	}
+	eventually(t, func() bool {
+		conn, err := net.Dial("tcp", w.addr)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err != nil
+	})
+	close(release)
+	if got := <-inFlight; got.status != 200 || got.body != "done" {
+		t.Errorf("in flight: %d %q", got.status, got.body)
+	}
+}
+
+func TestDrainCutsStreamsThatDoNotEnd(t *testing.T) {
+	config := defaults()
+	config.DrainTimeout = 50 * time.Millisecond
+	ended := make(chan struct{})
+	w, alice := oneUser(t, config, func(rw http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(rw).Flush()
+		<-r.Context().Done()
+		close(ended)
+	})
+	res, err := w.client.Do(w.request("GET", "/u/alice/mcp", alice, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	w.stop()
+	if _, err := io.ReadAll(res.Body); err == nil {
+		t.Error("a stream that was cut ended as if it were complete")
+	}
+	<-ended
+}
+
+func TestServeEndsWithItsListener(t *testing.T) {
+	w := newWorld(t, defaults())
+	public, probes := listen(t, "127.0.0.1:0"), listen(t, "127.0.0.1:0")
+	_ = public.Close()
+	other, err := New(defaults(), Deps{
+		Routes: w.routes, Credentials: w, Reports: w.reports, Activity: w.activity,
+		Ready: w.server.ready, Registry: prometheus.NewRegistry(), Log: w.server.log,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Serve(t.Context(), public, probes); err == nil {
+		t.Error("no error")
+	}
+}
+
+func TestAccessLogTellsWhoAndWhatAndNoSecret(t *testing.T) {
+	w, alice, bob := twoUsers(t)
+	r := w.request("POST", "/u/alice/mcp?canary-query", alice, `{"jsonrpc":"2.0","id":7,"method":"canary-body"}`)
+	r.Header.Set("User-Agent", "canary-agent")
+	r.Header.Set("Mcp-Session-Id", "canary-session")
+	got := w.do(r)
+	w.do(w.request("POST", "/u/alice/mcp", bob, ""))
+	w.do(w.request("POST", "/canary-path", "", ""))
+	var records []map[string]any
+	eventually(t, func() bool {
+		records = nil
+		for line := range strings.Lines(w.logs.String()) {
+			var record map[string]any
+			if err := json.Unmarshal([]byte(line), &record); err != nil {
+				t.Fatalf("%v: %s", err, line)
+			}
+			if record["msg"] == "request" {
+				records = append(records, record)
+			}
+		}
+		return len(records) == 3
+	})
+	for name, want := range map[string]any{
+		"requestID": got.header.Get("X-Request-Id"), "route": "mcp", "method": "POST", "status": 200.0,
+		"user": "alice", "keyID": strings.Split(alice, "_")[1], "remote": "127.0.0.1", "protocol": "HTTP/1.1", "level": "INFO",
+	} {
+		if records[0][name] != want {
+			t.Errorf("%s = %v, want %v", name, records[0][name], want)
+		}
+	}
+	// The principal, not the user whose path was tried.
+	if records[1]["user"] != "bob" || records[1]["code"] != "not_found" {
+		t.Errorf("refused: %v", records[1])
+	}
+	if records[2]["route"] != "other" || records[2]["user"] != nil {
+		t.Errorf("unknown path: %v", records[2])
+	}
+	log := w.logs.String()
+	for _, secret := range []string{"canary", strings.Split(alice, "_")[2], strings.Split(bob, "_")[2]} {
+		if strings.Contains(log, secret) {
+			t.Error("the log contains what a caller sent")
+		}
+	}
+}
+
+func TestLabelsAreBounded(t *testing.T) {
+	w, alice := oneUser(t, defaults(), wire("HTTP/1.1 799 Many\r\nContent-Length: 0\r\n\r\n"))
+	w.do(w.request("GET", "/u/alice/mcp", alice, ""))
+	w.do(w.request("BREW", "/u/alice/mcp", alice, ""))
+	w.do(w.request("GET", "/u/any/thing", alice, ""))
+	for _, tt := range [][]string{{"mcp", "GET", "other"}, {"mcp", "other", "405"}, {"other", "GET", "404"}} {
+		if n := w.metric("requests_total", tt...); n != 1 {
+			t.Errorf("requests with %v = %v, want 1", tt, n)
+		}
+	}
+}
