@@ -38,6 +38,7 @@ const settle = 25 * time.Millisecond
 // Watcher publishes route tables.
 type Watcher struct {
 	cache   cache.Cache
+	scheme  *runtime.Scheme
 	log     *slog.Logger
 	dirty   chan struct{}
 	current atomic.Pointer[route.Table]
@@ -69,7 +70,7 @@ func New(config *rest.Config, log *slog.Logger) (*Watcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the cache: %w", err)
 	}
-	return &Watcher{cache: c, log: log, dirty: make(chan struct{}, 1), changed: make(chan struct{})}, nil
+	return &Watcher{cache: c, scheme: scheme, log: log, dirty: make(chan struct{}, 1), changed: make(chan struct{})}, nil
 }
 
 // Current returns the newest table, or nil before the first one.

@@ -1,0 +1,194 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package report keeps the last health report of every bridge that runs, so
+// that a question about health is answered from memory and wakes nobody. It is
+// a shell: it keeps time and asks.
+package report
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
+	"github.com/hostedbridge/hostedbridge/internal/route"
+)
+
+const (
+	// interval between the probes of one bridge. A bridge probes its servers
+	// as often, so that asking more often would tell nothing new.
+	interval = time.Minute
+	// unsettled is the interval while a bridge still connects to a server: its
+	// user waits for the tools.
+	unsettled = 2 * time.Second
+	// failed is the interval after a bridge did not answer.
+	failed = 5 * time.Second
+	// timeout of one probe.
+	timeout = 5 * time.Second
+	// scan is how often due probes are looked for.
+	scan = time.Second
+	// concurrent bounds the probes under way: 10,000 bridges in a minute are
+	// 167 a second, and one takes some milliseconds.
+	concurrent = 16
+)
+
+// Routes tells which bridges run.
+type Routes interface {
+	Current() *route.Table
+	Changed() <-chan struct{}
+}
+
+// Fetch asks a bridge for its health.
+type Fetch func(ctx context.Context, b route.Backend) (health.Report, error)
+
+// Observe is told of each report.
+type Observe func(ctx context.Context, b route.Backend, r health.Report)
+
+// entry is what is known of one bridge.
+type entry struct {
+	pod    types.UID
+	report *health.Report
+	due    time.Time
+	asking bool
+}
+
+// Prober asks every ready bridge for its health, again and again.
+type Prober struct {
+	routes  Routes
+	fetch   Fetch
+	observe Observe
+	log     *slog.Logger
+	slots   chan struct{}
+
+	mu      sync.Mutex
+	entries map[types.UID]*entry
+}
+
+// NewProber returns a prober that does nothing until Run.
+func NewProber(routes Routes, fetch Fetch, observe Observe, log *slog.Logger) *Prober {
+	return &Prober{
+		routes: routes, fetch: fetch, observe: observe, log: log,
+		slots: make(chan struct{}, concurrent), entries: map[types.UID]*entry{},
+	}
+}
+
+// Report returns the last report of a bridge, and whether there is one from
+// the pod that runs now.
+func (p *Prober) Report(bridge types.UID) (health.Report, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e, ok := p.entries[bridge]
+	if !ok || e.report == nil {
+		return health.Report{}, false
+	}
+	return *e.report, true
+}
+
+// Run probes until ctx ends and every probe has returned.
+func (p *Prober) Run(ctx context.Context) error {
+	var probes sync.WaitGroup
+	defer probes.Wait()
+	ticker := time.NewTicker(scan)
+	defer ticker.Stop()
+	for {
+		changed := p.routes.Changed()
+		for _, b := range p.due(time.Now()) {
+			select {
+			case p.slots <- struct{}{}:
+			case <-ctx.Done():
+				return nil
+			}
+			probes.Go(func() {
+				defer func() { <-p.slots }()
+				p.probe(ctx, b)
+			})
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+		case <-ticker.C:
+		}
+	}
+}
+
+// due returns the bridges to ask now, marks them as being asked, and forgets
+// those that run no more.
+func (p *Prober) due(now time.Time) []route.Backend {
+	table := p.routes.Current()
+	if table == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	running := make(map[types.UID]bool, len(p.entries))
+	var due []route.Backend
+	for b := range table.Backends {
+		if b.State != route.Ready {
+			continue
+		}
+		running[b.BridgeUID] = true
+		e := p.entries[b.BridgeUID]
+		if e == nil || e.pod != b.PodUID {
+			e = &entry{pod: b.PodUID}
+			p.entries[b.BridgeUID] = e
+		}
+		if !e.asking && !now.Before(e.due) {
+			e.asking = true
+			due = append(due, b)
+		}
+	}
+	for uid := range p.entries {
+		if !running[uid] {
+			delete(p.entries, uid)
+		}
+	}
+	return due
+}
+
+func (p *Prober) probe(ctx context.Context, b route.Backend) {
+	asking, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	r, err := p.fetch(asking, b)
+	if err != nil && ctx.Err() == nil {
+		p.log.WarnContext(ctx, "bridge does not tell its health", "user", b.User, "pod", b.PodName, "error", err)
+	}
+	if p.keep(b, r, err, time.Now()) {
+		p.observe(ctx, b, r)
+	}
+}
+
+// keep stores the outcome and reports whether it is a report of the pod that
+// still runs. A bridge that does not answer keeps its last report: whether it
+// is ready is the kubelet's to say.
+func (p *Prober) keep(b route.Backend, r health.Report, err error, now time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := p.entries[b.BridgeUID]
+	if e == nil || e.pod != b.PodUID {
+		return false
+	}
+	e.asking = false
+	if err != nil {
+		e.due = now.Add(failed)
+		return false
+	}
+	e.report = &r
+	e.due = now.Add(next(r))
+	return true
+}
+
+// next spreads the probes of many bridges over the interval.
+func next(r health.Report) time.Duration {
+	for _, s := range r.Servers {
+		if s.Status == health.Connecting {
+			return unsettled
+		}
+	}
+	return interval*9/10 + rand.N(interval/5) //nolint:gosec // Spreads load; nothing depends on its being unpredictable.
+}
