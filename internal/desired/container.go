@@ -1,0 +1,99 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/plan"
+)
+
+const (
+	containerName = "bridge"
+
+	servingPort = 8443
+	probePort   = 8081
+
+	// envTrust carries the keybroker's CA certificate.
+	envTrust = "KEYBROKER_CA"
+
+	tokenVolumeName = "keybroker-token"
+	tokenFolder     = "/var/run/secrets/hosted-bridge"
+	tokenFile       = "token"
+	// tokenAudience makes the token useless to anyone but the keybroker.
+	tokenAudience = "hosted-bridge-keybroker"
+	// tokenSeconds is how long a token lives; the kubelet renews it at 80 %.
+	tokenSeconds = 3600
+
+	// startSeconds is how long a bridge may take to begin serving before it is
+	// started anew: many times what it needs, for nodes that are busy.
+	startSeconds = 60
+	// stuckProbes of stuckPeriodSeconds each are how long a bridge may fail to
+	// answer at all before it is started anew.
+	stuckProbes        = 3
+	stuckPeriodSeconds = 10
+)
+
+func container(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) (*corev1ac.ContainerApplyConfiguration, error) {
+	encoded, err := configuration(b).Encode()
+	if err != nil {
+		return nil, err
+	}
+	return corev1ac.Container().
+		WithName(containerName).
+		WithImage(s.BridgeImage).
+		WithArgs(
+			"--keybroker-url="+s.KeybrokerURL,
+			"--token-file="+tokenFolder+"/"+tokenFile,
+			"--listen=:8443",
+			"--probe-listen=:8081",
+		).
+		WithEnv(
+			corev1ac.EnvVar().WithName(config.EnvName).WithValue(literal(string(encoded))),
+			corev1ac.EnvVar().WithName(envTrust).WithValue(p.Trust),
+		).
+		WithPorts(
+			corev1ac.ContainerPort().WithName("mcp").WithContainerPort(servingPort).WithProtocol(corev1.ProtocolTCP),
+			corev1ac.ContainerPort().WithName("probes").WithContainerPort(probePort).WithProtocol(corev1.ProtocolTCP),
+		).
+		WithResources(resources(b.Spec.Resources)).
+		WithStartupProbe(probe("/healthz").WithPeriodSeconds(1).WithFailureThreshold(startSeconds)).
+		// A waking user waits for this probe, so it is asked every second.
+		WithReadinessProbe(probe("/readyz").WithPeriodSeconds(1).WithFailureThreshold(2)).
+		WithLivenessProbe(probe("/healthz").WithPeriodSeconds(stuckPeriodSeconds).WithTimeoutSeconds(5).WithFailureThreshold(stuckProbes)).
+		WithSecurityContext(corev1ac.SecurityContext().
+			WithAllowPrivilegeEscalation(false).
+			WithReadOnlyRootFilesystem(true).
+			WithCapabilities(corev1ac.Capabilities().WithDrop("ALL"))).
+		WithVolumeMounts(corev1ac.VolumeMount().
+			WithName(tokenVolumeName).WithMountPath(tokenFolder).WithReadOnly(true)), nil
+}
+
+func configuration(b *v1alpha1.HostedBridge) config.Config {
+	c := config.Config{UserID: string(b.User()), BridgeUID: string(b.UID)}
+	for _, server := range b.Spec.Servers {
+		c.Servers = append(c.Servers, config.Server{Name: server.Name, URL: server.Transport.URL})
+	}
+	return c
+}
+
+func probe(path string) *corev1ac.ProbeApplyConfiguration {
+	return corev1ac.Probe().WithHTTPGet(
+		corev1ac.HTTPGetAction().WithPath(path).WithPort(intstr.FromInt32(probePort)))
+}
+
+// tokenVolume is the pod's only credential: a token for the keybroker alone.
+func tokenVolume() *corev1ac.VolumeApplyConfiguration {
+	return corev1ac.Volume().WithName(tokenVolumeName).WithProjected(
+		corev1ac.ProjectedVolumeSource().WithSources(
+			corev1ac.VolumeProjection().WithServiceAccountToken(
+				corev1ac.ServiceAccountTokenProjection().
+					WithAudience(tokenAudience).
+					WithExpirationSeconds(tokenSeconds).
+					WithPath(tokenFile))))
+}

@@ -1,0 +1,67 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/plan"
+)
+
+// Settings are the same for every bridge of an installation.
+type Settings struct {
+	// BridgeImage is the image of the bridge's container.
+	BridgeImage string
+	// KeybrokerURL is where a bridge reaches the keybroker.
+	KeybrokerURL string
+}
+
+// Objects returns what p wants applied for b, in the order in which to apply
+// it: the Deployment comes last, because its pod uses the others. It fails
+// only for a bridge that the API's rules would not let in.
+func Objects(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) ([]runtime.ApplyConfiguration, error) {
+	if p.Action == plan.Leave {
+		return nil, nil
+	}
+	objects := []runtime.ApplyConfiguration{serviceAccount(b), envelopes(b)}
+	if p.Action == plan.Prepare {
+		return objects, nil
+	}
+	d, err := deployment(b, p, s)
+	if err != nil {
+		return nil, fmt.Errorf("build Deployment %s: %w", Workload(b.Name), err)
+	}
+	return append(objects, d), nil
+}
+
+// selector returns the labels that tell the bridge's pods from all others.
+func selector(b *v1alpha1.HostedBridge) map[string]string {
+	return map[string]string{
+		v1alpha1.LabelName:      v1alpha1.NameValue,
+		v1alpha1.LabelComponent: v1alpha1.ComponentBridge,
+		v1alpha1.LabelInstance:  Instance(b.Name),
+	}
+}
+
+// labels returns the labels of all of the bridge's objects.
+func labels(b *v1alpha1.HostedBridge) map[string]string {
+	l := selector(b)
+	l[v1alpha1.LabelManagedBy] = v1alpha1.ManagedByValue
+	return l
+}
+
+// owner makes an object go when the bridge goes. It does not hold up the
+// bridge's own deletion, so that the user id is free at once.
+func owner(b *v1alpha1.HostedBridge) *metav1ac.OwnerReferenceApplyConfiguration {
+	return metav1ac.OwnerReference().
+		WithAPIVersion(v1alpha1.GroupVersion.String()).
+		WithKind("HostedBridge").
+		WithName(b.Name).
+		WithUID(b.UID).
+		WithController(true)
+}

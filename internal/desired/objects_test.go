@@ -1,0 +1,106 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/plan"
+)
+
+var update = flag.Bool("update", false, "write what is built to testdata/*.out.yaml")
+
+var settings = Settings{
+	BridgeImage:  "hosted-bridge/bridge:test",
+	KeybrokerURL: "https://hosted-bridge-keybroker.hosted-bridge-system.svc:8443",
+}
+
+// TestObjects builds the objects of each testdata/*.in.yaml and compares them
+// with the *.out.yaml beside it; go test ./internal/desired -update rewrites
+// the latter for review.
+func TestObjects(t *testing.T) {
+	inputs, err := filepath.Glob("testdata/*.in.yaml")
+	if err != nil || len(inputs) == 0 {
+		t.Fatalf("no inputs: %v", err)
+	}
+	for _, input := range inputs {
+		name := strings.TrimSuffix(filepath.Base(input), ".in.yaml")
+		t.Run(name, func(t *testing.T) {
+			b, p := load(t, input)
+			got := render(t, b, p)
+			if again := render(t, b, p); !bytes.Equal(got, again) {
+				t.Error("equal arguments give different objects")
+			}
+			golden := strings.TrimSuffix(input, ".in.yaml") + ".out.yaml"
+			if *update {
+				if err := os.WriteFile(golden, got, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Errorf("objects (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func load(t *testing.T, path string) (*v1alpha1.HostedBridge, plan.Plan) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var in struct {
+		Action plan.Action           `json:"action"`
+		Trust  string                `json:"trust"`
+		Bridge v1alpha1.HostedBridge `json:"bridge"`
+	}
+	if err := yaml.UnmarshalStrict(data, &in); err != nil {
+		t.Fatal(err)
+	}
+	return &in.Bridge, plan.Plan{Action: in.Action, Trust: in.Trust}
+}
+
+func render(t *testing.T, b *v1alpha1.HostedBridge, p plan.Plan) []byte {
+	t.Helper()
+	objects, err := Objects(b, p, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	for _, object := range objects {
+		data, err := yaml.Marshal(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.WriteString("---\n")
+		out.Write(data)
+	}
+	return out.Bytes()
+}
+
+func TestObjectsRefusesWhatTheBridgeWouldRefuse(t *testing.T) {
+	b, p := load(t, "testdata/minimal.in.yaml")
+	b.Spec.Servers[0].Transport.URL = "https://me:hunter2@mcp.example.com"
+	objects, err := Objects(b, p, settings)
+	if err == nil || !strings.Contains(err.Error(), "build Deployment alice-bridge") {
+		t.Errorf("%d objects, error = %v", len(objects), err)
+	}
+	if err != nil && strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("error holds a credential: %v", err)
+	}
+}

@@ -1,0 +1,64 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+)
+
+// Action is what becomes of a bridge's objects.
+type Action string
+
+// The actions.
+const (
+	// Leave applies nothing: what runs is left as it is.
+	Leave Action = "Leave"
+	// Prepare applies what a pod needs, but no Deployment.
+	Prepare Action = "Prepare"
+	// Suspend applies everything, with no pod.
+	Suspend Action = "Suspend"
+	// Run applies everything, with one pod.
+	Run Action = "Run"
+)
+
+// Plan is a decision.
+type Plan struct {
+	// Action is what to do with the bridge's objects.
+	Action Action
+	// Trust is the CA certificate in PEM that the bridge's pod is given.
+	Trust string
+	// Rejected says why the spec is not accepted. It is zero for one that is.
+	Rejected Finding
+	// Blocked says why an accepted bridge gets no pod yet.
+	Blocked Finding
+	// RequeueAfter is when to decide again although nothing was seen to
+	// change; zero is never.
+	RequeueAfter time.Duration
+}
+
+// Decide returns what to do about o. Nothing it decides depends on now yet;
+// the argument is where a clock would otherwise be read.
+func Decide(o Observed, _ time.Time) Plan {
+	p := Plan{Trust: o.Trust, Rejected: accept(o)}
+	switch {
+	case p.Rejected.Reason == v1alpha1.ReasonUserIDConflict && o.WorkloadExists:
+		// Two bridges of the same second can both have started before either
+		// saw the other. No call reaches the one that lost.
+		p.Action = Suspend
+	case p.Rejected != (Finding{}):
+		p.Action = Leave
+	case o.Bridge.Spec.DesiredState == v1alpha1.StateSuspended:
+		p.Action = Suspend
+	case o.Trust == "":
+		p.Action = Prepare
+		p.Blocked = Finding{v1alpha1.ReasonTrustMissing,
+			"waiting for the keybroker to publish its CA certificate; a pod could not tell it from an impostor"}
+	default:
+		// Also for OnDemand: a bridge that slept would have nobody to wake it.
+		p.Action = Run
+	}
+	return p
+}

@@ -1,0 +1,89 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/quota"
+)
+
+// Observed is all that decisions depend on.
+type Observed struct {
+	// Bridge is the object to decide about.
+	Bridge *v1alpha1.HostedBridge
+	// Rivals are the other HostedBridges of any namespace with the same user
+	// id.
+	Rivals []v1alpha1.HostedBridge
+	// Tiers are the installation's tiers.
+	Tiers quota.Tiers
+	// Trust is the keybroker's CA certificate in PEM, empty while it has not
+	// been published.
+	Trust string
+	// WorkloadExists says that the bridge has a Deployment of its own.
+	WorkloadExists bool
+	// Pods are the bridge's pods that have not ended.
+	Pods []Pod
+}
+
+// Pod is what is observed of one of the bridge's pods.
+type Pod struct {
+	Name    string
+	Created time.Time
+	// Ready says that the pod answers its readiness probe.
+	Ready bool
+	// Deleting says that the pod has been told to end.
+	Deleting bool
+	// Waiting says in a few words what keeps the pod from being ready, where
+	// that is known.
+	Waiting string
+}
+
+// current returns the pod that stands for the bridge: a ready one rather than
+// another, a new one rather than an old one; nil where all are ending.
+func (o Observed) current() *Pod {
+	pods := slices.DeleteFunc(slices.Clone(o.Pods), func(p Pod) bool { return p.Deleting })
+	if len(pods) == 0 {
+		return nil
+	}
+	best := slices.MaxFunc(pods, func(a, b Pod) int {
+		return cmp.Or(
+			compareBool(a.Ready, b.Ready),
+			a.Created.Compare(b.Created),
+			cmp.Compare(a.Name, b.Name),
+		)
+	})
+	return &best
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	default:
+		return -1
+	}
+}
+
+// rival returns the HostedBridge to which the user id belongs, if that is not
+// the observed one. One that is being deleted claims nothing, here as in the
+// ingress.
+func (o Observed) rival() *v1alpha1.HostedBridge {
+	var owner *v1alpha1.HostedBridge
+	for i := range o.Rivals {
+		r := &o.Rivals[i]
+		if r.UID == o.Bridge.UID || r.DeletionTimestamp != nil || !r.Precedes(o.Bridge) {
+			continue
+		}
+		if owner == nil || r.Precedes(owner) {
+			owner = r
+		}
+	}
+	return owner
+}

@@ -1,0 +1,50 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+)
+
+// Status returns the part of the bridge's status that the operator writes,
+// url excepted. What the ingress writes is not set.
+func (p Plan) Status(o Observed, out Outcome, now time.Time) v1alpha1.HostedBridgeStatus {
+	s := v1alpha1.HostedBridgeStatus{
+		ObservedGeneration: o.Bridge.Generation,
+		Conditions:         conditions(o, p, out, now),
+		UserID:             o.Bridge.User(),
+	}
+	if pod := o.current(); pod != nil {
+		s.PodName = pod.Name
+	}
+	s.Phase = phase(s, p, out)
+	return s
+}
+
+// OwnsURL reports whether the user's URL leads to this bridge. It does not
+// where the user id belongs to another.
+func (p Plan) OwnsURL() bool { return p.Rejected.Reason != v1alpha1.ReasonUserIDConflict }
+
+func phase(s v1alpha1.HostedBridgeStatus, p Plan, out Outcome) v1alpha1.Phase {
+	workload := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionWorkloadAvailable)
+	switch {
+	case p.Rejected != (Finding{}), stuck(out.Failed):
+		return v1alpha1.PhaseFailed
+	case workload.Reason == v1alpha1.ReasonSuspended:
+		return v1alpha1.PhaseSuspended
+	case workload.Reason == v1alpha1.ReasonAvailable:
+		return v1alpha1.PhaseRunning
+	default:
+		return v1alpha1.PhasePending
+	}
+}
+
+// stuck says that a failure will stay until somebody changes something.
+func stuck(f Finding) bool {
+	return f.Reason == v1alpha1.ReasonNotOwned || f.Reason == v1alpha1.ReasonApplyFailed
+}
