@@ -1,0 +1,9 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package telemetry is what every server process has in common: its log, its
+// metrics, the probes that the cluster asks, and an end that loses no request.
+//
+// It is a shell. It imports nothing of this module, and the bridge, which has
+// no metrics, does not link it.
+package telemetry

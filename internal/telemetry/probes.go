@@ -1,0 +1,47 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package telemetry
+
+import (
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Readiness is the answer to /readyz.
+type Readiness struct {
+	// Check reports whether the process can serve.
+	Check    func() bool
+	draining atomic.Bool
+}
+
+// Ready reports whether new connections are welcome.
+func (r *Readiness) Ready() bool { return !r.draining.Load() && r.Check() }
+
+// NewProbes returns the server of the cluster's own surface, for a listener
+// that no user reaches: /healthz, /readyz and /metrics.
+func NewProbes(ready *Readiness, metrics prometheus.Gatherer, log *slog.Logger) *http.Server {
+	mux := http.NewServeMux()
+	// Live as long as it answers: a restart mends nothing that is elsewhere.
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if !ready.Ready() {
+			http.Error(w, "not ready", http.StatusServiceUnavailable)
+			return
+		}
+		w.WriteHeader(http.StatusOK)
+	})
+	errorLog := slog.NewLogLogger(log.Handler(), slog.LevelWarn)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{ErrorLog: errorLog}))
+	return &http.Server{
+		Handler: mux, ErrorLog: errorLog,
+		// Kubelet and Prometheus send small requests at once.
+		ReadHeaderTimeout: 5 * time.Second,
+		MaxHeaderBytes:    16 << 10,
+	}
+}

@@ -1,0 +1,233 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package telemetry
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// pipes is a listener within the process, so that a test's clock can be the
+// one of its bubble.
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), closed: make(chan struct{})} }
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error {
+	p.once.Do(func() { close(p.closed) })
+	return nil
+}
+
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
+
+func (p *pipes) dial(context.Context, string, string) (net.Conn, error) {
+	client, server := net.Pipe()
+	select {
+	case p.conns <- server:
+		return client, nil
+	case <-p.closed:
+		return nil, errors.New("refused")
+	}
+}
+
+// get returns the status of one request on a connection of its own, 0 when it
+// was not answered.
+func (p *pipes) get(t *testing.T, path string) int {
+	t.Helper()
+	transport := &http.Transport{DialContext: p.dial, DisableKeepAlives: true}
+	req, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodGet, "http://pipe"+path, nil)
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	res, err := transport.RoundTrip(req)
+	if err != nil {
+		return 0
+	}
+	defer res.Body.Close()
+	if _, err := io.Copy(io.Discard, res.Body); err != nil {
+		return 0
+	}
+	return res.StatusCode
+}
+
+// running is a service whose public handler holds requests until they are
+// released.
+type running struct {
+	public, probes *pipes
+	release        chan struct{}
+	stop           context.CancelFunc
+	ended          chan error
+}
+
+func run(t *testing.T) *running {
+	t.Helper()
+	r := &running{public: newPipes(), probes: newPipes(), release: make(chan struct{}), ended: make(chan error, 1)}
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	r.stop = cancel
+	log := slog.New(slog.DiscardHandler)
+	ready := &Readiness{Check: func() bool { return true }}
+	handler := func(w http.ResponseWriter, req *http.Request) {
+		select {
+		case <-r.release:
+		case <-req.Context().Done():
+			panic(http.ErrAbortHandler)
+		}
+	}
+	s := &Service{
+		Public:     []Endpoint{{&http.Server{Handler: http.HandlerFunc(handler), ReadHeaderTimeout: time.Second}, r.public}},
+		Probes:     Endpoint{NewProbes(ready, NewRegistry("test"), log), r.probes},
+		Readiness:  ready,
+		DrainDelay: 5 * time.Second, DrainTimeout: 20 * time.Second,
+		Log: log,
+	}
+	go func() { r.ended <- s.Serve(ctx) }()
+	return r
+}
+
+// start sends a request and returns where its status will come.
+func (r *running) start(t *testing.T) <-chan int {
+	status := make(chan int, 1)
+	go func() { status <- r.public.get(t, "/") }()
+	synctest.Wait()
+	return status
+}
+
+func TestADrainLosesNoRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := run(t)
+		if got := r.probes.get(t, "/readyz"); got != http.StatusOK {
+			t.Fatalf("/readyz answers %d before the drain", got)
+		}
+		early := r.start(t)
+		begun := time.Now()
+		r.stop()
+		synctest.Wait()
+		if got := r.probes.get(t, "/readyz"); got != http.StatusServiceUnavailable {
+			t.Errorf("/readyz answers %d in the drain", got)
+		}
+		late := r.start(t)
+		time.Sleep(10 * time.Second)
+		if got := <-r.start(t); got != 0 {
+			t.Errorf("a request after the delay is answered with %d", got)
+		}
+		if got := r.probes.get(t, "/healthz"); got != http.StatusOK {
+			t.Errorf("/healthz answers %d in the drain", got)
+		}
+		close(r.release)
+		if a, b := <-early, <-late; a != http.StatusOK || b != http.StatusOK {
+			t.Errorf("requests in flight are answered with %d and %d", a, b)
+		}
+		if err := <-r.ended; err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(begun); took > 12*time.Second {
+			t.Errorf("the drain goes on for %s with nothing left to wait for", took)
+		}
+	})
+}
+
+func TestADrainEndsWithItsBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := run(t)
+		stuck := r.start(t)
+		begun := time.Now()
+		r.stop()
+		if err := <-r.ended; err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(begun); took != 25*time.Second {
+			t.Errorf("the drain took %s, want delay and timeout", took)
+		}
+		if got := <-stuck; got != 0 {
+			t.Errorf("the stuck request is answered with %d", got)
+		}
+	})
+}
+
+func TestABrokenListenerEndsTheService(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := run(t)
+		synctest.Wait()
+		r.public.Close()
+		if err := <-r.ended; !errors.Is(err, net.ErrClosed) {
+			t.Errorf("error %v, want the listener's", err)
+		}
+	})
+}
+
+func TestReadinessFollowsTheCheck(t *testing.T) {
+	ok := false
+	probes := NewProbes(&Readiness{Check: func() bool { return ok }}, NewRegistry("test"), slog.New(slog.DiscardHandler)).Handler
+	for _, want := range []int{http.StatusServiceUnavailable, http.StatusOK, http.StatusServiceUnavailable} {
+		w := httptest.NewRecorder()
+		probes.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+		if w.Code != want {
+			t.Errorf("ready is %v and /readyz answers %d", ok, w.Code)
+		}
+		ok = !ok
+	}
+}
+
+func TestMetricsSayWhichBuildThisIs(t *testing.T) {
+	probes := NewProbes(&Readiness{}, NewRegistry("gate"), slog.New(slog.DiscardHandler)).Handler
+	w := httptest.NewRecorder()
+	probes.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	for _, want := range []string{`hostedbridge_build_info{component="gate",`, "go_goroutines ", "process_open_fds "} {
+		if !strings.Contains(w.Body.String(), want) {
+			t.Errorf("metrics lack %s", want)
+		}
+	}
+}
+
+func TestLoggerTakesTheFourLevelsOnly(t *testing.T) {
+	for _, test := range []struct {
+		level string
+		lines int // Of one per level.
+	}{{"debug", 4}, {"info", 3}, {"WARN", 2}, {"error", 1}, {"", 0}, {"verbose", 0}} {
+		var out bytes.Buffer
+		log, err := NewLogger(&out, test.level)
+		if (err == nil) != (test.lines > 0) {
+			t.Errorf("level %q: error %v", test.level, err)
+		}
+		if err != nil {
+			continue
+		}
+		for _, l := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError} {
+			log.Log(t.Context(), l, "said", "secret", false)
+		}
+		if got := bytes.Count(out.Bytes(), []byte("\n")); got != test.lines {
+			t.Errorf("level %q writes %d lines, want %d", test.level, got, test.lines)
+		}
+	}
+}
