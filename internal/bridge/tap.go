@@ -127,21 +127,12 @@ func (b *eventBody) Close() error { return b.src.Close() }
 func (b *eventBody) event() ([]byte, error) {
 	var whole, data, rest []byte
 	for {
-		line, err := b.lines.ReadSlice('\n')
-		whole = append(whole, line...)
-		if errors.Is(err, bufio.ErrBufferFull) {
-			var more []byte
-			more, err = b.lines.ReadBytes('\n')
-			line = append(bytes.Clone(line), more...)
-			whole = append(whole, more...)
-		}
-		if err != nil {
+		start := len(whole)
+		var err error
+		if whole, err = b.line(whole); err != nil || b.blind {
 			return whole, err
 		}
-		if len(whole) > maxAnswer {
-			b.blind = true
-			return whole, nil
-		}
+		line := whole[start:]
 		content := bytes.TrimRight(line, "\r\n")
 		if len(content) == 0 {
 			break
@@ -158,4 +149,20 @@ func (b *eventBody) event() ([]byte, error) {
 		return append(rest, '\n'), nil
 	}
 	return whole, nil
+}
+
+// line appends the next line to whole. It gives up on looking into the stream
+// when the event grows too large; the SDK then refuses it.
+func (b *eventBody) line(whole []byte) ([]byte, error) {
+	for {
+		part, err := b.lines.ReadSlice('\n')
+		whole = append(whole, part...)
+		if len(whole) > maxAnswer {
+			b.blind = true
+			return whole, nil
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return whole, err
+		}
+	}
 }
