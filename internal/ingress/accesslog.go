@@ -55,9 +55,9 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		rec := &record{id: newRequestID(), route: routeOf(r.RequestURI)}
 		a := &answer{ResponseWriter: w}
 		setBaseHeader(w.Header(), rec.id)
-		if s.draining.Load() {
-			// Clients move to another replica with their next request instead
-			// of meeting a closed connection.
+		if !s.ready() {
+			// So that at the end of a drain no client sends its next request
+			// on a connection that is just being closed.
 			w.Header().Set("Connection", "close")
 		}
 		s.metrics.inFlight.Inc()

@@ -15,6 +15,7 @@
 //	hold          wait while the bridge starts               hold.go
 //	forward       to the pod, proved by its certificate      proxy.go, delivery.go, dial.go
 //
-// The package is a shell: it serves, dials and reads the clock. headers.go,
+// The package is a shell: it dials and reads the clock; telemetry.Service serves
+// and drains its server. headers.go,
 // path.go and rpcid.go are pure.
 package ingress

@@ -32,6 +32,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/route"
+	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
 
 // patience ends a test that waits for what does not come.
@@ -53,6 +54,8 @@ type world struct {
 	servers   map[string]*http.Server
 	activity  *fakeActivity
 	logs      *lockedBuffer
+	registry  *prometheus.Registry
+	readiness *telemetry.Readiness
 	server    *Server
 	addr      string
 	probeAddr string
@@ -67,15 +70,17 @@ type world struct {
 
 // defaults is the configuration of worlds that do not ask for another.
 func defaults() Config {
-	return Config{Wait: patience, MaxHeldPerUser: 4, MaxHeld: 8, DrainTimeout: patience}
+	return Config{Wait: patience, MaxHeldPerUser: 4, MaxHeld: 8}
 }
 
-func newWorld(t testing.TB, config Config) *world {
+// newWorld returns a world without users; drain may set how it ends.
+func newWorld(t testing.TB, config Config, drain ...func(*telemetry.Service)) *world {
 	t.Helper()
 	w := &world{
 		t: t, routes: newFakeRoutes(), reports: fakeReports{}, servers: map[string]*http.Server{}, activity: &fakeActivity{},
-		logs: &lockedBuffer{}, ended: make(chan error, 1),
+		logs: &lockedBuffer{}, registry: prometheus.NewRegistry(), ended: make(chan error, 1),
 	}
+	w.readiness = &telemetry.Readiness{Check: func() bool { return w.routes.Current() != nil }}
 	var err error
 	if w.authority, err = pki.NewAuthority([32]byte{1}); err != nil {
 		t.Fatal(err)
@@ -86,25 +91,33 @@ func newWorld(t testing.TB, config Config) *world {
 	config.BridgePort = w.port
 	w.server, err = New(config, Deps{
 		Routes: w.routes, Credentials: w, Reports: w.reports, Activity: w.activity,
-		Ready: func() bool { return w.routes.Current() != nil }, Registry: prometheus.NewRegistry(),
+		Ready: w.readiness.Ready, Metrics: w.registry,
 		Log: slog.New(slog.NewJSONHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.start()
+	service := &telemetry.Service{DrainTimeout: patience}
+	for _, d := range drain {
+		d(service)
+	}
+	w.start(service)
 	w.client = &http.Client{Transport: &http.Transport{DisableCompression: true}, Timeout: patience}
 	t.Cleanup(w.close)
 	w.publish()
 	return w
 }
 
-func (w *world) start() {
+// start serves as cmd does.
+func (w *world) start(service *telemetry.Service) {
 	public, probes := listen(w.t, "127.0.0.1:0"), listen(w.t, "127.0.0.1:0")
 	w.addr, w.probeAddr = public.Addr().String(), probes.Addr().String()
+	service.Public = []telemetry.Endpoint{{Server: w.server.HTTPServer(), Listener: public}}
+	service.Probes = telemetry.Endpoint{Server: telemetry.NewProbes(w.readiness, w.registry, w.server.log), Listener: probes}
+	service.Readiness, service.Log = w.readiness, w.server.log
 	ctx, stop := context.WithCancel(context.Background())
 	w.stop = stop
-	go func() { w.ended <- w.server.Serve(ctx, public, probes) }()
+	go func() { w.ended <- service.Serve(ctx) }()
 }
 
 func (w *world) close() {
@@ -113,6 +126,7 @@ func (w *world) close() {
 	if err := <-w.ended; err != nil {
 		w.t.Errorf("serve: %v", err)
 	}
+	w.server.Close()
 	for _, l := range w.listeners {
 		_ = l.Close()
 	}
@@ -359,7 +373,7 @@ func (w *world) raw(message string) reply {
 // all of the label values.
 func (w *world) metric(name string, labels ...string) float64 {
 	w.t.Helper()
-	families, err := w.server.gatherer.Gather()
+	families, err := w.registry.Gather()
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -104,7 +104,7 @@ func fuzzServer(t *testing.T) (*Server, *recordingTransport, string) {
 	config.BridgePort = 8443
 	s, err := New(config, Deps{
 		Routes: w.routes, Credentials: w, Reports: fakeReports{}, Activity: &fakeActivity{},
-		Ready: func() bool { return true }, Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
+		Ready: func() bool { return true }, Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -12,12 +12,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
 
 // oneUser is a world of alice, running, with her bridge's handler and her key.
-func oneUser(t testing.TB, config Config, bridge http.HandlerFunc) (w *world, alice string) {
+func oneUser(t testing.TB, config Config, bridge http.HandlerFunc, drain ...func(*telemetry.Service)) (w *world, alice string) {
 	t.Helper()
-	w = newWorld(t, config)
+	w = newWorld(t, config, drain...)
 	alice = w.addUser("alice")
 	w.serveBridge(hosts[0], "uid-alice", bridge)
 	w.setPod("alice", "alice-1", hosts[0])

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
+	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
 
 // probe returns the status and body of one of the cluster's own paths.
@@ -30,39 +30,28 @@ func (w *world) probe(path string) (status int, body string) {
 	return res.StatusCode, string(b)
 }
 
-func TestProbes(t *testing.T) {
+func TestRequestsAreCountedAndTheProbesApart(t *testing.T) {
 	w, alice := oneUser(t, defaults(), servedBy("alice"))
-	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 200, "/u/alice/mcp": 404} {
+	w.do(w.request("GET", "/u/alice/mcp", alice, ""))
+	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/u/alice/mcp": 404} {
 		if status, _ := w.probe(path); status != want {
 			t.Errorf("%s = %d, want %d", path, status, want)
 		}
 	}
-	w.do(w.request("GET", "/u/alice/mcp", alice, ""))
 	if _, body := w.probe("/metrics"); !strings.Contains(body, `hostedbridge_ingress_requests_total{code="200",method="GET",route="mcp"} 1`) {
 		t.Error("the request was not counted")
-	}
-	w.routes.mu.Lock()
-	w.routes.table = nil
-	w.routes.mu.Unlock()
-	if status, _ := w.probe("/readyz"); status != http.StatusServiceUnavailable {
-		t.Errorf("/readyz without a table = %d, want 503", status)
-	}
-	if status, _ := w.probe("/healthz"); status != 200 {
-		t.Errorf("/healthz without a table = %d, want 200", status)
 	}
 }
 
 func TestDrain(t *testing.T) {
-	config := defaults()
-	config.DrainDelay = 300 * time.Millisecond
 	arrived, release := make(chan struct{}), make(chan struct{})
-	w, alice := oneUser(t, config, func(rw http.ResponseWriter, r *http.Request) {
+	w, alice := oneUser(t, defaults(), func(rw http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
 			arrived <- struct{}{}
 			<-release
 		}
 		_, _ = io.WriteString(rw, "done")
-	})
+	}, func(s *telemetry.Service) { s.DrainDelay = 300 * time.Millisecond })
 	inFlight := w.send(1, alice)
 	<-arrived
 	w.stop()
@@ -87,14 +76,12 @@ func TestDrain(t *testing.T) {
 }
 
 func TestDrainCutsStreamsThatDoNotEnd(t *testing.T) {
-	config := defaults()
-	config.DrainTimeout = 50 * time.Millisecond
 	ended := make(chan struct{})
-	w, alice := oneUser(t, config, func(rw http.ResponseWriter, r *http.Request) {
+	w, alice := oneUser(t, defaults(), func(rw http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(rw).Flush()
 		<-r.Context().Done()
 		close(ended)
-	})
+	}, func(s *telemetry.Service) { s.DrainTimeout = 50 * time.Millisecond })
 	res, err := w.client.Do(w.request("GET", "/u/alice/mcp", alice, ""))
 	if err != nil {
 		t.Fatal(err)
@@ -105,22 +92,6 @@ func TestDrainCutsStreamsThatDoNotEnd(t *testing.T) {
 		t.Error("a stream that was cut ended as if it were complete")
 	}
 	<-ended
-}
-
-func TestServeEndsWithItsListener(t *testing.T) {
-	w := newWorld(t, defaults())
-	public, probes := listen(t, "127.0.0.1:0"), listen(t, "127.0.0.1:0")
-	_ = public.Close()
-	other, err := New(defaults(), Deps{
-		Routes: w.routes, Credentials: w, Reports: w.reports, Activity: w.activity,
-		Ready: w.server.ready, Registry: prometheus.NewRegistry(), Log: w.server.log,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := other.Serve(t.Context(), public, probes); err == nil {
-		t.Error("no error")
-	}
 }
 
 func TestAccessLogTellsWhoAndWhatAndNoSecret(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -61,11 +60,6 @@ type Config struct {
 	Wait time.Duration
 	// MaxHeldPerUser and MaxHeld bound the requests that wait at once.
 	MaxHeldPerUser, MaxHeld int
-	// DrainDelay is how long connections are still accepted after the end was
-	// announced, for those who have not heard of it.
-	DrainDelay time.Duration
-	// DrainTimeout is how long requests in flight then have to end.
-	DrainTimeout time.Duration
 }
 
 // Deps are the parts that the ingress stands on. None may be nil.
@@ -74,13 +68,14 @@ type Deps struct {
 	Credentials Credentials
 	Reports     Reports
 	Activity    Activity
-	// Ready reports whether the other parts can serve.
-	Ready    func() bool
-	Registry *prometheus.Registry
-	Log      *slog.Logger
+	// Ready reports whether this replica should be called. While it should
+	// not, each answer asks its client to come back on a new connection.
+	Ready   func() bool
+	Metrics prometheus.Registerer
+	Log     *slog.Logger
 }
 
-// Server serves the public surface and the probes.
+// Server serves the public surface.
 type Server struct {
 	config    Config
 	log       *slog.Logger
@@ -88,26 +83,24 @@ type Server struct {
 	reports   Reports
 	activity  Activity
 	ready     func() bool
-	gatherer  prometheus.Gatherer
 	origins   *origins
 	metrics   *metrics
 	hold      *hold
 	transport *http.Transport
 	proxy     *httputil.ReverseProxy
 	public    http.Handler
-	draining  atomic.Bool
 }
 
-// New returns a server that has not begun to serve.
+// New returns a server, or an error that says what of config is wrong.
 func New(config Config, deps Deps) (*Server, error) {
-	if deps.Routes == nil || deps.Credentials == nil || deps.Reports == nil || deps.Activity == nil || deps.Ready == nil || deps.Registry == nil || deps.Log == nil {
+	if deps.Routes == nil || deps.Credentials == nil || deps.Reports == nil || deps.Activity == nil || deps.Ready == nil || deps.Metrics == nil || deps.Log == nil {
 		return nil, errors.New("ingress: a dependency is missing")
 	}
 	origins, err := newOrigins(config.AllowedOrigins, config.AllowedHosts)
 	if err != nil {
 		return nil, fmt.Errorf("ingress: %w", err)
 	}
-	m, err := newMetrics(deps.Registry)
+	m, err := newMetrics(deps.Metrics)
 	if err != nil {
 		return nil, fmt.Errorf("ingress: register metrics: %w", err)
 	}
@@ -121,7 +114,7 @@ func New(config Config, deps Deps) (*Server, error) {
 	s := &Server{
 		config: config, log: deps.Log,
 		routes: deps.Routes, reports: deps.Reports, activity: deps.Activity,
-		ready: deps.Ready, gatherer: deps.Registry,
+		ready:   deps.Ready,
 		origins: origins, metrics: m, hold: h, transport: transport,
 		proxy: newProxy(&delivery{transport: transport, dialer: d, hold: h, metrics: m}, deps.Log),
 	}
