@@ -45,8 +45,8 @@ down: bin/cluster ## End the local cluster, or remove the installation from your
 	@go run ./hack/up --down --cluster=$(CLUSTER) --name=$(NAME)
 
 .PHONY: image
-image: ## Build the container images as archives under bin/images, without a container engine.
-	@go run ./hack/image --output=bin/images
+image: bin/image ## Build the container images as archives in bin/images, without a container engine.
+	@bin/image build
 
 ##@ Tests
 
@@ -57,6 +57,8 @@ test: ## Run every test, and say where the time goes.
 .PHONY: test-unit
 test-unit: ## Tests that need nothing but Go.
 	@$(STAGE) "unit tests$(if $(RACE), (race detector on))" go test $(RACE) $(TESTFLAGS) ./...
+	@$(STAGE) "unit tests of the local cluster" go -C hack/cluster test $(TESTFLAGS) ./cluster
+	@$(STAGE) "unit tests of the image builder" go -C hack/image test $(TESTFLAGS) ./...
 
 .PHONY: test-env
 test-env: bin/cluster ## Tests against a real kube-apiserver and etcd.
@@ -102,11 +104,16 @@ verify: bin/cluster ## Fail when anything derived is out of date. Changes nothin
 lint: bin/golangci-lint ## Run the linters of .golangci.yml.
 	@bin/golangci-lint run ./...
 	@cd hack/cluster && ../../bin/golangci-lint run --config=../../.golangci.yml ./cluster/...
+	@cd hack/image && ../../bin/golangci-lint run --config=../../.golangci.yml ./...
 
 # Go decides what has to be built again; asking it takes a second.
 .PHONY: bin/cluster
 bin/cluster:
 	@go -C hack/cluster build -o ../../bin/cluster ./cluster
+
+.PHONY: bin/image
+bin/image:
+	@go -C hack/image build -o ../../bin/image .
 
 bin/golangci-lint: hack/tools/go.mod hack/tools/go.sum
 	@echo "building golangci-lint: a minute or two, once" >&2
