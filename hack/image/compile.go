@@ -1,0 +1,68 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+)
+
+// findRoot returns the repository's root: the folder, from here upwards, that
+// holds hack/image.
+func findRoot() (string, error) {
+	folder, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(folder, "hack", "image", "go.mod")); err == nil {
+			return folder, nil
+		}
+		if filepath.Dir(folder) == folder {
+			return "", errors.New("run this inside the repository: no folder above holds hack/image/go.mod")
+		}
+		folder = filepath.Dir(folder)
+	}
+}
+
+// compile builds the binaries of the images into folder. Binaries of one
+// module are built by one go command, which shares what they have in common.
+// What Go has in its cache costs about a second in all.
+func compile(ctx context.Context, root, folder, arch string, wanted []spec) error {
+	modules := map[string][]string{}
+	var order []string
+	for _, s := range wanted {
+		if modules[s.module] == nil {
+			order = append(order, s.module)
+		}
+		modules[s.module] = append(modules[s.module], s.pkg)
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	for _, module := range order {
+		// -buildvcs=false: an unchanged program is the same binary, whatever
+		// else was committed. The trailing separator makes -o a folder.
+		args := append([]string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w",
+			"-o", folder + string(filepath.Separator)}, modules[module]...)
+		cmd := exec.CommandContext(ctx, "go", args...)
+		cmd.Dir = filepath.Join(root, module)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOWORK=off")
+		cmd.Stderr = os.Stderr
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("build %v: %w", modules[module], err)
+		}
+	}
+	return nil
+}
+
+// binary returns the compiled program of an image.
+func binary(folder string, s spec) ([]byte, error) {
+	return os.ReadFile(filepath.Join(folder, path.Base(s.pkg)))
+}

@@ -1,0 +1,124 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command image builds the project's programs as container images without a
+// container engine. The same sources give the same digests on every machine
+// with the same Go.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"syscall"
+
+	"github.com/spf13/pflag"
+)
+
+const usage = `Build the container images without a container engine.
+
+  image build [--only NAME,...] [--out DIR] [--arch ARCH]
+      writes DIR/<name>.tar for each image, which docker load, ctr images import
+      and kind load image-archive take, and lists them in DIR/images.tsv
+
+  image push --registry HOST/PATH [--only NAME,...] [--out DIR] [--arch ARCH]
+      builds, pushes each image as HOST/PATH/<name> with the credentials of
+      docker login, and prints "name<TAB>reference" lines
+
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, pflag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "image:", err)
+		os.Exit(1)
+	}
+}
+
+// options are the command line.
+type options struct {
+	only             []string
+	out              string
+	arch             string
+	registry         string
+	stdout, progress io.Writer
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	o := options{stdout: stdout, progress: stderr}
+	flags := pflag.NewFlagSet("image", pflag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Usage = func() { _, _ = io.WriteString(stderr, usage+flags.FlagUsages()) }
+	flags.StringSliceVar(&o.only, "only", nil, "names of the images (default: all of them)")
+	flags.StringVar(&o.out, "out", "", "folder of the archives (default: bin/images in the repository)")
+	flags.StringVar(&o.arch, "arch", runtime.GOARCH, "architecture that the images run on: amd64 or arm64")
+	flags.StringVar(&o.registry, "registry", "", "where push puts the images, as host/path")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if o.out == "" {
+		root, err := findRoot()
+		if err != nil {
+			return err
+		}
+		o.out = filepath.Join(root, "bin", "images")
+	}
+	switch verb := flags.Arg(0); {
+	case flags.NArg() == 1 && verb == "build":
+		return o.build(ctx)
+	case flags.NArg() == 1 && verb == "push" && o.registry != "":
+		return o.push(ctx)
+	}
+	flags.Usage()
+	return errors.New("say build, or push with --registry")
+}
+
+// build prints a line for each image on stdout.
+func (o options) build(ctx context.Context) error {
+	wanted, err := pick(o.only)
+	if err != nil {
+		return err
+	}
+	images, err := build(ctx, o.out, o.arch, wanted)
+	if err != nil {
+		return err
+	}
+	for _, b := range images {
+		o.print(o.stdout, b)
+	}
+	return nil
+}
+
+func (o options) push(ctx context.Context) error {
+	wanted, err := pick(o.only)
+	if err != nil {
+		return err
+	}
+	images, err := build(ctx, o.out, o.arch, wanted)
+	if err != nil {
+		return err
+	}
+	for _, b := range images {
+		o.print(o.progress, b)
+		reference, err := push(ctx, o.registry, b)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(o.stdout, "%s\t%s\n", b.name, reference)
+	}
+	return nil
+}
+
+func (o options) print(w io.Writer, b built) {
+	note := "unchanged"
+	if b.fresh {
+		note = "built"
+	}
+	fmt.Fprintf(w, "%-18s %-9s %6.1f MB  %s\n", b.name, note, float64(b.size)/1e6, b.digest)
+}
