@@ -44,6 +44,7 @@ type Bridge struct {
 	cancel context.CancelFunc
 	idle   func() // closes idle connections
 	done   sync.WaitGroup
+	calls  calls
 
 	// toClient sends a message to a client as it is.
 	toClient mcp.MethodHandler
@@ -127,7 +128,7 @@ func (b *Bridge) transparent() bool { return len(b.upstreams) == 1 }
 // Handler returns the handler of the bridge's two paths, /u/{userID}/mcp and
 // /health. Everything else is 404.
 func (b *Bridge) Handler() http.Handler {
-	endpoint := newEndpoint(b.server)
+	endpoint := newEndpoint(b.server, &b.calls)
 	path := "/u/" + b.config.UserID + "/mcp"
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -150,6 +151,10 @@ func (b *Bridge) Health() health.Report {
 	return health.Summarize(servers)
 }
 
+// Drain waits until no client waits for an answer or ctx ends, and returns how
+// many still wait. Clients that only listen are cut off by Close.
+func (b *Bridge) Drain(ctx context.Context) int { return b.calls.wait(ctx) }
+
 // Close ends all sessions and connections and waits until they are gone.
 func (b *Bridge) Close() {
 	b.cancel()
@@ -159,6 +164,9 @@ func (b *Bridge) Close() {
 	}
 	closing.Wait()
 	b.done.Wait()
+	for _, u := range b.upstreams {
+		u.closing.Wait()
+	}
 	b.idle()
 }
 

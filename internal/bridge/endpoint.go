@@ -14,13 +14,15 @@ import (
 // endpoint serves both eras at one URL.
 type endpoint struct {
 	legacy, modern http.Handler
+	calls          *calls
 }
 
 // newEndpoint returns the endpoint of s. Who may ask, and from which Host and
 // Origin, was decided before; the SDK's own check would only see the ingress.
-func newEndpoint(s *mcp.Server) *endpoint {
+func newEndpoint(s *mcp.Server, c *calls) *endpoint {
 	get := func(*http.Request) *mcp.Server { return s }
 	return &endpoint{
+		calls: c,
 		legacy: mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{
 			Logger:                     quiet,
 			EventStore:                 newEventStore(),
@@ -46,6 +48,7 @@ func newEventStore() mcp.EventStore {
 
 // ServeHTTP implements http.Handler.
 func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer e.calls.begin(r)()
 	found, id, err := detectEra(r)
 	if err != nil {
 		http.Error(w, "the request's body could not be read", http.StatusBadRequest)

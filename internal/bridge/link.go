@@ -189,9 +189,10 @@ func (l *link) query(ctx context.Context, method string, params mcp.Params) (*ra
 // notifications.
 func discard(context.Context, string, mcp.Params) (mcp.Result, error) { return nil, nil }
 
-// close ends the connection without waiting for a server that does not answer.
+// close ends the connection. It does not wait for the server; the bridge's end
+// does, for as long as the SDK lets a server take.
 func (l *link) close() {
-	go func() { _ = l.session.Close() }()
+	l.upstream.closing.Go(func() { _ = l.session.Close() })
 }
 
 // dead reports whether the connection is gone.

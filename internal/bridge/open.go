@@ -130,6 +130,11 @@ func (s *standIn) request(_ context.Context, _ *link, method string, _ mcp.Param
 
 func (s *standIn) notify(l *link, method string, params mcp.Params) {
 	if _, isChange := changeOf[method]; isChange {
+		if s.bridge.transparent() {
+			// Clients of one server read its lists there, so they need not wait
+			// until the bridge has read them too.
+			s.bridge.announce(method)
+		}
 		select {
 		case s.upstream.refresh <- struct{}{}:
 		default:

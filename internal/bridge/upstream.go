@@ -51,6 +51,8 @@ type upstream struct {
 	timing timing
 	log    *slog.Logger
 	owner  peer
+	// closing counts the connections that are being closed.
+	closing sync.WaitGroup
 	// changed is called after the lists changed.
 	changed func(note string)
 

@@ -1,0 +1,100 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+)
+
+// envKeybrokerCA is the environment variable with the keybroker's CA
+// certificate as PEM. It is public, and as a variable a change of it restarts
+// the pod.
+const envKeybrokerCA = "KEYBROKER_CA"
+
+// Options are the process's settings.
+type Options struct {
+	// Listen serves MCP and health to the ingress, over mutual TLS.
+	Listen string
+	// ProbeListen serves the kubelet's probes.
+	ProbeListen string
+	// KeybrokerURL and TokenFile are how the process gets its certificate.
+	KeybrokerURL string
+	TokenFile    string
+	// DrainTimeout is how long calls in flight may take to end.
+	DrainTimeout time.Duration
+	// LogLevel is debug, info, warn or error.
+	LogLevel string
+
+	// KeybrokerCA and ConfigJSON come from the environment.
+	KeybrokerCA string
+	ConfigJSON  string
+
+	config config.Config
+	level  slog.Level
+}
+
+// Defaults returns the settings of a bridge in a cluster.
+func Defaults() Options {
+	return Options{
+		Listen:       ":8443",
+		ProbeListen:  ":8081",
+		KeybrokerURL: "https://hosted-bridge-keybroker.hosted-bridge-system.svc:8443",
+		TokenFile:    "/var/run/secrets/hosted-bridge/token",
+		// Together with the closing of connections it fits into the 30 s that
+		// Kubernetes gives a pod by default.
+		DrainTimeout: 20 * time.Second,
+		LogLevel:     "info",
+	}
+}
+
+// RegisterFlags makes the settings flags.
+func (o *Options) RegisterFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.Listen, "listen", o.Listen, "address that serves MCP and /health to the ingress over mutual TLS")
+	fs.StringVar(&o.ProbeListen, "probe-listen", o.ProbeListen, "address that serves /healthz and /readyz")
+	fs.StringVar(&o.KeybrokerURL, "keybroker-url", o.KeybrokerURL, "keybroker that issues the bridge's certificate")
+	fs.StringVar(&o.TokenFile, "token-file", o.TokenFile, "projected service account token for the keybroker")
+	fs.DurationVar(&o.DrainTimeout, "drain-timeout", o.DrainTimeout, "how long calls in flight may take to end on SIGTERM")
+	fs.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")
+}
+
+// ReadEnv takes what the operator passes by environment.
+func (o *Options) ReadEnv(getenv func(string) string) {
+	o.ConfigJSON = getenv(config.EnvName)
+	o.KeybrokerCA = getenv(envKeybrokerCA)
+}
+
+// Validate reports what is wrong with the settings, all of it at once.
+func (o *Options) Validate() error {
+	var errs []error
+	for name, value := range map[string]string{
+		"--listen":        o.Listen,
+		"--probe-listen":  o.ProbeListen,
+		"--keybroker-url": o.KeybrokerURL,
+		"--token-file":    o.TokenFile,
+		envKeybrokerCA:    o.KeybrokerCA,
+	} {
+		if value == "" {
+			errs = append(errs, fmt.Errorf("%s must not be empty", name))
+		}
+	}
+	if o.DrainTimeout < 0 {
+		errs = append(errs, errors.New("--drain-timeout must not be negative"))
+	}
+	if err := o.level.UnmarshalText([]byte(o.LogLevel)); err != nil {
+		errs = append(errs, fmt.Errorf("--log-level %.20q is none of debug, info, warn and error", o.LogLevel))
+	}
+	c, err := config.Parse([]byte(o.ConfigJSON))
+	if err != nil {
+		errs = append(errs, fmt.Errorf("%s: %w", config.EnvName, err))
+	}
+	o.config = c
+	return errors.Join(errs...)
+}

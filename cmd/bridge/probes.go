@@ -1,0 +1,35 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"net/http"
+	"sync/atomic"
+)
+
+// readiness answers the kubelet. A bridge is ready when the ingress can reach
+// it: with a certificate and not on its way out. Its servers do not matter,
+// since a broken one must not take the others away.
+type readiness struct {
+	certificate func() bool
+	draining    atomic.Bool
+}
+
+func (r *readiness) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("ok\n"))
+	})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		switch {
+		case r.draining.Load():
+			http.Error(w, "draining", http.StatusServiceUnavailable)
+		case !r.certificate():
+			http.Error(w, "no certificate yet", http.StatusServiceUnavailable)
+		default:
+			_, _ = w.Write([]byte("ok\n"))
+		}
+	})
+	return mux
+}

@@ -1,0 +1,150 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
+	"github.com/hostedbridge/hostedbridge/internal/pki"
+)
+
+const (
+	// headerTimeout is how long a request's headers may take: the ingress is
+	// near and sends them at once.
+	headerTimeout = 10 * time.Second
+	// maxHeader is as much as the ingress itself accepts from the outside, in
+	// bytes, with room for what it adds.
+	maxHeader = 64 << 10
+	// reminder is how often the log says that there is no certificate yet.
+	reminder = 30 * time.Second
+)
+
+// run serves until ctx ends and then drains. Both listeners are bound before
+// anything else, so that a taken port is an error at once.
+func run(ctx context.Context, o Options, log *slog.Logger) error {
+	keybroker, err := client.New(client.Config{
+		URL:       o.KeybrokerURL,
+		CAPEM:     []byte(o.KeybrokerCA),
+		TokenFile: o.TokenFile,
+		Log:       log,
+	})
+	if err != nil {
+		return fmt.Errorf("keybroker client: %w", err)
+	}
+	source := client.NewSource(keybroker, client.SystemClock{})
+	public, err := net.Listen("tcp", o.Listen)
+	if err != nil {
+		return fmt.Errorf("listen for the ingress: %w", err)
+	}
+	defer public.Close()
+	probes, err := net.Listen("tcp", o.ProbeListen)
+	if err != nil {
+		return fmt.Errorf("listen for probes: %w", err)
+	}
+	defer probes.Close()
+	log.Info("bridge starts", "user", o.config.UserID, "servers", len(o.config.Servers), "listen", public.Addr().String())
+	return (&process{options: o, log: log, source: source}).serve(ctx, public, probes)
+}
+
+// certificates is what the process needs of its certificate source.
+type certificates interface {
+	Run(ctx context.Context) error
+	Ready() bool
+	FirstReady() <-chan struct{}
+}
+
+// process is the running bridge.
+type process struct {
+	options Options
+	log     *slog.Logger
+	source  *client.Source
+	ready   readiness
+}
+
+func (p *process) serve(ctx context.Context, public, probes net.Listener) error {
+	// Calls in flight outlive ctx, which only begins the drain.
+	base, abandon := context.WithCancel(context.WithoutCancel(ctx))
+	defer abandon()
+	b := bridge.New(base, p.options.config, p.log)
+	p.ready.certificate = p.source.Ready
+	errorLog := slog.NewLogLogger(p.log.Handler(), slog.LevelDebug)
+	front := &http.Server{
+		Handler:           b.Handler(),
+		TLSConfig:         p.source.ServerTLS(pki.IngressURI()),
+		ReadHeaderTimeout: headerTimeout,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          errorLog,
+	}
+	kubelet := &http.Server{Handler: p.ready.handler(), ReadHeaderTimeout: headerTimeout, ErrorLog: errorLog}
+
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error { return p.source.Run(groupCtx) })
+	group.Go(func() error { return ended(front.ServeTLS(public, "", ""), "serve the ingress") })
+	group.Go(func() error { return ended(kubelet.Serve(probes), "serve probes") })
+	group.Go(func() error { p.await(groupCtx, p.source); return nil })
+	group.Go(func() error {
+		<-groupCtx.Done()
+		p.drain(base, b, front)
+		b.Close()
+		return errors.Join(front.Close(), kubelet.Close())
+	})
+	return group.Wait()
+}
+
+// ended returns nil for the error of a server that was closed.
+func ended(err error, what string) error {
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// await says in the log why a new pod is not ready.
+func (p *process) await(ctx context.Context, source certificates) {
+	p.log.Info("waiting for a certificate from the keybroker", "url", p.options.KeybrokerURL)
+	began := time.Now()
+	ticker := time.NewTicker(reminder)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-source.FirstReady():
+			p.log.Info("the certificate is there, serving", "waited", time.Since(began).Round(time.Millisecond).String())
+			return
+		case <-ticker.C:
+			p.log.Warn("still waiting for a certificate from the keybroker", "waited", time.Since(began).Round(time.Second).String())
+		}
+	}
+}
+
+// drain lets calls in flight end. Nobody new is let in meanwhile.
+func (p *process) drain(ctx context.Context, b *bridge.Bridge, front *http.Server) {
+	p.ready.draining.Store(true)
+	p.log.Info("draining", "timeout", p.options.DrainTimeout.String())
+	ctx, cancel := context.WithTimeout(ctx, p.options.DrainTimeout)
+	defer cancel()
+	// Shutdown closes the listener at once; that it also waits for clients that
+	// only listen is ended by Close.
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		_ = front.Shutdown(ctx)
+	}()
+	if left := b.Drain(ctx); left > 0 {
+		p.log.Warn("calls were cut off at the end of the drain", "calls", left)
+	}
+	cancel()
+	<-stopped
+}

@@ -1,0 +1,58 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"net/http"
+	"sync"
+)
+
+// calls counts the requests that a client waits for. Streams by which clients
+// only listen are not among them: they would never end by themselves.
+type calls struct {
+	mu    sync.Mutex
+	count int
+	none  chan struct{} // closed when count falls to 0; nil while nobody waits
+}
+
+// begin counts r until the returned function is called.
+func (c *calls) begin(r *http.Request) (end func()) {
+	if r.Method != http.MethodPost || r.Header.Get(headerMethod) == methodListen {
+		return func() {}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.count++
+	return c.end
+}
+
+func (c *calls) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.count--
+	if c.count == 0 && c.none != nil {
+		close(c.none)
+		c.none = nil
+	}
+}
+
+// wait waits until no call is in flight or ctx ends, and returns how many are.
+func (c *calls) wait(ctx context.Context) int {
+	c.mu.Lock()
+	if c.count > 0 && c.none == nil {
+		c.none = make(chan struct{})
+	}
+	none := c.none
+	c.mu.Unlock()
+	if none != nil {
+		select {
+		case <-ctx.Done():
+		case <-none:
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.count
+}
