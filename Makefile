@@ -27,6 +27,11 @@ TOOL := go tool -modfile=hack/tools/go.mod
 # The race detector needs a C compiler.
 RACE := $(shell command -v "$$(go env CC)" >/dev/null 2>&1 && echo -race)
 STAGE := hack/test/stage.sh
+# The kubectl to use: yours, if KUBECTL names one; the local cluster's, which is
+# of the version that everything is tried with; on another system PATH's.
+KUBECTL_PATH := if [[ -n $${KUBECTL:-} ]]; then echo "$$KUBECTL"; \
+	elif [[ $$(uname) == Linux ]]; then echo "$$(bin/cluster build --print-assets)/kubectl"; \
+	else command -v kubectl; fi
 
 ##@ Everyday
 
@@ -97,8 +102,7 @@ generate: ## Generate deep copies, apply configurations and CRDs from api/.
 
 .PHONY: verify
 verify: bin/cluster ## Fail when anything derived is out of date. Changes nothing.
-	@export KUBECTL="$${KUBECTL:-$$(command -v kubectl || echo "$$(bin/cluster build --print-assets)/kubectl")}"; \
-	hack/verify.sh
+	@export KUBECTL="$$($(KUBECTL_PATH))"; hack/verify.sh
 
 .PHONY: lint
 lint: bin/golangci-lint ## Run the linters of .golangci.yml.
