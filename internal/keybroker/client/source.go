@@ -1,0 +1,128 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// renewAfter is the part of a certificate's remaining life after which it
+	// is renewed: two thirds are left for a keybroker that is away.
+	renewAfter = 1.0 / 3
+	// spread is the part of a wait that is left to chance, so that bridges
+	// that started together do not renew together.
+	spread = 0.1
+	// firstBackoff and maxBackoff bound the wait after a failure. A minute is
+	// how long a bridge may stay without certificate after the keybroker's
+	// return; at that rate, half of the wait being left to chance, 10,000
+	// bridges ask some 220 times a second.
+	firstBackoff = time.Second
+	maxBackoff   = time.Minute
+)
+
+// Source keeps a certificate fresh. While the keybroker is away it goes on
+// with the one that it has. It is safe for concurrent use.
+type Source struct {
+	issue   func(context.Context) (*tls.Certificate, error)
+	roots   *x509.CertPool
+	clock   Clock
+	log     *slog.Logger
+	current atomic.Pointer[tls.Certificate]
+	first   chan struct{}
+	once    sync.Once
+}
+
+// NewSource returns a source that is empty until Run has asked the keybroker.
+func NewSource(c *Client, clock Clock) *Source {
+	return &Source{issue: c.Certificate, roots: c.roots, clock: clock, log: c.log, first: make(chan struct{})}
+}
+
+// Run renews the certificate until ctx ends, which is no error.
+func (s *Source) Run(ctx context.Context) error {
+	failures := 0
+	for {
+		wait, err := s.renew(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			wait = backoff(failures)
+			failures++
+			s.log.Warn("certificate not renewed", "error", err, "retryIn", wait.Round(time.Millisecond), "usable", s.Ready())
+		} else {
+			failures = 0
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.clock.After(wait):
+		}
+	}
+}
+
+// renew gets one certificate and returns when to get the next.
+func (s *Source) renew(ctx context.Context) (time.Duration, error) {
+	certificate, err := s.issue(ctx)
+	if err != nil {
+		return 0, err
+	}
+	end := certificate.Leaf.NotAfter
+	left := end.Sub(s.clock.Now())
+	if left <= 0 {
+		return 0, fmt.Errorf("the issued certificate ended at %s: this node's clock or the keybroker's is wrong", end.UTC().Format(time.RFC3339))
+	}
+	s.current.Store(certificate)
+	s.once.Do(func() { close(s.first) })
+	s.log.Info("certificate issued", "expires", end)
+	return jitter(time.Duration(float64(left) * renewAfter)), nil
+}
+
+// backoff returns how long to wait after the given number of earlier failures
+// in a row.
+func backoff(failures int) time.Duration {
+	wait := maxBackoff
+	if failures < 6 { // 2^6 s is more than a minute.
+		wait = firstBackoff << failures
+	}
+	// Half of it left to chance: here everybody waits for one event.
+	return wait/2 + rand.N(wait/2+1) //nolint:gosec // Spreading load needs no secret randomness.
+}
+
+// jitter shortens d by up to spread.
+func jitter(d time.Duration) time.Duration {
+	return d - rand.N(time.Duration(float64(d)*spread)+1) //nolint:gosec // As above.
+}
+
+// Ready reports whether there is a certificate that has not expired.
+func (s *Source) Ready() bool {
+	_, err := s.certificate()
+	return err == nil
+}
+
+// FirstReady returns a channel that is closed when there is a certificate for
+// the first time.
+func (s *Source) FirstReady() <-chan struct{} { return s.first }
+
+// certificate returns the current certificate. An expired one is not shown to
+// peers, who would only refuse it with less to say.
+func (s *Source) certificate() (*tls.Certificate, error) {
+	c := s.current.Load()
+	if c == nil {
+		return nil, errors.New("no certificate from the keybroker yet")
+	}
+	if s.clock.Now().After(c.Leaf.NotAfter) {
+		return nil, errors.New("the certificate has expired and the keybroker has not renewed it")
+	}
+	return c, nil
+}
