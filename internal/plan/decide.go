@@ -34,9 +34,6 @@ type Plan struct {
 	Rejected Finding
 	// Blocked says why an accepted bridge gets no pod yet.
 	Blocked Finding
-	// RequeueAfter is when to decide again although nothing was seen to
-	// change; zero is never.
-	RequeueAfter time.Duration
 }
 
 // Decide returns what to do about o. Nothing it decides depends on now yet;

@@ -3,6 +3,17 @@
 
 package plan
 
+import (
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+)
+
+// foreignRetry is when to look again at an object that belongs to somebody
+// else. Nobody tells when it goes, since only the installation's own objects
+// are watched.
+const foreignRetry = time.Minute
+
 // Outcome is what came of applying a plan.
 type Outcome struct {
 	// Failed says why applying stopped. It is zero where all was applied.
@@ -10,6 +21,15 @@ type Outcome struct {
 	// Workload is what the API server answered to the Deployment, nil where
 	// none was applied.
 	Workload *Workload
+}
+
+// RequeueAfter is when to decide again although nothing was seen to change;
+// zero is never.
+func (o Outcome) RequeueAfter() time.Duration {
+	if o.Failed.Reason == v1alpha1.ReasonNotOwned {
+		return foreignRetry
+	}
+	return 0
 }
 
 // Workload is what a Deployment says of itself. It comes from the answer to

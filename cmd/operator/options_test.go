@@ -1,0 +1,82 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+)
+
+func TestDefaultsAreValid(t *testing.T) {
+	o := Defaults()
+	if err := o.Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestEverySettingHasAFlag(t *testing.T) {
+	o := Defaults()
+	flags := pflag.NewFlagSet("operator", pflag.ContinueOnError)
+	o.RegisterFlags(flags)
+	err := flags.Parse([]string{
+		"--bridge-image=example.com/bridge:1", "--base-url=https://mcp.example.com/", "--keybroker-url=https://keys:8443",
+		"--namespace=system", "--tiers-file=/tiers.yaml", "--leader-elect=false", "--probe-listen=:1", "--metrics-listen=:2",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	want := Options{
+		BridgeImage: "example.com/bridge:1", BaseURL: "https://mcp.example.com", KeybrokerURL: "https://keys:8443",
+		Namespace: "system", TiersFile: "/tiers.yaml", ProbeListen: ":1", MetricsListen: ":2",
+	}
+	if diff := cmp.Diff(want, o); diff != "" {
+		t.Errorf("options (-want +got):\n%s", diff)
+	}
+}
+
+func TestValidateNamesTheFlag(t *testing.T) {
+	tests := map[string]struct {
+		change func(*Options)
+		want   string
+	}{
+		"no image":                       {func(o *Options) { o.BridgeImage = "" }, "--bridge-image"},
+		"no namespace":                   {func(o *Options) { o.Namespace = "" }, "--namespace"},
+		"a base URL without a scheme":    {func(o *Options) { o.BaseURL = "mcp.example.com" }, "--base-url must be an absolute URL with http or https"},
+		"a base URL with a query":        {func(o *Options) { o.BaseURL = "https://mcp.example.com/?a=b" }, "--base-url"},
+		"a keybroker without encryption": {func(o *Options) { o.KeybrokerURL = "http://keys:8443" }, "--keybroker-url"},
+		"a keybroker with a password":    {func(o *Options) { o.KeybrokerURL = "https://a:b@keys:8443" }, "--keybroker-url"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := Defaults()
+			tt.change(&o)
+			if err := o.Validate(); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error = %v, want one with %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestRunRefusesABadTiersFile(t *testing.T) {
+	o := Defaults()
+	o.TiersFile = filepath.Join(t.TempDir(), "tiers.yaml")
+	if err := run(t.Context(), o, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "read tiers") {
+		t.Errorf("error = %v for a file that does not exist", err)
+	}
+	if err := os.WriteFile(o.TiersFile, []byte("tiers: {team: {perWeek: 1}}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(t.Context(), o, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), o.TiersFile) || !strings.Contains(err.Error(), "perWeek") {
+		t.Errorf("error = %v, want one that names the file and the field", err)
+	}
+}

@@ -1,0 +1,113 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/controllers/hostedbridge"
+	"github.com/hostedbridge/hostedbridge/internal/desired"
+	"github.com/hostedbridge/hostedbridge/internal/quota"
+)
+
+// leaseName is also what the operator is called in events.
+const leaseName = "hosted-bridge-operator"
+
+// run serves until ctx ends or the lease is lost.
+func run(ctx context.Context, o Options, log *slog.Logger) error {
+	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
+	klog.SetSlogLogger(log)
+	tiers, err := loadTiers(o.TiersFile)
+	if err != nil {
+		return err
+	}
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("find the API server: %w", err)
+	}
+	m, err := newManager(config, o)
+	if err != nil {
+		return err
+	}
+	r := &hostedbridge.Reconciler{
+		Client:   m.GetClient(),
+		Live:     m.GetAPIReader(),
+		Recorder: m.GetEventRecorder(leaseName),
+		Clock:    clock.RealClock{},
+		Settings: hostedbridge.Settings{
+			Settings:  desired.Settings{BridgeImage: o.BridgeImage, KeybrokerURL: o.KeybrokerURL},
+			BaseURL:   o.BaseURL,
+			Namespace: o.Namespace,
+			Tiers:     tiers,
+		},
+	}
+	if err := r.Setup(ctx, m); err != nil {
+		return err
+	}
+	if err := m.Start(ctx); err != nil {
+		return fmt.Errorf("run controllers: %w", err)
+	}
+	return nil
+}
+
+func newManager(config *rest.Config, o Options) (ctrl.Manager, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("register types: %w", err)
+		}
+	}
+	m, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:                  scheme,
+		Cache:                   hostedbridge.CacheOptions(o.Namespace),
+		Metrics:                 metricsserver.Options{BindAddress: o.MetricsListen},
+		HealthProbeBindAddress:  o.ProbeListen,
+		LeaderElection:          o.LeaderElect,
+		LeaderElectionID:        leaseName,
+		LeaderElectionNamespace: o.Namespace,
+		// Safe because the process ends as soon as its manager has.
+		LeaderElectionReleaseOnCancel: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make the controller manager: %w", err)
+	}
+	// Both only say that the process answers: a replica that waits for the
+	// lease is as ready as the one that holds it.
+	if err := m.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return nil, fmt.Errorf("add health check: %w", err)
+	}
+	if err := m.AddReadyzCheck("ping", healthz.Ping); err != nil {
+		return nil, fmt.Errorf("add readiness check: %w", err)
+	}
+	return m, nil
+}
+
+func loadTiers(path string) (quota.Tiers, error) {
+	if path == "" {
+		return quota.Defaults(), nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read tiers: %w", err)
+	}
+	tiers, err := quota.Load(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return tiers, nil
+}

@@ -1,0 +1,84 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostedbridge
+
+import (
+	"context"
+	"errors"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/apply"
+	"github.com/hostedbridge/hostedbridge/internal/desired"
+	"github.com/hostedbridge/hostedbridge/internal/plan"
+)
+
+// apply writes the objects of p one after the other. It stops at the first
+// that fails: a pod must not start with a ServiceAccount that is not the
+// bridge's. The error is what to retry; what a user can do something about is
+// in the outcome too.
+func (r *Reconciler) apply(ctx context.Context, b *v1alpha1.HostedBridge, p plan.Plan) (plan.Outcome, error) {
+	objects, err := desired.Objects(b, p, r.Settings.Settings)
+	if err != nil {
+		return plan.Outcome{Failed: plan.Finding{Reason: v1alpha1.ReasonApplyFailed, Message: err.Error()}}, err
+	}
+	var outcome plan.Outcome
+	for _, object := range objects {
+		if err := r.applier().Object(ctx, b, object); err != nil {
+			outcome.Failed = failure(err)
+			if isForeign(err) {
+				return outcome, nil // Trying again soon would only ask the same.
+			}
+			return outcome, err
+		}
+		if d, ok := object.(*appsv1ac.DeploymentApplyConfiguration); ok {
+			outcome.Workload = workload(d)
+		}
+	}
+	return outcome, nil
+}
+
+func isForeign(err error) bool {
+	var foreign *apply.ForeignError
+	return errors.As(err, &foreign)
+}
+
+// failure turns an error of apply into a reason and a message. It is zero for
+// an error that says nothing about the objects.
+func failure(err error) plan.Finding {
+	var foreign *apply.ForeignError
+	if errors.As(err, &foreign) {
+		reason := v1alpha1.ReasonNotOwned
+		if foreign.Predecessor {
+			reason = v1alpha1.ReasonProgressing
+		}
+		return plan.Finding{Reason: reason, Message: foreign.Error()}
+	}
+	if message, refused := apply.Refusal(err); refused {
+		return plan.Finding{Reason: v1alpha1.ReasonApplyFailed, Message: message}
+	}
+	return plan.Finding{}
+}
+
+// workload reads what the API server answered to the apply of d.
+func workload(d *appsv1ac.DeploymentApplyConfiguration) *plan.Workload {
+	w := &plan.Workload{Generation: ptr.Deref(d.Generation, 0)}
+	if d.Status == nil {
+		return w
+	}
+	w.ObservedGeneration = ptr.Deref(d.Status.ObservedGeneration, 0)
+	w.Replicas = ptr.Deref(d.Status.Replicas, 0)
+	w.Updated = ptr.Deref(d.Status.UpdatedReplicas, 0)
+	w.Available = ptr.Deref(d.Status.AvailableReplicas, 0)
+	for _, c := range d.Status.Conditions {
+		if ptr.Deref(c.Type, "") == appsv1.DeploymentReplicaFailure && ptr.Deref(c.Status, "") == corev1.ConditionTrue {
+			w.ReplicaFailure = ptr.Deref(c.Message, "")
+		}
+	}
+	return w
+}

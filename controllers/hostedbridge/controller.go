@@ -1,0 +1,74 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package hostedbridge makes of each HostedBridge the objects that it needs,
+// and says in its status what came of it. It is a shell around packages plan
+// and desired: it reads, asks them, and writes.
+//
+// It never writes the user's spec, and it needs no finalizer: all that it
+// makes is owned by the HostedBridge and goes with it.
+package hostedbridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/apply"
+	"github.com/hostedbridge/hostedbridge/internal/desired"
+	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/quota"
+)
+
+// Settings are what an installation decides for all of its bridges.
+type Settings struct {
+	desired.Settings
+	// BaseURL is the ingress's public address, without a path: a bridge's URL
+	// is BaseURL/u/<userID>/mcp.
+	BaseURL string
+	// Namespace is the installation's own namespace, where the keybroker
+	// publishes its certificate.
+	Namespace string
+	// Tiers are the installation's tiers.
+	Tiers quota.Tiers
+}
+
+// Reconciler reconciles one HostedBridge at a time.
+type Reconciler struct {
+	// Client reads from caches that have the indexes of Index, and writes.
+	Client client.Client
+	// Live reads objects that the caches do not hold.
+	Live     client.Reader
+	Recorder events.EventRecorder
+	Clock    clock.PassiveClock
+	Settings Settings
+}
+
+// Reconcile brings the bridge's objects and its status up to date.
+func (r *Reconciler) Reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (ctrl.Result, error) {
+	if b.DeletionTimestamp != nil {
+		return ctrl.Result{}, nil // Its objects go; making them anew would hold it up.
+	}
+	observed, err := r.observe(ctx, b)
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
+	}
+	p := plan.Decide(observed, r.Clock.Now())
+	outcome, err := r.apply(ctx, b, p)
+	if err != nil && outcome.Failed == (plan.Finding{}) {
+		return ctrl.Result{}, err // The API server did not answer: nothing is known to say in a status.
+	}
+	statusErr := r.applyStatus(ctx, observed, p, outcome)
+	return ctrl.Result{RequeueAfter: outcome.RequeueAfter()}, errors.Join(err, statusErr)
+}
+
+// applier returns the writer of the bridge's objects.
+func (r *Reconciler) applier() *apply.Applier {
+	return &apply.Applier{Client: r.Client, Live: r.Live, FieldOwner: v1alpha1.FieldOwnerOperator}
+}

@@ -1,0 +1,54 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostedbridge
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+)
+
+// The indexes under which caches are read, so that no reconcile looks through
+// objects of other bridges.
+const (
+	// indexUser finds HostedBridges by the user id in effect.
+	indexUser = "user"
+	// indexUID finds a HostedBridge by its UID.
+	indexUID = "uid"
+	// indexPodBridge finds pods by the UID of their HostedBridge.
+	indexPodBridge = "bridge"
+)
+
+// Index is one field index.
+type Index struct {
+	Object client.Object
+	Field  string
+	Values client.IndexerFunc
+}
+
+// Indexes returns the indexes that the Reconciler's Client must offer.
+func Indexes() []Index {
+	return []Index{
+		{&v1alpha1.HostedBridge{}, indexUser, func(o client.Object) []string {
+			return []string{string(o.(*v1alpha1.HostedBridge).User())}
+		}},
+		{&v1alpha1.HostedBridge{}, indexUID, func(o client.Object) []string { return []string{string(o.GetUID())} }},
+		{&corev1.Pod{}, indexPodBridge, func(o client.Object) []string {
+			return []string{o.GetAnnotations()[v1alpha1.AnnotationBridgeUID]}
+		}},
+	}
+}
+
+func addIndexes(ctx context.Context, to client.FieldIndexer) error {
+	for _, i := range Indexes() {
+		if err := to.IndexField(ctx, i.Object, i.Field, i.Values); err != nil {
+			return fmt.Errorf("index %T by %s: %w", i.Object, i.Field, err)
+		}
+	}
+	return nil
+}

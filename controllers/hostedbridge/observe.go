@@ -1,0 +1,108 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostedbridge
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/desired"
+	"github.com/hostedbridge/hostedbridge/internal/plan"
+)
+
+const (
+	// trustName and trustKey are where the keybroker publishes its certificate.
+	trustName = "hosted-bridge-ca"
+	trustKey  = "ca.crt"
+)
+
+// observe reads what decisions depend on, and decides nothing.
+func (r *Reconciler) observe(ctx context.Context, b *v1alpha1.HostedBridge) (plan.Observed, error) {
+	o := plan.Observed{Bridge: b, Tiers: r.Settings.Tiers}
+	var claims v1alpha1.HostedBridgeList
+	if err := r.Client.List(ctx, &claims, client.MatchingFields{indexUser: string(b.User())}); err != nil {
+		return o, fmt.Errorf("list HostedBridges of the user: %w", err)
+	}
+	o.Rivals = claims.Items
+
+	var pods corev1.PodList
+	if err := r.Client.List(ctx, &pods, client.InNamespace(b.Namespace), client.MatchingFields{indexPodBridge: string(b.UID)}); err != nil {
+		return o, fmt.Errorf("list pods: %w", err)
+	}
+	for i := range pods.Items {
+		if pod := &pods.Items[i]; !ended(pod) {
+			o.Pods = append(o.Pods, observedPod(pod))
+		}
+	}
+
+	var err error
+	if o.Trust, err = r.trust(ctx); err != nil {
+		return o, err
+	}
+	o.WorkloadExists, err = r.workloadExists(ctx, b)
+	return o, err
+}
+
+func (r *Reconciler) trust(ctx context.Context) (string, error) {
+	var ca corev1.ConfigMap
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: r.Settings.Namespace, Name: trustName}, &ca)
+	if client.IgnoreNotFound(err) != nil {
+		return "", fmt.Errorf("get ConfigMap %s: %w", trustName, err)
+	}
+	return ca.Data[trustKey], nil
+}
+
+func (r *Reconciler) workloadExists(ctx context.Context, b *v1alpha1.HostedBridge) (bool, error) {
+	d := &metav1.PartialObjectMetadata{}
+	d.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: desired.Workload(b.Name)}, d)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("get Deployment: %w", err)
+	}
+	return err == nil && metav1.IsControlledBy(d, b), nil
+}
+
+// ended says that nothing of the pod runs any more and nothing will.
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+func observedPod(pod *corev1.Pod) plan.Pod {
+	return plan.Pod{
+		Name:     pod.Name,
+		Created:  pod.CreationTimestamp.Time,
+		Ready:    podCondition(pod, corev1.PodReady).Status == corev1.ConditionTrue,
+		Deleting: pod.DeletionTimestamp != nil,
+		Waiting:  waiting(pod),
+	}
+}
+
+// waiting says what keeps a pod from running. Of a container only the reason
+// is told: its message changes with each try, and each change would be a write.
+func waiting(pod *corev1.Pod) string {
+	if c := podCondition(pod, corev1.PodScheduled); c.Status == corev1.ConditionFalse {
+		return c.Message
+	}
+	for _, s := range pod.Status.ContainerStatuses {
+		if w := s.State.Waiting; w != nil && w.Reason != "" && w.Reason != "ContainerCreating" {
+			return fmt.Sprintf("container %s is waiting: %s", s.Name, w.Reason)
+		}
+	}
+	return ""
+}
+
+func podCondition(pod *corev1.Pod, kind corev1.PodConditionType) corev1.PodCondition {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == kind {
+			return c
+		}
+	}
+	return corev1.PodCondition{}
+}

@@ -1,0 +1,55 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostedbridge
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+)
+
+// Name names the controller in logs, metrics and events.
+const Name = "hostedbridge"
+
+// concurrency is how many bridges are reconciled at a time. A reconcile is
+// four requests of a few milliseconds, so eight make some hundreds of bridges
+// a second, which is as fast as an API server likes to be written to.
+const concurrency = 8
+
+// Setup adds the controller to m, whose cache must have the CacheOptions.
+func (r *Reconciler) Setup(ctx context.Context, m ctrl.Manager) error {
+	if err := addIndexes(ctx, m.GetFieldIndexer()); err != nil {
+		return err
+	}
+	// Children are watched by their metadata alone: what they say comes with
+	// the answer to each apply.
+	err := ctrl.NewControllerManagedBy(m).
+		Named(Name).
+		For(&v1alpha1.HostedBridge{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Owns(&corev1.ServiceAccount{}, builder.OnlyMetadata).
+		Owns(&corev1.Secret{}, builder.OnlyMetadata).
+		Owns(&appsv1.Deployment{}, builder.OnlyMetadata).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.bridgeOfPod), builder.WithPredicates(podChanged())).
+		Watches(&v1alpha1.HostedBridge{}, handler.EnqueueRequestsFromMapFunc(r.rivals), builder.WithPredicates(claimChanged())).
+		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.everyBridge), builder.WithPredicates(trustChanged())).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: concurrency,
+			EnableWarmup:            new(true), // A new leader takes over with caches that are filled.
+		}).
+		Complete(reconcile.AsReconciler(r.Client, r))
+	if err != nil {
+		return fmt.Errorf("build controller %s: %w", Name, err)
+	}
+	return nil
+}

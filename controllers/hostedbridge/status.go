@@ -1,0 +1,89 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostedbridge
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/plan"
+)
+
+// applyStatus writes the operator's part of the status in one request. An
+// identical status is not stored again. What the ingress writes is not named
+// and so not touched.
+func (r *Reconciler) applyStatus(ctx context.Context, o plan.Observed, p plan.Plan, out plan.Outcome) error {
+	status := p.Status(o, out, r.Clock.Now())
+	if p.OwnsURL() {
+		status.URL = r.Settings.BaseURL + "/u/" + string(status.UserID) + "/mcp"
+	}
+	b := o.Bridge
+	// The UID keeps this status off an object that has since taken the name.
+	ac := bridgeac.HostedBridge(b.Name, b.Namespace).WithUID(b.UID).WithStatus(statusConfiguration(status))
+	err := r.Client.Status().Apply(ctx, ac, client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // The bridge is gone; there is nobody to tell.
+	}
+	if err != nil {
+		return fmt.Errorf("apply status: %w", err)
+	}
+	r.recordChanges(b, status)
+	return nil
+}
+
+func statusConfiguration(s v1alpha1.HostedBridgeStatus) *bridgeac.HostedBridgeStatusApplyConfiguration {
+	ac := bridgeac.HostedBridgeStatus().
+		WithObservedGeneration(s.ObservedGeneration).
+		WithPhase(s.Phase).
+		WithUserID(s.UserID)
+	if s.URL != "" {
+		ac.WithURL(s.URL)
+	}
+	if s.PodName != "" {
+		ac.WithPodName(s.PodName)
+	}
+	for _, c := range s.Conditions {
+		ac.WithConditions(metav1ac.Condition().
+			WithType(c.Type).
+			WithStatus(c.Status).
+			WithReason(c.Reason).
+			WithMessage(c.Message).
+			WithObservedGeneration(c.ObservedGeneration).
+			WithLastTransitionTime(c.LastTransitionTime))
+	}
+	return ac
+}
+
+// recordChanges emits an event for each change that somebody who looks at the
+// bridge should not miss. The status before is the cache's: where that is late
+// the event is emitted again, and the recorder counts it with the first.
+func (r *Reconciler) recordChanges(b *v1alpha1.HostedBridge, after v1alpha1.HostedBridgeStatus) {
+	before := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionAccepted)
+	accepted := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionAccepted)
+	if before == nil || before.Status != accepted.Status || before.Reason != accepted.Reason {
+		kind := corev1.EventTypeNormal
+		if accepted.Status != metav1.ConditionTrue {
+			kind = corev1.EventTypeWarning
+		}
+		r.Recorder.Eventf(b, nil, kind, accepted.Reason, "Accept", "%s", accepted.Message)
+	}
+	if b.Status.Phase == after.Phase {
+		return
+	}
+	kind := corev1.EventTypeNormal
+	if after.Phase == v1alpha1.PhaseFailed {
+		kind = corev1.EventTypeWarning
+	}
+	ready := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
+	r.Recorder.Eventf(b, nil, kind, string(after.Phase), "Reconcile", "%s", ready.Message)
+}

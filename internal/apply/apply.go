@@ -1,0 +1,91 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package apply writes a bridge's objects by server-side apply and touches
+// none that belongs to somebody else. It is a shell, and a leaf: any writer of
+// such objects may use it.
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Applier writes objects.
+type Applier struct {
+	// Client writes, and reads the metadata of objects. Where it reads from a
+	// cache, that may hold only the installation's own objects.
+	Client client.Client
+	// Live reads what the cache does not hold.
+	Live client.Reader
+	// FieldOwner is the name under which fields are owned.
+	FieldOwner client.FieldOwner
+}
+
+// configuration is what every generated apply configuration can say of itself.
+type configuration interface {
+	runtime.ApplyConfiguration
+	GetKind() *string
+	GetAPIVersion() *string
+	GetName() *string
+	GetNamespace() *string
+}
+
+// Object applies object, which names owner as its controller, and fills it
+// with what the API server answers. An object that exists without being
+// controlled by owner is left alone, and the error is a ForeignError.
+//
+// Between the look and the write somebody else may create the object. If it
+// has a controller the API server refuses a second one; if it has none we
+// adopt it, which is the one case that is not excluded.
+func (a *Applier) Object(ctx context.Context, owner client.Object, object runtime.ApplyConfiguration) error {
+	c, ok := object.(configuration)
+	if !ok {
+		return fmt.Errorf("apply %T: not a generated apply configuration", object)
+	}
+	existing, err := a.existing(ctx, owner, c)
+	if err != nil {
+		return fmt.Errorf("look at %s: %w", describe(c), err)
+	}
+	if existing != nil && !metav1.IsControlledBy(existing, owner) {
+		kind, err := a.Client.GroupVersionKindFor(owner)
+		if err != nil {
+			return fmt.Errorf("apply %s: %w", describe(c), err)
+		}
+		return foreign(describe(c), metav1.GetControllerOf(existing), kind, owner)
+	}
+	if err := a.Client.Apply(ctx, object, a.FieldOwner, client.ForceOwnership); err != nil {
+		return fmt.Errorf("apply %s: %w", describe(c), err)
+	}
+	return nil
+}
+
+// existing returns the metadata of the object with c's name, nil where there
+// is none. The cache is believed only where it shows an object of owner's: it
+// does not hold foreign ones, and may be late.
+func (a *Applier) existing(ctx context.Context, owner client.Object, c configuration) (*metav1.PartialObjectMetadata, error) {
+	m := &metav1.PartialObjectMetadata{}
+	m.SetGroupVersionKind(schema.FromAPIVersionAndKind(*c.GetAPIVersion(), *c.GetKind()))
+	key := types.NamespacedName{Namespace: *c.GetNamespace(), Name: *c.GetName()}
+	err := a.Client.Get(ctx, key, m)
+	if err == nil && metav1.IsControlledBy(m, owner) {
+		return m, nil
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return nil, err
+	}
+	err = a.Live.Get(ctx, key, m)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return m, err
+}
+
+func describe(c configuration) string { return *c.GetKind() + " " + *c.GetName() }
