@@ -14,24 +14,27 @@ import (
 // hashPrefix names the algorithm, so that another can stand beside it.
 const hashPrefix = "sha256:"
 
-var errBadHash = errors.New("not a key's hash: the form is sha256: and 64 lower-case hex digits")
+// ErrBadHash says that a stored hash is not one. It does not quote it: people
+// paste the key itself where its hash belongs.
+var ErrBadHash = errors.New("not a key's hash: the form is sha256: and 64 lower-case hex digits")
 
 // Hash is what is stored of a key. One round of SHA-256 is enough: the secret
-// has 128 random bits, so that there is nothing to guess.
+// has more than 128 random bits, so that there is nothing to guess.
 type Hash [sha256.Size]byte
 
-// HashOf returns the hash of the whole key.
+// HashOf returns the hash of the whole key, kind and checksum included.
 func HashOf(key string) Hash { return sha256.Sum256([]byte(key)) }
 
-// ParseHash reads what String writes, and no other spelling of it.
+// ParseHash reads what String writes, and no other spelling of it; otherwise
+// the error is ErrBadHash.
 func ParseHash(s string) (Hash, error) {
 	digits, found := strings.CutPrefix(s, hashPrefix)
 	if !found || len(digits) != hex.EncodedLen(sha256.Size) || strings.ToLower(digits) != digits {
-		return Hash{}, errBadHash
+		return Hash{}, ErrBadHash
 	}
 	var h Hash
 	if _, err := hex.Decode(h[:], []byte(digits)); err != nil {
-		return Hash{}, errBadHash // The decoder's error would quote the input.
+		return Hash{}, ErrBadHash // The decoder's error would quote the input.
 	}
 	return h, nil
 }
@@ -39,8 +42,9 @@ func ParseHash(s string) (Hash, error) {
 // String returns the hash as it is stored.
 func (h Hash) String() string { return hashPrefix + hex.EncodeToString(h[:]) }
 
-// Match returns the index of the hash that the presented key has. It compares
-// with every hash, in the same time whichever one is equal or none.
+// Match returns the index of the hash that the presented key has, of several
+// equal ones the last, or -1. It compares with every hash, so that the time
+// tells how many there are and neither which one is equal nor how nearly.
 func Match(presented string, hashes []Hash) (index int, ok bool) {
 	sum := HashOf(presented)
 	found := -1
