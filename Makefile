@@ -73,8 +73,9 @@ test-env: bin/cluster ## Tests against a real kube-apiserver and etcd.
 	$(STAGE) "API server tests" go test -tags=testenv -timeout=10m $(TESTFLAGS) $$packages
 
 .PHONY: test-e2e
-test-e2e: bin/cluster test/e2e/node_modules/.package-lock.json ## Tests with outside MCP clients on a real cluster.
-	@hack/test/e2e.sh
+test-e2e: bin/cluster bin/image test/e2e/node_modules/.package-lock.json ## Tests with outside MCP clients on a real cluster.
+	@export KUBECTL="$$($(KUBECTL_PATH))"; \
+	CLUSTER=$(CLUSTER) NAME=$(E2E_NAME) PORT=$(E2E_PORT) KEEP=$(KEEP) TESTFLAGS='$(TESTFLAGS)' hack/test/e2e.sh
 
 .PHONY: fuzz
 fuzz: ## Fuzz every fuzz target for FUZZTIME.

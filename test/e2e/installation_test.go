@@ -7,6 +7,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -34,12 +36,15 @@ const (
 	// systemNamespace is where config/default puts the installation.
 	systemNamespace = "hosted-bridge-system"
 
-	// upstreamImage is the MCP server behind every tenant: the everything
-	// server of the MCP Go SDK, which the installation's images include.
-	upstreamImage = "hosted-bridge/everything-server:dev"
-	upstreamName  = "everything"
-	upstreamPort  = 8080
+	// defaultUpstreamImage is the MCP server behind every tenant: the
+	// everything server of the MCP Go SDK, one of the installation's images.
+	defaultUpstreamImage = "hosted-bridge/everything-server:dev"
+	upstreamName         = "everything"
 )
+
+// upstreamPorts are where the upstream answers with sessions, as before
+// 2026-07-28, and without.
+var upstreamPorts = []int32{8080, 8081}
 
 // installation is what the tests are pointed at.
 type installation struct {
@@ -47,6 +52,7 @@ type installation struct {
 	url        string
 	kubeconfig string
 	kubectl    string
+	upstream   string // image.
 	client     client.Client
 	// run tells this run's names from any other's.
 	run string
@@ -59,13 +65,11 @@ func connect() (*installation, error) {
 	i := &installation{
 		url:        strings.TrimSuffix(os.Getenv("HB_URL"), "/"),
 		kubeconfig: os.Getenv("HB_KUBECONFIG"),
-		kubectl:    os.Getenv("KUBECTL"),
+		kubectl:    cmp.Or(os.Getenv("KUBECTL"), "kubectl"),
+		upstream:   cmp.Or(os.Getenv("HB_UPSTREAM_IMAGE"), defaultUpstreamImage),
 		run:        strings.ToLower(rand.Text()[:8]),
 	}
 	i.namespace = "e2e-" + i.run
-	if i.kubectl == "" {
-		i.kubectl = "kubectl"
-	}
 	if u, err := url.Parse(i.url); err != nil || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, errors.New("HB_URL is not set to the ingress's http or https URL: run these tests by make test-e2e")
 	}
@@ -90,35 +94,25 @@ func connect() (*installation, error) {
 func (i *installation) makeNamespace(ctx context.Context) error {
 	labels := map[string]string{"app": upstreamName}
 	meta := metav1.ObjectMeta{Namespace: i.namespace, Name: upstreamName}
-	deployment := &appsv1.Deployment{
-		ObjectMeta: meta,
-		Spec: appsv1.DeploymentSpec{
-			Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec: corev1.PodSpec{
-					TerminationGracePeriodSeconds: new(int64(1)),
-					AutomountServiceAccountToken:  new(false),
-					Containers: []corev1.Container{{
-						Name:            upstreamName,
-						Image:           upstreamImage,
-						ImagePullPolicy: corev1.PullIfNotPresent,
-						Args:            []string{fmt.Sprintf("-http=:%d", upstreamPort), "-stateless=false"},
-						ReadinessProbe: &corev1.Probe{
-							PeriodSeconds: 1,
-							ProbeHandler:  corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(upstreamPort)}},
-						},
-					}},
-				},
-			},
-		},
+	pod := corev1.PodSpec{
+		TerminationGracePeriodSeconds: new(int64(1)),
+		AutomountServiceAccountToken:  new(false),
 	}
-	service := &corev1.Service{
-		ObjectMeta: meta,
-		Spec:       corev1.ServiceSpec{Selector: labels, Ports: []corev1.ServicePort{{Port: upstreamPort}}},
+	service := corev1.ServiceSpec{Selector: labels}
+	for n, port := range upstreamPorts {
+		name := "port-" + strconv.Itoa(int(port))
+		pod.Containers = append(pod.Containers, i.upstreamContainer(name, port, n > 0))
+		service.Ports = append(service.Ports, corev1.ServicePort{Name: name, Port: port})
 	}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: i.namespace}}
-	for _, object := range []client.Object{namespace, deployment, service} {
+	deployment := appsv1.DeploymentSpec{
+		Selector: &metav1.LabelSelector{MatchLabels: labels},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod},
+	}
+	for _, object := range []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: i.namespace}},
+		&appsv1.Deployment{ObjectMeta: meta, Spec: deployment},
+		&corev1.Service{ObjectMeta: meta, Spec: service},
+	} {
 		if err := i.client.Create(ctx, object); err != nil {
 			return fmt.Errorf("create %T: %w", object, err)
 		}
@@ -130,13 +124,28 @@ func (i *installation) makeNamespace(ctx context.Context) error {
 	return nil
 }
 
+// upstreamContainer is the everything server in one of its two modes.
+func (i *installation) upstreamContainer(name string, port int32, stateless bool) corev1.Container {
+	return corev1.Container{
+		Name:            name,
+		Image:           i.upstream,
+		ImagePullPolicy: corev1.PullIfNotPresent,
+		Args:            []string{fmt.Sprintf("-http=:%d", port), fmt.Sprintf("-stateless=%t", stateless)},
+		ReadinessProbe: &corev1.Probe{
+			PeriodSeconds: 1,
+			ProbeHandler:  corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(port)}},
+		},
+	}
+}
+
 func (i *installation) removeNamespace(ctx context.Context) error {
 	return client.IgnoreNotFound(i.client.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: i.namespace}}))
 }
 
-// upstreamURL is where the run's upstream answers inside the cluster.
-func (i *installation) upstreamURL() string {
-	return fmt.Sprintf("http://%s.%s.svc.cluster.local:%d/", upstreamName, i.namespace, upstreamPort)
+// upstreamURL is where the upstream answers inside the cluster on its n-th
+// port, counted round.
+func (i *installation) upstreamURL(n int) string {
+	return fmt.Sprintf("http://%s.%s.svc:%d/mcp", upstreamName, i.namespace, upstreamPorts[n%len(upstreamPorts)])
 }
 
 // name returns a name that no other run has.

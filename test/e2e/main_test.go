@@ -6,9 +6,11 @@
 // Package e2e drives an installation on a real cluster from outside, with MCP
 // clients that are not ours. It is told where by the environment:
 //
-//	HB_URL         where the ingress answers, such as http://127.0.0.1:8080
-//	HB_KUBECONFIG  an administrator's kubeconfig of the cluster
-//	KUBECTL        the kubectl to run; "kubectl" where it is not set
+//	HB_URL             where the ingress answers, such as http://127.0.0.1:8080
+//	HB_KUBECONFIG      an administrator's kubeconfig of the cluster
+//	KUBECTL            the kubectl to run; "kubectl" where it is not set
+//	HB_UPSTREAM_IMAGE  the everything server's image, where it is not in the
+//	                   cluster under its own name
 //
 // Each run makes a namespace and tenants of its own, with names that no other
 // run has, and removes them. The tests run one after the other: some of them

@@ -60,16 +60,17 @@ func mint(t *testing.T) credential {
 }
 
 // bridge returns the HostedBridge of a user of this run, with the run's
-// upstream under each of the server names.
+// upstream under each of the server names: the first with sessions, the second
+// without.
 func bridge(name string, keys []credential, servers ...string) *v1alpha1.HostedBridge {
 	b := &v1alpha1.HostedBridge{
 		ObjectMeta: metav1.ObjectMeta{Namespace: installed.namespace, Name: name},
 		Spec:       v1alpha1.HostedBridgeSpec{DesiredState: v1alpha1.StateRunning},
 	}
-	for _, s := range servers {
+	for n, s := range servers {
 		b.Spec.Servers = append(b.Spec.Servers, v1alpha1.Server{
 			Name:      s,
-			Transport: v1alpha1.Transport{Type: v1alpha1.TransportStreamableHTTP, URL: installed.upstreamURL()},
+			Transport: v1alpha1.Transport{Type: v1alpha1.TransportStreamableHTTP, URL: installed.upstreamURL(n)},
 		})
 	}
 	for _, k := range keys {

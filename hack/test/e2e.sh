@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Copyright 2026 The hosted-bridge Authors.
+# SPDX-License-Identifier: Apache-2.0
+#
+# Installs on a cluster as `make up` does, runs test/e2e against it, and takes
+# it down again. `make test-e2e` sets the variables:
+#
+#   CLUSTER        local (default), kind or current, as in `make up`
+#   NAME, PORT     of the local cluster
+#   KEEP=1         leave the cluster up afterwards
+#   HB_URL         where the ingress answers, if not on PORT of 127.0.0.1
+#   HB_KUBECONFIG  the cluster's kubeconfig, if not the local cluster's or yours
+#   KUBECTL        the kubectl to use
+#   TESTFLAGS      for go test
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+: "${CLUSTER:=local}" "${NAME:=e2e}" "${PORT:=18080}" "${KEEP:=}" "${TESTFLAGS:=}"
+stage=hack/test/stage.sh
+logs=bin/e2e-logs
+up=(make --no-print-directory up CLUSTER="$CLUSTER" NAME="$NAME" PORT="$PORT")
+
+# What somebody needs who was not there.
+collect() {
+    rm -rf "$logs" && mkdir -p "$logs"
+    local kubectl=("$KUBECTL" --kubeconfig="$HB_KUBECONFIG" --request-timeout=10s)
+    "${kubectl[@]}" get hostedbridges,deployments,pods -A -o wide >"$logs/objects.txt" 2>&1 || true
+    "${kubectl[@]}" get events -A --sort-by=.lastTimestamp >"$logs/events.txt" 2>&1 || true
+    "${kubectl[@]}" get hostedbridges -A -o yaml >"$logs/hostedbridges.yaml" 2>&1 || true
+    for deployment in operator ingress keybroker; do
+        "${kubectl[@]}" logs -n hosted-bridge-system "deployment/hosted-bridge-$deployment" \
+            --all-pods --prefix --tail=2000 >"$logs/$deployment.txt" 2>&1 || true
+    done
+    echo "e2e: what the cluster says is in $logs; its objects:"
+    cat "$logs/objects.txt"
+}
+
+finish() {
+    status=$?
+    [[ $status -eq 0 || -z ${HB_KUBECONFIG:-} ]] || collect
+    if [[ -n $KEEP ]]; then
+        echo "e2e: the cluster is left up: make down CLUSTER=$CLUSTER NAME=$NAME"
+    elif [[ $CLUSTER == local ]]; then
+        $stage "end the cluster" make --no-print-directory down CLUSTER=local NAME="$NAME" || status=1
+    fi
+    exit "$status"
+}
+trap finish EXIT
+
+if [[ $CLUSTER == local ]]; then
+    # Apart from the installation, so that the table shows what takes the time.
+    $stage "Kubernetes programs" bin/cluster build
+    $stage "images" make --no-print-directory image
+fi
+$stage "installation" "${up[@]}"
+
+case $CLUSTER in
+    local) : "${HB_KUBECONFIG:=$(bin/cluster kubeconfig --name="$NAME")}" ;;
+    *) : "${HB_KUBECONFIG:=${KUBECONFIG:-$HOME/.kube/config}}" ;;
+esac
+: "${HB_URL:=http://127.0.0.1:$PORT}"
+export HB_URL HB_KUBECONFIG KUBECTL
+
+# Never from the cache: a cluster is no input that go test knows of.
+# shellcheck disable=SC2086 # TESTFLAGS is several words.
+$stage "end-to-end tests" go test -tags=e2e -count=1 -v -timeout=15m $TESTFLAGS ./test/e2e
