@@ -74,7 +74,7 @@ func (d *delivery) RoundTrip(req *http.Request) (*http.Response, error) {
 // outbound addresses a copy of req to x's pod.
 func (d *delivery) outbound(req *http.Request, x *exchange) *http.Request {
 	ctx := context.WithValue(withoutTrace{req.Context()}, backendKey{}, x.backend)
-	out := req.WithContext(ctx)
+	out := req.WithContext(ctx) //nolint:contextcheck // It is the request's own, without the trace.
 	u := *req.URL
 	u.Host = poolHost(x.backend)
 	out.URL = &u

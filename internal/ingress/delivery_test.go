@@ -106,7 +106,7 @@ func TestARestartedContainerIsFoundAgain(t *testing.T) {
 		t.Fatalf("status = %d", got.status)
 	}
 	w.stopBridge(hosts[0])
-	w.server.transport.CloseIdleConnections()
+	w.ways.transport.CloseIdleConnections()
 	done := make(chan reply, 1)
 	go func() { done <- w.do(w.request("POST", "/u/alice/mcp", alice, toolCall)) }()
 	eventually(t, func() bool { return w.metric("requests_held") == 1 })

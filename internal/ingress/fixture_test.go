@@ -56,6 +56,7 @@ type world struct {
 	logs      *lockedBuffer
 	registry  *prometheus.Registry
 	readiness *telemetry.Readiness
+	ways      *Bridges
 	server    *Server
 	addr      string
 	probeAddr string
@@ -88,9 +89,9 @@ func newWorld(t testing.TB, config Config, drain ...func(*telemetry.Service)) *w
 	w.roots = x509.NewCertPool()
 	w.roots.AppendCertsFromPEM(w.authority.CertificatePEM())
 	w.listeners, w.port = listenOnOnePort(t)
-	config.BridgePort = w.port
+	w.ways = NewBridges(w, w.port)
 	w.server, err = New(config, Deps{
-		Routes: w.routes, Credentials: w, Reports: w.reports, Activity: w.activity,
+		Routes: w.routes, Bridges: w.ways, Reports: w.reports, Activity: w.activity,
 		Ready: w.readiness.Ready, Metrics: w.registry,
 		Log: slog.New(slog.NewJSONHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
@@ -126,7 +127,7 @@ func (w *world) close() {
 	if err := <-w.ended; err != nil {
 		w.t.Errorf("serve: %v", err)
 	}
-	w.server.Close()
+	w.ways.Close()
 	for _, l := range w.listeners {
 		_ = l.Close()
 	}

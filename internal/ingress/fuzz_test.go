@@ -53,7 +53,7 @@ func FuzzHandler(f *testing.F) {
 		w := httptest.NewRecorder()
 		func() {
 			defer func() {
-				if v := recover(); v != nil && v != http.ErrAbortHandler {
+				if v := recover(); v != nil && v != any(http.ErrAbortHandler) {
 					panic(v)
 				}
 			}()
@@ -100,10 +100,8 @@ func fuzzServer(t *testing.T) (*Server, *recordingTransport, string) {
 	w.addUser("bob")
 	w.setPod("alice", "alice-1", hosts[0])
 	w.setPod("bob", "bob-1", hosts[1])
-	config := defaults()
-	config.BridgePort = 8443
-	s, err := New(config, Deps{
-		Routes: w.routes, Credentials: w, Reports: fakeReports{}, Activity: &fakeActivity{},
+	s, err := New(defaults(), Deps{
+		Routes: w.routes, Bridges: NewBridges(w, 8443), Reports: fakeReports{}, Activity: &fakeActivity{},
 		Ready: func() bool { return true }, Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

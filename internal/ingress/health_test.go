@@ -4,7 +4,12 @@
 package ingress
 
 import (
+	"io"
+	"net/http"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
@@ -43,5 +48,31 @@ func TestHealthAnswersFromWhatIsKnown(t *testing.T) {
 	}
 	if len(w.activity.calls) != 0 {
 		t.Error("asking for health counts as activity")
+	}
+}
+
+func TestHealthIsAskedOfTheBridgeItself(t *testing.T) {
+	answer := `{"status":"healthy","tools":2,"servers":{"a":{"status":"healthy","tools":2,"latencyMs":1,"failures":0}}}`
+	w, _ := oneUser(t, defaults(), func(rw http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet || r.RequestURI != "/health" {
+			rw.WriteHeader(http.StatusNotFound)
+		}
+		_, _ = io.WriteString(rw, answer)
+	})
+	b, _ := w.routes.Current().Lookup("alice")
+	want := health.Report{Status: health.Healthy, Tools: 2, Servers: map[string]health.Server{"a": {Status: health.Healthy, Tools: 2, LatencyMS: 1}}}
+	got, err := w.ways.Health(t.Context(), b)
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("Health: %v (-want +got):\n%s", err, diff)
+	}
+	for _, bad := range []string{``, `[]`, `{}`, `{"status":"suspended"}`, `{"status":"healthy","tools":-1}`, `{"status":"healthy","servers":{"` + strings.Repeat("a", maxReport) + `":{}}}`} {
+		answer = bad
+		if got, err := w.ways.Health(t.Context(), b); err == nil {
+			t.Errorf("%.40s was taken for %v", bad, got)
+		}
+	}
+	b.BridgeUID = "uid-bob"
+	if _, err := w.ways.Health(t.Context(), b); err == nil {
+		t.Error("alice's bridge passed for bob's")
 	}
 }

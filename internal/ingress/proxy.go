@@ -4,7 +4,6 @@
 package ingress
 
 import (
-	"crypto/tls"
 	"log/slog"
 	"net/http"
 	"net/http/httputil"
@@ -15,37 +14,8 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-const (
-	// idlePerBridge is how many connections to one bridge wait for reuse:
-	// as many as a busy user of the largest tier has calls at once would be
-	// 64; half of it keeps the tail cheap without holding memory in the pods.
-	idlePerBridge = 32
-	// idleTimeout is shorter than a bridge's own, so that it is we who close
-	// an idle connection: a server that closes one while a call is on its way
-	// leaves open whether the call ran.
-	idleTimeout = 30 * time.Second
-	// maxAnswerHeader bounds the header that a tenant's bridge makes us read.
-	maxAnswerHeader = 64 << 10
-	// copyBuffer is the proxy's own default size, 32 KiB.
-	copyBuffer = 32 << 10
-)
-
-// newTransport returns the transport to the bridges. There is no timeout for
-// the answer's header: a tool call may take as long as its client waits, and
-// the client's leaving cancels it.
-func newTransport(d *dialer) *http.Transport {
-	protocols := new(http.Protocols)
-	protocols.SetHTTP1(true)
-	return &http.Transport{
-		DialTLSContext:         d.dialTLS,
-		Protocols:              protocols,
-		TLSNextProto:           map[string]func(string, *tls.Conn) http.RoundTripper{},
-		DisableCompression:     true,
-		MaxIdleConnsPerHost:    idlePerBridge,
-		IdleConnTimeout:        idleTimeout,
-		MaxResponseHeaderBytes: maxAnswerHeader,
-	}
-}
+// copyBuffer is the proxy's own default size, 32 KiB.
+const copyBuffer = 32 << 10
 
 // newProxy returns the one proxy. What belongs to a request is in its
 // exchange.

@@ -47,6 +47,3 @@ func (s *Server) HTTPServer() *http.Server {
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 }
-
-// Close ends the idle connections to bridges, after the last request.
-func (s *Server) Close() { s.transport.CloseIdleConnections() }

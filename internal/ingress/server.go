@@ -4,13 +4,11 @@
 package ingress
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httputil"
-	"net/url"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -27,13 +25,6 @@ type Routes interface {
 	Current() *route.Table
 	// Changed returns a channel that is closed at the next snapshot.
 	Changed() <-chan struct{}
-}
-
-// Credentials proves who we are to a bridge, and has the bridge prove itself.
-type Credentials interface {
-	// ClientTLS returns a configuration that accepts only the server with
-	// this URI in its certificate.
-	ClientTLS(server *url.URL) *tls.Config
 }
 
 // Reports are the bridges' last health reports.
@@ -54,20 +45,24 @@ type Config struct {
 	// AllowedHosts are the names under which the service is known, without
 	// port; any when empty.
 	AllowedHosts []string
-	// BridgePort is where bridges listen.
-	BridgePort int
 	// Wait is how long a request waits for a bridge that starts.
 	Wait time.Duration
 	// MaxHeldPerUser and MaxHeld bound the requests that wait at once.
 	MaxHeldPerUser, MaxHeld int
 }
 
+// Validate reports what is wrong with the origins and hosts.
+func (c Config) Validate() error {
+	_, err := newOrigins(c.AllowedOrigins, c.AllowedHosts)
+	return err
+}
+
 // Deps are the parts that the ingress stands on. None may be nil.
 type Deps struct {
-	Routes      Routes
-	Credentials Credentials
-	Reports     Reports
-	Activity    Activity
+	Routes   Routes
+	Bridges  *Bridges
+	Reports  Reports
+	Activity Activity
 	// Ready reports whether this replica should be called. While it should
 	// not, each answer asks its client to come back on a new connection.
 	Ready   func() bool
@@ -77,23 +72,22 @@ type Deps struct {
 
 // Server serves the public surface.
 type Server struct {
-	config    Config
-	log       *slog.Logger
-	routes    Routes
-	reports   Reports
-	activity  Activity
-	ready     func() bool
-	origins   *origins
-	metrics   *metrics
-	hold      *hold
-	transport *http.Transport
-	proxy     *httputil.ReverseProxy
-	public    http.Handler
+	config   Config
+	log      *slog.Logger
+	routes   Routes
+	reports  Reports
+	activity Activity
+	ready    func() bool
+	origins  *origins
+	metrics  *metrics
+	hold     *hold
+	proxy    *httputil.ReverseProxy
+	public   http.Handler
 }
 
 // New returns a server, or an error that says what of config is wrong.
 func New(config Config, deps Deps) (*Server, error) {
-	if deps.Routes == nil || deps.Credentials == nil || deps.Reports == nil || deps.Activity == nil || deps.Ready == nil || deps.Metrics == nil || deps.Log == nil {
+	if deps.Routes == nil || deps.Bridges == nil || deps.Reports == nil || deps.Activity == nil || deps.Ready == nil || deps.Metrics == nil || deps.Log == nil {
 		return nil, errors.New("ingress: a dependency is missing")
 	}
 	origins, err := newOrigins(config.AllowedOrigins, config.AllowedHosts)
@@ -109,14 +103,12 @@ func New(config Config, deps Deps) (*Server, error) {
 		dropped: &dropped{until: map[destination]time.Time{}},
 		waiting: map[v1alpha1.UserID]int{},
 	}
-	d := newDialer(deps.Credentials, config.BridgePort)
-	transport := newTransport(d)
 	s := &Server{
 		config: config, log: deps.Log,
 		routes: deps.Routes, reports: deps.Reports, activity: deps.Activity,
 		ready:   deps.Ready,
-		origins: origins, metrics: m, hold: h, transport: transport,
-		proxy: newProxy(&delivery{transport: transport, dialer: d, hold: h, metrics: m}, deps.Log),
+		origins: origins, metrics: m, hold: h,
+		proxy: newProxy(&delivery{transport: deps.Bridges.transport, dialer: deps.Bridges.dialer, hold: h, metrics: m}, deps.Log),
 	}
 	s.public, err = s.handler()
 	if err != nil {

@@ -1,0 +1,48 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command ingress is the public surface of an installation: it tells who
+// calls and passes the call to that user's bridge. "ingress keys create" mints
+// API keys.
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// execute runs the command and returns its exit code.
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	err := dispatch(ctx, args, stdout, stderr)
+	if err == nil || errors.Is(err, pflag.ErrHelp) {
+		return 0
+	}
+	_, _ = fmt.Fprintln(stderr, "ingress:", err)
+	return 1
+}
+
+func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if len(args) > 0 && args[0] == "keys" {
+		return runKeys(args[1:], rand.Reader, time.Now(), stdout, stderr)
+	}
+	o, err := parseOptions(args, stderr)
+	if err != nil {
+		return err
+	}
+	return run(ctx, o, stderr)
+}

@@ -1,0 +1,126 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/hostedbridge/hostedbridge/internal/ingress"
+)
+
+const usage = `Serve the public surface of hosted-bridge.
+
+Usage: ingress [flags]
+       ingress keys create --user=alice [flags]
+
+`
+
+// options is everything that can be set.
+type options struct {
+	Listen       string
+	ProbeListen  string
+	Namespace    string
+	Kubeconfig   string
+	KeybrokerURL string
+	TokenFile    string
+	BridgePort   int
+	DrainDelay   time.Duration
+	DrainTimeout time.Duration
+	LogLevel     string
+	Ingress      ingress.Config
+}
+
+// defaults returns the options of an installation as it is shipped.
+func defaults() options {
+	return options{
+		Listen:      ":8080",
+		ProbeListen: ":8081",
+		Namespace:   "hosted-bridge-system",
+		TokenFile:   "/var/run/secrets/hosted-bridge/token",
+		BridgePort:  8443,
+		// Endpoints lag the signal by seconds; together 30 s, so that the
+		// pod's grace period must be longer than Kubernetes' default.
+		DrainDelay:   5 * time.Second,
+		DrainTimeout: 25 * time.Second,
+		LogLevel:     "info",
+		Ingress: ingress.Config{
+			// A pod starts within seconds; a pull of its image may take this.
+			Wait: 30 * time.Second,
+			// A held call keeps its body, of at most 4 MiB and hardly ever
+			// more than some KiB. A client has few calls at once.
+			MaxHeldPerUser: 32,
+			MaxHeld:        1024,
+		},
+	}
+}
+
+// registerFlags binds the options to flags whose defaults they hold.
+func (o *options) registerFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.Listen, "listen", o.Listen, "address of the public surface (HTTP/1.1 and HTTP/2, without TLS)")
+	fs.StringVar(&o.ProbeListen, "probe-listen", o.ProbeListen, "address of /healthz, /readyz and /metrics")
+	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "namespace of the installation")
+	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "kubeconfig file (default: the pod's service account)")
+	fs.StringVar(&o.KeybrokerURL, "keybroker-url", o.KeybrokerURL, "URL of the keybroker (default: the service hosted-bridge-keybroker in --namespace)")
+	fs.StringVar(&o.TokenFile, "token-file", o.TokenFile, "projected service-account token for the keybroker")
+	fs.IntVar(&o.BridgePort, "bridge-port", o.BridgePort, "port on which bridges listen")
+	fs.StringSliceVar(&o.Ingress.AllowedOrigins, "allowed-origins", o.Ingress.AllowedOrigins, "origins from which browsers may call, such as https://app.example.com")
+	fs.StringSliceVar(&o.Ingress.AllowedHosts, "allowed-hosts", o.Ingress.AllowedHosts, "host names under which the service is called, without port (default: any)")
+	fs.DurationVar(&o.Ingress.Wait, "wait", o.Ingress.Wait, "how long a call waits for a bridge that is starting")
+	fs.IntVar(&o.Ingress.MaxHeldPerUser, "max-held-per-user", o.Ingress.MaxHeldPerUser, "calls of one user that may wait at once")
+	fs.IntVar(&o.Ingress.MaxHeld, "max-held", o.Ingress.MaxHeld, "calls of all users that may wait at once")
+	fs.DurationVar(&o.DrainDelay, "drain-delay", o.DrainDelay, "how long new calls are still taken after SIGTERM")
+	fs.DurationVar(&o.DrainTimeout, "drain-timeout", o.DrainTimeout, "how long calls in flight then have to end")
+	fs.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")
+}
+
+// parseOptions reads the command line.
+func parseOptions(args []string, stderr io.Writer) (options, error) {
+	o := defaults()
+	fs := pflag.NewFlagSet("ingress", pflag.ContinueOnError)
+	fs.SetOutput(stderr)
+	fs.Usage = func() { _, _ = io.WriteString(stderr, usage+fs.FlagUsages()) }
+	o.registerFlags(fs)
+	if err := fs.Parse(args); err != nil {
+		return o, err
+	}
+	if fs.NArg() > 0 {
+		return o, fmt.Errorf("%q is no command: there is only keys", fs.Arg(0))
+	}
+	if o.KeybrokerURL == "" {
+		o.KeybrokerURL = "https://hosted-bridge-keybroker." + o.Namespace + ".svc:8443"
+	}
+	return o, o.validate()
+}
+
+// validate returns everything that is wrong with the options, by flag.
+func (o *options) validate() error {
+	var errs []error
+	check := func(ok bool, flag, want string) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("--%s must be %s", flag, want))
+		}
+	}
+	for flag, address := range map[string]string{"listen": o.Listen, "probe-listen": o.ProbeListen} {
+		_, _, err := net.SplitHostPort(address)
+		check(err == nil, flag, "an address such as :8080")
+	}
+	u, err := url.Parse(o.KeybrokerURL)
+	check(err == nil && u.Scheme == "https" && u.Host != "", "keybroker-url", "an https URL")
+	check(o.Namespace != "", "namespace", "set")
+	check(o.TokenFile != "", "token-file", "set")
+	check(o.BridgePort > 0 && o.BridgePort < 1<<16, "bridge-port", "a port")
+	check(o.Ingress.Wait >= 0, "wait", "0 or more")
+	check(o.Ingress.MaxHeldPerUser > 0, "max-held-per-user", "1 or more")
+	check(o.Ingress.MaxHeld >= o.Ingress.MaxHeldPerUser, "max-held", "at least --max-held-per-user")
+	check(o.DrainDelay >= 0, "drain-delay", "0 or more")
+	check(o.DrainTimeout >= 0, "drain-timeout", "0 or more")
+	return errors.Join(append(errs, o.Ingress.Validate())...)
+}

@@ -1,0 +1,151 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/hostedbridge/hostedbridge/internal/ingress"
+	"github.com/hostedbridge/hostedbridge/internal/route/report"
+	"github.com/hostedbridge/hostedbridge/internal/route/watch"
+	"github.com/hostedbridge/hostedbridge/internal/telemetry"
+)
+
+// parts are what runs beside the servers.
+type parts struct {
+	credentials *credentials
+	watcher     *watch.Watcher
+	status      *watch.StatusWriter
+	prober      *report.Prober
+	bridges     *ingress.Bridges
+}
+
+// run serves until ctx ends and everything is drained.
+func run(ctx context.Context, o options, stderr io.Writer) error {
+	log, err := telemetry.NewLogger(stderr, o.LogLevel)
+	if err != nil {
+		return err
+	}
+	// What client-go and controller-runtime have to say goes the same way.
+	klog.SetSlogLogger(log)
+	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
+	config, err := restConfig(o.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	p, err := newParts(ctx, o, config, log)
+	if err != nil {
+		return err
+	}
+	defer p.bridges.Close()
+	service, err := newService(ctx, o, p, log)
+	if err != nil {
+		return err
+	}
+	return p.serve(ctx, service)
+}
+
+func restConfig(kubeconfig string) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("find the API server: %w", err)
+	}
+	config.UserAgent = "hosted-bridge-ingress"
+	return config, nil
+}
+
+func newParts(ctx context.Context, o options, config *rest.Config, log *slog.Logger) (*parts, error) {
+	p := &parts{credentials: &credentials{options: o, config: config, log: log}}
+	p.bridges = ingress.NewBridges(p.credentials, o.BridgePort)
+	var err error
+	if p.watcher, err = awaitAPI(ctx, config, log); err != nil {
+		return nil, err
+	}
+	if p.status, err = watch.NewStatusWriter(config, p.watcher, log); err != nil {
+		return nil, fmt.Errorf("status: %w", err)
+	}
+	p.prober = report.NewProber(p.watcher, p.bridges.Health, p.status.Observe, log)
+	return p, nil
+}
+
+// apiInterval is how often the API server is asked for its resources at the
+// start. Ending instead would leave the waiting to the kubelet, which doubles
+// it up to five minutes.
+const apiInterval = 2 * time.Second
+
+// awaitAPI returns a watcher as soon as the API server answers.
+func awaitAPI(ctx context.Context, config *rest.Config, log *slog.Logger) (*watch.Watcher, error) {
+	for {
+		watcher, err := watch.New(config, log)
+		if err == nil {
+			return watcher, nil
+		}
+		log.WarnContext(ctx, "waiting for the API server", "error", err)
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("watch: %w", err)
+		case <-time.After(apiInterval):
+		}
+	}
+}
+
+// newService listens last, so that nobody connects to a process that then
+// ends over its configuration.
+func newService(ctx context.Context, o options, p *parts, log *slog.Logger) (*telemetry.Service, error) {
+	metrics := telemetry.NewRegistry("ingress")
+	readiness := &telemetry.Readiness{Check: func() bool { return p.watcher.Current() != nil && p.credentials.ready() }}
+	server, err := ingress.New(o.Ingress, ingress.Deps{
+		Routes: p.watcher, Bridges: p.bridges, Reports: p.prober, Activity: p.status,
+		Ready: readiness.Ready, Metrics: metrics, Log: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	var listener net.ListenConfig
+	public, err := listener.Listen(ctx, "tcp", o.Listen)
+	if err != nil {
+		return nil, err
+	}
+	probes, err := listener.Listen(ctx, "tcp", o.ProbeListen)
+	if err != nil {
+		return nil, err
+	}
+	return &telemetry.Service{
+		Public:    []telemetry.Endpoint{{Server: server.HTTPServer(), Listener: public}},
+		Probes:    telemetry.Endpoint{Server: telemetry.NewProbes(readiness, metrics, log), Listener: probes},
+		Readiness: readiness, DrainDelay: o.DrainDelay, DrainTimeout: o.DrainTimeout, Log: log,
+	}, nil
+}
+
+// serve runs all parts until ctx ends. The others end after the server, which
+// still needs routes and certificates while it drains; if one of them fails,
+// the server drains and the process ends with its error.
+func (p *parts) serve(ctx context.Context, service *telemetry.Service) error {
+	serving, drain := context.WithCancel(ctx)
+	defer drain()
+	working, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	group, working := errgroup.WithContext(working)
+	defer context.AfterFunc(working, drain)()
+	for _, part := range []func(context.Context) error{p.credentials.run, p.watcher.Run, p.status.Run, p.prober.Run} {
+		group.Go(func() error { return part(working) })
+	}
+	group.Go(func() error {
+		defer end()
+		return service.Serve(serving)
+	})
+	return group.Wait()
+}

@@ -1,0 +1,111 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
+	"github.com/hostedbridge/hostedbridge/internal/route"
+)
+
+const (
+	// idlePerBridge is how many connections to one bridge wait for reuse. It
+	// is half of what a busy user of the largest tier has calls at once, 64:
+	// a burst beyond it costs handshakes, and idle memory stays small.
+	idlePerBridge = 32
+	// idleTimeout is shorter than a bridge's own, so that it is we who close
+	// an idle connection: a server that closes one while a call is on its way
+	// leaves open whether the call ran.
+	idleTimeout = 30 * time.Second
+	// maxAnswerHeader bounds the header that a tenant's bridge makes us read.
+	maxAnswerHeader = 64 << 10
+	// maxReport is many times the report of a bridge with 64 servers.
+	maxReport = 256 << 10
+)
+
+// Credentials proves who we are to a bridge, and has the bridge prove itself.
+type Credentials interface {
+	// ClientTLS returns a configuration that accepts only the server with
+	// this URI in its certificate, or nil while there is none.
+	ClientTLS(server *url.URL) *tls.Config
+}
+
+// Bridges is the way to every bridge: one pool of connections, each of which
+// belongs to the one bridge that has proved itself on it.
+type Bridges struct {
+	dialer    *dialer
+	transport *http.Transport
+}
+
+// NewBridges returns the way to bridges that listen on port. There is no
+// timeout for the header of an answer: a tool call may take as long as its
+// client waits, and the client's leaving cancels it.
+func NewBridges(credentials Credentials, port int) *Bridges {
+	d := newDialer(credentials, port)
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	return &Bridges{dialer: d, transport: &http.Transport{
+		DialTLSContext:         d.dialTLS,
+		Protocols:              protocols,
+		DisableCompression:     true,
+		MaxIdleConnsPerHost:    idlePerBridge,
+		IdleConnTimeout:        idleTimeout,
+		MaxResponseHeaderBytes: maxAnswerHeader,
+	}}
+}
+
+// Close ends the idle connections, after the last request.
+func (b *Bridges) Close() { b.transport.CloseIdleConnections() }
+
+// Health asks a bridge for its health report.
+func (b *Bridges) Health(ctx context.Context, to route.Backend) (health.Report, error) {
+	ctx = context.WithValue(ctx, backendKey{}, to)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+poolHost(to)+"/health", nil)
+	if err != nil {
+		return health.Report{}, err
+	}
+	r.Host = b.dialer.address(to)
+	res, err := b.transport.RoundTrip(r)
+	if err != nil {
+		return health.Report{}, fmt.Errorf("ask for health: %w", err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxReport))
+	if err != nil {
+		return health.Report{}, fmt.Errorf("read health: %w", err)
+	}
+	if res.StatusCode != http.StatusOK {
+		return health.Report{}, fmt.Errorf("ask for health: status %d", res.StatusCode)
+	}
+	var report health.Report
+	if err := json.Unmarshal(body, &report); err != nil {
+		return health.Report{}, fmt.Errorf("read health: %w", err)
+	}
+	return checkReport(report)
+}
+
+// checkReport refuses what a bridge of ours would not say: the report goes
+// into the object's status, where other programs read it.
+func checkReport(r health.Report) (health.Report, error) {
+	switch r.Status {
+	case health.Healthy, health.Degraded, health.Unhealthy:
+	default:
+		return health.Report{}, fmt.Errorf("read health: status %.20q is unknown", r.Status)
+	}
+	if r.Tools < 0 {
+		return health.Report{}, fmt.Errorf("read health: %d tools", r.Tools)
+	}
+	if r.Servers == nil {
+		r.Servers = map[string]health.Server{}
+	}
+	return r, nil
+}
