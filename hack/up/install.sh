@@ -1,0 +1,211 @@
+#!/usr/bin/env bash
+# Copyright 2026 The hosted-bridge Authors.
+# SPDX-License-Identifier: Apache-2.0
+#
+# Installs hosted-bridge with its sample tenants on a cluster that runs, and
+# prints a URL, a key and what to paste into MCP clients. Running it again
+# brings the installation up to date; what is up to date is left alone.
+#
+#   KUBECTL     kubectl to use (default: kubectl); KUBECONFIG is kubectl's own
+#   CLUSTER     local, kind or current (default). local and kind get a NodePort
+#   IMAGES_DIR  the archives of `image build` (default: bin/images)
+#   LOAD_IMAGE  command that puts an archive into the cluster, such as
+#               "bin/cluster load" or "kind load image-archive"
+#   REGISTRY    instead of LOAD_IMAGE: host/path to which the images are pushed
+#               and from which the cluster pulls them
+#   BASE_URL    where users reach the ingress (default: http://127.0.0.1:8080)
+#   TIMEOUT     how long to wait for each thing to become ready (default: 180s)
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+source hack/up/lib.sh
+source hack/up/diagnose.sh
+source hack/up/keys.sh
+source hack/up/snippets.sh
+
+IMAGES_DIR=${IMAGES_DIR:-bin/images}
+BASE_URL=${BASE_URL:-http://127.0.0.1:8080}
+BASE_URL=${BASE_URL%/}
+TIMEOUT=${TIMEOUT:-180s}
+LOAD_IMAGE=${LOAD_IMAGE:-}
+REGISTRY=${REGISTRY:-}
+readonly images=(operator keybroker ingress bridge everything-server)
+
+# reference NAME  prints the image to run: by digest in a registry, by the tag
+# that only this build has in a cluster that is loaded.
+reference() { awk -F'\t' -v name="$1" '$1 == name { print $2 }' "$overlay/images.tsv"; }
+
+# provide_images  puts the images where the cluster finds them and lists them
+# in the overlay's images.tsv.
+provide_images() {
+    local name
+    if [[ -n $REGISTRY ]]; then
+        local architecture
+        architecture=$(kube get nodes --output=jsonpath='{.items[0].status.nodeInfo.architecture}')
+        say "pushing the images to $REGISTRY"
+        go -C hack/image run . push --registry="$REGISTRY" --arch="${architecture:-amd64}" \
+            --only="$(IFS=,; echo "${images[*]}")" --out="$(cd "$IMAGES_DIR" && pwd)" >"$overlay/images.tsv"
+        return
+    fi
+    [[ -n $LOAD_IMAGE ]] || die "set REGISTRY to a registry that the cluster pulls from, or LOAD_IMAGE to a command that puts an image archive into the cluster"
+    cp "$IMAGES_DIR/images.tsv" "$overlay/images.tsv"
+    for name in "${images[@]}"; do
+        [[ -n $(reference "$name") ]] || die "$IMAGES_DIR has no image $name: run make image"
+        say "loading $(reference "$name")"
+        # More than one word: the command and its arguments.
+        # shellcheck disable=SC2086
+        $LOAD_IMAGE "$IMAGES_DIR/$name.tar" >&2
+    done
+}
+
+# image_lines NAME...  prints the images' entries of a kustomization.
+image_lines() {
+    local name reference
+    for name in "$@"; do
+        reference=$(reference "$name")
+        case $reference in
+        *@*) echo "- {name: hosted-bridge/$name, newName: ${reference%@*}, digest: \"${reference#*@}\"}" ;;
+        *) echo "- {name: hosted-bridge/$name, newName: ${reference%:*}, newTag: \"${reference##*:}\"}" ;;
+        esac
+    done
+}
+
+# write_overlay  makes kustomizations of this installation from those that
+# everybody applies.
+write_overlay() {
+    local base=local
+    [[ $CLUSTER == current ]] && base=default
+    mkdir -p "$overlay/system" "$overlay/samples"
+    cat >"$overlay/system/kustomization.yaml" <<EOF
+namespace: $system
+resources: [../../../config/$base]
+configMapGenerator:
+- name: hosted-bridge-installation
+  behavior: merge
+  literals:
+  - BASE_URL=$BASE_URL
+  - BRIDGE_IMAGE=$(reference bridge)
+images:
+$(image_lines operator keybroker ingress)
+EOF
+    cat >"$overlay/samples/kustomization.yaml" <<EOF
+resources: [../../../config/samples]
+images:
+$(image_lines everything-server)
+EOF
+}
+
+# ensure_master_key  makes the key under which every user's secrets are sealed,
+# once. It never passes through an argument or a file.
+ensure_master_key() {
+    [[ -z $(kube get secret hosted-bridge-master-key --namespace="$system" --ignore-not-found --output=name) ]] || return 0
+    say "making the master key: Secret hosted-bridge-master-key in $system, of which you want a backup"
+    head -c 32 /dev/urandom | base64 |
+        kube create secret generic hosted-bridge-master-key --namespace="$system" --from-file=1=/dev/stdin >&2
+}
+
+install_system() {
+    say "applying the CRDs and the installation"
+    apply --kustomize=config/crd
+    local kind
+    for kind in hostedbridges catalogrecipes catalogpublishers; do
+        kube wait --for=condition=Established --timeout=60s "crd/$kind.hostedbridge.dev" >/dev/null
+    done
+    apply --filename=config/default/namespace.yaml
+    ensure_master_key
+    apply --kustomize="$overlay/system"
+    local workload
+    for workload in "${workloads[@]}"; do
+        kube rollout status "deployment/$workload" --namespace="$system" --timeout="$TIMEOUT" >&2
+    done
+    drop_old_settings
+}
+
+# drop_old_settings  removes the generated ConfigMaps of earlier runs, which
+# nothing uses once the rollout is through.
+drop_old_settings() {
+    local current
+    current=$(kube get deployment hosted-bridge-operator --namespace="$system" \
+        --output=jsonpath='{.spec.template.spec.containers[0].envFrom[0].configMapRef.name}')
+    kube get configmaps --namespace="$system" --output=name | grep '/hosted-bridge-installation-' |
+        grep -v "/$current\$" | xargs -r "$KUBECTL" delete --namespace="$system" >&2 || true
+}
+
+install_samples() {
+    say "applying the sample tenants alice and bob"
+    apply --kustomize="$overlay/samples"
+    alice_key=$(mint_key alice)
+    bob_key=$(mint_key bob)
+    local server
+    for server in everything-legacy everything-modern; do
+        kube rollout status "deployment/$server" --namespace="$tenants" --timeout="$TIMEOUT" >&2
+    done
+    say "waiting for the tenants' bridges"
+    kube wait --for=condition=Ready hostedbridge/alice hostedbridge/bob --namespace="$tenants" --timeout="$TIMEOUT" >/dev/null
+}
+
+# try_url  makes the printed call itself where the URL leads to this cluster
+# without further ado. The key does not show in the list of processes.
+try_url() {
+    [[ $CLUSTER != current ]] && command -v curl >/dev/null || return 0
+    say "calling $BASE_URL/u/alice/mcp"
+    local answer
+    # A key that has just been added reaches every ingress within a second.
+    answer=$(curl --silent --show-error --fail-with-body --retry 10 --retry-delay 1 --retry-all-errors --max-time 40 \
+        --header 'Content-Type: application/json' --header 'Accept: application/json, text/event-stream' \
+        --header 'MCP-Protocol-Version: 2026-07-28' --header 'Mcp-Method: tools/list' --header @- \
+        --data "$list_tools" "$BASE_URL/u/alice/mcp" <<<"Authorization: Bearer $alice_key" 2>&1) ||
+        die "the installation is ready, but $BASE_URL/u/alice/mcp is not reached from here: $answer"
+    grep -q '"tools":\[' <<<"$answer" || die "alice's bridge lists no tools: ${answer:0:500}"
+}
+
+finish() {
+    kube get hostedbridges --all-namespaces
+    echo
+    if [[ $CLUSTER == current ]]; then
+        cat <<EOF
+The ingress is the Service hosted-bridge-ingress in $system. Publish it by an
+Ingress, a Gateway or a load balancer and run this again with BASE_URL set to
+its address; until then, reach it by
+
+$KUBECTL port-forward --namespace=$system service/hosted-bridge-ingress 8080:80
+
+EOF
+    fi
+    cat <<EOF
+
+URL          $BASE_URL/u/alice/mcp
+alice's key  $alice_key
+bob's key    $bob_key    (for $BASE_URL/u/bob/mcp)
+
+The keys are shown this once. Those of the last $((key_slots - 1)) runs work on.
+
+EOF
+    snippets "$BASE_URL/u/alice/mcp" "$alice_key"
+}
+
+# on_exit  cleans up, and after a failure says what is not ready.
+on_exit() {
+    local status=$?
+    trap - EXIT
+    rm -rf "$overlay"
+    if [[ $status -ne 0 && -n $installing ]]; then
+        diagnose
+        echo "hack/up: not installed; what is said above is the last that was seen. Running it again is safe." >&2
+    fi
+    exit "$status"
+}
+
+case $CLUSTER in local | kind | current) ;; *) die "CLUSTER=$CLUSTER is none of local, kind and current" ;; esac
+check_cluster
+# Below the repository, since kustomize only takes relative paths.
+mkdir -p bin
+overlay=$(mktemp -d bin/up.XXXXXX)
+installing=
+trap on_exit EXIT
+provide_images
+write_overlay
+installing=yes
+install_system
+install_samples
+try_url
+finish

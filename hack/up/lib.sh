@@ -1,0 +1,38 @@
+# shellcheck shell=bash
+# Copyright 2026 The hosted-bridge Authors.
+# SPDX-License-Identifier: Apache-2.0
+#
+# What install.sh and uninstall.sh share. Sourced from the repository's root.
+#
+# shellcheck disable=SC2034 # The names are used by those who source this.
+
+KUBECTL=${KUBECTL:-kubectl}
+CLUSTER=${CLUSTER:-current}
+
+# Names that the manifests under config/ use.
+readonly system=hosted-bridge-system
+readonly tenants=tenants
+readonly workloads=(hosted-bridge-keybroker hosted-bridge-operator hosted-bridge-ingress)
+
+# Without it a failure inside $(...) goes unnoticed. bash 3 does not have it.
+shopt -s inherit_errexit 2>/dev/null || true
+
+say() { echo "==> $*" >&2; }
+die() {
+    echo "hack/up: $*" >&2
+    exit 1
+}
+
+kube() { "$KUBECTL" "$@"; }
+
+# apply FLAGS...  server-side: the CRDs are too big for the annotation that a
+# client-side apply keeps, and what other processes write stays theirs.
+apply() { kube apply --server-side --force-conflicts --field-manager=hosted-bridge-up "$@" >&2; }
+
+# check_cluster says in one sentence when there is no cluster to talk to.
+check_cluster() {
+    command -v "$KUBECTL" >/dev/null || die "there is no $KUBECTL: install kubectl, or set KUBECTL to its path"
+    local answer
+    answer=$(kube get --raw=/readyz --request-timeout=20s 2>&1) ||
+        die "the cluster of the current context ($(kube config current-context 2>/dev/null || echo none)) does not answer: $answer"
+}

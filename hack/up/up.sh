@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Copyright 2026 The hosted-bridge Authors.
+# SPDX-License-Identifier: Apache-2.0
+#
+# up.sh CLUSTER NAME PORT  is `make up`: it provides the cluster and the images
+# and lets install.sh do the rest.
+#
+#   local    builds and starts the cluster NAME of hack/cluster, reached on
+#            PORT of 127.0.0.1
+#   kind     uses the kind cluster NAME, and creates it where there is none
+#   current  uses the cluster of kubectl's current context; REGISTRY says where
+#            the images are pushed to, BASE_URL where users reach the ingress
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+source hack/up/lib.sh
+
+export CLUSTER=${1:-local} BASE_URL=${BASE_URL:-}
+name=${2:-default} port=${3:-8080}
+image() { go -C hack/image run . "$@" >&2; }
+
+case $CLUSTER in
+local)
+    image build --only=pause
+    go -C hack/cluster build -o ../../bin/cluster ./cluster
+    bin/cluster up --name="$name" --port="$port" --pause=bin/images/pause.tar
+    KUBECTL=$(bin/cluster build --print-assets)/kubectl
+    KUBECONFIG=$(bin/cluster kubeconfig --name="$name")
+    export LOAD_IMAGE="bin/cluster load --name=$name" BASE_URL=${BASE_URL:-http://127.0.0.1:$port}
+    ;;
+kind)
+    for command in kind kubectl; do
+        command -v "$command" >/dev/null || die "CLUSTER=kind needs $command, which is not on PATH"
+    done
+    # Its own file: the user's current context stays what it is.
+    mkdir -p bin
+    KUBECONFIG=$PWD/bin/kind-$name.kubeconfig
+    if ! kind get clusters 2>/dev/null | grep -qx "$name"; then
+        sed "s/PORT/$port/" hack/up/kind.yaml | kind create cluster --name="$name" --kubeconfig="$KUBECONFIG" --config=-
+    fi
+    kind export kubeconfig --name="$name" --kubeconfig="$KUBECONFIG"
+    export LOAD_IMAGE="kind load image-archive --name=$name" BASE_URL=${BASE_URL:-http://127.0.0.1:$port}
+    ;;
+current)
+    check_cluster
+    [[ -n ${REGISTRY:-}${LOAD_IMAGE:-} ]] || die "CLUSTER=current needs REGISTRY=host/path, from which the cluster pulls the images (or LOAD_IMAGE, a command that puts an image archive into the cluster)"
+    ;;
+*) die "CLUSTER=$CLUSTER is none of local, kind and current" ;;
+esac
+export KUBECTL
+[[ -z ${KUBECONFIG:-} ]] || export KUBECONFIG
+[[ -n $BASE_URL ]] || unset BASE_URL
+
+say "building the images"
+image build
+hack/up/install.sh
+[[ $CLUSTER == current ]] || echo "
+kubectl      export KUBECONFIG=$KUBECONFIG
+             alias kubectl=$KUBECTL"
