@@ -21,6 +21,8 @@ type exchange struct {
 	ctx context.Context
 	// toClient sends a message to the client.
 	toClient func(ctx context.Context, method string, params mcp.Params) (mcp.Result, error)
+	// serial tells the exchange from the link's others.
+	serial string
 	// token is the progress token as the client chose it, and alias the one
 	// that the server sees instead, where they differ.
 	token any
@@ -53,6 +55,46 @@ func paramHeaders(h http.Header) http.Header {
 		}
 	}
 	return found
+}
+
+// metaExchange is the key in the metadata of a server's request under which the
+// tap notes the exchange's serial. It does not leave the bridge.
+const metaExchange = "hostedbridge.dev/exchange"
+
+// tag returns the server's request with a note of the exchange, or unchanged
+// where it has an unexpected shape.
+func (x *exchange) tag(message []byte) []byte {
+	var m struct {
+		Params json.RawMessage `json:"params"`
+	}
+	if json.Unmarshal(message, &m) != nil {
+		return message
+	}
+	if m.Params == nil {
+		m.Params = json.RawMessage("{}")
+	}
+	var p struct {
+		Meta json.RawMessage `json:"_meta"`
+	}
+	if json.Unmarshal(m.Params, &p) != nil {
+		return message
+	}
+	if p.Meta == nil {
+		p.Meta = json.RawMessage("{}")
+	}
+	meta, err := withField(p.Meta, metaExchange, x.serial)
+	if err != nil {
+		return message
+	}
+	params, err := withField(m.Params, "_meta", meta)
+	if err != nil {
+		return message
+	}
+	tagged, err := withField(message, "params", params)
+	if err != nil {
+		return message
+	}
+	return tagged
 }
 
 // answered keeps the result as the server sent it.

@@ -46,7 +46,8 @@ type link struct {
 
 	mu        sync.Mutex
 	exchanges []*exchange // in flight, newest last
-	aliases   int
+	serials   int
+	level     string // the log level that a legacy server was asked for
 }
 
 // dial connects to the server. The context ends the attempt, not the link.
@@ -138,10 +139,20 @@ func (l *link) progress(p *mcp.ProgressNotificationParams) bool {
 	return true
 }
 
-// newest returns the exchange that began last among those in flight, or nil.
-func (l *link) newest() *exchange {
+// origin returns the exchange that a server's request belongs to: the one in
+// whose answer it came, else the newest in flight, else nil. It takes the note
+// of it out of params.
+func (l *link) origin(params mcp.Params) *exchange {
+	meta := params.GetMeta()
+	serial := meta[metaExchange]
+	delete(meta, metaExchange)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	for _, x := range l.exchanges {
+		if serial == any(x.serial) {
+			return x
+		}
+	}
 	if len(l.exchanges) == 0 {
 		return nil
 	}
@@ -154,9 +165,10 @@ func (l *link) newest() *exchange {
 func (l *link) begin(x *exchange, params mcp.Params, shared bool) (end func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.serials++
+	x.serial = strconv.Itoa(l.serials)
 	if meta := params.GetMeta(); shared && meta[metaProgressToken] != nil {
-		l.aliases++
-		x.token, x.alias = meta[metaProgressToken], "hb-"+strconv.Itoa(l.aliases)
+		x.token, x.alias = meta[metaProgressToken], "hb-"+x.serial
 		meta[metaProgressToken] = x.alias
 	}
 	l.exchanges = append(l.exchanges, x)
@@ -188,6 +200,24 @@ func (l *link) query(ctx context.Context, method string, params mcp.Params) (*ra
 // discard is the client of the bridge's own requests, which wants no
 // notifications.
 func discard(context.Context, string, mcp.Params) (mcp.Result, error) { return nil, nil }
+
+// hear asks a legacy server for log messages of at least level. Its session has
+// one level, so the shared one gets the most talkative that a client wants, and
+// each exchange drops what its own client does not.
+func (l *link) hear(ctx context.Context, level string) {
+	if l.capabilities().Logging == nil || !slices.Contains(levels, level) {
+		return
+	}
+	l.mu.Lock()
+	enough := l.level != "" && slices.Index(levels, l.level) <= slices.Index(levels, level)
+	if !enough {
+		l.level = level
+	}
+	l.mu.Unlock()
+	if !enough {
+		_, _ = l.call(ctx, methodSetLevel, &mcp.SetLoggingLevelParams{Level: mcp.LoggingLevel(level)})
+	}
+}
 
 // close ends the connection. It does not wait for the server; the bridge's end
 // does, for as long as the SDK lets a server take.

@@ -114,8 +114,12 @@ func (b *Bridge) forwardOnce(ctx context.Context, q *query, u *upstream) (mcp.Re
 	}
 	params := b.translate(q, l, x)
 	defer l.begin(x, params, q.session == nil)()
-	upstreamCtx, cancel := follow(context.WithValue(b.ctx, exchangeKey{}, x), ctx)
+	upstreamCtx, cancel := follow(b.ctx, ctx)
 	defer cancel()
+	if x.filter {
+		l.hear(upstreamCtx, x.level)
+	}
+	upstreamCtx = context.WithValue(upstreamCtx, exchangeKey{}, x)
 	if q.era == legacy && l.era == modern {
 		return b.converse(upstreamCtx, q, l, x, params)
 	}

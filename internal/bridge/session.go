@@ -124,13 +124,14 @@ func (s *session) end() {
 	}
 }
 
-// request passes a server's request on to the client, on the stream of a
-// request that is in flight if there is one. Which one does not matter to the
-// client, and a client need not have any other stream open.
+// request passes a server's request on to the client, on the stream of the
+// request that it belongs to: a client need not have any other stream open.
 func (s *session) request(ctx context.Context, l *link, method string, params mcp.Params) (mcp.Result, error) {
 	parent := s.bridge.ctx
-	if x := l.newest(); x != nil {
-		parent = x.ctx
+	if x := l.origin(params); x != nil {
+		// The end of the client's request is not that of the question; the
+		// server withdraws it if it no longer wants to know.
+		parent = context.WithoutCancel(x.ctx)
 	}
 	ctx, cancel := follow(parent, ctx)
 	defer cancel()

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -66,14 +67,14 @@ func tapJSON(resp *http.Response, x *exchange) (*http.Response, error) {
 	if len(body) > maxAnswer {
 		return nil, errAnswerTooLarge
 	}
-	observe(body, x)
-	resp.Body = io.NopCloser(bytes.NewReader(body))
+	resp.Body = io.NopCloser(bytes.NewReader(observe(body, x)))
 	return resp, nil
 }
 
-// observe shows one message to the exchange and reports whether the exchange
-// dealt with it, so that the SDK must not see it.
-func observe(message []byte, x *exchange) (taken bool) {
+// observe shows one message to the exchange and returns what the SDK is to see
+// instead: nothing of a notification that was passed on, and a request with a
+// note of the exchange that it belongs to.
+func observe(message []byte, x *exchange) []byte {
 	var m struct {
 		ID     json.RawMessage `json:"id"`
 		Method string          `json:"method"`
@@ -81,16 +82,18 @@ func observe(message []byte, x *exchange) (taken bool) {
 		Result json.RawMessage `json:"result"`
 	}
 	if json.Unmarshal(message, &m) != nil {
-		return false
+		return message
 	}
 	switch {
 	case m.Method == "" && m.Result != nil:
 		x.answered(m.Result)
-	case m.ID == nil && (m.Method == noteProgress || m.Method == noteMessage):
+	case m.Method != "" && m.ID != nil:
+		return x.tag(message)
+	case m.Method == noteProgress || m.Method == noteMessage:
 		x.notify(m.Method, m.Params)
-		return true
+		return nil
 	}
-	return false
+	return message
 }
 
 // eventBody is the body of an event stream, event by event.
@@ -143,10 +146,17 @@ func (b *eventBody) event() ([]byte, error) {
 			rest = append(rest, line...)
 		}
 	}
-	if len(data) > 0 && observe(data, b.exchange) {
+	if len(data) == 0 {
+		return whole, nil
+	}
+	seen := observe(data, b.exchange)
+	switch {
+	case seen == nil:
 		// What remains may be the event's id, from which a broken stream
 		// resumes.
 		return append(rest, '\n'), nil
+	case &seen[0] != &data[0]:
+		return fmt.Appendf(rest, "data: %s\n\n", seen), nil
 	}
 	return whole, nil
 }

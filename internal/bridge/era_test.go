@@ -1,0 +1,107 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`
+
+func TestDetectEra(t *testing.T) {
+	tests := map[string]struct {
+		method, version, session, body string
+		want                           era
+	}{
+		"a modern version header decides":             {"POST", "2026-07-28", "", `{}`, modern},
+		"so does a later one":                         {"POST", "2027-01-01", "", `{}`, modern},
+		"a session header beside it does not matter":  {"POST", "2026-07-28", "s", `{}`, modern},
+		"initialize is legacy":                        {"POST", "", "", `{"id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}`, legacy},
+		"initialize that claims a modern version too": {"POST", "", "", `{"id":1,"method":"initialize","params":{"protocolVersion":"2026-07-28"}}`, legacy},
+		"ping needs no session":                       {"POST", "", "", `{"id":1,"method":"ping"}`, legacy},
+		"a request with a session is legacy":          {"POST", "2025-11-25", "s", `{"id":1,"method":"tools/list"}`, legacy},
+		"its body is not looked at":                   {"POST", "", "s", `{"method":"tools/list","params":{` + modernMeta + `}}`, legacy},
+		"metadata with a version is modern":           {"POST", "", "", `{"id":1,"method":"tools/list","params":{` + modernMeta + `}}`, modern},
+		"even behind large arguments":                 {"POST", "", "", `{"id":1,"method":"tools/call","params":{"arguments":{"x":"` + strings.Repeat("y", 1<<20) + `"},` + modernMeta + `}}`, modern},
+		"a legacy header does not hide the metadata":  {"POST", "2025-11-25", "", `{"id":1,"method":"tools/list","params":{` + modernMeta + `}}`, modern},
+		"server/discover is modern":                   {"POST", "", "", `{"id":1,"method":"server/discover"}`, modern},
+		"subscriptions/listen is modern":              {"POST", "", "", `{"id":1,"method":"subscriptions/listen","params":{}}`, modern},
+		"a request without session or version strays": {"POST", "", "", `{"id":1,"method":"tools/list"}`, stray},
+		"other metadata does not help it":             {"POST", "", "", `{"id":1,"method":"tools/list","params":{"_meta":{"progressToken":1}}}`, stray},
+		"nor do parameters of another shape":          {"POST", "", "", `{"id":1,"method":"tools/list","params":[1]}`, stray},
+		"a response without a session is legacy":      {"POST", "", "", `{"id":1,"result":{}}`, legacy},
+		"a batch is left to the legacy handler":       {"POST", "", "", `[{"id":1,"method":"tools/list"}]`, legacy},
+		"so is what is no JSON":                       {"POST", "", "", `{`, legacy},
+		"and nothing at all":                          {"POST", "", "", ``, legacy},
+		"GET is legacy":                               {"GET", "", "s", ``, legacy},
+		"DELETE is legacy":                            {"DELETE", "2025-06-18", "s", ``, legacy},
+		"GET with a modern version is modern":         {"GET", "2026-07-28", "", ``, modern},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := httptest.NewRequest(tt.method, "/u/alice/mcp", strings.NewReader(tt.body))
+			if tt.version != "" {
+				r.Header.Set(headerVersion, tt.version)
+			}
+			if tt.session != "" {
+				r.Header.Set(headerSessionID, tt.session)
+			}
+			got, _, err := detectEra(r)
+			if err != nil || got != tt.want {
+				t.Errorf("era = %v, %v, want %v", got, err, tt.want)
+			}
+			body, err := io.ReadAll(r.Body)
+			if err != nil || string(body) != tt.body {
+				t.Errorf("the body afterwards has %d bytes, %v, want the %d sent", len(body), err, len(tt.body))
+			}
+		})
+	}
+}
+
+// TestDetectEraReadsABoundedPart makes sure that a huge body is not read to
+// find out that it is too large.
+func TestDetectEraReadsABoundedPart(t *testing.T) {
+	read := &countingReader{}
+	r := httptest.NewRequest(http.MethodPost, "/u/alice/mcp", read)
+	if _, _, err := detectEra(r); err != nil {
+		t.Fatal(err)
+	}
+	if read.n > 2*maxBody {
+		t.Errorf("%d bytes were read, want about %d", read.n, maxBody)
+	}
+}
+
+// countingReader is an endless body.
+type countingReader struct{ n int }
+
+func (c *countingReader) Read(p []byte) (int, error) {
+	c.n += len(p)
+	return copy(p, bytes.Repeat([]byte("{"), len(p))), nil
+}
+
+func FuzzEraOfBody(f *testing.F) {
+	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{` + modernMeta + `}}`))
+	f.Add([]byte(`{"id":"x","method":"initialize"}`))
+	f.Add([]byte(`[{"method":"tools/list"}]`))
+	f.Add([]byte(`{"method":1,"params":{"_meta":[]}}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		r := httptest.NewRequest(http.MethodPost, "/u/alice/mcp", bytes.NewReader(body))
+		got, _, err := detectEra(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := io.ReadAll(r.Body)
+		if err != nil || !bytes.Equal(after, body) {
+			t.Fatalf("the body changed: %q, %v", after, err)
+		}
+		if again, _ := eraOfBody(body); again != got {
+			t.Fatalf("era %v, then %v", got, again)
+		}
+	})
+}

@@ -1,0 +1,137 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// recorded is an exchange that writes down what it is told.
+func recorded(x *exchange) *[]string {
+	var notes []string
+	x.ctx = context.Background()
+	x.toClient = func(_ context.Context, method string, params mcp.Params) (mcp.Result, error) {
+		b, err := json.Marshal(params)
+		if err != nil {
+			panic(err)
+		}
+		notes = append(notes, method+" "+string(b))
+		return nil, nil
+	}
+	return &notes
+}
+
+func TestTapReadsEventStreams(t *testing.T) {
+	const (
+		progress = `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"hb-1","progress":0.5}}`
+		message  = `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}`
+		answer   = `{"jsonrpc":"2.0","id":1,"result":{"n":12345678901234567890}}`
+		elicit   = `{"jsonrpc":"2.0","id":7,"method":"elicitation/create","params":{}}`
+		changed  = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
+	)
+	big := `{"jsonrpc":"2.0","id":1,"result":{"t":"` + strings.Repeat("x", 100_000) + `"}}`
+	tests := map[string]struct {
+		in     string
+		out    string // what the SDK sees; "" for the same
+		notes  []string
+		result string
+	}{
+		"a result passes and is kept":                   {in: "data: " + answer + "\n\n", result: `{"n":12345678901234567890}`},
+		"a result longer than any buffer is kept whole": {in: "data: " + big + "\n\n", result: big[strings.Index(big, `{"t"`) : len(big)-1]},
+		"progress goes to the client with the client's token": {
+			in: "data: " + progress + "\n\ndata: " + answer + "\n\n", out: "\ndata: " + answer + "\n\n",
+			notes: []string{`notifications/progress {"progress":0.5,"progressToken":42}`}, result: `{"n":12345678901234567890}`,
+		},
+		"the id of an event stays, from which a stream resumes": {
+			in: "event: message\nid: s_4\ndata: " + message + "\n\n", out: "event: message\nid: s_4\n\n",
+			notes: []string{`notifications/message {"level":"info","data":"x"}`},
+		},
+		"data over several lines is one message": {
+			in: "data: {\"jsonrpc\":\"2.0\",\ndata: \"id\":1,\"result\":{}}\n\n", result: `{}`,
+		},
+		"lines may end as on Windows": {in: "data: " + answer + "\r\n\r\n", result: `{"n":12345678901234567890}`},
+		"requests of the server pass with a note": {
+			in:  "id: 5\ndata: " + elicit + "\n\n",
+			out: "id: 5\n" + `data: {"id":7,"jsonrpc":"2.0","method":"elicitation/create","params":{"_meta":{"hostedbridge.dev/exchange":"9"}}}` + "\n\n",
+		},
+		"list changes pass":      {in: "data: " + changed + "\n\n"},
+		"comments pass":          {in: ": hello\n\n"},
+		"what is no JSON passes": {in: "data: nonsense\n\n"},
+		"a stream that breaks off passes as far as it got": {in: "data: " + answer + "\n"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			x := &exchange{serial: "9", token: 42, alias: "hb-1"}
+			notes := recorded(x)
+			src := io.NopCloser(iotest.OneByteReader(strings.NewReader(tt.in)))
+			got, err := io.ReadAll(&eventBody{src: src, lines: bufio.NewReader(src), exchange: x})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := tt.out
+			if want == "" {
+				want = tt.in
+			}
+			if string(got) != want {
+				t.Errorf("the SDK sees %.200q, want %.200q", got, want)
+			}
+			if diff := cmp.Diff(tt.notes, *notes); diff != "" {
+				t.Errorf("notifications (-want +got):\n%s", diff)
+			}
+			if string(x.takeResult()) != tt.result {
+				t.Errorf("result = %.100s, want %.100s", x.takeResult(), tt.result)
+			}
+		})
+	}
+}
+
+func TestTapGivesUpOnEventsThatAreTooLarge(t *testing.T) {
+	src := io.NopCloser(io.LimitReader(repeat{}, maxAnswer+100))
+	n, err := io.Copy(io.Discard, &eventBody{src: src, lines: bufio.NewReader(src), exchange: &exchange{}})
+	if err != nil || n != maxAnswer+100 {
+		t.Errorf("copied %d bytes, %v, want all", n, err)
+	}
+}
+
+// repeat is an endless line.
+type repeat struct{}
+
+func (repeat) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'x'
+	}
+	return len(p), nil
+}
+
+func TestLogMessagesOfALegacyServerAreFiltered(t *testing.T) {
+	tests := map[string]struct {
+		level, message string
+		want           bool
+	}{
+		"none without a level": {"", "emergency", false},
+		"the level itself":     {"warning", "warning", true},
+		"what is more severe":  {"warning", "error", true},
+		"not what is less":     {"warning", "info", false},
+		"not an unknown level": {"debug", "loud", false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			x := &exchange{filter: true, level: tt.level}
+			notes := recorded(x)
+			x.notify(noteMessage, json.RawMessage(`{"level":"`+tt.message+`","data":1}`))
+			if got := len(*notes) == 1; got != tt.want {
+				t.Errorf("delivered = %v, want %v", got, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,282 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+)
+
+// inAllEras runs a test for each combination of a client's and a server's era,
+// with a bridge before the server that build returns.
+func inAllEras(t *testing.T, build func(t *testing.T) *mcp.Server, test func(t *testing.T, r *rig, clientEra, serverEra string)) {
+	t.Helper()
+	for clientEra := range eraNames {
+		for serverEra := range eraNames {
+			t.Run(clientEra+" client and "+serverEra+" server", func(t *testing.T) {
+				upstream := serveMCP(t, build(t), serverEra)
+				t.Cleanup(upstream.Close)
+				test(t, newRig(t, fast, config.Server{Name: "one", URL: upstream.URL}), clientEra, serverEra)
+			})
+		}
+	}
+}
+
+// receive returns the next value of c, or fails.
+func receive[T any](t *testing.T, c <-chan T, what string) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(10 * time.Second):
+		t.Fatalf("no %s", what)
+		panic("unreachable")
+	}
+}
+
+// rawTool adds a tool with a handler that sees the whole request.
+func rawTool(s *mcp.Server, name string, h mcp.ToolHandler) {
+	s.AddTool(&mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}}, h)
+}
+
+func emptyServer(opts *mcp.ServerOptions) *mcp.Server {
+	return mcp.NewServer(&mcp.Implementation{Name: "one", Version: "1"}, opts)
+}
+
+func said(format string, args ...any) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprintf(format, args...)}}}
+}
+
+func TestResultsPassUnchanged(t *testing.T) {
+	want := &mcp.CallToolResult{
+		Content: []mcp.Content{
+			&mcp.TextContent{Text: "<b>&</b>", Annotations: &mcp.Annotations{Audience: []mcp.Role{"user"}, Priority: 0.5}},
+			&mcp.ImageContent{Data: []byte{0, 1, 2, 255}, MIMEType: "image/png"},
+			&mcp.AudioContent{Data: []byte("RIFF"), MIMEType: "audio/wav"},
+			&mcp.ResourceLink{URI: "file:///a", Name: "a"},
+			&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///b", Text: "b"}},
+		},
+		StructuredContent: map[string]any{"n": 1.5, "list": []any{"x", nil}},
+		IsError:           true,
+	}
+	tool := &mcp.Tool{
+		Name: "all", Title: "All", Description: "everything",
+		InputSchema:  map[string]any{"type": "object", "$defs": map[string]any{"x": map[string]any{"$anchor": "y"}}},
+		OutputSchema: map[string]any{"type": "object", "required": []any{"n"}},
+		Annotations:  &mcp.ToolAnnotations{ReadOnlyHint: true, Title: "All of it"},
+		Icons:        []mcp.Icon{{Source: "https://example.com/i.png"}},
+	}
+	build := func(*testing.T) *mcp.Server {
+		s := emptyServer(nil)
+		s.AddTool(tool, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			copied := *want
+			return &copied, nil
+		})
+		return s
+	}
+	inAllEras(t, build, func(t *testing.T, r *rig, clientEra, _ string) {
+		client := r.connect(t, clientEra, nil)
+		tools, err := client.ListTools(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]*mcp.Tool{tool}, tools.Tools); diff != "" {
+			t.Errorf("tools (-want +got):\n%s", diff)
+		}
+		got, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "all"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want.Content, got.Content); diff != "" {
+			t.Errorf("content (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(want.StructuredContent, got.StructuredContent); diff != "" || !got.IsError {
+			t.Errorf("isError %v, structured content (-want +got):\n%s", got.IsError, diff)
+		}
+	})
+}
+
+func TestErrorsPassUnchanged(t *testing.T) {
+	build := func(*testing.T) *mcp.Server {
+		s := emptyServer(nil)
+		rawTool(s, "fail", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return nil, &jsonrpc.Error{Code: -32042, Message: "not so", Data: []byte(`{"why":"because"}`)}
+		})
+		return s
+	}
+	inAllEras(t, build, func(t *testing.T, r *rig, clientEra, _ string) {
+		client := r.connect(t, clientEra, nil)
+		for tool, want := range map[string]*jsonrpc.Error{
+			"fail": {Code: -32042, Message: "not so", Data: []byte(`{"why":"because"}`)},
+			"none": {Code: jsonrpc.CodeInvalidParams, Message: `unknown tool "none"`},
+		} {
+			_, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: tool})
+			var got *jsonrpc.Error
+			if !errors.As(err, &got) {
+				t.Fatalf("%s: error = %v, want a JSON-RPC error", tool, err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s: error (-want +got):\n%s", tool, diff)
+			}
+		}
+	})
+}
+
+// TestProgressArrivesInOrderBeforeTheResult uses two clients with the same
+// token, which a shared connection must tell apart.
+func TestProgressArrivesInOrderBeforeTheResult(t *testing.T) {
+	const steps = 20
+	build := func(*testing.T) *mcp.Server {
+		s := emptyServer(nil)
+		rawTool(s, "work", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			for i := range steps {
+				err := req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
+					ProgressToken: req.Params.GetProgressToken(), Progress: float64(i), Message: string(req.Params.Arguments),
+				})
+				if err != nil {
+					return nil, err
+				}
+			}
+			return said("done"), nil
+		})
+		return s
+	}
+	inAllEras(t, build, func(t *testing.T, r *rig, clientEra, _ string) {
+		var wait sync.WaitGroup
+		for _, who := range []string{"a", "b"} {
+			var mu sync.Mutex
+			var got []string
+			client := r.connect(t, clientEra, &mcp.ClientOptions{
+				ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
+					mu.Lock()
+					defer mu.Unlock()
+					got = append(got, fmt.Sprintf("%v %v %s", req.Params.ProgressToken, req.Params.Progress, req.Params.Message))
+				},
+			})
+			wait.Go(func() {
+				params := &mcp.CallToolParams{Name: "work", Arguments: map[string]string{"who": who}}
+				params.SetProgressToken("same")
+				if _, err := client.CallTool(t.Context(), params); err != nil {
+					t.Error(err)
+				}
+				// The client handles notifications beside results, so the last
+				// may still be on its way within the client.
+				eventually(t, "all progress", func() bool {
+					mu.Lock()
+					defer mu.Unlock()
+					return len(got) == steps
+				})
+				mu.Lock()
+				defer mu.Unlock()
+				for i, g := range got {
+					if want := fmt.Sprintf(`same %d {"who":"%s"}`, i, who); g != want {
+						t.Errorf("progress %d = %s, want %s", i, g, want)
+					}
+				}
+			})
+		}
+		wait.Wait()
+	})
+}
+
+// eventually waits for what no channel tells.
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Errorf("never: %s", what)
+			return
+		}
+	}
+}
+
+func TestCancellationReachesTheServer(t *testing.T) {
+	started, ended := make(chan struct{}, 4), make(chan error, 4)
+	build := func(*testing.T) *mcp.Server {
+		s := emptyServer(nil)
+		rawTool(s, "hang", func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			started <- struct{}{}
+			<-ctx.Done()
+			ended <- ctx.Err()
+			return nil, ctx.Err()
+		})
+		rawTool(s, "quick", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("ok"), nil })
+		return s
+	}
+	inAllEras(t, build, func(t *testing.T, r *rig, clientEra, _ string) {
+		client := r.connect(t, clientEra, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		called := make(chan error, 1)
+		go func() {
+			_, err := client.CallTool(ctx, &mcp.CallToolParams{Name: "hang"})
+			called <- err
+		}()
+		receive(t, started, "call at the server")
+		cancel()
+		receive(t, ended, "cancellation at the server")
+		if err := receive(t, called, "return at the client"); !errors.Is(err, context.Canceled) {
+			t.Errorf("error = %v, want cancelled", err)
+		}
+		if _, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "quick"}); err != nil {
+			t.Errorf("the next call fails: %v", err)
+		}
+	})
+}
+
+func TestPromptsResourcesAndCompletion(t *testing.T) {
+	build := func(*testing.T) *mcp.Server {
+		s := emptyServer(&mcp.ServerOptions{
+			CompletionHandler: func(_ context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
+				return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: []string{req.Params.Ref.Name + req.Params.Argument.Value}}}, nil
+			},
+		})
+		s.AddPrompt(&mcp.Prompt{Name: "hello"}, func(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: "hi " + req.Params.Arguments["to"]}}}}, nil
+		})
+		read := func(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, Text: "text of " + req.Params.URI}}}, nil
+		}
+		s.AddResource(&mcp.Resource{Name: "a", URI: "file:///a"}, read)
+		s.AddResourceTemplate(&mcp.ResourceTemplate{Name: "any", URITemplate: "item://{id}"}, read)
+		return s
+	}
+	inAllEras(t, build, func(t *testing.T, r *rig, clientEra, _ string) {
+		ctx := t.Context()
+		client := r.connect(t, clientEra, nil)
+		prompt, err := client.GetPrompt(ctx, &mcp.GetPromptParams{Name: "hello", Arguments: map[string]string{"to": "you"}})
+		if err != nil || prompt.Messages[0].Content.(*mcp.TextContent).Text != "hi you" {
+			t.Errorf("prompt = %+v, %v", prompt, err)
+		}
+		for _, uri := range []string{"file:///a", "item://7"} {
+			res, err := client.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri})
+			if err != nil || res.Contents[0].Text != "text of "+uri {
+				t.Errorf("resource %s = %+v, %v", uri, res, err)
+			}
+			if clientEra == "modern" && err == nil && res.CacheScope != "private" {
+				t.Errorf("cacheScope = %q, want private", res.CacheScope)
+			}
+		}
+		templates, err := client.ListResourceTemplates(ctx, nil)
+		if err != nil || len(templates.ResourceTemplates) != 1 {
+			t.Errorf("templates = %+v, %v", templates, err)
+		}
+		completed, err := client.Complete(ctx, &mcp.CompleteParams{
+			Ref:      &mcp.CompleteReference{Type: "ref/prompt", Name: "hello"},
+			Argument: mcp.CompleteParamsArgument{Name: "to", Value: "y"},
+		})
+		if err != nil || completed.Completion.Values[0] != "helloy" {
+			t.Errorf("completion = %+v, %v", completed, err)
+		}
+	})
+}
