@@ -6,11 +6,14 @@ package watch
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -22,117 +25,171 @@ import (
 )
 
 const (
-	// activityGrain is how exact lastActivityTime is. Writing each call down
-	// would make the API server the slowest part of every call.
-	activityGrain = 5 * time.Minute
-	// activityFlush is how often the calls since the last flush are looked at.
-	activityFlush = 5 * time.Second
+	// flushEvery is how often what was noted is looked at: soon enough for
+	// somebody who waits for the tools of a new bridge to show.
+	flushEvery = time.Second
+	// flushAtMost is the longest pause while the API server does not answer.
+	flushAtMost = 30 * time.Second
+	// writers bounds the writes under way. 10,000 bridges that are all in use
+	// need 33 a second, and a write takes some 10 ms.
+	writers = 4
 	// writeTimeout bounds one write.
 	writeTimeout = 10 * time.Second
 )
+
+// errAway is a write that failed for no fault of its own: the API server was
+// not reached, or could not.
+var errAway = errors.New("the API server does not answer")
 
 // StatusWriter writes what only the ingress knows into a bridge's status:
 // servers, tools and lastActivityTime. It writes merge patches, and not
 // applies, because each write is of some of these fields, and an apply drops
 // the fields that it does not repeat.
+//
+// Called and Observe only take note, and the newest note of a bridge replaces
+// the one before, so that what waits is bounded by the number of bridges.
 type StatusWriter struct {
-	watcher *Watcher
-	client  client.Client
-	log     *slog.Logger
+	bridge func(context.Context, route.Backend) (*v1alpha1.HostedBridge, error)
+	patch  func(ctx context.Context, bridge *v1alpha1.HostedBridge, patch []byte) error
+	log    *slog.Logger
 
-	mu     sync.Mutex
-	called map[types.UID]call
-}
-
-type call struct {
-	backend route.Backend
-	at      time.Time
+	mu    sync.Mutex
+	notes map[types.UID]note
 }
 
 // NewStatusWriter returns a writer that compares with what the watcher has.
 func NewStatusWriter(config *rest.Config, w *Watcher, log *slog.Logger) (*StatusWriter, error) {
+	config = rest.CopyConfig(config)
+	// The number of writers limits enough; client-go's own limit of 5 writes a
+	// second would be used up by 1,500 bridges.
+	config.QPS = -1
 	c, err := client.New(config, client.Options{Scheme: w.scheme})
 	if err != nil {
 		return nil, fmt.Errorf("make the client: %w", err)
 	}
-	return &StatusWriter{watcher: w, client: c, log: log, called: map[types.UID]call{}}, nil
+	patch := func(ctx context.Context, bridge *v1alpha1.HostedBridge, patch []byte) error {
+		target := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: bridge.Namespace, Name: bridge.Name}}
+		return c.Status().Patch(ctx, target, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1alpha1.FieldOwnerIngress))
+	}
+	return &StatusWriter{bridge: w.Bridge, patch: patch, log: log, notes: map[types.UID]note{}}, nil
 }
 
 // Called notes that the bridge was called. It never waits.
 func (s *StatusWriter) Called(b route.Backend, at time.Time) {
+	s.keep(note{backend: b, calledAt: at})
+}
+
+// Observe notes what a bridge says of itself. It never waits.
+func (s *StatusWriter) Observe(_ context.Context, b route.Backend, r health.Report) {
+	s.keep(note{backend: b, health: &r})
+}
+
+// keep adds n to what is noted of its bridge.
+func (s *StatusWriter) keep(n note) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.called[b.BridgeUID] = call{b, at}
+	s.notes[n.backend.BridgeUID] = s.notes[n.backend.BridgeUID].then(n)
 }
 
-// Observe writes what a health report says, where the status says otherwise.
-func (s *StatusWriter) Observe(ctx context.Context, b route.Backend, r health.Report) {
-	ready := 0
-	for _, server := range r.Servers {
-		if server.Status == health.Healthy {
-			ready++
-		}
-	}
-	servers, tools := fmt.Sprintf("%d/%d", ready, len(r.Servers)), int32(min(r.Tools, 1<<30)) //nolint:gosec // Bounded.
-	s.write(ctx, b, func(have *v1alpha1.HostedBridgeStatus) map[string]any {
-		if have.Servers == servers && have.Tools != nil && *have.Tools == tools {
-			return nil
-		}
-		return map[string]any{"servers": servers, "tools": tools}
-	})
-}
-
-// Run writes the times of calls until ctx ends.
+// Run writes until ctx ends.
 func (s *StatusWriter) Run(ctx context.Context) error {
-	ticker := time.NewTicker(activityFlush)
-	defer ticker.Stop()
+	pause := flushEvery
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-ticker.C:
-			s.flush(ctx)
+		case <-time.After(pause):
 		}
+		err := s.flush(ctx)
+		if err == nil || ctx.Err() != nil {
+			pause = flushEvery
+			continue
+		}
+		pause = min(2*pause, flushAtMost)
+		s.log.WarnContext(ctx, "status is out of date", "bridges", s.waiting(), "error", err)
 	}
 }
 
-func (s *StatusWriter) flush(ctx context.Context) {
+func (s *StatusWriter) waiting() int {
 	s.mu.Lock()
-	calls := s.called
-	s.called = make(map[types.UID]call, len(calls))
+	defer s.mu.Unlock()
+	return len(s.notes)
+}
+
+// flush writes what was noted. Its error is an errAway; what was not written
+// then is noted again.
+func (s *StatusWriter) flush(ctx context.Context) error {
+	s.mu.Lock()
+	notes := s.notes
+	s.notes = make(map[types.UID]note, len(notes))
 	s.mu.Unlock()
-	for _, c := range calls {
-		s.write(ctx, c.backend, func(have *v1alpha1.HostedBridgeStatus) map[string]any {
-			if have.LastActivityTime != nil && c.at.Sub(have.LastActivityTime.Time) < activityGrain {
-				return nil
+	// The first who finds the API server away ends the others' attempts.
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(writers)
+	for _, n := range notes {
+		group.Go(func() error {
+			err := s.write(ctx, n)
+			if apierrors.IsConflict(err) || errors.Is(err, errAway) {
+				s.restore(n)
 			}
-			return map[string]any{"lastActivityTime": metav1.NewTime(c.at)}
+			if errors.Is(err, errAway) {
+				return err
+			}
+			if err != nil && !apierrors.IsConflict(err) {
+				// Its own fault. The next report or call tries again.
+				s.log.WarnContext(ctx, "status not written", "namespace", n.backend.Namespace, "name", n.backend.Name, "error", err)
+			}
+			return nil
 		})
 	}
+	return group.Wait()
 }
 
-// write patches the fields that change returns. A failure is logged and not
-// repeated: the next report or call writes what is true by then.
-func (s *StatusWriter) write(ctx context.Context, b route.Backend, change func(*v1alpha1.HostedBridgeStatus) map[string]any) {
-	bridge, err := s.watcher.Bridge(ctx, b)
+// restore notes n again, as of before what came since.
+func (s *StatusWriter) restore(n note) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if since, ok := s.notes[n.backend.BridgeUID]; ok {
+		n = n.then(since)
+	}
+	s.notes[n.backend.BridgeUID] = n
+}
+
+// write brings the status up to date with n, where it is not.
+func (s *StatusWriter) write(ctx context.Context, n note) error {
+	if ctx.Err() != nil {
+		return errAway
+	}
+	bridge, err := s.bridge(ctx, n.backend)
 	if err != nil {
-		return // Deleted meanwhile, or another of the same name.
+		return nil // Deleted meanwhile, or another of the same name: nothing is owed to it.
 	}
-	fields := change(&bridge.Status)
-	if fields == nil {
-		return
+	fields := n.changes(&bridge.Status)
+	if len(fields) == 0 {
+		return nil
 	}
-	// The UID makes the API server refuse the patch for a later bridge of the
-	// same name.
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": b.BridgeUID}, "status": fields})
-	if err == nil {
-		ctx, cancel := context.WithTimeout(ctx, writeTimeout)
-		defer cancel()
-		target := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name}}
-		err = s.client.Status().Patch(ctx, target, client.RawPatch(types.MergePatchType, patch),
-			client.FieldOwner(v1alpha1.FieldOwnerIngress))
+	// The version makes the API server refuse the patch for a later bridge of
+	// the same name. The UID would not: a status write ignores the metadata.
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": bridge.ResourceVersion}, "status": fields,
+	})
+	if err != nil {
+		return fmt.Errorf("encode patch: %w", err)
 	}
-	if err != nil && ctx.Err() == nil {
-		s.log.WarnContext(ctx, "status not written", "namespace", b.Namespace, "name", b.Name, "error", err)
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	err = s.patch(ctx, bridge, patch)
+	if isAway(err) {
+		return fmt.Errorf("%w: %w", errAway, err)
 	}
+	return client.IgnoreNotFound(err)
+}
+
+// isAway reports whether the API server failed to answer, rather than refused.
+func isAway(err error) bool {
+	status := apierrors.APIStatus(nil)
+	if err == nil || !errors.As(err, &status) {
+		return err != nil
+	}
+	return apierrors.IsTooManyRequests(err) || status.Status().Code >= 500
 }

@@ -3,7 +3,7 @@
 
 //go:build testenv
 
-package watch_test
+package watch
 
 import (
 	"context"
@@ -11,80 +11,141 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
 	"github.com/hostedbridge/hostedbridge/internal/route"
-	"github.com/hostedbridge/hostedbridge/internal/route/watch"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
-func TestStatusIsWrittenOnceAndOnlyForTheBridgeThatWasMeant(t *testing.T) {
-	c := testenv.Client(t)
-	namespace := testenv.Namespace(t, c)
-	w := start(t)
-	s, err := watch.NewStatusWriter(testenv.Config(), w, slog.New(slog.DiscardHandler))
+// newWriter returns a writer that does not run.
+func newWriter(t *testing.T, w *Watcher) *StatusWriter {
+	t.Helper()
+	s, err := NewStatusWriter(testenv.Config(), w, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return s
+}
+
+// applied creates a bridge and returns it with its backend, once it is seen.
+func applied(t *testing.T, c client.Client, w *Watcher) (*v1alpha1.HostedBridge, route.Backend) {
+	t.Helper()
+	namespace := testenv.Namespace(t, c)
 	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: namespace}}
 	testenv.ExpectApplied(t, c, b)
 	await(t, w, "the bridge", isRouted(v1alpha1.UserID(namespace), route.Starting, ""))
 	backend, _ := w.Current().Lookup(v1alpha1.UserID(namespace))
+	return b, backend
+}
+
+func TestStatusIsWrittenOnceAndLeavesTheRestAlone(t *testing.T) {
+	c := testenv.Client(t)
+	w := start(t)
+	s := newWriter(t, w)
+	b, backend := applied(t, c, w)
+	b.Status.Phase = v1alpha1.PhaseRunning
+	if err := c.Status().Update(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	awaitVersion(t, w, backend, b.ResourceVersion)
 	report := health.Summarize(map[string]health.Server{
 		"one": {Status: health.Healthy, Tools: 5}, "two": {Status: health.Unhealthy, Tools: 1},
 	})
-
-	s.Observe(t.Context(), backend, report)
-	testenv.ExpectExists(t, c, b)
-	if b.Status.Servers != "1/2" || b.Status.Tools == nil || *b.Status.Tools != 6 {
-		t.Fatalf("status is %+v", b.Status)
+	at := time.Now().Truncate(time.Second)
+	for _, step := range []struct {
+		name   string
+		note   note
+		writes bool
+	}{
+		{"the first report", note{backend: backend, health: &report}, true},
+		{"the same report", note{backend: backend, health: &report}, false},
+		{"the first call", note{backend: backend, calledAt: at}, true},
+		{"another call", note{backend: backend, calledAt: at.Add(time.Minute)}, false},
+	} {
+		before := b.ResourceVersion
+		s.keep(step.note)
+		if err := s.flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		testenv.ExpectExists(t, c, b)
+		if wrote := b.ResourceVersion != before; wrote != step.writes {
+			t.Errorf("%s: written is %v", step.name, wrote)
+		}
+		awaitVersion(t, w, backend, b.ResourceVersion)
 	}
-	awaitVersion(t, w, backend, b.ResourceVersion)
-	s.Observe(t.Context(), backend, report)
-	expectVersion(t, c, b, b.ResourceVersion)
+	if b.Status.Servers != "1/2" || b.Status.Tools == nil || *b.Status.Tools != 6 ||
+		!b.Status.LastActivityTime.Equal(&metav1.Time{Time: at}) || b.Status.Phase != v1alpha1.PhaseRunning {
+		t.Errorf("status is %+v", b.Status)
+	}
+}
 
-	// A bridge of the same name that came since must not get the old one's.
-	stale := backend
-	stale.BridgeUID = "another"
-	s.Observe(t.Context(), stale, health.Summarize(nil))
-	expectVersion(t, c, b, b.ResourceVersion)
-
-	// Two calls within the grain are one write, and leave the rest alone.
+func TestARunningWriterWritesWhatItIsTold(t *testing.T) {
+	c := testenv.Client(t)
+	w := start(t)
+	s := newWriter(t, w)
+	_, backend := applied(t, c, w)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
-	at := time.Now().Truncate(time.Second)
-	s.Called(backend, at)
-	await(t, w, "the time of the call", func(*route.Table) bool {
+	s.Called(backend, time.Now())
+	s.Observe(t.Context(), backend, health.Report{Tools: 3})
+	await(t, w, "the written status", func(*route.Table) bool {
 		seen, err := w.Bridge(t.Context(), backend)
-		return err == nil && seen.Status.LastActivityTime != nil && seen.Status.LastActivityTime.Equal(&metav1.Time{Time: at})
+		return err == nil && seen.Status.LastActivityTime != nil && seen.Status.Servers == "0/0" && *seen.Status.Tools == 3
 	})
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
+}
+
+func TestALaterBridgeOfTheSameNameGetsNothingOfTheFormer(t *testing.T) {
+	c := testenv.Client(t)
+	w := start(t)
+	s := newWriter(t, w)
+	b, backend := applied(t, c, w)
+	old, err := w.Bridge(t.Context(), backend)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Delete(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	b = &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name}}
+	testenv.ExpectApplied(t, c, b)
+
+	// The watch is behind: it still shows the former one.
+	seen := s.bridge
+	s.bridge = func(context.Context, route.Backend) (*v1alpha1.HostedBridge, error) { return old, nil }
+	n := note{backend: backend, calledAt: time.Now()}
+	if err := s.write(t.Context(), n); !apierrors.IsConflict(err) {
+		t.Errorf("error %v, want a conflict", err)
+	}
+	// The watch has caught up.
+	s.bridge = seen
+	await(t, w, "the later bridge", func(table *route.Table) bool {
+		now, ok := table.Lookup(backend.User)
+		return ok && now.BridgeUID == b.UID
+	})
+	if err := s.write(t.Context(), n); err != nil {
+		t.Error(err)
+	}
+	version := b.ResourceVersion
 	testenv.ExpectExists(t, c, b)
-	if b.Status.Servers != "1/2" || *b.Status.Tools != 6 {
-		t.Errorf("the call's time took other fields with it: %+v", b.Status)
+	if b.ResourceVersion != version {
+		t.Errorf("the later bridge was written to: %+v", b.Status)
 	}
 }
 
 // awaitVersion returns when the watcher has seen that version of the bridge.
-func awaitVersion(t *testing.T, w *watch.Watcher, b route.Backend, version string) {
+func awaitVersion(t *testing.T, w *Watcher, b route.Backend, version string) {
 	t.Helper()
-	await(t, w, "the written status", func(*route.Table) bool {
+	await(t, w, "version "+version, func(*route.Table) bool {
 		seen, err := w.Bridge(t.Context(), b)
 		return err == nil && seen.ResourceVersion == version
 	})
-}
-
-func expectVersion(t *testing.T, c client.Client, b *v1alpha1.HostedBridge, version string) {
-	t.Helper()
-	testenv.ExpectExists(t, c, b)
-	if b.ResourceVersion != version {
-		t.Errorf("the bridge was written again: version %s, want %s", b.ResourceVersion, version)
-	}
 }

@@ -104,8 +104,12 @@ func (w *Watcher) Run(ctx context.Context) error {
 	ended := make(chan error, 1)
 	go func() { ended <- w.cache.Start(ctx) }()
 	if err := w.listen(ctx); err != nil {
+		stopped := ctx.Err() != nil // And then whatever failed is no error.
 		cancel()
-		return errors.Join(err, <-ended)
+		if err = errors.Join(err, <-ended); stopped {
+			return nil
+		}
+		return err
 	}
 	w.publishUntil(ctx)
 	return <-ended

@@ -3,7 +3,7 @@
 
 //go:build testenv
 
-package watch_test
+package watch
 
 import (
 	"context"
@@ -19,7 +19,6 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/route"
-	"github.com/hostedbridge/hostedbridge/internal/route/watch"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -30,9 +29,9 @@ func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
 const patience = 20 * time.Second
 
 // start runs a watcher for the test.
-func start(t *testing.T) *watch.Watcher {
+func start(t *testing.T) *Watcher {
 	t.Helper()
-	w, err := watch.New(testenv.Config(), slog.New(slog.DiscardHandler))
+	w, err := New(testenv.Config(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +48,7 @@ func start(t *testing.T) *watch.Watcher {
 }
 
 // await returns when the table fulfils the condition.
-func await(t *testing.T, w *watch.Watcher, what string, fulfilled func(*route.Table) bool) {
+func await(t *testing.T, w *Watcher, what string, fulfilled func(*route.Table) bool) {
 	t.Helper()
 	deadline := time.After(patience)
 	for {

@@ -1,0 +1,248 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
+	"github.com/hostedbridge/hostedbridge/internal/route"
+)
+
+func TestOnlyWhatTheStatusLacksIsWritten(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	ago := func(d time.Duration) *metav1.Time { at := metav1.NewTime(now.Add(-d)); return &at }
+	tools := func(n int32) *int32 { return &n }
+	twoOfThree := &health.Report{Tools: 7, Servers: map[string]health.Server{
+		"a": {Status: health.Healthy}, "b": {Status: health.Healthy}, "c": {Status: health.Connecting},
+	}}
+	for _, test := range []struct {
+		name string
+		note note
+		have v1alpha1.HostedBridgeStatus
+		want []string
+	}{
+		{"the first call", note{calledAt: now}, v1alpha1.HostedBridgeStatus{}, []string{"lastActivityTime"}},
+		{"a call five minutes after the one that was written", note{calledAt: now},
+			v1alpha1.HostedBridgeStatus{LastActivityTime: ago(5 * time.Minute)}, []string{"lastActivityTime"}},
+		{"a call less than that after it", note{calledAt: now},
+			v1alpha1.HostedBridgeStatus{LastActivityTime: ago(5*time.Minute - time.Second)}, nil},
+		{"a call before it, of another replica", note{calledAt: now},
+			v1alpha1.HostedBridgeStatus{LastActivityTime: ago(-time.Hour)}, nil},
+		{"the first report", note{health: twoOfThree}, v1alpha1.HostedBridgeStatus{}, []string{"servers", "tools"}},
+		{"a report of what is known", note{health: twoOfThree},
+			v1alpha1.HostedBridgeStatus{Servers: "2/3", Tools: tools(7)}, nil},
+		{"a report of other tools", note{health: twoOfThree},
+			v1alpha1.HostedBridgeStatus{Servers: "2/3", Tools: tools(6)}, []string{"tools"}},
+		{"a report of no tools where nothing is known", note{health: &health.Report{}},
+			v1alpha1.HostedBridgeStatus{Servers: "0/0"}, []string{"tools"}},
+		{"a report and a call", note{health: twoOfThree, calledAt: now},
+			v1alpha1.HostedBridgeStatus{Tools: tools(7)}, []string{"lastActivityTime", "servers"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := slices.Sorted(maps.Keys(test.note.changes(&test.have)))
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("fields (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestABridgeThatClaimsTooManyToolsIsCutShort(t *testing.T) {
+	for claimed, want := range map[int]int32{-1: 0, 1 << 40: 1 << 30} {
+		fields := note{health: &health.Report{Tools: claimed}}.changes(&v1alpha1.HostedBridgeStatus{})
+		if fields["tools"] != want {
+			t.Errorf("%d tools become %v", claimed, fields["tools"])
+		}
+	}
+}
+
+// server is an API server whose bridges have no status yet, and which fails
+// while it is told to.
+type server struct {
+	mu      sync.Mutex
+	failure error
+	tries   int
+	busy    int
+	busiest int
+	patches []string
+}
+
+func (s *server) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failure = err
+}
+
+func (s *server) patch(_ context.Context, b *v1alpha1.HostedBridge, patch []byte) error {
+	s.mu.Lock()
+	s.tries++
+	s.busy++
+	s.busiest = max(s.busiest, s.busy)
+	s.mu.Unlock()
+	time.Sleep(10 * time.Millisecond)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy--
+	if s.failure == nil {
+		s.patches = append(s.patches, b.Name+" "+string(patch))
+	}
+	return s.failure
+}
+
+func (s *server) written() []string {
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.patches)
+}
+
+// write runs a writer for the test.
+func write(t *testing.T) (*StatusWriter, *server) {
+	t.Helper()
+	api := &server{}
+	s := &StatusWriter{
+		bridge: func(_ context.Context, b route.Backend) (*v1alpha1.HostedBridge, error) {
+			if b.Name == "gone" {
+				return nil, errors.New("gone")
+			}
+			return &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Name: b.Name, ResourceVersion: "7"}}, nil
+		},
+		patch: api.patch, log: slog.New(slog.DiscardHandler), notes: map[types.UID]note{},
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return s, api
+}
+
+func backendOf(name string) route.Backend {
+	return route.Backend{BridgeUID: types.UID("uid-" + name), Name: name}
+}
+
+// The synctest clock begins at midnight of 2000-01-01.
+const aliceCalled = `alice {"metadata":{"resourceVersion":"7"},"status":{"lastActivityTime":"2000-01-01T00:00:00Z"}}`
+
+func TestManyCallsAreOneWriteForTheVersionThatWasSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, api := write(t)
+		for i := range 1000 {
+			s.Called(backendOf("alice"), time.Now().Add(-time.Duration(i)*time.Minute))
+		}
+		s.Called(backendOf("gone"), time.Now())
+		time.Sleep(10 * flushEvery)
+		if diff := cmp.Diff([]string{aliceCalled}, api.written()); diff != "" {
+			t.Errorf("patches (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestNothingIsLostWhileTheAPIServerIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, api := write(t)
+		api.fail(errors.New("connection refused"))
+		const bridges = 100
+		for i := range bridges {
+			s.Called(backendOf(fmt.Sprint("bridge-", i)), time.Now())
+		}
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		// 10 minutes at 30 s and the way there, at most one try per writer.
+		if tries := api.tries; tries > 30*writers {
+			t.Errorf("%d tries in ten minutes", tries)
+		}
+		for i := range bridges {
+			s.Observe(t.Context(), backendOf(fmt.Sprint("bridge-", i)), health.Report{})
+		}
+		api.fail(nil)
+		time.Sleep(flushAtMost + flushEvery)
+		written := api.written()
+		if len(written) != bridges {
+			t.Fatalf("%d patches, want one for each bridge: %q", len(written), written)
+		}
+		for _, patch := range written {
+			var name, body string
+			if _, err := fmt.Sscanf(patch, "%s %s", &name, &body); err != nil {
+				t.Fatal(err)
+			}
+			want := `{"metadata":{"resourceVersion":"7"},"status":{"lastActivityTime":"2000-01-01T00:00:00Z","servers":"0/0","tools":0}}`
+			if body != want {
+				t.Fatalf("%s gets %s, want %s", name, body, want)
+			}
+		}
+		if api.busiest > writers {
+			t.Errorf("%d writes at once", api.busiest)
+		}
+	})
+}
+
+func TestWhatFollowsAFailedWrite(t *testing.T) {
+	resource := schema.GroupResource{Resource: "hostedbridges"}
+	for _, test := range []struct {
+		name  string
+		err   error
+		again bool
+	}{
+		{"a conflict is tried again", apierrors.NewConflict(resource, "alice", errors.New("modified")), true},
+		{"an overloaded API server is tried again", apierrors.NewTooManyRequests("later", 1), true},
+		{"a broken one is tried again", apierrors.NewInternalError(errors.New("no leader")), true},
+		{"a refusal is not", apierrors.NewForbidden(resource, "alice", errors.New("no")), false},
+		{"a bridge that has gone is not", apierrors.NewNotFound(resource, "alice"), false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, api := write(t)
+				api.fail(test.err)
+				s.Called(backendOf("alice"), time.Now())
+				time.Sleep(2 * flushEvery)
+				api.fail(nil)
+				time.Sleep(flushAtMost)
+				if written := api.written(); (len(written) == 1) != test.again || len(written) > 1 {
+					t.Errorf("patches afterwards: %q", written)
+				}
+			})
+		})
+	}
+}
+
+func TestARefusalDoesNotHoldUpTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, api := write(t)
+		patch := s.patch
+		s.patch = func(ctx context.Context, b *v1alpha1.HostedBridge, p []byte) error {
+			if b.Name == "poison" {
+				return apierrors.NewBadRequest("no")
+			}
+			return patch(ctx, b, p)
+		}
+		s.Called(backendOf("poison"), time.Now())
+		s.Called(backendOf("alice"), time.Now())
+		time.Sleep(2 * flushEvery)
+		if diff := cmp.Diff([]string{aliceCalled}, api.written()); diff != "" {
+			t.Errorf("patches (-want +got):\n%s", diff)
+		}
+	})
+}
