@@ -1,0 +1,208 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build testenv
+
+package hostedbridge_test
+
+import (
+	"context"
+	"os"
+	"reflect"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/controllers/hostedbridge"
+	"github.com/hostedbridge/hostedbridge/internal/desired"
+	"github.com/hostedbridge/hostedbridge/internal/quota"
+	"github.com/hostedbridge/hostedbridge/test/testenv"
+)
+
+func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
+
+// fixture is a reconciler on a real API server, without a cache: it reads what
+// was just written, so that a test says exactly what it reconciles with.
+type fixture struct {
+	client.Client
+	*hostedbridge.Reconciler
+	reconciler reconcile.Reconciler
+	clock      *clocktesting.FakeClock
+	events     *events.FakeRecorder
+	namespace  string
+}
+
+// newFixture returns a fixture in namespaces of its own, with the keybroker's
+// certificate published.
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	f := newFixtureWithoutTrust(t)
+	f.publishTrust(t)
+	return f
+}
+
+func newFixtureWithoutTrust(t *testing.T) *fixture {
+	t.Helper()
+	direct, err := client.NewWithWatch(testenv.Config(), client.Options{Scheme: testenv.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{
+		clock:     clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
+		events:    events.NewFakeRecorder(64),
+		namespace: testenv.Namespace(t, direct),
+	}
+	f.Reconciler = &hostedbridge.Reconciler{
+		Recorder: f.events, Clock: f.clock, Live: direct,
+		Settings: hostedbridge.Settings{
+			Settings:  desired.Settings{BridgeImage: "hosted-bridge/bridge:test", KeybrokerURL: "https://keys:8443"},
+			BaseURL:   "https://mcp.example.com",
+			Namespace: testenv.Namespace(t, direct),
+			Tiers:     quota.Defaults(),
+		},
+	}
+	f.use(indexed{direct})
+	return f
+}
+
+// use makes the reconciler read and write through c.
+func (f *fixture) use(c client.Client) {
+	f.Client, f.Reconciler.Client = c, c
+	f.reconciler = reconcile.AsReconciler[*v1alpha1.HostedBridge](c, f.Reconciler)
+}
+
+func (f *fixture) publishTrust(t *testing.T) {
+	t.Helper()
+	testenv.ExpectApplied(t, f.Client, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.Settings.Namespace, Name: "hosted-bridge-ca"},
+		Data:       map[string]string{"ca.crt": "certificate"},
+	})
+}
+
+// bridge returns a bridge called name whose user id no other test has.
+func (f *fixture) bridge(name string, change ...func(*v1alpha1.HostedBridgeSpec)) *v1alpha1.HostedBridge {
+	b := &v1alpha1.HostedBridge{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name},
+		Spec: v1alpha1.HostedBridgeSpec{
+			UserID:  v1alpha1.UserID(f.namespace + "-" + name),
+			Servers: servers("everything"),
+		},
+	}
+	for _, c := range change {
+		c(&b.Spec)
+	}
+	return b
+}
+
+func servers(names ...string) []v1alpha1.Server {
+	list := make([]v1alpha1.Server, 0, len(names))
+	for _, n := range names {
+		list = append(list, v1alpha1.Server{Name: n, Transport: v1alpha1.Transport{URL: "https://" + n + ".example.com/mcp"}})
+	}
+	return list
+}
+
+// change applies change to the stored spec.
+func (f *fixture) change(t *testing.T, b *v1alpha1.HostedBridge, change func(*v1alpha1.HostedBridgeSpec)) {
+	t.Helper()
+	testenv.ExpectExists(t, f.Client, b)
+	change(&b.Spec)
+	if err := f.Update(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// expect reconciles once and compares the conditions.
+func (f *fixture) expect(t *testing.T, b *v1alpha1.HostedBridge, phase v1alpha1.Phase, conditions map[string]string) {
+	t.Helper()
+	testenv.ExpectReconciled(t, f.reconciler, b)
+	testenv.ExpectConditions(t, f.Client, b, conditions)
+	if b.Status.Phase != phase {
+		t.Errorf("phase of %s is %q, want %q", b.Name, b.Status.Phase, phase)
+	}
+}
+
+// children returns the objects that a bridge called name has, empty.
+func (f *fixture) children(name string) (*corev1.ServiceAccount, *corev1.Secret, *appsv1.Deployment) {
+	m := metav1.ObjectMeta{Namespace: f.namespace, Name: desired.Workload(name)}
+	return &corev1.ServiceAccount{ObjectMeta: m},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: desired.Envelopes(name)}},
+		&appsv1.Deployment{ObjectMeta: m}
+}
+
+// roll does what the Deployment controller and the kubelet would: it brings the
+// Deployment's status and pods to what its spec wants.
+func (f *fixture) roll(t *testing.T, b *v1alpha1.HostedBridge) {
+	t.Helper()
+	_, _, d := f.children(b.Name)
+	testenv.ExpectExists(t, f.Client, d)
+	n := *d.Spec.Replicas
+	d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: n, UpdatedReplicas: n, ReadyReplicas: n, AvailableReplicas: n}
+	if err := f.Status().Update(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	pod := &corev1.Pod{ObjectMeta: *d.Spec.Template.ObjectMeta.DeepCopy()}
+	pod.Namespace, pod.Name = f.namespace, d.Name+"-1"
+	if n == 0 {
+		now := int64(0)
+		if err := f.Delete(t.Context(), pod, &client.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	pod.Spec = corev1.PodSpec{Containers: []corev1.Container{{Name: "bridge", Image: "bridge"}}}
+	testenv.ExpectApplied(t, f.Client, pod)
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	if err := f.Status().Update(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// indexed reads by the controller's indexes as a cache would, by looking
+// through everything.
+type indexed struct{ client.WithWatch }
+
+func (c indexed) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	var o client.ListOptions
+	o.ApplyOptions(opts)
+	selector := o.FieldSelector
+	o.FieldSelector = nil
+	if err := c.WithWatch.List(ctx, list, &o); err != nil || selector == nil {
+		return err
+	}
+	items, err := meta.ExtractList(list)
+	if err != nil {
+		return err
+	}
+	var kept []runtime.Object
+	for _, item := range items {
+		if matches(item.(client.Object), selector.Requirements()[0].Field, selector.Requirements()[0].Value) {
+			kept = append(kept, item)
+		}
+	}
+	return meta.SetList(list, kept)
+}
+
+func matches(o client.Object, field, value string) bool {
+	for _, index := range hostedbridge.Indexes() {
+		if index.Field != field || reflect.TypeOf(index.Object) != reflect.TypeOf(o) {
+			continue
+		}
+		for _, v := range index.Values(o) {
+			if v == value {
+				return true
+			}
+		}
+	}
+	return false
+}
