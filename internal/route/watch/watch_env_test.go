@@ -13,8 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -28,10 +30,23 @@ func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
 // reaches it.
 const patience = 20 * time.Second
 
-// start runs a watcher for the test.
+// start runs a watcher for the test, which also fails if it leaves a goroutine.
 func start(t *testing.T) *Watcher {
 	t.Helper()
-	w, err := New(testenv.Config(), slog.New(slog.DiscardHandler))
+	return startAt(t, testenv.Config())
+}
+
+func startAt(t *testing.T, config *rest.Config) *Watcher {
+	t.Helper()
+	before := goleak.IgnoreCurrent()
+	t.Cleanup(func() {
+		goleak.VerifyNone(t, before,
+			// Connections that client-go keeps for the next client.
+			goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
+			goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
+			goleak.IgnoreAnyFunction("internal/poll.runtime_pollWait"))
+	})
+	w, err := New(config, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
