@@ -5,26 +5,31 @@ package envelope
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 )
 
-// The layout: magic, algorithm, key version, nonce and ciphertext of the data
-// key, nonce and ciphertext of the secret. All but the last have fixed sizes
-// and the last takes the rest, so that no two encodings mean the same.
 const (
-	// magic names the format and its version.
-	magic = "HBE1"
-	// algorithmAESGCM is AES-256-GCM for both layers.
-	algorithmAESGCM = 1
+	// magic and format begin every envelope, "HBE1" together. A later format
+	// has another digit and may have another layout behind it.
+	magic  = "HBE"
+	format = '1'
+	// algorithm is HKDF-SHA256 for the user's key and AES-256-GCM for both
+	// ciphertexts.
+	algorithm = 1
 
 	// nonceSize and tagSize are GCM's own, in bytes.
 	nonceSize   = 12
 	tagSize     = 16
 	wrappedSize = KeySize + tagSize
 
-	versionAt   = len(magic) + 1
-	wrapNonceAt = versionAt + 4
+	// Where each part begins. All sizes but the last part's are fixed, and
+	// that is written before it, so that an envelope has one encoding and ends
+	// where it says.
+	formatAt    = len(magic)
+	algorithmAt = formatAt + 1
+	versionAt   = algorithmAt + 1
+	sizeAt      = versionAt + 4
+	wrapNonceAt = sizeAt + 4
 	wrappedAt   = wrapNonceAt + nonceSize
 	dataNonceAt = wrappedAt + wrappedSize
 	dataAt      = dataNonceAt + nonceSize
@@ -32,55 +37,84 @@ const (
 	// Overhead is how many bytes an envelope is longer than its secret.
 	Overhead = dataAt + tagSize
 
-	// MaxPlaintext is the size of the largest secret in bytes. A Kubernetes
-	// Secret holds 1 MiB in all.
+	// MaxPlaintext is the size of the largest secret in bytes. One Secret of
+	// Kubernetes, 1 MiB, has room for a dozen of them in base64.
 	MaxPlaintext = 64 << 10
 )
 
-var (
-	// ErrMalformed: the bytes are not an envelope.
-	ErrMalformed = errors.New("not an envelope of a known format")
-	// ErrTooLong: the secret is larger than MaxPlaintext.
-	ErrTooLong = errors.New("secret is too long")
-	// ErrRefused: the envelope was not sealed for this cluster, user and name
-	// with this key, or it was changed since. Which of these it is cannot be
-	// known.
-	ErrRefused = errors.New("envelope does not open: it is damaged, or belongs to another cluster, user or name")
-)
-
-// parsed is an envelope's parts, as slices of it.
-type parsed struct {
-	version                               uint32
-	wrapNonce, wrapped, dataNonce, sealed []byte
+// Header is what an envelope says of itself to whoever has no key. Only Open
+// proves it.
+type Header struct {
+	// KeyVersion is the version of the master key under which it is sealed.
+	KeyVersion uint32
+	// PlaintextSize is the length of the secret in bytes.
+	PlaintextSize int
 }
 
-func parse(envelope []byte) (parsed, error) {
-	if len(envelope) < Overhead || len(envelope) > Overhead+MaxPlaintext ||
-		string(envelope[:len(magic)]) != magic || envelope[len(magic)] != algorithmAESGCM {
+// Inspect reads an envelope's header and checks its whole form. The error is
+// ErrMalformed, ErrUnknownFormat or ErrUnknownAlgorithm.
+func Inspect(envelope []byte) (Header, error) {
+	p, err := parse(envelope)
+	if err != nil {
+		return Header{}, fmt.Errorf("inspect: %w", err)
+	}
+	return Header{KeyVersion: p.version, PlaintextSize: len(p.data) - tagSize}, nil
+}
+
+// KeyVersion returns the version of the master key under which the envelope
+// says that it is sealed. Errors are those of Inspect.
+func KeyVersion(envelope []byte) (uint32, error) {
+	h, err := Inspect(envelope)
+	return h.KeyVersion, err
+}
+
+// parsed is an envelope's parts; the slices are parts of it, the tags are
+// still on them.
+type parsed struct {
+	version   uint32
+	wrapNonce []byte
+	wrapped   []byte
+	dataNonce []byte
+	data      []byte
+}
+
+// parse takes exactly what encode returns.
+func parse(b []byte) (parsed, error) {
+	if len(b) <= formatAt || string(b[:formatAt]) != magic {
+		return parsed{}, ErrMalformed
+	}
+	if b[formatAt] != format {
+		return parsed{}, ErrUnknownFormat
+	}
+	if len(b) < Overhead {
+		return parsed{}, ErrMalformed
+	}
+	if b[algorithmAt] != algorithm {
+		return parsed{}, ErrUnknownAlgorithm
+	}
+	version := binary.BigEndian.Uint32(b[versionAt:])
+	size := binary.BigEndian.Uint32(b[sizeAt:])
+	// The sum cannot overflow: the size is checked first.
+	if version < 1 || version > maxKeyVersion || size > MaxPlaintext || len(b) != Overhead+int(size) {
 		return parsed{}, ErrMalformed
 	}
 	return parsed{
-		version:   binary.BigEndian.Uint32(envelope[versionAt:]),
-		wrapNonce: envelope[wrapNonceAt:wrappedAt],
-		wrapped:   envelope[wrappedAt:dataNonceAt],
-		dataNonce: envelope[dataNonceAt:dataAt],
-		sealed:    envelope[dataAt:],
+		version:   version,
+		wrapNonce: b[wrapNonceAt:wrappedAt],
+		wrapped:   b[wrappedAt:dataNonceAt],
+		dataNonce: b[dataNonceAt:dataAt],
+		data:      b[dataAt:],
 	}, nil
 }
 
-// header begins a new envelope of that key version.
-func header(version uint32, size int) []byte {
-	b := make([]byte, 0, size)
-	b = append(append(b, magic...), algorithmAESGCM)
-	return binary.BigEndian.AppendUint32(b, version)
-}
-
-// KeyVersion returns the version of the master key under which the envelope is
-// sealed. It is only what the envelope says: Open proves it.
-func KeyVersion(envelope []byte) (uint32, error) {
-	p, err := parse(envelope)
-	if err != nil {
-		return 0, fmt.Errorf("read the key version: %w", err)
+// encode returns the one encoding of these parts.
+func (p parsed) encode() []byte {
+	b := make([]byte, 0, dataAt+len(p.data))
+	b = append(append(b, magic...), format, algorithm)
+	b = binary.BigEndian.AppendUint32(b, p.version)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(p.data)-tagSize)) //nolint:gosec // At most MaxPlaintext.
+	for _, part := range [][]byte{p.wrapNonce, p.wrapped, p.dataNonce, p.data} {
+		b = append(b, part...)
 	}
-	return p.version, nil
+	return b
 }

@@ -1,0 +1,67 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package envelope
+
+import (
+	"bytes"
+	"crypto/rand"
+	"testing"
+)
+
+const (
+	testCluster = "hosted-bridge.example"
+	testUID     = "6f1c2f0e-6a57-4d5f-9f0a-0d9f3b8a1c11"
+	testSecret  = "GITHUB_TOKEN"
+)
+
+// canary is a plaintext that must be seen nowhere.
+var canary = []byte("canary-7f3a9c41d2b8e605")
+
+// fill returns n bytes that all have that value.
+func fill(value byte, n int) []byte { return bytes.Repeat([]byte{value}, n) }
+
+// masterKeys returns a key for each version, all different.
+func masterKeys(versions ...uint32) map[uint32][KeySize]byte {
+	masters := map[uint32][KeySize]byte{}
+	for _, v := range versions {
+		masters[v] = [KeySize]byte(fill(0xa0+byte(v), KeySize))
+	}
+	return masters
+}
+
+func ring(t testing.TB, minimum uint32, versions ...uint32) *Keyring {
+	t.Helper()
+	r, err := NewKeyring(masterKeys(versions...), minimum)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func user(t testing.TB, r *Keyring, cluster, uid string, salt byte) *UserRing {
+	t.Helper()
+	u, err := r.User(cluster, uid, fill(salt, SaltSize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// alice is the user for whom most tests seal, with these key versions.
+func alice(t testing.TB, versions ...uint32) *UserRing {
+	t.Helper()
+	return user(t, ring(t, 0, versions...), testCluster, testUID, 1)
+}
+
+func seal(t testing.TB, u *UserRing, secret string, plaintext []byte) []byte {
+	t.Helper()
+	sealed, err := Seal(rand.Reader, u, secret, plaintext)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sealed
+}
+
+// join returns the parts one behind the other, in memory of their own.
+func join(parts ...[]byte) []byte { return bytes.Join(parts, nil) }

@@ -1,0 +1,94 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package envelope
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+)
+
+const (
+	// KeySize is the size of master keys, user keys and data keys in bytes:
+	// that of AES-256.
+	KeySize = 32
+
+	// maxKeyVersion is the highest version of a master key: the API shows it
+	// as an int32.
+	maxKeyVersion = math.MaxInt32
+)
+
+// Keyring holds the master keys by version. The current version seals; every
+// version from the minimum on opens. It never changes, so it may be shared.
+type Keyring struct {
+	// The keys are behind pointers, so that a ring that is printed by mistake,
+	// alone or inside something else, shows addresses.
+	masters map[uint32]*[KeySize]byte
+	current uint32
+	minimum uint32
+}
+
+// NewKeyring returns a ring of these master keys, of which the highest version
+// is current. Versions begin at 1; minimum is the lowest that may still open,
+// 0 for all. Keys that cannot be meant are refused: none, one of all zeroes,
+// the same one under two versions.
+func NewKeyring(masters map[uint32][KeySize]byte, minimum uint32) (*Keyring, error) {
+	if len(masters) == 0 {
+		return nil, errors.New("key ring: there is no master key")
+	}
+	r := &Keyring{masters: make(map[uint32]*[KeySize]byte, len(masters)), minimum: max(minimum, 1)}
+	seen := map[[KeySize]byte]uint32{{}: 0}
+	for _, version := range slices.Sorted(maps.Keys(masters)) {
+		if version < 1 || version > maxKeyVersion {
+			return nil, fmt.Errorf("key ring: version %d is not between 1 and %d", version, maxKeyVersion)
+		}
+		key := masters[version]
+		if other, found := seen[key]; found && other == 0 {
+			return nil, fmt.Errorf("key ring: version %d: the key is all zeroes", version)
+		} else if found {
+			return nil, fmt.Errorf("key ring: versions %d and %d are the same key", other, version)
+		}
+		seen[key] = version
+		r.masters[version] = &key
+		r.current = version
+	}
+	if r.minimum > r.current {
+		return nil, fmt.Errorf("key ring: minimum version %d is above the newest, %d", r.minimum, r.current)
+	}
+	return r, nil
+}
+
+// WithCurrent returns the ring with another version as the one that seals.
+// A rotation needs it where several processes share the envelopes: each must
+// be able to read the new version before any of them writes it.
+func (r *Keyring) WithCurrent(version uint32) (*Keyring, error) {
+	if _, err := r.master(version); err != nil {
+		return nil, fmt.Errorf("key ring: current version: %w", err)
+	}
+	return &Keyring{masters: r.masters, current: version, minimum: r.minimum}, nil
+}
+
+// Current returns the version that seals.
+func (r *Keyring) Current() uint32 { return r.current }
+
+// Minimum returns the lowest version that opens, at least 1.
+func (r *Keyring) Minimum() uint32 { return r.minimum }
+
+// Versions returns the versions of which the ring has the key, retired ones
+// too, the lowest first.
+func (r *Keyring) Versions() []uint32 { return slices.Sorted(maps.Keys(r.masters)) }
+
+// master returns the master key of a version that may be used.
+func (r *Keyring) master(version uint32) (*[KeySize]byte, error) {
+	if version < r.minimum {
+		return nil, fmt.Errorf("key version %d: %w", version, ErrRetiredKeyVersion)
+	}
+	key, found := r.masters[version]
+	if !found {
+		return nil, fmt.Errorf("key version %d: %w", version, ErrUnknownKeyVersion)
+	}
+	return key, nil
+}
