@@ -1,0 +1,218 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build testenv
+
+package hostedbridge_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/controllers/hostedbridge"
+	"github.com/hostedbridge/hostedbridge/test/testenv"
+)
+
+// counting counts the statuses that are written.
+type counting struct {
+	client.Client
+	statuses atomic.Int32
+}
+
+func (c *counting) Status() client.SubResourceWriter {
+	return &countingWriter{c.Client.Status(), &c.statuses}
+}
+
+type countingWriter struct {
+	client.SubResourceWriter
+	n *atomic.Int32
+}
+
+func (w *countingWriter) Apply(ctx context.Context, o runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
+	w.n.Add(1)
+	return w.SubResourceWriter.Apply(ctx, o, opts...)
+}
+
+// start runs the fixture's controller as the operator does, with caches,
+// indexes and watches, until the test ends.
+func (f *fixture) start(t *testing.T) *counting {
+	t.Helper()
+	m, err := ctrl.NewManager(testenv.Config(), ctrl.Options{
+		Scheme:     testenv.Scheme(),
+		Cache:      f.cacheOptions(),
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &counting{Client: m.GetClient()}
+	r := &hostedbridge.Reconciler{
+		Client: c, Live: m.GetAPIReader(), Recorder: m.GetEventRecorder("hosted-bridge-operator"),
+		Clock: clock.RealClock{}, Settings: f.Settings,
+	}
+	if err := r.Setup(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- m.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("manager: %v", err)
+		}
+	})
+	return c
+}
+
+// cacheOptions are the operator's, without the bridges of other tests.
+func (f *fixture) cacheOptions() cache.Options {
+	options := hostedbridge.CacheOptions(f.Settings.Namespace)
+	options.ByObject[&v1alpha1.HostedBridge{}] = cache.ByObject{Namespaces: map[string]cache.Config{f.namespace: {}}}
+	return options
+}
+
+// eventually reads o until ok holds of it. It asks the API server again and
+// again because the test has no part in the controller's own watches.
+func (f *fixture) eventually(t *testing.T, what string, o client.Object, ok func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := f.Get(ctx, client.ObjectKeyFromObject(o), o)
+		if client.IgnoreNotFound(err) != nil && ctx.Err() == nil {
+			t.Fatal(err)
+		}
+		if !apierrors.IsNotFound(err) && ok() {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("%s: not within 30 s; it is %+v", what, o)
+		}
+	}
+}
+
+func reason(b *v1alpha1.HostedBridge, kind string) string {
+	if c := meta.FindStatusCondition(b.Status.Conditions, kind); c != nil {
+		return c.Reason
+	}
+	return ""
+}
+
+func TestTheControllerWatchesWhatItsDecisionsDependOn(t *testing.T) {
+	f := newFixtureWithoutTrust(t)
+	f.start(t)
+	alice := f.bridge("alice")
+	rival := f.bridge("rival", func(s *v1alpha1.HostedBridgeSpec) { s.UserID = alice.Spec.UserID })
+	ready := func(b *v1alpha1.HostedBridge) func() bool {
+		return func() bool {
+			return meta.IsStatusConditionTrue(b.Status.Conditions, v1alpha1.ConditionReady) && b.Status.ObservedGeneration == b.Generation
+		}
+	}
+	testenv.ExpectApplied(t, f.Client, alice)
+	f.eventually(t, "no certificate", alice, func() bool { return reason(alice, v1alpha1.ConditionReady) == "TrustMissing" })
+	f.publishTrust(t)
+	f.eventually(t, "the certificate was published", alice, func() bool { return reason(alice, v1alpha1.ConditionReady) == "Progressing" })
+	f.roll(t, alice)
+	f.eventually(t, "the Deployment and its pod are available", alice, func() bool {
+		return ready(alice)() && alice.Status.PodName == "alice-bridge-1"
+	})
+
+	_, envelopes, d := f.children("alice")
+	testenv.ExpectExists(t, f.Client, envelopes)
+	uid := envelopes.UID
+	if err := f.Delete(t.Context(), envelopes); err != nil {
+		t.Fatal(err)
+	}
+	f.eventually(t, "a deleted object is made anew", envelopes, func() bool { return envelopes.UID != uid })
+
+	testenv.ExpectApplied(t, f.Client, rival)
+	f.eventually(t, "a rival is told", rival, func() bool { return reason(rival, v1alpha1.ConditionAccepted) == "UserIDConflict" })
+	if err := f.Delete(t.Context(), alice); err != nil {
+		t.Fatal(err)
+	}
+	f.eventually(t, "the rival takes over", rival, func() bool { return reason(rival, v1alpha1.ConditionAccepted) == "Accepted" })
+
+	// The garbage collector's part, which this API server lacks: the objects
+	// of the old alice go only now, and the new one is waiting for it.
+	testenv.ExpectApplied(t, f.Client, f.bridge("alice", func(s *v1alpha1.HostedBridgeSpec) { s.UserID += "-2" }))
+	f.eventually(t, "a namesake waits for its predecessor", alice, func() bool { return reason(alice, v1alpha1.ConditionReady) == "Progressing" })
+	account, _, _ := f.children("alice")
+	for _, o := range []client.Object{account, envelopes, d} {
+		if err := f.Delete(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.eventually(t, "and is made when that is removed", d, func() bool { return d.OwnerReferences[0].UID == alice.UID })
+}
+
+func TestTheIngresssStatusDoesNotWakeTheController(t *testing.T) {
+	f := newFixture(t)
+	written := f.start(t)
+	b := f.bridge("alice")
+	testenv.ExpectApplied(t, f.Client, b)
+	f.eventually(t, "made", b, func() bool { return reason(b, v1alpha1.ConditionReady) == "Progressing" })
+	f.roll(t, b)
+	f.eventually(t, "ready", b, func() bool { return b.Status.Phase == v1alpha1.PhaseRunning && b.Status.PodName != "" })
+
+	before := written.statuses.Load()
+	const patches = 30
+	for i := range patches {
+		body := fmt.Appendf(nil, `{"status":{"tools":%d}}`, i)
+		if err := f.Status().Patch(t.Context(), b, client.RawPatch(types.MergePatchType, body), client.FieldOwner(v1alpha1.FieldOwnerIngress)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.change(t, b, func(s *v1alpha1.HostedBridgeSpec) { s.Servers = servers("one") })
+	f.eventually(t, "the change was seen", b, func() bool { return b.Status.ObservedGeneration == b.Generation })
+	// The change itself is one status, the Deployment's event another; what
+	// was left of the roll may be a few more.
+	if n := written.statuses.Load() - before; n > patches/3 {
+		t.Errorf("%d statuses for one change among %d patches of the ingress", n, patches)
+	}
+	if b.Status.Tools == nil || *b.Status.Tools != patches-1 {
+		t.Errorf("tools are %v", b.Status.Tools)
+	}
+}
+
+func TestTheCacheHoldsNoObjectsOfOthers(t *testing.T) {
+	f := newFixture(t)
+	b := f.bridge("alice")
+	testenv.ExpectApplied(t, f.Client, f.foreign("Secret"), b)
+	f.start(t)
+	f.eventually(t, "refused although no cache shows it", b, func() bool { return reason(b, v1alpha1.ConditionReady) == "NotOwned" })
+	var events corev1.EventList
+	f.eventually(t, "an event says so", b, func() bool {
+		if err := f.List(t.Context(), &events, client.InNamespace(f.namespace)); err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events.Items {
+			if e.Reason == string(v1alpha1.PhaseFailed) && e.Type == corev1.EventTypeWarning {
+				return true
+			}
+		}
+		return false
+	})
+}
