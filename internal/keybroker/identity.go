@@ -1,0 +1,202 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package keybroker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+)
+
+const (
+	// Audience is the audience of the tokens that callers present. No other
+	// service takes such a token, the API server included.
+	Audience = "hosted-bridge-keybroker"
+
+	// ingressAccount is the ingress's service account in the system namespace.
+	ingressAccount = "hosted-bridge-ingress"
+
+	// bridgeKind is the kind of the objects that bridges belong to.
+	bridgeKind = "HostedBridge"
+
+	// Where the API server says to which pod a token is bound.
+	extraPodName = "authentication.kubernetes.io/pod-name"
+	extraPodUID  = "authentication.kubernetes.io/pod-uid"
+
+	accountPrefix = "system:serviceaccount:"
+)
+
+// Reader reads the API server, live. An absent object is an error for which
+// apierrors.IsNotFound holds.
+type Reader interface {
+	// Review asks whether the token is good for the audience.
+	Review(ctx context.Context, token, audience string) (*authenticationv1.TokenReviewStatus, error)
+	Pod(ctx context.Context, namespace, name string) (*corev1.Pod, error)
+	ServiceAccount(ctx context.Context, namespace, name string) (*corev1.ServiceAccount, error)
+	// Bridge returns the metadata of a HostedBridge.
+	Bridge(ctx context.Context, namespace, name string) (*metav1.PartialObjectMetadata, error)
+}
+
+// kind is what a caller is. Its values are metric labels.
+type kind string
+
+const (
+	kindBridge  kind = "bridge"
+	kindIngress kind = "ingress"
+)
+
+// bridgeRef is one HostedBridge; a later one of the same name is another.
+type bridgeRef struct {
+	namespace, name string
+	uid             types.UID
+}
+
+// identity is who calls. bridge is set for a bridge alone.
+type identity struct {
+	kind   kind
+	bridge bridgeRef
+}
+
+// identifier finds out who presents a token.
+type identifier struct {
+	cluster Reader
+	// namespace is the installation's own.
+	namespace string
+}
+
+// account is what a token says of its bearer.
+type account struct {
+	namespace, name string
+	uid             types.UID
+	podName, podUID string
+}
+
+// identify returns who presents the token. Every link from the token to the
+// HostedBridge is followed by UID, since names are used again.
+func (i *identifier) identify(ctx context.Context, token string) (identity, error) {
+	a, err := i.review(ctx, token)
+	if err != nil {
+		return identity{}, err
+	}
+	if err := i.checkPod(ctx, a); err != nil {
+		return identity{}, err
+	}
+	sa, err := i.serviceAccount(ctx, a)
+	if err != nil {
+		return identity{}, err
+	}
+	if a.namespace == i.namespace && a.name == ingressAccount {
+		return identity{kind: kindIngress}, nil
+	}
+	bridge, err := i.owner(ctx, sa)
+	return identity{kind: kindBridge, bridge: bridge}, err
+}
+
+func (i *identifier) review(ctx context.Context, token string) (account, error) {
+	status, err := i.cluster.Review(ctx, token, Audience)
+	if err != nil {
+		return account{}, fmt.Errorf("%w: review token: %w", errClusterAway, err)
+	}
+	// The audiences tell whether the API server looked at ours: without them
+	// the token is one for the API server itself.
+	if !status.Authenticated || !slices.Contains(status.Audiences, Audience) {
+		return account{}, fmt.Errorf("%w: not authenticated for the audience", errTokenRefused)
+	}
+	full, ok := strings.CutPrefix(status.User.Username, accountPrefix)
+	namespace, name, cut := strings.Cut(full, ":")
+	podName, podUID := status.User.Extra[extraPodName], status.User.Extra[extraPodUID]
+	if !ok || !cut || namespace == "" || name == "" || strings.Contains(name, ":") || status.User.UID == "" {
+		return account{}, fmt.Errorf("%w: not a service account", errTokenRefused)
+	}
+	if len(podName) != 1 || len(podUID) != 1 || podName[0] == "" || podUID[0] == "" {
+		return account{}, fmt.Errorf("%w: not bound to a pod", errTokenRefused)
+	}
+	return account{
+		namespace: namespace, name: name, uid: types.UID(status.User.UID),
+		podName: podName[0], podUID: podUID[0],
+	}, nil
+}
+
+func (i *identifier) checkPod(ctx context.Context, a account) error {
+	pod, err := i.cluster.Pod(ctx, a.namespace, a.podName)
+	if err != nil {
+		return absent(err, errPod, "pod", a.namespace, a.podName)
+	}
+	var why string
+	switch {
+	case string(pod.UID) != a.podUID:
+		why = "has another UID"
+	case pod.Spec.ServiceAccountName != a.name:
+		why = "has another service account"
+	case pod.DeletionTimestamp != nil:
+		why = "is being deleted" // It has its certificate, which outlasts it.
+	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
+		why = "has ended"
+	default:
+		return nil
+	}
+	return fmt.Errorf("%w: pod %s/%s %s", errPod, a.namespace, a.podName, why)
+}
+
+func (i *identifier) serviceAccount(ctx context.Context, a account) (*corev1.ServiceAccount, error) {
+	sa, err := i.cluster.ServiceAccount(ctx, a.namespace, a.name)
+	if err != nil {
+		return nil, absent(err, errServiceAccount, "service account", a.namespace, a.name)
+	}
+	if sa.UID != a.uid {
+		return nil, fmt.Errorf("%w: service account %s/%s has another UID", errServiceAccount, a.namespace, a.name)
+	}
+	if sa.DeletionTimestamp != nil {
+		return nil, fmt.Errorf("%w: service account %s/%s is being deleted", errServiceAccount, a.namespace, a.name)
+	}
+	return sa, nil
+}
+
+// owner returns the HostedBridge that controls the service account.
+func (i *identifier) owner(ctx context.Context, sa *corev1.ServiceAccount) (bridgeRef, error) {
+	owner := metav1.GetControllerOfNoCopy(sa)
+	if owner == nil || !isBridge(owner) {
+		return bridgeRef{}, fmt.Errorf("%w: service account %s/%s", errNotABridge, sa.Namespace, sa.Name)
+	}
+	bridge, err := i.cluster.Bridge(ctx, sa.Namespace, owner.Name)
+	if err != nil {
+		return bridgeRef{}, absent(err, errBridge, bridgeKind, sa.Namespace, owner.Name)
+	}
+	if bridge.UID != owner.UID {
+		return bridgeRef{}, fmt.Errorf("%w: HostedBridge %s/%s has another UID", errBridge, sa.Namespace, owner.Name)
+	}
+	if bridge.DeletionTimestamp != nil {
+		return bridgeRef{}, fmt.Errorf("%w: HostedBridge %s/%s is being deleted", errBridge, sa.Namespace, owner.Name)
+	}
+	return bridgeRef{sa.Namespace, owner.Name, owner.UID}, nil
+}
+
+// isBridge compares the group without the version: an owner reference outlives
+// the version that it was written in.
+func isBridge(owner *metav1.OwnerReference) bool {
+	gv, err := schema.ParseGroupVersion(owner.APIVersion)
+	return err == nil && gv.Group == v1alpha1.GroupVersion.Group && owner.Kind == bridgeKind
+}
+
+// absent returns gone for an object that does not exist, err itself where it
+// is a problem already, and otherwise that the API server did not answer.
+func absent(err error, gone *problem, what, namespace, name string) error {
+	if isProblem(err) {
+		return err
+	}
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("%w: %s %s/%s does not exist", gone, what, namespace, name)
+	}
+	return fmt.Errorf("%w: get %s %s/%s: %w", errClusterAway, what, namespace, name, err)
+}

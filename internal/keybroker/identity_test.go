@@ -1,0 +1,122 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package keybroker
+
+import (
+	"errors"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestWhoCalls(t *testing.T) {
+	now := metav1.Now()
+	no := false
+	alice := identity{kindBridge, bridgeRef{tenant, "alice", "uid-alice"}}
+	token := func(w *world) *authenticationv1.TokenReviewStatus { return w.tokens["token-of-alice-pod"] }
+	pod := func(w *world) *corev1.Pod { return w.pods[key(tenant, "alice-pod")] }
+	account := func(w *world) *corev1.ServiceAccount { return w.accounts[key(tenant, "alice-bridge")] }
+	bridge := func(w *world) *metav1.PartialObjectMetadata { return w.bridges[key(tenant, "alice")] }
+
+	for _, test := range []struct {
+		name   string
+		token  string
+		change func(w *world)
+		want   identity
+		err    *problem
+	}{
+		{"a bridge's pod", "token-of-alice-pod", nil, alice, nil},
+		{"the ingress's pod", "token-of-ingress-1", nil, identity{kind: kindIngress}, nil},
+		{"an owner reference of a later version", "token-of-alice-pod", func(w *world) { account(w).OwnerReferences[0].APIVersion = "hostedbridge.dev/v1" }, alice, nil},
+
+		// The token.
+		{"a token that the API server does not know", "forged", nil, identity{}, errTokenRefused},
+		{"a token for another audience", "token-of-alice-pod", func(w *world) { token(w).Audiences = []string{"https://kubernetes.default.svc"} }, identity{}, errTokenRefused},
+		{"a token for the API server itself", "token-of-alice-pod", func(w *world) { token(w).Audiences = nil }, identity{}, errTokenRefused},
+		{"a review that says no and names a user", "token-of-alice-pod", func(w *world) { token(w).Authenticated = false }, identity{}, errTokenRefused},
+		{"a person", "token-of-alice-pod", func(w *world) { token(w).User.Username = "alice" }, identity{}, errTokenRefused},
+		{"a name like a service account's with a part too many", "token-of-alice-pod", func(w *world) { token(w).User.Username += ":x" }, identity{}, errTokenRefused},
+		{"a name like a service account's without one", "token-of-alice-pod", func(w *world) { token(w).User.Username = "system:serviceaccount:" + tenant }, identity{}, errTokenRefused},
+		{"a token without the account's UID", "token-of-alice-pod", func(w *world) { token(w).User.UID = "" }, identity{}, errTokenRefused},
+		{"a token that is bound to no pod", "token-of-alice-pod", func(w *world) { token(w).User.Extra = nil }, identity{}, errTokenRefused},
+		{"a token that is bound to two pods", "token-of-alice-pod", func(w *world) { token(w).User.Extra[extraPodUID] = []string{"pod-uid-alice", "pod-uid-bob"} }, identity{}, errTokenRefused},
+		{"a token that is bound to a pod without UID", "token-of-alice-pod", func(w *world) { token(w).User.Extra[extraPodUID] = []string{""} }, identity{}, errTokenRefused},
+
+		// The pod.
+		{"the replayed token of a deleted pod", "token-of-alice-pod", func(w *world) { delete(w.pods, key(tenant, "alice-pod")) }, identity{}, errPod},
+		{"the replayed token of a pod whose name is used again", "token-of-alice-pod", func(w *world) { pod(w).UID = "pod-later" }, identity{}, errPod},
+		{"a pod with another service account", "token-of-alice-pod", func(w *world) { pod(w).Spec.ServiceAccountName = "bob-bridge" }, identity{}, errPod},
+		{"a pod that is being deleted", "token-of-alice-pod", func(w *world) { pod(w).DeletionTimestamp = &now }, identity{}, errPod},
+		{"a pod that has failed", "token-of-alice-pod", func(w *world) { pod(w).Status.Phase = corev1.PodFailed }, identity{}, errPod},
+		{"a pod that has ended", "token-of-alice-pod", func(w *world) { pod(w).Status.Phase = corev1.PodSucceeded }, identity{}, errPod},
+		{"the ingress's token after its pod", "token-of-ingress-1", func(w *world) { delete(w.pods, key(system, "ingress-1")) }, identity{}, errPod},
+
+		// The service account.
+		{"a service account that is gone", "token-of-alice-pod", func(w *world) { delete(w.accounts, key(tenant, "alice-bridge")) }, identity{}, errServiceAccount},
+		{"a service account that was made again", "token-of-alice-pod", func(w *world) { account(w).UID = "sa-later" }, identity{}, errServiceAccount},
+		{"a service account that is being deleted", "token-of-alice-pod", func(w *world) { account(w).DeletionTimestamp = &now }, identity{}, errServiceAccount},
+		{"the ingress's service account made again", "token-of-ingress-1", func(w *world) { w.accounts[key(system, ingressAccount)].UID = "sa-later" }, identity{}, errServiceAccount},
+
+		// Its owner.
+		{"a service account without an owner", "token-of-alice-pod", func(w *world) { account(w).OwnerReferences = nil }, identity{}, errNotABridge},
+		{"an owner that does not control", "token-of-alice-pod", func(w *world) { account(w).OwnerReferences[0].Controller = &no }, identity{}, errNotABridge},
+		{"an owner of another group", "token-of-alice-pod", func(w *world) { account(w).OwnerReferences[0].APIVersion = "example.com/v1alpha1" }, identity{}, errNotABridge},
+		{"an owner of another kind", "token-of-alice-pod", func(w *world) { account(w).OwnerReferences[0].Kind = "CatalogRecipe" }, identity{}, errNotABridge},
+		{"an owner whose version is none", "token-of-alice-pod", func(w *world) { account(w).OwnerReferences[0].APIVersion = "hostedbridge.dev/a/b" }, identity{}, errNotABridge},
+		{"the ingress's name in another namespace", "token-of-x", func(w *world) { w.addPod(tenant, ingressAccount, "x", "uid-x", nil) }, identity{}, errNotABridge},
+		{"another account of the system namespace", "token-of-x", func(w *world) { w.addPod(system, "hosted-bridge-operator", "x", "uid-x", nil) }, identity{}, errNotABridge},
+
+		// The HostedBridge.
+		{"a HostedBridge that is gone", "token-of-alice-pod", func(w *world) { delete(w.bridges, key(tenant, "alice")) }, identity{}, errBridge},
+		{"a HostedBridge that was made again", "token-of-alice-pod", func(w *world) { bridge(w).UID = "uid-later" }, identity{}, errBridge},
+		{"a HostedBridge that is being deleted", "token-of-alice-pod", func(w *world) { bridge(w).DeletionTimestamp = &now }, identity{}, errBridge},
+		{"a HostedBridge that only exists in another namespace", "token-of-alice-pod", func(w *world) {
+			w.bridges[key("other", "alice")] = bridge(w)
+			delete(w.bridges, key(tenant, "alice"))
+		}, identity{}, errBridge},
+
+		{"an API server that does not answer", "token-of-alice-pod", func(w *world) { w.away = errors.New("connection refused") }, identity{}, errClusterAway},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld()
+			if test.change != nil {
+				test.change(w)
+			}
+			i := &identifier{cluster: w, namespace: system}
+			got, err := i.identify(t.Context(), test.token)
+			if test.err == nil && (err != nil || got != test.want) {
+				t.Errorf("%+v, error %v; want %+v", got, err, test.want)
+			}
+			if test.err != nil && (!errors.Is(err, test.err) || publicProblem(err) != test.err || got.bridge != bridgeRef{}) {
+				t.Errorf("%+v, error %v; want %v", got, err, test.err)
+			}
+		})
+	}
+}
+
+// TestTheSameNamesInAnotherNamespaceAreSomebodyElse has all names equal, so
+// that only namespace and UIDs tell the two apart.
+func TestTheSameNamesInAnotherNamespaceAreSomebodyElse(t *testing.T) {
+	w := newWorld()
+	mine := w.tokens["token-of-alice-pod"]
+	w.addBridge("other", "alice", "uid-other")
+	theirs := w.tokens["token-of-alice-pod"]
+	w.tokens["mine"], w.tokens["theirs"] = mine, theirs
+	i := &identifier{cluster: w, namespace: system}
+	for token, want := range map[string]bridgeRef{"mine": {tenant, "alice", "uid-alice"}, "theirs": {"other", "alice", "uid-other"}} {
+		got, err := i.identify(t.Context(), token)
+		if err != nil || got.bridge != want {
+			t.Errorf("%s: %+v, error %v; want %+v", token, got, err, want)
+		}
+	}
+	// A token that mixes the two is nobody's: the UIDs do not fit.
+	mixed := theirs.DeepCopy()
+	mixed.User.Username = mine.User.Username
+	w.tokens["mixed"] = mixed
+	if _, err := i.identify(t.Context(), "mixed"); !errors.Is(err, errPod) {
+		t.Errorf("mixed: error %v, want %v", err, errPod)
+	}
+}

@@ -1,0 +1,98 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package keybroker
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// problem is an error that the caller may see. Its code is part of the API and
+// never changes its meaning; what is behind it is only logged. A cause is
+// added by wrapping: fmt.Errorf("%w: pod gone", errPod).
+type problem struct {
+	status     int
+	code       string
+	detail     string
+	retryAfter time.Duration
+}
+
+// Error implements error.
+func (p *problem) Error() string { return p.code }
+
+// The problems.
+var (
+	errTokenMissing    = &problem{http.StatusUnauthorized, "token_missing", "Send the pod's projected token as Authorization: Bearer <token>.", 0}
+	errTokenRefused    = &problem{http.StatusUnauthorized, "token_refused", "The token is not a current token of a pod for this audience.", 0}
+	errPod             = &problem{http.StatusForbidden, "pod_not_current", "The token's pod does not exist, has ended, or is not the one of the token.", 0}
+	errServiceAccount  = &problem{http.StatusForbidden, "service_account_not_current", "The token's service account is not the one of the token.", 0}
+	errNotABridge      = &problem{http.StatusForbidden, "not_a_bridge", "The token's service account belongs to no HostedBridge.", 0}
+	errBridge          = &problem{http.StatusForbidden, "bridge_not_current", "The HostedBridge of the token's pod does not exist any more.", 0}
+	errCaller          = &problem{http.StatusForbidden, "caller_not_allowed", "This caller may not do this.", 0}
+	errRequest         = &problem{http.StatusBadRequest, "certificate_request_invalid", "The body is not a PKCS #10 request of an Ed25519 key, in DER.", 0}
+	errBodyUnreadable  = &problem{http.StatusBadRequest, "body_unreadable", "The request body broke off or came too slowly.", 0}
+	errName            = &problem{http.StatusBadRequest, "name_invalid", "A namespace, HostedBridge or secret cannot have this name.", 0}
+	errNotFound        = &problem{http.StatusNotFound, "not_found", "There is nothing here.", 0}
+	errBridgeNotFound  = &problem{http.StatusNotFound, "bridge_not_found", "There is no such HostedBridge.", 0}
+	errMethod          = &problem{http.StatusMethodNotAllowed, "method_not_allowed", "The Allow header names the method of this resource.", 0}
+	errNotOwned        = &problem{http.StatusConflict, "secret_not_owned", "A Secret of that name belongs to something else than this HostedBridge.", 0}
+	errSaltMissing     = &problem{http.StatusConflict, "salt_missing", "The user's salt is gone, and with it the secrets that were sealed.", 0}
+	errConflict        = &problem{http.StatusConflict, "conflict", "The secrets are being changed by somebody else; try again.", 0}
+	errBodyTooLarge    = &problem{http.StatusRequestEntityTooLarge, "body_too_large", "The request body is larger than this resource takes.", 0}
+	errTooMuch         = &problem{http.StatusRequestEntityTooLarge, "secrets_too_large", "The bridge's secrets together are larger than a Secret can be.", 0}
+	errMediaType       = &problem{http.StatusUnsupportedMediaType, "unsupported_media_type", "Send Content-Type: application/pkcs10.", 0}
+	errInternal        = &problem{http.StatusInternalServerError, "internal", "Internal error.", 0}
+	errUnreadable      = &problem{http.StatusInternalServerError, "secret_unreadable", "A stored secret cannot be opened.", 0}
+	errNotPrepared     = &problem{http.StatusServiceUnavailable, "bridge_not_prepared", "The operator has not made the bridge's objects yet.", 5 * time.Second}
+	errClusterAway     = &problem{http.StatusServiceUnavailable, "cluster_unavailable", "The API server did not answer.", 5 * time.Second}
+	errBusy            = &problem{http.StatusServiceUnavailable, "busy", "Too many requests at once.", time.Second}
+	errCanceledRequest = &problem{statusClientClosed, "canceled", "The client left.", 0}
+)
+
+// statusClientClosed stands in metrics and logs for a client that left before
+// it was answered. It is never read.
+const statusClientClosed = 499
+
+// publicProblem returns what the caller may know of err. Anything that nobody
+// made public is an internal error.
+func publicProblem(err error) *problem {
+	if p, ok := errors.AsType[*problem](err); ok {
+		return p
+	}
+	return errInternal
+}
+
+// isProblem reports whether it is decided what the caller sees of err.
+func isProblem(err error) bool {
+	_, ok := errors.AsType[*problem](err)
+	return ok
+}
+
+// writeProblem answers with p as RFC 9457 has it.
+func writeProblem(w http.ResponseWriter, p *problem) {
+	body, err := json.Marshal(struct {
+		Title  string `json:"title"`
+		Status int    `json:"status"`
+		Code   string `json:"code"`
+		Detail string `json:"detail"`
+	}{http.StatusText(p.status), p.status, p.code, p.detail})
+	if err != nil {
+		panic(err) // Strings and a number: only a programming error cannot be encoded.
+	}
+	h := w.Header()
+	if p.retryAfter > 0 {
+		h.Set("Retry-After", strconv.Itoa(int(p.retryAfter.Seconds())))
+	}
+	if p.status == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", `Bearer realm="hosted-bridge-keybroker"`)
+	}
+	h.Set("Content-Type", "application/problem+json")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(p.status)
+	// Whoever hung up does not read the error either.
+	_, _ = w.Write(body)
+}
