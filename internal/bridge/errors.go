@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"strings"
 
@@ -32,13 +33,13 @@ func rpcError(err error, server string) error {
 		return err
 	}
 	var rpc *jsonrpc.Error
-	if errors.As(err, &rpc) && rpc.Code != 0 {
+	if errors.As(err, &rpc) && rpc.Code != 0 && !ofSDK(rpc) {
 		return rpc
 	}
 	code := "upstream_error"
 	message := fmt.Sprintf("server %q failed: %s", server, describe(err))
 	var unavailable *unavailableError
-	if errors.As(err, &unavailable) || lost(err) {
+	if errors.As(err, &unavailable) || lost(err) || unreached(err) {
 		code, message = "upstream_unavailable", (&unavailableError{server: server}).Error()
 	}
 	data, err := json.Marshal(map[string]string{"code": code, "server": server})
@@ -46,6 +47,20 @@ func rpcError(err error, server string) error {
 		panic(err) // strings always encode
 	}
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: message, Data: data}
+}
+
+// ofSDK reports whether e is not a server's answer but the SDK's way of saying
+// that there is none. It does not export these errors.
+func ofSDK(e *jsonrpc.Error) bool {
+	switch e.Message {
+	case "rejected by transport":
+		return e.Code == -32005
+	case "server is closing":
+		return e.Code == -32004
+	case "client is closing":
+		return e.Code == -32003
+	}
+	return false
 }
 
 // invalidParams is the protocol's answer to a name or URI that nobody has.
@@ -63,21 +78,32 @@ func lost(err error) bool {
 	return errors.Is(err, mcp.ErrSessionMissing) || errors.Is(err, mcp.ErrConnectionClosed)
 }
 
-// describe returns the text of err without the address that was called, whose
-// query may hold a token.
+// unreached reports whether err came before there was a connection.
+func unreached(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+// describe returns the text of err without the address that was called: its
+// query may hold a token, and where a server is does not concern its user.
 func describe(err error) string {
-	text := err.Error()
+	var resolve *net.DNSError
+	var op *net.OpError
 	var target *url.Error
-	if errors.As(err, &target) && target.URL != "" {
-		text = target.Err.Error()
-	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return "the server did not answer in time"
-	case strings.Contains(text, "://"):
-		return "the server could not be reached"
+	case errors.As(err, &resolve):
+		return "the server's name could not be resolved"
+	case errors.As(err, &op) && op.Err != nil:
+		return op.Op + ": " + op.Err.Error()
+	case errors.As(err, &target) && target.Err != nil:
+		return target.Err.Error()
 	}
-	return text
+	if text := err.Error(); !strings.Contains(text, "://") {
+		return text
+	}
+	return "the server could not be reached"
 }
 
 func methodNotFound(method string) error {

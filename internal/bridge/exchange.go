@@ -36,6 +36,9 @@ type exchange struct {
 
 	mu     sync.Mutex
 	result json.RawMessage
+	// sent says that the request was written to the network, and refused that
+	// the server answered that it does not know the session.
+	sent, refused bool
 }
 
 // exchangeKey is the context key of the exchange that an HTTP request belongs
@@ -95,6 +98,28 @@ func (x *exchange) tag(message []byte) []byte {
 		return message
 	}
 	return tagged
+}
+
+// sending notes that the request is on its way, so that it may take effect.
+func (x *exchange) sending() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.sent, x.refused = true, false
+}
+
+// refuse notes that the server did not take the request.
+func (x *exchange) refuse() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.refused = true
+}
+
+// harmless reports whether the request cannot have taken effect, so that it may
+// be sent again.
+func (x *exchange) harmless() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return !x.sent || x.refused
 }
 
 // answered keeps the result as the server sent it.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,13 +32,29 @@ var fast = timing{
 // serveMCP serves s in one era and returns its URL.
 func serveMCP(t *testing.T, s *mcp.Server, eraName string) *httptest.Server {
 	t.Helper()
-	return httptest.NewServer(mcpHandler(s, eraName))
+	return httptest.NewServer(mcpHandler(t, s, eraName))
 }
 
-func mcpHandler(s *mcp.Server, eraName string) http.Handler {
-	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{
+// mcpHandler returns a handler of s that ends its sessions with the test, also
+// those of which nobody said that they end.
+func mcpHandler(t *testing.T, s *mcp.Server, eraName string) http.Handler {
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{
 		Stateless:                    eraName == "modern",
 		PropagateRequestCancellation: true,
+	})
+	var over atomic.Bool
+	t.Cleanup(func() {
+		over.Store(true)
+		for ss := range s.Sessions() {
+			_ = ss.Close()
+		}
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if over.Load() && r.Method != http.MethodDelete {
+			http.Error(w, "the test is over", http.StatusServiceUnavailable)
+			return
+		}
+		handler.ServeHTTP(w, r)
 	})
 }
 

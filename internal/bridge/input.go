@@ -22,26 +22,25 @@ var errTooManyRounds = errors.New("the server asked for input too often")
 // converse sends a legacy client's request to a modern server. Such a server
 // does not ask the client but answers what it needs to know; the bridge asks
 // the client and sends the request again with what it said.
-func (b *Bridge) converse(ctx context.Context, q *query, l *link, x *exchange, params mcp.Params) (mcp.Result, error) {
+// The last answer is in x.
+func (b *Bridge) converse(ctx context.Context, q *query, l *link, x *exchange, params mcp.Params) error {
 	for range maxRounds {
 		result, err := l.callModern(ctx, q.method, params)
 		if err != nil {
-			if x.takeResult() == nil {
-				return nil, err
-			}
-			return q.finish(l, x)
+			return err
 		}
 		requests, state, asks := needed(result)
 		if !asks {
-			return q.finish(l, x)
+			return nil
 		}
+		x.answered(nil)
 		responses, err := q.session.gather(ctx, x, requests)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		respond(params, responses, state)
 	}
-	return nil, errTooManyRounds
+	return errTooManyRounds
 }
 
 // callModern sends a request that a legacy client made. For a tool the SDK adds

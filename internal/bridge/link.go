@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -38,6 +39,7 @@ type link struct {
 	peer     peer
 	era      era
 	gone     chan struct{} // closed when the connection is
+	retired  atomic.Bool
 
 	// send sends a message as it is, without the SDK's caches and additions.
 	send mcp.MethodHandler
@@ -225,8 +227,18 @@ func (l *link) close() {
 	l.upstream.closing.Go(func() { _ = l.session.Close() })
 }
 
+// retire marks a connection as dead of which the SDK will find that out only
+// later.
+func (l *link) retire() {
+	l.retired.Store(true)
+	l.close()
+}
+
 // dead reports whether the connection is gone.
 func (l *link) dead() bool {
+	if l.retired.Load() {
+		return true
+	}
 	select {
 	case <-l.gone:
 		return true

@@ -6,7 +6,6 @@ package bridge
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"maps"
 	"net/http"
 
@@ -17,6 +16,7 @@ import (
 type query struct {
 	method string
 	params mcp.Params
+	meta   map[string]any // of params, as it came
 	client *mcp.ServerSession
 	era    era
 	header http.Header
@@ -42,6 +42,7 @@ func (b *Bridge) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			return next(ctx, method, req)
 		}
 		q := &query{method: method, params: given(req.GetParams()), client: ss, era: eraOf(req), session: b.session(ss)}
+		q.meta = maps.Clone(q.params.GetMeta())
 		if extra := req.GetExtra(); extra != nil {
 			q.header = extra.Header
 		}
@@ -90,12 +91,12 @@ func (b *Bridge) answer(ctx context.Context, q *query) (mcp.Result, error) {
 // empty is the result of what has none.
 func empty() *rawResult { return &rawResult{fields: map[string]json.RawMessage{}} }
 
-// forward sends the request to u. A server that forgot the session has not
-// acted on the request, so it is sent once more in a new one.
+// forward sends the request to u. A request that went to a connection which
+// turned out to be dead is sent once more on a new one.
 func (b *Bridge) forward(ctx context.Context, q *query, u *upstream) (mcp.Result, error) {
-	result, err := b.forwardOnce(ctx, q, u)
-	if errors.Is(err, mcp.ErrSessionMissing) && ctx.Err() == nil {
-		result, err = b.forwardOnce(ctx, q, u)
+	result, again, err := b.forwardOnce(ctx, q, u)
+	if again && ctx.Err() == nil {
+		result, _, err = b.forwardOnce(ctx, q, u)
 	}
 	if err != nil {
 		return nil, rpcError(err, u.server.Name)
@@ -103,10 +104,10 @@ func (b *Bridge) forward(ctx context.Context, q *query, u *upstream) (mcp.Result
 	return result, nil
 }
 
-func (b *Bridge) forwardOnce(ctx context.Context, q *query, u *upstream) (mcp.Result, error) {
+func (b *Bridge) forwardOnce(ctx context.Context, q *query, u *upstream) (result mcp.Result, again bool, err error) {
 	l, err := b.link(ctx, q, u)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	x := &exchange{ctx: ctx, header: paramHeaders(q.header)}
 	x.toClient = func(ctx context.Context, method string, params mcp.Params) (mcp.Result, error) {
@@ -121,12 +122,18 @@ func (b *Bridge) forwardOnce(ctx context.Context, q *query, u *upstream) (mcp.Re
 	}
 	upstreamCtx = context.WithValue(upstreamCtx, exchangeKey{}, x)
 	if q.era == legacy && l.era == modern {
-		return b.converse(upstreamCtx, q, l, x, params)
+		err = b.converse(upstreamCtx, q, l, x, params)
+	} else {
+		_, err = l.call(upstreamCtx, q.method, params)
 	}
-	if _, err := l.call(upstreamCtx, q.method, params); err != nil && x.takeResult() == nil {
-		return nil, err
+	if x.takeResult() == nil {
+		if lost(err) {
+			l.retire()
+		}
+		return nil, lost(err) && x.harmless(), err
 	}
-	return q.finish(l, x)
+	result, err = q.finish(l, x)
+	return result, false, err
 }
 
 // finish makes the server's answer one of the client's era.
@@ -154,8 +161,7 @@ func (b *Bridge) link(ctx context.Context, q *query, u *upstream) (*link, error)
 // translate returns the parameters with the metadata that the server's era
 // asks for. Within one era nothing changes.
 func (b *Bridge) translate(q *query, l *link, x *exchange) mcp.Params {
-	params := q.params
-	meta := maps.Clone(params.GetMeta())
+	meta := maps.Clone(q.meta)
 	switch {
 	case q.era == modern && l.era == legacy:
 		x.filter = true
@@ -175,6 +181,6 @@ func (b *Bridge) translate(q *query, l *link, x *exchange) mcp.Params {
 	if len(meta) == 0 {
 		meta = nil
 	}
-	params.SetMeta(meta)
-	return params
+	q.params.SetMeta(meta)
+	return q.params
 }

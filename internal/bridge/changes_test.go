@@ -1,0 +1,164 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+)
+
+func TestListChangesReachTheClients(t *testing.T) {
+	var s *mcp.Server
+	build := func(*testing.T) *mcp.Server {
+		s = echoServer("one")
+		return s
+	}
+	inAllEras(t, build, func(t *testing.T, r *rig, clientEra, _ string) {
+		changed := make(chan struct{}, 16)
+		client := r.connect(t, clientEra, &mcp.ClientOptions{
+			ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { changed <- struct{}{} },
+		})
+		if _, err := client.ListTools(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		listening(t, r.bridge, s)
+		rawTool(s, "second", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("2"), nil })
+		receive(t, changed, "list change")
+		tools, err := client.ListTools(t.Context(), nil)
+		if err != nil || len(tools.Tools) != 2 {
+			t.Errorf("tools = %+v, %v, want two", tools, err)
+		}
+	})
+}
+
+// listening waits until the bridge's shared connection is up, which a session's
+// own connection does not need.
+func listening(t *testing.T, b *Bridge, _ *mcp.Server) {
+	t.Helper()
+	for _, u := range b.upstreams {
+		if _, err := u.shared(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestResourceUpdatesReachSubscribersOnly(t *testing.T) {
+	var s *mcp.Server
+	subscribed := make(chan string, 16)
+	build := func(*testing.T) *mcp.Server {
+		s = emptyServer(&mcp.ServerOptions{
+			SubscribeHandler: func(_ context.Context, req *mcp.SubscribeRequest) error {
+				subscribed <- req.Params.URI
+				return nil
+			},
+			UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
+		})
+		for _, uri := range []string{"test://a", "test://b"} {
+			s.AddResource(&mcp.Resource{Name: uri, URI: uri}, nil)
+		}
+		return s
+	}
+	inAllEras(t, build, func(t *testing.T, r *rig, clientEra, _ string) {
+		updated := make(chan string, 16)
+		opts := &mcp.ClientOptions{
+			ResourceUpdatedHandler: func(_ context.Context, req *mcp.ResourceUpdatedNotificationRequest) { updated <- req.Params.URI },
+		}
+		client := r.connect(t, clientEra, opts)
+		other := r.connect(t, clientEra, &mcp.ClientOptions{
+			ResourceUpdatedHandler: func(context.Context, *mcp.ResourceUpdatedNotificationRequest) {
+				t.Error("the other client was told too")
+			},
+		})
+		if _, err := other.ListResources(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := client.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://a"}); err != nil {
+			t.Fatal(err)
+		}
+		if got := receive(t, subscribed, "subscription at the server"); got != "test://a" {
+			t.Errorf("subscribed %s", got)
+		}
+		// The server notes the subscription just after it told of it.
+		eventually(t, "an update", func() bool {
+			for _, uri := range []string{"test://b", "test://a"} {
+				if err := s.ResourceUpdated(t.Context(), &mcp.ResourceUpdatedNotificationParams{URI: uri}); err != nil {
+					t.Error(err)
+				}
+			}
+			return len(updated) > 0
+		})
+		if got := receive(t, updated, "update"); got != "test://a" {
+			t.Errorf("updated %s, want the one subscribed", got)
+		}
+	})
+}
+
+func TestLogMessagesReachTheClientThatCalled(t *testing.T) {
+	build := func(*testing.T) *mcp.Server {
+		s := emptyServer(nil)
+		rawTool(s, "log", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			for _, level := range []mcp.LoggingLevel{"debug", "warning"} {
+				if err := req.Session.Log(ctx, &mcp.LoggingMessageParams{Level: level, Data: string(req.Params.Arguments)}); err != nil {
+					return nil, err
+				}
+			}
+			return said("ok"), nil
+		})
+		return s
+	}
+	inAllEras(t, build, func(t *testing.T, r *rig, clientEra, _ string) {
+		logged := make(chan *mcp.LoggingMessageParams, 16)
+		client := r.connect(t, clientEra, &mcp.ClientOptions{
+			LoggingMessageHandler: func(_ context.Context, req *mcp.LoggingMessageRequest) { logged <- req.Params },
+		})
+		params := &mcp.CallToolParams{Name: "log", Arguments: map[string]int{"x": 1}}
+		if clientEra == "legacy" {
+			if err := client.SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: "info"}); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			params.Meta = mcp.Meta{mcp.MetaKeyLogLevel: "info"}
+		}
+		if _, err := client.CallTool(t.Context(), params); err != nil {
+			t.Fatal(err)
+		}
+		got := receive(t, logged, "log message")
+		if got.Level != "warning" || got.Data != `{"x":1}` {
+			t.Errorf("message = %+v, want the warning alone", got)
+		}
+	})
+}
+
+func TestListChangesOfOneOfSeveralServers(t *testing.T) {
+	for clientEra := range eraNames {
+		t.Run(clientEra+" client", func(t *testing.T) {
+			one, two := echoServer("one"), echoServer("two")
+			first, second := serveMCP(t, one, "legacy"), serveMCP(t, two, "modern")
+			t.Cleanup(first.Close)
+			t.Cleanup(second.Close)
+			r := newRig(t, fast, config.Server{Name: "one", URL: first.URL}, config.Server{Name: "two", URL: second.URL})
+			changed := make(chan struct{}, 64)
+			client := r.connect(t, clientEra, &mcp.ClientOptions{
+				ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { changed <- struct{}{} },
+			})
+			listening(t, r.bridge, one)
+			for i, s := range []*mcp.Server{one, two} {
+				rawTool(s, "more", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("2"), nil })
+				eventually(t, "the longer list", func() bool {
+					receive(t, changed, "list change")
+					tools, err := client.ListTools(t.Context(), nil)
+					if err != nil {
+						t.Error(err)
+						return true
+					}
+					return len(tools.Tools) == 3+i
+				})
+			}
+		})
+	}
+}

@@ -1,0 +1,305 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
+)
+
+// do sends one request to the bridge, past any SDK.
+func (r *rig) do(t *testing.T, method, url, body string, header map[string]string) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	for name, value := range header {
+		req.Header.Set(name, value)
+	}
+	resp, err := r.http.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, string(answer)
+}
+
+// answerOf returns the message with an id in a response of either form.
+func answerOf(t *testing.T, body string) map[string]json.RawMessage {
+	t.Helper()
+	for _, line := range strings.Split(body, "\n") {
+		line = strings.TrimPrefix(line, "data: ")
+		var m map[string]json.RawMessage
+		if json.Unmarshal([]byte(line), &m) == nil && m["id"] != nil && m["method"] == nil {
+			return m
+		}
+	}
+	t.Fatalf("no answer in %q", body)
+	return nil
+}
+
+// session opens a legacy session and returns its headers.
+func (r *rig) session(t *testing.T) map[string]string {
+	t.Helper()
+	resp, _ := r.do(t, "POST", r.url, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}`, nil)
+	header := map[string]string{"Mcp-Session-Id": resp.Header.Get("Mcp-Session-Id"), "Mcp-Protocol-Version": "2025-11-25"}
+	if header["Mcp-Session-Id"] == "" {
+		t.Fatalf("no session: %s", resp.Status)
+	}
+	r.do(t, "POST", r.url, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, header)
+	return header
+}
+
+// modernBody is a modern request, and modernHeader its headers.
+func modernBody(id any, method, params string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%v,"method":%q,"params":{%s"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`, id, method, params)
+}
+
+func modernHeader(method, name string) map[string]string {
+	return map[string]string{"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Mcp-Name": name}
+}
+
+func TestHTTPRules(t *testing.T) {
+	upstream := serveMCP(t, echoServer("one"), "legacy")
+	t.Cleanup(upstream.Close)
+	r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+	base := strings.TrimSuffix(r.url, "/u/alice/mcp")
+	list := `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`
+	unknown := map[string]string{"Mcp-Session-Id": "nobody", "Mcp-Protocol-Version": "2025-11-25"}
+	both := modernHeader("tools/list", "")
+	both["Mcp-Session-Id"] = "nobody"
+	tests := map[string]struct {
+		method, url, body string
+		header            map[string]string
+		status            int
+		says              string
+	}{
+		"another user's path does not exist":          {"POST", base + "/u/bob/mcp", list, nil, 404, ""},
+		"nor does a path below":                       {"POST", r.url + "/x", list, nil, 404, ""},
+		"a request that should name a session":        {"POST", r.url, list, nil, 400, `"id":7`},
+		"an unknown session is 404":                   {"POST", r.url, list, unknown, 404, ""},
+		"also for its stream":                         {"GET", r.url, "", unknown, 404, ""},
+		"also for its end":                            {"DELETE", r.url, "", unknown, 404, ""},
+		"GET without a session":                       {"GET", r.url, "", nil, 400, ""},
+		"a modern request may carry a session header": {"POST", r.url, modernBody(7, "tools/list", ""), both, 200, `"resultType":"complete"`},
+		"a modern GET is not allowed":                 {"GET", r.url, "", modernHeader("", ""), 405, ""},
+		"a modern method that is unknown is 404":      {"POST", r.url, modernBody(7, "no/such", ""), modernHeader("no/such", ""), 404, "-32601"},
+		"a version that nobody speaks yet is 400":     {"POST", r.url, strings.ReplaceAll(modernBody(7, "tools/list", ""), "2026-07-28", "2099-01-01"), map[string]string{"Mcp-Protocol-Version": "2099-01-01", "Mcp-Method": "tools/list"}, 400, "-32022"},
+		"a method header that contradicts the body":   {"POST", r.url, modernBody(7, "tools/list", ""), modernHeader("tools/call", ""), 400, "-32020"},
+		"metadata without the version header":         {"POST", r.url, modernBody(7, "tools/list", ""), nil, 400, "-32020"},
+		"a legacy version that nobody knows":          {"POST", r.url, list, map[string]string{"Mcp-Session-Id": "x", "Mcp-Protocol-Version": "2001-01-01"}, 400, ""},
+		"a body that is too large":                    {"POST", r.url, `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", maxBody) + `"}}`, nil, 413, ""},
+		"health is asked, not told":                   {"POST", base + "/health", "", nil, 405, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			resp, body := r.do(t, tt.method, tt.url, tt.body, tt.header)
+			if resp.StatusCode != tt.status || !strings.Contains(body, tt.says) {
+				t.Errorf("answer = %d %q, want %d with %q", resp.StatusCode, body, tt.status, tt.says)
+			}
+			if got := resp.Header.Get("Mcp-Session-Id"); got != "" {
+				t.Errorf("the session header is echoed: %s", got)
+			}
+		})
+	}
+}
+
+func TestStreamsAskProxiesNotToBuffer(t *testing.T) {
+	upstream := serveMCP(t, echoServer("one"), "modern")
+	t.Cleanup(upstream.Close)
+	r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+	resp, _ := r.do(t, "POST", r.url, modernBody(1, "tools/list", ""), modernHeader("tools/list", ""))
+	if resp.Header.Get("X-Accel-Buffering") != "no" {
+		t.Error("an event stream without X-Accel-Buffering: no")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, "GET", r.url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range r.session(t) {
+		req.Header.Set(name, value)
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	stream, err := r.http.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Body.Close()
+	if stream.Header.Get("X-Accel-Buffering") != "no" {
+		t.Error("a session's stream without X-Accel-Buffering: no")
+	}
+}
+
+// TestEqualIDsNeverMix has many clients send the same id at once, in both eras.
+func TestEqualIDsNeverMix(t *testing.T) {
+	for serverEra := range eraNames {
+		t.Run(serverEra+" server", func(t *testing.T) {
+			upstream := serveMCP(t, echoServer("one"), serverEra)
+			t.Cleanup(upstream.Close)
+			r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+			var wait sync.WaitGroup
+			for i := range 40 {
+				text := fmt.Sprintf("caller %d", i)
+				arguments := fmt.Sprintf(`"name":"echo","arguments":{"text":%q},`, text)
+				body, header := modernBody(1, "tools/call", arguments), modernHeader("tools/call", "echo")
+				if i%2 == 0 {
+					header = r.session(t)
+					body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + strings.TrimSuffix(arguments, ",") + `}}`
+				}
+				wait.Go(func() {
+					for range 5 {
+						_, got := r.do(t, "POST", r.url, body, header)
+						if m := answerOf(t, got); string(m["id"]) != "1" || !strings.Contains(string(m["result"]), "one: "+text+`"`) {
+							t.Errorf("%s got %s", text, got)
+						}
+					}
+				})
+			}
+			wait.Wait()
+		})
+	}
+}
+
+// wireServer is a legacy server that answers with exactly these results, which
+// have fields that no SDK knows.
+func wireServer(t *testing.T, results map[string]string) *httptest.Server {
+	t.Helper()
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var m struct {
+			ID     json.RawMessage `json:"id"`
+			Method string          `json:"method"`
+		}
+		if r.Method != http.MethodPost || json.NewDecoder(r.Body).Decode(&m) != nil {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		if m.ID == nil {
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		result, ok := results[m.Method]
+		if !ok {
+			_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`, m.ID)
+			return
+		}
+		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
+	}))
+}
+
+func TestFieldsThatNobodyKnowsPass(t *testing.T) {
+	const (
+		tools = `{"tools":[{"name":"t","inputSchema":{"type":"object","z":1,"a":12345678901234567890},"execution":{"taskSupport":"optional"}}],"nextCursor":"more"}`
+		call  = `{"content":[{"type":"hologram","x":1}],"structuredContent":{"id":9007199254740993},"future":[true]}`
+	)
+	upstream := wireServer(t, map[string]string{
+		"initialize": `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"wire","version":"1"}}`,
+		"tools/list": tools,
+		"tools/call": call,
+	})
+	t.Cleanup(upstream.Close)
+	r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+	legacyHeader := r.session(t)
+	want := map[string]string{"tools/list": tools, "tools/call": call}
+	for method, wire := range want {
+		_, body := r.do(t, "POST", r.url, `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{"name":"t"}}`, legacyHeader)
+		if diff := cmp.Diff(fieldsOf(t, wire), fieldsOf(t, string(answerOf(t, body)["result"]))); diff != "" {
+			t.Errorf("%s for a legacy client (-want +got):\n%s", method, diff)
+		}
+		_, body = r.do(t, "POST", r.url, modernBody(1, method, `"name":"t",`), modernHeader(method, "t"))
+		expected := fieldsOf(t, wire)
+		expected["resultType"] = `"complete"`
+		expected["_meta"] = `{"io.modelcontextprotocol/serverInfo":{"name":"wire","version":"1"}}`
+		if method == "tools/list" {
+			expected["ttlMs"], expected["cacheScope"] = `0`, `"private"`
+		}
+		if diff := cmp.Diff(expected, fieldsOf(t, string(answerOf(t, body)["result"]))); diff != "" {
+			t.Errorf("%s for a modern client (-want +got):\n%s", method, diff)
+		}
+	}
+}
+
+func fieldsOf(t *testing.T, object string) map[string]string {
+	t.Helper()
+	var raw map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(object), &raw); err != nil {
+		t.Fatalf("%v in %q", err, object)
+	}
+	fields := map[string]string{}
+	for k, v := range raw {
+		fields[k] = string(v)
+	}
+	return fields
+}
+
+// TestArgumentHeaders checks the headers that repeat a tool's arguments: a
+// modern client's pass on, and for a legacy client the bridge writes them.
+func TestArgumentHeaders(t *testing.T) {
+	s := emptyServer(nil)
+	s.AddTool(&mcp.Tool{Name: "zone", InputSchema: map[string]any{
+		"type":       "object",
+		"properties": map[string]any{"region": map[string]any{"type": "string", "x-mcp-header": "Region"}},
+	}}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return said("%s", req.Extra.Header.Get("Mcp-Param-Region")), nil
+	})
+	upstream := serveMCP(t, s, "modern")
+	t.Cleanup(upstream.Close)
+	r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+	for clientEra := range eraNames {
+		client := r.connect(t, clientEra, nil)
+		if _, err := client.ListTools(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "zone", Arguments: map[string]string{"region": "eu"}})
+		if err != nil {
+			t.Fatalf("%s client: %v", clientEra, err)
+		}
+		if got := text(t, result); got != "eu" {
+			t.Errorf("%s client: the server saw %q", clientEra, got)
+		}
+	}
+	header := modernHeader("tools/call", "zone")
+	header["Mcp-Param-Region"] = "us"
+	resp, body := r.do(t, "POST", r.url, modernBody(1, "tools/call", `"name":"zone","arguments":{"region":"eu"},`), header)
+	if resp.StatusCode != http.StatusBadRequest || !strings.Contains(body, "-32020") {
+		t.Errorf("a header that contradicts the body: %d %s", resp.StatusCode, body)
+	}
+}
+
+func TestHealthOverHTTP(t *testing.T) {
+	upstream := serveMCP(t, echoServer("one"), "modern")
+	t.Cleanup(upstream.Close)
+	r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+	eventually(t, "healthy", func() bool { return r.bridge.Health().Status == health.Healthy })
+	resp, body := r.do(t, "GET", strings.TrimSuffix(r.url, "/u/alice/mcp")+"/health", "", nil)
+	var report health.Report
+	if err := json.Unmarshal([]byte(body), &report); err != nil {
+		t.Fatal(err)
+	}
+	if resp.StatusCode != 200 || report.Status != health.Healthy || report.Tools != 1 || report.Servers["one"].Tools != 1 || report.Servers["one"].LastCheck == nil {
+		t.Errorf("health = %d %s", resp.StatusCode, body)
+	}
+}

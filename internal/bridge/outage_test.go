@@ -1,0 +1,141 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
+)
+
+// mortal is a server that can go and come back at one address.
+type mortal struct {
+	address string
+	server  *http.Server
+	build   func() http.Handler
+}
+
+func (m *mortal) rise(t *testing.T) {
+	t.Helper()
+	address := m.address
+	if address == "" {
+		address = "127.0.0.1:0"
+	}
+	var listener net.Listener
+	eventually(t, "the address is free", func() (done bool) {
+		var err error
+		listener, err = net.Listen("tcp", address)
+		return err == nil
+	})
+	m.address = listener.Addr().String()
+	server := &http.Server{Handler: m.build(), ReadHeaderTimeout: time.Minute}
+	m.server = server
+	go func() { _ = server.Serve(listener) }()
+}
+
+func (m *mortal) die() { _ = m.server.Close() }
+
+func TestAServerThatWentAwayComesBack(t *testing.T) {
+	for clientEra := range eraNames {
+		for serverEra := range eraNames {
+			t.Run(clientEra+" client and "+serverEra+" server", func(t *testing.T) {
+				m := &mortal{build: func() http.Handler { return mcpHandler(t, echoServer("one"), serverEra) }}
+				m.rise(t)
+				t.Cleanup(func() { m.die() })
+				steady := serveMCP(t, echoServer("two"), "modern")
+				t.Cleanup(steady.Close)
+				brief := fast
+				brief.wait, brief.interval = 300*time.Millisecond, 20*time.Millisecond
+				r := newRig(t, brief, config.Server{Name: "one", URL: "http://" + m.address}, config.Server{Name: "two", URL: steady.URL})
+				client := r.connect(t, clientEra, nil)
+				call := func(tool string) error {
+					_, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: echoArgs{"hi"}})
+					return err
+				}
+				eventually(t, "healthy at first", func() bool { return r.bridge.Health().Status == health.Healthy })
+				if err := call("one_echo"); err != nil {
+					t.Fatal(err)
+				}
+				m.die()
+				eventually(t, "unhealthy", func() bool { return r.bridge.Health().Servers["one"].Status == health.Unhealthy })
+				var rpc *jsonrpc.Error
+				if err := call("one_echo"); !errors.As(err, &rpc) || !strings.Contains(string(rpc.Data), "upstream") || strings.Contains(err.Error(), m.address) {
+					t.Errorf("error = %v, want one that names the server and not its address", err)
+				}
+				if err := call("two_echo"); err != nil {
+					t.Errorf("the other server suffers: %v", err)
+				}
+				if got := r.bridge.Health().Status; got != health.Degraded {
+					t.Errorf("status = %s, want degraded", got)
+				}
+				m.rise(t)
+				eventually(t, "healthy", func() bool { return r.bridge.Health().Status == health.Healthy })
+				if err := call("one_echo"); err != nil {
+					t.Errorf("after its return: %v", err)
+				}
+			})
+		}
+	}
+}
+
+// TestAForgetfulServerCostsNoCall has a server forget its sessions between calls,
+// as one does that is restarted behind a proxy.
+func TestAForgetfulServerCostsNoCall(t *testing.T) {
+	for clientEra := range eraNames {
+		t.Run(clientEra+" client", func(t *testing.T) {
+			var current atomic.Pointer[http.Handler]
+			restart := func() {
+				h := mcpHandler(t, echoServer("one"), "legacy")
+				current.Store(&h)
+			}
+			restart()
+			upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*current.Load()).ServeHTTP(w, r) }))
+			t.Cleanup(upstream.Close)
+			t.Cleanup(upstream.CloseClientConnections)
+			r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+			client := r.connect(t, clientEra, nil)
+			for range 5 {
+				if _, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: echoArgs{"hi"}}); err != nil {
+					t.Fatal(err)
+				}
+				restart()
+			}
+		})
+	}
+}
+
+func TestABridgeStartsBeforeItsServer(t *testing.T) {
+	for clientEra := range eraNames {
+		t.Run(clientEra+" client", func(t *testing.T) {
+			m := &mortal{build: func() http.Handler { return mcpHandler(t, echoServer("one"), "legacy") }}
+			m.rise(t)
+			m.die()
+			t.Cleanup(func() { m.die() })
+			brief := fast
+			brief.wait = 50 * time.Millisecond
+			r := newRig(t, brief, config.Server{Name: "one", URL: "http://" + m.address})
+			client := r.connect(t, clientEra, nil)
+			if _, err := client.ListTools(t.Context(), nil); err == nil {
+				t.Error("a list without a server")
+			}
+			m.rise(t)
+			eventually(t, "healthy", func() bool { return r.bridge.Health().Status == health.Healthy })
+			tools, err := client.ListTools(t.Context(), nil)
+			if err != nil || len(tools.Tools) != 1 {
+				t.Errorf("tools = %+v, %v", tools, err)
+			}
+		})
+	}
+}
