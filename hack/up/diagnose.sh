@@ -13,7 +13,7 @@ diagnose() {
             [[ -n $pod ]] && diagnose_pod "$namespace" "$pod"
         done < <(unready_pods "$namespace")
     done
-    echo "--- Deployments that are not available" >&2
+    echo "--- Deployments" >&2
     kube get deployments --all-namespaces --selector=app.kubernetes.io/part-of=hosted-bridge >&2 || true
     kube get deployments --namespace="$tenants" >&2 || true
     if kube get crd hostedbridges.hostedbridge.dev >/dev/null 2>&1; then

@@ -2,14 +2,14 @@
 # Copyright 2026 The hosted-bridge Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# down.sh CLUSTER NAME  is `make down`: it ends the local cluster NAME, or
-# removes the installation from a cluster that it leaves running.
+# This is `make down`: it ends the local cluster NAME, or removes the
+# installation from the kind cluster NAME (CLUSTER=kind) or the cluster of
+# kubectl's current context (CLUSTER=current), which go on running.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+export CLUSTER=${CLUSTER:-local}
+name=${NAME:-default}
 source hack/up/lib.sh
-
-export CLUSTER=${1:-local}
-name=${2:-default}
 
 case $CLUSTER in
 local)

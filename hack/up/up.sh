@@ -2,20 +2,21 @@
 # Copyright 2026 The hosted-bridge Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# up.sh CLUSTER NAME PORT  is `make up`: it provides the cluster and the images
-# and lets install.sh do the rest.
+# This is `make up`: it provides the cluster and the images and lets install.sh
+# do the rest.
 #
-#   local    builds and starts the cluster NAME of hack/cluster, reached on
-#            PORT of 127.0.0.1
-#   kind     uses the kind cluster NAME, and creates it where there is none
-#   current  uses the cluster of kubectl's current context; REGISTRY says where
-#            the images are pushed to, BASE_URL where users reach the ingress
+#   CLUSTER=local    builds and starts the cluster NAME of hack/cluster, reached
+#                    on PORT of 127.0.0.1
+#   CLUSTER=kind     uses the kind cluster NAME, and creates it where there is
+#                    none, reached on PORT of 127.0.0.1
+#   CLUSTER=current  uses the cluster of kubectl's current context; REGISTRY
+#                    says where the images are pushed to, BASE_URL where users
+#                    reach the ingress
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+export CLUSTER=${CLUSTER:-local} BASE_URL=${BASE_URL:-}
+name=${NAME:-default} port=${PORT:-8080}
 source hack/up/lib.sh
-
-export CLUSTER=${1:-local} BASE_URL=${BASE_URL:-}
-name=${2:-default} port=${3:-8080}
 image() { go -C hack/image run . "$@" >&2; }
 
 case $CLUSTER in
