@@ -8,6 +8,7 @@ import (
 	"crypto/cipher"
 	"crypto/hkdf"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 )
 
@@ -21,8 +22,7 @@ type UserRing struct {
 	ring    *Keyring
 	cluster string
 	userUID string
-	// The salt is behind a pointer for the same reason as master keys are.
-	salt *[SaltSize]byte
+	salt    hidden
 }
 
 // User returns the ring of the user with that UID and salt. The cluster names
@@ -36,12 +36,10 @@ func (r *Keyring) User(cluster, userUID string, salt []byte) (*UserRing, error) 
 	if len(salt) != SaltSize {
 		return nil, fmt.Errorf("user ring: the salt has %d bytes, it must have %d", len(salt), SaltSize)
 	}
-	u := &UserRing{ring: r, cluster: cluster, userUID: userUID, salt: new([SaltSize]byte)}
-	copy(u.salt[:], salt)
-	if *u.salt == ([SaltSize]byte{}) {
-		return nil, fmt.Errorf("user ring: the salt is all zeroes")
+	if [SaltSize]byte(salt) == ([SaltSize]byte{}) {
+		return nil, errors.New("user ring: the salt is all zeroes")
 	}
-	return u, nil
+	return &UserRing{ring: r, cluster: cluster, userUID: userUID, salt: hide([SaltSize]byte(salt))}, nil
 }
 
 // wrapper returns the cipher that wraps this user's data keys under a version
@@ -62,9 +60,9 @@ func (u *UserRing) wrapper(version uint32) (cipher.AEAD, error) {
 // deriveUserKey is HKDF-SHA256. The UID is in the info as well as the salt
 // being the user's own, so that a salt used twice by mistake still gives two
 // users two keys.
-func deriveUserKey(master *[KeySize]byte, salt *[SaltSize]byte, userUID string) ([]byte, error) {
+func deriveUserKey(master, salt hidden, userUID string) ([]byte, error) {
 	info := appendFields(nil, []byte(purposeUserKey), []byte(userUID))
-	key, err := hkdf.Key(sha256.New, master[:], salt[:], string(info), KeySize)
+	key, err := hkdf.Key(sha256.New, master()[:], salt()[:], string(info), KeySize)
 	if err != nil {
 		return nil, fmt.Errorf("derive the user's key: %w", err)
 	}

@@ -24,9 +24,7 @@ const (
 // Keyring holds the master keys by version. The current version seals; every
 // version from the minimum on opens. It never changes, so it may be shared.
 type Keyring struct {
-	// The keys are behind pointers, so that a ring that is printed by mistake,
-	// alone or inside something else, shows addresses.
-	masters map[uint32]*[KeySize]byte
+	masters map[uint32]hidden
 	current uint32
 	minimum uint32
 }
@@ -39,7 +37,7 @@ func NewKeyring(masters map[uint32][KeySize]byte, minimum uint32) (*Keyring, err
 	if len(masters) == 0 {
 		return nil, errors.New("key ring: there is no master key")
 	}
-	r := &Keyring{masters: make(map[uint32]*[KeySize]byte, len(masters)), minimum: max(minimum, 1)}
+	r := &Keyring{masters: make(map[uint32]hidden, len(masters)), minimum: max(minimum, 1)}
 	seen := map[[KeySize]byte]uint32{{}: 0}
 	for _, version := range slices.Sorted(maps.Keys(masters)) {
 		if version < 1 || version > maxKeyVersion {
@@ -52,7 +50,7 @@ func NewKeyring(masters map[uint32][KeySize]byte, minimum uint32) (*Keyring, err
 			return nil, fmt.Errorf("key ring: versions %d and %d are the same key", other, version)
 		}
 		seen[key] = version
-		r.masters[version] = &key
+		r.masters[version] = hide(key)
 		r.current = version
 	}
 	if r.minimum > r.current {
@@ -82,7 +80,7 @@ func (r *Keyring) Minimum() uint32 { return r.minimum }
 func (r *Keyring) Versions() []uint32 { return slices.Sorted(maps.Keys(r.masters)) }
 
 // master returns the master key of a version that may be used.
-func (r *Keyring) master(version uint32) (*[KeySize]byte, error) {
+func (r *Keyring) master(version uint32) (hidden, error) {
 	if version < r.minimum {
 		return nil, fmt.Errorf("key version %d: %w", version, ErrRetiredKeyVersion)
 	}

@@ -121,7 +121,7 @@ func TestSealVectors(t *testing.T) {
 	for _, v := range readVectors(t).Seal {
 		t.Run(v.Name, func(t *testing.T) {
 			u := v.ring(t)
-			key, err := deriveUserKey((*[KeySize]byte)(v.Master), (*[SaltSize]byte)(v.Salt), v.UserUID)
+			key, err := deriveUserKey(hide([KeySize]byte(v.Master)), hide([SaltSize]byte(v.Salt)), v.UserUID)
 			if err != nil || !bytes.Equal(key, v.UserKey) {
 				t.Errorf("user key %x, %v; want %x", key, err, v.UserKey)
 			}

@@ -1,0 +1,145 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package envelope
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+)
+
+// fixed returns an envelope that is the same in every fuzzing process: each
+// must know the one that opens.
+func fixed(t testing.TB, u *UserRing) []byte {
+	t.Helper()
+	sealed, err := Seal(bytes.NewReader(fill(7, KeySize+2*nonceSize)), u, testSecret, canary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sealed
+}
+
+// FuzzOpen looks for bytes that open and were not sealed, and for a panic.
+func FuzzOpen(f *testing.F) {
+	u := alice(f, 1, 2)
+	sealed := fixed(f, u)
+	old := fixed(f, alice(f, 1))
+	f.Add(sealed)
+	f.Add(old)
+	f.Add(sealed[:Overhead])
+	f.Add(resized(bytes.Clone(sealed[:Overhead])))
+	f.Add([]byte(magic))
+	for _, v := range readVectors(f).Refused {
+		f.Add([]byte(v.Envelope))
+	}
+	f.Fuzz(func(t *testing.T, envelope []byte) {
+		plaintext, err := Open(u, testSecret, envelope)
+		if belongs := bytes.Equal(envelope, sealed) || bytes.Equal(envelope, old); belongs != (err == nil) {
+			t.Errorf("opens to %d bytes, %v", len(plaintext), err)
+		}
+		if err != nil && (plaintext != nil || !isRefusal(err)) {
+			t.Errorf("a refusal gives %d bytes, %v", len(plaintext), err)
+		}
+	})
+}
+
+// FuzzNear changes an envelope a little, where FuzzOpen would need long to
+// come near one.
+func FuzzNear(f *testing.F) {
+	u := alice(f, 1, 2)
+	sealed := fixed(f, u)
+	f.Add(uint16(0), []byte{}, uint16(0), true)
+	f.Add(uint16(versionAt), []byte{0, 0, 0, 1}, uint16(4), false)
+	f.Add(uint16(len(sealed)), []byte{0}, uint16(0), true)
+	f.Fuzz(func(t *testing.T, at uint16, insert []byte, remove uint16, resize bool) {
+		from := min(int(at), len(sealed))
+		mutant := join(sealed[:from], insert, sealed[min(from+int(remove), len(sealed)):])
+		if resize {
+			resized(mutant)
+		}
+		if _, err := Open(u, testSecret, mutant); (err == nil) != bytes.Equal(mutant, sealed) {
+			t.Errorf("a mutant opens, or the envelope does not: %v", err)
+		}
+	})
+}
+
+// FuzzElsewhere looks for another place where an envelope opens.
+func FuzzElsewhere(f *testing.F) {
+	r := ring(f, 0, 1, 2)
+	sealed := fixed(f, user(f, r, testCluster, testUID, 1))
+	f.Add(testCluster, testUID, testSecret)
+	f.Add(testCluster+testUID[:1], testUID[1:], testSecret)
+	f.Add(testCluster, testUID+testSecret[:1], testSecret[1:])
+	f.Fuzz(func(t *testing.T, cluster, uid, secret string) {
+		u, err := r.User(cluster, uid, fill(1, SaltSize))
+		if err != nil {
+			if !errors.Is(err, ErrBinding) {
+				t.Errorf("User: %v", err)
+			}
+			return
+		}
+		home := cluster == testCluster && uid == testUID && secret == testSecret
+		if _, err := Open(u, secret, sealed); (err == nil) != home {
+			t.Errorf("in another place an envelope opens, or does not in its own: %v", err)
+		}
+	})
+}
+
+// FuzzParse holds that what parses has one encoding.
+func FuzzParse(f *testing.F) {
+	f.Add(fixed(f, alice(f, 1)))
+	for _, v := range readVectors(f).Refused {
+		f.Add([]byte(v.Envelope))
+	}
+	f.Fuzz(func(t *testing.T, envelope []byte) {
+		p, err := parse(envelope)
+		if err == nil && !bytes.Equal(p.encode(), envelope) {
+			t.Error("two encodings mean the same")
+		}
+	})
+}
+
+// FuzzSeal holds that whatever is sealed opens to itself.
+func FuzzSeal(f *testing.F) {
+	f.Add(testCluster, testUID, testSecret, canary)
+	f.Add("c", "u", "s", []byte{})
+	f.Fuzz(func(t *testing.T, cluster, uid, secret string, plaintext []byte) {
+		u, err := ring(t, 0, 1).User(cluster, uid, fill(1, SaltSize))
+		if err != nil {
+			return
+		}
+		sealed, err := Seal(bytes.NewReader(fill(7, KeySize+2*nonceSize)), u, secret, plaintext)
+		if err != nil {
+			if !errors.Is(err, ErrBinding) && !errors.Is(err, ErrTooLong) {
+				t.Errorf("Seal: %v", err)
+			}
+			return
+		}
+		if got, err := Open(u, secret, sealed); err != nil || !bytes.Equal(got, plaintext) {
+			t.Errorf("what was sealed opens to %d bytes of %d, %v", len(got), len(plaintext), err)
+		}
+	})
+}
+
+// FuzzAAD holds that two places never have the same associated data.
+func FuzzAAD(f *testing.F) {
+	r := ring(f, 0, 1)
+	f.Add("a", "bc", "d", "ab", "c", "d")
+	f.Add("a", "b", "cd", "a", "bc", "d")
+	f.Add("a", "\x00\x00\x00\x01b", "c", "a", "b", "c")
+	f.Fuzz(func(t *testing.T, cluster, uid, secret, otherCluster, otherUID, otherSecret string) {
+		a := &UserRing{ring: r, cluster: cluster, userUID: uid}
+		b := &UserRing{ring: r, cluster: otherCluster, userUID: otherUID}
+		same := cluster == otherCluster && uid == otherUID && secret == otherSecret
+		if bytes.Equal(a.dataAAD(secret), b.dataAAD(otherSecret)) != same {
+			t.Error("two places have the same associated data of the data")
+		}
+		if bytes.Equal(a.wrapAAD(secret, 1), b.wrapAAD(otherSecret, 1)) != same {
+			t.Error("two places have the same associated data of the wrap")
+		}
+		if bytes.Equal(a.wrapAAD(secret, 1), b.wrapAAD(otherSecret, 2)) || bytes.Equal(a.wrapAAD(secret, 1), b.dataAAD(otherSecret)) {
+			t.Error("two versions or purposes have the same associated data")
+		}
+	})
+}

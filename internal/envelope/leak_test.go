@@ -1,0 +1,147 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package envelope
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+)
+
+// spellings are the ways in which bytes may come to stand in a text.
+func spellings(b []byte) map[string]string {
+	return map[string]string{
+		"raw":       string(b),
+		"hex":       hex.EncodeToString(b),
+		"base64":    base64.RawStdEncoding.EncodeToString(b[:len(b)/3*3]),
+		"decimal":   strings.Trim(fmt.Sprintf("%d", b), "[]"),
+		"commas":    strings.ReplaceAll(strings.Trim(fmt.Sprintf("%d", b), "[]"), " ", ","),
+		"Go syntax": strings.TrimSuffix(strings.TrimPrefix(fmt.Sprintf("%#v", b), "[]byte{"), "}"),
+	}
+}
+
+// holds fails the test if text holds any six bytes in a row of a secret.
+func holds(t *testing.T, what, text string, secrets map[string][]byte) {
+	t.Helper()
+	text = strings.ToLower(text)
+	for name, secret := range secrets {
+		for i := range len(secret) - 6 {
+			for spelling, s := range spellings(secret[i : i+6]) {
+				if strings.Contains(text, strings.ToLower(s)) {
+					t.Errorf("%s holds a part of the %s, spelled as %s", what, name, spelling)
+					return
+				}
+			}
+		}
+	}
+}
+
+func TestNothingPrintedHoldsAKeyOrAPlaintext(t *testing.T) {
+	secrets := map[string][]byte{"plaintext": canary, "master key": make([]byte, KeySize), "salt": make([]byte, SaltSize), "data key": make([]byte, KeySize)}
+	for _, name := range []string{"master key", "salt", "data key"} {
+		if _, err := rand.Read(secrets[name]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := NewKeyring(map[uint32][KeySize]byte{1: [KeySize]byte(secrets["master key"])}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := r.User(testCluster, testUID, secrets["salt"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if secrets["user key"], err = deriveUserKey(r.masters[1], u.salt, testUID); err != nil {
+		t.Fatal(err)
+	}
+	random := io.MultiReader(bytes.NewReader(secrets["data key"]), rand.Reader)
+	sealed, err := Seal(random, u, testSecret, canary)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	type holder struct {
+		Ring *Keyring
+		User *UserRing
+		copy Keyring
+		user UserRing
+	}
+	for _, value := range []any{r, u, *r, *u, holder{r, u, *r, *u}, &holder{r, u, *r, *u}} {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%x", "%d", "%q"} {
+			holds(t, fmt.Sprintf("%T as %s", value, verb), fmt.Sprintf(verb, value), secrets)
+		}
+		encoded, err := json.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		holds(t, fmt.Sprintf("%T in JSON", value), string(encoded), secrets)
+	}
+	holds(t, "the envelope", string(sealed), secrets)
+	for text := range refusalTexts(u, sealed) {
+		holds(t, fmt.Sprintf("the error %.40q", text), text, secrets)
+	}
+	_, err = Seal(rand.Reader, u, testSecret, bytes.Repeat(canary, MaxPlaintext/len(canary)+1))
+	holds(t, "the error of a secret that is too long", err.Error(), secrets)
+	_, err = Seal(bytes.NewReader(secrets["data key"]), u, testSecret, canary)
+	holds(t, "the error of too little randomness", err.Error(), secrets)
+	_, err = NewKeyring(map[uint32][KeySize]byte{1: *r.masters[1](), 2: *r.masters[1]()}, 0)
+	holds(t, "the error of a key that comes twice", err.Error(), secrets)
+	_, err = r.User(testCluster, testUID, secrets["salt"][1:])
+	holds(t, "the error of a short salt", err.Error(), secrets)
+}
+
+// refusalTexts are the errors of opening and rewrapping every envelope with
+// one changed bit.
+func refusalTexts(u *UserRing, sealed []byte) map[string]bool {
+	texts := map[string]bool{}
+	for bit := range len(sealed) * 8 {
+		mutant := bytes.Clone(sealed)
+		mutant[bit/8] ^= 1 << (bit % 8)
+		if _, err := Open(u, testSecret, mutant); err != nil {
+			texts[err.Error()] = true
+		}
+		if _, _, err := Rewrap(rand.Reader, u, testSecret, mutant); err != nil {
+			texts[err.Error()] = true
+		}
+	}
+	return texts
+}
+
+// Which of them it was would tell a forger how far he has come.
+func TestRefusalsLookAlike(t *testing.T) {
+	u := alice(t, 1)
+	sealed := seal(t, u, testSecret, canary)
+	flipped := func(at int) []byte {
+		b := bytes.Clone(sealed)
+		b[at] ^= 1
+		return b
+	}
+	_, want := Open(u, testSecret, flipped(wrappedAt))
+	for what, open := range map[string]func() ([]byte, error){
+		"a damaged wrap tag": func() ([]byte, error) { return Open(u, testSecret, flipped(dataNonceAt-1)) },
+		"a damaged nonce":    func() ([]byte, error) { return Open(u, testSecret, flipped(dataNonceAt)) },
+		"damaged data":       func() ([]byte, error) { return Open(u, testSecret, flipped(dataAt)) },
+		"another user":       func() ([]byte, error) { return Open(user(t, u.ring, testCluster, "bob", 1), testSecret, sealed) },
+		"another cluster":    func() ([]byte, error) { return Open(user(t, u.ring, "other", testUID, 1), testSecret, sealed) },
+		"another salt":       func() ([]byte, error) { return Open(user(t, u.ring, testCluster, testUID, 2), testSecret, sealed) },
+		"another secret's":   func() ([]byte, error) { return Open(u, testSecret, seal(t, u, "OTHER", canary)) },
+		"another master key's": func() ([]byte, error) {
+			r, err := NewKeyring(map[uint32][KeySize]byte{1: [KeySize]byte(fill(3, KeySize))}, 0)
+			if err != nil {
+				return nil, err
+			}
+			return Open(user(t, r, testCluster, testUID, 1), testSecret, sealed)
+		},
+	} {
+		if _, err := open(); err == nil || err.Error() != want.Error() {
+			t.Errorf("%s: %v, want %v", what, err, want)
+		}
+	}
+}
