@@ -1,0 +1,65 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+const goodConfig = `{"userID":"alice","bridgeUID":"uid-1","servers":[]}`
+
+func TestOptions(t *testing.T) {
+	good := map[string]string{"BRIDGE_CONFIG": goodConfig, "KEYBROKER_CA": "pem"}
+	tests := map[string]struct {
+		args []string
+		env  map[string]string
+		want []string // parts of the error; none for success
+	}{
+		"the defaults with the operator's environment": {nil, good, nil},
+		"nothing from the operator":                    {nil, nil, []string{"BRIDGE_CONFIG", "KEYBROKER_CA"}},
+		"a configuration with an unknown field":        {nil, map[string]string{"BRIDGE_CONFIG": `{"x":1}`, "KEYBROKER_CA": "pem"}, []string{"BRIDGE_CONFIG", "unknown field"}},
+		"no listener":                                  {[]string{"--listen="}, good, []string{"--listen"}},
+		"everything wrong is said at once":             {[]string{"--token-file=", "--log-level=loud", "--drain-timeout=-1s"}, good, []string{"--token-file", "--log-level", "--drain-timeout"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := Defaults()
+			flags := pflag.NewFlagSet("bridge", pflag.ContinueOnError)
+			o.RegisterFlags(flags)
+			if err := flags.Parse(tt.args); err != nil {
+				t.Fatal(err)
+			}
+			o.ReadEnv(func(name string) string { return tt.env[name] })
+			err := o.Validate()
+			if (err == nil) != (len(tt.want) == 0) {
+				t.Fatalf("error = %v", err)
+			}
+			for _, part := range tt.want {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("error %q does not name %s", err, part)
+				}
+			}
+		})
+	}
+}
+
+// TestTheBridgeStaysSmall holds what keeps a user's pod small and harmless: the
+// bridge runs once per user and cannot speak to Kubernetes.
+func TestTheBridgeStaysSmall(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, pkg := range strings.Fields(string(out)) {
+		for _, banned := range []string{"k8s.io/", "sigs.k8s.io/", "github.com/gin-gonic/", "github.com/prometheus/", "github.com/hostedbridge/hostedbridge/api/"} {
+			if strings.HasPrefix(pkg, banned) {
+				t.Errorf("the bridge links %s", pkg)
+			}
+		}
+	}
+}
