@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 )
 
@@ -35,7 +36,13 @@ type Publisher struct {
 	// After returns a channel that receives once, after d: time.After.
 	After func(d time.Duration) <-chan time.Time
 	Log   *slog.Logger
+
+	published atomic.Bool
 }
+
+// Published reports whether the certificate was published. What happens to it
+// afterwards does not change that.
+func (p *Publisher) Published() bool { return p.published.Load() }
 
 // Run publishes once, which may take several tries, or ends with ctx. Every
 // replica publishes the same bytes, so that they need not agree on who does.
@@ -43,6 +50,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 	for wait := firstRetry; ; wait = min(2*wait, maxRetry) {
 		err := p.Trust.ApplyCA(ctx, p.Namespace, p.PEM)
 		if err == nil {
+			p.published.Store(true)
 			p.Log.InfoContext(ctx, "certificate authority published", "namespace", p.Namespace, "configMap", caName)
 			return nil
 		}

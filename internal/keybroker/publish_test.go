@@ -36,7 +36,10 @@ func TestTheAuthorityIsPublishedHoweverLateTheAPIServerAnswers(t *testing.T) {
 		c <- time.Time{}
 		return c
 	}}
-	if err := p.Run(t.Context()); err != nil || f.pem != "ns/pem" || f.calls != 9 {
+	if p.Published() {
+		t.Error("published before it was tried")
+	}
+	if err := p.Run(t.Context()); err != nil || !p.Published() || f.pem != "ns/pem" || f.calls != 9 {
 		t.Errorf("error %v, %d calls, published %q", err, f.calls, f.pem)
 	}
 	for i, most := range []time.Duration{1, 2, 4, 8, 16, 20, 20, 20} {
@@ -52,7 +55,7 @@ func TestPublishingEndsWithItsContext(t *testing.T) {
 		cancel()
 		return nil
 	}}
-	if err := p.Run(ctx); err != nil {
-		t.Error(err)
+	if err := p.Run(ctx); err != nil || p.Published() {
+		t.Errorf("error %v, published %v", err, p.Published())
 	}
 }
