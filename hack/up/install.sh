@@ -42,8 +42,9 @@ provide_images() {
         local architecture
         architecture=$(kube get nodes --output=jsonpath='{.items[0].status.nodeInfo.architecture}')
         say "pushing the images to $REGISTRY"
-        go -C hack/image run . push --registry="$REGISTRY" --arch="${architecture:-amd64}" \
-            --only="$(IFS=,; echo "${images[*]}")" --out="$(cd "$IMAGES_DIR" && pwd)" >"$overlay/images.tsv"
+        go -C hack/image build -o ../../bin/image .
+        bin/image push --registry="$REGISTRY" --arch="${architecture:-amd64}" \
+            --only="$(IFS=,; echo "${images[*]}")" --out="$IMAGES_DIR" >"$overlay/images.tsv"
         return
     fi
     [[ -n $LOAD_IMAGE ]] || die "set REGISTRY to a registry that the cluster pulls from, or LOAD_IMAGE to a command that puts an image archive into the cluster"
@@ -104,15 +105,14 @@ ensure_master_key() {
 }
 
 install_system() {
-    say "applying the CRDs and the installation"
-    apply --kustomize=config/crd
+    say "applying the installation"
+    kube get namespace "$system" >/dev/null 2>&1 || apply --filename=config/default/namespace.yaml
+    ensure_master_key
+    apply --kustomize="$overlay/system"
     local kind
     for kind in hostedbridges catalogrecipes catalogpublishers; do
         kube wait --for=condition=Established --timeout=60s "crd/$kind.hostedbridge.dev" >/dev/null
     done
-    apply --filename=config/default/namespace.yaml
-    ensure_master_key
-    apply --kustomize="$overlay/system"
     local workload
     for workload in "${workloads[@]}"; do
         kube rollout status "deployment/$workload" --namespace="$system" --timeout="$TIMEOUT" >&2
@@ -172,7 +172,6 @@ $KUBECTL port-forward --namespace=$system service/hosted-bridge-ingress 8080:80
 EOF
     fi
     cat <<EOF
-
 URL          $BASE_URL/u/alice/mcp
 alice's key  $alice_key
 bob's key    $bob_key    (for $BASE_URL/u/bob/mcp)

@@ -27,7 +27,7 @@ kube() { "$KUBECTL" "$@"; }
 
 # apply FLAGS...  server-side: the CRDs are too big for the annotation that a
 # client-side apply keeps, and what other processes write stays theirs.
-apply() { kube apply --server-side --force-conflicts --field-manager=hosted-bridge-up "$@" >&2; }
+apply() { kube apply --server-side --force-conflicts --field-manager=hosted-bridge-up "$@" >/dev/null; }
 
 # check_cluster says in one sentence when there is no cluster to talk to.
 check_cluster() {

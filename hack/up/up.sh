@@ -17,7 +17,9 @@ cd "$(dirname "$0")/../.."
 export CLUSTER=${CLUSTER:-local} BASE_URL=${BASE_URL:-}
 name=${NAME:-default} port=${PORT:-8080}
 source hack/up/lib.sh
-image() { go -C hack/image run . "$@" >&2; }
+image() { bin/image "$@" >&2; }
+
+go -C hack/image build -o ../../bin/image .
 
 case $CLUSTER in
 local)
