@@ -42,10 +42,12 @@ help: ## List the targets.
 		/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: up
-up: up-$(CLUSTER) ## Install on a cluster and print a URL and a key (CLUSTER=local|kind|current).
+up: ## Install on a cluster and print a URL and a key (CLUSTER=local|kind|current).
+	@CLUSTER=$(CLUSTER) NAME=$(NAME) PORT=$(PORT) hack/up/up.sh
 
 .PHONY: down
-down: down-$(CLUSTER) ## End the cluster; with CLUSTER=current, remove the installation from it.
+down: ## End the local cluster, or remove the installation from yours.
+	@CLUSTER=$(CLUSTER) NAME=$(NAME) hack/up/down.sh
 
 .PHONY: image
 image: bin/image ## Build the container images as archives in bin/images, without a container engine.
@@ -108,55 +110,6 @@ lint: bin/golangci-lint ## Run the linters of .golangci.yml.
 	@bin/golangci-lint run ./...
 	@cd hack/cluster && ../../bin/golangci-lint run --config=../../.golangci.yml ./cluster/...
 	@cd hack/image && ../../bin/golangci-lint run --config=../../.golangci.yml ./...
-
-# The three ways of up and down. Each leads to hack/up/install.sh, which says
-# what its variables mean.
-
-# The pause image comes first, so that a machine that cannot run a cluster says
-# so before anything takes long.
-.PHONY: up-local
-up-local: bin/cluster bin/image
-	@bin/image build --only=pause >/dev/null
-	@bin/cluster up --name=$(NAME) --port=$(PORT) --pause=bin/images/pause.tar
-	@bin/image build
-	@export CLUSTER=local BASE_URL=http://127.0.0.1:$(PORT) LOAD_IMAGE="bin/cluster load --name=$(NAME)"; \
-	export KUBECTL="$$($(KUBECTL_PATH))" KUBECONFIG="$$(bin/cluster kubeconfig --name=$(NAME))"; \
-	hack/up/install.sh
-
-.PHONY: down-local
-down-local: bin/cluster
-	@bin/cluster down --name=$(NAME)
-
-# Its kubeconfig is a file here: yours is left alone.
-KIND_NAME := hosted-bridge-$(NAME)
-.PHONY: up-kind
-up-kind: bin/image
-	@command -v kind >/dev/null || { echo "CLUSTER=kind needs kind: https://kind.sigs.k8s.io/docs/user/quick-start" >&2; exit 1; }
-	@bin/image build
-	@kind get clusters 2>/dev/null | grep -qx $(KIND_NAME) || \
-	printf '%s\n' 'kind: Cluster' 'apiVersion: kind.x-k8s.io/v1alpha4' 'nodes:' '- role: control-plane' \
-		'  extraPortMappings: [{containerPort: 30080, hostPort: $(PORT), listenAddress: 127.0.0.1}]' | \
-	kind create cluster --name=$(KIND_NAME) --kubeconfig=bin/$(KIND_NAME).kubeconfig --config=-
-	@export CLUSTER=kind BASE_URL=http://127.0.0.1:$(PORT) LOAD_IMAGE="kind load image-archive --name=$(KIND_NAME)"; \
-	export KUBECTL="$${KUBECTL:-kubectl}" KUBECONFIG=$(CURDIR)/bin/$(KIND_NAME).kubeconfig; \
-	hack/up/install.sh
-
-.PHONY: down-kind
-down-kind:
-	@kind delete cluster --name=$(KIND_NAME) --kubeconfig=bin/$(KIND_NAME).kubeconfig
-	@rm -f bin/$(KIND_NAME).kubeconfig
-
-.PHONY: up-current
-up-current: bin/image
-	@bin/image build
-	@export CLUSTER=current KUBECTL="$${KUBECTL:-kubectl}"; hack/up/install.sh
-
-.PHONY: down-current
-down-current:
-	@export CLUSTER=current KUBECTL="$${KUBECTL:-kubectl}"; hack/up/uninstall.sh
-
-up-% down-%:
-	@echo "CLUSTER=$* is not known: it is local, kind or current" >&2; exit 1
 
 # Go decides what has to be built again; asking it takes a second.
 .PHONY: bin/cluster

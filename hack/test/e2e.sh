@@ -56,7 +56,7 @@ $stage "installation" "${up[@]}"
 
 case $CLUSTER in
     local) : "${HB_KUBECONFIG:=$(bin/cluster kubeconfig --name="$NAME")}" ;;
-    kind) : "${HB_KUBECONFIG:=$PWD/bin/hosted-bridge-$NAME.kubeconfig}" ;;
+    kind) : "${HB_KUBECONFIG:=$PWD/bin/kind-$NAME.kubeconfig}" ;;
     *) : "${HB_KUBECONFIG:=${KUBECONFIG:-$HOME/.kube/config}}" ;;
 esac
 : "${HB_URL:=http://127.0.0.1:$PORT}"
