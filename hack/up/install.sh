@@ -130,6 +130,15 @@ drop_old_settings() {
         grep -v "/$current\$" | xargs -r "$KUBECTL" delete --namespace="$system" >&2 || true
 }
 
+# refuse_foreign_namespace  keeps the samples out of a namespace of somebody
+# else's, which uninstall.sh would delete.
+refuse_foreign_namespace() {
+    local found ours
+    found=$(kube get namespace "$tenants" --ignore-not-found --output=name)
+    ours=$(kube get namespace --selector=app.kubernetes.io/part-of=hosted-bridge --field-selector="metadata.name=$tenants" --output=name)
+    [[ -z $found || -n $ours ]] || die "the cluster has a namespace $tenants that is not hosted-bridge's, so the samples have no place: label it app.kubernetes.io/part-of=hosted-bridge if it is; uninstalling will delete it"
+}
+
 install_samples() {
     say "applying the sample tenants alice and bob"
     apply --kustomize="$overlay/samples"
@@ -196,6 +205,7 @@ on_exit() {
 
 case $CLUSTER in local | kind | current) ;; *) die "CLUSTER=$CLUSTER is none of local, kind and current" ;; esac
 check_cluster
+refuse_foreign_namespace
 # Below the repository, since kustomize only takes relative paths.
 mkdir -p bin
 overlay=$(mktemp -d bin/up.XXXXXX)
