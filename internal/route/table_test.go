@@ -141,16 +141,22 @@ func TestBuildIndexesTheKeysOfOwnersOnly(t *testing.T) {
 	}
 }
 
+// installation returns n bridges with a key and a ready pod each.
+func installation(n int) ([]*v1alpha1.HostedBridge, []*corev1.Pod) {
+	bridges, pods := make([]*v1alpha1.HostedBridge, n), make([]*corev1.Pod, n)
+	for i := range n {
+		name := fmt.Sprintf("user-%d", i)
+		bridges[i] = bridge("one", name, i, func(b *v1alpha1.HostedBridge) {
+			b.Spec.APIKeys = []v1alpha1.APIKey{{ID: name, Hash: "sha256:" + strings.Repeat("0a", 32)}}
+		})
+		pods[i] = pod(bridges[i], name, i)
+	}
+	return bridges, pods
+}
+
 func BenchmarkBuild(b *testing.B) {
 	for _, n := range []int{1_000, 10_000} {
-		bridges, pods := make([]*v1alpha1.HostedBridge, n), make([]*corev1.Pod, n)
-		for i := range n {
-			name := fmt.Sprintf("user-%d", i)
-			bridges[i] = bridge("one", name, i, func(b *v1alpha1.HostedBridge) {
-				b.Spec.APIKeys = []v1alpha1.APIKey{{ID: name, Hash: "sha256:" + strings.Repeat("0a", 32)}}
-			})
-			pods[i] = pod(bridges[i], name, i)
-		}
+		bridges, pods := installation(n)
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			for b.Loop() {
 				Build(bridges, pods)

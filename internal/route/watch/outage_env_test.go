@@ -139,19 +139,14 @@ func TestTheLastTableOutlivesTheAPIServer(t *testing.T) {
 	}
 
 	// What happened meanwhile is made up for, and nothing else is lost on the way.
-	changed := w.Changed()
 	g.set(false)
-	for {
-		<-changed
-		changed = w.Changed()
-		table := w.Current()
+	await(t, w, "the bridge that was deleted meanwhile", func(table *route.Table) bool {
 		if b, _ := table.Lookup(kept.User); b.State != route.Ready {
 			t.Fatalf("the bridge that stays was lost on the way: %+v", b)
 		}
-		if _, ok := table.Lookup(goes.User()); !ok {
-			return
-		}
-	}
+		_, ok := table.Lookup(goes.User())
+		return !ok
+	})
 }
 
 func TestNoUpdateIsLostInAStorm(t *testing.T) {
@@ -228,8 +223,15 @@ func routesOf(t *testing.T, c client.Client, namespace string) map[v1alpha1.User
 			t.Fatal(err)
 		}
 	}
+	index := route.NewIndex()
+	for i := range bridges.Items {
+		index.SetBridge(&bridges.Items[i])
+	}
+	for i := range pods.Items {
+		index.SetPod(&pods.Items[i])
+	}
 	routes := map[v1alpha1.UserID]route.Backend{}
-	for b := range route.Build(pointers(bridges.Items), pointers(pods.Items)).Backends {
+	for b := range index.Snapshot().Backends {
 		routes[b.User] = b
 	}
 	if len(routes) != 18 { // 25 bridges, of which 7 were deleted.

@@ -93,9 +93,8 @@ func TestARunningWriterWritesWhatItIsTold(t *testing.T) {
 	go func() { ended <- s.Run(ctx) }()
 	s.Called(backend, time.Now())
 	s.Observe(t.Context(), backend, health.Report{Tools: 3})
-	await(t, w, "the written status", func(*route.Table) bool {
-		seen, err := w.Bridge(t.Context(), backend)
-		return err == nil && seen.Status.LastActivityTime != nil && seen.Status.Servers == "0/0" && *seen.Status.Tools == 3
+	awaitBridge(t, w, backend, "the written status", func(seen *v1alpha1.HostedBridge) bool {
+		return seen.Status.LastActivityTime != nil && seen.Status.Servers == "0/0" && *seen.Status.Tools == 3
 	})
 	cancel()
 	if err := <-ended; err != nil {
@@ -144,8 +143,24 @@ func TestALaterBridgeOfTheSameNameGetsNothingOfTheFormer(t *testing.T) {
 // awaitVersion returns when the watcher has seen that version of the bridge.
 func awaitVersion(t *testing.T, w *Watcher, b route.Backend, version string) {
 	t.Helper()
-	await(t, w, "version "+version, func(*route.Table) bool {
-		seen, err := w.Bridge(t.Context(), b)
-		return err == nil && seen.ResourceVersion == version
-	})
+	awaitBridge(t, w, b, "version "+version, func(seen *v1alpha1.HostedBridge) bool { return seen.ResourceVersion == version })
+}
+
+// awaitBridge returns when the watcher has seen the bridge fulfil the
+// condition. It asks again and again: a change of status makes no new table.
+func awaitBridge(t *testing.T, w *Watcher, b route.Backend, what string, fulfilled func(*v1alpha1.HostedBridge) bool) {
+	t.Helper()
+	again := time.NewTicker(5 * time.Millisecond)
+	defer again.Stop()
+	deadline := time.After(patience)
+	for {
+		if seen, err := w.Bridge(t.Context(), b); err == nil && fulfilled(seen) {
+			return
+		}
+		select {
+		case <-again.C:
+		case <-deadline:
+			t.Fatalf("never seen: %s", what)
+		}
+	}
 }

@@ -1,0 +1,98 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package route
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/apikey"
+)
+
+// owner returns the bridge that a user id belongs to, of those that claim it,
+// or nil.
+func owner(claims []*v1alpha1.HostedBridge) *v1alpha1.HostedBridge {
+	var owner *v1alpha1.HostedBridge
+	for _, b := range claims {
+		if b.DeletionTimestamp == nil && (owner == nil || b.Precedes(owner)) {
+			owner = b
+		}
+	}
+	return owner
+}
+
+// newestReady returns the newest ready pod, or nil. The strategy of a bridge's
+// Deployment lets only one run, but an evicted pod can overlap its successor.
+func newestReady(pods []*corev1.Pod) *corev1.Pod {
+	var newest *corev1.Pod
+	for _, pod := range pods {
+		if isReady(pod) && (newest == nil || newer(pod, newest)) {
+			newest = pod
+		}
+	}
+	return newest
+}
+
+func isReady(pod *corev1.Pod) bool {
+	if pod.DeletionTimestamp != nil || pod.Status.PodIP == "" {
+		return false
+	}
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// newer orders pods by age, and by UID where the age is the same second's, so
+// that every replica of the ingress picks the same one.
+func newer(a, b *corev1.Pod) bool {
+	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return b.CreationTimestamp.Before(&a.CreationTimestamp)
+	}
+	return a.UID > b.UID
+}
+
+// backendOf returns the route to b, whose newest ready pod is pod or nil.
+func backendOf(b *v1alpha1.HostedBridge, pod *corev1.Pod) Backend {
+	route := Backend{User: b.User(), BridgeUID: b.UID, Namespace: b.Namespace, Name: b.Name, State: Starting}
+	switch {
+	case b.Spec.DesiredState == v1alpha1.StateSuspended:
+		// Even while its pod still ends: no new call may begin.
+		route.State = Suspended
+	case pod != nil:
+		route.State = Ready
+		route.PodName, route.PodUID, route.PodIP = pod.Name, pod.UID, pod.Status.PodIP
+	}
+	return route
+}
+
+// key is an entry with the id under which it is found.
+type key struct {
+	id    string
+	entry KeyEntry
+}
+
+func (k key) equal(other key) bool {
+	return k.id == other.id && k.entry.User == other.entry.User && k.entry.Hash == other.entry.Hash &&
+		k.entry.ExpiresAt.Equal(other.entry.ExpiresAt)
+}
+
+// keysOf returns the keys that open b.
+func keysOf(b *v1alpha1.HostedBridge) []key {
+	keys := make([]key, 0, len(b.Spec.APIKeys))
+	for _, k := range b.Spec.APIKeys {
+		hash, err := apikey.ParseHash(k.Hash)
+		if err != nil {
+			continue // The API server's rules let none in; it would open nothing.
+		}
+		entry := KeyEntry{User: b.User(), Hash: hash}
+		if k.ExpiresAt != nil {
+			entry.ExpiresAt = k.ExpiresAt.Time
+		}
+		keys = append(keys, key{k.ID, entry})
+	}
+	return keys
+}

@@ -1,0 +1,223 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package route
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+)
+
+// Index follows HostedBridges and pods one change at a time, so that the next
+// snapshot costs as much as what changed and not as much as what there is. It
+// keeps the objects it is given, which must not be changed then. It is not
+// safe for concurrent use; its snapshots are.
+type Index struct {
+	bridges map[types.NamespacedName]*v1alpha1.HostedBridge
+	pods    map[types.NamespacedName]*corev1.Pod
+	claims  map[v1alpha1.UserID][]*v1alpha1.HostedBridge
+	podsOf  map[bridgeKey][]*corev1.Pod
+	users   map[bridgeKey]v1alpha1.UserID
+	// dirty are the users whose route the table may have wrong.
+	dirty  map[v1alpha1.UserID]bool
+	routes map[v1alpha1.UserID]routed
+	table  *Table
+}
+
+// bridgeKey finds the pods of a bridge. The namespace is part of it because an
+// annotation alone is a claim that a pod anywhere could make.
+type bridgeKey struct {
+	namespace string
+	uid       types.UID
+}
+
+// routed is what the table has of one user. The zero value is no route.
+type routed struct {
+	backend Backend
+	keys    []key
+}
+
+func (r routed) exists() bool { return r.backend.User != "" }
+
+// NewIndex returns an index of nothing.
+func NewIndex() *Index {
+	return &Index{
+		bridges: map[types.NamespacedName]*v1alpha1.HostedBridge{},
+		pods:    map[types.NamespacedName]*corev1.Pod{},
+		claims:  map[v1alpha1.UserID][]*v1alpha1.HostedBridge{},
+		podsOf:  map[bridgeKey][]*corev1.Pod{},
+		users:   map[bridgeKey]v1alpha1.UserID{},
+		dirty:   map[v1alpha1.UserID]bool{},
+		routes:  map[v1alpha1.UserID]routed{},
+		table:   &Table{},
+	}
+}
+
+// SetBridge takes b as it is now in place of the bridge of its name.
+func (x *Index) SetBridge(b *v1alpha1.HostedBridge) {
+	x.DeleteBridge(b)
+	user, err := v1alpha1.ParseUserID(string(b.User()))
+	if err != nil {
+		return // The API server's rules let none in; no path could name it.
+	}
+	x.bridges[nameOf(b)] = b
+	x.claims[user] = append(x.claims[user], b)
+	x.users[bridgeKey{b.Namespace, b.UID}] = user
+	x.dirty[user] = true
+}
+
+// DeleteBridge forgets the bridge of b's name.
+func (x *Index) DeleteBridge(b *v1alpha1.HostedBridge) {
+	old, ok := x.bridges[nameOf(b)]
+	if !ok {
+		return
+	}
+	delete(x.bridges, nameOf(b))
+	without(x.claims, old.User(), old)
+	delete(x.users, bridgeKey{old.Namespace, old.UID})
+	x.dirty[old.User()] = true
+}
+
+// SetPod takes pod as it is now in place of the pod of its name.
+func (x *Index) SetPod(pod *corev1.Pod) {
+	x.DeletePod(pod)
+	of := bridgeOf(pod)
+	if of.uid == "" {
+		return
+	}
+	x.pods[nameOf(pod)] = pod
+	x.podsOf[of] = append(x.podsOf[of], pod)
+	x.mark(of)
+}
+
+// DeletePod forgets the pod of pod's name.
+func (x *Index) DeletePod(pod *corev1.Pod) {
+	old, ok := x.pods[nameOf(pod)]
+	if !ok {
+		return
+	}
+	delete(x.pods, nameOf(pod))
+	without(x.podsOf, bridgeOf(old), old)
+	x.mark(bridgeOf(old))
+}
+
+// mark notes that the pods of a bridge changed. A pod that comes before its
+// bridge is found when that comes.
+func (x *Index) mark(of bridgeKey) {
+	if user, ok := x.users[of]; ok {
+		x.dirty[user] = true
+	}
+}
+
+// Snapshot returns the table of what the index has. It is the one returned
+// before where no route has changed since.
+func (x *Index) Snapshot() *Table {
+	d := draft{from: x.table}
+	for user := range x.dirty {
+		have, want := x.routes[user], x.decide(user)
+		if have.backend == want.backend && slices.EqualFunc(have.keys, want.keys, key.equal) {
+			continue
+		}
+		d.replace(have, want)
+		if want.exists() {
+			x.routes[user] = want
+		} else {
+			delete(x.routes, user)
+		}
+	}
+	clear(x.dirty)
+	if d.table != nil {
+		d.table.routes = len(x.routes)
+		x.table = d.table
+	}
+	return x.table
+}
+
+func (x *Index) decide(user v1alpha1.UserID) routed {
+	b := owner(x.claims[user])
+	if b == nil {
+		return routed{}
+	}
+	pod := newestReady(x.podsOf[bridgeKey{b.Namespace, b.UID}])
+	return routed{backend: backendOf(b, pod), keys: keysOf(b)}
+}
+
+func nameOf(o metav1.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+func bridgeOf(pod *corev1.Pod) bridgeKey {
+	return bridgeKey{pod.Namespace, types.UID(pod.Annotations[v1alpha1.AnnotationBridgeUID])}
+}
+
+// without removes an element of a list, and the list with its last element.
+func without[K, V comparable](lists map[K][]V, k K, v V) {
+	rest := slices.DeleteFunc(lists[k], func(element V) bool { return element == v })
+	if lists[k] = rest; len(rest) == 0 {
+		delete(lists, k)
+	}
+}
+
+// draft is a table that is being made of another. It shares with that one
+// every shard that it has not copied.
+type draft struct {
+	from     *Table
+	table    *Table // Nil until something differs.
+	backends [shards]bool
+	keys     [shards]bool
+}
+
+// replace puts want in place of have.
+func (d *draft) replace(have, want routed) {
+	if d.table == nil {
+		t := *d.from
+		d.table = &t
+	}
+	if have.exists() {
+		delete(d.backendsOf(have.backend.User), have.backend.User)
+	}
+	for _, k := range have.keys {
+		shard := d.keysOf(k.id)
+		// A copy: tables before this one have the list too.
+		rest := slices.DeleteFunc(slices.Clone(shard[k.id]), func(e KeyEntry) bool { return e.User == k.entry.User })
+		if shard[k.id] = rest; len(rest) == 0 {
+			delete(shard, k.id)
+		}
+	}
+	if want.exists() {
+		d.backendsOf(want.backend.User)[want.backend.User] = want.backend
+	}
+	for _, k := range want.keys {
+		shard := d.keysOf(k.id)
+		shard[k.id] = append(slices.Clip(shard[k.id]), k.entry)
+	}
+}
+
+func (d *draft) backendsOf(user v1alpha1.UserID) map[v1alpha1.UserID]Backend {
+	i := shardOf(string(user))
+	return own(&d.table.backends[i], &d.backends[i])
+}
+
+func (d *draft) keysOf(id string) map[string][]KeyEntry {
+	i := shardOf(id)
+	return own(&d.table.keys[i], &d.keys[i])
+}
+
+// own returns the shard, after it was replaced by a copy the first time.
+func own[K comparable, V any](shard *map[K]V, owned *bool) map[K]V {
+	if !*owned {
+		*owned = true
+		if *shard == nil {
+			*shard = map[K]V{}
+		} else {
+			*shard = maps.Clone(*shard)
+		}
+	}
+	return *shard
+}
