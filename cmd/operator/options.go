@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -76,12 +77,8 @@ func notEmpty(flag, value string) error {
 
 func absoluteURL(flag, value string, schemes ...string) error {
 	u, err := url.Parse(value)
-	if err == nil && u.Host != "" && u.User == nil && u.RawQuery == "" && u.Fragment == "" {
-		for _, s := range schemes {
-			if u.Scheme == s {
-				return nil
-			}
-		}
+	if err == nil && slices.Contains(schemes, u.Scheme) && u.Host != "" && u.User == nil && u.RawQuery == "" && u.Fragment == "" {
+		return nil
 	}
 	return fmt.Errorf("--%s must be an absolute URL with %s and a host, such as %s://host:8443", flag, strings.Join(schemes, " or "), schemes[len(schemes)-1])
 }

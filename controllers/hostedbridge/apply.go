@@ -44,15 +44,14 @@ func (r *Reconciler) apply(ctx context.Context, b *v1alpha1.HostedBridge, p plan
 }
 
 func isForeign(err error) bool {
-	var foreign *apply.ForeignError
-	return errors.As(err, &foreign)
+	_, foreign := errors.AsType[*apply.ForeignError](err)
+	return foreign
 }
 
 // failure turns an error of apply into a reason and a message. It is zero for
 // an error that says nothing about the objects.
 func failure(err error) plan.Finding {
-	var foreign *apply.ForeignError
-	if errors.As(err, &foreign) {
+	if foreign, ok := errors.AsType[*apply.ForeignError](err); ok {
 		reason := v1alpha1.ReasonNotOwned
 		if foreign.Predecessor {
 			reason = v1alpha1.ReasonProgressing

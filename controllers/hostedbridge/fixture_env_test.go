@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -210,13 +211,8 @@ func (c indexed) List(ctx context.Context, list client.ObjectList, opts ...clien
 
 func matches(o client.Object, field, value string) bool {
 	for _, index := range hostedbridge.Indexes() {
-		if index.Field != field || reflect.TypeOf(index.Object) != reflect.TypeOf(o) {
-			continue
-		}
-		for _, v := range index.Values(o) {
-			if v == value {
-				return true
-			}
+		if index.Field == field && reflect.TypeOf(index.Object) == reflect.TypeOf(o) {
+			return slices.Contains(index.Values(o), value)
 		}
 	}
 	return false

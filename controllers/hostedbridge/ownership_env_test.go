@@ -130,7 +130,7 @@ func TestTheOperatorOwnsItsFieldsAndNoOthers(t *testing.T) {
 		if entry.Manager != v1alpha1.FieldOwnerOperator {
 			continue
 		}
-		fields := string(entry.FieldsV1.Raw)
+		fields := entry.FieldsV1.GetRawString()
 		if entry.Subresource != "status" || entry.Operation != metav1.ManagedFieldsOperationApply || strings.Contains(fields, "f:spec") {
 			t.Errorf("the operator owns outside the status: %s", fields)
 		}
@@ -143,7 +143,7 @@ func TestTheOperatorOwnsItsFieldsAndNoOthers(t *testing.T) {
 	_, envelopes, _ := f.children("alice")
 	testenv.ExpectExists(t, f.Client, envelopes)
 	for _, entry := range envelopes.ManagedFields {
-		if strings.Contains(string(entry.FieldsV1.Raw), "f:data") {
+		if strings.Contains(entry.FieldsV1.GetRawString(), "f:data") {
 			t.Errorf("%s owns the envelopes' data", entry.Manager)
 		}
 	}
@@ -158,7 +158,7 @@ func TestDriftIsCorrected(t *testing.T) {
 	testenv.ExpectExists(t, f.Client, d)
 	d.Spec.Replicas = ptr.To[int32](3)
 	d.Spec.Template.Spec.Containers[0].Image = "example.com/other"
-	d.Spec.Template.Spec.AutomountServiceAccountToken = ptr.To(true)
+	d.Spec.Template.Spec.AutomountServiceAccountToken = new(true)
 	if err := f.Update(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
@@ -179,13 +179,13 @@ func TestObjectsOfOthersAreRefused(t *testing.T) {
 	}{
 		"nobody's": {nil, "False NotOwned", v1alpha1.PhaseFailed, "belongs to nobody"},
 		"another controller's": {
-			[]metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "db", UID: "1", Controller: ptr.To(true)}},
+			[]metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "db", UID: "1", Controller: new(true)}},
 			"False NotOwned", v1alpha1.PhaseFailed, "belongs to StatefulSet db"},
 		"owned by the bridge, but not controlled": {
 			[]metav1.OwnerReference{{APIVersion: "hostedbridge.dev/v1alpha1", Kind: "HostedBridge", Name: "alice", UID: "2"}},
 			"False NotOwned", v1alpha1.PhaseFailed, "belongs to nobody"},
 		"the deleted namesake's": {
-			[]metav1.OwnerReference{{APIVersion: "hostedbridge.dev/v1alpha1", Kind: "HostedBridge", Name: "alice", UID: "3", Controller: ptr.To(true)}},
+			[]metav1.OwnerReference{{APIVersion: "hostedbridge.dev/v1alpha1", Kind: "HostedBridge", Name: "alice", UID: "3", Controller: new(true)}},
 			"False Progressing", v1alpha1.PhasePending, "is not removed yet"},
 	}
 	for name, owner := range owners {
