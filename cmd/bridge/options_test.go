@@ -55,7 +55,7 @@ func TestTheBridgeStaysSmall(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	for _, pkg := range strings.Fields(string(out)) {
+	for pkg := range strings.FieldsSeq(string(out)) {
 		for _, banned := range []string{"k8s.io/", "sigs.k8s.io/", "github.com/gin-gonic/", "github.com/prometheus/", "github.com/hostedbridge/hostedbridge/api/"} {
 			if strings.HasPrefix(pkg, banned) {
 				t.Errorf("the bridge links %s", pkg)

@@ -26,9 +26,9 @@ func TestListChangesReachTheClients(t *testing.T) {
 		if _, err := client.ListTools(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
-		listening(t, r.bridge, s)
+		connected(t, r.bridge)
 		rawTool(s, "second", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("2"), nil })
-		receive(t, changed, "list change")
+		next(t, changed, "list change")
 		tools, err := client.ListTools(t.Context(), nil)
 		if err != nil || len(tools.Tools) != 2 {
 			t.Errorf("tools = %+v, %v, want two", tools, err)
@@ -36,9 +36,9 @@ func TestListChangesReachTheClients(t *testing.T) {
 	})
 }
 
-// listening waits until the bridge's shared connection is up, which a session's
-// own connection does not need.
-func listening(t *testing.T, b *Bridge, _ *mcp.Server) {
+// connected waits until the bridge's shared connections are up, which a
+// session's own connections do not need.
+func connected(t *testing.T, b *Bridge) {
 	t.Helper()
 	for _, u := range b.upstreams {
 		if _, err := u.shared(t.Context()); err != nil {
@@ -80,7 +80,7 @@ func TestResourceUpdatesReachSubscribersOnly(t *testing.T) {
 		if err := client.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://a"}); err != nil {
 			t.Fatal(err)
 		}
-		if got := receive(t, subscribed, "subscription at the server"); got != "test://a" {
+		if got := next(t, subscribed, "subscription at the server"); got != "test://a" {
 			t.Errorf("subscribed %s", got)
 		}
 		// The server notes the subscription just after it told of it.
@@ -92,7 +92,7 @@ func TestResourceUpdatesReachSubscribersOnly(t *testing.T) {
 			}
 			return len(updated) > 0
 		})
-		if got := receive(t, updated, "update"); got != "test://a" {
+		if got := next(t, updated, "update"); got != "test://a" {
 			t.Errorf("updated %s, want the one subscribed", got)
 		}
 	})
@@ -127,7 +127,7 @@ func TestLogMessagesReachTheClientThatCalled(t *testing.T) {
 		if _, err := client.CallTool(t.Context(), params); err != nil {
 			t.Fatal(err)
 		}
-		got := receive(t, logged, "log message")
+		got := next(t, logged, "log message")
 		if got.Level != "warning" || got.Data != `{"x":1}` {
 			t.Errorf("message = %+v, want the warning alone", got)
 		}
@@ -146,11 +146,11 @@ func TestListChangesOfOneOfSeveralServers(t *testing.T) {
 			client := r.connect(t, clientEra, &mcp.ClientOptions{
 				ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { changed <- struct{}{} },
 			})
-			listening(t, r.bridge, one)
+			connected(t, r.bridge)
 			for i, s := range []*mcp.Server{one, two} {
 				rawTool(s, "more", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("2"), nil })
 				eventually(t, "the longer list", func() bool {
-					receive(t, changed, "list change")
+					next(t, changed, "list change")
 					tools, err := client.ListTools(t.Context(), nil)
 					if err != nil {
 						t.Error(err)

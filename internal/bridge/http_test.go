@@ -48,7 +48,7 @@ func (r *rig) do(t *testing.T, method, url, body string, header map[string]strin
 // answerOf returns the message with an id in a response of either form.
 func answerOf(t *testing.T, body string) map[string]json.RawMessage {
 	t.Helper()
-	for _, line := range strings.Split(body, "\n") {
+	for line := range strings.SplitSeq(body, "\n") {
 		line = strings.TrimPrefix(line, "data: ")
 		var m map[string]json.RawMessage
 		if json.Unmarshal([]byte(line), &m) == nil && m["id"] != nil && m["method"] == nil {

@@ -77,6 +77,7 @@ func (b *Bridge) discover(ctx context.Context, next mcp.MethodHandler, req mcp.R
 	}
 	l, err := b.upstreams[0].shared(ctx)
 	if err != nil {
+		b.log.Info("a client discovers the bridge without its server", "server", b.upstreams[0].server.Name, "error", describe(err))
 		return answer, nil
 	}
 	answer.Capabilities = passable(l.capabilities())

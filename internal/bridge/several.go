@@ -179,11 +179,13 @@ func (b *Bridge) unwatch(ctx context.Context, req *mcp.UnsubscribeRequest) error
 		return err
 	}
 	// The stream that held the subscription is gone, and its context with it.
-	return rpcError(u.unwatch(b.ctx, req.Params.URI), u.server.Name)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), u.timing.timeout)
+	defer cancel()
+	return rpcError(u.unwatch(ctx, req.Params.URI), u.server.Name)
 }
 
-// placeholders are what announce adds to the SDK's server, which the bridge's
-// own lists hide.
+// placeholder is what announce adds to the SDK's server; the bridge's own lists
+// hide it.
 const placeholder = "hosted-bridge-changed"
 
 // announce makes the SDK tell the clients that a list changed. It does so when

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 
@@ -39,9 +40,7 @@ func (t *tap) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if len(x.header) > 0 && r.Header.Get(headerMethod) == methodCallTool {
 		r = r.Clone(r.Context())
-		for name, values := range x.header {
-			r.Header[name] = values
-		}
+		maps.Copy(r.Header, x.header)
 	}
 	x.sending()
 	resp, err := t.next.RoundTrip(r)

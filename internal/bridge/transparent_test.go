@@ -33,8 +33,8 @@ func inAllEras(t *testing.T, build func(t *testing.T) *mcp.Server, test func(t *
 	}
 }
 
-// receive returns the next value of c, or fails.
-func receive[T any](t *testing.T, c <-chan T, what string) T {
+// next returns the next value of c, or fails.
+func next[T any](t *testing.T, c <-chan T, what string) T {
 	t.Helper()
 	select {
 	case v := <-c:
@@ -222,10 +222,12 @@ func TestCancellationReachesTheServer(t *testing.T) {
 			_, err := client.CallTool(ctx, &mcp.CallToolParams{Name: "hang"})
 			called <- err
 		}()
-		receive(t, started, "call at the server")
+		next(t, started, "call at the server")
 		cancel()
-		receive(t, ended, "cancellation at the server")
-		if err := receive(t, called, "return at the client"); !errors.Is(err, context.Canceled) {
+		if err := next(t, ended, "cancellation at the server"); !errors.Is(err, context.Canceled) {
+			t.Errorf("the server's context ends with %v", err)
+		}
+		if err := next(t, called, "return at the client"); !errors.Is(err, context.Canceled) {
 			t.Errorf("error = %v, want cancelled", err)
 		}
 		if _, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "quick"}); err != nil {

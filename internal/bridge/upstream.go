@@ -260,7 +260,7 @@ func (u *upstream) pause(ctx context.Context, failures int) {
 		d = u.timing.backoffMax
 	}
 	// Jitter, so that many bridges do not meet a returning server at once.
-	timer := time.NewTimer(d/2 + rand.N(d/2+1))
+	timer := time.NewTimer(d/2 + rand.N(d/2+1)) //nolint:gosec // Spreading load needs no secret randomness.
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
