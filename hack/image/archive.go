@@ -36,13 +36,13 @@ func (b built) reference() string {
 func archivePath(folder, image string) string { return filepath.Join(folder, image+".tar") }
 
 // upToDate reports whether the archive holds an image of that fingerprint.
-func upToDate(archive, print string) bool {
+func upToDate(archive, want string) bool {
 	image, err := tarball.ImageFromPath(archive, nil)
 	if err != nil {
 		return false
 	}
 	config, err := image.ConfigFile()
-	return err == nil && config.Config.Labels[fingerprintLabel] == print
+	return err == nil && config.Config.Labels[fingerprintLabel] == want
 }
 
 // store writes the image's archive in docker save's form, which docker load,
