@@ -24,10 +24,9 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/desired"
@@ -36,11 +35,16 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
 
+// object is any object of the API, for the client of package testenv.
+type object interface {
+	metav1.Object
+	runtime.Object
+}
+
 // installed is a keybroker with no more rights than the manifests give it.
 type installed struct {
 	*Server
 	cluster *Cluster
-	admin   client.Client
 	handler http.Handler
 }
 
@@ -51,7 +55,7 @@ func install(t *testing.T) *installed {
 	if err := admin.Create(t.Context(), namespace); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
-	applyRBAC(t, admin)
+	applyRBAC(t)
 	config := testenv.Config()
 	config.Impersonate = rest.ImpersonationConfig{
 		UserName: "system:serviceaccount:" + system + ":hosted-bridge-keybroker",
@@ -68,12 +72,13 @@ func install(t *testing.T) *installed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &installed{s, cluster, admin, s.handler()}
+	return &installed{s, cluster, s.handler()}
 }
 
 // applyRBAC applies the keybroker's rights as config/default would.
-func applyRBAC(t *testing.T, admin client.Client) {
+func applyRBAC(t *testing.T) {
 	t.Helper()
+	admin := testenv.Client(t)
 	content, err := os.ReadFile("../../config/rbac/keybroker.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -90,33 +95,35 @@ func applyRBAC(t *testing.T, admin client.Client) {
 		if err := json.Unmarshal(raw, &kind); err != nil {
 			t.Fatal(err)
 		}
-		objects := map[string]client.Object{
+		objects := map[string]object{
 			"ServiceAccount": &corev1.ServiceAccount{}, "Role": &rbacv1.Role{}, "RoleBinding": &rbacv1.RoleBinding{},
 			"ClusterRole": &rbacv1.ClusterRole{}, "ClusterRoleBinding": &rbacv1.ClusterRoleBinding{},
 		}
-		object, ok := objects[kind.Kind]
+		o, ok := objects[kind.Kind]
 		if !ok {
 			t.Fatalf("unexpected kind %q", kind.Kind)
 		}
-		if err := json.Unmarshal(raw, object); err != nil {
+		if err := json.Unmarshal(raw, o); err != nil {
 			t.Fatal(err)
 		}
 		if kind.Kind != "ClusterRole" && kind.Kind != "ClusterRoleBinding" {
-			object.SetNamespace(system)
+			o.SetNamespace(system)
 		}
-		if err := admin.Create(t.Context(), object); err != nil && !apierrors.IsAlreadyExists(err) {
+		if err := admin.Create(t.Context(), o); err != nil && !apierrors.IsAlreadyExists(err) {
 			t.Fatal(err)
 		}
 	}
 }
 
 // bridge makes a HostedBridge with what the operator and the kubelet make.
-func (i *installed) bridge(t *testing.T, namespace, name string) *v1alpha1.HostedBridge {
+func bridge(t *testing.T, namespace, name string) *v1alpha1.HostedBridge {
+	t.Helper()
+	admin := testenv.Client(t)
 	t.Helper()
 	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	testenv.ExpectApplied(t, i.admin, b)
+	testenv.ExpectApplied(t, admin, b)
 	owner := []metav1.OwnerReference{*metav1.NewControllerRef(b, v1alpha1.GroupVersion.WithKind("HostedBridge"))}
-	testenv.ExpectApplied(t, i.admin,
+	testenv.ExpectApplied(t, admin,
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: desired.Envelopes(name), OwnerReferences: owner}},
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: desired.Workload(name), OwnerReferences: owner}},
 		pod(namespace, name, desired.Workload(name)),
@@ -131,17 +138,19 @@ func pod(namespace, name, account string) *corev1.Pod {
 	}
 }
 
-// token returns a token as the kubelet projects it into the pod.
-func (i *installed) token(t *testing.T, namespace, podName, account, audience string) string {
+// podToken returns a token as the kubelet projects it into the pod.
+func podToken(t *testing.T, namespace, podName, account, audience string) string {
+	t.Helper()
+	admin := testenv.Client(t)
 	t.Helper()
 	p := pod(namespace, podName, account)
-	testenv.ExpectExists(t, i.admin, p)
+	testenv.ExpectExists(t, admin, p)
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		Audiences:      []string{audience},
 		BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: p.Name, UID: p.UID},
 	}}
 	sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: account}}
-	if err := i.admin.SubResource("token").Create(t.Context(), sa, request); err != nil {
+	if err := admin.SubResource("token").Create(t.Context(), sa, request); err != nil {
 		t.Fatal(err)
 	}
 	return request.Status.Token
@@ -158,41 +167,41 @@ func (i *installed) expectIdentity(t *testing.T, token string, want identity, re
 	}
 }
 
-func (i *installed) delete(t *testing.T, object client.Object) {
+func remove(t *testing.T, o object) {
 	t.Helper()
-	if err := i.admin.Delete(t.Context(), object, client.GracePeriodSeconds(0)); err != nil {
+	if err := testenv.Client(t).Delete(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func TestRealTokensOfRealPods(t *testing.T) {
-	i := install(t)
-	namespace := testenv.Namespace(t, i.admin)
-	b := i.bridge(t, namespace, "alice")
+	i, admin := install(t), testenv.Client(t)
+	namespace := testenv.Namespace(t, admin)
+	b := bridge(t, namespace, "alice")
 	workload := desired.Workload("alice")
-	token := i.token(t, namespace, "alice", workload, Audience)
+	token := podToken(t, namespace, "alice", workload, Audience)
 	alice := identity{kindBridge, bridgeRef{namespace, "alice", b.UID}}
 	i.expectIdentity(t, token, alice, nil)
-	i.expectIdentity(t, i.token(t, namespace, "alice", workload, "somebody-else"), identity{}, errTokenRefused)
+	i.expectIdentity(t, podToken(t, namespace, "alice", workload, "somebody-else"), identity{}, errTokenRefused)
 	i.expectIdentity(t, token[:len(token)-2], identity{}, errTokenRefused)
 
-	testenv.ExpectApplied(t, i.admin,
+	testenv.ExpectApplied(t, admin,
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: ingressAccount}}, pod(system, "ingress", ingressAccount),
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: ingressAccount}}, pod(namespace, "ingress", ingressAccount))
-	i.expectIdentity(t, i.token(t, system, "ingress", ingressAccount, Audience), identity{kind: kindIngress}, nil)
-	i.expectIdentity(t, i.token(t, namespace, "ingress", ingressAccount, Audience), identity{}, errNotABridge)
+	i.expectIdentity(t, podToken(t, system, "ingress", ingressAccount, Audience), identity{kind: kindIngress}, nil)
+	i.expectIdentity(t, podToken(t, namespace, "ingress", ingressAccount, Audience), identity{}, errNotABridge)
 
 	// The HostedBridge is made again under its name; its service account and
 	// pod are still those of the earlier one.
-	i.delete(t, b)
+	remove(t, b)
 	i.expectIdentity(t, token, identity{}, errBridge)
-	testenv.ExpectApplied(t, i.admin, &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "alice"}})
+	testenv.ExpectApplied(t, admin, &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "alice"}})
 	i.expectIdentity(t, token, identity{}, errBridge)
 
 	// The token of a pod that is gone, and of one whose name is used again.
 	// The API server may remember its verdict on a token for some seconds, so
 	// that it is either's refusal.
-	i.delete(t, pod(namespace, "alice", workload))
+	remove(t, pod(namespace, "alice", workload))
 	refused := func(what string) {
 		t.Helper()
 		_, err := i.callers.identify(t.Context(), token)
@@ -201,21 +210,21 @@ func TestRealTokensOfRealPods(t *testing.T) {
 		}
 	}
 	refused("a pod that is gone")
-	testenv.ExpectApplied(t, i.admin, pod(namespace, "alice", workload))
+	testenv.ExpectApplied(t, admin, pod(namespace, "alice", workload))
 	refused("a pod whose name is used again")
 }
 
 func TestSecretsOnARealAPIServer(t *testing.T) {
-	i := install(t)
-	namespace := testenv.Namespace(t, i.admin)
-	b := i.bridge(t, namespace, "alice")
+	i, admin := install(t), testenv.Client(t)
+	namespace := testenv.Namespace(t, admin)
+	b := bridge(t, namespace, "alice")
 	ref := bridgeRef{namespace, "alice", b.UID}
 	for _, name := range []string{"ONE", "two.json", "ONE"} {
 		if err := i.vault.seal(t.Context(), ref, name, []byte("value of "+name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w := ask(t, i.handler, "GET", "/v1/secrets", i.token(t, namespace, "alice", desired.Workload("alice"), Audience), "", nil)
+	w := ask(t, i.handler, "GET", "/v1/secrets", podToken(t, namespace, "alice", desired.Workload("alice"), Audience), "", nil)
 	var got struct{ Secrets map[string][]byte }
 	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != http.StatusOK {
 		t.Fatalf("%d, error %v", w.Code, err)
@@ -228,7 +237,7 @@ func TestSecretsOnARealAPIServer(t *testing.T) {
 	// What the operator applies to the same Secret leaves the envelopes alone,
 	// and the salt cannot be exchanged by a patch.
 	salt := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: desired.Salt("alice")}}
-	testenv.ExpectExists(t, i.admin, salt)
+	testenv.ExpectExists(t, admin, salt)
 	if owner := metav1.GetControllerOf(salt); owner == nil || owner.UID != b.UID {
 		t.Errorf("the salt's owner is %+v", owner)
 	}
@@ -255,33 +264,33 @@ func TestSecretsOnARealAPIServer(t *testing.T) {
 }
 
 func TestPublishingTwiceWritesOnce(t *testing.T) {
-	i := install(t)
+	i, admin := install(t), testenv.Client(t)
 	ca := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: caName}}
 	if err := i.cluster.ApplyCA(t.Context(), system, []byte("x")); !apierrors.IsForbidden(err) {
 		t.Errorf("without the installation's ConfigMap: error %v", err)
 	}
-	testenv.ExpectApplied(t, i.admin, ca)
+	testenv.ExpectApplied(t, admin, ca)
 	var versions []string
 	for range 2 {
 		p := &Publisher{Trust: i.cluster, Namespace: system, PEM: i.authority.CertificatePEM(), Log: slog.New(slog.DiscardHandler)}
 		if err := p.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		testenv.ExpectExists(t, i.admin, ca)
+		testenv.ExpectExists(t, admin, ca)
 		versions = append(versions, ca.ResourceVersion)
 	}
 	if ca.Data[caKey] != string(i.authority.CertificatePEM()) || versions[0] != versions[1] {
 		t.Errorf("published %q in versions %v", ca.Data[caKey], versions)
 	}
 	// Somebody else's value does not last beyond the next start.
-	patch := client.RawPatch(types.MergePatchType, []byte(`{"data":{"ca.crt":"forged"}}`))
-	if err := i.admin.Patch(t.Context(), ca, patch); err != nil {
+	ca.Data[caKey] = "forged"
+	if err := admin.Update(t.Context(), ca); err != nil {
 		t.Fatal(err)
 	}
 	if err := i.cluster.ApplyCA(t.Context(), system, i.authority.CertificatePEM()); err != nil {
 		t.Fatal(err)
 	}
-	testenv.ExpectExists(t, i.admin, ca)
+	testenv.ExpectExists(t, admin, ca)
 	if ca.Data[caKey] != string(i.authority.CertificatePEM()) {
 		t.Error("the forged certificate stands")
 	}

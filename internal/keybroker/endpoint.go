@@ -57,7 +57,7 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.server.metrics.inFlight.Inc()
 	defer e.server.metrics.inFlight.Dec()
 	c := call{request: r}
-	a, err := e.handle(w, &c)
+	a, err := e.handle(r.Context(), w, &c)
 	if r.Context().Err() != nil && err != nil {
 		err = fmt.Errorf("%w: %w", errCanceledRequest, err)
 	}
@@ -74,12 +74,12 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	elapsed := time.Since(began)
 	e.server.metrics.observe(e.name, a.status, reason, elapsed)
-	e.log(&c, a.status, err, elapsed)
+	e.log(r.Context(), &c, a.status, err, elapsed)
 }
 
 // handle checks, in this order: the method, the form of the request, who calls,
 // and whether they may.
-func (e *endpoint) handle(w http.ResponseWriter, c *call) (answer, error) {
+func (e *endpoint) handle(ctx context.Context, w http.ResponseWriter, c *call) (answer, error) {
 	if e.answer == nil {
 		return answer{}, errNotFound
 	}
@@ -94,7 +94,7 @@ func (e *endpoint) handle(w http.ResponseWriter, c *call) (answer, error) {
 	if c.body, err = e.readBody(w, c.request); err != nil {
 		return answer{}, err
 	}
-	ctx, cancel := context.WithTimeout(c.request.Context(), answerTimeout)
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	// After the body, so that nobody holds a turn by sending slowly.
 	select {
@@ -154,7 +154,7 @@ func (a answer) write(w http.ResponseWriter) {
 
 // log writes the one line that each request leaves: who and what became of it,
 // nothing that they sent.
-func (e *endpoint) log(c *call, status int, err error, elapsed time.Duration) {
+func (e *endpoint) log(ctx context.Context, c *call, status int, err error, elapsed time.Duration) {
 	attrs := []slog.Attr{
 		slog.String("route", e.name), slog.Int("status", status),
 		slog.Duration("duration", elapsed),
@@ -172,5 +172,5 @@ func (e *endpoint) log(c *call, status int, err error, elapsed time.Duration) {
 	if status >= http.StatusInternalServerError {
 		level = slog.LevelWarn
 	}
-	e.server.log.LogAttrs(c.request.Context(), level, "request", attrs...)
+	e.server.log.LogAttrs(ctx, level, "request", attrs...)
 }

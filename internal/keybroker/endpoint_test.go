@@ -226,7 +226,7 @@ func TestNobodyWaitsForATurnForEver(t *testing.T) {
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/v1/secrets", http.NoBody)
 	r.Header.Set("Authorization", "Bearer token-of-alice-pod")
 	e := &endpoint{route{name: "secrets", method: http.MethodGet, answer: s.openSecrets}, s}
-	if _, err := e.handle(httptest.NewRecorder(), &call{request: r}); !errors.Is(err, errBusy) {
+	if _, err := e.handle(ctx, httptest.NewRecorder(), &call{request: r}); !errors.Is(err, errBusy) {
 		t.Errorf("error %v, want %v", err, errBusy)
 	}
 }

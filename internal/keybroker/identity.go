@@ -113,19 +113,34 @@ func (i *identifier) review(ctx context.Context, token string) (account, error) 
 	if !status.Authenticated || !slices.Contains(status.Audiences, Audience) {
 		return account{}, fmt.Errorf("%w: not authenticated for the audience", errTokenRefused)
 	}
-	full, ok := strings.CutPrefix(status.User.Username, accountPrefix)
+	return boundAccount(&status.User)
+}
+
+// boundAccount reads a service account's name, and the pod that the token is
+// bound to, out of what the API server says of its bearer.
+func boundAccount(user *authenticationv1.UserInfo) (account, error) {
+	full, ok := strings.CutPrefix(user.Username, accountPrefix)
 	namespace, name, cut := strings.Cut(full, ":")
-	podName, podUID := status.User.Extra[extraPodName], status.User.Extra[extraPodUID]
-	if !ok || !cut || namespace == "" || name == "" || strings.Contains(name, ":") || status.User.UID == "" {
+	podName, podUID := single(user.Extra[extraPodName]), single(user.Extra[extraPodUID])
+	if !ok || !cut || namespace == "" || name == "" || strings.Contains(name, ":") || user.UID == "" {
 		return account{}, fmt.Errorf("%w: not a service account", errTokenRefused)
 	}
-	if len(podName) != 1 || len(podUID) != 1 || podName[0] == "" || podUID[0] == "" {
+	if podName == "" || podUID == "" {
 		return account{}, fmt.Errorf("%w: not bound to a pod", errTokenRefused)
 	}
 	return account{
-		namespace: namespace, name: name, uid: types.UID(status.User.UID),
-		podName: podName[0], podUID: podUID[0],
+		namespace: namespace, name: name, uid: types.UID(user.UID),
+		podName: podName, podUID: podUID,
 	}, nil
+}
+
+// single returns the one value that there is, and nothing for several: which
+// of them would be meant?
+func single(values authenticationv1.ExtraValue) string {
+	if len(values) != 1 {
+		return ""
+	}
+	return values[0]
 }
 
 func (i *identifier) checkPod(ctx context.Context, a account) error {

@@ -53,7 +53,7 @@ func (s *Source) Run(ctx context.Context) error {
 	failures := 0
 	for {
 		wait, err := s.renew(ctx)
-		if ctx.Err() != nil {
+		if ended(ctx) {
 			return nil
 		}
 		if err != nil {
@@ -70,6 +70,9 @@ func (s *Source) Run(ctx context.Context) error {
 		}
 	}
 }
+
+// ended reports whether nobody waits for more: no failure, but the end.
+func ended(ctx context.Context) bool { return ctx.Err() != nil }
 
 // renew gets one certificate and returns when to get the next.
 func (s *Source) renew(ctx context.Context) (time.Duration, error) {

@@ -29,7 +29,7 @@ func peer(t *testing.T, a *pki.Authority, s pki.Subject, now time.Time, clock Cl
 // returns what each made of it.
 func exchange(t *testing.T, server, client *tls.Config) (serverErr, clientErr error) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // The test's end closes it.
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
