@@ -123,6 +123,7 @@ func newService(ctx context.Context, o options, p *parts, log *slog.Logger) (*te
 	if err != nil {
 		return nil, err
 	}
+	log.InfoContext(ctx, "serving", "public", public.Addr().String(), "probes", probes.Addr().String())
 	return &telemetry.Service{
 		Public:    []telemetry.Endpoint{{Server: server.HTTPServer(), Listener: public}},
 		Probes:    telemetry.Endpoint{Server: telemetry.NewProbes(readiness, metrics, log), Listener: probes},

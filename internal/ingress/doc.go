@@ -8,6 +8,7 @@
 // it with an error that problem.go turns into an answer:
 //
 //	observe       request id, access log, metrics            accesslog.go
+//	catch         a panic is an internal error               panic.go
 //	check path    the raw target against one expression      path.go
 //	check origin  Origin and Host against DNS rebinding      origin.go
 //	authenticate  API key -> principal == :userId            authenticate.go

@@ -241,11 +241,7 @@ func TestHTTP2WithoutTLS(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		fmt.Fprintf(rw, "%s %s", r.Proto, body)
 	})
-	protocols := new(http.Protocols)
-	protocols.SetUnencryptedHTTP2(true)
-	transport := &http.Transport{Protocols: protocols}
-	defer transport.CloseIdleConnections()
-	w.client = &http.Client{Transport: transport, Timeout: patience}
+	w.useHTTP2()
 	if got := w.do(w.request("POST", "/u/alice/mcp", alice, toolCall)); got.status != 200 || got.body != "HTTP/1.1 "+toolCall {
 		t.Errorf("got %d %q", got.status, got.body)
 	}
@@ -255,4 +251,12 @@ func TestHTTP2WithoutTLS(t *testing.T) {
 	if got := w.do(w.request("GET", "/u/alice/%6dcp", alice, "")); got.status != 404 {
 		t.Errorf("an encoded path: %d, want 404", got.status)
 	}
+}
+
+// useHTTP2 has the client speak HTTP/2 from its first byte.
+func (w *world) useHTTP2() {
+	w.client.CloseIdleConnections()
+	protocols := new(http.Protocols)
+	protocols.SetUnencryptedHTTP2(true)
+	w.client = &http.Client{Transport: &http.Transport{Protocols: protocols}, Timeout: patience}
 }

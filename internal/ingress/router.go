@@ -32,7 +32,7 @@ func (s *Server) handler() (http.Handler, error) {
 	u.DELETE("/mcp", s.do(s.forward))
 	u.GET("/health", s.do(s.health))
 
-	return s.observe(s.checkPath(e)), nil
+	return s.observe(s.catch(s.checkPath(e))), nil
 }
 
 // do makes a gin handler of one that returns its error.

@@ -43,7 +43,6 @@ func (s *Server) HTTPServer() *http.Server {
 		MaxHeaderBytes:    maxHeader,
 		// OPTIONS * has no more to say than any other unknown path.
 		DisableGeneralOptionsHandler: true,
-		// Broken requests of the whole internet; not warnings.
-		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
 }

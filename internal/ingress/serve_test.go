@@ -44,34 +44,44 @@ func TestRequestsAreCountedAndTheProbesApart(t *testing.T) {
 }
 
 func TestDrain(t *testing.T) {
-	arrived, release := make(chan struct{}), make(chan struct{})
-	w, alice := oneUser(t, defaults(), func(rw http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPost {
-			arrived <- struct{}{}
-			<-release
-		}
-		_, _ = io.WriteString(rw, "done")
-	}, func(s *telemetry.Service) { s.DrainDelay = 300 * time.Millisecond })
-	inFlight := w.send(1, alice)
-	<-arrived
-	w.stop()
-	eventually(t, func() bool { status, _ := w.probe("/readyz"); return status == http.StatusServiceUnavailable })
-	// Announced and not yet heard of by everybody: still served, and told to
-	// come back elsewhere.
-	late := w.raw("GET /u/alice/mcp HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + alice + "\r\n\r\n")
-	if late.status != 200 || !late.closes {
-		t.Errorf("during the delay: %d, closes %v", late.status, late.closes)
-	}
-	eventually(t, func() bool {
-		conn, err := net.Dial("tcp", w.addr)
-		if err == nil {
-			_ = conn.Close()
-		}
-		return err != nil
-	})
-	close(release)
-	if got := <-inFlight; got.status != 200 || got.body != "done" {
-		t.Errorf("in flight: %d %q", got.status, got.body)
+	for _, protocol := range []string{"HTTP/1.1", "HTTP/2"} {
+		t.Run(protocol, func(t *testing.T) {
+			arrived, release := make(chan struct{}), make(chan struct{})
+			w, alice := oneUser(t, defaults(), func(rw http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodPost {
+					arrived <- struct{}{}
+					<-release
+				}
+				_, _ = io.WriteString(rw, "done")
+			}, func(s *telemetry.Service) { s.DrainDelay = time.Second })
+			if protocol == "HTTP/2" {
+				w.useHTTP2()
+			}
+			inFlight := w.send(1, alice)
+			<-arrived
+			w.stop()
+			eventually(t, func() bool { return !w.readiness.Ready() })
+			// Announced and not yet heard of by everybody: still served, and
+			// told to come back elsewhere.
+			late := w.raw("GET /u/alice/mcp HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + alice + "\r\n\r\n")
+			if late.status != 200 || !late.closes {
+				t.Errorf("during the delay: %d, closes %v", late.status, late.closes)
+			}
+			if got := w.do(w.request("GET", "/u/alice/mcp", alice, "")); got.status != 200 {
+				t.Errorf("on an old connection during the delay: %d", got.status)
+			}
+			eventually(t, func() bool {
+				conn, err := net.Dial("tcp", w.addr)
+				if err == nil {
+					_ = conn.Close()
+				}
+				return err != nil
+			})
+			close(release)
+			if got := <-inFlight; got.status != 200 || got.body != "done" {
+				t.Errorf("in flight: %d %q", got.status, got.body)
+			}
+		})
 	}
 }
 

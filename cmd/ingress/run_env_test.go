@@ -1,0 +1,310 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build testenv
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/test/testenv"
+)
+
+const patience = 20 * time.Second
+
+// installation is a process of ours with a keybroker and an API server.
+type installation struct {
+	t         *testing.T
+	client    client.Client
+	namespace string
+	authority *pki.Authority
+	log       *lockedBuffer
+	public    string
+	probes    string
+	stop      context.CancelFunc
+	ended     chan error
+}
+
+// start runs the ingress the way main does, with bridges on bridgePort.
+func start(t *testing.T, bridgePort int) *installation {
+	t.Helper()
+	authority, err := pki.NewAuthority([32]byte{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := &installation{t: t, client: testenv.Client(t), authority: authority, log: &lockedBuffer{}, ended: make(chan error, 1)}
+	i.namespace = testenv.Namespace(t, i.client)
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("token"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o, err := parseOptions([]string{
+		"--listen=127.0.0.1:0", "--probe-listen=127.0.0.1:0", "--namespace=" + i.namespace, "--drain-delay=0s",
+		"--kubeconfig=" + kubeconfig(t), "--keybroker-url=" + i.keybroker(), "--token-file=" + token,
+	}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.BridgePort = bridgePort
+	ctx, stop := context.WithCancel(context.Background())
+	i.stop = stop
+	go func() { i.ended <- run(ctx, o, i.log) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-i.ended; err != nil {
+			t.Errorf("run: %v", err)
+		}
+	})
+	i.await("the addresses", i.findAddresses)
+	return i
+}
+
+// findAddresses reads from the log where the process listens.
+func (i *installation) findAddresses() bool {
+	for line := range strings.Lines(i.log.String()) {
+		var record struct{ Msg, Public, Probes string }
+		if json.Unmarshal([]byte(line), &record) == nil && record.Msg == "serving" {
+			i.public, i.probes = record.Public, record.Probes
+		}
+	}
+	return i.public != ""
+}
+
+func (i *installation) await(what string, condition func() bool) {
+	i.t.Helper()
+	for deadline := time.Now().Add(patience); !condition(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			i.t.Fatalf("never seen: %s; log:\n%s", what, i.log.String())
+		}
+	}
+}
+
+func (i *installation) ready() bool {
+	r, err := http.NewRequestWithContext(i.t.Context(), http.MethodGet, "http://"+i.probes+"/readyz", nil)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(r) //nolint:forbidigo // A test's client.
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	res.Body.Close()
+	return res.StatusCode == http.StatusOK
+}
+
+// call returns the status and body of a request with key.
+func (i *installation) call(method, path, key string) (int, string) {
+	i.t.Helper()
+	r, err := http.NewRequestWithContext(i.t.Context(), method, "http://"+i.public+path, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+key)
+	r.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(r) //nolint:forbidigo // A test's client.
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	return res.StatusCode, string(body)
+}
+
+// keybroker starts one that certifies whoever asks as the ingress.
+func (i *installation) keybroker() string {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		csr, _ := io.ReadAll(r.Body)
+		chain, err := i.authority.Issue(rand.Reader, csr, pki.IngressSubject(), time.Now())
+		if err != nil {
+			i.t.Error(err)
+		}
+		_, _ = w.Write(chain)
+	}))
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{i.certificate(pki.ServiceSubject("localhost"))}}
+	server.StartTLS()
+	i.t.Cleanup(server.Close)
+	return strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
+}
+
+func (i *installation) certificate(s pki.Subject) tls.Certificate {
+	i.t.Helper()
+	key, csr, err := pki.NewRequest(rand.Reader)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	chain, err := i.authority.Issue(rand.Reader, csr, s, time.Now())
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	pair, err := tls.X509KeyPair(chain, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	return pair
+}
+
+// publishCA does what the keybroker does at its start.
+func (i *installation) publishCA() {
+	testenv.ExpectApplied(i.t, i.client, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: caName},
+		Data:       map[string]string{caKey: string(i.authority.CertificatePEM())},
+	})
+}
+
+// serveBridge is the process in b's pod.
+func (i *installation) serveBridge(l net.Listener, b *v1alpha1.HostedBridge) {
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(i.authority.CertificatePEM())
+	server := &http.Server{ReadHeaderTimeout: patience, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/health" {
+			_, _ = io.WriteString(w, `{"status":"healthy","tools":3,"servers":{"one":{"status":"healthy","tools":3}}}`)
+			return
+		}
+		_, _ = io.WriteString(w, r.Method+" "+r.URL.Path)
+	})}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = server.Serve(tls.NewListener(l, &tls.Config{
+			MinVersion: tls.VersionTLS13, ClientAuth: tls.RequireAnyClientCert,
+			Certificates:     []tls.Certificate{i.certificate(pki.BridgeSubject(string(b.UID)))},
+			VerifyConnection: pki.VerifyPeer(roots, pki.IngressURI(), x509.ExtKeyUsageClientAuth, time.Now),
+		}))
+	}()
+	i.t.Cleanup(func() { _ = server.Close(); <-done })
+}
+
+func (i *installation) addPod(b *v1alpha1.HostedBridge, ip string) {
+	i.t.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: b.Namespace, Name: b.Name,
+			Labels:      map[string]string{v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelComponent: v1alpha1.ComponentBridge},
+			Annotations: map[string]string{v1alpha1.AnnotationBridgeUID: string(b.UID)},
+		},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "bridge", Image: "bridge"}}},
+	}
+	testenv.ExpectApplied(i.t, i.client, pod)
+	pod.Status.PodIP, pod.Status.PodIPs = ip, []corev1.PodIP{{IP: ip}}
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	if err := i.client.Status().Update(i.t.Context(), pod); err != nil {
+		i.t.Fatal(err)
+	}
+}
+
+func TestFromAnEmptyInstallationToACall(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := start(t, l.Addr().(*net.TCPAddr).Port)
+	if i.ready() {
+		t.Error("ready without a certificate")
+	}
+	i.publishCA()
+	i.await("readiness", i.ready)
+
+	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: i.namespace}}
+	testenv.ExpectApplied(t, i.client, b)
+	user := string(b.User())
+	key := applyKey(t, i.client, keyRequest{User: user, Name: b.Name, Namespace: b.Namespace, Output: "text"}).Key
+	i.await("the key", func() bool { status, _ := i.call("GET", "/u/"+user+"/health", key); return status == 200 })
+	if _, body := i.call("GET", "/u/"+user+"/health", key); body != `{"status":"starting","tools":0,"servers":{}}` {
+		t.Errorf("health without a pod = %s", body)
+	}
+
+	// The call is held until the pod is there.
+	go func() {
+		i.serveBridge(l, b)
+		i.addPod(b, "127.0.0.1")
+	}()
+	if status, body := i.call("POST", "/u/"+user+"/mcp", key); status != 200 || body != "POST /u/"+user+"/mcp" {
+		t.Errorf("call = %d %s", status, body)
+	}
+	i.await("health", func() bool {
+		_, body := i.call("GET", "/u/"+user+"/health", key)
+		return strings.HasPrefix(body, `{"status":"healthy","tools":3`)
+	})
+	i.await("the status", func() bool {
+		testenv.ExpectExists(t, i.client, b)
+		return b.Status.Servers == "1/1" && b.Status.Tools != nil && *b.Status.Tools == 3 && b.Status.LastActivityTime != nil
+	})
+
+	if err := i.client.Delete(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	deleted := time.Now()
+	i.await("the route's end", func() bool { status, _ := i.call("POST", "/u/"+user+"/mcp", key); return status == 401 })
+	if elapsed := time.Since(deleted); elapsed > time.Second {
+		t.Errorf("the route ended after %s, want 1s at most", elapsed)
+	}
+	if strings.Contains(i.log.String(), key[len(key)-20:]) {
+		t.Error("the log contains the key")
+	}
+}
+
+// kubeconfig writes a file by which the API server is reached.
+func kubeconfig(t *testing.T) string {
+	t.Helper()
+	c := testenv.Config()
+	api := clientcmdapi.NewConfig()
+	api.Clusters["c"] = &clientcmdapi.Cluster{Server: c.Host, CertificateAuthorityData: c.CAData}
+	api.AuthInfos["u"] = &clientcmdapi.AuthInfo{ClientCertificateData: c.CertData, ClientKeyData: c.KeyData}
+	api.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
+	api.CurrentContext = "x"
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*api, file); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// lockedBuffer collects the log.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
