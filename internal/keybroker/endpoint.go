@@ -157,7 +157,7 @@ func (a answer) write(w http.ResponseWriter) {
 func (e *endpoint) log(ctx context.Context, c *call, status int, err error, elapsed time.Duration) {
 	attrs := []slog.Attr{
 		slog.String("route", e.name), slog.Int("status", status),
-		slog.Duration("duration", elapsed),
+		slog.String("duration", elapsed.String()),
 	}
 	if c.caller.kind != "" {
 		attrs = append(attrs, slog.String("caller", string(c.caller.kind)))

@@ -58,7 +58,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 			return nil
 		}
 		pause := wait/2 + rand.N(wait/2+1) //nolint:gosec // Spreading load needs no secret randomness.
-		p.Log.WarnContext(ctx, "certificate authority not published", "error", fmt.Errorf("apply ConfigMap %s: %w", caName, err), "retryIn", pause.Round(time.Millisecond))
+		p.Log.WarnContext(ctx, "certificate authority not published", "error", fmt.Errorf("apply ConfigMap %s: %w", caName, err), "retryIn", pause.Round(time.Millisecond).String())
 		select {
 		case <-ctx.Done():
 			return nil

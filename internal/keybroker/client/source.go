@@ -59,7 +59,7 @@ func (s *Source) Run(ctx context.Context) error {
 		if err != nil {
 			wait = backoff(failures)
 			failures++
-			s.log.Warn("certificate not renewed", "error", err, "retryIn", wait.Round(time.Millisecond), "usable", s.Ready())
+			s.log.Warn("certificate not renewed", "error", err, "retryIn", wait.Round(time.Millisecond).String(), "usable", s.Ready())
 		} else {
 			failures = 0
 		}
