@@ -26,15 +26,19 @@ const (
 	// unsettled is the interval while a bridge still connects to a server: its
 	// user waits for the tools.
 	unsettled = 2 * time.Second
-	// failed is the interval after a bridge did not answer.
-	failed = 5 * time.Second
+	// retry is the interval after a bridge did not answer. It doubles up to
+	// interval, or the pods of one dead node would use up all probes.
+	retry = 5 * time.Second
 	// timeout of one probe.
 	timeout = 5 * time.Second
-	// scan is how often due probes are looked for.
-	scan = time.Second
-	// concurrent bounds the probes under way: 10,000 bridges in a minute are
-	// 167 a second, and one takes some milliseconds.
-	concurrent = 16
+	// scan is how often due probes are looked for, and settle how soon again
+	// after a change: looking at 10,000 bridges takes a millisecond.
+	scan   = time.Second
+	settle = 100 * time.Millisecond
+	// concurrent bounds the probes under way. 10,000 bridges in a minute are
+	// 167 a second, of some milliseconds each; the rest is for those who let
+	// the timeout pass: of 64, 5 s each and once a minute, up to 768 bridges.
+	concurrent = 64
 )
 
 // Routes tells which bridges run.
@@ -55,6 +59,10 @@ type entry struct {
 	report *health.Report
 	due    time.Time
 	asking bool
+	// failures counts the probes without an answer since the last one with.
+	failures int
+	// seen is the last scan that found the bridge running.
+	seen uint64
 }
 
 // Prober asks every ready bridge for its health, again and again.
@@ -67,6 +75,7 @@ type Prober struct {
 
 	mu      sync.Mutex
 	entries map[types.UID]*entry
+	scans   uint64
 }
 
 // NewProber returns a prober that does nothing until Run.
@@ -78,15 +87,24 @@ func NewProber(routes Routes, fetch Fetch, observe Observe, log *slog.Logger) *P
 }
 
 // Report returns the last report of a bridge, and whether there is one from
-// the pod that runs now.
+// the pod that runs now. Of a bridge that has failed to answer as often as a
+// server may, the report says that it is unhealthy: ready it may be for the
+// kubelet on its node, but calls come from here.
 func (p *Prober) Report(bridge types.UID) (health.Report, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	e, ok := p.entries[bridge]
-	if !ok || e.report == nil {
+	if !ok {
 		return health.Report{}, false
 	}
-	return *e.report, true
+	r, known := health.Report{Servers: map[string]health.Server{}}, e.report != nil
+	if known {
+		r = *e.report
+	}
+	if e.failures >= health.FailureThreshold {
+		r.Status, known = health.Unhealthy, true
+	}
+	return r, known
 }
 
 // Run probes until ctx ends and every probe has returned.
@@ -97,7 +115,8 @@ func (p *Prober) Run(ctx context.Context) error {
 	defer ticker.Stop()
 	for {
 		changed := p.routes.Changed()
-		for _, b := range p.due(time.Now()) {
+		scanned := time.Now()
+		for _, b := range p.due(scanned) {
 			select {
 			case p.slots <- struct{}{}:
 			case <-ctx.Done():
@@ -112,8 +131,16 @@ func (p *Prober) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-changed:
+			pause(ctx, settle-time.Since(scanned))
 		case <-ticker.C:
 		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
 	}
 }
 
@@ -126,25 +153,25 @@ func (p *Prober) due(now time.Time) []route.Backend {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	running := make(map[types.UID]bool, len(p.entries))
+	p.scans++
 	var due []route.Backend
 	for b := range table.Backends {
 		if b.State != route.Ready {
 			continue
 		}
-		running[b.BridgeUID] = true
 		e := p.entries[b.BridgeUID]
 		if e == nil || e.pod != b.PodUID {
 			e = &entry{pod: b.PodUID}
 			p.entries[b.BridgeUID] = e
 		}
+		e.seen = p.scans
 		if !e.asking && !now.Before(e.due) {
 			e.asking = true
 			due = append(due, b)
 		}
 	}
-	for uid := range p.entries {
-		if !running[uid] {
+	for uid, e := range p.entries {
+		if e.seen != p.scans {
 			delete(p.entries, uid)
 		}
 	}
@@ -164,8 +191,7 @@ func (p *Prober) probe(ctx context.Context, b route.Backend) {
 }
 
 // keep stores the outcome and reports whether it is a report of the pod that
-// still runs. A bridge that does not answer keeps its last report: whether it
-// is ready is the kubelet's to say.
+// still runs.
 func (p *Prober) keep(b route.Backend, r health.Report, err error, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -175,9 +201,12 @@ func (p *Prober) keep(b route.Backend, r health.Report, err error, now time.Time
 	}
 	e.asking = false
 	if err != nil {
-		e.due = now.Add(failed)
+		// The shift is bounded so that it cannot overflow.
+		e.due = now.Add(min(retry<<min(e.failures, 8), interval))
+		e.failures++
 		return false
 	}
+	e.failures = 0
 	e.report = &r
 	e.due = now.Add(next(r))
 	return true

@@ -6,6 +6,7 @@ package report
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"testing"
@@ -43,20 +44,28 @@ func (r *routes) Changed() <-chan struct{} {
 	return r.changed
 }
 
+// running returns a bridge and its ready pod.
+func running(name string) (*v1alpha1.HostedBridge, *corev1.Pod) {
+	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: "one", Name: name, UID: types.UID(name)}}
+	return b, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "one", Name: name, UID: types.UID("pod-" + name),
+			Annotations: map[string]string{v1alpha1.AnnotationBridgeUID: name},
+		},
+		Status: corev1.PodStatus{
+			PodIP: "10.0.0.1", Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+		},
+	}
+}
+
 // set publishes a table with alice's bridge in that pod, or without a pod.
 func (r *routes) set(pod string) {
-	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: "one", Name: "alice", UID: "bridge"}}
+	b, p := running("alice")
+	b.UID, p.Annotations[v1alpha1.AnnotationBridgeUID] = "bridge", "bridge"
+	p.UID = types.UID("pod-" + pod)
 	var pods []*corev1.Pod
 	if pod != "" {
-		pods = append(pods, &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: "one", Name: pod, UID: types.UID("pod-" + pod),
-				Annotations: map[string]string{v1alpha1.AnnotationBridgeUID: "bridge"},
-			},
-			Status: corev1.PodStatus{
-				PodIP: "10.0.0.1", Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
-			},
-		})
+		pods = append(pods, p)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -93,6 +102,7 @@ func probes(t *testing.T, answer func(n int) (health.Report, error)) (*routes, *
 		}
 	})
 	return r, p, func() (int, int) {
+		time.Sleep(settle) // A change is looked at that late at most.
 		synctest.Wait()
 		mu.Lock()
 		defer mu.Unlock()
@@ -112,7 +122,7 @@ func TestABridgeIsAskedWhenItIsReadyAndOnceAMinute(t *testing.T) {
 		}
 		r.set("a")
 		if asked, observed := count(); asked != 1 || observed != 1 {
-			t.Fatalf("asked %d, observed %d at once; want 1, 1", asked, observed)
+			t.Fatalf("asked %d, observed %d; want 1, 1", asked, observed)
 		}
 		if got, ok := p.Report("bridge"); !ok || got.Tools != 3 {
 			t.Fatalf("report is %+v, %v", got, ok)
@@ -161,22 +171,122 @@ func TestABridgeThatStillConnectsIsAskedOften(t *testing.T) {
 	})
 }
 
-func TestAFailureKeepsTheLastReport(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r, p, count := probes(t, func(n int) (health.Report, error) {
-			if n > 1 {
-				return health.Report{}, errors.New("no answer")
-			}
-			return healthy(n)
+func TestABridgeThatFailsToAnswerIsUnhealthyAfterThreeTimes(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		answered int // So many probes before the failures.
+		failures int
+		status   health.Status // Empty: no report.
+		tools    int
+	}{
+		{"one failure keeps the last report", 1, 1, health.Healthy, 3},
+		{"two failures keep the last report", 1, 2, health.Healthy, 3},
+		{"three failures make it unhealthy", 1, 3, health.Unhealthy, 3},
+		{"two failures of a bridge that never answered are nothing known", 0, 2, "", 0},
+		{"three failures of a bridge that never answered make it unhealthy", 0, 3, health.Unhealthy, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				silence := errors.New("no answer")
+				again := make(chan struct{})
+				r, p, count := probes(t, func(n int) (health.Report, error) {
+					if n <= test.answered {
+						return healthy(n)
+					}
+					if n <= test.answered+test.failures {
+						return health.Report{}, silence
+					}
+					<-again
+					return healthy(n)
+				})
+				r.set("a")
+				time.Sleep(5 * time.Minute) // The next probe is under way.
+				got, ok := p.Report("bridge")
+				if ok != (test.status != "") || got.Status != test.status || got.Tools != test.tools || ok && got.Servers == nil {
+					t.Errorf("report is %+v, %v", got, ok)
+				}
+				close(again)
+				if _, observed := count(); observed != test.answered+1 {
+					t.Errorf("observed %d reports", observed)
+				}
+				if got, ok := p.Report("bridge"); !ok || got.Status != health.Healthy {
+					t.Errorf("one answer does not mend it: %+v, %v", got, ok)
+				}
+			})
 		})
+	}
+}
+
+func TestABridgeThatNeverAnswersIsAskedEverMoreRarely(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _, count := probes(t, func(int) (health.Report, error) { return health.Report{}, errors.New("no answer") })
 		r.set("a")
-		time.Sleep(90 * time.Second)
-		asked, observed := count()
-		if asked < 3 || observed != 1 {
-			t.Errorf("asked %d, observed %d; want some and 1", asked, observed)
+		// At once, after 5, 10, 20 and 40 s, and then each minute.
+		time.Sleep(76 * time.Second)
+		if asked, _ := count(); asked != 5 {
+			t.Errorf("asked %d times in the first 76 seconds, want 5", asked)
 		}
-		if got, ok := p.Report("bridge"); !ok || got.Tools != 3 {
-			t.Errorf("report is %+v, %v", got, ok)
+		time.Sleep(time.Hour)
+		if asked, _ := count(); asked < 62 || asked > 66 {
+			t.Errorf("asked %d times in an hour more, want about 65", asked)
+		}
+	})
+}
+
+func TestAStormOfTablesIsNotAStormOfScans(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, p, count := probes(t, healthy)
+		for range 1000 {
+			r.set("a")
+			time.Sleep(time.Millisecond)
+		}
+		if asked, _ := count(); asked != 1 {
+			t.Errorf("asked %d times", asked)
+		}
+		if p.scans > 13 {
+			t.Errorf("%d scans in a second, want one each %s", p.scans, settle)
+		}
+		r.set("b")
+		if asked, _ := count(); asked != 2 {
+			t.Error("the last change was overlooked")
+		}
+	})
+}
+
+func TestProbesAreBoundedAndEndWithTheProber(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var busy, busiest int
+		r := &routes{changed: make(chan struct{})}
+		index := route.NewIndex()
+		for i := range 10 * concurrent {
+			name := fmt.Sprint("b", i)
+			b, p := running(name)
+			index.SetBridge(b)
+			index.SetPod(p)
+		}
+		r.table = index.Snapshot()
+		p := NewProber(r, func(ctx context.Context, _ route.Backend) (health.Report, error) {
+			mu.Lock()
+			busy++
+			busiest = max(busiest, busy)
+			mu.Unlock()
+			<-ctx.Done() // Hangs, as a pod of a dead node does.
+			mu.Lock()
+			defer mu.Unlock()
+			busy--
+			return health.Report{}, ctx.Err()
+		}, func(context.Context, route.Backend, health.Report) {}, slog.New(slog.DiscardHandler))
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- p.Run(ctx) }()
+		time.Sleep(3 * time.Second)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if busiest != concurrent || busy != 0 {
+			t.Errorf("%d probes at once, want %d; %d are left", busiest, concurrent, busy)
 		}
 	})
 }

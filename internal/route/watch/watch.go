@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package watch keeps a route.Table up to date with the API server. It is a
-// shell: it reads, and route.Build decides.
+// shell: it reads, and package route decides.
 //
 // While the API server is away the last table stays: informers keep what they
 // have, and a list that fails replaces nothing.
@@ -20,7 +20,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -219,51 +218,4 @@ func (w *Watcher) publish() {
 	w.current.Store(next)
 	close(w.changed)
 	w.changed = make(chan struct{})
-}
-
-// stripPod keeps of a pod what route.Build reads. At 10,000 tenants the whole
-// pods would be most of the ingress's memory.
-func stripPod(object any) (any, error) {
-	pod, ok := object.(*corev1.Pod)
-	if !ok {
-		return object, nil // A tombstone.
-	}
-	stripped := &corev1.Pod{
-		ObjectMeta: stripMeta(pod.ObjectMeta),
-		Status:     corev1.PodStatus{PodIP: pod.Status.PodIP},
-	}
-	if uid := pod.Annotations[v1alpha1.AnnotationBridgeUID]; uid != "" {
-		stripped.Annotations = map[string]string{v1alpha1.AnnotationBridgeUID: uid}
-	}
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodReady {
-			stripped.Status.Conditions = []corev1.PodCondition{{Type: condition.Type, Status: condition.Status}}
-		}
-	}
-	return stripped, nil
-}
-
-// stripBridge keeps of a bridge what the table and the status are made of.
-func stripBridge(object any) (any, error) {
-	b, ok := object.(*v1alpha1.HostedBridge)
-	if !ok {
-		return object, nil
-	}
-	return &v1alpha1.HostedBridge{
-		ObjectMeta: stripMeta(b.ObjectMeta),
-		Spec: v1alpha1.HostedBridgeSpec{
-			UserID: b.Spec.UserID, DesiredState: b.Spec.DesiredState, APIKeys: b.Spec.APIKeys,
-		},
-		Status: v1alpha1.HostedBridgeStatus{
-			Servers: b.Status.Servers, Tools: b.Status.Tools, LastActivityTime: b.Status.LastActivityTime,
-		},
-	}, nil
-}
-
-// stripMeta keeps the labels: the cache selects by them.
-func stripMeta(m metav1.ObjectMeta) metav1.ObjectMeta {
-	return metav1.ObjectMeta{
-		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
-		CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp, Labels: m.Labels,
-	}
 }
