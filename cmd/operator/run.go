@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -30,8 +29,6 @@ const leaseName = "hosted-bridge-operator"
 
 // run serves until ctx ends or the lease is lost.
 func run(ctx context.Context, o Options, log *slog.Logger) error {
-	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
-	klog.SetSlogLogger(log)
 	tiers, err := loadTiers(o.TiersFile)
 	if err != nil {
 		return err
@@ -40,7 +37,7 @@ func run(ctx context.Context, o Options, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("find the API server: %w", err)
 	}
-	m, err := newManager(config, o)
+	m, err := newManager(config, o, log)
 	if err != nil {
 		return err
 	}
@@ -65,7 +62,7 @@ func run(ctx context.Context, o Options, log *slog.Logger) error {
 	return nil
 }
 
-func newManager(config *rest.Config, o Options) (ctrl.Manager, error) {
+func newManager(config *rest.Config, o Options, log *slog.Logger) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -74,6 +71,7 @@ func newManager(config *rest.Config, o Options) (ctrl.Manager, error) {
 	}
 	m, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,
+		Logger:                  logr.FromSlogHandler(log.Handler()),
 		Cache:                   hostedbridge.CacheOptions(o.Namespace),
 		Metrics:                 metricsserver.Options{BindAddress: o.MetricsListen},
 		HealthProbeBindAddress:  o.ProbeListen,

@@ -46,6 +46,7 @@ func (r *Reconciler) Setup(ctx context.Context, m ctrl.Manager) error {
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: concurrency,
 			EnableWarmup:            new(true), // A new leader takes over with caches that are filled.
+			SkipNameValidation:      new(true), // One process of tests runs several managers, one after the other.
 		}).
 		Complete(reconcile.AsReconciler(r.Client, r))
 	if err != nil {

@@ -21,7 +21,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -54,10 +53,9 @@ func (w *countingWriter) Apply(ctx context.Context, o runtime.ApplyConfiguration
 func (f *fixture) start(t *testing.T) *counting {
 	t.Helper()
 	m, err := ctrl.NewManager(testenv.Config(), ctrl.Options{
-		Scheme:     testenv.Scheme(),
-		Cache:      f.cacheOptions(),
-		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: new(true)},
+		Scheme:  testenv.Scheme(),
+		Cache:   f.cacheOptions(),
+		Metrics: metricsserver.Options{BindAddress: "0"},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,170 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build testenv
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/testenv"
+)
+
+func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
+
+// TestRunWithTheRightsOfTheManifests runs the operator as its own ServiceAccount
+// with the rights that config/rbac gives it, and no others.
+func TestRunWithTheRightsOfTheManifests(t *testing.T) {
+	c := testenv.Client(t)
+	o := Defaults()
+	o.ProbeListen, o.MetricsListen = "127.0.0.1:0", "127.0.0.1:0"
+	install(t, c, o.Namespace)
+	t.Setenv("KUBECONFIG", kubeconfig(t, o.Namespace))
+
+	var logs buffer
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- run(ctx, o, slog.New(slog.NewJSONHandler(&logs, nil))) }()
+
+	namespace := testenv.Namespace(t, c)
+	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: namespace}}
+	testenv.ExpectApplied(t, c, b)
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: namespace + "-bridge"}}
+	eventually(t, "the Deployment is made", func() bool { return c.Get(t.Context(), client.ObjectKeyFromObject(d), d) == nil })
+	eventually(t, "the status is written", func() bool {
+		testenv.ExpectExists(t, c, b)
+		return meta.IsStatusConditionTrue(b.Status.Conditions, v1alpha1.ConditionAccepted)
+	})
+	eventually(t, "an event is recorded", func() bool {
+		var events corev1.EventList
+		return c.List(t.Context(), &events, client.InNamespace(namespace)) == nil && len(events.Items) > 0
+	})
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: leaseName}}
+	testenv.ExpectExists(t, c, lease)
+	// What is under way when the operator is told to end fails, and may say so.
+	running := logs.Bytes()
+
+	cancel()
+	if err := <-done; err != nil {
+		t.Errorf("run: %v", err)
+	}
+	testenv.ExpectExists(t, c, lease)
+	if holder := lease.Spec.HolderIdentity; holder != nil && *holder != "" {
+		t.Errorf("the lease is still held by %s", *holder)
+	}
+	if bytes.Contains(running, []byte("forbidden")) || bytes.Contains(running, []byte(`"level":"ERROR"`)) {
+		t.Errorf("the log has errors:\n%s", running)
+	}
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.After(30 * time.Second)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("%s: not within 30 s", what)
+		}
+	}
+}
+
+// install creates what config/rbac has for the operator, and what the keybroker
+// publishes, in namespace.
+func install(t *testing.T, c client.Client, namespace string) {
+	t.Helper()
+	for _, o := range []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
+		&corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "hosted-bridge-ca"},
+			Data:       map[string]string{"ca.crt": "certificate"},
+		},
+	} {
+		if err := c.Create(t.Context(), o); client.IgnoreAlreadyExists(err) != nil {
+			t.Fatal(err)
+		}
+	}
+	file, err := os.Open("../../config/rbac/operator.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for decoder := yaml.NewYAMLOrJSONDecoder(file, 4096); ; {
+		object := &unstructured.Unstructured{}
+		if err := decoder.Decode(object); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if namespaced, err := c.IsObjectNamespaced(object); err != nil {
+			t.Fatal(err)
+		} else if namespaced {
+			object.SetNamespace(namespace)
+		}
+		if err := c.Create(t.Context(), object); client.IgnoreAlreadyExists(err) != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// kubeconfig writes how to reach the API server as the operator's ServiceAccount.
+func kubeconfig(t *testing.T, namespace string) string {
+	t.Helper()
+	admin := testenv.Config()
+	config := clientcmdapi.NewConfig()
+	config.Clusters["test"] = &clientcmdapi.Cluster{Server: admin.Host, CertificateAuthorityData: admin.CAData}
+	config.AuthInfos["test"] = &clientcmdapi.AuthInfo{
+		ClientCertificateData: admin.CertData, ClientKeyData: admin.KeyData,
+		Impersonate:       "system:serviceaccount:" + namespace + ":hosted-bridge-operator",
+		ImpersonateGroups: []string{"system:serviceaccounts", "system:authenticated"},
+	}
+	config.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: "test"}
+	config.CurrentContext = "test"
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// buffer is a bytes.Buffer that goroutines share.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) Bytes() []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return bytes.Clone(b.b.Bytes())
+}
