@@ -214,3 +214,31 @@ func TestForwardPassesBothWaysAndHalfCloses(t *testing.T) {
 		t.Errorf("answer %q, error %v", answer, err)
 	}
 }
+
+func TestAClusterWithoutAStateIsFoundByItsFirstProcess(t *testing.T) {
+	c := cluster{name: "test", folder: t.TempDir()}
+	other := cluster{name: "other", folder: t.TempDir()}
+	// tail waits for the line that never comes; only its arguments matter.
+	file := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("tail", nodeVerb, c.folder, "-f", file)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waited := make(chan error, 1)
+	go func() { waited <- cmd.Wait() }()
+	if pids, err := other.nodes(); err != nil || len(pids) != 0 {
+		t.Errorf("another folder's processes are %v, %v; want none", pids, err)
+	}
+	if pids, err := c.nodes(); err != nil || len(pids) != 1 || pids[0] != cmd.Process.Pid {
+		t.Errorf("processes are %v, %v; want %d", pids, err, cmd.Process.Pid)
+	}
+	if err := c.end(); err != nil {
+		t.Error(err)
+	}
+	if err := <-waited; err == nil {
+		t.Error("the process was not ended")
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -37,14 +38,22 @@ func runDown(_ context.Context, args []string) error {
 }
 
 // end ends the cluster's first process, and with it all others, and removes
-// what the cluster wrote.
+// what the cluster wrote. It finds the process also where "up" was cut off
+// before it wrote the state down.
 func (c cluster) end() error {
-	s, running, err := c.readState()
+	pids, err := c.nodes()
 	if err != nil {
 		return err
 	}
-	if running {
-		if err := endProcess(s.PID, s.StartTime); err != nil {
+	for _, pid := range pids {
+		started, err := processStart(pid)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = endProcess(pid, started)
+		}
+		if err != nil {
 			return err
 		}
 		say("cluster %q is ended", c.name)
@@ -53,6 +62,30 @@ func (c cluster) end() error {
 		return err
 	}
 	return os.RemoveAll(c.folder)
+}
+
+// nodes returns the first processes of clusters in this folder: there is one
+// at most, unless something went wrong before.
+func (c cluster) nodes() ([]int, error) {
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		return nil, err
+	}
+	var pids []int
+	for _, file := range files {
+		// A process that ended meanwhile is none of ours.
+		content, _ := os.ReadFile(file)
+		args := strings.Split(string(content), "\x00")
+		if len(args) < 3 || args[1] != nodeVerb || args[2] != c.folder {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err != nil {
+			return nil, err
+		}
+		pids = append(pids, pid)
+	}
+	return pids, nil
 }
 
 // endProcess asks the process to end and ends it by force if it does not.

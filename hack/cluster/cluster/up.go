@@ -50,8 +50,8 @@ func runUp(ctx context.Context, args []string) error {
 	if running, err := c.settle(assets, *port); running || err != nil {
 		return err
 	}
-	if err := c.start(ctx, assets, cniPlugins, *port); err != nil {
-		return err
+	if err := c.start(assets, cniPlugins, *port); err != nil {
+		return errors.Join(err, c.end())
 	}
 	if err := c.awaitReady(ctx, *pause); err != nil {
 		tail := c.logTails()
@@ -96,7 +96,7 @@ func (c cluster) settle(assets string, port int) (running bool, err error) {
 }
 
 // start writes the cluster's files and starts its first process.
-func (c cluster) start(ctx context.Context, assets, cniPlugins string, port int) error {
+func (c cluster) start(assets, cniPlugins string, port int) error {
 	ingress, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {
 		return fmt.Errorf("port %d of 127.0.0.1 is taken; choose another, as in `make up PORT=8081`: %w", port, err)
