@@ -33,7 +33,8 @@ func TestADeletedBridgeIsGoneAndARecreatedOneIsNew(t *testing.T) {
 
 	mustKubectl(t, "delete", "hb", erin.name, "--wait=false")
 	deleted := time.Now()
-	if last := lastAllowed(t, erin, deleted.Add(3*routeGone)); last.Sub(deleted) > routeGone {
+	last := lastAllowed(t, erin, deleted.Add(3*routeGone))
+	if last.Sub(deleted) > routeGone {
 		t.Errorf("the route still led to the bridge %s after its deletion, want at most %s", last.Sub(deleted), routeGone)
 	}
 	eventually(t, objectsGone, "the bridge and its objects are gone", func(ctx context.Context) error {

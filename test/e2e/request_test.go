@@ -15,6 +15,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -113,12 +114,19 @@ func send(ctx context.Context, c *http.Client, url, key string, r request) (answ
 	return answer{status: res.StatusCode, header: res.Header, body: body}, err
 }
 
-// bytes returns all of the answer but the time at which it was given.
+// requestID is the form of the id by which an answer is found in the log.
+var requestID = regexp.MustCompile(`^[0-9a-f]{16}$`)
+
+// bytes returns all of the answer but the time at which it was given and the
+// random id that it was given.
 func (a answer) bytes() string {
 	var out strings.Builder
 	fmt.Fprintln(&out, a.status)
 	header := a.header.Clone()
 	header.Del("Date")
+	if requestID.MatchString(header.Get("X-Request-Id")) {
+		header.Set("X-Request-Id", "random")
+	}
 	// Header.Write sorts.
 	if err := header.Write(&out); err != nil {
 		return err.Error()

@@ -87,8 +87,13 @@ func isToolText(result *mcp.CallToolResult) error {
 	return fmt.Errorf("not the tool's text: %d contents, isError %t", len(result.Content), result.IsError)
 }
 
+// rejectedCode is the code of the SDK's own error for a message that its
+// transport could not deliver.
+const rejectedCode = -32005
+
 // answered reports whether the error is an answer of the other side, rather
 // than the lack of one.
 func answered(err error) bool {
-	return errors.As(err, new(*jsonrpc.Error))
+	said, ok := errors.AsType[*jsonrpc.Error](err)
+	return ok && said.Code != rejectedCode
 }
