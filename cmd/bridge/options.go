@@ -28,6 +28,10 @@ type Options struct {
 	// KeybrokerURL and TokenFile are how the process gets its certificate.
 	KeybrokerURL string
 	TokenFile    string
+	// DrainDelay is how long new calls are still taken after SIGTERM: the
+	// ingress hears that the pod ends at about the same time, and what it has
+	// sent by then must find a listener.
+	DrainDelay time.Duration
 	// DrainTimeout is how long calls in flight may take to end.
 	DrainTimeout time.Duration
 	// LogLevel is debug, info, warn or error.
@@ -48,8 +52,11 @@ func Defaults() Options {
 		ProbeListen:  ":8081",
 		KeybrokerURL: "https://hosted-bridge-keybroker.hosted-bridge-system.svc:8443",
 		TokenFile:    "/var/run/secrets/hosted-bridge/token",
-		// Together with the closing of connections it fits into the 30 s that
-		// Kubernetes gives a pod by default.
+		// A watch event is there after some milliseconds; a bridge that was
+		// deleted should not make its successor wait.
+		DrainDelay: time.Second,
+		// Together with the delay and the closing of connections it fits into
+		// the 30 s that Kubernetes gives a pod by default.
 		DrainTimeout: 20 * time.Second,
 		LogLevel:     "info",
 	}
@@ -61,6 +68,7 @@ func (o *Options) RegisterFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ProbeListen, "probe-listen", o.ProbeListen, "address that serves /healthz and /readyz")
 	fs.StringVar(&o.KeybrokerURL, "keybroker-url", o.KeybrokerURL, "keybroker that issues the bridge's certificate")
 	fs.StringVar(&o.TokenFile, "token-file", o.TokenFile, "projected service account token for the keybroker")
+	fs.DurationVar(&o.DrainDelay, "drain-delay", o.DrainDelay, "how long new calls are still taken after SIGTERM")
 	fs.DurationVar(&o.DrainTimeout, "drain-timeout", o.DrainTimeout, "how long calls in flight may take to end on SIGTERM")
 	fs.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")
 }
@@ -85,8 +93,8 @@ func (o *Options) Validate() error {
 			errs = append(errs, fmt.Errorf("%s must not be empty", name))
 		}
 	}
-	if o.DrainTimeout < 0 {
-		errs = append(errs, errors.New("--drain-timeout must not be negative"))
+	if o.DrainDelay < 0 || o.DrainTimeout < 0 {
+		errs = append(errs, errors.New("--drain-delay and --drain-timeout must not be negative"))
 	}
 	if err := o.level.UnmarshalText([]byte(o.LogLevel)); err != nil {
 		errs = append(errs, fmt.Errorf("--log-level %.20q is none of debug, info, warn and error", o.LogLevel))

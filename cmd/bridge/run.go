@@ -129,10 +129,11 @@ func (p *process) await(ctx context.Context, source certificates) {
 	}
 }
 
-// drain lets calls in flight end. Nobody new is let in meanwhile.
+// drain goes on taking calls for the delay and then lets those in flight end.
 func (p *process) drain(ctx context.Context, b *bridge.Bridge, front *http.Server) {
 	p.ready.draining.Store(true)
-	p.log.Info("draining", "timeout", p.options.DrainTimeout.String())
+	p.log.Info("draining", "delay", p.options.DrainDelay.String(), "timeout", p.options.DrainTimeout.String())
+	time.Sleep(p.options.DrainDelay)
 	ctx, cancel := context.WithTimeout(ctx, p.options.DrainTimeout)
 	defer cancel()
 	// Shutdown closes the listener at once; that it also waits for clients that

@@ -119,6 +119,7 @@ func startBridge(t *testing.T, k *authority, upstream string) *running {
 		t.Fatal(err)
 	}
 	o := Defaults()
+	o.DrainDelay = 3 * time.Second // Enough for a call to come late on a busy machine.
 	o.config = config.Config{UserID: "alice", BridgeUID: bridgeUID, Servers: []config.Server{{Name: "one", URL: upstream}}}
 	u, err := url.Parse(k.server.URL)
 	if err != nil {
@@ -265,6 +266,9 @@ func TestTheLifeOfABridge(t *testing.T) {
 	<-began
 	r.stop()
 	waitFor(t, "draining", func() bool { status, body := readyz(t, r); return status == 503 && strings.Contains(body, "draining") })
+	if late := k.caller(t, pki.IngressSubject()); healthOf(t, late, r).Status != health.Healthy {
+		t.Error("a call that the ingress sent before it heard of the end is not served")
+	}
 	close(mayEnd)
 	if answer := <-called; !strings.Contains(answer, `"done"`) {
 		t.Errorf("the call in flight: %s", answer)

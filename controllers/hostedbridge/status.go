@@ -28,8 +28,10 @@ func (r *Reconciler) applyStatus(ctx context.Context, o plan.Observed, p plan.Pl
 		status.URL = r.Settings.BaseURL + "/u/" + string(status.UserID) + "/mcp"
 	}
 	b := o.Bridge
-	// The UID keeps this status off an object that has since taken the name.
-	ac := bridgeac.HostedBridge(b.Name, b.Namespace).WithUID(b.UID).WithStatus(statusConfiguration(status))
+	// An object that has since taken the name gets this status for a moment:
+	// status writes ignore the UID. Its own reconciliation comes next in the
+	// queue, under the same name, and writes what is true.
+	ac := bridgeac.HostedBridge(b.Name, b.Namespace).WithStatus(statusConfiguration(status))
 	err := r.Client.Status().Apply(ctx, ac, client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // The bridge is gone; there is nobody to tell.
