@@ -9,6 +9,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -45,8 +46,7 @@ func runBuild(ctx context.Context, args []string) error {
 }
 
 // buildAssets returns a folder with all programs, built unless a folder for
-// the same sources and the same Go is there from before. The folder appears
-// whole or not at all.
+// the same sources and the same Go is there from before.
 func buildAssets(ctx context.Context) (string, error) {
 	module, err := moduleFolder()
 	if err != nil {
@@ -56,6 +56,23 @@ func buildAssets(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	assets, err := assetsFolder(module, version)
+	if err != nil {
+		return "", err
+	}
+	if isBuilt(assets) {
+		return assets, nil
+	}
+	err = install(assets, func(partial string) error {
+		return compile(ctx, module, version, filepath.Join(partial, binary))
+	})
+	return assets, err
+}
+
+// binary is the file that all programs are links to.
+const binary = "kube"
+
+func assetsFolder(module, version string) (string, error) {
 	sum, err := sourceSum(module)
 	if err != nil {
 		return "", err
@@ -64,36 +81,38 @@ func buildAssets(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find the cache folder: %w", err)
 	}
-	assets := filepath.Join(cache, "hosted-bridge", "kubernetes-"+version+"-"+sum)
-	if _, err := os.Stat(filepath.Join(assets, "kube")); err == nil {
-		return assets, nil
-	}
+	return filepath.Join(cache, "hosted-bridge", "kubernetes-"+version+"-"+sum), nil
+}
+
+func isBuilt(assets string) bool {
+	_, err := os.Stat(filepath.Join(assets, binary))
+	return err == nil
+}
+
+// install has the binary made in a folder beside assets and renames that: the
+// folder appears whole or not at all.
+func install(assets string, build func(partial string) error) error {
 	if err := os.MkdirAll(filepath.Dir(assets), 0o755); err != nil {
-		return "", err
+		return err
 	}
 	partial, err := os.MkdirTemp(filepath.Dir(assets), ".building-")
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer os.RemoveAll(partial)
-	if err := compile(ctx, module, version, filepath.Join(partial, "kube")); err != nil {
-		return "", err
+	if err := errors.Join(os.Chmod(partial, 0o755), build(partial)); err != nil {
+		return err
 	}
 	for _, name := range programs {
-		if err := os.Symlink("kube", filepath.Join(partial, name)); err != nil {
-			return "", err
+		if err := os.Symlink(binary, filepath.Join(partial, name)); err != nil {
+			return err
 		}
-	}
-	if err := os.Chmod(partial, 0o755); err != nil {
-		return "", err
 	}
 	// Another process may have built the same folder meanwhile: its is as good.
-	if err := os.Rename(partial, assets); err != nil {
-		if _, statErr := os.Stat(filepath.Join(assets, "kube")); statErr != nil {
-			return "", err
-		}
+	if err := os.Rename(partial, assets); err != nil && !isBuilt(assets) {
+		return err
 	}
-	return assets, nil
+	return nil
 }
 
 // moduleFolder finds this module's folder from the working directory upwards.

@@ -195,7 +195,7 @@ func TestForwardPassesBothWaysAndHalfCloses(t *testing.T) {
 	go func() {
 		client, err := front.Accept()
 		if err == nil {
-			join(client.(*net.TCPConn), target.Addr().String())
+			join(t.Context(), client.(*net.TCPConn), target.Addr().String())
 		}
 	}()
 	client, err := net.Dial("tcp", front.Addr().String())

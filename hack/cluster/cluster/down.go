@@ -94,7 +94,7 @@ func endProcess(pid int, started string) error {
 		return fmt.Errorf("end process %d: %w", pid, err)
 	}
 	for begin, forced := time.Now(), false; ; time.Sleep(50 * time.Millisecond) {
-		if now, err := processStart(pid); err != nil || now != started {
+		if !isRunning(pid, started) {
 			return nil
 		}
 		if !forced && time.Since(begin) > 15*time.Second {
@@ -105,6 +105,11 @@ func endProcess(pid int, started string) error {
 			return fmt.Errorf("process %d does not end", pid)
 		}
 	}
+}
+
+func isRunning(pid int, started string) bool {
+	now, err := processStart(pid)
+	return err == nil && now == started
 }
 
 func runLoad(ctx context.Context, args []string) error {

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -14,21 +15,23 @@ import (
 
 // forward joins each connection of the listener to a new one to the target. It
 // ends with the process.
-func forward(listener net.Listener, target string) {
-	for {
+func forward(ctx context.Context, listener net.Listener, target string) {
+	for ctx.Err() == nil {
 		client, err := listener.Accept()
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "accept:", err)
 			time.Sleep(100 * time.Millisecond)
 			continue
 		}
-		go join(client.(*net.TCPConn), target)
+		go join(ctx, client.(*net.TCPConn), target)
 	}
 }
 
-func join(client *net.TCPConn, target string) {
+func join(ctx context.Context, client *net.TCPConn, target string) {
 	defer client.Close()
-	conn, err := net.DialTimeout("tcp", target, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", target)
 	if err != nil {
 		return
 	}

@@ -126,8 +126,7 @@ func (c cluster) readState() (s state, running bool, err error) {
 	if err := json.Unmarshal(content, &s); err != nil {
 		return state{}, false, fmt.Errorf("read %s: %w", c.path("state.json"), err)
 	}
-	started, err := processStart(s.PID)
-	return s, err == nil && started == s.StartTime, nil
+	return s, isRunning(s.PID, s.StartTime), nil
 }
 
 // processStart returns field 22 of /proc/PID/stat. The second field is the

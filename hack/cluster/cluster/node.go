@@ -42,6 +42,21 @@ func runNode(ctx context.Context, args []string) error {
 	if err := prepareNetwork(ctx); err != nil {
 		return fmt.Errorf("prepare network: %w", err)
 	}
+	if err := serveForwards(ctx); err != nil {
+		return err
+	}
+	s := newSupervisor(c.path("logs"))
+	go s.reap()
+	if err := c.startPrograms(ctx, s, assets); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	s.stop()
+	return nil
+}
+
+// serveForwards serves the listeners that "up" made.
+func serveForwards(ctx context.Context) error {
 	for fd, target := range map[uintptr]string{
 		ingressListenerFD: net.JoinHostPort(nodeAddress, ingressNodePort),
 		apiListenerFD:     net.JoinHostPort("127.0.0.1", apiPort),
@@ -50,10 +65,13 @@ func runNode(ctx context.Context, args []string) error {
 		if err != nil {
 			return fmt.Errorf("take over the listener for %s: %w", target, err)
 		}
-		go forward(listener, target)
+		go forward(ctx, listener, target)
 	}
-	s := newSupervisor(c.path("logs"))
-	go s.reap()
+	return nil
+}
+
+// startPrograms returns when all programs serve, and says so by a file.
+func (c cluster) startPrograms(ctx context.Context, s *supervisor, assets string) error {
 	if err := s.start(c.controlPlane(assets)); err != nil {
 		return err
 	}
@@ -66,12 +84,7 @@ func runNode(ctx context.Context, args []string) error {
 	if err := awaitHealthy(ctx, "http://127.0.0.1:8181/ready", "http://127.0.0.1:10256/healthz"); err != nil {
 		return err
 	}
-	if err := os.WriteFile(c.path(programsReadyFile), nil, 0o600); err != nil {
-		return err
-	}
-	<-ctx.Done()
-	s.stop()
-	return nil
+	return os.WriteFile(c.path(programsReadyFile), nil, 0o600)
 }
 
 // prepareMounts cuts this process's mounts off from the host's and gives the
@@ -124,19 +137,11 @@ func prepareNetwork(ctx context.Context) error {
 // awaitHealthy returns when each URL has answered 200: those of CoreDNS and
 // kube-proxy, whose failure no Kubernetes object shows.
 func awaitHealthy(ctx context.Context, urls ...string) error {
-	client := http.Client{Timeout: time.Second}
 	for _, url := range urls {
-		for {
-			answer, err := client.Get(url)
-			if err == nil {
-				_ = answer.Body.Close()
-				if answer.StatusCode == http.StatusOK {
-					break
-				}
-			}
+		for !isHealthy(ctx, url) {
 			select {
 			case <-ctx.Done():
-				return nil // Ended before it was ready: nobody waits any more.
+				return fmt.Errorf("wait for %s: %w", url, ctx.Err())
 			case <-time.After(100 * time.Millisecond):
 			}
 		}
@@ -144,13 +149,29 @@ func awaitHealthy(ctx context.Context, urls ...string) error {
 	return nil
 }
 
+func isHealthy(ctx context.Context, url string) bool {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return false
+	}
+	answer, err := new(http.Client).Do(request)
+	if err != nil {
+		return false
+	}
+	_ = answer.Body.Close()
+	return answer.StatusCode == http.StatusOK
+}
+
 // awaitAPI returns when the API server accepts connections; the programs that
 // need it then start without a round of failures.
 func awaitAPI(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
+	dialer := net.Dialer{Timeout: time.Second}
 	for {
-		conn, err := net.DialTimeout("tcp", net.JoinHostPort("127.0.0.1", apiPort), time.Second)
+		conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", apiPort))
 		if err == nil {
 			return conn.Close()
 		}

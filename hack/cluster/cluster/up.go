@@ -50,7 +50,7 @@ func runUp(ctx context.Context, args []string) error {
 	if running, err := c.settle(assets, *port); running || err != nil {
 		return err
 	}
-	if err := c.start(assets, cniPlugins, *port); err != nil {
+	if err := c.start(ctx, assets, cniPlugins, *port); err != nil {
 		return errors.Join(err, c.end())
 	}
 	if err := c.awaitReady(ctx, *pause); err != nil {
@@ -96,7 +96,7 @@ func (c cluster) settle(assets string, port int) (running bool, err error) {
 }
 
 // start writes the cluster's files and starts its first process.
-func (c cluster) start(assets, cniPlugins string, port int) error {
+func (c cluster) start(ctx context.Context, assets, cniPlugins string, port int) error {
 	ingress, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {
 		return fmt.Errorf("port %d of 127.0.0.1 is taken; choose another, as in `make up PORT=8081`: %w", port, err)
@@ -122,7 +122,7 @@ func (c cluster) start(assets, cniPlugins string, port int) error {
 	if err := c.makeCgroups(); err != nil {
 		return err
 	}
-	pid, err := c.spawn(assets, ingress.(*net.TCPListener), api.(*net.TCPListener))
+	pid, err := c.spawn(ctx, assets, ingress.(*net.TCPListener), api.(*net.TCPListener))
 	if err != nil {
 		return fmt.Errorf("start the cluster's first process: %w", err)
 	}
@@ -134,7 +134,7 @@ func (c cluster) start(assets, cniPlugins string, port int) error {
 }
 
 // spawn starts this program again as process 1 of new namespaces.
-func (c cluster) spawn(assets string, listeners ...*net.TCPListener) (pid int, err error) {
+func (c cluster) spawn(ctx context.Context, assets string, listeners ...*net.TCPListener) (pid int, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return 0, err
@@ -144,7 +144,8 @@ func (c cluster) spawn(assets string, listeners ...*net.TCPListener) (pid int, e
 		return 0, err
 	}
 	defer log.Close()
-	cmd := exec.Command(self, nodeVerb, c.folder, c.name, assets)
+	// Not the command's context: the cluster outlives it.
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), self, nodeVerb, c.folder, c.name, assets)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", log, log
 	for _, l := range listeners {
 		f, err := l.File()
