@@ -28,9 +28,9 @@ TOOL := go tool -modfile=hack/tools/go.mod
 RACE := $(shell command -v "$$(go env CC)" >/dev/null 2>&1 && echo -race)
 STAGE := hack/test/stage.sh
 # The kubectl to use: yours, if KUBECTL names one; the local cluster's, which is
-# of the version that everything is tried with; on another system PATH's.
+# of the version that everything is tried with; elsewhere PATH's.
 KUBECTL_PATH := if [[ -n $${KUBECTL:-} ]]; then echo "$$KUBECTL"; \
-	elif [[ $$(uname) == Linux ]]; then echo "$$(bin/cluster build --print-assets)/kubectl"; \
+	elif [[ $(CLUSTER) == local && $$(uname) == Linux ]]; then echo "$$(bin/cluster build --print-assets)/kubectl"; \
 	else command -v kubectl; fi
 
 ##@ Everyday
@@ -66,14 +66,13 @@ test-unit: ## Tests that need nothing but Go.
 	@$(STAGE) "unit tests of the image builder" go -C hack/image test $(TESTFLAGS) ./...
 
 .PHONY: test-env
-test-env: bin/cluster ## Tests against a real kube-apiserver and etcd.
-	@$(STAGE) "Kubernetes programs" bin/cluster build
+test-env: assets ## Tests against a real kube-apiserver and etcd.
 	@packages=$$(grep -rlE '^//go:build .*\btestenv\b' --include='*_test.go' --exclude-dir=node_modules . | xargs -n1 dirname | sort -u); \
 	export KUBEBUILDER_ASSETS="$$(bin/cluster build --print-assets)"; \
 	$(STAGE) "API server tests" go test -tags=testenv -timeout=10m $(TESTFLAGS) $$packages
 
 .PHONY: test-e2e
-test-e2e: bin/cluster bin/image test/e2e/node_modules/.package-lock.json ## Tests with outside MCP clients on a real cluster.
+test-e2e: $(if $(filter local,$(CLUSTER)),assets) bin/image test/e2e/node_modules/.package-lock.json ## Tests with outside MCP clients on a real cluster.
 	@export KUBECTL="$$($(KUBECTL_PATH))"; \
 	CLUSTER=$(CLUSTER) NAME=$(E2E_NAME) PORT=$(E2E_PORT) KEEP=$(KEEP) TESTFLAGS='$(TESTFLAGS)' hack/test/e2e.sh
 
@@ -110,6 +109,11 @@ lint: bin/golangci-lint ## Run the linters of .golangci.yml.
 	@bin/golangci-lint run ./...
 	@cd hack/cluster && ../../bin/golangci-lint run --config=../../.golangci.yml ./cluster/...
 	@cd hack/image && ../../bin/golangci-lint run --config=../../.golangci.yml ./...
+
+# The programs of Kubernetes: ten minutes once, then from a cache.
+.PHONY: assets
+assets: bin/cluster
+	@$(STAGE) "Kubernetes programs" bin/cluster build
 
 # Go decides what has to be built again; asking it takes a second.
 .PHONY: bin/cluster

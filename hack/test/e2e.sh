@@ -47,12 +47,10 @@ finish() {
 }
 trap finish EXIT
 
-if [[ $CLUSTER == local ]]; then
-    # Apart from the installation, so that the table shows what takes the time.
-    $stage "Kubernetes programs" bin/cluster build
-    $stage "images" make --no-print-directory image
-fi
-$stage "installation" "${up[@]}"
+# Apart from the installation, so that the table shows what takes the time.
+$stage "images" bin/image build
+# What it prints on standard output has keys in it; progress is on the other.
+$stage "installation" bash -c 'exec "$@" >/dev/null' up "${up[@]}"
 
 case $CLUSTER in
     local) : "${HB_KUBECONFIG:=$(bin/cluster kubeconfig --name="$NAME")}" ;;

@@ -16,8 +16,8 @@ import (
 // TestNobodyLearnsWhoIsAUser compares every refusal on a user's URL with the
 // one on the URL of a user who does not exist: they are the same bytes.
 func TestNobodyLearnsWhoIsAUser(t *testing.T) {
-	alice := newTenant(t, "alice", "everything")
-	bob := newTenant(t, "bob", "everything")
+	trent := newTenant(t, "trent", "everything")
+	oscar := newTenant(t, "oscar", "everything")
 	unknown := mint(t).secret
 	credentials := []struct {
 		name, key string
@@ -25,9 +25,9 @@ func TestNobodyLearnsWhoIsAUser(t *testing.T) {
 	}{
 		{"no key", "", http.StatusUnauthorized},
 		{"something that is no key", "open-sesame", http.StatusUnauthorized},
-		{"a mistyped key", alice.key.secret[:len(alice.key.secret)-1] + other(alice.key.secret), http.StatusUnauthorized},
+		{"a mistyped key", trent.key.secret[:len(trent.key.secret)-1] + other(trent.key.secret), http.StatusUnauthorized},
 		{"a well-formed key that nobody has", unknown, http.StatusUnauthorized},
-		{"another user's key", bob.key.secret, http.StatusNotFound},
+		{"another user's key", oscar.key.secret, http.StatusNotFound},
 	}
 	requests := []struct {
 		name, path string
@@ -52,7 +52,7 @@ func TestNobodyLearnsWhoIsAUser(t *testing.T) {
 					}
 					return a
 				}
-				known, absent := ask(alice.name), ask(installed.name("zelda"))
+				known, absent := ask(trent.name), ask(installed.name("zelda"))
 				if diff := cmp.Diff(absent.bytes(), known.bytes()); diff != "" {
 					t.Errorf("a user is told from no user (-absent +known):\n%s", diff)
 				}
@@ -62,7 +62,7 @@ func TestNobodyLearnsWhoIsAUser(t *testing.T) {
 				if got, want := known.header.Get("WWW-Authenticate"), challenge(c.status); got != want {
 					t.Errorf("WWW-Authenticate is %q, want %q", got, want)
 				}
-				if strings.Contains(string(known.body), alice.name) {
+				if strings.Contains(string(known.body), trent.name) {
 					t.Errorf("the answer names the user: %s", known.body)
 				}
 			})
@@ -71,18 +71,18 @@ func TestNobodyLearnsWhoIsAUser(t *testing.T) {
 	for _, era := range eras {
 		t.Run("the inspector is refused in the "+era+" era", func(t *testing.T) {
 			for _, key := range []string{"", unknown} {
-				_, err := inspectorTools(t, era, alice.url(), key)
+				_, err := inspectorTools(t, era, trent.url(), key)
 				if err == nil || !strings.Contains(err.Error(), "auth_required") {
-					t.Errorf("without alice's key the inspector says %v, want auth_required", err)
+					t.Errorf("without trent's key the inspector says %v, want auth_required", err)
 				}
 			}
-			if _, err := inspectorTools(t, era, alice.url(), bob.key.secret); err == nil {
-				t.Error("with bob's key the inspector lists alice's tools")
+			if _, err := inspectorTools(t, era, trent.url(), oscar.key.secret); err == nil {
+				t.Error("with oscar's key the inspector lists trent's tools")
 			}
 		})
 	}
-	t.Run("alice's own key still opens her bridge", func(t *testing.T) {
-		if err := callTool(t.Context(), client, alice.url(), alice.key.secret); err != nil {
+	t.Run("trent's own key still opens the bridge", func(t *testing.T) {
+		if err := callTool(t.Context(), client, trent.url(), trent.key.secret); err != nil {
 			t.Error(err)
 		}
 	})

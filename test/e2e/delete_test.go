@@ -70,6 +70,22 @@ func TestADeletedBridgeIsGoneAndARecreatedOneIsNew(t *testing.T) {
 	})
 }
 
+// TestABridgeRecreatedAtOnceBecomesReady does what kubectl replace --force
+// does: the new object finds the old one's objects, which are not its own, and
+// has to outwait their collection.
+func TestABridgeRecreatedAtOnceBecomesReady(t *testing.T) {
+	niaj := newTenant(t, "niaj", "everything")
+	mustKubectl(t, "delete", "hb", niaj.name)
+	create(t, bridge(niaj.name, []credential{niaj.key}, "everything"))
+	awaitReady(t, niaj.name)
+	eventually(t, 10*time.Second, "the re-created bridge answers", func(ctx context.Context) error {
+		return callTool(ctx, newHTTPClient(false), niaj.url(), niaj.key.secret)
+	})
+	eventually(t, objectsGone, "nothing is left of the first bridge", func(ctx context.Context) error {
+		return remains(ctx, niaj.uid)
+	})
+}
+
 // lastAllowed asks on new connections, which reach every ingress replica in
 // turn, until the time given, and returns when it was last let in.
 func lastAllowed(t *testing.T, n tenant, until time.Time) (last time.Time) {
