@@ -6,7 +6,7 @@
 # code and CRDs, formatting, go.mod and go.sum, manifests that do not render,
 # and what the bridge links. Works on a copy, so that nothing here is changed.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 root=$PWD
 failed=0
 fail() { echo "verify: $*" >&2; failed=1; }

@@ -5,7 +5,7 @@
 # times.sh COMMAND...  runs the command with STAGE_TIMES set and prints at the
 # end, also of a failure, where the time went.
 set -uo pipefail
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../.." || exit
 
 mkdir -p bin
 STAGE_TIMES=$(mktemp bin/times.XXXXXX)
