@@ -76,6 +76,10 @@ test-e2e: $(if $(filter local,$(CLUSTER)),assets) bin/image test/e2e/node_module
 	@export KUBECTL="$$($(KUBECTL_PATH))"; \
 	CLUSTER=$(CLUSTER) NAME=$(E2E_NAME) PORT=$(E2E_PORT) KEEP=$(KEEP) TESTFLAGS='$(TESTFLAGS)' hack/test/e2e.sh
 
+.PHONY: test-conformance
+test-conformance: ## The protocol's conformance suite, from npm, through a bridge. Not part of test.
+	@$(STAGE) "conformance suite" go test -tags=conformance -count=1 -timeout=10m $(TESTFLAGS) ./test/conformance
+
 .PHONY: fuzz
 fuzz: ## Fuzz every fuzz target for FUZZTIME.
 	@grep -rHoE '^func Fuzz[A-Za-z0-9_]*' --include='*_test.go' --exclude-dir=node_modules . | \
@@ -91,7 +95,7 @@ bench: ## Run every benchmark for BENCHTIME.
 ##@ Before a commit
 
 .PHONY: presubmit
-presubmit: verify lint test ## What CI runs: verify, lint, test.
+presubmit: verify lint test ## Verify, lint, test.
 
 .PHONY: generate
 generate: ## Generate deep copies, apply configurations and CRDs from api/.
@@ -118,11 +122,11 @@ assets: bin/cluster
 # Go decides what has to be built again; asking it takes a second.
 .PHONY: bin/cluster
 bin/cluster:
-	@go -C hack/cluster build -o ../../bin/cluster ./cluster
+	@go -C hack/cluster build -buildvcs=false -o ../../bin/cluster ./cluster
 
 .PHONY: bin/image
 bin/image:
-	@go -C hack/image build -o ../../bin/image .
+	@go -C hack/image build -buildvcs=false -o ../../bin/image .
 
 bin/golangci-lint: hack/tools/go.mod hack/tools/go.sum
 	@echo "building golangci-lint: a minute or two, once" >&2

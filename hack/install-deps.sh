@@ -25,6 +25,7 @@ need nft nftables
 need conntrack conntrack
 need ip iproute2
 need nsenter util-linux
+need modprobe kmod
 # Distributions that do not package the CNI plugins put them in /opt/cni/bin.
 [[ -e /opt/cni/bin/bridge ]] || need /usr/lib/cni/bridge containernetworking-plugins
 [[ -e /etc/ssl/certs/ca-certificates.crt ]] || missing+=(ca-certificates)

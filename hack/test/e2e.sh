@@ -2,12 +2,13 @@
 # Copyright 2026 The hosted-bridge Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs on a cluster as `make up` does, runs test/e2e against it, and takes
-# it down again. `make test-e2e` sets the variables:
+# Installs on a cluster as `make up` does and runs test/e2e against it. A local
+# cluster is ended then; on another one the installation stays, until `make
+# down`. `make test-e2e` sets the variables:
 #
 #   CLUSTER        local (default), kind or current, as in `make up`
 #   NAME, PORT     of the local cluster
-#   KEEP=1         leave the cluster up afterwards
+#   KEEP=1         leave the local cluster up afterwards
 #   HB_URL         where the ingress answers, if not on PORT of 127.0.0.1
 #   HB_KUBECONFIG  the cluster's kubeconfig, if not the local cluster's or yours
 #   KUBECTL        the kubectl to use
@@ -37,28 +38,28 @@ collect() {
 
 finish() {
     status=$?
-    [[ $status -eq 0 || -z ${HB_KUBECONFIG:-} ]] || collect
-    if [[ -n $KEEP ]]; then
-        echo "e2e: the cluster is left up: make down CLUSTER=$CLUSTER NAME=$NAME"
-    elif [[ $CLUSTER == local ]]; then
+    [[ $status -eq 0 || ! -e $HB_KUBECONFIG ]] || collect
+    if [[ -z $KEEP && $CLUSTER == local ]]; then
         $stage "end the cluster" make --no-print-directory down CLUSTER=local NAME="$NAME" || status=1
+    else
+        echo "e2e: the installation is left up: make down CLUSTER=$CLUSTER NAME=$NAME"
     fi
     exit "$status"
 }
 trap finish EXIT
 
-# Apart from the installation, so that the table shows what takes the time.
-$stage "images" bin/image build
-# What it prints on standard output has keys in it; progress is on the other.
-$stage "installation" bash -c 'exec "$@" >/dev/null' up "${up[@]}"
-
 case $CLUSTER in
-    local) : "${HB_KUBECONFIG:=$(bin/cluster kubeconfig --name="$NAME")}" ;;
+    local) : "${HB_KUBECONFIG:=$PWD/.cluster/$NAME/kubeconfig}" ;;
     kind) : "${HB_KUBECONFIG:=$PWD/bin/kind-$NAME.kubeconfig}" ;;
     *) : "${HB_KUBECONFIG:=${KUBECONFIG:-$HOME/.kube/config}}" ;;
 esac
 : "${HB_URL:=http://127.0.0.1:$PORT}"
-export HB_URL HB_KUBECONFIG KUBECTL
+export CLUSTER HB_URL HB_KUBECONFIG KUBECTL
+
+# Apart from the installation, so that the table shows what takes the time.
+$stage "images" bin/image build
+# What it prints on standard output has keys in it; progress is on the other.
+$stage "installation" bash -c 'exec "$@" >/dev/null' up "${up[@]}"
 
 # Never from the cache: a cluster is no input that go test knows of.
 # shellcheck disable=SC2086 # TESTFLAGS is several words.

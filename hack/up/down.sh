@@ -13,7 +13,7 @@ source hack/up/lib.sh
 
 case $CLUSTER in
 local)
-    go -C hack/cluster build -o ../../bin/cluster ./cluster
+    build_tool cluster
     exec bin/cluster down --name="$name"
     ;;
 kind)

@@ -42,7 +42,7 @@ provide_images() {
         local architecture
         architecture=$(kube get nodes --output=jsonpath='{.items[0].status.nodeInfo.architecture}')
         say "pushing the images to $REGISTRY"
-        go -C hack/image build -o ../../bin/image .
+        build_tool image
         bin/image push --registry="$REGISTRY" --arch="${architecture:-amd64}" \
             --only="$(IFS=,; echo "${images[*]}")" --out="$IMAGES_DIR" >"$overlay/images.tsv"
         return

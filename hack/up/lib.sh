@@ -23,6 +23,15 @@ die() {
     exit 1
 }
 
+# build_tool NAME  builds bin/NAME of the module hack/NAME. Go decides what has
+# to be built again. The stamp of the checkout's version is left out: it fails
+# where the checkout belongs to another user.
+build_tool() {
+    local package=.
+    [[ $1 != cluster ]] || package=./cluster
+    go -C "hack/$1" build -buildvcs=false -o "../../bin/$1" "$package"
+}
+
 kube() { "$KUBECTL" "$@"; }
 
 # apply FLAGS...  server-side: the CRDs are too big for the annotation that a

@@ -19,12 +19,12 @@ name=${NAME:-default} port=${PORT:-8080}
 source hack/up/lib.sh
 image() { bin/image "$@" >&2; }
 
-go -C hack/image build -o ../../bin/image .
+build_tool image
 
 case $CLUSTER in
 local)
     image build --only=pause
-    go -C hack/cluster build -o ../../bin/cluster ./cluster
+    build_tool cluster
     bin/cluster up --name="$name" --port="$port" --pause=bin/images/pause.tar
     KUBECTL=$(bin/cluster build --print-assets)/kubectl
     KUBECONFIG=$(bin/cluster kubeconfig --name="$name")

@@ -74,6 +74,9 @@ func kill(t *testing.T, pods ...corev1.Pod) {
 		if len(processes) > 0 {
 			continue
 		}
+		if os.Getenv("CLUSTER") == "local" {
+			t.Fatalf("pod %s has no process that is seen from here, though the cluster is local", p.Name)
+		}
 		if err := installed.client.Delete(t.Context(), &p, client.GracePeriodSeconds(0)); err != nil {
 			t.Fatalf("delete pod %s: %v", p.Name, err)
 		}

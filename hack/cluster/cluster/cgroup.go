@@ -10,19 +10,31 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
 
+// cgroupRoot is where the host has its cgroups.
 const cgroupRoot = "/sys/fs/cgroup"
 
-// cgroupFolders returns the cluster's cgroup in each hierarchy: one with
-// cgroup v2, one for each controller with v1.
-func (c cluster) cgroupFolders() ([]string, error) {
-	if _, err := os.Stat(filepath.Join(cgroupRoot, "cgroup.controllers")); err == nil {
-		return []string{filepath.Join(cgroupRoot, c.cgroup())}, nil
+// kubeletControllers are those of cgroup v2 without which kubelet refuses a
+// parent for its pods, where the host has them at all.
+var kubeletControllers = []string{"cpu", "cpuset", "memory", "hugetlb", "pids"}
+
+// isUnified reports whether root is a cgroup v2 hierarchy.
+func isUnified(root string) bool {
+	_, err := os.Stat(filepath.Join(root, "cgroup.controllers"))
+	return err == nil
+}
+
+// cgroupFolders returns the cluster's cgroup in each hierarchy below root: one
+// with cgroup v2, one for each controller with v1.
+func (c cluster) cgroupFolders(root string) ([]string, error) {
+	if isUnified(root) {
+		return []string{filepath.Join(root, c.cgroup())}, nil
 	}
-	hierarchies, err := filepath.Glob(filepath.Join(cgroupRoot, "*", "tasks"))
+	hierarchies, err := filepath.Glob(filepath.Join(root, "*", "tasks"))
 	if err != nil {
 		return nil, err
 	}
@@ -33,9 +45,38 @@ func (c cluster) cgroupFolders() ([]string, error) {
 	return folders, nil
 }
 
-// makeCgroups makes the parent of the pods' cgroups: kubelet wants it to exist.
-func (c cluster) makeCgroups() error {
-	folders, err := c.cgroupFolders()
+// enableControllers lets the children of a v2 root have kubelet's controllers.
+// systemd enables only those that its own units use.
+func enableControllers(root string) error {
+	available, err := os.ReadFile(filepath.Join(root, "cgroup.controllers"))
+	if err != nil {
+		return err
+	}
+	for controller := range strings.FieldsSeq(string(available)) {
+		if !slices.Contains(kubeletControllers, controller) {
+			continue
+		}
+		f, err := os.OpenFile(filepath.Join(root, "cgroup.subtree_control"), os.O_WRONLY|os.O_APPEND, 0)
+		if err != nil {
+			return err
+		}
+		_, err = f.WriteString("+" + controller + "\n")
+		if err := errors.Join(err, f.Close()); err != nil {
+			return fmt.Errorf("enable cgroup controller %s: %w", controller, err)
+		}
+	}
+	return nil
+}
+
+// makeCgroups makes the parent of the pods' cgroups below root: kubelet wants
+// it to exist.
+func (c cluster) makeCgroups(root string) error {
+	if isUnified(root) {
+		if err := enableControllers(root); err != nil {
+			return err
+		}
+	}
+	folders, err := c.cgroupFolders(root)
 	if err != nil {
 		return err
 	}
@@ -49,8 +90,8 @@ func (c cluster) makeCgroups() error {
 
 // removeCgroups removes the cluster's cgroups, the innermost first. A cgroup
 // whose last process has just ended is busy for a moment.
-func (c cluster) removeCgroups() error {
-	folders, err := c.cgroupFolders()
+func (c cluster) removeCgroups(root string) error {
+	folders, err := c.cgroupFolders(root)
 	if err != nil {
 		return err
 	}

@@ -242,3 +242,54 @@ func TestAClusterWithoutAStateIsFoundByItsFirstProcess(t *testing.T) {
 		t.Error("the process was not ended")
 	}
 }
+
+func TestAUnifiedHierarchyGivesChildrenWhatKubeletNeeds(t *testing.T) {
+	c := cluster{name: "test", folder: t.TempDir()}
+	root := t.TempDir()
+	control := filepath.Join(root, "cgroup.subtree_control")
+	for file, content := range map[string]string{
+		filepath.Join(root, "cgroup.controllers"): "cpuset cpu io memory hugetlb pids rdma misc\n", control: "",
+	} {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.makeCgroups(root); err != nil {
+		t.Fatal(err)
+	}
+	enabled, err := os.ReadFile(control)
+	if err != nil || string(enabled) != "+cpuset\n+cpu\n+memory\n+hugetlb\n+pids\n" {
+		t.Errorf("enabled %q, %v", enabled, err)
+	}
+	inner := filepath.Join(root, c.cgroup(), "kubepods", "pod")
+	if err := os.MkdirAll(inner, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.removeCgroups(root); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(root, c.cgroup())); err == nil {
+		t.Error("the cgroup is still there")
+	}
+}
+
+func TestSeparateHierarchiesEachGetACgroup(t *testing.T) {
+	c := cluster{name: "test", folder: t.TempDir()}
+	root := t.TempDir()
+	for _, controller := range []string{"cpu", "memory"} {
+		if err := os.Mkdir(filepath.Join(root, controller), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, controller, "tasks"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.makeCgroups(root); err != nil {
+		t.Fatal(err)
+	}
+	for _, controller := range []string{"cpu", "memory"} {
+		if _, err := os.Stat(filepath.Join(root, controller, c.cgroup())); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -58,7 +58,7 @@ func (c cluster) end() error {
 		}
 		say("cluster %q is ended", c.name)
 	}
-	if err := c.removeCgroups(); err != nil {
+	if err := c.removeCgroups(cgroupRoot); err != nil {
 		return err
 	}
 	return os.RemoveAll(c.folder)

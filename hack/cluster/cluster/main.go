@@ -37,7 +37,7 @@ var verbs = []verb{
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := dispatch(ctx, os.Args[1:]); err != nil {
+	if err := errors.Join(useAdministratorsPath(), dispatch(ctx, os.Args[1:])); err != nil {
 		fmt.Fprintln(os.Stderr, "cluster:", err)
 		os.Exit(1)
 	}

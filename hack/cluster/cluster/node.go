@@ -36,6 +36,9 @@ func runNode(ctx context.Context, args []string) error {
 		return fmt.Errorf("%s is started by up, in namespaces of its own", nodeVerb)
 	}
 	c, assets := cluster{folder: args[0], name: args[1]}, args[2]
+	// Containers of other users read what is written for them here, such as
+	// their resolv.conf, whatever the caller's own umask is.
+	syscall.Umask(0o022)
 	if err := prepareMounts(); err != nil {
 		return fmt.Errorf("prepare mounts: %w", err)
 	}
@@ -125,7 +128,7 @@ func prepareNetwork(ctx context.Context) error {
 	for file, value := range map[string]string{
 		"/proc/sys/net/ipv4/ip_forward": "1",
 		// Without it a pod that calls its own node's Service bypasses kube-proxy.
-		"/proc/sys/net/bridge/bridge-nf-call-iptables": "1",
+		bridgeFilter: "1",
 	} {
 		if err := os.WriteFile(file, []byte(value), 0o644); err != nil {
 			return err

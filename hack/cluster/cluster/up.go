@@ -30,7 +30,7 @@ func runUp(ctx context.Context, args []string) error {
 	if *pause == "" {
 		return errors.New("--pause is not set: it names the image archive that holds " + pauseImage)
 	}
-	cniPlugins, err := preflight()
+	cniPlugins, err := preflight(ctx)
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (c cluster) start(ctx context.Context, assets, cniPlugins string, port int)
 	if err := c.writeConfiguration(cniPlugins, apiPort); err != nil {
 		return err
 	}
-	if err := c.makeCgroups(); err != nil {
+	if err := c.makeCgroups(cgroupRoot); err != nil {
 		return err
 	}
 	pid, err := c.spawn(ctx, assets, ingress.(*net.TCPListener), api.(*net.TCPListener))
