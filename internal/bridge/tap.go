@@ -42,12 +42,17 @@ func (t *tap) RoundTrip(r *http.Request) (*http.Response, error) {
 		r = r.Clone(r.Context())
 		maps.Copy(r.Header, x.header)
 	}
-	x.sending()
+	// A GET only asks for the rest of an answer: its fate says nothing about
+	// the request, which was delivered before.
+	delivers := r.Method == http.MethodPost
+	if delivers {
+		x.sending()
+	}
 	resp, err := t.next.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}
-	if resp.StatusCode == http.StatusNotFound {
+	if delivers && resp.StatusCode == http.StatusNotFound {
 		x.refuse()
 	}
 	if resp.StatusCode != http.StatusOK {
