@@ -78,7 +78,10 @@ func eraOfBody(body []byte) (era, json.RawMessage) {
 	if err := json.Unmarshal(body, &m); err != nil && m.Method == "" {
 		return legacy, nil
 	}
-	if _, ok := m.Params.Meta[metaProtocolVersion]; ok {
+	// A version that nobody speaks yet is modern too: the answer to it is an
+	// error that only the modern handler gives.
+	var version string
+	if json.Unmarshal(m.Params.Meta[metaProtocolVersion], &version) == nil && version >= firstModernVersion {
 		return modern, m.ID
 	}
 	switch m.Method {

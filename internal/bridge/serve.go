@@ -54,8 +54,8 @@ func (b *Bridge) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		case methodListTools, methodListPrompts, methodListResources, methodListTemplates,
 			methodCallTool, methodGetPrompt, methodReadResource, methodComplete,
 			methodSubscribe, methodUnsubscribe, methodSetLevel:
-			if q.era == legacy && q.session == nil {
-				return nil, errNoSession
+			if err := q.refused(); err != nil {
+				return nil, err
 			}
 			return b.answer(ctx, q)
 		case noteRootsChanged:
@@ -65,6 +65,23 @@ func (b *Bridge) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		return next(ctx, method, req)
 	}
+}
+
+// refused returns the error of a request that lacks the session it needs. The
+// methods that work on a session do not exist without one, whatever the era:
+// the SDK takes them from who names a legacy version and no session.
+func (q *query) refused() error {
+	if q.session != nil {
+		return nil
+	}
+	switch q.method {
+	case methodSubscribe, methodUnsubscribe, methodSetLevel:
+		return methodNotFound(q.method)
+	}
+	if q.era == legacy {
+		return errNoSession
+	}
+	return nil
 }
 
 // answer forwards a request and returns the answer.
