@@ -16,6 +16,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
+// errUnreadable says that the SDK saw an answer in what the tap saw none in. The
+// request was carried out, so it is not sent again.
+var errUnreadable = errors.New("the server answered in a form that could not be read")
+
 // unavailableError says that a server cannot be reached.
 type unavailableError struct {
 	server string

@@ -144,6 +144,9 @@ func (b *Bridge) forwardOnce(ctx context.Context, q *query, u *upstream) (result
 		_, err = l.call(upstreamCtx, q.method, params)
 	}
 	if x.takeResult() == nil {
+		if err == nil {
+			return nil, false, errUnreadable
+		}
 		if lost(err) {
 			l.retire()
 		}

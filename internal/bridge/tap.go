@@ -137,39 +137,40 @@ func (b *eventBody) Read(p []byte) (int, error) {
 func (b *eventBody) Close() error { return b.src.Close() }
 
 // event reads up to the end of the next event and returns what the SDK is to
-// see of it.
+// see of it. To the SDK the end of the stream ends an event too, so such an
+// event comes with io.EOF; one that the network broke off is none.
 func (b *eventBody) event() ([]byte, error) {
 	var whole, data, rest []byte
-	for {
+	var end error
+	for end == nil {
 		start := len(whole)
-		var err error
-		if whole, err = b.line(whole); err != nil || b.blind {
-			return whole, err
+		whole, end = b.line(whole)
+		if end != nil && !errors.Is(end, io.EOF) || b.blind {
+			return whole, end
 		}
-		line := whole[start:]
-		content := bytes.TrimRight(line, "\r\n")
+		content := bytes.TrimRight(whole[start:], "\r\n")
 		if len(content) == 0 {
 			break
 		}
 		if value, ok := bytes.CutPrefix(content, []byte("data:")); ok {
 			data = append(append(data, bytes.TrimPrefix(value, []byte(" "))...), '\n')
 		} else {
-			rest = append(rest, line...)
+			rest = append(append(rest, content...), '\n')
 		}
 	}
 	if len(data) == 0 {
-		return whole, nil
+		return whole, end
 	}
 	seen := observe(data, b.exchange)
 	switch {
 	case seen == nil:
 		// What remains may be the event's id, from which a broken stream
 		// resumes.
-		return append(rest, '\n'), nil
+		return append(rest, '\n'), end
 	case &seen[0] != &data[0]:
-		return fmt.Appendf(rest, "data: %s\n\n", seen), nil
+		return fmt.Appendf(rest, "data: %s\n\n", seen), end
 	}
-	return whole, nil
+	return whole, end
 }
 
 // line appends the next line to whole. It gives up on looking into the stream

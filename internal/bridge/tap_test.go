@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -67,7 +68,17 @@ func TestTapReadsEventStreams(t *testing.T) {
 		"list changes pass":      {in: "data: " + changed + "\n\n"},
 		"comments pass":          {in: ": hello\n\n"},
 		"what is no JSON passes": {in: "data: nonsense\n\n"},
-		"a stream that breaks off passes as far as it got": {in: "data: " + answer + "\n"},
+		"an event that only the end of the stream ends counts": {in: "data: " + answer + "\n", result: `{"n":12345678901234567890}`},
+		"so does one whose last line has no end":               {in: "data: " + answer, result: `{"n":12345678901234567890}`},
+		"and a notification": {
+			in: "data: " + progress + "\nid: 5", out: "id: 5\n\n",
+			notes: []string{`notifications/progress {"progress":0.5,"progressToken":42}`},
+		},
+		"and a request": {
+			in:  "data: " + elicit + "\nid: 5",
+			out: "id: 5\n" + `data: {"id":7,"jsonrpc":"2.0","method":"elicitation/create","params":{"_meta":{"hostedbridge.dev/exchange":"9"}}}` + "\n\n",
+		},
+		"an id at the end passes": {in: "data: " + answer + "\n\nid: 5", result: `{"n":12345678901234567890}`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -92,6 +103,21 @@ func TestTapReadsEventStreams(t *testing.T) {
 				t.Errorf("result = %.100s, want %.100s", x.takeResult(), tt.result)
 			}
 		})
+	}
+}
+
+// TestTapDoesNotCountABrokenEvent has the network fail before an event ends: the
+// SDK does not see that event, and asks for it again.
+func TestTapDoesNotCountABrokenEvent(t *testing.T) {
+	const in = "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n"
+	x := &exchange{}
+	src := io.NopCloser(io.MultiReader(strings.NewReader(in), iotest.ErrReader(io.ErrUnexpectedEOF)))
+	got, err := io.ReadAll(&eventBody{src: src, lines: bufio.NewReader(src), exchange: x})
+	if !errors.Is(err, io.ErrUnexpectedEOF) || string(got) != in {
+		t.Errorf("the SDK sees %q, %v, want what came and how it ended", got, err)
+	}
+	if x.takeResult() != nil {
+		t.Errorf("result = %s, want none", x.takeResult())
 	}
 }
 
