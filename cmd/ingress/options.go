@@ -58,6 +58,8 @@ func defaults() options {
 			// more than some KiB. A client has few calls at once.
 			MaxHeldPerUser: 32,
 			MaxHeld:        1024,
+			// A quarter of the memory limit of the shipped manifest.
+			MaxBodyMemory: 128 << 20,
 		},
 	}
 }
@@ -75,6 +77,7 @@ func (o *options) registerFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.Ingress.AllowedHosts, "allowed-hosts", o.Ingress.AllowedHosts, "host names under which the service is called, without port (default: any)")
 	fs.DurationVar(&o.Ingress.Wait, "wait", o.Ingress.Wait, "how long a call waits for a bridge that is starting")
 	fs.IntVar(&o.Ingress.MaxHeldPerUser, "max-held-per-user", o.Ingress.MaxHeldPerUser, "calls of one user that may wait at once")
+	fs.Int64Var(&o.Ingress.MaxBodyMemory, "max-body-memory", o.Ingress.MaxBodyMemory, "bytes of all request bodies in memory at once; one user may take a quarter")
 	fs.IntVar(&o.Ingress.MaxHeld, "max-held", o.Ingress.MaxHeld, "calls of all users that may wait at once")
 	fs.DurationVar(&o.DrainDelay, "drain-delay", o.DrainDelay, "how long new calls are still taken after SIGTERM")
 	fs.DurationVar(&o.DrainTimeout, "drain-timeout", o.DrainTimeout, "how long calls in flight then have to end")
@@ -119,6 +122,7 @@ func (o *options) validate() error {
 	check(o.BridgePort > 0 && o.BridgePort < 1<<16, "bridge-port", "a port")
 	check(o.Ingress.Wait >= 0, "wait", "0 or more")
 	check(o.Ingress.MaxHeldPerUser > 0, "max-held-per-user", "1 or more")
+	check(o.Ingress.MaxBodyMemory >= 16<<20, "max-body-memory", "16777216 or more")
 	check(o.Ingress.MaxHeld >= o.Ingress.MaxHeldPerUser, "max-held", "at least --max-held-per-user")
 	check(o.DrainDelay >= 0, "drain-delay", "0 or more")
 	check(o.DrainTimeout >= 0, "drain-timeout", "0 or more")

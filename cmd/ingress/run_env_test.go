@@ -120,7 +120,11 @@ func (i *installation) ready() bool {
 // call returns the status and body of a request with key.
 func (i *installation) call(method, path, key string) (int, string) {
 	i.t.Helper()
-	r, err := http.NewRequestWithContext(i.t.Context(), method, "http://"+i.public+path, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
+	body := ""
+	if method == http.MethodPost {
+		body = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	}
+	r, err := http.NewRequestWithContext(i.t.Context(), method, "http://"+i.public+path, strings.NewReader(body))
 	if err != nil {
 		i.t.Fatal(err)
 	}
@@ -131,11 +135,11 @@ func (i *installation) call(method, path, key string) (int, string) {
 		i.t.Fatal(err)
 	}
 	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
+	answer, err := io.ReadAll(res.Body)
 	if err != nil {
 		i.t.Fatal(err)
 	}
-	return res.StatusCode, string(body)
+	return res.StatusCode, string(answer)
 }
 
 // keybroker starts one that certifies whoever asks as the ingress.

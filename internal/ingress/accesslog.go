@@ -55,6 +55,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		rec := &record{id: newRequestID(), route: routeOf(r.RequestURI)}
 		a := &answer{ResponseWriter: w}
 		setBaseHeader(w.Header(), rec.id)
+		s.setDeadlines(w, r)
 		if !s.ready() {
 			// So that at the end of a drain no client sends its next request
 			// on a connection that is just being closed.
@@ -71,6 +72,17 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		next.ServeHTTP(a, r.WithContext(context.WithValue(r.Context(), recordKey{}, rec)))
 		completed = true
 	})
+}
+
+// setDeadlines gives a body its time to come, whether or not anybody reads it: before an answer leaves, net/http itself reads what is unread. The
+// write deadline of an earlier refusal on the connection is taken off. Writers
+// without deadlines are those of tests.
+func (s *Server) setDeadlines(w http.ResponseWriter, r *http.Request) {
+	control := http.NewResponseController(w)
+	if r.ContentLength != 0 {
+		_ = control.SetReadDeadline(time.Now().Add(s.config.BodyTimeout))
+	}
+	_ = control.SetWriteDeadline(time.Time{})
 }
 
 func (s *Server) logAccess(r *http.Request, rec *record, a *answer, elapsed time.Duration, completed bool) {

@@ -18,7 +18,7 @@ const (
 	// maxBody is the go-sdk's default limit for a message, 4 MiB, so that the
 	// same call passes here and at a server without us.
 	maxBody = 4 << 20
-	// bodyTimeout is for the whole body: 4 MiB in it is 140 KB/s.
+	// bodyTimeout is the default of Config.BodyTimeout: 4 MiB in it is 140 KB/s.
 	bodyTimeout = 30 * time.Second
 	// maxPeek and peekTimeout bound what is read for the id's sake from a
 	// caller who is refused anyway.
@@ -44,7 +44,7 @@ func (s *Server) readBody(c *gin.Context) error {
 	}
 	// Set first, so that after a failure nobody takes the rest for a body.
 	c.Set(bodyKey, []byte(nil))
-	body, err := readWithin(c, maxBody+1, bodyTimeout)
+	body, err := readWithin(c, maxBody+1, s.config.BodyTimeout)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errBodyUnreadable, err)
 	}
@@ -83,6 +83,9 @@ func readWithin(c *gin.Context, limit int64, timeout time.Duration) ([]byte, err
 	body, err := io.ReadAll(io.LimitReader(c.Request.Body, limit))
 	if err != nil {
 		return nil, fmt.Errorf("read body: %w", err)
+	}
+	if int64(len(body)) == limit {
+		return body, nil // There may be more: its sender has no more time than before.
 	}
 	// The deadline must not outlive the body: the connection is read on to
 	// notice that the client leaves, for as long as the answer streams.

@@ -71,7 +71,7 @@ type world struct {
 
 // defaults is the configuration of worlds that do not ask for another.
 func defaults() Config {
-	return Config{Wait: patience, MaxHeldPerUser: 4, MaxHeld: 8}
+	return Config{Wait: patience, MaxHeldPerUser: 4, MaxHeld: 8, MaxBodyMemory: 16 << 20}
 }
 
 // newWorld returns a world without users; drain may set how it ends.

@@ -30,6 +30,10 @@ func (p *problem) Error() string { return p.code }
 // ours starts.
 const retrySoon = 5 * time.Second
 
+// problemTimeout is how long a refusal may take to be read: it fits into one
+// packet.
+const problemTimeout = 10 * time.Second
+
 // The problems. One that several causes share stands here once, so that the
 // answers cannot differ: an unknown key and an expired one, an unknown user
 // and somebody else's.
@@ -42,6 +46,7 @@ var (
 	errRepeatedHeader   = &problem{http.StatusBadRequest, "repeated_header", "A header that can have one value was sent more than once.", 0}
 	errBodyUnreadable   = &problem{http.StatusBadRequest, "body_unreadable", "The request body broke off or came too slowly.", 0}
 	errBodyTooLarge     = &problem{http.StatusRequestEntityTooLarge, "body_too_large", "The request body is limited to 4 MiB.", 0}
+	errBodyNotAllowed   = &problem{http.StatusBadRequest, "body_not_allowed", "Only a POST has a body.", 0}
 	errMediaType        = &problem{http.StatusUnsupportedMediaType, "unsupported_media_type", "Send Content-Type: application/json.", 0}
 	errInternal         = &problem{http.StatusInternalServerError, "internal", "Internal error.", 0}
 	errBridgeFailed     = &problem{http.StatusBadGateway, "bridge_failed", "The bridge broke the connection before it answered; the call may have run.", 0}
@@ -49,6 +54,7 @@ var (
 	errSuspended        = &problem{http.StatusServiceUnavailable, "bridge_suspended", "The bridge is suspended.", 0}
 	errStarting         = &problem{http.StatusServiceUnavailable, "bridge_starting", "The bridge is starting.", retrySoon}
 	errUnreachable      = &problem{http.StatusServiceUnavailable, "bridge_unreachable", "The bridge could not be reached; the call did not run.", retrySoon}
+	errBusy             = &problem{http.StatusServiceUnavailable, "busy", "Too many large calls are in flight.", retrySoon}
 	errTooManyHeld      = &problem{http.StatusServiceUnavailable, "too_many_waiting", "Too many requests already wait for the bridge to start.", retrySoon}
 )
 
@@ -85,6 +91,8 @@ func writeProblem(w http.ResponseWriter, r *http.Request, err error, body []byte
 	}
 	h.Set("Content-Type", contentType)
 	h.Set("Content-Length", strconv.Itoa(len(answer)))
+	// Nobody who is refused may keep us by not reading why.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(problemTimeout))
 	w.WriteHeader(p.status)
 	// Whoever hung up does not read the error either.
 	_, _ = w.Write(answer)

@@ -27,10 +27,10 @@ func (s *Server) handler() (http.Handler, error) {
 	e.NoRoute(s.do(func(*gin.Context) error { return errNotFound }))
 
 	u := e.Group("/u/:userId", s.do(s.checkOrigin), s.do(s.authenticate))
-	u.POST("/mcp", s.do(s.readBody), s.do(s.forward))
-	u.GET("/mcp", s.do(s.forward))
-	u.DELETE("/mcp", s.do(s.forward))
-	u.GET("/health", s.do(s.health))
+	u.POST("/mcp", s.limitBodies, s.do(s.readBody), s.do(s.forward))
+	u.GET("/mcp", s.do(s.refuseBody), s.do(s.forward))
+	u.DELETE("/mcp", s.do(s.refuseBody), s.do(s.forward))
+	u.GET("/health", s.do(s.refuseBody), s.do(s.health))
 
 	return s.observe(s.catch(s.checkPath(e))), nil
 }

@@ -4,6 +4,7 @@
 package ingress
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -49,6 +50,13 @@ type Config struct {
 	Wait time.Duration
 	// MaxHeldPerUser and MaxHeld bound the requests that wait at once.
 	MaxHeldPerUser, MaxHeld int
+	// MaxBodyMemory bounds the bytes of all request bodies in memory at once;
+	// one user may take a quarter of it. It is at least 16 MiB, so that every
+	// user can send the largest body.
+	MaxBodyMemory int64
+	// BodyTimeout is how long a request's body may take to come; 30 s when
+	// zero.
+	BodyTimeout time.Duration
 }
 
 // Validate reports what is wrong with the origins and hosts.
@@ -81,6 +89,7 @@ type Server struct {
 	origins  *origins
 	metrics  *metrics
 	hold     *hold
+	bodies   *bodies
 	proxy    *httputil.ReverseProxy
 	public   http.Handler
 }
@@ -90,6 +99,7 @@ func New(config Config, deps Deps) (*Server, error) {
 	if deps.Routes == nil || deps.Bridges == nil || deps.Reports == nil || deps.Activity == nil || deps.Ready == nil || deps.Metrics == nil || deps.Log == nil {
 		return nil, errors.New("ingress: a dependency is missing")
 	}
+	config.BodyTimeout = cmp.Or(config.BodyTimeout, bodyTimeout)
 	origins, err := newOrigins(config.AllowedOrigins, config.AllowedHosts)
 	if err != nil {
 		return nil, fmt.Errorf("ingress: %w", err)
@@ -107,7 +117,7 @@ func New(config Config, deps Deps) (*Server, error) {
 		config: config, log: deps.Log,
 		routes: deps.Routes, reports: deps.Reports, activity: deps.Activity,
 		ready:   deps.Ready,
-		origins: origins, metrics: m, hold: h,
+		origins: origins, metrics: m, hold: h, bodies: newBodies(config.MaxBodyMemory),
 		proxy: newProxy(&delivery{transport: deps.Bridges.transport, dialer: deps.Bridges.dialer, hold: h, metrics: m}, deps.Log),
 	}
 	s.public, err = s.handler()

@@ -1,0 +1,124 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// open sends the beginning of a request on a connection of its own.
+func (w *world) open(text string) net.Conn {
+	w.t.Helper()
+	conn, err := net.Dial("tcp", w.addr)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = conn.Close() })
+	if _, err := io.WriteString(conn, text); err != nil {
+		w.t.Fatal(err)
+	}
+	return conn
+}
+
+func TestABodyThatDoesNotComeHoldsNoConnection(t *testing.T) {
+	config := defaults()
+	config.BodyTimeout = 100 * time.Millisecond
+	w, alice := oneUser(t, config, servedBy("alice"))
+	authorized := "Authorization: Bearer " + alice + "\r\n"
+	for _, test := range []struct{ name, line, header, body string }{
+		{"to a path that does not exist", "POST /nothing", "", ""},
+		{"without a key", "POST /u/alice/mcp", "", ""},
+		{"without a key, after more than is looked at", "POST /u/alice/mcp", "", strings.Repeat("x", maxPeek+1000)},
+		{"of another media type", "POST /u/alice/mcp", authorized + "Content-Type: text/plain\r\n", ""},
+		{"of a call", "POST /u/alice/mcp", authorized + "Content-Type: application/json\r\n", "{"},
+		{"of a GET", "GET /u/alice/mcp", authorized, ""},
+		{"of a DELETE", "DELETE /u/alice/mcp", authorized, ""},
+		{"to health", "GET /u/alice/health", authorized, ""},
+		{"with a method that is not allowed", "PUT /u/alice/mcp", authorized, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			conn := w.open(fmt.Sprintf("%s HTTP/1.1\r\nHost: x\r\n%sContent-Length: 200000\r\n\r\n%s", test.line, test.header, test.body))
+			if err := conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
+				t.Fatal(err)
+			}
+			answer, err := io.ReadAll(conn)
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Fatalf("the connection is still open, after %q", answer)
+			}
+			if !strings.HasPrefix(string(answer), "HTTP/1.1 4") {
+				t.Errorf("the answer is %.100q, want a refusal", answer)
+			}
+		})
+	}
+}
+
+func TestTheBodiesOfOneUserLeaveRoomForOthers(t *testing.T) {
+	w, alice := oneUser(t, defaults(), servedBy("alice")) // A user may take 4 MiB.
+	header := "POST /u/alice/mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer " + alice + "\r\n"
+	slow := w.open(header + fmt.Sprintf("Content-Length: %d\r\n\r\n{", 3<<20))
+	held := func() int64 {
+		w.server.bodies.mu.Lock()
+		defer w.server.bodies.mu.Unlock()
+		return w.server.bodies.held
+	}
+	eventually(t, func() bool { return held() == 3<<20 })
+
+	large := `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":"` + strings.Repeat("x", 2<<20) + `"}`
+	got := w.do(w.request("POST", "/u/alice/mcp", alice, large))
+	if got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, `"busy"`) || got.header.Get("Retry-After") != "5" {
+		t.Errorf("more than the user's share: %d %s", got.status, got.body)
+	}
+	if got := w.do(w.request("POST", "/u/alice/mcp", alice, toolCall)); got.status != http.StatusOK {
+		t.Errorf("a small call beside it: %d %s", got.status, got.body)
+	}
+	// The caller who leaves gives back what was reserved for them.
+	if err := slow.Close(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool { return held() == 0 })
+	if got := w.do(w.request("POST", "/u/alice/mcp", alice, large)); got.status != http.StatusOK {
+		t.Errorf("after that: %d %s", got.status, got.body)
+	}
+	eventually(t, func() bool { return held() == 0 })
+}
+
+func TestBodiesAreBoundedByUserAndInAll(t *testing.T) {
+	b := newBodies(8)
+	for _, step := range []struct {
+		name string
+		err  error
+		want error
+	}{
+		{"a user's whole share", b.take("alice", 2), nil},
+		{"more than the share", b.take("alice", 1), errBusy},
+		{"nothing, for a request without a body", b.take("alice", 0), nil},
+		{"the second user's", b.take("bob", 2), nil},
+		{"the third user's", b.take("carol", 2), nil},
+		{"the fourth user's", b.take("dave", 2), nil},
+		{"more than there is", b.take("erin", 1), errBusy},
+	} {
+		if !errors.Is(step.err, step.want) {
+			t.Errorf("%s: %v, want %v", step.name, step.err, step.want)
+		}
+	}
+	b.give("alice", 2)
+	if err := b.take("erin", 1); err != nil {
+		t.Errorf("after some was given back: %v", err)
+	}
+	b.give("bob", 2)
+	b.give("carol", 2)
+	b.give("dave", 2)
+	b.give("erin", 1)
+	if b.held != 0 || len(b.byUser) != 0 {
+		t.Errorf("%d bytes of %v users are left", b.held, b.byUser)
+	}
+}
