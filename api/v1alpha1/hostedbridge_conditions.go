@@ -3,12 +3,15 @@
 
 package v1alpha1
 
-// Condition types of a HostedBridge. Ready is True when all the others are.
+// Condition types of a HostedBridge. Ready is True when Accepted and
+// WorkloadAvailable are: a secret that is missing takes the server that needs
+// it out of service, and not the bridge.
 const (
 	// ConditionAccepted says whether the installation takes the spec.
 	ConditionAccepted = "Accepted"
 	// ConditionSecretsSealed says whether every secret the spec names is
-	// stored encrypted for this user.
+	// stored encrypted for this user. It is Unknown while no keybroker is
+	// there to say.
 	ConditionSecretsSealed = "SecretsSealed"
 	// ConditionWorkloadAvailable says whether the bridge's pod runs and
 	// answers its readiness probe, or is rightly suspended.
@@ -30,12 +33,40 @@ const (
 	// ReasonTierLimitExceeded: the spec asks for more than the tier allows.
 	// What already runs is left as it is.
 	ReasonTierLimitExceeded = "TierLimitExceeded"
+	// ReasonSecretNotGranted: a header of a server names a secret that
+	// spec.servers[].secrets does not grant to it. What already runs is left
+	// as it is.
+	ReasonSecretNotGranted = "SecretNotGranted"
+	// ReasonInvalidHeader: the value of a server's header cannot be read, such
+	// as ${ without an end. What already runs is left as it is.
+	ReasonInvalidHeader = "InvalidHeader"
 )
 
-// Reasons of the SecretsSealed condition.
+// Reasons of the SecretsSealed condition. TierLimitExceeded is one of them
+// too: spec.secretRefs give more secrets than the tier allows.
 const (
-	// ReasonNothingToSeal: the bridge has no secrets.
+	// ReasonNothingToSeal: the bridge has no secrets and names none.
 	ReasonNothingToSeal = "NothingToSeal"
+	// ReasonSealed: every secret that the spec names is sealed.
+	ReasonSealed = "Sealed"
+	// ReasonSealing: the keybroker has not yet acted on this spec.
+	ReasonSealing = "Sealing"
+	// ReasonSecretsMissing: servers name secrets that nobody has set. The
+	// message says which; those servers are out of service until then.
+	ReasonSecretsMissing = "SecretsMissing"
+	// ReasonSourceMissing: a Secret or key of spec.secretRefs does not exist.
+	// What was sealed of it before stays.
+	ReasonSourceMissing = "SourceMissing"
+	// ReasonSourceInvalid: a Secret of spec.secretRefs cannot be sealed: a
+	// name or a value is not what a secret can have, two give the same secret,
+	// or it is not a Secret that a bridge may be given.
+	ReasonSourceInvalid = "SourceInvalid"
+	// ReasonSecretsUnreadable: a sealed secret does not open. The keybroker's
+	// log has more. Setting it again mends it.
+	ReasonSecretsUnreadable = "SecretsUnreadable"
+	// ReasonKeybrokerUnavailable: no keybroker is ready. What runs goes on;
+	// nothing can be sealed and no pod can start.
+	ReasonKeybrokerUnavailable = "KeybrokerUnavailable"
 )
 
 // Reasons of the WorkloadAvailable condition.

@@ -112,6 +112,14 @@ type HostedBridgeSpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	Servers []Server `json:"servers,omitempty"`
 
+	// secretRefs are Secrets of this namespace whose values the keybroker seals
+	// for this user, and seals again when they change.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	SecretRefs []SecretRef `json:"secretRefs,omitempty"`
+
 	// apiKeys are the keys that open this bridge. Only their hashes are here.
 	// +optional
 	// +listType=map
@@ -157,6 +165,58 @@ type Server struct {
 	// transport is how the bridge reaches the server.
 	// +required
 	Transport Transport `json:"transport"`
+
+	// secrets are the names of the user's secrets that this server may use.
+	// It sees no others. While one of them is not set, or cannot be opened,
+	// this server alone is out of service.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	Secrets []SecretName `json:"secrets,omitempty"`
+}
+
+// SecretName is the name of a user's secret: that of an environment variable,
+// such as GITHUB_TOKEN, or of a file, such as credentials.json.
+//
+// +kubebuilder:validation:MaxLength=64
+// +kubebuilder:validation:XValidation:rule="self.matches('^([A-Z][A-Z0-9_]{0,63}|[A-Za-z0-9_-]{1,62}([.][A-Za-z0-9_-]{1,62})+)$')",message="a secret's name must be 1 to 64 upper-case letters, digits or underscores beginning with a letter, such as GITHUB_TOKEN, or a file's name with a dot in it, such as credentials.json"
+type SecretName string
+
+// SecretRef names a Secret to be sealed for the bridge's user.
+type SecretRef struct {
+	// name is the Secret's name, in the HostedBridge's namespace.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+
+	// keys are the Secret's keys to seal. Where there are none all are, each
+	// as the secret of its own name.
+	// +optional
+	// +listType=map
+	// +listMapKey=key
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	Keys []SecretRefKey `json:"keys,omitempty"`
+
+	// deleteSource deletes the Secret once everything that is named here is
+	// sealed. What was sealed then stays when this entry is removed.
+	// +optional
+	DeleteSource bool `json:"deleteSource,omitempty"`
+}
+
+// SecretRefKey is one key of a Secret.
+type SecretRefKey struct {
+	// key is the key in the Secret.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Key string `json:"key"`
+
+	// as is the name of the user's secret that the value becomes. Where it is
+	// not set it is the key.
+	// +optional
+	As SecretName `json:"as,omitempty"`
 }
 
 // TransportType is a way to reach an MCP server.
@@ -182,6 +242,33 @@ type Transport struct {
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHost() != '' && !self.matches('^[a-z]+://[^/?#]*@')",message="url must be an absolute http or https URL without credentials, such as https://mcp.example.com/mcp"
 	URL string `json:"url"`
+
+	// headers are sent with every request to the server.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Headers []Header `json:"headers,omitempty"`
+}
+
+// Header is one header of a request.
+type Header struct {
+	// name is the header's name.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9]([A-Za-z0-9-]{0,62}[A-Za-z0-9])?$')",message="a header's name must be 1 to 64 letters, digits or hyphens, beginning and ending with a letter or a digit"
+	// +kubebuilder:validation:XValidation:rule="!(self.lowerAscii() in ['host', 'connection', 'content-length', 'content-type', 'content-encoding', 'transfer-encoding', 'te', 'trailer', 'upgrade', 'expect', 'accept', 'accept-encoding', 'keep-alive', 'proxy-authorization', 'proxy-connection', 'last-event-id']) && !self.lowerAscii().startsWith('mcp-')",message="this header belongs to HTTP or MCP itself and cannot be set"
+	Name string `json:"name"`
+
+	// value is the header's value. ${NAME} in it stands for the user's secret
+	// of that name, which spec.servers[].secrets must grant, and
+	// ${NAME:-text} for the text where that secret is not set. $$ is a dollar
+	// sign. A value that is secret itself does not belong here: anyone who may
+	// read the HostedBridge can read it.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Value string `json:"value"`
 }
 
 // APIKey is a key that opens a bridge, by its hash.
@@ -253,10 +340,16 @@ type HostedBridgeStatus struct {
 	// +optional
 	PodName string `json:"podName,omitempty"`
 
-	// keyVersion is the version of the master key under which the bridge's
-	// secrets are sealed. It is not set while there are none.
+	// keyVersion is the lowest version of the master key under which any of
+	// the bridge's secrets is sealed. It is not set while there are none. The
+	// keybroker writes it.
 	// +optional
 	KeyVersion *int32 `json:"keyVersion,omitempty"`
+
+	// secrets is what the keybroker reports of the bridge's secrets. The
+	// keybroker writes it.
+	// +optional
+	Secrets *SecretsStatus `json:"secrets,omitempty"`
 
 	// servers is how many of the bridge's servers answer, of how many: "2/3".
 	// The ingress writes it.
@@ -271,4 +364,51 @@ type HostedBridgeStatus struct {
 	// minutes. The ingress writes it.
 	// +optional
 	LastActivityTime *metav1.Time `json:"lastActivityTime,omitempty"`
+}
+
+// SecretsStatus is what there is of a bridge's secrets. It holds no value and
+// nothing that was made of one.
+type SecretsStatus struct {
+	// observedGeneration is the generation of the spec whose secretRefs and
+	// servers this is about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// count is how many secrets are sealed.
+	// +optional
+	Count int32 `json:"count,omitempty"`
+
+	// revision changes when a secret is set or removed. A bridge's pod that
+	// has another one fetches its secrets again.
+	// +optional
+	Revision string `json:"revision,omitempty"`
+
+	// missing are the secrets that spec.servers name and nobody has set.
+	// +optional
+	// +listType=set
+	Missing []string `json:"missing,omitempty"`
+
+	// failures are the secretRefs that are not sealed as they should be, and
+	// sealed secrets that do not open.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	Failures []SecretFailure `json:"failures,omitempty"`
+}
+
+// SecretFailure is why a Secret of spec.secretRefs is not sealed, or a sealed
+// secret does not open.
+type SecretFailure struct {
+	// name is the Secret's name in spec.secretRefs, or the user's secret that
+	// does not open.
+	// +required
+	Name string `json:"name"`
+
+	// reason is one of the reasons of the SecretsSealed condition.
+	// +required
+	Reason string `json:"reason"`
+
+	// message says what is wrong and what would be right.
+	// +optional
+	Message string `json:"message,omitempty"`
 }

@@ -33,6 +33,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.CatalogRecipeSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CatalogRecipeStatus"):
 		return &apiv1alpha1.CatalogRecipeStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Header"):
+		return &apiv1alpha1.HeaderApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("HostedBridge"):
 		return &apiv1alpha1.HostedBridgeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("HostedBridgeSpec"):
@@ -81,6 +83,14 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.RecipeVerificationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RecipeWorkflow"):
 		return &apiv1alpha1.RecipeWorkflowApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SecretFailure"):
+		return &apiv1alpha1.SecretFailureApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SecretRef"):
+		return &apiv1alpha1.SecretRefApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SecretRefKey"):
+		return &apiv1alpha1.SecretRefKeyApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SecretsStatus"):
+		return &apiv1alpha1.SecretsStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Server"):
 		return &apiv1alpha1.ServerApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Transport"):

@@ -50,6 +50,17 @@ type Server struct {
 	Name string `json:"name"`
 	// URL is the server's endpoint, http or https, without credentials.
 	URL string `json:"url"`
+	// Headers are sent with every request to the server, in this order. Their
+	// values may name secrets of the user, as ${NAME}.
+	Headers []Header `json:"headers,omitempty"`
+	// Secrets are the names of the user's secrets that this server may use.
+	Secrets []string `json:"secrets,omitempty"`
+}
+
+// Header is one header of every request to a server.
+type Header struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
 }
 
 // Parse reads an encoded configuration. It refuses unknown fields, anything

@@ -130,6 +130,15 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: numeric
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.DesiredState
   scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.Header
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: value
+      type:
+        scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.HostedBridge
   map:
     fields:
@@ -181,6 +190,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: runtimeClassName
       type:
         scalar: string
+    - name: secretRefs
+      type:
+        list:
+          elementType:
+            namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.SecretRef
+          elementRelationship: associative
+          keys:
+          - name
     - name: servers
       type:
         list:
@@ -228,6 +245,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: podName
       type:
         scalar: string
+    - name: secrets
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.SecretsStatus
     - name: servers
       type:
         scalar: string
@@ -807,18 +827,98 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: atomic
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.SecretFailure
+  map:
+    fields:
+    - name: message
+      type:
+        scalar: string
+    - name: name
+      type:
+        scalar: string
+    - name: reason
+      type:
+        scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.SecretName
+  scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.SecretRef
+  map:
+    fields:
+    - name: deleteSource
+      type:
+        scalar: boolean
+    - name: keys
+      type:
+        list:
+          elementType:
+            namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.SecretRefKey
+          elementRelationship: associative
+          keys:
+          - key
+    - name: name
+      type:
+        scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.SecretRefKey
+  map:
+    fields:
+    - name: as
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.SecretName
+    - name: key
+      type:
+        scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.SecretsStatus
+  map:
+    fields:
+    - name: count
+      type:
+        scalar: numeric
+    - name: failures
+      type:
+        list:
+          elementType:
+            namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.SecretFailure
+          elementRelationship: associative
+          keys:
+          - name
+    - name: missing
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: revision
+      type:
+        scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.Server
   map:
     fields:
     - name: name
       type:
         scalar: string
+    - name: secrets
+      type:
+        list:
+          elementType:
+            namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.SecretName
+          elementRelationship: associative
     - name: transport
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.Transport
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.Transport
   map:
     fields:
+    - name: headers
+      type:
+        list:
+          elementType:
+            namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.Header
+          elementRelationship: associative
+          keys:
+          - name
     - name: type
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.TransportType

@@ -27,6 +27,9 @@ type HostedBridgeSpecApplyConfiguration struct {
 	DesiredState *apiv1alpha1.DesiredState `json:"desiredState,omitempty"`
 	// servers are the MCP servers behind the bridge.
 	Servers []ServerApplyConfiguration `json:"servers,omitempty"`
+	// secretRefs are Secrets of this namespace whose values the keybroker seals
+	// for this user, and seals again when they change.
+	SecretRefs []SecretRefApplyConfiguration `json:"secretRefs,omitempty"`
 	// apiKeys are the keys that open this bridge. Only their hashes are here.
 	APIKeys []APIKeyApplyConfiguration `json:"apiKeys,omitempty"`
 	// resources are the requests and limits of the bridge's container. Where
@@ -89,6 +92,19 @@ func (b *HostedBridgeSpecApplyConfiguration) WithServers(values ...*ServerApplyC
 			panic("nil value passed to WithServers")
 		}
 		b.Servers = append(b.Servers, *values[i])
+	}
+	return b
+}
+
+// WithSecretRefs adds the given value to the SecretRefs field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the SecretRefs field.
+func (b *HostedBridgeSpecApplyConfiguration) WithSecretRefs(values ...*SecretRefApplyConfiguration) *HostedBridgeSpecApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithSecretRefs")
+		}
+		b.SecretRefs = append(b.SecretRefs, *values[i])
 	}
 	return b
 }

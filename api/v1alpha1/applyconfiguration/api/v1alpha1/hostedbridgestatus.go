@@ -29,9 +29,13 @@ type HostedBridgeStatusApplyConfiguration struct {
 	URL *string `json:"url,omitempty"`
 	// podName is the bridge's pod.
 	PodName *string `json:"podName,omitempty"`
-	// keyVersion is the version of the master key under which the bridge's
-	// secrets are sealed. It is not set while there are none.
+	// keyVersion is the lowest version of the master key under which any of
+	// the bridge's secrets is sealed. It is not set while there are none. The
+	// keybroker writes it.
 	KeyVersion *int32 `json:"keyVersion,omitempty"`
+	// secrets is what the keybroker reports of the bridge's secrets. The
+	// keybroker writes it.
+	Secrets *SecretsStatusApplyConfiguration `json:"secrets,omitempty"`
 	// servers is how many of the bridge's servers answer, of how many: "2/3".
 	// The ingress writes it.
 	Servers *string `json:"servers,omitempty"`
@@ -106,6 +110,14 @@ func (b *HostedBridgeStatusApplyConfiguration) WithPodName(value string) *Hosted
 // If called multiple times, the KeyVersion field is set to the value of the last call.
 func (b *HostedBridgeStatusApplyConfiguration) WithKeyVersion(value int32) *HostedBridgeStatusApplyConfiguration {
 	b.KeyVersion = &value
+	return b
+}
+
+// WithSecrets sets the Secrets field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Secrets field is set to the value of the last call.
+func (b *HostedBridgeStatusApplyConfiguration) WithSecrets(value *SecretsStatusApplyConfiguration) *HostedBridgeStatusApplyConfiguration {
+	b.Secrets = value
 	return b
 }
 

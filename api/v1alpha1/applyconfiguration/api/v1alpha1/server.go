@@ -5,6 +5,10 @@
 
 package v1alpha1
 
+import (
+	apiv1alpha1 "github.com/hostedbridge/hostedbridge/api/v1alpha1"
+)
+
 // ServerApplyConfiguration represents a declarative configuration of the Server type for use
 // with apply.
 //
@@ -15,6 +19,10 @@ type ServerApplyConfiguration struct {
 	Name *string `json:"name,omitempty"`
 	// transport is how the bridge reaches the server.
 	Transport *TransportApplyConfiguration `json:"transport,omitempty"`
+	// secrets are the names of the user's secrets that this server may use.
+	// It sees no others. While one of them is not set, or cannot be opened,
+	// this server alone is out of service.
+	Secrets []apiv1alpha1.SecretName `json:"secrets,omitempty"`
 }
 
 // ServerApplyConfiguration constructs a declarative configuration of the Server type for use with
@@ -36,5 +44,15 @@ func (b *ServerApplyConfiguration) WithName(value string) *ServerApplyConfigurat
 // If called multiple times, the Transport field is set to the value of the last call.
 func (b *ServerApplyConfiguration) WithTransport(value *TransportApplyConfiguration) *ServerApplyConfiguration {
 	b.Transport = value
+	return b
+}
+
+// WithSecrets adds the given value to the Secrets field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Secrets field.
+func (b *ServerApplyConfiguration) WithSecrets(values ...apiv1alpha1.SecretName) *ServerApplyConfiguration {
+	for i := range values {
+		b.Secrets = append(b.Secrets, values[i])
+	}
 	return b
 }

@@ -18,6 +18,8 @@ type TransportApplyConfiguration struct {
 	Type *apiv1alpha1.TransportType `json:"type,omitempty"`
 	// url is the server's endpoint.
 	URL *string `json:"url,omitempty"`
+	// headers are sent with every request to the server.
+	Headers []HeaderApplyConfiguration `json:"headers,omitempty"`
 }
 
 // TransportApplyConfiguration constructs a declarative configuration of the Transport type for use with
@@ -39,5 +41,18 @@ func (b *TransportApplyConfiguration) WithType(value apiv1alpha1.TransportType) 
 // If called multiple times, the URL field is set to the value of the last call.
 func (b *TransportApplyConfiguration) WithURL(value string) *TransportApplyConfiguration {
 	b.URL = &value
+	return b
+}
+
+// WithHeaders adds the given value to the Headers field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Headers field.
+func (b *TransportApplyConfiguration) WithHeaders(values ...*HeaderApplyConfiguration) *TransportApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithHeaders")
+		}
+		b.Headers = append(b.Headers, *values[i])
+	}
 	return b
 }
