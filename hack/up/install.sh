@@ -95,14 +95,17 @@ $(image_lines everything-server)
 EOF
 }
 
-# ensure_master_key  makes the key under which every user's secrets are sealed,
-# once. It never passes through an argument or a file.
+# ensure_master_key  makes the key under which every user's secrets are sealed
+# and the one of the certificate authority, once. They never pass through an
+# argument or a file on disk.
 ensure_master_key() {
     [[ -z $(kube get secret hosted-bridge-master-key --namespace="$system" --ignore-not-found --output=name) ]] || return 0
     say "making the master key: Secret hosted-bridge-master-key in $system, of which you want a backup"
-    head -c 32 /dev/urandom | base64 |
-        kube create secret generic hosted-bridge-master-key --namespace="$system" --from-file=1=/dev/stdin >&2
+    kube create secret generic hosted-bridge-master-key --namespace="$system" \
+        --from-file=1=<(random_key) --from-file=authority=<(random_key) >&2
 }
+
+random_key() { head -c 32 /dev/urandom | base64; }
 
 install_system() {
     say "applying the installation"
