@@ -3,7 +3,8 @@
 
 // Command keybroker is the one process of an installation with the master key:
 // it gives ingress and bridges their certificates, seals users' secrets, and
-// opens them for the pod of their own bridge.
+// opens them for the pod of their own bridge. Its subcommands look after the
+// master key and what is sealed under it.
 package main
 
 import (
@@ -21,24 +22,30 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	os.Exit(execute(ctx, os.Args[1:], os.Stderr))
+	os.Exit(execute(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
 }
 
-// execute runs the command and returns its exit code.
-func execute(ctx context.Context, args []string, stderr io.Writer) int {
+// execute runs the server or a subcommand and returns the exit code: 0 for
+// what went well, 1 for what did not, 2 for what was asked wrongly.
+func execute(ctx context.Context, args []string, s streams) int {
+	if len(args) > 0 && (args[0] == "" || args[0][0] != '-') {
+		return executeCommand(ctx, args[0], args[1:], s)
+	}
 	o := Defaults()
 	flags := pflag.NewFlagSet("keybroker", pflag.ContinueOnError)
-	flags.SetOutput(stderr)
+	flags.SetOutput(s.err)
+	flags.Usage = func() { _, _ = io.WriteString(s.err, serverUsage()+flags.FlagUsages()) }
 	o.RegisterFlags(flags)
 	err := flags.Parse(args)
 	if errors.Is(err, pflag.ErrHelp) {
 		return 0
 	}
-	if err = errors.Join(err, o.Validate()); err == nil {
-		err = run(ctx, o, stderr)
+	if err = errors.Join(err, o.Validate()); err != nil {
+		_, _ = fmt.Fprintln(s.err, "keybroker:", err)
+		return 2
 	}
-	if err != nil {
-		_, _ = fmt.Fprintln(stderr, "keybroker:", err)
+	if err := run(ctx, o, s.err); err != nil {
+		_, _ = fmt.Fprintln(s.err, "keybroker:", err)
 		return 1
 	}
 	return 0

@@ -1,6 +1,8 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build !testenv
+
 package main
 
 import (
