@@ -3,9 +3,10 @@
 
 // Package envelope is the format in which a user's secrets are stored: each is
 // encrypted under a data key of its own, which is wrapped under a key derived
-// for that user from the installation's master key. Whoever holds the stored
-// bytes and the user's salt, and not the master key, learns the secret's
-// length and nothing else.
+// for that user from the installation's master key. The master key is here, in
+// a Keyring, or with another Provider. Whoever holds the stored bytes and the
+// user's salt, and not the master key, learns the secret's length and nothing
+// else.
 //
 // An envelope opens for the cluster, user and name for which it was sealed and
 // for no other, in exactly the bytes that Seal or Rewrap returned. What it

@@ -14,18 +14,22 @@ var (
 	// ErrUnknownFormat says that the envelope is of a later format than this
 	// program knows.
 	ErrUnknownFormat = errors.New("envelope of an unknown format")
-	// ErrUnknownAlgorithm says the same of the algorithm.
-	ErrUnknownAlgorithm = errors.New("envelope with an unknown algorithm")
-	// ErrUnknownKeyVersion says that the ring has no master key of the
+	// ErrUnknownAlgorithm says the same of the algorithm, or that the keys have
+	// no provider of it.
+	ErrUnknownAlgorithm = errors.New("envelope with an algorithm that is unknown here")
+	// ErrUnknownKeyVersion says that the provider has no master key of the
 	// envelope's version.
 	ErrUnknownKeyVersion = errors.New("no master key of that version")
-	// ErrRetiredKeyVersion says that the version is below the ring's minimum,
-	// whether or not the ring still has the key.
+	// ErrRetiredKeyVersion says that the version is below the provider's
+	// minimum, whether or not it still has the key.
 	ErrRetiredKeyVersion = errors.New("master key of that version is retired")
 	// ErrRefused says that the envelope was changed, or was sealed for another
 	// cluster, user, salt, name or master key. Which of these it is cannot be
 	// known.
 	ErrRefused = errors.New("envelope does not open: it is damaged, or belongs to another cluster, user or name")
+	// ErrUnavailable says that the provider could not be asked, or gave no
+	// answer that means anything. It says nothing of the envelope.
+	ErrUnavailable = errors.New("the provider of the master key does not answer")
 	// ErrTooLong says that the secret is larger than MaxPlaintext.
 	ErrTooLong = errors.New("secret is too long")
 	// ErrBinding says that the cluster, the user's UID or the secret's name is

@@ -13,9 +13,6 @@ const (
 	// has another digit and may have another layout behind it.
 	magic  = "HBE"
 	format = '1'
-	// algorithm is HKDF-SHA256 for the user's key and AES-256-GCM for both
-	// ciphertexts.
-	algorithm = 1
 
 	// nonceSize and tagSize are GCM's own, in bytes.
 	nonceSize   = 12
@@ -45,8 +42,8 @@ const (
 // Header is what an envelope says of itself to whoever has no key. Only Open
 // proves it.
 type Header struct {
-	// KeyVersion is the version of the master key under which it is sealed.
-	KeyVersion uint32
+	// Key names the key under which it is sealed.
+	Key KeyID
 	// PlaintextSize is the length of the secret in bytes.
 	PlaintextSize int
 }
@@ -58,20 +55,23 @@ func Inspect(envelope []byte) (Header, error) {
 	if err != nil {
 		return Header{}, fmt.Errorf("inspect: %w", err)
 	}
-	return Header{KeyVersion: p.version, PlaintextSize: len(p.data) - tagSize}, nil
+	return Header{Key: p.key, PlaintextSize: len(p.data) - tagSize}, nil
 }
 
-// KeyVersion returns the version of the master key under which the envelope
-// says that it is sealed. Errors are those of Inspect.
-func KeyVersion(envelope []byte) (uint32, error) {
-	h, err := Inspect(envelope)
-	return h.KeyVersion, err
+// Body returns the part of the envelope that a rotation leaves as it is: the
+// encrypted secret and its nonce. It is a part of the envelope's own bytes.
+// Errors are those of Inspect.
+func Body(envelope []byte) ([]byte, error) {
+	if _, err := parse(envelope); err != nil {
+		return nil, fmt.Errorf("body: %w", err)
+	}
+	return envelope[dataNonceAt:], nil
 }
 
 // parsed is an envelope's parts; the slices are parts of it, the tags are
 // still on them.
 type parsed struct {
-	version   uint32
+	key       KeyID
 	wrapNonce []byte
 	wrapped   []byte
 	dataNonce []byte
@@ -89,17 +89,17 @@ func parse(b []byte) (parsed, error) {
 	if len(b) < Overhead {
 		return parsed{}, ErrMalformed
 	}
-	if b[algorithmAt] != algorithm {
+	key := KeyID{Algorithm(b[algorithmAt]), binary.BigEndian.Uint32(b[versionAt:])}
+	if !key.Algorithm.known() {
 		return parsed{}, ErrUnknownAlgorithm
 	}
-	version := binary.BigEndian.Uint32(b[versionAt:])
 	size := binary.BigEndian.Uint32(b[sizeAt:])
 	// The sum cannot overflow: the size is checked first.
-	if version < 1 || version > maxKeyVersion || size > MaxPlaintext || len(b) != Overhead+int(size) {
+	if !usable(key.Version) || size > MaxPlaintext || len(b) != Overhead+int(size) {
 		return parsed{}, ErrMalformed
 	}
 	return parsed{
-		version:   version,
+		key:       key,
 		wrapNonce: b[wrapNonceAt:wrappedAt],
 		wrapped:   b[wrappedAt:dataNonceAt],
 		dataNonce: b[dataNonceAt:dataAt],
@@ -110,8 +110,8 @@ func parse(b []byte) (parsed, error) {
 // encode returns the one encoding of these parts.
 func (p parsed) encode() []byte {
 	b := make([]byte, 0, dataAt+len(p.data))
-	b = append(append(b, magic...), format, algorithm)
-	b = binary.BigEndian.AppendUint32(b, p.version)
+	b = append(append(b, magic...), format, byte(p.key.Algorithm))
+	b = binary.BigEndian.AppendUint32(b, p.key.Version)
 	b = binary.BigEndian.AppendUint32(b, uint32(len(p.data)-tagSize)) //nolint:gosec // At most MaxPlaintext.
 	for _, part := range [][]byte{p.wrapNonce, p.wrapped, p.dataNonce, p.data} {
 		b = append(b, part...)

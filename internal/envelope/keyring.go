@@ -4,8 +4,11 @@
 package envelope
 
 import (
+	"context"
+	"crypto/cipher"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"slices"
@@ -21,8 +24,12 @@ const (
 	maxKeyVersion = math.MaxInt32
 )
 
-// Keyring holds the master keys by version. The current version seals; every
-// version from the minimum on opens. It never changes, so it may be shared.
+// usable says whether an envelope can name the version.
+func usable(version uint32) bool { return version >= 1 && version <= maxKeyVersion }
+
+// Keyring is the provider that holds the master keys in this process, by
+// version. The current version wraps; every version from the minimum on
+// unwraps. It never changes, so it may be shared.
 type Keyring struct {
 	masters map[uint32]hidden
 	current uint32
@@ -40,7 +47,7 @@ func NewKeyring(masters map[uint32][KeySize]byte, minimum uint32) (*Keyring, err
 	r := &Keyring{masters: make(map[uint32]hidden, len(masters)), minimum: max(minimum, 1)}
 	seen := map[[KeySize]byte]uint32{{}: 0}
 	for _, version := range slices.Sorted(maps.Keys(masters)) {
-		if version < 1 || version > maxKeyVersion {
+		if !usable(version) {
 			return nil, fmt.Errorf("key ring: version %d is not between 1 and %d", version, maxKeyVersion)
 		}
 		key := masters[version]
@@ -59,7 +66,7 @@ func NewKeyring(masters map[uint32][KeySize]byte, minimum uint32) (*Keyring, err
 	return r, nil
 }
 
-// WithCurrent returns the ring with another version as the one that seals.
+// WithCurrent returns the ring with another version as the one that wraps.
 // A rotation needs it where several processes share the envelopes: each must
 // be able to read the new version before any of them writes it.
 func (r *Keyring) WithCurrent(version uint32) (*Keyring, error) {
@@ -69,15 +76,62 @@ func (r *Keyring) WithCurrent(version uint32) (*Keyring, error) {
 	return &Keyring{masters: r.masters, current: version, minimum: r.minimum}, nil
 }
 
-// Current returns the version that seals.
-func (r *Keyring) Current() uint32 { return r.current }
+// KeyID names the version that wraps.
+func (r *Keyring) KeyID() KeyID { return KeyID{AlgorithmLocal, r.current} }
 
-// Minimum returns the lowest version that opens, at least 1.
+// Minimum returns the lowest version that unwraps, at least 1.
 func (r *Keyring) Minimum() uint32 { return r.minimum }
 
 // Versions returns the versions of which the ring has the key, retired ones
 // too, the lowest first.
 func (r *Keyring) Versions() []uint32 { return slices.Sorted(maps.Keys(r.masters)) }
+
+// Wrap encrypts a data key under the user's key of the current version. It
+// reads 12 bytes of randomness, the nonce. GCM allows 2^32 random nonces for a
+// key: one user's secrets would have to be written every second for 136 years.
+func (r *Keyring) Wrap(_ context.Context, random io.Reader, w Wrapping, dataKey []byte) (Wrapped, error) {
+	if len(dataKey) != KeySize {
+		return Wrapped{}, fmt.Errorf("the data key has %d bytes, it must have %d", len(dataKey), KeySize)
+	}
+	aead, err := r.cipher(w, r.current)
+	if err != nil {
+		return Wrapped{}, err
+	}
+	wrapped := Wrapped{Version: r.current}
+	if _, err := io.ReadFull(random, wrapped.Nonce[:]); err != nil {
+		return Wrapped{}, fmt.Errorf("read randomness: %w", err)
+	}
+	aead.Seal(wrapped.Key[:0], wrapped.Nonce[:], dataKey, w.AAD(r.current))
+	return wrapped, nil
+}
+
+// Unwrap decrypts a data key.
+func (r *Keyring) Unwrap(_ context.Context, w Wrapping, k Wrapped) ([]byte, error) {
+	aead, err := r.cipher(w, k.Version)
+	if err != nil {
+		return nil, err
+	}
+	dataKey, err := aead.Open(nil, k.Nonce[:], k.Key[:], w.AAD(k.Version))
+	if err != nil {
+		return nil, ErrRefused
+	}
+	return dataKey, nil
+}
+
+// cipher returns the one that wraps the user's data keys under a version of
+// the master key.
+func (r *Keyring) cipher(w Wrapping, version uint32) (cipher.AEAD, error) {
+	master, err := r.master(version)
+	if err != nil {
+		return nil, err
+	}
+	key, err := deriveUserKey(master, w.salt, w.UserUID)
+	if err != nil {
+		return nil, err
+	}
+	defer clear(key)
+	return newGCM(key)
+}
 
 // master returns the master key of a version that may be used.
 func (r *Keyring) master(version uint32) (hidden, error) {

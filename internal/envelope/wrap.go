@@ -4,32 +4,50 @@
 package envelope
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 )
 
-// wrap encrypts a data key under the user's key of the ring's current version
-// and sets it in the envelope. It reads 12 bytes of randomness, the nonce. GCM
-// allows 2^32 random nonces for a key: one user's secrets would have to be
-// written every second for 136 years.
-func (u *UserRing) wrap(random io.Reader, secret string, dataKey []byte, p *parsed) error {
-	aead, err := u.wrapper(u.ring.current)
-	if err != nil {
+// refusals are what can be wrong with an envelope itself. Trying again does
+// not help against them.
+var refusals = []error{
+	ErrMalformed, ErrUnknownFormat, ErrUnknownAlgorithm, ErrUnknownKeyVersion, ErrRetiredKeyVersion, ErrRefused, ErrBinding,
+}
+
+// unavailable marks a provider's error that says nothing of the envelope.
+func unavailable(err error) error {
+	if errors.Is(err, ErrUnavailable) {
 		return err
 	}
-	nonce := make([]byte, nonceSize)
-	if _, err := io.ReadFull(random, nonce); err != nil {
-		return fmt.Errorf("read randomness: %w", err)
+	for _, refusal := range refusals {
+		if errors.Is(err, refusal) {
+			return err
+		}
 	}
-	p.version = u.ring.current
-	p.wrapNonce = nonce
-	p.wrapped = aead.Seal(nil, nonce, dataKey, u.wrapAAD(secret, p.version))
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
+
+// wrap encrypts a data key under the current key and sets it in the envelope.
+func (u *User) wrap(ctx context.Context, random io.Reader, secret string, dataKey []byte, p *parsed) error {
+	id := u.keys.Current()
+	wrapped, err := u.keys.providers[id.Algorithm].Wrap(ctx, random, u.wrapping(id.Algorithm, secret), dataKey)
+	if err != nil {
+		return unavailable(err)
+	}
+	// The associated data names the version that was asked for.
+	if wrapped.Version != id.Version {
+		return fmt.Errorf("%w: it wrapped under version %d when asked for %d", ErrUnavailable, wrapped.Version, id.Version)
+	}
+	p.key = id
+	p.wrapNonce, p.wrapped = wrapped.Nonce[:], wrapped.Key[:]
 	return nil
 }
 
 // unwrap returns the envelope's parts and its data key, which the caller
 // clears.
-func (u *UserRing) unwrap(secret string, envelope []byte) (parsed, []byte, error) {
+func (u *User) unwrap(ctx context.Context, secret string, envelope []byte) (parsed, []byte, error) {
 	if !bindable(secret) {
 		return parsed{}, nil, ErrBinding
 	}
@@ -37,13 +55,20 @@ func (u *UserRing) unwrap(secret string, envelope []byte) (parsed, []byte, error
 	if err != nil {
 		return parsed{}, nil, err
 	}
-	aead, err := u.wrapper(p.version)
+	provider, err := u.keys.provider(p.key)
 	if err != nil {
 		return parsed{}, nil, err
 	}
-	dataKey, err := aead.Open(nil, p.wrapNonce, p.wrapped, u.wrapAAD(secret, p.version))
+	wrapped := Wrapped{Version: p.key.Version, Nonce: [nonceSize]byte(p.wrapNonce), Key: [wrappedSize]byte(p.wrapped)}
+	dataKey, err := provider.Unwrap(ctx, u.wrapping(p.key.Algorithm, secret), wrapped)
 	if err != nil {
-		return parsed{}, nil, ErrRefused
+		clear(dataKey)
+		return parsed{}, nil, unavailable(err)
+	}
+	// AES takes shorter keys too.
+	if len(dataKey) != KeySize {
+		clear(dataKey)
+		return parsed{}, nil, fmt.Errorf("%w: it unwrapped a data key of %d bytes", ErrUnavailable, len(dataKey))
 	}
 	return p, dataKey, nil
 }

@@ -52,7 +52,7 @@ func newMetrics(reg prometheus.Registerer, ring *Ring) (*metrics, error) {
 		Name: "hostedbridge_keybroker_master_key_versions",
 		Help: "How many versions of the master key are loaded.",
 	})
-	current.Set(float64(ring.envelopes.Current()))
+	current.Set(float64(ring.envelopes.Current().Version))
 	loaded.Set(float64(len(ring.versions)))
 	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inFlight, m.issued, current, loaded} {
 		if err := reg.Register(c); err != nil {

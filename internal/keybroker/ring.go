@@ -26,7 +26,7 @@ const maxKeyFile = 64
 // Ring is what the versions of the master key are for. It does not hand the
 // keys out.
 type Ring struct {
-	envelopes *envelope.Keyring
+	envelopes *envelope.Keys
 	authority *pki.Authority
 	versions  []uint32
 }
@@ -65,7 +65,11 @@ func LoadRing(dir string) (*Ring, error) {
 }
 
 func newRing(keys map[uint32][envelope.KeySize]byte) (*Ring, error) {
-	envelopes, err := envelope.NewKeyring(keys, 0)
+	local, err := envelope.NewKeyring(keys, 0)
+	if err != nil {
+		return nil, err
+	}
+	envelopes, err := envelope.NewKeys(local)
 	if err != nil {
 		return nil, err
 	}

@@ -53,8 +53,8 @@ func TestARingIsLoadedAsKubernetesMountsIt(t *testing.T) {
 	if diff := cmp.Diff([]uint32{1, 2, 10}, ring.Versions()); diff != "" {
 		t.Errorf("versions (-want +got):\n%s", diff)
 	}
-	if ring.envelopes.Current() != 10 {
-		t.Errorf("version %d seals, want 10", ring.envelopes.Current())
+	if ring.envelopes.Current().Version != 10 {
+		t.Errorf("version %d seals, want 10", ring.envelopes.Current().Version)
 	}
 }
 

@@ -39,7 +39,7 @@ type Secrets interface {
 // vault keeps users' secrets, sealed, in Secrets of their namespaces.
 type vault struct {
 	secrets Secrets
-	keys    *envelope.Keyring
+	keys    *envelope.Keys
 	// cluster names the installation in what is sealed.
 	cluster string
 	random  io.Reader
@@ -67,7 +67,7 @@ func (v *vault) sealOnce(ctx context.Context, b bridgeRef, name string, value []
 	if err != nil {
 		return err
 	}
-	sealed, err := envelope.Seal(v.random, user, name, value)
+	sealed, err := envelope.Seal(ctx, v.random, user, name, value)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (v *vault) open(ctx context.Context, b bridgeRef) (map[string][]byte, error
 		return nil, absent(err, errSaltMissing, "Secret", b.namespace, desired.Salt(b.name))
 	}
 	for name, sealed := range store.Data {
-		opened[name], err = envelope.Open(user, name, sealed)
+		opened[name], err = envelope.Open(ctx, user, name, sealed)
 		if err != nil {
 			wipe(opened)
 			return nil, fmt.Errorf("%w: Secret %s/%s: %w", errUnreadable, b.namespace, store.Name, err)
@@ -109,7 +109,7 @@ func (v *vault) open(ctx context.Context, b bridgeRef) (map[string][]byte, error
 // userToSeal returns the user's keys and makes the salt where none is needed
 // to open what is there. A new salt beside old envelopes would hide that they
 // are lost until the bridge starts next.
-func (v *vault) userToSeal(ctx context.Context, b bridgeRef, first bool) (*envelope.UserRing, error) {
+func (v *vault) userToSeal(ctx context.Context, b bridgeRef, first bool) (*envelope.User, error) {
 	user, err := v.user(ctx, b)
 	if first && apierrors.IsNotFound(err) {
 		if err := v.createSalt(ctx, b); err != nil {
@@ -124,7 +124,7 @@ func (v *vault) userToSeal(ctx context.Context, b bridgeRef, first bool) (*envel
 }
 
 // user returns the user's keys, of the salt that is stored.
-func (v *vault) user(ctx context.Context, b bridgeRef) (*envelope.UserRing, error) {
+func (v *vault) user(ctx context.Context, b bridgeRef) (*envelope.User, error) {
 	salt, err := v.owned(ctx, b, desired.Salt(b.name))
 	if err != nil {
 		return nil, err

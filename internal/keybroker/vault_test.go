@@ -104,9 +104,9 @@ func TestANewVersionOpensWhatTheOldOneSealed(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"OLD": "one", "NEW": "two"}, opened(t, both, aliceRef)); diff != "" {
 		t.Errorf("secrets (-want +got):\n%s", diff)
 	}
-	version, err := envelope.KeyVersion(w.secrets[key(tenant, "alice-envelopes")].Data["NEW"])
-	if err != nil || version != 2 {
-		t.Errorf("sealed by version %d, error %v; want 2", version, err)
+	header, err := envelope.Inspect(w.secrets[key(tenant, "alice-envelopes")].Data["NEW"])
+	if err != nil || header.Key.Version != 2 {
+		t.Errorf("sealed by %s, error %v; want version 2", header.Key, err)
 	}
 }
 
