@@ -57,7 +57,13 @@ func newer(a, b *corev1.Pod) bool {
 
 // backendOf returns the route to b, whose newest ready pod is pod or nil.
 func backendOf(b *v1alpha1.HostedBridge, pod *corev1.Pod) Backend {
-	route := Backend{User: b.User(), BridgeUID: b.UID, Namespace: b.Namespace, Name: b.Name, State: Starting}
+	route := Backend{
+		User: b.User(), BridgeUID: b.UID, Namespace: b.Namespace, Name: b.Name, State: Starting,
+		Grants: grantsOf(b.Spec.Servers),
+	}
+	if b.Status.Secrets != nil {
+		route.SecretsRevision = b.Status.Secrets.Revision
+	}
 	switch {
 	case b.Spec.DesiredState == v1alpha1.StateSuspended:
 		// Even while its pod still ends: no new call may begin.

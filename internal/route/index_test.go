@@ -91,6 +91,12 @@ func (w *world) stepBridge(x *Index, namespace, name string) {
 		}
 		b.Spec.APIKeys = append(b.Spec.APIKeys, k)
 	}
+	if w.pick(2) {
+		b.Status.Secrets = &v1alpha1.SecretsStatus{Revision: fmt.Sprint("revision-", w.random.IntN(2))}
+	}
+	if w.pick(2) {
+		b.Spec.Servers = []v1alpha1.Server{{Name: "one", Secrets: []v1alpha1.SecretName{v1alpha1.SecretName(fmt.Sprint("SECRET_", w.random.IntN(2)))}}}
+	}
 	w.bridges[namespace+name] = b
 	x.SetBridge(b)
 }

@@ -36,6 +36,11 @@ type Backend struct {
 	Namespace string
 	Name      string
 	State     State
+	// Grants are which servers may use which secrets.
+	Grants Grants
+	// SecretsRevision is the revision of the secrets that the bridge should
+	// have, empty while there are none.
+	SecretsRevision string
 
 	// The pod is set only while the state is Ready. Its address may since
 	// have been given to another pod; only the TLS handshake tells.

@@ -148,6 +148,8 @@ func installation(n int) ([]*v1alpha1.HostedBridge, []*corev1.Pod) {
 		name := fmt.Sprintf("user-%d", i)
 		bridges[i] = bridge("one", name, i, func(b *v1alpha1.HostedBridge) {
 			b.Spec.APIKeys = []v1alpha1.APIKey{{ID: name, Hash: "sha256:" + strings.Repeat("0a", 32)}}
+			b.Spec.Servers = []v1alpha1.Server{{Name: "one", Secrets: []v1alpha1.SecretName{"GITHUB_TOKEN"}}}
+			b.Status.Secrets = &v1alpha1.SecretsStatus{Revision: "0123456789abcdef"}
 		})
 		pods[i] = pod(bridges[i], name, i)
 	}

@@ -42,11 +42,32 @@ func stripBridge(object any) (any, error) {
 		ObjectMeta: stripMeta(b.ObjectMeta),
 		Spec: v1alpha1.HostedBridgeSpec{
 			UserID: b.Spec.UserID, DesiredState: b.Spec.DesiredState, APIKeys: b.Spec.APIKeys,
+			Servers: stripServers(b.Spec.Servers),
 		},
 		Status: v1alpha1.HostedBridgeStatus{
 			Servers: b.Status.Servers, Tools: b.Status.Tools, LastActivityTime: b.Status.LastActivityTime,
+			Secrets: stripSecrets(b.Status.Secrets),
 		},
 	}, nil
+}
+
+// stripServers keeps the names of the secrets that servers may use.
+func stripServers(servers []v1alpha1.Server) []v1alpha1.Server {
+	var stripped []v1alpha1.Server
+	for _, server := range servers {
+		if len(server.Secrets) > 0 {
+			stripped = append(stripped, v1alpha1.Server{Name: server.Name, Secrets: server.Secrets})
+		}
+	}
+	return stripped
+}
+
+// stripSecrets keeps the revision.
+func stripSecrets(s *v1alpha1.SecretsStatus) *v1alpha1.SecretsStatus {
+	if s == nil || s.Revision == "" {
+		return nil
+	}
+	return &v1alpha1.SecretsStatus{Revision: s.Revision}
 }
 
 // stripMeta keeps the labels: the cache selects by them.

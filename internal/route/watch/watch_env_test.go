@@ -9,6 +9,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -120,6 +121,43 @@ func TestTheTableFollowsTheAPIServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, w, "the deleted bridge", func(table *route.Table) bool { _, ok := table.Lookup(user); return !ok })
+}
+
+func TestTheTableFollowsTheSecretsOfABridge(t *testing.T) {
+	c := testenv.Client(t)
+	namespace := testenv.Namespace(t, c)
+	w := start(t)
+	user := v1alpha1.UserID(namespace)
+	b := &v1alpha1.HostedBridge{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: namespace},
+		Spec: v1alpha1.HostedBridgeSpec{Servers: []v1alpha1.Server{
+			{Name: "first", Transport: v1alpha1.Transport{URL: "https://one.example.com/mcp"}},
+			{Name: "second", Transport: v1alpha1.Transport{URL: "https://two.example.com/mcp"}, Secrets: []v1alpha1.SecretName{"TOKEN", "credentials.json"}},
+		}},
+	}
+	testenv.ExpectApplied(t, c, b)
+	await(t, w, "the grants", func(table *route.Table) bool {
+		backend, _ := table.Lookup(user)
+		return backend.SecretsRevision == "" && slices.Equal(backend.Grants.Servers("credentials.json"), []string{"second"})
+	})
+	for _, revision := range []string{"0123456789abcdef", "fedcba9876543210", ""} {
+		testenv.ExpectExists(t, c, b)
+		b.Status.Secrets = &v1alpha1.SecretsStatus{Count: 2, Revision: revision, Missing: []string{"OTHER"}}
+		if err := c.Status().Update(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		await(t, w, "revision "+revision, func(table *route.Table) bool {
+			backend, _ := table.Lookup(user)
+			return backend.SecretsRevision == revision
+		})
+	}
+	testenv.ExpectExists(t, c, b)
+	b.Spec.Servers[1].Secrets = nil
+	testenv.ExpectApplied(t, c, b)
+	await(t, w, "the grant's end", func(table *route.Table) bool {
+		backend, _ := table.Lookup(user)
+		return backend.Grants == ""
+	})
 }
 
 func TestPodsWithoutOurLabelsAreNotSeen(t *testing.T) {
