@@ -6,6 +6,7 @@ package hostedbridge
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -26,16 +27,19 @@ func CacheOptions(namespace string) cache.Options {
 	trust := cache.ByObject{Namespaces: map[string]cache.Config{
 		namespace: {FieldSelector: fields.OneTermEqualSelector("metadata.name", trustName)},
 	}}
+	keybroker := cache.ByObject{Namespaces: map[string]cache.Config{
+		namespace: {LabelSelector: labels.SelectorFromSet(keybrokerSlices)},
+	}}
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		// A read of anything else would silently begin to cache all of it.
 		ReaderFailOnMissingInformer: true,
 		ByObject: map[client.Object]cache.ByObject{
-			&corev1.ServiceAccount{}: own,
-			&corev1.Secret{}:         own,
-			&appsv1.Deployment{}:     own,
-			&corev1.Pod{}:            pods,
-			&corev1.ConfigMap{}:      trust,
+			&corev1.ServiceAccount{}:     own,
+			&appsv1.Deployment{}:         own,
+			&corev1.Pod{}:                pods,
+			&corev1.ConfigMap{}:          trust,
+			&discoveryv1.EndpointSlice{}: keybroker,
 		},
 	}
 }

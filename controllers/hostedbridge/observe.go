@@ -46,6 +46,9 @@ func (r *Reconciler) observe(ctx context.Context, b *v1alpha1.HostedBridge) (pla
 	if o.Trust, err = r.trust(ctx); err != nil {
 		return o, err
 	}
+	if o.KeybrokerReady, err = r.keybrokerReady(ctx); err != nil {
+		return o, err
+	}
 	o.WorkloadExists, err = r.workloadExists(ctx, b)
 	return o, err
 }

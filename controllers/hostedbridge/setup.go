@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -23,7 +24,7 @@ import (
 const Name = "hostedbridge"
 
 // concurrency is how many bridges are reconciled at a time. A reconcile is
-// four requests of a few milliseconds, so eight make some hundreds of bridges
+// three requests of a few milliseconds, so eight make some hundreds of bridges
 // a second, which is as fast as an API server likes to be written to.
 const concurrency = 8
 
@@ -36,13 +37,13 @@ func (r *Reconciler) Setup(ctx context.Context, m ctrl.Manager) error {
 	// the answer to each apply.
 	err := ctrl.NewControllerManagedBy(m).
 		Named(Name).
-		For(&v1alpha1.HostedBridge{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(&v1alpha1.HostedBridge{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, secretsReported()))).
 		Owns(&corev1.ServiceAccount{}, builder.OnlyMetadata).
-		Owns(&corev1.Secret{}, builder.OnlyMetadata).
 		Owns(&appsv1.Deployment{}, builder.OnlyMetadata).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.bridgeOfPod), builder.WithPredicates(podChanged())).
 		Watches(&v1alpha1.HostedBridge{}, handler.EnqueueRequestsFromMapFunc(r.rivals), builder.WithPredicates(claimChanged())).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.everyBridge), builder.WithPredicates(trustChanged())).
+		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(r.everyBridge), builder.WithPredicates(keybrokerChanged())).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: concurrency,
 			EnableWarmup:            new(true), // A new leader takes over with caches that are filled.

@@ -20,8 +20,8 @@ import (
 )
 
 // applyStatus writes the operator's part of the status in one request. An
-// identical status is not stored again. What the ingress writes is not named
-// and so not touched.
+// identical status is not stored again. What the ingress and the keybroker
+// write is not named and so not touched.
 func (r *Reconciler) applyStatus(ctx context.Context, o plan.Observed, p plan.Plan, out plan.Outcome) error {
 	status := p.Status(o, out, r.Clock.Now())
 	if p.OwnsURL() {

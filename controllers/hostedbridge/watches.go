@@ -7,6 +7,7 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -32,7 +33,8 @@ func (r *Reconciler) rivals(ctx context.Context, o client.Object) []reconcile.Re
 	return r.requests(ctx, client.MatchingFields{indexUser: string(b.User())})
 }
 
-// everyBridge maps the keybroker's certificate to all who are given it.
+// everyBridge maps the keybroker's certificate to all who are given it, and
+// whether one is ready to all whose conditions say so.
 func (r *Reconciler) everyBridge(ctx context.Context, _ client.Object) []reconcile.Request {
 	return r.requests(ctx)
 }
@@ -74,6 +76,24 @@ func trustChanged() predicate.Predicate {
 		before, ok := e.ObjectOld.(*corev1.ConfigMap)
 		after, ok2 := e.ObjectNew.(*corev1.ConfigMap)
 		return !ok || !ok2 || before.Data[trustKey] != after.Data[trustKey]
+	}}
+}
+
+// secretsReported passes a HostedBridge of whose secrets the keybroker reports
+// something else: its generation stays the same. Not the revision, nor the key
+// version, which no decision reads: a secret that is set to another value and
+// the re-wrapping of a whole installation wake nobody.
+func secretsReported() predicate.Predicate {
+	report := func(o client.Object) v1alpha1.SecretsStatus {
+		var report v1alpha1.SecretsStatus
+		if b, ok := o.(*v1alpha1.HostedBridge); ok && b.Status.Secrets != nil {
+			report = *b.Status.Secrets
+		}
+		report.Revision = ""
+		return report
+	}
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return !equality.Semantic.DeepEqual(report(e.ObjectOld), report(e.ObjectNew))
 	}}
 }
 

@@ -4,7 +4,6 @@
 package desired
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -17,14 +16,4 @@ func serviceAccount(b *v1alpha1.HostedBridge) *corev1ac.ServiceAccountApplyConfi
 		WithLabels(labels(b)).
 		WithOwnerReferences(owner(b)).
 		WithAutomountServiceAccountToken(false)
-}
-
-// envelopes is where the keybroker keeps the user's sealed secrets. Its data
-// is not named here: it belongs to the keybroker, and what an apply does not
-// name it does not touch.
-func envelopes(b *v1alpha1.HostedBridge) *corev1ac.SecretApplyConfiguration {
-	return corev1ac.Secret(Envelopes(b.Name), b.Namespace).
-		WithLabels(labels(b)).
-		WithOwnerReferences(owner(b)).
-		WithType(corev1.SecretTypeOpaque)
 }

@@ -19,7 +19,7 @@ const maxName = 63
 func Workload(name string) string { return child(name, "-bridge") }
 
 // Envelopes returns the name of the Secret that holds the sealed secrets of
-// the HostedBridge called name.
+// the HostedBridge called name. The keybroker makes it.
 func Envelopes(name string) string { return child(name, "-envelopes") }
 
 // Salt returns the name of the Secret that holds the key derivation salt of

@@ -28,7 +28,7 @@ func Objects(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) ([]runtime.Apply
 	if p.Action == plan.Leave {
 		return nil, nil
 	}
-	objects := []runtime.ApplyConfiguration{serviceAccount(b), envelopes(b)}
+	objects := []runtime.ApplyConfiguration{serviceAccount(b)}
 	if p.Action == plan.Prepare {
 		return objects, nil
 	}

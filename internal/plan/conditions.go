@@ -5,6 +5,7 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -20,9 +21,10 @@ import (
 // wants it, and whoever waits for a set of manifests to become ready need not
 // wait for it. Its calls are refused until it is resumed.
 func conditions(o Observed, p Plan, out Outcome, now time.Time) []metav1.Condition {
-	list := []metav1.Condition{accepted(p), secretsSealed(), workloadAvailable(o, p, out)}
-	list = append(list, ready(list))
+	taken, workload := accepted(p), workloadAvailable(o, p, out)
+	list := []metav1.Condition{taken, secretsSealed(o, p), workload, ready(o.Bridge, taken, workload)}
 	for i := range list {
+		list[i].Message = bounded(list[i].Message)
 		list[i].ObservedGeneration = o.Bridge.Generation
 		list[i].LastTransitionTime = metav1.NewTime(now)
 		before := meta.FindStatusCondition(o.Bridge.Status.Conditions, list[i].Type)
@@ -41,15 +43,27 @@ func isFalse(kind string, f Finding) metav1.Condition {
 	return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: f.Reason, Message: f.Message}
 }
 
+func isUnknown(kind string, f Finding) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: f.Reason, Message: f.Message}
+}
+
+// messageLimit is how many bytes of a message are kept. The API takes eight
+// times as many and refuses a whole status for one more, and much of a message
+// is somebody else's words.
+const messageLimit = 4096
+
+func bounded(message string) string {
+	if len(message) <= messageLimit {
+		return message
+	}
+	return strings.ToValidUTF8(message[:messageLimit], "") + "…"
+}
+
 func accepted(p Plan) metav1.Condition {
 	if p.Rejected != (Finding{}) {
 		return isFalse(v1alpha1.ConditionAccepted, p.Rejected)
 	}
 	return isTrue(v1alpha1.ConditionAccepted, v1alpha1.ReasonAccepted, "the installation takes the spec")
-}
-
-func secretsSealed() metav1.Condition {
-	return isTrue(v1alpha1.ConditionSecretsSealed, v1alpha1.ReasonNothingToSeal, "the spec names no secrets")
 }
 
 func workloadAvailable(o Observed, p Plan, out Outcome) metav1.Condition {
@@ -69,7 +83,7 @@ func workloadAvailable(o Observed, p Plan, out Outcome) metav1.Condition {
 	case p.Action == Suspend:
 		return suspended(o, out.Workload)
 	default:
-		return running(current, out.Workload)
+		return running(current, out.Workload, o.KeybrokerReady)
 	}
 }
 
@@ -81,33 +95,38 @@ func suspended(o Observed, w *Workload) metav1.Condition {
 	return isTrue(kind, v1alpha1.ReasonSuspended, "no pod runs, as spec.desiredState asks")
 }
 
-func running(current *Pod, w *Workload) metav1.Condition {
+func running(current *Pod, w *Workload, keybroker bool) metav1.Condition {
 	const kind = v1alpha1.ConditionWorkloadAvailable
-	message := "the pod is being made"
+	f := Finding{v1alpha1.ReasonProgressing, "the pod is being made"}
 	switch {
 	case w == nil:
 	case w.available():
 		return isTrue(kind, v1alpha1.ReasonAvailable, "the pod is ready")
 	case w.ReplicaFailure != "":
-		message = "the pod cannot be made: " + w.ReplicaFailure
+		f.Message = "the pod cannot be made: " + w.ReplicaFailure
 	case current != nil && current.Waiting != "":
-		message = fmt.Sprintf("pod %s is not ready: %s", current.Name, current.Waiting)
+		f.Message = fmt.Sprintf("pod %s is not ready: %s", current.Name, current.Waiting)
+	case current != nil && !current.Ready && !keybroker:
+		f = Finding{v1alpha1.ReasonKeybrokerUnavailable, fmt.Sprintf(
+			"pod %s waits for the keybroker, of which none is ready; the pod goes on by itself when one is", current.Name)}
 	case current != nil && !current.Ready:
-		message = fmt.Sprintf("pod %s is not ready yet", current.Name)
+		f.Message = fmt.Sprintf("pod %s is not ready yet", current.Name)
 	}
-	return isFalse(kind, Finding{v1alpha1.ReasonProgressing, message})
+	return isFalse(kind, f)
 }
 
-// ready sums the other conditions up.
-func ready(others []metav1.Condition) metav1.Condition {
-	for _, c := range others {
+// ready sums up whether calls reach the bridge. Secrets do not decide it: one
+// that is missing takes the server that needs it out of service, and the
+// others answer.
+func ready(b *v1alpha1.HostedBridge, taken, workload metav1.Condition) metav1.Condition {
+	for _, c := range []metav1.Condition{taken, workload} {
 		if c.Status != metav1.ConditionTrue {
 			return isFalse(v1alpha1.ConditionReady, Finding{c.Reason, c.Message})
 		}
 	}
-	if others[len(others)-1].Reason == v1alpha1.ReasonSuspended {
+	if workload.Reason == v1alpha1.ReasonSuspended {
 		return isTrue(v1alpha1.ConditionReady, v1alpha1.ReasonSuspended,
 			"suspended as spec.desiredState asks: calls are refused until it is Running or OnDemand")
 	}
-	return isTrue(v1alpha1.ConditionReady, v1alpha1.ReasonReady, "calls to status.url reach the bridge")
+	return isTrue(v1alpha1.ConditionReady, v1alpha1.ReasonReady, "calls to status.url reach the bridge"+wanting(b))
 }

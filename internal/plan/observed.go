@@ -24,6 +24,8 @@ type Observed struct {
 	// Trust is the keybroker's CA certificate in PEM, empty while it has not
 	// been published.
 	Trust string
+	// KeybrokerReady says that a keybroker is there to be asked.
+	KeybrokerReady bool
 	// WorkloadExists says that the bridge has a Deployment of its own.
 	WorkloadExists bool
 	// Pods are the bridge's pods that have not ended.

@@ -12,7 +12,8 @@ import (
 )
 
 // Status returns the part of the bridge's status that the operator writes,
-// url excepted. What the ingress writes is not set.
+// url excepted. What the ingress and the
+// keybroker write is not set.
 func (p Plan) Status(o Observed, out Outcome, now time.Time) v1alpha1.HostedBridgeStatus {
 	s := v1alpha1.HostedBridgeStatus{
 		ObservedGeneration: o.Bridge.Generation,

@@ -1,0 +1,132 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+)
+
+// listed is how many things of a kind a message names. Who has more to mend
+// sees the others once these are.
+const listed = 5
+
+// secretsSealed says what the keybroker reports of the bridge's secrets, as
+// far as its report can be believed.
+func secretsSealed(o Observed, p Plan) metav1.Condition {
+	const kind = v1alpha1.ConditionSecretsSealed
+	b := o.Bridge
+	report := ptr.Deref(b.Status.Secrets, v1alpha1.SecretsStatus{})
+	out := outOfService(b, report.Missing)
+	switch wanted := wantsSecrets(b); {
+	case !wanted && report.Count == 0 && len(report.Failures) == 0:
+		return isTrue(kind, v1alpha1.ReasonNothingToSeal, "the bridge has no secrets and its spec names none")
+	case !o.KeybrokerReady:
+		return isUnknown(kind, Finding{v1alpha1.ReasonKeybrokerUnavailable,
+			"no keybroker is ready to say; what runs goes on with the secrets it has, and none can be set or sealed"})
+	case wanted && report.ObservedGeneration < b.Generation:
+		return isFalse(kind, Finding{v1alpha1.ReasonSealing, "the keybroker has not yet acted on this spec"})
+	case len(out) > 0:
+		return isFalse(kind, Finding{v1alpha1.ReasonSecretsMissing, missing(out, report, b, p)})
+	case len(report.Failures) > 0:
+		return isFalse(kind, Finding{report.Failures[0].Reason, failed(report)})
+	default:
+		return isTrue(kind, v1alpha1.ReasonSealed, fmt.Sprintf("all secrets that the spec names are sealed; there are %d in all", report.Count))
+	}
+}
+
+// wantsSecrets says that the spec names a secret, or where one comes from.
+func wantsSecrets(b *v1alpha1.HostedBridge) bool {
+	return len(b.Spec.SecretRefs) > 0 || slices.ContainsFunc(b.Spec.Servers, func(s v1alpha1.Server) bool {
+		return len(s.Secrets) > 0
+	})
+}
+
+// lack is a server and the secrets for want of which it is out of service.
+type lack struct {
+	server  string
+	secrets []string
+}
+
+// outOfService returns the servers that need one of the unusable secrets, in
+// the order of the spec.
+func outOfService(b *v1alpha1.HostedBridge, unusable []string) []lack {
+	var out []lack
+	for _, server := range b.Spec.Servers {
+		l := lack{server: server.Name}
+		for _, name := range server.Secrets {
+			if slices.Contains(unusable, string(name)) {
+				l.secrets = append(l.secrets, string(name))
+			}
+		}
+		if l.secrets != nil {
+			slices.Sort(l.secrets)
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// missing says which servers wait for which secrets and how to set these. Of
+// who has not got the user id the URL leads elsewhere.
+func missing(out []lack, report v1alpha1.SecretsStatus, b *v1alpha1.HostedBridge, p Plan) string {
+	message := enumerate(out, func(l lack) string {
+		return fmt.Sprintf("server %s is out of service until these secrets are set: %s", l.server, enumerate(l.secrets, asIs))
+	}) + "; set a secret "
+	if p.OwnsURL() {
+		message += fmt.Sprintf("by PUT /u/%s/secrets/<NAME>, or ", b.User())
+	}
+	message += "by a Secret in spec.secretRefs"
+	if len(report.Failures) > 0 {
+		message += "; besides, " + failed(report)
+	}
+	return message
+}
+
+func failed(report v1alpha1.SecretsStatus) string {
+	return enumerate(report.Failures, func(f v1alpha1.SecretFailure) string {
+		return f.Name + ": " + cmp.Or(f.Message, f.Reason)
+	})
+}
+
+// wanting says in the sum of all what is out of service for want of a secret,
+// be it not set or not to be opened. It is empty where nothing is.
+func wanting(b *v1alpha1.HostedBridge) string {
+	report := ptr.Deref(b.Status.Secrets, v1alpha1.SecretsStatus{})
+	unusable := slices.Clone(report.Missing)
+	for _, f := range report.Failures {
+		if f.Reason == v1alpha1.ReasonSecretsUnreadable {
+			unusable = append(unusable, f.Name)
+		}
+	}
+	out := outOfService(b, unusable)
+	if len(out) == 0 {
+		return ""
+	}
+	return "; out of service for want of a secret: " + enumerate(out, func(l lack) string {
+		return fmt.Sprintf("server %s (%s)", l.server, enumerate(l.secrets, asIs))
+	})
+}
+
+// enumerate joins what say makes of the first items, and says how many more
+// there are.
+func enumerate[T any](items []T, say func(T) string) string {
+	var said []string
+	for _, item := range items[:min(len(items), listed)] {
+		said = append(said, say(item))
+	}
+	if more := len(items) - listed; more > 0 {
+		said = append(said, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(said, ", ")
+}
+
+func asIs(s string) string { return s }
