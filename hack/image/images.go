@@ -41,6 +41,7 @@ var specs = []spec{
 	{"ingress", ".", "./cmd/ingress", nonroot, "The public surface: lets a request through to the one bridge it is meant for"},
 	{"bridge", ".", "./cmd/bridge", nonroot, "One user's MCP bridge"},
 	{"everything-server", ".", "github.com/modelcontextprotocol/go-sdk/conformance/everything-server", nonroot, "The MCP Go SDK's conformance server, an upstream for samples and tests"},
+	{"guarded-server", ".", "./test/e2e/guarded-server", nonroot, "An MCP server that wants a bearer token, an upstream for samples and tests"},
 	{"pause", "hack/image", "./pause", pauseUser, "Holds the namespaces of a pod in a local cluster"},
 }
 
