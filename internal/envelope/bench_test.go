@@ -20,7 +20,7 @@ func BenchmarkSeal(b *testing.B) {
 			b.SetBytes(int64(size))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := Seal(rand.Reader, u, testSecret, plaintext); err != nil {
+				if _, err := Seal(b.Context(), rand.Reader, u, testSecret, plaintext); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -36,7 +36,7 @@ func BenchmarkOpen(b *testing.B) {
 			b.SetBytes(int64(size))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := Open(u, testSecret, sealed); err != nil {
+				if _, err := Open(b.Context(), u, testSecret, sealed); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -52,7 +52,7 @@ func BenchmarkRewrap(b *testing.B) {
 			sealed := seal(b, old, testSecret, fill('x', size))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, changed, err := Rewrap(rand.Reader, both, testSecret, sealed); err != nil || !changed {
+				if _, changed, err := Rewrap(b.Context(), rand.Reader, both, testSecret, sealed); err != nil || !changed {
 					b.Fatal(changed, err)
 				}
 			}

@@ -39,9 +39,18 @@ func ring(t testing.TB, minimum uint32, versions ...uint32) *Keyring {
 	return r
 }
 
-func user(t testing.TB, r *Keyring, cluster, uid string, salt byte) *UserRing {
+func keys(t testing.TB, current Provider, others ...Provider) *Keys {
 	t.Helper()
-	u, err := r.User(cluster, uid, fill(salt, SaltSize))
+	k, err := NewKeys(current, others...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func user(t testing.TB, r Provider, cluster, uid string, salt byte) *User {
+	t.Helper()
+	u, err := keys(t, r).User(cluster, uid, fill(salt, SaltSize))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,14 +58,14 @@ func user(t testing.TB, r *Keyring, cluster, uid string, salt byte) *UserRing {
 }
 
 // alice is the user for whom most tests seal, with these key versions.
-func alice(t testing.TB, versions ...uint32) *UserRing {
+func alice(t testing.TB, versions ...uint32) *User {
 	t.Helper()
 	return user(t, ring(t, 0, versions...), testCluster, testUID, 1)
 }
 
-func seal(t testing.TB, u *UserRing, secret string, plaintext []byte) []byte {
+func seal(t testing.TB, u *User, secret string, plaintext []byte) []byte {
 	t.Helper()
-	sealed, err := Seal(rand.Reader, u, secret, plaintext)
+	sealed, err := Seal(t.Context(), rand.Reader, u, secret, plaintext)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,3 +74,13 @@ func seal(t testing.TB, u *UserRing, secret string, plaintext []byte) []byte {
 
 // join returns the parts one behind the other, in memory of their own.
 func join(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
+
+// version returns the key version that the envelope names.
+func version(t testing.TB, envelope []byte) uint32 {
+	t.Helper()
+	h, err := Inspect(envelope)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h.Key.Version
+}

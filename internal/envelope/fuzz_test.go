@@ -11,9 +11,9 @@ import (
 
 // fixed returns an envelope that is the same in every fuzzing process: each
 // must know the one that opens.
-func fixed(t testing.TB, u *UserRing) []byte {
+func fixed(t testing.TB, u *User) []byte {
 	t.Helper()
-	sealed, err := Seal(bytes.NewReader(fill(7, KeySize+2*nonceSize)), u, testSecret, canary)
+	sealed, err := Seal(t.Context(), bytes.NewReader(fill(7, KeySize+2*nonceSize)), u, testSecret, canary)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func FuzzOpen(f *testing.F) {
 		f.Add([]byte(v.Envelope))
 	}
 	f.Fuzz(func(t *testing.T, envelope []byte) {
-		plaintext, err := Open(u, testSecret, envelope)
+		plaintext, err := Open(t.Context(), u, testSecret, envelope)
 		if belongs := bytes.Equal(envelope, sealed) || bytes.Equal(envelope, old); belongs != (err == nil) {
 			t.Errorf("opens to %d bytes, %v", len(plaintext), err)
 		}
@@ -58,7 +58,7 @@ func FuzzNear(f *testing.F) {
 		if resize {
 			resized(mutant)
 		}
-		if _, err := Open(u, testSecret, mutant); (err == nil) != bytes.Equal(mutant, sealed) {
+		if _, err := Open(t.Context(), u, testSecret, mutant); (err == nil) != bytes.Equal(mutant, sealed) {
 			t.Errorf("a mutant opens, or the envelope does not: %v", err)
 		}
 	})
@@ -72,7 +72,7 @@ func FuzzElsewhere(f *testing.F) {
 	f.Add(testCluster+testUID[:1], testUID[1:], testSecret)
 	f.Add(testCluster, testUID+testSecret[:1], testSecret[1:])
 	f.Fuzz(func(t *testing.T, cluster, uid, secret string) {
-		u, err := r.User(cluster, uid, fill(1, SaltSize))
+		u, err := keys(t, r).User(cluster, uid, fill(1, SaltSize))
 		if err != nil {
 			if !errors.Is(err, ErrBinding) {
 				t.Errorf("User: %v", err)
@@ -80,7 +80,7 @@ func FuzzElsewhere(f *testing.F) {
 			return
 		}
 		home := cluster == testCluster && uid == testUID && secret == testSecret
-		if _, err := Open(u, secret, sealed); (err == nil) != home {
+		if _, err := Open(t.Context(), u, secret, sealed); (err == nil) != home {
 			t.Errorf("in another place an envelope opens, or does not in its own: %v", err)
 		}
 	})
@@ -105,18 +105,18 @@ func FuzzSeal(f *testing.F) {
 	f.Add(testCluster, testUID, testSecret, canary)
 	f.Add("c", "u", "s", []byte{})
 	f.Fuzz(func(t *testing.T, cluster, uid, secret string, plaintext []byte) {
-		u, err := ring(t, 0, 1).User(cluster, uid, fill(1, SaltSize))
+		u, err := keys(t, ring(t, 0, 1)).User(cluster, uid, fill(1, SaltSize))
 		if err != nil {
 			return
 		}
-		sealed, err := Seal(bytes.NewReader(fill(7, KeySize+2*nonceSize)), u, secret, plaintext)
+		sealed, err := Seal(t.Context(), bytes.NewReader(fill(7, KeySize+2*nonceSize)), u, secret, plaintext)
 		if err != nil {
 			if !errors.Is(err, ErrBinding) && !errors.Is(err, ErrTooLong) {
 				t.Errorf("Seal: %v", err)
 			}
 			return
 		}
-		if got, err := Open(u, secret, sealed); err != nil || !bytes.Equal(got, plaintext) {
+		if got, err := Open(t.Context(), u, secret, sealed); err != nil || !bytes.Equal(got, plaintext) {
 			t.Errorf("what was sealed opens to %d bytes of %d, %v", len(got), len(plaintext), err)
 		}
 	})
@@ -124,21 +124,25 @@ func FuzzSeal(f *testing.F) {
 
 // FuzzAAD holds that two places never have the same associated data.
 func FuzzAAD(f *testing.F) {
-	r := ring(f, 0, 1)
 	f.Add("a", "bc", "d", "ab", "c", "d")
 	f.Add("a", "b", "cd", "a", "bc", "d")
 	f.Add("a", "\x00\x00\x00\x01b", "c", "a", "b", "c")
 	f.Fuzz(func(t *testing.T, cluster, uid, secret, otherCluster, otherUID, otherSecret string) {
-		a := &UserRing{ring: r, cluster: cluster, userUID: uid}
-		b := &UserRing{ring: r, cluster: otherCluster, userUID: otherUID}
+		a := (&User{cluster: cluster, userUID: uid}).wrapping(AlgorithmLocal, secret)
+		b := (&User{cluster: otherCluster, userUID: otherUID}).wrapping(AlgorithmLocal, otherSecret)
 		same := cluster == otherCluster && uid == otherUID && secret == otherSecret
-		if bytes.Equal(a.dataAAD(secret), b.dataAAD(otherSecret)) != same {
+		if bytes.Equal(a.dataAAD(), b.dataAAD()) != same {
 			t.Error("two places have the same associated data of the data")
 		}
-		if bytes.Equal(a.wrapAAD(secret, 1), b.wrapAAD(otherSecret, 1)) != same {
+		if bytes.Equal(a.AAD(1), b.AAD(1)) != same {
 			t.Error("two places have the same associated data of the wrap")
 		}
-		if bytes.Equal(a.wrapAAD(secret, 1), b.wrapAAD(otherSecret, 2)) || bytes.Equal(a.wrapAAD(secret, 1), b.dataAAD(otherSecret)) {
+		transit := a
+		transit.algorithm = AlgorithmTransit
+		if bytes.Equal(transit.AAD(1), b.AAD(1)) || bytes.Equal(transit.dataAAD(), b.dataAAD()) {
+			t.Error("two algorithms have the same associated data")
+		}
+		if bytes.Equal(a.AAD(1), b.AAD(2)) || bytes.Equal(a.AAD(1), b.dataAAD()) {
 			t.Error("two versions or purposes have the same associated data")
 		}
 	})

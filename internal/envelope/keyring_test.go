@@ -38,8 +38,8 @@ func TestNewKeyring(t *testing.T) {
 
 func TestKeyringVersions(t *testing.T) {
 	r := ring(t, 2, 9, 1, 2, 10)
-	if r.Current() != 10 || r.Minimum() != 2 {
-		t.Errorf("current %d, minimum %d; want 10 and 2", r.Current(), r.Minimum())
+	if r.KeyID() != (KeyID{AlgorithmLocal, 10}) || r.Minimum() != 2 {
+		t.Errorf("current %s, minimum %d; want 10 and 2", r.KeyID(), r.Minimum())
 	}
 	if diff := cmp.Diff([]uint32{1, 2, 9, 10}, r.Versions()); diff != "" {
 		t.Errorf("versions (-want +got):\n%s", diff)
@@ -58,7 +58,7 @@ func TestKeyringKeepsItsKeys(t *testing.T) {
 	sealed := seal(t, user(t, r, testCluster, testUID, 1), testSecret, canary)
 	masters[1] = [KeySize]byte{1}
 	masters[2] = [KeySize]byte{2}
-	if got, err := Open(user(t, r, testCluster, testUID, 1), testSecret, sealed); err != nil || !bytes.Equal(got, canary) {
+	if got, err := Open(t.Context(), user(t, r, testCluster, testUID, 1), testSecret, sealed); err != nil || !bytes.Equal(got, canary) {
 		t.Errorf("the ring changes with the map that it was made of: %v", err)
 	}
 }
@@ -66,14 +66,14 @@ func TestKeyringKeepsItsKeys(t *testing.T) {
 func TestWithCurrent(t *testing.T) {
 	r := ring(t, 2, 1, 2, 3)
 	older, err := r.WithCurrent(2)
-	if err != nil || older.Current() != 2 || r.Current() != 3 {
-		t.Fatalf("current %d beside %d, %v; want 2 beside 3", older.Current(), r.Current(), err)
+	if err != nil || older.KeyID().Version != 2 || r.KeyID().Version != 3 {
+		t.Fatalf("current %s beside %s, %v; want 2 beside 3", older.KeyID(), r.KeyID(), err)
 	}
-	if version, err := KeyVersion(seal(t, user(t, older, testCluster, testUID, 1), testSecret, canary)); err != nil || version != 2 {
-		t.Errorf("seals under version %d, %v; want 2", version, err)
+	if version := version(t, seal(t, user(t, older, testCluster, testUID, 1), testSecret, canary)); version != 2 {
+		t.Errorf("seals under version %d, want 2", version)
 	}
 	newer := seal(t, user(t, r, testCluster, testUID, 1), testSecret, canary)
-	if _, err := Open(user(t, older, testCluster, testUID, 1), testSecret, newer); err != nil {
+	if _, err := Open(t.Context(), user(t, older, testCluster, testUID, 1), testSecret, newer); err != nil {
 		t.Errorf("does not read the version that is not current yet: %v", err)
 	}
 	for version, want := range map[uint32]error{0: ErrRetiredKeyVersion, 1: ErrRetiredKeyVersion, 4: ErrUnknownKeyVersion} {
@@ -87,7 +87,7 @@ func TestVersionsThatMayNotBeUsed(t *testing.T) {
 	sealed := seal(t, alice(t, 2), testSecret, canary)
 	for _, test := range []struct {
 		name string
-		ring *Keyring
+		ring Provider
 		err  error
 	}{
 		{"the ring has the key", ring(t, 0, 1, 2, 3), nil},
@@ -99,8 +99,9 @@ func TestVersionsThatMayNotBeUsed(t *testing.T) {
 		{"the ring is empty", &Keyring{}, ErrUnknownKeyVersion},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			u := user(t, test.ring, testCluster, testUID, 1)
-			opened, err := Open(u, testSecret, sealed)
+			u := alice(t, 1)
+			u.keys = &Keys{map[Algorithm]Provider{AlgorithmLocal: test.ring}, AlgorithmLocal}
+			opened, err := Open(t.Context(), u, testSecret, sealed)
 			if !errors.Is(err, test.err) || (err == nil) != bytes.Equal(opened, canary) {
 				t.Errorf("Open = %d bytes, %v; want %v", len(opened), err, test.err)
 			}
@@ -126,7 +127,7 @@ func TestUserRefuses(t *testing.T) {
 		{"a salt of zeroes", testCluster, testUID, make([]byte, SaltSize), "all zeroes"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			u, err := r.User(test.cluster, test.uid, test.salt)
+			u, err := keys(t, r).User(test.cluster, test.uid, test.salt)
 			if u != nil || err == nil || !strings.Contains(err.Error(), test.message) {
 				t.Errorf("User: %v, want %q", err, test.message)
 			}
@@ -136,12 +137,12 @@ func TestUserRefuses(t *testing.T) {
 
 func TestUserKeepsItsSalt(t *testing.T) {
 	salt := fill(1, SaltSize)
-	u, err := ring(t, 0, 1).User(testCluster, testUID, salt)
+	u, err := keys(t, ring(t, 0, 1)).User(testCluster, testUID, salt)
 	if err != nil {
 		t.Fatal(err)
 	}
 	clear(salt)
-	if _, err := Open(alice(t, 1), testSecret, seal(t, u, testSecret, canary)); err != nil {
+	if _, err := Open(t.Context(), alice(t, 1), testSecret, seal(t, u, testSecret, canary)); err != nil {
 		t.Errorf("the user's ring changes with the slice that it was made of: %v", err)
 	}
 }

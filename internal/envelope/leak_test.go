@@ -58,7 +58,7 @@ func TestNothingPrintedHoldsAKeyOrAPlaintext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u, err := r.User(testCluster, testUID, secrets["salt"])
+	u, err := keys(t, r).User(testCluster, testUID, secrets["salt"])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,16 +66,16 @@ func TestNothingPrintedHoldsAKeyOrAPlaintext(t *testing.T) {
 		t.Fatal(err)
 	}
 	random := io.MultiReader(bytes.NewReader(secrets["data key"]), rand.Reader)
-	sealed, err := Seal(random, u, testSecret, canary)
+	sealed, err := Seal(t.Context(), random, u, testSecret, canary)
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	type holder struct {
 		Ring *Keyring
-		User *UserRing
+		User *User
 		copy Keyring
-		user UserRing
+		user User
 	}
 	for _, value := range []any{r, u, *r, *u, holder{r, u, *r, *u}, &holder{r, u, *r, *u}} {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%x", "%d", "%q"} {
@@ -88,30 +88,30 @@ func TestNothingPrintedHoldsAKeyOrAPlaintext(t *testing.T) {
 		holds(t, fmt.Sprintf("%T in JSON", value), string(encoded), secrets)
 	}
 	holds(t, "the envelope", string(sealed), secrets)
-	for text := range refusalTexts(u, sealed) {
+	for text := range refusalTexts(t, u, sealed) {
 		holds(t, fmt.Sprintf("the error %.40q", text), text, secrets)
 	}
-	_, err = Seal(rand.Reader, u, testSecret, bytes.Repeat(canary, MaxPlaintext/len(canary)+1))
+	_, err = Seal(t.Context(), rand.Reader, u, testSecret, bytes.Repeat(canary, MaxPlaintext/len(canary)+1))
 	holds(t, "the error of a secret that is too long", err.Error(), secrets)
-	_, err = Seal(bytes.NewReader(secrets["data key"]), u, testSecret, canary)
+	_, err = Seal(t.Context(), bytes.NewReader(secrets["data key"]), u, testSecret, canary)
 	holds(t, "the error of too little randomness", err.Error(), secrets)
 	_, err = NewKeyring(map[uint32][KeySize]byte{1: *r.masters[1](), 2: *r.masters[1]()}, 0)
 	holds(t, "the error of a key that comes twice", err.Error(), secrets)
-	_, err = r.User(testCluster, testUID, secrets["salt"][1:])
+	_, err = keys(t, r).User(testCluster, testUID, secrets["salt"][1:])
 	holds(t, "the error of a short salt", err.Error(), secrets)
 }
 
 // refusalTexts are the errors of opening and rewrapping every envelope with
 // one changed bit.
-func refusalTexts(u *UserRing, sealed []byte) map[string]bool {
+func refusalTexts(t testing.TB, u *User, sealed []byte) map[string]bool {
 	texts := map[string]bool{}
 	for bit := range len(sealed) * 8 {
 		mutant := bytes.Clone(sealed)
 		mutant[bit/8] ^= 1 << (bit % 8)
-		if _, err := Open(u, testSecret, mutant); err != nil {
+		if _, err := Open(t.Context(), u, testSecret, mutant); err != nil {
 			texts[err.Error()] = true
 		}
-		if _, _, err := Rewrap(rand.Reader, u, testSecret, mutant); err != nil {
+		if _, _, err := Rewrap(t.Context(), rand.Reader, u, testSecret, mutant); err != nil {
 			texts[err.Error()] = true
 		}
 	}
@@ -127,21 +127,21 @@ func TestRefusalsLookAlike(t *testing.T) {
 		b[at] ^= 1
 		return b
 	}
-	_, want := Open(u, testSecret, flipped(wrappedAt))
+	_, want := Open(t.Context(), u, testSecret, flipped(wrappedAt))
 	for what, open := range map[string]func() ([]byte, error){
-		"a damaged wrap tag": func() ([]byte, error) { return Open(u, testSecret, flipped(dataNonceAt-1)) },
-		"a damaged nonce":    func() ([]byte, error) { return Open(u, testSecret, flipped(dataNonceAt)) },
-		"damaged data":       func() ([]byte, error) { return Open(u, testSecret, flipped(dataAt)) },
-		"another user":       func() ([]byte, error) { return Open(user(t, u.ring, testCluster, "bob", 1), testSecret, sealed) },
-		"another cluster":    func() ([]byte, error) { return Open(user(t, u.ring, "other", testUID, 1), testSecret, sealed) },
-		"another salt":       func() ([]byte, error) { return Open(user(t, u.ring, testCluster, testUID, 2), testSecret, sealed) },
-		"another secret's":   func() ([]byte, error) { return Open(u, testSecret, seal(t, u, "OTHER", canary)) },
+		"a damaged wrap tag": func() ([]byte, error) { return Open(t.Context(), u, testSecret, flipped(dataNonceAt-1)) },
+		"a damaged nonce":    func() ([]byte, error) { return Open(t.Context(), u, testSecret, flipped(dataNonceAt)) },
+		"damaged data":       func() ([]byte, error) { return Open(t.Context(), u, testSecret, flipped(dataAt)) },
+		"another user":       func() ([]byte, error) { return Open(t.Context(), user(t, ring(t, 0, 1), testCluster, "bob", 1), testSecret, sealed) },
+		"another cluster":    func() ([]byte, error) { return Open(t.Context(), user(t, ring(t, 0, 1), "other", testUID, 1), testSecret, sealed) },
+		"another salt":       func() ([]byte, error) { return Open(t.Context(), user(t, ring(t, 0, 1), testCluster, testUID, 2), testSecret, sealed) },
+		"another secret's":   func() ([]byte, error) { return Open(t.Context(), u, testSecret, seal(t, u, "OTHER", canary)) },
 		"another master key's": func() ([]byte, error) {
 			r, err := NewKeyring(map[uint32][KeySize]byte{1: [KeySize]byte(fill(3, KeySize))}, 0)
 			if err != nil {
 				return nil, err
 			}
-			return Open(user(t, r, testCluster, testUID, 1), testSecret, sealed)
+			return Open(t.Context(), user(t, r, testCluster, testUID, 1), testSecret, sealed)
 		},
 	} {
 		if _, err := open(); err == nil || err.Error() != want.Error() {

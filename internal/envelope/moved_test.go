@@ -52,7 +52,7 @@ func TestAnEnvelopeOpensInItsPlaceAlone(t *testing.T) {
 	for what, p := range places {
 		refused(t, what, user(t, r, p.cluster, p.uid, 1), p.secret, sealed)
 	}
-	if got, err := Open(user(t, r, home.cluster, home.uid, 1), home.secret, sealed); err != nil || !bytes.Equal(got, canary) {
+	if got, err := Open(t.Context(), user(t, r, home.cluster, home.uid, 1), home.secret, sealed); err != nil || !bytes.Equal(got, canary) {
 		t.Errorf("in its own place it does not open: %v", err)
 	}
 }
@@ -74,7 +74,7 @@ func TestPartsOfTwoEnvelopesDoNotMix(t *testing.T) {
 	home := user(t, r, testCluster, testUID, 1)
 	mine := seal(t, home, testSecret, canary)
 	rewrapped := seal(t, user(t, old, testCluster, testUID, 1), testSecret, canary)
-	again, _, err := Rewrap(rand.Reader, home, testSecret, rewrapped)
+	again, _, err := Rewrap(t.Context(), rand.Reader, home, testSecret, rewrapped)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestPartsOfTwoEnvelopesDoNotMix(t *testing.T) {
 		name   string
 		a      []byte
 		b      []byte
-		ring   *UserRing
+		ring   *User
 		secret string
 		valid  [][]byte // What may open at a's place.
 	}{
@@ -151,19 +151,20 @@ func TestPartsOfOneEnvelopeDoNotTrade(t *testing.T) {
 // Were a data key ever a user's key, the purposes would still keep the wrap
 // from being read as data.
 func TestAWrapIsNotReadAsData(t *testing.T) {
-	u := alice(t, 1)
-	key, err := deriveUserKey(u.ring.masters[1], u.salt, u.userUID)
+	r := ring(t, 0, 1)
+	u := user(t, r, testCluster, testUID, 1)
+	key, err := deriveUserKey(r.masters[1], u.salt, u.userUID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// The user's own key is drawn as the data key.
 	random := bytes.NewReader(join(key, fill(1, nonceSize), fill(2, nonceSize)))
-	sealed, err := Seal(random, u, testSecret, fill('p', KeySize))
+	sealed, err := Seal(t.Context(), random, u, testSecret, fill('p', KeySize))
 	if err != nil {
 		t.Fatal(err)
 	}
 	mutant := join(sealed[:dataNonceAt], sealed[wrapNonceAt:dataNonceAt])
-	if _, err := Open(u, testSecret, mutant); !errors.Is(err, ErrRefused) {
+	if _, err := Open(t.Context(), u, testSecret, mutant); !errors.Is(err, ErrRefused) {
 		t.Errorf("the wrap opens as data: %v", err)
 	}
 }

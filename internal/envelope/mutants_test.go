@@ -12,17 +12,12 @@ import (
 	"testing"
 )
 
-// refusals are the errors of Open; every refusal is one of them.
-var refusals = []error{
-	ErrMalformed, ErrUnknownFormat, ErrUnknownAlgorithm, ErrUnknownKeyVersion, ErrRetiredKeyVersion, ErrRefused, ErrBinding,
-}
-
 // refused fails the test if the envelope opens, gives anything beside its
 // error, or opens after Rewrap, which looks at the data key alone.
-func refused(t *testing.T, what string, u *UserRing, secret string, envelope []byte) {
+func refused(t *testing.T, what string, u *User, secret string, envelope []byte) {
 	t.Helper()
 	before := bytes.Clone(envelope)
-	plaintext, err := Open(u, secret, envelope)
+	plaintext, err := Open(t.Context(), u, secret, envelope)
 	if err == nil || plaintext != nil {
 		t.Errorf("%s: opens to %d bytes", what, len(plaintext))
 		return
@@ -33,9 +28,9 @@ func refused(t *testing.T, what string, u *UserRing, secret string, envelope []b
 	if bytes.Contains([]byte(err.Error()), canary) {
 		t.Errorf("%s: the error holds the plaintext", what)
 	}
-	rewrapped, changed, err := Rewrap(rand.Reader, u, secret, envelope)
+	rewrapped, changed, err := Rewrap(t.Context(), rand.Reader, u, secret, envelope)
 	if err == nil {
-		if _, err := Open(u, secret, rewrapped); err == nil {
+		if _, err := Open(t.Context(), u, secret, rewrapped); err == nil {
 			t.Errorf("%s: opens after it is rewrapped", what)
 		}
 	} else if rewrapped != nil || changed || !isRefusal(err) {
@@ -67,7 +62,7 @@ func resized(envelope []byte) []byte {
 // subject is an envelope that opens, to be mutated.
 type subject struct {
 	name   string
-	ring   *UserRing
+	ring   *User
 	secret string
 	sealed []byte
 }
@@ -78,7 +73,7 @@ type subject struct {
 func subjects(t *testing.T) []subject {
 	t.Helper()
 	u, old := alice(t, 1, 2, 3), alice(t, 1)
-	rewrapped, changed, err := Rewrap(rand.Reader, u, testSecret, seal(t, old, testSecret, canary))
+	rewrapped, changed, err := Rewrap(t.Context(), rand.Reader, u, testSecret, seal(t, old, testSecret, canary))
 	if err != nil || !changed {
 		t.Fatalf("rewrap: %v, %v", changed, err)
 	}
@@ -176,7 +171,7 @@ func TestAChangedVersionIsRefusedEvenWhereTheKeyIsTheSame(t *testing.T) {
 	u := user(t, r, testCluster, testUID, 1)
 	mutant := seal(t, u, testSecret, canary)
 	binary.BigEndian.PutUint32(mutant[versionAt:], 1)
-	if _, err := Open(u, testSecret, mutant); !errors.Is(err, ErrRefused) {
+	if _, err := Open(t.Context(), u, testSecret, mutant); !errors.Is(err, ErrRefused) {
 		t.Errorf("error %v, want %v", err, ErrRefused)
 	}
 }
@@ -197,7 +192,7 @@ func TestAWrongKeyOrSaltIsRefused(t *testing.T) {
 	for bit := range SaltSize * 8 {
 		salt := fill(1, SaltSize)
 		salt[bit/8] ^= 1 << (bit % 8)
-		other, err := ring(t, 0, 1).User(testCluster, testUID, salt)
+		other, err := keys(t, ring(t, 0, 1)).User(testCluster, testUID, salt)
 		if err != nil {
 			t.Fatal(err)
 		}

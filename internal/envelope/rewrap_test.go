@@ -14,12 +14,12 @@ import (
 func TestRewrapChangesTheWrapAlone(t *testing.T) {
 	both, destroyed := alice(t, 1, 7), alice(t, 7)
 	sealed := seal(t, alice(t, 1), testSecret, canary)
-	got, changed, err := Rewrap(rand.Reader, both, testSecret, sealed)
+	got, changed, err := Rewrap(t.Context(), rand.Reader, both, testSecret, sealed)
 	if err != nil || !changed {
 		t.Fatalf("Rewrap: %v, %v", changed, err)
 	}
-	if version, err := KeyVersion(got); err != nil || version != 7 {
-		t.Errorf("key version %d, %v; want 7", version, err)
+	if version := version(t, got); version != 7 {
+		t.Errorf("key version %d, want 7", version)
 	}
 	if !bytes.Equal(got[dataNonceAt:], sealed[dataNonceAt:]) || !bytes.Equal(got[:versionAt], sealed[:versionAt]) {
 		t.Error("Rewrap touched the data or the format")
@@ -27,17 +27,18 @@ func TestRewrapChangesTheWrapAlone(t *testing.T) {
 	if bytes.Equal(got[wrapNonceAt:wrappedAt], sealed[wrapNonceAt:wrappedAt]) {
 		t.Error("the nonce of the wrap is used twice")
 	}
-	if opened, err := Open(destroyed, testSecret, got); err != nil || !bytes.Equal(opened, canary) {
+	if opened, err := Open(t.Context(), destroyed, testSecret, got); err != nil || !bytes.Equal(opened, canary) {
 		t.Errorf("without the old key it does not open: %v", err)
 	}
-	if _, err := Open(destroyed, testSecret, sealed); !errors.Is(err, ErrUnknownKeyVersion) {
+	if _, err := Open(t.Context(), destroyed, testSecret, sealed); !errors.Is(err, ErrUnknownKeyVersion) {
 		t.Errorf("what was not rewrapped: %v, want %v", err, ErrUnknownKeyVersion)
 	}
 }
 
 func TestRewrapGoesForwardOnly(t *testing.T) {
-	ahead := alice(t, 1, 2)
-	behindRing, err := ahead.ring.WithCurrent(1)
+	newest := ring(t, 0, 1, 2)
+	ahead := user(t, newest, testCluster, testUID, 1)
+	behindRing, err := newest.WithCurrent(1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +46,7 @@ func TestRewrapGoesForwardOnly(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		sealed  []byte
-		by      *UserRing
+		by      *User
 		changed bool
 		version uint32
 	}{
@@ -55,12 +56,12 @@ func TestRewrapGoesForwardOnly(t *testing.T) {
 		{"a later version is not brought back", seal(t, ahead, testSecret, canary), behind, false, 2},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, changed, err := Rewrap(rand.Reader, test.by, testSecret, test.sealed)
+			got, changed, err := Rewrap(t.Context(), rand.Reader, test.by, testSecret, test.sealed)
 			if err != nil || changed != test.changed || changed == bytes.Equal(got, test.sealed) {
 				t.Errorf("Rewrap: changed %v, %v; want %v", changed, err, test.changed)
 			}
-			if version, err := KeyVersion(got); err != nil || version != test.version {
-				t.Errorf("key version %d, %v; want %d", version, err, test.version)
+			if version := version(t, got); version != test.version {
+				t.Errorf("key version %d, want %d", version, test.version)
 			}
 		})
 	}
@@ -73,7 +74,7 @@ func TestRewrapRefuses(t *testing.T) {
 	retired := user(t, ring(t, 2, 1, 2), testCluster, testUID, 1)
 	for _, test := range []struct {
 		name   string
-		by     *UserRing
+		by     *User
 		random io.Reader
 		sealed []byte
 		err    error
@@ -86,7 +87,7 @@ func TestRewrapRefuses(t *testing.T) {
 		{"without enough randomness", alice(t, 1, 2), io.LimitReader(rand.Reader, nonceSize-1), sealed, io.ErrUnexpectedEOF},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, changed, err := Rewrap(test.random, test.by, testSecret, test.sealed)
+			got, changed, err := Rewrap(t.Context(), test.random, test.by, testSecret, test.sealed)
 			if !errors.Is(err, test.err) || got != nil || changed {
 				t.Errorf("Rewrap = %d bytes, %v, %v; want %v", len(got), changed, err, test.err)
 			}
@@ -102,11 +103,11 @@ func TestRewrapKeepsDamageToTheData(t *testing.T) {
 	for i := dataNonceAt; i < len(sealed); i++ {
 		damaged := bytes.Clone(sealed)
 		damaged[i] ^= 1
-		got, changed, err := Rewrap(rand.Reader, both, testSecret, damaged)
+		got, changed, err := Rewrap(t.Context(), rand.Reader, both, testSecret, damaged)
 		if err != nil || !changed {
 			t.Fatalf("byte %d: %v, %v", i, changed, err)
 		}
-		if _, err := Open(both, testSecret, got); !errors.Is(err, ErrRefused) {
+		if _, err := Open(t.Context(), both, testSecret, got); !errors.Is(err, ErrRefused) {
 			t.Errorf("byte %d: after Rewrap %v, want %v", i, err, ErrRefused)
 		}
 	}

@@ -27,7 +27,7 @@ func TestWhatIsSealedOpens(t *testing.T) {
 		if size > 15 && bytes.Contains(sealed, plaintext[:16]) {
 			t.Error("the plaintext is in the envelope")
 		}
-		got, err := Open(u, testSecret, sealed)
+		got, err := Open(t.Context(), u, testSecret, sealed)
 		if err != nil || !bytes.Equal(got, plaintext) {
 			t.Errorf("%d bytes open to %d, %v", size, len(got), err)
 		}
@@ -40,12 +40,12 @@ func TestSealLeavesItsInputAlone(t *testing.T) {
 	if !bytes.Equal(plaintext, canary) {
 		t.Error("the plaintext was written to")
 	}
-	opened, err := Open(alice(t, 1), testSecret, sealed)
+	opened, err := Open(t.Context(), alice(t, 1), testSecret, sealed)
 	if err != nil {
 		t.Fatal(err)
 	}
 	clear(opened)
-	if again, err := Open(alice(t, 1), testSecret, sealed); err != nil || !bytes.Equal(again, canary) {
+	if again, err := Open(t.Context(), alice(t, 1), testSecret, sealed); err != nil || !bytes.Equal(again, canary) {
 		t.Errorf("clearing what was opened changed the envelope: %v", err)
 	}
 }
@@ -86,7 +86,7 @@ func TestSealRefuses(t *testing.T) {
 		{"a name that is too long", strings.Repeat("n", 254), 1, ErrBinding},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			sealed, err := Seal(rand.Reader, u, test.secret, fill('x', test.size))
+			sealed, err := Seal(t.Context(), rand.Reader, u, test.secret, fill('x', test.size))
 			if !errors.Is(err, test.err) || sealed != nil {
 				t.Errorf("Seal = %d bytes, %v; want %v", len(sealed), err, test.err)
 			}
@@ -101,13 +101,13 @@ func TestSealNeedsAllOfItsRandomness(t *testing.T) {
 	u := alice(t, 1)
 	const need = KeySize + 2*nonceSize
 	for n := range need {
-		sealed, err := Seal(io.LimitReader(rand.Reader, int64(n)), u, testSecret, canary)
+		sealed, err := Seal(t.Context(), io.LimitReader(rand.Reader, int64(n)), u, testSecret, canary)
 		if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) || sealed != nil {
 			t.Errorf("with %d random bytes Seal = %d bytes, %v", n, len(sealed), err)
 		}
 	}
 	random := bytes.NewReader(make([]byte, need+1))
-	if _, err := Seal(random, u, testSecret, canary); err != nil || random.Len() != 1 {
+	if _, err := Seal(t.Context(), random, u, testSecret, canary); err != nil || random.Len() != 1 {
 		t.Errorf("%d random bytes are left of %d, %v; want 1", random.Len(), need+1, err)
 	}
 }
@@ -116,10 +116,10 @@ func TestOpenRefusesANameThatSealRefuses(t *testing.T) {
 	u := alice(t, 1)
 	sealed := seal(t, u, testSecret, canary)
 	for _, name := range []string{"", strings.Repeat("n", 254)} {
-		if _, err := Open(u, name, sealed); !errors.Is(err, ErrBinding) {
+		if _, err := Open(t.Context(), u, name, sealed); !errors.Is(err, ErrBinding) {
 			t.Errorf("Open with a name of %d bytes: %v, want %v", len(name), err, ErrBinding)
 		}
-		if _, _, err := Rewrap(rand.Reader, u, name, sealed); !errors.Is(err, ErrBinding) {
+		if _, _, err := Rewrap(t.Context(), rand.Reader, u, name, sealed); !errors.Is(err, ErrBinding) {
 			t.Errorf("Rewrap with a name of %d bytes: %v, want %v", len(name), err, ErrBinding)
 		}
 	}
@@ -131,12 +131,12 @@ func TestRingsAreShared(t *testing.T) {
 	for range 8 {
 		wait.Go(func() {
 			for range 50 {
-				sealed, err := Seal(rand.Reader, u, testSecret, canary)
+				sealed, err := Seal(t.Context(), rand.Reader, u, testSecret, canary)
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				if got, err := Open(u, testSecret, sealed); err != nil || !bytes.Equal(got, canary) {
+				if got, err := Open(t.Context(), u, testSecret, sealed); err != nil || !bytes.Equal(got, canary) {
 					t.Errorf("beside others an envelope does not open: %v", err)
 				}
 			}

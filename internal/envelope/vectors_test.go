@@ -85,7 +85,7 @@ func readVectors(t testing.TB) vectors {
 }
 
 // ring returns the user's ring of the vector, with more master keys if given.
-func (v sealVector) ring(t testing.TB, more ...rewrapVector) *UserRing {
+func (v sealVector) ring(t testing.TB, more ...rewrapVector) *User {
 	t.Helper()
 	masters := map[uint32][KeySize]byte{v.KeyVersion: [KeySize]byte(v.Master)}
 	for _, m := range more {
@@ -95,7 +95,7 @@ func (v sealVector) ring(t testing.TB, more ...rewrapVector) *UserRing {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u, err := r.User(v.Cluster, v.UserUID, v.Salt)
+	u, err := keys(t, r).User(v.Cluster, v.UserUID, v.Salt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,13 +125,13 @@ func TestSealVectors(t *testing.T) {
 			if err != nil || !bytes.Equal(key, v.UserKey) {
 				t.Errorf("user key %x, %v; want %x", key, err, v.UserKey)
 			}
-			if got := u.wrapAAD(v.Secret, v.KeyVersion); !bytes.Equal(got, v.WrapAAD) {
+			if got := u.wrapping(AlgorithmLocal, v.Secret).AAD(v.KeyVersion); !bytes.Equal(got, v.WrapAAD) {
 				t.Errorf("wrap AAD %x, want %x", got, v.WrapAAD)
 			}
-			if got := u.dataAAD(v.Secret); !bytes.Equal(got, v.DataAAD) {
+			if got := u.wrapping(AlgorithmLocal, v.Secret).dataAAD(); !bytes.Equal(got, v.DataAAD) {
 				t.Errorf("data AAD %x, want %x", got, v.DataAAD)
 			}
-			sealed, err := Seal(bytes.NewReader(v.Random), u, v.Secret, v.plaintext(t))
+			sealed, err := Seal(t.Context(), bytes.NewReader(v.Random), u, v.Secret, v.plaintext(t))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -139,7 +139,7 @@ func TestSealVectors(t *testing.T) {
 			if !bytes.Equal(sealed, v.Envelope) && !bytes.Equal(sum[:], v.EnvelopeSHA256) {
 				t.Errorf("seals to %x, want %x", sealed, v.Envelope)
 			}
-			opened, err := Open(u, v.Secret, sealed)
+			opened, err := Open(t.Context(), u, v.Secret, sealed)
 			if err != nil || !bytes.Equal(opened, v.plaintext(t)) {
 				t.Errorf("opens to %d bytes, %v; want %d, the vector's", len(opened), err, len(v.plaintext(t)))
 			}
@@ -153,11 +153,11 @@ func TestRewrapVectors(t *testing.T) {
 		t.Run(v.Name, func(t *testing.T) {
 			i := indexOf(t, all.Seal, v.Of)
 			u := all.Seal[i].ring(t, v)
-			got, changed, err := Rewrap(bytes.NewReader(v.Random), u, all.Seal[i].Secret, all.Seal[i].Envelope)
+			got, changed, err := Rewrap(t.Context(), bytes.NewReader(v.Random), u, all.Seal[i].Secret, all.Seal[i].Envelope)
 			if err != nil || !changed || !bytes.Equal(got, v.Envelope) {
 				t.Errorf("rewraps to %x, %v, %v; want %x", got, changed, err, v.Envelope)
 			}
-			opened, err := Open(u, all.Seal[i].Secret, v.Envelope)
+			opened, err := Open(t.Context(), u, all.Seal[i].Secret, v.Envelope)
 			if err != nil || !bytes.Equal(opened, all.Seal[i].Plaintext) {
 				t.Errorf("opens to %x, %v; want %x", opened, err, all.Seal[i].Plaintext)
 			}
@@ -191,7 +191,7 @@ func TestRefusedVectors(t *testing.T) {
 			if want[v.Error] == nil {
 				t.Fatalf("the vector names an error %q that there is not", v.Error)
 			}
-			if opened, err := Open(u, all.Seal[0].Secret, v.Envelope); !errors.Is(err, want[v.Error]) || opened != nil {
+			if opened, err := Open(t.Context(), u, all.Seal[0].Secret, v.Envelope); !errors.Is(err, want[v.Error]) || opened != nil {
 				t.Errorf("opens to %d bytes, %v; want %v", len(opened), err, want[v.Error])
 			}
 		})
