@@ -1,0 +1,157 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/hostedbridge/hostedbridge/internal/envelope"
+)
+
+// Opened is what opens of a bridge's secrets.
+type Opened struct {
+	Values map[string][]byte
+	// Unreadable are the names of those that do not open, sorted. The log says
+	// why.
+	Unreadable []string
+	Revision   string
+}
+
+// Wipe overwrites the values when they are not needed any more. It is best
+// effort: the runtime may have copied them.
+func (o Opened) Wipe() {
+	for _, value := range o.Values {
+		clear(value)
+	}
+}
+
+// List returns what the bridge has. It opens nothing.
+func (s *Store) List(ctx context.Context, b Bridge) (Listing, error) {
+	current, err := s.read(ctx, b)
+	return current.Listing, err
+}
+
+// Open opens the bridge's secrets. One that does not open does not stop the
+// others.
+func (s *Store) Open(ctx context.Context, b Bridge) (Opened, error) {
+	opened, _, err := s.OpenUnless(ctx, b, "")
+	return opened, err
+}
+
+// OpenUnless is Open unless the revision, when it is not empty, is still that
+// of the secrets: then nothing is opened and changed is false.
+func (s *Store) OpenUnless(ctx context.Context, b Bridge, revision string) (opened Opened, changed bool, err error) {
+	current, err := s.read(ctx, b)
+	if err != nil {
+		return Opened{}, false, err
+	}
+	if revision != "" && revision == current.Revision {
+		return Opened{Revision: revision}, false, nil
+	}
+	var user *envelope.User
+	if len(current.Entries) > 0 {
+		user, err = s.user(ctx, b)
+		if saltless(err) {
+			s.warn(ctx, b, "secrets not opened", slog.Int("secrets", len(current.Entries)), slog.Any("error", err))
+			return allUnreadable(current), true, nil
+		}
+		if err != nil {
+			return Opened{}, false, err
+		}
+	}
+	opened, err = s.openAll(ctx, b, user, current)
+	return opened, true, err
+}
+
+func allUnreadable(current snapshot) Opened {
+	opened := Opened{Values: map[string][]byte{}, Revision: current.Revision}
+	for _, e := range current.Entries {
+		opened.Unreadable = append(opened.Unreadable, e.Name)
+	}
+	return opened
+}
+
+func (s *Store) openAll(ctx context.Context, b Bridge, user *envelope.User, current snapshot) (Opened, error) {
+	opened := Opened{Values: make(map[string][]byte, len(current.Entries)), Revision: current.Revision}
+	for _, e := range current.Entries {
+		value, err := unseal(ctx, user, e.Name, current.secret)
+		if errors.Is(err, ErrUnavailable) {
+			opened.Wipe()
+			return Opened{}, err
+		}
+		if err != nil {
+			s.warn(ctx, b, "secret not opened", slog.String("secret", e.Name), slog.String("key", e.Key.String()), slog.Any("error", err))
+			opened.Unreadable = append(opened.Unreadable, e.Name)
+			continue
+		}
+		opened.Values[e.Name] = value
+	}
+	return opened, nil
+}
+
+// unseal opens one envelope of the Secret. The error is ErrUnavailable or
+// ErrUnreadable.
+func unseal(ctx context.Context, user *envelope.User, name string, secret *corev1.Secret) ([]byte, error) {
+	value, err := envelope.Open(ctx, user, name, secret.Data[name])
+	if errors.Is(err, envelope.ErrUnavailable) {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: Secret %s/%s: %w", ErrUnreadable, secret.Namespace, secret.Name, err)
+	}
+	return value, nil
+}
+
+// opener returns a function that opens one secret of current. It reads the salt
+// when it is first called.
+func (s *Store) opener(ctx context.Context, b Bridge, current snapshot) func(name string) ([]byte, error) {
+	keys := sync.OnceValues(func() (*envelope.User, error) { return s.user(ctx, b) })
+	return func(name string) ([]byte, error) {
+		if _, found := current.Find(name); !found {
+			return nil, fmt.Errorf("%w: %q", ErrNotFound, name)
+		}
+		user, err := keys()
+		if saltless(err) {
+			return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return unseal(ctx, user, name, current.secret)
+	}
+}
+
+// OpenBackup opens the secrets in the two Secrets of a backup, which were
+// sealed for the HostedBridge with that UID. It needs no API server. Nothing is
+// checked of the Secrets but what is in them: envelopes that are somebody
+// else's do not open.
+func (s *Store) OpenBackup(ctx context.Context, formerUID types.UID, envelopes, salt *corev1.Secret) (Opened, []Entry, error) {
+	if envelopes == nil {
+		return Opened{Values: map[string][]byte{}}, nil, nil
+	}
+	b := Bridge{envelopes.Namespace, envelopes.Name, formerUID}
+	current, err := take(envelopes)
+	if err != nil {
+		s.warn(ctx, b, "secrets' index not read", slog.Any("error", err))
+	}
+	if len(current.Entries) == 0 {
+		return Opened{Values: map[string][]byte{}}, nil, nil
+	}
+	if salt == nil {
+		return Opened{}, nil, fmt.Errorf("%w: it is not in the backup", ErrSaltMissing)
+	}
+	user, err := s.userOf(formerUID, salt)
+	if err != nil {
+		return Opened{}, nil, err
+	}
+	opened, err := s.openAll(ctx, b, user, current)
+	return opened, current.Entries, err
+}

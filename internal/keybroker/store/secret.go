@@ -1,0 +1,191 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/desired"
+	"github.com/hostedbridge/hostedbridge/internal/envelope"
+)
+
+const (
+	// saltKey is the key of the salt in its Secret.
+	saltKey = "salt"
+
+	// bridgeKind is the kind of the objects that bridges belong to.
+	bridgeKind = "HostedBridge"
+)
+
+// IsBridge reports whether the owner is a HostedBridge. It compares the group
+// without the version: an owner reference outlives the version that it was
+// written in.
+func IsBridge(owner *metav1.OwnerReference) bool {
+	gv, err := schema.ParseGroupVersion(owner.APIVersion)
+	return err == nil && gv.Group == v1alpha1.GroupVersion.Group && owner.Kind == bridgeKind
+}
+
+// read returns what the bridge has, which is nothing where there is no Secret.
+func (s *Store) read(ctx context.Context, b Bridge) (snapshot, error) {
+	secret, err := s.owned(ctx, b, desired.Envelopes(b.Name))
+	if errors.Is(err, ErrNotFound) {
+		return snapshot{index: index{}}, nil
+	}
+	if err != nil {
+		return snapshot{}, err
+	}
+	current, err := take(secret)
+	if err != nil {
+		s.warn(ctx, b, "secrets' index not read", slog.Any("error", err))
+	}
+	return current, nil
+}
+
+// owned returns the Secret if it belongs to the bridge.
+func (s *Store) owned(ctx context.Context, b Bridge, name string) (*corev1.Secret, error) {
+	secret, err := s.Secrets.Secret(ctx, b.Namespace, name)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("%w: Secret %s/%s does not exist", ErrNotFound, b.Namespace, name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: get Secret %s/%s: %w", ErrUnavailable, b.Namespace, name, err)
+	}
+	owner := metav1.GetControllerOfNoCopy(secret)
+	switch {
+	case owner == nil || !IsBridge(owner) || owner.Name != b.Name:
+		return nil, fmt.Errorf("%w: Secret %s/%s", ErrNotOwned, b.Namespace, name)
+	case owner.UID != b.UID:
+		return nil, fmt.Errorf("%w: Secret %s/%s belongs to an earlier HostedBridge of this name", ErrNotReady, b.Namespace, name)
+	case secret.DeletionTimestamp != nil:
+		return nil, fmt.Errorf("%w: Secret %s/%s is being deleted", ErrNotReady, b.Namespace, name)
+	}
+	return secret, nil
+}
+
+// user returns the user's keys, of the salt that is stored.
+func (s *Store) user(ctx context.Context, b Bridge) (*envelope.User, error) {
+	salt, err := s.owned(ctx, b, desired.Salt(b.Name))
+	if errors.Is(err, ErrNotFound) {
+		return nil, fmt.Errorf("%w: %w", ErrSaltMissing, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.userOf(b.UID, salt)
+}
+
+func (s *Store) userOf(uid types.UID, salt *corev1.Secret) (*envelope.User, error) {
+	user, err := s.Keys().User(s.Cluster, string(uid), salt.Data[saltKey])
+	if err != nil {
+		return nil, fmt.Errorf("%w: Secret %s/%s: %w", ErrSaltInvalid, salt.Namespace, salt.Name, err)
+	}
+	return user, nil
+}
+
+// saltless reports whether the error says that the user has no salt that opens
+// anything, now or later.
+func saltless(err error) bool {
+	return errors.Is(err, ErrSaltMissing) || errors.Is(err, ErrSaltInvalid) || errors.Is(err, ErrNotOwned)
+}
+
+// createSalt makes the user's salt, which goes with the HostedBridge and
+// cannot be changed. That another replica was first is no error.
+func (s *Store) createSalt(ctx context.Context, b Bridge) error {
+	salt := make([]byte, envelope.SaltSize)
+	if _, err := io.ReadFull(s.Random, salt); err != nil {
+		return fmt.Errorf("choose salt: %w", err)
+	}
+	secret := newSecret(b, desired.Salt(b.Name), map[string][]byte{saltKey: salt})
+	secret.Immutable = ptr.To(true)
+	_, err := s.Secrets.CreateSecret(ctx, secret)
+	if err == nil || apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return fmt.Errorf("%w: create Secret %s/%s: %w", ErrUnavailable, b.Namespace, secret.Name, err)
+}
+
+// newSecret returns a Secret that goes with the HostedBridge and is marked as
+// the installation's.
+func newSecret(b Bridge, name string, data map[string][]byte) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: b.Namespace, Name: name,
+			Labels: map[string]string{
+				v1alpha1.LabelName:      v1alpha1.NameValue,
+				v1alpha1.LabelManagedBy: v1alpha1.FieldOwnerKeybroker,
+				v1alpha1.LabelInstance:  desired.Instance(b.Name),
+			},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: v1alpha1.GroupVersion.String(), Kind: bridgeKind,
+				Name: b.Name, UID: b.UID, Controller: ptr.To(true),
+			}},
+		},
+		Type: corev1.SecretTypeOpaque,
+		Data: data,
+	}
+}
+
+// put writes the keys of data, and removes those whose value is nil. It returns
+// errOvertaken when current is not what is stored any more.
+func (s *Store) put(ctx context.Context, b Bridge, current snapshot, data map[string][]byte) (snapshot, error) {
+	if err := fits(current, data); err != nil {
+		return snapshot{}, err
+	}
+	name := desired.Envelopes(b.Name)
+	var stored *corev1.Secret
+	var err error
+	if current.secret == nil {
+		stored, err = s.Secrets.CreateSecret(ctx, newSecret(b, name, data))
+	} else {
+		stored, err = s.Secrets.PatchSecret(ctx, current.secret, data)
+	}
+	switch {
+	case err == nil:
+		next, _ := take(stored) // Of an index that cannot be read, the next reader says so.
+		return next, nil
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err) && current.secret != nil:
+		return snapshot{}, errOvertaken
+	case apierrors.IsInvalid(err), apierrors.IsRequestEntityTooLargeError(err):
+		return snapshot{}, fmt.Errorf("%w: write Secret %s/%s: %w", ErrTooLarge, b.Namespace, name, err)
+	}
+	return snapshot{}, fmt.Errorf("%w: write Secret %s/%s: %w", ErrUnavailable, b.Namespace, name, err)
+}
+
+// fits returns an error if the Secret would be larger than one can be. The API
+// server says so too, but not in a way that tells it from other refusals.
+func fits(current snapshot, data map[string][]byte) error {
+	size := 0
+	if current.secret != nil {
+		for key, value := range current.secret.Data {
+			if _, changes := data[key]; !changes {
+				size += len(value)
+			}
+		}
+	}
+	for _, value := range data {
+		size += len(value)
+	}
+	if size > corev1.MaxSecretSize {
+		return fmt.Errorf("%w: %d bytes of sealed secrets, at most %d", ErrTooLarge, size, corev1.MaxSecretSize)
+	}
+	return nil
+}
+
+func (s *Store) warn(ctx context.Context, b Bridge, message string, attrs ...slog.Attr) {
+	s.Log.LogAttrs(ctx, slog.LevelWarn, message, append([]slog.Attr{
+		slog.String("namespace", b.Namespace), slog.String("hostedBridge", b.Name), slog.String("uid", string(b.UID)),
+	}, attrs...)...)
+}
