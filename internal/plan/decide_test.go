@@ -30,7 +30,7 @@ func bridge(namespace, name string, age time.Duration) *v1alpha1.HostedBridge {
 
 // observed returns what is seen of a bridge with which all is well.
 func observed(change ...func(*Observed)) Observed {
-	o := Observed{Bridge: bridge("tenants", "alice", time.Hour), Tiers: quota.Defaults(), Trust: "certificate"}
+	o := Observed{Bridge: bridge("tenants", "alice", time.Hour), Tiers: quota.Defaults(), Trust: "certificate", KeybrokerReady: true}
 	o.Rivals = []v1alpha1.HostedBridge{*o.Bridge}
 	for _, c := range change {
 		c(&o)

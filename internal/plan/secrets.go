@@ -62,13 +62,12 @@ func outOfService(b *v1alpha1.HostedBridge, unusable []string) []lack {
 	var out []lack
 	for _, server := range b.Spec.Servers {
 		l := lack{server: server.Name}
-		for _, name := range server.Secrets {
-			if slices.Contains(unusable, string(name)) {
-				l.secrets = append(l.secrets, string(name))
+		for _, name := range Needed(server) {
+			if slices.Contains(unusable, name) {
+				l.secrets = append(l.secrets, name)
 			}
 		}
 		if l.secrets != nil {
-			slices.Sort(l.secrets)
 			out = append(out, l)
 		}
 	}
@@ -78,8 +77,8 @@ func outOfService(b *v1alpha1.HostedBridge, unusable []string) []lack {
 // missing says which servers wait for which secrets and how to set these. Of
 // who has not got the user id the URL leads elsewhere.
 func missing(out []lack, report v1alpha1.SecretsStatus, b *v1alpha1.HostedBridge, p Plan) string {
-	message := enumerate(out, func(l lack) string {
-		return fmt.Sprintf("server %s is out of service until these secrets are set: %s", l.server, enumerate(l.secrets, asIs))
+	message := enumerate(out, "; ", func(l lack) string {
+		return fmt.Sprintf("server %s is out of service until these secrets are set: %s", l.server, names(l.secrets))
 	}) + "; set a secret "
 	if p.OwnsURL() {
 		message += fmt.Sprintf("by PUT /u/%s/secrets/<NAME>, or ", b.User())
@@ -92,7 +91,7 @@ func missing(out []lack, report v1alpha1.SecretsStatus, b *v1alpha1.HostedBridge
 }
 
 func failed(report v1alpha1.SecretsStatus) string {
-	return enumerate(report.Failures, func(f v1alpha1.SecretFailure) string {
+	return enumerate(report.Failures, "; ", func(f v1alpha1.SecretFailure) string {
 		return f.Name + ": " + cmp.Or(f.Message, f.Reason)
 	})
 }
@@ -111,14 +110,14 @@ func wanting(b *v1alpha1.HostedBridge) string {
 	if len(out) == 0 {
 		return ""
 	}
-	return "; out of service for want of a secret: " + enumerate(out, func(l lack) string {
-		return fmt.Sprintf("server %s (%s)", l.server, enumerate(l.secrets, asIs))
+	return "; out of service for want of a secret: " + enumerate(out, ", ", func(l lack) string {
+		return fmt.Sprintf("server %s (%s)", l.server, names(l.secrets))
 	})
 }
 
 // enumerate joins what say makes of the first items, and says how many more
 // there are.
-func enumerate[T any](items []T, say func(T) string) string {
+func enumerate[T any](items []T, separator string, say func(T) string) string {
 	var said []string
 	for _, item := range items[:min(len(items), listed)] {
 		said = append(said, say(item))
@@ -126,7 +125,9 @@ func enumerate[T any](items []T, say func(T) string) string {
 	if more := len(items) - listed; more > 0 {
 		said = append(said, fmt.Sprintf("and %d more", more))
 	}
-	return strings.Join(said, ", ")
+	return strings.Join(said, separator)
 }
 
-func asIs(s string) string { return s }
+func names(secrets []string) string {
+	return enumerate(secrets, ", ", func(s string) string { return s })
+}

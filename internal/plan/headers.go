@@ -1,0 +1,90 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/template"
+)
+
+// errControl is about what the API lets pass, and what could end a header and
+// begin another.
+var errControl = errors.New("it holds a line break or another control character")
+
+// headersAreReadable is the check that a header names its secrets as the
+// bridge reads them, and only such as its server is granted.
+func headersAreReadable(o Observed) Finding {
+	for i, server := range o.Bridge.Spec.Servers {
+		seen := map[string]string{}
+		for j, header := range server.Transport.Headers {
+			field := fmt.Sprintf("spec.servers[%d].transport.headers[%d]", i, j)
+			if other, ok := seen[strings.ToLower(header.Name)]; ok {
+				return Finding{v1alpha1.ReasonInvalidHeader, fmt.Sprintf(
+					"%s.name: %s of server %s is the same header as %s, since case makes no difference in HTTP; it must be a header that the server does not have yet",
+					field, header.Name, server.Name, other)}
+			}
+			seen[strings.ToLower(header.Name)] = header.Name
+			if f := headerIsReadable(server, header, field); f != (Finding{}) {
+				return f
+			}
+		}
+	}
+	return Finding{}
+}
+
+// headerIsReadable never quotes the value: somebody may have put there what
+// belongs into a secret.
+func headerIsReadable(server v1alpha1.Server, header v1alpha1.Header, field string) Finding {
+	t, err := template.Parse(header.Value)
+	if strings.ContainsFunc(header.Value, isControl) {
+		err = errControl
+	}
+	if err != nil {
+		return Finding{v1alpha1.ReasonInvalidHeader, fmt.Sprintf(
+			"%s.value: header %s of server %s cannot be read: %v; it must be text in which ${NAME} or ${NAME:-text} names a secret and $$ is a dollar sign",
+			field, header.Name, server.Name, err)}
+	}
+	for _, name := range t.Names() {
+		if !slices.Contains(server.Secrets, v1alpha1.SecretName(name)) {
+			return Finding{v1alpha1.ReasonSecretNotGranted, fmt.Sprintf(
+				"%s.value: header %s of server %s names the secret %s, which the server may not use; it must be one of the server's spec.servers[].secrets, so add it there",
+				field, header.Name, server.Name, name)}
+		}
+	}
+	return Finding{}
+}
+
+func isControl(r rune) bool { return r < ' ' || r == 0x7f }
+
+// Needed returns the secrets without which the server is out of service: those
+// it is granted, without what its headers have a default for wherever they use
+// it.
+func Needed(s v1alpha1.Server) []string {
+	used, required := map[string]bool{}, map[string]bool{}
+	for _, h := range s.Transport.Headers {
+		t, err := template.Parse(h.Value)
+		if err != nil {
+			continue // A spec that is not accepted; what still runs has another.
+		}
+		for _, name := range t.Names() {
+			used[name] = true
+		}
+		for _, name := range t.Required() {
+			required[name] = true
+		}
+	}
+	var needed []string
+	for _, name := range s.Secrets {
+		if n := string(name); required[n] || !used[n] {
+			needed = append(needed, n)
+		}
+	}
+	slices.Sort(needed)
+	return needed
+}

@@ -1,0 +1,104 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+)
+
+// withHeaders gives the last server headers.
+func withHeaders(headers ...v1alpha1.Header) func(*Observed) {
+	return func(o *Observed) {
+		servers := o.Bridge.Spec.Servers
+		servers[len(servers)-1].Transport.Headers = headers
+	}
+}
+
+func TestHeadersAreAccepted(t *testing.T) {
+	authorization := func(value string) func(*Observed) {
+		return withHeaders(v1alpha1.Header{Name: "Authorization", Value: value})
+	}
+	const at = "spec.servers[1].transport.headers[0].value: header Authorization of server github "
+	tests := map[string]struct {
+		headers  func(*Observed)
+		rejected string
+		says     []string
+	}{
+		"text":                                   {authorization("Bearer hunter2"), "", nil},
+		"a secret that is granted":               {authorization("Bearer ${TOKEN}"), "", nil},
+		"a file":                                 {authorization("${credentials.json}"), "", nil},
+		"a secret that is granted, or a default": {authorization("Bearer ${TOKEN:-none}"), "", nil},
+		"a dollar sign":                          {authorization("$$hunter2"), "", nil},
+		"a secret that is not granted":           {authorization("Bearer hunter2 ${OTHER}"), "SecretNotGranted", []string{at, "names the secret OTHER", "spec.servers[].secrets"}},
+		"not granted, and with a default":        {authorization("Bearer hunter2 ${OTHER:-none}"), "SecretNotGranted", []string{at, "names the secret OTHER"}},
+		"granted to another server alone":        {authorization("Bearer hunter2 ${FIRST}"), "SecretNotGranted", []string{at, "names the secret FIRST"}},
+		"braces without an end":                  {authorization("Bearer hunter2 ${TOKEN"), "InvalidHeader", []string{at, "cannot be read: $ at position 16", "$$ is a dollar sign"}},
+		"a dollar sign alone":                    {authorization("hunter2 $5"), "InvalidHeader", []string{at, "$ at position 9"}},
+		"a name that no secret has":              {authorization("hunter2 ${token}"), "InvalidHeader", []string{at, "$ at position 9"}},
+		"a line break":                           {authorization("hunter2\r\nX: y"), "InvalidHeader", []string{at, "cannot be read: it holds a line break"}},
+		"a line break in a default":              {authorization("${TOKEN:-hunter2\n}"), "InvalidHeader", []string{at, "cannot be read: it holds a line break"}},
+		"one header twice": {
+			withHeaders(v1alpha1.Header{Name: "X-Key", Value: "a"}, v1alpha1.Header{Name: "x-key", Value: "b"}),
+			"InvalidHeader", []string{"spec.servers[1].transport.headers[1].name: x-key of server github is the same header as X-Key"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := observed(needing("first", "FIRST"), withHeaders(v1alpha1.Header{Name: "Authorization", Value: "${FIRST}"}),
+				needing("github", "TOKEN", "credentials.json"), tt.headers, withWorkload)
+			p := Decide(o, now)
+			if p.Rejected.Reason != tt.rejected || (p.Action == Run) != (tt.rejected == "") {
+				t.Errorf("%s, rejected %v; want %q", p.Action, p.Rejected, tt.rejected)
+			}
+			for _, says := range tt.says {
+				if !strings.Contains(p.Rejected.Message, says) {
+					t.Errorf("the message does not say %q: %s", says, p.Rejected.Message)
+				}
+			}
+			if strings.Contains(p.Rejected.Message, "hunter2") {
+				t.Errorf("the message quotes the value: %s", p.Rejected.Message)
+			}
+		})
+	}
+}
+
+func TestNeeded(t *testing.T) {
+	tests := map[string]struct {
+		granted []v1alpha1.SecretName
+		headers []string
+		want    []string
+	}{
+		"none":                                  {nil, []string{"text"}, nil},
+		"granted, and in no header":             {[]v1alpha1.SecretName{"B", "A"}, nil, []string{"A", "B"}},
+		"in a header":                           {[]v1alpha1.SecretName{"A"}, []string{"${A}"}, []string{"A"}},
+		"with a default":                        {[]v1alpha1.SecretName{"A", "B"}, []string{"${A:-x}"}, []string{"B"}},
+		"once with a default, and once without": {[]v1alpha1.SecretName{"A"}, []string{"${A:-x}", "${A}"}, []string{"A"}},
+		"in a header that cannot be read":       {[]v1alpha1.SecretName{"A"}, []string{"${A"}, []string{"A"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := v1alpha1.Server{Secrets: tt.granted}
+			for _, value := range tt.headers {
+				s.Transport.Headers = append(s.Transport.Headers, v1alpha1.Header{Name: "X", Value: value})
+			}
+			if diff := cmp.Diff(tt.want, Needed(s)); diff != "" {
+				t.Errorf("needed (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAServerWithADefaultIsNotOutOfService(t *testing.T) {
+	o := observed(needing("github", "TOKEN"), withHeaders(v1alpha1.Header{Name: "X", Value: "${TOKEN:-anonymous}"}), notSet("TOKEN"))
+	if c := condition(t, v1alpha1.ConditionSecretsSealed, o); c.Reason != v1alpha1.ReasonSealed {
+		t.Errorf("%s: %s", c.Reason, c.Message)
+	}
+	if c := condition(t, v1alpha1.ConditionReady, o); strings.Contains(c.Message, "github") {
+		t.Errorf("ready, but %s", c.Message)
+	}
+}
