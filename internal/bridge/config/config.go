@@ -17,6 +17,10 @@ import (
 	"io"
 	"net/url"
 	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/template"
 )
 
 // EnvName is the environment variable that carries the encoded configuration
@@ -31,6 +35,14 @@ var (
 	// a bridge that runs without Kubernetes takes the names of other tools'
 	// configuration files. The limit keeps prefixed tool names short.
 	serverNamePattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9 ._-]{0,62}[A-Za-z0-9])?$`)
+	// headerNamePattern and reservedHeaders repeat the API's rules for a
+	// header: what belongs to HTTP or MCP itself cannot be set.
+	headerNamePattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,62}[A-Za-z0-9])?$`)
+	reservedHeaders   = []string{
+		"host", "connection", "content-length", "content-type", "content-encoding",
+		"transfer-encoding", "te", "trailer", "upgrade", "expect", "accept", "accept-encoding",
+		"keep-alive", "proxy-authorization", "proxy-connection", "last-event-id",
+	}
 )
 
 // Config is one bridge's configuration.
@@ -55,6 +67,31 @@ type Server struct {
 	Headers []Header `json:"headers,omitempty"`
 	// Secrets are the names of the user's secrets that this server may use.
 	Secrets []string `json:"secrets,omitempty"`
+}
+
+// Required returns the secrets without which the server is out of service: all
+// that it may use, except those that only stand in headers with a default.
+func (s Server) Required() []string {
+	optional, required := map[string]bool{}, map[string]bool{}
+	for _, h := range s.Headers {
+		t, err := template.Parse(h.Value)
+		if err != nil {
+			continue // Validate refuses it.
+		}
+		for _, name := range t.Names() {
+			optional[name] = true
+		}
+		for _, name := range t.Required() {
+			required[name] = true
+		}
+	}
+	var names []string
+	for _, name := range s.Secrets {
+		if required[name] || !optional[name] {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // Header is one header of every request to a server.
@@ -98,7 +135,8 @@ func (c Config) Encode() ([]byte, error) {
 }
 
 // Validate reports the first thing that is wrong with the configuration. Its
-// errors name the field and the server, never a URL, which may hold a token.
+// errors name the field and the server, never a URL or a header's value, which
+// may hold a token.
 func (c Config) Validate() error {
 	if !userIDPattern.MatchString(c.UserID) {
 		return fmt.Errorf("bridge configuration: userID %.80q is not a DNS label", c.UserID)
@@ -118,8 +156,56 @@ func (c Config) Validate() error {
 		if !validURL(s.URL) {
 			return fmt.Errorf("bridge configuration: url of server %q is not an absolute http or https URL without credentials", s.Name)
 		}
+		if err := s.validateSecrets(); err != nil {
+			return fmt.Errorf("bridge configuration: server %q: %w", s.Name, err)
+		}
 	}
 	return nil
+}
+
+// validateSecrets checks which secrets the server is granted, and that its
+// headers use no others.
+func (s Server) validateSecrets() error {
+	for i, name := range s.Secrets {
+		if !template.ValidName(name) {
+			return fmt.Errorf("secrets[%d] %.80q is not a secret's name", i, name)
+		}
+		if slices.Contains(s.Secrets[:i], name) {
+			return fmt.Errorf("secrets[%d] %q is there twice", i, name)
+		}
+	}
+	for i, h := range s.Headers {
+		if err := s.validateHeader(h); err != nil {
+			return fmt.Errorf("headers[%d]: %w", i, err)
+		}
+		for _, other := range s.Headers[:i] {
+			if strings.EqualFold(h.Name, other.Name) {
+				return fmt.Errorf("headers[%d]: %q is there twice", i, h.Name)
+			}
+		}
+	}
+	return nil
+}
+
+func (s Server) validateHeader(h Header) error {
+	if !headerNamePattern.MatchString(h.Name) {
+		return fmt.Errorf("%.80q is not a header's name", h.Name)
+	}
+	if lower := strings.ToLower(h.Name); slices.Contains(reservedHeaders, lower) || strings.HasPrefix(lower, "mcp-") {
+		return fmt.Errorf("%s belongs to HTTP or MCP itself and cannot be set", h.Name)
+	}
+	t, err := template.Parse(h.Value)
+	if err != nil {
+		return fmt.Errorf("value of %s: %w", h.Name, err)
+	}
+	for _, name := range t.Names() {
+		if !slices.Contains(s.Secrets, name) {
+			return fmt.Errorf("value of %s uses secret %s, which the server is not granted", h.Name, name)
+		}
+	}
+	// Whatever the secrets are, the text around them must fit into a header.
+	_, _, err = t.ExpandHeader(h.Name, func(string) (string, bool) { return "", false })
+	return err
 }
 
 func validURL(s string) bool {

@@ -1,0 +1,126 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package secret
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"slices"
+)
+
+// Set is all of a user's secrets at one revision. It is immutable but for Wipe.
+type Set struct {
+	revision   string
+	values     map[string]Value
+	unreadable map[string]bool
+}
+
+// NewSet returns a set that takes the contents of values over. Of a name that
+// is unreadable too there is no value.
+func NewSet(revision string, values map[string][]byte, unreadable []string) *Set {
+	s := &Set{revision: revision, values: make(map[string]Value, len(values)), unreadable: make(map[string]bool, len(unreadable))}
+	for _, name := range unreadable {
+		s.unreadable[name] = true
+	}
+	for name, b := range values {
+		value := New(b)
+		if s.unreadable[name] {
+			value.Wipe()
+			continue
+		}
+		s.values[name] = value
+	}
+	return s
+}
+
+// Revision tells this state of the secrets from others. It is empty while there
+// are none.
+func (s *Set) Revision() string {
+	if s == nil {
+		return ""
+	}
+	return s.revision
+}
+
+// Len returns how many secrets have a value.
+func (s *Set) Len() int {
+	if s == nil {
+		return 0
+	}
+	return len(s.values)
+}
+
+// Unreadable returns the names of the secrets that are set and cannot be
+// opened, in order.
+func (s *Set) Unreadable() []string {
+	if s == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(s.unreadable))
+}
+
+// Grant returns what the given names show of the set. A nil set has nothing.
+func (s *Set) Grant(names []string) View {
+	v := View{values: make(map[string]Value, len(names)), unreadable: make(map[string]bool)}
+	if s == nil {
+		return v
+	}
+	for _, name := range names {
+		if value, ok := s.values[name]; ok {
+			v.values[name] = value
+		}
+		if s.unreadable[name] {
+			v.unreadable[name] = true
+		}
+	}
+	return v
+}
+
+// Wipe clears all values, also those in views.
+func (s *Set) Wipe() {
+	if s == nil {
+		return
+	}
+	for _, value := range s.values {
+		value.Wipe()
+	}
+}
+
+// Format implements fmt.Formatter for all verbs.
+func (s *Set) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, hidden) }
+
+// LogValue implements slog.LogValuer.
+func (s *Set) LogValue() slog.Value { return slog.StringValue(hidden) }
+
+// View is the part of a set that one server is granted.
+type View struct {
+	values     map[string]Value
+	unreadable map[string]bool
+}
+
+// Lookup returns the secret of this name, if it is granted and set.
+func (v View) Lookup(name string) (string, bool) {
+	value, ok := v.values[name]
+	if !ok {
+		return "", false
+	}
+	return value.Reveal(), true
+}
+
+// Unreadable reports whether the secret is granted and set, but cannot be
+// opened.
+func (v View) Unreadable(name string) bool { return v.unreadable[name] }
+
+// Equal reports whether both views show the same.
+func (v View) Equal(other View) bool {
+	return maps.EqualFunc(v.values, other.values, Value.Equal) && maps.Equal(v.unreadable, other.unreadable)
+}
+
+// Format implements fmt.Formatter for all verbs.
+func (v View) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, hidden) }
+
+// LogValue implements slog.LogValuer.
+func (v View) LogValue() slog.Value { return slog.StringValue(hidden) }
