@@ -9,7 +9,6 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -19,7 +18,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"regexp"
+	"sync/atomic"
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/pki"
@@ -30,8 +29,11 @@ const (
 	// server, and ends well before the Source's longest backoff.
 	requestTimeout = 15 * time.Second
 	dialTimeout    = 5 * time.Second
-	// maxAnswer is many times a certificate, which has less than 1 KiB.
+	// maxAnswer is many times a certificate, which has less than 1 KiB, or a
+	// problem document.
 	maxAnswer = 64 << 10
+	// maxSecrets has room for all secrets of one user: at most 1 MiB, in base64.
+	maxSecrets = 2 << 20
 )
 
 // Config is how to reach the keybroker.
@@ -50,24 +52,14 @@ type Config struct {
 
 // Client talks to the keybroker. It is safe for concurrent use.
 type Client struct {
-	certificates string
-	tokenFile    string
-	roots        *x509.CertPool
-	http         *http.Client
-	log          *slog.Logger
-}
-
-// Refusal is an answer of the keybroker other than a certificate.
-type Refusal struct {
-	Status int
-	// Code is one of the keybroker's stable codes, empty when the answer had
-	// none.
-	Code string
-}
-
-// Error implements error.
-func (r *Refusal) Error() string {
-	return fmt.Sprintf("keybroker answers %d %s", r.Status, r.Code)
+	base      *url.URL
+	tokenFile string
+	roots     *x509.CertPool
+	http      *http.Client
+	log       *slog.Logger
+	// incomplete says that the last answer of Secrets had some that did not
+	// open, so that the same revision may bring more.
+	incomplete atomic.Bool
 }
 
 // New returns a client, or an error that says which part of c is wrong.
@@ -84,22 +76,24 @@ func New(c Config) (*Client, error) {
 		return nil, errors.New("keybroker client: token file or log is missing")
 	}
 	return &Client{
-		certificates: base.JoinPath("v1", "certificates").String(),
-		tokenFile:    c.TokenFile,
-		roots:        roots,
-		log:          c.Log,
-		http: &http.Client{
-			Timeout: requestTimeout,
-			Transport: &http.Transport{
-				// No proxy: the token is for the keybroker alone. No idle
-				// connections: the next request is hours away.
-				DialContext:       (&net.Dialer{Timeout: dialTimeout}).DialContext,
-				TLSClientConfig:   &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS13},
-				DisableKeepAlives: true,
-			},
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
+		base: base, tokenFile: c.TokenFile, roots: roots, log: c.Log,
+		http: httpClient(&tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS13}),
 	}, nil
+}
+
+func httpClient(config *tls.Config) *http.Client {
+	return &http.Client{
+		Timeout: requestTimeout,
+		Transport: &http.Transport{
+			// No proxy: what is sent is for the keybroker alone. No idle
+			// connections: the next request is hours away, and each shows the
+			// certificate of its moment.
+			DialContext:       (&net.Dialer{Timeout: dialTimeout}).DialContext,
+			TLSClientConfig:   config,
+			DisableKeepAlives: true,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 }
 
 // Certificate makes a key and has the keybroker certify it for this process.
@@ -126,6 +120,18 @@ func (c *Client) Certificate(ctx context.Context) (*tls.Certificate, error) {
 }
 
 func (c *Client) post(ctx context.Context, csr []byte) ([]byte, error) {
+	request, err := c.request(ctx, http.MethodPost, "certificates", bytes.NewReader(csr))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "application/pkcs10")
+	request.Header.Set("Accept", "application/pem-certificate-chain")
+	_, body, err := do(c.http, request, maxAnswer)
+	return body, err
+}
+
+// request returns a request with the token of the moment.
+func (c *Client) request(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {
 	token, err := os.ReadFile(c.tokenFile)
 	if err != nil {
 		return nil, fmt.Errorf("read token: %w", err)
@@ -134,38 +140,33 @@ func (c *Client) post(ctx context.Context, csr []byte) ([]byte, error) {
 	if len(token) == 0 {
 		return nil, fmt.Errorf("token file %s is empty", c.tokenFile)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.certificates, bytes.NewReader(csr))
+	request, err := http.NewRequestWithContext(ctx, method, c.base.JoinPath("v1", path).String(), body)
 	if err != nil {
 		return nil, err
 	}
 	request.Header.Set("Authorization", "Bearer "+string(token))
-	request.Header.Set("Content-Type", "application/pkcs10")
-	request.Header.Set("Accept", "application/pem-certificate-chain")
-	response, err := c.http.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	if err != nil {
-		return nil, fmt.Errorf("read answer: %w", err)
-	}
-	if response.StatusCode != http.StatusOK {
-		return nil, &Refusal{Status: response.StatusCode, Code: stableCode(body)}
-	}
-	return body, nil
+	return request, nil
 }
 
-var codeForm = regexp.MustCompile(`^[a-z0-9_]{1,64}$`)
-
-// stableCode returns the code of a problem document. What stands in between
-// may answer too, so nothing that does not look like a code gets into a log.
-func stableCode(body []byte) string {
-	var problem struct {
-		Code string `json:"code"`
+// do sends the request and reads the answer, of at most limit bytes. One that
+// is neither a success nor "not modified" is a *Refusal.
+func do(client *http.Client, request *http.Request, limit int64) (status int, body []byte, err error) {
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, nil, err
 	}
-	if json.Unmarshal(body, &problem) != nil || !codeForm.MatchString(problem.Code) {
-		return ""
+	defer response.Body.Close()
+	body, err = io.ReadAll(io.LimitReader(response.Body, limit+1))
+	if err != nil {
+		return 0, nil, fmt.Errorf("read answer: %w", err)
 	}
-	return problem.Code
+	switch response.StatusCode {
+	case http.StatusOK, http.StatusCreated, http.StatusNoContent, http.StatusNotModified:
+	default:
+		return 0, nil, refusal(response.StatusCode, body)
+	}
+	if int64(len(body)) > limit {
+		return 0, nil, errors.New("the answer is too long")
+	}
+	return response.StatusCode, body, nil
 }

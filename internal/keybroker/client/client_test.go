@@ -95,18 +95,18 @@ func TestAnswersThatAreNoCertificateOfOurs(t *testing.T) {
 		{"a refusal with a code", func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusForbidden)
 			_, _ = io.WriteString(w, `{"code":"not_a_bridge","detail":"x"}`)
-		}, &Refusal{403, "not_a_bridge"}},
+		}, &Refusal{403, "not_a_bridge", "x"}},
 		{"a refusal by something in between", func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusBadGateway)
 			_, _ = io.WriteString(w, "<html>")
-		}, &Refusal{502, ""}},
+		}, &Refusal{502, "", ""}},
 		{"a code that is no code", func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusForbidden)
 			_, _ = io.WriteString(w, `{"code":"Bearer token-1"}`)
-		}, &Refusal{403, ""}},
+		}, &Refusal{403, "", ""}},
 		{"a redirect", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://example.com/", http.StatusTemporaryRedirect)
-		}, &Refusal{307, ""}},
+		}, &Refusal{307, "", ""}},
 		{"nothing", func(http.ResponseWriter, *http.Request) {}, nil},
 		{"a certificate for another key", func(w http.ResponseWriter, _ *http.Request) {
 			_, csr, err := pki.NewRequest(rand.Reader)

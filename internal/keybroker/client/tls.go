@@ -45,3 +45,17 @@ func (s *Source) ClientTLS(server *url.URL) *tls.Config {
 		VerifyConnection:   pki.VerifyPeer(s.roots, server, x509.ExtKeyUsageServerAuth, s.clock.Now),
 	}
 }
+
+// serviceTLS returns the configuration of a client of the service that is known
+// by its DNS name: the keybroker. It shows the newest certificate, and fails
+// handshakes while there is none.
+func (s *Source) serviceTLS() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13,
+		Time:       s.clock.Now,
+		RootCAs:    s.roots,
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			return s.certificate()
+		},
+	}
+}

@@ -1,0 +1,50 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+)
+
+// Refusal is an answer of the keybroker that is not what was asked for.
+type Refusal struct {
+	Status int
+	// Code is one of the keybroker's stable codes, empty when the answer had
+	// none.
+	Code string
+	// Detail is the sentence that goes with the code, for people to read. It may
+	// be empty.
+	Detail string
+}
+
+// Error implements error. The detail is for the user, not for the log.
+func (r *Refusal) Error() string {
+	return fmt.Sprintf("keybroker answers %d %s", r.Status, r.Code)
+}
+
+// What stands in between may answer too, so nothing that does not look like a
+// code and a sentence of the keybroker's gets further.
+var (
+	codeForm   = regexp.MustCompile(`^[a-z0-9_]{1,64}$`)
+	detailForm = regexp.MustCompile(`^[ -~]{1,512}$`)
+)
+
+// refusal reads a problem document.
+func refusal(status int, body []byte) *Refusal {
+	var problem struct {
+		Code   string `json:"code"`
+		Detail string `json:"detail"`
+	}
+	r := &Refusal{Status: status}
+	if json.Unmarshal(body, &problem) != nil || !codeForm.MatchString(problem.Code) {
+		return r
+	}
+	r.Code = problem.Code
+	if detailForm.MatchString(problem.Detail) {
+		r.Detail = problem.Detail
+	}
+	return r
+}

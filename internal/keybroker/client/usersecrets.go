@@ -1,0 +1,129 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Ref names a HostedBridge. The UID tells it from a later one of that name.
+type Ref struct{ Namespace, Name, UID string }
+
+// SecretInfo is what is known of a secret without opening it.
+type SecretInfo struct {
+	Name string `json:"name"`
+	// Size is the value's in bytes.
+	Size int `json:"size"`
+	// Created and Updated are zero where nobody knows.
+	Created time.Time `json:"created,omitzero"`
+	Updated time.Time `json:"updated,omitzero"`
+	// KeyVersion is the version of the master key under which it is sealed.
+	KeyVersion uint32 `json:"keyVersion"`
+	// Source is the Secret of spec.secretRefs that it comes from, empty for
+	// what the user set. The user cannot change what has one.
+	Source string `json:"source,omitempty"`
+}
+
+// SecretList is what a user has.
+type SecretList struct {
+	// Secrets are sorted by name.
+	Secrets []SecretInfo `json:"secrets"`
+	// Limit is how many the user's tier allows, nil for any number.
+	Limit    *int   `json:"limit"`
+	Revision string `json:"revision"`
+}
+
+// UserSecrets are the users' secrets as the ingress has them changed. It is
+// safe for concurrent use.
+type UserSecrets struct {
+	base *url.URL
+	http *http.Client
+}
+
+// NewUserSecrets returns the secrets at the keybroker of c, to which this
+// process shows the certificate of s: the ingress's.
+func NewUserSecrets(c *Client, s *Source) *UserSecrets {
+	return &UserSecrets{base: c.base, http: httpClient(s.serviceTLS())}
+}
+
+// List returns what the user of the bridge has. The error is a *Refusal when
+// the keybroker answered.
+func (u *UserSecrets) List(ctx context.Context, ref Ref) (SecretList, error) {
+	var list SecretList
+	_, err := u.do(ctx, http.MethodGet, u.path(ref), nil, &list)
+	if err == nil && list.Secrets == nil {
+		err = errAnswer
+	}
+	if err != nil {
+		return SecretList{}, fmt.Errorf("list secrets: %w", err)
+	}
+	return list, nil
+}
+
+// Put sets a secret and reports whether there was none of that name before.
+// The error is a *Refusal when the keybroker answered.
+func (u *UserSecrets) Put(ctx context.Context, ref Ref, name string, value []byte) (info SecretInfo, created bool, err error) {
+	status, err := u.do(ctx, http.MethodPut, u.path(ref, name), value, &info)
+	if err == nil && info.Name != name {
+		err = errAnswer
+	}
+	if err != nil {
+		return SecretInfo{}, false, fmt.Errorf("set secret: %w", err)
+	}
+	return info, status == http.StatusCreated, nil
+}
+
+// Delete removes a secret. The error is a *Refusal when the keybroker
+// answered, which it does with status 404 when there is none.
+func (u *UserSecrets) Delete(ctx context.Context, ref Ref, name string) error {
+	if _, err := u.do(ctx, http.MethodDelete, u.path(ref, name), nil, nil); err != nil {
+		return fmt.Errorf("remove secret: %w", err)
+	}
+	return nil
+}
+
+var errAnswer = errors.New("the answer is not one of the keybroker's")
+
+// path returns the URL of the bridge's secrets, or of the one that is named.
+func (u *UserSecrets) path(ref Ref, name ...string) string {
+	path := u.base.JoinPath("v1", "bridges").String()
+	for _, part := range append([]string{ref.Namespace, ref.Name, ref.UID, "secrets"}, name...) {
+		path += "/" + url.PathEscape(part)
+	}
+	return path
+}
+
+// do sends one request and decodes the answer into answer unless that is nil.
+func (u *UserSecrets) do(ctx context.Context, method, path string, value []byte, answer any) (status int, err error) {
+	body := io.Reader(http.NoBody)
+	if len(value) > 0 {
+		body = bytes.NewReader(value)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, path, body)
+	if err != nil {
+		return 0, err
+	}
+	status, content, err := do(u.http, request, maxSecrets)
+	if err != nil {
+		return 0, err
+	}
+	if answer == nil {
+		if status != http.StatusNoContent {
+			return 0, errAnswer
+		}
+		return status, nil
+	}
+	if status != http.StatusOK && status != http.StatusCreated || json.Unmarshal(content, answer) != nil {
+		return 0, errAnswer
+	}
+	return status, nil
+}
