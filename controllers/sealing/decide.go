@@ -1,0 +1,340 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sealing
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/envelope"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+)
+
+// maxProblems is how many problems of one Secret are spelled out. A Secret may
+// have thousands of keys, and a status is read by people.
+const maxProblems = 3
+
+// source is a Secret of spec.secretRefs as it was read.
+type source struct {
+	UID             types.UID
+	ResourceVersion string
+	// Refused says why a bridge may not be given this Secret, whose data was
+	// then not looked at. It is empty where a bridge may.
+	Refused string
+	// Deleting says that the Secret is on its way out.
+	Deleting bool
+	Data     map[string][]byte
+}
+
+// allowance is how many secrets a user may have.
+type allowance struct {
+	Tier    string
+	Unknown bool
+	// Secrets is nil where there is no limit.
+	Secrets *int32
+}
+
+// observed is all that a decision depends on.
+type observed struct {
+	Refs []v1alpha1.SecretRef
+	// Sources are the Secrets of Refs by name. One that does not exist is absent.
+	Sources map[string]source
+	Allowed allowance
+	// Listing is what is stored now.
+	Listing store.Listing
+	// Stored are the plaintexts of the names that outdated returned, without
+	// those that do not open.
+	Stored map[string][]byte
+	// Lost says that nothing of what is stored will open again.
+	Lost bool
+}
+
+// decision is what to do about what was observed.
+type decision struct {
+	Changes []store.Change
+	// Failures are in the order of the spec, one for a Secret.
+	Failures []v1alpha1.SecretFailure
+	// Delete names the Secrets to delete once Changes are stored.
+	Delete []string
+}
+
+// outdated returns the names that are stored from another state of their
+// Secret than the one that was read. Only their plaintexts tell whether they
+// have to be sealed anew.
+func outdated(o observed) []string {
+	var names []string
+	p := propose(o)
+	for _, w := range p.wants {
+		if e, stored := p.entries[w.name]; stored && !sameState(e.Source, &w.from) {
+			names = append(names, w.name)
+		}
+	}
+	return names
+}
+
+// decide says what to write and what to report.
+func decide(o observed) decision {
+	p := propose(o)
+	var d decision
+	remaining := len(p.entries)
+	for _, e := range o.Listing.Entries {
+		switch {
+		case p.stays[e.Name] || e.Source == nil:
+		case e.Source.Deleted: // Its source is gone by the user's wish: it stays, as their own.
+			d.Changes = append(d.Changes, store.Change{Name: e.Name})
+		default:
+			d.Changes = append(d.Changes, store.Change{Name: e.Name, Delete: true})
+			remaining--
+		}
+	}
+	wants := p.within(o.Allowed, remaining)
+	for _, w := range wants {
+		ref := o.Refs[w.ref]
+		w.from.Deleted = ref.DeleteSource && len(p.problems[w.ref]) == 0
+		if c, changed := w.change(p.entries, o); changed {
+			d.Changes = append(d.Changes, c)
+		}
+	}
+	for i, ref := range o.Refs {
+		if src, ok := o.Sources[ref.Name]; ok && ref.DeleteSource && !src.Deleting && len(p.problems[i]) == 0 {
+			d.Delete = append(d.Delete, ref.Name)
+		}
+		if len(p.problems[i]) > 0 {
+			d.Failures = append(d.Failures, failure(ref.Name, p.problems[i]))
+		}
+	}
+	return d
+}
+
+// want is a value that should be sealed under a name.
+type want struct {
+	ref   int
+	name  string
+	from  store.Source
+	value []byte
+}
+
+// change returns what makes the stored entry what w wants, and whether
+// anything does.
+func (w want) change(entries map[string]store.Entry, o observed) (store.Change, bool) {
+	c := store.Change{Name: w.name, Source: &w.from}
+	e, exists := entries[w.name]
+	exists = exists && !o.Lost
+	if exists && e.Source != nil && *e.Source == w.from {
+		return c, false
+	}
+	before, opened := o.Stored[w.name]
+	if exists && (sameState(e.Source, &w.from) || opened && bytes.Equal(before, w.value)) {
+		return c, true // The same value: only where it came from is new.
+	}
+	c.Value = w.value
+	if c.Value == nil {
+		c.Value = []byte{}
+	}
+	return c, true
+}
+
+// sameState says that both are the same key of the same state of a Secret.
+func sameState(a, b *store.Source) bool {
+	return a != nil && a.Secret == b.Secret && a.Key == b.Key && a.UID == b.UID && a.ResourceVersion == b.ResourceVersion
+}
+
+// problem is one reason why a Secret is not sealed as the spec says.
+type problem struct{ reason, message string }
+
+// proposal is what the spec asks for, before the tier's limit.
+type proposal struct {
+	entries map[string]store.Entry
+	wants   []want
+	// given are the names that Secrets of the spec give, whether or not there
+	// is a value for them now, and stays those of them that are stored and are
+	// not the user's own.
+	given, stays map[string]bool
+	// problems are by the Secret's position in the spec.
+	problems map[int][]problem
+}
+
+func propose(o observed) *proposal {
+	p := &proposal{entries: map[string]store.Entry{}, given: map[string]bool{}, stays: map[string]bool{}, problems: map[int][]problem{}}
+	for _, e := range o.Listing.Entries {
+		// What stays when its Secret is removed from the spec is the user's own
+		// as soon as that is removed: whether another Secret that gives the name
+		// was added in the same edit or the next must not matter.
+		if e.Source != nil && e.Source.Deleted && !covered(o.Refs, e) {
+			e.Source = nil
+		}
+		p.entries[e.Name] = e
+	}
+	for i, ref := range o.Refs {
+		src, exists := o.Sources[ref.Name]
+		p.add(i, ref, src, exists)
+	}
+	return p
+}
+
+// add proposes what one Secret of the spec gives.
+func (p *proposal) add(i int, ref v1alpha1.SecretRef, src source, exists bool) {
+	usable := false
+	switch {
+	case !exists && !p.deleted(ref):
+		p.fail(i, v1alpha1.ReasonSourceMissing, "Secret %s does not exist; what was sealed of it stays", ref.Name)
+	case src.Refused != "":
+		p.fail(i, v1alpha1.ReasonSourceInvalid, "Secret %s is not sealed: %s", ref.Name, src.Refused)
+	case exists && len(src.Data) == 0:
+		p.fail(i, v1alpha1.ReasonSourceMissing, "Secret %s has no keys; what was sealed of it stays", ref.Name)
+	default:
+		usable = exists
+	}
+	for _, k := range keys(ref, src) {
+		if p.claim(i, k) && usable {
+			p.want(i, ref, k, src)
+		}
+	}
+	if len(ref.Keys) > 0 {
+		return
+	}
+	// Without a list of keys, a key that is no longer in the Secret is removed.
+	for name, e := range p.entries {
+		if gives(ref, e) && !p.given[name] && (!usable || e.Source.Deleted) {
+			p.given[name], p.stays[name] = true, true
+		}
+	}
+}
+
+// claim takes the name for a key of the i-th Secret, unless it cannot have it.
+func (p *proposal) claim(i int, k v1alpha1.SecretRefKey) bool {
+	name := secretName(k)
+	switch {
+	case !store.ValidName(name):
+		p.fail(i, v1alpha1.ReasonSourceInvalid, "key %q cannot be the name of a secret: choose one with spec.secretRefs[].keys[].as", k.Key)
+		return false
+	case p.given[name]:
+		p.fail(i, v1alpha1.ReasonSourceInvalid, "%s is given more than once in spec.secretRefs: rename one with spec.secretRefs[].keys[].as", name)
+		return false
+	}
+	e, exists := p.entries[name]
+	p.given[name], p.stays[name] = true, exists && e.Source != nil
+	return true
+}
+
+// want proposes the value of one key, unless it cannot be sealed.
+func (p *proposal) want(i int, ref v1alpha1.SecretRef, k v1alpha1.SecretRefKey, src source) {
+	name := secretName(k)
+	e, exists := p.entries[name]
+	value, ok := src.Data[k.Key]
+	switch {
+	case exists && e.Source == nil:
+		p.fail(i, v1alpha1.ReasonSourceInvalid, "%s was set by the user and is not replaced: delete it, or rename this one with spec.secretRefs[].keys[].as", name)
+	case !ok && gives(ref, e) && e.Source.Deleted: // Somebody made the Secret anew to change another key.
+	case !ok:
+		p.fail(i, v1alpha1.ReasonSourceMissing, "Secret %s has no key %q; what was sealed of it stays", ref.Name, k.Key)
+	case len(value) > envelope.MaxPlaintext:
+		p.fail(i, v1alpha1.ReasonSourceInvalid, "key %q has %d bytes, and a secret at most %d", k.Key, len(value), envelope.MaxPlaintext)
+	default:
+		from := store.Source{Secret: ref.Name, Key: k.Key, UID: src.UID, ResourceVersion: src.ResourceVersion}
+		p.wants = append(p.wants, want{ref: i, name: name, from: from, value: value})
+	}
+}
+
+// within returns the wants that fit beside the others that stay, in order.
+// What is stored already always fits: a tier's limit removes nothing.
+func (p *proposal) within(a allowance, others int) []want {
+	var fit []want
+	for _, w := range p.wants {
+		_, stored := p.entries[w.name]
+		switch {
+		case stored:
+			fit = append(fit, w)
+		case a.Unknown:
+			p.fail(w.ref, v1alpha1.ReasonTierLimitExceeded, "%s is not sealed: the tier %q does not exist", w.name, a.Tier)
+		case a.Secrets != nil && others >= int(*a.Secrets):
+			p.fail(w.ref, v1alpha1.ReasonTierLimitExceeded, "%s is not sealed: the tier %q allows %d secrets", w.name, a.Tier, *a.Secrets)
+		default:
+			others++
+			fit = append(fit, w)
+		}
+	}
+	return fit
+}
+
+// deleted says that ref's Secret is gone because everything that it gave is
+// sealed and the spec said to delete it then. What the user has set since
+// under one of the names counts: it is theirs to set.
+func (p *proposal) deleted(ref v1alpha1.SecretRef) bool {
+	sealed, own := 0, 0
+	for _, e := range p.entries {
+		switch {
+		case gives(ref, e) && e.Source.Deleted:
+			sealed++
+		case e.Source == nil && ref.DeleteSource && names(ref, e.Name):
+			own++
+		}
+	}
+	return sealed+own > 0 && sealed+own >= len(ref.Keys)
+}
+
+func (p *proposal) fail(i int, reason, format string, args ...any) {
+	p.problems[i] = append(p.problems[i], problem{reason, fmt.Sprintf(format, args...)})
+}
+
+// keys returns what is to be sealed of src, in order.
+func keys(ref v1alpha1.SecretRef, src source) []v1alpha1.SecretRefKey {
+	if len(ref.Keys) > 0 {
+		return ref.Keys
+	}
+	all := make([]v1alpha1.SecretRefKey, 0, len(src.Data))
+	for _, k := range slices.Sorted(maps.Keys(src.Data)) {
+		all = append(all, v1alpha1.SecretRefKey{Key: k})
+	}
+	return all
+}
+
+func secretName(k v1alpha1.SecretRefKey) string {
+	if k.As != "" {
+		return string(k.As)
+	}
+	return k.Key
+}
+
+// names says that ref has a key that becomes the secret of that name.
+func names(ref v1alpha1.SecretRef, name string) bool {
+	return slices.ContainsFunc(ref.Keys, func(k v1alpha1.SecretRefKey) bool { return secretName(k) == name })
+}
+
+// covered says that one of refs gives e.
+func covered(refs []v1alpha1.SecretRef, e store.Entry) bool {
+	return slices.ContainsFunc(refs, func(ref v1alpha1.SecretRef) bool { return gives(ref, e) })
+}
+
+// gives says that ref names the key that e came from, and calls it by e's name.
+func gives(ref v1alpha1.SecretRef, e store.Entry) bool {
+	if e.Source == nil || e.Source.Secret != ref.Name {
+		return false
+	}
+	if len(ref.Keys) == 0 {
+		return e.Source.Key == e.Name
+	}
+	return slices.ContainsFunc(ref.Keys, func(k v1alpha1.SecretRefKey) bool {
+		return k.Key == e.Source.Key && secretName(k) == e.Name
+	})
+}
+
+// failure sums the problems of one Secret up under the reason of the first.
+func failure(name string, problems []problem) v1alpha1.SecretFailure {
+	said := make([]string, 0, maxProblems+1)
+	for i, p := range problems {
+		if i == maxProblems {
+			said = append(said, fmt.Sprintf("and %d more", len(problems)-i))
+			break
+		}
+		said = append(said, p.message)
+	}
+	return v1alpha1.SecretFailure{Name: name, Reason: problems[0].reason, Message: strings.Join(said, "; ")}
+}

@@ -1,0 +1,79 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sealing
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+)
+
+// observe reads the Secrets of spec.secretRefs. In the installation's own
+// namespace it reads none: the master key is one of them.
+func (r *Reconciler) observe(ctx context.Context, b *v1alpha1.HostedBridge) (map[string]source, error) {
+	sources := map[string]source{}
+	for _, ref := range b.Spec.SecretRefs {
+		if b.Namespace == r.Settings.Namespace {
+			sources[ref.Name] = source{Refused: "this is the installation's own namespace: put the HostedBridge into another"}
+			continue
+		}
+		secret := &corev1.Secret{}
+		err := r.Live.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: ref.Name}, secret)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return sources, fmt.Errorf("get Secret %s: %w", ref.Name, err)
+		}
+		sources[ref.Name] = observedSource(secret)
+	}
+	return sources, nil
+}
+
+func observedSource(secret *corev1.Secret) source {
+	s := source{
+		UID: secret.UID, ResourceVersion: secret.ResourceVersion,
+		Deleting: secret.DeletionTimestamp != nil, Refused: refusal(secret),
+	}
+	if s.Refused == "" {
+		s.Data = secret.Data
+	}
+	return s
+}
+
+// refusal says why the Secret may not become a user's secret. What the
+// installation makes is another user's or its own, and a token of a
+// ServiceAccount opens the API server.
+func refusal(secret *corev1.Secret) string {
+	owner := metav1.GetControllerOfNoCopy(secret)
+	switch {
+	case owner != nil && isBridge(owner), secret.Labels[v1alpha1.LabelName] == v1alpha1.NameValue:
+		return "it belongs to the installation"
+	case secret.Type == corev1.SecretTypeServiceAccountToken:
+		return "it is the token of a ServiceAccount"
+	}
+	return ""
+}
+
+func isBridge(owner *metav1.OwnerReference) bool {
+	group, err := schema.ParseGroupVersion(owner.APIVersion)
+	return err == nil && group.Group == v1alpha1.GroupVersion.Group && owner.Kind == "HostedBridge"
+}
+
+// wipe overwrites what is not needed any more. It is best effort: the runtime
+// may have copied it.
+func wipe(sources map[string]source) {
+	for _, s := range sources {
+		for _, value := range s.Data {
+			clear(value)
+		}
+	}
+}

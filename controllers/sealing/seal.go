@@ -1,0 +1,204 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sealing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/desired"
+	"github.com/hostedbridge/hostedbridge/internal/envelope"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+)
+
+// seal brings what is stored in line with the Secrets of the spec, in at most
+// one write. The error is what to retry; what somebody has to do something
+// about is among the outcome's failures.
+func (r *Reconciler) seal(ctx context.Context, b *v1alpha1.HostedBridge, sources map[string]source) (outcome, error) {
+	var d decision
+	listing, err := r.update(ctx, b, func(ctx context.Context, current store.Listing, open func(string) ([]byte, error)) (_ []store.Change, err error) {
+		d, err = r.decide(ctx, observed{Refs: b.Spec.SecretRefs, Sources: sources, Allowed: r.allowance(b), Listing: current}, open)
+		return d.Changes, err
+	})
+	if err == nil {
+		return outcome{listing: listing, failures: d.Failures, delete: d.Delete, sealed: values(d.Changes)}, nil
+	}
+	return r.unsealed(ctx, b, d, err)
+}
+
+// update is the store's, except that it does not begin one for a bridge whose
+// secrets come from no Secret.
+func (r *Reconciler) update(
+	ctx context.Context, b *v1alpha1.HostedBridge,
+	decide func(context.Context, store.Listing, func(string) ([]byte, error)) ([]store.Change, error),
+) (store.Listing, error) {
+	if len(b.Spec.SecretRefs) == 0 {
+		listing, err := r.Store.List(ctx, reference(b))
+		sourced := slices.ContainsFunc(listing.Entries, func(e store.Entry) bool { return e.Source != nil })
+		if err != nil || !sourced {
+			return listing, err
+		}
+	}
+	return r.Store.Update(ctx, reference(b), decide)
+}
+
+// decide opens what has to be compared and decides.
+func (r *Reconciler) decide(ctx context.Context, o observed, open func(string) ([]byte, error)) (decision, error) {
+	o.Stored = map[string][]byte{}
+	defer func() {
+		for _, value := range o.Stored {
+			clear(value)
+		}
+	}()
+	for _, name := range outdated(o) {
+		value, err := open(name)
+		switch {
+		case err == nil:
+			o.Stored[name] = value
+		case errors.Is(err, store.ErrUnreadable):
+			// It is sealed anew, and so mended. Without its salt nothing opens:
+			// then all is replaced at once, which alone makes another salt.
+			o.Lost = o.Lost || errors.Is(err, store.ErrSaltMissing)
+			log.FromContext(ctx).Info("a sealed secret does not open and is sealed anew from its source", "secret", name, "cause", err.Error())
+		default:
+			return decision{}, fmt.Errorf("open %q: %w", name, err)
+		}
+	}
+	return decide(o), nil
+}
+
+func (r *Reconciler) allowance(b *v1alpha1.HostedBridge) allowance {
+	tier, known := r.Settings.Tiers[b.Spec.Tier]
+	return allowance{Tier: b.Spec.Tier, Unknown: !known, Secrets: tier.Secrets}
+}
+
+func values(changes []store.Change) int {
+	n := 0
+	for _, c := range changes {
+		if c.Value != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// unsealed returns the outcome of a decision that could not be stored, or the
+// error if it may be in a moment.
+func (r *Reconciler) unsealed(ctx context.Context, b *v1alpha1.HostedBridge, d decision, cause error) (outcome, error) {
+	out := outcome{failures: d.Failures}
+	var err error
+	switch {
+	case errors.Is(cause, store.ErrNotOwned):
+		out.failures = []v1alpha1.SecretFailure{{
+			Name: desired.Envelopes(b.Name), Reason: v1alpha1.ReasonNotOwned,
+			Message: "a Secret with the name that this bridge needs belongs to something else: remove it; " + cause.Error(),
+		}}
+		return out, nil
+	case errors.Is(cause, store.ErrTooLarge):
+		out.failures = appendTooLarge(out.failures, d.Changes)
+	case errors.Is(cause, store.ErrSaltMissing), errors.Is(cause, store.ErrSaltInvalid):
+	default:
+		return out, cause
+	}
+	if out.listing, err = r.Store.List(ctx, reference(b)); err != nil {
+		return out, err
+	}
+	if !errors.Is(cause, store.ErrTooLarge) {
+		out.failures = append(out.failures, unreadable(out.listing.Entries)...)
+	}
+	return out, nil
+}
+
+// appendTooLarge adds a failure for each Secret whose values did not fit.
+func appendTooLarge(failures []v1alpha1.SecretFailure, changes []store.Change) []v1alpha1.SecretFailure {
+	seen := map[string]bool{}
+	for _, c := range changes {
+		if c.Value == nil || c.Source == nil || seen[c.Source.Secret] {
+			continue
+		}
+		seen[c.Source.Secret] = true
+		failures = append(failures, v1alpha1.SecretFailure{
+			Name: c.Source.Secret, Reason: v1alpha1.ReasonSourceInvalid,
+			Message: fmt.Sprintf("with it all of the user's secrets together are more than the %d bytes that can be stored", corev1.MaxSecretSize),
+		})
+	}
+	return failures
+}
+
+// rewrap wraps what is under another than the current key anew. All that is
+// left of the old key then does not open.
+func (r *Reconciler) rewrap(ctx context.Context, b *v1alpha1.HostedBridge, out *outcome) error {
+	if len(old(out.listing, r.Keys.Current())) > 0 {
+		done, err := r.Store.Rewrap(ctx, reference(b))
+		if err != nil {
+			return fmt.Errorf("rewrap: %w", err)
+		}
+		out.rewrapped = done
+		if out.listing, err = r.Store.List(ctx, reference(b)); err != nil {
+			return fmt.Errorf("rewrap: %w", err)
+		}
+	}
+	out.failures = append(out.failures, unreadable(old(out.listing, r.Keys.Current()))...)
+	return nil
+}
+
+// old returns the entries that the current key should wrap. A later version is
+// that of a replica which is ahead.
+func old(l store.Listing, current envelope.KeyID) []store.Entry {
+	var entries []store.Entry
+	for _, e := range l.Entries {
+		if e.Key.Algorithm != current.Algorithm || e.Key.Version < current.Version {
+			entries = append(entries, e)
+		}
+	}
+	return entries
+}
+
+// maxUnreadable is how many secrets that do not open are named in a status.
+// Where it is more, they have one cause.
+const maxUnreadable = 32
+
+func unreadable(entries []store.Entry) []v1alpha1.SecretFailure {
+	var failures []v1alpha1.SecretFailure
+	for i, e := range entries {
+		f := v1alpha1.SecretFailure{
+			Name: e.Name, Reason: v1alpha1.ReasonSecretsUnreadable,
+			Message: "it does not open, and the keybroker's log says why: set it again",
+		}
+		if i == maxUnreadable-1 && len(entries) > maxUnreadable {
+			f.Message += fmt.Sprintf("; and %d more", len(entries)-maxUnreadable)
+			return append(failures, f)
+		}
+		failures = append(failures, f)
+	}
+	return failures
+}
+
+// deleteSources deletes the Secrets whose values are all sealed, in the very
+// state in which they were read. One that has changed is a new source, of
+// which the watch tells.
+func (r *Reconciler) deleteSources(ctx context.Context, b *v1alpha1.HostedBridge, sources map[string]source, names []string) error {
+	var errs []error
+	for _, name := range names {
+		src := sources[name]
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: name}}
+		err := r.Client.Delete(ctx, secret, client.Preconditions{UID: &src.UID, ResourceVersion: &src.ResourceVersion})
+		switch {
+		case err == nil:
+			log.FromContext(ctx).Info("source deleted after sealing, as spec.secretRefs says", "secret", name)
+		case !apierrors.IsNotFound(err) && !apierrors.IsConflict(err):
+			errs = append(errs, fmt.Errorf("delete Secret %s: %w", name, err))
+		}
+	}
+	return errors.Join(errs...)
+}

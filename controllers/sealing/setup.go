@@ -1,0 +1,42 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sealing
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	ctrlsource "sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+)
+
+// Name names the controller in logs and metrics.
+const Name = "sealing"
+
+// Setup adds the controller to m, whose cache must have the CacheOptions.
+func (r *Reconciler) Setup(ctx context.Context, m ctrl.Manager) error {
+	if err := addIndexes(ctx, m.GetFieldIndexer()); err != nil {
+		return err
+	}
+	err := ctrl.NewControllerManagedBy(m).
+		Named(Name).
+		For(&v1alpha1.HostedBridge{}, builder.WithPredicates(specOrReportChanged())).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.bridgesOfSecret), builder.OnlyMetadata, builder.WithPredicates(secretChanged())).
+		WatchesRawSource(ctrlsource.Func(r.watchKeys)).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: r.Settings.Concurrency,
+			SkipNameValidation:      new(true), // One process has a manager for each time that it leads.
+		}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("build controller %s: %w", Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sealing
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/envelope"
+)
+
+// Reasons of events on a HostedBridge.
+const (
+	eventSealed  = "SecretsSealed"
+	eventFailed  = "SealFailed"
+	eventRotated = "KeyRotated"
+)
+
+// report writes the keybroker's part of the status, if it is another than
+// before, and the events. What the operator and the ingress write is not named
+// and so not touched.
+func (r *Reconciler) report(ctx context.Context, b *v1alpha1.HostedBridge, out outcome) error {
+	r.recordWrites(b, out)
+	secrets, keyVersion := status(b, out)
+	if same(b.Status.Secrets, &secrets) && equality.Semantic.DeepEqual(b.Status.KeyVersion, keyVersion) {
+		return nil
+	}
+	// An object that has since taken the name gets this status for a moment:
+	// status writes ignore the UID. Its own reconciliation comes next in the
+	// queue, under the same name, and writes what is true.
+	ac := bridgeac.HostedBridge(b.Name, b.Namespace).WithStatus(statusConfiguration(secrets, keyVersion))
+	err := r.Client.Status().Apply(ctx, ac, client.FieldOwner(v1alpha1.FieldOwnerKeybroker), client.ForceOwnership)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // The bridge is gone; there is nobody to tell.
+	}
+	if err != nil {
+		return fmt.Errorf("apply status: %w", err)
+	}
+	r.recordFailures(b, secrets.Failures)
+	return nil
+}
+
+// status returns the keybroker's part of the status.
+func status(b *v1alpha1.HostedBridge, out outcome) (v1alpha1.SecretsStatus, *int32) {
+	s := v1alpha1.SecretsStatus{
+		ObservedGeneration: b.Generation,
+		Count:              int32(len(out.listing.Entries)), //nolint:gosec // As many as fit into one Secret.
+		Revision:           out.listing.Revision,
+		Missing:            missing(b.Spec.Servers, out.listing.Entries),
+		Failures:           merged(out.failures),
+	}
+	lowest := out.listing.Lowest()
+	if lowest == (envelope.KeyID{}) {
+		return s, nil
+	}
+	return s, ptr.To(int32(lowest.Version)) //nolint:gosec // Key versions fit: package masterkey sees to it.
+}
+
+// merged returns the failures by name, one for each: the API takes no second,
+// and a Secret may be called like a secret.
+func merged(failures []v1alpha1.SecretFailure) []v1alpha1.SecretFailure {
+	sorted := slices.Clone(failures)
+	slices.SortStableFunc(sorted, func(a, b v1alpha1.SecretFailure) int { return cmp.Compare(a.Name, b.Name) })
+	var out []v1alpha1.SecretFailure
+	for _, f := range sorted {
+		if last := len(out) - 1; last >= 0 && out[last].Name == f.Name {
+			out[last].Message += "; " + f.Message
+			continue
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// same says that there is nothing to write. Lists are compared without their
+// order, which is the API server's.
+func same(before, after *v1alpha1.SecretsStatus) bool {
+	if before == nil {
+		return false
+	}
+	b := before.DeepCopy()
+	slices.Sort(b.Missing)
+	slices.SortFunc(b.Failures, func(x, y v1alpha1.SecretFailure) int { return cmp.Compare(x.Name, y.Name) })
+	return equality.Semantic.DeepEqual(b, after)
+}
+
+func statusConfiguration(s v1alpha1.SecretsStatus, keyVersion *int32) *bridgeac.HostedBridgeStatusApplyConfiguration {
+	secrets := bridgeac.SecretsStatus().
+		WithObservedGeneration(s.ObservedGeneration).
+		WithCount(s.Count).
+		WithMissing(s.Missing...)
+	if s.Revision != "" {
+		secrets.WithRevision(s.Revision)
+	}
+	for _, f := range s.Failures {
+		secrets.WithFailures(bridgeac.SecretFailure().WithName(f.Name).WithReason(f.Reason).WithMessage(f.Message))
+	}
+	ac := bridgeac.HostedBridgeStatus().WithSecrets(secrets)
+	ac.KeyVersion = keyVersion
+	return ac
+}
+
+// recordWrites tells of what was just written.
+func (r *Reconciler) recordWrites(b *v1alpha1.HostedBridge, out outcome) {
+	if out.sealed > 0 {
+		r.Recorder.Eventf(b, nil, corev1.EventTypeNormal, eventSealed, "Seal", "%d secrets sealed from spec.secretRefs", out.sealed)
+	}
+	if current := r.Keys.Current(); out.rewrapped > 0 && len(old(out.listing, current)) == 0 {
+		r.Recorder.Eventf(b, nil, corev1.EventTypeNormal, eventRotated, "Rewrap", "all %d secrets are under master key %s", len(out.listing.Entries), current)
+	}
+}
+
+// recordFailures tells of failures that are not what they were. The status
+// before is the cache's: where that is late the event is emitted again, and the
+// recorder counts it with the first.
+func (r *Reconciler) recordFailures(b *v1alpha1.HostedBridge, after []v1alpha1.SecretFailure) {
+	var before []v1alpha1.SecretFailure
+	if b.Status.Secrets != nil {
+		before = merged(b.Status.Secrets.Failures)
+	}
+	if len(after) == 0 || equality.Semantic.DeepEqual(before, after) {
+		return
+	}
+	said := make([]string, 0, maxProblems+1)
+	for i, f := range after {
+		if i == maxProblems {
+			said = append(said, fmt.Sprintf("and %d more", len(after)-i))
+			break
+		}
+		said = append(said, f.Name+": "+f.Message)
+	}
+	r.Recorder.Eventf(b, nil, corev1.EventTypeWarning, eventFailed, "Seal", "%s", shorten(strings.Join(said, "; ")))
+}
+
+// maxNote is less than the 1024 bytes that the API takes as an event's note.
+const maxNote = 1000
+
+func shorten(s string) string {
+	if len(s) <= maxNote {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxNote], "") + "…"
+}
