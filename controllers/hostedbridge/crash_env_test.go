@@ -68,8 +68,8 @@ func (c *crashing) wrap(inner client.WithWatch) client.WithWatch {
 }
 
 // writesPerProvision is how many writes a new bridge costs: ServiceAccount,
-// Secret, Deployment, status.
-const writesPerProvision = 4
+// Deployment, status.
+const writesPerProvision = 3
 
 func TestACrashAfterAnyWriteIsRepaired(t *testing.T) {
 	steps := map[string]func(*v1alpha1.HostedBridgeSpec){

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -28,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/hostedbridge"
 	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
@@ -58,12 +60,13 @@ type fixture struct {
 	namespace  string
 }
 
-// newFixture returns a fixture in namespaces of its own, with the keybroker's
-// certificate published.
+// newFixture returns a fixture in namespaces of its own, with a keybroker that
+// is ready and has published its certificate.
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	f := newFixtureWithoutTrust(t)
 	f.publishTrust(t)
+	f.keybroker(t, "a", new(true))
 	return f
 }
 
@@ -103,6 +106,40 @@ func (f *fixture) publishTrust(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: f.Settings.Namespace, Name: "hosted-bridge-ca"},
 		Data:       map[string]string{"ca.crt": "certificate"},
 	})
+}
+
+// keybroker makes the EndpointSlice of that name say of one keybroker each
+// whether it is ready. A nil is not known.
+func (f *fixture) keybroker(t *testing.T, slice string, ready ...*bool) {
+	t.Helper()
+	s := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{
+		Namespace: f.Settings.Namespace, Name: "hosted-bridge-keybroker-" + slice,
+	}}
+	if err := f.Get(t.Context(), client.ObjectKeyFromObject(s), s); client.IgnoreNotFound(err) != nil {
+		t.Fatal(err)
+	}
+	s.Labels = map[string]string{"kubernetes.io/service-name": "hosted-bridge-keybroker"}
+	s.AddressType = discoveryv1.AddressTypeIPv4
+	s.Endpoints = nil
+	for i, r := range ready {
+		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{
+			Addresses:  []string{fmt.Sprintf("10.0.0.%d", i+1)},
+			Conditions: discoveryv1.EndpointConditions{Ready: r},
+		})
+	}
+	testenv.ExpectApplied(t, f.Client, s)
+}
+
+// report writes what the keybroker would write of the bridge's secrets, about
+// its spec as it is.
+func (f *fixture) report(t *testing.T, b *v1alpha1.HostedBridge, keyVersion int32, s *bridgeac.SecretsStatusApplyConfiguration) {
+	t.Helper()
+	testenv.ExpectExists(t, f.Client, b)
+	status := bridgeac.HostedBridgeStatus().WithKeyVersion(keyVersion).WithSecrets(s.WithObservedGeneration(b.Generation))
+	ac := bridgeac.HostedBridge(b.Name, b.Namespace).WithStatus(status)
+	if err := f.Status().Apply(t.Context(), ac, client.FieldOwner(v1alpha1.FieldOwnerKeybroker), client.ForceOwnership); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // bridge returns a bridge called name whose user id no other test has.
@@ -149,18 +186,16 @@ func (f *fixture) expect(t *testing.T, b *v1alpha1.HostedBridge, phase v1alpha1.
 }
 
 // children returns the objects that a bridge called name has, empty.
-func (f *fixture) children(name string) (*corev1.ServiceAccount, *corev1.Secret, *appsv1.Deployment) {
+func (f *fixture) children(name string) (*corev1.ServiceAccount, *appsv1.Deployment) {
 	m := metav1.ObjectMeta{Namespace: f.namespace, Name: desired.Workload(name)}
-	return &corev1.ServiceAccount{ObjectMeta: m},
-		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: desired.Envelopes(name)}},
-		&appsv1.Deployment{ObjectMeta: m}
+	return &corev1.ServiceAccount{ObjectMeta: m}, &appsv1.Deployment{ObjectMeta: m}
 }
 
 // roll does what the Deployment controller and the kubelet would: it brings the
 // Deployment's status and pods to what its spec wants.
 func (f *fixture) roll(t *testing.T, b *v1alpha1.HostedBridge) {
 	t.Helper()
-	_, _, d := f.children(b.Name)
+	_, d := f.children(b.Name)
 	testenv.ExpectExists(t, f.Client, d)
 	n := *d.Spec.Replicas
 	d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: n, UpdatedReplicas: n, ReadyReplicas: n, AvailableReplicas: n}

@@ -58,9 +58,8 @@ func TestABridgeRunsIsSuspendedAndRunsAgain(t *testing.T) {
 	testenv.ExpectApplied(t, f.Client, b)
 
 	f.expect(t, b, v1alpha1.PhasePending, progressing)
-	account, envelopes, d := f.children("alice")
+	account, d := f.children("alice")
 	testenv.ExpectExists(t, f.Client, account)
-	testenv.ExpectExists(t, f.Client, envelopes)
 	testenv.ExpectExists(t, f.Client, d)
 	if *d.Spec.Replicas != 1 || !metav1.IsControlledBy(d, b) || len(b.Finalizers) > 0 {
 		t.Errorf("replicas %d, owners %v, finalizers %v", *d.Spec.Replicas, d.OwnerReferences, b.Finalizers)
@@ -144,7 +143,7 @@ func TestWithoutTheKeybrokersCertificateThereIsNoPod(t *testing.T) {
 	b := f.bridge("alice")
 	testenv.ExpectApplied(t, f.Client, b)
 	f.expect(t, b, v1alpha1.PhasePending, conditions("True Accepted", "False TrustMissing", "False TrustMissing"))
-	account, _, d := f.children("alice")
+	account, d := f.children("alice")
 	testenv.ExpectExists(t, f.Client, account)
 	testenv.ExpectMissing(t, f.Client, d)
 
@@ -174,13 +173,13 @@ func TestASpecThatIsNotAcceptedChangesNothing(t *testing.T) {
 			testenv.ExpectReconciled(t, f.reconciler, b)
 			f.roll(t, b)
 			testenv.ExpectReconciled(t, f.reconciler, b)
-			_, _, before := f.children("alice")
+			_, before := f.children("alice")
 			testenv.ExpectExists(t, f.Client, before)
 
 			f.change(t, b, tt.change)
 			f.expect(t, b, v1alpha1.PhaseFailed, conditions("False "+tt.reason, "True Available", "False "+tt.reason))
 			expectMessage(t, b, v1alpha1.ConditionAccepted, tt.messages...)
-			_, _, after := f.children("alice")
+			_, after := f.children("alice")
 			testenv.ExpectExists(t, f.Client, after)
 			if before.ResourceVersion != after.ResourceVersion {
 				t.Error("the Deployment was changed")
@@ -189,7 +188,7 @@ func TestASpecThatIsNotAcceptedChangesNothing(t *testing.T) {
 			fresh := f.bridge("bob", tt.change)
 			testenv.ExpectApplied(t, f.Client, fresh)
 			f.expect(t, fresh, v1alpha1.PhaseFailed, conditions("False "+tt.reason, "False NotAccepted", "False "+tt.reason))
-			account, _, d := f.children("bob")
+			account, d := f.children("bob")
 			testenv.ExpectMissing(t, f.Client, account)
 			testenv.ExpectMissing(t, f.Client, d)
 		})
@@ -211,9 +210,8 @@ func TestAUserIDBelongsToTheOlderBridge(t *testing.T) {
 	if b.Status.URL != "" {
 		t.Errorf("the loser shows the winner's URL %s", b.Status.URL)
 	}
-	account, envelopes, d := loser.children("alice")
+	account, d := loser.children("alice")
 	testenv.ExpectMissing(t, f.Client, account)
-	testenv.ExpectMissing(t, f.Client, envelopes)
 	testenv.ExpectMissing(t, f.Client, d)
 
 	if err := f.Delete(t.Context(), a); err != nil {
@@ -232,7 +230,7 @@ func TestABridgeThatIsBeingDeletedIsLeftToEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	testenv.ExpectReconciled(t, f.reconciler, b)
-	account, _, _ := f.children("alice")
+	account, _ := f.children("alice")
 	testenv.ExpectMissing(t, f.Client, account)
 
 	successor := f.bridge("alice2", func(s *v1alpha1.HostedBridgeSpec) { s.UserID = b.Spec.UserID })

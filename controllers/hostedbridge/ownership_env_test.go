@@ -21,15 +21,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
 // versions returns the resource versions of the bridge and of its objects.
 func (f *fixture) versions(t *testing.T, b *v1alpha1.HostedBridge) map[string]string {
 	t.Helper()
-	account, envelopes, d := f.children(b.Name)
+	account, d := f.children(b.Name)
 	versions := map[string]string{}
-	for name, o := range map[string]client.Object{"bridge": b, "account": account, "envelopes": envelopes, "deployment": d} {
+	for name, o := range map[string]client.Object{"bridge": b, "account": account, "deployment": d} {
 		testenv.ExpectExists(t, f.Client, o)
 		versions[name] = o.GetResourceVersion()
 	}
@@ -53,7 +54,7 @@ func TestNothingIsWrittenWhenNothingChanges(t *testing.T) {
 	}
 
 	// A status event of the Deployment that means nothing to the bridge.
-	_, _, d := f.children("alice")
+	_, d := f.children("alice")
 	testenv.ExpectExists(t, f.Client, d)
 	d.Status.Conditions = append(d.Status.Conditions, appsv1.DeploymentCondition{
 		Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable",
@@ -74,7 +75,7 @@ func TestWhatOthersWriteIsLeftAlone(t *testing.T) {
 	b := f.bridge("alice")
 	testenv.ExpectApplied(t, f.Client, b)
 	testenv.ExpectReconciled(t, f.reconciler, b)
-	_, envelopes, d := f.children("alice")
+	_, d := f.children("alice")
 	active := metav1.NewTime(time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC))
 
 	patch := func(o client.Object, p client.Patch, body any, owner string) {
@@ -94,7 +95,7 @@ func TestWhatOthersWriteIsLeftAlone(t *testing.T) {
 	}
 	merge := client.RawPatch(types.MergePatchType, nil)
 	patch(b, merge, map[string]any{"status": map[string]any{"servers": "1/1", "tools": 7, "lastActivityTime": active}}, v1alpha1.FieldOwnerIngress)
-	patch(envelopes, merge, map[string]any{"data": map[string]any{"github": []byte("sealed")}}, v1alpha1.FieldOwnerKeybroker)
+	f.report(t, b, 2, bridgeac.SecretsStatus().WithCount(1).WithRevision("0123456789abcdef"))
 	// What `kubectl rollout restart` and `kubectl annotate` send.
 	restart := map[string]any{"kubectl.kubernetes.io/restartedAt": "2026-02-03T04:05:06Z"}
 	patch(d, client.RawPatch(types.StrategicMergePatchType, nil), map[string]any{"spec": map[string]any{
@@ -104,13 +105,12 @@ func TestWhatOthersWriteIsLeftAlone(t *testing.T) {
 	f.change(t, b, func(s *v1alpha1.HostedBridgeSpec) { s.Servers = servers("one", "two") })
 	testenv.ExpectReconciled(t, f.reconciler, b)
 	testenv.ExpectExists(t, f.Client, b)
-	testenv.ExpectExists(t, f.Client, envelopes)
 	testenv.ExpectExists(t, f.Client, d)
 	if b.Status.Servers != "1/1" || ptr.Deref(b.Status.Tools, 0) != 7 || !b.Status.LastActivityTime.Equal(&active) {
 		t.Errorf("the ingress's status is now %+v", b.Status)
 	}
-	if string(envelopes.Data["github"]) != "sealed" {
-		t.Error("the keybroker's envelope is gone")
+	if ptr.Deref(b.Status.KeyVersion, 0) != 2 || b.Status.Secrets == nil || b.Status.Secrets.Revision != "0123456789abcdef" {
+		t.Errorf("the keybroker's status is now %+v", b.Status)
 	}
 	if d.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"] == "" || d.Annotations["example.com/note"] != "mine" {
 		t.Errorf("annotations are now %v, %v", d.Annotations, d.Spec.Template.Annotations)
@@ -134,17 +134,10 @@ func TestTheOperatorOwnsItsFieldsAndNoOthers(t *testing.T) {
 		if entry.Subresource != "status" || entry.Operation != metav1.ManagedFieldsOperationApply || strings.Contains(fields, "f:spec") {
 			t.Errorf("the operator owns outside the status: %s", fields)
 		}
-		for _, others := range []string{"f:servers", "f:tools", "f:lastActivityTime"} {
+		for _, others := range []string{"f:servers", "f:tools", "f:lastActivityTime", "f:secrets", "f:keyVersion"} {
 			if strings.Contains(fields, others) {
 				t.Errorf("the operator owns %s", others)
 			}
-		}
-	}
-	_, envelopes, _ := f.children("alice")
-	testenv.ExpectExists(t, f.Client, envelopes)
-	for _, entry := range envelopes.ManagedFields {
-		if strings.Contains(entry.FieldsV1.GetRawString(), "f:data") {
-			t.Errorf("%s owns the envelopes' data", entry.Manager)
 		}
 	}
 }
@@ -154,7 +147,7 @@ func TestDriftIsCorrected(t *testing.T) {
 	b := f.bridge("alice")
 	testenv.ExpectApplied(t, f.Client, b)
 	testenv.ExpectReconciled(t, f.reconciler, b)
-	_, _, d := f.children("alice")
+	_, d := f.children("alice")
 	testenv.ExpectExists(t, f.Client, d)
 	d.Spec.Replicas = ptr.To[int32](3)
 	d.Spec.Template.Spec.Containers[0].Image = "example.com/other"
@@ -189,7 +182,7 @@ func TestObjectsOfOthersAreRefused(t *testing.T) {
 			"False Progressing", v1alpha1.PhasePending, "is not removed yet"},
 	}
 	for name, owner := range owners {
-		for _, kind := range []string{"ServiceAccount", "Secret", "Deployment"} {
+		for _, kind := range []string{"ServiceAccount", "Deployment"} {
 			t.Run(kind+" of "+name, func(t *testing.T) {
 				f := newFixture(t)
 				foreign := f.foreign(kind)
@@ -205,7 +198,7 @@ func TestObjectsOfOthersAreRefused(t *testing.T) {
 				if foreign.GetResourceVersion() != version {
 					t.Error("it was written to")
 				}
-				if _, _, d := f.children("alice"); kind != "Deployment" {
+				if _, d := f.children("alice"); kind != "Deployment" {
 					testenv.ExpectMissing(t, f.Client, d)
 				}
 
@@ -213,7 +206,7 @@ func TestObjectsOfOthersAreRefused(t *testing.T) {
 					t.Fatal(err)
 				}
 				f.expect(t, b, v1alpha1.PhasePending, progressing)
-				_, _, d := f.children("alice")
+				_, d := f.children("alice")
 				testenv.ExpectExists(t, f.Client, d)
 			})
 		}
@@ -222,7 +215,7 @@ func TestObjectsOfOthersAreRefused(t *testing.T) {
 
 // foreign returns an object that has the name a bridge called alice needs.
 func (f *fixture) foreign(kind string) client.Object {
-	account, envelopes, d := f.children("alice")
+	account, d := f.children("alice")
 	labels := map[string]string{"app": "other"}
 	d.Spec = appsv1.DeploymentSpec{
 		Selector: &metav1.LabelSelector{MatchLabels: labels},
@@ -231,14 +224,13 @@ func (f *fixture) foreign(kind string) client.Object {
 			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "other", Image: "other"}}},
 		},
 	}
-	envelopes.StringData = map[string]string{"password": "theirs"}
-	return map[string]client.Object{"ServiceAccount": account, "Secret": envelopes, "Deployment": d}[kind]
+	return map[string]client.Object{"ServiceAccount": account, "Deployment": d}[kind]
 }
 
 func TestAForeignObjectIsLookedAtAgain(t *testing.T) {
 	f := newFixture(t)
 	b := f.bridge("alice")
-	testenv.ExpectApplied(t, f.Client, f.foreign("Secret"), b)
+	testenv.ExpectApplied(t, f.Client, f.foreign("ServiceAccount"), b)
 	if got := testenv.ExpectReconciled(t, f.reconciler, b).RequeueAfter; got != time.Minute {
 		t.Errorf("looked at again after %s, want a minute: its deletion is not watched", got)
 	}

@@ -142,13 +142,13 @@ func TestTheControllerWatchesWhatItsDecisionsDependOn(t *testing.T) {
 		return ready(alice)() && alice.Status.PodName == "alice-bridge-1"
 	})
 
-	_, envelopes, d := f.children("alice")
-	testenv.ExpectExists(t, f.Client, envelopes)
-	uid := envelopes.UID
-	if err := f.Delete(t.Context(), envelopes); err != nil {
+	account, d := f.children("alice")
+	testenv.ExpectExists(t, f.Client, account)
+	uid := account.UID
+	if err := f.Delete(t.Context(), account); err != nil {
 		t.Fatal(err)
 	}
-	f.eventually(t, "a deleted object is made anew", envelopes, func() bool { return envelopes.UID != uid })
+	f.eventually(t, "a deleted object is made anew", account, func() bool { return account.UID != uid })
 
 	testenv.ExpectApplied(t, f.Client, rival)
 	f.eventually(t, "a rival is told", rival, func() bool { return reason(rival, v1alpha1.ConditionAccepted) == "UserIDConflict" })
@@ -161,8 +161,7 @@ func TestTheControllerWatchesWhatItsDecisionsDependOn(t *testing.T) {
 	// of the old alice go only now, and the new one is waiting for it.
 	testenv.ExpectApplied(t, f.Client, f.bridge("alice", func(s *v1alpha1.HostedBridgeSpec) { s.UserID += "-2" }))
 	f.eventually(t, "a namesake waits for its predecessor", alice, func() bool { return reason(alice, v1alpha1.ConditionReady) == "Progressing" })
-	account, _, _ := f.children("alice")
-	for _, o := range []client.Object{account, envelopes, d} {
+	for _, o := range []client.Object{account, d} {
 		if err := f.Delete(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +203,7 @@ func TestTheIngresssStatusDoesNotWakeTheController(t *testing.T) {
 func TestTheCacheHoldsNoObjectsOfOthers(t *testing.T) {
 	f := newFixture(t)
 	b := f.bridge("alice")
-	testenv.ExpectApplied(t, f.Client, f.foreign("Secret"), b)
+	testenv.ExpectApplied(t, f.Client, f.foreign("ServiceAccount"), b)
 	f.start(t)
 	f.eventually(t, "refused although no cache shows it", b, func() bool { return reason(b, v1alpha1.ConditionReady) == "NotOwned" })
 	var events corev1.EventList
