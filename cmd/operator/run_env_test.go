@@ -20,9 +20,12 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -49,7 +52,19 @@ func TestRunWithTheRightsOfTheManifests(t *testing.T) {
 	go func() { done <- run(ctx, o, slog.New(slog.NewJSONHandler(&logs, nil))) }()
 
 	namespace := testenv.Namespace(t, c)
-	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: namespace}}
+	b := &v1alpha1.HostedBridge{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: namespace},
+		Spec: v1alpha1.HostedBridgeSpec{
+			SecretRefs: []v1alpha1.SecretRef{{Name: "source"}},
+			Servers: []v1alpha1.Server{{
+				Name: "github", Secrets: []v1alpha1.SecretName{"TOKEN"},
+				Transport: v1alpha1.Transport{
+					URL:     "https://mcp.example.com/mcp",
+					Headers: []v1alpha1.Header{{Name: "Authorization", Value: "Bearer ${TOKEN}"}},
+				},
+			}},
+		},
+	}
 	testenv.ExpectApplied(t, c, b)
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: namespace + "-bridge"}}
 	eventually(t, "the Deployment is made", func() bool { return c.Get(t.Context(), client.ObjectKeyFromObject(d), d) == nil })
@@ -57,6 +72,13 @@ func TestRunWithTheRightsOfTheManifests(t *testing.T) {
 		testenv.ExpectExists(t, c, b)
 		return meta.IsStatusConditionTrue(b.Status.Conditions, v1alpha1.ConditionAccepted)
 	})
+	// Without a report the reason tells whether the EndpointSlice was read.
+	eventually(t, "the keybroker is seen", func() bool {
+		testenv.ExpectExists(t, c, b)
+		sealed := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionSecretsSealed)
+		return sealed != nil && sealed.Reason == v1alpha1.ReasonSealing
+	})
+	expectNoSecrets(t, namespace, o.Namespace)
 	eventually(t, "an event is recorded", func() bool {
 		var events corev1.EventList
 		return c.List(t.Context(), &events, client.InNamespace(namespace)) == nil && len(events.Items) > 0
@@ -76,6 +98,39 @@ func TestRunWithTheRightsOfTheManifests(t *testing.T) {
 	}
 	if bytes.Contains(running, []byte("forbidden")) || bytes.Contains(running, []byte(`"level":"ERROR"`)) {
 		t.Errorf("the log has errors:\n%s", running)
+	}
+}
+
+// expectNoSecrets asks for Secrets as the operator, which is allowed none in any
+// of the namespaces.
+func expectNoSecrets(t *testing.T, namespaces ...string) {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	operator, err := client.New(config, client.Options{Scheme: testenv.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := operator.List(t.Context(), &v1alpha1.HostedBridgeList{}); err != nil {
+		t.Errorf("the operator may not do what it must: %v", err)
+	}
+	for _, namespace := range namespaces {
+		for _, name := range []string{"source", "hosted-bridge-master-key"} {
+			s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+			for verb, err := range map[string]error{
+				"get":    operator.Get(t.Context(), client.ObjectKeyFromObject(s), s),
+				"list":   operator.List(t.Context(), &corev1.SecretList{}, client.InNamespace(namespace)),
+				"create": operator.Create(t.Context(), s.DeepCopy()),
+				"patch":  operator.Patch(t.Context(), s.DeepCopy(), client.RawPatch(types.MergePatchType, []byte("{}"))),
+				"delete": operator.Delete(t.Context(), s.DeepCopy()),
+			} {
+				if !apierrors.IsForbidden(err) {
+					t.Errorf("%s Secret %s/%s as the operator: error %v, want Forbidden", verb, namespace, name, err)
+				}
+			}
+		}
 	}
 }
 
@@ -102,6 +157,14 @@ func install(t *testing.T, c client.Client, namespace string) {
 		&corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "hosted-bridge-ca"},
 			Data:       map[string]string{"ca.crt": "certificate"},
+		},
+		&discoveryv1.EndpointSlice{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: namespace, Name: "hosted-bridge-keybroker-a",
+				Labels: map[string]string{discoveryv1.LabelServiceName: "hosted-bridge-keybroker"},
+			},
+			AddressType: discoveryv1.AddressTypeIPv4,
+			Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"}}},
 		},
 	} {
 		if err := c.Create(t.Context(), o); client.IgnoreAlreadyExists(err) != nil {
