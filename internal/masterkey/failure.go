@@ -1,0 +1,101 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package masterkey
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/hostedbridge/hostedbridge/internal/envelope"
+)
+
+// errDenied says that the server took the token for none, or for one that may
+// not do this.
+var errDenied = errors.New("the server denies it (403): the token is not valid, or its policy does not allow it")
+
+// unavailable marks what says nothing of the envelope.
+func unavailable(err error) error { return fmt.Errorf("%w: %w", envelope.ErrUnavailable, err) }
+
+// answers are the server's texts that mean something here, in all versions of
+// Vault and OpenBao that know associated data. A text that is not known is not
+// repeated: a server that answers nonsense may answer with our token.
+type answers []struct {
+	status int
+	text   string
+	err    error
+}
+
+var (
+	refusals = answers{
+		{http.StatusBadRequest, "cipher: message authentication failed", envelope.ErrRefused},
+		{http.StatusBadRequest, "invalid ciphertext: unable to decrypt", envelope.ErrRefused},
+		{http.StatusBadRequest, "disallowed by policy (too old)", envelope.ErrRetiredKeyVersion},
+		{http.StatusBadRequest, "invalid ciphertext: version is too new", envelope.ErrUnknownKeyVersion},
+		{http.StatusBadRequest, "no such key version", envelope.ErrUnknownKeyVersion},
+		{http.StatusBadRequest, "encryption key not found", envelope.ErrUnknownKeyVersion},
+	}
+	failures = answers{
+		{http.StatusBadRequest, "encryption key not found", errors.New("there is no such key (400)")},
+		{http.StatusBadRequest, "higher than the latest key version", errors.New("the key has no such version (400)")},
+		{http.StatusBadRequest, "less than the minimum encryption key version", errors.New("the key's min_encryption_version is higher (400)")},
+		{http.StatusForbidden, "", errDenied},
+		{http.StatusNotFound, "", errors.New("there is no such key, mount or namespace (404)")},
+		{http.StatusTooManyRequests, "", errors.New("the server's limit of requests is reached (429)")},
+		{http.StatusServiceUnavailable, "is sealed", errors.New("the server is sealed (503)")},
+	}
+)
+
+func (a answers) find(status int, text string) error {
+	for _, known := range a {
+		if known.status == status && strings.Contains(text, known.text) {
+			return known.err
+		}
+	}
+	return nil
+}
+
+// statusError is the error of an answer that is no success.
+func statusError(opens bool, status int, content []byte) error {
+	if status >= 300 && status < 400 {
+		return unavailable(fmt.Errorf("the server redirects (%d), and a token is not sent elsewhere: give the address that answers", status))
+	}
+	var answer struct {
+		Errors []string `json:"errors"`
+	}
+	if json.Unmarshal(content, &answer) != nil {
+		answer.Errors = nil
+	}
+	text := strings.Join(answer.Errors, "\n")
+	if err := refusals.find(status, text); opens && err != nil {
+		return err
+	}
+	if err := failures.find(status, text); err != nil {
+		return unavailable(err)
+	}
+	return unavailable(fmt.Errorf("the server answers %d", status))
+}
+
+// connectionError is a connection's error as far as it is our own text: that of
+// a broken answer quotes the answer.
+func connectionError(err error) error {
+	var dial *net.OpError
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.Is(err, context.Canceled):
+		return context.Canceled
+	case errors.Is(err, context.DeadlineExceeded):
+		return context.DeadlineExceeded
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return dial
+	case errors.As(err, &certificate):
+		return certificate
+	}
+	return errors.New("the connection broke, or the answer is not HTTP")
+}

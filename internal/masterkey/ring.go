@@ -1,0 +1,158 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package masterkey
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/hostedbridge/hostedbridge/internal/envelope"
+)
+
+// The ring's files beside the versions.
+const (
+	fileAuthority = "authority"
+	fileCurrent   = "current"
+	fileMinimum   = "minimum"
+)
+
+// maxFile is the size in bytes of a key's file, 44 and a line end, with room to
+// see that it is another kind of file.
+const maxFile = 64
+
+// errNoAuthority tells how to make the file.
+var errNoAuthority = errors.New("is missing: it is the key of the certificate authority, the base64 of 32 random bytes " +
+	"(head -c 32 /dev/urandom | base64); a copy of the lowest version keeps the authority of an installation without the file")
+
+type key = [envelope.KeySize]byte
+
+// ring is what the directory has.
+type ring struct {
+	keys      map[uint32]key
+	authority key
+	current   uint32 // 0 without the file.
+	minimum   uint32 // 0 without the file.
+	// local is nil without versions.
+	local *envelope.Keyring
+}
+
+func (r *ring) same(other *ring) bool {
+	return maps.Equal(r.keys, other.keys) && r.current == other.current && r.minimum == other.minimum
+}
+
+// readRing reads the directory. Its error names every file that is wrong and
+// quotes none.
+func readRing(dir string) (*ring, error) {
+	// The kubelet replaces all files at once by turning this link. Through the
+	// other links one could read files from before and after.
+	from := dir
+	if target, err := filepath.EvalSymlinks(filepath.Join(dir, "..data")); err == nil {
+		from = target
+	}
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return nil, err
+	}
+	r := &ring{keys: map[uint32]key{}}
+	var errs []error
+	missing := true
+	for _, entry := range entries {
+		name := entry.Name()
+		if strings.HasPrefix(name, "..") {
+			continue // The kubelet's own.
+		}
+		missing = missing && name != fileAuthority
+		if err := r.read(from, name); err != nil {
+			errs = append(errs, fmt.Errorf("%q: %w", name, err))
+		}
+	}
+	if missing {
+		errs = append(errs, fmt.Errorf("%q %w", fileAuthority, errNoAuthority))
+	}
+	if len(errs) == 0 && len(r.keys) > 0 {
+		errs = append(errs, r.join())
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("read %s: %w", dir, err)
+	}
+	return r, nil
+}
+
+// read takes one file into the ring.
+func (r *ring) read(dir, name string) (err error) {
+	content, err := readFile(filepath.Join(dir, name))
+	if err != nil {
+		return err
+	}
+	switch name {
+	case fileAuthority:
+		r.authority, err = parseKey(content)
+	case fileCurrent:
+		r.current, err = parseVersion(content)
+	case fileMinimum:
+		r.minimum, err = parseVersion(content)
+	default:
+		var version uint32
+		if version, err = parseVersion(name); err != nil {
+			return fmt.Errorf("the name is not %s, %s, %s or a key version such as 1", fileAuthority, fileCurrent, fileMinimum)
+		}
+		r.keys[version], err = parseKey(content)
+	}
+	return err
+}
+
+// join makes the keyring of what was read.
+func (r *ring) join() error {
+	local, err := envelope.NewKeyring(r.keys, r.minimum)
+	if err == nil && r.current != 0 {
+		local, err = local.WithCurrent(r.current)
+	}
+	r.local = local
+	return err
+}
+
+// parseVersion takes a number as it is usually written.
+func parseVersion(s string) (uint32, error) {
+	n, err := strconv.ParseUint(s, 10, 31) // It must fit the status' int32.
+	if err != nil || n == 0 || strconv.FormatUint(n, 10) != s {
+		// The number's own error would quote the file.
+		return 0, errors.New("the content is not a key version such as 1")
+	}
+	return uint32(n), nil
+}
+
+func parseKey(s string) (k key, err error) {
+	decoded, err := base64.StdEncoding.Strict().DecodeString(s)
+	// The decoder's own error would quote what it stumbled over, and it passes
+	// over line ends.
+	if err != nil || len(decoded) != len(k) || base64.StdEncoding.EncodeToString(decoded) != s {
+		return key{}, fmt.Errorf("the content is not the base64 of %d bytes", len(k))
+	}
+	copy(k[:], decoded)
+	if k == (key{}) {
+		return key{}, errors.New("the key is all zeroes")
+	}
+	return k, nil
+}
+
+// readFile returns the content without the end of its line.
+func readFile(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, maxFile))
+	if err != nil {
+		return "", fmt.Errorf("read: %w", err)
+	}
+	return strings.TrimSuffix(string(content), "\n"), nil
+}

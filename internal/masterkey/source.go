@@ -1,0 +1,259 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package masterkey
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/envelope"
+	"github.com/hostedbridge/hostedbridge/internal/pki"
+)
+
+// What Options.Provider may be.
+const (
+	ProviderLocal   = "local"
+	ProviderTransit = "transit"
+)
+
+// defaultInterval is how long a change may go unnoticed here. A Secret that
+// changes takes the kubelet up to two minutes, so this adds little.
+const defaultInterval = 5 * time.Second
+
+// Options say where the master key is.
+type Options struct {
+	// Dir has the ring's files. With the provider transit it may be without a
+	// version; those that it has open what they sealed before.
+	Dir string
+	// Provider says what seals: ProviderLocal, the default, or ProviderTransit.
+	Provider string
+	// Transit is used if it has an address. With the provider local it opens
+	// what transit sealed before.
+	Transit TransitOptions
+	// Interval is how often changes are looked for, 5 seconds if it is zero.
+	Interval time.Duration
+	Log      *slog.Logger
+}
+
+// Status is what may be told of the master key.
+type Status struct {
+	// Provider is the one that seals. What follows is said of its key.
+	Provider string `json:"provider"`
+	// Versions are those that exist, the lowest first.
+	Versions []uint32 `json:"versions"`
+	// Current seals.
+	Current uint32 `json:"current"`
+	// Minimum is the lowest that opens.
+	Minimum uint32 `json:"minimum"`
+}
+
+// Source has the master key as it is now. It is safe for concurrent use.
+type Source struct {
+	options   Options
+	transit   *transitClient // nil without an address.
+	authority *pki.Authority
+
+	mu      sync.Mutex
+	state   *state
+	changed chan struct{}
+	failure error // Of the latest reload.
+	// authorityChanged keeps a difference from being logged at every reload.
+	authorityChanged bool
+}
+
+// state is what one look has found. It never changes.
+type state struct {
+	ring    *ring
+	transit *transitKey // nil without an address.
+	keys    *envelope.Keys
+	status  Status
+}
+
+// Open reads the master key. It is strict: the error names every file that is
+// wrong, and quotes none.
+func Open(ctx context.Context, o Options) (*Source, error) {
+	if o.Provider == "" {
+		o.Provider = ProviderLocal
+	}
+	if o.Interval <= 0 {
+		o.Interval = defaultInterval
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Source{options: o, changed: make(chan struct{})}
+	var err error
+	switch {
+	case o.Provider != ProviderLocal && o.Provider != ProviderTransit:
+		return nil, fmt.Errorf("master key: provider %q is neither %s nor %s", o.Provider, ProviderLocal, ProviderTransit)
+	case o.Transit.Address != "":
+		if s.transit, err = newTransitClient(o.Transit); err != nil {
+			return nil, fmt.Errorf("master key: transit: %w", err)
+		}
+	case o.Provider == ProviderTransit:
+		return nil, errors.New("master key: provider transit needs the server's address")
+	}
+	if s.state, err = s.load(ctx); err != nil {
+		return nil, fmt.Errorf("master key: %w", err)
+	}
+	if s.authority, err = pki.NewAuthority(s.state.ring.authority); err != nil {
+		return nil, fmt.Errorf("master key: %w", err)
+	}
+	if s.transit != nil {
+		if err := s.state.transit.prove(ctx); err != nil {
+			return nil, fmt.Errorf("master key: transit: %w", err)
+		}
+	}
+	return s, nil
+}
+
+// Keys are what seals and opens now.
+func (s *Source) Keys() *envelope.Keys {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state.keys
+}
+
+// Authority issues the installation's certificates. It stays the same until
+// the process ends, since those who trust it were told at their start.
+func (s *Source) Authority() *pki.Authority { return s.authority }
+
+// Status says what Keys has.
+func (s *Source) Status() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	status := s.state.status
+	status.Versions = slices.Clone(status.Versions)
+	return status
+}
+
+// Changed is closed when Keys returns others than at the call.
+func (s *Source) Changed() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changed
+}
+
+// Err is why the latest look failed, nil if it did not. Keys and Status are
+// then those of the last one that did not.
+func (s *Source) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failure
+}
+
+// Run looks for changes until ctx ends, which is no error. What cannot be read
+// is logged, and the keys from before are kept.
+func (s *Source) Run(ctx context.Context) error {
+	ticker := time.NewTicker(s.options.Interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+			// It is logged, and tried again.
+			_ = s.Reload(ctx)
+		}
+	}
+}
+
+// Reload looks for a change now.
+func (s *Source) Reload(ctx context.Context) error {
+	next, err := s.load(ctx)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		s.failed(ctx, err)
+		return fmt.Errorf("master key: %w", err)
+	}
+	if s.failure != nil {
+		s.options.Log.InfoContext(ctx, "the master key can be read again")
+		s.failure = nil
+	}
+	s.compareAuthority(ctx, next.ring)
+	if next.same(s.state) {
+		return nil
+	}
+	s.state = next
+	close(s.changed)
+	s.changed = make(chan struct{})
+	s.options.Log.InfoContext(ctx, "the master key has changed", "provider", next.status.Provider,
+		"versions", next.status.Versions, "current", next.status.Current, "minimum", next.status.Minimum)
+	return nil
+}
+
+// failed logs an error when it is another one than before.
+func (s *Source) failed(ctx context.Context, err error) {
+	if s.failure == nil || s.failure.Error() != err.Error() {
+		s.options.Log.ErrorContext(ctx, "the master key cannot be read, the one from before stays in use", "error", err)
+	}
+	s.failure = err
+}
+
+// compareAuthority logs a change of the authority's key, once.
+func (s *Source) compareAuthority(ctx context.Context, next *ring) {
+	changed := next.authority != s.state.ring.authority
+	if changed && !s.authorityChanged {
+		s.options.Log.WarnContext(ctx, "the key of the certificate authority has changed: it is used after a restart of the keybroker, the ingress and all bridges")
+	}
+	s.authorityChanged = changed
+	// What is compared the next time is still what is in use.
+	next.authority = s.state.ring.authority
+}
+
+// Rotate makes a new version of the transit key, which then seals. A version
+// in the directory is made by whoever fills it.
+func (s *Source) Rotate(ctx context.Context) error {
+	if s.options.Provider != ProviderTransit {
+		return errors.New("rotate: the provider is not transit")
+	}
+	if err := s.transit.rotate(ctx); err != nil {
+		return fmt.Errorf("rotate: %w", err)
+	}
+	return s.Reload(ctx)
+}
+
+// load looks at the directory, and at the transit key if there is one.
+func (s *Source) load(ctx context.Context) (*state, error) {
+	r, err := readRing(s.options.Dir)
+	if err != nil {
+		return nil, err
+	}
+	found := &state{ring: r}
+	var providers []envelope.Provider
+	if r.local != nil {
+		providers = append(providers, r.local)
+		found.status = Status{ProviderLocal, r.local.Versions(), r.local.KeyID().Version, r.local.Minimum()}
+	} else if s.options.Provider == ProviderLocal {
+		return nil, fmt.Errorf("%s has no version of the master key, a file named by a number", s.options.Dir)
+	}
+	if s.transit != nil {
+		if found.transit, err = s.transit.key(ctx); err != nil {
+			return nil, fmt.Errorf("transit: %w", err)
+		}
+		providers = append(providers, found.transit)
+		if s.options.Provider == ProviderTransit {
+			found.status = found.transit.status()
+			slices.Reverse(providers)
+		}
+	}
+	if found.keys, err = envelope.NewKeys(providers[0], providers[1:]...); err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// same says whether nothing is different in what seals and what opens.
+func (s *state) same(other *state) bool {
+	return s.ring.same(other.ring) && s.transit.same(other.transit)
+}
