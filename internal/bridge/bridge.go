@@ -14,6 +14,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 )
 
 const (
@@ -40,16 +41,19 @@ type Bridge struct {
 	upstreams []*upstream
 	server    *mcp.Server
 
-	ctx    context.Context // the bridge's life; requests to servers descend from it
-	cancel context.CancelFunc
-	idle   func() // closes idle connections
-	done   sync.WaitGroup
-	calls  calls
+	ctx     context.Context // the bridge's life; requests to servers descend from it
+	cancel  context.CancelFunc
+	network *http.Transport
+	done    sync.WaitGroup
+	calls   calls
 
 	// toClient sends a message to a client as it is.
 	toClient mcp.MethodHandler
 
+	granting sync.Mutex // held while the secrets are replaced
+
 	mu       sync.Mutex
+	secrets  *secret.Set
 	sessions map[*mcp.ServerSession]*session
 	catalog  *catalog
 	headed   map[string]bool // tools registered for their argument headers
@@ -70,11 +74,11 @@ func newBridge(ctx context.Context, c config.Config, log *slog.Logger, t timing)
 		headed:   map[string]bool{},
 	}
 	b.ctx, b.cancel = context.WithCancel(ctx)
-	client, idle := newClient()
-	b.idle = idle
+	b.network = newTransport()
 	b.server = b.newServer()
 	for _, s := range c.Servers {
-		u := newUpstream(s, client, t, log)
+		u := newUpstream(s, b.network, t, log)
+		u.grant = newGrant(b.ctx, s, nil, u.transport)
 		u.owner = &standIn{bridge: b, upstream: u}
 		u.changed = b.listsChanged
 		b.upstreams = append(b.upstreams, u)
@@ -142,13 +146,37 @@ func (b *Bridge) Handler() http.Handler {
 	})
 }
 
+// UseSecrets gives the servers what they are granted of set, which the bridge
+// takes over. Only those for which something changes are connected to anew.
+// Until the first call, servers that are granted secrets wait.
+func (b *Bridge) UseSecrets(set *secret.Set) {
+	b.granting.Lock()
+	defer b.granting.Unlock()
+	if b.ctx.Err() != nil {
+		set.Wipe()
+		return
+	}
+	for _, u := range b.upstreams {
+		u.regrant(b.ctx, set)
+	}
+	b.mu.Lock()
+	before := b.secrets
+	b.secrets = set
+	b.mu.Unlock()
+	before.Wipe()
+}
+
 // Health returns what is known of the servers. It asks none of them.
 func (b *Bridge) Health() health.Report {
 	servers := make(map[string]health.Server, len(b.upstreams))
 	for _, u := range b.upstreams {
 		servers[u.server.Name] = u.report()
 	}
-	return health.Summarize(servers)
+	report := health.Summarize(servers)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	report.SecretsRevision = b.secrets.Revision()
+	return report
 }
 
 // Drain waits until no client waits for an answer or ctx ends, and returns how
@@ -157,7 +185,9 @@ func (b *Bridge) Drain(ctx context.Context) int { return b.calls.wait(ctx) }
 
 // Close ends all sessions and connections and waits until they are gone.
 func (b *Bridge) Close() {
+	b.granting.Lock()
 	b.cancel()
+	b.granting.Unlock()
 	var closing sync.WaitGroup
 	for s := range b.server.Sessions() {
 		closing.Go(func() { _ = s.Close() })
@@ -167,7 +197,8 @@ func (b *Bridge) Close() {
 	for _, u := range b.upstreams {
 		u.closing.Wait()
 	}
-	b.idle()
+	b.network.CloseIdleConnections()
+	b.secrets.Wipe()
 }
 
 // open records a new legacy session until its client leaves.

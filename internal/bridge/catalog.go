@@ -24,6 +24,7 @@ type entry struct {
 	original string // the server's own
 	raw      json.RawMessage
 	upstream *upstream
+	hidden   bool // whether its server is out of service, so that no list shows it
 }
 
 // buildCatalog joins the servers' lists, in the order of configuration. Tools
@@ -38,7 +39,7 @@ func buildCatalog(upstreams []*upstream, items func(*upstream, string) []item) *
 		entries := []entry{}
 		for _, u := range upstreams {
 			for _, it := range items(u, method) {
-				e := entry{key: it.key, original: it.key, raw: it.raw, upstream: u}
+				e := entry{key: it.key, original: it.key, raw: it.raw, upstream: u, hidden: it.hidden}
 				if renamed {
 					e.key = names.name(u.server.Name, it.key)
 					raw, err := withField(it.raw, shape.key, e.key)
@@ -108,5 +109,7 @@ func itemsOf(method string, result *rawResult) ([]item, error) {
 
 // sameItems reports whether two lists show the same.
 func sameItems(a, b []item) bool {
-	return slices.EqualFunc(a, b, func(x, y item) bool { return x.key == y.key && string(x.raw) == string(y.raw) })
+	return slices.EqualFunc(a, b, func(x, y item) bool {
+		return x.key == y.key && x.hidden == y.hidden && string(x.raw) == string(y.raw)
+	})
 }

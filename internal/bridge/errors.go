@@ -14,43 +14,92 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 )
 
 // errUnreadable says that the SDK saw an answer in what the tap saw none in. The
 // request was carried out, so it is not sent again.
 var errUnreadable = errors.New("the server answered in a form that could not be read")
 
+// errStale says that a server's secrets changed while it was called with the
+// former ones.
+var errStale = errors.New("the server's secrets changed")
+
 // unavailableError says that a server cannot be reached.
 type unavailableError struct {
 	server string
+	reason string // why, where the user can do something about it
 }
 
 // Error implements error.
 func (e *unavailableError) Error() string {
+	if e.reason != "" {
+		return fmt.Sprintf("server %q is not available: %s", e.server, e.reason)
+	}
 	return fmt.Sprintf("server %q is not available", e.server)
 }
 
+// guardedError is an error in whose text a server may have repeated secrets.
+type guardedError struct {
+	err  error
+	hide secret.Redactor
+}
+
+// Error implements error.
+func (e *guardedError) Error() string { return e.hide.Redact(e.err.Error()) }
+
+// Unwrap serves errors.Is and errors.As. The texts of what they find are not
+// redacted.
+func (e *guardedError) Unwrap() error { return e.err }
+
+// redactorOf returns what takes the secrets out of the texts of err.
+func redactorOf(err error) secret.Redactor {
+	var guarded *guardedError
+	if errors.As(err, &guarded) {
+		return guarded.hide
+	}
+	return secret.Redactor{}
+}
+
 // rpcError returns err as the client is to see it: the server's own JSON-RPC
-// error unchanged, and for everything else a sentence without addresses.
+// error, and for everything else a sentence without addresses. Secrets are
+// taken out of both, since what a client gets a model reads.
 func rpcError(err error, server string) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
 	}
 	var rpc *jsonrpc.Error
 	if errors.As(err, &rpc) && rpc.Code != 0 && !ofSDK(rpc) {
-		return rpc
+		return redacted(rpc, redactorOf(err))
 	}
 	code := "upstream_error"
 	message := fmt.Sprintf("server %q failed: %s", server, describe(err))
 	var unavailable *unavailableError
 	if errors.As(err, &unavailable) || lost(err) || unreached(err) {
-		code, message = "upstream_unavailable", (&unavailableError{server: server}).Error()
+		if unavailable == nil {
+			unavailable = &unavailableError{server: server}
+		}
+		code, message = "upstream_unavailable", unavailable.Error()
 	}
 	data, err := json.Marshal(map[string]string{"code": code, "server": server})
 	if err != nil {
 		panic(err) // strings always encode
 	}
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: message, Data: data}
+}
+
+// redacted returns e without secrets, and e itself where it holds none.
+func redacted(e *jsonrpc.Error, hide secret.Redactor) *jsonrpc.Error {
+	message, data := hide.Redact(e.Message), hide.Redact(string(e.Data))
+	if message == e.Message && data == string(e.Data) {
+		return e
+	}
+	clean := &jsonrpc.Error{Code: e.Code, Message: message}
+	if json.Valid([]byte(data)) {
+		clean.Data = json.RawMessage(data)
+	}
+	return clean
 }
 
 // ofSDK reports whether e is not a server's answer but the SDK's way of saying
@@ -89,8 +138,11 @@ func unreached(err error) bool {
 }
 
 // describe returns the text of err without the address that was called: its
-// query may hold a token, and where a server is does not concern its user.
-func describe(err error) string {
+// query may hold a token, and where a server is does not concern its user. Nor
+// has it secrets that the server repeats.
+func describe(err error) string { return redactorOf(err).Redact(plainly(err)) }
+
+func plainly(err error) string {
 	var resolve *net.DNSError
 	var op *net.OpError
 	var target *url.Error

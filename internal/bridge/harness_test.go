@@ -68,8 +68,17 @@ type rig struct {
 // newRig starts a bridge before the given servers, by name.
 func newRig(t *testing.T, t0 timing, servers ...config.Server) *rig {
 	t.Helper()
+	return newLoggedRig(t, slog.New(slog.DiscardHandler), t0, servers...)
+}
+
+// newLoggedRig is newRig with a log to look into.
+func newLoggedRig(t *testing.T, log *slog.Logger, t0 timing, servers ...config.Server) *rig {
+	t.Helper()
 	c := config.Config{UserID: "alice", BridgeUID: "uid-1", Servers: servers}
-	b := newBridge(t.Context(), c, slog.New(slog.DiscardHandler), t0)
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	b := newBridge(t.Context(), c, log, t0)
 	front := httptest.NewServer(b.Handler())
 	transport := &http.Transport{}
 	t.Cleanup(func() {

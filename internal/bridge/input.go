@@ -59,7 +59,8 @@ func (l *link) callModern(ctx context.Context, method string, params mcp.Params)
 	if len(p.Arguments) > 0 {
 		call.Arguments = p.Arguments
 	}
-	return l.session.CallTool(ctx, call)
+	result, err := l.session.CallTool(ctx, call)
+	return result, l.guard(err)
 }
 
 // needed returns what a server wants to know before it answers.

@@ -35,6 +35,7 @@ type identity struct {
 // link is one connection to a server.
 type link struct {
 	upstream *upstream
+	grant    *grant
 	session  *mcp.ClientSession
 	peer     peer
 	era      era
@@ -53,8 +54,8 @@ type link struct {
 }
 
 // dial connects to the server. The context ends the attempt, not the link.
-func dial(ctx context.Context, u *upstream, who identity, p peer) (*link, error) {
-	l := &link{upstream: u, peer: p, gone: make(chan struct{})}
+func dial(ctx context.Context, u *upstream, g *grant, who identity, p peer) (*link, error) {
+	l := &link{upstream: u, grant: g, peer: p, gone: make(chan struct{})}
 	caps := who.caps
 	if caps == nil {
 		caps = &mcp.ClientCapabilities{}
@@ -74,10 +75,10 @@ func dial(ctx context.Context, u *upstream, who identity, p peer) (*link, error)
 	client := mcp.NewClient(who.info, opts)
 	client.AddSendingMiddleware(l.capture)
 	client.AddReceivingMiddleware(l.receive)
-	transport := &mcp.StreamableClientTransport{Endpoint: u.server.URL, HTTPClient: u.client}
+	transport := &mcp.StreamableClientTransport{Endpoint: u.server.URL, HTTPClient: g.client}
 	session, err := client.Connect(ctx, transport, nil)
 	if err != nil {
-		return nil, fmt.Errorf("connect to server %q: %w", u.server.Name, err)
+		return nil, l.guard(fmt.Errorf("connect to server %q: %w", u.server.Name, err))
 	}
 	l.session = session
 	if session.InitializeResult().ProtocolVersion >= firstModernVersion {
@@ -85,8 +86,13 @@ func dial(ctx context.Context, u *upstream, who identity, p peer) (*link, error)
 	}
 	go func() {
 		_ = session.Wait()
+		u.lose(l)
 		close(l.gone)
 	}()
+	if !u.keep(l) {
+		l.close()
+		return nil, errStale
+	}
 	return l, nil
 }
 
@@ -184,7 +190,25 @@ func (l *link) begin(x *exchange, params mcp.Params, shared bool) (end func()) {
 // call sends a request and returns the server's answer. The result is that of
 // the wire where the tap saw it.
 func (l *link) call(ctx context.Context, method string, params mcp.Params) (mcp.Result, error) {
-	return l.send(ctx, method, &mcp.ClientRequest[mcp.Params]{Session: l.session, Params: params})
+	result, err := l.send(ctx, method, &mcp.ClientRequest[mcp.Params]{Session: l.session, Params: params})
+	return result, l.guard(err)
+}
+
+// subscribe asks for the updates of a resource, or for no more of them.
+func (l *link) subscribe(ctx context.Context, uri string, on bool) error {
+	if on {
+		return l.guard(l.session.Subscribe(ctx, &mcp.SubscribeParams{URI: uri}))
+	}
+	return l.guard(l.session.Unsubscribe(ctx, &mcp.UnsubscribeParams{URI: uri}))
+}
+
+// guard marks an error that came from the server with the secrets that it must
+// not repeat.
+func (l *link) guard(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &guardedError{err: err, hide: l.grant.hide}
 }
 
 // query sends a request of the bridge's own and returns the raw result.

@@ -29,12 +29,11 @@ const (
 	maxRedirects = 2
 )
 
-// newClient returns the HTTP client of all upstream connections and what closes
-// its idle connections.
-func newClient() (*http.Client, func()) {
+// newTransport returns the network below all upstream connections.
+func newTransport() *http.Transport {
 	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}
 	// There is no bound on the time to an answer: a tool may work for minutes.
-	transport := &http.Transport{
+	return &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
 		DialContext:         dialer.DialContext,
 		ForceAttemptHTTP2:   true,
@@ -43,17 +42,18 @@ func newClient() (*http.Client, func()) {
 		IdleConnTimeout:     idleTimeout,
 		TLSHandshakeTimeout: handshakeTimeout,
 	}
-	client := &http.Client{
-		Transport:     &tap{next: &patience{next: transport}},
-		CheckRedirect: sameHost,
-	}
-	return client, transport.CloseIdleConnections
 }
 
-// sameHost refuses redirects to another host: a request carries what the user
-// meant for one server.
+// newClient returns the HTTP client of one server's connections.
+func newClient(next http.RoundTripper) *http.Client {
+	return &http.Client{Transport: &tap{next: next}, CheckRedirect: sameHost}
+}
+
+// sameHost refuses redirects to another host, and from https to http: a request
+// carries what the user meant for one server.
 func sameHost(r *http.Request, via []*http.Request) error {
-	if len(via) > maxRedirects || r.URL.Host != via[0].URL.Host {
+	first := originOf(via[0].URL.String())
+	if len(via) > maxRedirects || !first.holds(r.URL) {
 		return http.ErrUseLastResponse
 	}
 	return nil

@@ -5,6 +5,7 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -60,7 +61,11 @@ func (s *session) connect(ctx context.Context, u *upstream) (*link, error) {
 	defer cancel()
 	dialCtx, cancelTimeout := context.WithTimeout(dialCtx, u.timing.connect)
 	defer cancelTimeout()
-	l, err := dial(dialCtx, u, s.who, s)
+	l, err := dial(dialCtx, u, u.granted(), s.who, s)
+	if errors.Is(err, errStale) {
+		// The secrets changed just now, which does not happen twice in a row.
+		l, err = dial(dialCtx, u, u.granted(), s.who, s)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +101,7 @@ func (s *session) adopt(ctx context.Context, up *uplink, l *link) bool {
 		_, _ = l.call(ctx, methodSetLevel, &mcp.SetLoggingLevelParams{Level: mcp.LoggingLevel(level)})
 	}
 	for uri := range up.subscribed {
-		_ = l.session.Subscribe(ctx, &mcp.SubscribeParams{URI: uri})
+		_ = l.subscribe(ctx, uri, true)
 	}
 	return true
 }
@@ -201,12 +206,7 @@ func (s *session) subscribe(ctx context.Context, u *upstream, uri string, on boo
 	}
 	ctx, cancel := follow(s.bridge.ctx, ctx)
 	defer cancel()
-	if on {
-		err = l.session.Subscribe(ctx, &mcp.SubscribeParams{URI: uri})
-	} else {
-		err = l.session.Unsubscribe(ctx, &mcp.UnsubscribeParams{URI: uri})
-	}
-	if err != nil {
+	if err := l.subscribe(ctx, uri, on); err != nil {
 		return rpcError(err, u.server.Name)
 	}
 	up := s.uplink(u)

@@ -6,6 +6,7 @@ package bridge
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"sync"
 
@@ -108,7 +109,9 @@ func (b *Bridge) listAll(ctx context.Context, q *query) (mcp.Result, error) {
 	entries := b.currentCatalog().lists[q.method]
 	raws := make([]json.RawMessage, 0, len(entries))
 	for _, e := range entries {
-		raws = append(raws, e.raw)
+		if !e.hidden {
+			raws = append(raws, e.raw)
+		}
 	}
 	result := empty()
 	result.set(listOf[q.method].field, raws)
@@ -148,6 +151,22 @@ func (b *Bridge) listsChanged(note string) {
 		b.headTools(tools)
 	}
 	b.announce(note)
+	if b.transparent() {
+		b.announceApart(note)
+	}
+}
+
+// announceApart tells the sessions that have no connection to the one server,
+// over which it would tell them itself, that a list changed.
+func (b *Bridge) announceApart(note string) {
+	b.mu.Lock()
+	sessions := slices.Collect(maps.Values(b.sessions))
+	b.mu.Unlock()
+	for _, s := range sessions {
+		if len(s.links()) == 0 {
+			_, _ = s.tell(b.ctx, note, &rawParams{})
+		}
+	}
 }
 
 // plainCatalog is the catalog of one server, whose names stay.
@@ -155,7 +174,7 @@ func plainCatalog(u *upstream) *catalog {
 	c := &catalog{lists: map[string][]entry{}}
 	for method := range listOf {
 		for _, it := range u.items(method) {
-			c.lists[method] = append(c.lists[method], entry{key: it.key, original: it.key, raw: it.raw, upstream: u})
+			c.lists[method] = append(c.lists[method], entry{key: it.key, original: it.key, raw: it.raw, upstream: u, hidden: it.hidden})
 		}
 	}
 	return c

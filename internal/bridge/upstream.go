@@ -47,10 +47,11 @@ var defaultTiming = timing{
 // upstream is one server: its shared connection, its lists and its health.
 type upstream struct {
 	server config.Server
-	client *http.Client
 	timing timing
-	log    *slog.Logger
-	owner  peer
+	// transport is the network below the connections.
+	transport http.RoundTripper
+	log       *slog.Logger
+	owner     peer
 	// closing counts the connections that are being closed.
 	closing sync.WaitGroup
 	// changed is called after the lists changed.
@@ -60,6 +61,8 @@ type upstream struct {
 	refresh chan struct{} // capacity 1: a list changed
 
 	mu       sync.Mutex
+	grant    *grant
+	links    map[*link]bool // the connections of grant
 	link     *link
 	settled  chan struct{} // closed when link or tried changes
 	tried    int           // attempts to connect that have ended
@@ -70,22 +73,24 @@ type upstream struct {
 
 // item is one entry of a server's list.
 type item struct {
-	key string // the name or URI
-	raw json.RawMessage
+	key    string // the name or URI
+	raw    json.RawMessage
+	hidden bool // whether its server is out of service
 }
 
-func newUpstream(s config.Server, client *http.Client, t timing, log *slog.Logger) *upstream {
+func newUpstream(s config.Server, network *http.Transport, t timing, log *slog.Logger) *upstream {
 	return &upstream{
-		server:   s,
-		client:   client,
-		timing:   t,
-		log:      log.With("server", s.Name),
-		kick:     make(chan struct{}, 1),
-		refresh:  make(chan struct{}, 1),
-		settled:  make(chan struct{}),
-		lists:    map[string][]item{},
-		health:   health.New(time.Now()),
-		watching: map[string]int{},
+		server:    s,
+		timing:    t,
+		transport: &patience{next: network},
+		log:       log.With("server", s.Name),
+		kick:      make(chan struct{}, 1),
+		refresh:   make(chan struct{}, 1),
+		links:     map[*link]bool{},
+		settled:   make(chan struct{}),
+		lists:     map[string][]item{},
+		health:    health.New(time.Now()),
+		watching:  map[string]int{},
 	}
 }
 
@@ -93,28 +98,48 @@ func newUpstream(s config.Server, client *http.Client, t timing, log *slog.Logge
 func (u *upstream) run(ctx context.Context) {
 	failures := 0
 	for ctx.Err() == nil {
+		g := u.granted()
+		if !g.usable() {
+			u.idle(ctx, g)
+			failures = 0
+			continue
+		}
 		began := time.Now()
-		l, err := u.connect(ctx)
+		l, err := u.connect(ctx, g)
 		if err == nil {
 			failures = 0
 			u.serve(ctx, l)
 			continue
 		}
-		if ctx.Err() != nil {
-			return
+		if ctx.Err() != nil || g.over() {
+			failures = 0
+			continue
 		}
 		failures++
-		u.observe(began, 0, err)
-		u.pause(ctx, failures)
+		u.observe(g, began, 0, err)
+		u.pause(ctx, g, failures)
+	}
+}
+
+// idle waits for other secrets than those of g.
+func (u *upstream) idle(ctx context.Context, g *grant) {
+	if g.fault != "" {
+		u.settle(nil) // so that nobody waits for this server
+	}
+	select {
+	case <-ctx.Done():
+	case <-g.life.Done():
 	}
 }
 
 // connect makes the shared connection and reads the lists.
-func (u *upstream) connect(ctx context.Context) (*link, error) {
+func (u *upstream) connect(ctx context.Context, g *grant) (*link, error) {
+	ctx, end := follow(ctx, g.life)
+	defer end()
 	ctx, cancel := context.WithTimeout(ctx, u.timing.connect)
 	defer cancel()
 	began := time.Now()
-	l, err := dial(ctx, u, identity{info: implementation, watch: true}, u.owner)
+	l, err := dial(ctx, u, g, identity{info: implementation, watch: true}, u.owner)
 	if err == nil {
 		if err = u.list(ctx, l); err != nil {
 			l.close()
@@ -124,7 +149,7 @@ func (u *upstream) connect(ctx context.Context) (*link, error) {
 		u.settle(nil)
 		return nil, err
 	}
-	u.observe(began, u.count(methodListTools), nil)
+	u.observe(g, began, u.count(methodListTools), nil)
 	u.settle(l)
 	u.resubscribe(ctx, l)
 	return l, nil
@@ -141,6 +166,8 @@ func (u *upstream) serve(ctx context.Context, l *link) {
 	for failed := 0; failed < health.FailureThreshold; {
 		select {
 		case <-ctx.Done():
+			return
+		case <-l.grant.life.Done():
 			return
 		case <-l.gone:
 			u.log.Info("the connection to the server ended")
@@ -163,23 +190,28 @@ func (u *upstream) probe(ctx context.Context, l *link) error {
 	began := time.Now()
 	err := u.list(ctx, l)
 	if err == nil && l.capabilities().Tools == nil && l.era == legacy {
-		err = l.session.Ping(ctx, nil)
+		err = l.guard(l.session.Ping(ctx, nil))
 	}
 	if ctx.Err() != nil && err == nil {
 		err = ctx.Err()
 	}
-	u.observe(began, u.count(methodListTools), err)
+	u.observe(l.grant, began, u.count(methodListTools), err)
 	return err
 }
 
-// observe records the outcome of a probe or of an attempt to connect.
-func (u *upstream) observe(began time.Time, tools int, err error) {
+// observe records the outcome of a probe or of an attempt to connect. With
+// secrets that are no longer those of the server it says nothing.
+func (u *upstream) observe(g *grant, began time.Time, tools int, err error) {
 	now := time.Now()
 	p := health.Probe{At: now, Latency: now.Sub(began), Tools: tools}
 	if err != nil {
 		p.Failure = describe(err)
 	}
 	u.mu.Lock()
+	if g != u.grant {
+		u.mu.Unlock()
+		return
+	}
 	before := u.health.Status
 	u.health = u.health.After(p)
 	after := u.health
@@ -210,18 +242,31 @@ func (u *upstream) list(ctx context.Context, l *link) error {
 		lists[method] = items
 	}
 	u.mu.Lock()
+	if l.grant != u.grant {
+		u.mu.Unlock()
+		return errStale
+	}
 	before := u.lists
 	u.lists = lists
 	u.mu.Unlock()
+	for _, note := range changes(before, lists) {
+		u.changed(note)
+	}
+	return nil
+}
+
+// changes returns the notifications of what differs between two states of the
+// lists.
+func changes(before, after map[string][]item) (notes []string) {
 	for note, methods := range changeOf {
 		for _, method := range methods {
-			if !sameItems(before[method], lists[method]) {
-				u.changed(note)
+			if !sameItems(before[method], after[method]) {
+				notes = append(notes, note)
 				break
 			}
 		}
 	}
-	return nil
+	return notes
 }
 
 // maxPages bounds a list, so that a server that never stops paging cannot hold
@@ -253,8 +298,9 @@ func listAll(ctx context.Context, l *link, method string) ([]item, error) {
 	return items, nil
 }
 
-// pause waits before the next attempt, or until somebody needs the server.
-func (u *upstream) pause(ctx context.Context, failures int) {
+// pause waits before the next attempt, or until somebody needs the server or
+// its secrets change.
+func (u *upstream) pause(ctx context.Context, g *grant, failures int) {
 	d := u.timing.backoffMin << min(failures-1, 16)
 	if d <= 0 || d > u.timing.backoffMax {
 		d = u.timing.backoffMax
@@ -264,6 +310,7 @@ func (u *upstream) pause(ctx context.Context, failures int) {
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
+	case <-g.life.Done():
 	case <-timer.C:
 	case <-u.kick:
 		// Somebody waits; but a server that refuses is not asked in a loop.
@@ -292,8 +339,11 @@ func (u *upstream) shared(ctx context.Context) (*link, error) {
 	first := -1
 	for {
 		u.mu.Lock()
-		l, tried, settled := u.link, u.tried, u.settled
+		l, tried, settled, fault := u.link, u.tried, u.settled, u.grant.fault
 		u.mu.Unlock()
+		if fault != "" {
+			return nil, &unavailableError{server: u.server.Name, reason: fault}
+		}
 		if l != nil && !l.dead() {
 			return l, nil
 		}

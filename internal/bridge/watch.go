@@ -7,8 +7,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // watch subscribes the shared connection to a resource. Several clients share
@@ -25,7 +23,7 @@ func (u *upstream) watch(ctx context.Context, uri string) error {
 	if !first {
 		return nil
 	}
-	if err := l.session.Subscribe(ctx, &mcp.SubscribeParams{URI: uri}); err != nil {
+	if err := l.subscribe(ctx, uri, true); err != nil {
 		u.forget(uri)
 		return err
 	}
@@ -41,7 +39,7 @@ func (u *upstream) unwatch(ctx context.Context, uri string) error {
 	if l == nil {
 		return nil
 	}
-	return l.session.Unsubscribe(ctx, &mcp.UnsubscribeParams{URI: uri})
+	return l.subscribe(ctx, uri, false)
 }
 
 // forget takes one subscriber away and reports whether it was the last.
@@ -62,7 +60,7 @@ func (u *upstream) resubscribe(ctx context.Context, l *link) {
 	uris := slices.Sorted(maps.Keys(u.watching))
 	u.mu.Unlock()
 	for _, uri := range uris {
-		if err := l.session.Subscribe(ctx, &mcp.SubscribeParams{URI: uri}); err != nil {
+		if err := l.subscribe(ctx, uri, true); err != nil {
 			u.log.Warn("a resource could not be subscribed again", "error", describe(err))
 		}
 	}

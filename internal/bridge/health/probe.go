@@ -56,6 +56,14 @@ func (s Server) After(p Probe) Server {
 	return s
 }
 
+// OutOfService returns the health of a server that is not used for a reason
+// that no probe finds. It is unhealthy at once and offers nothing.
+func (s Server) OutOfService(at time.Time, reason string) Server {
+	s.LastCheck = &at
+	s.Tools, s.Error = 0, truncate(reason)
+	return s.become(Unhealthy, at)
+}
+
 func (s Server) become(status Status, at time.Time) Server {
 	if s.Status != status {
 		s.Status, s.Since = status, &at

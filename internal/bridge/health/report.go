@@ -34,6 +34,9 @@ type Report struct {
 	Tools int `json:"tools"`
 	// Servers are the upstreams by name.
 	Servers map[string]Server `json:"servers"`
+	// SecretsRevision tells which state of the user's secrets the bridge has.
+	// It is empty while there are none.
+	SecretsRevision string `json:"secretsRevision,omitempty"`
 }
 
 // Server is one upstream's health.
