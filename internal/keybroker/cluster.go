@@ -7,19 +7,22 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 )
 
 // callTimeout is for one call of the API server: it answers in milliseconds,
@@ -30,13 +33,13 @@ const callTimeout = 5 * time.Second
 type Cluster struct {
 	tokens  authenticationclient.AuthenticationV1Interface
 	core    coreclient.CoreV1Interface
-	bridges metadata.Getter
+	bridges rest.Interface
 }
 
 var (
-	_ Reader  = (*Cluster)(nil)
-	_ Secrets = (*Cluster)(nil)
-	_ Trust   = (*Cluster)(nil)
+	_ Reader        = (*Cluster)(nil)
+	_ store.Secrets = (*Cluster)(nil)
+	_ Trust         = (*Cluster)(nil)
 )
 
 // NewCluster returns the API server that config leads to.
@@ -58,11 +61,23 @@ func NewCluster(config *rest.Config) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make client for core objects: %w", err)
 	}
-	meta, err := metadata.NewForConfigAndClient(config, client)
+	bridges, err := bridgeClient(config, client)
 	if err != nil {
-		return nil, fmt.Errorf("make client for metadata: %w", err)
+		return nil, fmt.Errorf("make client for HostedBridges: %w", err)
 	}
-	return &Cluster{tokens: tokens, core: core, bridges: meta.Resource(v1alpha1.GroupVersion.WithResource("hostedbridges"))}, nil
+	return &Cluster{tokens: tokens, core: core, bridges: bridges}, nil
+}
+
+func bridgeClient(config *rest.Config, client *http.Client) (rest.Interface, error) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	config = rest.CopyConfig(config)
+	config.GroupVersion = &v1alpha1.GroupVersion
+	config.APIPath = "/apis"
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	return rest.RESTClientForConfigAndClient(config, client)
 }
 
 // Review implements Reader.
@@ -87,33 +102,34 @@ func (c *Cluster) ServiceAccount(ctx context.Context, namespace, name string) (*
 }
 
 // Bridge implements Reader.
-func (c *Cluster) Bridge(ctx context.Context, namespace, name string) (*metav1.PartialObjectMetadata, error) {
-	return c.bridges.Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+func (c *Cluster) Bridge(ctx context.Context, namespace, name string) (*v1alpha1.HostedBridge, error) {
+	bridge := &v1alpha1.HostedBridge{}
+	err := c.bridges.Get().Namespace(namespace).Resource("hostedbridges").Name(name).Do(ctx).Into(bridge)
+	return bridge, err
 }
 
-// Secret implements Secrets.
+// Secret implements store.Secrets.
 func (c *Cluster) Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
 	return c.core.Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-// CreateSecret implements Secrets.
+// CreateSecret implements store.Secrets.
 func (c *Cluster) CreateSecret(ctx context.Context, secret *corev1.Secret) (*corev1.Secret, error) {
 	return c.core.Secrets(secret.Namespace).Create(ctx, secret, metav1.CreateOptions{FieldManager: v1alpha1.FieldOwnerKeybroker})
 }
 
-// SetKey implements Secrets. It is a merge patch and not an apply: an apply
-// removes what the same owner applied before and does not name again, which
-// are all other secrets of the user.
-func (c *Cluster) SetKey(ctx context.Context, secret *corev1.Secret, key string, value []byte) error {
+// PatchSecret implements store.Secrets. It is a merge patch and not an apply:
+// an apply removes what the same owner applied before and does not name again,
+// which are all other secrets of the user.
+func (c *Cluster) PatchSecret(ctx context.Context, secret *corev1.Secret, data map[string][]byte) (*corev1.Secret, error) {
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]string{"resourceVersion": secret.ResourceVersion},
-		"data":     map[string][]byte{key: value},
+		"data":     data, // A nil slice is null, which removes the key.
 	})
 	if err != nil {
-		return fmt.Errorf("encode patch: %w", err)
+		return nil, fmt.Errorf("encode patch: %w", err)
 	}
-	_, err = c.core.Secrets(secret.Namespace).Patch(ctx, secret.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: v1alpha1.FieldOwnerKeybroker})
-	return err
+	return c.core.Secrets(secret.Namespace).Patch(ctx, secret.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: v1alpha1.FieldOwnerKeybroker})
 }
 
 // ApplyCA implements Trust. It takes the field from whoever else wrote it: the

@@ -6,8 +6,10 @@
 // for the pod of their own bridge.
 //
 // Who a caller is follows from its projected token and from what the API
-// server says of it at that moment, never from anything else in the request.
-// Nothing is cached: a bridge that is deleted is refused at once.
+// server says of it at that moment, or for the ingress, which changes secrets
+// for the users whom it has authenticated, from the certificate that it got for
+// its token; never from anything else in the request. Nothing is cached: a
+// bridge that is deleted is refused at once.
 //
 // The package is a shell: Cluster reads and writes the API server, everything
 // else stands on the small interfaces declared beside it.

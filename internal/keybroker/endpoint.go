@@ -15,39 +15,51 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 )
 
-// route is one resource: who may do what to it.
+// route is one method of a resource: who may do it.
 type route struct {
 	// name is the route label of metrics and logs.
 	name   string
 	method string
-	// callers are the kinds of caller that may.
-	callers []kind
+	// byCertificate says that the caller is the ingress, by the certificate of
+	// its connection. Otherwise it is whoever the token says, one of callers.
+	byCertificate bool
+	callers       []kind
 	// mediaType is what the body must be, anything when empty.
 	mediaType string
 	// maxBody is the size in bytes of the largest body.
 	maxBody int64
-	// answer does it, for a caller who may. Without it nothing is there.
-	answer func(context.Context, call) (answer, error)
+	// answer does it, for a caller who may.
+	answer func(context.Context, *call) (answer, error)
 }
 
-// call is a request whose caller is known.
+// call is a request, and what is found out about it on the way.
 type call struct {
 	request *http.Request
-	caller  identity
+	route   route
 	body    []byte
+	// caller is empty until it is known who calls.
+	caller kind
+	// bridge is the one that calls or, when the ingress does, whose secrets it
+	// is about; secret is the name of the one that it is about.
+	bridge store.Bridge
+	secret string
 }
 
 type answer struct {
 	status    int
 	mediaType string
+	etag      string
 	body      []byte
 }
 
-// endpoint serves a route: what all of them have in common.
+// endpoint serves a resource: what all of them have in common. Without routes
+// nothing is there.
 type endpoint struct {
-	route
+	routes []route
 	server *Server
 }
 
@@ -56,7 +68,7 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	e.server.metrics.inFlight.Inc()
 	defer e.server.metrics.inFlight.Dec()
-	c := call{request: r}
+	c := call{request: r, route: route{name: routeOther}}
 	a, err := e.handle(r.Context(), w, &c)
 	if r.Context().Err() != nil && err != nil {
 		err = fmt.Errorf("%w: %w", errCanceledRequest, err)
@@ -73,43 +85,84 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.write(w)
 	}
 	elapsed := time.Since(began)
-	e.server.metrics.observe(e.name, a.status, reason, elapsed)
+	e.server.metrics.observe(c.route.name, a.status, reason, elapsed)
 	e.log(r.Context(), &c, a.status, err, elapsed)
 }
 
 // handle checks, in this order: the method, the form of the request, who calls,
 // and whether they may.
 func (e *endpoint) handle(ctx context.Context, w http.ResponseWriter, c *call) (answer, error) {
-	if e.answer == nil {
-		return answer{}, errNotFound
+	if err := e.choose(w, c); err != nil {
+		return answer{}, err
 	}
-	if c.request.Method != e.method {
-		w.Header().Set("Allow", e.method)
-		return answer{}, errMethod
-	}
-	token, err := bearer(c.request)
+	token, err := e.credential(c)
 	if err != nil {
 		return answer{}, err
 	}
-	if c.body, err = e.readBody(w, c.request); err != nil {
+	if c.body, err = readBody(w, c); err != nil {
 		return answer{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	// After the body, so that nobody holds a turn by sending slowly.
-	select {
-	case e.server.turns <- struct{}{}:
-		defer func() { <-e.server.turns }()
-	case <-ctx.Done():
+	release, err := e.server.turns.take(ctx, address(c.request.RemoteAddr))
+	if err != nil {
 		return answer{}, errBusy
 	}
-	if c.caller, err = e.server.callers.identify(ctx, token); err != nil {
-		return answer{}, fmt.Errorf("identify caller: %w", err)
+	defer release()
+	if !c.route.byCertificate {
+		if err := e.identify(ctx, c, token); err != nil {
+			return answer{}, err
+		}
 	}
-	if !slices.Contains(e.callers, c.caller.kind) {
-		return answer{}, fmt.Errorf("%w: %s", errCaller, c.caller.kind)
+	return c.route.answer(ctx, c)
+}
+
+// choose finds the route of the request's method.
+func (e *endpoint) choose(w http.ResponseWriter, c *call) error {
+	if len(e.routes) == 0 {
+		return errNotFound
 	}
-	return e.answer(ctx, *c)
+	var methods []string
+	for _, r := range e.routes {
+		if c.request.Method == r.method {
+			c.route = r
+			return nil
+		}
+		methods = append(methods, r.method)
+	}
+	w.Header().Set("Allow", strings.Join(methods, ", "))
+	return errMethod
+}
+
+// credential returns the token, if that is how the route knows its caller, and
+// checks the certificate otherwise.
+func (e *endpoint) credential(c *call) (token string, err error) {
+	if !c.route.byCertificate {
+		return bearer(c.request)
+	}
+	state := c.request.TLS
+	if state == nil || len(state.PeerCertificates) == 0 {
+		return "", errCertificateMissing
+	}
+	if err := e.server.ingress(*state); err != nil {
+		return "", fmt.Errorf("%w: %w", errCaller, err)
+	}
+	c.caller = kindIngress
+	return "", nil
+}
+
+// identify finds out who presents the token, and whether they may.
+func (e *endpoint) identify(ctx context.Context, c *call, token string) error {
+	caller, err := e.server.callers.identify(ctx, token)
+	c.caller, c.bridge = caller.kind, caller.bridge
+	if err != nil {
+		return fmt.Errorf("identify caller: %w", err)
+	}
+	if !slices.Contains(c.route.callers, caller.kind) {
+		return fmt.Errorf("%w: %s", errCaller, caller.kind)
+	}
+	return nil
 }
 
 // bearer returns the token of the request.
@@ -125,13 +178,13 @@ func bearer(r *http.Request) (string, error) {
 	return token, nil
 }
 
-func (e *endpoint) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if e.mediaType != "" {
-		if got, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || got != e.mediaType {
+func readBody(w http.ResponseWriter, c *call) ([]byte, error) {
+	if want := c.route.mediaType; want != "" {
+		if got, _, err := mime.ParseMediaType(c.request.Header.Get("Content-Type")); err != nil || got != want {
 			return nil, errMediaType
 		}
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, e.maxBody))
+	body, err := io.ReadAll(http.MaxBytesReader(w, c.request.Body, c.route.maxBody))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, errBodyTooLarge
 	}
@@ -146,6 +199,9 @@ func (a answer) write(w http.ResponseWriter) {
 		w.Header().Set("Content-Type", a.mediaType)
 		w.Header().Set("Content-Length", strconv.Itoa(len(a.body)))
 	}
+	if a.etag != "" {
+		w.Header().Set("ETag", a.etag)
+	}
 	w.WriteHeader(a.status)
 	// Whoever hung up does not read the answer either.
 	_, _ = w.Write(a.body)
@@ -155,16 +211,10 @@ func (a answer) write(w http.ResponseWriter) {
 // log writes the one line that each request leaves: who and what became of it,
 // nothing that they sent.
 func (e *endpoint) log(ctx context.Context, c *call, status int, err error, elapsed time.Duration) {
-	attrs := []slog.Attr{
-		slog.String("route", e.name), slog.Int("status", status),
+	attrs := append([]slog.Attr{
+		slog.String("route", c.route.name), slog.Int("status", status),
 		slog.String("duration", elapsed.String()),
-	}
-	if c.caller.kind != "" {
-		attrs = append(attrs, slog.String("caller", string(c.caller.kind)))
-	}
-	if b := c.caller.bridge; b.uid != "" {
-		attrs = append(attrs, slog.String("namespace", b.namespace), slog.String("hostedBridge", b.name), slog.String("uid", string(b.uid)))
-	}
+	}, c.attrs()...)
 	level := slog.LevelInfo
 	if err != nil {
 		attrs = append(attrs, slog.Any("error", err))

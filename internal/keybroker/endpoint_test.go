@@ -7,10 +7,11 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
-	"errors"
+	"encoding/pem"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -19,18 +20,44 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 )
 
-const sealPath = "/v1/bridges/" + tenant + "/alice/secrets/TOKEN"
+const (
+	listPath = "/v1/bridges/" + tenant + "/alice/uid-alice/secrets"
+	setPath  = listPath + "/TOKEN"
+	// ingressCertificate stands for a token where the ingress shows its
+	// certificate.
+	ingressCertificate = "certificate of the ingress"
+)
+
+// shown returns a connection whose client shows a certificate of that authority
+// and subject.
+func shown(t testing.TB, authority *pki.Authority, subject pki.Subject) *tls.ConnectionState {
+	t.Helper()
+	chain, err := authority.Issue(rand.Reader, request(t), subject, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, _ := pem.Decode(chain)
+	leaf, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &tls.ConnectionState{PeerCertificates: []*x509.Certificate{leaf}}
+}
 
 // ask sends one request to the handler.
-func ask(t *testing.T, h http.Handler, method, path, token, mediaType string, body []byte) *httptest.ResponseRecorder {
+func ask(t testing.TB, h http.Handler, method, path, token, mediaType string, body []byte) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, path, bytes.NewReader(body))
-	if token != "" {
+	switch token {
+	case "":
+	case ingressCertificate:
+		r.TLS = shown(t, testAuthority(t, 1), pki.IngressSubject())
+	default:
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
 	if mediaType != "" {
@@ -41,7 +68,7 @@ func ask(t *testing.T, h http.Handler, method, path, token, mediaType string, bo
 	return w
 }
 
-func request(t *testing.T) []byte {
+func request(t testing.TB) []byte {
 	t.Helper()
 	_, csr, err := pki.NewRequest(rand.Reader)
 	if err != nil {
@@ -52,7 +79,7 @@ func request(t *testing.T) []byte {
 
 func TestRefusals(t *testing.T) {
 	const csrType = "application/pkcs10"
-	alice, ingress := "token-of-alice-pod", "token-of-ingress-1"
+	alice, ingress, certificate := "token-of-alice-pod", "token-of-ingress-1", ingressCertificate
 	csr := request(t)
 	for _, test := range []struct {
 		name, method, path, token, mediaType string
@@ -71,16 +98,29 @@ func TestRefusals(t *testing.T) {
 		{"secrets for the ingress", "GET", "/v1/secrets", ingress, "", nil, errCaller},
 		{"secrets by POST", "POST", "/v1/secrets", alice, "", nil, errMethod},
 		{"secrets with a body", "GET", "/v1/secrets", alice, "", []byte("x"), errBodyTooLarge},
-		{"sealing by a bridge, even its own", "PUT", sealPath, alice, "", []byte("x"), errCaller},
-		{"sealing without a token", "PUT", sealPath, "", "", []byte("x"), errTokenMissing},
-		{"sealing too much", "PUT", sealPath, ingress, "", make([]byte, 64<<10+1), errBodyTooLarge},
-		{"sealing for nobody", "PUT", "/v1/bridges/" + tenant + "/carol/secrets/TOKEN", ingress, "", []byte("x"), errBridgeNotFound},
-		{"sealing for alice of another namespace", "PUT", "/v1/bridges/other/alice/secrets/TOKEN", ingress, "", []byte("x"), errBridgeNotFound},
-		{"a secret with a bad name", "PUT", "/v1/bridges/" + tenant + "/alice/secrets/a%2fb", ingress, "", []byte("x"), errName},
-		{"a secret with a name of dots", "PUT", "/v1/bridges/" + tenant + "/alice/secrets/..data", ingress, "", []byte("x"), errName},
-		{"a bridge with a bad name", "PUT", "/v1/bridges/" + tenant + "/Alice/secrets/TOKEN", ingress, "", []byte("x"), errName},
-		{"a namespace with a bad name", "PUT", "/v1/bridges/a.b/alice/secrets/TOKEN", ingress, "", []byte("x"), errName},
-		{"sealing by POST", "POST", sealPath, ingress, "", []byte("x"), errMethod},
+		{"setting by a token, even the ingress's", "PUT", setPath, ingress, "", []byte("x"), errCertificateMissing},
+		{"setting by a bridge's token, even its own", "PUT", setPath, alice, "", []byte("x"), errCertificateMissing},
+		{"setting without anything", "PUT", setPath, "", "", []byte("x"), errCertificateMissing},
+		{"listing without anything", "GET", listPath, "", "", nil, errCertificateMissing},
+		{"removing without anything", "DELETE", setPath, "", "", nil, errCertificateMissing},
+		{"a certificate for a certificate", "POST", "/v1/certificates", certificate, csrType, csr, errTokenMissing},
+		{"a certificate for secrets", "GET", "/v1/secrets", certificate, "", nil, errTokenMissing},
+		{"setting too much", "PUT", setPath, certificate, "", make([]byte, 64<<10+1), errBodyTooLarge},
+		{"a removal with a body", "DELETE", setPath, certificate, "", []byte("x"), errBodyTooLarge},
+		{"setting for nobody", "PUT", "/v1/bridges/" + tenant + "/carol/uid-carol/secrets/TOKEN", certificate, "", []byte("x"), errBridgeNotFound},
+		{"setting for alice of another namespace", "PUT", "/v1/bridges/other/alice/uid-alice/secrets/TOKEN", certificate, "", []byte("x"), errBridgeNotFound},
+		{"setting for another alice", "PUT", "/v1/bridges/" + tenant + "/alice/uid-earlier/secrets/TOKEN", certificate, "", []byte("x"), errBridgeNotFound},
+		{"listing for another alice", "GET", "/v1/bridges/" + tenant + "/alice/uid-bob/secrets", certificate, "", nil, errBridgeNotFound},
+		{"removing for another alice", "DELETE", "/v1/bridges/" + tenant + "/alice/uid-bob/secrets/TOKEN", certificate, "", nil, errBridgeNotFound},
+		{"removing what is not there", "DELETE", setPath, certificate, "", nil, errSecretNotFound},
+		{"a secret with a bad name", "PUT", listPath + "/a%2fb", certificate, "", []byte("x"), errName},
+		{"a secret in lower case", "PUT", listPath + "/token", certificate, "", []byte("x"), errName},
+		{"the index as a secret", "PUT", listPath + "/.index", certificate, "", []byte("x"), errName},
+		{"the index as a secret to remove", "DELETE", listPath + "/.index", certificate, "", nil, errName},
+		{"a bridge with a bad name", "PUT", "/v1/bridges/" + tenant + "/Alice/uid-alice/secrets/TOKEN", certificate, "", []byte("x"), errName},
+		{"a namespace with a bad name", "PUT", "/v1/bridges/a.b/alice/uid-alice/secrets/TOKEN", certificate, "", []byte("x"), errName},
+		{"setting by POST", "POST", setPath, certificate, "", []byte("x"), errMethod},
+		{"listing by PUT", "PUT", listPath, certificate, "", []byte("x"), errMethod},
 		{"somewhere else", "GET", "/v1/keys", alice, "", nil, errNotFound},
 		{"the root", "GET", "/", "", "", nil, errNotFound},
 	} {
@@ -123,41 +163,6 @@ func TestTwoAuthorizationsAreNone(t *testing.T) {
 	}
 }
 
-func TestASecretGoesFromTheIngressToItsBridgeAndNowhereElse(t *testing.T) {
-	var log bytes.Buffer
-	s, registry := testServer(t, newWorld(), &log)
-	h := s.handler()
-	if w := ask(t, h, "PUT", sealPath, "token-of-ingress-1", "", []byte(canary)); w.Code != http.StatusNoContent || w.Body.Len() != 0 {
-		t.Fatalf("seal: %d %s", w.Code, w.Body)
-	}
-	secrets := func(token string) map[string][]byte {
-		w := ask(t, h, "GET", "/v1/secrets", token, "", nil)
-		if w.Code != http.StatusOK || w.Header().Get("Cache-Control") != "no-store" || w.Header().Get("Content-Type") != "application/json" {
-			t.Fatalf("open: %d %v", w.Code, w.Header())
-		}
-		var body struct {
-			Secrets map[string][]byte `json:"secrets"`
-		}
-		if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil || body.Secrets == nil {
-			t.Fatalf("open: %v", err)
-		}
-		return body.Secrets
-	}
-	if diff := cmp.Diff(map[string][]byte{"TOKEN": []byte(canary)}, secrets("token-of-alice-pod")); diff != "" {
-		t.Errorf("alice's (-want +got):\n%s", diff)
-	}
-	if got := secrets("token-of-bob-pod"); len(got) != 0 {
-		t.Errorf("bob's: %d secrets", len(got))
-	}
-	if strings.Contains(log.String(), canary) || strings.Contains(log.String(), "token-of") {
-		t.Error("a secret is in the log")
-	}
-	want := map[string]float64{"secrets 200 ": 2, "seal 204 ": 1}
-	if diff := cmp.Diff(want, requests(t, registry)); diff != "" {
-		t.Errorf("hostedbridge_keybroker_requests_total (-want +got):\n%s", diff)
-	}
-}
-
 // requests returns the request counters by "route code reason".
 func requests(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
@@ -187,7 +192,7 @@ type slowReader struct {
 	asked chan struct{}
 }
 
-func (s *slowReader) Bridge(ctx context.Context, _, _ string) (*metav1.PartialObjectMetadata, error) {
+func (s *slowReader) Bridge(ctx context.Context, _, _ string) (*v1alpha1.HostedBridge, error) {
 	close(s.asked)
 	<-ctx.Done()
 	return nil, ctx.Err()
@@ -211,41 +216,28 @@ func TestACallerThatLeavesEndsWhatWasDoneForIt(t *testing.T) {
 	if diff := cmp.Diff(map[string]float64{"secrets 499 canceled": 1}, requests(t, registry)); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
-	if len(s.turns) != 0 {
+	if len(s.turns.all) != 0 || len(s.turns.callers) != 0 {
 		t.Error("a turn is still taken")
-	}
-}
-
-func TestNobodyWaitsForATurnForEver(t *testing.T) {
-	s, _ := testServer(t, newWorld(), io.Discard)
-	for range maxAtOnce {
-		s.turns <- struct{}{}
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-	defer cancel()
-	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/v1/secrets", http.NoBody)
-	r.Header.Set("Authorization", "Bearer token-of-alice-pod")
-	e := &endpoint{route{name: "secrets", method: http.MethodGet, answer: s.openSecrets}, s}
-	if _, err := e.handle(ctx, httptest.NewRecorder(), &call{request: r}); !errors.Is(err, errBusy) {
-		t.Errorf("error %v, want %v", err, errBusy)
 	}
 }
 
 func TestAServerWithAPartMissingIsNotMade(t *testing.T) {
 	full := func() (Config, Deps) {
-		s, registry := testServer(t, newWorld(), io.Discard)
-		return Config{Namespace: system, ClusterID: "test"}, Deps{
-			Reader: s.callers.cluster, Secrets: s.vault.secrets, Ring: testRing(t, 1), Random: rand.Reader,
-			Now: time.Now, Registry: registry, Log: slog.New(slog.DiscardHandler),
-		}
+		w := newWorld()
+		return Config{Namespace: system}, testDeps(t, w, w, io.Discard)
 	}
 	for name, remove := range map[string]func(*Config, *Deps){
-		"namespace":                 func(c *Config, _ *Deps) { c.Namespace = "" },
-		"cluster id":                func(c *Config, _ *Deps) { c.ClusterID = "" },
-		"reader":                    func(_ *Config, d *Deps) { d.Reader = nil },
-		"ring":                      func(_ *Config, d *Deps) { d.Ring = nil },
-		"log":                       func(_ *Config, d *Deps) { d.Log = nil },
-		"registry of its own, free": func(*Config, *Deps) {},
+		"namespace":  func(c *Config, _ *Deps) { c.Namespace = "" },
+		"reader":     func(_ *Config, d *Deps) { d.Reader = nil },
+		"store":      func(_ *Config, d *Deps) { d.Store = nil },
+		"master key": func(_ *Config, d *Deps) { d.MasterKey = nil },
+		"tiers":      func(_ *Config, d *Deps) { d.Tiers = nil },
+		"log":        func(_ *Config, d *Deps) { d.Log = nil },
+		"registry of its own, free": func(c *Config, d *Deps) {
+			if _, err := New(*c, *d); err != nil {
+				t.Error(err)
+			}
+		},
 	} {
 		c, d := full()
 		remove(&c, &d)

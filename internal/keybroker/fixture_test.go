@@ -22,7 +22,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/internal/quota"
 )
 
 const (
@@ -37,18 +41,16 @@ type world struct {
 	tokens   map[string]*authenticationv1.TokenReviewStatus
 	pods     map[string]*corev1.Pod
 	accounts map[string]*corev1.ServiceAccount
-	bridges  map[string]*metav1.PartialObjectMetadata
+	bridges  map[string]*v1alpha1.HostedBridge
 	secrets  map[string]*corev1.Secret
 	// away is the error of every call while it is set.
 	away error
-	// beforePatch runs before each change of a Secret.
-	beforePatch func()
 	version     int
 }
 
 var (
-	_ Reader  = (*world)(nil)
-	_ Secrets = (*world)(nil)
+	_ Reader        = (*world)(nil)
+	_ store.Secrets = (*world)(nil)
 )
 
 func key(namespace, name string) string { return namespace + "/" + name }
@@ -56,7 +58,7 @@ func key(namespace, name string) string { return namespace + "/" + name }
 func newWorld() *world {
 	w := &world{
 		tokens: map[string]*authenticationv1.TokenReviewStatus{}, pods: map[string]*corev1.Pod{},
-		accounts: map[string]*corev1.ServiceAccount{}, bridges: map[string]*metav1.PartialObjectMetadata{},
+		accounts: map[string]*corev1.ServiceAccount{}, bridges: map[string]*v1alpha1.HostedBridge{},
 		secrets: map[string]*corev1.Secret{},
 	}
 	w.addBridge(tenant, "alice", "uid-alice")
@@ -69,8 +71,10 @@ func newWorld() *world {
 func (w *world) addBridge(namespace, name, uid string) {
 	yes := true
 	owner := []metav1.OwnerReference{{APIVersion: "hostedbridge.dev/v1alpha1", Kind: "HostedBridge", Name: name, UID: types.UID(uid), Controller: &yes}}
-	w.bridges[key(namespace, name)] = &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(uid)}}
-	w.secrets[key(namespace, name+"-envelopes")] = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + "-envelopes", OwnerReferences: owner, ResourceVersion: "0"}}
+	w.bridges[key(namespace, name)] = &v1alpha1.HostedBridge{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(uid)},
+		Spec:       v1alpha1.HostedBridgeSpec{Tier: "free"},
+	}
 	w.addPod(namespace, name+"-bridge", name+"-pod", uid, owner)
 }
 
@@ -125,7 +129,7 @@ func (w *world) ServiceAccount(_ context.Context, namespace, name string) (*core
 	return get(w, w.accounts, "serviceaccounts", namespace, name)
 }
 
-func (w *world) Bridge(_ context.Context, namespace, name string) (*metav1.PartialObjectMetadata, error) {
+func (w *world) Bridge(_ context.Context, namespace, name string) (*v1alpha1.HostedBridge, error) {
 	return get(w, w.bridges, "hostedbridges", namespace, name)
 }
 
@@ -147,31 +151,33 @@ func (w *world) CreateSecret(_ context.Context, secret *corev1.Secret) (*corev1.
 		return nil, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "secrets"}, secret.Name)
 	}
 	w.secrets[k] = secret.DeepCopy()
-	return secret, nil
+	w.touch(w.secrets[k])
+	return w.secrets[k].DeepCopy(), nil
 }
 
-func (w *world) SetKey(_ context.Context, secret *corev1.Secret, name string, value []byte) error {
-	if w.beforePatch != nil {
-		w.beforePatch()
-	}
+func (w *world) PatchSecret(_ context.Context, secret *corev1.Secret, data map[string][]byte) (*corev1.Secret, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	resource := schema.GroupResource{Resource: "secrets"}
 	stored, ok := w.secrets[key(secret.Namespace, secret.Name)]
 	if !ok {
-		return apierrors.NewNotFound(resource, secret.Name)
+		return nil, apierrors.NewNotFound(resource, secret.Name)
 	}
 	if stored.ResourceVersion != secret.ResourceVersion {
-		return apierrors.NewConflict(resource, secret.Name, nil)
+		return nil, apierrors.NewConflict(resource, secret.Name, nil)
 	}
-	data := maps.Clone(stored.Data)
-	if data == nil {
-		data = map[string][]byte{}
+	next := maps.Clone(stored.Data)
+	if next == nil {
+		next = map[string][]byte{}
 	}
-	data[name] = value
-	stored.Data = data
+	for k, value := range data {
+		if next[k] = value; value == nil {
+			delete(next, k)
+		}
+	}
+	stored.Data = next
 	w.touch(stored)
-	return nil
+	return stored.DeepCopy(), nil
 }
 
 // touch gives the Secret a new resource version, as any write does.
@@ -180,28 +186,64 @@ func (w *world) touch(s *corev1.Secret) {
 	s.ResourceVersion = strconv.Itoa(w.version)
 }
 
-func testRing(t *testing.T, versions ...uint32) *Ring {
-	t.Helper()
-	keys := map[uint32][envelope.KeySize]byte{}
-	for _, v := range versions {
-		keys[v] = [envelope.KeySize]byte{byte(v), 1}
-	}
-	ring, err := newRing(keys)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ring
+// master is a master key in memory.
+type master struct {
+	keys      *envelope.Keys
+	authority *pki.Authority
 }
 
-func testServer(t *testing.T, w *world, log io.Writer) (*Server, *prometheus.Registry) {
+func (m *master) Keys() *envelope.Keys      { return m.keys }
+func (m *master) Authority() *pki.Authority { return m.authority }
+
+// testMaster returns a master key of these versions.
+func testMaster(t testing.TB, versions ...uint32) *master {
 	t.Helper()
-	registry := prometheus.NewRegistry()
-	s, err := New(Config{Namespace: system, ClusterID: "test"}, Deps{
-		Reader: w, Secrets: w, Ring: testRing(t, 1), Random: rand.Reader, Now: time.Now,
-		Registry: registry, Log: slog.New(slog.NewJSONHandler(log, nil)),
-	})
+	masters := map[uint32][envelope.KeySize]byte{}
+	for _, v := range versions {
+		masters[v] = [envelope.KeySize]byte{byte(v), 1}
+	}
+	ring, err := envelope.NewKeyring(masters, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s, registry
+	keys, err := envelope.NewKeys(ring)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &master{keys, testAuthority(t, 1)}
+}
+
+func testAuthority(t testing.TB, first byte) *pki.Authority {
+	t.Helper()
+	authority, err := pki.NewAuthority([32]byte{first})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return authority
+}
+
+// testDeps returns all that a server stands on, over the Secrets and the
+// readings of the same API server.
+func testDeps(t testing.TB, reader Reader, secrets store.Secrets, log io.Writer) Deps {
+	t.Helper()
+	m := testMaster(t, 1)
+	logger := slog.New(slog.NewJSONHandler(log, nil))
+	vault, err := store.New(store.Config{Secrets: secrets, Keys: m.Keys, Cluster: "test", Random: rand.Reader, Now: time.Now, Log: logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Deps{
+		Reader: reader, Store: vault, MasterKey: m, Tiers: quota.Defaults(), Random: rand.Reader, Now: time.Now,
+		Registry: prometheus.NewRegistry(), Log: logger,
+	}
+}
+
+func testServer(t testing.TB, w *world, log io.Writer) (*Server, *prometheus.Registry) {
+	t.Helper()
+	deps := testDeps(t, w, w, log)
+	s, err := New(Config{Namespace: system}, deps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, deps.Registry
 }

@@ -13,10 +13,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 )
 
 const (
@@ -44,8 +44,7 @@ type Reader interface {
 	Review(ctx context.Context, token, audience string) (*authenticationv1.TokenReviewStatus, error)
 	Pod(ctx context.Context, namespace, name string) (*corev1.Pod, error)
 	ServiceAccount(ctx context.Context, namespace, name string) (*corev1.ServiceAccount, error)
-	// Bridge returns the metadata of a HostedBridge.
-	Bridge(ctx context.Context, namespace, name string) (*metav1.PartialObjectMetadata, error)
+	Bridge(ctx context.Context, namespace, name string) (*v1alpha1.HostedBridge, error)
 }
 
 // kind is what a caller is. Its values are metric labels.
@@ -56,16 +55,10 @@ const (
 	kindIngress kind = "ingress"
 )
 
-// bridgeRef is one HostedBridge; a later one of the same name is another.
-type bridgeRef struct {
-	namespace, name string
-	uid             types.UID
-}
-
 // identity is who calls. bridge is set for a bridge alone.
 type identity struct {
 	kind   kind
-	bridge bridgeRef
+	bridge store.Bridge
 }
 
 // identifier finds out who presents a token.
@@ -179,29 +172,22 @@ func (i *identifier) serviceAccount(ctx context.Context, a account) (*corev1.Ser
 }
 
 // owner returns the HostedBridge that controls the service account.
-func (i *identifier) owner(ctx context.Context, sa *corev1.ServiceAccount) (bridgeRef, error) {
+func (i *identifier) owner(ctx context.Context, sa *corev1.ServiceAccount) (store.Bridge, error) {
 	owner := metav1.GetControllerOfNoCopy(sa)
-	if owner == nil || !isBridge(owner) {
-		return bridgeRef{}, fmt.Errorf("%w: service account %s/%s", errNotABridge, sa.Namespace, sa.Name)
+	if owner == nil || !store.IsBridge(owner) {
+		return store.Bridge{}, fmt.Errorf("%w: service account %s/%s", errNotABridge, sa.Namespace, sa.Name)
 	}
 	bridge, err := i.cluster.Bridge(ctx, sa.Namespace, owner.Name)
 	if err != nil {
-		return bridgeRef{}, absent(err, errBridge, bridgeKind, sa.Namespace, owner.Name)
+		return store.Bridge{}, absent(err, errBridge, bridgeKind, sa.Namespace, owner.Name)
 	}
 	if bridge.UID != owner.UID {
-		return bridgeRef{}, fmt.Errorf("%w: HostedBridge %s/%s has another UID", errBridge, sa.Namespace, owner.Name)
+		return store.Bridge{}, fmt.Errorf("%w: HostedBridge %s/%s has another UID", errBridge, sa.Namespace, owner.Name)
 	}
 	if bridge.DeletionTimestamp != nil {
-		return bridgeRef{}, fmt.Errorf("%w: HostedBridge %s/%s is being deleted", errBridge, sa.Namespace, owner.Name)
+		return store.Bridge{}, fmt.Errorf("%w: HostedBridge %s/%s is being deleted", errBridge, sa.Namespace, owner.Name)
 	}
-	return bridgeRef{sa.Namespace, owner.Name, owner.UID}, nil
-}
-
-// isBridge compares the group without the version: an owner reference outlives
-// the version that it was written in.
-func isBridge(owner *metav1.OwnerReference) bool {
-	gv, err := schema.ParseGroupVersion(owner.APIVersion)
-	return err == nil && gv.Group == v1alpha1.GroupVersion.Group && owner.Kind == bridgeKind
+	return store.Bridge{Namespace: sa.Namespace, Name: owner.Name, UID: owner.UID}, nil
 }
 
 // absent returns gone for an object that does not exist, err itself where it

@@ -10,16 +10,19 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 )
 
 func TestWhoCalls(t *testing.T) {
 	now := metav1.Now()
 	no := false
-	alice := identity{kindBridge, bridgeRef{tenant, "alice", "uid-alice"}}
+	alice := identity{kindBridge, store.Bridge{Namespace: tenant, Name: "alice", UID: "uid-alice"}}
 	token := func(w *world) *authenticationv1.TokenReviewStatus { return w.tokens["token-of-alice-pod"] }
 	pod := func(w *world) *corev1.Pod { return w.pods[key(tenant, "alice-pod")] }
 	account := func(w *world) *corev1.ServiceAccount { return w.accounts[key(tenant, "alice-bridge")] }
-	bridge := func(w *world) *metav1.PartialObjectMetadata { return w.bridges[key(tenant, "alice")] }
+	bridge := func(w *world) *v1alpha1.HostedBridge { return w.bridges[key(tenant, "alice")] }
 
 	for _, test := range []struct {
 		name   string
@@ -90,7 +93,7 @@ func TestWhoCalls(t *testing.T) {
 			if test.err == nil && (err != nil || got != test.want) {
 				t.Errorf("%+v, error %v; want %+v", got, err, test.want)
 			}
-			if test.err != nil && (!errors.Is(err, test.err) || publicProblem(err) != test.err || got.bridge != bridgeRef{}) {
+			if test.err != nil && (!errors.Is(err, test.err) || publicProblem(err) != test.err || got.bridge != (store.Bridge{})) {
 				t.Errorf("%+v, error %v; want %v", got, err, test.err)
 			}
 		})
@@ -106,7 +109,7 @@ func TestTheSameNamesInAnotherNamespaceAreSomebodyElse(t *testing.T) {
 	theirs := w.tokens["token-of-alice-pod"]
 	w.tokens["mine"], w.tokens["theirs"] = mine, theirs
 	i := &identifier{cluster: w, namespace: system}
-	for token, want := range map[string]bridgeRef{"mine": {tenant, "alice", "uid-alice"}, "theirs": {"other", "alice", "uid-other"}} {
+	for token, want := range map[string]store.Bridge{"mine": {Namespace: tenant, Name: "alice", UID: "uid-alice"}, "theirs": {Namespace: "other", Name: "alice", UID: "uid-other"}} {
 		got, err := i.identify(t.Context(), token)
 		if err != nil || got.bridge != want {
 			t.Errorf("%s: %+v, error %v; want %+v", token, got, err, want)

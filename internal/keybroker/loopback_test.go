@@ -152,7 +152,7 @@ func TestARefusalReachesTheClientWithItsCode(t *testing.T) {
 
 func TestTheKeybrokersOwnCertificateIsAlwaysFresh(t *testing.T) {
 	now := time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
-	s := &servingCertificate{authority: testRing(t, 1).authority, names: []string{"keybroker"}, random: rand.Reader, now: func() time.Time { return now }}
+	s := &servingCertificate{authority: testAuthority(t, 1), names: []string{"keybroker"}, random: rand.Reader, now: func() time.Time { return now }}
 	get := func() *tls.Certificate {
 		t.Helper()
 		c, err := s.get(nil)

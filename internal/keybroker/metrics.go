@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 )
 
 // routeOther is the route label of requests that meet no route.
@@ -20,9 +22,19 @@ type metrics struct {
 	duration *prometheus.HistogramVec
 	inFlight prometheus.Gauge
 	issued   *prometheus.CounterVec
+	opens    *prometheus.CounterVec
+	// unreadable counts secrets, not requests.
+	unreadable prometheus.Counter
+	sealed     *prometheus.CounterVec
 }
 
-func newMetrics(reg prometheus.Registerer, ring *Ring) (*metrics, error) {
+// Who had a value sealed, as the label of a metric.
+const (
+	byUser   = "user"
+	bySource = "source"
+)
+
+func newMetrics(reg prometheus.Registerer, master MasterKey) (*metrics, error) {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hostedbridge_keybroker_requests_total",
@@ -43,18 +55,24 @@ func newMetrics(reg prometheus.Registerer, ring *Ring) (*metrics, error) {
 			Name: "hostedbridge_keybroker_certificates_issued_total",
 			Help: "Certificates issued, by the kind of their holder: bridge or ingress.",
 		}, []string{"kind"}),
+		opens: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hostedbridge_keybroker_opens_total",
+			Help: "Bridges' requests for their secrets, by result: opened, unchanged, unreadable if one or more did not open, or failed.",
+		}, []string{"result"}),
+		unreadable: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "hostedbridge_keybroker_unreadable_secrets_total",
+			Help: "Secrets that did not open when their bridge asked for them.",
+		}),
+		sealed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hostedbridge_keybroker_sealed_total",
+			Help: "Values sealed, by where they came from: the user, or a source in spec.secretRefs.",
+		}, []string{"by"}),
 	}
-	current := prometheus.NewGauge(prometheus.GaugeOpts{
+	current := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "hostedbridge_keybroker_master_key_version",
 		Help: "Version of the master key that seals.",
-	})
-	loaded := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "hostedbridge_keybroker_master_key_versions",
-		Help: "How many versions of the master key are loaded.",
-	})
-	current.Set(float64(ring.envelopes.Current().Version))
-	loaded.Set(float64(len(ring.versions)))
-	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inFlight, m.issued, current, loaded} {
+	}, func() float64 { return float64(master.Keys().Current().Version) })
+	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inFlight, m.issued, m.opens, m.unreadable, m.sealed, current} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}
@@ -65,4 +83,19 @@ func newMetrics(reg prometheus.Registerer, ring *Ring) (*metrics, error) {
 func (m *metrics) observe(route string, status int, reason string, elapsed time.Duration) {
 	m.requests.WithLabelValues(route, strconv.Itoa(status), reason).Inc()
 	m.duration.WithLabelValues(route).Observe(elapsed.Seconds())
+}
+
+// opened counts one request of a bridge for its secrets.
+func (m *metrics) opened(opened store.Opened, changed bool, err error) {
+	result := "opened"
+	switch {
+	case err != nil:
+		result = "failed"
+	case !changed:
+		result = "unchanged"
+	case len(opened.Unreadable) > 0:
+		result = "unreadable"
+	}
+	m.opens.WithLabelValues(result).Inc()
+	m.unreadable.Add(float64(len(opened.Unreadable)))
 }

@@ -5,6 +5,7 @@ package keybroker
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -14,13 +15,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/hostedbridge/hostedbridge/internal/envelope"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/internal/quota"
 )
 
 const (
-	// maxAtOnce bounds the requests that read the API server at once, and
-	// with them the load on it when all bridges start together.
-	maxAtOnce = 64
 	// answerTimeout is for everything after the body: waiting for a turn and
 	// a handful of calls of the API server. Clients wait a little longer.
 	answerTimeout = 10 * time.Second
@@ -36,55 +37,82 @@ const (
 type Config struct {
 	// Namespace is the installation's own.
 	Namespace string
-	// ClusterID names the installation in what it seals. Changing it makes
-	// everything that was sealed unreadable.
-	ClusterID string
+}
+
+// MasterKey is what is made of the master key: masterkey.Source.
+type MasterKey interface {
+	// Keys returns the keys of the moment.
+	Keys() *envelope.Keys
+	// Authority returns the certificate authority, which stays the same.
+	Authority() *pki.Authority
 }
 
 // Deps are the parts that the keybroker stands on. None may be nil.
 type Deps struct {
-	Reader   Reader
-	Secrets  Secrets
-	Ring     *Ring
-	Random   io.Reader
-	Now      func() time.Time
-	Registry *prometheus.Registry
-	Log      *slog.Logger
+	Reader    Reader
+	Store     *store.Store
+	MasterKey MasterKey
+	Tiers     quota.Tiers
+	Random    io.Reader
+	Now       func() time.Time
+	Registry  *prometheus.Registry
+	Log       *slog.Logger
 }
 
 // Server answers the keybroker's callers.
 type Server struct {
 	callers   *identifier
-	vault     *vault
+	store     *store.Store
 	authority *pki.Authority
-	serving   *servingCertificate
-	random    io.Reader
-	now       func() time.Time
-	turns     chan struct{}
-	metrics   *metrics
-	log       *slog.Logger
+	// roots is the authority, by which clients are verified; ingress verifies
+	// that one is the ingress.
+	roots   *x509.CertPool
+	ingress func(tls.ConnectionState) error
+	tiers   quota.Tiers
+	serving *servingCertificate
+	random  io.Reader
+	now     func() time.Time
+	turns   *turns
+	metrics *metrics
+	log     *slog.Logger
 }
 
 // New returns a server that has not begun to serve.
 func New(c Config, d Deps) (*Server, error) {
-	if c.Namespace == "" || c.ClusterID == "" {
-		return nil, errors.New("keybroker: the namespace or the cluster's id is empty")
+	if c.Namespace == "" {
+		return nil, errors.New("keybroker: the namespace is empty")
 	}
-	if d.Reader == nil || d.Secrets == nil || d.Ring == nil || d.Random == nil || d.Now == nil || d.Registry == nil || d.Log == nil {
+	if !d.complete() {
 		return nil, errors.New("keybroker: a dependency is missing")
 	}
-	m, err := newMetrics(d.Registry, d.Ring)
+	m, err := newMetrics(d.Registry, d.MasterKey)
 	if err != nil {
 		return nil, fmt.Errorf("keybroker: register metrics: %w", err)
 	}
+	authority, roots := d.MasterKey.Authority(), x509.NewCertPool()
+	roots.AppendCertsFromPEM(authority.CertificatePEM())
 	host := "hosted-bridge-keybroker." + c.Namespace + ".svc"
 	return &Server{
 		callers:   &identifier{cluster: d.Reader, namespace: c.Namespace},
-		vault:     &vault{secrets: d.Secrets, keys: d.Ring.envelopes, cluster: c.ClusterID, random: d.Random},
-		authority: d.Ring.authority,
-		serving:   &servingCertificate{authority: d.Ring.authority, names: []string{host, host + ".cluster.local"}, random: d.Random, now: d.Now},
-		random:    d.Random, now: d.Now, turns: make(chan struct{}, maxAtOnce), metrics: m, log: d.Log,
+		store:     d.Store,
+		authority: authority,
+		roots:     roots,
+		ingress:   pki.VerifyPeer(roots, pki.IngressURI(), x509.ExtKeyUsageClientAuth, d.Now),
+		tiers:     d.Tiers,
+		serving:   &servingCertificate{authority: authority, names: []string{host, host + ".cluster.local"}, random: d.Random, now: d.Now},
+		random:    d.Random, now: d.Now, turns: newTurns(), metrics: m, log: d.Log,
 	}, nil
+}
+
+func (d *Deps) complete() bool {
+	return d.Reader != nil && d.Store != nil && d.MasterKey != nil && d.Tiers != nil &&
+		d.Random != nil && d.Now != nil && d.Registry != nil && d.Log != nil
+}
+
+// SealedFromSources is the metric of values that were sealed from Secrets, which
+// others than the server do.
+func (s *Server) SealedFromSources() prometheus.Counter {
+	return s.metrics.sealed.WithLabelValues(bySource)
 }
 
 // HTTP returns the HTTP server, for a listener that speaks TLS.
@@ -104,13 +132,17 @@ func (s *Server) HTTP() *http.Server {
 	}
 }
 
-// TLS returns the TLS configuration of the listener. Callers show tokens, not
-// certificates: they come to get one.
+// TLS returns the TLS configuration of the listener. Who comes to get a
+// certificate has none yet; who shows one is verified.
 func (s *Server) TLS() *tls.Config {
 	return &tls.Config{
 		MinVersion:     tls.VersionTLS13,
 		Time:           s.now,
 		GetCertificate: s.serving.get,
+		ClientAuth:     tls.VerifyClientCertIfGiven,
+		ClientCAs:      s.roots,
 		NextProtos:     []string{"http/1.1"},
+		// A resumed session would carry on what an older certificate proved.
+		SessionTicketsDisabled: true,
 	}
 }

@@ -1,0 +1,253 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package keybroker
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+)
+
+// openSecrets gives a bridge its own secrets, unless it has them already.
+func (s *Server) openSecrets(ctx context.Context, c *call) (answer, error) {
+	opened, changed, err := s.store.OpenUnless(ctx, c.bridge, revision(c.request.Header.Get("If-None-Match")))
+	s.metrics.opened(opened, changed, err)
+	if err != nil {
+		return answer{}, fmt.Errorf("open secrets: %w", err)
+	}
+	if !changed {
+		return answer{status: http.StatusNotModified, etag: etag(opened.Revision)}, nil
+	}
+	defer opened.Wipe()
+	return answer{status: http.StatusOK, mediaType: "application/json", etag: etag(opened.Revision), body: encodeOpened(opened)}, nil
+}
+
+func etag(revision string) string { return `"` + revision + `"` }
+
+// revision returns the revision in an If-None-Match header as our client sends
+// it, and nothing for any other.
+func revision(header string) string {
+	inner, ok := strings.CutPrefix(header, `"`)
+	inner, end := strings.CutSuffix(inner, `"`)
+	if !ok || !end || strings.Contains(inner, `"`) {
+		return ""
+	}
+	return inner
+}
+
+// encodeOpened returns the answer in JSON. Package json would leave copies of
+// the values in buffers that it keeps. Neither names nor base64 need escapes.
+func encodeOpened(opened store.Opened) []byte {
+	size := 64
+	for name, value := range opened.Values {
+		size += len(name) + base64.StdEncoding.EncodedLen(len(value)) + len(`"":"",`)
+	}
+	for _, name := range opened.Unreadable {
+		size += len(name) + len(`"",`)
+	}
+	b := make([]byte, 0, size)
+	b = append(append(append(b, `{"revision":"`...), opened.Revision...), `","secrets":{`...)
+	for i, name := range slices.Sorted(maps.Keys(opened.Values)) {
+		b = comma(b, i)
+		b = append(append(append(b, '"'), name...), `":"`...)
+		b = append(base64.StdEncoding.AppendEncode(b, opened.Values[name]), '"')
+	}
+	b = append(b, `},"unreadable":[`...)
+	for i, name := range opened.Unreadable {
+		b = append(append(append(comma(b, i), '"'), name...), '"')
+	}
+	return append(b, `]}`...)
+}
+
+func comma(b []byte, i int) []byte {
+	if i > 0 {
+		return append(b, ',')
+	}
+	return b
+}
+
+// entry is what the ingress sees of a secret.
+type entry struct {
+	Name       string    `json:"name"`
+	Size       int       `json:"size"`
+	Created    time.Time `json:"created,omitzero"`
+	Updated    time.Time `json:"updated,omitzero"`
+	KeyVersion uint32    `json:"keyVersion"`
+	Source     string    `json:"source,omitempty"`
+}
+
+func newEntry(e store.Entry) entry {
+	shown := entry{Name: e.Name, Size: e.Size, Created: e.Created, Updated: e.Updated, KeyVersion: e.Key.Version}
+	if e.Managed() {
+		shown.Source = e.Source.Secret
+	}
+	return shown
+}
+
+// listSecrets tells the ingress what a user has.
+func (s *Server) listSecrets(ctx context.Context, c *call) (answer, error) {
+	limit, err := s.target(ctx, c)
+	if err != nil {
+		return answer{}, err
+	}
+	listing, err := s.store.List(ctx, c.bridge)
+	if err != nil {
+		return answer{}, fmt.Errorf("list secrets: %w", err)
+	}
+	list := struct {
+		Secrets  []entry `json:"secrets"`
+		Limit    *int32  `json:"limit"`
+		Revision string  `json:"revision"`
+	}{Secrets: []entry{}, Limit: limit.secrets, Revision: listing.Revision}
+	for _, e := range listing.Entries {
+		list.Secrets = append(list.Secrets, newEntry(e))
+	}
+	return asJSON(http.StatusOK, list)
+}
+
+// setSecret stores the body as a secret of the bridge in the path.
+func (s *Server) setSecret(ctx context.Context, c *call) (answer, error) {
+	defer clear(c.body)
+	limit, err := s.target(ctx, c)
+	if err != nil {
+		return answer{}, err
+	}
+	status := http.StatusOK
+	listing, err := s.store.Update(ctx, c.bridge, func(_ context.Context, current store.Listing, _ func(string) ([]byte, error)) ([]store.Change, error) {
+		status = http.StatusOK
+		was, found := current.Find(c.secret)
+		if !found {
+			status = http.StatusCreated
+			if err := limit.another(len(current.Entries)); err != nil {
+				return nil, err
+			}
+		}
+		if was.Managed() {
+			return nil, managed(was)
+		}
+		return []store.Change{{Name: c.secret, Value: c.body, Source: was.Source}}, nil
+	})
+	if err != nil {
+		return answer{}, fmt.Errorf("set secret: %w", err)
+	}
+	s.metrics.sealed.WithLabelValues(byUser).Inc()
+	stored, _ := listing.Find(c.secret)
+	return asJSON(status, newEntry(stored))
+}
+
+// removeSecret removes a secret of the bridge in the path. One that does not
+// open can be removed like any other.
+func (s *Server) removeSecret(ctx context.Context, c *call) (answer, error) {
+	if _, err := s.target(ctx, c); err != nil {
+		return answer{}, err
+	}
+	_, err := s.store.Update(ctx, c.bridge, func(_ context.Context, current store.Listing, _ func(string) ([]byte, error)) ([]store.Change, error) {
+		was, found := current.Find(c.secret)
+		if !found {
+			return nil, errSecretNotFound
+		}
+		if was.Managed() {
+			return nil, managed(was)
+		}
+		return []store.Change{{Name: c.secret, Delete: true}}, nil
+	})
+	if err != nil {
+		return answer{}, fmt.Errorf("remove secret: %w", err)
+	}
+	return answer{status: http.StatusNoContent}, nil
+}
+
+// managed is the refusal to change what follows its source.
+func managed(e store.Entry) error {
+	return errManaged.withDetail(fmt.Sprintf("This secret comes from the Secret %q by spec.secretRefs; change it there.", e.Source.Secret))
+}
+
+// limit is how many secrets a user may have.
+type limit struct {
+	tier string
+	// secrets is nil where there is no limit, and zero in a tier that the
+	// installation does not have.
+	secrets *int32
+	unknown bool
+}
+
+// another returns an error if the user may not have one more than these.
+func (l limit) another(secrets int) error {
+	if l.unknown {
+		return errTierUnknown.withDetail(fmt.Sprintf("spec.tier names %q, which is no tier of this installation; only secrets that there are can be set.", l.tier))
+	}
+	if l.secrets != nil && secrets >= int(*l.secrets) {
+		return errSecretLimit.withDetail(fmt.Sprintf("The tier %q allows %d secrets, and there are %d; remove one first.", l.tier, *l.secrets, secrets))
+	}
+	return nil
+}
+
+// target finds the bridge, and the name of the secret, in the path. The UID
+// must be that of the HostedBridge which there is now: the ingress may know of
+// an earlier one.
+func (s *Server) target(ctx context.Context, c *call) (limit, error) {
+	r := c.request
+	namespace, name := r.PathValue("namespace"), r.PathValue("name")
+	if len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return limit{}, errName
+	}
+	if secret := r.PathValue("secret"); secret != "" {
+		if !store.ValidName(secret) {
+			return limit{}, errName
+		}
+		c.secret = secret
+	}
+	bridge, err := s.callers.cluster.Bridge(ctx, namespace, name)
+	if err != nil {
+		return limit{}, absent(err, errBridgeNotFound, bridgeKind, namespace, name)
+	}
+	if bridge.UID != types.UID(r.PathValue("uid")) {
+		return limit{}, fmt.Errorf("%w: HostedBridge %s/%s has another UID", errBridgeNotFound, namespace, name)
+	}
+	if bridge.DeletionTimestamp != nil {
+		return limit{}, fmt.Errorf("%w: HostedBridge %s/%s is being deleted", errBridgeNotFound, namespace, name)
+	}
+	c.bridge = store.Bridge{Namespace: namespace, Name: name, UID: bridge.UID}
+	tier, known := s.tiers[bridge.Spec.Tier]
+	if !known {
+		return limit{tier: bridge.Spec.Tier, secrets: new(int32), unknown: true}, nil
+	}
+	return limit{tier: bridge.Spec.Tier, secrets: tier.Secrets}, nil
+}
+
+func asJSON(status int, value any) (answer, error) {
+	body, err := json.Marshal(value)
+	if err != nil {
+		return answer{}, errors.New("encode answer")
+	}
+	return answer{status: status, mediaType: "application/json", body: body}, nil
+}
+
+// attrs name what the request was about, in the log.
+func (c *call) attrs() []slog.Attr {
+	var attrs []slog.Attr
+	if c.caller != "" {
+		attrs = append(attrs, slog.String("caller", string(c.caller)))
+	}
+	if b := c.bridge; b.UID != "" {
+		attrs = append(attrs, slog.String("namespace", b.Namespace), slog.String("hostedBridge", b.Name), slog.String("uid", string(b.UID)))
+	}
+	if c.secret != "" {
+		attrs = append(attrs, slog.String("secret", c.secret))
+	}
+	return attrs
+}
