@@ -1,0 +1,110 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+const (
+	// maxRing is the size of the largest answer to GET /ring that is read: that
+	// of a ring with thousands of versions.
+	maxRing = 64 << 10
+
+	// askTimeout is for one replica's answer, which comes from memory.
+	askTimeout = 3 * time.Second
+)
+
+// Replicas asks the keybrokers that run which ring they have loaded.
+type Replicas struct {
+	// Pods lists the keybrokers' pods, those that have ended too.
+	Pods func(ctx context.Context) ([]corev1.Pod, error)
+	// Port is that of /ring, Client what asks.
+	Port   string
+	Client *http.Client
+}
+
+// NewReplicas returns the replicas among these pods. The client takes no
+// proxy: a pod's address is reached from inside of the cluster or not at all.
+func NewReplicas(port string, pods func(ctx context.Context) ([]corev1.Pod, error)) *Replicas {
+	return &Replicas{Pods: pods, Port: port, Client: &http.Client{
+		Timeout:   askTimeout,
+		Transport: &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return errors.New("a redirect")
+		},
+	}}
+}
+
+// List asks every replica. One that is not ready is asked as well: it may be
+// ready in a moment, with the ring that it has now. So is one that is ending,
+// as long as it runs: it still answers.
+func (r *Replicas) List(ctx context.Context) ([]Replica, error) {
+	pods, err := r.Pods(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the keybrokers' pods: %w", err)
+	}
+	replicas := []Replica{}
+	for i := range pods {
+		if !runs(&pods[i]) {
+			continue
+		}
+		replica := Replica{Pod: pods[i].Name}
+		ring, err := r.ask(ctx, pods[i].Status.PodIP)
+		if err != nil {
+			replica.Problem = err.Error()
+		} else {
+			replica.Ring = &ring
+		}
+		replicas = append(replicas, replica)
+	}
+	slices.SortFunc(replicas, func(a, b Replica) int { return strings.Compare(a.Pod, b.Pod) })
+	return replicas, ctx.Err()
+}
+
+// runs says whether the pod has a ring, or may have mounted one already. What
+// waits for a node will mount the ring as it is then.
+func runs(pod *corev1.Pod) bool {
+	return pod.Spec.NodeName != "" && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
+}
+
+func (r *Replicas) ask(ctx context.Context, address string) (RingState, error) {
+	if address == "" {
+		return RingState{}, errors.New("it has no address yet")
+	}
+	u := url.URL{Scheme: "http", Host: net.JoinHostPort(address, r.Port), Path: "/ring"}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return RingState{}, fmt.Errorf("ask for its ring: %w", err)
+	}
+	response, err := r.Client.Do(request)
+	if err != nil {
+		return RingState{}, fmt.Errorf("no answer: %w", err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return RingState{}, fmt.Errorf("it answered %s", response.Status)
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxRing))
+	if err != nil {
+		return RingState{}, fmt.Errorf("read its answer: %w", err)
+	}
+	var ring RingState
+	if json.Unmarshal(body, &ring) != nil || len(ring.Versions) == 0 || ring.Current == 0 {
+		return RingState{}, errors.New("its answer is not a ring")
+	}
+	return ring, nil
+}
