@@ -53,6 +53,7 @@ type installation struct {
 	kubeconfig string
 	kubectl    string
 	upstream   string // image.
+	guarded    string // image.
 	client     client.Client
 	// run tells this run's names from any other's.
 	run string
@@ -67,6 +68,7 @@ func connect() (*installation, error) {
 		kubeconfig: os.Getenv("HB_KUBECONFIG"),
 		kubectl:    cmp.Or(os.Getenv("KUBECTL"), "kubectl"),
 		upstream:   cmp.Or(os.Getenv("HB_UPSTREAM_IMAGE"), defaultUpstreamImage),
+		guarded:    cmp.Or(os.Getenv("HB_GUARDED_IMAGE"), defaultGuardedImage),
 		run:        strings.ToLower(rand.Text()[:8]),
 	}
 	i.namespace = "e2e-" + i.run
@@ -89,8 +91,8 @@ func connect() (*installation, error) {
 	return i, err
 }
 
-// makeNamespace makes the run's namespace with the upstream in it, and waits
-// until that is available.
+// makeNamespace makes the run's namespace with the upstreams in it, and waits
+// until they are available.
 func (i *installation) makeNamespace(ctx context.Context) error {
 	labels := map[string]string{"app": upstreamName}
 	meta := metav1.ObjectMeta{Namespace: i.namespace, Name: upstreamName}
@@ -108,18 +110,20 @@ func (i *installation) makeNamespace(ctx context.Context) error {
 		Selector: &metav1.LabelSelector{MatchLabels: labels},
 		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod},
 	}
-	for _, object := range []client.Object{
+	for _, object := range append([]client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: i.namespace}},
 		&appsv1.Deployment{ObjectMeta: meta, Spec: deployment},
 		&corev1.Service{ObjectMeta: meta, Spec: service},
-	} {
+	}, i.guardedObjects()...) {
 		if err := i.client.Create(ctx, object); err != nil {
 			return fmt.Errorf("create %T: %w", object, err)
 		}
 	}
-	out, err := i.runKubectl(ctx, "", "rollout", "status", "deployment/"+upstreamName, "--timeout=90s")
-	if err != nil {
-		return fmt.Errorf("wait for the upstream: %w: %s", err, out)
+	for _, name := range []string{upstreamName, guardedName} {
+		out, err := i.runKubectl(ctx, "", "rollout", "status", "deployment/"+name, "--timeout=90s")
+		if err != nil {
+			return fmt.Errorf("wait for the upstream %s: %w: %s", name, err, out)
+		}
 	}
 	return nil
 }
@@ -154,13 +158,17 @@ func (i *installation) name(short string) string { return short + "-" + i.run }
 // runKubectl runs kubectl in the run's namespace and returns what it printed
 // on both streams.
 func (i *installation) runKubectl(ctx context.Context, stdin string, args ...string) (string, error) {
-	args = append([]string{"--kubeconfig=" + i.kubeconfig, "--namespace=" + i.namespace}, args...)
-	cmd := exec.CommandContext(ctx, i.kubectl, args...)
+	cmd := i.kubectlCommand(ctx, args...)
 	cmd.Stdin = strings.NewReader(stdin)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
 	return out.String(), err
+}
+
+func (i *installation) kubectlCommand(ctx context.Context, args ...string) *exec.Cmd {
+	args = append([]string{"--kubeconfig=" + i.kubeconfig, "--namespace=" + i.namespace}, args...)
+	return exec.CommandContext(ctx, i.kubectl, args...)
 }
 
 // mustKubectl runs kubectl and fails the test where it fails.

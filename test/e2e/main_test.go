@@ -11,6 +11,7 @@
 //	KUBECTL            the kubectl to run; "kubectl" where it is not set
 //	HB_UPSTREAM_IMAGE  the everything server's image, where it is not in the
 //	                   cluster under its own name
+//	HB_GUARDED_IMAGE   likewise the guarded server's
 //
 // Each run makes a namespace and tenants of its own, with names that no other
 // run has, and removes them. The tests run one after the other: some of them
