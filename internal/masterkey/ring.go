@@ -34,18 +34,25 @@ var errNoAuthority = errors.New("is missing: it is the key of the certificate au
 
 type key = [envelope.KeySize]byte
 
-// ring is what the directory has.
-type ring struct {
+// secrets are the keys in the directory.
+type secrets struct {
 	keys      map[uint32]key
 	authority key
-	current   uint32 // 0 without the file.
-	minimum   uint32 // 0 without the file.
+}
+
+// ring is what the directory has.
+type ring struct {
+	// secrets are behind a function, which package fmt shows as an address with
+	// every verb.
+	secrets func() *secrets
+	current uint32 // 0 without the file.
+	minimum uint32 // 0 without the file.
 	// local is nil without versions.
 	local *envelope.Keyring
 }
 
 func (r *ring) same(other *ring) bool {
-	return maps.Equal(r.keys, other.keys) && r.current == other.current && r.minimum == other.minimum
+	return maps.Equal(r.secrets().keys, other.secrets().keys) && r.current == other.current && r.minimum == other.minimum
 }
 
 // readRing reads the directory. Its error names every file that is wrong and
@@ -61,7 +68,8 @@ func readRing(dir string) (*ring, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &ring{keys: map[uint32]key{}}
+	found := &secrets{keys: map[uint32]key{}}
+	r := &ring{secrets: func() *secrets { return found }}
 	var errs []error
 	missing := true
 	for _, entry := range entries {
@@ -77,7 +85,7 @@ func readRing(dir string) (*ring, error) {
 	if missing {
 		errs = append(errs, fmt.Errorf("%q %w", fileAuthority, errNoAuthority))
 	}
-	if len(errs) == 0 && len(r.keys) > 0 {
+	if len(errs) == 0 && len(found.keys) > 0 {
 		errs = append(errs, r.join())
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -94,7 +102,7 @@ func (r *ring) read(dir, name string) (err error) {
 	}
 	switch name {
 	case fileAuthority:
-		r.authority, err = parseKey(content)
+		r.secrets().authority, err = parseKey(content)
 	case fileCurrent:
 		r.current, err = parseVersion(content)
 	case fileMinimum:
@@ -104,14 +112,14 @@ func (r *ring) read(dir, name string) (err error) {
 		if version, err = parseVersion(name); err != nil {
 			return fmt.Errorf("the name is not %s, %s, %s or a key version such as 1", fileAuthority, fileCurrent, fileMinimum)
 		}
-		r.keys[version], err = parseKey(content)
+		r.secrets().keys[version], err = parseKey(content)
 	}
 	return err
 }
 
 // join makes the keyring of what was read.
 func (r *ring) join() error {
-	local, err := envelope.NewKeyring(r.keys, r.minimum)
+	local, err := envelope.NewKeyring(r.secrets().keys, r.minimum)
 	if err == nil && r.current != 0 {
 		local, err = local.WithCurrent(r.current)
 	}

@@ -102,7 +102,7 @@ func Open(ctx context.Context, o Options) (*Source, error) {
 	if s.state, err = s.load(ctx); err != nil {
 		return nil, fmt.Errorf("master key: %w", err)
 	}
-	if s.authority, err = pki.NewAuthority(s.state.ring.authority); err != nil {
+	if s.authority, err = pki.NewAuthority(s.state.ring.secrets().authority); err != nil {
 		return nil, fmt.Errorf("master key: %w", err)
 	}
 	if s.transit != nil {
@@ -202,13 +202,13 @@ func (s *Source) failed(ctx context.Context, err error) {
 
 // compareAuthority logs a change of the authority's key, once.
 func (s *Source) compareAuthority(ctx context.Context, next *ring) {
-	changed := next.authority != s.state.ring.authority
+	changed := next.secrets().authority != s.state.ring.secrets().authority
 	if changed && !s.authorityChanged {
 		s.options.Log.WarnContext(ctx, "the key of the certificate authority has changed: it is used after a restart of the keybroker, the ingress and all bridges")
 	}
 	s.authorityChanged = changed
 	// What is compared the next time is still what is in use.
-	next.authority = s.state.ring.authority
+	next.secrets().authority = s.state.ring.secrets().authority
 }
 
 // Rotate makes a new version of the transit key, which then seals. A version

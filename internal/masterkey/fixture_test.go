@@ -1,0 +1,138 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package masterkey
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/hostedbridge/hostedbridge/internal/envelope"
+)
+
+// encoded returns the content of a key's file.
+func encoded(first byte) string {
+	return base64.StdEncoding.EncodeToString(append([]byte{first}, bytes.Repeat([]byte{0x5a}, 31)...))
+}
+
+// write makes a directory of these files.
+func write(t testing.TB, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	rewrite(t, dir, files)
+	return dir
+}
+
+// rewrite gives the directory these files and no others.
+func rewrite(t testing.TB, dir string, files map[string]string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if err := os.RemoveAll(filepath.Join(dir, entry.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func open(t testing.TB, o Options) *Source {
+	t.Helper()
+	s, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// alice is a user whose secrets the keys seal.
+func alice(t testing.TB, k *envelope.Keys) *envelope.User {
+	t.Helper()
+	return user(t, k, "alice")
+}
+
+func user(t testing.TB, k *envelope.Keys, uid string) *envelope.User {
+	t.Helper()
+	u, err := k.User("test", uid, bytes.Repeat([]byte{7}, envelope.SaltSize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+const canary = "canary-7f3a9c41d2b8e605"
+
+func seal(t testing.TB, k *envelope.Keys) []byte {
+	t.Helper()
+	sealed, err := envelope.Seal(t.Context(), rand.Reader, alice(t, k), "TOKEN", []byte(canary))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sealed
+}
+
+func mustOpen(t testing.TB, k *envelope.Keys, sealed []byte) {
+	t.Helper()
+	got, err := envelope.Open(t.Context(), alice(t, k), "TOKEN", sealed)
+	if err != nil || string(got) != canary {
+		t.Fatalf("opens to %d bytes, %v", len(got), err)
+	}
+}
+
+// sealedBy names the key of an envelope.
+func sealedBy(t testing.TB, sealed []byte) string {
+	t.Helper()
+	h, err := envelope.Inspect(sealed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h.Key.String()
+}
+
+// logged is a log that a test can read.
+type logged struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func (l *logged) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
+
+// run runs the source until the test ends.
+func run(t testing.TB, s *Source) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+}
