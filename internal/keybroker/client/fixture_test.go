@@ -96,7 +96,7 @@ func issued(t *testing.T, a *pki.Authority, s pki.Subject, now time.Time) *tls.C
 func newSource(a *pki.Authority, clock Clock, log *slog.Logger, issue func(context.Context) (*tls.Certificate, error)) *Source {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(a.CertificatePEM())
-	return &Source{issue: issue, roots: roots, clock: clock, log: log, first: make(chan struct{})}
+	return &Source{issue: issue, roots: roots, clock: clock, log: log, first: make(chan struct{}), renewed: make(chan struct{}, 1)}
 }
 
 // buffer is a log that goroutines may share.

@@ -41,11 +41,12 @@ type Source struct {
 	current atomic.Pointer[tls.Certificate]
 	first   chan struct{}
 	once    sync.Once
+	renewed chan struct{} // capacity 1
 }
 
 // NewSource returns a source that is empty until Run has asked the keybroker.
 func NewSource(c *Client, clock Clock) *Source {
-	return &Source{issue: c.Certificate, roots: c.roots, clock: clock, log: c.log, first: make(chan struct{})}
+	return &Source{issue: c.Certificate, roots: c.roots, clock: clock, log: c.log, first: make(chan struct{}), renewed: make(chan struct{}, 1)}
 }
 
 // Run renews the certificate until ctx ends, which is no error.
@@ -57,7 +58,7 @@ func (s *Source) Run(ctx context.Context) error {
 			return nil
 		}
 		if err != nil {
-			wait = backoff(failures)
+			wait = Backoff(failures)
 			failures++
 			s.log.Warn("certificate not renewed", "error", err, "retryIn", wait.Round(time.Millisecond).String(), "usable", s.Ready())
 		} else {
@@ -86,14 +87,18 @@ func (s *Source) renew(ctx context.Context) (time.Duration, error) {
 		return 0, fmt.Errorf("the issued certificate ended at %s: this node's clock or the keybroker's is wrong", end.UTC().Format(time.RFC3339))
 	}
 	s.current.Store(certificate)
+	select {
+	case s.renewed <- struct{}{}:
+	default:
+	}
 	s.once.Do(func() { close(s.first) })
 	s.log.Info("certificate issued", "expires", end)
 	return jitter(time.Duration(float64(left) * renewAfter)), nil
 }
 
-// backoff returns how long to wait after the given number of earlier failures
-// in a row.
-func backoff(failures int) time.Duration {
+// Backoff returns how long to wait before the keybroker is asked again, after
+// the given number of earlier failures in a row.
+func Backoff(failures int) time.Duration {
 	wait := maxBackoff
 	if failures < 6 { // 2^6 s is more than a minute.
 		wait = firstBackoff << failures
@@ -116,6 +121,10 @@ func (s *Source) Ready() bool {
 // FirstReady returns a channel that is closed when there is a certificate for
 // the first time.
 func (s *Source) FirstReady() <-chan struct{} { return s.first }
+
+// Renewed returns a channel that receives after each new certificate, the first
+// one included. It holds one message, for one reader.
+func (s *Source) Renewed() <-chan struct{} { return s.renewed }
 
 // certificate returns the current certificate. An expired one is not shown to
 // peers, who would only refuse it with less to say.

@@ -70,6 +70,11 @@ func TestACertificateIsRenewedAfterAThirdOfItsLife(t *testing.T) {
 		if !r.Ready() {
 			t.Error("not ready")
 		}
+		select {
+		case <-r.Renewed():
+		default:
+			t.Error("nobody is told of the certificate")
+		}
 	}
 }
 
