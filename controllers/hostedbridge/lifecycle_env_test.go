@@ -164,6 +164,14 @@ func TestASpecThatIsNotAcceptedChangesNothing(t *testing.T) {
 		"more servers than the tier allows": {
 			func(s *v1alpha1.HostedBridgeSpec) { s.Servers = servers("a", "b", "c", "d") },
 			"TierLimitExceeded", []string{"spec.servers", "at most 3", "spec.tier must be one of: business, pro"}},
+		"a header with a secret that is not granted": {
+			func(s *v1alpha1.HostedBridgeSpec) { github(s); s.Servers[1].Secrets = nil },
+			"SecretNotGranted", []string{"spec.servers[1].transport.headers[0].value", "server github", "header Authorization", "secret GITHUB_TOKEN", "must be"}},
+		"a header that cannot be read": {
+			func(s *v1alpha1.HostedBridgeSpec) {
+				s.Servers[0].Transport.Headers = []v1alpha1.Header{{Name: "X-Key", Value: "${"}}
+			},
+			"InvalidHeader", []string{"spec.servers[0].transport.headers[0].value", "header X-Key", "must be"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
 // bridgeOfPod maps a pod to its HostedBridge.
@@ -80,20 +81,14 @@ func trustChanged() predicate.Predicate {
 }
 
 // secretsReported passes a HostedBridge of whose secrets the keybroker reports
-// something else: its generation stays the same. Not the revision, nor the key
-// version, which no decision reads: a secret that is set to another value and
-// the re-wrapping of a whole installation wake nobody.
+// something else, which leaves its generation as it is. What no decision reads
+// does not pass: a secret that is set to another value, and the re-wrapping of
+// a whole installation, wake nobody.
 func secretsReported() predicate.Predicate {
-	report := func(o client.Object) v1alpha1.SecretsStatus {
-		var report v1alpha1.SecretsStatus
-		if b, ok := o.(*v1alpha1.HostedBridge); ok && b.Status.Secrets != nil {
-			report = *b.Status.Secrets
-		}
-		report.Revision = ""
-		return report
-	}
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		return !equality.Semantic.DeepEqual(report(e.ObjectOld), report(e.ObjectNew))
+		before, ok := e.ObjectOld.(*v1alpha1.HostedBridge)
+		after, ok2 := e.ObjectNew.(*v1alpha1.HostedBridge)
+		return !ok || !ok2 || !equality.Semantic.DeepEqual(plan.Report(before), plan.Report(after))
 	}}
 }
 

@@ -4,8 +4,6 @@
 package desired
 
 import (
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
@@ -79,23 +77,9 @@ func container(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) (*corev1ac.Con
 func configuration(b *v1alpha1.HostedBridge) config.Config {
 	c := config.Config{UserID: string(b.User()), BridgeUID: string(b.UID)}
 	for _, server := range b.Spec.Servers {
-		c.Servers = append(c.Servers, upstream(server))
+		c.Servers = append(c.Servers, plan.Upstream(server))
 	}
 	return c
-}
-
-// upstream is what the bridge is told of a server. The names of its secrets are
-// a set, so that one that is only written in another order rolls no pod.
-func upstream(server v1alpha1.Server) config.Server {
-	s := config.Server{Name: server.Name, URL: server.Transport.URL}
-	for _, h := range server.Transport.Headers {
-		s.Headers = append(s.Headers, config.Header{Name: h.Name, Value: h.Value})
-	}
-	for _, name := range server.Secrets {
-		s.Secrets = append(s.Secrets, string(name))
-	}
-	slices.Sort(s.Secrets)
-	return s
 }
 
 func probe(path string) *corev1ac.ProbeApplyConfiguration {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/template"
 )
 
@@ -62,29 +63,17 @@ func headerIsReadable(server v1alpha1.Server, header v1alpha1.Header, field stri
 
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 
-// Needed returns the secrets without which the server is out of service: those
-// it is granted, without what its headers have a default for wherever they use
-// it.
-func Needed(s v1alpha1.Server) []string {
-	used, required := map[string]bool{}, map[string]bool{}
-	for _, h := range s.Transport.Headers {
-		t, err := template.Parse(h.Value)
-		if err != nil {
-			continue // A spec that is not accepted; what still runs has another.
-		}
-		for _, name := range t.Names() {
-			used[name] = true
-		}
-		for _, name := range t.Required() {
-			required[name] = true
-		}
+// Upstream returns what the bridge is told of a server. The names of its
+// secrets are a set, so that one that is only written in another order rolls no
+// pod.
+func Upstream(server v1alpha1.Server) config.Server {
+	s := config.Server{Name: server.Name, URL: server.Transport.URL}
+	for _, h := range server.Transport.Headers {
+		s.Headers = append(s.Headers, config.Header{Name: h.Name, Value: h.Value})
 	}
-	var needed []string
-	for _, name := range s.Secrets {
-		if n := string(name); required[n] || !used[n] {
-			needed = append(needed, n)
-		}
+	for _, name := range server.Secrets {
+		s.Secrets = append(s.Secrets, string(name))
 	}
-	slices.Sort(needed)
-	return needed
+	slices.Sort(s.Secrets)
+	return s
 }

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
 
@@ -67,32 +65,6 @@ func TestHeadersAreAccepted(t *testing.T) {
 	}
 }
 
-func TestNeeded(t *testing.T) {
-	tests := map[string]struct {
-		granted []v1alpha1.SecretName
-		headers []string
-		want    []string
-	}{
-		"none":                                  {nil, []string{"text"}, nil},
-		"granted, and in no header":             {[]v1alpha1.SecretName{"B", "A"}, nil, []string{"A", "B"}},
-		"in a header":                           {[]v1alpha1.SecretName{"A"}, []string{"${A}"}, []string{"A"}},
-		"with a default":                        {[]v1alpha1.SecretName{"A", "B"}, []string{"${A:-x}"}, []string{"B"}},
-		"once with a default, and once without": {[]v1alpha1.SecretName{"A"}, []string{"${A:-x}", "${A}"}, []string{"A"}},
-		"in a header that cannot be read":       {[]v1alpha1.SecretName{"A"}, []string{"${A"}, []string{"A"}},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			s := v1alpha1.Server{Secrets: tt.granted}
-			for _, value := range tt.headers {
-				s.Transport.Headers = append(s.Transport.Headers, v1alpha1.Header{Name: "X", Value: value})
-			}
-			if diff := cmp.Diff(tt.want, Needed(s)); diff != "" {
-				t.Errorf("needed (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
 func TestAServerWithADefaultIsNotOutOfService(t *testing.T) {
 	o := observed(needing("github", "TOKEN"), withHeaders(v1alpha1.Header{Name: "X", Value: "${TOKEN:-anonymous}"}), notSet("TOKEN"))
 	if c := condition(t, v1alpha1.ConditionSecretsSealed, o); c.Reason != v1alpha1.ReasonSealed {
@@ -100,5 +72,10 @@ func TestAServerWithADefaultIsNotOutOfService(t *testing.T) {
 	}
 	if c := condition(t, v1alpha1.ConditionReady, o); strings.Contains(c.Message, "github") {
 		t.Errorf("ready, but %s", c.Message)
+	}
+	// It is, with one that is there and does not open: that one was meant to be used.
+	failing(v1alpha1.ReasonSecretsUnreadable, "TOKEN", "it does not open")(&o)
+	if c := condition(t, v1alpha1.ConditionReady, o); !strings.Contains(c.Message, "server github (TOKEN)") {
+		t.Errorf("ready, and %s", c.Message)
 	}
 }

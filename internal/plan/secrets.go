@@ -19,13 +19,25 @@ import (
 // sees the others once these are.
 const listed = 5
 
+// Report returns what decisions read of the keybroker's report. It does not
+// change when a secret is set to another value, nor, where the spec names no
+// secrets, when the keybroker has looked at another spec.
+func Report(b *v1alpha1.HostedBridge) v1alpha1.SecretsStatus {
+	report := ptr.Deref(b.Status.Secrets, v1alpha1.SecretsStatus{})
+	report.Revision = ""
+	if !wantsSecrets(b) {
+		report.ObservedGeneration = 0
+	}
+	return report
+}
+
 // secretsSealed says what the keybroker reports of the bridge's secrets, as
 // far as its report can be believed.
 func secretsSealed(o Observed, p Plan) metav1.Condition {
 	const kind = v1alpha1.ConditionSecretsSealed
 	b := o.Bridge
-	report := ptr.Deref(b.Status.Secrets, v1alpha1.SecretsStatus{})
-	out := outOfService(b, report.Missing)
+	report := Report(b)
+	out := outOfService(b, report.Missing, nil)
 	switch wanted := wantsSecrets(b); {
 	case !wanted && report.Count == 0 && len(report.Failures) == 0:
 		return isTrue(kind, v1alpha1.ReasonNothingToSeal, "the bridge has no secrets and its spec names none")
@@ -56,14 +68,16 @@ type lack struct {
 	secrets []string
 }
 
-// outOfService returns the servers that need one of the unusable secrets, in
-// the order of the spec.
-func outOfService(b *v1alpha1.HostedBridge, unusable []string) []lack {
+// outOfService returns the servers that wait for a secret which is not set, or
+// may use one that does not open, in the order of the spec. A default stands in
+// for the former and not for the latter, here as in the bridge.
+func outOfService(b *v1alpha1.HostedBridge, notSet, unreadable []string) []lack {
 	var out []lack
 	for _, server := range b.Spec.Servers {
-		l := lack{server: server.Name}
-		for _, name := range Needed(server) {
-			if slices.Contains(unusable, name) {
+		l, upstream := lack{server: server.Name}, Upstream(server)
+		required := upstream.Required()
+		for _, name := range upstream.Secrets {
+			if slices.Contains(unreadable, name) || slices.Contains(notSet, name) && slices.Contains(required, name) {
 				l.secrets = append(l.secrets, name)
 			}
 		}
@@ -99,14 +113,14 @@ func failed(report v1alpha1.SecretsStatus) string {
 // wanting says in the sum of all what is out of service for want of a secret,
 // be it not set or not to be opened. It is empty where nothing is.
 func wanting(b *v1alpha1.HostedBridge) string {
-	report := ptr.Deref(b.Status.Secrets, v1alpha1.SecretsStatus{})
-	unusable := slices.Clone(report.Missing)
+	report := Report(b)
+	var unreadable []string
 	for _, f := range report.Failures {
 		if f.Reason == v1alpha1.ReasonSecretsUnreadable {
-			unusable = append(unusable, f.Name)
+			unreadable = append(unreadable, f.Name)
 		}
 	}
-	out := outOfService(b, unusable)
+	out := outOfService(b, report.Missing, unreadable)
 	if len(out) == 0 {
 		return ""
 	}

@@ -198,6 +198,46 @@ func TestManyFailuresMakeNoMessageThatTheAPIRefuses(t *testing.T) {
 	}
 }
 
+// TestTheReportIsAllThatConditionsRead holds the two against each other: what
+// changes a condition must change the report, since it alone wakes the operator.
+func TestTheReportIsAllThatConditionsRead(t *testing.T) {
+	wanting := func(o *Observed) { needing("github", "TOKEN")(o); sealed(1)(o) }
+	for name, tt := range map[string]struct {
+		before func(*Observed)
+		change func(*v1alpha1.HostedBridgeStatus)
+		wakes  bool
+	}{
+		"another value":              {wanting, func(s *v1alpha1.HostedBridgeStatus) { s.Secrets.Revision = "other" }, false},
+		"another key version":        {wanting, func(s *v1alpha1.HostedBridgeStatus) { s.KeyVersion = new(int32(2)) }, false},
+		"another count":              {wanting, func(s *v1alpha1.HostedBridgeStatus) { s.Secrets.Count++ }, true},
+		"one that is missing":        {wanting, func(s *v1alpha1.HostedBridgeStatus) { s.Secrets.Missing = []string{"TOKEN"} }, true},
+		"a report that is late":      {wanting, func(s *v1alpha1.HostedBridgeStatus) { s.Secrets.ObservedGeneration-- }, true},
+		"no report":                  {wanting, func(s *v1alpha1.HostedBridgeStatus) { s.Secrets = nil }, true},
+		"late, and nobody waits":     {sealed(0), func(s *v1alpha1.HostedBridgeStatus) { s.Secrets.ObservedGeneration-- }, false},
+		"the first, of nothing":      {sealed(0), func(s *v1alpha1.HostedBridgeStatus) { s.Secrets = nil }, false},
+		"a secret that nobody names": {sealed(0), func(s *v1alpha1.HostedBridgeStatus) { s.Secrets.Count++ }, true},
+		"what the operator writes":   {wanting, func(s *v1alpha1.HostedBridgeStatus) { s.Phase, s.Conditions = "Failed", nil }, false},
+		"what the ingress writes":    {wanting, func(s *v1alpha1.HostedBridgeStatus) { s.Servers = "1/1" }, false},
+		"a failure": {wanting, func(s *v1alpha1.HostedBridgeStatus) {
+			s.Secrets.Failures = []v1alpha1.SecretFailure{{Name: "TOKEN", Reason: "SecretsUnreadable"}}
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before, after := observed(tt.before), observed(tt.before)
+			tt.change(&after.Bridge.Status)
+			if wakes := !cmp.Equal(Report(before.Bridge), Report(after.Bridge)); wakes != tt.wakes {
+				t.Errorf("wakes the operator: %v, want %v", wakes, tt.wakes)
+			}
+			for _, kind := range []string{v1alpha1.ConditionSecretsSealed, v1alpha1.ConditionReady} {
+				b, a := condition(t, kind, before), condition(t, kind, after)
+				if !tt.wakes && (b.Status != a.Status || b.Reason != a.Reason || b.Message != a.Message) {
+					t.Errorf("%s changes from %v to %v, and nobody looks", kind, b, a)
+				}
+			}
+		})
+	}
+}
+
 func TestSecretsChangeTheStatusAtNoTimeByThemselves(t *testing.T) {
 	o := observed(needing("github", "TOKEN"), notSet("TOKEN"), withPods(Pod{Name: "p", Ready: true}))
 	report := *o.Bridge.Status.Secrets
