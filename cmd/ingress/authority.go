@@ -36,6 +36,8 @@ type credentials struct {
 	config  *rest.Config
 	log     *slog.Logger
 	source  atomic.Pointer[client.Source]
+	// secrets become known with the source.
+	secrets userSecrets
 }
 
 // ClientTLS returns a configuration for a bridge, nil while there is none.
@@ -67,6 +69,7 @@ func (c *credentials) run(ctx context.Context) error {
 	}
 	source := client.NewSource(broker, client.SystemClock{})
 	c.source.Store(source)
+	c.secrets.known.Store(client.NewUserSecrets(broker, source))
 	return source.Run(ctx)
 }
 

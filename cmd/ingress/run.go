@@ -77,7 +77,7 @@ func newParts(ctx context.Context, o options, config *rest.Config, log *slog.Log
 	if p.status, err = watch.NewStatusWriter(config, p.watcher, log); err != nil {
 		return nil, fmt.Errorf("status: %w", err)
 	}
-	p.prober = report.NewProber(p.watcher, p.bridges.Health, p.status.Observe, log)
+	p.prober = report.NewProber(p.watcher, p.bridges.Health, p.bridges.RefreshSecrets, p.status.Observe, log)
 	return p, nil
 }
 
@@ -108,7 +108,7 @@ func newService(ctx context.Context, o options, p *parts, log *slog.Logger) (*te
 	metrics := telemetry.NewRegistry("ingress")
 	readiness := &telemetry.Readiness{Check: func() bool { return p.watcher.Current() != nil && p.credentials.ready() }}
 	server, err := ingress.New(o.Ingress, ingress.Deps{
-		Routes: p.watcher, Bridges: p.bridges, Reports: p.prober, Activity: p.status,
+		Routes: p.watcher, Bridges: p.bridges, Reports: p.prober, Activity: p.status, Secrets: &p.credentials.secrets,
 		Ready: readiness.Ready, Metrics: metrics, Log: log,
 	})
 	if err != nil {

@@ -16,12 +16,14 @@ import (
 )
 
 // record is what one request's steps leave for the access log. It has no
-// field that a key, a body, a query or a foreign path could get into.
+// field that a key, a body, a query or a foreign path could get into. A
+// secret's name is here once its user is known, and matches path.go.
 type record struct {
 	id       string
 	route    string
 	user     v1alpha1.UserID
 	keyID    string
+	secret   string
 	code     string
 	err      error
 	held     time.Duration
@@ -95,6 +97,9 @@ func (s *Server) logAccess(r *http.Request, rec *record, a *answer, elapsed time
 		slog.String("protocol", r.Proto), slog.String("remote", remoteIP(r.RemoteAddr)))
 	if rec.user != "" {
 		attrs = append(attrs, slog.String("user", string(rec.user)), slog.String("keyID", rec.keyID))
+	}
+	if rec.secret != "" {
+		attrs = append(attrs, slog.String("secret", rec.secret))
 	}
 	if rec.code != "" {
 		attrs = append(attrs, slog.String("code", rec.code))

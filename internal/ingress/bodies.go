@@ -54,23 +54,26 @@ func (b *bodies) give(user v1alpha1.UserID, size int64) {
 	}
 }
 
-// limitBodies reserves the memory for a request's body before any of it is
-// read, and gives it back when the request has ended, however it did.
-func (s *Server) limitBodies(c *gin.Context) {
-	user, size := principalOf(c).user, bodySize(c.Request)
-	s.do(func(*gin.Context) error { return s.bodies.take(user, size) })(c)
-	if c.IsAborted() {
-		return
+// limitBodies reserves the memory for a request's body, of at most that many
+// bytes, before any of it is read, and gives it back when the request has
+// ended, however it did.
+func (s *Server) limitBodies(most int64) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		user, size := principalOf(c).user, bodySize(c.Request, most)
+		s.do(func(*gin.Context) error { return s.bodies.take(user, size) })(c)
+		if c.IsAborted() {
+			return
+		}
+		defer s.bodies.give(user, size)
+		c.Next()
 	}
-	defer s.bodies.give(user, size)
-	c.Next()
 }
 
 // bodySize returns how many bytes of the body may be kept: what is declared, or
 // as much as is allowed where nothing is, or too much.
-func bodySize(r *http.Request) int64 {
-	if r.ContentLength < 0 || r.ContentLength > maxBody {
-		return maxBody
+func bodySize(r *http.Request, most int64) int64 {
+	if r.ContentLength < 0 || r.ContentLength > most {
+		return most
 	}
 	return r.ContentLength
 }

@@ -75,22 +75,35 @@ func peekBody(c *gin.Context) []byte {
 	return body
 }
 
-func readWithin(c *gin.Context, limit int64, timeout time.Duration) ([]byte, error) {
+func readWithin(c *gin.Context, limit int64, timeout time.Duration) (body []byte, err error) {
+	err = within(c, timeout, func() (more bool, err error) {
+		body, err = io.ReadAll(io.LimitReader(c.Request.Body, limit))
+		return int64(len(body)) == limit, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return body, nil
+}
+
+// within has read take the body within timeout. read reports whether there may
+// be more of it.
+func within(c *gin.Context, timeout time.Duration, read func() (more bool, err error)) error {
 	control := http.NewResponseController(c.Writer)
 	if err := control.SetReadDeadline(time.Now().Add(timeout)); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		return nil, fmt.Errorf("set read deadline: %w", err)
+		return fmt.Errorf("set read deadline: %w", err)
 	}
-	body, err := io.ReadAll(io.LimitReader(c.Request.Body, limit))
+	more, err := read()
 	if err != nil {
-		return nil, fmt.Errorf("read body: %w", err)
+		return fmt.Errorf("read body: %w", err)
 	}
-	if int64(len(body)) == limit {
-		return body, nil // There may be more: its sender has no more time than before.
+	if more {
+		return nil // Its sender has no more time than before.
 	}
 	// The deadline must not outlive the body: the connection is read on to
 	// notice that the client leaves, for as long as the answer streams.
 	if err := control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		return nil, fmt.Errorf("clear read deadline: %w", err)
+		return fmt.Errorf("clear read deadline: %w", err)
 	}
-	return body, nil
+	return nil
 }

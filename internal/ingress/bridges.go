@@ -68,13 +68,7 @@ func (b *Bridges) Close() { b.transport.CloseIdleConnections() }
 
 // Health asks a bridge for its health report.
 func (b *Bridges) Health(ctx context.Context, to route.Backend) (health.Report, error) {
-	ctx = context.WithValue(ctx, backendKey{}, to)
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+poolHost(to)+"/health", nil)
-	if err != nil {
-		return health.Report{}, err
-	}
-	r.Host = b.dialer.address(to)
-	res, err := b.transport.RoundTrip(r)
+	res, err := b.ask(ctx, to, http.MethodGet, "/health")
 	if err != nil {
 		return health.Report{}, fmt.Errorf("ask for health: %w", err)
 	}
@@ -91,6 +85,30 @@ func (b *Bridges) Health(ctx context.Context, to route.Backend) (health.Report, 
 		return health.Report{}, fmt.Errorf("read health: %w", err)
 	}
 	return checkReport(report)
+}
+
+// RefreshSecrets tells a bridge that its secrets are others now. It asks the
+// keybroker for them by itself, later than it answers.
+func (b *Bridges) RefreshSecrets(ctx context.Context, to route.Backend) error {
+	res, err := b.ask(ctx, to, http.MethodPost, "/secrets/refresh")
+	if err != nil {
+		return fmt.Errorf("tell of secrets: %w", err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusAccepted {
+		return fmt.Errorf("tell of secrets: status %d", res.StatusCode)
+	}
+	return nil
+}
+
+// ask sends a bridge a request of our own.
+func (b *Bridges) ask(ctx context.Context, to route.Backend, method, path string) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(context.WithValue(ctx, backendKey{}, to), method, "https://"+poolHost(to)+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	r.Host = b.dialer.address(to)
+	return b.transport.RoundTrip(r)
 }
 
 // checkReport refuses what a bridge of ours would not say: the report goes

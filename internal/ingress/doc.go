@@ -16,6 +16,9 @@
 //	hold          wait while the bridge starts               hold.go
 //	forward       to the pod, proved by its certificate      proxy.go, delivery.go, dial.go
 //
+// Health and secrets leave the way after the third step: the one is answered
+// from what is known (health.go), the others by the keybroker (secrets.go).
+//
 // The package is a shell: it dials and reads the clock; telemetry.Service serves
 // and drains its server. headers.go,
 // path.go and rpcid.go are pure.

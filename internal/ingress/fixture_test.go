@@ -53,6 +53,7 @@ type world struct {
 	reports   fakeReports
 	servers   map[string]*http.Server
 	activity  *fakeActivity
+	secrets   *fakeSecrets
 	logs      *lockedBuffer
 	registry  *prometheus.Registry
 	readiness *telemetry.Readiness
@@ -79,7 +80,7 @@ func newWorld(t testing.TB, config Config, drain ...func(*telemetry.Service)) *w
 	t.Helper()
 	w := &world{
 		t: t, routes: newFakeRoutes(), reports: fakeReports{}, servers: map[string]*http.Server{}, activity: &fakeActivity{},
-		logs: &lockedBuffer{}, registry: prometheus.NewRegistry(), ended: make(chan error, 1),
+		secrets: newFakeSecrets(), logs: &lockedBuffer{}, registry: prometheus.NewRegistry(), ended: make(chan error, 1),
 	}
 	w.readiness = &telemetry.Readiness{Check: func() bool { return w.routes.Current() != nil }}
 	var err error
@@ -91,7 +92,7 @@ func newWorld(t testing.TB, config Config, drain ...func(*telemetry.Service)) *w
 	w.listeners, w.port = listenOnOnePort(t)
 	w.ways = NewBridges(w, w.port)
 	w.server, err = New(config, Deps{
-		Routes: w.routes, Bridges: w.ways, Reports: w.reports, Activity: w.activity,
+		Routes: w.routes, Bridges: w.ways, Reports: w.reports, Activity: w.activity, Secrets: w.secrets,
 		Ready: w.readiness.Ready, Metrics: w.registry,
 		Log: slog.New(slog.NewJSONHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})

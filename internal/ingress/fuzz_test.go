@@ -43,9 +43,16 @@ func FuzzHandler(f *testing.F) {
 	for _, target := range hostileTargets {
 		f.Add([]byte("POST " + target + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer KEY\r\nContent-Type: application/json\r\n\r\n"))
 	}
-	s, transport, alice := fuzzServer(f)
+	for _, line := range []string{"GET /u/alice/secrets", "GET /u/alice/secrets/TOKEN", "PUT /u/alice/secrets/a.json", "DELETE /u/alice/secrets/TOKEN", "PUT /u/bob/secrets/TOKEN"} {
+		f.Add([]byte(line + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer KEY\r\nContent-Length: 5\r\n\r\nvalue"))
+		f.Add([]byte(line + " HTTP/1.1\r\nHost: x\r\nX-API-Key: KEY\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nvalue\r\n0\r\nA: b\r\n\r\n"))
+		f.Add([]byte(line + " HTTP/1.1\r\nHost: x\r\nX-API-Key: KEY\r\n\r\n"))
+	}
+	secrets := newFakeSecrets()
+	s, transport, alice := fuzzServer(f, secrets)
 	f.Fuzz(func(t *testing.T, message []byte) {
 		transport.requests = nil
+		secrets.forget()
 		message = bytes.ReplaceAll(message, []byte("KEY"), []byte(alice))
 		r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(message)))
 		if err != nil {
@@ -65,6 +72,14 @@ func FuzzHandler(f *testing.F) {
 		}
 		for _, out := range transport.requests {
 			checkOutbound(t, out)
+		}
+		for _, asked := range secrets.asked {
+			if asked.of != aliceRef {
+				t.Errorf("the secrets of %+v were asked for", asked.of)
+			}
+			if asked.name != "" && !secretNames.MatchString(asked.name) || len(asked.name) > 64 {
+				t.Errorf("the secret %q was asked for", asked.name)
+			}
 		}
 		if w.Header().Get("Set-Cookie") != "" || w.Header().Get("X-Content-Type-Options") != "nosniff" {
 			t.Errorf("answer's header = %v", w.Header())
@@ -94,7 +109,7 @@ func checkOutbound(t *testing.T, out *http.Request) {
 }
 
 // fuzzServer is an ingress without network, of alice and bob.
-func fuzzServer(t testing.TB) (*Server, *recordingTransport, string) {
+func fuzzServer(t testing.TB, secrets UserSecrets) (*Server, *recordingTransport, string) {
 	t.Helper()
 	w := &world{t: t, routes: newFakeRoutes()}
 	alice := w.addUser("alice")
@@ -102,7 +117,7 @@ func fuzzServer(t testing.TB) (*Server, *recordingTransport, string) {
 	w.setPod("alice", "alice-1", hosts[0])
 	w.setPod("bob", "bob-1", hosts[1])
 	s, err := New(defaults(), Deps{
-		Routes: w.routes, Bridges: NewBridges(w, 8443), Reports: fakeReports{}, Activity: &fakeActivity{},
+		Routes: w.routes, Bridges: NewBridges(w, 8443), Reports: fakeReports{}, Activity: &fakeActivity{}, Secrets: secrets,
 		Ready: func() bool { return true }, Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -27,13 +27,7 @@ func (s *Server) health(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	h := c.Writer.Header()
-	h.Set("Cache-Control", "no-store")
-	h.Set("Content-Type", "application/json")
-	c.Status(http.StatusOK)
-	// A failed write is the client's leaving.
-	_, _ = c.Writer.Write(mustMarshal(s.healthOf(b)))
-	return nil
+	return answerJSON(c, http.StatusOK, s.healthOf(b))
 }
 
 func (s *Server) healthOf(b route.Backend) health.Report {

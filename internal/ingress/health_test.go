@@ -76,3 +76,27 @@ func TestHealthIsAskedOfTheBridgeItself(t *testing.T) {
 		t.Error("alice's bridge passed for bob's")
 	}
 }
+
+func TestABridgeIsToldOfItsSecrets(t *testing.T) {
+	status, told := http.StatusAccepted, 0
+	w, _ := oneUser(t, defaults(), func(rw http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if r.Method == http.MethodPost && r.RequestURI == "/secrets/refresh" && len(body) == 0 && len(r.TransferEncoding) == 0 {
+			told++
+		}
+		rw.WriteHeader(status)
+	})
+	b, _ := w.routes.Current().Lookup("alice")
+	if err := w.ways.RefreshSecrets(t.Context(), b); err != nil || told != 1 {
+		t.Errorf("told %d times: %v", told, err)
+	}
+	for _, status = range []int{http.StatusOK, http.StatusNotFound, http.StatusServiceUnavailable} {
+		if err := w.ways.RefreshSecrets(t.Context(), b); err == nil {
+			t.Errorf("status %d is taken for an agreement", status)
+		}
+	}
+	b.BridgeUID, told = "uid-bob", 0
+	if err := w.ways.RefreshSecrets(t.Context(), b); err == nil || told != 0 {
+		t.Error("alice's bridge passed for bob's")
+	}
+}

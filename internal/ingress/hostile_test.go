@@ -90,6 +90,9 @@ func TestHostileMessagesReachNobody(t *testing.T) {
 		"a repeated protocol version":       "GET /u/alice/mcp HTTP/1.1\r\nHost: x\r\n" + auth + "Mcp-Protocol-Version: 1\r\nmcp-protocol-version: 2\r\n\r\n",
 		"a repeated parameter":              "GET /u/alice/mcp HTTP/1.1\r\nHost: x\r\n" + auth + "Mcp-Param-A: 1\r\nMcp-Param-A: 1\r\n\r\n",
 		"a repeated key":                    "GET /u/alice/mcp HTTP/1.1\r\nHost: x\r\n" + auth + auth + "\r\n",
+		"both lengths of a secret":          "PUT /u/alice/secrets/TOKEN HTTP/1.1\r\nHost: x\r\n" + auth + "Content-Length: 4\r\nContent-Length: 5\r\n\r\nvalue",
+		"a space in a secret's name":        "PUT /u/alice/secrets/TOKEN X HTTP/1.1\r\nHost: x\r\n" + auth + "Content-Length: 5\r\n\r\nvalue",
+		"a NUL in a secret's name":          "PUT /u/alice/secrets/TOKEN\x00 HTTP/1.1\r\nHost: x\r\n" + auth + "Content-Length: 5\r\n\r\nvalue",
 		"a content type that is sent twice": "POST /u/alice/mcp HTTP/1.1\r\nHost: x\r\n" + auth + "Content-Type: application/json\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -113,6 +116,10 @@ func TestKnownPathWithAnotherMethodNamesTheMethods(t *testing.T) {
 		{"PATCH", "/u/nobody/mcp", "POST, GET, DELETE"},
 		{"POST", "/u/alice/health", "GET"},
 		{"TRACE", "/u/alice/health", "GET"},
+		{"PUT", "/u/alice/secrets", "GET"},
+		{"POST", "/u/alice/secrets/TOKEN", "GET, DELETE, PUT"},
+		{"HEAD", "/u/alice/secrets/TOKEN", "GET, DELETE, PUT"},
+		{"PATCH", "/u/nobody/secrets/TOKEN", "GET, DELETE, PUT"},
 	} {
 		got := w.do(w.request(tt.method, tt.path, alice, ""))
 		if got.status != http.StatusMethodNotAllowed || got.header.Get("Allow") != tt.allow {

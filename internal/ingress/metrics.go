@@ -15,9 +15,10 @@ import (
 // The values of the route label, and with them the only names by which a
 // request's target reaches metrics and logs.
 const (
-	routeMCP    = "mcp"
-	routeHealth = "health"
-	routeOther  = "other"
+	routeMCP     = "mcp"
+	routeHealth  = "health"
+	routeSecrets = "secrets"
+	routeOther   = "other"
 )
 
 // statusClientClosed stands in metrics and logs for a client that left before
@@ -27,11 +28,15 @@ const statusClientClosed = 499
 // routeOf returns the route label of a raw request target.
 func routeOf(target string) string {
 	path, ok := cleanTarget(target)
-	switch {
-	case !ok:
+	if !ok {
 		return routeOther
-	case strings.HasSuffix(path, "/mcp"):
+	}
+	// "", "u", the user, the route, and of a secret its name.
+	switch strings.Split(path, "/")[3] {
+	case routeMCP:
 		return routeMCP
+	case routeSecrets:
+		return routeSecrets
 	default:
 		return routeHealth
 	}
@@ -45,7 +50,7 @@ func isRPC(r *http.Request) bool {
 // methodLabel keeps the method label to the methods that routes have.
 func methodLabel(method string) string {
 	switch method {
-	case http.MethodGet, http.MethodPost, http.MethodDelete:
+	case http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete:
 		return method
 	}
 	return "other"

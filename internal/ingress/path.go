@@ -12,14 +12,22 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
 
-// maxPath is longer than the longest path there is, "/u/" + 63 + "/health".
-const maxPath = 128
+const (
+	// maxSecretName is that of v1alpha1.SecretName.
+	maxSecretName = 64
+	// maxPath is longer than the longest path there is, "/u/" + 63 +
+	// "/secrets/" + 64.
+	maxPath = 160
+	// secretName is v1alpha1.SecretName's expression. No name in it begins or
+	// ends with a dot or has two in a row.
+	secretName = `[A-Z][A-Z0-9_]{0,63}|[A-Za-z0-9_-]{1,62}([.][A-Za-z0-9_-]{1,62})+`
+)
 
 // userPath is every path of the public surface. Nothing that needs decoding,
 // cleaning or lower-casing matches, so no later step can turn one user's path
 // into another's: '%', '\', ';', '//', dot segments, control bytes and the
 // absolute form all miss the expression.
-var userPath = regexp.MustCompile(`^/u/` + strings.Trim(v1alpha1.UserIDPattern, "^$") + `/(mcp|health)$`)
+var userPath = regexp.MustCompile(`^/u/` + strings.Trim(v1alpha1.UserIDPattern, "^$") + `/(mcp|health|secrets(/(` + secretName + `))?)$`)
 
 // cleanTarget returns the path of a raw request target, and whether it is a
 // path of the public surface. The query is cut off unread: nothing on this
@@ -27,6 +35,9 @@ var userPath = regexp.MustCompile(`^/u/` + strings.Trim(v1alpha1.UserIDPattern, 
 func cleanTarget(target string) (path string, ok bool) {
 	path, _, _ = strings.Cut(target, "?")
 	if len(path) > maxPath || !userPath.MatchString(path) {
+		return "", false
+	}
+	if _, secret, _ := strings.Cut(path, "/secrets/"); len(secret) > maxSecretName {
 		return "", false
 	}
 	return path, true

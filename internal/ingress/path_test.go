@@ -4,6 +4,7 @@
 package ingress
 
 import (
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -53,6 +54,50 @@ var hostileTargets = map[string]string{
 	"a route of another surface":         "/admin/publishers",
 	"the SSE route, which is not served": "/u/alice/sse",
 	"an asterisk":                        "*",
+
+	"secrets with a trailing slash":            "/u/alice/secrets/",
+	"secrets in upper case":                    "/u/alice/SECRETS",
+	"secrets of no user":                       "/u//secrets/TOKEN",
+	"a secret with a trailing slash":           "/u/alice/secrets/TOKEN/",
+	"a secret below a secret":                  "/u/alice/secrets/TOKEN/TOKEN",
+	"two slashes before a secret":              "/u/alice/secrets//TOKEN",
+	"a secret's name of one dot":               "/u/alice/secrets/.",
+	"a secret's name of two dots":              "/u/alice/secrets/..",
+	"a dot segment after secrets":              "/u/alice/secrets/../../bob/secrets/TOKEN",
+	"a dot segment that ends as a user's path": "/u/alice/secrets/TOKEN/../../../bob/mcp",
+	"a secret's name that begins with a dot":   "/u/alice/secrets/.index",
+	"a secret's name that ends with a dot":     "/u/alice/secrets/credentials.",
+	"two dots in a secret's name":              "/u/alice/secrets/a..b",
+	"an encoded secret's name":                 "/u/alice/secrets/%54OKEN",
+	"an encoded slash in a secret's name":      "/u/alice/secrets/a.b%2f..%2fTOKEN",
+	"an encoded dot in a secret's name":        "/u/alice/secrets/a%2eb",
+	"an encoded NUL in a secret's name":        "/u/alice/secrets/TOKEN%00.json",
+	"an encoded newline in a secret's name":    "/u/alice/secrets/TOKEN%0aTOKEN",
+	"a lower case secret's name without a dot": "/u/alice/secrets/token",
+	"a secret's name that begins with a digit": "/u/alice/secrets/2TOKEN",
+	"a secret's name with a dash and no dot":   "/u/alice/secrets/MY-TOKEN",
+	"a secret's name with a plus":              "/u/alice/secrets/a+b.json",
+	"a secret's name with a backslash":         `/u/alice/secrets/a.b\..\TOKEN`,
+	"a secret's name with a semicolon":         "/u/alice/secrets/TOKEN;x=1",
+	"a secret's name with a colon":             "/u/alice/secrets/a.b:c",
+	"a secret's name beyond ASCII":             "/u/alice/secrets/TОKEN",
+	"a fragment after a secret":                "/u/alice/secrets/TOKEN#x",
+	"a secret's name of 65 letters":            "/u/alice/secrets/" + strings.Repeat("A", 65),
+	"a file's name of 65 letters":              "/u/alice/secrets/" + strings.Repeat("a", 60) + ".json",
+	"a file's name with a part of 63 letters":  "/u/alice/secrets/" + strings.Repeat("a", 63) + ".b",
+	"a name below health":                      "/u/alice/health/TOKEN",
+	"a name below mcp":                         "/u/alice/mcp/TOKEN",
+	"the absolute form of a secret":            "http://x/u/alice/secrets/TOKEN",
+}
+
+func TestSecretsAreNamedAsInTheAPI(t *testing.T) {
+	crd, err := os.ReadFile("../../config/crd/bases/hostedbridge.dev_hostedbridges.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "self.matches('^(" + secretName + ")$')"; !strings.Contains(string(crd), want) {
+		t.Errorf("no rule of the API is %s", want)
+	}
 }
 
 func TestCleanTargetRefuses(t *testing.T) {
@@ -65,6 +110,12 @@ func TestCleanTargetRefuses(t *testing.T) {
 	}
 }
 
+// The longest paths there are.
+var (
+	longestPath = "/u/" + strings.Repeat("a", 63) + "/secrets/" + strings.Repeat("A", 64)
+	longestFile = "/u/" + strings.Repeat("a", 63) + "/secrets/" + strings.Repeat("a", 59) + ".json"
+)
+
 func TestCleanTargetAccepts(t *testing.T) {
 	for target, want := range map[string]string{
 		"/u/alice/mcp":                           "/u/alice/mcp",
@@ -74,6 +125,15 @@ func TestCleanTargetAccepts(t *testing.T) {
 		"/u/alice/mcp?":                          "/u/alice/mcp",
 		"/u/alice/mcp?api_key=%00../u/bob/mcp":   "/u/alice/mcp",
 		"/u/alice/health?x=1?y=2#z":              "/u/alice/health",
+		"/u/alice/secrets":                       "/u/alice/secrets",
+		"/u/alice/secrets?x=/TOKEN":              "/u/alice/secrets",
+		"/u/secrets/secrets/SECRETS":             "/u/secrets/secrets/SECRETS",
+		"/u/alice/secrets/T":                     "/u/alice/secrets/T",
+		"/u/alice/secrets/GITHUB_TOKEN_2":        "/u/alice/secrets/GITHUB_TOKEN_2",
+		"/u/alice/secrets/credentials.json?a":    "/u/alice/secrets/credentials.json",
+		"/u/alice/secrets/-a_B.9.tar":            "/u/alice/secrets/-a_B.9.tar",
+		longestPath:                              longestPath,
+		longestFile:                              longestFile,
 	} {
 		if path, ok := cleanTarget(target); !ok || path != want {
 			t.Errorf("cleanTarget(%q) = %q, %v, want %q", target, path, ok, want)
@@ -85,8 +145,11 @@ func FuzzCleanTarget(f *testing.F) {
 	for _, target := range hostileTargets {
 		f.Add(target)
 	}
-	f.Add("/u/alice/mcp?x")
-	accepted := regexp.MustCompile(`^/u/[a-z0-9]([a-z0-9-]*[a-z0-9])?/(mcp|health)$`)
+	for _, target := range []string{"/u/alice/mcp?x", "/u/alice/secrets", "/u/alice/secrets/TOKEN", "/u/alice/secrets/a.json", longestPath, longestFile} {
+		f.Add(target)
+	}
+	// Written otherwise than what is tested.
+	accepted := regexp.MustCompile(`^/u/[a-z0-9]([a-z0-9-]*[a-z0-9])?/(mcp|health|secrets(/([A-Z][A-Z0-9_]*|[\w-]+(\.[\w-]+)+))?)$`)
 	f.Fuzz(func(t *testing.T, target string) {
 		path, ok := cleanTarget(target)
 		if ok != (path != "") {
@@ -94,6 +157,9 @@ func FuzzCleanTarget(f *testing.F) {
 		}
 		if ok && (!accepted.MatchString(path) || !strings.HasPrefix(target, path)) {
 			t.Errorf("cleanTarget(%q) = %q", target, path)
+		}
+		if _, secret, _ := strings.Cut(path, "/secrets/"); len(secret) > 64 || strings.HasPrefix(secret, ".") || strings.Contains(secret, "..") {
+			t.Errorf("cleanTarget(%q) lets the secret %q in", target, secret)
 		}
 	})
 }

@@ -4,12 +4,16 @@
 package ingress
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
 )
 
 // problem is an error that the caller may see. Its code is part of the API
@@ -46,7 +50,7 @@ var (
 	errRepeatedHeader   = &problem{http.StatusBadRequest, "repeated_header", "A header that can have one value was sent more than once.", 0}
 	errBodyUnreadable   = &problem{http.StatusBadRequest, "body_unreadable", "The request body broke off or came too slowly.", 0}
 	errBodyTooLarge     = &problem{http.StatusRequestEntityTooLarge, "body_too_large", "The request body is limited to 4 MiB.", 0}
-	errBodyNotAllowed   = &problem{http.StatusBadRequest, "body_not_allowed", "Only a POST has a body.", 0}
+	errBodyNotAllowed   = &problem{http.StatusBadRequest, "body_not_allowed", "Only a POST, and the PUT of a secret, has a body.", 0}
 	errMediaType        = &problem{http.StatusUnsupportedMediaType, "unsupported_media_type", "Send Content-Type: application/json.", 0}
 	errInternal         = &problem{http.StatusInternalServerError, "internal", "Internal error.", 0}
 	errBridgeFailed     = &problem{http.StatusBadGateway, "bridge_failed", "The bridge broke the connection before it answered; the call may have run.", 0}
@@ -56,7 +60,60 @@ var (
 	errUnreachable      = &problem{http.StatusServiceUnavailable, "bridge_unreachable", "The bridge could not be reached; the call did not run.", retrySoon}
 	errBusy             = &problem{http.StatusServiceUnavailable, "busy", "Too many large calls are in flight.", retrySoon}
 	errTooManyHeld      = &problem{http.StatusServiceUnavailable, "too_many_waiting", "Too many requests already wait for the bridge to start.", retrySoon}
+
+	errSecretEmpty    = &problem{http.StatusBadRequest, "secret_empty", "A secret cannot be empty. DELETE removes it.", 0}
+	errSecretNotFound = &problem{http.StatusNotFound, "secret_not_found", "No secret of this name is set.", 0}
+	errSecretManaged  = &problem{http.StatusConflict, "secret_managed", "This secret comes from a Secret that spec.secretRefs names; change it there.", 0}
+	errSecretLimit    = &problem{http.StatusConflict, "secret_limit_reached", "The tier allows no further secret.", 0}
+	errSecretTooLarge = &problem{http.StatusRequestEntityTooLarge, "body_too_large", "A secret is limited to 64 KiB.", 0}
+	errSecretsFull    = &problem{http.StatusRequestEntityTooLarge, "secrets_too_large", "The user's secrets together would be larger than can be stored.", 0}
+	errSecretsDamaged = &problem{http.StatusInternalServerError, "secrets_damaged", "What is stored of the user's secrets cannot be used; an administrator has to restore it.", 0}
+	errSecretsBusy    = &problem{http.StatusServiceUnavailable, "secrets_unavailable", "Secrets can be neither read nor changed at the moment; nothing was changed.", retrySoon}
+	errSecretsAway    = &problem{http.StatusServiceUnavailable, "secrets_unavailable", "The keybroker did not answer. A change may have been made or not; it can be sent again.", retrySoon}
 )
+
+// secretsProblem returns err of the keybroker as the caller may know it. Codes
+// that are the ingress's own fault, such as a name that it should not have let
+// in, stay internal errors. The keybroker's words go on only where they say
+// what nobody here knows: which Secret it is, and which limit.
+func secretsProblem(err error) error {
+	refusal, ok := errors.AsType[*client.Refusal](err)
+	if !ok {
+		return fmt.Errorf("%w: %w", errSecretsAway, err)
+	}
+	p := errInternal
+	switch refusal.Code {
+	case "secret_not_found":
+		p = errSecretNotFound
+	case "secret_managed":
+		p = errSecretManaged.saying(refusal.Detail)
+	case "secret_limit_reached":
+		p = errSecretLimit.saying(refusal.Detail)
+	case "body_too_large":
+		p = errSecretTooLarge
+	case "secrets_too_large":
+		p = errSecretsFull
+	case "salt_missing", "secret_not_owned", "secret_unreadable":
+		p = errSecretsDamaged
+	case "bridge_not_found":
+		// Deleted, and the table does not have it yet.
+		p = errNotFound
+	case "conflict":
+		p = errSecretsBusy
+	default:
+		if refusal.Status == http.StatusServiceUnavailable || refusal.Status == http.StatusTooManyRequests {
+			p = errSecretsBusy
+		}
+	}
+	return fmt.Errorf("%w: %w", p, err)
+}
+
+// saying returns p with another detail, unless that is empty.
+func (p *problem) saying(detail string) *problem {
+	said := *p
+	said.detail = cmp.Or(detail, p.detail)
+	return &said
+}
 
 // publicProblem returns what the caller may know of err. Anything that nobody
 // made public is an internal error.

@@ -27,10 +27,15 @@ func (s *Server) handler() (http.Handler, error) {
 	e.NoRoute(s.do(func(*gin.Context) error { return errNotFound }))
 
 	u := e.Group("/u/:userId", s.do(s.checkOrigin), s.do(s.authenticate))
-	u.POST("/mcp", s.limitBodies, s.do(s.readBody), s.do(s.forward))
+	u.POST("/mcp", s.limitBodies(maxBody), s.do(s.readBody), s.do(s.forward))
 	u.GET("/mcp", s.do(s.refuseBody), s.do(s.forward))
 	u.DELETE("/mcp", s.do(s.refuseBody), s.do(s.forward))
 	u.GET("/health", s.do(s.refuseBody), s.do(s.health))
+
+	u.GET("/secrets", s.do(s.refuseBody), s.do(s.listSecrets))
+	u.GET("/secrets/:name", s.do(s.refuseBody), s.do(s.getSecret))
+	u.PUT("/secrets/:name", s.limitBodies(maxSecret), s.do(s.putSecret))
+	u.DELETE("/secrets/:name", s.do(s.refuseBody), s.do(s.deleteSecret))
 
 	return s.observe(s.catch(s.checkPath(e))), nil
 }

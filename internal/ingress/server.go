@@ -71,6 +71,7 @@ type Deps struct {
 	Bridges  *Bridges
 	Reports  Reports
 	Activity Activity
+	Secrets  UserSecrets
 	// Ready reports whether this replica should be called. While it should
 	// not, each answer asks its client to come back on a new connection.
 	Ready   func() bool
@@ -85,6 +86,7 @@ type Server struct {
 	routes   Routes
 	reports  Reports
 	activity Activity
+	secrets  UserSecrets
 	ready    func() bool
 	origins  *origins
 	metrics  *metrics
@@ -96,7 +98,7 @@ type Server struct {
 
 // New returns a server, or an error that says what of config is wrong.
 func New(config Config, deps Deps) (*Server, error) {
-	if deps.Routes == nil || deps.Bridges == nil || deps.Reports == nil || deps.Activity == nil || deps.Ready == nil || deps.Metrics == nil || deps.Log == nil {
+	if deps.Routes == nil || deps.Bridges == nil || deps.Reports == nil || deps.Activity == nil || deps.Secrets == nil || deps.Ready == nil || deps.Metrics == nil || deps.Log == nil {
 		return nil, errors.New("ingress: a dependency is missing")
 	}
 	config.BodyTimeout = cmp.Or(config.BodyTimeout, bodyTimeout)
@@ -116,7 +118,7 @@ func New(config Config, deps Deps) (*Server, error) {
 	s := &Server{
 		config: config, log: deps.Log,
 		routes: deps.Routes, reports: deps.Reports, activity: deps.Activity,
-		ready:   deps.Ready,
+		secrets: deps.Secrets, ready: deps.Ready,
 		origins: origins, metrics: m, hold: h, bodies: newBodies(config.MaxBodyMemory),
 		proxy: newProxy(&delivery{transport: deps.Bridges.transport, dialer: deps.Bridges.dialer, hold: h, metrics: m}, deps.Log),
 	}

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package report keeps the last health report of every bridge that runs, so
-// that a question about health is answered from memory and wakes nobody. It is
-// a shell: it keeps time and asks.
+// that a question about health is answered from memory and wakes nobody. A
+// bridge whose report shows that it has other secrets than it should is told.
+// The package is a shell: it keeps time and asks.
 package report
 
 import (
@@ -24,7 +25,9 @@ const (
 	// as often, so that asking more often would tell nothing new.
 	interval = time.Minute
 	// unsettled is the interval while a bridge still connects to a server: its
-	// user waits for the tools.
+	// user waits for the tools. After a bridge was told of its secrets it is the
+	// first interval, and doubles up to the other while they stay as they were:
+	// then it is the keybroker that the bridge waits for.
 	unsettled = 2 * time.Second
 	// retry is the interval after a bridge did not answer. It doubles up to
 	// interval, or the pods of one dead node would use up all probes.
@@ -50,6 +53,9 @@ type Routes interface {
 // Fetch asks a bridge for its health.
 type Fetch func(ctx context.Context, b route.Backend) (health.Report, error)
 
+// Notify tells a bridge that its secrets are others now.
+type Notify func(ctx context.Context, b route.Backend) error
+
 // Observe is told of each report.
 type Observe func(ctx context.Context, b route.Backend, r health.Report)
 
@@ -59,6 +65,10 @@ type entry struct {
 	report *health.Report
 	due    time.Time
 	asking bool
+	// secrets is the revision that the bridge should have had at its last
+	// probe, and notices counts those in a row that it needed a notice after.
+	secrets string
+	notices int
 	// failures counts the probes without an answer since the last one with.
 	failures int
 	// seen is the last scan that found the bridge running.
@@ -69,6 +79,7 @@ type entry struct {
 type Prober struct {
 	routes  Routes
 	fetch   Fetch
+	notify  Notify
 	observe Observe
 	log     *slog.Logger
 	slots   chan struct{}
@@ -79,9 +90,9 @@ type Prober struct {
 }
 
 // NewProber returns a prober that does nothing until Run.
-func NewProber(routes Routes, fetch Fetch, observe Observe, log *slog.Logger) *Prober {
+func NewProber(routes Routes, fetch Fetch, notify Notify, observe Observe, log *slog.Logger) *Prober {
 	return &Prober{
-		routes: routes, fetch: fetch, observe: observe, log: log,
+		routes: routes, fetch: fetch, notify: notify, observe: observe, log: log,
 		slots: make(chan struct{}, concurrent), entries: map[types.UID]*entry{},
 	}
 }
@@ -165,10 +176,16 @@ func (p *Prober) due(now time.Time) []route.Backend {
 			p.entries[b.BridgeUID] = e
 		}
 		e.seen = p.scans
-		if !e.asking && !now.Before(e.due) {
-			e.asking = true
-			due = append(due, b)
+		// A bridge whose secrets have changed is asked at once which it has.
+		changed := e.secrets != b.SecretsRevision
+		if e.asking || now.Before(e.due) && !changed {
+			continue
 		}
+		if changed {
+			e.secrets, e.notices = b.SecretsRevision, 0
+		}
+		e.asking = true
+		due = append(due, b)
 	}
 	for uid, e := range p.entries {
 		if e.seen != p.scans {
@@ -178,38 +195,84 @@ func (p *Prober) due(now time.Time) []route.Backend {
 	return due
 }
 
+// probe asks a bridge for its health, and tells it of its secrets if the report
+// shows that it has others. Each probe tells it again, so that a notice that
+// was lost is made up for.
 func (p *Prober) probe(ctx context.Context, b route.Backend) {
-	asking, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	r, err := p.fetch(asking, b)
+	r, err := p.ask(ctx, b)
 	if err != nil && ctx.Err() == nil {
 		p.log.WarnContext(ctx, "bridge does not tell its health", "user", b.User, "pod", b.PodName, "error", err)
 	}
-	if p.keep(b, r, err, time.Now()) {
+	stale := err == nil && r.SecretsRevision != b.SecretsRevision
+	if p.keep(b, r, err) {
 		p.observe(ctx, b, r)
+		if stale {
+			p.tell(ctx, b)
+		}
+	}
+	p.schedule(b, stale, time.Now())
+}
+
+func (p *Prober) ask(ctx context.Context, b route.Backend) (health.Report, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return p.fetch(ctx, b)
+}
+
+func (p *Prober) tell(ctx context.Context, b route.Backend) {
+	telling, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	if err := p.notify(telling, b); err != nil && ctx.Err() == nil {
+		p.log.WarnContext(ctx, "bridge not told of its secrets", "user", b.User, "pod", b.PodName, "error", err)
 	}
 }
 
 // keep stores the outcome and reports whether it is a report of the pod that
 // still runs.
-func (p *Prober) keep(b route.Backend, r health.Report, err error, now time.Time) bool {
+func (p *Prober) keep(b route.Backend, r health.Report, err error) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	e := p.entries[b.BridgeUID]
 	if e == nil || e.pod != b.PodUID {
 		return false
 	}
-	e.asking = false
 	if err != nil {
-		// The shift is bounded so that it cannot overflow.
-		e.due = now.Add(min(retry<<min(e.failures, 8), interval))
 		e.failures++
 		return false
 	}
 	e.failures = 0
 	e.report = &r
-	e.due = now.Add(next(r))
 	return true
+}
+
+// schedule says when the bridge is asked again.
+func (p *Prober) schedule(b route.Backend, stale bool, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := p.entries[b.BridgeUID]
+	if e == nil || e.pod != b.PodUID {
+		return
+	}
+	e.asking = false
+	e.due = now.Add(e.pause(stale))
+}
+
+// pause returns how long the next probe waits after one that found the bridge's
+// secrets stale or not.
+func (e *entry) pause(stale bool) time.Duration {
+	// The shifts are bounded so that they cannot overflow.
+	switch {
+	case e.failures > 0:
+		return min(retry<<min(e.failures-1, 8), interval)
+	case stale:
+		e.notices++
+		return min(unsettled<<min(e.notices-1, 8), next(*e.report))
+	case e.notices > 0:
+		// Servers connect anew with the secrets that have come.
+		e.notices = 0
+		return unsettled
+	}
+	return next(*e.report)
 }
 
 // next spreads the probes of many bridges over the interval.

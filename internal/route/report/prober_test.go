@@ -58,9 +58,13 @@ func running(name string) (*v1alpha1.HostedBridge, *corev1.Pod) {
 	}
 }
 
-// set publishes a table with alice's bridge in that pod, or without a pod.
-func (r *routes) set(pod string) {
+// set publishes a table with alice's bridge in that pod, or without a pod, and
+// with the revision of her secrets if there is one.
+func (r *routes) set(pod string, revision ...string) {
 	b, p := running("alice")
+	if len(revision) > 0 {
+		b.Status.Secrets = &v1alpha1.SecretsStatus{Revision: revision[0]}
+	}
 	b.UID, p.Annotations[v1alpha1.AnnotationBridgeUID] = "bridge", "bridge"
 	p.UID = types.UID("pod-" + pod)
 	var pods []*corev1.Pod
@@ -79,6 +83,12 @@ func (r *routes) set(pod string) {
 // probes runs a prober whose bridge answers by answer, and counts.
 func probes(t *testing.T, answer func(n int) (health.Report, error)) (*routes, *Prober, func() (asked, observed int)) {
 	t.Helper()
+	return probesAndNotices(t, answer, func() error { t.Error("a notice that nobody needs"); return nil })
+}
+
+// probesAndNotices is probes of a bridge that also takes notices.
+func probesAndNotices(t *testing.T, answer func(n int) (health.Report, error), notice func() error) (*routes, *Prober, func() (asked, observed int)) {
+	t.Helper()
 	var mu sync.Mutex
 	var asked, observed int
 	r := &routes{changed: make(chan struct{})}
@@ -87,6 +97,8 @@ func probes(t *testing.T, answer func(n int) (health.Report, error)) (*routes, *
 		defer mu.Unlock()
 		asked++
 		return answer(asked)
+	}, func(context.Context, route.Backend) error {
+		return notice()
 	}, func(context.Context, route.Backend, health.Report) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -276,7 +288,7 @@ func TestProbesAreBoundedAndEndWithTheProber(t *testing.T) {
 			defer mu.Unlock()
 			busy--
 			return health.Report{}, ctx.Err()
-		}, func(context.Context, route.Backend, health.Report) {}, slog.New(slog.DiscardHandler))
+		}, func(context.Context, route.Backend) error { return nil }, func(context.Context, route.Backend, health.Report) {}, slog.New(slog.DiscardHandler))
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- p.Run(ctx) }()
