@@ -44,5 +44,8 @@ func start(ctx context.Context, args []string, getenv func(string) string) error
 		return err
 	}
 	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: o.level}))
+	if err := harden(); err != nil {
+		log.Warn("the process's memory is less protected than it should be", "error", err)
+	}
 	return run(ctx, o, log)
 }

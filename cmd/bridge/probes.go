@@ -13,6 +13,7 @@ import (
 // since a broken one must not take the others away.
 type readiness struct {
 	certificate func() bool
+	secrets     func() bool
 	draining    atomic.Bool
 }
 
@@ -27,6 +28,8 @@ func (r *readiness) handler() http.Handler {
 			http.Error(w, "draining", http.StatusServiceUnavailable)
 		case !r.certificate():
 			http.Error(w, "no certificate yet", http.StatusServiceUnavailable)
+		case !r.secrets():
+			http.Error(w, "no secrets yet", http.StatusServiceUnavailable)
 		default:
 			_, _ = w.Write([]byte("ok\n"))
 		}

@@ -54,14 +54,7 @@ func run(ctx context.Context, o Options, log *slog.Logger) error {
 	}
 	defer probes.Close()
 	log.Info("bridge starts", "user", o.config.UserID, "servers", len(o.config.Servers), "listen", public.Addr().String())
-	return (&process{options: o, log: log, source: source}).serve(ctx, public, probes)
-}
-
-// certificates is what the process needs of its certificate source.
-type certificates interface {
-	Run(ctx context.Context) error
-	Ready() bool
-	FirstReady() <-chan struct{}
+	return (&process{options: o, log: log, source: source, secrets: keybroker}).serve(ctx, public, probes)
 }
 
 // process is the running bridge.
@@ -69,6 +62,7 @@ type process struct {
 	options Options
 	log     *slog.Logger
 	source  *client.Source
+	secrets secretsClient
 	ready   readiness
 }
 
@@ -77,10 +71,11 @@ func (p *process) serve(ctx context.Context, public, probes net.Listener) error 
 	base, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
 	b := bridge.New(base, p.options.config, p.log)
-	p.ready.certificate = p.source.Ready
+	keeper := newKeeper(p.secrets, client.SystemClock{}, b.UseSecrets, p.log)
+	p.ready.certificate, p.ready.secrets = p.source.Ready, keeper.ready
 	errorLog := slog.NewLogLogger(p.log.Handler(), slog.LevelDebug)
 	front := &http.Server{
-		Handler:           b.Handler(),
+		Handler:           keeper.handler(b.Handler()),
 		TLSConfig:         p.source.ServerTLS(pki.IngressURI()),
 		ReadHeaderTimeout: headerTimeout,
 		MaxHeaderBytes:    maxHeader,
@@ -92,7 +87,8 @@ func (p *process) serve(ctx context.Context, public, probes net.Listener) error 
 	group.Go(func() error { return p.source.Run(groupCtx) })
 	group.Go(func() error { return ended(front.ServeTLS(public, "", ""), "serve the ingress") })
 	group.Go(func() error { return ended(kubelet.Serve(probes), "serve probes") })
-	group.Go(func() error { p.await(groupCtx, p.source); return nil })
+	group.Go(func() error { p.keep(groupCtx, keeper); return nil })
+	group.Go(func() error { p.await(groupCtx, keeper); return nil })
 	group.Go(func() error {
 		<-groupCtx.Done()
 		p.drain(base, b, front)
@@ -110,21 +106,44 @@ func ended(err error, what string) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
+// keep fetches the secrets once there is a certificate: before that the
+// keybroker knows this pod no better.
+func (p *process) keep(ctx context.Context, k *keeper) {
+	// The source's first message is about the certificate that is awaited here.
+	select {
+	case <-ctx.Done():
+	case <-p.source.Renewed():
+		k.run(ctx, p.source.Renewed())
+	}
+}
+
 // await says in the log why a new pod is not ready.
-func (p *process) await(ctx context.Context, source certificates) {
-	p.log.Info("waiting for a certificate from the keybroker", "url", p.options.KeybrokerURL)
+func (p *process) await(ctx context.Context, k *keeper) {
+	began := time.Now()
+	for _, next := range []struct {
+		what  string
+		there <-chan struct{}
+	}{{"a certificate", p.source.FirstReady()}, {"the secrets", k.first}} {
+		p.log.Info("waiting for "+next.what+" from the keybroker", "url", p.options.KeybrokerURL)
+		if !p.awaitOne(ctx, next.what, next.there) {
+			return
+		}
+	}
+	p.log.Info("serving", "waited", time.Since(began).Round(time.Millisecond).String())
+}
+
+func (p *process) awaitOne(ctx context.Context, what string, there <-chan struct{}) bool {
 	began := time.Now()
 	ticker := time.NewTicker(reminder)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return
-		case <-source.FirstReady():
-			p.log.Info("the certificate is there, serving", "waited", time.Since(began).Round(time.Millisecond).String())
-			return
+			return false
+		case <-there:
+			return true
 		case <-ticker.C:
-			p.log.Warn("still waiting for a certificate from the keybroker", "waited", time.Since(began).Round(time.Second).String())
+			p.log.Warn("still waiting for "+what+" from the keybroker", "waited", time.Since(began).Round(time.Second).String())
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -41,6 +42,34 @@ type authority struct {
 	*pki.Authority
 	away   atomic.Bool
 	server *httptest.Server
+
+	mu sync.Mutex
+	// noSecrets is the status with which requests for secrets are refused.
+	noSecrets int
+	refused   int
+	revision  string
+	secrets   map[string][]byte
+}
+
+// hand has the keybroker give out these secrets from now on.
+func (k *authority) hand(revision string, secrets map[string][]byte) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.noSecrets, k.revision, k.secrets = 0, revision, secrets
+}
+
+// refuse has it refuse to.
+func (k *authority) refuse(status int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.noSecrets = status
+}
+
+// refusals returns how many requests for secrets it has refused.
+func (k *authority) refusals() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.refused
 }
 
 func newAuthority(t *testing.T) *authority {
@@ -49,8 +78,11 @@ func newAuthority(t *testing.T) *authority {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &authority{Authority: a}
-	k.server = httptest.NewUnstartedServer(http.HandlerFunc(k.issue))
+	k := &authority{Authority: a, secrets: map[string][]byte{}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/certificates", k.issue)
+	mux.HandleFunc("GET /v1/secrets", k.deliver)
+	k.server = httptest.NewUnstartedServer(mux)
 	k.server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	k.server.TLS = &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{k.certificate(t, pki.ServiceSubject("localhost"))}}
 	k.server.StartTLS()
@@ -71,6 +103,27 @@ func (k *authority) issue(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/pem-certificate-chain")
 	_, _ = w.Write(chain)
+}
+
+func (k *authority) deliver(w http.ResponseWriter, r *http.Request) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.away.Load() || r.Header.Get("Authorization") != "Bearer token-of-the-pod" {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	if k.noSecrets != 0 {
+		k.refused++
+		w.WriteHeader(k.noSecrets)
+		_, _ = fmt.Fprint(w, `{"code":"pod_unknown"}`)
+		return
+	}
+	if k.revision != "" && r.Header.Get("If-None-Match") == `"`+k.revision+`"` {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{"revision": k.revision, "secrets": k.secrets, "unreadable": []string{}})
 }
 
 func (k *authority) certificate(t *testing.T, s pki.Subject) tls.Certificate {
@@ -114,23 +167,27 @@ type running struct {
 
 func startBridge(t *testing.T, k *authority, upstream string) *running {
 	t.Helper()
+	return startLoggedBridge(t, k, slog.New(slog.DiscardHandler), config.Server{Name: "one", URL: upstream})
+}
+
+func startLoggedBridge(t *testing.T, k *authority, log *slog.Logger, servers ...config.Server) *running {
+	t.Helper()
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("token-of-the-pod"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	o := Defaults()
 	o.DrainDelay = 3 * time.Second // Enough for a call to come late on a busy machine.
-	o.config = config.Config{UserID: "alice", BridgeUID: bridgeUID, Servers: []config.Server{{Name: "one", URL: upstream}}}
+	o.config = config.Config{UserID: "alice", BridgeUID: bridgeUID, Servers: servers}
 	u, err := url.Parse(k.server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := slog.New(slog.DiscardHandler)
 	keybroker, err := client.New(client.Config{URL: "https://localhost:" + u.Port(), CAPEM: k.CertificatePEM(), TokenFile: token, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{options: o, log: log, source: client.NewSource(keybroker, client.SystemClock{})}
+	p := &process{options: o, log: log, source: client.NewSource(keybroker, client.SystemClock{}), secrets: keybroker}
 	public, probes := listen(t), listen(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &running{public: "https://" + public.Addr().String(), probes: "http://" + probes.Addr().String(), stop: cancel, ended: make(chan error, 1)}
@@ -234,7 +291,13 @@ func TestTheLifeOfABridge(t *testing.T) {
 	if status, body := readyz(t, r); status != http.StatusServiceUnavailable || !strings.Contains(body, "certificate") {
 		t.Errorf("without a certificate: %d %s", status, body)
 	}
+	k.refuse(http.StatusForbidden)
 	k.away.Store(false)
+	waitFor(t, "the certificate is there", func() bool {
+		status, body := readyz(t, r)
+		return status == http.StatusServiceUnavailable && strings.Contains(body, "no secrets yet")
+	})
+	k.hand("", map[string][]byte{})
 	waitFor(t, "ready", func() bool { status, _ := readyz(t, r); return status == http.StatusOK })
 
 	ingress := k.caller(t, pki.IngressSubject())

@@ -1,0 +1,452 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
+	"github.com/hostedbridge/hostedbridge/internal/pki"
+)
+
+// played is a keybroker whose answers the test gives, one for each request.
+type played struct {
+	asked   chan string // the revision in the request
+	answers chan any    // *client.Secrets or an error; nil for unchanged
+}
+
+func (p *played) Secrets(ctx context.Context, revision string) (*client.Secrets, error) {
+	select {
+	case p.asked <- revision:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	select {
+	case answer := <-p.answers:
+		switch a := answer.(type) {
+		case error:
+			return nil, a
+		case *client.Secrets:
+			return a, nil
+		}
+		return nil, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// timers is a clock whose waits the test ends.
+type timers struct {
+	client.SystemClock
+	waits chan wait
+}
+
+type wait struct {
+	d   time.Duration
+	end chan time.Time
+}
+
+func (c *timers) After(d time.Duration) <-chan time.Time {
+	w := wait{d, make(chan time.Time, 1)}
+	c.waits <- w
+	return w.end
+}
+
+// kept is a keeper at work.
+type kept struct {
+	*keeper
+	*played
+	clock   *timers
+	renewed chan struct{}
+	used    chan *secret.Set
+	log     *buffer
+}
+
+func keep(t *testing.T) *kept {
+	t.Helper()
+	k := &kept{
+		played:  &played{asked: make(chan string), answers: make(chan any)},
+		clock:   &timers{waits: make(chan wait, 1)},
+		renewed: make(chan struct{}, 1),
+		used:    make(chan *secret.Set, 16),
+		log:     &buffer{},
+	}
+	k.keeper = newKeeper(k.played, k.clock, func(s *secret.Set) { k.used <- s }, slog.New(slog.NewJSONHandler(k.log, nil)))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		k.run(ctx, k.renewed)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+	return k
+}
+
+// turn waits for a request, checks its revision and answers it.
+func (k *kept) turn(t *testing.T, revision string, answer any) {
+	t.Helper()
+	select {
+	case got := <-k.asked():
+		if got != revision {
+			t.Errorf("asked with revision %q, want %q", got, revision)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the keybroker is not asked")
+	}
+	k.answers <- answer
+}
+
+func (k *kept) asked() <-chan string { return k.played.asked }
+
+// buffer is a log that goroutines may share.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+func given(revision string, unreadable ...string) *client.Secrets {
+	return &client.Secrets{Revision: revision, Values: map[string][]byte{"TOKEN": []byte("c4n4ry")}, Unreadable: unreadable}
+}
+
+func TestSecretsAreFetchedAgainWhenSomebodyAsks(t *testing.T) {
+	k := keep(t)
+	if k.ready() {
+		t.Error("ready without secrets")
+	}
+	k.turn(t, "", given("r1"))
+	if got := (<-k.used).Revision(); got != "r1" {
+		t.Errorf("revision %q in use", got)
+	}
+	<-k.first
+	k.renewed <- struct{}{}
+	k.turn(t, "r1", nil)
+	// All who ask during a fetch share the next one.
+	k.ask()
+	if got := <-k.asked(); got != "r1" {
+		t.Errorf("asked with revision %q", got)
+	}
+	for range 100 {
+		k.ask()
+	}
+	k.answers <- given("r2")
+	k.turn(t, "r2", given("r3"))
+	k.renewed <- struct{}{}
+	k.turn(t, "r3", nil)
+	select {
+	case got := <-k.asked():
+		t.Errorf("one more fetch, with revision %q", got)
+	default:
+	}
+	if first, second := (<-k.used).Revision(), (<-k.used).Revision(); first != "r2" || second != "r3" || len(k.used) != 0 {
+		t.Errorf("in use: %s, %s and %d more", first, second, len(k.used))
+	}
+}
+
+func TestAKeybrokerThatGivesNoSecretsIsAskedAgain(t *testing.T) {
+	k := keep(t)
+	for i, err := range []error{errors.New("connection refused"), &client.Refusal{Status: 403, Code: "pod_unknown"}, &client.Refusal{Status: 409, Code: "salt_missing"}} {
+		k.turn(t, "", err)
+		w := <-k.clock.waits
+		most := time.Second << i
+		if w.d < most/2 || w.d > most+1 {
+			t.Errorf("asked again after %s, want up to %s", w.d, most)
+		}
+		if k.ready() || len(k.used) != 0 {
+			t.Error("ready without secrets")
+		}
+		w.end <- time.Now()
+	}
+	k.turn(t, "", given("r1"))
+	<-k.first
+	k.ask()
+	k.turn(t, "r1", &client.Refusal{Status: 403, Code: "pod_gone"})
+	// The failures before the success do not count any more.
+	if w := <-k.clock.waits; w.d > time.Second+1 {
+		t.Errorf("asked again after %s", w.d)
+	}
+	if !k.ready() || len(k.used) != 1 {
+		t.Errorf("ready %v, %d sets", k.ready(), len(k.used))
+	}
+	// Who asks does not wait for that.
+	k.ask()
+	k.turn(t, "r1", nil)
+	for _, code := range []string{"pod_unknown", "salt_missing", "pod_gone"} {
+		if !strings.Contains(k.log.String(), `"code":"`+code+`"`) {
+			t.Errorf("the log does not say %s", code)
+		}
+	}
+	if strings.Contains(k.log.String(), "c4n4ry") {
+		t.Error("the log holds a secret")
+	}
+}
+
+func TestSecretsThatDoNotOpenAreAskedForAgain(t *testing.T) {
+	k := keep(t)
+	k.turn(t, "", given("r1", "BROKEN"))
+	if got := (<-k.used).Unreadable(); len(got) != 1 || got[0] != "BROKEN" {
+		t.Errorf("unreadable = %q", got)
+	}
+	w := <-k.clock.waits
+	if w.d != reopen || !k.ready() || !strings.Contains(k.log.String(), "BROKEN") {
+		t.Errorf("asked again after %s, ready %v, log %s", w.d, k.ready(), k.log)
+	}
+	w.end <- time.Now()
+	k.turn(t, "r1", given("r1"))
+	if got := (<-k.used).Unreadable(); got != nil {
+		t.Errorf("unreadable = %q", got)
+	}
+}
+
+func TestRefreshIsAnsweredAtOnce(t *testing.T) {
+	k := newKeeper(nil, nil, nil, slog.New(slog.DiscardHandler))
+	served := 0
+	h := k.handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served++ }))
+	tests := map[string]struct {
+		method, path string
+		status       int
+		asks         int
+		served       int
+	}{
+		"the ingress's notice":  {http.MethodPost, "/secrets/refresh", http.StatusAccepted, 1, 0},
+		"another method":        {http.MethodGet, "/secrets/refresh", http.StatusMethodNotAllowed, 0, 0},
+		"another path":          {http.MethodPost, "/u/alice/mcp", http.StatusOK, 0, 1},
+		"a path that begins so": {http.MethodPost, "/secrets/refresh/", http.StatusOK, 0, 1},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			served = 0
+			for range 3 {
+				w := httptest.NewRecorder()
+				h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), tt.method, tt.path, http.NoBody))
+				if w.Code != tt.status || w.Body.Len() > 0 && tt.asks > 0 {
+					t.Errorf("answer %d %s", w.Code, w.Body)
+				}
+			}
+			if len(k.asked) != tt.asks || served != 3*tt.served {
+				t.Errorf("asked %d times, served %d", len(k.asked), served)
+			}
+			for len(k.asked) > 0 {
+				<-k.asked
+			}
+		})
+	}
+}
+
+// canary is long, and the ends of its base64 are those of its parts.
+const canary = "hb-c4n4ry/9b1de8a7+s3cr3t==v4lue?"
+
+// leaks returns the forms of the canary that are in text.
+func leaks(text string) []string {
+	forms := map[string]string{
+		"plain":            canary,
+		"base64":           strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(canary)), "="),
+		"base64 of URLs":   strings.TrimRight(base64.URLEncoding.EncodeToString([]byte(canary)), "="),
+		"hexadecimal":      hex.EncodeToString([]byte(canary)),
+		"capitals of that": strings.ToUpper(hex.EncodeToString([]byte(canary))),
+		"a query":          url.QueryEscape(canary),
+		"a path":           url.PathEscape(canary),
+		"a part":           "9b1de8a7",
+	}
+	var found []string
+	for name, form := range forms {
+		if strings.Contains(text, form) {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+// parrot is a server that repeats the secret that it was sent in whatever
+// it says, in the given form, and notes what it was sent.
+func parrot(t *testing.T, form func(string) string) (string, *played) {
+	t.Helper()
+	how := &played{asked: make(chan string, 1024)}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		echo := form(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
+		how.asked <- r.Header.Get("Authorization")
+		var m struct {
+			ID     json.RawMessage `json:"id"`
+			Method string          `json:"method"`
+		}
+		if r.Method != http.MethodPost || json.NewDecoder(r.Body).Decode(&m) != nil {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("X-Echo", url.PathEscape(echo))
+		switch m.Method {
+		case "notifications/initialized":
+			w.WriteHeader(http.StatusAccepted)
+		case "initialize":
+			_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"parrot","version":"1"}}}`, m.ID)
+		case "ping", "tools/call", "server/discover":
+			message, err := json.Marshal("bad token " + echo)
+			if err != nil {
+				t.Error(err)
+			}
+			_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":%s,"data":{"token":%s}}}`, m.ID, message, message)
+		default:
+			http.Error(w, `{"jsonrpc":"2.0","id":`+string(m.ID)+`,"error":{"code":-32001,"message":"no list for `+echo+`"}}`, http.StatusUnauthorized)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, how
+}
+
+// TestNoSecretLeavesTheProcess runs a bridge before servers that repeat their
+// secrets, and looks for the secret in all that it says.
+func TestNoSecretLeavesTheProcess(t *testing.T) {
+	forms := map[string]func(string) string{
+		"plain":       func(s string) string { return s },
+		"base64":      func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
+		"hexadecimal": func(s string) string { return hex.EncodeToString([]byte(s)) },
+		"url":         url.QueryEscape,
+	}
+	k := newAuthority(t)
+	k.hand("r1", map[string][]byte{"TOKEN": []byte(canary), "BROKEN": []byte(canary + "\r\nX-Other: y")})
+	var servers []config.Server
+	var parrots []*played
+	for name, form := range forms {
+		at, how := parrot(t, form)
+		parrots = append(parrots, how)
+		servers = append(servers, config.Server{
+			Name: name, URL: at, Secrets: []string{"TOKEN"},
+			Headers: []config.Header{{Name: "Authorization", Value: "Bearer ${TOKEN}"}},
+		})
+	}
+	servers = append(servers,
+		config.Server{Name: "broken", URL: servers[0].URL, Secrets: []string{"BROKEN"}, Headers: []config.Header{{Name: "X-Key", Value: "${BROKEN}"}}},
+		config.Server{Name: "missing", URL: servers[0].URL, Secrets: []string{"OTHER"}},
+		config.Server{Name: "away", URL: "http://127.0.0.1:1/", Secrets: []string{"TOKEN"}, Headers: []config.Header{{Name: "X-Key", Value: "${TOKEN}"}}},
+	)
+	log := &buffer{}
+	r := startLoggedBridge(t, k, slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), servers...)
+	ingress := k.caller(t, pki.IngressSubject())
+	waitFor(t, "ready", func() bool { status, _ := readyz(t, r); return status == http.StatusOK })
+	var said strings.Builder
+	waitFor(t, "every server has failed", func() bool {
+		report := healthOf(t, ingress, r)
+		encoded, err := json.Marshal(report)
+		if err != nil {
+			t.Error(err)
+		}
+		said.Write(encoded)
+		for _, s := range report.Servers {
+			if s.Status != health.Unhealthy {
+				return false
+			}
+		}
+		return report.SecretsRevision == "r1"
+	})
+	for _, method := range []string{"tools/list", "tools/call"} {
+		resp, err := ask(t, ingress, r, method, `"name":"slow"`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		said.Write(answer)
+	}
+	resp, err := ingress.Post(r.public+refreshPath, "", http.NoBody)
+	if err != nil || resp.StatusCode != http.StatusAccepted {
+		t.Fatalf("refresh: %v, %v", resp, err)
+	}
+	resp.Body.Close()
+	r.stop()
+	if err := <-r.ended; err != nil {
+		fmt.Fprint(&said, err)
+	}
+	for i, how := range parrots {
+		if got := <-how.asked; got != "Bearer "+canary {
+			t.Errorf("server %s was sent another header than its secret", servers[i].Name)
+		}
+	}
+	for where, text := range map[string]string{"the log": log.String(), "health and answers": said.String()} {
+		if found := leaks(text); found != nil {
+			t.Errorf("%s: the secret as %q", where, found)
+		}
+		if !strings.Contains(text, "[redacted]") || !strings.Contains(text, "secret BROKEN holds") || !strings.Contains(text, "secret OTHER is not set") {
+			t.Errorf("%s: what went wrong is not said", where)
+		}
+	}
+}
+
+func TestANewSecretReachesItsServer(t *testing.T) {
+	k := newAuthority(t)
+	k.hand("r1", map[string][]byte{"TOKEN": []byte("first-token")})
+	at, how := parrot(t, func(string) string { return "" })
+	r := startLoggedBridge(t, k, slog.New(slog.DiscardHandler), config.Server{
+		Name: "one", URL: at, Secrets: []string{"TOKEN"},
+		Headers: []config.Header{{Name: "Authorization", Value: "Bearer ${TOKEN}"}},
+	})
+	defer r.stop()
+	ingress := k.caller(t, pki.IngressSubject())
+	waitFor(t, "ready", func() bool { status, _ := readyz(t, r); return status == http.StatusOK })
+	if got := <-how.asked; got != "Bearer first-token" {
+		t.Errorf("sent %q", got)
+	}
+	k.hand("r2", map[string][]byte{"TOKEN": []byte("second-token")})
+	resp, err := ingress.Post(r.public+refreshPath, "", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	waitFor(t, "the new secret", func() bool { return <-how.asked == "Bearer second-token" })
+	waitFor(t, "the new revision", func() bool { return healthOf(t, ingress, r).SecretsRevision == "r2" })
+	// A keybroker that refuses takes nothing away.
+	k.refuse(http.StatusConflict)
+	resp, err = ingress.Post(r.public+refreshPath, "", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	waitFor(t, "more than one refusal", func() bool { return k.refusals() > 1 })
+	if got := healthOf(t, ingress, r).SecretsRevision; got != "r2" {
+		t.Errorf("revision %q", got)
+	}
+	if resp, err := k.caller(t, pki.BridgeSubject("another")).Post(r.public+refreshPath, "", http.NoBody); err == nil {
+		resp.Body.Close()
+		t.Error("another bridge may have the secrets fetched")
+	}
+	r.stop()
+	if err := <-r.ended; err != nil {
+		t.Error(err)
+	}
+}
