@@ -80,6 +80,10 @@ test-e2e: $(if $(filter local,$(CLUSTER)),assets) bin/image test/e2e/node_module
 test-conformance: ## The protocol's conformance suite, from npm, through a bridge. Not part of test.
 	@$(STAGE) "conformance suite" go test -tags=conformance -count=1 -timeout=10m $(TESTFLAGS) ./test/conformance
 
+.PHONY: test-vault
+test-vault: ## The transit provider against a real Vault, which is built for it first. Not part of test.
+	@TESTFLAGS='$(TESTFLAGS)' $(STAGE) "transit provider on Vault" hack/test/vault.sh
+
 .PHONY: fuzz
 fuzz: ## Fuzz every fuzz target for FUZZTIME.
 	@grep -rHoE '^func Fuzz[A-Za-z0-9_]*' --include='*_test.go' --exclude-dir=node_modules . | \
