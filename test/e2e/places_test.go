@@ -7,6 +7,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,10 +36,8 @@ const (
 	kindVolumes     = "volume file"
 )
 
-// metricsOf are the Deployments whose pods serve metrics, on probesPort.
+// metricsOf are the Deployments whose pods serve metrics.
 var metricsOf = []string{"hosted-bridge-ingress", "hosted-bridge-keybroker", "hosted-bridge-operator"}
-
-const probesPort = 8081
 
 // search has the scanner read every place that an administrator of the cluster
 // can read, and on a local cluster those of the node's root too.
@@ -130,17 +129,25 @@ func searchMetrics(t *testing.T, s *canary.Scanner) {
 	s.ScanBytes(kindMetrics, "the API server", mustOutput(t, "get", "--raw=/metrics"))
 	for _, deployment := range metricsOf {
 		for _, p := range podsOf(t, deployment) {
-			s.ScanBytes(kindMetrics, p.Name, metricsFrom(t, p.Name))
+			s.ScanBytes(kindMetrics, p.Name, metricsFrom(t, p))
 		}
 	}
 }
 
-// metricsFrom returns what a pod of the installation answers to /metrics.
-func metricsFrom(t *testing.T, pod string) []byte {
+// metricsFrom returns what a pod of the installation answers to /metrics, on
+// the port for them or, where there is none, on that of the probes.
+func metricsFrom(t *testing.T, p corev1.Pod) []byte {
 	t.Helper()
-	out := mustOutput(t, "get", fmt.Sprintf("--raw=/api/v1/namespaces/%s/pods/%s:%d/proxy/metrics", systemNamespace, pod, probesPort))
+	ports := map[string]int32{}
+	for _, c := range p.Spec.Containers {
+		for _, port := range c.Ports {
+			ports[port.Name] = port.ContainerPort
+		}
+	}
+	out := mustOutput(t, "get", fmt.Sprintf("--raw=/api/v1/namespaces/%s/pods/%s:%d/proxy/metrics",
+		p.Namespace, p.Name, cmp.Or(ports["metrics"], ports["probes"])))
 	if !bytes.Contains(out, []byte("go_goroutines")) {
-		t.Fatalf("the metrics of %s are none: %.200s", pod, out)
+		t.Fatalf("the metrics of %s are none: %.200s", p.Name, out)
 	}
 	return out
 }

@@ -195,7 +195,7 @@ func secretsAreNobodyElses(t *testing.T) {
 	} {
 		for _, r := range requests {
 			ask := func(user string) answer {
-				a, err := send(t.Context(), newHTTPClient(false), secretsURL(user)+r.path, c.key, request{method: r.method, body: r.value})
+				a, err := send(t.Context(), newHTTPClient(false), installed.url+"/u/"+user+"/secrets"+r.path, c.key, request{method: r.method, body: r.value})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -338,12 +338,10 @@ type userSecrets struct {
 	Limit *int
 }
 
-func secretsURL(user string) string { return installed.url + "/u/" + user + "/secrets" }
-
 // askSecrets asks with the tenant's key.
 func askSecrets(t *testing.T, n tenant, method, path, body string) answer {
 	t.Helper()
-	a, err := send(t.Context(), newHTTPClient(false), secretsURL(n.name)+path, n.key.secret, request{method: method, body: body})
+	a, err := send(t.Context(), newHTTPClient(false), n.base()+"/secrets"+path, n.key.secret, request{method: method, body: body})
 	if err != nil {
 		t.Fatalf("%s the secrets of %s: %v", method, n.name, err)
 	}
@@ -414,7 +412,7 @@ func awaitSecrets(t *testing.T, n tenant, status metav1.ConditionStatus, reason 
 func awaitHealth(t *testing.T, n tenant, want map[string]string) {
 	t.Helper()
 	eventually(t, healthTimeout, "the health of "+n.name, func(ctx context.Context) error {
-		a, err := send(ctx, newHTTPClient(false), installed.url+"/u/"+n.name+"/health", n.key.secret, request{method: http.MethodGet})
+		a, err := send(ctx, newHTTPClient(false), n.base()+"/health", n.key.secret, request{method: http.MethodGet})
 		if err != nil {
 			return err
 		}

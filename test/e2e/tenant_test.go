@@ -6,6 +6,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -36,6 +37,8 @@ type tenant struct {
 	name string
 	key  credential
 	uid  types.UID
+	// at is where the tenant is; nil is the installation under test.
+	at *installation
 }
 
 // credential is a key with what the object lists of it.
@@ -45,9 +48,9 @@ type credential struct {
 }
 
 // url is what the tenant pastes into a client.
-func (n tenant) url() string { return userURL(n.name) }
+func (n tenant) url() string { return n.base() + "/mcp" }
 
-func userURL(user string) string { return installed.url + "/u/" + user + "/mcp" }
+func (n tenant) base() string { return cmp.Or(n.at, installed).url + "/u/" + n.name }
 
 // mint makes a key that no object lists yet.
 func mint(t *testing.T) credential {
