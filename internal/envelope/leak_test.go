@@ -132,10 +132,16 @@ func TestRefusalsLookAlike(t *testing.T) {
 		"a damaged wrap tag": func() ([]byte, error) { return Open(t.Context(), u, testSecret, flipped(dataNonceAt-1)) },
 		"a damaged nonce":    func() ([]byte, error) { return Open(t.Context(), u, testSecret, flipped(dataNonceAt)) },
 		"damaged data":       func() ([]byte, error) { return Open(t.Context(), u, testSecret, flipped(dataAt)) },
-		"another user":       func() ([]byte, error) { return Open(t.Context(), user(t, ring(t, 0, 1), testCluster, "bob", 1), testSecret, sealed) },
-		"another cluster":    func() ([]byte, error) { return Open(t.Context(), user(t, ring(t, 0, 1), "other", testUID, 1), testSecret, sealed) },
-		"another salt":       func() ([]byte, error) { return Open(t.Context(), user(t, ring(t, 0, 1), testCluster, testUID, 2), testSecret, sealed) },
-		"another secret's":   func() ([]byte, error) { return Open(t.Context(), u, testSecret, seal(t, u, "OTHER", canary)) },
+		"another user": func() ([]byte, error) {
+			return Open(t.Context(), user(t, ring(t, 0, 1), testCluster, "bob", 1), testSecret, sealed)
+		},
+		"another cluster": func() ([]byte, error) {
+			return Open(t.Context(), user(t, ring(t, 0, 1), "other", testUID, 1), testSecret, sealed)
+		},
+		"another salt": func() ([]byte, error) {
+			return Open(t.Context(), user(t, ring(t, 0, 1), testCluster, testUID, 2), testSecret, sealed)
+		},
+		"another secret's": func() ([]byte, error) { return Open(t.Context(), u, testSecret, seal(t, u, "OTHER", canary)) },
 		"another master key's": func() ([]byte, error) {
 			r, err := NewKeyring(map[uint32][KeySize]byte{1: [KeySize]byte(fill(3, KeySize))}, 0)
 			if err != nil {

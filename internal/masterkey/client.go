@@ -79,21 +79,26 @@ func (o TransitOptions) Validate() error {
 			errs = append(errs, errors.New(what))
 		}
 	}
-	u, err := url.Parse(o.Address)
-	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		// The parser's own error would quote the address, which may have a
-		// password in it.
-		errs = append(errs, errors.New("the address is not one such as https://vault.example:8200"))
-	} else {
-		plain := u.Scheme == "http" && (o.Insecure || isLoopback(u.Hostname()))
-		check(u.Scheme == "https" || plain, "the address is not https, and data keys pass over it")
-	}
+	errs = append(errs, o.validateAddress())
 	check(o.Mount == "" || mountName.MatchString(o.Mount), "the mount is not a path such as transit")
 	check(o.AuthMount == "" || mountName.MatchString(o.AuthMount), "the mount of the Kubernetes method is not a path such as kubernetes")
 	check(keyName.MatchString(o.Key), "the key is not a name such as hosted-bridge")
 	byRole := o.Role != "" && o.JWTFile != ""
 	check((o.TokenFile != "") != byRole, "it needs either a token file, or a role and the file of a service account's token")
 	return errors.Join(errs...)
+}
+
+func (o TransitOptions) validateAddress() error {
+	u, err := url.Parse(o.Address)
+	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		// The parser's own error would quote the address, which may have a
+		// password in it.
+		return errors.New("the address is not one such as https://vault.example:8200")
+	}
+	if u.Scheme == "https" || u.Scheme == "http" && (o.Insecure || isLoopback(u.Hostname())) {
+		return nil
+	}
+	return errors.New("the address is not https, and data keys pass over it")
 }
 
 func isLoopback(host string) bool {

@@ -99,18 +99,35 @@ func Open(ctx context.Context, o Options) (*Source, error) {
 	case o.Provider == ProviderTransit:
 		return nil, errors.New("master key: provider transit needs the server's address")
 	}
-	if s.state, err = s.load(ctx); err != nil {
+	if err := s.first(ctx); err != nil {
+		s.close()
 		return nil, fmt.Errorf("master key: %w", err)
-	}
-	if s.authority, err = pki.NewAuthority(s.state.ring.secrets().authority); err != nil {
-		return nil, fmt.Errorf("master key: %w", err)
-	}
-	if s.transit != nil {
-		if err := s.state.transit.prove(ctx); err != nil {
-			return nil, fmt.Errorf("master key: transit: %w", err)
-		}
 	}
 	return s, nil
+}
+
+// first is the look at the start, which is closer than those that follow.
+func (s *Source) first(ctx context.Context) (err error) {
+	if s.state, err = s.load(ctx); err != nil {
+		return err
+	}
+	if s.authority, err = pki.NewAuthority(s.state.ring.secrets().authority); err != nil {
+		return err
+	}
+	if s.transit == nil {
+		return nil
+	}
+	if err := s.state.transit.prove(ctx); err != nil {
+		return fmt.Errorf("transit: %w", err)
+	}
+	return nil
+}
+
+// close ends what would otherwise wait for another call.
+func (s *Source) close() {
+	if s.transit != nil {
+		s.transit.http.CloseIdleConnections()
+	}
 }
 
 // Keys are what seals and opens now.
@@ -153,6 +170,7 @@ func (s *Source) Err() error {
 func (s *Source) Run(ctx context.Context) error {
 	ticker := time.NewTicker(s.options.Interval)
 	defer ticker.Stop()
+	defer s.close()
 	for {
 		select {
 		case <-ctx.Done():
