@@ -127,8 +127,7 @@ func (k *keeper) fetch(ctx context.Context) (time.Duration, error) {
 
 func (k *keeper) complain(err error, wait time.Duration) {
 	attrs := []any{"error", err, "retryIn", wait.Round(time.Millisecond).String(), "usable", k.ready()}
-	var refusal *client.Refusal
-	if errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[*client.Refusal](err); ok {
 		attrs = append(attrs, "code", refusal.Code)
 	}
 	k.log.Warn("secrets not fetched", attrs...)

@@ -73,12 +73,13 @@ func newBridge(ctx context.Context, c config.Config, log *slog.Logger, t timing)
 		catalog:  &catalog{},
 		headed:   map[string]bool{},
 	}
-	b.ctx, b.cancel = context.WithCancel(ctx)
+	ctx, b.cancel = context.WithCancel(ctx)
+	b.ctx = ctx
 	b.network = newTransport()
 	b.server = b.newServer()
 	for _, s := range c.Servers {
 		u := newUpstream(s, b.network, t, log)
-		u.grant = newGrant(b.ctx, s, nil, u.transport)
+		u.grant = newGrant(ctx, s, nil, u.transport)
 		u.owner = &standIn{bridge: b, upstream: u}
 		u.changed = b.listsChanged
 		b.upstreams = append(b.upstreams, u)

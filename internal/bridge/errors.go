@@ -55,8 +55,7 @@ func (e *guardedError) Unwrap() error { return e.err }
 
 // redactorOf returns what takes the secrets out of the texts of err.
 func redactorOf(err error) secret.Redactor {
-	var guarded *guardedError
-	if errors.As(err, &guarded) {
+	if guarded, ok := errors.AsType[*guardedError](err); ok {
 		return guarded.hide
 	}
 	return secret.Redactor{}

@@ -6,6 +6,7 @@ package bridge
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -122,9 +123,7 @@ func (a *authorized) RoundTrip(r *http.Request) (*http.Response, error) {
 		return a.next.RoundTrip(r)
 	}
 	r = r.Clone(r.Context())
-	for name, values := range a.headers {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, a.headers)
 	return a.next.RoundTrip(r)
 }
 

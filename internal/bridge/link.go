@@ -271,6 +271,9 @@ func (l *link) dead() bool {
 	}
 }
 
+// alive reports whether there is a connection that is not gone.
+func (l *link) alive() bool { return l != nil && !l.dead() }
+
 // capabilities returns what the server said that it can do, never nil.
 func (l *link) capabilities() *mcp.ServerCapabilities {
 	if caps := l.session.InitializeResult().Capabilities; caps != nil {

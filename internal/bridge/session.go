@@ -49,7 +49,7 @@ func (s *session) connect(ctx context.Context, u *upstream) (*link, error) {
 	up := s.uplink(u)
 	up.mu.Lock()
 	defer up.mu.Unlock()
-	if up.link != nil && !up.link.dead() {
+	if up.link.alive() {
 		return up.link, nil
 	}
 	// The shared connection tells whether the server is there, without every
@@ -112,7 +112,7 @@ func (s *session) links() []*link {
 	defer s.mu.Unlock()
 	var links []*link
 	for _, up := range s.uplinks {
-		if up.link != nil && !up.link.dead() {
+		if up.link.alive() {
 			links = append(links, up.link)
 		}
 	}

@@ -344,7 +344,7 @@ func (u *upstream) shared(ctx context.Context) (*link, error) {
 		if fault != "" {
 			return nil, &unavailableError{server: u.server.Name, reason: fault}
 		}
-		if l != nil && !l.dead() {
+		if l.alive() {
 			return l, nil
 		}
 		if first < 0 {

@@ -91,3 +91,33 @@ func TestErrorTextIsBoundedAndStaysUTF8(t *testing.T) {
 		t.Errorf("error of %d bytes, valid UTF-8: %v", len(s.Error), utf8.ValidString(s.Error))
 	}
 }
+
+func TestOutOfServiceIsUnhealthyAtOnce(t *testing.T) {
+	later := start.Add(time.Minute)
+	up := New(start).After(Probe{At: start, Tools: 7})
+	down := up.OutOfService(later, "secret TOKEN is not set")
+	if down.Status != Unhealthy || down.Tools != 0 || down.Error != "secret TOKEN is not set" || !down.Since.Equal(later) || !down.LastCheck.Equal(later) {
+		t.Errorf("out of service: %+v", down)
+	}
+	if still := down.OutOfService(later.Add(time.Minute), "x"); !still.Since.Equal(later) {
+		t.Errorf("the status changed anew at %s", still.Since)
+	}
+	if failed := down.After(Probe{At: later, Failure: "refused"}); failed.Status != Unhealthy || failed.Error != "refused" {
+		t.Errorf("after a failed attempt: %+v", failed)
+	}
+	if back := down.After(Probe{At: later, Tools: 7}); back.Status != Healthy || back.Error != "" || back.Tools != 7 {
+		t.Errorf("back in service: %+v", back)
+	}
+}
+
+func TestTheRevisionOfTheSecretsIsInTheReport(t *testing.T) {
+	r := Summarize(nil)
+	r.SecretsRevision = "0011223344556677"
+	got, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"status":"healthy","tools":0,"servers":{},"secretsRevision":"0011223344556677"}`; string(got) != want {
+		t.Errorf("report = %s, want %s", got, want)
+	}
+}

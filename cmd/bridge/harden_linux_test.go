@@ -1,0 +1,52 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	stdlog "log"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func init() { alone = hardened }
+
+// hardened hardens this process and says what has become of it. The effects
+// cannot be undone, so the tests' own process does not try them.
+func hardened() error {
+	if err := harden(); err != nil {
+		return err
+	}
+	dumpable, _, errno := syscall.Syscall(syscall.SYS_PRCTL, syscall.PR_GET_DUMPABLE, 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	var core syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_CORE, &core); err != nil {
+		return err
+	}
+	stdlog.Print("Unsolicited response")
+	_, err := fmt.Printf("dumpable %d, core %d of %d, log discarded %v\n", dumpable, core.Cur, core.Max, stdlog.Writer() == io.Discard)
+	return err
+}
+
+func TestTheProcessKeepsItsMemoryToItself(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self)
+	cmd.Env = append(os.Environ(), envHardened+"=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if want := "dumpable 0, core 0 of 0, log discarded true\n"; string(out) != want {
+		t.Errorf("the process says %q, want %q", strings.TrimSpace(string(out)), strings.TrimSpace(want))
+	}
+}
