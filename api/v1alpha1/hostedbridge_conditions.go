@@ -42,8 +42,9 @@ const (
 	ReasonInvalidHeader = "InvalidHeader"
 )
 
-// Reasons of the SecretsSealed condition. TierLimitExceeded is one of them
-// too: spec.secretRefs give more secrets than the tier allows.
+// Reasons of the SecretsSealed condition. Two more are TierLimitExceeded, when
+// spec.secretRefs give more secrets than the tier allows, and NotOwned, when
+// the Secret in which they would be kept belongs to somebody else.
 const (
 	// ReasonNothingToSeal: the bridge has no secrets and names none.
 	ReasonNothingToSeal = "NothingToSeal"
