@@ -39,6 +39,10 @@ collect() {
 finish() {
     status=$?
     [[ $status -eq 0 || ! -e $HB_KUBECONFIG ]] || collect
+    # Of a run that was cut off: the cluster into which it restored a backup.
+    if [[ $CLUSTER == local && -e .cluster/$NAME-restored ]]; then
+        make --no-print-directory down CLUSTER=local NAME="$NAME-restored" || status=1
+    fi
     if [[ -z $KEEP && $CLUSTER == local ]]; then
         $stage "end the cluster" make --no-print-directory down CLUSTER=local NAME="$NAME" || status=1
     else
@@ -62,5 +66,7 @@ $stage "images" bin/image build
 $stage "installation" bash -c 'exec "$@" >/dev/null' up "${up[@]}"
 
 # Never from the cache: a cluster is no input that go test knows of.
+# Those that run side by side mostly wait, so that there may be more of them
+# than processors.
 # shellcheck disable=SC2086 # TESTFLAGS is several words.
-$stage "end-to-end tests" go test -tags=e2e -count=1 -v -timeout=15m $TESTFLAGS ./test/e2e
+$stage "end-to-end tests" go test -tags=e2e -count=1 -v -parallel=8 -timeout=15m $TESTFLAGS ./test/e2e

@@ -7,6 +7,7 @@ package e2e
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -19,7 +20,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
@@ -32,8 +32,9 @@ import (
 // misses one of those has shown nothing.
 func TestASecretIsNowhereButWhereItIsUsed(t *testing.T) {
 	mona := newGuardedTenant(t, "mona", left, right)
-	secrets := travel(t, mona)
 	planted := plant(t)
+	secrets := travel(t, mona)
+	awaitPlanted(t)
 
 	var canaries []canary.Canary
 	for _, name := range slices.Sorted(maps.Keys(secrets)) {
@@ -140,16 +141,18 @@ func (p plantedValue) places(local bool) []string {
 	return p.kinds
 }
 
+var plantedLabels = client.MatchingLabels{"app": "planted"}
+
 // plant puts a value of its own into each kind of place.
 func plant(t *testing.T) []plantedValue {
 	t.Helper()
 	inConfigMap, inSecret, inEnvironment, onCommandLine, inLog := newToken(), newToken(), newToken(), newToken(), newToken()
+	inName := strings.ToLower(rand.Text())
 	mode := int32(0o444)
-	labels := map[string]string{"app": "planted"}
 	pod := func(name string, c corev1.Container, volumes ...corev1.Volume) *corev1.Pod {
 		c.Name, c.Image, c.ImagePullPolicy = "guarded", installed.guarded, corev1.PullIfNotPresent
 		return &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: installed.namespace, Name: name, Labels: labels},
+			ObjectMeta: metav1.ObjectMeta{Namespace: installed.namespace, Name: name, Labels: plantedLabels},
 			Spec: corev1.PodSpec{
 				TerminationGracePeriodSeconds: new(int64(1)), AutomountServiceAccountToken: new(false),
 				Containers: []corev1.Container{c}, Volumes: volumes,
@@ -164,8 +167,9 @@ func plant(t *testing.T) []plantedValue {
 	}, corev1.Volume{Name: "secret", VolumeSource: corev1.VolumeSource{
 		Secret: &corev1.SecretVolumeSource{SecretName: meta.Name, DefaultMode: &mode},
 	}})
-	// It ends at once, saying that it cannot listen on that address.
-	failing := pod("planted-log", corev1.Container{Args: []string{"--http=" + inLog, hash}})
+	// It ends at once, saying that it cannot listen on that address, and the
+	// kubelet says which pod it is that ends again and again.
+	failing := pod(inName, corev1.Container{Args: []string{"--http=" + inLog, hash}})
 	for _, object := range []client.Object{
 		&corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"planted": inConfigMap}},
 		&corev1.Secret{ObjectMeta: meta, StringData: map[string]string{"planted": inSecret}},
@@ -176,29 +180,29 @@ func plant(t *testing.T) []plantedValue {
 		}
 		t.Cleanup(func() { uproot(t, object) })
 	}
-	awaitPlanted(t)
 	return []plantedValue{
 		{"the planted ConfigMap", inConfigMap, []string{kindObjects + " ConfigMap"}, []string{kindStore}},
 		{"the planted Secret", inSecret, []string{kindObjects + " Secret"}, []string{kindStore, kindVolumes}},
 		{"the planted variable", inEnvironment, []string{kindObjects + " Pod"}, []string{kindStore, kindEnvironment}},
 		{"the planted argument", onCommandLine, []string{kindObjects + " Pod"}, []string{kindStore, kindCommandLine}},
-		{"the planted log line", inLog, []string{kindLogs}, []string{kindNodeLogs + " pod-logs"}},
+		{"the planted log line", inLog, []string{kindLogs}, []string{kindPodLogs}},
+		{"the planted name", inName, []string{kindObjects + " Pod"}, []string{kindStore, kindNodeLogs + " kubelet.log"}},
 	}
 }
 
-// awaitPlanted waits until the one pod runs and the other one has been started
-// a second time, so that there is a log of before.
+// awaitPlanted waits until the one pod runs and the kubelet has given the other
+// one up for a while, after which there is a log of before its restart too.
 func awaitPlanted(t *testing.T) {
 	t.Helper()
 	eventually(t, readyTimeout, "the planted pods are there", func(ctx context.Context) error {
-		var running, failing corev1.Pod
-		for name, p := range map[string]*corev1.Pod{"planted": &running, "planted-log": &failing} {
-			if err := installed.client.Get(ctx, types.NamespacedName{Namespace: installed.namespace, Name: name}, p); err != nil {
-				return err
-			}
+		var pods corev1.PodList
+		if err := installed.client.List(ctx, &pods, client.InNamespace(installed.namespace), plantedLabels); err != nil {
+			return err
 		}
-		if !isReady(running) || restarts(failing) == 0 {
-			return fmt.Errorf("ready %t, %d restarts", isReady(running), restarts(failing))
+		for _, p := range pods.Items {
+			if !isReady(p) && (restarts(p) == 0 || p.Status.ContainerStatuses[0].State.Waiting == nil) {
+				return fmt.Errorf("pod %s has been started again %d times", p.Name, restarts(p))
+			}
 		}
 		return nil
 	})

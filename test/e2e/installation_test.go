@@ -61,8 +61,8 @@ type installation struct {
 	namespace string
 }
 
-// connect reads the environment.
-func connect() (*installation, error) {
+// fromEnvironment returns the installation that the environment names.
+func fromEnvironment() (*installation, error) {
 	i := &installation{
 		url:        strings.TrimSuffix(os.Getenv("HB_URL"), "/"),
 		kubeconfig: os.Getenv("HB_KUBECONFIG"),
@@ -78,17 +78,22 @@ func connect() (*installation, error) {
 	if i.kubeconfig == "" {
 		return nil, errors.New("HB_KUBECONFIG is not set to a kubeconfig file: run these tests by make test-e2e")
 	}
+	return i, i.connect()
+}
+
+// connect makes the client of the kubeconfig.
+func (i *installation) connect() error {
 	config, err := clientcmd.BuildConfigFromFlags("", i.kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("read HB_KUBECONFIG: %w", err)
+		return fmt.Errorf("read the kubeconfig: %w", err)
 	}
 	config.QPS = -1
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
-		return nil, err
+		return err
 	}
 	i.client, err = client.New(config, client.Options{Scheme: scheme})
-	return i, err
+	return err
 }
 
 // makeNamespace makes the run's namespace with the upstreams in it, and waits

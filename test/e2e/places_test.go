@@ -30,7 +30,8 @@ const (
 	kindLogs        = "log"
 	kindMetrics     = "metrics"
 	kindStore       = "etcd file"
-	kindNodeLogs    = "log file"
+	kindNodeLogs    = "log file of the node"
+	kindPodLogs     = "log file of a container"
 	kindEnvironment = "environment of"
 	kindCommandLine = "command line of"
 	kindVolumes     = "volume file"
@@ -53,7 +54,7 @@ func search(t *testing.T, s *canary.Scanner) {
 	node := localNode(t)
 	searchFolder(t, s, kindStore, filepath.Join(node.folder, "etcd"))
 	searchFolder(t, s, kindNodeLogs, filepath.Join(node.folder, "logs"))
-	searchFolder(t, s, kindNodeLogs, filepath.Join(node.folder, "pod-logs"))
+	searchFolder(t, s, kindPodLogs, filepath.Join(node.folder, "pod-logs"))
 	searchFolder(t, s, kindVolumes, filepath.Join(node.root, node.folder, "kubelet", "pods"))
 	searchProcesses(t, s, node)
 }

@@ -45,6 +45,7 @@ func TestAUsersSecrets(t *testing.T) {
 		"are nobody else's to see or change":                 secretsAreNobodyElses,
 		"are kept from Secrets that the HostedBridge names":  secretsAreKeptFromSources,
 		"of a deleted HostedBridge open for nobody any more": secretsOfADeletedBridgeStayClosed,
+		"are restored from a backup into an empty cluster":   secretsOutliveTheirCluster,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
