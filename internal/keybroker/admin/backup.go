@@ -38,9 +38,9 @@ const (
 
 // Backup is what a backup holds of HostedBridges and their secrets.
 type Backup struct {
-	bridges   map[ref]formerBridge
-	envelopes map[ref]*corev1.Secret // By their HostedBridge.
-	salts     map[ref]*corev1.Secret
+	bridges   map[Ref]formerBridge
+	envelopes map[Ref]*corev1.Secret // By their HostedBridge.
+	salts     map[Ref]*corev1.Secret
 }
 
 // formerBridge is a HostedBridge as it was.
@@ -65,7 +65,7 @@ func ReadBackup(r io.Reader) (*Backup, error) {
 	if len(content) > MaxBackup {
 		return nil, fmt.Errorf("the backup is larger than %d MiB: restore it in parts, for example by namespace", MaxBackup>>20)
 	}
-	b := &Backup{map[ref]formerBridge{}, map[ref]*corev1.Secret{}, map[ref]*corev1.Secret{}}
+	b := &Backup{map[Ref]formerBridge{}, map[Ref]*corev1.Secret{}, map[Ref]*corev1.Secret{}}
 	documents, err := split(content)
 	if err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func (b *Backup) take(document json.RawMessage, mayList bool) error {
 	if object.Metadata.Namespace == "" || object.Metadata.Name == "" {
 		return fmt.Errorf("a %s without namespace or name", object.Kind)
 	}
-	at := ref{object.Metadata.Namespace, object.Metadata.Name}
+	at := Ref{object.Metadata.Namespace, object.Metadata.Name}
 	switch kind {
 	case v1alpha1.GroupVersion.String() + " HostedBridge":
 		return b.takeBridge(at, document)
@@ -187,7 +187,7 @@ func (b *Backup) take(document json.RawMessage, mayList bool) error {
 
 // takeBridge reads the little that is needed of a HostedBridge. Other fields
 // may be those of another version of the API.
-func (b *Backup) takeBridge(at ref, document []byte) error {
+func (b *Backup) takeBridge(at Ref, document []byte) error {
 	var read struct {
 		Metadata metav1.ObjectMeta `json:"metadata"`
 		Spec     struct {
@@ -208,7 +208,7 @@ func (b *Backup) takeBridge(at ref, document []byte) error {
 	return nil
 }
 
-func (b *Backup) takeSecret(at ref, document []byte) error {
+func (b *Backup) takeSecret(at Ref, document []byte) error {
 	secret := &corev1.Secret{}
 	decoder := json.NewDecoder(bytes.NewReader(document))
 	decoder.DisallowUnknownFields()
@@ -219,8 +219,8 @@ func (b *Backup) takeSecret(at ref, document []byte) error {
 	if owner == nil || !store.IsBridge(owner) {
 		return fmt.Errorf("Secret %s belongs to no HostedBridge", at)
 	}
-	of := ref{at.Namespace, owner.Name}
-	var into map[ref]*corev1.Secret
+	of := Ref{at.Namespace, owner.Name}
+	var into map[Ref]*corev1.Secret
 	switch at.Name {
 	case desired.Envelopes(owner.Name):
 		into = b.envelopes
@@ -241,11 +241,11 @@ func (b *Backup) takeSecret(at ref, document []byte) error {
 
 // refs lists the HostedBridges that had secrets, in order. The backup may lack
 // the HostedBridges themselves.
-func (b *Backup) refs() []ref {
-	refs := make([]ref, 0, len(b.envelopes))
+func (b *Backup) refs() []Ref {
+	refs := make([]Ref, 0, len(b.envelopes))
 	for at := range b.envelopes {
 		refs = append(refs, at)
 	}
-	slices.SortFunc(refs, ref.compare)
+	slices.SortFunc(refs, Ref.compare)
 	return refs
 }

@@ -26,26 +26,26 @@ type Bridge struct {
 	Deleting bool
 }
 
-// ref is how reports name a HostedBridge.
-type ref struct {
+// Ref is how reports name a HostedBridge.
+type Ref struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 }
 
-func (r ref) String() string { return r.Namespace + "/" + r.Name }
+func (r Ref) String() string { return r.Namespace + "/" + r.Name }
 
-func (r ref) compare(other ref) int { return strings.Compare(r.String(), other.String()) }
+func (r Ref) compare(other Ref) int { return strings.Compare(r.String(), other.String()) }
 
-func refOf(b store.Bridge) ref { return ref{b.Namespace, b.Name} }
+func refOf(b store.Bridge) Ref { return Ref{b.Namespace, b.Name} }
 
-// secretRef is how reports name a user's secret.
-type secretRef struct {
-	ref
+// SecretRef is how reports name a user's secret.
+type SecretRef struct {
+	Ref
 
 	Secret string `json:"secret"`
 }
 
-func (r secretRef) String() string { return r.ref.String() + "/" + r.Secret }
+func (r SecretRef) String() string { return r.Ref.String() + "/" + r.Secret }
 
 // BridgeLister lists the HostedBridges of a namespace, of all where it is
 // empty. It reads them in pages.

@@ -50,9 +50,9 @@ const (
 	Refused Outcome = "refused"
 )
 
-// restored is what became of one HostedBridge's secrets.
-type restored struct {
-	ref
+// RestoredBridge is what became of one HostedBridge's secrets.
+type RestoredBridge struct {
+	Ref
 
 	Outcome Outcome `json:"outcome"`
 	Secrets int     `json:"secrets"`
@@ -61,8 +61,8 @@ type restored struct {
 
 // RestorationReport is what a restoration did.
 type RestorationReport struct {
-	DryRun  bool       `json:"dryRun"`
-	Bridges []restored `json:"bridges"`
+	DryRun  bool             `json:"dryRun"`
+	Bridges []RestoredBridge `json:"bridges"`
 }
 
 // OK says whether everything that was in the backup is in the cluster.
@@ -96,9 +96,9 @@ func deny(format string, args ...any) error { return because{Refused, fmt.Sprint
 // complete, and running it again goes on.
 func (r *Restoration) Run(ctx context.Context, b *Backup) (*RestorationReport, error) {
 	refs := b.refs()
-	all := make([]restored, len(refs))
+	all := make([]RestoredBridge, len(refs))
 	err := each(ctx, len(refs), func(ctx context.Context, i int) error {
-		one := restored{ref: refs[i], Outcome: Restored}
+		one := RestoredBridge{Ref: refs[i], Outcome: Restored}
 		err := r.restore(ctx, b, &one)
 		var why because
 		if errors.As(err, &why) {
@@ -109,17 +109,17 @@ func (r *Restoration) Run(ctx context.Context, b *Backup) (*RestorationReport, e
 		all[i] = one
 		return nil
 	})
-	all = slices.DeleteFunc(all, func(one restored) bool { return one.Outcome == "" })
+	all = slices.DeleteFunc(all, func(one RestoredBridge) bool { return one.Outcome == "" })
 	return &RestorationReport{DryRun: r.DryRun, Bridges: all}, err
 }
 
 // restore puts back the secrets of one HostedBridge.
-func (r *Restoration) restore(ctx context.Context, b *Backup, one *restored) error {
-	present, err := r.present(ctx, b, one.ref)
+func (r *Restoration) restore(ctx context.Context, b *Backup, one *RestoredBridge) error {
+	present, err := r.present(ctx, b, one.Ref)
 	if err != nil {
 		return err
 	}
-	opened, entries, err := r.open(ctx, b, one.ref)
+	opened, entries, err := r.open(ctx, b, one.Ref)
 	defer opened.Wipe()
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func (r *Restoration) restore(ctx context.Context, b *Backup, one *restored) err
 
 // present returns the HostedBridge in the cluster for which the secrets are:
 // the one of the same name if it is the same user's.
-func (r *Restoration) present(ctx context.Context, b *Backup, at ref) (*Bridge, error) {
+func (r *Restoration) present(ctx context.Context, b *Backup, at Ref) (*Bridge, error) {
 	former, found := b.bridges[at]
 	if !found {
 		return nil, skip("the backup has its secrets but not the HostedBridge itself")
@@ -161,7 +161,7 @@ func (r *Restoration) present(ctx context.Context, b *Backup, at ref) (*Bridge, 
 }
 
 // open opens what the backup has for a HostedBridge: all of it or nothing.
-func (r *Restoration) open(ctx context.Context, b *Backup, at ref) (store.Opened, []store.Entry, error) {
+func (r *Restoration) open(ctx context.Context, b *Backup, at Ref) (store.Opened, []store.Entry, error) {
 	envelopes, salt, uid := b.envelopes[at], b.salts[at], b.bridges[at].uid
 	if salt == nil {
 		return store.Opened{}, nil, skip("the backup has no salt for it, and without that nothing opens")

@@ -193,10 +193,10 @@ func (r *Rotation) loop(ctx context.Context, decide decision) (done []string, er
 			}
 			waiting = err.Error()
 		}
-		if step == StepComplete || step == StepSetMinimum && did != "" || step == stepRetire && did != "" {
+		switch {
+		case err == nil && step == StepComplete:
 			return done, nil
-		}
-		if did != "" {
+		case did != "":
 			continue
 		}
 		r.tell(waiting)

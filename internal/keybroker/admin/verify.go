@@ -59,14 +59,14 @@ type VerificationReport struct {
 	// Keys counts the secrets by the key under which they are sealed.
 	Keys map[string]int `json:"keys"`
 	// Unreadable are the secrets that do not open.
-	Unreadable []secretRef `json:"unreadable"`
+	Unreadable []SecretRef `json:"unreadable"`
 	// SaltMissing are HostedBridges with secrets and without their salt: none
 	// of those opens, and none ever will.
-	SaltMissing []ref `json:"saltMissing"`
+	SaltMissing []Ref `json:"saltMissing"`
 	// NotOwned are HostedBridges whose Secrets belong to something else.
-	NotOwned []ref `json:"notOwned"`
+	NotOwned []Ref `json:"notOwned"`
 	// Orphans are Secrets of HostedBridges that are gone.
-	Orphans []ref `json:"orphans"`
+	Orphans []Ref `json:"orphans"`
 
 	census Census
 }
@@ -178,13 +178,13 @@ func (v *Verification) saltMissing(ctx context.Context, b store.Bridge) (bool, e
 func collect(bridges []store.Bridge, findings []finding) *VerificationReport {
 	r := &VerificationReport{
 		Bridges: len(bridges), census: Census{},
-		Unreadable: []secretRef{}, SaltMissing: []ref{}, NotOwned: []ref{}, Orphans: []ref{},
+		Unreadable: []SecretRef{}, SaltMissing: []Ref{}, NotOwned: []Ref{}, Orphans: []Ref{},
 	}
 	for i, f := range findings {
 		at := refOf(bridges[i])
 		r.census.add(f.census)
 		for _, name := range f.unreadable {
-			r.Unreadable = append(r.Unreadable, secretRef{at, name})
+			r.Unreadable = append(r.Unreadable, SecretRef{at, name})
 		}
 		if f.saltMissing {
 			r.SaltMissing = append(r.SaltMissing, at)
@@ -200,7 +200,7 @@ func collect(bridges []store.Bridge, findings []finding) *VerificationReport {
 // orphans lists the Secrets whose HostedBridge is gone. Kubernetes removes
 // them, usually within seconds; a salt that stays keeps alive what was to be
 // shredded.
-func (v *Verification) orphans(ctx context.Context, bridges []store.Bridge) ([]ref, error) {
+func (v *Verification) orphans(ctx context.Context, bridges []store.Bridge) ([]Ref, error) {
 	all, err := v.Installation.Belongings(ctx, v.Namespace)
 	if err != nil {
 		return nil, fmt.Errorf("list Secrets: %w", err)
@@ -209,7 +209,7 @@ func (v *Verification) orphans(ctx context.Context, bridges []store.Bridge) ([]r
 	for _, b := range bridges {
 		alive[b.UID] = true
 	}
-	orphans := []ref{}
+	orphans := []Ref{}
 	for _, b := range all {
 		if alive[b.OwnerUID] || v.Name != "" && b.Owner != v.Name {
 			continue
@@ -220,9 +220,9 @@ func (v *Verification) orphans(ctx context.Context, bridges []store.Bridge) ([]r
 			return nil, fmt.Errorf("get HostedBridge %s/%s: %w", b.Namespace, b.Owner, err)
 		}
 		if uid != b.OwnerUID {
-			orphans = append(orphans, ref{b.Namespace, b.Name})
+			orphans = append(orphans, Ref{b.Namespace, b.Name})
 		}
 	}
-	slices.SortFunc(orphans, ref.compare)
+	slices.SortFunc(orphans, Ref.compare)
 	return orphans, nil
 }
