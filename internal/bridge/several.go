@@ -152,7 +152,8 @@ func (b *Bridge) listsChanged(note string) {
 	}
 	b.announce(note)
 	if b.transparent() {
-		b.announceApart(note)
+		// On its own, because a client that does not read would hold it up.
+		b.done.Go(func() { b.announceApart(note) })
 	}
 }
 
