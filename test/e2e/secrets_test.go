@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -488,7 +489,7 @@ func changeSource(t *testing.T, name string, values map[string]string) {
 
 func sourceGone(ctx context.Context, name string) error {
 	err := installed.client.Get(ctx, types.NamespacedName{Namespace: installed.namespace, Name: name}, &corev1.Secret{})
-	if client.IgnoreNotFound(err) == nil && err != nil {
+	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	return errors.Join(fmt.Errorf("Secret %s is still there", name), err)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -30,9 +31,7 @@ type header struct {
 // RoundTrip implements http.RoundTripper.
 func (h header) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
-	for name, values := range h.Header {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, h.Header)
 	return h.next.RoundTrip(r)
 }
 
