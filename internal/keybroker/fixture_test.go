@@ -44,8 +44,8 @@ type world struct {
 	bridges  map[string]*v1alpha1.HostedBridge
 	secrets  map[string]*corev1.Secret
 	// away is the error of every call while it is set.
-	away error
-	version     int
+	away    error
+	version int
 }
 
 var (

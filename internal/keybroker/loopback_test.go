@@ -13,8 +13,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -49,8 +52,8 @@ func listen(t *testing.T, s *Server) string {
 	return "https://localhost:" + port
 }
 
-// source returns a running source of the pod with that token.
-func source(t *testing.T, s *Server, url, token string) *client.Source {
+// newClient returns a client of the pod with that token.
+func newClient(t *testing.T, s *Server, url, token string) *client.Client {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
@@ -60,7 +63,13 @@ func source(t *testing.T, s *Server, url, token string) *client.Source {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source := client.NewSource(c, client.SystemClock{})
+	return c
+}
+
+// source returns a running source of the pod with that token.
+func source(t *testing.T, s *Server, url, token string) *client.Source {
+	t.Helper()
+	source := client.NewSource(newClient(t, s, url, token), client.SystemClock{})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- source.Run(ctx) }()
@@ -131,19 +140,125 @@ func read(t *testing.T, address string, config *tls.Config) (string, error) {
 	return string(got), err
 }
 
+// asPeer returns a running source that holds a certificate of that subject, as
+// if the authority had made a mistake or were another one.
+func asPeer(t *testing.T, authority *pki.Authority, s *Server, url string, subject pki.Subject) *client.UserSecrets {
+	t.Helper()
+	issuer := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		csr, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		chain, err := authority.Issue(rand.Reader, csr, subject, time.Now())
+		if err != nil {
+			t.Error(err)
+		}
+		_, _ = w.Write(chain)
+	}))
+	issuer.TLS = s.TLS()
+	issuer.StartTLS()
+	t.Cleanup(issuer.Close)
+	wrong := source(t, s, strings.Replace(issuer.URL, "127.0.0.1", "localhost", 1), "token")
+	<-wrong.FirstReady()
+	return client.NewUserSecrets(newClient(t, s, url, "token"), wrong)
+}
+
+// TestTheIngressChangesAUsersSecrets goes the whole way over TLS, and looks at
+// what is refused there.
+func TestTheIngressChangesAUsersSecrets(t *testing.T) {
+	var log safeBuffer
+	s, _ := testServer(t, newWorld(), &log)
+	url := listen(t, s)
+	ingress := source(t, s, url, "token-of-ingress-1")
+	<-ingress.FirstReady()
+	users, alice := client.NewUserSecrets(newClient(t, s, url, "token"), ingress), newClient(t, s, url, "token-of-alice-pod")
+	ref := client.Ref{Namespace: tenant, Name: "alice", UID: "uid-alice"}
+	for _, created := range []bool{true, false} {
+		info, got, err := users.Put(t.Context(), ref, "TOKEN", []byte(canary))
+		if err != nil || got != created || info.Size != len(canary) || info.KeyVersion != 1 || info.Created.IsZero() {
+			t.Fatalf("%+v, created %v, error %v", info, got, err)
+		}
+	}
+	list, err := users.List(t.Context(), ref)
+	if err != nil || len(list.Secrets) != 1 || list.Limit == nil || *list.Limit != 5 {
+		t.Errorf("%+v, error %v", list, err)
+	}
+	got, err := alice.Secrets(t.Context(), "")
+	if err != nil || string(got.Values["TOKEN"]) != canary || got.Revision != list.Revision || len(got.Unreadable) != 0 {
+		t.Errorf("%d secrets, error %v", len(got.Values), err)
+	}
+	if again, err := alice.Secrets(t.Context(), list.Revision); err != nil || again != nil {
+		t.Errorf("the same revision: %v, error %v", again, err)
+	}
+	if err := users.Delete(t.Context(), ref, "TOKEN"); err != nil {
+		t.Error(err)
+	}
+	err = users.Delete(t.Context(), ref, "TOKEN")
+	if refusal, ok := errors.AsType[*client.Refusal](err); !ok || refusal.Status != http.StatusNotFound || refusal.Code != "secret_not_found" || refusal.Detail == "" {
+		t.Errorf("error %v", err)
+	}
+	_, err = users.List(t.Context(), client.Ref{Namespace: tenant, Name: "alice", UID: "uid-earlier"})
+	if refusal, ok := errors.AsType[*client.Refusal](err); !ok || refusal.Code != "bridge_not_found" {
+		t.Errorf("the wrong uid: error %v", err)
+	}
+
+	for name, wrong := range map[string]*client.UserSecrets{
+		"a bridge's certificate":             client.NewUserSecrets(newClient(t, s, url, "token"), started(t, s, url, "token-of-alice-pod")),
+		"a certificate of another authority": asPeer(t, testAuthority(t, 2), s, url, pki.IngressSubject()),
+	} {
+		log.Reset()
+		_, err := wrong.List(t.Context(), ref)
+		if _, answered := errors.AsType[*client.Refusal](err); err == nil || answered {
+			t.Errorf("%s: error %v, want a handshake that fails", name, err)
+		}
+	}
+	bare := newClient(t, s, url, "token-of-ingress-1")
+	_, _, err = client.NewUserSecrets(bare, client.NewSource(bare, client.SystemClock{})).Put(t.Context(), ref, "TOKEN", []byte(canary))
+	if err == nil {
+		t.Error("set before there is a certificate")
+	}
+	if strings.Contains(log.String(), canary) {
+		t.Error("a secret is in the log")
+	}
+}
+
+// started returns a source that has its certificate.
+func started(t *testing.T, s *Server, url, token string) *client.Source {
+	t.Helper()
+	got := source(t, s, url, token)
+	<-got.FirstReady()
+	return got
+}
+
+// safeBuffer is a log that goroutines may share.
+type safeBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+func (b *safeBuffer) Reset() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.b.Reset()
+}
+
 func TestARefusalReachesTheClientWithItsCode(t *testing.T) {
 	w := newWorld()
 	delete(w.bridges, key(tenant, "alice"))
 	s, _ := testServer(t, w, io.Discard)
-	file := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(file, []byte("token-of-alice-pod"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c, err := client.New(client.Config{URL: listen(t, s), CAPEM: s.authority.CertificatePEM(), TokenFile: file, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = c.Certificate(t.Context())
+	_, err := newClient(t, s, listen(t, s), "token-of-alice-pod").Certificate(t.Context())
 	refusal, ok := errors.AsType[*client.Refusal](err)
 	if !ok || refusal.Status != http.StatusForbidden || refusal.Code != "bridge_not_current" {
 		t.Errorf("error %v", err)

@@ -6,6 +6,7 @@ package client
 import (
 	"crypto/rand"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"log/slog"
@@ -27,7 +28,12 @@ import (
 func keybroker(t *testing.T, a *pki.Authority, handler http.HandlerFunc, log io.Writer) (*Client, string) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)
-	server.TLS = &tls.Config{Certificates: []tls.Certificate{*issued(t, a, pki.ServiceSubject("localhost"), time.Now())}}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(newAuthority(t, 1).CertificatePEM())
+	server.TLS = &tls.Config{
+		Certificates: []tls.Certificate{*issued(t, a, pki.ServiceSubject("localhost"), time.Now())},
+		ClientAuth:   tls.VerifyClientCertIfGiven, ClientCAs: roots,
+	}
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	server.StartTLS()
 	t.Cleanup(server.Close)
