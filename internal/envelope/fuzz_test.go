@@ -22,9 +22,12 @@ func fixed(t testing.TB, u *User) []byte {
 
 // FuzzOpen looks for bytes that open and were not sealed, and for a panic.
 func FuzzOpen(f *testing.F) {
-	u := alice(f, 1, 2)
+	remote := transitOf(1, 2)
+	u := on(f, ring(f, 0, 1, 2), remote)
 	sealed := fixed(f, u)
 	old := fixed(f, alice(f, 1))
+	far := fixed(f, on(f, remote))
+	f.Add(far)
 	f.Add(sealed)
 	f.Add(old)
 	f.Add(sealed[:Overhead])
@@ -35,7 +38,7 @@ func FuzzOpen(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, envelope []byte) {
 		plaintext, err := Open(t.Context(), u, testSecret, envelope)
-		if belongs := bytes.Equal(envelope, sealed) || bytes.Equal(envelope, old); belongs != (err == nil) {
+		if belongs := among([][]byte{sealed, old, far}, envelope); belongs != (err == nil) {
 			t.Errorf("opens to %d bytes, %v", len(plaintext), err)
 		}
 		if err != nil && (plaintext != nil || !isRefusal(err)) {

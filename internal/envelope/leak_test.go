@@ -58,7 +58,8 @@ func TestNothingPrintedHoldsAKeyOrAPlaintext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u, err := keys(t, r).User(testCluster, testUID, secrets["salt"])
+	k := keys(t, r)
+	u, err := k.User(testCluster, testUID, secrets["salt"])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,11 +74,13 @@ func TestNothingPrintedHoldsAKeyOrAPlaintext(t *testing.T) {
 
 	type holder struct {
 		Ring *Keyring
+		Keys *Keys
 		User *User
 		copy Keyring
 		user User
 	}
-	for _, value := range []any{r, u, *r, *u, holder{r, u, *r, *u}, &holder{r, u, *r, *u}} {
+	w := u.wrapping(AlgorithmLocal, testSecret)
+	for _, value := range []any{r, k, u, w, *r, *k, *u, holder{r, k, u, *r, *u}, &holder{r, k, u, *r, *u}} {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%x", "%d", "%q"} {
 			holds(t, fmt.Sprintf("%T as %s", value, verb), fmt.Sprintf(verb, value), secrets)
 		}

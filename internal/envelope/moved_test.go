@@ -15,8 +15,13 @@ import (
 type place struct{ cluster, uid, secret string }
 
 func TestAnEnvelopeOpensInItsPlaceAlone(t *testing.T) {
+	t.Run("local", func(t *testing.T) { opensInItsPlaceAlone(t, ring(t, 0, 1)) })
+	t.Run("transit", func(t *testing.T) { opensInItsPlaceAlone(t, transitOf(1)) })
+}
+
+func opensInItsPlaceAlone(t *testing.T, r Provider) {
+	t.Helper()
 	home := place{testCluster, testUID, testSecret}
-	r := ring(t, 0, 1)
 	sealed := seal(t, user(t, r, home.cluster, home.uid, 1), home.secret, canary)
 	places := map[string]place{
 		"the name and the UID exchanged":     {home.cluster, home.secret, home.uid},
@@ -70,7 +75,12 @@ func parts(envelope []byte) [][]byte {
 // Every mixture of the parts of two envelopes must be refused in both places.
 // What is equal byte for byte to the one that belongs there is no mixture.
 func TestPartsOfTwoEnvelopesDoNotMix(t *testing.T) {
-	r, old := ring(t, 0, 1, 2), ring(t, 0, 1)
+	t.Run("local", func(t *testing.T) { partsDoNotMix(t, ring(t, 0, 1, 2), ring(t, 0, 1)) })
+	t.Run("transit", func(t *testing.T) { partsDoNotMix(t, transitOf(1, 2), transitOf(1)) })
+}
+
+func partsDoNotMix(t *testing.T, r, old Provider) {
+	t.Helper()
 	home := user(t, r, testCluster, testUID, 1)
 	mine := seal(t, home, testSecret, canary)
 	rewrapped := seal(t, user(t, old, testCluster, testUID, 1), testSecret, canary)
@@ -125,6 +135,25 @@ func among(all [][]byte, b []byte) bool {
 		}
 	}
 	return false
+}
+
+// The same place, once by the ring and once by transit: the wraps have the same
+// size, and here the same master keys.
+func TestAlgorithmsDoNotMix(t *testing.T) {
+	local, remote := ring(t, 0, 1), transitOf(1)
+	home := on(t, local, remote)
+	a, b := seal(t, home, testSecret, canary), seal(t, on(t, remote, local), testSecret, canary)
+	for mask := range 1 << len(parts(a)) {
+		mixed := parts(a)
+		for i, part := range parts(b) {
+			if mask&(1<<i) != 0 {
+				mixed[i] = part
+			}
+		}
+		if mutant := join(mixed...); !among([][]byte{a, b}, mutant) {
+			refused(t, fmt.Sprintf("mixture %08b", mask), home, testSecret, mutant)
+		}
+	}
 }
 
 // With a plaintext of 32 bytes both ciphertexts have the same size, so that

@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -41,15 +42,6 @@ func refused(t *testing.T, what string, u *User, secret string, envelope []byte)
 	}
 }
 
-func isRefusal(err error) bool {
-	for _, r := range refusals {
-		if errors.Is(err, r) {
-			return true
-		}
-	}
-	return false
-}
-
 // resized sets the size in the header to what the length asks for, so that a
 // mutant passes the parser.
 func resized(envelope []byte) []byte {
@@ -67,13 +59,20 @@ type subject struct {
 	sealed []byte
 }
 
-// subjects are a fresh, a rewrapped, an empty and a short envelope, and those
-// of the vectors. The rings have several versions, so that a changed version
-// may also meet a key.
+// subjects are a fresh, a rewrapped, an empty and a short envelope, the same of
+// transit, and those of the vectors. There are several versions, and keys of
+// both algorithms with the same bytes, so that a changed version or algorithm
+// also meets a key.
 func subjects(t *testing.T) []subject {
 	t.Helper()
-	u, old := alice(t, 1, 2, 3), alice(t, 1)
+	local, remote := ring(t, 0, 1, 2, 3), transitOf(1, 2, 3)
+	u, old := on(t, local, remote), alice(t, 1)
+	far := on(t, remote, local)
 	rewrapped, changed, err := Rewrap(t.Context(), rand.Reader, u, testSecret, seal(t, old, testSecret, canary))
+	if err != nil || !changed {
+		t.Fatalf("rewrap: %v, %v", changed, err)
+	}
+	farRewrapped, changed, err := Rewrap(t.Context(), rand.Reader, far, testSecret, seal(t, on(t, transitOf(1)), testSecret, canary))
 	if err != nil || !changed {
 		t.Fatalf("rewrap: %v, %v", changed, err)
 	}
@@ -83,6 +82,10 @@ func subjects(t *testing.T) []subject {
 		{"of an earlier version", u, testSecret, seal(t, old, testSecret, canary)},
 		{"of an empty secret", u, testSecret, seal(t, u, testSecret, nil)},
 		{"of one byte", u, testSecret, seal(t, u, testSecret, []byte{0})},
+		{"fresh, by transit", far, testSecret, seal(t, far, testSecret, canary)},
+		{"rewrapped, by transit", far, testSecret, farRewrapped},
+		{"of an earlier version, by transit", far, testSecret, seal(t, on(t, transitOf(1)), testSecret, canary)},
+		{"moved to the ring in the meantime", u, testSecret, seal(t, far, testSecret, canary)},
 	}
 	for _, v := range readVectors(t).Seal {
 		if v.Envelope != nil {
@@ -105,12 +108,16 @@ func TestEveryChangedBitIsRefused(t *testing.T) {
 }
 
 func TestEveryChangedByteIsRefused(t *testing.T) {
-	s := subjects(t)[0]
-	for i := range s.sealed {
-		for mask := 1; mask < 256; mask++ {
-			mutant := bytes.Clone(s.sealed)
-			mutant[i] ^= byte(mask)
-			refused(t, fmt.Sprintf("byte %d as %#x", i, mutant[i]), s.ring, s.secret, mutant)
+	for _, s := range subjects(t) {
+		if !strings.HasPrefix(s.name, "fresh") {
+			continue
+		}
+		for i := range s.sealed {
+			for mask := 1; mask < 256; mask++ {
+				mutant := bytes.Clone(s.sealed)
+				mutant[i] ^= byte(mask)
+				refused(t, fmt.Sprintf("%s: byte %d as %#x", s.name, i, mutant[i]), s.ring, s.secret, mutant)
+			}
 		}
 	}
 }

@@ -6,9 +6,11 @@ package envelope
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"testing"
 )
@@ -27,6 +29,7 @@ type vectors struct {
 	Seal    []sealVector    `json:"seal"`
 	Rewrap  []rewrapVector  `json:"rewrap"`
 	Refused []refusedVector `json:"refused"`
+	Transit []transitVector `json:"transit"`
 }
 
 type sealVector struct {
@@ -67,6 +70,26 @@ type refusedVector struct {
 	Name     string   `json:"name"`
 	Envelope hexBytes `json:"envelope"`
 	Error    string   `json:"error"`
+}
+
+// transitVector is sealed by a transit engine whose key of that version is the
+// master key. The engine draws the wrap nonce.
+type transitVector struct {
+	Name       string   `json:"name"`
+	Master     hexBytes `json:"masterKey"`
+	KeyVersion uint32   `json:"keyVersion"`
+	Salt       hexBytes `json:"salt"`
+	Cluster    string   `json:"cluster"`
+	UserUID    string   `json:"userUID"`
+	Secret     string   `json:"secret"`
+	Random     hexBytes `json:"random"` // Data key, data nonce, wrap nonce.
+
+	Context    hexBytes `json:"context"`
+	WrapAAD    hexBytes `json:"wrapAAD"`
+	DataAAD    hexBytes `json:"dataAAD"`
+	Ciphertext string   `json:"ciphertext"` // As the engine answers.
+	Plaintext  hexBytes `json:"plaintext"`
+	Envelope   hexBytes `json:"envelope"`
 }
 
 func readVectors(t testing.TB) vectors {
@@ -193,6 +216,43 @@ func TestRefusedVectors(t *testing.T) {
 			}
 			if opened, err := Open(t.Context(), u, all.Seal[0].Secret, v.Envelope); !errors.Is(err, want[v.Error]) || opened != nil {
 				t.Errorf("opens to %d bytes, %v; want %v", len(opened), err, want[v.Error])
+			}
+		})
+	}
+}
+
+func TestTransitVectors(t *testing.T) {
+	all := readVectors(t).Transit
+	if len(all) == 0 {
+		t.Fatal("there are none")
+	}
+	for _, v := range all {
+		t.Run(v.Name, func(t *testing.T) {
+			p := &transit{masters: map[uint32]hidden{v.KeyVersion: hide([KeySize]byte(v.Master))}, current: v.KeyVersion, minimum: 1, calls: new(int)}
+			u, err := keys(t, p).User(v.Cluster, v.UserUID, v.Salt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := u.wrapping(AlgorithmTransit, v.Secret)
+			if got := w.Context(); !bytes.Equal(got[:], v.Context) {
+				t.Errorf("context %x, want %x", got, v.Context)
+			}
+			if got := w.AAD(v.KeyVersion); !bytes.Equal(got, v.WrapAAD) {
+				t.Errorf("wrap AAD %x, want %x", got, v.WrapAAD)
+			}
+			if got := w.dataAAD(); !bytes.Equal(got, v.DataAAD) {
+				t.Errorf("data AAD %x, want %x", got, v.DataAAD)
+			}
+			sealed, err := Seal(t.Context(), bytes.NewReader(v.Random), u, v.Secret, v.Plaintext)
+			if err != nil || !bytes.Equal(sealed, v.Envelope) {
+				t.Errorf("seals to %x, %v; want %x", sealed, err, v.Envelope)
+			}
+			want := fmt.Sprintf("vault:v%d:%s", v.KeyVersion, base64.StdEncoding.EncodeToString(v.Envelope[wrapNonceAt:dataNonceAt]))
+			if v.Ciphertext != want {
+				t.Errorf("the engine answers %s, and the envelope has %s", v.Ciphertext, want)
+			}
+			if opened, err := Open(t.Context(), u, v.Secret, v.Envelope); err != nil || !bytes.Equal(opened, v.Plaintext) {
+				t.Errorf("opens to %x, %v; want %x", opened, err, v.Plaintext)
 			}
 		})
 	}

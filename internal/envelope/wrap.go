@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // refusals are what can be wrong with an envelope itself. Trying again does
@@ -16,15 +17,14 @@ var refusals = []error{
 	ErrMalformed, ErrUnknownFormat, ErrUnknownAlgorithm, ErrUnknownKeyVersion, ErrRetiredKeyVersion, ErrRefused, ErrBinding,
 }
 
+func isRefusal(err error) bool {
+	return slices.ContainsFunc(refusals, func(refusal error) bool { return errors.Is(err, refusal) })
+}
+
 // unavailable marks a provider's error that says nothing of the envelope.
 func unavailable(err error) error {
 	if errors.Is(err, ErrUnavailable) {
 		return err
-	}
-	for _, refusal := range refusals {
-		if errors.Is(err, refusal) {
-			return err
-		}
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
@@ -33,6 +33,10 @@ func unavailable(err error) error {
 func (u *User) wrap(ctx context.Context, random io.Reader, secret string, dataKey []byte, p *parsed) error {
 	id := u.keys.Current()
 	wrapped, err := u.keys.providers[id.Algorithm].Wrap(ctx, random, u.wrapping(id.Algorithm, secret), dataKey)
+	if isRefusal(err) {
+		// There is no envelope yet of which it could be said.
+		return fmt.Errorf("%w: %s", ErrUnavailable, err.Error())
+	}
 	if err != nil {
 		return unavailable(err)
 	}
@@ -63,7 +67,10 @@ func (u *User) unwrap(ctx context.Context, secret string, envelope []byte) (pars
 	dataKey, err := provider.Unwrap(ctx, u.wrapping(p.key.Algorithm, secret), wrapped)
 	if err != nil {
 		clear(dataKey)
-		return parsed{}, nil, unavailable(err)
+		if !isRefusal(err) {
+			err = unavailable(err)
+		}
+		return parsed{}, nil, err
 	}
 	// AES takes shorter keys too.
 	if len(dataKey) != KeySize {

@@ -8,6 +8,7 @@ another cryptographic library, so that the vectors do not merely repeat what
 the first one does. It needs the Python package "cryptography".
 """
 
+import base64
 import hashlib
 import json
 import pathlib
@@ -18,7 +19,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 PURPOSE = b"hosted-bridge/envelope/v1/"
-FORMAT, ALGORITHM = b"1", b"\x01"
+FORMAT, LOCAL, TRANSIT = b"1", b"\x01", b"\x02"
 
 
 def fields(*parts):
@@ -29,20 +30,33 @@ def user_key(master, salt, uid):
     return HKDF(SHA256(), 32, salt, fields(PURPOSE + b"user-key", uid)).derive(master)
 
 
-def aad(v, purpose, *more):
+def transit_context(v):
+    return hashlib.sha256(fields(b"hosted-bridge/transit/v1", bytes.fromhex(v["salt"]), v["cluster"].encode(),
+                                 v["userUID"].encode())).digest()
+
+
+def transit_key(master, context):
+    """What Vault and OpenBao call the KDF hkdf_sha256."""
+    return HKDF(SHA256(), 32, None, context).derive(master)
+
+
+def aad(v, algorithm, purpose, *more):
     names = (v["cluster"].encode(), v["userUID"].encode(), v["secret"].encode())
-    return fields(PURPOSE + purpose, FORMAT, ALGORITHM, *names, *more)
+    return fields(PURPOSE + purpose, FORMAT, algorithm, *names, *more)
 
 
-def wrap_aad(v, version):
-    return aad(v, b"wrap", struct.pack(">I", version))
+def wrap_aad(v, version, algorithm=LOCAL):
+    return aad(v, algorithm, b"wrap", struct.pack(">I", version))
 
 
-def envelope(v, master, version, data_key, wrap_nonce, data_nonce, plaintext):
-    key = user_key(master, bytes.fromhex(v["salt"]), v["userUID"].encode())
-    wrapped = AESGCM(key).encrypt(wrap_nonce, data_key, wrap_aad(v, version))
-    data = AESGCM(data_key).encrypt(data_nonce, plaintext, aad(v, b"data"))
-    header = b"HBE" + FORMAT + ALGORITHM + struct.pack(">II", version, len(plaintext))
+def envelope(v, master, version, data_key, wrap_nonce, data_nonce, plaintext, algorithm=LOCAL):
+    if algorithm == LOCAL:
+        key = user_key(master, bytes.fromhex(v["salt"]), v["userUID"].encode())
+    else:
+        key = transit_key(master, transit_context(v))
+    wrapped = AESGCM(key).encrypt(wrap_nonce, data_key, wrap_aad(v, version, algorithm))
+    data = AESGCM(data_key).encrypt(data_nonce, plaintext, aad(v, algorithm, b"data"))
+    header = b"HBE" + FORMAT + algorithm + struct.pack(">II", version, len(plaintext))
     return header + wrap_nonce + wrapped + data_nonce + data
 
 
@@ -62,11 +76,24 @@ def seal(name, secret="GITHUB_TOKEN", plaintext=b"an example", version=1, cluste
          "userUID": uid, "secret": secret, "random": random.hex()}
     sealed = envelope(v, master, version, random[:32], random[44:], random[32:44], plaintext)
     v |= {"userKey": user_key(master, salt, uid.encode()).hex(), "wrapAAD": wrap_aad(v, version).hex(),
-          "dataAAD": aad(v, b"data").hex()}
+          "dataAAD": aad(v, LOCAL, b"data").hex()}
     if len(plaintext) > 1024:
         return v | {"plaintextSHA256": hashlib.sha256(plaintext).hexdigest(), "plaintextSize": len(plaintext),
                     "envelopeSHA256": hashlib.sha256(sealed).hexdigest()}
     return v | {"plaintext": plaintext.hex(), "envelope": sealed.hex()}
+
+
+def transit(name, version=1, plaintext=b"an example"):
+    master, salt, random = (arbitrary(f"{what} of {name}", size)
+                            for what, size in (("master key", 32), ("salt", 32), ("randomness", 56)))
+    v = {"name": name, "masterKey": master.hex(), "keyVersion": version, "salt": salt.hex(),
+         "cluster": "hosted-bridge.example", "userUID": "6f1c2f0e-6a57-4d5f-9f0a-0d9f3b8a1c11",
+         "secret": "GITHUB_TOKEN", "random": random.hex()}
+    sealed = envelope(v, master, version, random[:32], random[44:], random[32:44], plaintext, TRANSIT)
+    answer = f"vault:v{version}:" + base64.b64encode(sealed[13:73]).decode()
+    return v | {"context": transit_context(v).hex(), "wrapAAD": wrap_aad(v, version, TRANSIT).hex(),
+                "dataAAD": aad(v, TRANSIT, b"data").hex(), "ciphertext": answer,
+                "plaintext": plaintext.hex(), "envelope": sealed.hex()}
 
 
 def rewrap(v, version):
@@ -126,7 +153,9 @@ def main():
         seal("the longest names", secret="s" * 253, cluster="c" * 253, uid="u" * 253),
         seal("the largest secret", plaintext=bytes(i % 251 for i in range(64 << 10))),
     ]
-    document = {"seal": sealed, "rewrap": [rewrap(sealed[0], 2)], "refused": refused(sealed[0])}
+    document = {"seal": sealed, "rewrap": [rewrap(sealed[0], 2)], "refused": refused(sealed[0]),
+                "transit": [transit("by transit"), transit("by a late version", version=258),
+                            transit("nothing, by transit", plaintext=b"")]}
     path = pathlib.Path(__file__).with_name("vectors.json")
     path.write_text(json.dumps(document, indent=2) + "\n")
 
