@@ -48,6 +48,7 @@ type installation struct {
 	probes    string
 	stop      context.CancelFunc
 	ended     chan error
+	secrets   *secretsSeen
 }
 
 // start runs the ingress the way main does, with bridges on bridgePort.
@@ -57,7 +58,7 @@ func start(t *testing.T, bridgePort int) *installation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := &installation{t: t, client: testenv.Client(t), authority: authority, log: &lockedBuffer{}, ended: make(chan error, 1)}
+	i := &installation{t: t, client: testenv.Client(t), authority: authority, log: &lockedBuffer{}, ended: make(chan error, 1), secrets: &secretsSeen{}}
 	i.namespace = testenv.Namespace(t, i.client)
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("token"), 0o600); err != nil {
@@ -124,6 +125,12 @@ func (i *installation) call(method, path, key string) (int, string) {
 	if method == http.MethodPost {
 		body = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 	}
+	return i.send(method, path, key, body)
+}
+
+// send is call with a body.
+func (i *installation) send(method, path, key, body string) (int, string) {
+	i.t.Helper()
 	r, err := http.NewRequestWithContext(i.t.Context(), method, "http://"+i.public+path, strings.NewReader(body))
 	if err != nil {
 		i.t.Fatal(err)
@@ -142,9 +149,14 @@ func (i *installation) call(method, path, key string) (int, string) {
 	return res.StatusCode, string(answer)
 }
 
-// keybroker starts one that certifies whoever asks as the ingress.
+// keybroker starts one that certifies whoever asks as the ingress, and notes
+// what else it is asked.
 func (i *installation) keybroker() string {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1/certificates" {
+			i.secrets.serveKeybroker(w, r)
+			return
+		}
 		csr, _ := io.ReadAll(r.Body)
 		chain, err := i.authority.Issue(rand.Reader, csr, pki.IngressSubject(), time.Now())
 		if err != nil {
@@ -152,7 +164,7 @@ func (i *installation) keybroker() string {
 		}
 		_, _ = w.Write(chain)
 	}))
-	server.TLS = &tls.Config{Certificates: []tls.Certificate{i.certificate(pki.ServiceSubject("localhost"))}}
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{i.certificate(pki.ServiceSubject("localhost"))}, ClientAuth: tls.RequestClientCert}
 	server.StartTLS()
 	i.t.Cleanup(server.Close)
 	return strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
@@ -192,8 +204,13 @@ func (i *installation) serveBridge(l net.Listener, b *v1alpha1.HostedBridge) {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(i.authority.CertificatePEM())
 	server := &http.Server{ReadHeaderTimeout: patience, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/health" {
-			_, _ = io.WriteString(w, `{"status":"healthy","tools":3,"servers":{"one":{"status":"healthy","tools":3}}}`)
+		switch r.URL.Path {
+		case "/health":
+			_, _ = io.WriteString(w, `{"status":"healthy","tools":3,"servers":{"one":{"status":"healthy","tools":3}},"secretsRevision":"`+i.secrets.held()+`"}`)
+			return
+		case "/secrets/refresh":
+			i.secrets.refresh(r.Method)
+			w.WriteHeader(http.StatusAccepted)
 			return
 		}
 		_, _ = io.WriteString(w, r.Method+" "+r.URL.Path)

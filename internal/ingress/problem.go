@@ -65,45 +65,54 @@ var (
 	errSecretNotFound = &problem{http.StatusNotFound, "secret_not_found", "No secret of this name is set.", 0}
 	errSecretManaged  = &problem{http.StatusConflict, "secret_managed", "This secret comes from a Secret that spec.secretRefs names; change it there.", 0}
 	errSecretLimit    = &problem{http.StatusConflict, "secret_limit_reached", "The tier allows no further secret.", 0}
+	errTierUnknown    = &problem{http.StatusConflict, "tier_unknown", "The HostedBridge's tier is none of this installation's.", 0}
+	errSecretsLost    = &problem{http.StatusConflict, "secrets_lost", "What was set cannot be opened any more. Unless an administrator restores it, remove each secret and set it anew.", 0}
 	errSecretTooLarge = &problem{http.StatusRequestEntityTooLarge, "body_too_large", "A secret is limited to 64 KiB.", 0}
 	errSecretsFull    = &problem{http.StatusRequestEntityTooLarge, "secrets_too_large", "The user's secrets together would be larger than can be stored.", 0}
-	errSecretsDamaged = &problem{http.StatusInternalServerError, "secrets_damaged", "What is stored of the user's secrets cannot be used; an administrator has to restore it.", 0}
+	errSecretsDamaged = &problem{http.StatusInternalServerError, "secrets_damaged", "What is stored of the user's secrets cannot be used; an administrator has to see to it.", 0}
 	errSecretsBusy    = &problem{http.StatusServiceUnavailable, "secrets_unavailable", "Secrets can be neither read nor changed at the moment; nothing was changed.", retrySoon}
 	errSecretsAway    = &problem{http.StatusServiceUnavailable, "secrets_unavailable", "The keybroker did not answer. A change may have been made or not; it can be sent again.", retrySoon}
 )
 
+// secretsProblems are what the caller sees of the keybroker's refusals, by
+// code. With its own words are those that say what nobody here knows: which
+// Secret it is, and which limit.
+var secretsProblems = map[string]struct {
+	*problem
+	ownWords bool
+}{
+	"bridge_not_found":     {errNotFound, false}, // Deleted, and the table does not have it yet.
+	"body_too_large":       {errSecretTooLarge, false},
+	"body_unreadable":      {errSecretsBusy, false}, // Ours, to the keybroker.
+	"conflict":             {errSecretsBusy, false},
+	"salt_invalid":         {errSecretsDamaged, false},
+	"salt_missing":         {errSecretsLost, false},
+	"secret_limit_reached": {errSecretLimit, true},
+	"secret_managed":       {errSecretManaged, true},
+	"secret_not_found":     {errSecretNotFound, false},
+	"secret_not_owned":     {errSecretsDamaged, false},
+	"secret_unreadable":    {errSecretsDamaged, false},
+	"secrets_too_large":    {errSecretsFull, false},
+	"tier_unknown":         {errTierUnknown, true},
+}
+
 // secretsProblem returns err of the keybroker as the caller may know it. Codes
-// that are the ingress's own fault, such as a name that it should not have let
-// in, stay internal errors. The keybroker's words go on only where they say
-// what nobody here knows: which Secret it is, and which limit.
+// that are the ingress's own fault, such as that of a name that it should not
+// have let in, stay internal errors.
 func secretsProblem(err error) error {
 	refusal, ok := errors.AsType[*client.Refusal](err)
 	if !ok {
 		return fmt.Errorf("%w: %w", errSecretsAway, err)
 	}
-	p := errInternal
-	switch refusal.Code {
-	case "secret_not_found":
-		p = errSecretNotFound
-	case "secret_managed":
-		p = errSecretManaged.saying(refusal.Detail)
-	case "secret_limit_reached":
-		p = errSecretLimit.saying(refusal.Detail)
-	case "body_too_large":
-		p = errSecretTooLarge
-	case "secrets_too_large":
-		p = errSecretsFull
-	case "salt_missing", "secret_not_owned", "secret_unreadable":
-		p = errSecretsDamaged
-	case "bridge_not_found":
-		// Deleted, and the table does not have it yet.
-		p = errNotFound
-	case "conflict":
+	known, ok := secretsProblems[refusal.Code]
+	p := known.problem
+	switch {
+	case ok && known.ownWords:
+		p = p.saying(refusal.Detail)
+	case !ok && (refusal.Status == http.StatusServiceUnavailable || refusal.Status == http.StatusTooManyRequests):
 		p = errSecretsBusy
-	default:
-		if refusal.Status == http.StatusServiceUnavailable || refusal.Status == http.StatusTooManyRequests {
-			p = errSecretsBusy
-		}
+	case !ok:
+		p = errInternal
 	}
 	return fmt.Errorf("%w: %w", p, err)
 }

@@ -60,7 +60,12 @@ func (w *world) keybroker(handler http.HandlerFunc) (*client.UserSecrets, *httpt
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- source.Run(ctx) }()
-	w.t.Cleanup(func() { cancel(); <-ended })
+	w.t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			w.t.Error(err)
+		}
+	})
 	select {
 	case <-source.FirstReady():
 	case <-time.After(patience):

@@ -79,6 +79,10 @@ type Deps struct {
 	Log     *slog.Logger
 }
 
+func (d Deps) complete() bool {
+	return d.Routes != nil && d.Bridges != nil && d.Reports != nil && d.Activity != nil && d.Secrets != nil && d.Ready != nil && d.Metrics != nil && d.Log != nil
+}
+
 // Server serves the public surface.
 type Server struct {
 	config   Config
@@ -98,7 +102,7 @@ type Server struct {
 
 // New returns a server, or an error that says what of config is wrong.
 func New(config Config, deps Deps) (*Server, error) {
-	if deps.Routes == nil || deps.Bridges == nil || deps.Reports == nil || deps.Activity == nil || deps.Secrets == nil || deps.Ready == nil || deps.Metrics == nil || deps.Log == nil {
+	if !deps.complete() {
 		return nil, errors.New("ingress: a dependency is missing")
 	}
 	config.BodyTimeout = cmp.Or(config.BodyTimeout, bodyTimeout)

@@ -176,16 +176,9 @@ func (p *Prober) due(now time.Time) []route.Backend {
 			p.entries[b.BridgeUID] = e
 		}
 		e.seen = p.scans
-		// A bridge whose secrets have changed is asked at once which it has.
-		changed := e.secrets != b.SecretsRevision
-		if e.asking || now.Before(e.due) && !changed {
-			continue
+		if e.begin(b, now) {
+			due = append(due, b)
 		}
-		if changed {
-			e.secrets, e.notices = b.SecretsRevision, 0
-		}
-		e.asking = true
-		due = append(due, b)
 	}
 	for uid, e := range p.entries {
 		if e.seen != p.scans {
@@ -193,6 +186,20 @@ func (p *Prober) due(now time.Time) []route.Backend {
 		}
 	}
 	return due
+}
+
+// begin reports whether the bridge is to be asked now, and notes that it is. One
+// whose secrets have changed is asked at once which it has.
+func (e *entry) begin(b route.Backend, now time.Time) bool {
+	changed := e.secrets != b.SecretsRevision
+	if e.asking || now.Before(e.due) && !changed {
+		return false
+	}
+	if changed {
+		e.secrets, e.notices = b.SecretsRevision, 0
+	}
+	e.asking = true
+	return true
 }
 
 // probe asks a bridge for its health, and tells it of its secrets if the report
