@@ -6,25 +6,35 @@ package main
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/hostedbridge/hostedbridge/internal/masterkey"
 )
 
 // Options are the keybroker's settings.
 type Options struct {
-	// Listen serves the API, ProbeListen /healthz, /readyz and /metrics.
+	// Listen serves the API, ProbeListen /healthz, /readyz, /metrics and /ring.
 	Listen      string
 	ProbeListen string
-	// MasterKeyDir holds the versions of the master key, a file each.
+	// MasterKeyDir holds the ring of the master key, see package masterkey.
 	MasterKeyDir string
+	// KeyProvider is what seals: the ring or a transit engine.
+	KeyProvider string
+	Vault       VaultOptions
 	// Namespace is the installation's own.
 	Namespace string
 	// ClusterID names the installation in what it seals.
 	ClusterID string
+	// TiersFile replaces the built-in tiers; empty keeps them.
+	TiersFile string
+	// Concurrency is how many bridges the replica that leads works on at once.
+	Concurrency int
 	// Kubeconfig leads to the API server from outside of the cluster.
 	Kubeconfig string
 	// DrainDelay and DrainTimeout must fit into the pod's grace period.
@@ -33,14 +43,37 @@ type Options struct {
 	LogLevel     string
 }
 
+// VaultOptions lead to the transit engine of HashiCorp Vault or OpenBao. Without
+// an address none is used.
+type VaultOptions struct {
+	Address   string
+	Insecure  bool
+	Mount     string
+	Key       string
+	Namespace string
+	CAFile    string
+	TokenFile string
+	Role      string
+	AuthMount string
+	JWTFile   string
+}
+
 // Defaults returns the settings of an installation that changes none.
 func Defaults() Options {
 	return Options{
 		Listen:       ":8443",
 		ProbeListen:  ":8081",
 		MasterKeyDir: "/etc/hosted-bridge/master-key",
-		Namespace:    "hosted-bridge-system",
-		ClusterID:    "hosted-bridge",
+		KeyProvider:  masterkey.ProviderLocal,
+		Vault: VaultOptions{
+			Mount: "transit", Key: "hosted-bridge", AuthMount: "kubernetes",
+			JWTFile: "/var/run/secrets/kubernetes.io/serviceaccount/token",
+		},
+		Namespace: "hosted-bridge-system",
+		ClusterID: "hosted-bridge",
+		// A bridge to be wrapped anew is seven requests of a few milliseconds.
+		// Eight at a time leave an API server room for others.
+		Concurrency: 8,
 		// Endpoints lag the signal by seconds, and a request is answered
 		// within 15: together less than Kubernetes' grace period of 30 s.
 		DrainDelay:   5 * time.Second,
@@ -52,14 +85,31 @@ func Defaults() Options {
 // RegisterFlags adds a flag for each setting to fs.
 func (o *Options) RegisterFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Listen, "listen", o.Listen, "address of the API (TLS)")
-	fs.StringVar(&o.ProbeListen, "probe-listen", o.ProbeListen, "address of /healthz, /readyz and /metrics")
-	fs.StringVar(&o.MasterKeyDir, "master-key-dir", o.MasterKeyDir, "directory with a file for each version of the master key, named by the version, with the base64 of 32 bytes")
+	fs.StringVar(&o.ProbeListen, "probe-listen", o.ProbeListen, "address of /healthz, /readyz, /metrics and /ring")
+	fs.StringVar(&o.MasterKeyDir, "master-key-dir", o.MasterKeyDir, "directory with the ring of the master key: a file for each version, named by it, and one named authority, with the base64 of 32 bytes each")
+	fs.StringVar(&o.KeyProvider, "key-provider", o.KeyProvider, "what seals: local, the ring, or transit, an engine of HashiCorp Vault or OpenBao")
+	o.Vault.registerFlags(fs)
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "namespace of the installation")
 	fs.StringVar(&o.ClusterID, "cluster-id", o.ClusterID, "name of the installation in the secrets that it seals; another name cannot open them")
+	fs.StringVar(&o.TiersFile, "tiers-file", o.TiersFile, "YAML file with the installation's tiers; without it there are free, pro and business")
+	fs.IntVar(&o.Concurrency, "concurrency", o.Concurrency, "how many HostedBridges are sealed, or wrapped under another version of the master key, at a time")
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "kubeconfig file (default: the pod's service account)")
 	fs.DurationVar(&o.DrainDelay, "drain-delay", o.DrainDelay, "how long new requests are still taken after SIGTERM")
 	fs.DurationVar(&o.DrainTimeout, "drain-timeout", o.DrainTimeout, "how long requests in flight then have to end")
 	fs.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")
+}
+
+func (v *VaultOptions) registerFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&v.Address, "vault-address", v.Address, "address of HashiCorp Vault or OpenBao, such as https://vault.example:8200; with --key-provider=local what transit sealed before is opened by it")
+	fs.BoolVar(&v.Insecure, "vault-insecure", v.Insecure, "take an http:// address, though data keys pass over it")
+	fs.StringVar(&v.Mount, "vault-mount", v.Mount, "path of the transit engine")
+	fs.StringVar(&v.Key, "vault-key", v.Key, "name of the transit key, of type aes256-gcm96 and derived")
+	fs.StringVar(&v.Namespace, "vault-namespace", v.Namespace, "namespace of Vault Enterprise or OpenBao")
+	fs.StringVar(&v.CAFile, "vault-ca-file", v.CAFile, "PEM file with the certificates that vouch for the server (default: the system's)")
+	fs.StringVar(&v.TokenFile, "vault-token-file", v.TokenFile, "file with a token, read again for each call; without it --vault-role is logged in to")
+	fs.StringVar(&v.Role, "vault-role", v.Role, "role of the Kubernetes auth method")
+	fs.StringVar(&v.AuthMount, "vault-auth-mount", v.AuthMount, "path of the Kubernetes auth method")
+	fs.StringVar(&v.JWTFile, "vault-jwt-file", v.JWTFile, "file with the ServiceAccount's token for the Kubernetes auth method")
 }
 
 // Validate reports every setting that cannot be used, by its flag.
@@ -75,9 +125,41 @@ func (o *Options) Validate() error {
 	check(o.MasterKeyDir != "", "master-key-dir", "a directory")
 	check(len(validation.IsDNS1123Label(o.Namespace)) == 0, "namespace", "the name of a namespace")
 	check(o.ClusterID != "" && strings.TrimSpace(o.ClusterID) == o.ClusterID, "cluster-id", "a name without spaces around it")
+	check(o.Concurrency > 0, "concurrency", "1 or more")
 	check(o.DrainDelay >= 0, "drain-delay", "0 or more")
 	check(o.DrainTimeout >= 0, "drain-timeout", "0 or more")
-	return errors.Join(errs...)
+	return errors.Join(append(errs, o.validateKeys())...)
+}
+
+func (o *Options) validateKeys() error {
+	switch {
+	case o.KeyProvider != masterkey.ProviderLocal && o.KeyProvider != masterkey.ProviderTransit:
+		return errors.New("--key-provider must be local or transit")
+	case o.KeyProvider == masterkey.ProviderTransit && o.Vault.Address == "":
+		return errors.New("--vault-address must be set with --key-provider=transit")
+	case o.Vault.Address == "":
+		return nil
+	}
+	if err := o.Vault.transit().Validate(); err != nil {
+		return fmt.Errorf("the flags that begin with --vault cannot be used: %w", err)
+	}
+	return nil
+}
+
+// masterKey returns where the master key is.
+func (o *Options) masterKey(log *slog.Logger) masterkey.Options {
+	return masterkey.Options{Dir: o.MasterKeyDir, Provider: o.KeyProvider, Transit: o.Vault.transit(), Log: log}
+}
+
+func (v *VaultOptions) transit() masterkey.TransitOptions {
+	t := masterkey.TransitOptions{
+		Address: v.Address, Insecure: v.Insecure, CAFile: v.CAFile, Namespace: v.Namespace, Mount: v.Mount, Key: v.Key,
+		TokenFile: v.TokenFile, AuthMount: v.AuthMount, Role: v.Role,
+	}
+	if v.Role != "" {
+		t.JWTFile = v.JWTFile // Its default is no wish to log in.
+	}
+	return t
 }
 
 func isAddress(s string) bool {

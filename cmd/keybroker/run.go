@@ -7,18 +7,28 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/tls"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
+	"os"
 	"time"
 
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/hostedbridge/hostedbridge/controllers/sealing"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/masterkey"
+	"github.com/hostedbridge/hostedbridge/internal/quota"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
 
@@ -29,7 +39,12 @@ func run(ctx context.Context, o Options, stderr io.Writer) error {
 		return err
 	}
 	klog.SetSlogLogger(log) // What client-go has to say goes the same way.
-	ring, err := keybroker.LoadRing(o.MasterKeyDir)
+	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
+	tiers, err := loadTiers(o.TiersFile)
+	if err != nil {
+		return err
+	}
+	master, err := masterkey.Open(ctx, o.masterKey(log))
 	if err != nil {
 		return err
 	}
@@ -37,24 +52,22 @@ func run(ctx context.Context, o Options, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	cluster, err := keybroker.NewCluster(config)
+	p, err := newParts(o, config, master, tiers, log)
 	if err != nil {
 		return err
 	}
-	publisher := &keybroker.Publisher{
-		Trust: cluster, Namespace: o.Namespace, PEM: ring.Authority().CertificatePEM(),
-		After: time.After, Log: log,
-	}
-	service, err := newService(ctx, o, cluster, ring, log)
+	service, err := p.listen(ctx, o)
 	if err != nil {
 		return err
 	}
-	// Ready without that is of no use: nobody could recognise this process.
-	service.Readiness.Check = publisher.Published
-	log.InfoContext(ctx, "keybroker starts", "namespace", o.Namespace, "keyVersions", ring.Versions())
+	status := master.Status()
+	log.InfoContext(ctx, "keybroker starts", "namespace", o.Namespace,
+		"keyProvider", status.Provider, "keyVersions", status.Versions, "keyVersion", status.Current)
 	group, working := errgroup.WithContext(ctx)
-	group.Go(func() error { return publisher.Run(working) })
+	group.Go(func() error { return p.publisher.Run(working) })
 	group.Go(func() error { return service.Serve(working) })
+	group.Go(func() error { return master.Run(working) })
+	group.Go(func() error { return p.leader.run(working) })
 	return group.Wait()
 }
 
@@ -67,18 +80,70 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 	return config, nil
 }
 
-// newService listens last, so that nobody connects to a process that then
-// ends over its configuration.
-func newService(ctx context.Context, o Options, cluster *keybroker.Cluster, ring *keybroker.Ring, log *slog.Logger) (*telemetry.Service, error) {
-	metrics := telemetry.NewRegistry("keybroker")
-	server, err := keybroker.New(keybroker.Config{Namespace: o.Namespace, ClusterID: o.ClusterID}, keybroker.Deps{
-		Reader: cluster, Secrets: cluster, Ring: ring,
-		Random: rand.Reader, Now: time.Now, Registry: metrics, Log: log,
+func loadTiers(path string) (quota.Tiers, error) {
+	if path == "" {
+		return quota.Defaults(), nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read tiers: %w", err)
+	}
+	tiers, err := quota.Load(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return tiers, nil
+}
+
+// parts are what the process is made of.
+type parts struct {
+	server    *keybroker.Server
+	publisher *keybroker.Publisher
+	leader    *leader
+	master    *masterkey.Source
+	metrics   *prometheus.Registry
+	log       *slog.Logger
+}
+
+func newParts(o Options, config *rest.Config, master *masterkey.Source, tiers quota.Tiers, log *slog.Logger) (*parts, error) {
+	cluster, err := keybroker.NewCluster(config)
+	if err != nil {
+		return nil, err
+	}
+	secrets, err := store.New(store.Config{
+		Secrets: cluster, Keys: master.Keys, Cluster: o.ClusterID,
+		Random: rand.Reader, Now: time.Now, Log: log,
 	})
 	if err != nil {
 		return nil, err
 	}
-	readiness := &telemetry.Readiness{}
+	p := &parts{master: master, metrics: telemetry.NewRegistry("keybroker"), log: log}
+	p.server, err = keybroker.New(keybroker.Config{Namespace: o.Namespace}, keybroker.Deps{
+		Reader: cluster, Store: secrets, MasterKey: master, Tiers: tiers,
+		Random: rand.Reader, Now: time.Now, Registry: p.metrics, Log: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	metrics, err := sealing.NewMetrics(p.metrics, p.server.SealedFromSources())
+	if err != nil {
+		return nil, err
+	}
+	p.publisher = &keybroker.Publisher{
+		Trust: cluster, Namespace: o.Namespace, PEM: master.Authority().CertificatePEM(),
+		After: time.After, Log: log,
+	}
+	controllers := &controllers{
+		config: config, store: secrets, keys: currentKey{master}, metrics: metrics, log: log,
+		settings: sealing.Settings{Namespace: o.Namespace, Tiers: tiers, Concurrency: o.Concurrency},
+	}
+	p.leader, err = newLeader(config, o.Namespace, controllers.run, log)
+	return p, err
+}
+
+// listen is last, so that nobody connects to a process that then ends over its
+// configuration.
+func (p *parts) listen(ctx context.Context, o Options) (*telemetry.Service, error) {
 	var listener net.ListenConfig
 	api, err := listener.Listen(ctx, "tcp", o.Listen)
 	if err != nil {
@@ -89,9 +154,32 @@ func newService(ctx context.Context, o Options, cluster *keybroker.Cluster, ring
 		_ = api.Close()
 		return nil, err
 	}
+	// Ready without that is of no use: nobody could recognise this process.
+	readiness := &telemetry.Readiness{Check: p.publisher.Published}
+	probeServer := telemetry.NewProbes(readiness, p.metrics, p.log)
+	probeServer.Handler = withRing(probeServer.Handler, p.master.Status)
 	return &telemetry.Service{
-		Public:    []telemetry.Endpoint{{Server: server.HTTP(), Listener: tls.NewListener(api, server.TLS())}},
-		Probes:    telemetry.Endpoint{Server: telemetry.NewProbes(readiness, metrics, log), Listener: probes},
-		Readiness: readiness, DrainDelay: o.DrainDelay, DrainTimeout: o.DrainTimeout, Log: log,
+		Public:    []telemetry.Endpoint{{Server: p.server.HTTP(), Listener: tls.NewListener(api, p.server.TLS())}},
+		Probes:    telemetry.Endpoint{Server: probeServer, Listener: probes},
+		Readiness: readiness, DrainDelay: o.DrainDelay, DrainTimeout: o.DrainTimeout, Log: p.log,
 	}, nil
+}
+
+// withRing adds to the probes which versions of the master key are loaded here:
+// a new one may seal only when every replica can open it. It tells the numbers
+// of the versions and nothing of the keys.
+func withRing(probes http.Handler, status func() masterkey.Status) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/", probes)
+	mux.HandleFunc("GET /ring", func(w http.ResponseWriter, _ *http.Request) {
+		body, err := json.Marshal(status())
+		if err != nil {
+			http.Error(w, "encode", http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Cache-Control", "no-store")
+		_, _ = w.Write(body)
+	})
+	return mux
 }
