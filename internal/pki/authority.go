@@ -19,7 +19,7 @@ import (
 
 const (
 	// authorityInfo keeps the authority's key apart from everything else that
-	// is derived from the master key.
+	// may be derived from the same secret.
 	authorityInfo = "hb/v1/ca"
 
 	// Lifetime is how long an issued certificate is good for, which is also
@@ -35,8 +35,8 @@ const (
 	serialSize = 16
 )
 
-// The authority never expires by itself: its lifetime is that of the master
-// key, and fixed times keep its certificate the same at every start. The end
+// The authority never expires by itself: its lifetime is that of its secret,
+// and fixed times keep its certificate the same at every start. The end
 // is what RFC 5280, 4.1.2.5, has for "no well-defined expiration date".
 var (
 	authorityNotBefore = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
@@ -53,10 +53,10 @@ type Authority struct {
 	pem         []byte
 }
 
-// NewAuthority returns the authority of a master key; see the package comment
-// for which version's. Equal keys give equal authorities.
-func NewAuthority(masterKey [32]byte) (*Authority, error) {
-	seed, err := hkdf.Key(sha256.New, masterKey[:], nil, authorityInfo, ed25519.SeedSize)
+// NewAuthority returns the authority of a secret. Equal secrets give equal
+// authorities.
+func NewAuthority(secret [32]byte) (*Authority, error) {
+	seed, err := hkdf.Key(sha256.New, secret[:], nil, authorityInfo, ed25519.SeedSize)
 	if err != nil {
 		return nil, fmt.Errorf("derive authority: %w", err)
 	}
