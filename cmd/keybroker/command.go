@@ -37,7 +37,7 @@ type runner func(ctx context.Context, s streams) error
 var errUsage = errors.New("see --help")
 
 func commands() map[string]command {
-	return map[string]command{}
+	return map[string]command{"verify": verifyCommand, "rotate": rotateCommand, "restore": restoreCommand}
 }
 
 // serverUsage is what --help says without a subcommand.
@@ -93,7 +93,7 @@ func (o *Options) inherit(fs *pflag.FlagSet, names ...string) {
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	o.RegisterFlags(all)
 	all.VisitAll(func(f *pflag.Flag) {
-		keys := strings.HasPrefix(f.Name, "master-key") || strings.HasPrefix(f.Name, "key-") || strings.HasPrefix(f.Name, "transit-")
+		keys := strings.HasPrefix(f.Name, "master-key") || strings.HasPrefix(f.Name, "key-") || strings.HasPrefix(f.Name, "vault-")
 		cluster := f.Name == "cluster-id" || f.Name == "kubeconfig"
 		if keys || cluster || slices.Contains(names, f.Name) {
 			fs.AddFlag(f)

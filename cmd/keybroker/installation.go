@@ -1,0 +1,172 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/admin"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/masterkey"
+)
+
+const (
+	// pageSize is how many objects are listed at once: of metadata alone, some
+	// hundred kilobytes.
+	pageSize = 500
+
+	// listTimeout is for one page.
+	listTimeout = 30 * time.Second
+
+	component = "keybroker"
+)
+
+// installation is the API server and the master key as subcommands use them.
+type installation struct {
+	*keybroker.Cluster
+
+	client client.Client
+	keys   *masterkey.Source
+	store  *store.Store
+	system string
+}
+
+var _ admin.Installation = (*installation)(nil)
+
+// connect opens the master key and reaches the API server. Nothing that these
+// log is of use to whoever runs a subcommand: what a command finds it reports.
+func connect(ctx context.Context, o *Options) (*installation, error) {
+	quiet := slog.New(slog.DiscardHandler)
+	klog.SetSlogLogger(quiet)
+	ctrl.SetLogger(logr.Discard())
+	keys, err := masterkey.Open(ctx, o.masterKey(quiet))
+	if err != nil {
+		return nil, err
+	}
+	config, err := restConfig(o.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := keybroker.NewCluster(config)
+	if err != nil {
+		return nil, err
+	}
+	config.Timeout, config.QPS = listTimeout, -1
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("register types: %w", err)
+		}
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("connect to the API server: %w", err)
+	}
+	s, err := store.New(store.Config{
+		Secrets: cluster, Keys: keys.Keys, Cluster: o.ClusterID, Random: rand.Reader, Now: time.Now, Log: quiet,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &installation{Cluster: cluster, client: c, keys: keys, store: s, system: o.Namespace}, nil
+}
+
+// Bridges implements admin.BridgeLister.
+func (i *installation) Bridges(ctx context.Context, namespace string) ([]store.Bridge, error) {
+	var bridges []store.Bridge
+	kind := v1alpha1.GroupVersion.WithKind("HostedBridgeList")
+	err := i.pages(ctx, metav1.TypeMeta{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind}, func(m *metav1.PartialObjectMetadata) {
+		bridges = append(bridges, store.Bridge{Namespace: m.Namespace, Name: m.Name, UID: m.UID})
+	}, client.InNamespace(namespace))
+	return bridges, err
+}
+
+// Belongings implements admin.Installation.
+func (i *installation) Belongings(ctx context.Context, namespace string) ([]admin.Belonging, error) {
+	var all []admin.Belonging
+	err := i.pages(ctx, metav1.TypeMeta{APIVersion: "v1", Kind: "SecretList"}, func(m *metav1.PartialObjectMetadata) {
+		if owner := metav1.GetControllerOfNoCopy(m); owner != nil && store.IsBridge(owner) {
+			all = append(all, admin.Belonging{Namespace: m.Namespace, Name: m.Name, Owner: owner.Name, OwnerUID: owner.UID})
+		}
+	}, client.InNamespace(namespace), client.MatchingLabels{v1alpha1.LabelName: v1alpha1.NameValue})
+	return all, err
+}
+
+// pages lists the metadata of objects and calls do for each.
+func (i *installation) pages(ctx context.Context, kind metav1.TypeMeta, do func(*metav1.PartialObjectMetadata), options ...client.ListOption) error {
+	token := ""
+	for {
+		page := &metav1.PartialObjectMetadataList{TypeMeta: kind}
+		if err := i.client.List(ctx, page, append(options, client.Limit(pageSize), client.Continue(token))...); err != nil {
+			return err
+		}
+		for n := range page.Items {
+			do(&page.Items[n])
+		}
+		if token = page.Continue; token == "" {
+			return nil
+		}
+	}
+}
+
+// BridgeUID implements admin.Installation.
+func (i *installation) BridgeUID(ctx context.Context, namespace, name string) (types.UID, error) {
+	b, err := i.bridge(ctx, namespace, name)
+	if b == nil {
+		return "", err
+	}
+	return b.UID, nil
+}
+
+// bridge returns the HostedBridge, nil if there is none.
+func (i *installation) bridge(ctx context.Context, namespace, name string) (*admin.Bridge, error) {
+	b, err := i.Cluster.Bridge(ctx, namespace, name)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get HostedBridge: %w", err)
+	}
+	return &admin.Bridge{
+		Bridge: store.Bridge{Namespace: namespace, Name: name, UID: b.UID},
+		UserID: string(b.User()), Deleting: b.DeletionTimestamp != nil,
+	}, nil
+}
+
+// pods lists the installation's keybrokers.
+func (i *installation) pods(ctx context.Context) ([]corev1.Pod, error) {
+	var list corev1.PodList
+	err := i.client.List(ctx, &list, client.InNamespace(i.system),
+		client.MatchingLabels{v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelComponent: component})
+	return list.Items, err
+}
+
+// count counts the envelopes of all HostedBridges.
+func (i *installation) count(ctx context.Context) (admin.Census, error) {
+	return admin.Count(ctx, i, i.store)
+}
+
+// ring returns the ring of the master key as it is now.
+func (i *installation) ring(ctx context.Context) (admin.RingState, error) {
+	if err := i.keys.Reload(ctx); err != nil {
+		return admin.RingState{}, err
+	}
+	return admin.RingState(i.keys.Status()), nil
+}

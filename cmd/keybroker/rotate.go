@@ -1,0 +1,137 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/admin"
+	"github.com/hostedbridge/hostedbridge/internal/masterkey"
+)
+
+var rotateCommand = command{
+	summary: "replace the master key, and wrap everything under the new version",
+	usage: `Replace the master key: add a version, let every replica load it, seal with it,
+wait until everything is wrapped under it, and end the use of the older ones.
+Run again after it ended anywhere, it goes on from there. It begins no new
+rotation before the versions that the last one left behind are removed, which
+--retire does.
+
+Usage: keybroker rotate [--dry-run] [--retire] [-o json]
+
+It asks each replica by its pod's address, so it runs inside of the cluster:
+
+  kubectl exec --namespace=hosted-bridge-system deploy/hosted-bridge-keybroker -- /keybroker rotate
+`,
+	prepare: prepareRotate,
+}
+
+// rotateRequest is what is asked of "rotate".
+type rotateRequest struct {
+	secret  string
+	timeout time.Duration
+	dryRun  bool
+	retire  bool
+	format  *output
+}
+
+func prepareRotate(o *Options, fs *pflag.FlagSet) runner {
+	r := &rotateRequest{}
+	fs.BoolVar(&r.dryRun, "dry-run", false, "say how things are and what would be done, and change nothing")
+	fs.BoolVar(&r.retire, "retire", false, "remove the versions that a rotation left behind, and do nothing else")
+	fs.StringVar(&r.secret, "secret", "hosted-bridge-master-key", "Secret that the ring is mounted from; empty if it comes from elsewhere")
+	fs.DurationVar(&r.timeout, "timeout", time.Hour, "how long to wait in all")
+	r.format = outputFlag(fs)
+	o.inherit(fs, "namespace", "probe-listen")
+	fs.Lookup("probe-listen").Usage = "where replicas serve /ring; only the port counts"
+	return func(ctx context.Context, s streams) error {
+		if r.timeout <= 0 {
+			return fmt.Errorf("--timeout must be more than 0: %w", errUsage)
+		}
+		ctx, cancel := context.WithTimeout(ctx, r.timeout)
+		defer cancel()
+		return r.run(ctx, o, s)
+	}
+}
+
+func (r *rotateRequest) run(ctx context.Context, o *Options, s streams) error {
+	i, err := connect(ctx, o)
+	if err != nil {
+		return err
+	}
+	_, port, err := net.SplitHostPort(o.ProbeListen)
+	if err != nil {
+		return err // Validate let it pass.
+	}
+	progress := s.out
+	if r.format.json() {
+		progress = s.err
+	}
+	rotation := &admin.Rotation{
+		Ring: r.ring(i, o), Replicas: admin.NewReplicas(port, i.pods).List, Count: i.count,
+		Tell: func(line string) { _, _ = fmt.Fprintln(progress, line) },
+	}
+	report, err := r.rotate(ctx, rotation)
+	if err != nil {
+		return err
+	}
+	return r.format.print(s.out, report, func(w io.Writer) { printRotation(w, &report, r.dryRun) })
+}
+
+func (r *rotateRequest) rotate(ctx context.Context, rotation *admin.Rotation) (admin.RotationReport, error) {
+	switch {
+	case r.dryRun:
+		return rotation.Look(ctx, r.retire)
+	case r.retire:
+		return rotation.Retire(ctx)
+	default:
+		return rotation.Run(ctx)
+	}
+}
+
+// ring returns what is rotated.
+func (r *rotateRequest) ring(i *installation, o *Options) admin.Ring {
+	transit := o.masterKey(nil)
+	switch {
+	case transit.Provider == masterkey.ProviderTransit:
+		return &admin.TransitRing{Known: i.ring, Rotate: i.keys.Rotate, Mount: transit.Transit.Mount, Key: transit.Transit.Key}
+	case r.secret == "":
+		return &admin.FileRing{Loaded: i.ring}
+	default:
+		return &admin.SecretRing{Secrets: i.Cluster, Namespace: o.Namespace, Name: r.secret, Random: rand.Reader}
+	}
+}
+
+// printRotation prints the whole state of a dry run, and what remains of a
+// rotation whose progress stands above.
+func printRotation(w io.Writer, r *admin.RotationReport, dryRun bool) {
+	line := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }
+	line("%s ring: %s", r.Ring.Provider, r.Ring)
+	line("envelopes: %s", r.Census())
+	if dryRun {
+		for _, replica := range r.Replicas {
+			if replica.Ring == nil {
+				line("replica %s: %s", replica.Pod, replica.Problem)
+				continue
+			}
+			line("replica %s: %s", replica.Pod, replica.Ring)
+		}
+	}
+	if len(r.Next) == 0 {
+		line("nothing remains to be done")
+	}
+	for _, next := range r.Next {
+		line("next: %s", next)
+	}
+	if r.Instruction != "" {
+		line("%s", r.Instruction)
+	}
+}
