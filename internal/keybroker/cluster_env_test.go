@@ -7,18 +7,20 @@ package keybroker
 
 import (
 	"bytes"
-	"crypto/rand"
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -30,6 +32,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/desired"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -65,10 +68,7 @@ func install(t *testing.T) *installed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := New(Config{Namespace: system, ClusterID: "test"}, Deps{
-		Reader: cluster, Secrets: cluster, Ring: testRing(t, 1), Random: rand.Reader, Now: time.Now,
-		Registry: prometheus.NewRegistry(), Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
-	})
+	s, err := New(Config{Namespace: system}, testDeps(t, cluster, cluster, t.Output()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,6 @@ func bridge(t *testing.T, namespace, name string) *v1alpha1.HostedBridge {
 	testenv.ExpectApplied(t, admin, b)
 	owner := []metav1.OwnerReference{*metav1.NewControllerRef(b, v1alpha1.GroupVersion.WithKind("HostedBridge"))}
 	testenv.ExpectApplied(t, admin,
-		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: desired.Envelopes(name), OwnerReferences: owner}},
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: desired.Workload(name), OwnerReferences: owner}},
 		pod(namespace, name, desired.Workload(name)),
 	)
@@ -180,7 +179,7 @@ func TestRealTokensOfRealPods(t *testing.T) {
 	b := bridge(t, namespace, "alice")
 	workload := desired.Workload("alice")
 	token := podToken(t, namespace, "alice", workload, Audience)
-	alice := identity{kindBridge, bridgeRef{namespace, "alice", b.UID}}
+	alice := identity{kindBridge, reference(b)}
 	i.expectIdentity(t, token, alice, nil)
 	i.expectIdentity(t, podToken(t, namespace, "alice", workload, "somebody-else"), identity{}, errTokenRefused)
 	i.expectIdentity(t, token[:len(token)-2], identity{}, errTokenRefused)
@@ -214,52 +213,172 @@ func TestRealTokensOfRealPods(t *testing.T) {
 	refused("a pod whose name is used again")
 }
 
+func reference(b *v1alpha1.HostedBridge) store.Bridge {
+	return store.Bridge{Namespace: b.Namespace, Name: b.Name, UID: b.UID}
+}
+
+// set sets a secret of the bridge's.
+func (i *installed) set(t *testing.T, b store.Bridge, name string, value []byte) error {
+	t.Helper()
+	_, err := i.store.Update(t.Context(), b, func(context.Context, store.Listing, func(string) ([]byte, error)) ([]store.Change, error) {
+		return []store.Change{{Name: name, Value: value}}, nil
+	})
+	return err
+}
+
+// path returns the path of the bridge's secrets, or of one of them.
+func path(b *v1alpha1.HostedBridge, name ...string) string {
+	return strings.Join(append([]string{"/v1/bridges", b.Namespace, b.Name, string(b.UID), "secrets"}, name...), "/")
+}
+
 func TestSecretsOnARealAPIServer(t *testing.T) {
 	i, admin := install(t), testenv.Client(t)
 	namespace := testenv.Namespace(t, admin)
 	b := bridge(t, namespace, "alice")
-	ref := bridgeRef{namespace, "alice", b.UID}
-	for _, name := range []string{"ONE", "two.json", "ONE"} {
-		if err := i.vault.seal(t.Context(), ref, name, []byte("value of "+name)); err != nil {
-			t.Fatal(err)
-		}
+	put(t, i.handler, path(b, "ONE"), "one", http.StatusCreated)
+	put(t, i.handler, path(b, "two.json"), "two", http.StatusCreated)
+	put(t, i.handler, path(b, "ONE"), "value of one", http.StatusOK)
+	put(t, i.handler, path(b, "GONE"), "gone", http.StatusCreated)
+	if w := ask(t, i.handler, "DELETE", path(b, "GONE"), ingressCertificate, "", nil); w.Code != http.StatusNoContent {
+		t.Errorf("remove: %d %s", w.Code, w.Body)
 	}
-	w := ask(t, i.handler, "GET", "/v1/secrets", podToken(t, namespace, "alice", desired.Workload("alice"), Audience), "", nil)
-	var got struct{ Secrets map[string][]byte }
-	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != http.StatusOK {
-		t.Fatalf("%d, error %v", w.Code, err)
-	}
-	want := map[string][]byte{"ONE": []byte("value of ONE"), "two.json": []byte("value of two.json")}
+	token := podToken(t, namespace, "alice", desired.Workload("alice"), Audience)
+	want := map[string][]byte{"ONE": []byte("value of one"), "two.json": []byte("two")}
+	got := deliver(t, i.handler, token)
 	if diff := cmp.Diff(want, got.Secrets); diff != "" {
 		t.Errorf("secrets (-want +got):\n%s", diff)
 	}
+	if w := ask(t, i.handler, "GET", path(b), ingressCertificate, "", nil); !strings.Contains(w.Body.String(), `"limit":5`) || !strings.Contains(w.Body.String(), got.Revision) {
+		t.Errorf("list: %d %s", w.Code, w.Body)
+	}
+	if w := ask(t, i.handler, "PUT", strings.Replace(path(b, "ONE"), string(b.UID), "uid-earlier", 1), ingressCertificate, "", []byte("x")); w.Code != http.StatusNotFound {
+		t.Errorf("the wrong uid: %d %s", w.Code, w.Body)
+	}
 
-	// What the operator applies to the same Secret leaves the envelopes alone,
-	// and the salt cannot be exchanged by a patch.
+	// Both Secrets are the bridge's, and the salt cannot be exchanged by a
+	// patch.
+	envelopes := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: desired.Envelopes("alice")}}
 	salt := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: desired.Salt("alice")}}
-	testenv.ExpectExists(t, admin, salt)
-	if owner := metav1.GetControllerOf(salt); owner == nil || owner.UID != b.UID {
-		t.Errorf("the salt's owner is %+v", owner)
-	}
-	err := i.cluster.SetKey(t.Context(), salt, saltKey, make([]byte, 32))
-	if !apierrors.IsInvalid(err) {
-		t.Errorf("changing the salt: error %v", err)
-	}
-	if err := i.vault.seal(t.Context(), bridgeRef{namespace, "alice", "uid-earlier"}, "ONE", nil); publicProblem(err) != errNotOwned {
-		t.Errorf("for an earlier HostedBridge: error %v", err)
-	}
-	stale := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: desired.Envelopes("alice"), ResourceVersion: "1"}}
-	if err := i.cluster.SetKey(t.Context(), stale, "ONE", nil); !apierrors.IsConflict(err) {
-		t.Errorf("a stale write: error %v", err)
-	}
-	for n := range 20 {
-		err = i.vault.seal(t.Context(), ref, "BIG_"+string(rune('A'+n)), make([]byte, 64<<10))
-		if err != nil {
-			break
+	for _, s := range []*corev1.Secret{envelopes, salt} {
+		testenv.ExpectExists(t, admin, s)
+		if owner := metav1.GetControllerOf(s); owner == nil || owner.UID != b.UID || s.Labels[v1alpha1.LabelName] != v1alpha1.NameValue {
+			t.Errorf("Secret %s has owner %+v and labels %v", s.Name, owner, s.Labels)
 		}
 	}
-	if err == nil || publicProblem(err) != errTooMuch {
-		t.Errorf("more than a Secret holds: error %v", err)
+	if len(envelopes.Data) != 3 || envelopes.Data[".index"] == nil {
+		t.Errorf("%d keys, want two envelopes and the index", len(envelopes.Data))
+	}
+	if _, err := i.cluster.PatchSecret(t.Context(), salt, map[string][]byte{"salt": make([]byte, 32)}); !apierrors.IsInvalid(err) {
+		t.Errorf("changing the salt: error %v", err)
+	}
+	stale := envelopes.DeepCopy()
+	stale.ResourceVersion = "1"
+	if _, err := i.cluster.PatchSecret(t.Context(), stale, map[string][]byte{"ONE": nil}); !apierrors.IsConflict(err) {
+		t.Errorf("a stale write: error %v", err)
+	}
+
+	// The next HostedBridge of the name has nothing of it, and waits until it is
+	// gone.
+	later := reference(b)
+	later.UID = "uid-later"
+	if err := i.set(t, later, "ONE", []byte("x")); !errors.Is(err, store.ErrNotReady) {
+		t.Errorf("for a later HostedBridge: error %v", err)
+	}
+
+	// Without the salt nothing opens, also what comes back from a backup.
+	backup := envelopes.DeepCopy()
+	remove(t, salt)
+	if got := deliver(t, i.handler, token); len(got.Secrets) != 0 || len(got.Unreadable) != 2 {
+		t.Errorf("%d secrets open without the salt, unreadable %v", len(got.Secrets), got.Unreadable)
+	}
+	code, detail := refusal(t, put(t, i.handler, path(b, "ONE"), "x", http.StatusConflict))
+	if code != "salt_missing" || !strings.Contains(detail, "set them anew") {
+		t.Errorf("%s: %s", code, detail)
+	}
+	for _, name := range []string{"ONE", "two.json"} {
+		if w := ask(t, i.handler, "DELETE", path(b, name), ingressCertificate, "", nil); w.Code != http.StatusNoContent {
+			t.Errorf("remove %s: %d", name, w.Code)
+		}
+	}
+	put(t, i.handler, path(b, "NEW"), "new", http.StatusCreated)
+	testenv.ExpectExists(t, admin, envelopes)
+	envelopes.Data["ONE"] = backup.Data["ONE"]
+	if err := admin.Update(t.Context(), envelopes); err != nil {
+		t.Fatal(err)
+	}
+	if got := deliver(t, i.handler, token); !slices.Equal(got.Unreadable, []string{"ONE"}) || string(got.Secrets["NEW"]) != "new" {
+		t.Errorf("an old envelope beside the new salt: %d secrets, unreadable %v", len(got.Secrets), got.Unreadable)
+	}
+}
+
+func TestMoreThanASecretHoldsOnARealAPIServer(t *testing.T) {
+	i, admin := install(t), testenv.Client(t)
+	namespace := testenv.Namespace(t, admin)
+	b := bridge(t, namespace, "alice")
+	var err error
+	n := 0
+	for ; n < 20 && err == nil; n++ {
+		err = i.set(t, reference(b), fmt.Sprintf("BIG_%d", n), make([]byte, 64<<10))
+	}
+	if !errors.Is(err, store.ErrTooLarge) || n != 16 {
+		t.Errorf("after %d: error %v", n, err)
+	}
+	// The API server itself says so in a way that is understood.
+	stored := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: desired.Envelopes("alice")}}
+	testenv.ExpectExists(t, admin, stored)
+	_, err = i.cluster.PatchSecret(t.Context(), stored, map[string][]byte{"MORE": make([]byte, 128<<10)})
+	if !apierrors.IsInvalid(err) && !apierrors.IsRequestEntityTooLargeError(err) {
+		t.Errorf("error %v", err)
+	}
+	if got := deliver(t, i.handler, podToken(t, namespace, "alice", desired.Workload("alice"), Audience)); len(got.Secrets) != 15 {
+		t.Errorf("%d secrets", len(got.Secrets))
+	}
+}
+
+func TestTwoReplicasWriteAtOnceOnARealAPIServer(t *testing.T) {
+	one, two := install(t), install(t)
+	b := bridge(t, testenv.Namespace(t, testenv.Client(t)), "alice")
+	var group sync.WaitGroup
+	for w, i := range []*installed{one, two} {
+		group.Go(func() {
+			for n := range 5 {
+				if err := i.set(t, reference(b), fmt.Sprintf("SECRET_%d_%d", w, n), []byte("x")); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	opened, err := one.store.Open(t.Context(), reference(b))
+	if err != nil || len(opened.Values) != 10 || opened.Unreadable != nil {
+		t.Errorf("%d secrets, unreadable %v, error %v", len(opened.Values), opened.Unreadable, err)
+	}
+}
+
+// TestTheSameNamesInAnotherNamespace has a pod there with the labels and the
+// service account's name of alice's.
+func TestTheSameNamesInAnotherNamespace(t *testing.T) {
+	i, admin := install(t), testenv.Client(t)
+	namespace, other := testenv.Namespace(t, admin), testenv.Namespace(t, admin)
+	put(t, i.handler, path(bridge(t, namespace, "alice"), "TOKEN"), canary, http.StatusCreated)
+	workload := desired.Workload("alice")
+	imitated := pod(other, "alice", workload)
+	imitated.Labels = map[string]string{v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelInstance: "alice"}
+	testenv.ExpectApplied(t, admin, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: other, Name: workload}}, imitated)
+	token := podToken(t, other, "alice", workload, Audience)
+	if code, _ := refusal(t, ask(t, i.handler, "GET", "/v1/secrets", token, "", nil)); code != "not_a_bridge" {
+		t.Errorf("without an owner: %s", code)
+	}
+	mine := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: workload}}
+	theirs := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: other, Name: workload}}
+	testenv.ExpectExists(t, admin, mine)
+	testenv.ExpectExists(t, admin, theirs)
+	theirs.OwnerReferences = mine.OwnerReferences
+	if err := admin.Update(t.Context(), theirs); err != nil {
+		t.Fatal(err)
+	}
+	if code, _ := refusal(t, ask(t, i.handler, "GET", "/v1/secrets", token, "", nil)); code != "bridge_not_current" {
+		t.Errorf("with alice's HostedBridge as the owner: %s", code)
 	}
 }
 

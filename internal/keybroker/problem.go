@@ -29,7 +29,7 @@ func (p *problem) Error() string { return p.code }
 
 // Is makes a problem with a detail of its own equal to the one that it is.
 func (p *problem) Is(target error) bool {
-	other, ok := target.(*problem) //nolint:errorlint // That is what errors.Is asks.
+	other, ok := target.(*problem)
 	return ok && p.code == other.code
 }
 

@@ -429,10 +429,12 @@ func TestNothingIsSaidOutsideOfWhyASecretDoesNotOpen(t *testing.T) {
 	for name, mutate := range map[string]func(t *testing.T, w *world, s *Server){
 		"a flipped bit":   func(_ *testing.T, w *world, _ *Server) { sealed(w, "TOKEN")[40] ^= 1 },
 		"a truncated one": func(_ *testing.T, w *world, _ *Server) { alices(w)["TOKEN"] = sealed(w, "TOKEN")[:50] },
-		"another user's":  func(_ *testing.T, w *world, _ *Server) { alices(w)["TOKEN"] = w.secrets[key(tenant, "bob-envelopes")].Data["TOKEN"] },
-		"a renamed one":   func(_ *testing.T, w *world, _ *Server) { alices(w)["TOKEN"] = sealed(w, "GOOD") },
-		"a later format":  func(_ *testing.T, w *world, _ *Server) { sealed(w, "TOKEN")[3] = '9' },
-		"an unknown key":  func(_ *testing.T, w *world, _ *Server) { sealed(w, "TOKEN")[8] = 9 },
+		"another user's": func(_ *testing.T, w *world, _ *Server) {
+			alices(w)["TOKEN"] = w.secrets[key(tenant, "bob-envelopes")].Data["TOKEN"]
+		},
+		"a renamed one":  func(_ *testing.T, w *world, _ *Server) { alices(w)["TOKEN"] = sealed(w, "GOOD") },
+		"a later format": func(_ *testing.T, w *world, _ *Server) { sealed(w, "TOKEN")[3] = '9' },
+		"an unknown key": func(_ *testing.T, w *world, _ *Server) { sealed(w, "TOKEN")[8] = 9 },
 		"another cluster's": func(t *testing.T, _ *world, s *Server) {
 			s.store.Cluster = "elsewhere"
 			change(t, s, store.Change{Name: "TOKEN", Value: []byte(canary)})

@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -95,11 +96,11 @@ var errAnswer = errors.New("the answer is not one of the keybroker's")
 
 // path returns the URL of the bridge's secrets, or of the one that is named.
 func (u *UserSecrets) path(ref Ref, name ...string) string {
-	path := u.base.JoinPath("v1", "bridges").String()
-	for _, part := range append([]string{ref.Namespace, ref.Name, ref.UID, "secrets"}, name...) {
-		path += "/" + url.PathEscape(part)
+	parts := append([]string{ref.Namespace, ref.Name, ref.UID, "secrets"}, name...)
+	for i, part := range parts {
+		parts[i] = url.PathEscape(part)
 	}
-	return path
+	return u.base.JoinPath("v1", "bridges").String() + "/" + strings.Join(parts, "/")
 }
 
 // do sends one request and decodes the answer into answer unless that is nil.

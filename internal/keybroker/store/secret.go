@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/desired"
@@ -109,7 +108,7 @@ func (s *Store) createSalt(ctx context.Context, b Bridge) error {
 		return fmt.Errorf("choose salt: %w", err)
 	}
 	secret := newSecret(b, desired.Salt(b.Name), map[string][]byte{saltKey: salt})
-	secret.Immutable = ptr.To(true)
+	secret.Immutable = new(true)
 	_, err := s.Secrets.CreateSecret(ctx, secret)
 	if err == nil || apierrors.IsAlreadyExists(err) {
 		return nil
@@ -130,7 +129,7 @@ func newSecret(b Bridge, name string, data map[string][]byte) *corev1.Secret {
 			},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: v1alpha1.GroupVersion.String(), Kind: bridgeKind,
-				Name: b.Name, UID: b.UID, Controller: ptr.To(true),
+				Name: b.Name, UID: b.UID, Controller: new(true),
 			}},
 		},
 		Type: corev1.SecretTypeOpaque,
