@@ -1,0 +1,337 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build testenv
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/masterkey"
+	"github.com/hostedbridge/hostedbridge/test/testenv"
+)
+
+const (
+	adminCanary = "hb-canary-5b0e7a"
+	adminRing   = "hosted-bridge-master-key"
+)
+
+// administered is an installation with a ring and no process of its own: its
+// namespace is also that of its users.
+type administered struct {
+	t          *testing.T
+	client     client.Client
+	namespace  string
+	kubeconfig string
+	ring       string // A folder, as the kubelet would mount it.
+	*installation
+}
+
+// administer makes one. The API server has none but its own HostedBridges,
+// since a rotation is about all of them.
+func administer(t *testing.T) *administered {
+	t.Helper()
+	c := testenv.Client(t)
+	a := &administered{t: t, client: c, namespace: testenv.Namespace(t, c), ring: t.TempDir()}
+	t.Cleanup(func() { a.deleteBridges(context.WithoutCancel(t.Context())) })
+	a.deleteBridges(t.Context())
+	a.kubeconfig = writeKubeconfig(t)
+	key := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{1}, 32))
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: adminRing},
+		Data:       map[string][]byte{"1": []byte(key), "authority": []byte(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{2}, 32)))},
+	}
+	testenv.ExpectApplied(t, c, secret)
+	mount(t, a.ring, secret.Data)
+	o := Defaults()
+	o.MasterKeyDir, o.Kubeconfig, o.Namespace = a.ring, a.kubeconfig, a.namespace
+	var err error
+	if a.installation, err = connect(t.Context(), &o); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func (a *administered) deleteBridges(ctx context.Context) {
+	a.t.Helper()
+	var all v1alpha1.HostedBridgeList
+	if err := a.client.List(ctx, &all); err != nil {
+		a.t.Fatal(err)
+	}
+	for i := range all.Items {
+		if err := client.IgnoreNotFound(a.client.Delete(ctx, &all.Items[i])); err != nil {
+			a.t.Fatal(err)
+		}
+	}
+}
+
+// mount writes the ring as files.
+func mount(t *testing.T, dir string, data map[string][]byte) {
+	t.Helper()
+	for name, content := range data {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func writeKubeconfig(t *testing.T) string {
+	t.Helper()
+	config := testenv.Config()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	err := clientcmd.WriteToFile(clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{"test": {Server: config.Host, CertificateAuthorityData: config.CAData}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"test": {ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}},
+		Contexts:       map[string]*clientcmdapi.Context{"test": {Cluster: "test", AuthInfo: "test"}},
+		CurrentContext: "test",
+	}, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// bridgeWith makes a HostedBridge with these secrets.
+func (a *administered) bridgeWith(name string, secrets map[string]string) store.Bridge {
+	a.t.Helper()
+	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: name}}
+	testenv.ExpectApplied(a.t, a.client, b)
+	of := store.Bridge{Namespace: a.namespace, Name: name, UID: b.UID}
+	_, err := a.store.Update(a.t.Context(), of, func(context.Context, store.Listing, func(string) ([]byte, error)) ([]store.Change, error) {
+		var changes []store.Change
+		for secret, value := range secrets {
+			changes = append(changes, store.Change{Name: secret, Value: []byte(value)})
+		}
+		return changes, nil
+	})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return of
+}
+
+// run runs a command of this installation, and expects its exit code.
+func (a *administered) run(want int, stdin io.Reader, args ...string) (stdout, stderr string) {
+	a.t.Helper()
+	var out, errs bytes.Buffer
+	args = append(args, "--master-key-dir="+a.ring, "--kubeconfig="+a.kubeconfig)
+	if got := execute(a.t.Context(), args, streams{stdin, &out, &errs}); got != want {
+		a.t.Fatalf("keybroker %s: exit code %d, want %d: %s%s", strings.Join(args, " "), got, want, out.String(), errs.String())
+	}
+	if strings.Contains(out.String()+errs.String(), adminCanary) {
+		a.t.Errorf("keybroker %s shows a value", args[0])
+	}
+	return out.String(), errs.String()
+}
+
+func (a *administered) expect(output string, parts ...string) {
+	a.t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(output, part) {
+			a.t.Errorf("%q is not in:\n%s", part, output)
+		}
+	}
+}
+
+func TestVerifyOnARealAPIServer(t *testing.T) {
+	a := administer(t)
+	a.bridgeWith("alice", map[string]string{"A": adminCanary, "B": adminCanary})
+	a.bridgeWith("bob", map[string]string{"A": adminCanary})
+	out, _ := a.run(0, nil, "verify", "--namespace="+a.namespace)
+	a.expect(out, "3 secrets of 2 HostedBridges: local:1 3", "everything opens")
+
+	// One damaged, one without its salt, one whose HostedBridge is gone, which
+	// this API server, having no controllers, does not clear away.
+	envelopes := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "alice-envelopes"}}
+	testenv.ExpectExists(t, a.client, envelopes)
+	envelopes.Data["B"][len(envelopes.Data["B"])-1] ^= 1
+	remove := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "bob-salt"}}
+	carol := a.bridgeWith("carol", map[string]string{"A": adminCanary})
+	gone := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: carol.Name}}
+	for _, err := range []error{a.client.Update(t.Context(), envelopes), a.client.Delete(t.Context(), remove), a.client.Delete(t.Context(), gone)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, errs := a.run(1, nil, "verify")
+	a.expect(out, "does not open: "+a.namespace+"/alice/B\n", "does not open: "+a.namespace+"/bob/A\n",
+		"has secrets and no salt: "+a.namespace+"/bob\n",
+		"its HostedBridge is gone: Secret "+a.namespace+"/carol-envelopes\n", "its HostedBridge is gone: Secret "+a.namespace+"/carol-salt\n")
+	a.expect(errs, "not everything opens")
+	out, _ = a.run(1, nil, "verify", "--namespace="+a.namespace, "--name=alice", "-o", "json")
+	var report struct {
+		Secrets    int
+		Keys       map[string]int
+		Unreadable []struct{ Namespace, Name, Secret string }
+	}
+	if err := json.Unmarshal([]byte(out), &report); err != nil || report.Secrets != 2 || report.Keys["local:1"] != 2 ||
+		len(report.Unreadable) != 1 || report.Unreadable[0].Secret != "B" {
+		t.Errorf("%+v, error %v", report, err)
+	}
+	_, errs = a.run(1, nil, "verify", "--namespace="+a.namespace, "--name=carol")
+	a.expect(errs, "there is no HostedBridge "+a.namespace+"/carol")
+}
+
+// replica stands for a keybroker: it loads the ring some time after it was
+// written, tells of it, and, when it leads, wraps anew.
+type replica struct {
+	source atomic.Pointer[masterkey.Source]
+	seen   string // The Secret's resourceVersion.
+}
+
+// load does what the kubelet and the source do together.
+func (r *replica) load(a *administered) {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: adminRing}}
+	if err := a.client.Get(a.t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil {
+		a.t.Error(err)
+		return
+	}
+	if secret.ResourceVersion == r.seen {
+		return
+	}
+	r.seen = secret.ResourceVersion
+	dir := a.t.TempDir()
+	mount(a.t, dir, secret.Data)
+	source, err := masterkey.Open(a.t.Context(), masterkey.Options{Dir: dir, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		a.t.Error(err)
+		return
+	}
+	r.source.Store(source)
+}
+
+// serve makes the pod, and answers at its address.
+func (r *replica) serve(a *administered, name, address, port string) string {
+	a.t.Helper()
+	r.load(a)
+	listener, err := net.Listen("tcp", net.JoinHostPort(address, port))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	server := &http.Server{Handler: withRing(http.NotFoundHandler(), func() masterkey.Status { return r.source.Load().Status() })}
+	go func() { _ = server.Serve(listener) }()
+	a.t.Cleanup(func() { _ = server.Close() })
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: name, Labels: map[string]string{
+			v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelComponent: component,
+		}},
+		Spec: corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "a", Image: "a"}}},
+	}
+	testenv.ExpectApplied(a.t, a.client, pod)
+	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: address}
+	if err := a.client.Status().Update(a.t.Context(), pod); err != nil {
+		a.t.Fatal(err)
+	}
+	_, port, err = net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return port
+}
+
+// lead wraps anew what it can.
+func (r *replica) lead(a *administered, bridges []store.Bridge) {
+	s, err := store.New(store.Config{
+		Secrets: a.Cluster, Keys: r.source.Load().Keys, Cluster: Defaults().ClusterID,
+		Random: bytes.NewReader(bytes.Repeat([]byte{3}, 4096)), Now: time.Now, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		a.t.Error(err)
+		return
+	}
+	for _, b := range bridges {
+		if _, err := s.Rewrap(a.t.Context(), b); err != nil {
+			a.t.Error(err)
+		}
+	}
+}
+
+func TestRotateOnARealAPIServer(t *testing.T) {
+	a := administer(t)
+	bridges := []store.Bridge{
+		a.bridgeWith("alice", map[string]string{"A": adminCanary, "B": adminCanary}),
+		a.bridgeWith("bob", map[string]string{"A": adminCanary}),
+	}
+	first, second := &replica{}, &replica{}
+	port := first.serve(a, "keybroker-a", "127.0.0.1", "0")
+	second.serve(a, "keybroker-b", "127.0.0.2", port)
+	var living sync.WaitGroup
+	defer living.Wait()
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	living.Go(func() {
+		for tick := 0; ctx.Err() == nil; tick++ {
+			first.load(a)
+			first.lead(a, bridges)
+			if tick%20 == 19 {
+				second.load(a)
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	})
+	rotate := func(want int, args ...string) (string, string) {
+		t.Helper()
+		return a.run(want, nil, append([]string{"rotate", "--namespace=" + a.namespace, "--probe-listen=:" + port, "--timeout=90s"}, args...)...)
+	}
+
+	out, _ := rotate(0, "--dry-run")
+	a.expect(out, "local ring: versions 1, current 1, minimum 1", "envelopes: local:1 3",
+		"replica keybroker-a: versions 1, current 1, minimum 1", "replica keybroker-b: ", "next: add version 2, and keep version 1 current")
+	out, _ = rotate(0)
+	a.expect(out, "add version 2", "make version 2 current", "raise the minimum to version 2",
+		"envelopes: local:2 3", "next: remove version 1")
+	out, _ = rotate(0, "-o", "json")
+	var report struct {
+		Ring      struct{ Versions []int }
+		Envelopes map[string]int
+		Done      []string
+	}
+	if err := json.Unmarshal([]byte(out), &report); err != nil || len(report.Done) > 0 || len(report.Ring.Versions) != 2 || report.Envelopes["local:2"] != 3 {
+		t.Errorf("%+v, error %v", report, err)
+	}
+	out, _ = rotate(0, "--retire")
+	a.expect(out, "remove version 1", "nothing remains to be done")
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: adminRing}}
+	testenv.ExpectExists(t, a.client, secret)
+	if len(secret.Data) != 4 || string(secret.Data["current"]) != "2" || string(secret.Data["minimum"]) != "2" || len(secret.Data["2"]) != 44 {
+		t.Errorf("the ring has %d files, current %q, minimum %q", len(secret.Data), secret.Data["current"], secret.Data["minimum"])
+	}
+	_, errs := rotate(1, "--secret=absent")
+	a.expect(errs, "there is no Secret "+a.namespace+"/absent", `--secret=""`)
+
+	// And all of it opens under the new version alone.
+	end()
+	living.Wait()
+	if err := os.Remove(filepath.Join(a.ring, "1")); err != nil {
+		t.Fatal(err)
+	}
+	mount(t, a.ring, secret.Data)
+	out, _ = a.run(0, nil, "verify")
+	a.expect(out, "3 secrets of 2 HostedBridges: local:2 3", "everything opens")
+}
