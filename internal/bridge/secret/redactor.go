@@ -10,7 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
+	"log/slog" //nolint:depguard // For the type of LogValue alone: nothing is logged.
 	"net/url"
 	"slices"
 	"strconv"

@@ -6,7 +6,7 @@ package secret
 import (
 	"fmt"
 	"io"
-	"log/slog"
+	"log/slog" //nolint:depguard // For the type of LogValue alone: nothing is logged.
 	"maps"
 	"slices"
 )
