@@ -1,0 +1,274 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build testenv
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/masterkey"
+	"github.com/hostedbridge/hostedbridge/test/testenv"
+)
+
+// account is the keybroker's ServiceAccount as the API server calls it.
+const account = "system:serviceaccount:hosted-bridge-system:hosted-bridge-keybroker"
+
+// TestRunWithTheRightsOfTheManifests runs the keybroker as its own
+// ServiceAccount with the rights that config/rbac gives it, and no others.
+func TestRunWithTheRightsOfTheManifests(t *testing.T) {
+	c := testenv.Client(t)
+	o := Defaults()
+	installKeybroker(t, c, o.Namespace)
+	o.Listen, o.ProbeListen = "127.0.0.1:0", unusedAddress(t)
+	o.Kubeconfig, o.DrainDelay = impersonating(t), 0
+	o.MasterKeyDir = t.TempDir()
+	writeKey(t, o.MasterKeyDir, "authority", 9)
+	writeKey(t, o.MasterKeyDir, "1", 1)
+
+	var logs sharedBuffer
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- run(ctx, o, &logs) }()
+
+	namespace := testenv.Namespace(t, c)
+	canary := "canary-of-" + namespace
+	for _, name := range []string{"kept", "once"} {
+		testenv.ExpectApplied(t, c, &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			StringData: map[string]string{"value": canary},
+		})
+	}
+	b := &v1alpha1.HostedBridge{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: namespace},
+		Spec: v1alpha1.HostedBridgeSpec{SecretRefs: []v1alpha1.SecretRef{
+			{Name: "kept", Keys: []v1alpha1.SecretRefKey{{Key: "value", As: "KEPT"}}},
+			{Name: "once", Keys: []v1alpha1.SecretRefKey{{Key: "value", As: "ONCE"}}, DeleteSource: true},
+		}},
+	}
+	testenv.ExpectApplied(t, c, b)
+	within(t, "both are sealed", func() bool {
+		testenv.ExpectExists(t, c, b)
+		return b.Status.Secrets != nil && b.Status.Secrets.Count == 2 && len(b.Status.Secrets.Failures) == 0
+	})
+	within(t, "the source is deleted", func() bool {
+		err := c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "once"}, &corev1.Secret{})
+		return client.IgnoreNotFound(err) == nil && err != nil
+	})
+	within(t, "an event is recorded", func() bool {
+		var events corev1.EventList
+		return c.List(t.Context(), &events, client.InNamespace(namespace)) == nil && len(events.Items) > 0
+	})
+	writeKey(t, o.MasterKeyDir, "2", 2)
+	within(t, "the new version is taken up", func() bool {
+		testenv.ExpectExists(t, c, b)
+		return b.Status.KeyVersion != nil && *b.Status.KeyVersion == 2
+	})
+	if ring := loadedRing(t, o.ProbeListen); ring.Current != 2 || len(ring.Versions) != 2 {
+		t.Errorf("ring %+v", ring)
+	}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: leaseName}}
+	testenv.ExpectExists(t, c, lease)
+	// What is under way when the process is told to end fails, and may say so.
+	running := logs.Bytes()
+
+	cancel()
+	if err := <-done; err != nil {
+		t.Errorf("run: %v", err)
+	}
+	testenv.ExpectExists(t, c, lease)
+	if holder := ptr.Deref(lease.Spec.HolderIdentity, ""); holder != "" {
+		t.Errorf("the lease is still held by %s", holder)
+	}
+	if bytes.Contains(running, []byte("forbidden")) || bytes.Contains(running, []byte(`"level":"ERROR"`)) {
+		t.Errorf("the log has errors:\n%s", running)
+	}
+	for _, form := range []string{canary, base64.StdEncoding.EncodeToString([]byte(canary))} {
+		if bytes.Contains(logs.Bytes(), []byte(form)) {
+			t.Error("the log has a secret's value")
+		}
+	}
+}
+
+func TestTheManifestsGiveNoMoreThanIsUsed(t *testing.T) {
+	c := testenv.Client(t)
+	o := Defaults()
+	installKeybroker(t, c, o.Namespace)
+	for name, r := range map[string]struct {
+		authorizationv1.ResourceAttributes
+		allowed bool
+	}{
+		"lists the replicas":                     {authorizationv1.ResourceAttributes{Namespace: o.Namespace, Resource: "pods", Verb: "list"}, true},
+		"lists no tenants' pods":                 {authorizationv1.ResourceAttributes{Namespace: "default", Resource: "pods", Verb: "list"}, false},
+		"deletes a source":                       {authorizationv1.ResourceAttributes{Namespace: "default", Resource: "secrets", Verb: "delete"}, true},
+		"deletes no collection of Secrets":       {authorizationv1.ResourceAttributes{Namespace: "default", Resource: "secrets", Verb: "deletecollection"}, false},
+		"replaces no Secret":                     {authorizationv1.ResourceAttributes{Namespace: "default", Resource: "secrets", Verb: "update"}, false},
+		"writes no HostedBridge":                 {authorizationv1.ResourceAttributes{Namespace: "default", Group: "hostedbridge.dev", Resource: "hostedbridges", Verb: "patch"}, false},
+		"writes no other lease":                  {authorizationv1.ResourceAttributes{Namespace: o.Namespace, Group: "coordination.k8s.io", Resource: "leases", Name: "hosted-bridge-operator", Verb: "update"}, false},
+		"writes no lease of another namespace":   {authorizationv1.ResourceAttributes{Namespace: "default", Group: "coordination.k8s.io", Resource: "leases", Name: leaseName, Verb: "update"}, false},
+		"writes no ConfigMap but that of the CA": {authorizationv1.ResourceAttributes{Namespace: o.Namespace, Resource: "configmaps", Name: "other", Verb: "patch"}, false},
+	} {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: account, Groups: []string{"system:serviceaccounts", "system:authenticated"}, ResourceAttributes: &r.ResourceAttributes,
+		}}
+		if err := c.Create(t.Context(), review); err != nil {
+			t.Fatal(err)
+		}
+		if review.Status.Allowed != r.allowed {
+			t.Errorf("%s: allowed %v", name, review.Status.Allowed)
+		}
+	}
+}
+
+// within waits for what takes a look at the master key's directory at most.
+func within(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.After(60 * time.Second)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("%s: not within 60 s", what)
+		}
+	}
+}
+
+// writeKey adds a file to the ring, all at once as the kubelet does.
+func writeKey(t *testing.T, dir, name string, first byte) {
+	t.Helper()
+	key := make([]byte, 32)
+	key[0] = first
+	aside := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(aside, []byte(base64.StdEncoding.EncodeToString(key)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(aside, filepath.Join(dir, name)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func unusedAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func loadedRing(t *testing.T, address string) masterkey.Status {
+	t.Helper()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	response, err := (&http.Client{Transport: transport}).Get("http://" + address + "/ring")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var status masterkey.Status
+	if err := json.NewDecoder(response.Body).Decode(&status); err != nil {
+		t.Fatal(err)
+	}
+	return status
+}
+
+// installKeybroker creates what config/rbac has for the keybroker, and the
+// ConfigMap of config/keybroker, in namespace.
+func installKeybroker(t *testing.T, c client.Client, namespace string) {
+	t.Helper()
+	for _, o := range []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "hosted-bridge-ca"}},
+	} {
+		if err := c.Create(t.Context(), o); client.IgnoreAlreadyExists(err) != nil {
+			t.Fatal(err)
+		}
+	}
+	file, err := os.Open("../../config/rbac/keybroker.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for decoder := yaml.NewYAMLOrJSONDecoder(file, 4096); ; {
+		object := &unstructured.Unstructured{}
+		if err := decoder.Decode(object); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if namespaced, err := c.IsObjectNamespaced(object); err != nil {
+			t.Fatal(err)
+		} else if namespaced {
+			object.SetNamespace(namespace)
+		}
+		if err := c.Create(t.Context(), object); client.IgnoreAlreadyExists(err) != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// impersonating writes how to reach the API server as the keybroker's
+// ServiceAccount.
+func impersonating(t *testing.T) string {
+	t.Helper()
+	admin := testenv.Config()
+	config := clientcmdapi.NewConfig()
+	config.Clusters["test"] = &clientcmdapi.Cluster{Server: admin.Host, CertificateAuthorityData: admin.CAData}
+	config.AuthInfos["test"] = &clientcmdapi.AuthInfo{
+		ClientCertificateData: admin.CertData, ClientKeyData: admin.KeyData,
+		Impersonate: account, ImpersonateGroups: []string{"system:serviceaccounts", "system:authenticated"},
+	}
+	config.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: "test"}
+	config.CurrentContext = "test"
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// sharedBuffer is a bytes.Buffer that goroutines share.
+type sharedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *sharedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *sharedBuffer) Bytes() []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return bytes.Clone(b.b.Bytes())
+}
