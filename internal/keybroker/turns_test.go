@@ -71,6 +71,30 @@ func TestOnePodCannotTakeAllTurns(t *testing.T) {
 	}
 }
 
+func TestWhoWaitedInVainHasItsPartStill(t *testing.T) {
+	s := newTurns()
+	first, _ := taken(t, s, "late")
+	for range maxAtOnce - 1 {
+		s.all <- struct{}{}
+	}
+	for range maxOfOne {
+		if _, ok := taken(t, s, "late"); ok {
+			t.Fatal("more turns than there are")
+		}
+	}
+	for range maxAtOnce - 1 {
+		<-s.all
+	}
+	for n := range maxOfOne - 1 {
+		release, ok := taken(t, s, "late")
+		if !ok {
+			t.Fatalf("no turn after %d", n+1)
+		}
+		defer release()
+	}
+	first()
+}
+
 func TestNobodyWaitsForATurnForEver(t *testing.T) {
 	s, registry := testServer(t, newWorld(), io.Discard)
 	for range maxAtOnce {

@@ -137,6 +137,17 @@ func TestWhatChangesTheRevision(t *testing.T) {
 	}
 }
 
+func TestTwoDamagesAreTwoRevisions(t *testing.T) {
+	f := newFixture(t, newCluster(), 1)
+	f.must(t, alice, set("A", "one"))
+	f.envelopes(alice).Data["A"] = []byte("x")
+	before := f.list(t, alice).Revision
+	f.envelopes(alice).Data["A"] = []byte("y")
+	if after := f.list(t, alice).Revision; after == before {
+		t.Error("one revision for two contents")
+	}
+}
+
 func TestAnIndexThatIsDamagedHidesNoSecret(t *testing.T) {
 	for name, content := range map[string]string{"no JSON": "{", "null": "null", "another form": `["A"]`, "another time": `{"A":{"created":"yesterday"}}`} {
 		t.Run(name, func(t *testing.T) {

@@ -40,6 +40,9 @@ func TestABridgeGetsBackWhatWasSetForIt(t *testing.T) {
 	if got, unreadable := f.values(t, alice); len(got) != 0 || unreadable != nil || f.writes != 0 {
 		t.Errorf("before the first secret: %v, %v, %d writes", got, unreadable, f.writes)
 	}
+	if opened, changed, err := f.OpenUnless(t.Context(), alice, ""); !changed || opened.Values == nil || err != nil {
+		t.Errorf("before the first secret: changed %v, error %v", changed, err)
+	}
 	f.must(t, alice, set("TOKEN", canary), set("other.json", ""))
 	f.must(t, bob, set("TOKEN", "bob's"))
 	f.must(t, alice, set("other.json", "second"))
