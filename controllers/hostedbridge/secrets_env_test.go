@@ -80,6 +80,10 @@ func TestWithoutAKeybrokerWhatRunsGoesOnAndWhatStartsWaits(t *testing.T) {
 
 	f.keybroker(t, "a", new(false))
 	f.expect(t, b, v1alpha1.PhaseRunning, with("Unknown KeybrokerUnavailable", available))
+	// A change that would replace the pod waits with it.
+	f.change(t, b, func(s *v1alpha1.HostedBridgeSpec) { s.Servers[0].Transport.URL += "/other" })
+	f.expect(t, b, v1alpha1.PhaseRunning, with("Unknown KeybrokerUnavailable", available))
+	expectMessage(t, b, v1alpha1.ConditionWorkloadAvailable, "a change that replaces it waits for the keybroker")
 	_, after := f.children("alice")
 	testenv.ExpectExists(t, f.Client, after)
 	if before.ResourceVersion != after.ResourceVersion {
@@ -101,7 +105,12 @@ func TestWithoutAKeybrokerWhatRunsGoesOnAndWhatStartsWaits(t *testing.T) {
 	expectMessage(t, b, v1alpha1.ConditionReady, "pod alice-bridge-1 waits for the keybroker", "by itself")
 
 	f.keybroker(t, "a", new(true))
+	f.report(t, b, 1, sealed(1, "0123456789abcdef"))
 	f.expect(t, b, v1alpha1.PhasePending, with("True Sealed", progressing))
+	testenv.ExpectExists(t, f.Client, after)
+	if before.Generation == after.Generation {
+		t.Error("the change did not come after the keybroker")
+	}
 }
 
 func TestWhetherAKeybrokerIsReady(t *testing.T) {

@@ -29,7 +29,7 @@ func Objects(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) ([]runtime.Apply
 		return nil, nil
 	}
 	objects := []runtime.ApplyConfiguration{serviceAccount(b)}
-	if p.Action == plan.Prepare {
+	if p.Action == plan.Prepare || p.Action == plan.Hold {
 		return objects, nil
 	}
 	d, err := deployment(b, p, s)

@@ -74,7 +74,7 @@ func workloadAvailable(o Observed, p Plan, out Outcome) metav1.Condition {
 		return isFalse(kind, out.Failed)
 	case p.Rejected.Reason == v1alpha1.ReasonUserIDConflict:
 		return isFalse(kind, Finding{v1alpha1.ReasonNotAccepted, "the user id belongs to another HostedBridge, so no pod runs for this one"})
-	case p.Rejected != (Finding{}) && current != nil && current.Ready:
+	case p.Rejected != (Finding{}) && o.running():
 		return isTrue(kind, v1alpha1.ReasonAvailable, "the pod of the spec that was last accepted is ready")
 	case p.Rejected != (Finding{}):
 		return isFalse(kind, Finding{v1alpha1.ReasonNotAccepted, "no pod is made for a spec that is not accepted"})
@@ -82,6 +82,8 @@ func workloadAvailable(o Observed, p Plan, out Outcome) metav1.Condition {
 		return isFalse(kind, p.Blocked)
 	case p.Action == Suspend:
 		return suspended(o, out.Workload)
+	case p.Action == Hold:
+		return isTrue(kind, v1alpha1.ReasonAvailable, "the pod is ready; a change that replaces it waits for the keybroker, of which none is ready")
 	default:
 		return running(current, out.Workload, o.KeybrokerReady)
 	}

@@ -18,6 +18,9 @@ const (
 	Leave Action = "Leave"
 	// Prepare applies what a pod needs, but no Deployment.
 	Prepare Action = "Prepare"
+	// Hold applies what a pod needs, but no Deployment, because the pod that
+	// runs would end for one that cannot start.
+	Hold Action = "Hold"
 	// Suspend applies everything, with no pod.
 	Suspend Action = "Suspend"
 	// Run applies everything, with one pod.
@@ -53,6 +56,8 @@ func Decide(o Observed, _ time.Time) Plan {
 		p.Action = Prepare
 		p.Blocked = Finding{v1alpha1.ReasonTrustMissing,
 			"waiting for the keybroker to publish its CA certificate; a pod could not tell it from an impostor"}
+	case !o.KeybrokerReady && o.running():
+		p.Action = Hold
 	default:
 		// Also for OnDemand: a bridge that slept would have nobody to wake it.
 		p.Action = Run

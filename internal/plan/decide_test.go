@@ -78,6 +78,10 @@ func TestDecide(t *testing.T) {
 	}{
 		"all is well":                                {observed(), Run, "", ""},
 		"a bridge that should run":                   {observed(withState(v1alpha1.StateRunning)), Run, "", ""},
+		"a pod that runs, and no keybroker":          {observed(withPods(Pod{Name: "p", Ready: true}), withoutKeybroker), Hold, "", ""},
+		"a pod that starts, and no keybroker":        {observed(withPods(Pod{Name: "p"}), withoutKeybroker), Run, "", ""},
+		"a pod that ends, and no keybroker":          {observed(withPods(Pod{Name: "p", Ready: true, Deleting: true}), withoutKeybroker), Run, "", ""},
+		"a bridge that should end, and no keybroker": {observed(withPods(Pod{Name: "p", Ready: true}), withoutKeybroker, withState(v1alpha1.StateSuspended)), Suspend, "", ""},
 		"a bridge that should not":                   {observed(withState(v1alpha1.StateSuspended)), Suspend, "", ""},
 		"no certificate":                             {observed(withoutTrust), Prepare, "", "TrustMissing"},
 		"no certificate and no need for one":         {observed(withoutTrust, withState(v1alpha1.StateSuspended)), Suspend, "", ""},

@@ -62,6 +62,12 @@ func (o Observed) current() *Pod {
 	return &best
 }
 
+// running reports whether a pod stands for the bridge that is ready.
+func (o Observed) running() bool {
+	current := o.current()
+	return current != nil && current.Ready
+}
+
 func compareBool(a, b bool) int {
 	switch {
 	case a == b:
