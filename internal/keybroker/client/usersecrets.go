@@ -4,12 +4,10 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -105,13 +103,12 @@ func (u *UserSecrets) path(ref Ref, name ...string) string {
 
 // do sends one request and decodes the answer into answer unless that is nil.
 func (u *UserSecrets) do(ctx context.Context, method, path string, value []byte, answer any) (status int, err error) {
-	body := io.Reader(http.NoBody)
-	if len(value) > 0 {
-		body = bytes.NewReader(value)
-	}
-	request, err := http.NewRequestWithContext(ctx, method, path, body)
+	request, err := http.NewRequestWithContext(ctx, method, path, http.NoBody)
 	if err != nil {
 		return 0, err
+	}
+	if len(value) > 0 {
+		request.Body, request.ContentLength = newSecretBody(value), int64(len(value))
 	}
 	status, content, err := do(u.http, request, maxSecrets)
 	if err != nil {
