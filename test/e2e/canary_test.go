@@ -26,11 +26,11 @@ import (
 	"github.com/hostedbridge/hostedbridge/test/e2e/canary"
 )
 
-// TestASecretIsNowhereButWhereItIsUsed sets a secret, sends it every way that
-// a secret can go, and then searches the cluster for it. Beside it lie values
-// that were put where a secret must not be, one for each place: a search that
-// misses one of those has shown nothing.
-func TestASecretIsNowhereButWhereItIsUsed(t *testing.T) {
+// secretsAreNowhereElse sets a secret, sends it every way that a secret can go,
+// and then searches the cluster for it. Beside it lie values that were put
+// where a secret must not be, one for each place: a search that misses one of
+// those has shown nothing.
+func secretsAreNowhereElse(t *testing.T) {
 	mona := newGuardedTenant(t, "mona", left, right)
 	planted := plant(t)
 	secrets := travel(t, mona)

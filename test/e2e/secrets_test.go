@@ -37,16 +37,33 @@ const (
 	healthTimeout = 75 * time.Second
 )
 
-// TestAUsersSecrets runs what only touches tenants of its own side by side:
-// most of the time is spent waiting.
-func TestAUsersSecrets(t *testing.T) {
+// TestUsersSecrets restores a backup in another cluster while it does all else
+// in this one.
+func TestUsersSecrets(t *testing.T) {
+	nora, kept := backedUp(t)
+	t.Run("outlive their cluster", func(t *testing.T) {
+		t.Parallel()
+		secretsOutliveTheirCluster(t, nora, kept)
+	})
+	t.Run("in their cluster", func(t *testing.T) {
+		t.Parallel()
+		t.Run("side by side", secretsSideBySide)
+		// These end the keybroker, or change its key.
+		t.Run("stay where they are without a keybroker", secretsStayWithoutAKeybroker)
+		t.Run("outlast the master key", secretsOutlastTheMasterKey)
+	})
+}
+
+// secretsSideBySide runs at once what only touches tenants of its own: most of
+// the time is spent waiting.
+func secretsSideBySide(t *testing.T) {
 	for name, test := range map[string]func(*testing.T){
 		"reach the servers that name them, and no others":    secretsReachTheServersThatNameThem,
 		"are bounded in number, size and name":               secretsAreBounded,
 		"are nobody else's to see or change":                 secretsAreNobodyElses,
 		"are kept from Secrets that the HostedBridge names":  secretsAreKeptFromSources,
 		"of a deleted HostedBridge open for nobody any more": secretsOfADeletedBridgeStayClosed,
-		"are restored from a backup into an empty cluster":   secretsOutliveTheirCluster,
+		"are nowhere but where they are used":                secretsAreNowhereElse,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -223,7 +240,7 @@ func secretsAreNobodyElses(t *testing.T) {
 func secretsAreKeptFromSources(t *testing.T) {
 	kept, once := installed.name("kept"), installed.name("once")
 	first, second, other := left.token(t), left.token(t), right.token(t)
-	createSource(t, kept, map[string]string{"token": first, "not asked for": newToken()})
+	createSource(t, kept, map[string]string{"token": first, "not-asked-for": newToken()})
 	createSource(t, once, map[string]string{right.secret: other})
 
 	hal := tenant{name: installed.name("hal"), key: mint(t)}
@@ -302,15 +319,16 @@ func secretsOfADeletedBridgeStayClosed(t *testing.T) {
 	if err := installed.client.Patch(t.Context(), restored, patch); err != nil {
 		t.Fatalf("put the old envelope into Secret %s: %v", restored.Name, err)
 	}
-	unreadable := awaitSecrets(t, iris, metav1.ConditionFalse, v1alpha1.ReasonSecretsUnreadable)
 	awaitHealth(t, iris, map[string]string{"open": "", left.name: "secret LEFT_TOKEN cannot be opened", right.name: ""})
 	awaitOutOfService(t, iris, left)
 	awaitPresented(t, iris, right, other)
 
 	// Outside is said that it does not open; why is in the keybroker's log.
-	list := askSecrets(t, iris, http.MethodGet, "", "")
-	for what, text := range map[string]string{"the condition": unreadable.Message, "the user's list": string(list.body)} {
-		for _, reason := range []string{"salt", "authentic", "decrypt", "uid", "key version", "cipher"} {
+	for what, text := range map[string]string{
+		"the user's list":  string(askSecrets(t, iris, http.MethodGet, "", "").body),
+		"the HostedBridge": mustKubectl(t, "get", "hb", iris.name, "--output=jsonpath={.status}"),
+	} {
+		for _, reason := range []string{"salt", "authentic", "decrypt", "damaged", "another cluster", "cipher"} {
 			if strings.Contains(strings.ToLower(text), reason) {
 				t.Errorf("%s says why: %q", what, text)
 			}
