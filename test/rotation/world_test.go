@@ -1,0 +1,265 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build rotation || testenv
+
+package rotation
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	mathrand "math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/masterkey"
+	"github.com/hostedbridge/hostedbridge/test/testenv"
+)
+
+const (
+	// concurrency is the keybroker's own default.
+	concurrency = 8
+	// readers is how many read at a time, each every readEvery: some hundreds
+	// of reads a second, as when all bridges of a node start.
+	readers   = 4
+	readEvery = 10 * time.Millisecond
+	// marker begins every value, so that it is found where it must not be.
+	marker = "plaintext-of-"
+)
+
+// world is an installation with many bridges, seen from outside of the
+// keybroker.
+type world struct {
+	client    client.Client
+	store     *store.Store
+	keys      *masterkey.Source
+	ring      string
+	namespace string
+	bridges   []store.Bridge
+	secrets   int
+}
+
+// newWorld makes the bridges and seals their secrets under version 1.
+func newWorld(t *testing.T, bridges, secrets int) *world {
+	t.Helper()
+	w := &world{client: testenv.Client(t), ring: t.TempDir(), bridges: make([]store.Bridge, bridges), secrets: secrets}
+	w.namespace = testenv.Namespace(t, w.client)
+	w.key(t, "authority")
+	w.key(t, "1")
+	w.keys, w.store = w.open(t)
+	w.each(t, 2*concurrency, func(ctx context.Context, i int) error { return w.provision(ctx, i) })
+	return w
+}
+
+// open returns the master key as it is in the ring now, and a store under it.
+func (w *world) open(t *testing.T) (*masterkey.Source, *store.Store) {
+	t.Helper()
+	keys, err := masterkey.Open(t.Context(), masterkey.Options{Dir: w.ring})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster, err := keybroker.NewCluster(testenv.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.New(store.Config{
+		Secrets: cluster, Keys: keys.Keys, Cluster: "hosted-bridge",
+		Random: rand.Reader, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys, s
+}
+
+// key adds a key to the ring.
+func (w *world) key(t *testing.T, name string) {
+	t.Helper()
+	key := make([]byte, 32)
+	if _, err := rand.Read(key); err != nil {
+		t.Fatal(err)
+	}
+	w.file(t, name, base64.StdEncoding.EncodeToString(key))
+}
+
+// file writes a file of the ring all at once, as the kubelet does.
+func (w *world) file(t *testing.T, name, content string) {
+	t.Helper()
+	aside := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(aside, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(aside, filepath.Join(w.ring, name)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// each does something for every bridge, so many at a time.
+func (w *world) each(t *testing.T, atOnce int, do func(ctx context.Context, i int) error) {
+	t.Helper()
+	group, ctx := errgroup.WithContext(t.Context())
+	group.SetLimit(atOnce)
+	for i := range w.bridges {
+		group.Go(func() error { return do(ctx, i) })
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *world) provision(ctx context.Context, i int) error {
+	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: fmt.Sprintf("%s-%05d", w.namespace, i)}}
+	if err := w.client.Create(ctx, b); err != nil {
+		return err
+	}
+	w.bridges[i] = store.Bridge{Namespace: b.Namespace, Name: b.Name, UID: b.UID}
+	_, err := w.store.Update(ctx, w.bridges[i], func(context.Context, store.Listing, func(string) ([]byte, error)) ([]store.Change, error) {
+		changes := make([]store.Change, w.secrets)
+		for n := range changes {
+			changes[n] = store.Change{Name: secretName(n), Value: []byte(value(i, n))}
+		}
+		return changes, nil
+	})
+	return err
+}
+
+func secretName(n int) string { return fmt.Sprintf("SECRET_%02d", n) }
+
+func value(bridge, n int) string { return marker + strconv.Itoa(bridge) + "-" + strconv.Itoa(n) }
+
+// check opens all secrets of a bridge and compares them.
+func (w *world) check(ctx context.Context, s *store.Store, i int) error {
+	opened, err := s.Open(ctx, w.bridges[i])
+	if err != nil {
+		return err
+	}
+	defer opened.Wipe()
+	if len(opened.Unreadable) > 0 || len(opened.Values) != w.secrets {
+		return fmt.Errorf("bridge %d: %d secrets open and %d do not", i, len(opened.Values), len(opened.Unreadable))
+	}
+	for n := range w.secrets {
+		if string(opened.Values[secretName(n)]) != value(i, n) {
+			return fmt.Errorf("bridge %d: secret %d is another", i, n)
+		}
+	}
+	return nil
+}
+
+// load is what reads while everything else happens.
+type load struct {
+	reads, failures atomic.Int64
+	first           atomic.Pointer[error]
+	stop            func()
+}
+
+// read reads random bridges until it is stopped.
+func (w *world) read(t *testing.T) *load {
+	t.Helper()
+	l := &load{}
+	ctx, cancel := context.WithCancel(t.Context())
+	var group errgroup.Group
+	for range readers {
+		group.Go(func() error {
+			tick := time.NewTicker(readEvery)
+			defer tick.Stop()
+			for {
+				select {
+				case <-ctx.Done():
+					return nil
+				case <-tick.C:
+				}
+				err := w.check(ctx, w.store, mathrand.IntN(len(w.bridges)))
+				if ctx.Err() != nil {
+					return nil
+				}
+				l.reads.Add(1)
+				if err != nil {
+					l.failures.Add(1)
+					l.first.CompareAndSwap(nil, &err)
+				}
+			}
+		})
+	}
+	l.stop = func() {
+		cancel()
+		_ = group.Wait() // They return no error.
+	}
+	t.Cleanup(l.stop)
+	return l
+}
+
+// floor returns how long as many plain merge patches take as there are bridges,
+// of the size of a rewrap, as many at a time.
+func (w *world) floor(t *testing.T) time.Duration {
+	t.Helper()
+	template := &corev1.Secret{}
+	if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: w.bridges[0].Name + "-envelopes"}, template); err != nil {
+		t.Fatal(err)
+	}
+	delete(template.Data, ".index") // A rewrap does not write it.
+	targets := make([]*corev1.Secret, concurrency)
+	for i := range targets {
+		targets[i] = &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: fmt.Sprintf("floor-%d", i)}, Data: template.Data,
+		}
+	}
+	testenv.ExpectApplied(t, w.client, objects(targets)...)
+	var next atomic.Int64
+	group, ctx := errgroup.WithContext(t.Context())
+	begin := time.Now()
+	for _, target := range targets {
+		group.Go(func() error {
+			for next.Add(1) <= int64(len(w.bridges)) {
+				if err := patch(ctx, w.client, target); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	return time.Since(begin)
+}
+
+func objects(secrets []*corev1.Secret) []client.Object {
+	all := make([]client.Object, len(secrets))
+	for i, s := range secrets {
+		all[i] = s
+	}
+	return all
+}
+
+// patch replaces all data by other data of the same size.
+func patch(ctx context.Context, c client.Client, target *corev1.Secret) error {
+	data := map[string][]byte{}
+	for name, value := range target.Data {
+		data[name] = make([]byte, len(value))
+		_, _ = rand.Read(data[name]) // It never fails.
+	}
+	body, err := json.Marshal(map[string]any{
+		"metadata": map[string]string{"resourceVersion": target.ResourceVersion}, "data": data,
+	})
+	if err != nil {
+		return err
+	}
+	return c.Patch(ctx, target, client.RawPatch(types.MergePatchType, body))
+}
