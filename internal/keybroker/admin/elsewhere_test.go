@@ -58,7 +58,9 @@ func TestForFilesItSaysWhatToWrite(t *testing.T) {
 
 // vault is a transit key.
 type vault struct {
-	state RingState
+	// state is the key's, told what was last said of it, by which replicas go
+	// as well.
+	state, told RingState
 	// rotations counts, fails is what a rotation answers although it took
 	// place, and stale is how many times the state from before is told.
 	rotations, stale int
@@ -66,11 +68,12 @@ type vault struct {
 }
 
 func (v *vault) known(context.Context) (RingState, error) {
+	v.told = v.state
 	if v.stale > 0 && v.rotations > 0 {
 		v.stale--
-		return transit(1, 1, 1), nil
+		v.told = transit(1, 1, 1)
 	}
-	return v.state, nil
+	return v.told, nil
 }
 
 func (v *vault) rotate(context.Context) error {
@@ -82,7 +85,7 @@ func (v *vault) rotate(context.Context) error {
 }
 
 func (v *vault) rotation() *Rotation {
-	return elsewhere(&TransitRing{Known: v.known, Rotate: v.rotate, Mount: "/transit/", Key: "hosted-bridge"}, &v.state)
+	return elsewhere(&TransitRing{Known: v.known, Rotate: v.rotate, Mount: "/transit/", Key: "hosted-bridge"}, &v.told)
 }
 
 const raiseTwo = "Run: vault write transit/keys/hosted-bridge/config min_decryption_version=2 min_encryption_version=2"

@@ -100,8 +100,7 @@ func (r *Restoration) Run(ctx context.Context, b *Backup) (*RestorationReport, e
 	err := each(ctx, len(refs), func(ctx context.Context, i int) error {
 		one := RestoredBridge{Ref: refs[i], Outcome: Restored}
 		err := r.restore(ctx, b, &one)
-		var why because
-		if errors.As(err, &why) {
+		if why, ok := errors.AsType[because](err); ok {
 			one.Outcome, one.Reason = why.outcome, why.reason
 		} else if err != nil {
 			return fmt.Errorf("restore the secrets of HostedBridge %s: %w", refs[i], err)

@@ -174,58 +174,71 @@ func (r *Rotation) loop(ctx context.Context, decide decision) (done []string, er
 	failures := 0
 	for {
 		began := time.Now()
-		step, waiting, did, err := r.once(ctx, decide)
-		if did != "" {
-			done = append(done, did)
-		}
-		switch {
-		case err == nil:
+		next, err := r.once(ctx, decide)
+		if err == nil {
 			failures = 0
-		case errors.As(err, new(Instruction)), errors.As(err, new(refusal)):
-			return done, err
-		case ctx.Err() != nil:
-			return done, stopped(ctx, waiting)
-		case errors.Is(err, ErrOvertaken):
-			waiting = err.Error()
-		default:
-			if failures++; failures >= tolerated || len(done) == 0 && r.told == "" {
+		} else {
+			failures++
+			if err := r.final(ctx, err, failures); err != nil {
 				return done, err
 			}
-			waiting = err.Error()
+			next.waiting = err.Error()
 		}
 		switch {
-		case err == nil && step == StepComplete:
+		case next.complete:
 			return done, nil
-		case did != "":
+		case next.did != "":
+			done = append(done, next.did)
 			continue
 		}
-		r.tell(waiting)
+		r.tell(next.waiting)
 		// A look that counts many envelopes is not repeated so fast that the
 		// API server has nothing else to do.
 		if !sleep(ctx, max(pause, 2*time.Since(began))) {
-			return done, stopped(ctx, waiting)
+			return done, stopped(ctx, next.waiting)
 		}
 	}
 }
 
-// once looks, decides and does one step. It returns what it did, if that
-// changed something.
-func (r *Rotation) once(ctx context.Context, decide decision) (step Step, waiting, did string, err error) {
+// final returns the error with which the rotation ends, nil if it may go on.
+func (r *Rotation) final(ctx context.Context, err error, failures int) error {
+	switch {
+	case errors.As(err, new(Instruction)), errors.As(err, new(refusal)):
+		return err
+	case ctx.Err() != nil:
+		return stopped(ctx, r.told)
+	case errors.Is(err, ErrOvertaken):
+		return nil
+	case failures >= tolerated, r.told == "":
+		return err // A first look that fails is a mistake rather than a moment.
+	}
+	return nil
+}
+
+// turn is what came of one look: something that was done, something to wait
+// for, or the end.
+type turn struct {
+	did, waiting string
+	complete     bool
+}
+
+// once looks, decides and does one step.
+func (r *Rotation) once(ctx context.Context, decide decision) (turn, error) {
 	s, err := r.look(ctx)
 	if err != nil {
-		return 0, "", "", err
+		return turn{}, err
 	}
-	step, waiting, err = decide(ctx, s)
+	step, waiting, err := decide(ctx, s)
 	if err != nil || waiting != "" || step == StepComplete {
-		return step, waiting, "", err
+		return turn{waiting: waiting, complete: err == nil && step == StepComplete}, err
 	}
 	if err := r.Ring.Do(ctx, step, s.ring); err != nil {
-		return step, "", "", err
+		return turn{}, err
 	}
 	r.added = r.added || step == StepAdd
-	did = step.describe(s.ring)
+	did := step.describe(s.ring)
 	r.tell(did)
-	return step, "", did, nil
+	return turn{did: did}, nil
 }
 
 func (r *Rotation) tell(line string) {
@@ -242,7 +255,7 @@ func stopped(ctx context.Context, waiting string) error {
 		why = "the time is over"
 	}
 	if waiting != "" {
-		why += " while " + waiting
+		why += ": " + waiting
 	}
 	return fmt.Errorf("%s; the same command goes on from here: %w", why, ctx.Err())
 }

@@ -190,6 +190,17 @@ func TestAnAPIServerThatIsAwayForAMomentEndsNothing(t *testing.T) {
 	})
 }
 
+func TestARotationThatCannotBeginSaysSoAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, oneVersion(), lags...)
+		w.away = errors.New("connection refused")
+		began := time.Now()
+		if _, err := w.run(t.Context(), (*Rotation).Run); !errors.Is(err, w.away) || time.Since(began) > 0 {
+			t.Errorf("after %s error %v", time.Since(began), err)
+		}
+	})
+}
+
 func TestOneThatStaysAwayEndsTheRotation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, oneVersion(), lags...)

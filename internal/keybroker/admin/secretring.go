@@ -67,7 +67,26 @@ func (s *SecretRing) State(ctx context.Context) (RingState, error) {
 // parseRing reads the names of a ring's versions; the keys themselves it leaves
 // alone. What replicas would refuse to load is refused, and not quoted.
 func parseRing(data map[string][]byte) (RingState, error) {
-	state := RingState{Provider: envelope.AlgorithmLocal.String()}
+	versions, err := parseVersions(data)
+	if err != nil {
+		return RingState{}, err
+	}
+	state := RingState{Provider: envelope.AlgorithmLocal.String(), Versions: versions}
+	current, err := parseFile(data, currentFile, state.highest())
+	minimum, other := parseFile(data, minimumFile, 1)
+	if err := errors.Join(err, other); err != nil {
+		return RingState{}, err
+	}
+	state.Current, state.Minimum = current, minimum
+	if !slices.Contains(state.Versions, state.Current) || state.Minimum > state.Current {
+		return RingState{}, fmt.Errorf("the ring contradicts itself: %s", state)
+	}
+	return state, nil
+}
+
+// parseVersions returns the versions of which the ring has a key, in order.
+func parseVersions(data map[string][]byte) ([]uint32, error) {
+	var versions []uint32
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(data)) {
 		if name == currentFile || name == minimumFile || name == authorityFile {
@@ -76,34 +95,27 @@ func parseRing(data map[string][]byte) (RingState, error) {
 		version, ok := parseVersion(name)
 		if !ok {
 			errs = append(errs, fmt.Errorf("%q is neither a version nor another file of a ring", name))
-			continue
 		}
-		state.Versions = append(state.Versions, version)
+		versions = append(versions, version)
 	}
-	if len(state.Versions) == 0 {
+	if len(versions) == 0 {
 		errs = append(errs, errors.New("there is no master key"))
 	}
-	slices.Sort(state.Versions)
-	state.Current, state.Minimum = state.highest(), 1
-	for name, to := range map[string]*uint32{currentFile: &state.Current, minimumFile: &state.Minimum} {
-		content, found := data[name]
-		if !found {
-			continue
-		}
-		version, ok := parseVersion(trimLineEnd(content))
-		if !ok {
-			errs = append(errs, fmt.Errorf("the content of %q is not a version", name))
-			continue
-		}
-		*to = version
+	slices.Sort(versions)
+	return versions, errors.Join(errs...)
+}
+
+// parseFile returns the version that a file names, and the default without it.
+func parseFile(data map[string][]byte, name string, byDefault uint32) (uint32, error) {
+	content, found := data[name]
+	if !found {
+		return byDefault, nil
 	}
-	if len(errs) > 0 {
-		return RingState{}, errors.Join(errs...)
+	version, ok := parseVersion(trimLineEnd(content))
+	if !ok {
+		return 0, fmt.Errorf("the content of %q is not a version", name)
 	}
-	if !slices.Contains(state.Versions, state.Current) || state.Minimum > state.Current {
-		return RingState{}, fmt.Errorf("the ring contradicts itself: %s", state)
-	}
-	return state, nil
+	return version, nil
 }
 
 func trimLineEnd(content []byte) string {
