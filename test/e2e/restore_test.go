@@ -8,7 +8,6 @@ package e2e
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -36,20 +35,27 @@ const (
 	installTimeout = 5 * time.Minute
 )
 
-// backup is what docs/operations/backup.md has one keep, as kubectl printed it.
+// backup is what docs/operations/backup.md has one keep.
 type backup struct {
-	// ring is the Secret with the master key; it is kept apart from the rest.
-	ring []byte
-	// bridges are the HostedBridges, and sealed the Secrets that hold
-	// envelopes and salts.
-	bridges, sealed []byte
+	// folder has the files, and commands what the document says, in its order.
+	folder   string
+	commands []string
 
 	// listed is what was said of the secrets then, and token one of them.
 	listed userSecrets
 	token  string
 }
 
-// backedUp makes a tenant with secrets and takes the backup of them.
+// The commands of docs/operations/backup.md, in its order.
+const (
+	commandsTake = iota
+	commandsRing
+	commandsBridges
+	commandsRestore
+	commandsInAll
+)
+
+// backedUp makes a tenant with secrets and takes the backup.
 func backedUp(t *testing.T) (tenant, backup) {
 	t.Helper()
 	nora := newGuardedTenant(t, "nora", left)
@@ -57,19 +63,55 @@ func backedUp(t *testing.T) (tenant, backup) {
 	mustPut(t, nora, left.secret, token, http.StatusCreated)
 	mustPut(t, nora, "credentials.json", `{"key":"value"}`, http.StatusCreated)
 	awaitPresented(t, nora, left, token)
-	kept := takeBackup(t, nora)
-	kept.listed, kept.token = listSecrets(t, nora), token
+	kept := backup{folder: t.TempDir(), commands: documented(t), listed: listSecrets(t, nora), token: token}
+	kept.run(t, installed, commandsTake)
 	return nora, kept
+}
+
+// documented returns the shell commands of docs/operations/backup.md, those of
+// each block together.
+func documented(t *testing.T) (commands []string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "docs/operations/backup.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, part := range strings.Split(string(text), "```") {
+		if block, ok := strings.CutPrefix(part, "sh\n"); ok && n%2 == 1 {
+			commands = append(commands, block)
+		}
+	}
+	if len(commands) != commandsInAll {
+		t.Fatalf("the document has %d blocks of commands, want %d", len(commands), commandsInAll)
+	}
+	return commands
+}
+
+// run runs a block of the document's commands against the installation, among
+// the backup's files.
+func (b backup) run(t *testing.T, at *installation, block int) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c",
+		`kubectl() { "$KUBECTL" --kubeconfig="$KUBECONFIG" "$@"; }`+"\n"+b.commands[block])
+	kubeconfig, err := filepath.Abs(at.kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Dir, cmd.Env = b.folder, append(os.Environ(), "KUBECTL="+at.kubectl, "KUBECONFIG="+kubeconfig)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("the document's commands fail: %v\n%s\n%s", err, b.commands[block], out)
+	}
+	return string(out)
 }
 
 // secretsOutliveTheirCluster restores the backup into a cluster that has
 // nothing, as docs/operations/backup.md says.
 func secretsOutliveTheirCluster(t *testing.T, nora tenant, kept backup) {
 	restored := nora
-	restored.at = elsewhere(t, nora, kept.ring)
-	kubectlAt(t, restored.at, kept.bridges, "apply", "--server-side", "--filename=-")
-	ready := []string{"wait", "--for=condition=Ready", "--timeout=90s", "hostedbridge/" + nora.name}
-	kubectlAt(t, restored.at, nil, ready...)
+	restored.at = elsewhere(t, nora, kept)
+	kept.run(t, restored.at, commandsBridges)
+	kubectlAt(t, restored.at, "wait", "--for=condition=Ready", "--timeout=90s", "hostedbridge/"+nora.name)
 	if s := listSecrets(t, restored).Secrets; len(s) != 0 {
 		t.Fatalf("before the restoration there are %d secrets", len(s))
 	}
@@ -77,52 +119,21 @@ func secretsOutliveTheirCluster(t *testing.T, nora tenant, kept backup) {
 		t.Fatal("the tool answers before its secret is restored")
 	}
 
-	t.Log(kubectlAt(t, restored.at, kept.sealed, keybrokerCommand("restore")...))
+	t.Log(kept.run(t, restored.at, commandsRestore))
 	awaitPresented(t, restored, left, kept.token)
 	if diff := cmp.Diff(kept.listed, listSecrets(t, restored)); diff != "" {
 		t.Errorf("what is said of the secrets (-before +restored):\n%s", diff)
 	}
-	uid := strings.TrimSpace(kubectlAt(t, restored.at, nil, "get", "hb", nora.name, "--output=jsonpath={.metadata.uid}"))
+	uid := kubectlAt(t, restored.at, "get", "hb", nora.name, "--output=jsonpath={.metadata.uid}")
 	if uid == string(nora.uid) {
 		t.Error("the restored HostedBridge has the UID of the first, so that nothing was shown")
 	}
-	kubectlAt(t, restored.at, nil, keybrokerCommand("verify")...)
-}
-
-// takeBackup takes the backup of one tenant, and of the ring.
-func takeBackup(t *testing.T, n tenant) backup {
-	t.Helper()
-	// The other tenants of the run come and go; each has its own objects.
-	return backup{
-		ring:    withoutIdentity(t, mustOutput(t, "get", "secret", "hosted-bridge-master-key", "--namespace="+systemNamespace, "--output=json")),
-		bridges: withoutIdentity(t, mustOutput(t, "get", "hostedbridge", n.name, "--output=json")),
-		sealed:  mustOutput(t, "get", "hostedbridge/"+n.name, "secret/"+n.name+"-envelopes", "secret/"+n.name+"-salt", "--output=json"),
-	}
-}
-
-// withoutIdentity takes off an object what only its cluster can give it.
-func withoutIdentity(t *testing.T, object []byte) []byte {
-	t.Helper()
-	var content map[string]any
-	if err := json.Unmarshal(object, &content); err != nil {
-		t.Fatalf("parse an object: %v", err)
-	}
-	delete(content, "status")
-	metadata := content["metadata"].(map[string]any)
-	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"} {
-		delete(metadata, field)
-	}
-	out, err := json.Marshal(content)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
 }
 
 // kubectlAt runs kubectl on an installation, in the namespace of the run.
-func kubectlAt(t *testing.T, at *installation, stdin []byte, args ...string) string {
+func kubectlAt(t *testing.T, at *installation, args ...string) string {
 	t.Helper()
-	out, err := at.runKubectl(t.Context(), string(stdin), args...)
+	out, err := at.runKubectl(t.Context(), "", args...)
 	if err != nil {
 		t.Fatalf("kubectl %s: %v: %s", strings.Join(args, " "), err, out)
 	}
@@ -132,17 +143,18 @@ func kubectlAt(t *testing.T, at *installation, stdin []byte, args ...string) str
 // elsewhere returns an installation that knows nothing of the tenant, with the
 // ring and the guarded servers. Only a local cluster can have another one
 // beside it; on any other the tenant is deleted.
-func elsewhere(t *testing.T, n tenant, ring []byte) *installation {
+func elsewhere(t *testing.T, n tenant, kept backup) *installation {
 	t.Helper()
 	if os.Getenv("CLUSTER") != "local" {
 		t.Log("the cluster is not local: restored into the same one, once all of the tenant is gone from it")
+		kept.only(t, n)
 		mustKubectl(t, "delete", "hb", n.name)
 		eventually(t, objectsGone, "the bridge and its objects are gone", func(ctx context.Context) error {
 			return errors.Join(gone(ctx, n.name), remains(ctx, n.uid))
 		})
 		return installed
 	}
-	at := emptyCluster(t, ring)
+	at := emptyCluster(t, kept)
 	for _, object := range append([]client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: installed.namespace}},
 	}, installed.guardedObjects()...) {
@@ -150,12 +162,27 @@ func elsewhere(t *testing.T, n tenant, ring []byte) *installation {
 			t.Fatalf("create %T: %v", object, err)
 		}
 	}
+	// What an installation brings with it is in the backup too.
+	kubectlAt(t, at, "delete", "hostedbridges", "--namespace=tenants", "--all")
 	return at
+}
+
+// only takes the backup again, of one tenant: the others are still there.
+func (b backup) only(t *testing.T, n tenant) {
+	t.Helper()
+	for file, object := range map[string]string{
+		"bridges.json": "hostedbridge/" + n.name, "envelopes.json": "secret/" + n.name + "-envelopes", "salts.json": "secret/" + n.name + "-salt",
+	} {
+		content := mustOutput(t, "get", object, "--output=json")
+		if err := os.WriteFile(filepath.Join(b.folder, file), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // emptyCluster starts another local cluster, gives it the ring, installs there
 // as `make up` does, and ends it with the test.
-func emptyCluster(t *testing.T, ring []byte) *installation {
+func emptyCluster(t *testing.T, kept backup) *installation {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), installTimeout)
 	defer cancel()
@@ -174,8 +201,7 @@ func emptyCluster(t *testing.T, ring []byte) *installation {
 	if err := at.connect(); err != nil {
 		t.Fatal(err)
 	}
-	kubectlAt(t, &at, nil, "create", "--filename="+filepath.Join(root, "config/default/namespace.yaml"))
-	kubectlAt(t, &at, ring, "create", "--namespace="+systemNamespace, "--filename=-")
+	kept.run(t, &at, commandsRing)
 	inRoot(ctx, t, []string{"CLUSTER=local", "NAME=" + name, "PORT=" + port}, "hack/up/up.sh")
 	return &at
 }
