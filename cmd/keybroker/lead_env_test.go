@@ -115,8 +115,8 @@ func steal(t *testing.T, c client.Client, namespace string) (giveBack func()) {
 		for ctx.Err() == nil {
 			lease := &coordinationv1.Lease{}
 			err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: leaseName}, lease)
-			lease.Spec.HolderIdentity = ptr.To("another")
-			lease.Spec.RenewTime = ptr.To(metav1.NowMicro())
+			lease.Spec.HolderIdentity = new("another")
+			lease.Spec.RenewTime = new(metav1.NowMicro())
 			if err == nil {
 				err = c.Update(ctx, lease)
 			}

@@ -78,13 +78,12 @@ type outcome struct {
 // Reconcile implements reconcile.Reconciler.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (ctrl.Result, error) {
 	b := &v1alpha1.HostedBridge{}
-	err := r.Client.Get(ctx, request.NamespacedName, b)
-	if client.IgnoreNotFound(err) != nil {
+	if err := client.IgnoreNotFound(r.Client.Get(ctx, request.NamespacedName, b)); err != nil {
 		return ctrl.Result{}, fmt.Errorf("get HostedBridge: %w", err)
 	}
-	if err != nil || b.DeletionTimestamp != nil {
+	if b.UID == "" || b.DeletionTimestamp != nil {
 		r.Metrics.forget(request.NamespacedName)
-		return ctrl.Result{}, nil // Its envelopes go with it.
+		return ctrl.Result{}, nil // It is gone or goes, and its envelopes with it.
 	}
 	return ctrl.Result{}, r.reconcile(ctx, b)
 }
@@ -99,9 +98,9 @@ func (r *Reconciler) reconcile(ctx context.Context, b *v1alpha1.HostedBridge) er
 	if err != nil {
 		return fmt.Errorf("seal: %w", err)
 	}
-	err = r.rewrap(ctx, b, &out)
+	err = errors.Join(r.deleteSources(ctx, b, sources, &out), r.rewrap(ctx, b, &out))
 	r.Metrics.set(client.ObjectKeyFromObject(b), out)
-	return errors.Join(err, r.deleteSources(ctx, b, sources, out.delete), r.report(ctx, b, out))
+	return errors.Join(err, r.report(ctx, b, out))
 }
 
 func reference(b *v1alpha1.HostedBridge) store.Bridge {

@@ -82,35 +82,46 @@ func outdated(o observed) []string {
 // decide says what to write and what to report.
 func decide(o observed) decision {
 	p := propose(o)
-	var d decision
-	remaining := len(p.entries)
-	for _, e := range o.Listing.Entries {
-		switch {
-		case p.stays[e.Name] || e.Source == nil:
-		case e.Source.Deleted: // Its source is gone by the user's wish: it stays, as their own.
-			d.Changes = append(d.Changes, store.Change{Name: e.Name})
-		default:
-			d.Changes = append(d.Changes, store.Change{Name: e.Name, Delete: true})
-			remaining--
+	removed := p.removals(o.Listing)
+	d := decision{Changes: removed}
+	gone := 0
+	for _, c := range removed {
+		if c.Delete {
+			gone++
 		}
 	}
-	wants := p.within(o.Allowed, remaining)
-	for _, w := range wants {
-		ref := o.Refs[w.ref]
-		w.from.Deleted = ref.DeleteSource && len(p.problems[w.ref]) == 0
+	for _, w := range p.within(o.Allowed, len(p.entries)-gone) {
+		w.from.Deleted = o.Refs[w.ref].DeleteSource && len(p.problems[w.ref]) == 0
 		if c, changed := w.change(p.entries, o); changed {
 			d.Changes = append(d.Changes, c)
 		}
 	}
 	for i, ref := range o.Refs {
-		if src, ok := o.Sources[ref.Name]; ok && ref.DeleteSource && !src.Deleting && len(p.problems[i]) == 0 {
-			d.Delete = append(d.Delete, ref.Name)
-		}
 		if len(p.problems[i]) > 0 {
 			d.Failures = append(d.Failures, failure(ref.Name, p.problems[i]))
+			continue
+		}
+		if src, exists := o.Sources[ref.Name]; exists && ref.DeleteSource && !src.Deleting {
+			d.Delete = append(d.Delete, ref.Name)
 		}
 	}
 	return d
+}
+
+// removals returns what becomes of secrets that no Secret of the spec gives any
+// more.
+func (p *proposal) removals(l store.Listing) []store.Change {
+	var changes []store.Change
+	for _, e := range l.Entries {
+		switch {
+		case p.stays[e.Name] || e.Source == nil:
+		case e.Source.Deleted: // Its source is gone by the user's wish: it stays, as their own.
+			changes = append(changes, store.Change{Name: e.Name})
+		default:
+			changes = append(changes, store.Change{Name: e.Name, Delete: true})
+		}
+	}
+	return changes
 }
 
 // want is a value that should be sealed under a name.
@@ -181,17 +192,7 @@ func propose(o observed) *proposal {
 
 // add proposes what one Secret of the spec gives.
 func (p *proposal) add(i int, ref v1alpha1.SecretRef, src source, exists bool) {
-	usable := false
-	switch {
-	case !exists && !p.deleted(ref):
-		p.fail(i, v1alpha1.ReasonSourceMissing, "Secret %s does not exist; what was sealed of it stays", ref.Name)
-	case src.Refused != "":
-		p.fail(i, v1alpha1.ReasonSourceInvalid, "Secret %s is not sealed: %s", ref.Name, src.Refused)
-	case exists && len(src.Data) == 0:
-		p.fail(i, v1alpha1.ReasonSourceMissing, "Secret %s has no keys; what was sealed of it stays", ref.Name)
-	default:
-		usable = exists
-	}
+	usable := p.usable(i, ref, src, exists)
 	for _, k := range keys(ref, src) {
 		if p.claim(i, k) && usable {
 			p.want(i, ref, k, src)
@@ -206,6 +207,23 @@ func (p *proposal) add(i int, ref v1alpha1.SecretRef, src source, exists bool) {
 			p.given[name], p.stays[name] = true, true
 		}
 	}
+}
+
+// usable says that there is something in the i-th Secret to seal. Where there
+// is not, what was sealed of it stays.
+func (p *proposal) usable(i int, ref v1alpha1.SecretRef, src source, exists bool) bool {
+	switch {
+	case !exists && p.deleted(ref):
+	case !exists:
+		p.fail(i, v1alpha1.ReasonSourceMissing, "Secret %s does not exist; what was sealed of it stays", ref.Name)
+	case src.Refused != "":
+		p.fail(i, v1alpha1.ReasonSourceInvalid, "Secret %s is not sealed: %s", ref.Name, src.Refused)
+	case len(src.Data) == 0:
+		p.fail(i, v1alpha1.ReasonSourceMissing, "Secret %s has no keys; what was sealed of it stays", ref.Name)
+	default:
+		return true
+	}
+	return false
 }
 
 // claim takes the name for a key of the i-th Secret, unless it cannot have it.

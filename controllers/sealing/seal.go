@@ -186,16 +186,21 @@ func unreadable(entries []store.Entry) []v1alpha1.SecretFailure {
 
 // deleteSources deletes the Secrets whose values are all sealed, in the very
 // state in which they were read. One that has changed is a new source, of
-// which the watch tells.
-func (r *Reconciler) deleteSources(ctx context.Context, b *v1alpha1.HostedBridge, sources map[string]source, names []string) error {
+// which the watch tells. An installation may withhold the right to delete.
+func (r *Reconciler) deleteSources(ctx context.Context, b *v1alpha1.HostedBridge, sources map[string]source, out *outcome) error {
 	var errs []error
-	for _, name := range names {
+	for _, name := range out.delete {
 		src := sources[name]
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: name}}
 		err := r.Client.Delete(ctx, secret, client.Preconditions{UID: &src.UID, ResourceVersion: &src.ResourceVersion})
 		switch {
 		case err == nil:
 			log.FromContext(ctx).Info("source deleted after sealing, as spec.secretRefs says", "secret", name)
+		case apierrors.IsForbidden(err):
+			out.failures = append(out.failures, v1alpha1.SecretFailure{
+				Name: name, Reason: v1alpha1.ReasonSourceInvalid,
+				Message: fmt.Sprintf("Secret %s is sealed, but this installation does not let the keybroker delete it: delete it yourself", name),
+			})
 		case !apierrors.IsNotFound(err) && !apierrors.IsConflict(err):
 			errs = append(errs, fmt.Errorf("delete Secret %s: %w", name, err))
 		}

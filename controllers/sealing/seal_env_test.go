@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -123,6 +124,22 @@ func TestASourceThatChangedWhileItWasSealedIsNotDeleted(t *testing.T) {
 	f.reconcile(t, b)
 	testenv.ExpectMissing(t, f.Client, source)
 	f.expect(t, b, "TOKEN=second")
+}
+
+func TestASourceThatMayNotBeDeletedIsSaid(t *testing.T) {
+	f := newFixture(t)
+	source := f.secret(t, "github", map[string]string{"TOKEN": "x"})
+	b := f.bridge(t, "alice", deleteSource(v1alpha1.SecretRef{Name: "github"}))
+	f.use(t, interceptor.NewClient(f.Client.(client.WithWatch), interceptor.Funcs{
+		Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error {
+			return apierrors.NewForbidden(corev1.Resource("secrets"), "github", errors.New("no such right"))
+		},
+	}))
+	expectFailures(t, f.reconcile(t, b), "github: SourceInvalid: delete it yourself")
+	if err := f.Client.Get(t.Context(), client.ObjectKeyFromObject(source), source); err != nil {
+		t.Error(err)
+	}
+	f.expect(t, b, "TOKEN=x")
 }
 
 func TestASourceThatIsNotSealedAsAWholeIsNotDeleted(t *testing.T) {

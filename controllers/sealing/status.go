@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -65,7 +64,7 @@ func status(b *v1alpha1.HostedBridge, out outcome) (v1alpha1.SecretsStatus, *int
 	if lowest == (envelope.KeyID{}) {
 		return s, nil
 	}
-	return s, ptr.To(int32(lowest.Version)) //nolint:gosec // Key versions fit: package masterkey sees to it.
+	return s, new(int32(lowest.Version)) //nolint:gosec // Key versions fit: package masterkey sees to it.
 }
 
 // merged returns the failures by name, one for each: the API takes no second,
