@@ -8,13 +8,13 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
-	"io"
+	"errors"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -24,8 +24,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -39,12 +37,12 @@ const (
 	adminRing   = "hosted-bridge-master-key"
 )
 
-// administered is an installation with a ring and no process of its own: its
-// namespace is also that of its users.
+// administered is an installation with a ring and no process of its own, whose
+// commands have the rights of the keybroker's ServiceAccount and no others.
 type administered struct {
 	t          *testing.T
 	client     client.Client
-	namespace  string
+	namespace  string // Of its users.
 	kubeconfig string
 	ring       string // A folder, as the kubelet would mount it.
 	*installation
@@ -55,34 +53,75 @@ type administered struct {
 func administer(t *testing.T) *administered {
 	t.Helper()
 	c := testenv.Client(t)
-	a := &administered{t: t, client: c, namespace: testenv.Namespace(t, c), ring: t.TempDir()}
-	t.Cleanup(func() { a.deleteBridges(context.WithoutCancel(t.Context())) })
-	a.deleteBridges(t.Context())
-	a.kubeconfig = writeKubeconfig(t)
-	key := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{1}, 32))
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: adminRing},
-		Data:       map[string][]byte{"1": []byte(key), "authority": []byte(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{2}, 32)))},
-	}
-	testenv.ExpectApplied(t, c, secret)
-	mount(t, a.ring, secret.Data)
 	o := Defaults()
-	o.MasterKeyDir, o.Kubeconfig, o.Namespace = a.ring, a.kubeconfig, a.namespace
+	installKeybroker(t, c, o.Namespace)
+	a := &administered{t: t, client: c, namespace: testenv.Namespace(t, c), kubeconfig: impersonating(t), ring: t.TempDir()}
+	a.deleteBridges(t.Context())
+	for name, first := range map[string]byte{"1": 1, "authority": 9} {
+		writeKey(t, a.ring, name, first)
+	}
+	a.keep(ringOf(t, a.ring))
+	o.MasterKeyDir, o.Kubeconfig = a.ring, a.kubeconfig
 	var err error
 	if a.installation, err = connect(t.Context(), &o); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { a.deleteBridges(context.WithoutCancel(t.Context())) })
 	return a
 }
 
-func (a *administered) deleteBridges(ctx context.Context) {
+// keep creates an object of the installation's namespace for this test alone.
+func (a *administered) keep(o client.Object) {
 	a.t.Helper()
-	var all v1alpha1.HostedBridgeList
-	if err := a.client.List(ctx, &all); err != nil {
+	if err := a.client.Create(a.t.Context(), o); err != nil {
 		a.t.Fatal(err)
 	}
-	for i := range all.Items {
-		if err := client.IgnoreNotFound(a.client.Delete(ctx, &all.Items[i])); err != nil {
+	a.t.Cleanup(func() {
+		at := context.WithoutCancel(a.t.Context())
+		if err := a.client.Delete(at, o, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
+			a.t.Error(err)
+		}
+	})
+}
+
+// ringSecret is the Secret that the ring is mounted from.
+func ringSecret() *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: Defaults().Namespace, Name: adminRing}}
+}
+
+func ringOf(t *testing.T, dir string) *corev1.Secret {
+	t.Helper()
+	secret := ringSecret()
+	secret.Data = map[string][]byte{}
+	for _, name := range []string{"1", "authority"} {
+		content, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		secret.Data[name] = content
+	}
+	return secret
+}
+
+// deleteBridges removes all HostedBridges with their Secrets, as Kubernetes'
+// garbage collector would.
+func (a *administered) deleteBridges(ctx context.Context) {
+	a.t.Helper()
+	var bridges v1alpha1.HostedBridgeList
+	var secrets corev1.SecretList
+	ours := client.MatchingLabels{v1alpha1.LabelManagedBy: v1alpha1.FieldOwnerKeybroker}
+	if err := errors.Join(a.client.List(ctx, &bridges), a.client.List(ctx, &secrets, ours)); err != nil {
+		a.t.Fatal(err)
+	}
+	var all []client.Object
+	for i := range bridges.Items {
+		all = append(all, &bridges.Items[i])
+	}
+	for i := range secrets.Items {
+		all = append(all, &secrets.Items[i])
+	}
+	for _, o := range all {
+		if err := client.IgnoreNotFound(a.client.Delete(ctx, o)); err != nil {
 			a.t.Fatal(err)
 		}
 	}
@@ -96,22 +135,6 @@ func mount(t *testing.T, dir string, data map[string][]byte) {
 			t.Fatal(err)
 		}
 	}
-}
-
-func writeKubeconfig(t *testing.T) string {
-	t.Helper()
-	config := testenv.Config()
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	err := clientcmd.WriteToFile(clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{"test": {Server: config.Host, CertificateAuthorityData: config.CAData}},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"test": {ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}},
-		Contexts:       map[string]*clientcmdapi.Context{"test": {Cluster: "test", AuthInfo: "test"}},
-		CurrentContext: "test",
-	}, path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 // bridgeWith makes a HostedBridge with these secrets.
@@ -133,13 +156,16 @@ func (a *administered) bridgeWith(name string, secrets map[string]string) store.
 	return of
 }
 
-// run runs a command of this installation, and expects its exit code.
-func (a *administered) run(want int, stdin io.Reader, args ...string) (stdout, stderr string) {
+// run runs a command in a process of its own, and expects its exit code.
+func (a *administered) run(want int, args ...string) (stdout, stderr string) {
 	a.t.Helper()
+	cmd := exec.CommandContext(a.t.Context(), os.Args[0], append(args, "--master-key-dir="+a.ring, "--kubeconfig="+a.kubeconfig)...)
+	cmd.Env = append(os.Environ(), asKeybroker+"=1")
 	var out, errs bytes.Buffer
-	args = append(args, "--master-key-dir="+a.ring, "--kubeconfig="+a.kubeconfig)
-	if got := execute(a.t.Context(), args, streams{stdin, &out, &errs}); got != want {
-		a.t.Fatalf("keybroker %s: exit code %d, want %d: %s%s", strings.Join(args, " "), got, want, out.String(), errs.String())
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	if got := cmd.ProcessState.ExitCode(); got != want {
+		a.t.Fatalf("keybroker %s: exit code %d, want %d: %v: %s%s", strings.Join(args, " "), got, want, err, out.String(), errs.String())
 	}
 	if strings.Contains(out.String()+errs.String(), adminCanary) {
 		a.t.Errorf("keybroker %s shows a value", args[0])
@@ -160,7 +186,7 @@ func TestVerifyOnARealAPIServer(t *testing.T) {
 	a := administer(t)
 	a.bridgeWith("alice", map[string]string{"A": adminCanary, "B": adminCanary})
 	a.bridgeWith("bob", map[string]string{"A": adminCanary})
-	out, _ := a.run(0, nil, "verify", "--namespace="+a.namespace)
+	out, _ := a.run(0, "verify", "--namespace="+a.namespace)
 	a.expect(out, "3 secrets of 2 HostedBridges: local:1 3", "everything opens")
 
 	// One damaged, one without its salt, one whose HostedBridge is gone, which
@@ -176,12 +202,12 @@ func TestVerifyOnARealAPIServer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	out, errs := a.run(1, nil, "verify")
+	out, errs := a.run(1, "verify")
 	a.expect(out, "does not open: "+a.namespace+"/alice/B\n", "does not open: "+a.namespace+"/bob/A\n",
 		"has secrets and no salt: "+a.namespace+"/bob\n",
 		"its HostedBridge is gone: Secret "+a.namespace+"/carol-envelopes\n", "its HostedBridge is gone: Secret "+a.namespace+"/carol-salt\n")
 	a.expect(errs, "not everything opens")
-	out, _ = a.run(1, nil, "verify", "--namespace="+a.namespace, "--name=alice", "-o", "json")
+	out, _ = a.run(1, "verify", "--namespace="+a.namespace, "--name=alice", "-o", "json")
 	var report struct {
 		Secrets    int
 		Keys       map[string]int
@@ -191,7 +217,7 @@ func TestVerifyOnARealAPIServer(t *testing.T) {
 		len(report.Unreadable) != 1 || report.Unreadable[0].Secret != "B" {
 		t.Errorf("%+v, error %v", report, err)
 	}
-	_, errs = a.run(1, nil, "verify", "--namespace="+a.namespace, "--name=carol")
+	_, errs = a.run(1, "verify", "--namespace="+a.namespace, "--name=carol")
 	a.expect(errs, "there is no HostedBridge "+a.namespace+"/carol")
 }
 
@@ -204,7 +230,7 @@ type replica struct {
 
 // load does what the kubelet and the source do together.
 func (r *replica) load(a *administered) {
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: adminRing}}
+	secret := ringSecret()
 	if err := a.client.Get(a.t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil {
 		a.t.Error(err)
 		return
@@ -235,12 +261,12 @@ func (r *replica) serve(a *administered, name, address, port string) string {
 	go func() { _ = server.Serve(listener) }()
 	a.t.Cleanup(func() { _ = server.Close() })
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: name, Labels: map[string]string{
+		ObjectMeta: metav1.ObjectMeta{Namespace: Defaults().Namespace, Name: name, Labels: map[string]string{
 			v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelComponent: component,
 		}},
 		Spec: corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "a", Image: "a"}}},
 	}
-	testenv.ExpectApplied(a.t, a.client, pod)
+	a.keep(pod)
 	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: address}
 	if err := a.client.Status().Update(a.t.Context(), pod); err != nil {
 		a.t.Fatal(err)
@@ -297,7 +323,7 @@ func TestRotateOnARealAPIServer(t *testing.T) {
 	})
 	rotate := func(want int, args ...string) (string, string) {
 		t.Helper()
-		return a.run(want, nil, append([]string{"rotate", "--namespace=" + a.namespace, "--probe-listen=:" + port, "--timeout=90s"}, args...)...)
+		return a.run(want, append([]string{"rotate", "--probe-listen=:" + port, "--timeout=90s"}, args...)...)
 	}
 
 	out, _ := rotate(0, "--dry-run")
@@ -317,13 +343,13 @@ func TestRotateOnARealAPIServer(t *testing.T) {
 	}
 	out, _ = rotate(0, "--retire")
 	a.expect(out, "remove version 1", "nothing remains to be done")
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: adminRing}}
+	secret := ringSecret()
 	testenv.ExpectExists(t, a.client, secret)
 	if len(secret.Data) != 4 || string(secret.Data["current"]) != "2" || string(secret.Data["minimum"]) != "2" || len(secret.Data["2"]) != 44 {
 		t.Errorf("the ring has %d files, current %q, minimum %q", len(secret.Data), secret.Data["current"], secret.Data["minimum"])
 	}
 	_, errs := rotate(1, "--secret=absent")
-	a.expect(errs, "there is no Secret "+a.namespace+"/absent", `--secret=""`)
+	a.expect(errs, "there is no Secret "+Defaults().Namespace+"/absent", `--secret=""`)
 
 	// And all of it opens under the new version alone.
 	end()
@@ -332,6 +358,6 @@ func TestRotateOnARealAPIServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	mount(t, a.ring, secret.Data)
-	out, _ = a.run(0, nil, "verify")
+	out, _ = a.run(0, "verify")
 	a.expect(out, "3 secrets of 2 HostedBridges: local:2 3", "everything opens")
 }
