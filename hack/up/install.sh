@@ -28,7 +28,7 @@ BASE_URL=${BASE_URL%/}
 TIMEOUT=${TIMEOUT:-180s}
 LOAD_IMAGE=${LOAD_IMAGE:-}
 REGISTRY=${REGISTRY:-}
-readonly images=(operator keybroker ingress bridge everything-server)
+readonly images=(operator keybroker ingress bridge everything-server guarded-server)
 
 # reference NAME  prints the image to run: by digest in a registry, by the tag
 # that only this build has in a cluster that is loaded.
@@ -91,7 +91,7 @@ EOF
     cat >"$overlay/samples/kustomization.yaml" <<EOF
 resources: [../../../config/samples]
 images:
-$(image_lines everything-server)
+$(image_lines everything-server guarded-server)
 EOF
 }
 

@@ -46,6 +46,8 @@ func (c cluster) controlPlane(assets string) []program {
 			"--service-cluster-ip-range=" + serviceNetwork,
 			"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
 			"--allow-privileged=true",
+			"--audit-policy-file=" + c.path("config", "audit.yaml"), "--audit-log-path=" + c.path("logs", "audit.log"),
+			"--audit-log-maxsize=100", "--audit-log-maxbackup=1", // 100 MB twice.
 		}},
 	}
 }
@@ -95,7 +97,7 @@ func (c cluster) writeConfiguration(cniPlugins string, apiPortOnHost int) error 
 	files := map[string]string{
 		"containerd.toml": containerdConfiguration, "kubelet.yaml": kubeletConfiguration,
 		"kube-proxy.yaml": proxyConfiguration, "Corefile": corefile, "dns-role.yaml": dnsRole,
-		"cni/10-bridge.conflist": networkConfiguration,
+		"cni/10-bridge.conflist": networkConfiguration, "audit.yaml": auditPolicy,
 	}
 	for file, text := range files {
 		if err := fill(c.path("config", file), text, v); err != nil {

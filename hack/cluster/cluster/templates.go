@@ -62,6 +62,15 @@ state = "/run/containerd"
     conf_dir = "{{.Folder}}/config/cni"
 `
 
+// auditPolicy records who did what to which object, once for each request and
+// without bodies: those of Secrets and tokens are in them.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: Metadata
+`
+
 // hairpinMode lets a pod reach itself through its own Service.
 const networkConfiguration = `{
   "cniVersion": "0.4.0",
