@@ -84,6 +84,11 @@ test-conformance: ## The protocol's conformance suite, from npm, through a bridg
 test-vault: ## The transit provider against a real Vault, which is built for it first. Not part of test.
 	@TESTFLAGS='$(TESTFLAGS)' $(STAGE) "transit provider on Vault" hack/test/vault.sh
 
+.PHONY: test-rotation
+test-rotation: assets ## Another master key under 10,000 envelopes, with reads and kill -9 meanwhile. Not part of test.
+	@export KUBEBUILDER_ASSETS="$$(bin/cluster build --print-assets)"; \
+	$(STAGE) "rotation under load" go test -tags=rotation -count=1 -timeout=30m -v $(TESTFLAGS) ./test/rotation
+
 .PHONY: fuzz
 fuzz: ## Fuzz every fuzz target for FUZZTIME.
 	@grep -rHoE '^func Fuzz[A-Za-z0-9_]*' --include='*_test.go' --exclude-dir=node_modules . | \

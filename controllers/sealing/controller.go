@@ -32,6 +32,7 @@ type Store interface {
 	List(ctx context.Context, b store.Bridge) (store.Listing, error)
 	Update(ctx context.Context, b store.Bridge, decide func(ctx context.Context, current store.Listing, open func(name string) ([]byte, error)) ([]store.Change, error)) (store.Listing, error)
 	Rewrap(ctx context.Context, b store.Bridge) (int, error)
+	Open(ctx context.Context, b store.Bridge) (store.Opened, error)
 }
 
 // Keys is the master key's state.
@@ -98,7 +99,7 @@ func (r *Reconciler) reconcile(ctx context.Context, b *v1alpha1.HostedBridge) er
 	if err != nil {
 		return fmt.Errorf("seal: %w", err)
 	}
-	err = errors.Join(r.deleteSources(ctx, b, sources, &out), r.rewrap(ctx, b, &out))
+	err = errors.Join(r.deleteSources(ctx, b, sources, &out), r.rewrap(ctx, b, &out), r.try(ctx, b, &out))
 	r.Metrics.set(client.ObjectKeyFromObject(b), out)
 	return errors.Join(err, r.report(ctx, b, out))
 }

@@ -10,10 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 )
 
 // observe reads the Secrets of spec.secretRefs. In the installation's own
@@ -55,17 +55,12 @@ func observedSource(secret *corev1.Secret) source {
 func refusal(secret *corev1.Secret) string {
 	owner := metav1.GetControllerOfNoCopy(secret)
 	switch {
-	case owner != nil && isBridge(owner), secret.Labels[v1alpha1.LabelName] == v1alpha1.NameValue:
+	case owner != nil && store.IsBridge(owner), secret.Labels[v1alpha1.LabelName] == v1alpha1.NameValue:
 		return "it belongs to the installation"
 	case secret.Type == corev1.SecretTypeServiceAccountToken:
 		return "it is the token of a ServiceAccount"
 	}
 	return ""
-}
-
-func isBridge(owner *metav1.OwnerReference) bool {
-	group, err := schema.ParseGroupVersion(owner.APIVersion)
-	return err == nil && group.Group == v1alpha1.GroupVersion.Group && owner.Kind == "HostedBridge"
 }
 
 // wipe overwrites what is not needed any more. It is best effort: the runtime

@@ -286,8 +286,9 @@ func TestASaltThatIsGoneIsSaidAndReplacedWithAllThatWasSealed(t *testing.T) {
 	if err := f.Delete(t.Context(), salt); err != nil {
 		t.Fatal(err)
 	}
-	f.keys.set(t, 1, 2)
 	const lost = ": SecretsUnreadable: does not open"
+	expectFailures(t, f.reconcile(t, b), "B"+lost, "OWN"+lost, "TOKEN"+lost)
+	f.keys.set(t, 1, 2)
 	expectFailures(t, f.reconcile(t, b), "B"+lost, "OWN"+lost, "TOKEN"+lost)
 
 	f.write(t, source, map[string]string{"TOKEN": "x", "B": "z"})
@@ -341,8 +342,9 @@ func TestASecretThatDoesNotOpenIsNamedAndHoldsUpNoOther(t *testing.T) {
 	f.set(t, b, "OTHER", "too")
 	f.reconcile(t, b)
 	f.damage(t, b, "TOKEN", "OTHER")
-	f.keys.set(t, 1, 2)
 	const unreadable = ": SecretsUnreadable: does not open"
+	expectFailures(t, f.reconcile(t, b), "OTHER"+unreadable, "TOKEN"+unreadable)
+	f.keys.set(t, 1, 2)
 	expectFailures(t, f.reconcile(t, b), "OTHER"+unreadable, "TOKEN"+unreadable)
 	f.expect(t, b, "OWN=mine", "OTHER?", "TOKEN?")
 	if *b.Status.KeyVersion != 1 {

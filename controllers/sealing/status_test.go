@@ -32,15 +32,15 @@ func TestFailuresHaveOneEntryForEachName(t *testing.T) {
 }
 
 func TestUnreadableSecretsAreNamedUpToALimit(t *testing.T) {
-	entries := make([]store.Entry, 40)
-	for i := range entries {
-		entries[i].Name = fmt.Sprintf("S_%02d", i)
+	names := make([]string, 40)
+	for i := range names {
+		names[i] = fmt.Sprintf("S_%02d", i)
 	}
-	failures := unreadable(entries)
+	failures := unreadable(names)
 	if len(failures) != maxUnreadable || !strings.HasSuffix(failures[maxUnreadable-1].Message, "and 8 more") {
 		t.Errorf("%d failures, the last is %+v", len(failures), failures[len(failures)-1])
 	}
-	if failures := unreadable(entries[:maxUnreadable]); len(failures) != maxUnreadable || strings.Contains(failures[maxUnreadable-1].Message, "more") {
+	if failures := unreadable(names[:maxUnreadable]); len(failures) != maxUnreadable || strings.Contains(failures[maxUnreadable-1].Message, "more") {
 		t.Errorf("%d failures, the last is %+v", len(failures), failures[len(failures)-1])
 	}
 }
