@@ -101,6 +101,10 @@ bench: ## Run every benchmark for BENCHTIME.
 	@packages=$$(grep -rlE '^func Benchmark' --include='*_test.go' --exclude-dir=node_modules . | xargs -n1 dirname | sort -u); \
 	go test -run='^$$' -bench=. -benchmem -benchtime=$(BENCHTIME) $$packages
 
+.PHONY: bench-secrets
+bench-secrets: ## What secrets cost, in one table: envelopes, the keybroker, the start of a pod.
+	@BENCHTIME=$(BENCHTIME) hack/test/bench-secrets.sh
+
 ##@ Before a commit
 
 .PHONY: presubmit

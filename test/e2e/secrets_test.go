@@ -321,6 +321,7 @@ func secretsOfADeletedBridgeStayClosed(t *testing.T) {
 	}
 	awaitHealth(t, iris, map[string]string{"open": "", left.name: "secret LEFT_TOKEN cannot be opened", right.name: ""})
 	awaitOutOfService(t, iris, left)
+	awaitSecrets(t, iris, metav1.ConditionFalse, v1alpha1.ReasonSecretsUnreadable)
 	awaitPresented(t, iris, right, other)
 
 	// Outside is said that it does not open; why is in the keybroker's log.
