@@ -149,8 +149,9 @@ func (r *Reconciler) rewrap(ctx context.Context, b *v1alpha1.HostedBridge, out *
 
 // try opens what is stored and reports what does not open: the bridge is not
 // given it, and only its user can mend that. With a ring of our own that costs
-// microseconds. A transit engine is asked only about what is new since the last
-// report, or was wrong in it: a new leader would otherwise ask for everybody's.
+// two reads of the API server. A transit engine is asked, for each secret, only
+// about what is new since the last report, or was wrong in it: a new leader
+// would otherwise ask for everybody's.
 func (r *Reconciler) try(ctx context.Context, b *v1alpha1.HostedBridge, out *outcome) error {
 	if len(out.listing.Entries) == 0 || r.Keys.Current().Algorithm != envelope.AlgorithmLocal && known(b, *out) {
 		return nil

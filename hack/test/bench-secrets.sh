@@ -15,17 +15,22 @@ trap 'rm -f "$results"' EXIT
 go test -run='^$' -bench='^Benchmark(Seal|Open|Rewrap)$/^1024B$' -cpu=1 -benchtime="$BENCHTIME" ./internal/envelope | tee -a "$results" >&2
 go test -run='^$' -bench='^BenchmarkOpen$' -cpu=1 -benchtime="$BENCHTIME" ./internal/keybroker | tee -a "$results" >&2
 make --no-print-directory test-e2e E2E_NAME=bench E2E_PORT=18180 \
-    TESTFLAGS='-run=^TestHowLongAPodTakesToStartWithSecrets$ -v' | tee -a "$results" >&2
+    TESTFLAGS='-run=TestHowLongAPodTakesToStartWithSecrets' | tee -a "$results" >&2
 
-awk '
-    BEGIN { print "| what | |\n| --- | --- |" }
-    /^BenchmarkSeal\//   { printf "| seal 1 KiB | %.1f µs |\n", $3 / 1000 }
-    /^BenchmarkOpen\//   { printf "| open 1 KiB | %.1f µs |\n", $3 / 1000 }
-    /^BenchmarkRewrap\// { printf "| wrap 1 KiB anew | %.1f µs |\n", $3 / 1000 }
-    /^BenchmarkOpen / { for (i = 2; i <= NF; i++) if ($i == "opens/s") printf "| bridges that get 20 secrets of 1 KiB, on one core of a keybroker | %d a second |\n", $(i - 1) }
-    /starts_test.go:[0-9]+: no secrets/ { print row("without secrets") }
-    /starts_test.go:[0-9]+: [0-9]+ of 1 KiB/ { print row("with 20 secrets of 1 KiB") }
-    function row(label) {
-        return "| pod start " label ": deleted to next ready | " $(NF - 1) " |\n| pod start " label ": process start to serving | " $NF " |"
-    }
-' "$results"
+# table RESULTS  prints the table of what the commands above said, and fails when
+# one of them said less than it should.
+table() {
+    awk '
+        function row(what, value) { printf "| %s | %s |\n", what, value; rows++ }
+        function start(label) { row("pod start " label ": deleted to next ready", $(NF - 1)); row("pod start " label ": process start to serving", $NF) }
+        BEGIN { print "| what | |\n| --- | --- |" }
+        /^BenchmarkSeal\//   { row("seal 1 KiB", sprintf("%.1f µs", $3 / 1000)) }
+        /^BenchmarkOpen\//   { row("open 1 KiB", sprintf("%.1f µs", $3 / 1000)) }
+        /^BenchmarkRewrap\// { row("wrap 1 KiB anew", sprintf("%.1f µs", $3 / 1000)) }
+        /^BenchmarkOpen /    { for (i = 2; i <= NF; i++) if ($i == "opens/s") row("bridges that fetch 20 secrets of 1 KiB, one core of a keybroker", $(i - 1) " a second") }
+        /starts_test.go:[0-9]+: no secrets/         { start("without secrets") }
+        /starts_test.go:[0-9]+: [0-9]+ of 1 KiB/    { start("with 20 secrets of 1 KiB") }
+        END { if (rows != 8) { print "bench-secrets: " rows " rows, want 8" >"/dev/stderr"; exit 1 } }
+    ' "$1"
+}
+table "$results"

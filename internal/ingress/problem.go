@@ -81,19 +81,23 @@ var secretsProblems = map[string]struct {
 	*problem
 	ownWords bool
 }{
-	"bridge_not_found":     {errNotFound, false}, // Deleted, and the table does not have it yet.
-	"body_too_large":       {errSecretTooLarge, false},
-	"body_unreadable":      {errSecretsBusy, false}, // Ours, to the keybroker.
-	"conflict":             {errSecretsBusy, false},
-	"salt_invalid":         {errSecretsDamaged, false},
-	"salt_missing":         {errSecretsLost, false},
-	"secret_limit_reached": {errSecretLimit, true},
-	"secret_managed":       {errSecretManaged, true},
-	"secret_not_found":     {errSecretNotFound, false},
-	"secret_not_owned":     {errSecretsDamaged, false},
-	"secret_unreadable":    {errSecretsDamaged, false},
-	"secrets_too_large":    {errSecretsFull, false},
-	"tier_unknown":         {errTierUnknown, true},
+	"bridge_not_found":       {errNotFound, false}, // Deleted, and the table does not have it yet.
+	"bridge_not_prepared":    {errSecretsBusy, false},
+	"body_too_large":         {errSecretTooLarge, false},
+	"body_unreadable":        {errSecretsBusy, false}, // Ours, to the keybroker.
+	"busy":                   {errSecretsBusy, false},
+	"cluster_unavailable":    {errSecretsAway, false}, // Of a write it may be the answer that did not come.
+	"conflict":               {errSecretsBusy, false},
+	"master_key_unavailable": {errSecretsBusy, false},
+	"salt_invalid":           {errSecretsDamaged, false},
+	"salt_missing":           {errSecretsLost, false},
+	"secret_limit_reached":   {errSecretLimit, true},
+	"secret_managed":         {errSecretManaged, true},
+	"secret_not_found":       {errSecretNotFound, false},
+	"secret_not_owned":       {errSecretsDamaged, false},
+	"secret_unreadable":      {errSecretsDamaged, false},
+	"secrets_too_large":      {errSecretsFull, false},
+	"tier_unknown":           {errTierUnknown, true},
 }
 
 // secretsProblem returns err of the keybroker as the caller may know it. Codes
@@ -110,7 +114,7 @@ func secretsProblem(err error) error {
 	case ok && known.ownWords:
 		p = p.saying(refusal.Detail)
 	case !ok && (refusal.Status == http.StatusServiceUnavailable || refusal.Status == http.StatusTooManyRequests):
-		p = errSecretsBusy
+		p = errSecretsAway
 	case !ok:
 		p = errInternal
 	}

@@ -186,7 +186,7 @@ func plant(t *testing.T) []plantedValue {
 		{"the planted variable", inEnvironment, []string{kindObjects + " Pod"}, []string{kindStore, kindEnvironment}},
 		{"the planted argument", onCommandLine, []string{kindObjects + " Pod"}, []string{kindStore, kindCommandLine}},
 		{"the planted log line", inLog, []string{kindLogs}, []string{kindPodLogs}},
-		{"the planted name", inName, []string{kindObjects + " Pod"}, []string{kindStore, kindNodeLogs + " kubelet.log"}},
+		{"the planted name", inName, []string{kindObjects + " Pod"}, []string{kindStore, kindNodeLogs + " kubelet.log", kindNodeLogs + " audit.log"}},
 	}
 }
 

@@ -26,7 +26,7 @@ import (
 const (
 	// MaxBackup is the size in bytes of the largest backup that is read. Read
 	// as YAML it takes several times that in memory, and the keybroker's
-	// container has 256 MiB, of which the server uses some.
+	// container has 512 MiB, of which the server uses some.
 	MaxBackup = 16 << 20
 
 	// maxNesting is how deep objects may lie in each other. Those of Kubernetes
