@@ -88,7 +88,7 @@ var secretsProblems = map[string]struct {
 	"busy":                   {errSecretsBusy, false},
 	"cluster_unavailable":    {errSecretsAway, false}, // Of a write it may be the answer that did not come.
 	"conflict":               {errSecretsBusy, false},
-	"master_key_unavailable": {errSecretsBusy, false},
+	"master_key_unavailable": {errSecretsAway, false},
 	"salt_invalid":           {errSecretsDamaged, false},
 	"salt_missing":           {errSecretsLost, false},
 	"secret_limit_reached":   {errSecretLimit, true},

@@ -25,6 +25,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/store/storetest"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 )
 
@@ -275,15 +276,15 @@ func TestRefusalsOfTheStore(t *testing.T) {
 		change            func(s *Server, w *world)
 		get, set, rm, see string // Codes, empty where it works.
 	}{
-		{"a salt that is gone", func(_ *Server, w *world) { delete(w.secrets, key(tenant, "alice-salt")) }, "", "salt_missing", "", ""},
-		{"a salt that is none", func(_ *Server, w *world) { w.secrets[key(tenant, "alice-salt")].Data = nil }, "", "salt_invalid", "", ""},
+		{"a salt that is gone", func(_ *Server, w *world) { w.Remove(tenant, "alice-salt") }, "", "salt_missing", "", ""},
+		{"a salt that is none", func(_ *Server, w *world) { w.Stored[storetest.Key(tenant, "alice-salt")].Data = nil }, "", "salt_invalid", "", ""},
 		{"what an earlier HostedBridge left", func(_ *Server, w *world) {
-			w.secrets[key(tenant, "alice-envelopes")].OwnerReferences[0].UID = "uid-earlier"
+			w.Stored[storetest.Key(tenant, "alice-envelopes")].OwnerReferences[0].UID = "uid-earlier"
 		}, "bridge_not_prepared", "bridge_not_prepared", "bridge_not_prepared", "bridge_not_prepared"},
-		{"what somebody else has", func(_ *Server, w *world) { w.secrets[key(tenant, "alice-envelopes")].OwnerReferences = nil }, "secret_not_owned", "secret_not_owned", "secret_not_owned", "secret_not_owned"},
-		{"an API server that does not answer", func(_ *Server, w *world) { w.away = errors.New("connection refused") }, "cluster_unavailable", "cluster_unavailable", "cluster_unavailable", "cluster_unavailable"},
+		{"what somebody else has", func(_ *Server, w *world) { w.Stored[storetest.Key(tenant, "alice-envelopes")].OwnerReferences = nil }, "", "secret_not_owned", "secret_not_owned", "secret_not_owned"},
+		{"an API server that does not answer", func(_ *Server, w *world) { w.Err = errors.New("connection refused") }, "cluster_unavailable", "cluster_unavailable", "cluster_unavailable", "cluster_unavailable"},
 		{"more than a Secret holds", func(_ *Server, w *world) {
-			w.secrets[key(tenant, "alice-envelopes")].Data["BIG"] = make([]byte, 1<<20)
+			w.Stored[storetest.Key(tenant, "alice-envelopes")].Data["BIG"] = make([]byte, 1<<20)
 		}, "", "secrets_too_large", "", ""},
 		{"a HostedBridge that is being deleted", func(_ *Server, w *world) {
 			now := metav1.Now()
@@ -430,7 +431,7 @@ func TestNothingIsSaidOutsideOfWhyASecretDoesNotOpen(t *testing.T) {
 		"a flipped bit":   func(_ *testing.T, w *world, _ *Server) { sealed(w, "TOKEN")[40] ^= 1 },
 		"a truncated one": func(_ *testing.T, w *world, _ *Server) { alices(w)["TOKEN"] = sealed(w, "TOKEN")[:50] },
 		"another user's": func(_ *testing.T, w *world, _ *Server) {
-			alices(w)["TOKEN"] = w.secrets[key(tenant, "bob-envelopes")].Data["TOKEN"]
+			alices(w)["TOKEN"] = w.Stored[storetest.Key(tenant, "bob-envelopes")].Data["TOKEN"]
 		},
 		"a renamed one":  func(_ *testing.T, w *world, _ *Server) { alices(w)["TOKEN"] = sealed(w, "GOOD") },
 		"a later format": func(_ *testing.T, w *world, _ *Server) { sealed(w, "TOKEN")[3] = '9' },
@@ -483,7 +484,9 @@ func TestNothingIsSaidOutsideOfWhyASecretDoesNotOpen(t *testing.T) {
 	}
 }
 
-func alices(w *world) map[string][]byte   { return w.secrets[key(tenant, "alice-envelopes")].Data }
+func alices(w *world) map[string][]byte {
+	return w.Stored[storetest.Key(tenant, "alice-envelopes")].Data
+}
 func sealed(w *world, name string) []byte { return alices(w)[name] }
 
 // change changes a secret of alice's.
