@@ -8,8 +8,6 @@ import (
 	"crypto/rand"
 	"io"
 	"log/slog"
-	"maps"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -25,6 +23,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/store/storetest"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 )
@@ -37,15 +36,14 @@ const (
 // world is an API server in memory with two bridges, alice and bob, and the
 // ingress. Tests change what they are about.
 type world struct {
+	// Memory has the Secrets; its Err is the error of every call of the world.
+	*storetest.Memory
+
 	mu       sync.Mutex
 	tokens   map[string]*authenticationv1.TokenReviewStatus
 	pods     map[string]*corev1.Pod
 	accounts map[string]*corev1.ServiceAccount
 	bridges  map[string]*v1alpha1.HostedBridge
-	secrets  map[string]*corev1.Secret
-	// away is the error of every call while it is set.
-	away    error
-	version int
 }
 
 var (
@@ -57,9 +55,9 @@ func key(namespace, name string) string { return namespace + "/" + name }
 
 func newWorld() *world {
 	w := &world{
+		Memory: storetest.New(),
 		tokens: map[string]*authenticationv1.TokenReviewStatus{}, pods: map[string]*corev1.Pod{},
 		accounts: map[string]*corev1.ServiceAccount{}, bridges: map[string]*v1alpha1.HostedBridge{},
-		secrets: map[string]*corev1.Secret{},
 	}
 	w.addBridge(tenant, "alice", "uid-alice")
 	w.addBridge(tenant, "bob", "uid-bob")
@@ -99,8 +97,8 @@ func (w *world) addPod(namespace, account, pod, uid string, owner []metav1.Owner
 func get[T any](w *world, objects map[string]*T, resource, namespace, name string) (*T, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.away != nil {
-		return nil, w.away
+	if w.Err != nil {
+		return nil, w.Err
 	}
 	object, ok := objects[key(namespace, name)]
 	if !ok {
@@ -112,8 +110,8 @@ func get[T any](w *world, objects map[string]*T, resource, namespace, name strin
 func (w *world) Review(_ context.Context, token, audience string) (*authenticationv1.TokenReviewStatus, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.away != nil {
-		return nil, w.away
+	if w.Err != nil {
+		return nil, w.Err
 	}
 	if status, ok := w.tokens[token]; ok && audience == Audience {
 		return status, nil
@@ -131,59 +129,6 @@ func (w *world) ServiceAccount(_ context.Context, namespace, name string) (*core
 
 func (w *world) Bridge(_ context.Context, namespace, name string) (*v1alpha1.HostedBridge, error) {
 	return get(w, w.bridges, "hostedbridges", namespace, name)
-}
-
-func (w *world) Secret(_ context.Context, namespace, name string) (*corev1.Secret, error) {
-	s, err := get(w, w.secrets, "secrets", namespace, name)
-	if err != nil {
-		return nil, err
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return s.DeepCopy(), nil
-}
-
-func (w *world) CreateSecret(_ context.Context, secret *corev1.Secret) (*corev1.Secret, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	k := key(secret.Namespace, secret.Name)
-	if _, ok := w.secrets[k]; ok {
-		return nil, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "secrets"}, secret.Name)
-	}
-	w.secrets[k] = secret.DeepCopy()
-	w.touch(w.secrets[k])
-	return w.secrets[k].DeepCopy(), nil
-}
-
-func (w *world) PatchSecret(_ context.Context, secret *corev1.Secret, data map[string][]byte) (*corev1.Secret, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	resource := schema.GroupResource{Resource: "secrets"}
-	stored, ok := w.secrets[key(secret.Namespace, secret.Name)]
-	if !ok {
-		return nil, apierrors.NewNotFound(resource, secret.Name)
-	}
-	if stored.ResourceVersion != secret.ResourceVersion {
-		return nil, apierrors.NewConflict(resource, secret.Name, nil)
-	}
-	next := maps.Clone(stored.Data)
-	if next == nil {
-		next = map[string][]byte{}
-	}
-	for k, value := range data {
-		if next[k] = value; value == nil {
-			delete(next, k)
-		}
-	}
-	stored.Data = next
-	w.touch(stored)
-	return stored.DeepCopy(), nil
-}
-
-// touch gives the Secret a new resource version, as any write does.
-func (w *world) touch(s *corev1.Secret) {
-	w.version++
-	s.ResourceVersion = strconv.Itoa(w.version)
 }
 
 // master is a master key in memory.

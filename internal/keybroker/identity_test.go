@@ -81,7 +81,7 @@ func TestWhoCalls(t *testing.T) {
 			delete(w.bridges, key(tenant, "alice"))
 		}, identity{}, errBridge},
 
-		{"an API server that does not answer", "token-of-alice-pod", func(w *world) { w.away = errors.New("connection refused") }, identity{}, errClusterAway},
+		{"an API server that does not answer", "token-of-alice-pod", func(w *world) { w.Err = errors.New("connection refused") }, identity{}, errClusterAway},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld()

@@ -7,24 +7,20 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"errors"
 	"log/slog"
 	"maps"
-	"strconv"
-	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/store/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -37,96 +33,8 @@ const (
 	canary = "hb-canary-5b0e7a"
 )
 
-var secretResource = schema.GroupResource{Resource: "secrets"}
-
-// memory is an API server with Secrets alone.
-type memory struct {
-	mu      sync.Mutex
-	secrets map[Ref]*corev1.Secret
-	version int
-	// patched is called with the lock held, after a write that took place; its
-	// error is what the writer gets.
-	patched func(secret *corev1.Secret) error
-	// away is the error of every call, if any.
-	away error
-}
-
-func newMemory() *memory { return &memory{secrets: map[Ref]*corev1.Secret{}} }
-
-func (m *memory) Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := errors.Join(ctx.Err(), m.away); err != nil {
-		return nil, err
-	}
-	secret, found := m.secrets[Ref{namespace, name}]
-	if !found {
-		return nil, apierrors.NewNotFound(secretResource, name)
-	}
-	return secret.DeepCopy(), nil
-}
-
-func (m *memory) CreateSecret(ctx context.Context, secret *corev1.Secret) (*corev1.Secret, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := errors.Join(ctx.Err(), m.away); err != nil {
-		return nil, err
-	}
-	at := Ref{secret.Namespace, secret.Name}
-	if _, found := m.secrets[at]; found {
-		return nil, apierrors.NewAlreadyExists(secretResource, secret.Name)
-	}
-	return m.put(at, secret.DeepCopy()), nil
-}
-
-func (m *memory) put(at Ref, secret *corev1.Secret) *corev1.Secret {
-	m.version++
-	secret.ResourceVersion = strconv.Itoa(m.version)
-	m.secrets[at] = secret
-	return secret.DeepCopy()
-}
-
-func (m *memory) PatchSecret(ctx context.Context, read *corev1.Secret, data map[string][]byte) (*corev1.Secret, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := errors.Join(ctx.Err(), m.away); err != nil {
-		return nil, err
-	}
-	at := Ref{read.Namespace, read.Name}
-	stored, found := m.secrets[at]
-	if !found {
-		return nil, apierrors.NewNotFound(secretResource, read.Name)
-	}
-	if stored.ResourceVersion != read.ResourceVersion {
-		return nil, apierrors.NewConflict(secretResource, read.Name, errors.New("it has changed"))
-	}
-	next := stored.DeepCopy()
-	if next.Data == nil {
-		next.Data = map[string][]byte{}
-	}
-	for key, value := range data {
-		next.Data[key] = value
-		if value == nil {
-			delete(next.Data, key)
-		}
-	}
-	result := m.put(at, next)
-	if m.patched != nil {
-		if err := m.patched(next); err != nil {
-			return nil, err
-		}
-	}
-	return result, nil
-}
-
-func (m *memory) remove(namespace, name string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.secrets, Ref{namespace, name})
-}
-
 // copyOf returns the Secret as a backup has it.
-func (m *memory) copyOf(t *testing.T, namespace, name string) *corev1.Secret {
+func copyOf(t *testing.T, m *storetest.Memory, namespace, name string) *corev1.Secret {
 	t.Helper()
 	secret, err := m.Secret(t.Context(), namespace, name)
 	if err != nil {
@@ -138,8 +46,7 @@ func (m *memory) copyOf(t *testing.T, namespace, name string) *corev1.Secret {
 
 // cluster is the HostedBridges and Secrets of a cluster, with a real store.
 type cluster struct {
-	*memory
-
+	*storetest.Memory
 	*store.Store
 	bridges []Bridge
 	keys    *envelope.Keys
@@ -147,9 +54,9 @@ type cluster struct {
 
 func newCluster(t *testing.T, keys *envelope.Keys) *cluster {
 	t.Helper()
-	c := &cluster{memory: newMemory(), keys: keys}
+	c := &cluster{Memory: storetest.New(), keys: keys}
 	s, err := store.New(store.Config{
-		Secrets: c.memory, Keys: func() *envelope.Keys { return c.keys }, Cluster: "test",
+		Secrets: c.Memory, Keys: func() *envelope.Keys { return c.keys }, Cluster: "test",
 		Random: rand.Reader, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -207,27 +114,27 @@ func (c *cluster) Bridges(_ context.Context, namespace string) ([]store.Bridge, 
 			all = append(all, b.Bridge)
 		}
 	}
-	return all, c.away
+	return all, c.Err
 }
 
 func (c *cluster) Belongings(_ context.Context, namespace string) ([]Belonging, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
 	var all []Belonging
-	for at, secret := range c.secrets {
+	for _, secret := range c.Stored {
 		owner := metav1.GetControllerOf(secret)
-		if owner != nil && (namespace == "" || at.Namespace == namespace) {
-			all = append(all, Belonging{at.Namespace, at.Name, owner.Name, owner.UID})
+		if owner != nil && (namespace == "" || secret.Namespace == namespace) {
+			all = append(all, Belonging{secret.Namespace, secret.Name, owner.Name, owner.UID})
 		}
 	}
-	return all, c.away
+	return all, c.Err
 }
 
 func (c *cluster) BridgeUID(_ context.Context, namespace, name string) (types.UID, error) {
 	if b := c.find(namespace, name); b != nil {
-		return b.UID, c.away
+		return b.UID, c.Err
 	}
-	return "", c.away
+	return "", c.Err
 }
 
 func (c *cluster) find(namespace, name string) *Bridge {
@@ -240,7 +147,7 @@ func (c *cluster) find(namespace, name string) *Bridge {
 }
 
 func (c *cluster) bridge(_ context.Context, namespace, name string) (*Bridge, error) {
-	return c.find(namespace, name), c.away
+	return c.find(namespace, name), c.Err
 }
 
 // values opens the bridge's secrets.

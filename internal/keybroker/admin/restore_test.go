@@ -17,6 +17,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/store/storetest"
 )
 
 var aliceHad = map[string]string{"GITHUB_TOKEN": canary, "credentials.json": "{}", "EMPTY": ""}
@@ -29,7 +30,7 @@ func backedUp(t *testing.T, change func(objects []any) []any) *Backup {
 	for name, secrets := range map[string]map[string]string{"alice": aliceHad, "bob": {"A": "b"}} {
 		b := former.add(t, "team", name, "uid-former-"+name, secrets)
 		objects = append(objects, hostedBridge(b, name),
-			former.copyOf(t, "team", desired.Envelopes(name)), former.copyOf(t, "team", desired.Salt(name)))
+			copyOf(t, former.Memory, "team", desired.Envelopes(name)), copyOf(t, former.Memory, "team", desired.Salt(name)))
 	}
 	objects = append(objects, hostedBridge(former.add(t, "team", "carol", "uid-former-carol", nil), ""))
 	return read(t, list(t, change(objects)))
@@ -108,16 +109,16 @@ func (c *cluster) expectValues(t *testing.T, name string, want map[string]string
 func TestABackupIsRestoredOnce(t *testing.T) {
 	c, b := today(t), backedUp(t, unchangedBackup)
 	dry := c.restore(t, b, true)
-	if dry["alice"].Outcome != Restored || dry["alice"].Secrets != len(aliceHad) || len(c.secrets) > 0 {
-		t.Errorf("a dry run gives %+v and writes %d Secrets", dry, len(c.secrets))
+	if dry["alice"].Outcome != Restored || dry["alice"].Secrets != len(aliceHad) || len(c.Stored) > 0 {
+		t.Errorf("a dry run gives %+v and writes %d Secrets", dry, len(c.Stored))
 	}
 	if got := c.restore(t, b, false); got["alice"].Outcome != Restored || got["bob"].Outcome != Restored || len(got) != 2 {
 		t.Errorf("%+v", got)
 	}
 	c.expectValues(t, "alice", aliceHad)
-	version := c.version
-	if got := c.restore(t, b, false); got["alice"].Outcome != Unchanged || got["bob"].Outcome != Unchanged || c.version != version {
-		t.Errorf("again: %+v, and %d writes", got, c.version-version)
+	writes := c.Writes
+	if got := c.restore(t, b, false); got["alice"].Outcome != Unchanged || got["bob"].Outcome != Unchanged || c.Writes != writes {
+		t.Errorf("again: %+v, and %d writes", got, c.Writes-writes)
 	}
 	listing, err := c.List(t.Context(), c.bridges[0].Bridge)
 	if err != nil || listing.Entries[0].Key.String() != "local:2" || listing.Entries[0].Created.IsZero() {
@@ -152,27 +153,27 @@ func TestWhatIsNotRestoredIsLeftAsItIs(t *testing.T) {
 		}, Refused, "other secrets in the cluster, LATER for example"},
 		{"secrets in the cluster without their salt", unchangedBackup, func(t *testing.T, c *cluster) {
 			c.set(t, c.bridges[0].Bridge, aliceHad)
-			c.remove("team", "alice-salt")
+			c.Remove("team", "alice-salt")
 		}, Refused, "cannot be opened: EMPTY, GITHUB_TOKEN, credentials.json"},
 		{"a Secret that is somebody else's", unchangedBackup, func(t *testing.T, c *cluster) {
 			c.set(t, c.bridges[0].Bridge, aliceHad)
-			c.secrets[Ref{"team", "alice-envelopes"}].OwnerReferences = nil
+			c.Stored[storetest.Key("team", "alice-envelopes")].OwnerReferences = nil
 		}, Refused, "belongs to something else"},
 		{"a Secret of an earlier HostedBridge", unchangedBackup, func(t *testing.T, c *cluster) {
 			c.set(t, c.bridges[0].Bridge, aliceHad)
-			c.secrets[Ref{"team", "alice-envelopes"}].OwnerReferences[0].UID = "uid-earlier"
+			c.Stored[storetest.Key("team", "alice-envelopes")].OwnerReferences[0].UID = "uid-earlier"
 		}, Refused, "of an earlier HostedBridge of this name is still there"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c, b := today(t), backedUp(t, test.backup)
 			test.cluster(t, c)
-			before := maps.Clone(c.secrets)
+			before := maps.Clone(c.Stored)
 			got := c.restore(t, b, false)
 			if got["alice"].Outcome != test.outcome || !strings.Contains(got["alice"].Reason, test.reason) {
 				t.Errorf("%+v, want %s because %q", got["alice"], test.outcome, test.reason)
 			}
 			for _, name := range []string{"alice-envelopes", "alice-salt"} {
-				if diff := cmp.Diff(before[Ref{"team", name}], c.secrets[Ref{"team", name}]); diff != "" {
+				if diff := cmp.Diff(before[storetest.Key("team", name)], c.Stored[storetest.Key("team", name)]); diff != "" {
 					t.Errorf("Secret %s (-before +after):\n%s", name, diff)
 				}
 			}
@@ -196,9 +197,9 @@ func TestARestorationIsFinishedByAnother(t *testing.T) {
 
 func TestAnAPIServerThatIsAwayEndsARestoration(t *testing.T) {
 	c, b := today(t), backedUp(t, unchangedBackup)
-	c.away = errors.New("connection refused")
+	c.Err = errors.New("connection refused")
 	r := Restoration{Bridge: c.bridge, Store: c.Store}
-	if report, err := r.Run(t.Context(), b); !errors.Is(err, c.away) || len(report.Bridges) > 0 {
+	if report, err := r.Run(t.Context(), b); !errors.Is(err, c.Err) || len(report.Bridges) > 0 {
 		t.Errorf("%+v, error %v", report, err)
 	}
 }

@@ -175,11 +175,11 @@ func TestAnAPIServerThatIsAwayForAMomentEndsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, oneVersion(), lags...)
 		w.dies = func(int) error {
-			w.away = errors.New("connection refused")
+			w.Err = errors.New("connection refused")
 			time.AfterFunc(6*time.Second, func() {
-				w.mu.Lock()
-				defer w.mu.Unlock()
-				w.away = nil
+				w.Mu.Lock()
+				defer w.Mu.Unlock()
+				w.Err = nil
 			})
 			return nil
 		}
@@ -193,9 +193,9 @@ func TestAnAPIServerThatIsAwayForAMomentEndsNothing(t *testing.T) {
 func TestARotationThatCannotBeginSaysSoAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, oneVersion(), lags...)
-		w.away = errors.New("connection refused")
+		w.Err = errors.New("connection refused")
 		began := time.Now()
-		if _, err := w.run(t.Context(), (*Rotation).Run); !errors.Is(err, w.away) || time.Since(began) > 0 {
+		if _, err := w.run(t.Context(), (*Rotation).Run); !errors.Is(err, w.Err) || time.Since(began) > 0 {
 			t.Errorf("after %s error %v", time.Since(began), err)
 		}
 	})
@@ -205,7 +205,7 @@ func TestOneThatStaysAwayEndsTheRotation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, oneVersion(), lags...)
 		w.dies = func(int) error {
-			w.away = errors.New("connection refused")
+			w.Err = errors.New("connection refused")
 			return nil
 		}
 		if _, err := w.run(t.Context(), (*Rotation).Run); err == nil || !strings.Contains(err.Error(), "connection refused") {

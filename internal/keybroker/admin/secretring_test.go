@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/store/storetest"
 )
 
 func TestParseRing(t *testing.T) {
@@ -48,9 +49,9 @@ func TestParseRing(t *testing.T) {
 }
 
 // ringOf returns a memory with a ring, and the ring.
-func ringOf(t *testing.T, data map[string]string) (*memory, *SecretRing) {
+func ringOf(t *testing.T, data map[string]string) (*storetest.Memory, *SecretRing) {
 	t.Helper()
-	m := newMemory()
+	m := storetest.New()
 	if _, err := m.CreateSecret(t.Context(), ringSecret(data)); err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +70,7 @@ func TestAVersionIsAddedWithTheOldOnePinned(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{"1": canary, "2": base64.StdEncoding.EncodeToString(key), "current": "1", "authority": "a"}
-	if diff := cmp.Diff(want, texts(m.copyOf(t, system, ringRef).Data)); diff != "" {
+	if diff := cmp.Diff(want, texts(copyOf(t, m, system, ringRef).Data)); diff != "" {
 		t.Errorf("the ring (-want +got):\n%s", diff)
 	}
 	// What was read is not what is there any more.
@@ -88,13 +89,13 @@ func TestWithoutRandomnessNothingIsAdded(t *testing.T) {
 	if err := ring.Do(t.Context(), StepAdd, state); err == nil {
 		t.Error("no error")
 	}
-	if diff := cmp.Diff(map[string]string{"1": canary}, texts(m.copyOf(t, system, ringRef).Data)); diff != "" {
+	if diff := cmp.Diff(map[string]string{"1": canary}, texts(copyOf(t, m, system, ringRef).Data)); diff != "" {
 		t.Errorf("the ring (-want +got):\n%s", diff)
 	}
 }
 
 func TestARingThatIsNoSecretSaysWhichFlag(t *testing.T) {
-	ring := &SecretRing{Secrets: newMemory(), Namespace: system, Name: ringRef}
+	ring := &SecretRing{Secrets: storetest.New(), Namespace: system, Name: ringRef}
 	if _, err := ring.State(t.Context()); err == nil || !strings.Contains(err.Error(), `--secret=""`) {
 		t.Errorf("error %v", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/hostedbridge/hostedbridge/internal/desired"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/store/storetest"
 )
 
 // tenants is a cluster with what can be wrong with secrets.
@@ -29,9 +30,9 @@ func tenants(t *testing.T) *cluster {
 }
 
 func (c *cluster) damage(namespace, bridge, secret string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	data := c.secrets[Ref{namespace, desired.Envelopes(bridge)}].Data
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	data := c.Stored[storetest.Key(namespace, desired.Envelopes(bridge))].Data
 	data[secret][len(data[secret])-1] ^= 1
 }
 
@@ -56,7 +57,7 @@ func TestVerify(t *testing.T) {
 		},
 		{
 			"something that is no envelope", func(c *cluster) {
-				c.secrets[Ref{"one", "bob-envelopes"}].Data["A"] = []byte(canary)
+				c.Stored[storetest.Key("one", "bob-envelopes")].Data["A"] = []byte(canary)
 			}, "one", "bob",
 			VerificationReport{Bridges: 1, Secrets: 1, Keys: map[string]int{"none": 1}, Unreadable: []SecretRef{{Ref{"one", "bob"}, "A"}}}, false,
 		},
@@ -67,7 +68,7 @@ func TestVerify(t *testing.T) {
 			}}, false,
 		},
 		{
-			"a salt that is gone", func(c *cluster) { c.remove("one", "bob-salt") }, "", "",
+			"a salt that is gone", func(c *cluster) { c.Remove("one", "bob-salt") }, "", "",
 			VerificationReport{
 				Bridges: 4, Secrets: 6, Keys: all,
 				Unreadable: []SecretRef{{Ref{"one", "bob"}, "A"}}, SaltMissing: []Ref{{"one", "bob"}},
@@ -75,20 +76,20 @@ func TestVerify(t *testing.T) {
 		},
 		{
 			"another user's salt", func(c *cluster) {
-				c.secrets[Ref{"one", "bob-salt"}].Data = c.secrets[Ref{"one", "alice-salt"}].Data
+				c.Stored[storetest.Key("one", "bob-salt")].Data = c.Stored[storetest.Key("one", "alice-salt")].Data
 			}, "", "",
 			VerificationReport{Bridges: 4, Secrets: 6, Keys: all, Unreadable: []SecretRef{{Ref{"one", "bob"}, "A"}}}, false,
 		},
 		{
 			"a salt of an earlier HostedBridge", func(c *cluster) {
-				c.secrets[Ref{"one", "bob-salt"}].OwnerReferences[0].UID = "uid-earlier"
+				c.Stored[storetest.Key("one", "bob-salt")].OwnerReferences[0].UID = "uid-earlier"
 			}, "", "",
 			VerificationReport{
 				Bridges: 4, Secrets: 6, Keys: all, Unreadable: []SecretRef{{Ref{"one", "bob"}, "A"}}, Orphans: []Ref{{"one", "bob-salt"}},
 			}, false,
 		},
 		{
-			"a Secret that is somebody else's", func(c *cluster) { c.secrets[Ref{"one", "bob-envelopes"}].OwnerReferences = nil }, "one", "",
+			"a Secret that is somebody else's", func(c *cluster) { c.Stored[storetest.Key("one", "bob-envelopes")].OwnerReferences = nil }, "one", "",
 			VerificationReport{Bridges: 2, Secrets: 3, Keys: map[string]int{"local:1": 3}, NotOwned: []Ref{{"one", "bob"}}}, false,
 		},
 		{
@@ -131,10 +132,10 @@ func TestWhatCannotBeSeenIsAnError(t *testing.T) {
 	if _, err := v.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "there is no HostedBridge one/nobody") {
 		t.Errorf("error %v", err)
 	}
-	c.away = errors.New("connection refused")
+	c.Err = errors.New("connection refused")
 	for _, v := range []Verification{{}, {Namespace: "one", Name: "alice"}} {
 		v.Installation, v.Store = c, c.Store
-		if _, err := v.Run(t.Context()); !errors.Is(err, c.away) {
+		if _, err := v.Run(t.Context()); !errors.Is(err, c.Err) {
 			t.Errorf("error %v", err)
 		}
 	}
@@ -143,13 +144,13 @@ func TestWhatCannotBeSeenIsAnError(t *testing.T) {
 func TestCountPassesOverWhatOpensForNobody(t *testing.T) {
 	c := tenants(t)
 	c.bridges[1].UID = "uid-bob-again"
-	c.secrets[Ref{"two", "carol-envelopes"}].OwnerReferences = nil
+	c.Stored[storetest.Key("two", "carol-envelopes")].OwnerReferences = nil
 	census, err := Count(t.Context(), c, c.Store)
 	if err != nil || census.String() != "local:1 3" {
 		t.Errorf("%s, error %v", census, err)
 	}
-	c.away = errors.New("connection refused")
-	if _, err := Count(t.Context(), c, c.Store); !errors.Is(err, c.away) {
+	c.Err = errors.New("connection refused")
+	if _, err := Count(t.Context(), c, c.Store); !errors.Is(err, c.Err) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/store/storetest"
 )
 
 // world is an installation during a rotation: a ring in a Secret, replicas that
@@ -23,7 +24,7 @@ import (
 // and wrapped anew by them meanwhile. It fails the test when a rotation does
 // what it must not.
 type world struct {
-	*memory
+	*storetest.Memory
 
 	t    *testing.T
 	lags []time.Duration
@@ -45,7 +46,7 @@ type written struct {
 
 func newWorld(t *testing.T, data map[string]string, lags ...time.Duration) *world {
 	t.Helper()
-	w := &world{memory: newMemory(), t: t, lags: lags, census: Census{}}
+	w := &world{Memory: storetest.New(), t: t, lags: lags, census: Census{}}
 	secret, err := w.CreateSecret(t.Context(), ringSecret(data))
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +56,7 @@ func newWorld(t *testing.T, data map[string]string, lags ...time.Duration) *worl
 		t.Fatal(err)
 	}
 	w.history = []written{{time.Time{}, ring}}
-	w.patched = w.wrote
+	w.AfterPatch = w.wrote
 	return w
 }
 
@@ -112,7 +113,7 @@ func (w *world) replicas(context.Context) ([]Replica, error) {
 		ring := w.loadedBy(i)
 		replicas = append(replicas, Replica{Pod: fmt.Sprintf("keybroker-%d", i), Ring: &ring})
 	}
-	return replicas, w.away
+	return replicas, w.Err
 }
 
 // live is a user's moment: each replica seals something and opens all there
@@ -148,7 +149,7 @@ func (w *world) live() {
 func (w *world) count(context.Context) (Census, error) {
 	w.sealed.Lock()
 	defer w.sealed.Unlock()
-	return maps.Clone(w.census), w.away
+	return maps.Clone(w.census), w.Err
 }
 
 // go on until ctx ends; users do not wait for a rotation.
@@ -169,7 +170,7 @@ func (w *world) run(ctx context.Context, do func(*Rotation, context.Context) (Ro
 }
 
 func (w *world) rotation() *Rotation {
-	ring := &SecretRing{Secrets: w.memory, Namespace: system, Name: ringRef, Random: randomness{}}
+	ring := &SecretRing{Secrets: w.Memory, Namespace: system, Name: ringRef, Random: randomness{}}
 	return &Rotation{Ring: ring, Replicas: w.replicas, Count: w.count, Tell: func(line string) {
 		w.sealed.Lock()
 		defer w.sealed.Unlock()

@@ -10,18 +10,14 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"maps"
-	"strconv"
-	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/store/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -38,93 +34,16 @@ var (
 )
 
 // cluster is the Secrets of an API server in memory.
-type cluster struct {
-	mu      sync.Mutex
-	secrets map[string]*corev1.Secret
-	version int
-	// reads and writes count the calls that came through.
-	reads, writes int
-	// err is the error of every call while it is set.
-	err error
-	// beforePatch runs before each change of a Secret.
-	beforePatch func()
-}
+type cluster struct{ *storetest.Memory }
 
-func newCluster() *cluster { return &cluster{secrets: map[string]*corev1.Secret{}} }
-
-var resource = schema.GroupResource{Resource: "secrets"}
-
-func (c *cluster) Secret(_ context.Context, namespace, name string) (*corev1.Secret, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.reads++
-	stored, found := c.secrets[namespace+"/"+name]
-	switch {
-	case c.err != nil:
-		return nil, c.err
-	case !found:
-		return nil, apierrors.NewNotFound(resource, name)
-	}
-	return stored.DeepCopy(), nil
-}
-
-func (c *cluster) CreateSecret(_ context.Context, secret *corev1.Secret) (*corev1.Secret, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	key := secret.Namespace + "/" + secret.Name
-	switch {
-	case c.err != nil:
-		return nil, c.err
-	case c.secrets[key] != nil:
-		return nil, apierrors.NewAlreadyExists(resource, secret.Name)
-	}
-	c.secrets[key] = secret.DeepCopy()
-	c.touch(c.secrets[key])
-	return c.secrets[key].DeepCopy(), nil
-}
-
-func (c *cluster) PatchSecret(_ context.Context, secret *corev1.Secret, data map[string][]byte) (*corev1.Secret, error) {
-	if c.beforePatch != nil {
-		c.beforePatch()
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	stored := c.secrets[secret.Namespace+"/"+secret.Name]
-	switch {
-	case c.err != nil:
-		return nil, c.err
-	case stored == nil:
-		return nil, apierrors.NewNotFound(resource, secret.Name)
-	case stored.ResourceVersion != secret.ResourceVersion:
-		return nil, apierrors.NewConflict(resource, secret.Name, errors.New("changed"))
-	case stored.Immutable != nil && *stored.Immutable:
-		return nil, apierrors.NewInvalid(schema.GroupKind{Kind: "Secret"}, secret.Name, nil)
-	}
-	next := maps.Clone(stored.Data)
-	if next == nil {
-		next = map[string][]byte{}
-	}
-	for key, value := range data {
-		if next[key] = value; value == nil {
-			delete(next, key)
-		}
-	}
-	stored.Data = next
-	c.touch(stored)
-	return stored.DeepCopy(), nil
-}
-
-// touch gives the Secret a new resource version, as any write does.
-func (c *cluster) touch(s *corev1.Secret) {
-	c.version++
-	c.writes++
-	s.ResourceVersion = strconv.Itoa(c.version)
-}
+func newCluster() *cluster { return &cluster{storetest.New()} }
 
 func (c *cluster) envelopes(b Bridge) *corev1.Secret {
-	return c.secrets[tenant+"/"+b.Name+"-envelopes"]
+	return c.Stored[storetest.Key(tenant, b.Name+"-envelopes")]
 }
-func (c *cluster) salt(b Bridge) *corev1.Secret { return c.secrets[tenant+"/"+b.Name+"-salt"] }
+func (c *cluster) salt(b Bridge) *corev1.Secret {
+	return c.Stored[storetest.Key(tenant, b.Name+"-salt")]
+}
 
 // provider is a master key that can be away.
 type provider struct {

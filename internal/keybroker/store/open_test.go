@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/store/storetest"
 )
 
 // TestNoMutantOpens changes what is stored in every way that somebody who may
@@ -91,7 +92,7 @@ func (f *fixture) expectLog(t *testing.T, want ...string) {
 		}
 	}
 	data := [][]byte{[]byte(canary)}
-	for _, s := range f.secrets {
+	for _, s := range f.Stored {
 		for key, value := range s.Data {
 			if key != indexKey && len(value) > 8 {
 				data = append(data, value, value[len(value)-8:])
@@ -140,7 +141,7 @@ func TestWithoutTheSaltNothingOpensAgain(t *testing.T) {
 	f := newFixture(t, newCluster(), 1)
 	f.must(t, alice, set("TOKEN", canary), set("OTHER", canary))
 	backup := f.envelopes(alice).DeepCopy()
-	delete(f.secrets, tenant+"/alice-salt")
+	f.Remove(tenant, "alice-salt")
 	lost := func(when string, names ...string) {
 		t.Helper()
 		f.log.Reset()
@@ -177,17 +178,17 @@ func TestWithoutTheSaltNothingOpensAgain(t *testing.T) {
 	maps.Copy(f.envelopes(alice).Data, map[string][]byte{"TOKEN": backup.Data["TOKEN"], "OTHER": backup.Data["OTHER"]})
 	lost("put back beside what is new", "OTHER", "TOKEN")
 	// And the whole Secret as it was, with a user who has no salt any more.
-	delete(f.secrets, tenant+"/alice-salt")
-	f.secrets[tenant+"/alice-envelopes"] = backup
+	f.Remove(tenant, "alice-salt")
+	f.Stored[storetest.Key(tenant, "alice-envelopes")] = backup
 	lost("put back alone", "OTHER", "TOKEN")
 }
 
 func TestAllThatIsLostCanBeReplacedAtOnce(t *testing.T) {
 	f := newFixture(t, newCluster(), 1)
 	f.must(t, alice, set("A", "old"), set("B", "old"), set("C", "old"))
-	delete(f.secrets, tenant+"/alice-salt")
+	f.Remove(tenant, "alice-salt")
 	// At no moment a salt beside an old envelope, whenever the process ends.
-	f.beforePatch = func() {
+	f.BeforePatch = func() {
 		if f.salt(alice) != nil && len(f.envelopes(alice).Data) > 1 {
 			t.Error("a new salt beside old envelopes")
 		}
@@ -228,8 +229,8 @@ func TestABackupOpensForWhomItWasSealed(t *testing.T) {
 	if diff := cmp.Diff(entries, there.list(t, renewed).Entries); diff != "" {
 		t.Errorf("entries after the restore (-want +got):\n%s", diff)
 	}
-	if there.writes != 2 {
-		t.Errorf("%d writes, want one for the salt and one for the envelopes", there.writes)
+	if there.Writes != 2 {
+		t.Errorf("%d writes, want one for the salt and one for the envelopes", there.Writes)
 	}
 
 	for name, test := range map[string]struct {
@@ -269,13 +270,13 @@ func TestARestoreOverwritesNothing(t *testing.T) {
 			f := newFixture(t, newCluster(), 1)
 			f.must(t, alice, test.before...)
 			if test.lose {
-				delete(f.secrets, tenant+"/alice-salt")
+				f.Remove(tenant, "alice-salt")
 			}
-			writes := f.writes
+			writes := f.Writes
 			err := f.Replace(t.Context(), alice, values, nil)
 			expect(t, "restore", err, test.err)
 			if test.err != nil {
-				if f.writes != writes {
+				if f.Writes != writes {
 					t.Error("written in spite of the error")
 				}
 				return

@@ -27,10 +27,10 @@ func TestARotationWrapsAllAnewInOneWrite(t *testing.T) {
 	f.must(t, alice, set("A", "one"), set("B", "two"))
 	f.rotate(t, 0, 1, 2)
 	f.must(t, alice, set("C", "three"))
-	before, writes := f.list(t, alice), f.writes
+	before, writes := f.list(t, alice), f.Writes
 	done, err := f.Rewrap(t.Context(), alice)
-	if done != 2 || err != nil || f.writes != writes+1 {
-		t.Errorf("%d rewrapped in %d writes, error %v", done, f.writes-writes, err)
+	if done != 2 || err != nil || f.Writes != writes+1 {
+		t.Errorf("%d rewrapped in %d writes, error %v", done, f.Writes-writes, err)
 	}
 	if diff := cmp.Diff(map[string]uint32{"A": 2, "B": 2, "C": 2}, f.under(t)); diff != "" {
 		t.Errorf("key versions (-want +got):\n%s", diff)
@@ -43,9 +43,9 @@ func TestARotationWrapsAllAnewInOneWrite(t *testing.T) {
 	if got, _ := f.values(t, alice); !cmp.Equal(map[string]string{"A": "one", "B": "two", "C": "three"}, got) {
 		t.Errorf("%d secrets open", len(got))
 	}
-	reads := f.reads
-	if done, err := f.Rewrap(t.Context(), alice); done != 0 || err != nil || f.writes != writes+1 || f.reads != reads+1 {
-		t.Errorf("again: %d, error %v, %d reads", done, err, f.reads-reads)
+	reads := f.Reads
+	if done, err := f.Rewrap(t.Context(), alice); done != 0 || err != nil || f.Writes != writes+1 || f.Reads != reads+1 {
+		t.Errorf("again: %d, error %v, %d reads", done, err, f.Reads-reads)
 	}
 	if done, err := f.Rewrap(t.Context(), bob); done != 0 || err != nil {
 		t.Errorf("of nothing: %d, error %v", done, err)
@@ -62,7 +62,7 @@ func TestWhatDoesNotOpenStopsNoRotation(t *testing.T) {
 	}{
 		{"one that is damaged", func(f *fixture) { f.envelopes(alice).Data["A"][30] ^= 1 }, 1, map[string]uint32{"A": 1, "B": 2}, nil},
 		{"one that is no envelope", func(f *fixture) { f.envelopes(alice).Data["A"] = []byte("x") }, 1, map[string]uint32{"A": 0, "B": 2}, nil},
-		{"a salt that is gone", func(f *fixture) { delete(f.secrets, tenant+"/alice-salt") }, 0, map[string]uint32{"A": 1, "B": 1}, nil},
+		{"a salt that is gone", func(f *fixture) { f.Remove(tenant, "alice-salt") }, 0, map[string]uint32{"A": 1, "B": 1}, nil},
 		{"a master key that is away", func(f *fixture) { f.master.away = true }, 0, map[string]uint32{"A": 1, "B": 1}, ErrUnavailable},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -96,8 +96,8 @@ func TestALaterVersionIsLeftAlone(t *testing.T) {
 	if got := f.Keys().Current(); got != (envelope.KeyID{Algorithm: envelope.AlgorithmLocal, Version: 1}) {
 		t.Fatalf("current key %s", got)
 	}
-	writes := f.writes
-	if done, err := f.Rewrap(t.Context(), alice); done != 0 || err != nil || f.writes != writes {
+	writes := f.Writes
+	if done, err := f.Rewrap(t.Context(), alice); done != 0 || err != nil || f.Writes != writes {
 		t.Errorf("%d rewrapped, error %v", done, err)
 	}
 }

@@ -37,8 +37,8 @@ func TestAStoreWithAPartMissingIsNotMade(t *testing.T) {
 
 func TestABridgeGetsBackWhatWasSetForIt(t *testing.T) {
 	f := newFixture(t, newCluster(), 1)
-	if got, unreadable := f.values(t, alice); len(got) != 0 || unreadable != nil || f.writes != 0 {
-		t.Errorf("before the first secret: %v, %v, %d writes", got, unreadable, f.writes)
+	if got, unreadable := f.values(t, alice); len(got) != 0 || unreadable != nil || f.Writes != 0 {
+		t.Errorf("before the first secret: %v, %v, %d writes", got, unreadable, f.Writes)
 	}
 	if opened, changed, err := f.OpenUnless(t.Context(), alice, ""); !changed || opened.Values == nil || err != nil {
 		t.Errorf("before the first secret: changed %v, error %v", changed, err)
@@ -56,7 +56,7 @@ func TestABridgeGetsBackWhatWasSetForIt(t *testing.T) {
 			t.Errorf("%s: unreadable %v, values (-want +got):\n%s", b.Name, unreadable, diff)
 		}
 	}
-	for name, s := range f.secrets {
+	for name, s := range f.Stored {
 		if strings.Contains(fmt.Sprintf("%q", s.Data), canary) {
 			t.Errorf("the plaintext is in Secret %s", name)
 		}
@@ -106,14 +106,14 @@ func TestNothingIsWrittenWhenNothingChanges(t *testing.T) {
 	source := Source{Secret: "s", Key: "k"}
 	f := newFixture(t, newCluster(), 1)
 	f.must(t, alice, Change{Name: "A", Value: []byte("one"), Source: &source}, set("B", "two"))
-	before := f.writes
+	before := f.Writes
 	same := source
 	for name, changes := range map[string][]Change{
 		"no change": nil, "the source that it has": {{Name: "A", Source: &same}}, "no source where there is none": {{Name: "B"}},
 		"a removal of what is not there": {remove("C")}, "a source of what is not there": {{Name: "C", Source: &same}},
 	} {
-		if listing := f.must(t, alice, changes...); len(listing.Entries) != 2 || f.writes != before {
-			t.Errorf("%s: %d entries, %d writes", name, len(listing.Entries), f.writes-before)
+		if listing := f.must(t, alice, changes...); len(listing.Entries) != 2 || f.Writes != before {
+			t.Errorf("%s: %d entries, %d writes", name, len(listing.Entries), f.Writes-before)
 		}
 	}
 	if f.must(t, bob, remove("A")); f.envelopes(bob) != nil || f.salt(bob) != nil {
@@ -146,10 +146,10 @@ func TestBothSecretsAreTheHostedBridgesAndTheInstallations(t *testing.T) {
 	if salt.Immutable == nil || !*salt.Immutable || len(salt.Data[saltKey]) != envelope.SaltSize || f.envelopes(alice).Immutable != nil {
 		t.Errorf("immutable %v, %d bytes", salt.Immutable, len(salt.Data[saltKey]))
 	}
-	if len(f.secrets) != 4 {
-		t.Errorf("%d Secrets, want two for each", len(f.secrets))
+	if len(f.Stored) != 4 {
+		t.Errorf("%d Secrets, want two for each", len(f.Stored))
 	}
-	for name, s := range f.secrets {
+	for name, s := range f.Stored {
 		if len(s.Labels["app.kubernetes.io/instance"]) > 63 || len(name) > len(tenant)+1+63 {
 			t.Errorf("Secret %s", name)
 		}
@@ -184,13 +184,13 @@ func TestWhatIsNotTheBridgesIsNeitherReadNorWritten(t *testing.T) {
 		{"a salt of an earlier HostedBridge", func(f *fixture) { f.salt(alice).OwnerReferences[0].UID = "uid-earlier" }, ErrNotReady, ErrNotReady, false, false},
 		{"a salt that is being deleted", func(f *fixture) { f.salt(alice).DeletionTimestamp = &now }, ErrNotReady, ErrNotReady, false, false},
 		{"a salt of somebody else", func(f *fixture) { f.salt(alice).OwnerReferences = nil }, ErrNotOwned, nil, true, false},
-		{"a salt that is gone", func(f *fixture) { delete(f.secrets, tenant+"/alice-salt") }, ErrSaltMissing, nil, true, false},
+		{"a salt that is gone", func(f *fixture) { f.Remove(tenant, "alice-salt") }, ErrSaltMissing, nil, true, false},
 		{"a salt of the wrong size", func(f *fixture) { f.salt(alice).Data[saltKey] = []byte("short") }, ErrSaltInvalid, nil, true, false},
 		{"a salt of zeroes", func(f *fixture) { f.salt(alice).Data[saltKey] = make([]byte, 32) }, ErrSaltInvalid, nil, true, false},
 		{"a Secret of the salt without one", func(f *fixture) { f.salt(alice).Data = nil }, ErrSaltInvalid, nil, true, false},
 		{"a salt that was exchanged", func(f *fixture) { f.salt(alice).Data[saltKey] = []byte(strings.Repeat("s", 32)) }, nil, nil, true, true},
-		{"an API server that does not answer", func(f *fixture) { f.err = errors.New("connection refused") }, ErrUnavailable, ErrUnavailable, false, false},
-		{"an API server that forbids", func(f *fixture) { f.err = apierrors.NewForbidden(resource, "x", errors.New("rbac")) }, ErrUnavailable, ErrUnavailable, false, false},
+		{"an API server that does not answer", func(f *fixture) { f.Err = errors.New("connection refused") }, ErrUnavailable, ErrUnavailable, false, false},
+		{"an API server that forbids", func(f *fixture) { f.Err = apierrors.NewForbidden(corev1.Resource("secrets"), "x", errors.New("rbac")) }, ErrUnavailable, ErrUnavailable, false, false},
 		{"a master key that is away", func(f *fixture) { f.master.away = true }, ErrUnavailable, ErrUnavailable, false, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -198,7 +198,7 @@ func TestWhatIsNotTheBridgesIsNeitherReadNorWritten(t *testing.T) {
 			f.must(t, alice, set("TOKEN", canary))
 			f.must(t, bob, set("TOKEN", canary))
 			test.change(f)
-			writes := f.writes
+			writes := f.Writes
 			opened, err := f.Open(t.Context(), alice)
 			expect(t, "open", err, test.open)
 			if test.unreadable != cmp.Equal([]string{"TOKEN"}, opened.Unreadable) || (test.open == nil && !test.unreadable) != (len(opened.Values) == 1) {
@@ -207,7 +207,7 @@ func TestWhatIsNotTheBridgesIsNeitherReadNorWritten(t *testing.T) {
 			_, err = f.change(t, alice, set("NEW", canary))
 			expect(t, "set", err, test.set)
 			if test.set != nil {
-				if f.writes != writes {
+				if f.Writes != writes {
 					t.Error("written in spite of the error")
 				}
 				return
@@ -236,7 +236,7 @@ func TestWhoseMasterKeyIsAwayIsToldFromWhoseAPIServerIs(t *testing.T) {
 	if _, err := f.Open(t.Context(), alice); !errors.Is(err, envelope.ErrUnavailable) || errors.Is(err, ErrUnreadable) {
 		t.Errorf("error %v", err)
 	}
-	f.master.away, f.err = false, errors.New("connection refused")
+	f.master.away, f.Err = false, errors.New("connection refused")
 	if _, err := f.Open(t.Context(), alice); errors.Is(err, envelope.ErrUnavailable) || errors.Is(err, ErrUnreadable) {
 		t.Errorf("error %v", err)
 	}
@@ -248,16 +248,16 @@ func TestChangesThatCannotBeMeant(t *testing.T) {
 		"the index": {set(indexKey, "x")}, "no name": {set("", "x")}, "lower case": {set("token", "x")},
 		"a bad name beside a good one": {set("GOOD", "x"), remove("bad")}, "one name twice": {set("A", "x"), remove("A")},
 	} {
-		if _, err := f.change(t, alice, changes...); !errors.Is(err, ErrName) || f.writes != 0 {
-			t.Errorf("%s: error %v, %d writes", name, err, f.writes)
+		if _, err := f.change(t, alice, changes...); !errors.Is(err, ErrName) || f.Writes != 0 {
+			t.Errorf("%s: error %v, %d writes", name, err, f.Writes)
 		}
 	}
 	refusal := errors.New("not today")
 	_, err := f.Update(t.Context(), alice, func(context.Context, Listing, func(string) ([]byte, error)) ([]Change, error) {
 		return []Change{set("A", "x")}, refusal
 	})
-	if !errors.Is(err, refusal) || f.writes != 0 {
-		t.Errorf("error %v, %d writes", err, f.writes)
+	if !errors.Is(err, refusal) || f.Writes != 0 {
+		t.Errorf("error %v, %d writes", err, f.Writes)
 	}
 }
 
@@ -265,7 +265,7 @@ func TestWhoDecidesCanOpenWhatThereIs(t *testing.T) {
 	f := newFixture(t, newCluster(), 1)
 	f.must(t, alice, set("GOOD", canary), set("BAD", canary), set("EMPTY", ""))
 	f.envelopes(alice).Data["BAD"][30] ^= 1
-	reads := f.reads
+	reads := f.Reads
 	look := func(want map[string]error) {
 		t.Helper()
 		_, err := f.Update(t.Context(), alice, func(_ context.Context, _ Listing, open func(string) ([]byte, error)) ([]Change, error) {
@@ -282,13 +282,13 @@ func TestWhoDecidesCanOpenWhatThereIs(t *testing.T) {
 		}
 	}
 	look(map[string]error{"GOOD": nil, "EMPTY": nil, "BAD": ErrUnreadable, "NONE": ErrNotFound})
-	if f.reads != reads+2 {
-		t.Errorf("%d reads, want one for the envelopes and one for the salt", f.reads-reads)
+	if f.Reads != reads+2 {
+		t.Errorf("%d reads, want one for the envelopes and one for the salt", f.Reads-reads)
 	}
 	f.master.away = true
 	look(map[string]error{"GOOD": ErrUnavailable})
 	f.master.away = false
-	delete(f.secrets, tenant+"/alice-salt")
+	f.Remove(tenant, "alice-salt")
 	look(map[string]error{"GOOD": ErrUnreadable})
 	look(map[string]error{"GOOD": ErrSaltMissing})
 }
@@ -337,13 +337,13 @@ func TestAWriteSucceedsAlthoughOthersWriteMeanwhile(t *testing.T) {
 	f := newFixture(t, newCluster(), 1)
 	f.must(t, alice, set("TOKEN", "x"))
 	busy := 0
-	f.beforePatch = func() {
+	f.BeforePatch = func() {
 		if busy++; busy < maxTries {
-			f.touch(f.envelopes(alice))
+			f.Touch(f.envelopes(alice))
 		}
 	}
 	f.must(t, alice, set("TOKEN", canary))
-	f.beforePatch = func() { f.touch(f.envelopes(alice)) }
+	f.BeforePatch = func() { f.Touch(f.envelopes(alice)) }
 	if _, err := f.change(t, alice, set("TOKEN", "never")); !errors.Is(err, ErrConflict) {
 		t.Errorf("error %v", err)
 	}
@@ -351,7 +351,7 @@ func TestAWriteSucceedsAlthoughOthersWriteMeanwhile(t *testing.T) {
 	if done, err := f.Rewrap(t.Context(), alice); !errors.Is(err, ErrConflict) || done != 0 {
 		t.Errorf("rewrap: %d, error %v", done, err)
 	}
-	f.beforePatch = func() { delete(f.secrets, tenant+"/alice-envelopes"); f.beforePatch = nil }
+	f.BeforePatch = func() { f.Remove(tenant, "alice-envelopes"); f.BeforePatch = nil }
 	f.must(t, alice, set("OTHER", canary))
 	if got, _ := f.values(t, alice); got["OTHER"] != canary || len(got) != 1 {
 		t.Errorf("%d secrets after the Secret went", len(got))
