@@ -83,7 +83,10 @@ func TestWithoutAKeybrokerWhatRunsGoesOnAndWhatStartsWaits(t *testing.T) {
 	// A change that would replace the pod waits with it.
 	f.change(t, b, func(s *v1alpha1.HostedBridgeSpec) { s.Servers[0].Transport.URL += "/other" })
 	f.expect(t, b, v1alpha1.PhaseRunning, with("Unknown KeybrokerUnavailable", available))
-	expectMessage(t, b, v1alpha1.ConditionWorkloadAvailable, "a change that replaces it waits for the keybroker")
+	expectMessage(t, b, v1alpha1.ConditionWorkloadAvailable, "the change of the spec waits for the keybroker")
+	if b.Status.ObservedGeneration == b.Generation {
+		t.Error("the status says that the change was acted on")
+	}
 	_, after := f.children("alice")
 	testenv.ExpectExists(t, f.Client, after)
 	if before.ResourceVersion != after.ResourceVersion {

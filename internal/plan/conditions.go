@@ -26,6 +26,9 @@ func conditions(o Observed, p Plan, out Outcome, now time.Time) []metav1.Conditi
 	for i := range list {
 		list[i].Message = bounded(list[i].Message)
 		list[i].ObservedGeneration = o.Bridge.Generation
+		if kind := list[i].Type; kind == v1alpha1.ConditionWorkloadAvailable || kind == v1alpha1.ConditionReady {
+			list[i].ObservedGeneration = p.generation(o) // They are about the spec that the pod was made from.
+		}
 		list[i].LastTransitionTime = metav1.NewTime(now)
 		before := meta.FindStatusCondition(o.Bridge.Status.Conditions, list[i].Type)
 		if before != nil && before.Status == list[i].Status {
@@ -66,6 +69,9 @@ func accepted(p Plan) metav1.Condition {
 	return isTrue(v1alpha1.ConditionAccepted, v1alpha1.ReasonAccepted, "the installation takes the spec")
 }
 
+// available is the message of a workload as it should be.
+const available = "the pod is ready"
+
 func workloadAvailable(o Observed, p Plan, out Outcome) metav1.Condition {
 	const kind = v1alpha1.ConditionWorkloadAvailable
 	current := o.current()
@@ -82,8 +88,10 @@ func workloadAvailable(o Observed, p Plan, out Outcome) metav1.Condition {
 		return isFalse(kind, p.Blocked)
 	case p.Action == Suspend:
 		return suspended(o, out.Workload)
+	case p.Action == Hold && p.generation(o) != o.Bridge.Generation:
+		return isTrue(kind, v1alpha1.ReasonAvailable, "the pod is ready; the change of the spec waits for the keybroker, of which none is ready")
 	case p.Action == Hold:
-		return isTrue(kind, v1alpha1.ReasonAvailable, "the pod is ready; a change that replaces it waits for the keybroker, of which none is ready")
+		return isTrue(kind, v1alpha1.ReasonAvailable, available)
 	default:
 		return running(current, out.Workload, o.KeybrokerReady)
 	}
@@ -103,7 +111,7 @@ func running(current *Pod, w *Workload, keybroker bool) metav1.Condition {
 	switch {
 	case w == nil:
 	case w.available():
-		return isTrue(kind, v1alpha1.ReasonAvailable, "the pod is ready")
+		return isTrue(kind, v1alpha1.ReasonAvailable, available)
 	case w.ReplicaFailure != "":
 		f.Message = "the pod cannot be made: " + w.ReplicaFailure
 	case current != nil && current.Waiting != "":

@@ -159,7 +159,7 @@ func TestAPodThatStartsWithoutAKeybrokerSaysWhatItWaitsFor(t *testing.T) {
 		"one that the quota keeps away":  {observed(withoutKeybroker), workload(func(w *Workload) { w.Available, w.ReplicaFailure = 0, "exceeded quota" }), "False Progressing", "exceeded quota", "Pending"},
 		"never a certificate":            {observed(withoutTrust, withoutKeybroker), Outcome{}, "False TrustMissing", "certificate", "Pending"},
 		"suspended":                      {observed(withState(v1alpha1.StateSuspended), withoutKeybroker), workload(func(w *Workload) { w.Replicas, w.Updated, w.Available = 0, 0, 0 }), "True Suspended", "as spec.desiredState asks", "Suspended"},
-		"a pod that is ready and stays":  {observed(withPods(Pod{Name: "p", Ready: true}), withoutKeybroker), Outcome{}, "True Available", "a change that replaces it waits for the keybroker", "Running"},
+		"a pod that is ready and stays":  {observed(withPods(Pod{Name: "p", Ready: true}), withoutKeybroker), Outcome{}, "True Available", "the change of the spec waits for the keybroker", "Running"},
 		"a spec that is not accepted":    {observed(withTier("gold"), withPods(starting), withoutKeybroker), Outcome{}, "False NotAccepted", "not accepted", "Failed"},
 		"one that the API server refuse": {observed(withoutKeybroker), Outcome{Failed: Finding{v1alpha1.ReasonApplyFailed, "quota"}}, "False ApplyFailed", "quota", "Failed"},
 	}

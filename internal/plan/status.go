@@ -16,7 +16,7 @@ import (
 // keybroker write is not set.
 func (p Plan) Status(o Observed, out Outcome, now time.Time) v1alpha1.HostedBridgeStatus {
 	s := v1alpha1.HostedBridgeStatus{
-		ObservedGeneration: o.Bridge.Generation,
+		ObservedGeneration: p.generation(o),
 		Conditions:         conditions(o, p, out, now),
 		UserID:             o.Bridge.User(),
 	}
@@ -25,6 +25,16 @@ func (p Plan) Status(o Observed, out Outcome, now time.Time) v1alpha1.HostedBrid
 	}
 	s.Phase = phase(s, p, out)
 	return s
+}
+
+// generation returns the generation of the spec that was acted on. While the
+// workload is held it is the last one before, so that nobody who waits for a
+// change takes it for made.
+func (p Plan) generation(o Observed) int64 {
+	if p.Action == Hold {
+		return o.Bridge.Status.ObservedGeneration
+	}
+	return o.Bridge.Generation
 }
 
 // OwnsURL reports whether the user's URL leads to this bridge. It does not
