@@ -6,7 +6,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -20,14 +19,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -43,7 +39,7 @@ type installation struct {
 	client    client.Client
 	namespace string
 	authority *pki.Authority
-	log       *lockedBuffer
+	log       *testenv.Log
 	public    string
 	probes    string
 	stop      context.CancelFunc
@@ -58,7 +54,7 @@ func start(t *testing.T, bridgePort int) *installation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := &installation{t: t, client: testenv.Client(t), authority: authority, log: &lockedBuffer{}, ended: make(chan error, 1), secrets: &secretsSeen{}}
+	i := &installation{t: t, client: testenv.Client(t), authority: authority, log: &testenv.Log{}, ended: make(chan error, 1), secrets: &secretsSeen{}}
 	i.namespace = testenv.Namespace(t, i.client)
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("token"), 0o600); err != nil {
@@ -66,7 +62,7 @@ func start(t *testing.T, bridgePort int) *installation {
 	}
 	o, err := parseOptions([]string{
 		"--listen=127.0.0.1:0", "--probe-listen=127.0.0.1:0", "--namespace=" + i.namespace, "--drain-delay=0s",
-		"--kubeconfig=" + kubeconfig(t), "--keybroker-url=" + i.keybroker(), "--token-file=" + token,
+		"--kubeconfig=" + testenv.Kubeconfig(t), "--keybroker-url=" + i.keybroker(), "--token-file=" + token,
 	}, io.Discard)
 	if err != nil {
 		t.Fatal(err)
@@ -294,38 +290,4 @@ func TestFromAnEmptyInstallationToACall(t *testing.T) {
 	if strings.Contains(i.log.String(), key[len(key)-20:]) {
 		t.Error("the log contains the key")
 	}
-}
-
-// kubeconfig writes a file by which the API server is reached.
-func kubeconfig(t *testing.T) string {
-	t.Helper()
-	c := testenv.Config()
-	api := clientcmdapi.NewConfig()
-	api.Clusters["c"] = &clientcmdapi.Cluster{Server: c.Host, CertificateAuthorityData: c.CAData}
-	api.AuthInfos["u"] = &clientcmdapi.AuthInfo{ClientCertificateData: c.CertData, ClientKeyData: c.KeyData}
-	api.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
-	api.CurrentContext = "x"
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*api, file); err != nil {
-		t.Fatal(err)
-	}
-	return file
-}
-
-// lockedBuffer collects the log.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }

@@ -34,7 +34,7 @@ func TestAReplicaThatLosesTheLeaseServesOnAndLeadsAgain(t *testing.T) {
 	writeKey(t, o.MasterKeyDir, "authority", 9)
 	writeKey(t, o.MasterKeyDir, "1", 1)
 
-	var logs sharedBuffer
+	var logs testenv.Log
 	stop := serveParts(t, o, slog.New(slog.NewTextHandler(&logs, nil)))
 	defer stop()
 	namespace := testenv.Namespace(t, c)

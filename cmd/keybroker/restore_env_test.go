@@ -18,7 +18,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
@@ -44,21 +43,6 @@ const inYAML = `{
 	kubectl get secrets --namespace=%[1]s --selector=app.kubernetes.io/managed-by=hosted-bridge-keybroker --output=yaml
 } | kubectl exec --stdin deploy/hosted-bridge-keybroker -- /keybroker restore`
 
-// asAdministrator writes how to reach the API server as who runs the cluster.
-func asAdministrator(t *testing.T) string {
-	t.Helper()
-	path := impersonating(t)
-	config, err := clientcmd.LoadFromFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.AuthInfos["test"].Impersonate, config.AuthInfos["test"].ImpersonateGroups = "", nil
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 // drill runs the commands of docs/operations/backup.md.
 type drill struct {
 	*administered
@@ -80,7 +64,7 @@ func newDrill(t *testing.T, a *administered) *drill {
 	if len(d.blocks) != 4 {
 		t.Fatalf("backup.md has %d blocks of commands, and the test knows 4", len(d.blocks))
 	}
-	script := fmt.Sprintf(kubectl, asKeybroker, os.Args[0], a.ring, a.kubeconfig, os.Getenv("KUBEBUILDER_ASSETS"), asAdministrator(t))
+	script := fmt.Sprintf(kubectl, asKeybroker, os.Args[0], a.ring, a.kubeconfig, os.Getenv("KUBEBUILDER_ASSETS"), testenv.Kubeconfig(t))
 	if err := os.WriteFile(filepath.Join(d.folder, "kubectl"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}

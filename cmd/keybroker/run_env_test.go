@@ -16,7 +16,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -26,8 +25,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -51,7 +48,7 @@ func TestRunWithTheRightsOfTheManifests(t *testing.T) {
 	writeKey(t, o.MasterKeyDir, "authority", 9)
 	writeKey(t, o.MasterKeyDir, "1", 1)
 
-	var logs sharedBuffer
+	var logs testenv.Log
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- run(ctx, o, &logs) }()
@@ -239,36 +236,5 @@ func installKeybroker(t *testing.T, c client.Client, namespace string) {
 // ServiceAccount.
 func impersonating(t *testing.T) string {
 	t.Helper()
-	admin := testenv.Config()
-	config := clientcmdapi.NewConfig()
-	config.Clusters["test"] = &clientcmdapi.Cluster{Server: admin.Host, CertificateAuthorityData: admin.CAData}
-	config.AuthInfos["test"] = &clientcmdapi.AuthInfo{
-		ClientCertificateData: admin.CertData, ClientKeyData: admin.KeyData,
-		Impersonate: account, ImpersonateGroups: []string{"system:serviceaccounts", "system:authenticated"},
-	}
-	config.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: "test"}
-	config.CurrentContext = "test"
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-// sharedBuffer is a bytes.Buffer that goroutines share.
-type sharedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *sharedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *sharedBuffer) Bytes() []byte {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return bytes.Clone(b.b.Bytes())
+	return testenv.KubeconfigOf(t, "hosted-bridge-system", "hosted-bridge-keybroker")
 }

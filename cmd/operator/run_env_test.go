@@ -12,8 +12,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -28,7 +26,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -44,9 +41,9 @@ func TestRunWithTheRightsOfTheManifests(t *testing.T) {
 	o := Defaults()
 	o.ProbeListen, o.MetricsListen = "127.0.0.1:0", "127.0.0.1:0"
 	install(t, c, o.Namespace)
-	t.Setenv("KUBECONFIG", kubeconfig(t, o.Namespace))
+	t.Setenv("KUBECONFIG", testenv.KubeconfigOf(t, o.Namespace, "hosted-bridge-operator"))
 
-	var logs buffer
+	var logs testenv.Log
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- run(ctx, o, slog.New(slog.NewJSONHandler(&logs, nil))) }()
@@ -192,42 +189,4 @@ func install(t *testing.T, c client.Client, namespace string) {
 			t.Fatal(err)
 		}
 	}
-}
-
-// kubeconfig writes how to reach the API server as the operator's ServiceAccount.
-func kubeconfig(t *testing.T, namespace string) string {
-	t.Helper()
-	admin := testenv.Config()
-	config := clientcmdapi.NewConfig()
-	config.Clusters["test"] = &clientcmdapi.Cluster{Server: admin.Host, CertificateAuthorityData: admin.CAData}
-	config.AuthInfos["test"] = &clientcmdapi.AuthInfo{
-		ClientCertificateData: admin.CertData, ClientKeyData: admin.KeyData,
-		Impersonate:       "system:serviceaccount:" + namespace + ":hosted-bridge-operator",
-		ImpersonateGroups: []string{"system:serviceaccounts", "system:authenticated"},
-	}
-	config.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: "test"}
-	config.CurrentContext = "test"
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-// buffer is a bytes.Buffer that goroutines share.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) Bytes() []byte {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return bytes.Clone(b.b.Bytes())
 }

@@ -1,0 +1,69 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package testenv
+
+import (
+	"bytes"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// Kubeconfig writes how to reach the API server that Main started, for a
+// process that runs as its own main does, and returns the file.
+func Kubeconfig(t testing.TB) string {
+	t.Helper()
+	return kubeconfig(t, &clientcmdapi.AuthInfo{})
+}
+
+// KubeconfigOf is a Kubeconfig with the rights of a ServiceAccount alone.
+func KubeconfigOf(t testing.TB, namespace, account string) string {
+	t.Helper()
+	return kubeconfig(t, &clientcmdapi.AuthInfo{
+		Impersonate:       "system:serviceaccount:" + namespace + ":" + account,
+		ImpersonateGroups: []string{"system:serviceaccounts", "system:authenticated"},
+	})
+}
+
+func kubeconfig(t testing.TB, as *clientcmdapi.AuthInfo) string {
+	t.Helper()
+	admin := Config()
+	as.ClientCertificateData, as.ClientKeyData = admin.CertData, admin.KeyData
+	c := clientcmdapi.NewConfig()
+	c.Clusters["test"] = &clientcmdapi.Cluster{Server: admin.Host, CertificateAuthorityData: admin.CAData}
+	c.AuthInfos["test"] = as
+	c.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: "test"}
+	c.CurrentContext = "test"
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*c, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Log collects what a process logs while a test reads it.
+type Log struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (l *Log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+// Bytes returns a copy of what is there so far.
+func (l *Log) Bytes() []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return bytes.Clone(l.b.Bytes())
+}
+
+// String returns what is there so far.
+func (l *Log) String() string { return string(l.Bytes()) }
