@@ -10,7 +10,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"maps"
 	"os"
@@ -20,16 +19,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/prometheus/client_golang/prometheus"
-	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -41,18 +37,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
-func TestMain(m *testing.M) {
-	ctrl.SetLogger(logr.Discard())
-	code := testenv.Main(m)
-	// The filter of client-go's watches stays behind when a watch is stopped
-	// with an event on its way; nothing of ours can end it.
-	stray := goleak.IgnoreTopFunction("k8s.io/apimachinery/pkg/watch.(*filteredWatch).loop")
-	if err := goleak.Find(stray); err != nil && code == 0 {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(testenv.MainOfController(m)) }
 
 // keys is a master key whose versions a test chooses.
 type keys struct {
@@ -103,6 +88,12 @@ func (k *keys) Keys() *envelope.Keys {
 }
 
 func (k *keys) Current() envelope.KeyID { return k.Keys().Current() }
+
+func (k *keys) Minimum() uint32 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.current.Minimum()
+}
 
 func (k *keys) Changed() <-chan struct{} {
 	k.mu.Lock()
@@ -168,8 +159,17 @@ func newFixture(t *testing.T) *fixture {
 		Keys: f.keys, Recorder: f.events, Metrics: metrics,
 		Settings: sealing.Settings{Namespace: "the-installation", Tiers: quota.Defaults(), Concurrency: 2},
 	}
-	f.use(t, direct)
+	f.use(t, testenv.Indexed{WithWatch: direct, Values: indexValues})
 	return f
+}
+
+func indexValues(o client.Object, field string) []string {
+	for _, index := range sealing.Indexes() {
+		if index.Field == field {
+			return index.Values(o)
+		}
+	}
+	return nil
 }
 
 // use makes everything read and write through c.
