@@ -27,46 +27,6 @@ import (
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
-var errCrash = errors.New("the process ended")
-
-// crashing is a client whose process ends right after its write number limit:
-// nothing after that is read or written any more.
-type crashing struct {
-	limit, writes int
-}
-
-func (c *crashing) dead() bool { return c.writes >= c.limit }
-
-func (c *crashing) wrap(inner client.WithWatch) client.WithWatch {
-	write := func(do func() error) error {
-		if c.dead() {
-			return errCrash
-		}
-		c.writes++
-		if err := do(); err != nil {
-			return err
-		}
-		if c.dead() {
-			return errCrash
-		}
-		return nil
-	}
-	return interceptor.NewClient(inner, interceptor.Funcs{
-		Get: func(ctx context.Context, inner client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-			if c.dead() {
-				return errCrash
-			}
-			return inner.Get(ctx, key, o, opts...)
-		},
-		Apply: func(ctx context.Context, inner client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-			return write(func() error { return inner.Apply(ctx, o, opts...) })
-		},
-		SubResourceApply: func(ctx context.Context, inner client.Client, sub string, o runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
-			return write(func() error { return inner.SubResource(sub).Apply(ctx, o, opts...) })
-		},
-	})
-}
-
 // writesPerProvision is how many writes a new bridge costs: ServiceAccount,
 // Deployment, status.
 const writesPerProvision = 3
@@ -102,14 +62,14 @@ func provisioned(t *testing.T, change func(*v1alpha1.HostedBridgeSpec), n int) [
 		testenv.ExpectReconciled(t, f.reconciler, b)
 		f.change(t, b, change)
 	}
-	c := &crashing{limit: n}
-	f.use(indexed{c.wrap(sound.(indexed).WithWatch)})
+	c := &testenv.Crash{Limit: n}
+	f.use(indexed{c.Client(sound.(indexed).WithWatch)})
 	_, err := f.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
-	if c.dead() != errors.Is(err, errCrash) {
-		t.Fatalf("%d writes, error %v", c.writes, err)
+	if c.Dead() != errors.Is(err, testenv.ErrCrash) {
+		t.Fatalf("%d writes, error %v", c.Writes, err)
 	}
-	if !c.dead() && c.writes != writesPerProvision {
-		t.Errorf("%d writes, want %d", c.writes, writesPerProvision)
+	if !c.Dead() && c.Writes != writesPerProvision {
+		t.Errorf("%d writes, want %d", c.Writes, writesPerProvision)
 	}
 	f.use(sound)
 	testenv.ExpectReconciled(t, f.reconciler, b)

@@ -6,67 +6,17 @@
 package sealing_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
-
-var errCrash = errors.New("the process ended")
-
-// crashing is a client whose process ends right after its write number limit:
-// nothing after that is read or written any more.
-type crashing struct {
-	limit, writes int
-}
-
-func (c *crashing) dead() bool { return c.writes >= c.limit }
-
-func (c *crashing) write(do func() error) error {
-	if c.dead() {
-		return errCrash
-	}
-	c.writes++
-	if err := do(); err != nil {
-		return err
-	}
-	if c.dead() {
-		return errCrash
-	}
-	return nil
-}
-
-func (c *crashing) wrap(inner client.WithWatch) client.WithWatch {
-	return interceptor.NewClient(inner, interceptor.Funcs{
-		Get: func(ctx context.Context, inner client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-			if c.dead() {
-				return errCrash
-			}
-			return inner.Get(ctx, key, o, opts...)
-		},
-		Create: func(ctx context.Context, inner client.WithWatch, o client.Object, opts ...client.CreateOption) error {
-			return c.write(func() error { return inner.Create(ctx, o, opts...) })
-		},
-		Patch: func(ctx context.Context, inner client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
-			return c.write(func() error { return inner.Patch(ctx, o, patch, opts...) })
-		},
-		Delete: func(ctx context.Context, inner client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
-			return c.write(func() error { return inner.Delete(ctx, o, opts...) })
-		},
-		SubResourceApply: func(ctx context.Context, inner client.Client, sub string, o runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
-			return c.write(func() error { return inner.SubResource(sub).Apply(ctx, o, opts...) })
-		},
-	})
-}
 
 func TestACrashAfterAnyWriteIsRepaired(t *testing.T) {
 	for name, step := range map[string]struct {
@@ -117,14 +67,14 @@ func TestACrashAfterAnyWriteIsRepaired(t *testing.T) {
 func (f *fixture) crashed(t *testing.T, b *v1alpha1.HostedBridge, n, writes int) []string {
 	t.Helper()
 	sound := f.Client
-	c := &crashing{limit: n}
-	f.use(t, c.wrap(sound.(client.WithWatch)))
+	c := &testenv.Crash{Limit: n}
+	f.use(t, c.Client(sound.(client.WithWatch)))
 	err := f.reconcileError(t, b)
-	if c.dead() && !errors.Is(err, errCrash) || !c.dead() && err != nil {
-		t.Fatalf("%d writes, error %v", c.writes, err)
+	if c.Dead() && !errors.Is(err, testenv.ErrCrash) || !c.Dead() && err != nil {
+		t.Fatalf("%d writes, error %v", c.Writes, err)
 	}
-	if !c.dead() && c.writes != writes {
-		t.Errorf("%d writes, want %d", c.writes, writes)
+	if !c.Dead() && c.Writes != writes {
+		t.Errorf("%d writes, want %d", c.Writes, writes)
 	}
 	f.use(t, sound)
 	s := f.reconcile(t, b)

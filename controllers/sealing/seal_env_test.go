@@ -77,13 +77,13 @@ func TestNothingIsWrittenWhenNothingChanged(t *testing.T) {
 	f.set(t, b, "OWN", "mine")
 	f.reconcile(t, b)
 
-	c := &crashing{limit: 1000}
-	f.use(t, c.wrap(f.Client.(client.WithWatch)))
+	c := &testenv.Crash{Limit: 1000}
+	f.use(t, c.Client(f.Client.(client.WithWatch)))
 	for range 3 {
 		f.reconcile(t, b)
 	}
-	if c.writes != 0 {
-		t.Errorf("%d writes", c.writes)
+	if c.Writes != 0 {
+		t.Errorf("%d writes", c.Writes)
 	}
 }
 
@@ -341,17 +341,23 @@ func TestASecretThatDoesNotOpenIsNamedAndHoldsUpNoOther(t *testing.T) {
 	f.set(t, b, "OWN", "mine")
 	f.set(t, b, "OTHER", "too")
 	f.reconcile(t, b)
+	if err := f.Delete(t.Context(), source); err != nil {
+		t.Fatal(err)
+	}
 	f.damage(t, b, "TOKEN", "OTHER")
-	const unreadable = ": SecretsUnreadable: does not open"
-	expectFailures(t, f.reconcile(t, b), "OTHER"+unreadable, "TOKEN"+unreadable)
+	const (
+		unreadable = ": SecretsUnreadable: does not open"
+		gone       = "github: SourceMissing: does not exist"
+	)
+	expectFailures(t, f.reconcile(t, b), "OTHER"+unreadable, "TOKEN"+unreadable, gone)
 	f.keys.set(t, 1, 2)
-	expectFailures(t, f.reconcile(t, b), "OTHER"+unreadable, "TOKEN"+unreadable)
+	expectFailures(t, f.reconcile(t, b), "OTHER"+unreadable, "TOKEN"+unreadable, gone)
 	f.expect(t, b, "OWN=mine", "OTHER?", "TOKEN?")
 	if *b.Status.KeyVersion != 1 {
 		t.Errorf("key version %d, want that of the one that does not open", *b.Status.KeyVersion)
 	}
 
-	f.write(t, source, map[string]string{"TOKEN": "y"})
+	f.secret(t, "github", map[string]string{"TOKEN": "y"})
 	f.set(t, b, "OTHER", "again")
 	expectFailures(t, f.reconcile(t, b))
 	f.expect(t, b, "OTHER=again", "OWN=mine", "TOKEN*=y")
