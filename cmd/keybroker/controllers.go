@@ -75,3 +75,6 @@ type currentKey struct{ *masterkey.Source }
 
 // Current implements sealing.Keys.
 func (k currentKey) Current() envelope.KeyID { return k.Keys().Current() }
+
+// Minimum implements sealing.Keys.
+func (k currentKey) Minimum() uint32 { return k.Status().Minimum }

@@ -15,7 +15,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,12 +35,17 @@ type Store interface {
 	Update(ctx context.Context, b store.Bridge, decide func(ctx context.Context, current store.Listing, open func(name string) ([]byte, error)) ([]store.Change, error)) (store.Listing, error)
 	Rewrap(ctx context.Context, b store.Bridge) (int, error)
 	Open(ctx context.Context, b store.Bridge) (store.Opened, error)
+	// CheckSalt returns an error when nothing of the bridge's can be opened for
+	// want of its salt.
+	CheckSalt(ctx context.Context, b store.Bridge) error
 }
 
 // Keys is the master key's state.
 type Keys interface {
 	// Current is what envelopes should be wrapped under.
 	Current() envelope.KeyID
+	// Minimum is the lowest version that still opens.
+	Minimum() uint32
 	// Changed is closed when Current, or what opens, has changed.
 	Changed() <-chan struct{}
 }
@@ -70,11 +77,23 @@ type Reconciler struct {
 type outcome struct {
 	listing  store.Listing
 	failures []v1alpha1.SecretFailure
-	// delete names the sources that may go now.
-	delete []string
+	// delete are the sources that may go now.
+	delete []deletion
 	// sealed and rewrapped count what was written.
 	sealed, rewrapped int
+	// shared says that a source was not deleted because another bridge names
+	// it. Nothing tells when that ends.
+	shared bool
 }
+
+// deletion is a source to delete, in the state in which it was read.
+type deletion struct {
+	name, resourceVersion string
+	uid                   types.UID
+}
+
+// sharedRetry is when to look again whether a source may be deleted.
+const sharedRetry = time.Minute
 
 // Reconcile implements reconcile.Reconciler.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (ctrl.Result, error) {
@@ -86,22 +105,46 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.Metrics.forget(request.NamespacedName)
 		return ctrl.Result{}, nil // It is gone or goes, and its envelopes with it.
 	}
-	return ctrl.Result{}, r.reconcile(ctx, b)
+	return r.reconcile(ctx, b)
 }
 
-func (r *Reconciler) reconcile(ctx context.Context, b *v1alpha1.HostedBridge) error {
-	sources, err := r.observe(ctx, b)
-	defer wipe(sources)
+func (r *Reconciler) reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (ctrl.Result, error) {
+	out, err := r.keep(ctx, b)
 	if err != nil {
-		return fmt.Errorf("observe: %w", err)
+		return ctrl.Result{}, err
 	}
-	out, err := r.seal(ctx, b, sources)
-	if err != nil {
-		return fmt.Errorf("seal: %w", err)
-	}
-	err = errors.Join(r.deleteSources(ctx, b, sources, &out), r.rewrap(ctx, b, &out), r.try(ctx, b, &out))
+	err = r.deleteSources(ctx, b, &out)
 	r.Metrics.set(client.ObjectKeyFromObject(b), out)
-	return errors.Join(err, r.report(ctx, b, out))
+	result := ctrl.Result{}
+	if out.shared {
+		result.RequeueAfter = sharedRetry
+	}
+	return result, errors.Join(err, r.report(ctx, b, out))
+}
+
+// keep brings the envelopes in line with the spec and the master key. What
+// does not open and has a source is sealed from it once more.
+func (r *Reconciler) keep(ctx context.Context, b *v1alpha1.HostedBridge) (outcome, error) {
+	out, broken, err := r.keepOnce(ctx, b, nil)
+	if managed := managed(out.listing, broken); err == nil && len(managed) > 0 {
+		out, broken, err = r.keepOnce(ctx, b, managed)
+	}
+	out.failures = append(out.failures, unreadable(out.listing, broken)...)
+	return out, err
+}
+
+// keepOnce is keep, which looks at the values of the suspects although their
+// sources are as they were, and returns the names of what does not open.
+func (r *Reconciler) keepOnce(ctx context.Context, b *v1alpha1.HostedBridge, suspects []string) (outcome, []string, error) {
+	out, err := r.seal(ctx, b, suspects)
+	if err != nil {
+		return out, nil, fmt.Errorf("seal: %w", err)
+	}
+	if err := r.rewrap(ctx, b, &out); err != nil {
+		return out, nil, err
+	}
+	broken, err := r.try(ctx, b, out)
+	return out, broken, err
 }
 
 func reference(b *v1alpha1.HostedBridge) store.Bridge {

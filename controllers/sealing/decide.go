@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -52,6 +53,9 @@ type observed struct {
 	// Stored are the plaintexts of the names that outdated returned, without
 	// those that do not open.
 	Stored map[string][]byte
+	// Suspects are names whose values are looked at although their sources are
+	// as they were. Broken are those of the names that do not open.
+	Suspects, Broken []string
 	// Lost says that nothing of what is stored will open again.
 	Lost bool
 }
@@ -66,13 +70,13 @@ type decision struct {
 }
 
 // outdated returns the names that are stored from another state of their
-// Secret than the one that was read. Only their plaintexts tell whether they
-// have to be sealed anew.
+// Secret than the one that was read, and the suspects. Only their plaintexts
+// tell whether they have to be sealed anew.
 func outdated(o observed) []string {
 	var names []string
 	p := propose(o)
 	for _, w := range p.wants {
-		if e, stored := p.entries[w.name]; stored && !sameState(e.Source, &w.from) {
+		if e, stored := p.entries[w.name]; stored && (!sameState(e.Source, &w.from) || slices.Contains(o.Suspects, w.name)) {
 			names = append(names, w.name)
 		}
 	}
@@ -84,13 +88,7 @@ func decide(o observed) decision {
 	p := propose(o)
 	removed := p.removals(o.Listing)
 	d := decision{Changes: removed}
-	gone := 0
-	for _, c := range removed {
-		if c.Delete {
-			gone++
-		}
-	}
-	for _, w := range p.within(o.Allowed, len(p.entries)-gone) {
+	for _, w := range p.within(o.Allowed, p.usage(removed)) {
 		w.from.Deleted = o.Refs[w.ref].DeleteSource && len(p.problems[w.ref]) == 0
 		if c, changed := w.change(p.entries, o); changed {
 			d.Changes = append(d.Changes, c)
@@ -137,7 +135,7 @@ type want struct {
 func (w want) change(entries map[string]store.Entry, o observed) (store.Change, bool) {
 	c := store.Change{Name: w.name, Source: &w.from}
 	e, exists := entries[w.name]
-	exists = exists && !o.Lost
+	exists = exists && !o.Lost && !slices.Contains(o.Broken, w.name)
 	if exists && e.Source != nil && *e.Source == w.from {
 		return c, false
 	}
@@ -261,22 +259,51 @@ func (p *proposal) want(i int, ref v1alpha1.SecretRef, k v1alpha1.SecretRefKey, 
 	}
 }
 
-// within returns the wants that fit beside the others that stay, in order.
-// What is stored already always fits: a tier's limit removes nothing.
-func (p *proposal) within(a allowance, others int) []want {
+// usage is what the secrets that stay take of what there may be.
+type usage struct{ secrets, bytes int }
+
+// entryOverhead is what a secret takes besides its value: the envelope's own
+// bytes, and at most so many in the index, where names of Secrets are long.
+const entryOverhead = envelope.Overhead + 512
+
+func (u *usage) add(size int)    { u.secrets++; u.bytes += size + entryOverhead }
+func (u *usage) remove(size int) { u.secrets--; u.bytes -= size + entryOverhead }
+
+// usage returns what is taken when these changes are made.
+func (p *proposal) usage(removed []store.Change) usage {
+	var u usage
+	for _, e := range p.entries {
+		u.add(e.Size)
+	}
+	for _, c := range removed {
+		if c.Delete {
+			u.remove(p.entries[c.Name].Size)
+		}
+	}
+	return u
+}
+
+// within returns the wants that fit beside the others that stay, in order. A
+// tier's limit removes nothing that is stored already, and what is replaced by
+// something smaller always fits.
+func (p *proposal) within(a allowance, u usage) []want {
 	var fit []want
 	for _, w := range p.wants {
-		_, stored := p.entries[w.name]
+		e, stored := p.entries[w.name]
+		next := u
+		if stored {
+			next.remove(e.Size)
+		}
+		next.add(len(w.value))
 		switch {
-		case stored:
-			fit = append(fit, w)
-		case a.Unknown:
+		case !stored && a.Unknown:
 			p.fail(w.ref, v1alpha1.ReasonTierLimitExceeded, "%s is not sealed: the tier %q does not exist", w.name, a.Tier)
-		case a.Secrets != nil && others >= int(*a.Secrets):
+		case !stored && a.Secrets != nil && u.secrets >= int(*a.Secrets):
 			p.fail(w.ref, v1alpha1.ReasonTierLimitExceeded, "%s is not sealed: the tier %q allows %d secrets", w.name, a.Tier, *a.Secrets)
+		case next.bytes > u.bytes && next.bytes > corev1.MaxSecretSize:
+			p.fail(w.ref, v1alpha1.ReasonSourceInvalid, "%s is not sealed: with it all of the user's secrets together are more than the %d bytes that can be stored", w.name, corev1.MaxSecretSize)
 		default:
-			others++
-			fit = append(fit, w)
+			fit, u = append(fit, w), next
 		}
 	}
 	return fit

@@ -24,16 +24,31 @@ import (
 // seal brings what is stored in line with the Secrets of the spec, in at most
 // one write. The error is what to retry; what somebody has to do something
 // about is among the outcome's failures.
-func (r *Reconciler) seal(ctx context.Context, b *v1alpha1.HostedBridge, sources map[string]source) (outcome, error) {
+//
+// The Secrets are read after what is stored, each time that the write is
+// tried: whoever wrote from a later state of them makes this write a conflict.
+func (r *Reconciler) seal(ctx context.Context, b *v1alpha1.HostedBridge, suspects []string) (outcome, error) {
 	var d decision
-	listing, err := r.update(ctx, b, func(ctx context.Context, current store.Listing, open func(string) ([]byte, error)) (_ []store.Change, err error) {
-		d, err = r.decide(ctx, observed{Refs: b.Spec.SecretRefs, Sources: sources, Allowed: r.allowance(b), Listing: current}, open)
+	var sources map[string]source
+	defer func() { wipe(sources) }()
+	listing, err := r.update(ctx, b, func(ctx context.Context, current store.Listing, open func(string) ([]byte, error)) ([]store.Change, error) {
+		wipe(sources)
+		var err error
+		if sources, err = r.observe(ctx, b); err != nil {
+			return nil, fmt.Errorf("observe: %w", err)
+		}
+		o := observed{Refs: b.Spec.SecretRefs, Sources: sources, Allowed: r.allowance(b), Listing: current, Suspects: suspects}
+		d, err = r.decide(ctx, o, open)
 		return d.Changes, err
 	})
-	if err == nil {
-		return outcome{listing: listing, failures: d.Failures, delete: d.Delete, sealed: values(d.Changes)}, nil
+	if err != nil {
+		return r.unsealed(ctx, b, d, err)
 	}
-	return r.unsealed(ctx, b, d, err)
+	out := outcome{listing: listing, failures: d.Failures, sealed: values(d.Changes)}
+	for _, name := range d.Delete {
+		out.delete = append(out.delete, deletion{name: name, uid: sources[name].UID, resourceVersion: sources[name].ResourceVersion})
+	}
+	return out, nil
 }
 
 // update is the store's, except that it does not begin one for a bridge whose
@@ -68,6 +83,7 @@ func (r *Reconciler) decide(ctx context.Context, o observed, open func(string) (
 		case errors.Is(err, store.ErrUnreadable):
 			// It is sealed anew, and so mended. Without its salt nothing opens:
 			// then all is replaced at once, which alone makes another salt.
+			o.Broken = append(o.Broken, name)
 			o.Lost = o.Lost || errors.Is(err, store.ErrSaltMissing)
 			log.FromContext(ctx).Info("a sealed secret does not open and is sealed anew from its source", "secret", name, "cause", err.Error())
 		default:
@@ -147,30 +163,41 @@ func (r *Reconciler) rewrap(ctx context.Context, b *v1alpha1.HostedBridge, out *
 	return nil
 }
 
-// try opens what is stored and reports what does not open: the bridge is not
-// given it, and only its user can mend that. With a ring of our own that costs
-// two reads of the API server. A transit engine is asked, for each secret, only
-// about what is new since the last report, or was wrong in it: a new leader
-// would otherwise ask for everybody's.
-func (r *Reconciler) try(ctx context.Context, b *v1alpha1.HostedBridge, out *outcome) error {
-	if len(out.listing.Entries) == 0 || r.Keys.Current().Algorithm != envelope.AlgorithmLocal && known(b, *out) {
-		return nil
+// try opens what is stored and returns the names of what does not open, which
+// the bridge is not given. With a ring of our own that costs two reads of the
+// API server. A transit engine is asked, for each secret, only about what is
+// new since the last report, or was wrong in it: a new leader would otherwise
+// ask for everybody's.
+func (r *Reconciler) try(ctx context.Context, b *v1alpha1.HostedBridge, out outcome) ([]string, error) {
+	if len(out.listing.Entries) == 0 || r.Keys.Current().Algorithm != envelope.AlgorithmLocal && r.known(ctx, b, out) {
+		return nil, nil
 	}
 	opened, err := r.Store.Open(ctx, reference(b))
 	if err != nil {
-		return fmt.Errorf("try what is sealed: %w", err)
+		return nil, fmt.Errorf("try what is sealed: %w", err)
 	}
 	opened.Wipe()
-	out.failures = append(out.failures, unreadable(opened.Unreadable)...)
-	return nil
+	return opened.Unreadable, nil
 }
 
-// known reports whether the last report is about what is stored, and everything
-// opened then.
-func known(b *v1alpha1.HostedBridge, out outcome) bool {
+// known reports whether the last report is about what is stored, everything
+// opened then, and nothing says that it does no longer.
+func (r *Reconciler) known(ctx context.Context, b *v1alpha1.HostedBridge, out outcome) bool {
 	s := b.Status.Secrets
-	return s != nil && s.Revision == out.listing.Revision && out.rewrapped == 0 &&
-		!slices.ContainsFunc(s.Failures, func(f v1alpha1.SecretFailure) bool { return f.Reason == v1alpha1.ReasonSecretsUnreadable })
+	if s == nil || s.Revision != out.listing.Revision || out.rewrapped > 0 || len(old(out.listing, r.Keys.Current())) > 0 {
+		return false
+	}
+	return !slices.ContainsFunc(s.Failures, func(f v1alpha1.SecretFailure) bool { return f.Reason == v1alpha1.ReasonSecretsUnreadable }) &&
+		!slices.ContainsFunc(out.listing.Entries, func(e store.Entry) bool { return e.Key.Version < r.Keys.Minimum() }) &&
+		r.Store.CheckSalt(ctx, reference(b)) == nil
+}
+
+// managed returns those of the names whose secrets follow a source.
+func managed(l store.Listing, names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		e, found := l.Find(name)
+		return !found || !e.Managed()
+	})
 }
 
 // old returns the entries that the current key should wrap. A later version is
@@ -189,12 +216,15 @@ func old(l store.Listing, current envelope.KeyID) []store.Entry {
 // Where it is more, they have one cause.
 const maxUnreadable = 32
 
-func unreadable(names []string) []v1alpha1.SecretFailure {
+func unreadable(l store.Listing, names []string) []v1alpha1.SecretFailure {
 	var failures []v1alpha1.SecretFailure
 	for i, name := range names {
 		f := v1alpha1.SecretFailure{
 			Name: name, Reason: v1alpha1.ReasonSecretsUnreadable,
 			Message: "it does not open, and the keybroker's log says why: set it again",
+		}
+		if e, found := l.Find(name); found && e.Managed() {
+			f.Message = fmt.Sprintf("it does not open, and the keybroker's log says why: it is sealed anew as soon as that can be done from Secret %s", e.Source.Secret)
 		}
 		if i == maxUnreadable-1 && len(names) > maxUnreadable {
 			f.Message += fmt.Sprintf("; and %d more", len(names)-maxUnreadable)
@@ -208,23 +238,88 @@ func unreadable(names []string) []v1alpha1.SecretFailure {
 // deleteSources deletes the Secrets whose values are all sealed, in the very
 // state in which they were read. One that has changed is a new source, of
 // which the watch tells. An installation may withhold the right to delete.
-func (r *Reconciler) deleteSources(ctx context.Context, b *v1alpha1.HostedBridge, sources map[string]source, out *outcome) error {
+func (r *Reconciler) deleteSources(ctx context.Context, b *v1alpha1.HostedBridge, out *outcome) error {
+	if len(out.delete) == 0 {
+		return nil
+	}
+	wanted, err := r.wanted(ctx, b)
+	if err != nil {
+		return err
+	}
 	var errs []error
-	for _, name := range out.delete {
-		src := sources[name]
-		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: name}}
-		err := r.Client.Delete(ctx, secret, client.Preconditions{UID: &src.UID, ResourceVersion: &src.ResourceVersion})
-		switch {
-		case err == nil:
-			log.FromContext(ctx).Info("source deleted after sealing, as spec.secretRefs says", "secret", name)
-		case apierrors.IsForbidden(err):
-			out.failures = append(out.failures, v1alpha1.SecretFailure{
-				Name: name, Reason: v1alpha1.ReasonSourceInvalid,
-				Message: fmt.Sprintf("Secret %s is sealed, but this installation does not let the keybroker delete it: delete it yourself", name),
-			})
-		case !apierrors.IsNotFound(err) && !apierrors.IsConflict(err):
-			errs = append(errs, fmt.Errorf("delete Secret %s: %w", name, err))
+	for _, d := range out.delete {
+		if !wanted[d.name] {
+			continue
 		}
+		others, err := r.others(ctx, b, d.name)
+		if err == nil && len(others) > 0 {
+			out.shared = true
+			out.fail(d.name, "Secret %s is sealed and not deleted, because HostedBridge %s names it too", d.name, others[0])
+			continue
+		}
+		if err == nil {
+			err = r.deleteSource(ctx, b, d)
+		}
+		if apierrors.IsForbidden(err) {
+			out.fail(d.name, "Secret %s is sealed, but this installation does not let the keybroker delete it: delete it yourself", d.name)
+			continue
+		}
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+func (o *outcome) fail(name, format string, args ...any) {
+	o.failures = append(o.failures, v1alpha1.SecretFailure{
+		Name: name, Reason: v1alpha1.ReasonSourceInvalid, Message: fmt.Sprintf(format, args...),
+	})
+}
+
+// wanted returns the Secrets that the bridge's spec says to delete now. The
+// cache may be late, and what was sealed for a bridge that is gone goes with
+// it: the Secret would be the only copy.
+func (r *Reconciler) wanted(ctx context.Context, b *v1alpha1.HostedBridge) (map[string]bool, error) {
+	now := &v1alpha1.HostedBridge{}
+	err := client.IgnoreNotFound(r.Live.Get(ctx, client.ObjectKeyFromObject(b), now))
+	if err != nil {
+		return nil, fmt.Errorf("look at the HostedBridge before its sources are deleted: %w", err)
+	}
+	wanted := map[string]bool{}
+	if now.UID != b.UID || now.DeletionTimestamp != nil || now.Generation != b.Generation {
+		return wanted, nil
+	}
+	for _, ref := range now.Spec.SecretRefs {
+		wanted[ref.Name] = ref.DeleteSource
+	}
+	return wanted, nil
+}
+
+// others returns the names of the other HostedBridges whose specs name the
+// Secret: what they have not sealed yet must stay.
+func (r *Reconciler) others(ctx context.Context, b *v1alpha1.HostedBridge, secret string) ([]string, error) {
+	var list v1alpha1.HostedBridgeList
+	if err := r.Client.List(ctx, &list, client.InNamespace(b.Namespace), client.MatchingFields{indexSecret: secret}); err != nil {
+		return nil, fmt.Errorf("list HostedBridges that name Secret %s: %w", secret, err)
+	}
+	var names []string
+	for i := range list.Items {
+		named := slices.ContainsFunc(list.Items[i].Spec.SecretRefs, func(ref v1alpha1.SecretRef) bool { return ref.Name == secret })
+		if list.Items[i].UID != b.UID && list.Items[i].DeletionTimestamp == nil && named {
+			names = append(names, list.Items[i].Name)
+		}
+	}
+	return names, nil
+}
+
+func (r *Reconciler) deleteSource(ctx context.Context, b *v1alpha1.HostedBridge, d deletion) error {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: d.name}}
+	err := r.Client.Delete(ctx, secret, client.Preconditions{UID: &d.uid, ResourceVersion: &d.resourceVersion})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("delete Secret %s: %w", d.name, err)
+	}
+	log.FromContext(ctx).Info("source deleted after sealing, as spec.secretRefs says", "secret", d.name)
+	return nil
 }

@@ -6,12 +6,15 @@ package sealing
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	ctrlsource "sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -19,6 +22,12 @@ import (
 
 // Name names the controller in logs and metrics.
 const Name = "sealing"
+
+// firstRetry and lastRetry bound the wait after an error, which doubles.
+const (
+	firstRetry = 5 * time.Millisecond
+	lastRetry  = time.Minute
+)
 
 // Setup adds the controller to m, whose cache must have the CacheOptions.
 func (r *Reconciler) Setup(ctx context.Context, m ctrl.Manager) error {
@@ -33,6 +42,9 @@ func (r *Reconciler) Setup(ctx context.Context, m ctrl.Manager) error {
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.Settings.Concurrency,
 			SkipNameValidation:      new(true), // One process has a manager for each time that it leads.
+			// When a Vault or an API server is back after hours, nobody waits
+			// longer than this.
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 		}).
 		Complete(r)
 	if err != nil {

@@ -36,11 +36,11 @@ func TestUnreadableSecretsAreNamedUpToALimit(t *testing.T) {
 	for i := range names {
 		names[i] = fmt.Sprintf("S_%02d", i)
 	}
-	failures := unreadable(names)
+	failures := unreadable(store.Listing{}, names)
 	if len(failures) != maxUnreadable || !strings.HasSuffix(failures[maxUnreadable-1].Message, "and 8 more") {
 		t.Errorf("%d failures, the last is %+v", len(failures), failures[len(failures)-1])
 	}
-	if failures := unreadable(names[:maxUnreadable]); len(failures) != maxUnreadable || strings.Contains(failures[maxUnreadable-1].Message, "more") {
+	if failures := unreadable(store.Listing{}, names[:maxUnreadable]); len(failures) != maxUnreadable || strings.Contains(failures[maxUnreadable-1].Message, "more") {
 		t.Errorf("%d failures, the last is %+v", len(failures), failures[len(failures)-1])
 	}
 }
