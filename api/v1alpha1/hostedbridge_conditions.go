@@ -42,9 +42,10 @@ const (
 	ReasonInvalidHeader = "InvalidHeader"
 )
 
-// Reasons of the SecretsSealed condition. Two more are TierLimitExceeded, when
-// spec.secretRefs give more secrets than the tier allows, and NotOwned, when
-// the Secret in which they would be kept belongs to somebody else.
+// Reasons of the SecretsSealed condition. Three more are TierLimitExceeded, when
+// spec.secretRefs give more secrets than the tier allows, NotOwned, when the
+// Secret in which they would be kept belongs to somebody else, and ApplyFailed,
+// when the API server refuses to let it be written.
 const (
 	// ReasonNothingToSeal: the bridge has no secrets and names none.
 	ReasonNothingToSeal = "NothingToSeal"
