@@ -52,6 +52,7 @@ var _ admin.Installation = (*installation)(nil)
 
 // connect opens the master key and reaches the API server. Nothing that these
 // log is of use to whoever runs a subcommand: what a command finds it reports.
+// It does not wait for a transit engine that is away, as the server does.
 func connect(ctx context.Context, o *Options) (*installation, error) {
 	quiet := slog.New(slog.DiscardHandler)
 	klog.SetSlogLogger(quiet)
@@ -59,6 +60,9 @@ func connect(ctx context.Context, o *Options) (*installation, error) {
 	keys, err := masterkey.Open(ctx, o.masterKey(quiet))
 	if err != nil {
 		return nil, err
+	}
+	if err := keys.Err(); err != nil {
+		return nil, fmt.Errorf("master key: %w", err)
 	}
 	config, err := restConfig(o.Kubeconfig)
 	if err != nil {

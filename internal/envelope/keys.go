@@ -25,7 +25,8 @@ func NewKeys(current Provider, others ...Provider) (*Keys, error) {
 			return nil, errors.New("keys: a provider is missing")
 		}
 		id := p.KeyID()
-		if !id.Algorithm.known() || !usable(id.Version) {
+		unknown := id == KeyID{Algorithm: AlgorithmTransit} // A ring of our own always knows.
+		if !id.Algorithm.known() || !usable(id.Version) && !unknown {
 			return nil, fmt.Errorf("keys: a provider wraps under %s, which no envelope can name", id)
 		}
 		if k.providers[id.Algorithm] != nil {
@@ -39,7 +40,8 @@ func NewKeys(current Provider, others ...Provider) (*Keys, error) {
 	return k, nil
 }
 
-// Current names the key that seals.
+// Current names the key that seals. Its version is 0 while a transit provider
+// does not know it: then nothing can be sealed.
 func (k *Keys) Current() KeyID { return k.providers[k.current].KeyID() }
 
 // provider returns the one that may unwrap what is wrapped under this key.

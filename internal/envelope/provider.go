@@ -60,7 +60,8 @@ func (k KeyID) String() string {
 // another version, or with other associated data. An error of Wrap or Unwrap
 // that is none of this package's counts as ErrUnavailable.
 type Provider interface {
-	// KeyID is what Wrap wraps under.
+	// KeyID is what Wrap wraps under. With AlgorithmTransit the version is 0 as
+	// long as it is not known: until then Wrap and Unwrap are ErrUnavailable.
 	KeyID() KeyID
 	// Minimum is the lowest version that may still unwrap, at least 1.
 	Minimum() uint32

@@ -125,6 +125,32 @@ func TestKeysSealWithTheCurrentAndOpenWithAll(t *testing.T) {
 	}
 }
 
+func TestAProviderThatDoesNotKnowItsVersionYetSealsNothing(t *testing.T) {
+	local, remote := ring(t, 0, 1), transitOf(3)
+	sealed, byLocal := seal(t, on(t, remote), testSecret, canary), seal(t, on(t, local), testSecret, canary)
+	remote.current, remote.err = 0, errors.New("not reached")
+	u := on(t, remote, local)
+	if got := u.keys.Current(); got != (KeyID{AlgorithmTransit, 0}) {
+		t.Errorf("current %s", got)
+	}
+	unavailable := map[string]error{}
+	_, unavailable["seal"] = Seal(t.Context(), rand.Reader, u, testSecret, canary)
+	_, unavailable["open"] = Open(t.Context(), u, testSecret, sealed)
+	_, _, unavailable["rewrap"] = Rewrap(t.Context(), rand.Reader, u, testSecret, sealed)
+	_, _, unavailable["move"] = Rewrap(t.Context(), rand.Reader, u, testSecret, byLocal)
+	// Not even one that wraps all the same, under a version that is none.
+	remote.err, remote.masters[0] = nil, remote.masters[3]
+	_, unavailable["seal under none"] = Seal(t.Context(), rand.Reader, u, testSecret, canary)
+	for what, err := range unavailable {
+		if !errors.Is(err, ErrUnavailable) || isRefusal(err) {
+			t.Errorf("%s: %v, want %v", what, err, ErrUnavailable)
+		}
+	}
+	if got, err := Open(t.Context(), u, testSecret, byLocal); err != nil || !bytes.Equal(got, canary) {
+		t.Errorf("what the ring sealed: %v", err)
+	}
+}
+
 func TestNewKeysRefuses(t *testing.T) {
 	odd := transitOf(1)
 	odd.current = 1 << 31

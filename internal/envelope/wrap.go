@@ -32,6 +32,9 @@ func unavailable(err error) error {
 // wrap encrypts a data key under the current key and sets it in the envelope.
 func (u *User) wrap(ctx context.Context, random io.Reader, secret string, dataKey []byte, p *parsed) error {
 	id := u.keys.Current()
+	if id.Version == 0 {
+		return fmt.Errorf("%w: its key's version is not known yet", ErrUnavailable)
+	}
 	wrapped, err := u.keys.providers[id.Algorithm].Wrap(ctx, random, u.wrapping(id.Algorithm, secret), dataKey)
 	if isRefusal(err) {
 		// There is no envelope yet of which it could be said.

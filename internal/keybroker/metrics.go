@@ -70,7 +70,7 @@ func newMetrics(reg prometheus.Registerer, master MasterKey) (*metrics, error) {
 	}
 	current := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "hostedbridge_keybroker_master_key_version",
-		Help: "Version of the master key that seals.",
+		Help: "Version of the master key that seals, 0 as long as a transit engine was not reached since the start.",
 	}, func() float64 { return float64(master.Keys().Current().Version) })
 	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inFlight, m.issued, m.opens, m.unreadable, m.sealed, current} {
 		if err := reg.Register(c); err != nil {

@@ -6,6 +6,7 @@ package masterkey
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +20,19 @@ import (
 // errDenied says that the server took the token for none, or for one that may
 // not do this.
 var errDenied = errors.New("the server denies it (403): the token is not valid, or its policy does not allow it")
+
+// away marks the error of a server that may be there later: it cannot be
+// reached, is sealed, or has too much to do. Every other is an answer, or our
+// own mistake.
+type away struct{ error }
+
+// Unwrap returns what is marked.
+func (a away) Unwrap() error { return a.error }
+
+func isAway(err error) bool {
+	_, ok := errors.AsType[away](err)
+	return ok
+}
 
 // unavailable marks what says nothing of the envelope.
 func unavailable(err error) error { return fmt.Errorf("%w: %w", envelope.ErrUnavailable, err) }
@@ -76,10 +90,14 @@ func statusError(opens bool, status int, content []byte) error {
 	if err := refusals.find(status, text); opens && err != nil {
 		return err
 	}
-	if err := failures.find(status, text); err != nil {
-		return unavailable(err)
+	err := failures.find(status, text)
+	if err == nil {
+		err = fmt.Errorf("the server answers %d", status)
 	}
-	return unavailable(fmt.Errorf("the server answers %d", status))
+	if status >= http.StatusInternalServerError || status == http.StatusTooManyRequests {
+		err = away{err}
+	}
+	return unavailable(err)
 }
 
 // connectionError is a connection's error as far as it is our own text: that of
@@ -87,15 +105,18 @@ func statusError(opens bool, status int, content []byte) error {
 func connectionError(err error) error {
 	var dial *net.OpError
 	var certificate *tls.CertificateVerificationError
+	var invalid x509.CertificateInvalidError
 	switch {
 	case errors.Is(err, context.Canceled):
 		return context.Canceled
 	case errors.Is(err, context.DeadlineExceeded):
-		return context.DeadlineExceeded
+		return away{context.DeadlineExceeded}
 	case errors.As(err, &dial) && dial.Op == "dial":
-		return dial
+		return away{dial}
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return away{invalid} // Theirs to mend, and nothing that the options could have wrong.
 	case errors.As(err, &certificate):
 		return certificate
 	}
-	return errors.New("the connection broke, or the answer is not HTTP")
+	return away{errors.New("the connection broke, or the answer is not HTTP")}
 }

@@ -172,9 +172,8 @@ func TestAServerThatIsAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	listener.Close()
-	away := server{address: "http://" + listener.Addr().String(), token: rootToken}
-	_, err = Open(t.Context(), Options{Dir: write(t, map[string]string{"authority": encoded(9)}), Provider: ProviderTransit, Transit: away.options(t, "key")})
-	if !errors.Is(err, envelope.ErrUnavailable) || !strings.Contains(err.Error(), "refused") {
+	nobody := server{address: "http://" + listener.Addr().String(), token: rootToken}
+	if err := nobody.source(t, "key").Err(); !errors.Is(err, envelope.ErrUnavailable) || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("a server that is not there: %v", err)
 	}
 }

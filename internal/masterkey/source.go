@@ -45,7 +45,8 @@ type Options struct {
 type Status struct {
 	// Provider is the one that seals. What follows is said of its key.
 	Provider string `json:"provider"`
-	// Versions are those that exist, the lowest first.
+	// Versions are those that exist, the lowest first. There is none, and what
+	// follows is 0, as long as a transit engine was not reached since the start.
 	Versions []uint32 `json:"versions"`
 	// Current seals.
 	Current uint32 `json:"current"`
@@ -70,13 +71,14 @@ type Source struct {
 // state is what one look has found. It never changes.
 type state struct {
 	ring    *ring
-	transit *transitKey // nil without an address.
+	transit *transitKey // nil without an address, and until it is reached.
 	keys    *envelope.Keys
 	status  Status
 }
 
 // Open reads the master key. It is strict: the error names every file that is
-// wrong, and quotes none.
+// wrong, and quotes none. Only a transit engine that is away is no error: what
+// does not need it works until Run reaches it, and Err says why it was not.
 func Open(ctx context.Context, o Options) (*Source, error) {
 	if o.Provider == "" {
 		o.Provider = ProviderLocal
@@ -106,19 +108,20 @@ func Open(ctx context.Context, o Options) (*Source, error) {
 	return s, nil
 }
 
-// first is the look at the start, which is closer than those that follow.
-func (s *Source) first(ctx context.Context) (err error) {
-	if s.state, err = s.load(ctx); err != nil {
+// first is the look at the start. A server that is away then does not keep the
+// process from starting: certificates need nothing of it.
+func (s *Source) first(ctx context.Context) error {
+	found, err := s.load(ctx, nil)
+	if found == nil || err != nil && (!isAway(err) || ctx.Err() != nil) {
 		return err
 	}
-	if s.authority, err = pki.NewAuthority(s.state.ring.secrets().authority); err != nil {
-		return err
+	authority, wrong := pki.NewAuthority(found.ring.secrets().authority)
+	if wrong != nil {
+		return wrong
 	}
-	if s.transit == nil {
-		return nil
-	}
-	if err := s.state.transit.prove(ctx); err != nil {
-		return fmt.Errorf("transit: %w", err)
+	s.authority, s.state = authority, found
+	if err != nil {
+		s.failed(ctx, err)
 	}
 	return nil
 }
@@ -182,14 +185,21 @@ func (s *Source) Run(ctx context.Context) error {
 	}
 }
 
-// Reload looks for a change now.
+// Reload looks for a change now. With an error of the transit engine, what is
+// new in the directory is in use all the same.
 func (s *Source) Reload(ctx context.Context) error {
-	next, err := s.load(ctx)
+	s.mu.Lock()
+	known := s.state.transit
+	s.mu.Unlock()
+	next, err := s.load(ctx, known)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if next != nil {
+		s.adopt(ctx, next)
+	}
 	if err != nil {
 		s.failed(ctx, err)
 		return fmt.Errorf("master key: %w", err)
@@ -198,22 +208,30 @@ func (s *Source) Reload(ctx context.Context) error {
 		s.options.Log.InfoContext(ctx, "the master key can be read again")
 		s.failure = nil
 	}
+	return nil
+}
+
+// adopt takes what was found into use if it is another than before.
+func (s *Source) adopt(ctx context.Context, next *state) {
 	s.compareAuthority(ctx, next.ring)
 	if next.same(s.state) {
-		return nil
+		return
 	}
 	s.state = next
 	close(s.changed)
 	s.changed = make(chan struct{})
 	s.options.Log.InfoContext(ctx, "the master key has changed", "provider", next.status.Provider,
 		"versions", next.status.Versions, "current", next.status.Current, "minimum", next.status.Minimum)
-	return nil
 }
 
 // failed logs an error when it is another one than before.
 func (s *Source) failed(ctx context.Context, err error) {
+	message := "the master key cannot be read, the one from before stays in use"
+	if isTransit(err) && s.state.transit == nil {
+		message = "the transit engine cannot be used yet: what it sealed cannot be opened, nor anything sealed by it"
+	}
 	if s.failure == nil || s.failure.Error() != err.Error() {
-		s.options.Log.ErrorContext(ctx, "the master key cannot be read, the one from before stays in use", "error", err)
+		s.options.Log.ErrorContext(ctx, message, "error", err)
 	}
 	s.failure = err
 }
@@ -241,30 +259,70 @@ func (s *Source) Rotate(ctx context.Context) error {
 	return s.Reload(ctx)
 }
 
-// load looks at the directory, and at the transit key if there is one.
-func (s *Source) load(ctx context.Context) (*state, error) {
+// load looks at the directory, and at the transit key if there is one. When it
+// is the key that cannot be read, there is a state beside the error: what the
+// directory has, and the key as it was known before.
+func (s *Source) load(ctx context.Context, known *transitKey) (*state, error) {
 	r, err := readRing(s.options.Dir)
 	if err != nil {
 		return nil, err
 	}
-	found := &state{ring: r}
+	if r.local == nil && s.options.Provider == ProviderLocal {
+		return nil, fmt.Errorf("%s has no version of the master key, a file named by a number", s.options.Dir)
+	}
+	if s.transit == nil {
+		return s.join(r, nil)
+	}
+	key, unreached := s.reach(ctx, known)
+	if unreached != nil {
+		key, unreached = known, transitError{unreached}
+	}
+	found, err := s.join(r, key)
+	if err != nil {
+		return nil, err
+	}
+	return found, unreached
+}
+
+// transitError is why the transit key could not be looked at.
+type transitError struct{ error }
+
+// Error implements error.
+func (e transitError) Error() string { return "transit: " + e.error.Error() }
+
+// Unwrap returns the cause.
+func (e transitError) Unwrap() error { return e.error }
+
+func isTransit(err error) bool {
+	_, ok := errors.AsType[transitError](err)
+	return ok
+}
+
+// reach looks at the transit key, and more closely if it is for the first time.
+func (s *Source) reach(ctx context.Context, known *transitKey) (*transitKey, error) {
+	key, err := s.transit.key(ctx)
+	if err == nil && known == nil {
+		err = key.prove(ctx)
+	}
+	return key, err
+}
+
+// join makes one state of what was found.
+func (s *Source) join(r *ring, key *transitKey) (*state, error) {
+	found := &state{ring: r, transit: key}
 	var providers []envelope.Provider
 	if r.local != nil {
 		providers = append(providers, r.local)
 		found.status = Status{ProviderLocal, r.local.Versions(), r.local.KeyID().Version, r.local.Minimum()}
-	} else if s.options.Provider == ProviderLocal {
-		return nil, fmt.Errorf("%s has no version of the master key, a file named by a number", s.options.Dir)
 	}
 	if s.transit != nil {
-		if found.transit, err = s.transit.key(ctx); err != nil {
-			return nil, fmt.Errorf("transit: %w", err)
-		}
-		providers = append(providers, found.transit)
+		providers = append(providers, key.provider())
 		if s.options.Provider == ProviderTransit {
-			found.status = found.transit.status()
+			found.status = key.status()
 			slices.Reverse(providers)
 		}
 	}
+	var err error
 	if found.keys, err = envelope.NewKeys(providers[0], providers[1:]...); err != nil {
 		return nil, err
 	}

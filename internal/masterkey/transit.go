@@ -28,7 +28,8 @@ const keyType = "aes256-gcm96"
 var errBinding = errors.New("the server decrypts with another context or other associated data than it encrypted with: " +
 	"it is too old, or it is not what it seems to be")
 
-// transitKey is the key of a transit engine as it was when last looked at.
+// transitKey is the key of a transit engine as it was when last looked at. Nil
+// is one that was not looked at yet.
 type transitKey struct {
 	client   *transitClient
 	versions []uint32
@@ -44,7 +45,18 @@ func (t *transitKey) same(other *transitKey) bool {
 }
 
 func (t *transitKey) status() Status {
+	if t == nil {
+		return Status{Provider: ProviderTransit, Versions: []uint32{}}
+	}
 	return Status{ProviderTransit, t.versions, t.current, t.minimum}
+}
+
+// provider is what wraps and unwraps by the key.
+func (t *transitKey) provider() envelope.Provider {
+	if t == nil {
+		return unreachedKey{}
+	}
+	return t
 }
 
 // KeyID names the latest version that was seen.
@@ -77,6 +89,30 @@ func (t *transitKey) Unwrap(ctx context.Context, w envelope.Wrapping, k envelope
 		return nil, fmt.Errorf("transit: decrypt: %w", err)
 	}
 	return dataKey, nil
+}
+
+// unreachedKey stands for the key of a transit engine that was not reached since
+// the start. It says of no envelope that it does not open.
+type unreachedKey struct{}
+
+var errUnreached = errors.New("transit: the server was not reached since the start")
+
+// KeyID names no version: which there are is not known.
+func (unreachedKey) KeyID() envelope.KeyID {
+	return envelope.KeyID{Algorithm: envelope.AlgorithmTransit}
+}
+
+// Minimum retires nothing.
+func (unreachedKey) Minimum() uint32 { return 1 }
+
+// Wrap implements envelope.Provider.
+func (unreachedKey) Wrap(context.Context, io.Reader, envelope.Wrapping, []byte) (envelope.Wrapped, error) {
+	return envelope.Wrapped{}, unavailable(errUnreached)
+}
+
+// Unwrap implements envelope.Provider.
+func (unreachedKey) Unwrap(context.Context, envelope.Wrapping, envelope.Wrapped) ([]byte, error) {
+	return nil, unavailable(errUnreached)
 }
 
 // prove holds the server to what envelopes rely on, with bytes that are

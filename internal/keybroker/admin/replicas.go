@@ -102,8 +102,16 @@ func (r *Replicas) ask(ctx context.Context, address string) (RingState, error) {
 	if err != nil {
 		return RingState{}, fmt.Errorf("read its answer: %w", err)
 	}
-	var ring RingState
-	if json.Unmarshal(body, &ring) != nil || len(ring.Versions) == 0 || ring.Current == 0 {
+	return loadedRing(body)
+}
+
+// loadedRing reads a replica's answer.
+func loadedRing(body []byte) (ring RingState, err error) {
+	err = json.Unmarshal(body, &ring)
+	switch {
+	case err == nil && ring.archives() && ring.Current == 0:
+		return RingState{}, errors.New("it has not reached the transit engine since its start")
+	case err != nil || len(ring.Versions) == 0 || ring.Current == 0:
 		return RingState{}, errors.New("its answer is not a ring")
 	}
 	return ring, nil

@@ -62,7 +62,9 @@ func TestReplicasAreAsked(t *testing.T) {
 	probes(t, "127.0.0.3", port, answer(http.StatusOK, `{"provider":"local"}`))
 	probes(t, "127.0.0.4", port, answer(http.StatusFound, ""))
 	probes(t, "127.0.0.5", port, answer(http.StatusOK, strings.Repeat(" ", maxRing)+`{"provider":"local","versions":[1],"current":1,"minimum":1}`))
+	probes(t, "127.0.0.7", port, answer(http.StatusOK, `{"provider":"transit","versions":[],"current":0,"minimum":0}`))
 	pods := []corev1.Pod{
+		keybrokerPod("k-vault-away", "127.0.0.7", "node", corev1.PodRunning),
 		keybrokerPod("g-away", "127.0.0.6", "node", corev1.PodRunning),
 		keybrokerPod("a-ready", "127.0.0.1", "node", corev1.PodRunning),
 		keybrokerPod("b-older-program", "127.0.0.2", "node", corev1.PodRunning),
@@ -81,7 +83,7 @@ func TestReplicasAreAsked(t *testing.T) {
 	}
 	problems := map[string]string{
 		"a-ready": "", "b-older-program": "404", "c-no-ring": "not a ring", "d-redirect": "redirect",
-		"e-too-much": "not a ring", "f-starting": "no address", "g-away": "refused",
+		"e-too-much": "not a ring", "f-starting": "no address", "g-away": "refused", "k-vault-away": "not reached the transit engine",
 	}
 	for _, replica := range got {
 		want, found := problems[replica.Pod]
