@@ -40,7 +40,7 @@ func run(ctx context.Context, o Options, stderr io.Writer) error {
 	}
 	klog.SetSlogLogger(log) // What client-go has to say goes the same way.
 	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
-	tiers, err := loadTiers(o.TiersFile)
+	tiers, err := quota.FromFile(o.TiersFile, os.ReadFile)
 	if err != nil {
 		return err
 	}
@@ -78,21 +78,6 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 	}
 	config.UserAgent = "hosted-bridge-keybroker"
 	return config, nil
-}
-
-func loadTiers(path string) (quota.Tiers, error) {
-	if path == "" {
-		return quota.Defaults(), nil
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("read tiers: %w", err)
-	}
-	tiers, err := quota.Load(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return tiers, nil
 }
 
 // parts are what the process is made of.

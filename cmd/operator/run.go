@@ -29,7 +29,7 @@ const leaseName = "hosted-bridge-operator"
 
 // run serves until ctx ends or the lease is lost.
 func run(ctx context.Context, o Options, log *slog.Logger) error {
-	tiers, err := loadTiers(o.TiersFile)
+	tiers, err := quota.FromFile(o.TiersFile, os.ReadFile)
 	if err != nil {
 		return err
 	}
@@ -93,19 +93,4 @@ func newManager(config *rest.Config, o Options, log *slog.Logger) (ctrl.Manager,
 		return nil, fmt.Errorf("add readiness check: %w", err)
 	}
 	return m, nil
-}
-
-func loadTiers(path string) (quota.Tiers, error) {
-	if path == "" {
-		return quota.Defaults(), nil
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("read tiers: %w", err)
-	}
-	tiers, err := quota.Load(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return tiers, nil
 }

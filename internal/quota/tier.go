@@ -91,6 +91,23 @@ func Load(b []byte) (Tiers, error) {
 	return file.Tiers, nil
 }
 
+// FromFile returns the tiers of the file at path, which read reads, and the
+// defaults where there is no path.
+func FromFile(path string, read func(path string) ([]byte, error)) (Tiers, error) {
+	if path == "" {
+		return Defaults(), nil
+	}
+	data, err := read(path)
+	if err != nil {
+		return nil, fmt.Errorf("read tiers: %w", err)
+	}
+	tiers, err := Load(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return tiers, nil
+}
+
 // Names returns the tiers' names in alphabetical order.
 func (t Tiers) Names() []string {
 	return slices.Sorted(maps.Keys(t))

@@ -4,6 +4,7 @@
 package quota
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -76,6 +77,38 @@ func TestLoadRefuses(t *testing.T) {
 			_, err := Load([]byte(tt.in))
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error = %v, want one with %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestFromFile(t *testing.T) {
+	files := map[string]string{"good.yaml": `tiers: {team: {` + team + `}}`, "bad.yaml": `tiers: {}`}
+	read := func(path string) ([]byte, error) {
+		content, found := files[path]
+		if !found {
+			return nil, errors.New("no " + path)
+		}
+		return []byte(content), nil
+	}
+	tests := map[string]struct {
+		path  string
+		names []string
+		err   string
+	}{
+		"no path gives the defaults": {"", []string{"business", "free", "pro"}, ""},
+		"a file replaces them":       {"good.yaml", []string{"team"}, ""},
+		"one that cannot be read":    {"absent.yaml", nil, "read tiers: no absent.yaml"},
+		"one that is wrong is named": {"bad.yaml", nil, "bad.yaml: parse tiers: tiers is empty"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := FromFile(tt.path, read)
+			if tt.err == "" && err != nil || tt.err != "" && (err == nil || !strings.HasPrefix(err.Error(), tt.err)) {
+				t.Errorf("error = %v, want %q", err, tt.err)
+			}
+			if diff := cmp.Diff(tt.names, got.Names()); diff != "" {
+				t.Errorf("names (-want +got):\n%s", diff)
 			}
 		})
 	}
