@@ -68,6 +68,7 @@ var (
 	errTooMuch            = &problem{http.StatusRequestEntityTooLarge, "secrets_too_large", "The bridge's secrets together are larger than a Secret can be.", 0}
 	errMediaType          = &problem{http.StatusUnsupportedMediaType, "unsupported_media_type", "Send Content-Type: application/pkcs10.", 0}
 	errInternal           = &problem{http.StatusInternalServerError, "internal", "Internal error.", 0}
+	errClusterRefused     = &problem{http.StatusInternalServerError, "cluster_refused", "The API server refuses what this needs. An administrator has to look at the keybroker's log, which says why.", 0}
 	errUnreadable         = &problem{http.StatusInternalServerError, "secret_unreadable", "A stored secret cannot be opened.", 0}
 	errNotPrepared        = &problem{http.StatusServiceUnavailable, "bridge_not_prepared", "What an earlier HostedBridge of this name left is still being removed.", 5 * time.Second}
 	errClusterAway        = &problem{http.StatusServiceUnavailable, "cluster_unavailable", "The API server did not answer.", 5 * time.Second}
@@ -84,6 +85,7 @@ var storeProblems = []struct {
 }{
 	{envelope.ErrUnavailable, errMasterKeyAway},
 	{store.ErrUnavailable, errClusterAway},
+	{store.ErrForbidden, errClusterRefused},
 	{store.ErrNotReady, errNotPrepared},
 	{store.ErrUnreadable, errUnreadable},
 	{store.ErrNotOwned, errNotOwned},

@@ -21,6 +21,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/prometheus/client_golang/prometheus"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
@@ -270,6 +272,13 @@ func TestATierLimitsHowManySecretsThereAre(t *testing.T) {
 	put(t, h, setPath, canary, http.StatusCreated)
 }
 
+// refusing lets nobody read a Secret.
+type refusing struct{ store.Secrets }
+
+func (refusing) Secret(context.Context, string, string) (*corev1.Secret, error) {
+	return nil, apierrors.NewForbidden(corev1.Resource("secrets"), "x", errors.New("no such right"))
+}
+
 func TestRefusalsOfTheStore(t *testing.T) {
 	for _, test := range []struct {
 		name              string
@@ -283,6 +292,9 @@ func TestRefusalsOfTheStore(t *testing.T) {
 		}, "bridge_not_prepared", "bridge_not_prepared", "bridge_not_prepared", "bridge_not_prepared"},
 		{"what somebody else has", func(_ *Server, w *world) { w.Stored[storetest.Key(tenant, "alice-envelopes")].OwnerReferences = nil }, "", "secret_not_owned", "secret_not_owned", "secret_not_owned"},
 		{"an API server that does not answer", func(_ *Server, w *world) { w.Err = errors.New("connection refused") }, "cluster_unavailable", "cluster_unavailable", "cluster_unavailable", "cluster_unavailable"},
+		{"an API server that refuses", func(s *Server, _ *world) {
+			s.store.Secrets = refusing{s.store.Secrets}
+		}, "cluster_refused", "cluster_refused", "cluster_refused", "cluster_refused"},
 		{"more than a Secret holds", func(_ *Server, w *world) {
 			w.Stored[storetest.Key(tenant, "alice-envelopes")].Data["BIG"] = make([]byte, 1<<20)
 		}, "", "secrets_too_large", "", ""},

@@ -35,6 +35,10 @@ var (
 	ErrConflict = errors.New("the secrets are being changed by others")
 	// ErrExists says that a restore would change a secret that is there.
 	ErrExists = errors.New("the HostedBridge has other secrets already")
+	// ErrForbidden says that the API server refuses what is asked of it: a right
+	// is missing, a quota is used up, the namespace goes, a Secret was made
+	// immutable. An administrator has to look; trying again alone does not help.
+	ErrForbidden = errors.New("the API server refuses it")
 	// ErrUnavailable says that the API server or the provider of the master key
 	// did not answer; envelope.ErrUnavailable, too, is in the chain if it was
 	// the latter. It says nothing of the secrets. Try again.

@@ -60,7 +60,7 @@ func (s *Store) owned(ctx context.Context, b Bridge, name string) (*corev1.Secre
 		return nil, fmt.Errorf("%w: Secret %s/%s does not exist", ErrNotFound, b.Namespace, name)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: get Secret %s/%s: %w", ErrUnavailable, b.Namespace, name, err)
+		return nil, fmt.Errorf("get Secret %s/%s: %w", b.Namespace, name, classify(err))
 	}
 	owner := metav1.GetControllerOfNoCopy(secret)
 	switch {
@@ -110,10 +110,13 @@ func (s *Store) createSalt(ctx context.Context, b Bridge) error {
 	secret := newSecret(b, desired.Salt(b.Name), map[string][]byte{saltKey: salt})
 	secret.Immutable = new(true)
 	_, err := s.Secrets.CreateSecret(ctx, secret)
-	if err == nil || apierrors.IsAlreadyExists(err) {
+	switch {
+	case err == nil, apierrors.IsAlreadyExists(err):
 		return nil
+	case apierrors.IsConflict(err):
+		return errOvertaken // By others that count against the same quota.
 	}
-	return fmt.Errorf("%w: create Secret %s/%s: %w", ErrUnavailable, b.Namespace, secret.Name, err)
+	return fmt.Errorf("create Secret %s/%s: %w", b.Namespace, secret.Name, classify(err))
 }
 
 // newSecret returns a Secret that goes with the HostedBridge and is marked as
@@ -157,10 +160,8 @@ func (s *Store) put(ctx context.Context, b Bridge, current snapshot, data map[st
 		return next, nil
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err) && current.secret != nil:
 		return snapshot{}, errOvertaken
-	case apierrors.IsInvalid(err), apierrors.IsRequestEntityTooLargeError(err):
-		return snapshot{}, fmt.Errorf("%w: write Secret %s/%s: %w", ErrTooLarge, b.Namespace, name, err)
 	}
-	return snapshot{}, fmt.Errorf("%w: write Secret %s/%s: %w", ErrUnavailable, b.Namespace, name, err)
+	return snapshot{}, fmt.Errorf("write Secret %s/%s: %w", b.Namespace, name, classify(err))
 }
 
 // fits returns an error if the Secret would be larger than one can be. The API

@@ -190,7 +190,7 @@ func TestWhatIsNotTheBridgesIsNeitherReadNorWritten(t *testing.T) {
 		{"a Secret of the salt without one", func(f *fixture) { f.salt(alice).Data = nil }, ErrSaltInvalid, nil, true, false},
 		{"a salt that was exchanged", func(f *fixture) { f.salt(alice).Data[saltKey] = []byte(strings.Repeat("s", 32)) }, nil, nil, true, true},
 		{"an API server that does not answer", func(f *fixture) { f.Err = errors.New("connection refused") }, ErrUnavailable, ErrUnavailable, false, false},
-		{"an API server that forbids", func(f *fixture) { f.Err = apierrors.NewForbidden(corev1.Resource("secrets"), "x", errors.New("rbac")) }, ErrUnavailable, ErrUnavailable, false, false},
+		{"an API server that forbids", func(f *fixture) { f.Err = apierrors.NewForbidden(corev1.Resource("secrets"), "x", errors.New("rbac")) }, ErrForbidden, ErrForbidden, false, false},
 		{"a master key that is away", func(f *fixture) { f.master.away = true }, ErrUnavailable, ErrUnavailable, false, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -317,20 +317,10 @@ func TestMoreThanCanBeStored(t *testing.T) {
 	// In place of another there is room.
 	f.must(t, alice, set("BIG_0", largest))
 	f.must(t, alice, remove("BIG_0"), set("BIG_X", largest))
-	f.Secrets = &refusing{f.cluster, apierrors.NewRequestEntityTooLargeError("x")}
+	f.Secrets = refusing{f.cluster, apierrors.NewRequestEntityTooLargeError("x"), []string{"patch"}}
 	if _, err := f.change(t, alice, set("BIG_0", "")); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("the API server's word: %v", err)
 	}
-}
-
-// refusing refuses every change with one error.
-type refusing struct {
-	*cluster
-	refusal error
-}
-
-func (r *refusing) PatchSecret(context.Context, *corev1.Secret, map[string][]byte) (*corev1.Secret, error) {
-	return nil, r.refusal
 }
 
 func TestAWriteSucceedsAlthoughOthersWriteMeanwhile(t *testing.T) {
