@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -90,6 +91,28 @@ func connect(ctx context.Context, o *Options) (*installation, error) {
 		return nil, err
 	}
 	return &installation{Cluster: cluster, client: c, keys: keys, store: s, system: o.Namespace}, nil
+}
+
+// attend connects and works on the installation, with the keys of each moment.
+func attend(ctx context.Context, o *Options, work func(ctx context.Context, i *installation) error) error {
+	i, err := connect(ctx, o)
+	if err != nil {
+		return err
+	}
+	return following(ctx, i.keys, func(ctx context.Context) error { return work(ctx, i) })
+}
+
+// following follows the master key while there is work. What takes long may
+// begin before a rotation and end after it: sealing under the version of the
+// beginning would keep the rotation from ending, and what others seal meanwhile
+// would not open.
+func following(ctx context.Context, keys *masterkey.Source, work func(ctx context.Context) error) error {
+	followed, end := context.WithCancel(ctx)
+	var group sync.WaitGroup
+	group.Go(func() { _ = keys.Run(followed) }) // It has none: what cannot be read stays as it was.
+	defer group.Wait()
+	defer end()
+	return work(ctx)
 }
 
 // Bridges implements admin.BridgeLister.

@@ -40,19 +40,17 @@ func prepareRestore(o *Options, fs *pflag.FlagSet) runner {
 		if err != nil {
 			return err
 		}
-		i, err := connect(ctx, o)
-		if err != nil {
-			return err
-		}
-		r.Bridge, r.Store = i.bridge, i.store
-		report, err := r.Run(ctx, backup)
-		if err := errors.Join(err, format.print(s.out, report, func(w io.Writer) { printRestoration(w, report) })); err != nil {
-			return err
-		}
-		if !report.OK() {
-			return errors.New("not everything was restored")
-		}
-		return nil
+		return attend(ctx, o, func(ctx context.Context, i *installation) error {
+			r.Bridge, r.Store = i.bridge, i.store
+			report, err := r.Run(ctx, backup)
+			if err := errors.Join(err, format.print(s.out, report, func(w io.Writer) { printRestoration(w, report) })); err != nil {
+				return err
+			}
+			if !report.OK() {
+				return errors.New("not everything was restored")
+			}
+			return nil
+		})
 	}
 }
 

@@ -36,22 +36,20 @@ func prepareVerify(o *Options, fs *pflag.FlagSet) runner {
 		if v.Name != "" && v.Namespace == "" {
 			return fmt.Errorf("--name needs --namespace: %w", errUsage)
 		}
-		i, err := connect(ctx, o)
-		if err != nil {
-			return err
-		}
-		v.Installation, v.Store = i, i.store
-		report, err := v.Run(ctx)
-		if err != nil {
-			return err
-		}
-		if err := format.print(s.out, report, func(w io.Writer) { printVerification(w, report) }); err != nil {
-			return err
-		}
-		if !report.OK() {
-			return errors.New("not everything opens")
-		}
-		return nil
+		return attend(ctx, o, func(ctx context.Context, i *installation) error {
+			v.Installation, v.Store = i, i.store
+			report, err := v.Run(ctx)
+			if err != nil {
+				return err
+			}
+			if err := format.print(s.out, report, func(w io.Writer) { printVerification(w, report) }); err != nil {
+				return err
+			}
+			if !report.OK() {
+				return errors.New("not everything opens")
+			}
+			return nil
+		})
 	}
 }
 
