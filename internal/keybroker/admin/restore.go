@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -147,6 +148,8 @@ func (r *Restoration) present(ctx context.Context, b *Backup, at Ref) (*Bridge, 
 	}
 	present, err := r.Bridge(ctx, at.Namespace, at.Name)
 	switch {
+	case apierrors.IsForbidden(err):
+		return nil, skip("the keybroker may not read the HostedBridge in the cluster")
 	case err != nil:
 		return nil, err
 	case present == nil:
@@ -199,21 +202,32 @@ func (r *Restoration) compare(ctx context.Context, b store.Bridge, values map[st
 	return len(opened.Values) < len(values), nil
 }
 
+// refusals are what the store will not do for a HostedBridge, the first that
+// fits: the general come after what they may wrap.
+var refusals = []struct {
+	err    error
+	reason string
+}{
+	{store.ErrSaltMissing, "it has secrets in the cluster, and its salt is gone"},
+	{store.ErrSaltInvalid, "its salt in the cluster is not one"},
+	{store.ErrNotOwned, "a Secret of the name that it needs belongs to something else"},
+	{store.ErrNotReady, "a Secret of an earlier HostedBridge of this name is still there: try again when it is gone"},
+	{store.ErrUnreadable, "it has secrets in the cluster that cannot be opened"},
+	{store.ErrExists, "it has other secrets in the cluster"},
+	{store.ErrTooLarge, "the secrets together are larger than a Secret can be"},
+	{store.ErrConflict, "its secrets are being changed by others: try again"},
+}
+
 // refusedBy tells what the store will not do for this HostedBridge from what it
 // cannot do now for any.
 func refusedBy(err error) error {
-	for sentinel, reason := range map[error]string{
-		store.ErrExists:      "it has other secrets in the cluster",
-		store.ErrNotOwned:    "a Secret of the name that it needs belongs to something else",
-		store.ErrNotReady:    "a Secret of an earlier HostedBridge of this name is still there: try again when it is gone",
-		store.ErrSaltMissing: "it has secrets in the cluster, and its salt is gone",
-		store.ErrUnreadable:  "it has secrets in the cluster that cannot be opened",
-		store.ErrTooLarge:    "the secrets together are larger than a Secret can be",
-		store.ErrConflict:    "its secrets are being changed by others: try again",
-	} {
-		if errors.Is(err, sentinel) {
-			return because{Refused, reason}
+	if err == nil || errors.Is(err, store.ErrUnavailable) {
+		return err
+	}
+	for _, refusal := range refusals {
+		if errors.Is(err, refusal.err) {
+			return because{Refused, refusal.reason}
 		}
 	}
-	return err
+	return because{Refused, err.Error()} // That of a quota, for example.
 }
