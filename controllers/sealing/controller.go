@@ -81,9 +81,9 @@ type outcome struct {
 	delete []deletion
 	// sealed and rewrapped count what was written.
 	sealed, rewrapped int
-	// shared says that a source was not deleted because another bridge names
-	// it. Nothing tells when that ends.
-	shared bool
+	// blocked says that something stands in the way of which nothing tells
+	// when it goes: another bridge that names a source, or a quota.
+	blocked bool
 }
 
 // deletion is a source to delete, in the state in which it was read.
@@ -92,8 +92,8 @@ type deletion struct {
 	uid                   types.UID
 }
 
-// sharedRetry is when to look again whether a source may be deleted.
-const sharedRetry = time.Minute
+// blockedRetry is when to look again at what stood in the way.
+const blockedRetry = time.Minute
 
 // Reconcile implements reconcile.Reconciler.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (ctrl.Result, error) {
@@ -116,8 +116,8 @@ func (r *Reconciler) reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (c
 	err = r.deleteSources(ctx, b, &out)
 	r.Metrics.set(client.ObjectKeyFromObject(b), out)
 	result := ctrl.Result{}
-	if out.shared {
-		result.RequeueAfter = sharedRetry
+	if out.blocked {
+		result.RequeueAfter = blockedRetry
 	}
 	return result, errors.Join(err, r.report(ctx, b, out))
 }

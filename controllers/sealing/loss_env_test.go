@@ -7,6 +7,7 @@ package sealing_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -152,4 +153,32 @@ func keyring(t *testing.T, version uint32) *envelope.Keyring {
 		t.Fatal(err)
 	}
 	return ring
+}
+
+// forbidding is an API server that lets nobody make a Secret, as one does whose
+// quota for the namespace is used up.
+type forbidding struct{ client.WithWatch }
+
+func (c forbidding) Create(ctx context.Context, o client.Object, opts ...client.CreateOption) error {
+	if _, secret := o.(*corev1.Secret); secret {
+		return apierrors.NewForbidden(corev1.Resource("secrets"), o.GetName(), errors.New("exceeded quota: team"))
+	}
+	return c.WithWatch.Create(ctx, o, opts...)
+}
+
+func TestWhatTheAPIServerRefusesIsSaidAndTriedAgainSlowly(t *testing.T) {
+	f := newFixture(t)
+	f.secret(t, "github", map[string]string{"TOKEN": "x"})
+	b := f.bridge(t, "alice", v1alpha1.SecretRef{Name: "github"})
+	direct := f.Client
+	f.use(t, forbidding{direct.(client.WithWatch)})
+	result := testenv.ExpectReconciled(t, f.Reconciler, b)
+	testenv.ExpectExists(t, f.Client, b)
+	expectFailures(t, b.Status.Secrets, "alice-envelopes: ApplyFailed: refuses")
+	if result.RequeueAfter <= 0 {
+		t.Error("nothing tells when the quota is raised, and it is not tried again")
+	}
+	f.use(t, direct)
+	expectFailures(t, f.reconcile(t, b))
+	f.expect(t, b, "TOKEN*=x")
 }

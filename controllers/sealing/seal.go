@@ -120,6 +120,11 @@ func (r *Reconciler) unsealed(ctx context.Context, b *v1alpha1.HostedBridge, d d
 			Message: "a Secret with the name that this bridge needs belongs to something else: remove it; " + cause.Error(),
 		}}
 		return out, nil
+	case errors.Is(cause, store.ErrForbidden):
+		out.blocked = true
+		out.failures = append(out.failures, v1alpha1.SecretFailure{
+			Name: desired.Envelopes(b.Name), Reason: v1alpha1.ReasonApplyFailed, Message: cause.Error(),
+		})
 	case errors.Is(cause, store.ErrTooLarge):
 		out.failures = appendTooLarge(out.failures, d.Changes)
 	case errors.Is(cause, store.ErrSaltMissing), errors.Is(cause, store.ErrSaltInvalid): // Nothing opens: try says so.
@@ -253,7 +258,7 @@ func (r *Reconciler) deleteSources(ctx context.Context, b *v1alpha1.HostedBridge
 		}
 		others, err := r.others(ctx, b, d.name)
 		if err == nil && len(others) > 0 {
-			out.shared = true
+			out.blocked = true
 			out.fail(d.name, "Secret %s is sealed and not deleted, because HostedBridge %s names it too", d.name, others[0])
 			continue
 		}
