@@ -63,7 +63,7 @@ func provisioned(t *testing.T, change func(*v1alpha1.HostedBridgeSpec), n int) [
 		f.change(t, b, change)
 	}
 	c := &testenv.Crash{Limit: n}
-	f.use(indexed{c.Client(sound.(indexed).WithWatch)})
+	f.use(indexed(c.Client(sound.(testenv.Indexed).WithWatch)))
 	_, err := f.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
 	if c.Dead() != errors.Is(err, testenv.ErrCrash) {
 		t.Fatalf("%d writes, error %v", c.Writes, err)
@@ -131,7 +131,7 @@ func TestARefusalOfTheAPIServerIsSaidAndRetried(t *testing.T) {
 
 func TestAnAPIServerThatDoesNotAnswerChangesNoStatus(t *testing.T) {
 	f := newFixture(t)
-	sound := f.Client.(indexed)
+	sound := f.Client.(testenv.Indexed)
 	b := f.bridge("alice")
 	testenv.ExpectApplied(t, f.Client, b)
 	testenv.ExpectReconciled(t, f.reconciler, b)
@@ -142,11 +142,11 @@ func TestAnAPIServerThatDoesNotAnswerChangesNoStatus(t *testing.T) {
 		"too busy": apierrors.NewTooManyRequests("busy", 1), "unavailable": apierrors.NewServiceUnavailable("starting"),
 		"late": context.DeadlineExceeded, "unreachable": errors.New("connection refused"),
 	} {
-		f.use(indexed{interceptor.NewClient(sound.WithWatch, interceptor.Funcs{
+		f.use(indexed(interceptor.NewClient(sound.WithWatch, interceptor.Funcs{
 			Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
 				return failure
 			},
-		})})
+		})))
 		_, err := f.reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
 		if !errors.Is(err, failure) {
 			t.Errorf("%s: error = %v, so that it is not retried", name, err)

@@ -6,20 +6,16 @@
 package hostedbridge_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"reflect"
-	"slices"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -76,7 +72,7 @@ func newFixtureWithoutTrust(t *testing.T) *fixture {
 			Tiers:     quota.Defaults(),
 		},
 	}
-	f.use(indexed{direct})
+	f.use(indexed(direct))
 	return f
 }
 
@@ -205,36 +201,14 @@ func (f *fixture) roll(t *testing.T, b *v1alpha1.HostedBridge) {
 	}
 }
 
-// indexed reads by the controller's indexes as a cache would, by looking
-// through everything.
-type indexed struct{ client.WithWatch }
-
-func (c indexed) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	var o client.ListOptions
-	o.ApplyOptions(opts)
-	selector := o.FieldSelector
-	o.FieldSelector = nil
-	if err := c.WithWatch.List(ctx, list, &o); err != nil || selector == nil {
-		return err
-	}
-	items, err := meta.ExtractList(list)
-	if err != nil {
-		return err
-	}
-	var kept []runtime.Object
-	for _, item := range items {
-		if matches(item.(client.Object), selector.Requirements()[0].Field, selector.Requirements()[0].Value) {
-			kept = append(kept, item)
+// indexed reads by the controller's indexes.
+func indexed(c client.WithWatch) testenv.Indexed {
+	return testenv.Indexed{WithWatch: c, Values: func(o client.Object, field string) []string {
+		for _, index := range hostedbridge.Indexes() {
+			if index.Field == field && reflect.TypeOf(index.Object) == reflect.TypeOf(o) {
+				return index.Values(o)
+			}
 		}
-	}
-	return meta.SetList(list, kept)
-}
-
-func matches(o client.Object, field, value string) bool {
-	for _, index := range hostedbridge.Indexes() {
-		if index.Field == field && reflect.TypeOf(index.Object) == reflect.TypeOf(o) {
-			return slices.Contains(index.Values(o), value)
-		}
-	}
-	return false
+		return nil
+	}}
 }
