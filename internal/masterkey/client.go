@@ -141,7 +141,8 @@ func newTransitClient(o TransitOptions) (*transitClient, error) {
 			TLSClientConfig:     &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 			TLSHandshakeTimeout: o.Timeout,
 			ForceAttemptHTTP2:   true,
-			// As many as the keybroker has requests under way.
+			// As many as the keybroker has requests under way. Of those that open
+			// several secrets at once, some connections are made anew.
 			MaxIdleConnsPerHost: 64,
 			IdleConnTimeout:     90 * time.Second,
 		},

@@ -8,13 +8,20 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 )
+
+// callsAtOnce is how many secrets of one bridge a transit engine is asked to
+// open at a time. Each is a call of some milliseconds, or of 100 to a Vault far
+// away; a bridge may have hundreds, and its answer must come within 10 seconds.
+const callsAtOnce = 16
 
 // Opened is what opens of a bridge's secrets.
 type Opened struct {
@@ -81,20 +88,56 @@ func allUnreadable(current snapshot) Opened {
 
 func (s *Store) openAll(ctx context.Context, b Bridge, user *envelope.User, current snapshot) (Opened, error) {
 	opened := Opened{Values: make(map[string][]byte, len(current.Entries)), Revision: current.Revision}
-	for _, e := range current.Entries {
-		value, err := unseal(ctx, user, e.Name, current.secret)
-		if errors.Is(err, ErrUnavailable) {
-			opened.Wipe()
-			return Opened{}, err
-		}
-		if err != nil {
-			s.warn(ctx, b, "secret not opened", slog.String("secret", e.Name), slog.String("key", e.Key.String()), slog.Any("error", err))
+	results, err := unsealAll(ctx, user, current)
+	for i, e := range current.Entries {
+		switch r := results[i]; {
+		case err != nil:
+			clear(r.value)
+		case r.err != nil:
+			s.warn(ctx, b, "secret not opened", slog.String("secret", e.Name), slog.String("key", e.Key.String()), slog.Any("error", r.err))
 			opened.Unreadable = append(opened.Unreadable, e.Name)
-			continue
+		default:
+			opened.Values[e.Name] = r.value
 		}
-		opened.Values[e.Name] = value
+	}
+	if err != nil {
+		return Opened{}, err
 	}
 	return opened, nil
+}
+
+// unsealed is what came of one envelope.
+type unsealed struct {
+	value []byte
+	err   error
+}
+
+// unsealAll opens every envelope of the Secret, in the order of the entries. The
+// error is ErrUnavailable; what was opened until then stands beside it.
+func unsealAll(ctx context.Context, user *envelope.User, current snapshot) ([]unsealed, error) {
+	results := make([]unsealed, len(current.Entries))
+	one := func(ctx context.Context, i int) error {
+		r := &results[i]
+		r.value, r.err = unseal(ctx, user, current.Entries[i].Name, current.secret)
+		if errors.Is(r.err, ErrUnavailable) {
+			return r.err
+		}
+		return nil
+	}
+	if !slices.ContainsFunc(current.Entries, func(e Entry) bool { return e.Key.Algorithm == envelope.AlgorithmTransit }) {
+		for i := range results {
+			if err := one(ctx, i); err != nil {
+				return results, err
+			}
+		}
+		return results, nil
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(callsAtOnce)
+	for i := range results {
+		group.Go(func() error { return one(ctx, i) })
+	}
+	return results, group.Wait()
 }
 
 // unseal opens one envelope of the Secret. The error is ErrUnavailable or
