@@ -27,9 +27,6 @@ const (
 	// ingressAccount is the ingress's service account in the system namespace.
 	ingressAccount = "hosted-bridge-ingress"
 
-	// bridgeKind is the kind of the objects that bridges belong to.
-	bridgeKind = "HostedBridge"
-
 	// Where the API server says to which pod a token is bound.
 	extraPodName = "authentication.kubernetes.io/pod-name"
 	extraPodUID  = "authentication.kubernetes.io/pod-uid"
@@ -179,7 +176,7 @@ func (i *identifier) owner(ctx context.Context, sa *corev1.ServiceAccount) (stor
 	}
 	bridge, err := i.cluster.Bridge(ctx, sa.Namespace, owner.Name)
 	if err != nil {
-		return store.Bridge{}, absent(err, errBridge, bridgeKind, sa.Namespace, owner.Name)
+		return store.Bridge{}, absent(err, errBridge, store.BridgeKind, sa.Namespace, owner.Name)
 	}
 	if bridge.UID != owner.UID {
 		return store.Bridge{}, fmt.Errorf("%w: HostedBridge %s/%s has another UID", errBridge, sa.Namespace, owner.Name)

@@ -219,7 +219,7 @@ func (s *Server) target(ctx context.Context, c *call) (limit, error) {
 	}
 	bridge, err := s.callers.cluster.Bridge(ctx, namespace, name)
 	if err != nil {
-		return limit{}, absent(err, errBridgeNotFound, bridgeKind, namespace, name)
+		return limit{}, absent(err, errBridgeNotFound, store.BridgeKind, namespace, name)
 	}
 	if bridge.UID != types.UID(r.PathValue("uid")) {
 		return limit{}, fmt.Errorf("%w: HostedBridge %s/%s has another UID", errBridgeNotFound, namespace, name)

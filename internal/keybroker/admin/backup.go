@@ -32,8 +32,6 @@ const (
 	// maxNesting is how deep objects may lie in each other. Those of Kubernetes
 	// do so about a dozen times.
 	maxNesting = 64
-
-	saltKey = "salt"
 )
 
 // Backup is what a backup holds of HostedBridges and their secrets.
@@ -213,11 +211,11 @@ func (b *Backup) takeSecret(at Ref, document []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(document))
 	decoder.DisallowUnknownFields()
 	if decoder.Decode(secret) != nil {
-		return fmt.Errorf("Secret %s cannot be read", at)
+		return fmt.Errorf("the Secret %s cannot be read", at)
 	}
 	owner := metav1.GetControllerOfNoCopy(secret)
 	if owner == nil || !store.IsBridge(owner) {
-		return fmt.Errorf("Secret %s belongs to no HostedBridge", at)
+		return fmt.Errorf("the Secret %s belongs to no HostedBridge", at)
 	}
 	of := Ref{at.Namespace, owner.Name}
 	var into map[Ref]*corev1.Secret
@@ -226,14 +224,14 @@ func (b *Backup) takeSecret(at Ref, document []byte) error {
 		into = b.envelopes
 	case desired.Salt(owner.Name):
 		into = b.salts
-		if len(secret.Data[saltKey]) == 0 {
-			return fmt.Errorf("Secret %s holds no salt", at)
+		if len(secret.Data[store.SaltKey]) == 0 {
+			return fmt.Errorf("the Secret %s holds no salt", at)
 		}
 	default:
-		return fmt.Errorf("Secret %s of HostedBridge %s holds neither envelopes nor a salt", at, owner.Name)
+		return fmt.Errorf("the Secret %s of HostedBridge %s holds neither envelopes nor a salt", at, owner.Name)
 	}
 	if _, found := into[of]; found {
-		return fmt.Errorf("Secret %s is there twice", at)
+		return fmt.Errorf("the Secret %s is there twice", at)
 	}
 	into[of] = secret
 	return nil

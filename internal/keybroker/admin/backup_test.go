@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/internal/desired"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 )
 
 // damaged changes a byte of the Secret's key, and a salt's length.
@@ -21,7 +22,7 @@ func damaged(name, key string) func(objects []any) []any {
 			if secret, ok := o.(*corev1.Secret); ok && secret.Name == name {
 				value := secret.Data[key]
 				value[len(value)-1] ^= 1
-				if key == saltKey {
+				if key == store.SaltKey {
 					secret.Data[key] = value[1:]
 				}
 			}

@@ -125,8 +125,9 @@ type snapshot struct {
 }
 
 // take reads the Secret with the envelopes. An index that cannot be read counts
-// as none, which err says: the secrets are there without it, and what they came
-// from is found out again.
+// as none, which err says: the secrets are there without it and open. What they
+// came from is lost: they count as the user's own from then on, and an entry of
+// spec.secretRefs that gives one of their names is reported and not sealed.
 func take(secret *corev1.Secret) (s snapshot, err error) {
 	s = snapshot{secret: secret, index: index{}}
 	if raw, found := secret.Data[indexKey]; found {

@@ -22,11 +22,11 @@ import (
 )
 
 const (
-	// saltKey is the key of the salt in its Secret.
-	saltKey = "salt"
+	// SaltKey is the key of the salt in its Secret.
+	SaltKey = "salt"
 
-	// bridgeKind is the kind of the objects that bridges belong to.
-	bridgeKind = "HostedBridge"
+	// BridgeKind is the kind of the objects that bridges belong to.
+	BridgeKind = "HostedBridge"
 )
 
 // IsBridge reports whether the owner is a HostedBridge. It compares the group
@@ -34,7 +34,7 @@ const (
 // written in.
 func IsBridge(owner *metav1.OwnerReference) bool {
 	gv, err := schema.ParseGroupVersion(owner.APIVersion)
-	return err == nil && gv.Group == v1alpha1.GroupVersion.Group && owner.Kind == bridgeKind
+	return err == nil && gv.Group == v1alpha1.GroupVersion.Group && owner.Kind == BridgeKind
 }
 
 // read returns what the bridge has, which is nothing where there is no Secret.
@@ -87,7 +87,7 @@ func (s *Store) user(ctx context.Context, b Bridge) (*envelope.User, error) {
 }
 
 func (s *Store) userOf(uid types.UID, salt *corev1.Secret) (*envelope.User, error) {
-	user, err := s.Keys().User(s.Cluster, string(uid), salt.Data[saltKey])
+	user, err := s.Keys().User(s.Cluster, string(uid), salt.Data[SaltKey])
 	if err != nil {
 		return nil, fmt.Errorf("%w: Secret %s/%s: %w", ErrSaltInvalid, salt.Namespace, salt.Name, err)
 	}
@@ -107,7 +107,7 @@ func (s *Store) createSalt(ctx context.Context, b Bridge) error {
 	if _, err := io.ReadFull(s.Random, salt); err != nil {
 		return fmt.Errorf("choose salt: %w", err)
 	}
-	secret := newSecret(b, desired.Salt(b.Name), map[string][]byte{saltKey: salt})
+	secret := newSecret(b, desired.Salt(b.Name), map[string][]byte{SaltKey: salt})
 	secret.Immutable = new(true)
 	_, err := s.Secrets.CreateSecret(ctx, secret)
 	switch {
@@ -131,7 +131,7 @@ func newSecret(b Bridge, name string, data map[string][]byte) *corev1.Secret {
 				v1alpha1.LabelInstance:  desired.Instance(b.Name),
 			},
 			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: v1alpha1.GroupVersion.String(), Kind: bridgeKind,
+				APIVersion: v1alpha1.GroupVersion.String(), Kind: BridgeKind,
 				Name: b.Name, UID: b.UID, Controller: new(true),
 			}},
 		},

@@ -143,8 +143,8 @@ func TestBothSecretsAreTheHostedBridgesAndTheInstallations(t *testing.T) {
 		}
 	}
 	salt := f.salt(alice)
-	if salt.Immutable == nil || !*salt.Immutable || len(salt.Data[saltKey]) != envelope.SaltSize || f.envelopes(alice).Immutable != nil {
-		t.Errorf("immutable %v, %d bytes", salt.Immutable, len(salt.Data[saltKey]))
+	if salt.Immutable == nil || !*salt.Immutable || len(salt.Data[SaltKey]) != envelope.SaltSize || f.envelopes(alice).Immutable != nil {
+		t.Errorf("immutable %v, %d bytes", salt.Immutable, len(salt.Data[SaltKey]))
 	}
 	if len(f.Stored) != 4 {
 		t.Errorf("%d Secrets, want two for each", len(f.Stored))
@@ -156,8 +156,8 @@ func TestBothSecretsAreTheHostedBridgesAndTheInstallations(t *testing.T) {
 	}
 	f.must(t, alice, set("OTHER", canary))
 	f.must(t, bob, set("OTHER", canary))
-	first := string(salt.Data[saltKey])
-	if string(f.salt(alice).Data[saltKey]) != first || string(f.salt(bob).Data[saltKey]) == first {
+	first := string(salt.Data[SaltKey])
+	if string(f.salt(alice).Data[SaltKey]) != first || string(f.salt(bob).Data[SaltKey]) == first {
 		t.Error("a salt changes, or is that of two users")
 	}
 }
@@ -185,10 +185,10 @@ func TestWhatIsNotTheBridgesIsNeitherReadNorWritten(t *testing.T) {
 		{"a salt that is being deleted", func(f *fixture) { f.salt(alice).DeletionTimestamp = &now }, ErrNotReady, ErrNotReady, false, false},
 		{"a salt of somebody else", func(f *fixture) { f.salt(alice).OwnerReferences = nil }, ErrNotOwned, nil, true, false},
 		{"a salt that is gone", func(f *fixture) { f.Remove(tenant, "alice-salt") }, ErrSaltMissing, nil, true, false},
-		{"a salt of the wrong size", func(f *fixture) { f.salt(alice).Data[saltKey] = []byte("short") }, ErrSaltInvalid, nil, true, false},
-		{"a salt of zeroes", func(f *fixture) { f.salt(alice).Data[saltKey] = make([]byte, 32) }, ErrSaltInvalid, nil, true, false},
+		{"a salt of the wrong size", func(f *fixture) { f.salt(alice).Data[SaltKey] = []byte("short") }, ErrSaltInvalid, nil, true, false},
+		{"a salt of zeroes", func(f *fixture) { f.salt(alice).Data[SaltKey] = make([]byte, 32) }, ErrSaltInvalid, nil, true, false},
 		{"a Secret of the salt without one", func(f *fixture) { f.salt(alice).Data = nil }, ErrSaltInvalid, nil, true, false},
-		{"a salt that was exchanged", func(f *fixture) { f.salt(alice).Data[saltKey] = []byte(strings.Repeat("s", 32)) }, nil, nil, true, true},
+		{"a salt that was exchanged", func(f *fixture) { f.salt(alice).Data[SaltKey] = []byte(strings.Repeat("s", 32)) }, nil, nil, true, true},
 		{"an API server that does not answer", func(f *fixture) { f.Err = errors.New("connection refused") }, ErrUnavailable, ErrUnavailable, false, false},
 		{"an API server that forbids", func(f *fixture) { f.Err = apierrors.NewForbidden(corev1.Resource("secrets"), "x", errors.New("rbac")) }, ErrForbidden, ErrForbidden, false, false},
 		{"a master key that is away", func(f *fixture) { f.master.away = true }, ErrUnavailable, ErrUnavailable, false, false},
