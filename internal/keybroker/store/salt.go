@@ -6,8 +6,8 @@ package store
 import "context"
 
 // CheckSalt returns ErrSaltMissing, ErrSaltInvalid or ErrNotOwned when nothing
-// of the bridge's can be opened, and ErrUnavailable when that is not known. It
-// asks no key provider.
+// of the bridge's can be opened, ErrForbidden or ErrUnavailable when that is not
+// known. It asks no key provider.
 func (s *Store) CheckSalt(ctx context.Context, b Bridge) error {
 	_, err := s.user(ctx, b)
 	return err
