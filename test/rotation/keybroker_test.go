@@ -8,9 +8,11 @@ package rotation
 import (
 	"bufio"
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
+	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -19,8 +21,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -37,15 +39,23 @@ type program struct {
 	namespace  string
 }
 
-// build builds the keybroker.
-func build(t *testing.T, ring, namespace string) *program {
+// build builds the keybroker, which the function that it returns waits for.
+func build(t *testing.T, ring, namespace string) (built func() *program) {
 	t.Helper()
 	p := &program{path: filepath.Join(t.TempDir(), "keybroker"), kubeconfig: kubeconfig(t), ring: ring, namespace: namespace}
-	output, err := exec.Command("go", "build", "-o", p.path, "../../cmd/keybroker").CombinedOutput()
-	if err != nil {
-		t.Fatalf("build the keybroker: %v\n%s", err, output)
+	var output bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", p.path, "../../cmd/keybroker")
+	cmd.Stdout, cmd.Stderr = &output, &output
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
 	}
-	return p
+	return func() *program {
+		t.Helper()
+		if err := cmd.Wait(); err != nil {
+			t.Fatalf("build the keybroker: %v\n%s", err, output.Bytes())
+		}
+		return p
+	}
 }
 
 func kubeconfig(t *testing.T) string {
@@ -65,27 +75,27 @@ func kubeconfig(t *testing.T) string {
 
 // process is a keybroker that runs.
 type process struct {
-	cmd     *exec.Cmd
-	probes  string
-	client  *http.Client
-	started time.Time
-	log     lockedBuffer
-	// leads is closed when it has the lease.
-	leads chan struct{}
-	ended chan struct{}
-	led   time.Time
+	cmd *exec.Cmd
+	// address is where bridges come, probes where the kubelet does.
+	address, probes string
+	client          *http.Client
+	log             log
+	// killed says so before it is, so that whoever finds it gone knows why.
+	killed atomic.Bool
+	ended  chan struct{}
 }
 
-// start starts a keybroker. It is killed at the end of the test at the latest.
-func (p *program) start(t *testing.T) *process {
+// start starts a keybroker and tells office whether it leads. It is killed at
+// the end of the test at the latest.
+func (p *program) start(t *testing.T, o *office) *process {
 	t.Helper()
 	k := &process{
-		probes: unusedAddress(t), client: &http.Client{Transport: &http.Transport{}},
-		leads: make(chan struct{}), ended: make(chan struct{}), started: time.Now(),
+		address: unusedAddress(t), probes: unusedAddress(t),
+		client: &http.Client{Transport: &http.Transport{}}, ended: make(chan struct{}),
 	}
 	k.cmd = exec.Command(p.path,
 		"--kubeconfig="+p.kubeconfig, "--namespace="+p.namespace, "--master-key-dir="+p.ring,
-		"--listen=127.0.0.1:0", "--probe-listen="+k.probes, "--drain-delay=0s", "--concurrency="+strconv.Itoa(concurrency))
+		"--listen="+k.address, "--probe-listen="+k.probes, "--drain-delay=0s", "--concurrency="+strconv.Itoa(concurrency))
 	stderr, err := k.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +103,7 @@ func (p *program) start(t *testing.T) *process {
 	if err := k.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	go k.follow(stderr)
+	go k.follow(stderr, o)
 	t.Cleanup(func() {
 		k.kill()
 		if t.Failed() {
@@ -104,34 +114,51 @@ func (p *program) start(t *testing.T) *process {
 }
 
 // follow reads the log until the process ends.
-func (k *process) follow(stderr io.Reader) {
+func (k *process) follow(stderr io.Reader, o *office) {
 	lines := bufio.NewScanner(stderr)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		k.log.add(lines.Text())
-		if strings.Contains(lines.Text(), `"this replica leads"`) && k.led.IsZero() {
-			k.led = time.Now()
-			close(k.leads)
+		switch {
+		case strings.Contains(lines.Text(), `"this replica leads"`):
+			o.taken(k)
+		case strings.Contains(lines.Text(), `"this replica does not lead any more"`):
+			o.left(k)
 		}
 	}
 	_ = k.cmd.Wait() // It was killed, which is an error.
+	o.left(k)
 	close(k.ended)
 }
 
 // kill is kill -9.
 func (k *process) kill() {
+	k.killed.Store(true)
 	_ = k.cmd.Process.Kill() // That it has ended already is what is wanted.
 	<-k.ended
 	k.client.CloseIdleConnections()
 }
 
+// crashed reports whether it ended by itself.
+func (k *process) crashed() bool { return closed(k.ended) && !k.killed.Load() }
+
+// get returns the answer of a probe, which is none unless it is a success.
 func (k *process) get(path string) ([]byte, error) {
 	response, err := k.client.Get("http://" + k.probes + path)
 	if err != nil {
 		return nil, err
 	}
 	defer response.Body.Close()
-	return io.ReadAll(response.Body)
+	body, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s answers %d", path, response.StatusCode)
+	}
+	return body, err
+}
+
+func (k *process) ready() bool {
+	_, err := k.get("/readyz")
+	return err == nil
 }
 
 // ring returns what the process has loaded.
@@ -183,36 +210,56 @@ func (k *process) memory() string {
 	return "unknown"
 }
 
+// unusedAddress returns one that no connection of the test's own takes
+// meanwhile: below the ports that systems choose for those, and for Services.
 func unusedAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+mathrand.IntN(20_000)))
+		if err == nil {
+			defer l.Close()
+			return l.Addr().String()
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("no port is free")
+	return ""
 }
 
-// lockedBuffer holds a log.
-type lockedBuffer struct {
-	mu    sync.Mutex
-	lines []string
+// log holds a log, except that of reads that went well, which are many.
+type log struct {
+	mu     sync.Mutex
+	lines  []string
+	leaked bool
 }
 
-func (b *lockedBuffer) add(line string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.lines = append(b.lines, line)
+func (l *log) add(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	// What a bridge is given has the base64 of the marker.
+	l.leaked = l.leaked || strings.Contains(line, marker) || strings.Contains(line, base64.RawStdEncoding.EncodeToString([]byte(marker)))
+	if !strings.Contains(line, `"msg":"request"`) || !strings.Contains(line, `"status":200,`) {
+		l.lines = append(l.lines, line)
+	}
 }
 
-func (b *lockedBuffer) contains(s string) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return strings.Contains(strings.Join(b.lines, "\n"), s)
+// plaintext reports whether there was one.
+func (l *log) plaintext() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.leaked
 }
 
-func (b *lockedBuffer) tail() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return strings.Join(b.lines[max(0, len(b.lines)-30):], "\n")
+func (l *log) tail() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.lines[max(0, len(l.lines)-30):], "\n")
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }

@@ -4,8 +4,8 @@
 //go:build rotation || testenv
 
 // Package rotation replaces the master key of many bridges under load, with
-// the real keybroker and a real API server, and kills the keybroker while it
-// is at it.
+// two real keybrokers and a real API server, and kills a keybroker now and then
+// while bridges read their secrets.
 package rotation
 
 import (
@@ -23,6 +23,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
+	"github.com/hostedbridge/hostedbridge/internal/masterkey"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -30,89 +31,100 @@ func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
 
 func TestARotationUnderLoadThatIsKilledAgainAndAgain(t *testing.T) {
 	kills := number(t, "ROTATION_KILLS", defaultKills)
-	begin := time.Now()
 	w := newWorld(t, number(t, "ROTATION_BRIDGES", defaultBridges), number(t, "ROTATION_SECRETS", 1))
-	all := len(w.bridges) * w.secrets
-	t.Logf("%d bridges with %d secrets each were made in %v", len(w.bridges), w.secrets, rounded(time.Since(begin)))
-	p := build(t, w.ring, w.namespace)
-	reads := w.read(t)
-	floor := w.floor(t)
-	k := p.start(t)
-	w.until(t, k, "the keybroker sees every envelope under version 1", func() bool { return k.envelopes(1) == all })
+	all, sampled := len(w.bridges)*w.secrets, min(samples, len(w.bridges))
+	built := build(t, w.ring, w.namespace)
+	w.populate(t, 0, sampled)
+	pods := w.pods(t, sampled)
+	r := built().run(t)
+	reads := w.read(t, r, pods)
 
 	// A version seals only when everybody who opens has it.
-	w.file(t, "current", "1")
 	w.key(t, "2")
-	w.until(t, k, "the new version is loaded", func() bool { return slices.Contains(k.ring().Versions, 2) })
-	if err := w.keys.Reload(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	w.populate(t, sampled, len(w.bridges))
+	r.until(t, "every envelope is seen under version 1", r.lead(func(k *process) bool { return k.envelopes(1) == all }))
+	floor := w.floor(t)
+	r.until(t, "both have the new version", r.rings(func(s masterkey.Status) bool { return slices.Contains(s.Versions, 2) }))
 	w.file(t, "current", "2")
-	w.until(t, k, "the new version seals", func() bool { return k.ring().Current == 2 })
+	r.until(t, "the leader seals under the new version", r.lead(func(k *process) bool { return k.ring().Current == 2 }))
 
-	begin = time.Now()
-	waited := time.Duration(0)
-	for n := range kills {
-		// In what is left, and from the very beginning on.
-		at := mathrand.IntN(max(1, all/(kills+1)))
-		w.until(t, k, "some are wrapped anew", func() bool { return k.rewrapped() >= at || k.envelopes(2) == all })
-		done := k.rewrapped()
-		k.kill()
-		killed := time.Now()
-		t.Logf("kill -9 number %d, meant after %d envelopes of this process, came after %d", n+1, at, done)
-		k = p.start(t)
-		w.until(t, k, "it leads", func() bool { return closed(k.leads) })
-		waited += k.led.Sub(killed)
-	}
-	w.until(t, k, "all are wrapped anew", func() bool { return k.envelopes(2) == all && k.envelopes(1) <= 0 })
-	w.until(t, k, "all report it", func() bool { return w.behind(t) == 0 })
-	took := time.Since(begin)
+	begin := time.Now()
+	vacancy := r.vacancy()
+	leaders := w.killAgainAndAgain(t, reads, kills)
+	r.until(t, "all are wrapped anew", r.lead(func(k *process) bool { return k.envelopes(2) == all && k.envelopes(1) <= 0 }))
+	r.until(t, "all report it", func() bool { return w.behind(t) == 0 })
+	took, waited := time.Since(begin), r.vacancy()-vacancy
 
-	w.retire(t, k)
+	w.retire(t, r)
 	reads.stop()
+	reads.expectServed(t)
+	w.expectRotated(t)
 	if failures := reads.failures.Load(); failures > 0 {
 		t.Errorf("%d reads failed, the first: %v", failures, *reads.first.Load())
 	}
-	w.expectRotated(t)
-	if k.log.contains(marker) {
-		t.Error("the keybroker's log has a plaintext")
+	if slices.ContainsFunc(r.all, func(k *process) bool { return k.log.plaintext() }) {
+		t.Error("a keybroker's log has a plaintext")
 	}
 	work := took - waited
-	t.Logf("%d envelopes under another key in %v, and %v more for the lease of a keybroker that was killed to end, %d times",
-		all, rounded(work), rounded(waited), kills)
-	t.Logf("as many plain merge patches of that size, %d at a time: %v, so a rotation takes %.1f times as long",
-		concurrency, rounded(floor), work.Seconds()/floor.Seconds())
-	t.Logf("%d reads meanwhile, %d failed; the keybroker had at most %s resident", reads.reads.Load(), reads.failures.Load(), k.memory())
+	for _, line := range [][2]string{
+		{"envelopes under another key", strconv.Itoa(all)},
+		{"the rotation took", fmt.Sprintf("%v, of which nobody led for %v (%.0f %%)", rounded(took), rounded(waited), 100*waited.Seconds()/took.Seconds())},
+		{"as many plain merge patches", fmt.Sprintf("%v, %d at a time; the rotation without the waiting took %.1f times as long", rounded(floor), concurrency, work.Seconds()/floor.Seconds())},
+		{"kill -9", fmt.Sprintf("%d, of which %d hit a leader that wrapped anew", kills, leaders)},
+		{"reads through the keybrokers", fmt.Sprintf("%d, %.0f a second, of %d bridges", reads.reads.Load(), reads.rate(), len(pods))},
+		{"failed over", strconv.FormatInt(reads.failedOver.Load(), 10)},
+		{"failed", strconv.FormatInt(reads.failures.Load(), 10)},
+		{"resident at most", fmt.Sprintf("%s and %s", r.both()[0].memory(), r.both()[1].memory())},
+	} {
+		t.Logf("| %-28s | %s", line[0], line[1])
+	}
 }
 
-// until waits, at most ten minutes, for what the keybroker or somebody does.
-func (w *world) until(t *testing.T, k *process, what string, ok func() bool) {
+// killAgainAndAgain kills one of the two after some more envelopes each time,
+// the first time the leader, and returns how often that hit a leader that was
+// wrapping anew.
+func (w *world) killAgainAndAgain(t *testing.T, reads *load, kills int) (leaders int) {
 	t.Helper()
-	deadline := time.After(10 * time.Minute)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-k.ended:
-			t.Fatalf("%s: the keybroker has ended", what)
-		case <-deadline:
-			t.Fatalf("%s: not within 10 min", what)
+	r := reads.replicas
+	all := len(w.bridges) * w.secrets
+	for n := range kills {
+		r.until(t, "one leads", func() bool { return r.leader() != nil })
+		leader := r.leader()
+		// In what is left, and from the very beginning on.
+		before, after := max(0, leader.rewrapped()), 1+mathrand.IntN(max(1, all/(kills+1)))
+		done := 0
+		r.until(t, "some more are wrapped anew", func() bool {
+			done = max(0, leader.rewrapped()) - before
+			return done >= after || leader.envelopes(2) == all || r.leader() != leader
+		})
+		victim := r.both()[mathrand.IntN(2)]
+		if n == 0 {
+			victim = leader
+		}
+		leads := victim == r.leader()
+		noticed := reads.failedOver.Load() + noticing
+		r.replace(t, victim, func() bool { return reads.failedOver.Load() >= noticed })
+		left := w.left(t)
+		t.Logf("kill -9 number %d, of a leader: %t, meant after %d more envelopes, came after %d, with %d left",
+			n+1, leads, after, done, left)
+		if leads && done > 0 && left > 0 {
+			leaders++
 		}
 	}
+	if leaders == 0 {
+		t.Error("no leader was killed while it wrapped anew")
+	}
+	return leaders
 }
 
 // retire ends the use of version 1.
-func (w *world) retire(t *testing.T, k *process) {
+func (w *world) retire(t *testing.T, r *replicas) {
 	t.Helper()
 	w.file(t, "minimum", "2")
 	if err := os.Remove(filepath.Join(w.ring, "1")); err != nil {
 		t.Fatal(err)
 	}
-	w.until(t, k, "version 1 is gone", func() bool { return slices.Equal(k.ring().Versions, []uint32{2}) })
-	if err := w.keys.Reload(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	r.until(t, "version 1 is gone", r.rings(func(s masterkey.Status) bool { return slices.Equal(s.Versions, []uint32{2}) }))
 }
 
 // expectRotated opens everything with the new version alone.
@@ -123,7 +135,7 @@ func (w *world) expectRotated(t *testing.T) {
 		t.Fatalf("the ring has versions %v", status.Versions)
 	}
 	want := envelope.KeyID{Algorithm: envelope.AlgorithmLocal, Version: 2}
-	w.each(t, concurrency, func(ctx context.Context, i int) error {
+	each(t, 0, len(w.bridges), concurrency, func(ctx context.Context, i int) error {
 		listing, err := alone.List(ctx, w.bridges[i])
 		if err != nil {
 			return err
@@ -151,15 +163,6 @@ func (w *world) behind(t *testing.T) int {
 		}
 	}
 	return behind
-}
-
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }
 
 // number returns the environment's variable.

@@ -12,7 +12,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	mathrand "math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -27,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/envelope"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 	"github.com/hostedbridge/hostedbridge/internal/masterkey"
@@ -36,12 +36,9 @@ import (
 const (
 	// concurrency is the keybroker's own default.
 	concurrency = 8
-	// readers is how many read at a time, each every readEvery: some hundreds
-	// of reads a second, as when all bridges of a node start.
-	readers   = 4
-	readEvery = 10 * time.Millisecond
-	// marker begins every value, so that it is found where it must not be.
-	marker = "plaintext-of-"
+	// marker begins every value, so that it is found where it must not be, as
+	// it is and, being of 15 bytes, in base64.
+	marker = "a-plaintext-of-"
 )
 
 // world is an installation with many bridges, seen from outside of the
@@ -49,23 +46,28 @@ const (
 type world struct {
 	client    client.Client
 	store     *store.Store
-	keys      *masterkey.Source
 	ring      string
 	namespace string
 	bridges   []store.Bridge
 	secrets   int
 }
 
-// newWorld makes the bridges and seals their secrets under version 1.
+// newWorld makes the ring with version 1, and no bridge yet.
 func newWorld(t *testing.T, bridges, secrets int) *world {
 	t.Helper()
 	w := &world{client: testenv.Client(t), ring: t.TempDir(), bridges: make([]store.Bridge, bridges), secrets: secrets}
 	w.namespace = testenv.Namespace(t, w.client)
 	w.key(t, "authority")
 	w.key(t, "1")
-	w.keys, w.store = w.open(t)
-	w.each(t, 2*concurrency, func(ctx context.Context, i int) error { return w.provision(ctx, i) })
+	w.file(t, "current", "1")
+	_, w.store = w.open(t)
 	return w
+}
+
+// populate makes the bridges of these numbers, and seals their secrets.
+func (w *world) populate(t *testing.T, from, to int) {
+	t.Helper()
+	each(t, from, to, 2*concurrency, w.provision)
 }
 
 // open returns the master key as it is in the ring now, and a store under it.
@@ -111,12 +113,12 @@ func (w *world) file(t *testing.T, name, content string) {
 	}
 }
 
-// each does something for every bridge, so many at a time.
-func (w *world) each(t *testing.T, atOnce int, do func(ctx context.Context, i int) error) {
+// each does something for the bridges of these numbers, so many at a time.
+func each(t *testing.T, from, to, atOnce int, do func(ctx context.Context, i int) error) {
 	t.Helper()
 	group, ctx := errgroup.WithContext(t.Context())
 	group.SetLimit(atOnce)
-	for i := range w.bridges {
+	for i := from; i < to; i++ {
 		group.Go(func() error { return do(ctx, i) })
 	}
 	if err := group.Wait(); err != nil {
@@ -151,58 +153,40 @@ func (w *world) check(ctx context.Context, s *store.Store, i int) error {
 		return err
 	}
 	defer opened.Wipe()
-	if len(opened.Unreadable) > 0 || len(opened.Values) != w.secrets {
-		return fmt.Errorf("bridge %d: %d secrets open and %d do not", i, len(opened.Values), len(opened.Unreadable))
+	return w.compare(i, opened.Values, opened.Unreadable)
+}
+
+// compare compares what was opened with what was sealed.
+func (w *world) compare(i int, opened map[string][]byte, unreadable []string) error {
+	if len(unreadable) > 0 || len(opened) != w.secrets {
+		return fmt.Errorf("bridge %d: %d secrets open and %d do not", i, len(opened), len(unreadable))
 	}
 	for n := range w.secrets {
-		if string(opened.Values[secretName(n)]) != value(i, n) {
+		if string(opened[secretName(n)]) != value(i, n) {
 			return fmt.Errorf("bridge %d: secret %d is another", i, n)
 		}
 	}
 	return nil
 }
 
-// load is what reads while everything else happens.
-type load struct {
-	reads, failures atomic.Int64
-	first           atomic.Pointer[error]
-	stop            func()
-}
-
-// read reads random bridges until it is stopped.
-func (w *world) read(t *testing.T) *load {
+// left returns how many envelopes the API server has under version 1.
+func (w *world) left(t *testing.T) int {
 	t.Helper()
-	l := &load{}
-	ctx, cancel := context.WithCancel(t.Context())
-	var group errgroup.Group
-	for range readers {
-		group.Go(func() error {
-			tick := time.NewTicker(readEvery)
-			defer tick.Stop()
-			for {
-				select {
-				case <-ctx.Done():
-					return nil
-				case <-tick.C:
-				}
-				err := w.check(ctx, w.store, mathrand.IntN(len(w.bridges)))
-				if ctx.Err() != nil {
-					return nil
-				}
-				l.reads.Add(1)
-				if err != nil {
-					l.failures.Add(1)
-					l.first.CompareAndSwap(nil, &err)
-				}
+	var list corev1.SecretList
+	ours := client.MatchingLabels{v1alpha1.LabelManagedBy: v1alpha1.FieldOwnerKeybroker}
+	if err := w.client.List(t.Context(), &list, client.InNamespace(w.namespace), ours); err != nil {
+		t.Fatal(err)
+	}
+	left := 0
+	for i := range list.Items {
+		for _, content := range list.Items[i].Data {
+			// Salts and indexes are no envelopes.
+			if header, err := envelope.Inspect(content); err == nil && header.Key.Version == 1 {
+				left++
 			}
-		})
+		}
 	}
-	l.stop = func() {
-		cancel()
-		_ = group.Wait() // They return no error.
-	}
-	t.Cleanup(l.stop)
-	return l
+	return left
 }
 
 // floor returns how long as many plain merge patches take as there are bridges,
