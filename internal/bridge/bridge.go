@@ -80,6 +80,7 @@ func newBridge(ctx context.Context, c config.Config, log *slog.Logger, t timing)
 	for _, s := range c.Servers {
 		u := newUpstream(s, b.network, t, log)
 		u.grant = newGrant(ctx, s, nil, u.transport)
+		u.over = ctx.Done()
 		u.owner = &standIn{bridge: b, upstream: u}
 		u.changed = b.listsChanged
 		b.upstreams = append(b.upstreams, u)

@@ -30,13 +30,17 @@ type grant struct {
 	// life ends when another grant takes this one's place.
 	life context.Context
 	end  context.CancelFunc
+	// rest is when the calls must have ended too that were in flight then.
+	rest context.Context
+	cut  context.CancelCauseFunc
 }
 
 // newGrant returns what s gets of the secrets. A nil set says that they are not
 // there yet, which only matters to a server that is granted some.
 func newGrant(ctx context.Context, s config.Server, set *secret.Set, next http.RoundTripper) *grant {
 	g := &grant{view: set.Grant(s.Secrets), waiting: set == nil && len(s.Secrets) > 0}
-	g.life, g.end = context.WithCancel(ctx)
+	g.rest, g.cut = context.WithCancelCause(ctx)
+	g.life, g.end = context.WithCancel(g.rest)
 	g.hide = g.view.Redactor()
 	if !g.waiting {
 		g.fault = fault(s, g.view)
@@ -51,6 +55,14 @@ func newGrant(ctx context.Context, s config.Server, set *secret.Set, next http.R
 
 // usable reports whether the server can be connected to.
 func (g *grant) usable() bool { return g.fault == "" && !g.waiting }
+
+// expire ends the grant's life at once and cuts off after grace what is in
+// flight.
+func (g *grant) expire(grace time.Duration) {
+	g.end()
+	cut := g.cut // and not g, of which nothing need stay in memory so long
+	time.AfterFunc(grace, func() { cut(errStale) })
+}
 
 // over reports whether another grant has taken this one's place.
 func (g *grant) over() bool { return g.life.Err() != nil }
@@ -128,7 +140,8 @@ func (a *authorized) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // regrant gives u another set of secrets. Where what it is granted has changed,
-// its connections end and new ones are made; else nothing happens.
+// new connections are made, and the former ones end with what is in flight on
+// them; else nothing happens.
 func (u *upstream) regrant(ctx context.Context, set *secret.Set) {
 	next := newGrant(ctx, u.server, set, u.transport)
 	u.mu.Lock()
@@ -137,21 +150,22 @@ func (u *upstream) regrant(ctx context.Context, set *secret.Set) {
 		// The values are equal, and those of before are about to be wiped.
 		before.view = next.view
 		u.mu.Unlock()
-		next.end()
+		next.cut(errStale)
 		return
 	}
 	u.grant = next
 	stale := u.links
 	u.links = map[*link]bool{}
+	// Before anybody can connect with the new grant.
+	for l := range stale {
+		l.retire()
+	}
 	var notes []string
 	if next.fault != "" {
 		notes = u.withdraw(next.fault)
 	}
 	u.mu.Unlock()
-	before.end()
-	for l := range stale {
-		l.retire()
-	}
+	before.expire(u.timing.grace)
 	switch {
 	case next.fault != "":
 		u.log.Warn("server is out of service", "error", next.fault)

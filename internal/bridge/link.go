@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"sync/atomic"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -40,7 +40,8 @@ type link struct {
 	peer     peer
 	era      era
 	gone     chan struct{} // closed when the connection is
-	retired  atomic.Bool
+	retired  chan struct{} // closed when it takes no more exchanges
+	idle     chan struct{} // closed when it is retired and the last one has ended
 
 	// send sends a message as it is, without the SDK's caches and additions.
 	send mcp.MethodHandler
@@ -49,13 +50,17 @@ type link struct {
 
 	mu        sync.Mutex
 	exchanges []*exchange // in flight, newest last
+	broken    bool        // whether one ended without its answer
 	serials   int
 	level     string // the log level that a legacy server was asked for
 }
 
 // dial connects to the server. The context ends the attempt, not the link.
 func dial(ctx context.Context, u *upstream, g *grant, who identity, p peer) (*link, error) {
-	l := &link{upstream: u, grant: g, peer: p, gone: make(chan struct{})}
+	l := &link{
+		upstream: u, grant: g, peer: p,
+		gone: make(chan struct{}), retired: make(chan struct{}), idle: make(chan struct{}),
+	}
 	caps := who.caps
 	if caps == nil {
 		caps = &mcp.ClientCapabilities{}
@@ -113,6 +118,9 @@ func (l *link) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		switch method {
 		case methodSample, methodElicit, methodRoots:
+			// A question that nobody answers would keep the connection.
+			ctx, cancel := follow(ctx, l.grant.rest)
+			defer cancel()
 			return l.peer.request(ctx, l, method, given(req.GetParams()))
 		case noteProgress:
 			if p, ok := req.GetParams().(*mcp.ProgressNotificationParams); ok && l.progress(p) {
@@ -167,12 +175,15 @@ func (l *link) origin(params mcp.Params) *exchange {
 	return l.exchanges[len(l.exchanges)-1]
 }
 
-// begin counts x as in flight until the returned function is called. On a
-// connection that clients share, the server sees a progress token that no other
-// client chose.
-func (l *link) begin(x *exchange, params mcp.Params, shared bool) (end func()) {
+// begin counts x as in flight until the returned function is called. It reports
+// false where the connection takes no more exchanges. On a connection that
+// clients share, the server sees a progress token that no other client chose.
+func (l *link) begin(x *exchange, params mcp.Params, shared bool) (end func(), ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if closed(l.retired) {
+		return nil, false
+	}
 	l.serials++
 	x.serial = strconv.Itoa(l.serials)
 	if meta := params.GetMeta(); shared && meta[metaProgressToken] != nil {
@@ -184,6 +195,16 @@ func (l *link) begin(x *exchange, params mcp.Params, shared bool) (end func()) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.exchanges = slices.DeleteFunc(l.exchanges, func(other *exchange) bool { return other == x })
+		l.broken = l.broken || x.takeResult() == nil
+		l.settle()
+	}, true
+}
+
+// settle tells that a retired connection has nothing more in flight. The caller
+// holds l.mu.
+func (l *link) settle() {
+	if closed(l.retired) && len(l.exchanges) == 0 {
+		close(l.idle)
 	}
 }
 
@@ -251,20 +272,56 @@ func (l *link) close() {
 	l.upstream.closing.Go(func() { _ = l.session.Close() })
 }
 
-// retire marks a connection as dead of which the SDK will find that out only
-// later.
+// retire has the connection take no more exchanges. It is closed when the last
+// one has ended, and not before: on a connection that is being closed the SDK
+// drops what the server says and does not answer what it asks, so that a call
+// which needs to know something of the client would wait for ever.
 func (l *link) retire() {
-	l.retired.Store(true)
-	l.close()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if closed(l.retired) {
+		return
+	}
+	close(l.retired)
+	l.settle()
+	l.upstream.closing.Go(func() {
+		select {
+		case <-l.idle:
+		case <-l.grant.rest.Done():
+		}
+		l.withdraw()
+		_ = l.session.Close()
+	})
 }
 
-// dead reports whether the connection is gone.
-func (l *link) dead() bool {
-	if l.retired.Load() {
-		return true
+// withdrawal is how long a connection stays for what the SDK has to say of
+// cancelled calls: it does so in the background, and not at all once the
+// connection is being closed. It need only begin in that time.
+const withdrawal = 500 * time.Millisecond
+
+// withdraw waits until the server can have been told of the calls that nobody
+// waits for any more. Without that it would go on with them.
+func (l *link) withdraw() {
+	l.mu.Lock()
+	told := !l.broken && len(l.exchanges) == 0
+	l.mu.Unlock()
+	if told {
+		return
 	}
 	select {
+	case <-time.After(withdrawal):
 	case <-l.gone:
+	case <-l.upstream.over:
+	}
+}
+
+// dead reports whether the connection is gone or takes no more exchanges.
+func (l *link) dead() bool { return closed(l.gone) || closed(l.retired) }
+
+// closed reports whether c is.
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
 		return true
 	default:
 		return false

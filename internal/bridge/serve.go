@@ -6,6 +6,7 @@ package bridge
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"net/http"
 
@@ -131,18 +132,12 @@ func (b *Bridge) forwardOnce(ctx context.Context, q *query, u *upstream) (result
 		return b.toClient(ctx, method, &mcp.ServerRequest[mcp.Params]{Session: q.client, Params: params})
 	}
 	params := b.translate(q, l, x)
-	defer l.begin(x, params, q.session == nil)()
-	upstreamCtx, cancel := follow(b.ctx, ctx)
-	defer cancel()
-	if x.filter {
-		l.hear(upstreamCtx, x.level)
+	end, ok := l.begin(x, params, q.session == nil)
+	if !ok {
+		return nil, true, errStale
 	}
-	upstreamCtx = context.WithValue(upstreamCtx, exchangeKey{}, x)
-	if q.era == legacy && l.era == modern {
-		err = b.converse(upstreamCtx, q, l, x, params)
-	} else {
-		_, err = l.call(upstreamCtx, q.method, params)
-	}
+	defer end()
+	err = b.pass(ctx, q, l, x, params)
 	if x.takeResult() == nil {
 		if err == nil {
 			return nil, false, errUnreadable
@@ -154,6 +149,26 @@ func (b *Bridge) forwardOnce(ctx context.Context, q *query, u *upstream) (result
 	}
 	result, err = q.finish(l, x)
 	return result, false, err
+}
+
+// pass sends the request to the server. Its answer is in x.
+func (b *Bridge) pass(ctx context.Context, q *query, l *link, x *exchange, params mcp.Params) error {
+	ctx, cancel := follow(l.grant.rest, ctx)
+	defer cancel()
+	if x.filter {
+		l.hear(ctx, x.level)
+	}
+	ctx = context.WithValue(ctx, exchangeKey{}, x)
+	var err error
+	if q.era == legacy && l.era == modern {
+		err = b.converse(ctx, q, l, x, params)
+	} else {
+		_, err = l.call(ctx, q.method, params)
+	}
+	if err != nil && errors.Is(context.Cause(ctx), errStale) {
+		return errStale
+	}
+	return err
 }
 
 // finish makes the server's answer one of the client's era.

@@ -154,7 +154,7 @@ func (s *session) notify(l *link, method string, params mcp.Params) {
 		return
 	}
 	delete(params.GetMeta(), metaSubscriptionID)
-	_, _ = s.tell(s.bridge.ctx, method, params)
+	_, _ = s.tell(l.grant.rest, method, params)
 }
 
 // tell sends a message to the client.
@@ -166,7 +166,7 @@ func (s *session) tell(ctx context.Context, method string, params mcp.Params) (m
 func (s *session) rootsChanged(ctx context.Context, params mcp.Params) {
 	for _, l := range s.links() {
 		if l.era == legacy {
-			ctx, cancel := follow(s.bridge.ctx, ctx)
+			ctx, cancel := follow(l.grant.rest, ctx)
 			_, _ = l.call(ctx, noteRootsChanged, params)
 			cancel()
 		}
@@ -179,13 +179,14 @@ func (s *session) setLevel(ctx context.Context, p *mcp.SetLoggingLevelParams) er
 	s.mu.Lock()
 	s.level = string(p.Level)
 	s.mu.Unlock()
-	ctx, cancel := follow(s.bridge.ctx, ctx)
-	defer cancel()
 	for _, l := range s.links() {
 		if l.era == modern {
 			continue
 		}
-		if _, err := l.call(ctx, methodSetLevel, p); err != nil && !isMethodNotFound(err) {
+		ctx, cancel := follow(l.grant.rest, ctx)
+		_, err := l.call(ctx, methodSetLevel, p)
+		cancel()
+		if err != nil && !isMethodNotFound(err) {
 			return rpcError(err, l.upstream.server.Name)
 		}
 	}
@@ -204,7 +205,7 @@ func (s *session) subscribe(ctx context.Context, u *upstream, uri string, on boo
 	if err != nil {
 		return rpcError(err, u.server.Name)
 	}
-	ctx, cancel := follow(s.bridge.ctx, ctx)
+	ctx, cancel := follow(l.grant.rest, ctx)
 	defer cancel()
 	if err := l.subscribe(ctx, uri, on); err != nil {
 		return rpcError(err, u.server.Name)

@@ -27,6 +27,8 @@ type timing struct {
 	connect time.Duration
 	// wait is how long a request waits for a server that is not connected.
 	wait time.Duration
+	// grace is how long a call goes on with secrets that have changed.
+	grace time.Duration
 	// backoffMin and backoffMax bound the pause between attempts.
 	backoffMin, backoffMax time.Duration
 }
@@ -37,7 +39,10 @@ var defaultTiming = timing{
 	// A server that starts on its first request may need a while.
 	connect: 15 * time.Second,
 	// Less than the 30 s after which common clients give a request up.
-	wait:       10 * time.Second,
+	wait: 10 * time.Second,
+	// Some tools work for minutes, and some ask a person, who needs one or two;
+	// a secret that others came to know must not be in use for much longer.
+	grace:      5 * time.Minute,
 	backoffMin: time.Second,
 	// Not longer than the probe interval, so that a server that came back is
 	// seen about as fast as one that never left.
@@ -52,6 +57,8 @@ type upstream struct {
 	transport http.RoundTripper
 	log       *slog.Logger
 	owner     peer
+	// over is closed when the bridge ends.
+	over <-chan struct{}
 	// closing counts the connections that are being closed.
 	closing sync.WaitGroup
 	// changed is called after the lists changed.
@@ -158,8 +165,11 @@ func (u *upstream) connect(ctx context.Context, g *grant) (*link, error) {
 // serve probes the connection until it is gone or of no use.
 func (u *upstream) serve(ctx context.Context, l *link) {
 	defer func() {
+		if l.dead() && l.grant == u.granted() {
+			u.log.Info("the connection to the server ended")
+		}
 		u.settle(nil)
-		l.close()
+		l.retire()
 	}()
 	ticker := time.NewTicker(u.timing.interval)
 	defer ticker.Stop()
@@ -167,10 +177,9 @@ func (u *upstream) serve(ctx context.Context, l *link) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-l.grant.life.Done():
-			return
 		case <-l.gone:
-			u.log.Info("the connection to the server ended")
+			return
+		case <-l.retired:
 			return
 		case <-u.refresh:
 		case <-ticker.C:
