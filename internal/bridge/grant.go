@@ -161,8 +161,11 @@ func (u *upstream) regrant(ctx context.Context, set *secret.Set) {
 		l.retire()
 	}
 	var notes []string
-	if next.fault != "" {
+	switch {
+	case next.fault != "":
 		notes = u.withdraw(next.fault)
+	case before.fault != "":
+		u.health = u.health.InService(time.Now())
 	}
 	u.mu.Unlock()
 	before.expire(u.timing.grace)

@@ -245,6 +245,25 @@ func TestAServerWithoutItsSecretIsOutOfServiceAlone(t *testing.T) {
 	}
 }
 
+// TestAServerIsConnectingOnceItHasItsSecret has a server hold its answers back.
+func TestAServerIsConnectingOnceItHasItsSecret(t *testing.T) {
+	answer := make(chan struct{})
+	inner := mcpHandler(t, echoServer("one"), "legacy")
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		<-answer
+		inner.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	r := newRig(t, fast, config.Server{Name: "one", URL: server.URL, Headers: bearer("TOKEN"), Secrets: []string{"TOKEN"}})
+	r.bridge.UseSecrets(secretsOf(""))
+	r.bridge.UseSecrets(secretsOf("r", "TOKEN", "good-token"))
+	if got := r.bridge.Health().Servers["one"]; got.Status != health.Connecting || got.Error != "" {
+		t.Errorf("health = %+v, want connecting without an error", got)
+	}
+	close(answer)
+	eventually(t, "healthy", func() bool { return r.bridge.Health().Status == health.Healthy })
+}
+
 func TestTheOnlyServerWithoutItsSecret(t *testing.T) {
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {

@@ -102,11 +102,14 @@ func TestOutOfServiceIsUnhealthyAtOnce(t *testing.T) {
 	if still := down.OutOfService(later.Add(time.Minute), "x"); !still.Since.Equal(later) {
 		t.Errorf("the status changed anew at %s", still.Since)
 	}
+	if back := down.InService(later.Add(time.Minute)); back.Status != Connecting || back.Error != "" || !back.Since.Equal(later.Add(time.Minute)) {
+		t.Errorf("back in service: %+v", back)
+	}
 	if failed := down.After(Probe{At: later, Failure: "refused"}); failed.Status != Unhealthy || failed.Error != "refused" {
 		t.Errorf("after a failed attempt: %+v", failed)
 	}
 	if back := down.After(Probe{At: later, Tools: 7}); back.Status != Healthy || back.Error != "" || back.Tools != 7 {
-		t.Errorf("back in service: %+v", back)
+		t.Errorf("after a success: %+v", back)
 	}
 }
 

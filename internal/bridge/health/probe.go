@@ -64,6 +64,13 @@ func (s Server) OutOfService(at time.Time, reason string) Server {
 	return s.become(Unhealthy, at)
 }
 
+// InService returns the health of a server for whose being out of service the
+// reason is gone: nothing is known of it yet.
+func (s Server) InService(at time.Time) Server {
+	s.Failures, s.Error = 0, ""
+	return s.become(Connecting, at)
+}
+
 func (s Server) become(status Status, at time.Time) Server {
 	if s.Status != status {
 		s.Status, s.Since = status, &at
