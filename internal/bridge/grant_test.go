@@ -245,6 +245,24 @@ func TestAServerWithoutItsSecretIsOutOfServiceAlone(t *testing.T) {
 	}
 }
 
+// TestNobodyConnectsToAServerWithoutItsSecret is what holds for a session that
+// begins to connect just before its server is taken out of service.
+func TestNobodyConnectsToAServerWithoutItsSecret(t *testing.T) {
+	w := newWitness(t, "one", "legacy", bearer("TOKEN"), "TOKEN")
+	r := newRig(t, fast, w.Server)
+	u := r.bridge.upstreams[0]
+	for _, says := range []string{`server "one" is not available`, `server "one" is not available: secret TOKEN is not set`} {
+		_, err := dial(t.Context(), u, u.granted(), identity{info: implementation}, u.owner)
+		if err == nil || err.Error() != says {
+			t.Errorf("error = %v, want: %s", err, says)
+		}
+		r.bridge.UseSecrets(secretsOf(""))
+	}
+	if got := w.values(); len(got) != 0 {
+		t.Errorf("sent %q", got)
+	}
+}
+
 // TestAServerIsConnectingOnceItHasItsSecret has a server hold its answers back.
 func TestAServerIsConnectingOnceItHasItsSecret(t *testing.T) {
 	answer := make(chan struct{})

@@ -57,6 +57,9 @@ type link struct {
 
 // dial connects to the server. The context ends the attempt, not the link.
 func dial(ctx context.Context, u *upstream, g *grant, who identity, p peer) (*link, error) {
+	if !g.usable() {
+		return nil, &unavailableError{server: u.server.Name, reason: g.fault}
+	}
 	l := &link{
 		upstream: u, grant: g, peer: p,
 		gone: make(chan struct{}), retired: make(chan struct{}), idle: make(chan struct{}),
