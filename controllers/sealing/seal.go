@@ -174,7 +174,7 @@ func (r *Reconciler) rewrap(ctx context.Context, b *v1alpha1.HostedBridge, out *
 // new since the last report, or was wrong in it: a new leader would otherwise
 // ask for everybody's.
 func (r *Reconciler) try(ctx context.Context, b *v1alpha1.HostedBridge, out outcome) ([]string, error) {
-	if len(out.listing.Entries) == 0 || r.Keys.Current().Algorithm != envelope.AlgorithmLocal && r.known(ctx, b, out) {
+	if len(out.listing.Entries) == 0 || r.known(b, out) && r.opens(ctx, b, out) {
 		return nil, nil
 	}
 	opened, err := r.Store.Open(ctx, reference(b))
@@ -185,16 +185,23 @@ func (r *Reconciler) try(ctx context.Context, b *v1alpha1.HostedBridge, out outc
 	return opened.Unreadable, nil
 }
 
-// known reports whether the last report is about what is stored, everything
-// opened then, and nothing says that it does no longer.
-func (r *Reconciler) known(ctx context.Context, b *v1alpha1.HostedBridge, out outcome) bool {
+// known reports whether the last report is about what is stored, and everything
+// opened then.
+func (r *Reconciler) known(b *v1alpha1.HostedBridge, out outcome) bool {
 	s := b.Status.Secrets
-	if s == nil || s.Revision != out.listing.Revision || out.rewrapped > 0 || len(old(out.listing, r.Keys.Current())) > 0 {
-		return false
+	return s != nil && s.Revision == out.listing.Revision && len(old(out.listing, r.Keys.Current())) == 0 &&
+		!slices.ContainsFunc(s.Failures, func(f v1alpha1.SecretFailure) bool { return f.Reason == v1alpha1.ReasonSecretsUnreadable })
+}
+
+// opens reports whether what is known still opens, as far as can be said
+// without opening it: all of it was just wrapped anew, which takes the salt and
+// the key, or it is a transit engine's and neither is gone.
+func (r *Reconciler) opens(ctx context.Context, b *v1alpha1.HostedBridge, out outcome) bool {
+	if out.rewrapped == len(out.listing.Entries) {
+		return true
 	}
-	return !slices.ContainsFunc(s.Failures, func(f v1alpha1.SecretFailure) bool { return f.Reason == v1alpha1.ReasonSecretsUnreadable }) &&
-		!slices.ContainsFunc(out.listing.Entries, func(e store.Entry) bool { return e.Key.Version < r.Keys.Minimum() }) &&
-		r.Store.CheckSalt(ctx, reference(b)) == nil
+	return r.Keys.Current().Algorithm != envelope.AlgorithmLocal && r.Store.CheckSalt(ctx, reference(b)) == nil &&
+		!slices.ContainsFunc(out.listing.Entries, func(e store.Entry) bool { return e.Key.Version < r.Keys.Minimum() })
 }
 
 // managed returns those of the names whose secrets follow a source.
