@@ -252,7 +252,10 @@ func TestNobodyConnectsToAServerWithoutItsSecret(t *testing.T) {
 	r := newRig(t, fast, w.Server)
 	u := r.bridge.upstreams[0]
 	for _, says := range []string{`server "one" is not available`, `server "one" is not available: secret TOKEN is not set`} {
-		_, err := dial(t.Context(), u, u.granted(), identity{info: implementation}, u.owner)
+		l, err := dial(t.Context(), u, u.granted(), identity{info: implementation}, u.owner)
+		if err == nil {
+			l.close()
+		}
 		if err == nil || err.Error() != says {
 			t.Errorf("error = %v, want: %s", err, says)
 		}
