@@ -6,7 +6,9 @@ package bridge
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -83,6 +85,7 @@ func newBridge(ctx context.Context, c config.Config, log *slog.Logger, t timing)
 		u.over = ctx.Done()
 		u.owner = &standIn{bridge: b, upstream: u}
 		u.changed = b.listsChanged
+		u.resumed = func() { b.resume(u) }
 		b.upstreams = append(b.upstreams, u)
 	}
 	for _, u := range b.upstreams {
@@ -217,6 +220,17 @@ func (b *Bridge) open(ss *mcp.ServerSession, who identity) *session {
 		s.end()
 	})
 	return s
+}
+
+// resume has the sessions connect to u anew that wait for its resources: their
+// clients may send no request for hours that would have them do so.
+func (b *Bridge) resume(u *upstream) {
+	b.mu.Lock()
+	sessions := slices.Collect(maps.Values(b.sessions))
+	b.mu.Unlock()
+	for _, s := range sessions {
+		b.done.Go(func() { s.resume(u) })
+	}
 }
 
 func (b *Bridge) session(ss *mcp.ServerSession) *session {

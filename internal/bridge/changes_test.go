@@ -98,6 +98,43 @@ func TestResourceUpdatesReachSubscribersOnly(t *testing.T) {
 	})
 }
 
+// TestSubscriptionsOutlastAChangeOfSecrets has a client do nothing but listen
+// while its server's secret changes, goes and comes back.
+func TestSubscriptionsOutlastAChangeOfSecrets(t *testing.T) {
+	for clientEra := range eraNames {
+		for serverEra := range eraNames {
+			t.Run(clientEra+" client and "+serverEra+" server", func(t *testing.T) {
+				s := emptyServer(&mcp.ServerOptions{
+					SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
+					UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
+				})
+				s.AddResource(&mcp.Resource{Name: "a", URI: "test://a"}, nil)
+				upstream := serveMCP(t, s, serverEra)
+				t.Cleanup(upstream.Close)
+				r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL, Headers: bearer("TOKEN"), Secrets: []string{"TOKEN"}})
+				r.bridge.UseSecrets(secretsOf("r1", "TOKEN", "first-token"))
+				updated := make(chan string, 4096)
+				client := r.connect(t, clientEra, &mcp.ClientOptions{
+					ResourceUpdatedHandler: func(_ context.Context, req *mcp.ResourceUpdatedNotificationRequest) { updated <- req.Params.URI },
+				})
+				if err := client.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://a"}); err != nil {
+					t.Fatal(err)
+				}
+				r.bridge.UseSecrets(secretsOf("r2", "TOKEN", "second-token"))
+				connected(t, r.bridge)
+				r.bridge.UseSecrets(secretsOf("r3"))
+				r.bridge.UseSecrets(secretsOf("r4", "TOKEN", "third-token"))
+				eventually(t, "an update", func() bool {
+					if err := s.ResourceUpdated(t.Context(), &mcp.ResourceUpdatedNotificationParams{URI: "test://a"}); err != nil {
+						t.Error(err)
+					}
+					return len(updated) > 0
+				})
+			})
+		}
+	}
+}
+
 func TestLogMessagesReachTheClientThatCalled(t *testing.T) {
 	build := func(*testing.T) *mcp.Server {
 		s := emptyServer(nil)

@@ -106,6 +106,20 @@ func (s *session) adopt(ctx context.Context, up *uplink, l *link) bool {
 	return true
 }
 
+// resume connects to u anew where the client subscribed to one of its resources.
+func (s *session) resume(u *upstream) {
+	up := s.uplink(u)
+	up.mu.Lock()
+	subscribed := len(up.subscribed) > 0
+	up.mu.Unlock()
+	if !subscribed {
+		return
+	}
+	if _, err := s.connect(s.bridge.ctx, u); err != nil {
+		u.log.Warn("a session's resources could not be subscribed again", "error", describe(err))
+	}
+}
+
 // links returns the session's connections.
 func (s *session) links() []*link {
 	s.mu.Lock()

@@ -152,22 +152,23 @@ func (b *Bridge) listsChanged(note string) {
 	}
 	b.announce(note)
 	if b.transparent() {
+		apart := b.apart()
 		// On its own, because a client that does not read would hold it up.
-		b.done.Go(func() { b.announceApart(note) })
+		b.done.Go(func() {
+			for _, s := range apart {
+				_, _ = s.tell(b.ctx, note, &rawParams{})
+			}
+		})
 	}
 }
 
-// announceApart tells the sessions that have no connection to the one server,
-// over which it would tell them itself, that a list changed.
-func (b *Bridge) announceApart(note string) {
+// apart returns the sessions that have no connection to the one server, over
+// which it would tell them itself that a list changed.
+func (b *Bridge) apart() []*session {
 	b.mu.Lock()
 	sessions := slices.Collect(maps.Values(b.sessions))
 	b.mu.Unlock()
-	for _, s := range sessions {
-		if len(s.links()) == 0 {
-			_, _ = s.tell(b.ctx, note, &rawParams{})
-		}
-	}
+	return slices.DeleteFunc(sessions, func(s *session) bool { return len(s.links()) > 0 })
 }
 
 // plainCatalog is the catalog of one server, whose names stay.

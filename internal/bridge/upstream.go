@@ -63,6 +63,8 @@ type upstream struct {
 	closing sync.WaitGroup
 	// changed is called after the lists changed.
 	changed func(note string)
+	// resumed is called after the shared connection was made.
+	resumed func()
 
 	kick    chan struct{} // capacity 1: try to connect now
 	refresh chan struct{} // capacity 1: a list changed
@@ -159,6 +161,7 @@ func (u *upstream) connect(ctx context.Context, g *grant) (*link, error) {
 	u.observe(g, began, u.count(methodListTools), nil)
 	u.settle(l)
 	u.resubscribe(ctx, l)
+	u.resumed()
 	return l, nil
 }
 
