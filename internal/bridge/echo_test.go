@@ -122,3 +122,31 @@ func TestNoErrorTextHoldsASecret(t *testing.T) {
 		t.Error("an error without secrets was copied")
 	}
 }
+
+func TestDataOfAnErrorHoldsNoSecret(t *testing.T) {
+	view := secretsOf("r", "TOKEN", "c4n4ry/t0k+n", "NUMBER", "12345678", "FILE", `{"key":"c4n4ry"}`).Grant([]string{"TOKEN", "NUMBER", "FILE"})
+	tests := map[string]struct{ data, want string }{
+		"no secret, written oddly": {`{"b": 1.50, "a":"\u002b\/<", "b":[]}`, `{"b": 1.50, "a":"\u002b\/<", "b":[]}`},
+		"none at all":              {``, ``},
+		"as it is":                 {`["a c4n4ry/t0k+n b"]`, `["a [redacted] b"]`},
+		"an escaped slash":         {`{"t":"c4n4ry\/t0k+n","n":1}`, `{"t":"[redacted]","n":1}`},
+		"an escaped plus":          {`"c4n4ry/t0k\u002Bn"`, `"[redacted]"`},
+		"escaped letters":          {`"\u0063\u0034n4ry/t0k+n"`, `"[redacted]"`},
+		"after escaped quotes":     {`["\"\\","\\\"c4n4ry\/t0k+n\\"]`, `["\"\\","\\\"[redacted]\\"]`},
+		"a key":                    {`{"c4n4ry\/t0k+n":{"c4n4ry\/t0k+n":0}}`, `{"[redacted]":{"[redacted]":0}}`},
+		"a key that comes twice":   {`{"a":"c4n4ry\/t0k+n","a":1}`, `{"a":"[redacted]","a":1}`},
+		"in a URL's query":         {`"https:\/\/x?t=c4n4ry%2Ft0k%2Bn"`, `"https://x?t=[redacted]"`},
+		"a number":                 {`{"n":12345678}`, ``},
+		"an object":                {`[{"key":"c4n4ry"}]`, ``},
+		"an object in a string":    {`"{\"key\":\"c4n4ry\"}"`, `"[redacted]"`},
+		"no JSON":                  {`"c4n4ry\/t0k+n`, ``},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := redacted(&jsonrpc.Error{Code: 1, Data: json.RawMessage(tt.data)}, view.Redactor())
+			if string(got.Data) != tt.want {
+				t.Errorf("data = %s, want %s", got.Data, tt.want)
+			}
+		})
+	}
+}

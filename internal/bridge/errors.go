@@ -4,12 +4,14 @@
 package bridge
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -90,13 +92,37 @@ func rpcError(err error, server string) error {
 
 // redacted returns e without secrets, and e itself where it holds none.
 func redacted(e *jsonrpc.Error, hide secret.Redactor) *jsonrpc.Error {
-	message, data := hide.Redact(e.Message), hide.Redact(string(e.Data))
-	if message == e.Message && data == string(e.Data) {
+	message, data := hide.Redact(e.Message), redactedData(e.Data, hide)
+	if message == e.Message && bytes.Equal(data, e.Data) {
 		return e
 	}
-	clean := &jsonrpc.Error{Code: e.Code, Message: message}
-	if json.Valid([]byte(data)) {
-		clean.Data = json.RawMessage(data)
+	return &jsonrpc.Error{Code: e.Code, Message: message, Data: data}
+}
+
+// jsonString is a string in valid JSON, where a quotation mark is nothing else.
+var jsonString = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+
+// redactedData returns data without secrets, nil where they cannot be told from
+// the rest. Strings are looked at as what they mean: JSON has many ways to write
+// one. What is not changed stays as the server wrote it.
+func redactedData(data json.RawMessage, hide secret.Redactor) json.RawMessage {
+	if !json.Valid(data) {
+		return nil
+	}
+	clean := jsonString.ReplaceAllFunc(data, func(quoted []byte) []byte {
+		var text string
+		if json.Unmarshal(quoted, &text) != nil {
+			return []byte(`""`)
+		}
+		if shown := hide.Redact(text); shown != text {
+			return []byte(quote(shown))
+		}
+		return quoted
+	})
+	// A secret may also be a number, or JSON itself.
+	clean = []byte(hide.Redact(string(clean)))
+	if !json.Valid(clean) {
+		return nil
 	}
 	return clean
 }
