@@ -211,7 +211,9 @@ func (u *upstream) keep(l *link) bool {
 	if l.grant != u.grant {
 		return false
 	}
-	u.links[l] = true
+	if !closed(l.gone) { // else it is lost already, and nobody would do so again
+		u.links[l] = true
+	}
 	return true
 }
 

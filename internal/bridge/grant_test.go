@@ -266,6 +266,25 @@ func TestNobodyConnectsToAServerWithoutItsSecret(t *testing.T) {
 	}
 }
 
+// TestAConnectionThatDiesAtOnceIsForgotten has the connection be lost before it
+// is kept.
+func TestAConnectionThatDiesAtOnceIsForgotten(t *testing.T) {
+	r := newRig(t, fast, newWitness(t, "one", "legacy", nil).Server)
+	connected(t, r.bridge)
+	u := r.bridge.upstreams[0]
+	l := &link{grant: u.granted(), gone: make(chan struct{})}
+	close(l.gone)
+	u.lose(l)
+	if !u.keep(l) {
+		t.Error("the connection counts as one of a former grant")
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.links[l] || len(u.links) != 1 {
+		t.Errorf("%d connections are kept, the dead one: %v", len(u.links), u.links[l])
+	}
+}
+
 // TestAServerIsConnectingOnceItHasItsSecret has a server hold its answers back.
 func TestAServerIsConnectingOnceItHasItsSecret(t *testing.T) {
 	answer := make(chan struct{})

@@ -94,8 +94,8 @@ func dial(ctx context.Context, u *upstream, g *grant, who identity, p peer) (*li
 	}
 	go func() {
 		_ = session.Wait()
-		u.lose(l)
 		close(l.gone)
+		u.lose(l)
 	}()
 	if !u.keep(l) {
 		l.close()
