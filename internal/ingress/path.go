@@ -27,17 +27,21 @@ const (
 // cleaning or lower-casing matches, so no later step can turn one user's path
 // into another's: '%', '\', ';', '//', dot segments, control bytes and the
 // absolute form all miss the expression.
-var userPath = regexp.MustCompile(`^/u/` + strings.Trim(v1alpha1.UserIDPattern, "^$") + `/(mcp|health|secrets(/(` + secretName + `))?)$`)
+var userPath = regexp.MustCompile(`^/u/` + strings.Trim(v1alpha1.UserIDPattern, "^$") + `/(mcp|health|secrets(/(?P<secret>` + secretName + `))?)$`)
+
+// secretPart is which of the expression's parts is the secret's name.
+var secretPart = userPath.SubexpIndex("secret")
 
 // cleanTarget returns the path of a raw request target, and whether it is a
 // path of the public surface. The query is cut off unread: nothing on this
 // surface takes one, and a key that somebody put there must not count.
 func cleanTarget(target string) (path string, ok bool) {
 	path, _, _ = strings.Cut(target, "?")
-	if len(path) > maxPath || !userPath.MatchString(path) {
+	if len(path) > maxPath {
 		return "", false
 	}
-	if _, secret, _ := strings.Cut(path, "/secrets/"); len(secret) > maxSecretName {
+	parts := userPath.FindStringSubmatch(path)
+	if parts == nil || len(parts[secretPart]) > maxSecretName {
 		return "", false
 	}
 	return path, true

@@ -83,6 +83,7 @@ var hostileTargets = map[string]string{
 	"a secret's name beyond ASCII":             "/u/alice/secrets/TОKEN",
 	"a fragment after a secret":                "/u/alice/secrets/TOKEN#x",
 	"a secret's name of 65 letters":            "/u/alice/secrets/" + strings.Repeat("A", 65),
+	"a secret's name of 65 of user secrets":    "/u/secrets/secrets/" + strings.Repeat("A", 65),
 	"a file's name of 65 letters":              "/u/alice/secrets/" + strings.Repeat("a", 60) + ".json",
 	"a file's name with a part of 63 letters":  "/u/alice/secrets/" + strings.Repeat("a", 63) + ".b",
 	"a name below health":                      "/u/alice/health/TOKEN",
@@ -113,6 +114,7 @@ func TestCleanTargetRefuses(t *testing.T) {
 // The longest paths there are.
 var (
 	longestPath = "/u/" + strings.Repeat("a", 63) + "/secrets/" + strings.Repeat("A", 64)
+	longestOdd  = "/u/secrets/secrets/" + strings.Repeat("A", 64)
 	longestFile = "/u/" + strings.Repeat("a", 63) + "/secrets/" + strings.Repeat("a", 59) + ".json"
 )
 
@@ -133,6 +135,7 @@ func TestCleanTargetAccepts(t *testing.T) {
 		"/u/alice/secrets/credentials.json?a":    "/u/alice/secrets/credentials.json",
 		"/u/alice/secrets/-a_B.9.tar":            "/u/alice/secrets/-a_B.9.tar",
 		longestPath:                              longestPath,
+		longestOdd:                               longestOdd,
 		longestFile:                              longestFile,
 	} {
 		if path, ok := cleanTarget(target); !ok || path != want {
@@ -145,7 +148,7 @@ func FuzzCleanTarget(f *testing.F) {
 	for _, target := range hostileTargets {
 		f.Add(target)
 	}
-	for _, target := range []string{"/u/alice/mcp?x", "/u/alice/secrets", "/u/alice/secrets/TOKEN", "/u/alice/secrets/a.json", longestPath, longestFile} {
+	for _, target := range []string{"/u/alice/mcp?x", "/u/alice/secrets", "/u/alice/secrets/TOKEN", "/u/alice/secrets/a.json", longestPath, longestFile, longestOdd} {
 		f.Add(target)
 	}
 	// Written otherwise than what is tested.
@@ -158,7 +161,7 @@ func FuzzCleanTarget(f *testing.F) {
 		if ok && (!accepted.MatchString(path) || !strings.HasPrefix(target, path)) {
 			t.Errorf("cleanTarget(%q) = %q", target, path)
 		}
-		if _, secret, _ := strings.Cut(path, "/secrets/"); len(secret) > 64 || strings.HasPrefix(secret, ".") || strings.Contains(secret, "..") {
+		if _, secret, _ := strings.Cut(strings.TrimPrefix(path, "/u/secrets"), "/secrets/"); len(secret) > 64 || strings.HasPrefix(secret, ".") || strings.Contains(secret, "..") {
 			t.Errorf("cleanTarget(%q) lets the secret %q in", target, secret)
 		}
 	})
