@@ -89,7 +89,7 @@ func FuzzHandler(f *testing.F) {
 
 func checkOutbound(t *testing.T, out *http.Request) {
 	t.Helper()
-	if got := out.URL.String(); got != "https://uid-alice.uid-alice-1/u/alice/mcp" || out.Host != "127.0.0.1:8443" {
+	if got := out.URL.String(); got != "https://uid-alice.uid-alice-1/u/alice/mcp" || out.Host != hosts[0]+":8443" {
 		t.Errorf("went to %s, Host %s", got, out.Host)
 	}
 	for name, values := range out.Header {
