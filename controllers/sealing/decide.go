@@ -228,7 +228,7 @@ func (p *proposal) usable(i int, ref v1alpha1.SecretRef, src source, exists bool
 func (p *proposal) claim(i int, k v1alpha1.SecretRefKey) bool {
 	name := secretName(k)
 	switch {
-	case !store.ValidName(name):
+	case !v1alpha1.ValidSecretName(name):
 		p.fail(i, v1alpha1.ReasonSourceInvalid, "key %q cannot be the name of a secret: choose one with spec.secretRefs[].keys[].as", k.Key)
 		return false
 	case p.given[name]:

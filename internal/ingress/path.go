@@ -13,21 +13,16 @@ import (
 )
 
 const (
-	// maxSecretName is that of v1alpha1.SecretName.
-	maxSecretName = 64
 	// maxPath is longer than the longest path there is, "/u/" + 63 +
 	// "/secrets/" + 64.
 	maxPath = 160
-	// secretName is v1alpha1.SecretName's expression. No name in it begins or
-	// ends with a dot or has two in a row.
-	secretName = `[A-Z][A-Z0-9_]{0,63}|[A-Za-z0-9_-]{1,62}([.][A-Za-z0-9_-]{1,62})+`
 )
 
 // userPath is every path of the public surface. Nothing that needs decoding,
 // cleaning or lower-casing matches, so no later step can turn one user's path
 // into another's: '%', '\', ';', '//', dot segments, control bytes and the
 // absolute form all miss the expression.
-var userPath = regexp.MustCompile(`^/u/` + strings.Trim(v1alpha1.UserIDPattern, "^$") + `/(mcp|health|secrets(/(?P<secret>` + secretName + `))?)$`)
+var userPath = regexp.MustCompile(`^/u/` + strings.Trim(v1alpha1.UserIDPattern, "^$") + `/(mcp|health|secrets(/(?P<secret>` + strings.Trim(v1alpha1.SecretNamePattern, "^$") + `))?)$`)
 
 // secretPart is which of the expression's parts is the secret's name.
 var secretPart = userPath.SubexpIndex("secret")
@@ -41,7 +36,7 @@ func cleanTarget(target string) (path string, ok bool) {
 		return "", false
 	}
 	parts := userPath.FindStringSubmatch(path)
-	if parts == nil || len(parts[secretPart]) > maxSecretName {
+	if parts == nil || len(parts[secretPart]) > v1alpha1.SecretNameLimit {
 		return "", false
 	}
 	return path, true

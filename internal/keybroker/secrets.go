@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 )
 
@@ -212,7 +213,7 @@ func (s *Server) target(ctx context.Context, c *call) (limit, error) {
 		return limit{}, errName
 	}
 	if secret := r.PathValue("secret"); secret != "" {
-		if !store.ValidName(secret) {
+		if !v1alpha1.ValidSecretName(secret) {
 			return limit{}, errName
 		}
 		c.secret = secret

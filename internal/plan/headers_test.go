@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/template"
 )
 
 // withHeaders gives the last server headers.
@@ -77,5 +78,18 @@ func TestAServerWithADefaultIsNotOutOfService(t *testing.T) {
 	failing(v1alpha1.ReasonSecretsUnreadable, "TOKEN", "it does not open")(&o)
 	if c := condition(t, v1alpha1.ConditionReady, o); !strings.Contains(c.Message, "server github (TOKEN)") {
 		t.Errorf("ready, and %s", c.Message)
+	}
+}
+
+// The bridge cannot import the API and has the rule for names once more.
+func TestTheBridgeTakesTheNamesThatTheAPITakes(t *testing.T) {
+	for _, name := range []string{
+		"A", "T0", "GITHUB_TOKEN", "credentials.json", "a.b.c", "-.-", strings.Repeat("A", 64), strings.Repeat("a", 62) + ".b",
+		"", "a", "0A", "_A", "A-B", "A b", "Ä", ".", "..", ".index", "a.", "a..b", "a/b.c", "A\n",
+		strings.Repeat("A", 65), strings.Repeat("a", 63) + ".b", strings.Repeat("a", 60) + ".json",
+	} {
+		if bridge, api := template.ValidName(name), v1alpha1.ValidSecretName(name); bridge != api {
+			t.Errorf("%q: the bridge %v, the API %v", name, bridge, api)
+		}
 	}
 }

@@ -105,7 +105,7 @@ func awaitWaiting(t *testing.T, n tenant) (uid string) {
 		if err != nil {
 			return err
 		}
-		if ready := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady); ready == nil || ready.Status != metav1.ConditionFalse {
+		if ready := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady); ready == nil || ready.Status != metav1.ConditionFalse || ready.Reason != v1alpha1.ReasonKeybrokerUnavailable {
 			return fmt.Errorf("conditions are %s", describe(b.Status.Conditions))
 		}
 		uid = string(pods[0].UID)

@@ -22,8 +22,8 @@ import (
 // longest secret, 64 KiB, within the longest template that the API accepts.
 const MaxHeader = 64<<10 + 1<<10
 
-// namePattern repeats the API's rule for a secret's name, which this package
-// cannot import.
+// namePattern is v1alpha1.SecretNamePattern, which this package cannot import:
+// the bridge links nothing of Kubernetes.
 var namePattern = regexp.MustCompile(`^([A-Z][A-Z0-9_]{0,63}|[A-Za-z0-9_-]{1,62}([.][A-Za-z0-9_-]{1,62})+)$`)
 
 var (

@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 )
 
@@ -25,19 +25,10 @@ const (
 	// indexKey is the key of the index among the envelopes. No secret's name
 	// begins with a dot.
 	indexKey = ".index"
-	// maxName is the length of the longest name of a secret.
-	maxName = 64
 	// revisionSize is how many bytes of the digest are the revision: enough
 	// that two states of one user's secrets do not share one by chance.
 	revisionSize = 8
 )
-
-// nameForm is the pattern of v1alpha1.SecretName.
-var nameForm = regexp.MustCompile(`^([A-Z][A-Z0-9_]{0,63}|[A-Za-z0-9_-]{1,62}([.][A-Za-z0-9_-]{1,62})+)$`)
-
-// ValidName reports whether a secret can have that name: that of an
-// environment variable, or of a file with a dot in it.
-func ValidName(name string) bool { return len(name) <= maxName && nameForm.MatchString(name) }
 
 // Source is where a secret came from when spec.secretRefs gave it.
 type Source struct {
@@ -138,10 +129,10 @@ func take(secret *corev1.Secret) (s snapshot, err error) {
 	// Keys that are no names were not put there by any store.
 	maps.DeleteFunc(s.index, func(name string, _ indexed) bool {
 		_, found := secret.Data[name]
-		return !found || !ValidName(name)
+		return !found || !v1alpha1.ValidSecretName(name)
 	})
 	for _, name := range slices.Sorted(maps.Keys(secret.Data)) {
-		if !ValidName(name) {
+		if !v1alpha1.ValidSecretName(name) {
 			continue
 		}
 		// The zero header stands for an envelope that is none.

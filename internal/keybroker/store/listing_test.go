@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"os"
 	"strings"
 	"testing"
 
@@ -15,31 +14,6 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 )
-
-func TestValidName(t *testing.T) {
-	for name, want := range map[string]bool{
-		"A": true, "GITHUB_TOKEN": true, "T0": true, strings.Repeat("A", 64): true,
-		"credentials.json": true, "a.b.c": true, "-.-": true, "1.2": true,
-		"": false, "a": false, "0A": false, "_A": false, "A-B": false, "A b": false, "A\n": false, "Ä": false,
-		strings.Repeat("A", 65): false, strings.Repeat("a", 60) + ".json": false,
-		".": false, "..": false, ".index": false, "..data": false, "a.": false, ".a": false, "a..b": false, "a/b.c": false, "a.b\n": false,
-	} {
-		if ValidName(name) != want {
-			t.Errorf("%q: %v", name, !want)
-		}
-	}
-}
-
-// The API server checks names by the type's marker: both must be one rule.
-func TestNamesAreThoseOfTheAPI(t *testing.T) {
-	source, err := os.ReadFile("../../../api/v1alpha1/hostedbridge_types.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(source), "self.matches('"+nameForm.String()+"')\",message=\"a secret's name") {
-		t.Error("the pattern is not that of v1alpha1.SecretName")
-	}
-}
 
 func TestLowest(t *testing.T) {
 	local, transit := envelope.AlgorithmLocal, envelope.AlgorithmTransit

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 )
 
@@ -149,7 +150,7 @@ func plan(current snapshot, changes []dated, now time.Time) (edit, error) {
 	next := maps.Clone(current.index)
 	seen := map[string]bool{}
 	for _, c := range changes {
-		if !ValidName(c.Name) || seen[c.Name] {
+		if !v1alpha1.ValidSecretName(c.Name) || seen[c.Name] {
 			return edit{}, fmt.Errorf("%w, or two changes are of it: %q", ErrName, c.Name)
 		}
 		seen[c.Name] = true
