@@ -160,6 +160,7 @@ func (s *Server) deleteSecret(c *gin.Context) error {
 func (s *Server) readSecret(c *gin.Context) ([]byte, error) {
 	r := c.Request
 	if r.ContentLength > maxSecret {
+		s.passOver(c)
 		return nil, errSecretTooLarge
 	}
 	// One byte more than is allowed shows that more came.
@@ -180,11 +181,25 @@ func (s *Server) readSecret(c *gin.Context) ([]byte, error) {
 	case err != nil:
 		return value, fmt.Errorf("%w: %w", errBodyUnreadable, err)
 	case n > maxSecret:
+		s.passOver(c)
 		return value, errSecretTooLarge
 	case n == 0:
 		return value, errSecretEmpty
 	}
 	return value, nil
+}
+
+// maxPassedOver is how much of a body that is too long is read all the same.
+// Somebody who is still sending when the connection closes may never see why;
+// nobody sends more than that by mistake.
+const maxPassedOver = 1 << 20
+
+// passOver reads the rest of a body that is refused.
+func (s *Server) passOver(c *gin.Context) {
+	_ = within(c, s.config.BodyTimeout, func() (more bool, err error) {
+		_, err = io.CopyN(io.Discard, c.Request.Body, maxPassedOver)
+		return !errors.Is(err, io.EOF), nil
+	})
 }
 
 // askKeybroker calls, and calls again while nobody takes the connection: then

@@ -4,6 +4,7 @@
 package ingress
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -422,5 +423,42 @@ func TestSecretsInLogAndMetrics(t *testing.T) {
 		if word != "TOKEN" && word != "alice" && strings.Contains(w.logs.String(), word) {
 			t.Errorf("the log has %s", word)
 		}
+	}
+}
+
+// Who is refused while still sending may have the connection closed under it
+// and never read why.
+func TestATooLongSecretIsRefusedAfterItHasCome(t *testing.T) {
+	w, alice := oneUser(t, defaults(), servedBy("alice"))
+	conn, err := net.Dial("tcp", w.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	half := strings.Repeat("x", maxSecret)
+	_, err = fmt.Fprintf(conn, "PUT /u/alice/secrets/TOKEN HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
+		alice, 2*maxSecret, half)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.SetReadDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("answered before the body has come: %d bytes, %v", n, err)
+	}
+	if _, err := io.WriteString(conn, half); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusRequestEntityTooLarge {
+		t.Errorf("status %d, want %d", res.StatusCode, http.StatusRequestEntityTooLarge)
 	}
 }
