@@ -10,8 +10,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -23,8 +21,6 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -145,16 +141,7 @@ func TestTheManifestsGiveNoMoreThanIsUsed(t *testing.T) {
 // within waits for what takes a look at the master key's directory at most.
 func within(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.After(60 * time.Second)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("%s: not within 60 s", what)
-		}
-	}
+	testenv.EventuallyWithin(t, 60*time.Second, what, ok)
 }
 
 // writeKey adds a file to the ring, all at once as the kubelet does.
@@ -209,27 +196,7 @@ func installKeybroker(t *testing.T, c client.Client, namespace string) {
 			t.Fatal(err)
 		}
 	}
-	file, err := os.Open("../../config/rbac/keybroker.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	for decoder := yaml.NewYAMLOrJSONDecoder(file, 4096); ; {
-		object := &unstructured.Unstructured{}
-		if err := decoder.Decode(object); errors.Is(err, io.EOF) {
-			return
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		if namespaced, err := c.IsObjectNamespaced(object); err != nil {
-			t.Fatal(err)
-		} else if namespaced {
-			object.SetNamespace(namespace)
-		}
-		if err := c.Create(t.Context(), object); client.IgnoreAlreadyExists(err) != nil {
-			t.Fatal(err)
-		}
-	}
+	testenv.ExpectInstalled(t, c, "../../config/rbac/keybroker.yaml", namespace)
 }
 
 // impersonating writes how to reach the API server as the keybroker's

@@ -8,12 +8,9 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
-	"io"
 	"log/slog"
 	"os"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -22,9 +19,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -64,19 +59,19 @@ func TestRunWithTheRightsOfTheManifests(t *testing.T) {
 	}
 	testenv.ExpectApplied(t, c, b)
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: namespace + "-bridge"}}
-	eventually(t, "the Deployment is made", func() bool { return c.Get(t.Context(), client.ObjectKeyFromObject(d), d) == nil })
-	eventually(t, "the status is written", func() bool {
+	testenv.Eventually(t, "the Deployment is made", func() bool { return c.Get(t.Context(), client.ObjectKeyFromObject(d), d) == nil })
+	testenv.Eventually(t, "the status is written", func() bool {
 		testenv.ExpectExists(t, c, b)
 		return meta.IsStatusConditionTrue(b.Status.Conditions, v1alpha1.ConditionAccepted)
 	})
 	// Without a report the reason tells whether the EndpointSlice was read.
-	eventually(t, "the keybroker is seen", func() bool {
+	testenv.Eventually(t, "the keybroker is seen", func() bool {
 		testenv.ExpectExists(t, c, b)
 		sealed := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionSecretsSealed)
 		return sealed != nil && sealed.Reason == v1alpha1.ReasonSealing
 	})
 	expectNoSecrets(t, namespace, o.Namespace)
-	eventually(t, "an event is recorded", func() bool {
+	testenv.Eventually(t, "an event is recorded", func() bool {
 		var events corev1.EventList
 		return c.List(t.Context(), &events, client.InNamespace(namespace)) == nil && len(events.Items) > 0
 	})
@@ -131,20 +126,6 @@ func expectNoSecrets(t *testing.T, namespaces ...string) {
 	}
 }
 
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.After(30 * time.Second)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("%s: not within 30 s", what)
-		}
-	}
-}
-
 // install creates what config/rbac has for the operator, and what the keybroker
 // publishes, in namespace.
 func install(t *testing.T, c client.Client, namespace string) {
@@ -168,25 +149,5 @@ func install(t *testing.T, c client.Client, namespace string) {
 			t.Fatal(err)
 		}
 	}
-	file, err := os.Open("../../config/rbac/operator.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	for decoder := yaml.NewYAMLOrJSONDecoder(file, 4096); ; {
-		object := &unstructured.Unstructured{}
-		if err := decoder.Decode(object); errors.Is(err, io.EOF) {
-			return
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		if namespaced, err := c.IsObjectNamespaced(object); err != nil {
-			t.Fatal(err)
-		} else if namespaced {
-			object.SetNamespace(namespace)
-		}
-		if err := c.Create(t.Context(), object); client.IgnoreAlreadyExists(err) != nil {
-			t.Fatal(err)
-		}
-	}
+	testenv.ExpectInstalled(t, c, "../../config/rbac/operator.yaml", namespace)
 }

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -87,25 +86,11 @@ func (f *fixture) start(t *testing.T) *running {
 	return r
 }
 
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.After(30 * time.Second)
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("%s: not within 30 s", what)
-		}
-	}
-}
-
 // eventuallyOpens waits until the bridge has exactly this secret, and the
 // report is about it.
 func (f *fixture) eventuallyOpens(t *testing.T, b *v1alpha1.HostedBridge, name, value string) {
 	t.Helper()
-	eventually(t, name+" is "+value, func() bool {
+	testenv.Eventually(t, name+" is "+value, func() bool {
 		opened, err := f.store.Open(t.Context(), ref(b))
 		testenv.ExpectExists(t, f.Client, b)
 		return err == nil && string(opened.Values[name]) == value && b.Status.Secrets != nil && b.Status.Secrets.Revision == opened.Revision
@@ -116,7 +101,7 @@ func TestTheWatchesBringEveryChange(t *testing.T) {
 	f := newFixture(t)
 	f.start(t)
 	b := f.bridge(t, "alice", v1alpha1.SecretRef{Name: "github"})
-	eventually(t, "the absent source is reported", func() bool {
+	testenv.Eventually(t, "the absent source is reported", func() bool {
 		testenv.ExpectExists(t, f.Client, b)
 		return b.Status.Secrets != nil && len(b.Status.Secrets.Failures) == 1
 	})
@@ -129,7 +114,7 @@ func TestTheWatchesBringEveryChange(t *testing.T) {
 	f.eventuallyOpens(t, b, "OWN", "mine")
 
 	f.keys.set(t, 1, 2)
-	eventually(t, "the new key version is taken up", func() bool {
+	testenv.Eventually(t, "the new key version is taken up", func() bool {
 		testenv.ExpectExists(t, f.Client, b)
 		return b.Status.KeyVersion != nil && *b.Status.KeyVersion == 2
 	})
@@ -138,7 +123,7 @@ func TestTheWatchesBringEveryChange(t *testing.T) {
 	if err := f.Delete(t.Context(), envelopes); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "lost envelopes are made anew from their source", func() bool {
+	testenv.Eventually(t, "lost envelopes are made anew from their source", func() bool {
 		testenv.ExpectExists(t, f.Client, b)
 		return b.Status.Secrets.Count == 1
 	})
@@ -163,7 +148,7 @@ func TestALeaderThatTakesOverWritesNothing(t *testing.T) {
 
 	second := f.start(t)
 	f.bridge(t, "bob") // When this one is done the first of the queue are.
-	eventually(t, "both are seen", func() bool {
+	testenv.Eventually(t, "both are seen", func() bool {
 		bob := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "bob"}}
 		testenv.ExpectExists(t, f.Client, bob)
 		return bob.Status.Secrets != nil && f.metric(t, "hostedbridge_envelopes", "local:1") == 1

@@ -56,16 +56,21 @@ func TestBadManifestsAreRefusedWithTheFieldAndTheAcceptedForm(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			b := valid(namespace, "refused")
 			test.change(b)
-			err := c.Create(t.Context(), b)
-			if err == nil {
-				t.Fatal("the API server takes it")
-			}
-			for _, want := range test.want {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("the message does not say %q: %v", want, err)
-				}
-			}
+			expectRefused(t, c.Create(t.Context(), b), test.want...)
 		})
+	}
+}
+
+// expectRefused checks that the API server refused, and said all of want.
+func expectRefused(t *testing.T, err error, want ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatal("the API server takes it")
+	}
+	for _, w := range want {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("the message does not say %q: %v", w, err)
+		}
 	}
 }
 
