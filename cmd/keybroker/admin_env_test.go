@@ -289,7 +289,7 @@ func (r *replica) lead(a *administered, bridges []store.Bridge) {
 		return
 	}
 	for _, b := range bridges {
-		if _, err := s.Rewrap(a.t.Context(), b); err != nil {
+		if _, _, err := s.Rewrap(a.t.Context(), b); err != nil {
 			a.t.Error(err)
 		}
 	}

@@ -71,7 +71,7 @@ func Defaults() Options {
 		},
 		Namespace: "hosted-bridge-system",
 		ClusterID: "hosted-bridge",
-		// A bridge to be wrapped anew is some seven requests of a few milliseconds.
+		// A bridge to be wrapped anew is some six requests of a few milliseconds.
 		// Eight at a time leave an API server room for others.
 		Concurrency: 8,
 		// Endpoints lag the signal by seconds, and a request is answered

@@ -33,7 +33,7 @@ import (
 type Store interface {
 	List(ctx context.Context, b store.Bridge) (store.Listing, error)
 	Update(ctx context.Context, b store.Bridge, decide func(ctx context.Context, current store.Listing, open func(name string) ([]byte, error)) ([]store.Change, error)) (store.Listing, error)
-	Rewrap(ctx context.Context, b store.Bridge) (int, error)
+	Rewrap(ctx context.Context, b store.Bridge) (store.Listing, int, error)
 	Open(ctx context.Context, b store.Bridge) (store.Opened, error)
 	// CheckSalt returns an error when nothing of the bridge's can be opened for
 	// want of its salt.

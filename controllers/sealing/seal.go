@@ -156,14 +156,11 @@ func appendTooLarge(failures []v1alpha1.SecretFailure, changes []store.Change) [
 // rewrap wraps what is under another than the current key anew.
 func (r *Reconciler) rewrap(ctx context.Context, b *v1alpha1.HostedBridge, out *outcome) error {
 	if len(old(out.listing, r.Keys.Current())) > 0 {
-		done, err := r.Store.Rewrap(ctx, reference(b))
+		listing, done, err := r.Store.Rewrap(ctx, reference(b))
 		if err != nil {
 			return fmt.Errorf("rewrap: %w", err)
 		}
-		out.rewrapped = done
-		if out.listing, err = r.Store.List(ctx, reference(b)); err != nil {
-			return fmt.Errorf("rewrap: %w", err)
-		}
+		out.listing, out.rewrapped = listing, done
 	}
 	return nil
 }

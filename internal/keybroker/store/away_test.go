@@ -50,7 +50,7 @@ func TestAnEngineThatWasNotReachedYetIsUnavailable(t *testing.T) {
 			before, listing := f.envelopes(alice).DeepCopy(), f.list(t, alice)
 			_, err = f.Open(t.Context(), alice)
 			expect(t, "open", err, ErrUnavailable)
-			_, err = f.Rewrap(t.Context(), alice)
+			_, _, err = f.Rewrap(t.Context(), alice)
 			expect(t, "rewrap", err, ErrUnavailable)
 			if diff := cmp.Diff(before, f.envelopes(alice)); diff != "" {
 				t.Errorf("the envelopes (-before +after):\n%s", diff)

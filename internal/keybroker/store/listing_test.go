@@ -88,7 +88,7 @@ func TestWhatChangesTheRevision(t *testing.T) {
 		{"a source", func(t *testing.T, f *fixture) { f.must(t, alice, Change{Name: "A", Source: &Source{Secret: "s"}}) }, false},
 		{"a rotation", func(t *testing.T, f *fixture) {
 			f.rotate(t, 0, 1, 2)
-			if done, err := f.Rewrap(t.Context(), alice); done != 2 || err != nil {
+			if _, done, err := f.Rewrap(t.Context(), alice); done != 2 || err != nil {
 				t.Errorf("%d rewrapped, %v", done, err)
 			}
 		}, false},

@@ -59,7 +59,7 @@ func TestNoMutantOpens(t *testing.T) {
 		"a key that is retired": func(t *testing.T, f *fixture) {
 			old := bytes.Clone(token(f))
 			f.rotate(t, 0, 1, 2)
-			if done, err := f.Rewrap(t.Context(), alice); err != nil || done != 3 {
+			if _, done, err := f.Rewrap(t.Context(), alice); err != nil || done != 3 {
 				t.Fatalf("%d rewrapped, %v", done, err)
 			}
 			f.rotate(t, 2, 1, 2)

@@ -13,27 +13,27 @@ import (
 )
 
 // Rewrap wraps every secret under the current key that is not yet, in one
-// write, and returns how many. One that does not open stays as it is, and the
-// log says why.
-func (s *Store) Rewrap(ctx context.Context, b Bridge) (done int, err error) {
+// write, and returns what there is then and how many were wrapped. One that
+// does not open stays as it is, and the log says why.
+func (s *Store) Rewrap(ctx context.Context, b Bridge) (l Listing, done int, err error) {
 	for range maxTries {
 		current, err := s.read(ctx, b)
 		if err != nil || s.isCurrent(current.Listing) {
-			return 0, err
+			return current.Listing, 0, err
 		}
 		data, err := s.rewrap(ctx, b, current)
 		if err != nil || len(data) == 0 {
-			return 0, err
+			return current.Listing, 0, err
 		}
-		_, err = s.put(ctx, b, current, data)
+		next, err := s.put(ctx, b, current, data)
 		if err == nil {
-			return len(data), nil
+			return next.Listing, len(data), nil
 		}
 		if !errors.Is(err, errOvertaken) {
-			return 0, err
+			return Listing{}, 0, err
 		}
 	}
-	return 0, fmt.Errorf("%w: rewrap for HostedBridge %s/%s", ErrConflict, b.Namespace, b.Name)
+	return Listing{}, 0, fmt.Errorf("%w: rewrap for HostedBridge %s/%s", ErrConflict, b.Namespace, b.Name)
 }
 
 // isCurrent reports whether the headers alone show that there is nothing to

@@ -28,7 +28,7 @@ func TestARotationWrapsAllAnewInOneWrite(t *testing.T) {
 	f.rotate(t, 0, 1, 2)
 	f.must(t, alice, set("C", "three"))
 	before, writes := f.list(t, alice), f.Writes
-	done, err := f.Rewrap(t.Context(), alice)
+	_, done, err := f.Rewrap(t.Context(), alice)
 	if done != 2 || err != nil || f.Writes != writes+1 {
 		t.Errorf("%d rewrapped in %d writes, error %v", done, f.Writes-writes, err)
 	}
@@ -44,10 +44,10 @@ func TestARotationWrapsAllAnewInOneWrite(t *testing.T) {
 		t.Errorf("%d secrets open", len(got))
 	}
 	reads := f.Reads
-	if done, err := f.Rewrap(t.Context(), alice); done != 0 || err != nil || f.Writes != writes+1 || f.Reads != reads+1 {
+	if _, done, err := f.Rewrap(t.Context(), alice); done != 0 || err != nil || f.Writes != writes+1 || f.Reads != reads+1 {
 		t.Errorf("again: %d, error %v, %d reads", done, err, f.Reads-reads)
 	}
-	if done, err := f.Rewrap(t.Context(), bob); done != 0 || err != nil {
+	if _, done, err := f.Rewrap(t.Context(), bob); done != 0 || err != nil {
 		t.Errorf("of nothing: %d, error %v", done, err)
 	}
 }
@@ -70,7 +70,7 @@ func TestWhatDoesNotOpenStopsNoRotation(t *testing.T) {
 			f.must(t, alice, set("A", canary), set("B", canary))
 			f.rotate(t, 0, 1, 2)
 			test.change(f)
-			done, err := f.Rewrap(t.Context(), alice)
+			_, done, err := f.Rewrap(t.Context(), alice)
 			if done != test.done || !errors.Is(err, test.err) {
 				t.Errorf("%d rewrapped, error %v", done, err)
 			}
@@ -97,7 +97,7 @@ func TestALaterVersionIsLeftAlone(t *testing.T) {
 		t.Fatalf("current key %s", got)
 	}
 	writes := f.Writes
-	if done, err := f.Rewrap(t.Context(), alice); done != 0 || err != nil || f.Writes != writes {
+	if _, done, err := f.Rewrap(t.Context(), alice); done != 0 || err != nil || f.Writes != writes {
 		t.Errorf("%d rewrapped, error %v", done, err)
 	}
 }

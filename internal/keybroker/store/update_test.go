@@ -338,7 +338,7 @@ func TestAWriteSucceedsAlthoughOthersWriteMeanwhile(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	f.rotate(t, 0, 1, 2)
-	if done, err := f.Rewrap(t.Context(), alice); !errors.Is(err, ErrConflict) || done != 0 {
+	if _, done, err := f.Rewrap(t.Context(), alice); !errors.Is(err, ErrConflict) || done != 0 {
 		t.Errorf("rewrap: %d, error %v", done, err)
 	}
 	f.BeforePatch = func() { f.Remove(tenant, "alice-envelopes"); f.BeforePatch = nil }
