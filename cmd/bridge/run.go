@@ -70,7 +70,7 @@ func (p *process) serve(ctx context.Context, public, probes net.Listener) error 
 	// Calls in flight outlive ctx, which only begins the drain.
 	base, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
-	b := bridge.New(base, p.options.config, p.log)
+	b := bridge.New(base, p.options.config, bridge.Options{Log: p.log})
 	keeper := newKeeper(p.secrets, client.SystemClock{}, b.UseSecrets, p.log)
 	p.ready.certificate, p.ready.secrets = p.source.Ready, keeper.ready
 	errorLog := slog.NewLogLogger(p.log.Handler(), slog.LevelDebug)

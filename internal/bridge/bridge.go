@@ -38,10 +38,10 @@ var quiet = slog.New(slog.DiscardHandler)
 
 // Bridge is one user's bridge.
 type Bridge struct {
-	config    config.Config
-	log       *slog.Logger
-	upstreams []*upstream
-	server    *mcp.Server
+	config  config.Config
+	log     *slog.Logger
+	options Options
+	server  *mcp.Server
 
 	ctx     context.Context // the bridge's life; requests to servers descend from it
 	cancel  context.CancelFunc
@@ -54,23 +54,36 @@ type Bridge struct {
 
 	granting sync.Mutex // held while the secrets are replaced
 
-	mu       sync.Mutex
-	secrets  *secret.Set
-	sessions map[*mcp.ServerSession]*session
-	catalog  *catalog
-	headed   map[string]bool // tools registered for their argument headers
+	mu        sync.Mutex
+	upstreams []*upstream // replaced as a whole, never changed
+	secrets   *secret.Set
+	sessions  map[*mcp.ServerSession]*session
+	catalog   *catalog
+	headed    map[string]bool // tools registered for their argument headers
+}
+
+// Options are what a bridge is given besides its configuration.
+type Options struct {
+	// Log is required.
+	Log *slog.Logger
+	// SaveSecret stores a secret of the user, such as tokens that were
+	// refreshed. Where it is nil they live as long as the process.
+	SaveSecret func(ctx context.Context, name string, value []byte) error
+
+	timing *timing // tests shorten it
 }
 
 // New returns a bridge that connects to its servers in the background until
 // Close is called or ctx ends.
-func New(ctx context.Context, c config.Config, log *slog.Logger) *Bridge {
-	return newBridge(ctx, c, log, defaultTiming)
-}
-
-func newBridge(ctx context.Context, c config.Config, log *slog.Logger, t timing) *Bridge {
+func New(ctx context.Context, c config.Config, o Options) *Bridge {
+	log, t := o.Log, defaultTiming
+	if o.timing != nil {
+		t = *o.timing
+	}
 	b := &Bridge{
 		config:   c,
 		log:      log,
+		options:  o,
 		sessions: map[*mcp.ServerSession]*session{},
 		catalog:  &catalog{},
 		headed:   map[string]bool{},
@@ -92,6 +105,14 @@ func newBridge(ctx context.Context, c config.Config, log *slog.Logger, t timing)
 		b.done.Go(func() { u.run(b.ctx) })
 	}
 	return b
+}
+
+// servers returns the upstreams in the order of configuration. The slice must
+// not be changed.
+func (b *Bridge) servers() []*upstream {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.upstreams
 }
 
 func (b *Bridge) newServer() *mcp.Server {
@@ -132,7 +153,15 @@ func (b *Bridge) send(next mcp.MethodHandler) mcp.MethodHandler {
 }
 
 // transparent reports whether everything passes unchanged.
-func (b *Bridge) transparent() bool { return len(b.upstreams) == 1 }
+func (b *Bridge) transparent() bool { return b.only() != nil }
+
+// only returns the one server of a transparent bridge, else nil.
+func (b *Bridge) only() *upstream {
+	if upstreams := b.servers(); len(upstreams) == 1 {
+		return upstreams[0]
+	}
+	return nil
+}
 
 // Handler returns the handler of the bridge's two paths, /u/{userID}/mcp and
 // /health. Everything else is 404.
@@ -161,7 +190,7 @@ func (b *Bridge) UseSecrets(set *secret.Set) {
 		set.Wipe()
 		return
 	}
-	for _, u := range b.upstreams {
+	for _, u := range b.servers() {
 		u.regrant(b.ctx, set)
 	}
 	b.mu.Lock()
@@ -173,8 +202,9 @@ func (b *Bridge) UseSecrets(set *secret.Set) {
 
 // Health returns what is known of the servers. It asks none of them.
 func (b *Bridge) Health() health.Report {
-	servers := make(map[string]health.Server, len(b.upstreams))
-	for _, u := range b.upstreams {
+	upstreams := b.servers()
+	servers := make(map[string]health.Server, len(upstreams))
+	for _, u := range upstreams {
 		servers[u.server.Name] = u.report()
 	}
 	report := health.Summarize(servers)
@@ -199,7 +229,7 @@ func (b *Bridge) Close() {
 	}
 	closing.Wait()
 	b.done.Wait()
-	for _, u := range b.upstreams {
+	for _, u := range b.servers() {
 		u.closing.Wait()
 	}
 	b.network.CloseIdleConnections()

@@ -40,7 +40,7 @@ func TestListChangesReachTheClients(t *testing.T) {
 // session's own connections do not need.
 func connected(t *testing.T, b *Bridge) {
 	t.Helper()
-	for _, u := range b.upstreams {
+	for _, u := range b.servers() {
 		if _, err := u.shared(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -31,8 +31,17 @@ type exchange struct {
 	// the level of one request.
 	filter bool
 	level  string
-	// header holds the client's Mcp-Param-* headers.
+	// header holds what of the client's header goes to the server: Mcp-Param-*
+	// with the call of a tool.
 	header http.Header
+	// hops is the way that the request came: the bridges it has passed, as the
+	// header says it.
+	hops string
+	// trace is the W3C trace context under which the server is called, empty for
+	// none.
+	trace string
+	// ask, where it is set, answers what the server asks during the exchange.
+	ask func(ctx context.Context, method string, params mcp.Params) (mcp.Result, error)
 
 	mu     sync.Mutex
 	result json.RawMessage

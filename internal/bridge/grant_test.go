@@ -250,7 +250,7 @@ func TestAServerWithoutItsSecretIsOutOfServiceAlone(t *testing.T) {
 func TestNobodyConnectsToAServerWithoutItsSecret(t *testing.T) {
 	w := newWitness(t, "one", "legacy", bearer("TOKEN"), "TOKEN")
 	r := newRig(t, fast, w.Server)
-	u := r.bridge.upstreams[0]
+	u := r.bridge.only()
 	for _, says := range []string{`server "one" is not available`, `server "one" is not available: secret TOKEN is not set`} {
 		l, err := dial(t.Context(), u, u.granted(), identity{info: implementation}, u.owner)
 		if err == nil {
@@ -271,7 +271,7 @@ func TestNobodyConnectsToAServerWithoutItsSecret(t *testing.T) {
 func TestAConnectionThatDiesAtOnceIsForgotten(t *testing.T) {
 	r := newRig(t, fast, newWitness(t, "one", "legacy", nil).Server)
 	connected(t, r.bridge)
-	u := r.bridge.upstreams[0]
+	u := r.bridge.only()
 	l := &link{grant: u.granted(), gone: make(chan struct{})}
 	close(l.gone)
 	u.lose(l)

@@ -75,11 +75,11 @@ func newRig(t *testing.T, t0 timing, servers ...config.Server) *rig {
 // newLoggedRig is newRig with a log to look into.
 func newLoggedRig(t *testing.T, log *slog.Logger, t0 timing, servers ...config.Server) *rig {
 	t.Helper()
-	c := config.Config{UserID: "alice", BridgeUID: "uid-1", Servers: servers}
+	c := config.Config{UserID: "alice", BridgeUID: "uid-1", Egress: config.Egress{Unrestricted: true}, Servers: servers}
 	if err := c.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	b := newBridge(t.Context(), c, log, t0)
+	b := New(t.Context(), c, Options{Log: log, timing: &t0})
 	front := httptest.NewServer(b.Handler())
 	transport := &http.Transport{}
 	t.Cleanup(func() {

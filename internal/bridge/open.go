@@ -43,13 +43,14 @@ func (b *Bridge) initialize(ctx context.Context, next mcp.MethodHandler, req mcp
 	if !ok {
 		return result, nil
 	}
-	if !b.transparent() {
+	only := b.only()
+	if only == nil {
 		answer.Instructions = b.instructions()
 		return answer, nil
 	}
-	l, err := s.connect(ctx, b.upstreams[0])
+	l, err := s.connect(ctx, only)
 	if err != nil {
-		b.log.Info("a session begins without its server", "server", b.upstreams[0].server.Name, "error", describe(err))
+		b.log.Info("a session begins without its server", "server", only.server.Name, "error", describe(err))
 		return answer, nil
 	}
 	answer.Capabilities = passable(l.capabilities())
@@ -71,13 +72,14 @@ func (b *Bridge) discover(ctx context.Context, next mcp.MethodHandler, req mcp.R
 		return result, nil
 	}
 	answer.CacheScope = "private"
-	if !b.transparent() {
+	only := b.only()
+	if only == nil {
 		answer.Instructions = b.instructions()
 		return answer, nil
 	}
-	l, err := b.upstreams[0].shared(ctx)
+	l, err := only.shared(ctx)
 	if err != nil {
-		b.log.Info("a client discovers the bridge without its server", "server", b.upstreams[0].server.Name, "error", describe(err))
+		b.log.Info("a client discovers the bridge without its server", "server", only.server.Name, "error", describe(err))
 		return answer, nil
 	}
 	answer.Capabilities = passable(l.capabilities())
@@ -106,7 +108,7 @@ func passable(caps *mcp.ServerCapabilities) *mcp.ServerCapabilities {
 // instructions returns what the servers say of themselves, each under its name.
 func (b *Bridge) instructions() string {
 	var parts []string
-	for _, u := range b.upstreams {
+	for _, u := range b.servers() {
 		if l := u.peek(); l != nil {
 			if text := l.session.InitializeResult().Instructions; text != "" {
 				parts = append(parts, "# "+u.server.Name+"\n\n"+text)

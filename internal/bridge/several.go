@@ -16,11 +16,11 @@ import (
 // route returns the server that a request is for. With several, the name in the
 // request is replaced by the server's own.
 func (b *Bridge) route(ctx context.Context, q *query) (*upstream, error) {
-	if len(b.upstreams) == 0 {
+	switch upstreams := b.servers(); len(upstreams) {
+	case 0:
 		return nil, invalidParams("the bridge has no servers")
-	}
-	if b.transparent() {
-		return b.upstreams[0], nil
+	case 1:
+		return upstreams[0], nil
 	}
 	u, ok := b.lookup(q)
 	if !ok {
@@ -125,7 +125,7 @@ func (b *Bridge) listAll(ctx context.Context, q *query) (mcp.Result, error) {
 // first list after a start is not empty.
 func (b *Bridge) awaitFirst(ctx context.Context) {
 	var waiting sync.WaitGroup
-	for _, u := range b.upstreams {
+	for _, u := range b.servers() {
 		waiting.Go(func() { u.awaitFirst(ctx) })
 	}
 	waiting.Wait()
@@ -140,7 +140,7 @@ func (b *Bridge) currentCatalog() *catalog {
 // listsChanged takes over changed lists of a server and tells the clients.
 func (b *Bridge) listsChanged(note string) {
 	b.mu.Lock()
-	if !b.transparent() {
+	if len(b.upstreams) != 1 {
 		b.catalog = buildCatalog(b.upstreams, (*upstream).items)
 	} else {
 		b.catalog = plainCatalog(b.upstreams[0])

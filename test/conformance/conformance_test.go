@@ -47,8 +47,9 @@ func TestSuite(t *testing.T) {
 			b := bridge.New(t.Context(), config.Config{
 				UserID:    "alice",
 				BridgeUID: "conformance",
+				Egress:    config.Egress{Unrestricted: true},
 				Servers:   []config.Server{{Name: "everything", URL: "http://" + upstream}},
-			}, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+			}, bridge.Options{Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
 			front := httptest.NewServer(localOnly(b.Handler()))
 			t.Cleanup(func() {
 				front.CloseClientConnections()

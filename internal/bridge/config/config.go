@@ -15,17 +15,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
+	"net/netip"
 	"regexp"
 	"slices"
-	"strings"
-
-	"github.com/hostedbridge/hostedbridge/internal/bridge/template"
 )
 
 // EnvName is the environment variable that carries the encoded configuration
 // into the bridge's pod.
 const EnvName = "BRIDGE_CONFIG"
+
+// maxAttempts bounds how often a call is made: more only load a server that is
+// in trouble already.
+const maxAttempts = 5
 
 var (
 	// userIDPattern repeats the API's rule for a user id, which this package
@@ -43,6 +44,11 @@ var (
 		"transfer-encoding", "te", "trailer", "upgrade", "expect", "accept", "accept-encoding",
 		"keep-alive", "proxy-authorization", "proxy-connection", "last-event-id",
 	}
+	// variablePattern is POSIX' rule for an environment variable's name, with
+	// the lower-case letters that some servers use.
+	variablePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+	// fileNamePattern lets no name through that leads out of a folder.
+	fileNamePattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 )
 
 // Config is one bridge's configuration.
@@ -51,53 +57,50 @@ type Config struct {
 	UserID string `json:"userID"`
 	// BridgeUID is the UID of the HostedBridge, which its certificate names.
 	BridgeUID string `json:"bridgeUID"`
+	// Mode is how the tools are shown. Empty is Direct.
+	Mode Mode `json:"mode,omitempty"`
+	// ToolPrefix is when a name carries its server's in mode Direct. Empty is
+	// PrefixAlways. With one server no name ever does.
+	ToolPrefix Prefix `json:"toolPrefix,omitempty"`
+	// Egress is where the bridge's own connections may go.
+	Egress Egress `json:"egress,omitzero"`
 	// Servers are the upstreams, in the order in which lists show them.
 	Servers []Server `json:"servers"`
 }
 
-// Server is one upstream, reached over streamable HTTP.
-type Server struct {
-	// Name is unique within the bridge and prefixes the server's tools where
-	// there are several servers.
-	Name string `json:"name"`
-	// URL is the server's endpoint, http or https, without credentials.
-	URL string `json:"url"`
-	// Headers are sent with every request to the server, in this order. Their
-	// values may name secrets of the user, as ${NAME}.
-	Headers []Header `json:"headers,omitempty"`
-	// Secrets are the names of the user's secrets that this server may use.
-	Secrets []string `json:"secrets,omitempty"`
-}
+// Mode is how a bridge shows its servers' tools.
+type Mode string
 
-// Required returns the secrets without which the server is out of service: all
-// that it may use, except those that only stand in headers with a default.
-func (s Server) Required() []string {
-	optional, required := map[string]bool{}, map[string]bool{}
-	for _, h := range s.Headers {
-		t, err := template.Parse(h.Value)
-		if err != nil {
-			continue // Validate refuses it.
-		}
-		for _, name := range t.Names() {
-			optional[name] = true
-		}
-		for _, name := range t.Required() {
-			required[name] = true
-		}
-	}
-	var names []string
-	for _, name := range s.Secrets {
-		if required[name] || !optional[name] {
-			names = append(names, name)
-		}
-	}
-	return names
-}
+// The modes.
+const (
+	// Direct lists every tool.
+	Direct Mode = "direct"
+	// Router lists one tool, by which the others are found and called.
+	Router Mode = "router"
+)
 
-// Header is one header of every request to a server.
-type Header struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
+// Prefix is when the name of a tool or prompt carries its server's, where
+// there are several servers.
+type Prefix string
+
+// The rules.
+const (
+	PrefixAlways Prefix = "always"
+	// PrefixAuto prefixes the names that more than one server has.
+	PrefixAuto Prefix = "auto"
+	// PrefixNever tells equal names apart by a number.
+	PrefixNever Prefix = "never"
+)
+
+// Egress is where a bridge's connections to servers may go. The zero Egress
+// lets none reach an address that is not public.
+type Egress struct {
+	// Allow are address ranges that may be reached though they are not public,
+	// in CIDR notation.
+	Allow []string `json:"allow,omitempty"`
+	// Unrestricted allows every address: on a person's own machine there is
+	// nothing that this would protect from them.
+	Unrestricted bool `json:"unrestricted,omitempty"`
 }
 
 // Parse reads an encoded configuration. It refuses unknown fields, anything
@@ -144,6 +147,9 @@ func (c Config) Validate() error {
 	if c.BridgeUID == "" {
 		return errors.New("bridge configuration: bridgeUID is empty")
 	}
+	if err := c.validateChoices(); err != nil {
+		return fmt.Errorf("bridge configuration: %w", err)
+	}
 	seen := make(map[string]bool, len(c.Servers))
 	for i, s := range c.Servers {
 		if !serverNamePattern.MatchString(s.Name) {
@@ -153,65 +159,24 @@ func (c Config) Validate() error {
 			return fmt.Errorf("bridge configuration: servers[%d].name %q is used twice", i, s.Name)
 		}
 		seen[s.Name] = true
-		if !validURL(s.URL) {
-			return fmt.Errorf("bridge configuration: url of server %q is not an absolute http or https URL without credentials", s.Name)
-		}
-		if err := s.validateSecrets(); err != nil {
+		if err := s.validate(); err != nil {
 			return fmt.Errorf("bridge configuration: server %q: %w", s.Name, err)
 		}
 	}
 	return nil
 }
 
-// validateSecrets checks which secrets the server is granted, and that its
-// headers use no others.
-func (s Server) validateSecrets() error {
-	for i, name := range s.Secrets {
-		if !template.ValidName(name) {
-			return fmt.Errorf("secrets[%d] %.80q is not a secret's name", i, name)
-		}
-		if slices.Contains(s.Secrets[:i], name) {
-			return fmt.Errorf("secrets[%d] %q is there twice", i, name)
-		}
+func (c Config) validateChoices() error {
+	if !slices.Contains([]Mode{"", Direct, Router}, c.Mode) {
+		return fmt.Errorf("mode %.80q is neither %s nor %s", c.Mode, Direct, Router)
 	}
-	for i, h := range s.Headers {
-		if err := s.validateHeader(h); err != nil {
-			return fmt.Errorf("headers[%d]: %w", i, err)
-		}
-		for _, other := range s.Headers[:i] {
-			if strings.EqualFold(h.Name, other.Name) {
-				return fmt.Errorf("headers[%d]: %q is there twice", i, h.Name)
-			}
+	if !slices.Contains([]Prefix{"", PrefixAlways, PrefixAuto, PrefixNever}, c.ToolPrefix) {
+		return fmt.Errorf("toolPrefix %.80q is none of %s, %s and %s", c.ToolPrefix, PrefixAlways, PrefixAuto, PrefixNever)
+	}
+	for i, cidr := range c.Egress.Allow {
+		if _, err := netip.ParsePrefix(cidr); err != nil {
+			return fmt.Errorf("egress.allow[%d] %.80q is not an address range such as 10.0.0.0/8", i, cidr)
 		}
 	}
 	return nil
-}
-
-func (s Server) validateHeader(h Header) error {
-	if !headerNamePattern.MatchString(h.Name) {
-		return fmt.Errorf("%.80q is not a header's name", h.Name)
-	}
-	if lower := strings.ToLower(h.Name); slices.Contains(reservedHeaders, lower) || strings.HasPrefix(lower, "mcp-") {
-		return fmt.Errorf("%s belongs to HTTP or MCP itself and cannot be set", h.Name)
-	}
-	t, err := template.Parse(h.Value)
-	if err != nil {
-		return fmt.Errorf("value of %s: %w", h.Name, err)
-	}
-	for _, name := range t.Names() {
-		if !slices.Contains(s.Secrets, name) {
-			return fmt.Errorf("value of %s uses secret %s, which the server is not granted", h.Name, name)
-		}
-	}
-	// Whatever the secrets are, the text around them must fit into a header.
-	_, _, err = t.ExpandHeader(h.Name, func(string) (string, bool) { return "", false })
-	return err
-}
-
-func validURL(s string) bool {
-	u, err := url.Parse(s)
-	if err != nil {
-		return false
-	}
-	return (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil
 }

@@ -51,11 +51,11 @@ func TestParseRefuses(t *testing.T) {
 		"an empty bridge uid":          {`{"userID":"a","bridgeUID":"","servers":[]}`, "bridgeUID"},
 		"an empty server name":         {`{"userID":"a","bridgeUID":"u","servers":[{"name":"","url":"http://h"}]}`, "servers[0].name"},
 		"a name used twice":            {`{"userID":"a","bridgeUID":"u","servers":[{"name":"s","url":"http://h"},{"name":"s","url":"http://i"}]}`, "used twice"},
-		"a relative url":               {`{"userID":"a","bridgeUID":"u","servers":[{"name":"s","url":"/mcp"}]}`, "url of server"},
-		"a url of another scheme":      {`{"userID":"a","bridgeUID":"u","servers":[{"name":"s","url":"ftp://h"}]}`, "url of server"},
+		"a relative url":               {`{"userID":"a","bridgeUID":"u","servers":[{"name":"s","url":"/mcp"}]}`, "server \"s\": url"},
+		"a url of another scheme":      {`{"userID":"a","bridgeUID":"u","servers":[{"name":"s","url":"ftp://h"}]}`, "server \"s\": url"},
 		"a url with a port but no host": {
-			`{"userID":"a","bridgeUID":"u","servers":[{"name":"s","url":"http://:80"}]}`, "url of server"},
-		"a url with credentials": {`{"userID":"a","bridgeUID":"u","servers":[{"name":"s","url":"http://me:hunter2@h"}]}`, "url of server"},
+			`{"userID":"a","bridgeUID":"u","servers":[{"name":"s","url":"http://:80"}]}`, "server \"s\": url"},
+		"a url with credentials": {`{"userID":"a","bridgeUID":"u","servers":[{"name":"s","url":"http://me:hunter2@h"}]}`, "server \"s\": url"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
