@@ -1,20 +1,19 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command bridge is the process of one user's pod: it joins that user's MCP
-// servers at one URL, which only the ingress may call.
+// Command bridge joins MCP servers at one place. As `bridge pod` it is the
+// process of one user's pod, which only the ingress may call; on a person's own
+// machine it serves that person's clients.
 package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	// An image without CA certificates still trusts the public ones.
 	_ "golang.org/x/crypto/x509roots/fallback"
@@ -22,30 +21,30 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	defer stop()
-	if err := start(ctx, os.Args[1:], os.Getenv); err != nil {
-		if errors.Is(err, pflag.ErrHelp) {
-			return
-		}
-		fmt.Fprintln(os.Stderr, "bridge:", err)
-		os.Exit(1)
-	}
+	code := execute(ctx, newRoot(), os.Args[1:])
+	stop()
+	os.Exit(code)
 }
 
-func start(ctx context.Context, args []string, getenv func(string) string) error {
-	o := Defaults()
-	flags := pflag.NewFlagSet("bridge", pflag.ContinueOnError)
-	o.RegisterFlags(flags)
-	if err := flags.Parse(args); err != nil {
-		return err
+// execute runs a command and returns the exit code.
+func execute(ctx context.Context, root *cobra.Command, args []string) int {
+	root.SetArgs(args)
+	if err := root.ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(root.ErrOrStderr(), "bridge:", err)
+		return 1
 	}
-	o.ReadEnv(getenv)
-	if err := o.Validate(); err != nil {
-		return err
+	return 0
+}
+
+// newRoot returns the program with all its commands.
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "bridge",
+		Short:         "Join MCP servers at one place",
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
 	}
-	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: o.level}))
-	if err := harden(); err != nil {
-		log.Warn("the process's memory is less protected than it should be", "error", err)
-	}
-	return run(ctx, o, log)
+	root.AddCommand(newPod(os.Getenv))
+	return root
 }

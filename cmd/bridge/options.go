@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -34,10 +35,14 @@ type Options struct {
 	DrainDelay time.Duration
 	// DrainTimeout is how long calls in flight may take to end.
 	DrainTimeout time.Duration
+	// ConfigFile holds the bridge's configuration. Changes of it are taken
+	// without a restart.
+	ConfigFile string
 	// LogLevel is debug, info, warn or error.
 	LogLevel string
 
-	// KeybrokerCA and ConfigJSON come from the environment.
+	// KeybrokerCA comes from the environment, and so does ConfigJSON where
+	// there is no file.
 	KeybrokerCA string
 	ConfigJSON  string
 
@@ -70,6 +75,7 @@ func (o *Options) RegisterFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.TokenFile, "token-file", o.TokenFile, "projected service account token for the keybroker")
 	fs.DurationVar(&o.DrainDelay, "drain-delay", o.DrainDelay, "how long new calls are still taken after SIGTERM")
 	fs.DurationVar(&o.DrainTimeout, "drain-timeout", o.DrainTimeout, "how long calls in flight may take to end on SIGTERM")
+	fs.StringVar(&o.ConfigFile, "config-file", o.ConfigFile, "file with the bridge's configuration, which is read again when it changes")
 	fs.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")
 }
 
@@ -99,10 +105,25 @@ func (o *Options) Validate() error {
 	if err := o.level.UnmarshalText([]byte(o.LogLevel)); err != nil {
 		errs = append(errs, fmt.Errorf("--log-level %.20q is none of debug, info, warn and error", o.LogLevel))
 	}
-	c, err := config.Parse([]byte(o.ConfigJSON))
-	if err != nil {
-		errs = append(errs, fmt.Errorf("%s: %w", config.EnvName, err))
+	if err := o.readConfig(); err != nil {
+		errs = append(errs, err)
 	}
-	o.config = c
 	return errors.Join(errs...)
+}
+
+func (o *Options) readConfig() (err error) {
+	if o.ConfigFile == "" {
+		if o.config, err = config.Parse([]byte(o.ConfigJSON)); err != nil {
+			return fmt.Errorf("%s: %w", config.EnvName, err)
+		}
+		return nil
+	}
+	encoded, err := os.ReadFile(o.ConfigFile)
+	if err != nil {
+		return fmt.Errorf("--config-file: %w", err)
+	}
+	if o.config, err = config.Parse(encoded); err != nil {
+		return fmt.Errorf("--config-file: %w", err)
+	}
+	return nil
 }

@@ -4,7 +4,9 @@
 package main
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,6 +17,13 @@ const goodConfig = `{"userID":"alice","bridgeUID":"uid-1","servers":[]}`
 
 func TestOptions(t *testing.T) {
 	good := map[string]string{"BRIDGE_CONFIG": goodConfig, "KEYBROKER_CA": "pem"}
+	file, broken := filepath.Join(t.TempDir(), "config.json"), filepath.Join(t.TempDir(), "config.json")
+	for path, content := range map[string]string{file: goodConfig, broken: `{"userID":""}`} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pem := map[string]string{"KEYBROKER_CA": "pem"}
 	tests := map[string]struct {
 		args []string
 		env  map[string]string
@@ -23,8 +32,11 @@ func TestOptions(t *testing.T) {
 		"the defaults with the operator's environment": {nil, good, nil},
 		"nothing from the operator":                    {nil, nil, []string{"BRIDGE_CONFIG", "KEYBROKER_CA"}},
 		"a configuration with an unknown field":        {nil, map[string]string{"BRIDGE_CONFIG": `{"x":1}`, "KEYBROKER_CA": "pem"}, []string{"BRIDGE_CONFIG", "unknown field"}},
-		"no listener":                                  {[]string{"--listen="}, good, []string{"--listen"}},
-		"everything wrong is said at once":             {[]string{"--token-file=", "--log-level=loud", "--drain-timeout=-1s"}, good, []string{"--token-file", "--log-level", "--drain-timeout"}},
+		"a configuration in a file":                    {[]string{"--config-file=" + file}, pem, nil},
+		"a file that is not there":                     {[]string{"--config-file=" + file + "x"}, good, []string{"--config-file", "no such file"}},
+		"a file with a configuration that is not one":  {[]string{"--config-file=" + broken}, good, []string{"--config-file", "userID"}},
+		"no listener":                      {[]string{"--listen="}, good, []string{"--listen"}},
+		"everything wrong is said at once": {[]string{"--token-file=", "--log-level=loud", "--drain-timeout=-1s"}, good, []string{"--token-file", "--log-level", "--drain-timeout"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
