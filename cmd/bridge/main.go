@@ -45,6 +45,6 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newPod(os.Getenv))
+	root.AddCommand(newPod(os.Getenv), newShim(), newInstall())
 	return root
 }
