@@ -12,8 +12,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -29,27 +27,18 @@ func inspect(t *testing.T, era, url, key string, args ...string) (stdout, stderr
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), inspectorTimeout)
 	defer cancel()
-	modules, err := filepath.Abs("node_modules")
-	if err != nil {
-		t.Fatal(err)
-	}
-	arch := map[string]string{"amd64": "x64"}[runtime.GOARCH]
-	if arch == "" {
-		arch = runtime.GOARCH
-	}
-	node := filepath.Join(modules, "node-"+runtime.GOOS+"-"+arch, "bin", "node")
-	if _, err := os.Stat(node); err != nil {
-		// The pinned node is for Linux; elsewhere the machine's must do.
-		node = "node"
+	transport := "http"
+	if strings.HasSuffix(url, "/sse") {
+		transport = "sse"
 	}
 	command := []string{
-		filepath.Join(modules, "@modelcontextprotocol", "inspector", "clients", "launcher", "build", "index.js"),
-		"--cli", url, "--transport", "http", "--protocol-era", era, "--format", "json",
+		module(t, "@modelcontextprotocol/inspector/clients/launcher/build/index.js"),
+		"--cli", url, "--transport", transport, "--protocol-era", era, "--format", "json",
 	}
 	if key != "" {
 		command = append(command, "--header", "Authorization: Bearer "+key)
 	}
-	cmd := exec.CommandContext(ctx, node, append(command, args...)...)
+	cmd := exec.CommandContext(ctx, nodeProgram(t), append(command, args...)...)
 	// The inspector keeps a catalogue in its user's home.
 	cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "NO_COLOR=1")
 	var out, errs bytes.Buffer

@@ -18,7 +18,7 @@ import (
 func newHandler(hashes []apikey.Hash) http.Handler {
 	server := newServer()
 	served := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
-		&mcp.StreamableHTTPOptions{Stateless: true})
+		&mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true})
 	return guard(hashes, served)
 }
 
@@ -103,6 +103,7 @@ func newServer() *mcp.Server {
 		func(_ context.Context, _ *mcp.CallToolRequest, in echoed) (*mcp.CallToolResult, any, error) {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: in.Text}}}, nil, nil
 		})
+	addWaiting(s)
 	return s
 }
 

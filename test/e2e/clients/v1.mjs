@@ -1,0 +1,37 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// The TypeScript SDK's first version, which knows sessions alone.
+
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { CallToolResultSchema, ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import { run } from "./steps.mjs";
+
+await run(async (asked, answer) => {
+  const client = new Client({ name: "e2e-v1", version: "1" }, { capabilities: { elicitation: {} } });
+  client.setRequestHandler(ElicitRequestSchema, answer);
+  await client.connect(transport(asked));
+  return {
+    version: () => client.transport.protocolVersion ?? "",
+    list: () => client.listTools(),
+    call: (name, args, options) => client.callTool({ name, arguments: args }, CallToolResultSchema, options),
+    prompt: (name, args) => client.getPrompt({ name, arguments: args }),
+    read: (uri) => client.readResource({ uri }),
+    close: () => client.close(),
+  };
+});
+
+function transport(asked) {
+  const headers = { Authorization: "Bearer " + process.env.HB_KEY };
+  switch (asked.transport) {
+    case "stdio":
+      return new StdioClientTransport({ command: asked.command[0], args: asked.command.slice(1), env: process.env });
+    case "sse":
+      return new SSEClientTransport(new URL(asked.url), { requestInit: { headers } });
+    default:
+      return new StreamableHTTPClientTransport(new URL(asked.url), { requestInit: { headers } });
+  }
+}
