@@ -90,7 +90,7 @@ func New(ctx context.Context, c config.Config, o Options) *Bridge {
 	}
 	ctx, b.cancel = context.WithCancel(ctx)
 	b.ctx = ctx
-	b.network = newTransport()
+	b.network = newTransport(c.Egress)
 	b.server = b.newServer()
 	for _, s := range c.Servers {
 		u := newUpstream(s, b.network, t, log)

@@ -77,9 +77,9 @@ func rpcError(err error, server string) error {
 	code := "upstream_error"
 	message := fmt.Sprintf("server %q failed: %s", server, describe(err))
 	var unavailable *unavailableError
-	if errors.As(err, &unavailable) || lost(err) || unreached(err) {
+	if errors.As(err, &unavailable) || lost(err) || unreached(err) || errors.Is(err, errNotPublic) {
 		if unavailable == nil {
-			unavailable = &unavailableError{server: server}
+			unavailable = &unavailableError{server: server, reason: reasonOf(err)}
 		}
 		code, message = "upstream_unavailable", unavailable.Error()
 	}
@@ -162,6 +162,15 @@ func unreached(err error) bool {
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
+// reasonOf returns why a server cannot be used where that is for the user or the
+// installation to change, empty where it is not.
+func reasonOf(err error) string {
+	if errors.Is(err, errNotPublic) {
+		return errNotPublic.Error()
+	}
+	return ""
+}
+
 // describe returns the text of err without the address that was called: its
 // query may hold a token, and where a server is does not concern its user. Nor
 // has it secrets that the server repeats.
@@ -172,6 +181,8 @@ func plainly(err error) string {
 	var op *net.OpError
 	var target *url.Error
 	switch {
+	case errors.Is(err, errNotPublic):
+		return errNotPublic.Error()
 	case errors.Is(err, context.DeadlineExceeded):
 		return "the server did not answer in time"
 	case errors.As(err, &resolve):

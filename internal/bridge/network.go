@@ -9,8 +9,14 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
+	"net/url"
 	"sync/atomic"
+	"syscall"
 	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/netguard"
 )
 
 const (
@@ -29,18 +35,59 @@ const (
 	maxRedirects = 2
 )
 
-// newTransport returns the network below all upstream connections.
-func newTransport() *http.Transport {
-	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}
+// errNotPublic says that the guard refused an address. Users read it, so it
+// names neither the address nor what resolved to it.
+var errNotPublic = errors.New("the server's address is not public and the installation does not allow it")
+
+// newTransport returns the network below all upstream connections. It connects
+// to what e permits and to nothing else: the address is judged when it is
+// dialled, so it does not matter how it is written, what a name resolves to the
+// second time and where a redirect leads.
+func newTransport(e config.Egress) *http.Transport {
+	rules, err := netguard.New(e.Allow, e.Unrestricted)
+	if err != nil {
+		rules = netguard.Rules{} // config.Validate lets none such through.
+	}
+	return newGuardedTransport(rules, nil, http.ProxyFromEnvironment)
+}
+
+// newGuardedTransport is newTransport with the resolver, nil for the system's,
+// and the choice of a proxy.
+func newGuardedTransport(rules netguard.Rules, resolver *net.Resolver, proxy func(*http.Request) (*url.URL, error)) *http.Transport {
+	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second, Resolver: resolver}
+	dialer.ControlContext = func(_ context.Context, _, address string, _ syscall.RawConn) error {
+		a, err := netip.ParseAddrPort(address)
+		if err != nil || !rules.Permits(a.Addr()) {
+			return errNotPublic
+		}
+		return nil
+	}
 	// There is no bound on the time to an answer: a tool may work for minutes.
 	return &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
+		Proxy:               guardedProxy(rules, proxy),
 		DialContext:         dialer.DialContext,
 		ForceAttemptHTTP2:   true,
 		MaxIdleConns:        64,
 		MaxIdleConnsPerHost: 16,
 		IdleConnTimeout:     idleTimeout,
 		TLSHandshakeTimeout: handshakeTimeout,
+	}
+}
+
+// guardedProxy lets the proxies of the environment be used: whoever sets one for
+// an installation has its connections go where the proxy decides. The proxy's
+// own address must be permitted as any other. What is behind it only the proxy
+// can judge, except that it is asked for no address that the rules refuse.
+func guardedProxy(rules netguard.Rules, proxy func(*http.Request) (*url.URL, error)) func(*http.Request) (*url.URL, error) {
+	return func(r *http.Request) (*url.URL, error) {
+		through, err := proxy(r)
+		if err != nil || through == nil {
+			return nil, err
+		}
+		if !rules.PermitsHost(r.URL.Hostname()) {
+			return nil, errNotPublic
+		}
+		return through, nil
 	}
 }
 
