@@ -105,6 +105,10 @@ bench: ## Run every benchmark for BENCHTIME.
 bench-secrets: ## What secrets cost, in one table: envelopes, the keybroker, the start of a pod.
 	@BENCHTIME=$(BENCHTIME) hack/test/bench-secrets.sh
 
+.PHONY: bench-bridge
+bench-bridge: test/bench/node_modules/.package-lock.json ## The bridge beside what one would take instead, from npm, in one run and one table.
+	@$(STAGE) "bridge and others" go test -tags=bench -count=1 -timeout=20m $(TESTFLAGS) ./test/bench
+
 ##@ Before a commit
 
 .PHONY: presubmit
@@ -148,4 +152,8 @@ bin/golangci-lint: hack/tools/go.mod hack/tools/go.sum
 
 test/e2e/node_modules/.package-lock.json: test/e2e/package.json test/e2e/package-lock.json test/e2e/.npmrc
 	@$(STAGE) "outside MCP clients" npm --prefix=test/e2e ci --loglevel=error
+	@touch $@
+
+test/bench/node_modules/.package-lock.json: test/bench/package.json test/bench/package-lock.json test/bench/.npmrc
+	@npm --prefix=test/bench ci --loglevel=error
 	@touch $@
