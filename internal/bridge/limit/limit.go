@@ -1,0 +1,279 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package limit makes a result that is too large fit: a model would lose what
+// it was doing in a result of megabytes, or its client refuse it. What is left
+// out is said in the result.
+//
+// The package is pure.
+package limit
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+// Min is the smallest bound in bytes: below it not even a note of what was left
+// out fits. A smaller one is taken for it.
+const Min = 512
+
+// lists are the fields of results that hold their content, by method.
+var lists = map[string]string{
+	"tools/call":     "content",
+	"prompts/get":    "messages",
+	"resources/read": "contents",
+}
+
+// Size returns the size of a result of these fields in bytes of JSON.
+func Size(fields map[string]json.RawMessage) int {
+	size := len("{}")
+	for name, value := range fields {
+		size += len(name) + len(value) + len(`"":,`)
+	}
+	return size
+}
+
+// Result makes the result of method, whose fields it changes, fit into limit
+// bytes of JSON, and reports whether there was anything to do; other methods
+// have no content. It keeps every
+// text's beginning, and of the rest what is small: structured content and
+// binary data are left out whole or not at all, since a part of them is
+// neither. All that is kept is valid.
+func Result(method string, fields map[string]json.RawMessage, limit int) bool {
+	limit = max(limit, Min)
+	list, ok := lists[method]
+	if !ok || Size(fields) <= limit {
+		return false
+	}
+	r := &result{fields: fields, list: list, limit: limit}
+	r.read()
+	r.omit()
+	r.cut()
+	r.write()
+	return true
+}
+
+// result is a result on its way to a smaller one.
+type result struct {
+	fields map[string]json.RawMessage
+	list   string // the name of the field with the content
+	limit  int
+
+	entries []map[string]any // of that field
+	parts   []*part
+	fixed   int // the size of everything else
+	notes   []string
+}
+
+// part is something that can be made smaller: the text or the data of a content
+// block, or a field.
+type part struct {
+	owner map[string]any // the block; nil for a field
+	key   string
+	text  bool // else it is left out whole or not at all
+	size  int  // in bytes of JSON
+}
+
+// read finds what can be made smaller.
+func (r *result) read() {
+	for name, value := range r.fields {
+		switch name {
+		case r.list:
+			d := json.NewDecoder(bytes.NewReader(value))
+			d.UseNumber()
+			if d.Decode(&r.entries) != nil {
+				r.entries = nil // of an unexpected shape, and replaced by a note
+				r.notes = append(r.notes, omitted(r.list, len(value)))
+			}
+		case "isError", "resultType", "ttlMs", "cacheScope":
+		default:
+			r.parts = append(r.parts, &part{key: name, size: len(value)})
+		}
+	}
+	for _, e := range r.entries {
+		r.readEntry(e)
+	}
+	// The largest first; the map's order must not decide on what is kept.
+	slices.SortStableFunc(r.parts, func(a, b *part) int {
+		return cmp.Or(cmp.Compare(b.size, a.size), cmp.Compare(a.key, b.key))
+	})
+	r.fixed = Size(r.fields)
+	if raw, ok := r.fields[r.list]; ok {
+		r.fixed += len(encode(r.entries)) - len(raw)
+	}
+	for _, p := range r.parts {
+		r.fixed -= p.size
+	}
+}
+
+// readEntry finds the text and data of a content block, of a prompt's message
+// around one or several, or of a resource.
+func (r *result) readEntry(e map[string]any) {
+	for _, key := range []string{"text", "data", "blob"} {
+		if s, ok := e[key].(string); ok {
+			r.parts = append(r.parts, &part{owner: e, key: key, text: key == "text", size: encoded(s)})
+		}
+	}
+	for _, key := range []string{"content", "resource"} {
+		switch inner := e[key].(type) {
+		case map[string]any:
+			r.readEntry(inner)
+		case []any:
+			for _, block := range inner {
+				if b, ok := block.(map[string]any); ok {
+					r.readEntry(b)
+				}
+			}
+		}
+	}
+}
+
+// omit leaves out what is no text and larger than its share, the largest first:
+// what that frees goes to the others. Of very many it does not look for the one
+// that might yet stay.
+func (r *result) omit() {
+	for range 32 {
+		i := slices.IndexFunc(r.parts, r.tooLarge(r.share()))
+		if i < 0 {
+			return
+		}
+		r.leaveOut(r.parts[i])
+		r.parts = slices.Delete(r.parts, i, i+1)
+	}
+	tooLarge := r.tooLarge(r.share())
+	r.parts = slices.DeleteFunc(r.parts, func(p *part) bool {
+		if tooLarge(p) {
+			r.leaveOut(p)
+			return true
+		}
+		return false
+	})
+}
+
+// tooLarge returns what tells the parts that are left out at that share.
+func (r *result) tooLarge(share int) func(*part) bool {
+	return func(p *part) bool { return !p.text && p.size > max(share, noteSize) }
+}
+
+// noteSize is more than a note takes, in bytes of JSON: replacing what is
+// smaller would gain nothing.
+const noteSize = 120
+
+// share returns the size that a part may have so that all fit: those that are
+// smaller leave the rest of theirs to the others.
+func (r *result) share() int {
+	left := r.limit - r.fixed - noteSize*len(r.notes)
+	for i := len(r.parts) - 1; i >= 0; i-- {
+		share := left / (i + 1)
+		if r.parts[i].size > share {
+			return max(share, 0)
+		}
+		left -= r.parts[i].size
+	}
+	return r.limit
+}
+
+func (r *result) leaveOut(p *part) {
+	if p.owner == nil {
+		r.notes = append(r.notes, omitted(p.key, p.size))
+		delete(r.fields, p.key)
+		return
+	}
+	kind, _ := p.owner["type"].(string)
+	if kind == "" {
+		kind = p.key
+	}
+	note := omitted(kind, p.size)
+	r.fixed += noteSize
+	delete(p.owner, p.key)
+	delete(p.owner, "mimeType")
+	p.owner["text"] = note
+	if _, ok := p.owner["type"]; ok {
+		p.owner["type"] = "text"
+	} else if _, ok := p.owner["uri"]; ok {
+		p.owner["mimeType"] = "text/plain"
+	}
+}
+
+// omitted is the note of what was left out. Names are those of a server and may
+// be of any length.
+func omitted(what string, size int) string {
+	return fmt.Sprintf("[left out: %.40s of %d bytes]", strconv.QuoteToASCII(what), size)
+}
+
+// cut cuts the texts that are larger than their share.
+func (r *result) cut() {
+	share := max(r.share(), noteSize) // a shorter text is no longer than a note
+	for _, p := range r.parts {
+		if s, ok := p.owner[p.key].(string); ok && p.text && p.size > share {
+			p.owner[p.key] = Text(s, share)
+		}
+	}
+}
+
+// write puts the content back, without the last of its blocks where even their
+// number is too large, and with the notes.
+func (r *result) write() {
+	for len(r.entries) > 0 {
+		r.fields[r.list] = encode(append(slices.Clip(r.entries), r.noted()...))
+		if Size(r.fields) <= r.limit {
+			return
+		}
+		r.shorten()
+	}
+	r.fields[r.list] = encode(r.noted())
+	if Size(r.fields) <= r.limit {
+		return
+	}
+	// Fields without number, each of them small.
+	for name := range r.fields {
+		if name != r.list && name != "isError" && name != "resultType" {
+			delete(r.fields, name)
+		}
+	}
+	r.notes = []string{"[left out: all, since it had too many parts]"}
+	r.fields[r.list] = encode(r.noted())
+}
+
+// blocksLeftOut counts what shorten took away.
+const blocksLeftOut = "[left out: the last of many parts]"
+
+// shorten takes the last blocks away, a fifth at a time.
+func (r *result) shorten() {
+	keep := len(r.entries) - 1 - len(r.entries)/5
+	r.entries = r.entries[:keep]
+	if !slices.Contains(r.notes, blocksLeftOut) {
+		r.notes = append(r.notes, blocksLeftOut)
+	}
+}
+
+// noted returns the notes as content of the result's kind.
+func (r *result) noted() []map[string]any {
+	notes := []map[string]any{}
+	for _, note := range r.notes {
+		block := map[string]any{"type": "text", "text": note}
+		switch r.list {
+		case "messages":
+			block = map[string]any{"role": "user", "content": block}
+		case "contents":
+			block = map[string]any{"uri": "hostedbridge:left-out", "mimeType": "text/plain", "text": note}
+		}
+		notes = append(notes, block)
+	}
+	return notes
+}
+
+// encode returns v, which was decoded or made here, as JSON.
+func encode(v any) json.RawMessage {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic(err) // Numbers are as they came, and all else always encodes.
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
