@@ -53,14 +53,31 @@ type HostedBridgeList struct {
 
 // Mode is how a bridge shows its upstreams' tools.
 //
-// +kubebuilder:validation:Enum=Direct
+// +kubebuilder:validation:Enum=Direct;Router
 type Mode string
 
 // The modes.
 const (
-	// ModeDirect lists every upstream tool under its own name, with the
-	// server's name as a prefix where there is more than one server.
+	// ModeDirect lists every upstream tool.
 	ModeDirect Mode = "Direct"
+	// ModeRouter lists one tool, by which the others are found and called.
+	ModeRouter Mode = "Router"
+)
+
+// ToolPrefix is when the name of a tool or prompt carries its server's, in mode
+// Direct and where there is more than one server.
+//
+// +kubebuilder:validation:Enum=Always;Auto;Never
+type ToolPrefix string
+
+// The rules.
+const (
+	// ToolPrefixAlways prefixes every name.
+	ToolPrefixAlways ToolPrefix = "Always"
+	// ToolPrefixAuto prefixes the names that more than one server has.
+	ToolPrefixAuto ToolPrefix = "Auto"
+	// ToolPrefixNever tells equal names apart by a number.
+	ToolPrefixNever ToolPrefix = "Never"
 )
 
 // DesiredState is whether a bridge should run.
@@ -99,6 +116,12 @@ type HostedBridgeSpec struct {
 	// +optional
 	// +kubebuilder:default=Direct
 	Mode Mode `json:"mode,omitempty"`
+
+	// toolPrefix is when the name of a tool or prompt carries its server's, in
+	// mode Direct. With one server no name ever does.
+	// +optional
+	// +kubebuilder:default=Always
+	ToolPrefix ToolPrefix `json:"toolPrefix,omitempty"`
 
 	// desiredState is whether the bridge should run.
 	// +optional
@@ -153,28 +176,6 @@ type HostedBridgeSpec struct {
 	Affinity *corev1.Affinity `json:"affinity,omitempty"`
 }
 
-// Server is one MCP server behind a bridge.
-type Server struct {
-	// name tells the server from the bridge's others and prefixes its tools
-	// where there are several.
-	// +required
-	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$')",message="a server's name must be 1 to 32 lower-case letters, digits or hyphens, beginning and ending with a letter or a digit"
-	Name string `json:"name"`
-
-	// transport is how the bridge reaches the server.
-	// +required
-	Transport Transport `json:"transport"`
-
-	// secrets are the names of the user's secrets that this server may use.
-	// It sees no others. While one of them is not set, or cannot be opened,
-	// this server alone is out of service.
-	// +optional
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=32
-	Secrets []SecretName `json:"secrets,omitempty"`
-}
-
 // SecretName is the name of a user's secret: that of an environment variable,
 // such as GITHUB_TOKEN, or of a file, such as credentials.json.
 //
@@ -217,58 +218,6 @@ type SecretRefKey struct {
 	// not set it is the key.
 	// +optional
 	As SecretName `json:"as,omitempty"`
-}
-
-// TransportType is a way to reach an MCP server.
-//
-// +kubebuilder:validation:Enum=StreamableHTTP
-type TransportType string
-
-// The transport types.
-const (
-	// TransportStreamableHTTP is the protocol's streamable HTTP transport.
-	TransportStreamableHTTP TransportType = "StreamableHTTP"
-)
-
-// Transport is how a bridge reaches an MCP server.
-type Transport struct {
-	// type is the transport's kind.
-	// +optional
-	// +kubebuilder:default=StreamableHTTP
-	Type TransportType `json:"type,omitempty"`
-
-	// url is the server's endpoint.
-	// +required
-	// +kubebuilder:validation:MaxLength=2048
-	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHost() != '' && !self.matches('^[a-z]+://[^/?#]*@')",message="url must be an absolute http or https URL without credentials, such as https://mcp.example.com/mcp"
-	URL string `json:"url"`
-
-	// headers are sent with every request to the server.
-	// +optional
-	// +listType=map
-	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=16
-	Headers []Header `json:"headers,omitempty"`
-}
-
-// Header is one header of a request.
-type Header struct {
-	// name is the header's name.
-	// +required
-	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9]([A-Za-z0-9-]{0,62}[A-Za-z0-9])?$')",message="a header's name must be 1 to 64 letters, digits or hyphens, beginning and ending with a letter or a digit"
-	// +kubebuilder:validation:XValidation:rule="!(self.lowerAscii() in ['host', 'connection', 'content-length', 'content-type', 'content-encoding', 'transfer-encoding', 'te', 'trailer', 'upgrade', 'expect', 'accept', 'accept-encoding', 'keep-alive', 'proxy-authorization', 'proxy-connection', 'last-event-id']) && !self.lowerAscii().startsWith('mcp-')",message="this header belongs to HTTP or MCP itself and cannot be set"
-	Name string `json:"name"`
-
-	// value is the header's value. ${NAME} in it stands for the user's secret
-	// of that name, which spec.servers[].secrets must grant, and
-	// ${NAME:-text} for the text where that secret is not set. $$ is a dollar
-	// sign. A value that is secret itself does not belong here: anyone who may
-	// read the HostedBridge can read it.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=1024
-	Value string `json:"value"`
 }
 
 // APIKey is a key that opens a bridge, by its hash.
@@ -359,6 +308,15 @@ type HostedBridgeStatus struct {
 	// tools is how many tools the bridge offers. The ingress writes it.
 	// +optional
 	Tools *int32 `json:"tools,omitempty"`
+
+	// collisions are the names that several servers give to a tool or a prompt
+	// and that a rule other than their prefix tells apart, such as
+	// tool "search": github, jira. The ingress writes it.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=512
+	Collisions []string `json:"collisions,omitempty"`
 
 	// lastActivityTime is when the bridge was last called, to within some
 	// minutes. The ingress writes it.

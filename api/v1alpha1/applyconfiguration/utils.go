@@ -21,6 +21,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 	// Group=hostedbridge.dev, Version=v1alpha1
 	case v1alpha1.SchemeGroupVersion.WithKind("APIKey"):
 		return &apiv1alpha1.APIKeyApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Auth"):
+		return &apiv1alpha1.AuthApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CatalogPublisher"):
 		return &apiv1alpha1.CatalogPublisherApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CatalogPublisherSpec"):
@@ -41,6 +43,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.HostedBridgeSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("HostedBridgeStatus"):
 		return &apiv1alpha1.HostedBridgeStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Install"):
+		return &apiv1alpha1.InstallApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("OAuth"):
+		return &apiv1alpha1.OAuthApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PublisherKey"):
 		return &apiv1alpha1.PublisherKeyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PublisherKeyStatus"):
@@ -83,6 +89,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.RecipeVerificationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RecipeWorkflow"):
 		return &apiv1alpha1.RecipeWorkflowApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Retry"):
+		return &apiv1alpha1.RetryApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SecretFailure"):
 		return &apiv1alpha1.SecretFailureApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SecretRef"):
@@ -93,6 +101,16 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.SecretsStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Server"):
 		return &apiv1alpha1.ServerApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Stdio"):
+		return &apiv1alpha1.StdioApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("StdioFile"):
+		return &apiv1alpha1.StdioFileApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("StdioVariable"):
+		return &apiv1alpha1.StdioVariableApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Timeouts"):
+		return &apiv1alpha1.TimeoutsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ToolFilter"):
+		return &apiv1alpha1.ToolFilterApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Transport"):
 		return &apiv1alpha1.TransportApplyConfiguration{}
 

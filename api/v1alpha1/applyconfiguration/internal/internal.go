@@ -38,6 +38,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: id
       type:
         scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.Auth
+  map:
+    fields:
+    - name: oauth
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.OAuth
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.CatalogPublisher
   map:
     fields:
@@ -216,12 +222,22 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: io.k8s.api.core.v1.Toleration
           elementRelationship: atomic
+    - name: toolPrefix
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.ToolPrefix
+      default: Always
     - name: userID
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.UserID
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.HostedBridgeStatus
   map:
     fields:
+    - name: collisions
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
     - name: conditions
       type:
         list:
@@ -260,7 +276,50 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: userID
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.UserID
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.Install
+  map:
+    fields:
+    - name: method
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.InstallMethod
+    - name: package
+      type:
+        scalar: string
+    - name: version
+      type:
+        scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.InstallMethod
+  scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.Mode
+  scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.OAuth
+  map:
+    fields:
+    - name: clientID
+      type:
+        scalar: string
+    - name: clientSecret
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.SecretName
+    - name: grant
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.OAuthGrant
+    - name: resource
+      type:
+        scalar: string
+    - name: scopes
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: tokenSecret
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.SecretName
+    - name: tokenURL
+      type:
+        scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.OAuthGrant
   scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.Phase
   scalar: string
@@ -827,6 +886,15 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: atomic
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.Retry
+  map:
+    fields:
+    - name: delay
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+    - name: maxAttempts
+      type:
+        scalar: numeric
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.SecretFailure
   map:
     fields:
@@ -896,21 +964,136 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.Server
   map:
     fields:
+    - name: auth
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.Auth
+    - name: cacheTTL
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+    - name: description
+      type:
+        scalar: string
+    - name: maxResultBytes
+      type:
+        scalar: numeric
     - name: name
       type:
         scalar: string
+    - name: retry
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.Retry
     - name: secrets
       type:
         list:
           elementType:
             namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.SecretName
           elementRelationship: associative
+    - name: timeouts
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.Timeouts
+    - name: tools
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.ToolFilter
     - name: transport
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.Transport
+    - name: trust
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.Trust
+      default: Trusted
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.Stdio
+  map:
+    fields:
+    - name: args
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: command
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: env
+      type:
+        list:
+          elementType:
+            namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.StdioVariable
+          elementRelationship: associative
+          keys:
+          - name
+    - name: files
+      type:
+        list:
+          elementType:
+            namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.StdioFile
+          elementRelationship: associative
+          keys:
+          - name
+    - name: image
+      type:
+        scalar: string
+    - name: install
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.Install
+    - name: resources
+      type:
+        namedType: io.k8s.api.core.v1.ResourceRequirements
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.StdioFile
+  map:
+    fields:
+    - name: content
+      type:
+        scalar: string
+    - name: name
+      type:
+        scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.StdioVariable
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: value
+      type:
+        scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.Timeouts
+  map:
+    fields:
+    - name: call
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+    - name: connect
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+    - name: idle
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.ToolFilter
+  map:
+    fields:
+    - name: allow
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: deny
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.ToolPrefix
+  scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.Transport
   map:
     fields:
+    - name: disableListening
+      type:
+        scalar: boolean
     - name: headers
       type:
         list:
@@ -919,6 +1102,12 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - name
+    - name: protocolVersion
+      type:
+        scalar: string
+    - name: stdio
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.Stdio
     - name: type
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.TransportType
@@ -927,6 +1116,8 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.TransportType
+  scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.Trust
   scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.UserID
   scalar: string
@@ -1159,6 +1350,8 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.ConditionStatus
+  scalar: string
+- name: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
   scalar: string
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1
   map:

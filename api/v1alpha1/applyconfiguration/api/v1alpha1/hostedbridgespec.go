@@ -23,6 +23,9 @@ type HostedBridgeSpecApplyConfiguration struct {
 	Tier *string `json:"tier,omitempty"`
 	// mode is how the bridge shows its upstreams' tools.
 	Mode *apiv1alpha1.Mode `json:"mode,omitempty"`
+	// toolPrefix is when the name of a tool or prompt carries its server's, in
+	// mode Direct. With one server no name ever does.
+	ToolPrefix *apiv1alpha1.ToolPrefix `json:"toolPrefix,omitempty"`
 	// desiredState is whether the bridge should run.
 	DesiredState *apiv1alpha1.DesiredState `json:"desiredState,omitempty"`
 	// servers are the MCP servers behind the bridge.
@@ -72,6 +75,14 @@ func (b *HostedBridgeSpecApplyConfiguration) WithTier(value string) *HostedBridg
 // If called multiple times, the Mode field is set to the value of the last call.
 func (b *HostedBridgeSpecApplyConfiguration) WithMode(value apiv1alpha1.Mode) *HostedBridgeSpecApplyConfiguration {
 	b.Mode = &value
+	return b
+}
+
+// WithToolPrefix sets the ToolPrefix field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ToolPrefix field is set to the value of the last call.
+func (b *HostedBridgeSpecApplyConfiguration) WithToolPrefix(value apiv1alpha1.ToolPrefix) *HostedBridgeSpecApplyConfiguration {
+	b.ToolPrefix = &value
 	return b
 }
 

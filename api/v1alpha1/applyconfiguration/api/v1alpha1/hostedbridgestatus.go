@@ -41,6 +41,10 @@ type HostedBridgeStatusApplyConfiguration struct {
 	Servers *string `json:"servers,omitempty"`
 	// tools is how many tools the bridge offers. The ingress writes it.
 	Tools *int32 `json:"tools,omitempty"`
+	// collisions are the names that several servers give to a tool or a prompt
+	// and that a rule other than their prefix tells apart, such as
+	// tool "search": github, jira. The ingress writes it.
+	Collisions []string `json:"collisions,omitempty"`
 	// lastActivityTime is when the bridge was last called, to within some
 	// minutes. The ingress writes it.
 	LastActivityTime *metav1.Time `json:"lastActivityTime,omitempty"`
@@ -134,6 +138,16 @@ func (b *HostedBridgeStatusApplyConfiguration) WithServers(value string) *Hosted
 // If called multiple times, the Tools field is set to the value of the last call.
 func (b *HostedBridgeStatusApplyConfiguration) WithTools(value int32) *HostedBridgeStatusApplyConfiguration {
 	b.Tools = &value
+	return b
+}
+
+// WithCollisions adds the given value to the Collisions field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Collisions field.
+func (b *HostedBridgeStatusApplyConfiguration) WithCollisions(values ...string) *HostedBridgeStatusApplyConfiguration {
+	for i := range values {
+		b.Collisions = append(b.Collisions, values[i])
+	}
 	return b
 }
 

@@ -7,6 +7,7 @@ package v1alpha1
 
 import (
 	apiv1alpha1 "github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // ServerApplyConfiguration represents a declarative configuration of the Server type for use
@@ -17,12 +18,30 @@ type ServerApplyConfiguration struct {
 	// name tells the server from the bridge's others and prefixes its tools
 	// where there are several.
 	Name *string `json:"name,omitempty"`
+	// description tells a model what the server is for, in mode Router.
+	Description *string `json:"description,omitempty"`
 	// transport is how the bridge reaches the server.
 	Transport *TransportApplyConfiguration `json:"transport,omitempty"`
+	// auth is how the bridge gets the token that it sends to the server.
+	Auth *AuthApplyConfiguration `json:"auth,omitempty"`
 	// secrets are the names of the user's secrets that this server may use.
 	// It sees no others. While one of them is not set, or cannot be opened,
 	// this server alone is out of service.
 	Secrets []apiv1alpha1.SecretName `json:"secrets,omitempty"`
+	// tools are the tools that there are of the server.
+	Tools *ToolFilterApplyConfiguration `json:"tools,omitempty"`
+	// trust is how far the server's results are passed on as they are.
+	Trust *apiv1alpha1.Trust `json:"trust,omitempty"`
+	// timeouts bound what is done with the server.
+	Timeouts *TimeoutsApplyConfiguration `json:"timeouts,omitempty"`
+	// retry is whether a call that failed is made again.
+	Retry *RetryApplyConfiguration `json:"retry,omitempty"`
+	// cacheTTL is for how long the result of a tool that only reads is kept
+	// for calls with the same arguments. Where it is not set none is kept.
+	CacheTTL *v1.Duration `json:"cacheTTL,omitempty"`
+	// maxResultBytes bounds a result of the server, in bytes of JSON. A larger
+	// one is an error. Where it is not set only the protocol's own limits hold.
+	MaxResultBytes *int32 `json:"maxResultBytes,omitempty"`
 }
 
 // ServerApplyConfiguration constructs a declarative configuration of the Server type for use with
@@ -39,11 +58,27 @@ func (b *ServerApplyConfiguration) WithName(value string) *ServerApplyConfigurat
 	return b
 }
 
+// WithDescription sets the Description field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Description field is set to the value of the last call.
+func (b *ServerApplyConfiguration) WithDescription(value string) *ServerApplyConfiguration {
+	b.Description = &value
+	return b
+}
+
 // WithTransport sets the Transport field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Transport field is set to the value of the last call.
 func (b *ServerApplyConfiguration) WithTransport(value *TransportApplyConfiguration) *ServerApplyConfiguration {
 	b.Transport = value
+	return b
+}
+
+// WithAuth sets the Auth field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Auth field is set to the value of the last call.
+func (b *ServerApplyConfiguration) WithAuth(value *AuthApplyConfiguration) *ServerApplyConfiguration {
+	b.Auth = value
 	return b
 }
 
@@ -54,5 +89,53 @@ func (b *ServerApplyConfiguration) WithSecrets(values ...apiv1alpha1.SecretName)
 	for i := range values {
 		b.Secrets = append(b.Secrets, values[i])
 	}
+	return b
+}
+
+// WithTools sets the Tools field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Tools field is set to the value of the last call.
+func (b *ServerApplyConfiguration) WithTools(value *ToolFilterApplyConfiguration) *ServerApplyConfiguration {
+	b.Tools = value
+	return b
+}
+
+// WithTrust sets the Trust field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Trust field is set to the value of the last call.
+func (b *ServerApplyConfiguration) WithTrust(value apiv1alpha1.Trust) *ServerApplyConfiguration {
+	b.Trust = &value
+	return b
+}
+
+// WithTimeouts sets the Timeouts field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Timeouts field is set to the value of the last call.
+func (b *ServerApplyConfiguration) WithTimeouts(value *TimeoutsApplyConfiguration) *ServerApplyConfiguration {
+	b.Timeouts = value
+	return b
+}
+
+// WithRetry sets the Retry field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Retry field is set to the value of the last call.
+func (b *ServerApplyConfiguration) WithRetry(value *RetryApplyConfiguration) *ServerApplyConfiguration {
+	b.Retry = value
+	return b
+}
+
+// WithCacheTTL sets the CacheTTL field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the CacheTTL field is set to the value of the last call.
+func (b *ServerApplyConfiguration) WithCacheTTL(value v1.Duration) *ServerApplyConfiguration {
+	b.CacheTTL = &value
+	return b
+}
+
+// WithMaxResultBytes sets the MaxResultBytes field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the MaxResultBytes field is set to the value of the last call.
+func (b *ServerApplyConfiguration) WithMaxResultBytes(value int32) *ServerApplyConfiguration {
+	b.MaxResultBytes = &value
 	return b
 }

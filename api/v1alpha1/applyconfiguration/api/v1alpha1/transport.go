@@ -16,10 +16,19 @@ import (
 type TransportApplyConfiguration struct {
 	// type is the transport's kind.
 	Type *apiv1alpha1.TransportType `json:"type,omitempty"`
-	// url is the server's endpoint.
+	// url is the server's endpoint, where type is StreamableHTTP or SSE.
 	URL *string `json:"url,omitempty"`
-	// headers are sent with every request to the server.
+	// headers are sent with every request to the server, where type is
+	// StreamableHTTP or SSE.
 	Headers []HeaderApplyConfiguration `json:"headers,omitempty"`
+	// protocolVersion is the one version of MCP that the bridge speaks to the
+	// server. Where it is not set the two agree on one.
+	ProtocolVersion *string `json:"protocolVersion,omitempty"`
+	// disableListening keeps the bridge from opening the stream by which a
+	// server over StreamableHTTP speaks unasked: some gateways do not answer it.
+	DisableListening *bool `json:"disableListening,omitempty"`
+	// stdio is the program that is the server, where type is Stdio.
+	Stdio *StdioApplyConfiguration `json:"stdio,omitempty"`
 }
 
 // TransportApplyConfiguration constructs a declarative configuration of the Transport type for use with
@@ -54,5 +63,29 @@ func (b *TransportApplyConfiguration) WithHeaders(values ...*HeaderApplyConfigur
 		}
 		b.Headers = append(b.Headers, *values[i])
 	}
+	return b
+}
+
+// WithProtocolVersion sets the ProtocolVersion field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ProtocolVersion field is set to the value of the last call.
+func (b *TransportApplyConfiguration) WithProtocolVersion(value string) *TransportApplyConfiguration {
+	b.ProtocolVersion = &value
+	return b
+}
+
+// WithDisableListening sets the DisableListening field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the DisableListening field is set to the value of the last call.
+func (b *TransportApplyConfiguration) WithDisableListening(value bool) *TransportApplyConfiguration {
+	b.DisableListening = &value
+	return b
+}
+
+// WithStdio sets the Stdio field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Stdio field is set to the value of the last call.
+func (b *TransportApplyConfiguration) WithStdio(value *StdioApplyConfiguration) *TransportApplyConfiguration {
+	b.Stdio = value
 	return b
 }

@@ -1,0 +1,305 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Server is one MCP server behind a bridge.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.auth) || self.transport.type != 'Stdio'",message="auth belongs to servers that are reached over HTTP: a server over stdio gets its credentials by transport.stdio.env or transport.stdio.files, as ${NAME} of one of its secrets"
+// +kubebuilder:validation:XValidation:rule="!has(self.auth) || !has(self.transport.headers) || self.transport.headers.all(h, h.name.lowerAscii() != 'authorization')",message="auth and a header Authorization exclude each other: auth sets that header"
+type Server struct {
+	// name tells the server from the bridge's others and prefixes its tools
+	// where there are several.
+	// +required
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$')",message="a server's name must be 1 to 32 lower-case letters, digits or hyphens, beginning and ending with a letter or a digit"
+	Name string `json:"name"`
+
+	// description tells a model what the server is for, in mode Router.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Description string `json:"description,omitempty"`
+
+	// transport is how the bridge reaches the server.
+	// +required
+	Transport Transport `json:"transport"`
+
+	// auth is how the bridge gets the token that it sends to the server.
+	// +optional
+	Auth *Auth `json:"auth,omitempty"`
+
+	// secrets are the names of the user's secrets that this server may use.
+	// It sees no others. While one of them is not set, or cannot be opened,
+	// this server alone is out of service.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	Secrets []SecretName `json:"secrets,omitempty"`
+
+	// tools are the tools that there are of the server.
+	// +optional
+	Tools *ToolFilter `json:"tools,omitempty"`
+
+	// trust is how far the server's results are passed on as they are.
+	// +optional
+	// +kubebuilder:default=Trusted
+	Trust Trust `json:"trust,omitempty"`
+
+	// timeouts bound what is done with the server.
+	// +optional
+	Timeouts *Timeouts `json:"timeouts,omitempty"`
+
+	// retry is whether a call that failed is made again.
+	// +optional
+	Retry *Retry `json:"retry,omitempty"`
+
+	// cacheTTL is for how long the result of a tool that only reads is kept
+	// for calls with the same arguments. Where it is not set none is kept.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="cacheTTL must be a duration of 1s to 24h, such as 30s or 5m"
+	CacheTTL *metav1.Duration `json:"cacheTTL,omitempty"`
+
+	// maxResultBytes bounds a result of the server, in bytes of JSON. A larger
+	// one is an error. Where it is not set only the protocol's own limits hold.
+	// +optional
+	// +kubebuilder:validation:Minimum=1024
+	// +kubebuilder:validation:Maximum=67108864
+	MaxResultBytes *int32 `json:"maxResultBytes,omitempty"`
+}
+
+// TransportType is a way to reach an MCP server.
+//
+// +kubebuilder:validation:Enum=StreamableHTTP;SSE;Stdio
+type TransportType string
+
+// The transport types.
+const (
+	// TransportStreamableHTTP is the protocol's streamable HTTP transport.
+	TransportStreamableHTTP TransportType = "StreamableHTTP"
+	// TransportSSE is the HTTP+SSE transport of 2024-11-05.
+	TransportSSE TransportType = "SSE"
+	// TransportStdio is a program that reads and writes lines. It runs in a
+	// container of its own in the bridge's pod.
+	TransportStdio TransportType = "Stdio"
+)
+
+// Transport is how a bridge reaches an MCP server.
+//
+// +kubebuilder:validation:XValidation:rule="self.type == 'Stdio' ? !has(self.url) && !has(self.headers) : has(self.url)",message="url is required where type is StreamableHTTP or SSE, and a transport of type Stdio has neither url nor headers"
+// +kubebuilder:validation:XValidation:rule="has(self.stdio) == (self.type == 'Stdio')",message="stdio is required where type is Stdio, and belongs to no other type"
+// +kubebuilder:validation:XValidation:rule="!has(self.disableListening) || self.type == 'StreamableHTTP'",message="disableListening belongs to the type StreamableHTTP alone"
+type Transport struct {
+	// type is the transport's kind.
+	// +optional
+	// +kubebuilder:default=StreamableHTTP
+	Type TransportType `json:"type,omitempty"`
+
+	// url is the server's endpoint, where type is StreamableHTTP or SSE.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHost() != '' && !self.matches('^[a-z]+://[^/?#]*@')",message="url must be an absolute http or https URL without credentials, such as https://mcp.example.com/mcp"
+	URL string `json:"url,omitempty"`
+
+	// headers are sent with every request to the server, where type is
+	// StreamableHTTP or SSE.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Headers []Header `json:"headers,omitempty"`
+
+	// protocolVersion is the one version of MCP that the bridge speaks to the
+	// server. Where it is not set the two agree on one.
+	// +optional
+	// +kubebuilder:validation:Enum="2024-11-05";"2025-03-26";"2025-06-18";"2025-11-25";"2026-07-28"
+	ProtocolVersion string `json:"protocolVersion,omitempty"`
+
+	// disableListening keeps the bridge from opening the stream by which a
+	// server over StreamableHTTP speaks unasked: some gateways do not answer it.
+	// +optional
+	DisableListening bool `json:"disableListening,omitempty"`
+
+	// stdio is the program that is the server, where type is Stdio.
+	// +optional
+	Stdio *Stdio `json:"stdio,omitempty"`
+}
+
+// Header is one header of a request.
+type Header struct {
+	// name is the header's name.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9]([A-Za-z0-9-]{0,62}[A-Za-z0-9])?$')",message="a header's name must be 1 to 64 letters, digits or hyphens, beginning and ending with a letter or a digit"
+	// +kubebuilder:validation:XValidation:rule="!(self.lowerAscii() in ['host', 'connection', 'content-length', 'content-type', 'content-encoding', 'transfer-encoding', 'te', 'trailer', 'upgrade', 'expect', 'accept', 'accept-encoding', 'keep-alive', 'proxy-authorization', 'proxy-connection', 'last-event-id']) && !self.lowerAscii().startsWith('mcp-')",message="this header belongs to HTTP or MCP itself and cannot be set"
+	Name string `json:"name"`
+
+	// value is the header's value. ${NAME} in it stands for the user's secret
+	// of that name, which spec.servers[].secrets must grant, and
+	// ${NAME:-text} for the text where that secret is not set. $$ is a dollar
+	// sign. A value that is secret itself does not belong here: anyone who may
+	// read the HostedBridge can read it.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Value string `json:"value"`
+}
+
+// Auth is how a bridge gets the token that it sends to a server.
+type Auth struct {
+	// oauth is by an OAuth 2 authorization server.
+	// +required
+	OAuth *OAuth `json:"oauth,omitempty"`
+}
+
+// OAuthGrant is how an OAuth token is obtained.
+//
+// +kubebuilder:validation:Enum=ClientCredentials;AuthorizationCode
+type OAuthGrant string
+
+// The grants.
+const (
+	// OAuthClientCredentials asks with the client's own credentials.
+	OAuthClientCredentials OAuthGrant = "ClientCredentials"
+	// OAuthAuthorizationCode uses the tokens that a person's login gave, and
+	// refreshes them.
+	OAuthAuthorizationCode OAuthGrant = "AuthorizationCode"
+)
+
+// OAuth is how a token for a server is obtained.
+//
+// +kubebuilder:validation:XValidation:rule="self.grant != 'ClientCredentials' || has(self.clientSecret)",message="grant ClientCredentials needs clientSecret, the name of the user's secret with the client's secret"
+// +kubebuilder:validation:XValidation:rule="self.grant == 'AuthorizationCode' ? has(self.tokenSecret) : !has(self.tokenSecret)",message="grant AuthorizationCode needs tokenSecret, the name of the user's secret with the tokens of a login, and ClientCredentials has none"
+type OAuth struct {
+	// grant is how the token is obtained.
+	// +required
+	Grant OAuthGrant `json:"grant"`
+
+	// tokenURL is the authorization server's token endpoint.
+	// +required
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHost() != '' && !self.matches('^[a-z]+://[^/?#]*@')",message="tokenURL must be an absolute http or https URL without credentials, such as https://login.example.com/oauth/token"
+	TokenURL string `json:"tokenURL"`
+
+	// clientID is the client's public name at the authorization server.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	ClientID string `json:"clientID"`
+
+	// clientSecret is the name of the user's secret with the client's secret,
+	// which spec.servers[].secrets must grant. A public client has none.
+	// +optional
+	ClientSecret SecretName `json:"clientSecret,omitempty"`
+
+	// tokenSecret is the name of the user's secret with the tokens of a login,
+	// for AuthorizationCode, which spec.servers[].secrets must grant. The
+	// bridge writes it anew when it has refreshed them.
+	// +optional
+	TokenSecret SecretName `json:"tokenSecret,omitempty"`
+
+	// scopes are asked for.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=256
+	Scopes []string `json:"scopes,omitempty"`
+
+	// resource is the server that the token is for, as the authorization server
+	// calls it (RFC 8707). Where it is not set none is named.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	Resource string `json:"resource,omitempty"`
+}
+
+// ToolFilter is which tools there are of a server, by the server's own names.
+type ToolFilter struct {
+	// allow leaves only these, where it is not empty.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=128
+	Allow []string `json:"allow,omitempty"`
+
+	// deny takes these away, also those that allow names.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=128
+	Deny []string `json:"deny,omitempty"`
+}
+
+// Trust is how far a server's results are passed on as they are. It makes an
+// attack by a result harder to miss; it is no boundary.
+//
+// +kubebuilder:validation:Enum=Trusted;Untrusted;Sanitize
+type Trust string
+
+// The levels.
+const (
+	// TrustTrusted passes results on as they are.
+	TrustTrusted Trust = "Trusted"
+	// TrustUntrusted marks results as foreign text, in which no instruction
+	// counts.
+	TrustUntrusted Trust = "Untrusted"
+	// TrustSanitize also takes markup, invisible characters and well-known
+	// instructions to models out of the text.
+	TrustSanitize Trust = "Sanitize"
+)
+
+// Timeouts bound what is done with a server.
+type Timeouts struct {
+	// connect bounds one attempt to connect, the start of a program included.
+	// Where it is not set the bridge's own limit holds.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('10m')",message="connect must be a duration of 1s to 10m, such as 30s"
+	Connect *metav1.Duration `json:"connect,omitempty"`
+
+	// call bounds a call from its being sent to its answer. Progress does not
+	// extend it. Where it is not set there is no limit, since tools may work
+	// for hours.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="call must be a duration of 1s to 24h, such as 90s or 2h"
+	Call *metav1.Duration `json:"call,omitempty"`
+
+	// idle is how long a connection stays on which nothing is called. Where it
+	// is not set it stays.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('10s') && duration(self) <= duration('24h')",message="idle must be a duration of 10s to 24h, such as 10m"
+	Idle *metav1.Duration `json:"idle,omitempty"`
+}
+
+// Retry is whether a call that failed is made again. Whatever it says, a call
+// is repeated only if it certainly was not delivered or its tool declares that
+// repeating it is safe.
+type Retry struct {
+	// maxAttempts is how often a call is made at most, the first time included.
+	// Where it is not set it is once, and once more for a call that was not
+	// delivered.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=5
+	MaxAttempts *int32 `json:"maxAttempts,omitempty"`
+
+	// delay is the pause before the second attempt. It doubles with each one
+	// and has jitter. Where it is not set it is one second.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('10ms') && duration(self) <= duration('1m')",message="delay must be a duration of 10ms to 1m, such as 500ms"
+	Delay *metav1.Duration `json:"delay,omitempty"`
+}
