@@ -28,6 +28,9 @@ type route struct {
 	// its connection. Otherwise it is whoever the token says, one of callers.
 	byCertificate bool
 	callers       []kind
+	// ending lets a pod in that is being deleted. While it ends its work it may
+	// have to store what nobody else has.
+	ending bool
 	// mediaType is what the body must be, anything when empty.
 	mediaType string
 	// maxBody is the size in bytes of the largest body.
@@ -154,7 +157,11 @@ func (e *endpoint) credential(c *call) (token string, err error) {
 
 // identify finds out who presents the token, and whether they may.
 func (e *endpoint) identify(ctx context.Context, c *call, token string) error {
-	caller, err := e.server.callers.identify(ctx, token)
+	identify := e.server.callers.identify
+	if c.route.ending {
+		identify = e.server.callers.identifyEnding
+	}
+	caller, err := identify(ctx, token)
 	c.caller, c.bridge = caller.kind, caller.bridge
 	if err != nil {
 		return fmt.Errorf("identify caller: %w", err)

@@ -75,11 +75,21 @@ type account struct {
 // identify returns who presents the token. Every link from the token to the
 // HostedBridge is followed by UID, since names are used again.
 func (i *identifier) identify(ctx context.Context, token string) (identity, error) {
+	return i.follow(ctx, token, false)
+}
+
+// identifyEnding is identify, which also takes the token of a pod that is being
+// deleted and has not ended.
+func (i *identifier) identifyEnding(ctx context.Context, token string) (identity, error) {
+	return i.follow(ctx, token, true)
+}
+
+func (i *identifier) follow(ctx context.Context, token string, ending bool) (identity, error) {
 	a, err := i.review(ctx, token)
 	if err != nil {
 		return identity{}, err
 	}
-	if err := i.checkPod(ctx, a); err != nil {
+	if err := i.checkPod(ctx, a, ending); err != nil {
 		return identity{}, err
 	}
 	sa, err := i.serviceAccount(ctx, a)
@@ -133,7 +143,7 @@ func single(values authenticationv1.ExtraValue) string {
 	return values[0]
 }
 
-func (i *identifier) checkPod(ctx context.Context, a account) error {
+func (i *identifier) checkPod(ctx context.Context, a account, ending bool) error {
 	pod, err := i.cluster.Pod(ctx, a.namespace, a.podName)
 	if err != nil {
 		return absent(err, errPod, "pod", a.namespace, a.podName)
@@ -144,7 +154,7 @@ func (i *identifier) checkPod(ctx context.Context, a account) error {
 		why = "has another UID"
 	case pod.Spec.ServiceAccountName != a.name:
 		why = "has another service account"
-	case pod.DeletionTimestamp != nil:
+	case pod.DeletionTimestamp != nil && !ending:
 		why = "is being deleted" // It has its certificate, which outlasts it.
 	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
 		why = "has ended"

@@ -31,6 +31,7 @@ type metrics struct {
 // Who had a value sealed, as the label of a metric.
 const (
 	byUser   = "user"
+	byBridge = "bridge"
 	bySource = "source"
 )
 
@@ -65,7 +66,7 @@ func newMetrics(reg prometheus.Registerer, master MasterKey) (*metrics, error) {
 		}),
 		sealed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hostedbridge_keybroker_sealed_total",
-			Help: "Values sealed, by where they came from: the user, or a source in spec.secretRefs.",
+			Help: "Values sealed, by where they came from: the user, the bridge that refreshed a login, or a source in spec.secretRefs.",
 		}, []string{"by"}),
 	}
 	current := prometheus.NewGaugeFunc(prometheus.GaugeOpts{

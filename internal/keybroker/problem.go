@@ -58,6 +58,9 @@ var (
 	errSecretNotFound     = &problem{http.StatusNotFound, "secret_not_found", "There is no secret of this name.", 0}
 	errMethod             = &problem{http.StatusMethodNotAllowed, "method_not_allowed", "The Allow header names the methods of this resource.", 0}
 	errNotOwned           = &problem{http.StatusConflict, "secret_not_owned", "A Secret of that name belongs to something else than this HostedBridge.", 0}
+	errNotLogin           = &problem{http.StatusForbidden, "secret_not_writable", "A bridge may set only what a server of its own names as auth.oauth.tokenSecret.", 0}
+	errEmpty              = &problem{http.StatusBadRequest, "secret_empty", "The tokens of a login cannot be empty.", 0}
+	errRevision           = &problem{http.StatusPreconditionFailed, "revision_changed", "The secrets are others than those of the revision in If-Match; ask for them.", 0}
 	errManaged            = &problem{http.StatusConflict, "secret_managed", "This secret comes from spec.secretRefs; change it there.", 0}
 	errSecretLimit        = &problem{http.StatusConflict, "secret_limit_reached", "The tier allows no more secrets.", 0}
 	errTierUnknown        = &problem{http.StatusConflict, "tier_unknown", "The HostedBridge's tier is none of this installation's.", 0}

@@ -23,7 +23,11 @@ func (s *Server) handler() http.Handler {
 		}},
 		"/v1/secrets": {{
 			name: "secrets", method: http.MethodGet, callers: []kind{kindBridge},
-			answer: s.openSecrets,
+			ending: true, answer: s.openSecrets,
+		}},
+		"/v1/secrets/{secret}": {{
+			name: "save", method: http.MethodPut, callers: []kind{kindBridge},
+			ending: true, maxBody: maxLogin, answer: s.saveSecret,
 		}},
 		"/v1/bridges/{namespace}/{name}/{uid}/secrets": {{
 			name: "list", method: http.MethodGet, byCertificate: true,

@@ -23,7 +23,9 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 )
 
-// openSecrets gives a bridge its own secrets, unless it has them already.
+// openSecrets gives a bridge its own secrets and the keys of its sessions,
+// unless it has them already. It has the keys if it has the secrets: they change
+// with the authority alone, and then every pod is started anew.
 func (s *Server) openSecrets(ctx context.Context, c *call) (answer, error) {
 	opened, changed, err := s.store.OpenUnless(ctx, c.bridge, revision(c.request.Header.Get("If-None-Match")))
 	s.metrics.opened(opened, changed, err)
@@ -40,7 +42,12 @@ func (s *Server) openSecrets(ctx context.Context, c *call) (answer, error) {
 		return answer{status: http.StatusNotModified, etag: etag(opened.Revision)}, nil
 	}
 	defer opened.Wipe()
-	return answer{status: http.StatusOK, mediaType: "application/json", etag: etag(opened.Revision), body: encodeOpened(opened)}, nil
+	keys, err := s.authority.SessionKeys(string(c.bridge.UID))
+	if err != nil {
+		return answer{}, fmt.Errorf("open secrets: %w", err)
+	}
+	defer wipe(keys)
+	return answer{status: http.StatusOK, mediaType: "application/json", etag: etag(opened.Revision), body: encodeOpened(opened, keys)}, nil
 }
 
 func etag(revision string) string { return `"` + revision + `"` }
@@ -58,13 +65,16 @@ func revision(header string) string {
 
 // encodeOpened returns the answer in JSON. Package json would leave copies of
 // the values in buffers that it keeps. Neither names nor base64 need escapes.
-func encodeOpened(opened store.Opened) []byte {
-	size := 64
+func encodeOpened(opened store.Opened, sessionKeys [][]byte) []byte {
+	size := 128
 	for name, value := range opened.Values {
 		size += len(name) + base64.StdEncoding.EncodedLen(len(value)) + len(`"":"",`)
 	}
 	for _, name := range opened.Unreadable {
 		size += len(name) + len(`"",`)
+	}
+	for _, key := range sessionKeys {
+		size += base64.StdEncoding.EncodedLen(len(key)) + len(`"",`)
 	}
 	b := make([]byte, 0, size)
 	b = append(append(append(b, `{"revision":"`...), opened.Revision...), `","secrets":{`...)
@@ -77,7 +87,17 @@ func encodeOpened(opened store.Opened) []byte {
 	for i, name := range opened.Unreadable {
 		b = append(append(append(comma(b, i), '"'), name...), '"')
 	}
+	b = append(b, `],"sessionKeys":[`...)
+	for i, key := range sessionKeys {
+		b = append(base64.StdEncoding.AppendEncode(append(comma(b, i), '"'), key), '"')
+	}
 	return append(b, `]}`...)
+}
+
+func wipe(keys [][]byte) {
+	for _, key := range keys {
+		clear(key)
+	}
 }
 
 func comma(b []byte, i int) []byte {
@@ -133,27 +153,83 @@ func (s *Server) setSecret(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	status := http.StatusOK
-	listing, err := s.store.Update(ctx, c.bridge, func(_ context.Context, current store.Listing, _ func(string) ([]byte, error)) ([]store.Change, error) {
-		status = http.StatusOK
-		was, found := current.Find(c.secret)
-		if !found {
-			status = http.StatusCreated
-			if err := limit.another(len(current.Entries)); err != nil {
-				return nil, err
-			}
-		}
-		if was.Managed() {
-			return nil, managed(was)
-		}
-		return []store.Change{{Name: c.secret, Value: c.body, Source: was.Source}}, nil
-	})
+	listing, created, err := s.set(ctx, c, limit)
 	if err != nil {
 		return answer{}, fmt.Errorf("set secret: %w", err)
 	}
 	s.metrics.sealed.WithLabelValues(byUser).Inc()
+	status := http.StatusOK
+	if created {
+		status = http.StatusCreated
+	}
 	stored, _ := listing.Find(c.secret)
 	return asJSON(status, newEntry(stored))
+}
+
+// saveSecret stores the body as the secret of the calling bridge that one of
+// its servers has its login in. That is all that a bridge can change: one that
+// is broken into cannot put another token where its user has set one.
+func (s *Server) saveSecret(ctx context.Context, c *call) (answer, error) {
+	defer clear(c.body)
+	name := c.request.PathValue("secret")
+	if !v1alpha1.ValidSecretName(name) {
+		return answer{}, errName
+	}
+	c.secret = name
+	bridge, err := s.callers.cluster.Bridge(ctx, c.bridge.Namespace, c.bridge.Name)
+	if err != nil {
+		return answer{}, absent(err, errBridge, store.BridgeKind, c.bridge.Namespace, c.bridge.Name)
+	}
+	if bridge.UID != c.bridge.UID {
+		return answer{}, fmt.Errorf("%w: HostedBridge %s/%s has another UID", errBridge, c.bridge.Namespace, c.bridge.Name)
+	}
+	if !keepsLogin(bridge, name) {
+		return answer{}, errNotLogin
+	}
+	if len(c.body) == 0 {
+		return answer{}, errEmpty
+	}
+	listing, _, err := s.set(ctx, c, s.limitOf(bridge))
+	if err != nil {
+		return answer{}, fmt.Errorf("save secret: %w", err)
+	}
+	s.metrics.sealed.WithLabelValues(byBridge).Inc()
+	a, err := asJSON(http.StatusOK, struct {
+		Revision string `json:"revision"`
+	}{listing.Revision})
+	a.etag = etag(listing.Revision)
+	return a, err
+}
+
+// keepsLogin reports whether a server of the bridge has the tokens of a login
+// in the secret.
+func keepsLogin(bridge *v1alpha1.HostedBridge, secret string) bool {
+	return slices.ContainsFunc(bridge.Spec.Servers, func(server v1alpha1.Server) bool {
+		return server.Auth != nil && server.Auth.OAuth != nil && string(server.Auth.OAuth.TokenSecret) == secret
+	})
+}
+
+// set stores the body as the secret that the call is about, if the secrets are
+// still those of the revision in If-Match, where that is sent.
+func (s *Server) set(ctx context.Context, c *call, limit limit) (listing store.Listing, created bool, err error) {
+	want := revision(c.request.Header.Get("If-Match"))
+	listing, err = s.store.Update(ctx, c.bridge, func(_ context.Context, current store.Listing, _ func(string) ([]byte, error)) ([]store.Change, error) {
+		was, found := current.Find(c.secret)
+		created = !found
+		if want != "" && want != current.Revision {
+			return nil, errRevision
+		}
+		if was.Managed() {
+			return nil, managed(was)
+		}
+		if created {
+			if err := limit.another(len(current.Entries)); err != nil {
+				return nil, err
+			}
+		}
+		return []store.Change{{Name: c.secret, Value: c.body, Source: was.Source}}, nil
+	})
+	return listing, created, err
 }
 
 // removeSecret removes a secret of the bridge in the path. One that does not
@@ -229,11 +305,15 @@ func (s *Server) target(ctx context.Context, c *call) (limit, error) {
 		return limit{}, fmt.Errorf("%w: HostedBridge %s/%s is being deleted", errBridgeNotFound, namespace, name)
 	}
 	c.bridge = store.Bridge{Namespace: namespace, Name: name, UID: bridge.UID}
+	return s.limitOf(bridge), nil
+}
+
+func (s *Server) limitOf(bridge *v1alpha1.HostedBridge) limit {
 	tier, known := s.tiers[bridge.Spec.Tier]
 	if !known {
-		return limit{tier: bridge.Spec.Tier, secrets: new(int32), unknown: true}, nil
+		return limit{tier: bridge.Spec.Tier, secrets: new(int32), unknown: true}
 	}
-	return limit{tier: bridge.Spec.Tier, secrets: tier.Secrets}, nil
+	return limit{tier: bridge.Spec.Tier, secrets: tier.Secrets}
 }
 
 func asJSON(status int, value any) (answer, error) {

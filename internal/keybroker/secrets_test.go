@@ -6,6 +6,7 @@ package keybroker
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,9 +36,10 @@ const canary = "canary-value-nobody-may-see"
 
 // delivered is what a bridge is answered.
 type delivered struct {
-	Revision   string            `json:"revision"`
-	Secrets    map[string][]byte `json:"secrets"`
-	Unreadable []string          `json:"unreadable"`
+	Revision    string            `json:"revision"`
+	Secrets     map[string][]byte `json:"secrets"`
+	Unreadable  []string          `json:"unreadable"`
+	SessionKeys [][]byte          `json:"sessionKeys"`
 }
 
 // deliver asks for the secrets of the pod with that token.
@@ -141,6 +143,50 @@ func counters(t *testing.T, registry *prometheus.Registry, name string) map[stri
 		}
 	}
 	return got
+}
+
+func TestABridgeGetsItsSessionKeys(t *testing.T) {
+	var log bytes.Buffer
+	world := newWorld()
+	deps := testDeps(t, world, world, &log)
+	restarted := func(first byte) http.Handler {
+		t.Helper()
+		deps.MasterKey, deps.Registry = &master{deps.MasterKey.Keys(), testAuthority(t, first)}, prometheus.NewRegistry()
+		s, err := New(Config{Namespace: system}, deps)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.handler()
+	}
+	h := restarted(1)
+	alice, err := testAuthority(t, 1).SessionKeys("uid-alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(when string) {
+		t.Helper()
+		if got := deliver(t, h, "token-of-alice-pod").SessionKeys; !cmp.Equal(got, alice) {
+			t.Errorf("%s: %d keys, not alice's", when, len(got))
+		}
+	}
+	check("without secrets")
+	put(t, h, setPath, canary, http.StatusCreated)
+	check("with secrets")
+	h = restarted(1)
+	check("after a restart")
+	// Others of her envelopes' name, so that she has no secrets: keys she has.
+	world.Stored[storetest.Key(tenant, "alice-envelopes")].OwnerReferences = nil
+	check("with somebody else's Secret in the place of hers")
+	if got := deliver(t, h, "token-of-bob-pod").SessionKeys; len(got) != 1 || cmp.Equal(got, alice) {
+		t.Errorf("bob has %d keys, or alice's", len(got))
+	}
+	h = restarted(2)
+	if got := deliver(t, h, "token-of-alice-pod").SessionKeys; len(got) != 1 || cmp.Equal(got, alice) {
+		t.Error("another authority gives the same keys")
+	}
+	if strings.Contains(log.String(), base64.StdEncoding.EncodeToString(alice[0])) {
+		t.Error("a session key is in the log")
+	}
 }
 
 func TestWhatABridgeHasAlreadyIsNotSentAgain(t *testing.T) {

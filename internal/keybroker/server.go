@@ -31,6 +31,9 @@ const (
 	maxHeader = 16 << 10
 	// maxCertificateRequest is many times a request of an Ed25519 key.
 	maxCertificateRequest = 8 << 10
+	// maxLogin holds an access and a refresh token of 16 KiB each, which is as
+	// much as a bridge takes, and the little around them.
+	maxLogin = 33 << 10
 )
 
 // Config is the keybroker's own part of the configuration.

@@ -22,6 +22,14 @@ const (
 	// may be derived from the same secret.
 	authorityInfo = "hb/v1/ca"
 
+	// sessionsInfo begins the label of a bridge's session key; its UID, which
+	// ends the label, has no further part after it to be confused with.
+	sessionsInfo = "hb/v1/session/"
+
+	// SessionKeySize is the size of a session key in bytes, that of the output
+	// of the hash that it is used with.
+	SessionKeySize = sha256.Size
+
 	// Lifetime is how long an issued certificate is good for, which is also
 	// for how long a deleted bridge could still prove to be itself. It is
 	// renewed after a third, so that the keybroker may be away for 4 hours.
@@ -51,6 +59,9 @@ type Authority struct {
 	key         ed25519.PrivateKey
 	certificate *x509.Certificate
 	pem         []byte
+	// sessions derives a key of the authority's secret by a label. A function
+	// does not print what it holds.
+	sessions func(info string) ([]byte, error)
 }
 
 // NewAuthority returns the authority of a secret. Equal secrets give equal
@@ -84,7 +95,24 @@ func NewAuthority(secret [32]byte) (*Authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parse authority: %w", err)
 	}
-	return &Authority{key: key, certificate: certificate, pem: encodeCertificate(der)}, nil
+	sessions := func(info string) ([]byte, error) { return hkdf.Key(sha256.New, secret[:], nil, info, SessionKeySize) }
+	return &Authority{key: key, certificate: certificate, pem: encodeCertificate(der), sessions: sessions}, nil
+}
+
+// SessionKeys returns the keys by which the bridge with this UID signs what it
+// hands to its clients: the first signs, all verify. They are the same for
+// every replica and at every start of whoever asks, so that a session outlives
+// the process that began it, and no other bridge has them. They last as long as
+// the authority, whatever becomes of the versions of the master key.
+func (a *Authority) SessionKeys(bridgeUID string) ([][]byte, error) {
+	if !bridgePath.MatchString(bridgePrefix + bridgeUID) {
+		return nil, errors.New("derive session keys: this is no UID")
+	}
+	key, err := a.sessions(sessionsInfo + bridgeUID)
+	if err != nil {
+		return nil, fmt.Errorf("derive session keys: %w", err)
+	}
+	return [][]byte{key}, nil
 }
 
 // CertificatePEM returns the authority's own certificate, which is what those

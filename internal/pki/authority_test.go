@@ -75,6 +75,30 @@ func TestTheAuthorityIsTheSameAtEveryStart(t *testing.T) {
 	}
 }
 
+func TestABridgesSessionKeysAreItsOwnAndTheSameAtEveryStart(t *testing.T) {
+	keys := func(first byte, uid string) string {
+		t.Helper()
+		got, err := authority(t, first).SessionKeys(uid)
+		if err != nil || len(got) != 1 || len(got[0]) != pki.SessionKeySize {
+			t.Fatalf("%d keys, error %v", len(got), err)
+		}
+		return hex.EncodeToString(got[0])
+	}
+	// A vector: another key here ends every session of every bridge.
+	const want = "321a83e7fc1fd7c0121f525915004a837330a8fbd650f1c06168fab082536ea1"
+	if got := keys(1, "uid-alice"); got != want {
+		t.Errorf("the key is %s, want %s", got, want)
+	}
+	if keys(1, "uid-bob") == want || keys(1, "uid-alice-2") == want || keys(2, "uid-alice") == want {
+		t.Error("others have the same key")
+	}
+	for _, uid := range []string{"", "a/b", "../x", strings.Repeat("a", 65)} {
+		if got, err := authority(t, 1).SessionKeys(uid); err == nil || got != nil {
+			t.Errorf("%q has keys", uid)
+		}
+	}
+}
+
 func TestTheCallerCannotChangeTheAuthoritysCertificate(t *testing.T) {
 	a := authority(t, 1)
 	a.CertificatePEM()[0] = 'X'

@@ -60,6 +60,9 @@ type Client struct {
 	// incomplete says that the last answer of Secrets had some that did not
 	// open, so that the same revision may bring more.
 	incomplete atomic.Bool
+	// revision is that of the last answer of Secrets or SaveSecret, nil before
+	// the first.
+	revision atomic.Pointer[string]
 }
 
 // New returns a client, or an error that says which part of c is wrong.

@@ -9,6 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/hostedbridge/hostedbridge/internal/pki"
 )
 
 // Secrets are the secrets of the bridge that asks.
@@ -19,6 +23,9 @@ type Secrets struct {
 	Values   map[string][]byte
 	// Unreadable are the names of those that are set and do not open.
 	Unreadable []string
+	// SessionKeys sign what the bridge hands to its clients: the first signs,
+	// all verify. A keybroker of an earlier version gives none.
+	SessionKeys [][]byte
 }
 
 // Secrets returns the secrets of the bridge that this process is, and nothing
@@ -44,14 +51,56 @@ func (c *Client) Secrets(ctx context.Context, revision string) (*Secrets, error)
 		return nil, nil
 	}
 	var answer struct {
-		Revision   string            `json:"revision"`
-		Secrets    map[string][]byte `json:"secrets"`
-		Unreadable []string          `json:"unreadable"`
+		Revision    string            `json:"revision"`
+		Secrets     map[string][]byte `json:"secrets"`
+		Unreadable  []string          `json:"unreadable"`
+		SessionKeys [][]byte          `json:"sessionKeys"`
 	}
 	// The decoder's error could quote what it read.
-	if status != http.StatusOK || json.Unmarshal(body, &answer) != nil || answer.Secrets == nil {
+	if status != http.StatusOK || json.Unmarshal(body, &answer) != nil || answer.Secrets == nil || !validKeys(answer.SessionKeys) {
 		return nil, errors.New("request secrets: the answer is not one of the keybroker's")
 	}
 	c.incomplete.Store(len(answer.Unreadable) > 0)
-	return &Secrets{Revision: answer.Revision, Values: answer.Secrets, Unreadable: answer.Unreadable}, nil
+	c.revision.Store(&answer.Revision)
+	return &Secrets{Revision: answer.Revision, Values: answer.Secrets, Unreadable: answer.Unreadable, SessionKeys: answer.SessionKeys}, nil
+}
+
+// CodeRevisionChanged is the code of the Refusal of a SaveSecret that somebody's
+// change has overtaken.
+const CodeRevisionChanged = "revision_changed"
+
+// SaveSecret stores a secret of the bridge that this process is: one that a
+// server of it has as auth.oauth.tokenSecret. Nothing is stored when the secrets
+// have changed since this client last got or stored any. The error is a *Refusal
+// when the keybroker answered; after any other the secret may be stored or not.
+// The value is not kept.
+func (c *Client) SaveSecret(ctx context.Context, name string, value []byte) error {
+	body := newSecretBody(value)
+	request, err := c.request(ctx, http.MethodPut, "secrets/"+url.PathEscape(name), body)
+	if err != nil {
+		_ = body.Close()
+		return fmt.Errorf("save secret: %w", err)
+	}
+	request.ContentLength = int64(len(value))
+	if revision := c.revision.Load(); revision != nil && *revision != "" {
+		request.Header.Set("If-Match", `"`+*revision+`"`)
+	}
+	status, content, err := do(c.http, request, maxAnswer)
+	if err != nil {
+		return fmt.Errorf("save secret: %w", err)
+	}
+	var answer struct {
+		Revision string `json:"revision"`
+	}
+	if status != http.StatusOK || json.Unmarshal(content, &answer) != nil || answer.Revision == "" {
+		return fmt.Errorf("save secret: %w", errAnswer)
+	}
+	c.revision.Store(&answer.Revision)
+	return nil
+}
+
+// validKeys reports whether these are keys: a short one would sign nothing that
+// can be relied on.
+func validKeys(keys [][]byte) bool {
+	return !slices.ContainsFunc(keys, func(key []byte) bool { return len(key) != pki.SessionKeySize })
 }

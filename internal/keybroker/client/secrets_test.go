@@ -5,6 +5,7 @@ package client
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
@@ -39,8 +40,12 @@ func TestABridgeFetchesItsSecrets(t *testing.T) {
 		}
 		return got
 	}
-	answer = `{"revision":"r1","secrets":{"TOKEN":"Y2FuYXJ5","empty.json":""},"unreadable":[]}`
-	want := &Secrets{Revision: "r1", Values: map[string][]byte{"TOKEN": []byte("canary"), "empty.json": {}}, Unreadable: []string{}}
+	key := bytes.Repeat([]byte{7}, pki.SessionKeySize)
+	answer = `{"revision":"r1","secrets":{"TOKEN":"Y2FuYXJ5","empty.json":""},"unreadable":[],"sessionKeys":["` + base64.StdEncoding.EncodeToString(key) + `"]}`
+	want := &Secrets{
+		Revision: "r1", Values: map[string][]byte{"TOKEN": []byte("canary"), "empty.json": {}}, Unreadable: []string{},
+		SessionKeys: [][]byte{key},
+	}
 	if diff := cmp.Diff(want, fetch("")); diff != "" {
 		t.Errorf("secrets (-want +got):\n%s", diff)
 	}
@@ -104,6 +109,9 @@ func TestAnswersThatAreNoSecrets(t *testing.T) {
 		{"no secrets", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"revision":"r"}`) }, nil},
 		{"a value that is no base64", func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, `{"secrets":{"TOKEN":"`+value+`!"}}`)
+		}, nil},
+		{"a session key that is too short", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `{"secrets":{},"sessionKeys":["`+value+`"]}`)
 		}, nil},
 		{"an answer that is cut off", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"secrets":{"TOKEN":"`+value) }, nil},
 		{"an answer without end", func(w http.ResponseWriter, _ *http.Request) {
@@ -274,4 +282,54 @@ func FuzzRefusal(f *testing.F) {
 			t.Errorf("%s, %v", shown, err)
 		}
 	})
+}
+
+func TestABridgeSavesWhatItRefreshed(t *testing.T) {
+	type seen struct{ Method, Path, Token, Match, Body string }
+	var requests []seen
+	status, answer := http.StatusOK, `{"revision":"r2"}`
+	c, _ := keybroker(t, newAuthority(t, 1), func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			_, _ = io.WriteString(w, `{"revision":"r1","secrets":{}}`)
+			return
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil || r.ContentLength != int64(len(body)) {
+			t.Errorf("%d bytes of %d, error %v", len(body), r.ContentLength, err)
+		}
+		requests = append(requests, seen{r.Method, r.URL.EscapedPath(), r.Header.Get("Authorization"), r.Header.Get("If-Match"), string(body)})
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, answer)
+	}, io.Discard)
+	value := []byte("canary")
+	save := func() error { return c.SaveSecret(t.Context(), "LOGIN", value) }
+	if err := save(); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Secrets(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := save(); err != nil || string(value) != "canary" {
+		t.Errorf("error %v, the caller's value %q", err, value)
+	}
+	answer = `{"revision":"r3"}`
+	if err := save(); err != nil {
+		t.Error(err)
+	}
+	status, answer = http.StatusPreconditionFailed, `{"code":"revision_changed","detail":"canary"}`
+	var refusal *Refusal
+	if err := save(); !errors.As(err, &refusal) || refusal.Code != CodeRevisionChanged || strings.Contains(err.Error(), "canary") {
+		t.Errorf("error %v", err)
+	}
+	status = http.StatusOK
+	for _, answer = range []string{"", "{}", "canary"} {
+		if err := save(); err == nil || strings.Contains(err.Error(), "canary") {
+			t.Errorf("%q is an answer: error %v", answer, err)
+		}
+	}
+	one := func(match string) seen { return seen{"PUT", "/v1/secrets/LOGIN", "Bearer token-1", match, "canary"} }
+	want := []seen{one(""), one(`"r1"`), one(`"r2"`), one(`"r3"`), one(`"r3"`), one(`"r3"`), one(`"r3"`)}
+	if diff := cmp.Diff(want, requests); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
 }
