@@ -1,0 +1,92 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// TrailerName is the HTTP trailer by which a bridge tells the ingress of its
+// calls. It never reaches a client.
+const TrailerName = "Hosted-Bridge-Audit"
+
+// maxTrailer bounds a trailer's value, in bytes: what Go's server reads of a
+// trailer together with its headers is several times that.
+const maxTrailer = 8 << 10
+
+// Trailer is what a trailer says.
+type Trailer struct {
+	// Calls are the tool calls of one HTTP request, in the order in which they
+	// ended.
+	Calls []Call `json:"calls"`
+	// Dropped counts those for which there was no room.
+	Dropped int `json:"dropped,omitempty"`
+}
+
+// EncodeTrailer returns the value of the trailer for calls, of at most 8 KiB of
+// printable ASCII. Where there are too many it leaves out the names of
+// arguments, and then the last calls, and counts them. It returns nothing for
+// no calls.
+func EncodeTrailer(calls []Call) string {
+	if len(calls) == 0 {
+		return ""
+	}
+	t := Trailer{Calls: make([]Call, 0, len(calls))}
+	for _, c := range calls {
+		t.Calls = append(t.Calls, c.bounded())
+	}
+	value := t.encode()
+	if len(value) > maxTrailer {
+		for i := range t.Calls {
+			t.Calls[i].ParamKeys = nil
+		}
+		value = t.encode()
+	}
+	for len(value) > maxTrailer {
+		// A call that is left out frees what a call takes on average, or less.
+		over := max(1, (len(value)-maxTrailer)*len(t.Calls)/len(value))
+		t.Calls, t.Dropped = t.Calls[:len(t.Calls)-over], t.Dropped+over
+		value = t.encode()
+	}
+	return value
+}
+
+func (t Trailer) encode() string {
+	b, err := json.Marshal(t)
+	if err != nil {
+		panic(err) // bounded strings and numbers always encode
+	}
+	return string(b)
+}
+
+// ParseTrailer reads the value of a trailer. It refuses whatever EncodeTrailer
+// does not write: it is told by a pod in which a user's programs run.
+func ParseTrailer(value string) (Trailer, error) {
+	if len(value) > maxTrailer {
+		return Trailer{}, errors.New("parse audit trailer: too long")
+	}
+	d := json.NewDecoder(strings.NewReader(value))
+	d.DisallowUnknownFields()
+	var t Trailer
+	if d.Decode(&t) != nil {
+		// Not the decoder's error: it repeats what it read.
+		return Trailer{}, errors.New("parse audit trailer: not a trailer")
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return Trailer{}, errors.New("parse audit trailer: data after the value")
+	}
+	if t.Dropped < 0 || len(t.Calls) == 0 {
+		return Trailer{}, errors.New("parse audit trailer: no calls")
+	}
+	for i, c := range t.Calls {
+		if err := c.validate(); err != nil {
+			return Trailer{}, fmt.Errorf("parse audit trailer: call %d: %w", i, err)
+		}
+	}
+	return t, nil
+}
