@@ -1,0 +1,213 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package recipe is how an MCP server is described so that others can install
+// it: recipes of version 2, those of version 1 and the official registry's
+// server.json, which are lifted to version 2; their rules, their signatures and
+// what they come to as a bridge's configuration.
+//
+// The package is pure: times and randomness are arguments.
+package recipe
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+)
+
+// Recipe describes one server, as version 2 of the format has it.
+type Recipe struct {
+	SchemaVersion    int          `json:"schemaVersion"`
+	ID               string       `json:"id"`
+	Name             string       `json:"name"`
+	Description      string       `json:"description"`
+	Repository       string       `json:"repository,omitempty"`
+	RecipeVersion    string       `json:"recipeVersion,omitempty"`
+	LocalOnly        LocalOnly    `json:"localOnly,omitzero"`
+	MultiInstance    bool         `json:"multiInstance,omitempty"`
+	InstanceNameHint string       `json:"instanceNameHint,omitempty"`
+	Transports       []Transport  `json:"transports"`
+	Auth             *Auth        `json:"auth,omitempty"`
+	Install          *Install     `json:"install,omitempty"`
+	Metadata         Metadata     `json:"metadata,omitzero"`
+	Capabilities     Capabilities `json:"capabilities,omitzero"`
+	Skill            *Skill       `json:"skill,omitempty"`
+	Signature        *Signature   `json:"signature,omitempty"`
+}
+
+// LocalOnly is whether a recipe is for a person's own machine alone.
+type LocalOnly struct {
+	// All keeps the whole server off hosted bridges.
+	All bool
+	// Tools are the tools that a hosted bridge does not show.
+	Tools []string
+}
+
+// MarshalJSON implements json.Marshaler: a boolean or the list of tools.
+func (l LocalOnly) MarshalJSON() ([]byte, error) {
+	if len(l.Tools) > 0 {
+		return json.Marshal(l.Tools)
+	}
+	return json.Marshal(l.All)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *LocalOnly) UnmarshalJSON(b []byte) error {
+	*l = LocalOnly{}
+	if json.Unmarshal(b, &l.All) == nil || json.Unmarshal(b, &l.Tools) == nil {
+		return nil
+	}
+	return errors.New("must be a boolean or a list of tools")
+}
+
+// TransportType is how a server is reached.
+type TransportType string
+
+// The types.
+const (
+	Stdio          TransportType = "stdio"
+	SSE            TransportType = "sse"
+	StreamableHTTP TransportType = "streamable-http"
+)
+
+// Transport is one way to reach the server. Several are alternatives, of which
+// one is chosen when the server is installed.
+type Transport struct {
+	Type    TransportType           `json:"type"`
+	Command string                  `json:"command,omitempty"`
+	Args    []string                `json:"args,omitempty"`
+	Env     jsondoc.Ordered[string] `json:"env,omitempty"`
+	URL     string                  `json:"url,omitempty"`
+	Headers jsondoc.Ordered[string] `json:"headers,omitempty"`
+	Auth    *TransportAuth          `json:"auth,omitempty"`
+	Framing string                  `json:"framing,omitempty"`
+}
+
+// TransportAuth is how requests to a remote server are authorized.
+type TransportAuth struct {
+	// Type is bearer, header or oauth2.
+	Type    string                  `json:"type"`
+	Token   string                  `json:"token,omitempty"`
+	Headers jsondoc.Ordered[string] `json:"headers,omitempty"`
+	// GrantType is client_credentials, which an empty one is too,
+	// authorization_code or device_code.
+	GrantType              string   `json:"grantType,omitempty"`
+	ClientID               string   `json:"clientId,omitempty"`
+	ClientSecret           string   `json:"clientSecret,omitempty"`
+	AuthorizationURL       string   `json:"authorizationUrl,omitempty"`
+	TokenURL               string   `json:"tokenUrl,omitempty"`
+	DeviceAuthorizationURL string   `json:"deviceAuthorizationUrl,omitempty"`
+	Scopes                 []string `json:"scopes,omitempty"`
+	Audience               string   `json:"audience,omitempty"`
+	CallbackPort           int      `json:"callbackPort,omitempty"`
+}
+
+// Auth is what a person must bring.
+type Auth struct {
+	Required bool `json:"required"`
+	// Type is api-key, oauth2, basic, bearer, custom or none.
+	Type           string       `json:"type,omitempty"`
+	EnvVars        []string     `json:"envVars,omitempty"`
+	CredentialsURL string       `json:"credentialsUrl,omitempty"`
+	Instructions   string       `json:"instructions,omitempty"`
+	Scopes         []string     `json:"scopes,omitempty"`
+	Bootstrap      string       `json:"bootstrap,omitempty"`
+	Options        []AuthOption `json:"options,omitempty"`
+	OAuth2         *AuthOAuth2  `json:"oauth2,omitempty"`
+}
+
+// AuthOption is one of several ways to authenticate.
+type AuthOption struct {
+	ID          string `json:"id"`
+	Label       string `json:"label,omitempty"`
+	Type        string `json:"type,omitempty"`
+	Recommended bool   `json:"recommended,omitempty"`
+}
+
+// AuthOAuth2 is how a program gets a token that its user logged in for.
+type AuthOAuth2 struct {
+	EnvBinding          string `json:"envBinding,omitempty"`
+	CredentialsFileType string `json:"credentialsFileType,omitempty"`
+}
+
+// Install is how the server's program comes to a machine.
+type Install struct {
+	// Method is one of npx, npm, pip, uvx, docker, binary, go and git.
+	Method        string                         `json:"method"`
+	Package       string                         `json:"package,omitempty"`
+	Version       string                         `json:"version,omitempty"`
+	Image         string                         `json:"image,omitempty"`
+	Repository    string                         `json:"repository,omitempty"`
+	BuildCommand  string                         `json:"buildCommand,omitempty"`
+	Binary        string                         `json:"binary,omitempty"`
+	PreInstall    []string                       `json:"preInstall,omitempty"`
+	PostInstall   []string                       `json:"postInstall,omitempty"`
+	Platforms     map[string]Platform            `json:"platforms,omitempty"`
+	ConfigFiles   []ConfigFile                   `json:"configFiles,omitempty"`
+	ToolsHash     string                         `json:"toolsHash,omitempty"`
+	Prerequisites jsondoc.Ordered[jsondoc.Value] `json:"prerequisites,omitempty"`
+	Healthcheck   string                         `json:"healthcheck,omitempty"`
+	VerifyCommand string                         `json:"verifyCommand,omitempty"`
+}
+
+// Platform is what differs on one operating system, which is named as Node.js
+// does: linux, darwin or win32.
+type Platform struct {
+	Command string                  `json:"command,omitempty"`
+	Args    []string                `json:"args,omitempty"`
+	Env     jsondoc.Ordered[string] `json:"env,omitempty"`
+}
+
+// ConfigFile is a file that the program reads. Its content is literal.
+type ConfigFile struct {
+	Name    string `json:"name"`
+	Content string `json:"content"`
+}
+
+// Capabilities are what the server offers.
+type Capabilities struct {
+	Tools       bool     `json:"tools,omitempty"`
+	Resources   bool     `json:"resources,omitempty"`
+	Prompts     bool     `json:"prompts,omitempty"`
+	Sampling    bool     `json:"sampling,omitempty"`
+	ToolCount   int      `json:"toolCount,omitempty"`
+	ToolNames   []string `json:"toolNames,omitempty"`
+	SideEffects string   `json:"sideEffects,omitempty"`
+}
+
+// Skill is what is worth knowing about the service behind the server.
+type Skill struct {
+	APIVersion     string     `json:"apiVersion,omitempty"`
+	APIVersionNote string     `json:"apiVersionNote,omitempty"`
+	Gotchas        []Gotcha   `json:"gotchas,omitempty"`
+	Workflows      []Workflow `json:"workflows,omitempty"`
+	BestPractices  []string   `json:"bestPractices,omitempty"`
+}
+
+// Gotcha is a behaviour that surprises.
+type Gotcha struct {
+	ID      string   `json:"id"`
+	Summary string   `json:"summary"`
+	Tools   []string `json:"tools,omitempty"`
+}
+
+// Workflow is a way to do something common.
+type Workflow struct {
+	ID    string   `json:"id"`
+	Name  string   `json:"name"`
+	Steps []string `json:"steps"`
+}
+
+// Signature is a publisher's.
+type Signature struct {
+	// Algorithm is ed25519.
+	Algorithm   string `json:"algorithm"`
+	PublisherID string `json:"publisherId"`
+	// Value is the signature in base64.
+	Value string `json:"value"`
+	// SignedFields are the recipe's members that the signature covers.
+	SignedFields []string `json:"signedFields"`
+	// SignedAt is a time as RFC 3339 has it.
+	SignedAt string `json:"signedAt"`
+}

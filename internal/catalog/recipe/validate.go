@@ -1,0 +1,237 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recipe
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+)
+
+// The longest texts, in characters, and the age from which a verification is
+// called old: the origin's rules.
+const (
+	maxName        = 128
+	maxDescription = 512
+	oldAfter       = 90 * 24 * time.Hour
+)
+
+var (
+	idPattern   = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*[a-z0-9]$`)
+	filePattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
+
+	methods    = []string{"npx", "npm", "pip", "uvx", "docker", "binary", "go", "git"}
+	authTypes  = []string{"", "api-key", "oauth2", "basic", "bearer", "custom", "none"}
+	bootstraps = []string{"", "env-only", "interactive", "manual"}
+	origins    = []string{"", "official", "community", "aiwerk"}
+	effects    = []string{"", "read-only", "read-write", "billing-impact"}
+	framings   = []string{"", "auto", "newline", "lsp"}
+	grants     = []string{"", "client_credentials", "authorization_code", "device_code"}
+	categories = []string{
+		"productivity", "development", "communication", "data", "finance", "infrastructure", "analytics",
+		"content", "search", "automation", "security", "ai", "other",
+	}
+)
+
+// findings collects what is wrong.
+type findings []jsondoc.Problem
+
+func (f *findings) wrong(path, format string, args ...any) {
+	*f = append(*f, jsondoc.Problem{Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+func (f *findings) oneOf(path, value string, allowed []string) {
+	if !slices.Contains(allowed, value) {
+		f.wrong(path, "%.40q is none of %s", value, strings.Trim(strings.Join(allowed, ", "), ", "))
+	}
+}
+
+// Validate returns all that is wrong with the recipe.
+func (r Recipe) Validate() []jsondoc.Problem {
+	var f findings
+	if r.SchemaVersion != 2 {
+		f.wrong("schemaVersion", "must be 2")
+	}
+	if len(r.ID) > 64 || !idPattern.MatchString(r.ID) {
+		f.wrong("id", "must be 2 to 64 lower-case letters, digits and hyphens, with no hyphen at an end")
+	}
+	for _, text := range []struct {
+		path, value string
+		most        int
+	}{{"name", r.Name, maxName}, {"description", r.Description, maxDescription}} {
+		if n := utf8.RuneCountInString(text.value); n == 0 || n > text.most {
+			f.wrong(text.path, "must have 1 to %d characters", text.most)
+		}
+	}
+	if r.Repository == "" && r.Metadata.Homepage == "" {
+		f.wrong("repository", "this or metadata.homepage is required")
+	}
+	if len(r.Transports) == 0 {
+		f.wrong("transports", "at least one is required")
+	}
+	for i, t := range r.Transports {
+		f.transport(fmt.Sprintf("transports[%d]", i), t)
+	}
+	f.auth(r)
+	f.install(r)
+	f.oneOf("metadata.origin", r.Metadata.Origin, origins)
+	f.oneOf("metadata.sideEffects", r.Metadata.SideEffects, effects)
+	return f
+}
+
+func (f *findings) transport(path string, t Transport) {
+	switch t.Type {
+	case Stdio:
+		if t.Command == "" {
+			f.wrong(path+".command", "is required with type stdio")
+		}
+		if t.Auth != nil {
+			f.wrong(path+".auth", "a program has no requests to authorize: give it its credentials by env")
+		}
+	case SSE, StreamableHTTP:
+		if !remoteURL(t.URL) {
+			f.wrong(path+".url", "must be an absolute http or https URL without credentials")
+		}
+	default:
+		f.wrong(path+".type", "%.40q is none of stdio, streamable-http, sse", t.Type)
+	}
+	f.oneOf(path+".framing", t.Framing, framings)
+	if t.Auth != nil {
+		f.transportAuth(path+".auth", *t.Auth)
+	}
+}
+
+// remoteURL reports whether s is a URL once its variables are filled in.
+func remoteURL(s string) bool {
+	u, err := url.Parse(variablePattern.ReplaceAllString(s, "v"))
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil
+}
+
+func (f *findings) transportAuth(path string, a TransportAuth) {
+	switch a.Type {
+	case "bearer":
+		f.required(path+".token", a.Token)
+	case "header":
+		if len(a.Headers) == 0 {
+			f.wrong(path+".headers", "is required with type header")
+		}
+	case "oauth2":
+		f.oneOf(path+".grantType", a.GrantType, grants)
+		f.required(path+".tokenUrl", a.TokenURL)
+		if a.GrantType == "authorization_code" {
+			f.required(path+".authorizationUrl", a.AuthorizationURL)
+		}
+		if a.GrantType == "" || a.GrantType == "client_credentials" {
+			f.required(path+".clientId", a.ClientID)
+			f.required(path+".clientSecret", a.ClientSecret)
+		}
+	default:
+		f.wrong(path+".type", "%.40q is none of bearer, header, oauth2", a.Type)
+	}
+}
+
+func (f *findings) required(path, value string) {
+	if value == "" {
+		f.wrong(path, "is required")
+	}
+}
+
+func (f *findings) auth(r Recipe) {
+	var declared []string
+	if a := r.Auth; a != nil {
+		declared = a.EnvVars
+		f.oneOf("auth.type", a.Type, authTypes)
+		f.oneOf("auth.bootstrap", a.Bootstrap, bootstraps)
+		if a.CredentialsURL != "" && !remoteURL(a.CredentialsURL) {
+			f.wrong("auth.credentialsUrl", "must be an http or https URL")
+		}
+	}
+	for i, t := range r.Transports {
+		for _, text := range textsOf(t) {
+			for _, name := range appendVariables(nil, text.Value) {
+				if !slices.Contains(declared, name) {
+					f.wrong(fmt.Sprintf("transports[%d].%s", i, text.Name), "uses %s, which auth.envVars does not name", name)
+				}
+			}
+		}
+	}
+}
+
+func (f *findings) install(r Recipe) {
+	i := r.Install
+	if i == nil {
+		if slices.ContainsFunc(r.Transports, func(t Transport) bool { return t.Type == Stdio }) {
+			f.wrong("install", "is required with a transport over stdio")
+		}
+		return
+	}
+	f.oneOf("install.method", i.Method, methods)
+	switch i.Method {
+	case "npx", "npm", "pip", "uvx", "go":
+		f.required("install.package", i.Package)
+	case "docker":
+		f.required("install.image", i.Image)
+	case "git":
+		f.required("install.repository", i.Repository)
+	}
+	for n, file := range i.ConfigFiles {
+		if !filePattern.MatchString(file.Name) {
+			f.wrong(fmt.Sprintf("install.configFiles[%d].name", n), "must be a file's name without a folder")
+		}
+	}
+	if i.ToolsHash != "" && !hashPattern.MatchString(i.ToolsHash) {
+		f.wrong("install.toolsHash", "must be sha256- and 64 hexadecimal digits")
+	}
+}
+
+// Warnings returns what is odd about a valid recipe and worth a look before it
+// is installed.
+func (r Recipe) Warnings(now time.Time) []string {
+	var w []string
+	if verified, err := time.Parse(time.DateOnly, r.Metadata.LastVerified); err == nil && now.Sub(verified) > oldAfter {
+		w = append(w, "metadata.lastVerified is older than 90 days")
+	}
+	if c := r.Metadata.Category; c != "" && !slices.Contains(categories, c) {
+		w = append(w, fmt.Sprintf("metadata.category %.40q is not a known one", c))
+	}
+	if r.Metadata.Maturity == "deprecated" {
+		w = append(w, "the recipe is deprecated")
+	}
+	if i := r.Install; i != nil {
+		if n := len(i.PreInstall) + len(i.PostInstall); n > 0 {
+			w = append(w, fmt.Sprintf("%d commands of install.preInstall and postInstall are not run; read them", n))
+		}
+		if i.Method != "git" && (i.Version == "" || i.Version == "latest") {
+			w = append(w, "install.version does not name one version: what runs may change at any time")
+		}
+		if r.Metadata.Origin == "official" && strings.HasPrefix(i.Package, "@modelcontextprotocol/") {
+			w = append(w, "metadata.origin is official, but the package is the reference implementation's")
+		}
+	}
+	return append(w, r.Skill.warnings()...)
+}
+
+func (s *Skill) warnings() []string {
+	if s == nil {
+		return nil
+	}
+	var w []string
+	for i, g := range s.Gotchas {
+		if g.ID == "" || g.Summary == "" {
+			w = append(w, fmt.Sprintf("skill.gotchas[%d] needs an id and a summary", i))
+		}
+	}
+	for i, flow := range s.Workflows {
+		if flow.ID == "" || flow.Name == "" || len(flow.Steps) == 0 {
+			w = append(w, fmt.Sprintf("skill.workflows[%d] needs an id, a name and steps", i))
+		}
+	}
+	return w
+}
