@@ -54,6 +54,7 @@ type installation struct {
 	kubectl    string
 	upstream   string // image.
 	guarded    string // image.
+	servers    string // image.
 	client     client.Client
 	// run tells this run's names from any other's.
 	run string
@@ -69,6 +70,7 @@ func fromEnvironment() (*installation, error) {
 		kubectl:    cmp.Or(os.Getenv("KUBECTL"), "kubectl"),
 		upstream:   cmp.Or(os.Getenv("HB_UPSTREAM_IMAGE"), defaultUpstreamImage),
 		guarded:    cmp.Or(os.Getenv("HB_GUARDED_IMAGE"), defaultGuardedImage),
+		servers:    cmp.Or(os.Getenv("HB_SERVERS_IMAGE"), defaultServersImage),
 		run:        strings.ToLower(rand.Text()[:8]),
 	}
 	i.namespace = "e2e-" + i.run

@@ -83,30 +83,37 @@ func kill(t *testing.T, pods ...corev1.Pod) {
 	}
 }
 
-// processesOf returns the ids of the processes in the pod's containers, which
-// their control groups name.
+// processesOf returns the ids of the processes in the pod's containers.
 func processesOf(t *testing.T, p corev1.Pod) (pids []int) {
+	t.Helper()
+	for _, status := range p.Status.ContainerStatuses {
+		pids = append(pids, processesIn(t, p, status)...)
+	}
+	return pids
+}
+
+// processesIn returns the ids of the processes in one container of the pod,
+// which their control groups name.
+func processesIn(t *testing.T, p corev1.Pod, status corev1.ContainerStatus) (pids []int) {
 	t.Helper()
 	groups, err := filepath.Glob("/proc/[0-9]*/cgroup")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, status := range p.Status.ContainerStatuses {
-		_, id, found := strings.Cut(status.ContainerID, "://")
-		if !found {
-			t.Fatalf("container %s of pod %s does not run", status.Name, p.Name)
+	_, id, found := strings.Cut(status.ContainerID, "://")
+	if !found {
+		t.Fatalf("container %s of pod %s does not run", status.Name, p.Name)
+	}
+	for _, file := range groups {
+		// A process that has ended meanwhile has no file any more.
+		if content, err := os.ReadFile(file); err != nil || !bytes.Contains(content, []byte(id)) {
+			continue
 		}
-		for _, file := range groups {
-			// A process that has ended meanwhile has no file any more.
-			if content, err := os.ReadFile(file); err != nil || !bytes.Contains(content, []byte(id)) {
-				continue
-			}
-			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			pids = append(pids, pid)
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err != nil {
+			t.Fatal(err)
 		}
+		pids = append(pids, pid)
 	}
 	return pids
 }

@@ -12,6 +12,7 @@
 //	HB_UPSTREAM_IMAGE  the everything server's image, where it is not in the
 //	                   cluster under its own name
 //	HB_GUARDED_IMAGE   likewise the guarded server's
+//	HB_SERVERS_IMAGE   likewise that of the servers of npm
 //
 // Each run makes a namespace and tenants of its own, with names that no other
 // run has, and removes them. The tests run one after the other: some of them
