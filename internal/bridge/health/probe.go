@@ -78,11 +78,15 @@ func (s Server) become(status Status, at time.Time) Server {
 	return s
 }
 
-func truncate(s string) string {
-	if len(s) <= errorLimit {
+func truncate(s string) string { return bounded(s, errorLimit) }
+
+// bounded returns the beginning of s of at most limit bytes, ending at a
+// character's end.
+func bounded(s string, limit int) string {
+	if len(s) <= limit {
 		return s
 	}
-	cut := errorLimit
+	cut := limit
 	for cut > 0 && s[cut]&0xC0 == 0x80 {
 		cut--
 	}

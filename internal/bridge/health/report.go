@@ -37,13 +37,34 @@ type Report struct {
 	// SecretsRevision tells which state of the user's secrets the bridge has.
 	// It is empty while there are none.
 	SecretsRevision string `json:"secretsRevision,omitempty"`
+	// Renamed are features that clients do not see under the name that the
+	// bridge's rule gives them, because it is another one's too. There are at
+	// most 32, however many collide.
+	Renamed []Renamed `json:"renamed,omitempty"`
+}
+
+// Renamed is a feature whose name collides with another one's.
+type Renamed struct {
+	// Kind is tool, prompt, resource or resource template.
+	Kind string `json:"kind"`
+	// Name is what clients see. It is empty for a resource, which has the URI of
+	// an earlier server's and is not shown.
+	Name string `json:"name,omitempty"`
+	// Server is the server that has the feature.
+	Server string `json:"server"`
+	// Original is the server's own name for it, at most 128 bytes. Of a URI it
+	// holds neither the user information nor the query.
+	Original string `json:"original"`
 }
 
 // Server is one upstream's health.
 type Server struct {
 	// Status is healthy, unhealthy or connecting.
 	Status Status `json:"status"`
-	// Tools is the number of tools that the server last listed.
+	// Transport is how the server is reached: streamable-http, sse or stdio.
+	Transport string `json:"transport,omitempty"`
+	// Tools is the number of tools that the server last listed, without those
+	// that are taken away.
 	Tools int `json:"tools"`
 	// LatencyMS is how long the last successful probe took, in milliseconds.
 	LatencyMS int64 `json:"latencyMs"`
@@ -56,6 +77,9 @@ type Server struct {
 	Error string `json:"error,omitempty"`
 	// Since is when the server's status last changed.
 	Since *time.Time `json:"since,omitempty"`
+	// LastUsed is when a client last asked something of the server. It is not
+	// there before that, and lists do not count.
+	LastUsed *time.Time `json:"lastUsed,omitempty"`
 }
 
 // Summarize returns the report over servers.
