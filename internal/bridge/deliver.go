@@ -18,7 +18,7 @@ func (b *Bridge) deliver(ctx context.Context, q *query, u *upstream) (result mcp
 	if err != nil {
 		return nil, false, err
 	}
-	x := &exchange{ctx: ctx, header: paramHeaders(q.header)}
+	x := &exchange{ctx: ctx, session: q.session, header: paramHeaders(q.header)}
 	x.toClient = func(ctx context.Context, method string, params mcp.Params) (mcp.Result, error) {
 		return b.toClient(ctx, method, &mcp.ServerRequest[mcp.Params]{Session: q.client, Params: params})
 	}
@@ -99,7 +99,7 @@ func (b *Bridge) translate(q *query, l *link, x *exchange) mcp.Params {
 		if meta == nil {
 			meta = map[string]any{}
 		}
-		maps.Copy(meta, l.meta)
+		maps.Copy(meta, l.about(q.session))
 		if level := q.session.logLevel(); level != "" {
 			meta[metaLogLevel] = level
 		}

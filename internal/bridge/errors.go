@@ -24,6 +24,9 @@ import (
 // request was carried out, so it is not sent again.
 var errUnreadable = errors.New("the server answered in a form that could not be read")
 
+// errEnded says that a program ended and gave no reason.
+var errEnded = errors.New("the program ended")
+
 // errStale says that a server's secrets changed while it was called with the
 // former ones.
 var errStale = errors.New("the server's secrets changed")

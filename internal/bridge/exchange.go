@@ -42,9 +42,14 @@ type exchange struct {
 	trace string
 	// ask, where it is set, answers what the server asks during the exchange.
 	ask func(ctx context.Context, method string, params mcp.Params) (mcp.Result, error)
+	// session is the legacy client's, nil where there is none.
+	session *session
+	// outbox holds what came for the client on a connection that it shares.
+	outbox outbox
 
 	mu     sync.Mutex
 	result json.RawMessage
+	ends   []func() // to be called when nothing is expected any more
 	// sent says that the request was written to the network, and refused that
 	// the server answered that it does not know the session.
 	sent, refused bool
@@ -73,6 +78,9 @@ func paramHeaders(h http.Header) http.Header {
 // tap notes the exchange's serial. It does not leave the bridge.
 const metaExchange = "hostedbridge.dev/exchange"
 
+// noExchange is noted of a request that belongs to no exchange.
+const noExchange = "none"
+
 // tag returns the server's request with a note of the exchange, or unchanged
 // where it has an unexpected shape.
 func (x *exchange) tag(message []byte) []byte {
@@ -82,23 +90,7 @@ func (x *exchange) tag(message []byte) []byte {
 	if json.Unmarshal(message, &m) != nil {
 		return message
 	}
-	if m.Params == nil {
-		m.Params = json.RawMessage("{}")
-	}
-	var p struct {
-		Meta json.RawMessage `json:"_meta"`
-	}
-	if json.Unmarshal(m.Params, &p) != nil {
-		return message
-	}
-	if p.Meta == nil {
-		p.Meta = json.RawMessage("{}")
-	}
-	meta, err := withField(p.Meta, metaExchange, x.serial)
-	if err != nil {
-		return message
-	}
-	params, err := withField(m.Params, "_meta", meta)
+	params, err := withMeta(m.Params, metaExchange, x.serial)
 	if err != nil {
 		return message
 	}
@@ -143,6 +135,83 @@ func (x *exchange) takeResult() json.RawMessage {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.result
+}
+
+// onEnd has f called when nothing is expected of the exchange any more.
+func (x *exchange) onEnd(f func()) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.ends = append(x.ends, f)
+}
+
+// settle waits until the client has what came before the answer, and ends what
+// waits for more.
+func (x *exchange) settle(ctx context.Context) {
+	x.mu.Lock()
+	ends := x.ends
+	x.ends = nil
+	x.mu.Unlock()
+	for _, end := range ends {
+		end()
+	}
+	x.outbox.flush(ctx)
+}
+
+// answers reports whether the exchange's client can answer what a server asks.
+func (x *exchange) answers(method string, params json.RawMessage) bool {
+	if x.ask != nil {
+		return true
+	}
+	return x.session != nil && declares(x.session.who.caps, method, params)
+}
+
+// declares reports whether a client said that it answers requests of method.
+func declares(caps *mcp.ClientCapabilities, method string, params json.RawMessage) bool {
+	if caps == nil {
+		return false
+	}
+	switch method {
+	case methodSample:
+		return caps.Sampling != nil
+	case methodRoots:
+		return caps.RootsV2 != nil
+	case methodElicit:
+		return caps.Elicitation != nil && elicits(caps.Elicitation, params)
+	}
+	return false
+}
+
+// elicits reports whether a client elicits in the mode of the request. A client
+// that names no modes has that of forms.
+func elicits(caps *mcp.ElicitationCapabilities, params json.RawMessage) bool {
+	var p struct {
+		Mode string `json:"mode"`
+	}
+	_ = json.Unmarshal(params, &p) // Another type is no mode that anybody knows.
+	if p.Mode == "url" {
+		return caps.URL != nil
+	}
+	return caps.Form != nil || caps.URL == nil
+}
+
+// question puts what the server asks to the exchange's client.
+func (x *exchange) question(ctx context.Context, method string, params mcp.Params) (mcp.Result, error) {
+	if x.ask != nil {
+		return x.ask(ctx, method, params)
+	}
+	raw, err := json.Marshal(params)
+	if err != nil || !x.answers(method, raw) {
+		return nil, methodNotFound(method)
+	}
+	// The end of the client's request is not that of the question; the server
+	// withdraws it if it no longer wants to know.
+	ctx, cancel := follow(context.WithoutCancel(x.ctx), ctx)
+	defer cancel()
+	result, err := x.toClient(ctx, method, params)
+	if err != nil {
+		return nil, rpcError(err, "client")
+	}
+	return result, nil
 }
 
 // notify passes a progress or log notification on to the client. That it

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/template"
 )
 
@@ -26,7 +27,9 @@ type grant struct {
 	// waiting says that the secrets are not there yet.
 	waiting bool
 	client  *http.Client
-	hide    secret.Redactor
+	// launch is the program that the server is, with its secrets.
+	launch stdio.Launch
+	hide   secret.Redactor
 	// life ends when another grant takes this one's place.
 	life context.Context
 	end  context.CancelFunc
@@ -48,6 +51,9 @@ func newGrant(ctx context.Context, s config.Server, set *secret.Set, next http.R
 	headers := http.Header{}
 	if g.usable() {
 		headers, g.fault = expand(s, g.view)
+	}
+	if g.usable() {
+		g.launch, g.fault = launchOf(s, g.view)
 	}
 	g.client = newClient(&authorized{next: next, origin: originOf(s.URL), headers: headers})
 	return g
@@ -139,6 +145,21 @@ func (a *authorized) RoundTrip(r *http.Request) (*http.Response, error) {
 	return a.next.RoundTrip(r)
 }
 
+// only sends the requests that go to a server through its login, and others,
+// which must not have its token, past it.
+type only struct {
+	server, others http.RoundTripper
+	origin         origin
+}
+
+// RoundTrip implements http.RoundTripper.
+func (o *only) RoundTrip(r *http.Request) (*http.Response, error) {
+	if o.origin.holds(r.URL) {
+		return o.server.RoundTrip(r)
+	}
+	return o.others.RoundTrip(r)
+}
+
 // regrant gives u another set of secrets. Where what it is granted has changed,
 // new connections are made, and the former ones end with what is in flight on
 // them; else nothing happens.
@@ -146,11 +167,12 @@ func (u *upstream) regrant(ctx context.Context, set *secret.Set) {
 	next := newGrant(ctx, u.server, set, u.transport)
 	u.mu.Lock()
 	before := u.grant
-	if next.waiting == before.waiting && next.view.Equal(before.view) {
+	if next.waiting == before.waiting && u.same(before.view, next.view) {
 		// The values are equal, and those of before are about to be wiped.
 		before.view = next.view
 		u.mu.Unlock()
 		next.cut(errStale)
+		u.refill()
 		return
 	}
 	u.grant = next
@@ -168,6 +190,7 @@ func (u *upstream) regrant(ctx context.Context, set *secret.Set) {
 		u.health = u.health.InService(time.Now())
 	}
 	u.mu.Unlock()
+	u.refill()
 	before.expire(u.timing.grace)
 	switch {
 	case next.fault != "":
@@ -177,6 +200,35 @@ func (u *upstream) regrant(ctx context.Context, set *secret.Set) {
 	}
 	for _, note := range notes {
 		u.changed(note)
+	}
+}
+
+// same reports whether a server is granted the same as before. Tokens that the
+// bridge itself has stored since are nothing new to it.
+func (u *upstream) same(before, after secret.View) bool {
+	if before.Equal(after) {
+		return true
+	}
+	if u.login == nil || u.server.OAuth.Token == "" {
+		return false
+	}
+	for _, name := range u.server.Secrets {
+		was, had := before.Lookup(name)
+		is, has := after.Lookup(name)
+		if before.Unreadable(name) != after.Unreadable(name) || had != has {
+			return false
+		}
+		if was != is && (name != u.server.OAuth.Token || !u.login.own(is)) {
+			return false
+		}
+	}
+	return true
+}
+
+// refill tells the login of the secrets as they are now.
+func (u *upstream) refill() {
+	if u.login != nil {
+		u.login.source.Refill(u.secret)
 	}
 }
 

@@ -8,12 +8,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
 )
 
 // peer is where the messages go that a server sends of its own accord.
@@ -30,6 +33,9 @@ type identity struct {
 	caps *mcp.ClientCapabilities
 	// watch asks a modern server for its list changes.
 	watch bool
+	// hops is the way that the client's request came which has the bridge
+	// connect, as its header says it.
+	hops string
 }
 
 // link is one connection to a server.
@@ -47,10 +53,19 @@ type link struct {
 	send mcp.MethodHandler
 	// meta describes this connection's client in every modern request.
 	meta mcp.Meta
+	// way is what a server is told of the way that requests came.
+	way way
+	// shared says that legacy sessions use the connection too: of a program there
+	// is only one.
+	shared bool
+	// ended is why the connection is gone, set before gone is closed.
+	ended error
 
 	mu        sync.Mutex
-	exchanges []*exchange // in flight, newest last
-	broken    bool        // whether one ended without its answer
+	members   map[*session]*outbox // the sessions that use a shared connection
+	used      time.Time            // when the last exchange ended
+	exchanges []*exchange          // in flight, newest last
+	broken    bool                 // whether one ended without its answer
 	serials   int
 	level     string // the log level that a legacy server was asked for
 }
@@ -63,7 +78,40 @@ func dial(ctx context.Context, u *upstream, g *grant, who identity, p peer) (*li
 	l := &link{
 		upstream: u, grant: g, peer: p,
 		gone: make(chan struct{}), retired: make(chan struct{}), idle: make(chan struct{}),
+		way: way{own: u.hop(), came: who.hops}, shared: u.shares(), used: time.Now(),
 	}
+	client := mcp.NewClient(who.info, l.options(who))
+	client.AddSendingMiddleware(l.capture)
+	client.AddReceivingMiddleware(l.receive)
+	version := u.version()
+	ctx = context.WithValue(ctx, wayKey{}, l.way)
+	session, err := client.Connect(ctx, l.transport(), &mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		return nil, l.guard(fmt.Errorf("connect to server %q: %w", u.server.Name, err))
+	}
+	l.session = session
+	agreed := session.InitializeResult().ProtocolVersion
+	if agreed >= firstModernVersion {
+		l.era = modern
+	}
+	go func() {
+		l.ended = session.Wait()
+		close(l.gone)
+		u.lose(l)
+	}()
+	if pinned := u.server.ProtocolVersion; pinned != "" && pinned != agreed {
+		l.close()
+		return nil, fmt.Errorf("the server speaks protocol version %.40q and not %s, which its configuration asks for", agreed, pinned)
+	}
+	if !u.keep(l) {
+		l.close()
+		return nil, errStale
+	}
+	return l, nil
+}
+
+// options are those of the SDK's client.
+func (l *link) options(who identity) *mcp.ClientOptions {
 	caps := who.caps
 	if caps == nil {
 		caps = &mcp.ClientCapabilities{}
@@ -80,39 +128,40 @@ func dial(ctx context.Context, u *upstream, g *grant, who identity, p peer) (*li
 		opts.PromptListChangedHandler = func(context.Context, *mcp.PromptListChangedRequest) {}
 		opts.ResourceListChangedHandler = func(context.Context, *mcp.ResourceListChangedRequest) {}
 	}
-	client := mcp.NewClient(who.info, opts)
-	client.AddSendingMiddleware(l.capture)
-	client.AddReceivingMiddleware(l.receive)
-	transport := &mcp.StreamableClientTransport{Endpoint: u.server.URL, HTTPClient: g.client}
-	session, err := client.Connect(ctx, transport, nil)
-	if err != nil {
-		return nil, l.guard(fmt.Errorf("connect to server %q: %w", u.server.Name, err))
+	return opts
+}
+
+// transport returns the way to the server.
+func (l *link) transport() mcp.Transport {
+	u, g := l.upstream, l.grant
+	switch u.server.Kind() {
+	case config.Stdio:
+		return &wire{next: g.program(u), link: l, patience: u.timing.connect / 3, hops: true}
+	case config.SSE:
+		client := &http.Client{Transport: &confined{next: g.client.Transport, origin: originOf(u.server.URL)}, CheckRedirect: sameHost}
+		// The bound on an event is the tap's, which ends one call and not all.
+		return &wire{next: &mcp.SSEClientTransport{Endpoint: u.server.URL, HTTPClient: client, MaxEventSize: -1}, link: l}
 	}
-	l.session = session
-	if session.InitializeResult().ProtocolVersion >= firstModernVersion {
-		l.era = modern
+	return &mcp.StreamableClientTransport{
+		Endpoint: u.server.URL, HTTPClient: g.client, DisableStandaloneSSE: u.server.NoListening,
 	}
-	go func() {
-		_ = session.Wait()
-		close(l.gone)
-		u.lose(l)
-	}()
-	if !u.keep(l) {
-		l.close()
-		return nil, errStale
-	}
-	return l, nil
 }
 
 // capture keeps the way to send a message, and how the SDK describes this
 // client to a modern server.
 func (l *link) capture(next mcp.MethodHandler) mcp.MethodHandler {
-	l.send = next
+	l.send = func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		result, err := next(context.WithValue(ctx, wayKey{}, l.way), method, req)
+		if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
+			x.settle(ctx)
+		}
+		return result, err
+	}
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if method == methodDiscover {
 			l.meta = maps.Clone(mcp.Meta(req.GetParams().GetMeta()))
 		}
-		return next(ctx, method, req)
+		return l.send(ctx, method, req)
 	}
 }
 
@@ -167,6 +216,9 @@ func (l *link) origin(params mcp.Params) *exchange {
 	delete(meta, metaExchange)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if serial == any(noExchange) {
+		return nil
+	}
 	for _, x := range l.exchanges {
 		if serial == any(x.serial) {
 			return x
@@ -189,9 +241,18 @@ func (l *link) begin(x *exchange, params mcp.Params, shared bool) (end func(), o
 	}
 	l.serials++
 	x.serial = strconv.Itoa(l.serials)
-	if meta := params.GetMeta(); shared && meta[metaProgressToken] != nil {
-		x.token, x.alias = meta[metaProgressToken], "hb-"+x.serial
-		meta[metaProgressToken] = x.alias
+	if meta := params.GetMeta(); meta[metaProgressToken] != nil {
+		x.token = meta[metaProgressToken]
+		if shared || l.shared {
+			x.alias = "hb-" + x.serial
+			meta[metaProgressToken] = x.alias
+		}
+	}
+	if l.shared && x.session != nil {
+		// A client that set no level gets what the server says by itself, and
+		// not what another client asked for.
+		x.level = x.session.logLevel()
+		x.filter = x.level != "" || l.level != ""
 	}
 	l.exchanges = append(l.exchanges, x)
 	return func() {
@@ -199,6 +260,7 @@ func (l *link) begin(x *exchange, params mcp.Params, shared bool) (end func(), o
 		defer l.mu.Unlock()
 		l.exchanges = slices.DeleteFunc(l.exchanges, func(other *exchange) bool { return other == x })
 		l.broken = l.broken || x.takeResult() == nil
+		l.used = time.Now()
 		l.settle()
 	}, true
 }
@@ -232,7 +294,7 @@ func (l *link) guard(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &guardedError{err: err, hide: l.grant.hide}
+	return &guardedError{err: err, hide: l.hides()}
 }
 
 // query sends a request of the bridge's own and returns the raw result.

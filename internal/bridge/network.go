@@ -106,6 +106,30 @@ func sameHost(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
+// confined refuses requests to elsewhere than a server: over HTTP+SSE the server
+// itself says where messages for it go.
+type confined struct {
+	next   http.RoundTripper
+	origin origin
+}
+
+var errElsewhere = errors.New("the server wants its messages sent to another server, which is refused")
+
+// RoundTrip implements http.RoundTripper.
+func (c *confined) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !c.origin.holds(r.URL) {
+		if r.Body != nil {
+			_ = r.Body.Close()
+		}
+		return nil, errElsewhere
+	}
+	resp, err := c.next.RoundTrip(r)
+	if err == nil && r.Method == http.MethodGet && resp.StatusCode == http.StatusOK {
+		resp.Body = newEventBody(resp.Body, func(message []byte) []byte { return message })
+	}
+	return resp, err
+}
+
 // patience answers for a server that does not begin its event stream in time,
 // by saying that it has none.
 type patience struct {

@@ -22,6 +22,7 @@ type session struct {
 	mu      sync.Mutex
 	level   string // as the client set it
 	ended   bool
+	ready   bool // whether the client has sent something since it initialized
 	uplinks map[*upstream]*uplink
 }
 
@@ -51,6 +52,9 @@ func (s *session) connect(ctx context.Context, u *upstream) (*link, error) {
 	defer up.mu.Unlock()
 	if up.link.alive() {
 		return up.link, nil
+	}
+	if u.shares() {
+		return s.join(ctx, up, u)
 	}
 	// The shared connection tells whether the server is there, without every
 	// session finding out for itself.
@@ -139,8 +143,9 @@ func (s *session) end() {
 	s.ended = true
 	s.mu.Unlock()
 	for _, l := range s.links() {
-		l.close()
+		l.leave(s)
 	}
+	s.bridge.part(s)
 }
 
 // request passes a server's request on to the client, on the stream of the
@@ -164,7 +169,7 @@ func (s *session) request(ctx context.Context, l *link, method string, params mc
 // notify passes a server's notification on to the client. With several servers
 // the bridge itself tells of changed lists.
 func (s *session) notify(l *link, method string, params mcp.Params) {
-	if _, isChange := changeOf[method]; isChange && !s.bridge.transparent() {
+	if _, isChange := changeOf[method]; isChange && !(s.who.watch && s.bridge.transparent()) {
 		return
 	}
 	delete(params.GetMeta(), metaSubscriptionID)
@@ -198,7 +203,7 @@ func (s *session) setLevel(ctx context.Context, p *mcp.SetLoggingLevelParams) er
 			continue
 		}
 		ctx, cancel := follow(l.grant.rest, ctx)
-		_, err := l.call(ctx, methodSetLevel, p)
+		err := l.setLevel(ctx, p)
 		cancel()
 		if err != nil && !isMethodNotFound(err) {
 			return rpcError(err, l.upstream.server.Name)
@@ -221,7 +226,7 @@ func (s *session) subscribe(ctx context.Context, u *upstream, uri string, on boo
 	}
 	ctx, cancel := follow(l.grant.rest, ctx)
 	defer cancel()
-	if err := l.subscribe(ctx, uri, on); err != nil {
+	if err := l.subscribeFor(ctx, s, uri, on); err != nil {
 		return rpcError(err, u.server.Name)
 	}
 	up := s.uplink(u)

@@ -14,12 +14,11 @@ import (
 	"mime"
 	"net/http"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/oversize"
 )
 
-// maxAnswer bounds an answer that is not a stream, in bytes. It equals the
-// SDK's bound on one event of a stream.
-const maxAnswer = mcp.DefaultMaxEventSize
+// maxAnswer bounds one message of a server, in bytes.
+const maxAnswer = oversize.Limit
 
 var errAnswerTooLarge = errors.New("the server's answer is larger than 16 MiB")
 
@@ -34,12 +33,20 @@ type tap struct {
 
 // RoundTrip implements http.RoundTripper.
 func (t *tap) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	if w, ok := r.Context().Value(wayKey{}).(way); ok {
+		if hops := w.hops(r.Context()); hops != "" {
+			r.Header.Set(headerHops, hops)
+		}
+	}
 	x, ok := r.Context().Value(exchangeKey{}).(*exchange)
 	if !ok {
 		return t.next.RoundTrip(r)
 	}
-	if len(x.header) > 0 && r.Header.Get(headerMethod) == methodCallTool {
-		r = r.Clone(r.Context())
+	if x.trace != "" {
+		r.Header.Set(headerTrace, x.trace)
+	}
+	if r.Header.Get(headerMethod) == methodCallTool {
 		maps.Copy(r.Header, x.header)
 	}
 	// A GET only asks for the rest of an answer: its fate says nothing about
@@ -61,7 +68,7 @@ func (t *tap) RoundTrip(r *http.Request) (*http.Response, error) {
 	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch mediaType {
 	case "text/event-stream":
-		resp.Body = &eventBody{src: resp.Body, lines: bufio.NewReader(resp.Body), exchange: x}
+		resp.Body = newEventBody(resp.Body, func(message []byte) []byte { return observe(message, x) })
 	case "application/json":
 		return tapJSON(resp, x)
 	}
@@ -71,15 +78,30 @@ func (t *tap) RoundTrip(r *http.Request) (*http.Response, error) {
 // tapJSON reads an answer that is one message.
 func tapJSON(resp *http.Response, x *exchange) (*http.Response, error) {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if err == nil && len(body) > maxAnswer {
+		body, err = tooLarge(body, resp.Body)
+	}
 	_ = resp.Body.Close()
 	if err != nil {
 		return nil, err
 	}
-	if len(body) > maxAnswer {
-		return nil, errAnswerTooLarge
-	}
+	resp.ContentLength = -1
 	resp.Body = io.NopCloser(bytes.NewReader(observe(body, x)))
 	return resp, nil
+}
+
+// tooLarge reads the rest of an answer of which begun is the beginning, and
+// returns the error that takes its place.
+func tooLarge(begun []byte, rest io.Reader) ([]byte, error) {
+	m := &oversize.Message{}
+	_, _ = m.Write(begun)
+	if _, err := io.Copy(m, rest); err != nil {
+		return nil, err
+	}
+	if answer := m.Answer(); answer != nil {
+		return answer, nil
+	}
+	return nil, errAnswerTooLarge
 }
 
 // observe shows one message to the exchange and returns what the SDK is to see
@@ -109,12 +131,17 @@ func observe(message []byte, x *exchange) []byte {
 
 // eventBody is the body of an event stream, event by event.
 type eventBody struct {
-	src      io.ReadCloser
-	lines    *bufio.Reader
-	exchange *exchange
-	out      []byte
-	err      error
-	blind    bool // an event was too large; the rest passes unseen
+	src   io.ReadCloser
+	lines *bufio.Reader
+	// see returns what the SDK is to see instead of a message, nil for nothing.
+	see func(message []byte) []byte
+	out []byte
+	err error
+}
+
+// newEventBody returns the body on which see looks at every message.
+func newEventBody(src io.ReadCloser, see func([]byte) []byte) *eventBody {
+	return &eventBody{src: src, lines: bufio.NewReader(src), see: see}
 }
 
 // Read implements io.Reader.
@@ -122,9 +149,6 @@ func (b *eventBody) Read(p []byte) (int, error) {
 	for len(b.out) == 0 {
 		if b.err != nil {
 			return 0, b.err
-		}
-		if b.blind {
-			return b.lines.Read(p)
 		}
 		b.out, b.err = b.event()
 	}
@@ -138,53 +162,113 @@ func (b *eventBody) Close() error { return b.src.Close() }
 
 // event reads up to the end of the next event and returns what the SDK is to
 // see of it. To the SDK the end of the stream ends an event too, so such an
-// event comes with io.EOF; one that the network broke off is none.
+// event comes with io.EOF; one that the network broke off is none. Of an event
+// that is too large the SDK sees an error for the request that it answers.
 func (b *eventBody) event() ([]byte, error) {
-	var whole, data, rest []byte
+	e := &event{}
 	var end error
 	for end == nil {
-		start := len(whole)
-		whole, end = b.line(whole)
-		if end != nil && !errors.Is(end, io.EOF) || b.blind {
-			return whole, end
+		var blank bool
+		blank, end = b.line(e)
+		if end != nil && !errors.Is(end, io.EOF) {
+			return e.whole, end
 		}
-		content := bytes.TrimRight(whole[start:], "\r\n")
-		if len(content) == 0 {
+		if blank {
 			break
 		}
-		if value, ok := bytes.CutPrefix(content, []byte("data:")); ok {
-			data = append(append(data, bytes.TrimPrefix(value, []byte(" "))...), '\n')
-		} else {
-			rest = append(append(rest, content...), '\n')
+	}
+	return e.shown(b.see), end
+}
+
+// line reads the next line into e, and reports whether it was the blank one that
+// ends an event.
+func (b *eventBody) line(e *event) (blank bool, err error) {
+	length := 0
+	for {
+		part, err := b.lines.ReadSlice('\n')
+		e.add(part, length == 0)
+		if content := bytes.TrimRight(part, "\r\n"); len(content) > 0 {
+			length += len(content)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			e.endLine()
+			return length == 0 && err == nil, err
 		}
 	}
-	if len(data) == 0 {
-		return whole, end
+}
+
+// event is an event of a stream while it is read.
+type event struct {
+	whole, data, rest []byte
+	begun             int // where the line begins in whole
+	// large reads the message instead of data once there is too much of it.
+	large *oversize.Message
+	skips bool // whether the line is one of a message that is too large
+}
+
+// add takes a part of a line.
+func (e *event) add(part []byte, first bool) {
+	if e.large == nil {
+		e.whole = append(e.whole, part...)
+		if len(e.whole) > maxAnswer {
+			e.outgrow()
+		}
+		return
 	}
-	seen := observe(data, b.exchange)
+	if first {
+		e.skips = bytes.HasPrefix(part, []byte("data:"))
+		part = bytes.TrimPrefix(part, []byte("data:"))
+	}
+	if e.skips {
+		_, _ = e.large.Write(part)
+	}
+}
+
+// outgrow stops keeping the event.
+func (e *event) outgrow() {
+	e.large = &oversize.Message{}
+	_, _ = e.large.Write(e.data)
+	line := e.whole[e.begun:]
+	e.skips = bytes.HasPrefix(line, []byte("data:"))
+	if e.skips {
+		_, _ = e.large.Write(bytes.TrimPrefix(line, []byte("data:")))
+	}
+	e.whole, e.data = nil, nil
+}
+
+// endLine sorts the line that has ended.
+func (e *event) endLine() {
+	if e.large != nil {
+		return
+	}
+	content := bytes.TrimRight(e.whole[e.begun:], "\r\n")
+	e.begun = len(e.whole)
+	if value, ok := bytes.CutPrefix(content, []byte("data:")); ok {
+		e.data = append(append(e.data, bytes.TrimPrefix(value, []byte(" "))...), '\n')
+	} else if len(content) > 0 {
+		e.rest = append(append(e.rest, content...), '\n')
+	}
+}
+
+// shown returns what the SDK is to see of the event.
+func (e *event) shown(see func([]byte) []byte) []byte {
+	switch {
+	case e.large != nil:
+		if answer := e.large.Answer(); answer != nil {
+			return fmt.Appendf(e.rest, "data: %s\n\n", answer)
+		}
+		return append(e.rest, '\n')
+	case len(e.data) == 0:
+		return e.whole
+	}
+	seen := see(e.data)
 	switch {
 	case seen == nil:
 		// What remains may be the event's id, from which a broken stream
 		// resumes.
-		return append(rest, '\n'), end
-	case &seen[0] != &data[0]:
-		return fmt.Appendf(rest, "data: %s\n\n", seen), end
+		return append(e.rest, '\n')
+	case &seen[0] != &e.data[0]:
+		return fmt.Appendf(e.rest, "data: %s\n\n", seen)
 	}
-	return whole, end
-}
-
-// line appends the next line to whole. It gives up on looking into the stream
-// when the event grows too large; the SDK then refuses it.
-func (b *eventBody) line(whole []byte) ([]byte, error) {
-	for {
-		part, err := b.lines.ReadSlice('\n')
-		whole = append(whole, part...)
-		if len(whole) > maxAnswer {
-			b.blind = true
-			return whole, nil
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return whole, err
-		}
-	}
+	return e.whole
 }

@@ -4,11 +4,12 @@
 package bridge
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -85,7 +86,7 @@ func TestTapReadsEventStreams(t *testing.T) {
 			x := &exchange{serial: "9", token: 42, alias: "hb-1"}
 			notes := recorded(x)
 			src := io.NopCloser(iotest.OneByteReader(strings.NewReader(tt.in)))
-			got, err := io.ReadAll(&eventBody{src: src, lines: bufio.NewReader(src), exchange: x})
+			got, err := io.ReadAll(newEventBody(src, func(message []byte) []byte { return observe(message, x) }))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -112,7 +113,7 @@ func TestTapDoesNotCountABrokenEvent(t *testing.T) {
 	const in = "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n"
 	x := &exchange{}
 	src := io.NopCloser(io.MultiReader(strings.NewReader(in), iotest.ErrReader(io.ErrUnexpectedEOF)))
-	got, err := io.ReadAll(&eventBody{src: src, lines: bufio.NewReader(src), exchange: x})
+	got, err := io.ReadAll(newEventBody(src, func(message []byte) []byte { return observe(message, x) }))
 	if !errors.Is(err, io.ErrUnexpectedEOF) || string(got) != in {
 		t.Errorf("the SDK sees %q, %v, want what came and how it ended", got, err)
 	}
@@ -121,22 +122,57 @@ func TestTapDoesNotCountABrokenEvent(t *testing.T) {
 	}
 }
 
-func TestTapGivesUpOnEventsThatAreTooLarge(t *testing.T) {
-	src := io.NopCloser(io.LimitReader(repeat{}, maxAnswer+100))
-	n, err := io.Copy(io.Discard, &eventBody{src: src, lines: bufio.NewReader(src), exchange: &exchange{}})
-	if err != nil || n != maxAnswer+100 {
-		t.Errorf("copied %d bytes, %v, want all", n, err)
+// TestAnAnswerThatIsTooLargeEndsItsRequestAlone has such answers come in each way
+// in which an HTTP server answers.
+func TestAnAnswerThatIsTooLargeEndsItsRequestAlone(t *testing.T) {
+	large := strings.Repeat("x", maxAnswer)
+	const small = `{"jsonrpc":"2.0","id":8,"result":{}}`
+	refused := fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"the server's answer is larger than %d MiB","data":{"code":"answer_too_large"}}}`, maxAnswer>>20)
+	tests := map[string]struct{ in, out string }{
+		"the id first":                     {`data: {"jsonrpc":"2.0","id":7,"result":{"t":"` + large + `"}}` + "\n\n", "data: " + refused + "\n\n"},
+		"the id last":                      {`data: {"result":{"t":"` + large + `"},"jsonrpc":"2.0","id":7}` + "\n\n", "data: " + refused + "\n\n"},
+		"an event id and a name before it": {"id: 5\nevent: message\n" + `data: {"id":7,"result":"` + large + `"}` + "\r\n\r\n", "id: 5\nevent: message\ndata: " + refused + "\n\n"},
+		"over several lines":               {"data: {\"id\":7,\ndata: \"result\":\"" + large + "\"\nid: 5\ndata: }\n\n", "data: " + refused + "\n\n"},
+		"a notification":                   {`data: {"method":"notifications/message","params":"` + large + `"}` + "\n\n", "\n"},
+		"one comment":                      {": " + large + "\n\n", "\n"},
 	}
-}
-
-// repeat is an endless line.
-type repeat struct{}
-
-func (repeat) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = 'x'
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			x := &exchange{}
+			src := io.NopCloser(strings.NewReader(tt.in + "data: " + small + "\n\n"))
+			got, err := io.ReadAll(newEventBody(src, func(message []byte) []byte { return observe(message, x) }))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := tt.out + "data: " + small + "\n\n"; string(got) != want {
+				t.Errorf("the SDK sees %.300q, want %.300q", got, want)
+			}
+			if string(x.takeResult()) != "{}" {
+				t.Errorf("result = %.100s, want that of the answer after it", x.takeResult())
+			}
+		})
 	}
-	return len(p), nil
+	t.Run("one message that is no stream", func(t *testing.T) {
+		x := &exchange{}
+		body := io.NopCloser(strings.NewReader(`{"jsonrpc":"2.0","result":"` + large + `","id":7}`))
+		resp, err := tapJSON(&http.Response{Body: body, ContentLength: 5}, x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(resp.Body)
+		if err != nil || string(got) != refused || x.takeResult() != nil {
+			t.Errorf("the SDK sees %.300q, %v", got, err)
+		}
+	})
+	t.Run("what is no answer", func(t *testing.T) {
+		resp, err := tapJSON(&http.Response{Body: io.NopCloser(strings.NewReader(large + "x"))}, &exchange{})
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		if !errors.Is(err, errAnswerTooLarge) {
+			t.Errorf("error = %v", err)
+		}
+	})
 }
 
 func TestLogMessagesOfALegacyServerAreFiltered(t *testing.T) {

@@ -4,6 +4,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -55,8 +56,12 @@ type upstream struct {
 	timing timing
 	// transport is the network below the connections.
 	transport http.RoundTripper
-	log       *slog.Logger
-	owner     peer
+	// login is that at a server with OAuth, else nil.
+	login *login
+	// runs starts programs.
+	runs  runner
+	log   *slog.Logger
+	owner peer
 	// over is closed when the bridge ends.
 	over <-chan struct{}
 	// closing counts the connections that are being closed.
@@ -78,6 +83,14 @@ type upstream struct {
 	lists    map[string][]item
 	health   health.Server
 	watching map[string]int // subscribed resources, by URI, with the number of subscribers
+	// followers are the legacy sessions among the subscribers, where these share
+	// the connection.
+	followers map[*session]map[string]bool
+	// pinned is the protocol version that the server turned out to need.
+	pinned string
+	// reason is why the server cannot be reached, where somebody can do something
+	// about it.
+	reason string
 }
 
 // item is one entry of a server's list.
@@ -87,11 +100,14 @@ type item struct {
 	hidden bool // whether its server is out of service
 }
 
-func newUpstream(s config.Server, network *http.Transport, t timing, log *slog.Logger) *upstream {
-	return &upstream{
+func newUpstream(s config.Server, network http.RoundTripper, t timing, log *slog.Logger) *upstream {
+	if s.Timeouts.Connect > 0 {
+		t.connect = time.Duration(s.Timeouts.Connect)
+	}
+	u := &upstream{
 		server:    s,
 		timing:    t,
-		transport: &patience{next: network},
+		runs:      runProgram,
 		log:       log.With("server", s.Name),
 		kick:      make(chan struct{}, 1),
 		refresh:   make(chan struct{}, 1),
@@ -100,11 +116,29 @@ func newUpstream(s config.Server, network *http.Transport, t timing, log *slog.L
 		lists:     map[string][]item{},
 		health:    health.New(time.Now()),
 		watching:  map[string]int{},
+		followers: map[*session]map[string]bool{},
 	}
+	u.transport = network
+	if s.Kind() == config.StreamableHTTP {
+		u.transport = &patience{next: network}
+	}
+	if u.login = newLogin(u, network); u.login != nil {
+		u.transport = &only{server: u.login.transport(u.transport), others: u.transport, origin: originOf(s.URL)}
+	}
+	return u
+}
+
+// hop returns the bridge's id in the way of a request.
+func (u *upstream) hop() string {
+	if s, ok := u.owner.(*standIn); ok {
+		return s.bridge.hopID()
+	}
+	return ""
 }
 
 // run keeps the shared connection until ctx ends.
 func (u *upstream) run(ctx context.Context) {
+	defer u.login.wipe()
 	failures := 0
 	for ctx.Err() == nil {
 		g := u.granted()
@@ -114,13 +148,12 @@ func (u *upstream) run(ctx context.Context) {
 			continue
 		}
 		began := time.Now()
-		l, err := u.connect(ctx, g)
-		if err == nil {
+		err := u.session(ctx, g)
+		if ctx.Err() != nil || g.over() {
 			failures = 0
-			u.serve(ctx, l)
 			continue
 		}
-		if ctx.Err() != nil || g.over() {
+		if err == nil {
 			failures = 0
 			continue
 		}
@@ -128,6 +161,35 @@ func (u *upstream) run(ctx context.Context) {
 		u.observe(g, began, 0, err)
 		u.pause(ctx, g, failures)
 	}
+}
+
+// session connects and keeps the connection until it is of no use. It returns
+// why there should be a pause before the next one, nil for no reason.
+func (u *upstream) session(ctx context.Context, g *grant) error {
+	l, err := u.connect(ctx, g)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	asleep := u.serve(ctx, l)
+	if asleep {
+		u.sleep(ctx, g)
+		return nil
+	}
+	// A program that ends as soon as it has begun would otherwise be started in
+	// a loop.
+	if u.shares() && closed(l.gone) && time.Since(began) < u.timing.backoffMax {
+		return l.end()
+	}
+	return nil
+}
+
+// end returns why the connection is gone.
+func (l *link) end() error {
+	if l.ended != nil {
+		return l.guard(l.ended)
+	}
+	return errEnded
 }
 
 // idle waits for other secrets than those of g.
@@ -145,28 +207,68 @@ func (u *upstream) idle(ctx context.Context, g *grant) {
 func (u *upstream) connect(ctx context.Context, g *grant) (*link, error) {
 	ctx, end := follow(ctx, g.life)
 	defer end()
-	ctx, cancel := context.WithTimeout(ctx, u.timing.connect)
-	defer cancel()
 	began := time.Now()
-	l, err := dial(ctx, u, g, identity{info: implementation, watch: true}, u.owner)
-	if err == nil {
-		if err = u.list(ctx, l); err != nil {
-			l.close()
-		}
-	}
+	l, err := u.reach(ctx, g)
 	if err != nil {
 		u.settle(nil)
 		return nil, err
 	}
 	u.observe(g, began, u.count(methodListTools), nil)
 	u.settle(l)
+	ctx, cancel := context.WithTimeout(ctx, u.timing.connect)
+	defer cancel()
 	u.resubscribe(ctx, l)
 	u.resumed()
 	return l, nil
 }
 
-// serve probes the connection until it is gone or of no use.
-func (u *upstream) serve(ctx context.Context, l *link) {
+// reach connects. A program that fails at the modern protocol's first question
+// is started again and spoken to as all programs were before there was one.
+func (u *upstream) reach(ctx context.Context, g *grant) (*link, error) {
+	l, err := u.attempt(ctx, g)
+	if err == nil || !u.shares() || u.version() != "" || ctx.Err() != nil {
+		return l, err
+	}
+	u.pin(newestLegacyVersion)
+	l, second := u.attempt(ctx, g)
+	if second != nil {
+		u.pin("") // It was something else.
+		return nil, err
+	}
+	return l, nil
+}
+
+// attempt connects once and reads the lists.
+func (u *upstream) attempt(ctx context.Context, g *grant) (*link, error) {
+	ctx, cancel := context.WithTimeout(ctx, u.timing.connect)
+	defer cancel()
+	l, err := dial(ctx, u, g, identity{info: implementation, caps: everything(), watch: true}, u.owner)
+	if err != nil {
+		return nil, err
+	}
+	if err := u.list(ctx, l); err != nil {
+		l.close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// version returns the protocol version to begin with, empty for the newest.
+func (u *upstream) version() string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return cmp.Or(u.server.ProtocolVersion, u.pinned)
+}
+
+func (u *upstream) pin(version string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.pinned = version
+}
+
+// serve probes the connection until it is gone or of no use. It reports whether
+// it ended only because nobody used it.
+func (u *upstream) serve(ctx context.Context, l *link) (asleep bool) {
 	defer func() {
 		if l.dead() && l.grant == u.granted() {
 			u.log.Info("the connection to the server ended")
@@ -176,14 +278,20 @@ func (u *upstream) serve(ctx context.Context, l *link) {
 	}()
 	ticker := time.NewTicker(u.timing.interval)
 	defer ticker.Stop()
+	tired := u.drowse(l)
 	for failed := 0; failed < health.FailureThreshold; {
 		select {
 		case <-ctx.Done():
-			return
+			return false
 		case <-l.gone:
-			return
+			return false
 		case <-l.retired:
-			return
+			return false
+		case <-tired:
+			if tired = u.drowse(l); tired == nil {
+				return true
+			}
+			continue
 		case <-u.refresh:
 		case <-ticker.C:
 		}
@@ -193,6 +301,7 @@ func (u *upstream) serve(ctx context.Context, l *link) {
 			failed = 0
 		}
 	}
+	return false
 }
 
 // probe reads the lists again, which also tells whether the server works.
@@ -226,6 +335,7 @@ func (u *upstream) observe(g *grant, began time.Time, tools int, err error) {
 	}
 	before := u.health.Status
 	u.health = u.health.After(p)
+	u.reason = reasonOf(err)
 	after := u.health
 	u.mu.Unlock()
 	if after.Status != before {
@@ -351,7 +461,7 @@ func (u *upstream) shared(ctx context.Context) (*link, error) {
 	first := -1
 	for {
 		u.mu.Lock()
-		l, tried, settled, fault := u.link, u.tried, u.settled, u.grant.fault
+		l, tried, settled, fault, reason := u.link, u.tried, u.settled, u.grant.fault, u.reason
 		u.mu.Unlock()
 		if fault != "" {
 			return nil, &unavailableError{server: u.server.Name, reason: fault}
@@ -365,7 +475,7 @@ func (u *upstream) shared(ctx context.Context) (*link, error) {
 		// The first attempt that ends may have begun before the server was
 		// there; the second tells.
 		if l == nil && tried >= first+2 {
-			return nil, &unavailableError{server: u.server.Name}
+			return nil, &unavailableError{server: u.server.Name, reason: reason}
 		}
 		select {
 		case u.kick <- struct{}{}:
@@ -375,7 +485,7 @@ func (u *upstream) shared(ctx context.Context) (*link, error) {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-timer.C:
-			return nil, &unavailableError{server: u.server.Name}
+			return nil, &unavailableError{server: u.server.Name, reason: reason}
 		case <-settled:
 		}
 	}

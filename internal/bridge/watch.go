@@ -65,3 +65,38 @@ func (u *upstream) resubscribe(ctx context.Context, l *link) {
 		}
 	}
 }
+
+// follow notes that the session wants to know of a resource, or not any more,
+// and reports whether that is new.
+func (u *upstream) follow(s *session, uri string, on bool) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.followers[s][uri] == on {
+		return false
+	}
+	if !on {
+		delete(u.followers[s], uri)
+		return true
+	}
+	if u.followers[s] == nil {
+		u.followers[s] = map[string]bool{}
+	}
+	u.followers[s][uri] = true
+	return true
+}
+
+// follows reports whether the session wants to know of a resource.
+func (u *upstream) follows(s *session, uri string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.followers[s][uri]
+}
+
+// unfollow forgets the session and returns what it wanted to know of.
+func (u *upstream) unfollow(s *session) []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	uris := slices.Sorted(maps.Keys(u.followers[s]))
+	delete(u.followers, s)
+	return uris
+}
