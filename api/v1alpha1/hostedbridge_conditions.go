@@ -33,13 +33,17 @@ const (
 	// ReasonTierLimitExceeded: the spec asks for more than the tier allows.
 	// What already runs is left as it is.
 	ReasonTierLimitExceeded = "TierLimitExceeded"
-	// ReasonSecretNotGranted: a header of a server names a secret that
-	// spec.servers[].secrets does not grant to it. What already runs is left
-	// as it is.
+	// ReasonSecretNotGranted: a header, a program or the auth of a server names
+	// a secret that spec.servers[].secrets does not grant to it. What already
+	// runs is left as it is.
 	ReasonSecretNotGranted = "SecretNotGranted"
 	// ReasonInvalidHeader: the value of a server's header cannot be read, such
 	// as ${ without an end. What already runs is left as it is.
 	ReasonInvalidHeader = "InvalidHeader"
+	// ReasonInvalidServer: a text of a server's program cannot be read, or the
+	// bridge could not take the server for another cause, which the message
+	// names. What already runs is left as it is.
+	ReasonInvalidServer = "InvalidServer"
 )
 
 // Reasons of the SecretsSealed condition. Three more are TierLimitExceeded, when

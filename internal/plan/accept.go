@@ -23,7 +23,7 @@ type check func(Observed) Finding
 
 // acceptance is what a spec must pass. The first finding decides, so that a
 // user who does not own the id at all is not sent to correct the tier first.
-var acceptance = []check{userIDIsFree, tierExists, serversFitTier, headersAreReadable}
+var acceptance = []check{userIDIsFree, tierExists, serversFitTier, headersDiffer, textsAreReadable, loginsAreGranted, serversAreValid}
 
 func accept(o Observed) Finding {
 	for _, c := range acceptance {

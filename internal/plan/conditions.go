@@ -22,7 +22,7 @@ import (
 // wait for it. Its calls are refused until it is resumed.
 func conditions(o Observed, p Plan, out Outcome, now time.Time) []metav1.Condition {
 	taken, workload := accepted(p), workloadAvailable(o, p, out)
-	list := []metav1.Condition{taken, secretsSealed(o, p), workload, ready(o.Bridge, taken, workload)}
+	list := []metav1.Condition{taken, secretsSealed(o, p), workload, ready(o, taken, workload)}
 	for i := range list {
 		list[i].Message = bounded(list[i].Message)
 		list[i].ObservedGeneration = o.Bridge.Generation
@@ -81,7 +81,7 @@ func workloadAvailable(o Observed, p Plan, out Outcome) metav1.Condition {
 	case p.Rejected.Reason == v1alpha1.ReasonUserIDConflict:
 		return isFalse(kind, Finding{v1alpha1.ReasonNotAccepted, "the user id belongs to another HostedBridge, so no pod runs for this one"})
 	case p.Rejected != (Finding{}) && o.running():
-		return isTrue(kind, v1alpha1.ReasonAvailable, "the pod of the spec that was last accepted is ready")
+		return isTrue(kind, v1alpha1.ReasonAvailable, "the pod of the spec that was last accepted is ready"+o.failing())
 	case p.Rejected != (Finding{}):
 		return isFalse(kind, Finding{v1alpha1.ReasonNotAccepted, "no pod is made for a spec that is not accepted"})
 	case p.Blocked != (Finding{}):
@@ -89,9 +89,9 @@ func workloadAvailable(o Observed, p Plan, out Outcome) metav1.Condition {
 	case p.Action == Suspend:
 		return suspended(o, out.Workload)
 	case p.Action == Hold && p.generation(o) != o.Bridge.Generation:
-		return isTrue(kind, v1alpha1.ReasonAvailable, "the pod is ready; the change of the spec waits for the keybroker, of which none is ready")
+		return isTrue(kind, v1alpha1.ReasonAvailable, "the pod is ready; the change of the spec waits for the keybroker, of which none is ready"+o.failing())
 	case p.Action == Hold:
-		return isTrue(kind, v1alpha1.ReasonAvailable, available)
+		return isTrue(kind, v1alpha1.ReasonAvailable, available+o.failing())
 	default:
 		return running(current, out.Workload, o.KeybrokerReady)
 	}
@@ -112,23 +112,36 @@ func running(current *Pod, w *Workload, keybroker bool) metav1.Condition {
 	case w == nil:
 	case w.available():
 		return isTrue(kind, v1alpha1.ReasonAvailable, available)
+	case w.availableBut(current):
+		return isTrue(kind, v1alpha1.ReasonAvailable, available+"; "+current.Failing)
 	case w.ReplicaFailure != "":
 		f.Message = "the pod cannot be made: " + w.ReplicaFailure
-	case current != nil && current.Waiting != "":
-		f.Message = fmt.Sprintf("pod %s is not ready: %s", current.Name, current.Waiting)
-	case current != nil && !current.Ready && !keybroker:
-		f = Finding{v1alpha1.ReasonKeybrokerUnavailable, fmt.Sprintf(
-			"pod %s waits for the keybroker, of which none is ready; the pod goes on by itself when one is", current.Name)}
 	case current != nil && !current.Ready:
-		f.Message = fmt.Sprintf("pod %s is not ready yet", current.Name)
+		f = notReady(current, keybroker)
 	}
 	return isFalse(kind, f)
 }
 
+// notReady says what a pod waits for.
+func notReady(current *Pod, keybroker bool) Finding {
+	switch {
+	case current.Waiting != "":
+		return Finding{v1alpha1.ReasonProgressing, fmt.Sprintf("pod %s is not ready: %s", current.Name, current.Waiting)}
+	case current.Failing != "":
+		return Finding{v1alpha1.ReasonProgressing, fmt.Sprintf(
+			"pod %s is not ready: the bridge starts after the containers of its servers; %s", current.Name, current.Failing)}
+	case !keybroker:
+		return Finding{v1alpha1.ReasonKeybrokerUnavailable, fmt.Sprintf(
+			"pod %s waits for the keybroker, of which none is ready; the pod goes on by itself when one is", current.Name)}
+	default:
+		return Finding{v1alpha1.ReasonProgressing, fmt.Sprintf("pod %s is not ready yet", current.Name)}
+	}
+}
+
 // ready sums up whether calls reach the bridge. Secrets do not decide it: one
 // that is missing takes the server that needs it out of service, and the
-// others answer.
-func ready(b *v1alpha1.HostedBridge, taken, workload metav1.Condition) metav1.Condition {
+// others answer. Nor does the container of a server.
+func ready(o Observed, taken, workload metav1.Condition) metav1.Condition {
 	for _, c := range []metav1.Condition{taken, workload} {
 		if c.Status != metav1.ConditionTrue {
 			return isFalse(v1alpha1.ConditionReady, Finding{c.Reason, c.Message})
@@ -138,5 +151,5 @@ func ready(b *v1alpha1.HostedBridge, taken, workload metav1.Condition) metav1.Co
 		return isTrue(v1alpha1.ConditionReady, v1alpha1.ReasonSuspended,
 			"suspended as spec.desiredState asks: calls are refused until it is Running or OnDemand")
 	}
-	return isTrue(v1alpha1.ConditionReady, v1alpha1.ReasonReady, "calls to status.url reach the bridge"+wanting(b))
+	return isTrue(v1alpha1.ConditionReady, v1alpha1.ReasonReady, "calls to status.url reach the bridge"+wanting(o.Bridge)+o.failing())
 }

@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -39,7 +40,16 @@ func observed(change ...func(*Observed)) Observed {
 }
 
 func withServers(n int) func(*Observed) {
-	return func(o *Observed) { o.Bridge.Spec.Servers = make([]v1alpha1.Server, n) }
+	return func(o *Observed) {
+		o.Bridge.Spec.Servers = make([]v1alpha1.Server, n)
+		for i := range o.Bridge.Spec.Servers {
+			o.Bridge.Spec.Servers[i] = remote(fmt.Sprintf("s%d", i))
+		}
+	}
+}
+
+func remote(name string) v1alpha1.Server {
+	return v1alpha1.Server{Name: name, Transport: v1alpha1.Transport{URL: "https://" + name + ".example.com/mcp"}}
 }
 
 func withTier(name string) func(*Observed) {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 )
@@ -35,14 +37,21 @@ type Observed struct {
 // Pod is what is observed of one of the bridge's pods.
 type Pod struct {
 	Name    string
+	UID     types.UID
 	Created time.Time
-	// Ready says that the pod answers its readiness probe.
+	// Ready says that the bridge in the pod answers its readiness probe.
 	Ready bool
 	// Deleting says that the pod has been told to end.
 	Deleting bool
 	// Waiting says in a few words what keeps the pod from being ready, where
 	// that is known.
 	Waiting string
+	// Failing says in a few words which servers' containers do not run. It
+	// does not keep the bridge, once it has started, from being ready.
+	Failing string
+	// Told is the digest of the configuration that the pod's node was last told
+	// to fetch.
+	Told string
 }
 
 // current returns the pod that stands for the bridge: a ready one rather than
@@ -66,6 +75,16 @@ func (o Observed) current() *Pod {
 func (o Observed) running() bool {
 	current := o.current()
 	return current != nil && current.Ready
+}
+
+// failing says which servers of the pod that stands for the bridge do not run.
+// It begins with a semicolon, and is empty where all do.
+func (o Observed) failing() string {
+	current := o.current()
+	if current == nil || current.Failing == "" {
+		return ""
+	}
+	return "; " + current.Failing
 }
 
 func compareBool(a, b bool) int {

@@ -22,7 +22,9 @@ func withoutKeybroker(o *Observed) { o.KeybrokerReady = false }
 // needing adds a server that may use the secrets.
 func needing(server string, secrets ...v1alpha1.SecretName) func(*Observed) {
 	return func(o *Observed) {
-		o.Bridge.Spec.Servers = append(o.Bridge.Spec.Servers, v1alpha1.Server{Name: server, Secrets: secrets})
+		s := remote(server)
+		s.Secrets = secrets
+		o.Bridge.Spec.Servers = append(o.Bridge.Spec.Servers, s)
 	}
 }
 

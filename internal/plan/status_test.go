@@ -28,6 +28,9 @@ func TestStatus(t *testing.T) {
 	ready := Pod{Name: "ready", Created: now, Ready: true}
 	waiting := Pod{Name: "new", Created: now, Waiting: "container bridge is waiting: ImagePullBackOff"}
 	ending := Pod{Name: "old", Created: now, Ready: true, Deleting: true}
+	failing := Pod{Name: "ready", Created: now, Ready: true, Failing: "server github does not run"}
+	blocked := Pod{Name: "new", Created: now, Failing: "server github does not run"}
+	unavailable := workload(func(w *Workload) { w.Available = 0 })
 	suspended := withState(v1alpha1.StateSuspended)
 	empty := workload(func(w *Workload) { w.Replicas, w.Updated, w.Available = 0, 0, 0 })
 	available := Outcome{Workload: &rolled}
@@ -42,6 +45,9 @@ func TestStatus(t *testing.T) {
 		accepted, workload, ready string
 		pod                       string
 	}{
+		"ready, and a server does not run":  {observed(withPods(failing)), unavailable, "Running", taken, "True Available", "True Ready", "ready"},
+		"not yet ready for a server":        {observed(withPods(blocked)), unavailable, "Pending", taken, pending, pending, "new"},
+		"the pod before, and a server":      {observed(withPods(failing)), workload(func(w *Workload) { w.Available, w.Updated = 0, 0 }), "Pending", taken, pending, pending, "ready"},
 		"just made":                         {observed(), workload(func(w *Workload) { *w = Workload{Generation: 1} }), "Pending", taken, pending, pending, ""},
 		"ready":                             {observed(withPods(ready)), available, "Running", taken, "True Available", "True Ready", "ready"},
 		"changed, and not yet seen":         {observed(withPods(ready)), workload(func(w *Workload) { w.Generation++ }), "Pending", taken, pending, pending, "ready"},
@@ -97,7 +103,9 @@ func TestProgressSaysWhatItWaitsFor(t *testing.T) {
 		"a pod is starting":    {[]Pod{{Name: "p"}}, Workload{Generation: 1, ObservedGeneration: 1}, "pod p is not ready yet"},
 		"a pod waits":          {[]Pod{{Name: "p", Waiting: "0/1 nodes are available"}}, Workload{}, "pod p is not ready: 0/1 nodes are available"},
 		"no pod can be made":   {nil, Workload{ReplicaFailure: "exceeded quota"}, "the pod cannot be made: exceeded quota"},
-		"one that is too many": {[]Pod{{Name: "p", Ready: true}}, Workload{Replicas: 2, Updated: 1, Available: 2}, "the pod is being made"},
+		"a server's container": {[]Pod{{Name: "p", Failing: "server github does not run"}}, Workload{}, "pod p is not ready: the bridge starts after the containers of its servers; server github does not run"},
+		"a server's container, and it runs without it": {[]Pod{{Name: "p", Ready: true, Failing: "server github does not run"}}, Workload{Replicas: 1, Updated: 1}, "calls to status.url reach the bridge; server github does not run"},
+		"one that is too many":                         {[]Pod{{Name: "p", Ready: true}}, Workload{Replicas: 2, Updated: 1, Available: 2}, "the pod is being made"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,138 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+)
+
+func TestWhatTheBridgeIsToldOfAServer(t *testing.T) {
+	lasting := func(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
+	memory := &v1alpha1.Install{Method: v1alpha1.InstallNPX, Package: "@scope/memory", Version: "1.2.3"}
+	fetch := &v1alpha1.Install{Method: v1alpha1.InstallUVX, Package: "fetch", Version: "1.2"}
+	over := func(s v1alpha1.Stdio) v1alpha1.Server {
+		return v1alpha1.Server{Name: "one", Transport: v1alpha1.Transport{Type: v1alpha1.TransportStdio, Stdio: &s}}
+	}
+	runs := func(command ...string) config.Server {
+		return config.Server{Name: "one", Transport: config.Stdio, Program: &config.Program{
+			Socket: "/var/run/hosted-bridge/stdio/one/shim.sock", Command: command,
+		}}
+	}
+	for name, tt := range map[string]struct {
+		server v1alpha1.Server
+		want   config.Server
+	}{
+		"what is the default is not told": {
+			v1alpha1.Server{Name: "one", Trust: v1alpha1.TrustTrusted, Transport: v1alpha1.Transport{Type: v1alpha1.TransportStreamableHTTP, URL: "https://h"}},
+			config.Server{Name: "one", URL: "https://h"}},
+		"all of a server over HTTP": {
+			v1alpha1.Server{
+				Name: "one", Description: "d", Secrets: []v1alpha1.SecretName{"B", "A"}, Trust: v1alpha1.TrustSanitize,
+				Transport: v1alpha1.Transport{
+					Type: v1alpha1.TransportSSE, URL: "https://h", ProtocolVersion: "2024-11-05", DisableListening: true,
+					Headers: []v1alpha1.Header{{Name: "X", Value: "v"}},
+				},
+				Auth: &v1alpha1.Auth{OAuth: &v1alpha1.OAuth{
+					Grant: v1alpha1.OAuthAuthorizationCode, TokenURL: "https://t", ClientID: "me", ClientSecret: "A", TokenSecret: "B",
+					Scopes: []string{"s"}, Resource: "https://r",
+				}},
+				Tools:          &v1alpha1.ToolFilter{Allow: []string{"a"}, Deny: []string{"b"}},
+				Timeouts:       &v1alpha1.Timeouts{Connect: lasting(time.Second), Call: lasting(time.Minute), Idle: lasting(time.Hour)},
+				Retry:          &v1alpha1.Retry{MaxAttempts: new(int32(3)), Delay: lasting(time.Millisecond)},
+				CacheTTL:       lasting(2 * time.Second),
+				MaxResultBytes: new(int32(4096)),
+			},
+			config.Server{
+				Name: "one", Description: "d", Transport: config.SSE, URL: "https://h", Secrets: []string{"A", "B"}, Trust: config.Sanitize,
+				ProtocolVersion: "2024-11-05", NoListening: true, Headers: []config.Header{{Name: "X", Value: "v"}},
+				OAuth: &config.OAuth{
+					Grant: config.AuthorizationCode, TokenURL: "https://t", ClientID: "me", ClientSecret: "A", Token: "B",
+					Scopes: []string{"s"}, Resource: "https://r",
+				},
+				Tools:    config.Tools{Allow: []string{"a"}, Deny: []string{"b"}},
+				Timeouts: config.Timeouts{Connect: config.Duration(time.Second), Call: config.Duration(time.Minute), Idle: config.Duration(time.Hour)},
+				Retry:    config.Retry{MaxAttempts: 3, Delay: config.Duration(time.Millisecond)},
+				CacheTTL: config.Duration(2 * time.Second), MaxResultBytes: 4096,
+			}},
+		"npx":                           {over(v1alpha1.Stdio{Install: memory}), runs("npx", "-y", "@scope/memory@1.2.3")},
+		"npx with arguments":            {over(v1alpha1.Stdio{Install: memory, Args: []string{"-a", "b"}}), runs("npx", "-y", "@scope/memory@1.2.3", "-a", "b")},
+		"npx in an image":               {over(v1alpha1.Stdio{Install: memory, Image: "node"}), runs("npx", "-y", "@scope/memory@1.2.3")},
+		"uvx":                           {over(v1alpha1.Stdio{Install: fetch, Args: []string{"-a"}}), runs("uvx", "fetch@1.2", "-a")},
+		"a command in an image":         {over(v1alpha1.Stdio{Image: "i", Command: []string{"node", "x"}, Args: []string{"-a"}}), runs("node", "x", "-a")},
+		"a command rather than install": {over(v1alpha1.Stdio{Install: memory, Command: []string{"node"}}), runs("node")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Upstream(tt.server)
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			again := Upstream(tt.server)
+			if diff := cmp.Diff(got, again); diff != "" {
+				t.Errorf("asked again (-first +second):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatTheBridgeIsTold(t *testing.T) {
+	for name, tt := range map[string]struct {
+		spec   v1alpha1.HostedBridgeSpec
+		egress []string
+		want   config.Config
+	}{
+		"defaults": {
+			v1alpha1.HostedBridgeSpec{Mode: v1alpha1.ModeDirect, ToolPrefix: v1alpha1.ToolPrefixAlways}, nil, config.Config{}},
+		"the router": {
+			v1alpha1.HostedBridgeSpec{Mode: v1alpha1.ModeRouter}, nil, config.Config{Mode: config.Router}},
+		"names with a prefix where there must be one": {
+			v1alpha1.HostedBridgeSpec{ToolPrefix: v1alpha1.ToolPrefixAuto}, nil, config.Config{ToolPrefix: config.PrefixAuto}},
+		"names without a prefix, and the cluster's addresses": {
+			v1alpha1.HostedBridgeSpec{ToolPrefix: v1alpha1.ToolPrefixNever}, []string{"10.96.0.0/16"},
+			config.Config{ToolPrefix: config.PrefixNever, Egress: config.Egress{Allow: []string{"10.96.0.0/16"}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := bridge("tenants", "alice", time.Hour)
+			tt.spec.UserID = "alice"
+			b.Spec = tt.spec
+			tt.want.UserID, tt.want.BridgeUID = "alice", string(b.UID)
+			if diff := cmp.Diff(tt.want, Configuration(b, tt.egress)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhichPodsAreToldOfANewConfiguration(t *testing.T) {
+	told, untold, ending := Pod{Name: "a", Told: "new"}, Pod{Name: "b", Told: "old"}, Pod{Name: "c", Deleting: true}
+	all := observed(withPods(told, untold, ending, Pod{Name: "d"}))
+	rolling := workload(func(w *Workload) { w.Generation++ })
+	for name, tt := range map[string]struct {
+		o    Observed
+		out  Outcome
+		want []string
+	}{
+		"those that were told of another":   {all, Outcome{Workload: &rolled}, []string{"b", "d"}},
+		"none that is about to be replaced": {all, rolling, nil},
+		"none where nothing was applied":    {all, Outcome{}, nil},
+		"none where applying failed":        {all, Outcome{Workload: &rolled, Failed: Finding{Reason: "NotOwned"}}, nil},
+		"none that is to end":               {observed(withPods(untold), withState(v1alpha1.StateSuspended)), Outcome{Workload: &rolled}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, pod := range Decide(tt.o, now).Untold(tt.o, tt.out, "new") {
+				got = append(got, pod.Name)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
