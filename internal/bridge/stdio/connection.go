@@ -1,0 +1,240 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package stdio
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// pipes are a running program as a connection sees it.
+type pipes interface {
+	io.Reader // the program's output, to the end of all of it
+	io.Writer // the program's input
+	// end has the program end, and does not wait for it.
+	end()
+	// outcome is how it ended, once reading has.
+	outcome() error
+	// release gives back what is held, whether or not the program has ended.
+	release()
+}
+
+// connection is the messages to and from one run of a program.
+type connection struct {
+	dialect *dialect
+	name    string
+	pipes   pipes
+
+	incoming chan jsonrpc.Message
+	outgoing chan outgoing
+	closing  chan struct{}
+	done     chan struct{} // closed when the output has ended
+	err      error         // why it has, set before done is closed
+	ending   sync.Once
+	sent     chan struct{} // closed when nothing is sent any more
+}
+
+// dialect is how the connections to one program speak and what they log.
+type dialect struct {
+	log     *slog.Logger
+	noise   *saying
+	headers atomic.Bool // whether the program frames its messages with headers
+}
+
+// outgoing is a message on its way, and where its fate is told.
+type outgoing struct {
+	text []byte
+	fate chan error // has room for it
+}
+
+// newConnection speaks over p. The context bears values for the log alone.
+func newConnection(ctx context.Context, name string, p pipes, d *dialect) *connection {
+	c := &connection{
+		dialect: d, name: name, pipes: p,
+		incoming: make(chan jsonrpc.Message), outgoing: make(chan outgoing),
+		closing: make(chan struct{}), done: make(chan struct{}), sent: make(chan struct{}),
+	}
+	go c.listen(context.WithoutCancel(ctx))
+	go c.send()
+	return c
+}
+
+// SessionID implements mcp.Connection. A program has no sessions.
+func (c *connection) SessionID() string { return "" }
+
+// Read implements mcp.Connection. Its error after a program's end is a
+// *ProgramError, and after Close io.EOF.
+func (c *connection) Read(ctx context.Context) (jsonrpc.Message, error) {
+	select {
+	case m := <-c.incoming:
+		return m, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-c.closing:
+		return nil, io.EOF
+	case <-c.done:
+	}
+	select {
+	case <-c.closing: // It ended because it was closed.
+		return nil, io.EOF
+	default:
+		return nil, c.err
+	}
+}
+
+// listen reads to the end of the program's output, also of one that is being
+// closed, since it could not end while its output is full.
+func (c *connection) listen(ctx context.Context) {
+	defer close(c.done)
+	in := newMessages(c.pipes, maxMessage)
+	heard, err := c.receive(ctx, in)
+	if errors.Is(err, errTooLong) {
+		c.err = &ProgramError{Program: c.name, Reason: errTooLong.Error() + ", the limit, and was ended"}
+		c.pipes.end()
+		_, _ = io.Copy(io.Discard, c.pipes)
+		return
+	}
+	c.err = c.pipes.outcome()
+	var ended *ProgramError
+	if !heard && errors.As(c.err, &ended) {
+		c.err = &ProgramError{Program: ended.Program, Reason: ended.Reason + " before it sent a message; what it says of that is in the server's log"}
+	}
+}
+
+// receive passes messages on until an error, and reports whether there were any.
+func (c *connection) receive(ctx context.Context, in *messages) (heard bool, err error) {
+	noisy := false
+	for {
+		text, framed, err := in.next()
+		if err != nil {
+			return heard, err
+		}
+		all, err := decode(text)
+		if err != nil {
+			if !noisy {
+				noisy = true
+				c.dialect.log.InfoContext(ctx, "the program writes to stdout what is no message of MCP; such lines are skipped, and logged at debug level")
+			}
+			c.dialect.noise.line(ctx, time.Now(), string(text))
+			continue
+		}
+		heard = true
+		in.decide(framed)
+		c.dialect.headers.Store(in.framing == headers)
+		for _, m := range all {
+			select {
+			case c.incoming <- m:
+			case <-c.closing:
+			}
+		}
+	}
+}
+
+// decode reads a message, or several: MCP 2025-03-26 had batches.
+func decode(text []byte) ([]jsonrpc.Message, error) {
+	each := []json.RawMessage{text}
+	if bytes.HasPrefix(text, []byte("[")) {
+		if err := json.Unmarshal(text, &each); err != nil {
+			return nil, err
+		}
+	}
+	all := make([]jsonrpc.Message, 0, len(each))
+	for _, one := range each {
+		m, err := jsonrpc.DecodeMessage(one)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+// Write implements mcp.Connection. A program that does not read keeps a message
+// waiting no longer than ctx; the message then is sent whole or not at all.
+func (c *connection) Write(ctx context.Context, m jsonrpc.Message) error {
+	text, err := jsonrpc.EncodeMessage(m)
+	if err != nil {
+		return fmt.Errorf("encode message: %w", err)
+	}
+	if c.dialect.headers.Load() {
+		text = append([]byte("Content-Length: "+strconv.Itoa(len(text))+"\r\n\r\n"), text...)
+	} else {
+		text = append(text, '\n')
+	}
+	out := outgoing{text, make(chan error, 1)}
+	select {
+	case c.outgoing <- out:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.closing:
+		return io.ErrClosedPipe
+	case <-c.done:
+		return c.err
+	}
+	select {
+	case err := <-out.fate:
+		return c.blame(ctx, err)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// blame turns a broken pipe into why it broke, which the program's output tells
+// at its end.
+func (c *connection) blame(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	timer := time.NewTimer(time.Second)
+	defer timer.Stop()
+	select {
+	case <-c.done:
+		return c.err
+	case <-c.closing:
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+	return fmt.Errorf("write to the program: %w", err)
+}
+
+// send writes messages one after the other.
+func (c *connection) send() {
+	defer close(c.sent)
+	for {
+		select {
+		case out := <-c.outgoing:
+			_, err := c.pipes.Write(out.text)
+			out.fate <- err
+		case <-c.closing:
+			return
+		case <-c.done:
+			return
+		}
+	}
+}
+
+// Close implements mcp.Connection. It waits until nothing remains of the
+// program, which takes as long as it is given at its end.
+func (c *connection) Close() error {
+	c.ending.Do(func() {
+		close(c.closing)
+		c.pipes.end()
+	})
+	await(c.done, closeGrace)
+	c.pipes.release()
+	<-c.done
+	<-c.sent
+	return nil
+}

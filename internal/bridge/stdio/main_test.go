@@ -1,0 +1,242 @@
+//go:build linux
+
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package stdio
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.uber.org/goleak"
+)
+
+// helperArgument has the test binary be a program instead of running tests. It
+// is an argument, because a program sees no variable of its parent's.
+const helperArgument = "be-the-program"
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == helperArgument {
+		helpers[os.Args[2]](os.Args[3:])
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// helper returns the command of a program that the test binary can be.
+func helper(name string, args ...string) []string {
+	return append([]string{os.Args[0], helperArgument, name}, args...)
+}
+
+// message is what the programs read and write of JSON-RPC.
+type message struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id,omitempty"`
+	Method  string          `json:"method,omitempty"`
+	Params  json.RawMessage `json:"params,omitempty"`
+	Result  any             `json:"result,omitempty"`
+}
+
+// answer says the result of every request that comes, until stdin ends.
+func answer(result func(message) any) {
+	in := bufio.NewReader(os.Stdin)
+	for {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			return
+		}
+		var m message
+		if json.Unmarshal(line, &m) == nil && m.ID != nil {
+			say(message{ID: m.ID, Result: result(m)})
+		}
+	}
+}
+
+func say(m message) {
+	m.Version = "2.0"
+	text, _ := json.Marshal(m)
+	_, _ = os.Stdout.Write(append(text, '\n'))
+}
+
+func echo(m message) any { return map[string]any{"method": m.Method, "params": m.Params} }
+
+// forever keeps the process while it is not killed.
+func forever() {
+	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	select {
+	case <-time.After(5 * time.Minute): // A failing test leaves it no longer.
+	}
+}
+
+// fork starts another process of the test binary that inherits what this one
+// has, its variables too.
+func fork(detached bool, args ...string) {
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: detached}
+	if err := cmd.Start(); err != nil {
+		panic(err)
+	}
+}
+
+// helpers are the programs by name.
+var helpers map[string]func(args []string)
+
+func init() {
+	helpers = map[string]func(args []string){
+		"echo": func([]string) { answer(echo) },
+		"noisy": func([]string) {
+			fmt.Println("Starting…\n\n{\"not\": \"rpc\"}\nContent-Length: 12")
+			fmt.Print("no end of line, but\n")
+			answer(func(m message) any {
+				fmt.Println("got a request")
+				return echo(m)
+			})
+		},
+		"headers": func([]string) { withHeaders() },
+		"exit": func(args []string) {
+			fmt.Fprintln(os.Stderr, "I need a key")
+			code, _ := strconv.Atoi(args[0])
+			os.Exit(code)
+		},
+		"exit-later": func([]string) {
+			answer(func(m message) any {
+				if m.Method == "exit" {
+					os.Exit(3)
+				}
+				return echo(m)
+			})
+		},
+		"environment": func([]string) { answer(func(message) any { return os.Environ() }) },
+		"arguments":   func(args []string) { answer(func(message) any { return args }) },
+		"read": func(args []string) {
+			answer(func(message) any {
+				b, err := os.ReadFile(args[0])
+				info, _ := os.Stat(args[0])
+				folder, _ := os.Stat(filepath.Dir(args[0]))
+				return []string{string(b), fmt.Sprint(err), info.Mode().String(), folder.Mode().String()}
+			})
+		},
+		"family": func(args []string) {
+			fork(false, helper("forever", args...)...)
+			fork(true, helper("parent", args...)...)
+			answer(echo)
+		},
+		"parent":   func(args []string) { fork(true, helper("forever", args...)...) },
+		"orphan":   func(args []string) { fork(true, helper("parent", args...)...); answer(echo) },
+		"forever":  func([]string) { forever() },
+		"stubborn": func([]string) { signal.Ignore(syscall.SIGTERM); answer(echo); forever() },
+		"deaf":     func([]string) { forever() },
+		"mute": func([]string) {
+			os.Stdout.Close()
+			forever()
+		},
+		"flood-stdout": func([]string) {
+			line := bytes.Repeat([]byte("x"), 1000)
+			line[999] = '\n'
+			for range 20_000 {
+				_, _ = os.Stdout.Write(line)
+			}
+			answer(echo)
+		},
+		"flood-for-ever": func([]string) {
+			line := []byte(`{"jsonrpc":"2.0","method":"notifications/message"}` + "\n")
+			for {
+				if _, err := os.Stdout.Write(line); err != nil {
+					return
+				}
+			}
+		},
+		"flood-stderr": func([]string) {
+			for i := range 20_000 {
+				fmt.Fprintf(os.Stderr, "line %d %s\n", i, strings.Repeat("y", 1000))
+			}
+			answer(echo)
+		},
+		"huge": func([]string) {
+			fmt.Print(`{"jsonrpc":"2.0","method":"`)
+			piece := strings.Repeat("z", 1<<20)
+			for range 32 {
+				fmt.Print(piece)
+			}
+			fmt.Println(`"}`)
+			answer(echo)
+		},
+		"large": func([]string) {
+			answer(func(message) any { return strings.Repeat("z", 8<<20) })
+		},
+		"tell": func(args []string) {
+			fmt.Fprintln(os.Stderr, strings.Join(os.Environ(), "\n"))
+			fmt.Fprintln(os.Stderr, strings.Join(args, "\n"))
+			fmt.Println(strings.Join(os.Environ(), "\n"))
+			answer(echo)
+		},
+		"killed": func([]string) { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL); forever() },
+		"shim":   serveShim,
+		"sdk": func([]string) {
+			server := mcp.NewServer(&mcp.Implementation{Name: "program", Version: "1"}, nil)
+			_ = server.Run(context.Background(), &mcp.StdioTransport{})
+		},
+	}
+}
+
+// withHeaders is a server that frames its messages as the Language Server
+// Protocol does, and understands both ways until it was spoken to in this one.
+func withHeaders() {
+	in := bufio.NewReader(os.Stdin)
+	for {
+		var text []byte
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return
+		}
+		framed := strings.HasPrefix(line, "Content-Length: ")
+		if text = []byte(line); framed {
+			length, _ := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(line, "Content-Length: ")))
+			_, _ = in.ReadString('\n')
+			text = make([]byte, length)
+			_, _ = io.ReadFull(in, text)
+		}
+		var m message
+		if json.Unmarshal(text, &m) != nil || m.ID == nil {
+			continue
+		}
+		reply, _ := json.MarshalIndent(message{Version: "2.0", ID: m.ID, Result: map[string]any{"framed": framed}}, "", "\n")
+		fmt.Printf("Content-Type: application/vscode-jsonrpc; charset=utf-8\r\nContent-Length: %d\r\n\r\n%s", len(reply), reply)
+	}
+}
+
+// serveShim is a shim: the socket, the grace for stdin and for SIGTERM in
+// milliseconds.
+func serveShim(args []string) {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	where, err := container()
+	if err != nil {
+		panic(err)
+	}
+	where.grace = short
+	if err := serve(ctx, args[0], where, slog.New(slog.NewJSONHandler(os.Stderr, nil))); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// short is a grace for programs that do not use it well.
+var short = grace{stdin: 200 * time.Millisecond, term: 200 * time.Millisecond}

@@ -1,0 +1,185 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package stdio
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// place is where a program runs: what it gets besides its launch, and how it
+// ends there.
+type place struct {
+	// basics are the variables that every program needs.
+	basics []string
+	// folder is where the folders of programs are made.
+	folder string
+	// alone is whether every other descendant of this process belongs to the
+	// one program, as in a container of its own.
+	alone bool
+	grace grace
+}
+
+// folderVariable tells a program the folder of its files. It also marks the
+// processes that a program leaves behind, who inherit it.
+const folderVariable = "HOSTED_BRIDGE_RUN_DIR"
+
+// container returns the place of a program in a container of its own. Its home
+// and its caches are in the folder for temporary files, the only one there that
+// can be written; they outlast the program, so that the next one finds what the
+// former fetched.
+func container() (place, error) {
+	tmp := os.TempDir()
+	home := filepath.Join(tmp, "home")
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return place{}, fmt.Errorf("make the programs' home: %w", err)
+	}
+	return place{
+		basics: []string{
+			"PATH=" + own("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
+			"LANG=" + own("LANG", "C.UTF-8"),
+			"USER=" + own("USER", "nonroot"),
+			"HOME=" + home,
+			"TMPDIR=" + tmp,
+			"XDG_CACHE_HOME=" + filepath.Join(home, ".cache"),
+			"XDG_CONFIG_HOME=" + filepath.Join(home, ".config"),
+			"XDG_DATA_HOME=" + filepath.Join(home, ".local", "share"),
+			"XDG_STATE_HOME=" + filepath.Join(home, ".local", "state"),
+			"npm_config_cache=" + filepath.Join(home, ".npm"),
+			"UV_CACHE_DIR=" + filepath.Join(home, ".cache", "uv"),
+		},
+		folder: tmp,
+		alone:  true,
+		grace:  grace{stdinGrace, termGrace},
+	}, nil
+}
+
+// Variables of a person that the programs on their machine get too: where
+// things are, and none that could hold a secret.
+var (
+	personal        = []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "LANG", "LC_ALL", "LC_CTYPE", "TZ"}
+	personalWindows = []string{
+		"PATH", "PATHEXT", "SYSTEMROOT", "SYSTEMDRIVE", "COMSPEC", "TEMP", "TMP", "USERNAME", "USERPROFILE",
+		"HOMEDRIVE", "HOMEPATH", "APPDATA", "LOCALAPPDATA", "PROGRAMDATA", "PROGRAMFILES", "PROCESSOR_ARCHITECTURE",
+	}
+)
+
+// desk returns the place of a program on a person's own machine.
+func desk() place {
+	names := personal
+	if runtime.GOOS == "windows" {
+		names = personalWindows
+	}
+	p := place{folder: os.TempDir(), grace: grace{stdinGrace, termGrace}}
+	for _, name := range names {
+		if value, ok := os.LookupEnv(name); ok {
+			p.basics = append(p.basics, name+"="+value)
+		}
+	}
+	// Where the system has a folder that is the person's alone and in memory,
+	// files with secrets belong there.
+	if runtimeDir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(runtimeDir) {
+		if info, err := os.Stat(runtimeDir); err == nil && info.IsDir() && info.Mode().Perm()&0o077 == 0 {
+			p.folder = runtimeDir
+		}
+	}
+	return p
+}
+
+// own returns a variable of this process.
+func own(name, otherwise string) string {
+	if value := os.Getenv(name); value != "" {
+		return value
+	}
+	return otherwise
+}
+
+// lay makes the folder of a program with its files, all of them readable by
+// this user alone.
+func (p place) lay(files []File) (folder string, err error) {
+	folder, err = os.MkdirTemp(p.folder, "hosted-bridge-*")
+	if err != nil {
+		return "", fmt.Errorf("make the program's folder: %w", err)
+	}
+	for _, f := range files {
+		if err := os.WriteFile(filepath.Join(folder, f.Name), f.Content, 0o600); err != nil {
+			_ = os.RemoveAll(folder)
+			// The path's last part is a file's name, which is no secret.
+			return "", fmt.Errorf("write a file of the program: %w", err)
+		}
+	}
+	return folder, nil
+}
+
+// find returns the path of a command as the program's own variables have it,
+// and why there is none as the end of a sentence that begins with the program.
+func find(command string, env []string, dir string) (path, reason string) {
+	if strings.ContainsAny(command, `/\`) {
+		path := command
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		return command, unfit(path)
+	}
+	reason = "was not found on PATH: install it where the server runs, or give its full path"
+	for _, folder := range filepath.SplitList(variable(env, "PATH")) {
+		if !filepath.IsAbs(folder) {
+			continue // What lies about in a working directory is no program of ours.
+		}
+		for _, suffix := range suffixes(env) {
+			path := filepath.Join(folder, command+suffix)
+			switch why := unfit(path); why {
+			case "":
+				return path, ""
+			case notThere:
+			default:
+				reason = why
+			}
+		}
+	}
+	return "", reason
+}
+
+// notThere is the reason of a path that leads nowhere.
+const notThere = "does not exist at its path: install it where the server runs"
+
+// unfit returns why the file at path cannot be run, or nothing.
+func unfit(path string) string {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return notThere
+	case err != nil:
+		return "cannot be looked at: check the permissions of its folders"
+	case info.IsDir():
+		return "is a folder"
+	case runtime.GOOS != "windows" && info.Mode().Perm()&0o111 == 0:
+		return "is not executable: set its mode with chmod +x"
+	}
+	return ""
+}
+
+// suffixes are what a command's file name may end with.
+func suffixes(env []string) []string {
+	if runtime.GOOS != "windows" {
+		return []string{""}
+	}
+	return append([]string{""}, filepath.SplitList(variable(env, "PATHEXT"))...)
+}
+
+// variable returns the value that a program sees: the last one counts.
+func variable(env []string, name string) string {
+	for _, s := range slices.Backward(env) {
+		if k, v, _ := strings.Cut(s, "="); k == name || runtime.GOOS == "windows" && strings.EqualFold(k, name) {
+			return v
+		}
+	}
+	return ""
+}

@@ -1,0 +1,313 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package stdio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// program is one that was started. Its own goroutine sees to its end.
+type program struct {
+	name   string
+	place  place
+	folder string
+	stdin  *os.File // the program reads what is written here
+	stdout *os.File // the program's output is read here
+	stderr *os.File
+	said   chan struct{} // closed when stderr has been read to its end
+
+	pid    int
+	exited chan struct{} // closed when the program itself has
+	state  *os.ProcessState
+
+	stopping chan struct{} // closed when it is to end
+	over     chan struct{} // closed when nothing remains of it
+
+	mu     sync.Mutex
+	stop   sync.Once
+	reason string // why it was stopped, where something stopped it
+}
+
+// start starts a program. What it writes to stderr is logged. The context bears
+// values for the log alone: only end ends a program.
+func start(ctx context.Context, l Launch, where place, log *slog.Logger) (*program, error) {
+	p := &program{
+		name: l.name(), place: where,
+		said: make(chan struct{}), exited: make(chan struct{}),
+		stopping: make(chan struct{}), over: make(chan struct{}),
+	}
+	cmd, err := p.prepare(l)
+	if err != nil {
+		return nil, err
+	}
+	theirs, err := p.connect(cmd)
+	if err == nil {
+		err = p.run(cmd)
+		for _, f := range theirs {
+			_ = f.Close()
+		}
+	}
+	if err != nil {
+		p.clear()
+		return nil, err
+	}
+	said := newSaying(log, slog.LevelInfo, "the program says", l.redactor())
+	go func() {
+		defer close(p.said)
+		said.follow(context.WithoutCancel(ctx), p.stderr)
+	}()
+	go p.live()
+	return p, nil
+}
+
+// prepare lays out the program's files and finds its program file.
+func (p *program) prepare(l Launch) (*exec.Cmd, error) {
+	if err := l.check(); err != nil {
+		return nil, p.fault("cannot be started: " + err.Error())
+	}
+	var err error
+	if p.folder, err = p.place.lay(l.Files); err != nil {
+		return nil, p.fault("cannot be started: " + bare(err))
+	}
+	command, env := l.expand(p.folder)
+	all := append(append([]string{}, p.place.basics...), folderVariable+"="+p.folder)
+	all = append(all, env...)
+	path, reason := find(command[0], all, l.Dir)
+	if reason == "" && l.Dir != "" {
+		if info, err := os.Stat(l.Dir); err != nil || !info.IsDir() {
+			reason = "has a working directory that does not exist"
+		}
+	}
+	if reason != "" {
+		p.clear()
+		return nil, p.fault(reason)
+	}
+	return &exec.Cmd{Path: path, Args: command, Env: all, Dir: l.Dir, SysProcAttr: apart()}, nil
+}
+
+// connect makes the pipes and returns the program's ends of them. They are
+// files, so that waiting for the program does not wait for others that keep a
+// pipe open.
+func (p *program) connect(cmd *exec.Cmd) (theirs []*os.File, err error) {
+	pipe := func() (r, w *os.File) {
+		if err == nil {
+			r, w, err = os.Pipe()
+		}
+		return r, w
+	}
+	in, toStdin := pipe()
+	fromStdout, out := pipe()
+	fromStderr, errs := pipe()
+	p.stdin, p.stdout, p.stderr = toStdin, fromStdout, fromStderr
+	theirs = []*os.File{in, out, errs}
+	if err != nil {
+		for _, f := range theirs {
+			_ = f.Close()
+		}
+		return nil, p.fault("cannot be started: " + bare(err))
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, errs
+	return theirs, nil
+}
+
+// run starts the process and waits for it in a goroutine that has a thread of
+// its own: Linux kills a child when the thread ends that started it.
+func (p *program) run(cmd *exec.Cmd) error {
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := mains.start(cmd)
+		if err == nil {
+			p.pid = cmd.Process.Pid
+		}
+		started <- err
+		if err != nil {
+			return
+		}
+		_ = cmd.Wait()
+		mains.forget(p.pid)
+		p.state = cmd.ProcessState
+		close(p.exited)
+	}()
+	if err := <-started; err != nil {
+		return p.fault(refusal(err))
+	}
+	return nil
+}
+
+// live waits for the program's end and clears up behind it.
+func (p *program) live() {
+	select {
+	case <-p.exited:
+	case <-p.stopping:
+		_ = p.stdin.Close()
+		await(p.exited, p.place.grace.stdin)
+	}
+	p.finish()
+	_ = p.stdin.Close()
+	// What a process has written is there until its reader has read it. If
+	// somebody could not be ended and keeps the pipe, nobody waits for them.
+	_ = p.stdout.SetReadDeadline(time.Now().Add(drainGrace))
+	_ = p.stderr.SetReadDeadline(time.Now().Add(time.Second))
+	<-p.said
+	_ = p.stderr.Close()
+	_ = os.RemoveAll(p.folder)
+	close(p.over)
+}
+
+// poll is the pause between two looks at whether processes have ended. There is
+// no event for the end of a process that is not a child.
+const poll = 50 * time.Millisecond
+
+// finish ends all processes of the program that are left.
+func (p *program) finish() {
+	left := p.left()
+	p.signal(left, false)
+	for end := time.Now().Add(p.place.grace.term); len(left) > 0 && time.Now().Before(end); left = p.left() {
+		time.Sleep(poll)
+	}
+	for end := time.Now().Add(killGrace); len(left) > 0 && time.Now().Before(end); left = p.left() {
+		// Again each time: one of them may have started another meanwhile.
+		p.signal(left, true)
+		time.Sleep(poll)
+	}
+}
+
+// left returns the processes of the program that have not ended.
+func (p *program) left() []int {
+	family := relatives(p.pid, folderVariable+"="+p.folder, p.place.alone)
+	select {
+	case <-p.exited:
+		return family
+	default:
+		return append(family, p.pid)
+	}
+}
+
+// end has the program end, and tells whoever reads its output why. It does not
+// wait: over is closed in the end.
+func (p *program) end(reason string) {
+	p.stop.Do(func() {
+		p.mu.Lock()
+		p.reason = reason
+		p.mu.Unlock()
+		close(p.stopping)
+	})
+}
+
+// outlast waits, after the program's output has ended, until nothing remains of
+// it, and says how it ended. Without its output a program cannot be spoken with,
+// so that one which goes on is ended.
+func (p *program) outlast() string {
+	await(p.exited, outputGrace)
+	select {
+	case <-p.exited:
+	default:
+		p.end("closed its stdout and was ended")
+	}
+	<-p.over
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.reason != "" {
+		return p.reason
+	}
+	return outcome(p.state)
+}
+
+// outcome returns the end of a sentence that begins with the program.
+func outcome(state *os.ProcessState) string {
+	status, ok := state.Sys().(syscall.WaitStatus)
+	switch {
+	case ok && status.Signaled() && status.Signal() == syscall.SIGKILL:
+		return "was killed, as a program is that takes more memory than its limit"
+	case ok && status.Signaled():
+		return fmt.Sprintf("was ended by signal %d", status.Signal())
+	}
+	return fmt.Sprintf("ended with status %d", state.ExitCode())
+}
+
+// refusal says why the system did not start a program.
+func refusal(err error) string {
+	switch {
+	case errors.Is(err, syscall.ENOEXEC):
+		return "is no program for this machine; a script needs a first line that begins with #!"
+	case errors.Is(err, fs.ErrNotExist):
+		return "needs an interpreter or a loader that is not installed where the server runs"
+	case errors.Is(err, fs.ErrPermission):
+		return "may not be executed here: check its mode and how its file system is mounted"
+	}
+	return "cannot be started: " + bare(err)
+}
+
+// bare returns an error without the paths in it, which may be expanded from a
+// secret.
+func bare(err error) string {
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return errno.Error()
+	}
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err.Error()
+	}
+	return err.Error()
+}
+
+func (p *program) fault(reason string) error { return &ProgramError{Program: p.name, Reason: reason} }
+
+// clear undoes what was prepared for a program that did not start.
+func (p *program) clear() {
+	for _, f := range []*os.File{p.stdin, p.stdout, p.stderr} {
+		_ = f.Close()
+	}
+	if p.folder != "" {
+		_ = os.RemoveAll(p.folder)
+	}
+}
+
+// await waits for c, though not longer than d.
+func await(c <-chan struct{}, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-c:
+	case <-timer.C:
+	}
+}
+
+// registry is the programs that this process has started and not yet waited
+// for. Whoever reaps the processes of others must leave these alone.
+type registry struct {
+	mu   sync.Mutex
+	pids map[int]bool
+}
+
+var mains = registry{pids: make(map[int]bool)}
+
+func (r *registry) start(cmd *exec.Cmd) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	r.pids[cmd.Process.Pid] = true
+	return nil
+}
+
+func (r *registry) forget(pid int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.pids, pid)
+}

@@ -1,0 +1,126 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package stdio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Shim returns the transport to a program that the shim at socket runs. Each
+// Connect starts the program anew, and Close ends it. A shim runs one program at
+// a time: to connect ends the one that another connection has.
+func Shim(socket string, l Launch, log *slog.Logger) mcp.Transport {
+	return &shim{socket: socket, launch: l, dialect: newDialect(l, log)}
+}
+
+type shim struct {
+	socket  string
+	launch  Launch
+	dialect *dialect
+}
+
+// Bounds of an attempt to reach a shim.
+const (
+	// attempts is how long a shim is looked for that does not listen: the
+	// containers of a pod start at the same time, and one whose image is being
+	// fetched takes longer than anybody would wait in one attempt.
+	attempts = 5 * time.Second
+	// pause is between two looks.
+	pause = 100 * time.Millisecond
+)
+
+// errNoShim is for who set up the pod.
+var errNoShim = errors.New("the server's container is not there yet: its image may still be fetched, or the container may not have started")
+
+// Connect implements mcp.Transport. The context ends the attempt, not the
+// connection.
+func (s *shim) Connect(ctx context.Context) (mcp.Connection, error) {
+	if err := s.launch.check(); err != nil {
+		return nil, &ProgramError{Program: s.launch.name(), Reason: "cannot be started: " + err.Error()}
+	}
+	conn, err := s.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// What ends the attempt ends its reads and writes.
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	started, err := s.greet(conn)
+	if !stop() {
+		err = errors.Join(ctx.Err(), err)
+	}
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	pipes := &shimPipes{conn: conn, program: started.Program, chunks: chunkReader{r: conn}}
+	return newConnection(ctx, started.Program, pipes, s.dialect), nil
+}
+
+// dial connects to the socket.
+func (s *shim) dial(ctx context.Context) (*net.UnixConn, error) {
+	within, cancel := context.WithTimeout(ctx, attempts)
+	defer cancel()
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for {
+		conn, err := (&net.Dialer{}).DialContext(within, "unix", s.socket)
+		if err == nil {
+			return conn.(*net.UnixConn), nil
+		}
+		select {
+		case <-tick.C:
+		case <-within.Done():
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			return nil, errNoShim
+		}
+	}
+}
+
+// greet has the shim start the program.
+func (s *shim) greet(conn *net.UnixConn) (ending, error) {
+	if err := writeLaunch(conn, s.launch); err != nil {
+		return ending{}, fmt.Errorf("tell the shim what to run: %w", err)
+	}
+	var answer ending
+	if err := readHello(conn, &answer, maxAnswer); err != nil {
+		return ending{}, fmt.Errorf("the shim did not say whether the program runs: %w", err)
+	}
+	if answer.Reason != "" {
+		return ending{}, &ProgramError{Program: answer.Program, Reason: answer.Reason}
+	}
+	return answer, nil
+}
+
+// shimPipes are the pipes of a program that a shim runs.
+type shimPipes struct {
+	conn    *net.UnixConn
+	program string
+	chunks  chunkReader
+}
+
+// Read implements io.Reader.
+func (s *shimPipes) Read(b []byte) (int, error) { return s.chunks.Read(b) }
+
+// Write implements io.Writer.
+func (s *shimPipes) Write(b []byte) (int, error) { return s.conn.Write(b) }
+
+func (s *shimPipes) end() { _ = s.conn.CloseWrite() }
+
+func (s *shimPipes) outcome() error {
+	if e := s.chunks.end; e != nil {
+		return &ProgramError{Program: e.Program, Reason: e.Reason}
+	}
+	return &ProgramError{Program: s.program, Reason: "ended with its container, which may have needed more memory than its limit"}
+}
+
+func (s *shimPipes) release() { _ = s.conn.Close() }

@@ -1,0 +1,482 @@
+//go:build linux
+
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package stdio
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// way is one of the two ways to run a program.
+type way struct {
+	transport func(Launch) mcp.Transport
+	// log is what was logged of the program and of its connections.
+	log *record
+	// shim is the shim's process, where there is one.
+	shim *exec.Cmd
+}
+
+// record is a log that is read while it is written.
+type record struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (r *record) Write(b []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.text.Write(b)
+}
+
+func (r *record) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.text.String()
+}
+
+func (r *record) logger(level slog.Level) *slog.Logger {
+	return slog.New(slog.NewJSONHandler(r, &slog.HandlerOptions{Level: level}))
+}
+
+const canary = "c4n4ry-of-the-parent"
+
+// inBothWays runs a test with a program of this process and with one that a
+// shim runs in another. Both processes have a canary in their environment.
+func inBothWays(t *testing.T, test func(t *testing.T, w way)) {
+	t.Setenv("CANARY", canary)
+	t.Setenv("PARENTS_TOKEN", canary)
+	t.Run("a child", func(t *testing.T) {
+		w := way{log: &record{}}
+		w.transport = func(l Launch) mcp.Transport {
+			c := Child(l, w.log.logger(slog.LevelDebug)).(*child)
+			c.where = func() place {
+				p := desk()
+				p.grace = short
+				return p
+			}
+			return c
+		}
+		test(t, w)
+	})
+	t.Run("a program of a shim", func(t *testing.T) { test(t, startShim(t)) })
+}
+
+// startShim runs a shim in a process of its own, which ends with the test.
+func startShim(t *testing.T) way {
+	t.Helper()
+	w := way{log: &record{}}
+	socket := filepath.Join(t.TempDir(), "shim.sock")
+	command := helper("shim", socket)
+	w.shim = exec.Command(command[0], command[1:]...)
+	w.shim.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
+	w.shim.Stderr = w.log
+	if err := w.shim.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = w.shim.Process.Signal(syscall.SIGTERM)
+		if err := w.shim.Wait(); err != nil && !strings.Contains(err.Error(), "killed") {
+			t.Errorf("the shim: %v\n%s", err, w.log)
+		}
+	})
+	w.transport = func(l Launch) mcp.Transport { return Shim(socket, l, w.log.logger(slog.LevelDebug)) }
+	return w
+}
+
+func connect(t *testing.T, transport mcp.Transport) mcp.Connection {
+	t.Helper()
+	c, err := transport.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// ask sends a request and returns the result, or the error of the connection.
+func ask(t *testing.T, c mcp.Connection, method string) (json.RawMessage, error) {
+	t.Helper()
+	id, err := jsonrpc.MakeID("1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Write(t.Context(), &jsonrpc.Request{ID: id, Method: method, Params: json.RawMessage(`{"a":1}`)}); err != nil {
+		return nil, err
+	}
+	for {
+		m, err := c.Read(t.Context())
+		if err != nil {
+			return nil, err
+		}
+		if r, ok := m.(*jsonrpc.Response); ok {
+			return r.Result, r.Error
+		}
+	}
+}
+
+func mustAsk(t *testing.T, c mcp.Connection, method string) json.RawMessage {
+	t.Helper()
+	result, err := ask(t, c, method)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+func mustAskFor[T any](t *testing.T, c mcp.Connection) T {
+	t.Helper()
+	var v T
+	if err := json.Unmarshal(mustAsk(t, c, "tell"), &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// eventually waits for a condition of another process.
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !condition() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("not within 20 s: %s", what)
+		}
+	}
+}
+
+// running returns the processes, also those that ended and were not waited for,
+// that have the token among their arguments or are below root.
+func running(t *testing.T, token string, root int) (found []string) {
+	t.Helper()
+	all := processes()
+	for pid, p := range all {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if bytes.Contains(line, []byte(token)) || root != 0 && pid != root && descends(all, p, root) {
+			found = append(found, fmt.Sprintf("%d of %d, ended %v: %s", pid, p.parent, p.ended, bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+func (w way) root() int {
+	if w.shim == nil {
+		return 0
+	}
+	return w.shim.Process.Pid
+}
+
+func TestARequestIsAnswered(t *testing.T) {
+	inBothWays(t, func(t *testing.T, w way) {
+		for _, program := range []string{"echo", "noisy", "flood-stdout", "flood-stderr"} {
+			t.Run(program, func(t *testing.T) {
+				c := connect(t, w.transport(Launch{Command: helper(program)}))
+				for range 3 {
+					got := string(mustAsk(t, c, "tools/list"))
+					if want := `{"method":"tools/list","params":{"a":1}}`; got != want {
+						t.Errorf("got %.200s, want %s", got, want)
+					}
+				}
+				if err := c.Close(); err != nil {
+					t.Error(err)
+				}
+				if _, err := c.Read(t.Context()); !errors.Is(err, io.EOF) {
+					t.Errorf("after Close: %v", err)
+				}
+				if len(w.log.String()) > 1<<20 {
+					t.Errorf("%d bytes were logged", len(w.log.String()))
+				}
+			})
+		}
+	})
+}
+
+func TestALargeMessagePasses(t *testing.T) {
+	inBothWays(t, func(t *testing.T, w way) {
+		c := connect(t, w.transport(Launch{Command: helper("large")}))
+		if got := mustAsk(t, c, "tell"); len(got) != 8<<20+2 {
+			t.Errorf("%d bytes", len(got))
+		}
+	})
+}
+
+func TestAServerWithHeadersIsSpokenToWithHeaders(t *testing.T) {
+	inBothWays(t, func(t *testing.T, w way) {
+		transport := w.transport(Launch{Command: helper("headers")})
+		for i, want := range []string{"false", "true", "true"} {
+			c := connect(t, transport)
+			if i == 1 {
+				want = "true" // The transport remembers it.
+			}
+			for _, framed := range []string{want, "true"} {
+				if got := string(mustAsk(t, c, "tools/list")); !strings.Contains(got, `"framed":`+framed) && !strings.Contains(strings.Join(strings.Fields(got), ""), `"framed":`+framed) {
+					t.Errorf("connection %d: got %s, want %s", i, got, framed)
+				}
+			}
+			c.Close()
+		}
+	})
+}
+
+func TestNoiseIsSkippedAndLoggedAtDebugLevel(t *testing.T) {
+	w := way{log: &record{}}
+	for level, want := range map[slog.Level]bool{slog.LevelDebug: true, slog.LevelInfo: false} {
+		w.log = &record{}
+		c := connect(t, Child(Launch{Command: helper("noisy")}, w.log.logger(level)))
+		mustAsk(t, c, "tools/list")
+		c.Close()
+		if got := strings.Contains(w.log.String(), "Starting…"); got != want {
+			t.Errorf("at level %v: the text is logged %v", level, got)
+		}
+		if n := strings.Count(w.log.String(), "no message of MCP"); n != 1 {
+			t.Errorf("at level %v: %d times that there is noise", level, n)
+		}
+	}
+}
+
+func TestAProgramSeesNothingOfItsParentsEnvironment(t *testing.T) {
+	inBothWays(t, func(t *testing.T, w way) {
+		other := connect(t, w.transport(Launch{Command: helper("echo"), Env: []string{"OTHER=another server's secret"}}))
+		mustAsk(t, other, "tools/list")
+		c := connect(t, w.transport(Launch{Command: helper("environment"), Env: []string{"MINE=my secret", "LANG=de", "FILES=${CONFIG_DIR}"}}))
+		env := mustAskFor[[]string](t, c)
+		var names []string
+		for _, s := range env {
+			name, _, _ := strings.Cut(s, "=")
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		allowed := append([]string{"MINE", "LANG", "FILES", folderVariable, "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "npm_config_cache", "UV_CACHE_DIR"}, personal...)
+		for _, name := range names {
+			if !slices.Contains(allowed, name) {
+				t.Errorf("it sees %s", name)
+			}
+		}
+		if text := strings.Join(env, "\n"); strings.Contains(text, canary) || strings.Contains(text, "another server") {
+			t.Error("it sees what is not its own")
+		}
+		if !slices.Contains(env, "MINE=my secret") || !slices.Contains(env, "LANG=de") || !slices.Contains(names, "HOME") || !slices.Contains(names, "PATH") {
+			t.Errorf("it lacks a variable: %q", names)
+		}
+		if files, folder := variable(env, "FILES"), variable(env, folderVariable); files == "" || files != folder {
+			t.Errorf("its files are in %q, which the launch knows as %q", folder, files)
+		}
+		if home := variable(env, "HOME"); (w.shim == nil) != (home == os.Getenv("HOME")) {
+			t.Errorf("its home is %q", home)
+		}
+	})
+}
+
+func TestFilesAreTheProgramsAloneAndGoWithIt(t *testing.T) {
+	inBothWays(t, func(t *testing.T, w way) {
+		c := connect(t, w.transport(Launch{
+			Command: helper("read", "${CONFIG_DIR}/credentials.json"),
+			Files:   []File{{Name: "credentials.json", Content: []byte("a key")}},
+		}))
+		if diff := cmp.Diff([]string{"a key", "<nil>", "-rw-------", "drwx------"}, mustAskFor[[]string](t, c)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		c.Close()
+		c = connect(t, w.transport(Launch{Command: helper("arguments", "${CONFIG_DIR}", "$HOME", "a b")}))
+		args := mustAskFor[[]string](t, c)
+		if _, err := os.Stat(args[0]); err != nil || args[1] != "$HOME" || args[2] != "a b" {
+			t.Errorf("arguments %q: %v", args, err)
+		}
+		c.Close()
+		if _, err := os.Stat(args[0]); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the folder remains: %v", err)
+		}
+	})
+}
+
+func TestAProgramThatDoesNotRunSaysWhy(t *testing.T) {
+	folder := t.TempDir()
+	write := func(name, content string, mode os.FileMode) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(content), mode); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	plain := write("plain", "#!/bin/sh\n", 0o644)
+	binary := write("binary", "\x7fELF nothing", 0o755)
+	script := write("script", "#!/no/such/interpreter\n", 0o755)
+	const value = "a-secret-argument"
+	tests := map[string]struct {
+		launch Launch
+		want   string
+	}{
+		"no command":                 {Launch{}, `the command is empty`},
+		"a command not on PATH":      {Launch{Command: []string{"no-such-program", value}}, `program "no-such-program" was not found on PATH`},
+		"a path to nothing":          {Launch{Command: []string{"/no/such/program", value}}, `program "program" does not exist at its path`},
+		"a file that is not one":     {Launch{Command: []string{plain, value}}, `program "plain" is not executable`},
+		"not executable on PATH":     {Launch{Command: []string{"plain", value}, Env: []string{"PATH=" + folder}}, `program "plain" is not executable`},
+		"a folder":                   {Launch{Command: []string{folder, value}}, `is a folder`},
+		"no program":                 {Launch{Command: []string{binary, value}}, `program "binary" is no program for this machine`},
+		"no interpreter":             {Launch{Command: []string{script, value}}, `program "script" needs an interpreter`},
+		"no working directory":       {Launch{Command: helper("echo", value), Dir: "/no/such"}, `has a working directory that does not exist`},
+		"exits at once":              {Launch{Command: helper("exit", "7", value)}, `ended with status 7 before it sent a message`},
+		"exits without an answer":    {Launch{Command: helper("exit", "0", value)}, `ended with status 0 before it sent a message`},
+		"is killed":                  {Launch{Command: helper("killed", value)}, `was killed, as a program is that takes more memory`},
+		"closes its output":          {Launch{Command: helper("mute", value)}, `closed its stdout and was ended`},
+		"exits instead of an answer": {Launch{Command: helper("exit-later", value)}, `ended with status 3`},
+		"sends a huge message":       {Launch{Command: helper("huge", value)}, `sent a message of more than 16 MiB`},
+		"a file outside":             {Launch{Command: helper("echo", value), Files: []File{{Name: "../x"}}}, `files[0] has a name`},
+		"a variable that is none":    {Launch{Command: helper("echo", value), Env: []string{value}}, `env[0] is not a variable`},
+	}
+	inBothWays(t, func(t *testing.T, w way) {
+		for name, tt := range tests {
+			t.Run(name, func(t *testing.T) {
+				tt.launch.Env = append([]string{"TOKEN=" + value}, tt.launch.Env...)
+				if name == "a variable that is none" {
+					tt.launch.Env = tt.launch.Env[1:]
+				}
+				c, err := w.transport(tt.launch).Connect(t.Context())
+				if err == nil {
+					_, err = ask(t, c, "exit")
+					c.Close()
+				}
+				var programError *ProgramError
+				if !errors.As(err, &programError) || !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("got %v, want %q", err, tt.want)
+				}
+				if err != nil && strings.Contains(err.Error(), value) {
+					t.Errorf("an argument or a value is in %q", err)
+				}
+				if token := running(t, value, w.root()); len(token) > 0 {
+					t.Errorf("left: %q", token)
+				}
+			})
+		}
+		// What failed is no obstacle for the next.
+		mustAsk(t, connect(t, w.transport(Launch{Command: helper("echo")})), "tools/list")
+	})
+}
+
+func TestNoProcessOutlivesItsProgram(t *testing.T) {
+	tests := map[string]func(c mcp.Connection, t *testing.T){
+		"closed": func(c mcp.Connection, _ *testing.T) { c.Close() },
+		"exited": func(c mcp.Connection, t *testing.T) { _, _ = ask(t, c, "exit") },
+		"closed by many at once": func(c mcp.Connection, _ *testing.T) {
+			var all sync.WaitGroup
+			for range 4 {
+				all.Go(func() { c.Close() })
+			}
+			all.Wait()
+		},
+	}
+	inBothWays(t, func(t *testing.T, w way) {
+		for name, end := range tests {
+			for _, program := range []string{"echo", "exit-later", "family", "orphan", "stubborn", "flood-for-ever"} {
+				if name == "exited" && program != "exit-later" {
+					continue
+				}
+				t.Run(program+" "+name, func(t *testing.T) {
+					token := fmt.Sprintf("token-%s-%d", t.Name(), time.Now().UnixNano())
+					c := connect(t, w.transport(Launch{Command: helper(program, token)}))
+					if program != "flood-for-ever" {
+						mustAsk(t, c, "tools/list")
+					}
+					switch program {
+					case "family":
+						eventually(t, "three processes", func() bool { return len(running(t, token, 0)) >= 3 })
+					case "orphan":
+						eventually(t, "two processes, one of them an orphan", func() bool {
+							all := running(t, token, 0)
+							return len(all) == 2 && !strings.Contains(strings.Join(all, "\n"), "parent "+token)
+						})
+					}
+					end(c, t)
+					if left := running(t, token, w.root()); len(left) > 0 {
+						t.Errorf("left: %q", left)
+					}
+				})
+			}
+		}
+	})
+}
+
+func TestAProgramThatIsNotReadOrDoesNotReadCanBeClosed(t *testing.T) {
+	inBothWays(t, func(t *testing.T, w way) {
+		c := connect(t, w.transport(Launch{Command: helper("deaf")}))
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		m := &jsonrpc.Request{Method: "fill", Params: json.RawMessage(`"` + strings.Repeat("x", 4<<20) + `"`)}
+		if err := c.Write(ctx, m); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("4 MiB into a pipe that nobody reads: %v", err)
+		}
+		c.Close()
+		c = connect(t, w.transport(Launch{Command: helper("flood-for-ever")}))
+		c.Close()
+	})
+}
+
+func TestTheLogHasNoSecret(t *testing.T) {
+	const whole = `{"private_key":"first-line-of-the-key\nsecond-line-of-the-key","type":"short"}`
+	launch := Launch{
+		Server:  "github",
+		Command: helper("tell", "first-line-of-the-key\nsecond-line-of-the-key", "ghp_0123456789"),
+		Env:     []string{"TOKEN=ghp_0123456789"},
+		Files:   []File{{Name: "key.json", Content: []byte(whole)}},
+	}
+	inBothWays(t, func(t *testing.T, w way) {
+		c := connect(t, w.transport(launch))
+		mustAsk(t, c, "tools/list")
+		c.Close()
+		eventually(t, "the end of what it says", func() bool { return strings.Contains(w.log.String(), "the program says") })
+		for _, part := range []string{"ghp_0123456789", "first-line", "second-line", canary} {
+			if strings.Contains(w.log.String(), part) {
+				t.Errorf("%q is in the log:\n%s", part, w.log)
+			}
+		}
+		if !strings.Contains(w.log.String(), "TOKEN=[redacted]") {
+			t.Errorf("nothing of the program is in the log:\n%s", w.log)
+		}
+		if w.shim != nil && !strings.Contains(w.log.String(), `"server":"github"`) {
+			t.Errorf("the log does not name the server:\n%s", w.log)
+		}
+	})
+}
+
+func TestAClientSpeaksToAProgram(t *testing.T) {
+	inBothWays(t, func(t *testing.T, w way) {
+		transport := w.transport(Launch{Command: helper("sdk")})
+		for range 3 {
+			client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+			session, err := client.Connect(t.Context(), transport, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := session.Ping(t.Context(), nil); err != nil {
+				t.Error(err)
+			}
+			if err := session.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}

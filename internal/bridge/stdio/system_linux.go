@@ -1,0 +1,194 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package stdio
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// apart gives a program a process group of its own, and has the kernel kill it
+// if this process is killed.
+func apart() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// process is what is asked of one in /proc.
+type process struct {
+	pid, parent, group int
+	ended              bool // and nobody has waited for it yet
+}
+
+// processes returns those of this machine, or of this container.
+func processes() map[int]process {
+	all := make(map[int]process)
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return all
+	}
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		stat, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "stat"))
+		if err != nil {
+			continue // It has ended since.
+		}
+		if p, ok := parseStat(pid, stat); ok {
+			all[pid] = p
+		}
+	}
+	return all
+}
+
+// parseStat reads a line of /proc/PID/stat. The program's name in it is in
+// parentheses and may hold any others, so what counts begins after the last.
+func parseStat(pid int, stat []byte) (process, bool) {
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 3 {
+		return process{}, false
+	}
+	parent, err1 := strconv.Atoi(string(fields[1]))
+	group, err2 := strconv.Atoi(string(fields[2]))
+	state := string(fields[0])
+	return process{pid, parent, group, state == "Z" || state == "X"}, err1 == nil && err2 == nil
+}
+
+// relatives returns the processes that belong to the program with the given
+// id, itself excepted: those of its group, those that descend from it, those
+// that have mark among the variables they began with, and, where the program is
+// alone, all that descend from this process. Those that have ended are waited
+// for and not returned.
+func relatives(pid int, mark string, alone bool) []int {
+	all := processes()
+	self := os.Getpid()
+	var found []int
+	for _, p := range all {
+		if p.pid == pid || p.pid == self {
+			continue
+		}
+		if p.group != pid && !descends(all, p, pid) && !(alone && descends(all, p, self)) && !marked(p.pid, mark) {
+			continue
+		}
+		if !p.ended {
+			found = append(found, p.pid)
+		} else if p.parent == self {
+			reap(p.pid)
+		}
+	}
+	return found
+}
+
+// descends reports whether p has ancestor among its ancestors.
+func descends(all map[int]process, p process, ancestor int) bool {
+	// The bound is for what changed while it was read: no cycle is real.
+	for range len(all) {
+		if p.parent == ancestor {
+			return true
+		}
+		parent, ok := all[p.parent]
+		if !ok {
+			return false
+		}
+		p = parent
+	}
+	return false
+}
+
+// marked reports whether a process began with the variable. What belongs to
+// other users cannot be read and is no relative.
+func marked(pid int, variable string) bool {
+	env, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
+	return err == nil && slices.ContainsFunc(bytes.Split(env, []byte{0}), func(b []byte) bool { return string(b) == variable })
+}
+
+// signal asks processes to end, or kills them.
+func (p *program) signal(pids []int, kill bool) {
+	sig := syscall.SIGTERM
+	if kill {
+		sig = syscall.SIGKILL
+	}
+	for _, pid := range pids {
+		_ = syscall.Kill(pid, sig)
+	}
+}
+
+// reap waits for a process that has ended, unless it is one that is waited for
+// elsewhere.
+func reap(pid int) {
+	mains.mu.Lock()
+	defer mains.mu.Unlock()
+	if !mains.pids[pid] {
+		_, _ = syscall.Wait4(pid, nil, syscall.WNOHANG, nil)
+	}
+}
+
+// adopt makes this process the parent of all orphans among its descendants and
+// waits for those that end, until stop is called.
+func adopt(ctx context.Context) (stop func(), err error) {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return nil, fmt.Errorf("become the parent of the program's orphans: %w", err)
+	}
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, syscall.SIGCHLD)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-ended:
+			case <-ctx.Done():
+				return
+			}
+			self := os.Getpid()
+			for _, p := range processes() {
+				if p.parent == self && p.ended {
+					reap(p.pid)
+				}
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(ended)
+		cancel()
+		<-done
+		_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+	}, nil
+}
+
+// admit refuses a peer that runs as another user than this process.
+func admit(conn *net.UnixConn) error {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return fmt.Errorf("look at the peer: %w", err)
+	}
+	var cred *unix.Ucred
+	var failed error
+	if err := raw.Control(func(fd uintptr) {
+		cred, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	}); err != nil || failed != nil {
+		return fmt.Errorf("look at the peer: %w", errors.Join(err, failed))
+	}
+	return sameUser(int(cred.Uid), os.Getuid())
+}
+
+func sameUser(peer, self int) error {
+	if peer != self {
+		return fmt.Errorf("the peer runs as user %d and not as %d", peer, self)
+	}
+	return nil
+}
