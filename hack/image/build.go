@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
 // indexFile lists the archives of a folder, for scripts: a line of name,
@@ -33,6 +35,14 @@ func build(ctx context.Context, folder, arch string, wanted []spec) ([]built, er
 	}
 	var all []built
 	for _, s := range wanted {
+		if s.pkg == "" {
+			b, err := packParts(ctx, root, folder, arch, s)
+			if err != nil {
+				return nil, fmt.Errorf("image %s: %w", s.name, err)
+			}
+			all = append(all, b)
+			continue
+		}
 		program, err := binary(binaries, s)
 		if err != nil {
 			return nil, err
@@ -48,22 +58,66 @@ func build(ctx context.Context, folder, arch string, wanted []spec) ([]built, er
 
 // pack makes the archive of one image where it is not there already.
 func pack(folder, arch string, s spec, program []byte) (built, error) {
-	layer, err := rootfs(s, program)
+	content, err := rootfs(s, program)
 	if err != nil {
 		return built{}, err
 	}
-	archive := archivePath(folder, s.name)
-	fresh := !upToDate(archive, fingerprint(s, arch, layer))
-	if fresh {
-		image, err := assemble(s, arch, layer)
+	sum := fingerprint(s, arch, content)
+	return finish(folder, s.name, sum, func() (v1.Image, error) {
+		l, err := layer(content)
+		if err != nil {
+			return nil, err
+		}
+		return assemble(s, arch, sum, l)
+	})
+}
+
+// packParts makes the archive of an image of parts where it is not there
+// already. Only then are the parts fetched.
+func packParts(ctx context.Context, root, folder, arch string, s spec) (built, error) {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return built{}, err
+	}
+	var sums []byte
+	for _, p := range s.parts {
+		sum, err := p.fingerprint(root, arch)
 		if err != nil {
 			return built{}, err
 		}
-		if err := store(archive, s.name, image); err != nil {
+		sums = append(sums, sum...)
+	}
+	sum := fingerprint(s, arch, sums)
+	return finish(folder, s.name, sum, func() (v1.Image, error) {
+		cache, err := cacheFolder()
+		if err != nil {
+			return nil, err
+		}
+		var layers []v1.Layer
+		for _, p := range s.parts {
+			l, err := p.layer(ctx, root, cache, arch)
+			if err != nil {
+				return nil, err
+			}
+			layers = append(layers, l)
+		}
+		return assemble(s, arch, sum, layers...)
+	})
+}
+
+// finish writes the archive of an image if there is none of that fingerprint.
+func finish(folder, name, sum string, image func() (v1.Image, error)) (built, error) {
+	archive := archivePath(folder, name)
+	fresh := !upToDate(archive, sum)
+	if fresh {
+		i, err := image()
+		if err != nil {
+			return built{}, err
+		}
+		if err := store(archive, name, i); err != nil {
 			return built{}, err
 		}
 	}
-	b, err := inspect(archive, s.name)
+	b, err := inspect(archive, name)
 	b.fresh = fresh
 	return b, err
 }

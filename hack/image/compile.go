@@ -38,6 +38,9 @@ func compile(ctx context.Context, root, folder, arch string, wanted []spec) erro
 	modules := map[string][]string{}
 	var order []string
 	for _, s := range wanted {
+		if s.pkg == "" {
+			continue
+		}
 		if modules[s.module] == nil {
 			order = append(order, s.module)
 		}

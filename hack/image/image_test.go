@@ -29,11 +29,15 @@ var program = []byte("\x7fELF and the rest of a program")
 
 func mustAssemble(t *testing.T, s spec, arch string, program []byte) v1.Image {
 	t.Helper()
-	layer, err := rootfs(s, program)
+	content, err := rootfs(s, program)
 	if err != nil {
 		t.Fatal(err)
 	}
-	image, err := assemble(s, arch, layer)
+	l, err := layer(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := assemble(s, arch, fingerprint(s, arch, content), l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +81,7 @@ func TestCompiledProgramDoesNotDependOnTheFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pause, err := pick([]string{"pause"})
+	pause, err := pick([]string{"pause"}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,6 +107,7 @@ func TestImageRunsItsProgramAsAnOrdinaryUser(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			entrypoint, _ := s.command()
 			user := "65532:65532"
 			if s.name == "pause" {
 				user = "65535:65535"
@@ -110,7 +115,7 @@ func TestImageRunsItsProgramAsAnOrdinaryUser(t *testing.T) {
 			if got.Config.User != user {
 				t.Errorf("user %q, want %q", got.Config.User, user)
 			}
-			if diff := cmp.Diff([]string{"/" + s.name}, got.Config.Entrypoint); diff != "" {
+			if diff := cmp.Diff(entrypoint, got.Config.Entrypoint); diff != "" {
 				t.Errorf("entrypoint (-want +got):\n%s", diff)
 			}
 			if got.OS != "linux" || got.Architecture != "arm64" || len(got.RootFS.DiffIDs) != 1 {

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,31 +26,79 @@ const (
 	movingTag = "dev"
 )
 
-// spec is what an image is made of.
+// spec is what an image is made of: one program of ours, or parts.
 type spec struct {
 	name        string
 	module      string // folder of the Go module, from the repository's root.
 	pkg         string // package of the binary, as seen from that module.
 	user        int
 	description string
+
+	parts []part
+	// entrypoint is what an image of parts runs.
+	entrypoint []string
+	// asked has it be built only where it is named, or all are wanted.
+	asked bool
 }
 
 // specs are the images, in the order in which they are built.
 var specs = []spec{
-	{"operator", ".", "./cmd/operator", nonroot, "Makes a bridge of each HostedBridge object"},
-	{"keybroker", ".", "./cmd/keybroker", nonroot, "Issues certificates and seals secrets; the only holder of the master key"},
-	{"ingress", ".", "./cmd/ingress", nonroot, "The public surface: lets a request through to the one bridge it is meant for"},
-	{"bridge", ".", "./cmd/bridge", nonroot, "One user's MCP bridge"},
-	{"everything-server", ".", "github.com/modelcontextprotocol/go-sdk/conformance/everything-server", nonroot, "The MCP Go SDK's conformance server, an upstream for samples and tests"},
-	{"guarded-server", ".", "./test/e2e/guarded-server", nonroot, "An MCP server that wants a bearer token, an upstream for samples and tests"},
-	{"pause", "hack/image", "./pause", pauseUser, "Holds the namespaces of a pod in a local cluster"},
+	{name: "operator", module: ".", pkg: "./cmd/operator", user: nonroot, description: "Makes a bridge of each HostedBridge object"},
+	{name: "keybroker", module: ".", pkg: "./cmd/keybroker", user: nonroot, description: "Issues certificates and seals secrets; the only holder of the master key"},
+	{name: "ingress", module: ".", pkg: "./cmd/ingress", user: nonroot, description: "The public surface: lets a request through to the one bridge it is meant for"},
+	{name: "bridge", module: ".", pkg: "./cmd/bridge", user: nonroot, description: "One user's MCP bridge"},
+	{name: "everything-server", module: ".", pkg: "github.com/modelcontextprotocol/go-sdk/conformance/everything-server", user: nonroot, description: "The MCP Go SDK's conformance server, an upstream for samples and tests"},
+	{name: "guarded-server", module: ".", pkg: "./test/e2e/guarded-server", user: nonroot, description: "An MCP server that wants a bearer token, an upstream for samples and tests"},
+	{name: "pause", module: "hack/image", pkg: "./pause", user: pauseUser, description: "Holds the namespaces of a pod in a local cluster"},
+	{name: "npm-servers", user: nonroot, description: "Three of MCP's reference servers, which speak over stdio, for samples and tests", parts: []part{debianBase, nodePart, serversPart}, entrypoint: []string{"node"}},
+	{name: "runtime-node", user: nonroot, description: "Node.js with npx, for MCP servers of npm", parts: []part{debianBase, nodePart}, entrypoint: []string{"node"}, asked: true},
+	{name: "runtime-python", user: nonroot, description: "Debian's Python, for MCP servers in Python", parts: []part{debianBase, pythonPart}, entrypoint: []string{"python3"}, asked: true},
 }
 
-// pick returns the named specs, all of them where
-// none is named.
-func pick(names []string) ([]spec, error) {
+// The parts. What a server of npm needs besides node is a shell, by which npx
+// runs it, and env, by which its first line finds node.
+var (
+	debianBase = part{
+		name: "debian",
+		base: true,
+		debs: []string{"base-files", "coreutils", "dash", "libc6", "libgcc-s1", "libstdc++6"},
+		only: map[string][]string{
+			"base-files": {"usr/lib/os-release", "etc/os-release", "etc/debian_version"},
+			"coreutils":  {"usr/bin/env"},
+			"dash":       {"usr/bin/dash"},
+		},
+	}
+	nodePart = part{
+		name:    "node",
+		add:     addNode,
+		sources: []string{"npm/node/package-lock.json"},
+	}
+	serversPart = part{
+		name:    "npm-servers",
+		add:     addServers,
+		sources: []string{"npm/servers/package.json", "npm/servers/package-lock.json", "npm/servers/.npmrc"},
+	}
+	pythonPart = part{
+		name: "python",
+		debs: []string{
+			"libbz2-1.0", "libcom-err2", "libcrypt1", "libdb5.3", "libexpat1", "libffi8", "libgssapi-krb5-2", "libk5crypto3",
+			"libkeyutils1", "libkrb5-3", "libkrb5support0", "liblzma5", "libncursesw6", "libnsl2", "libpython3.11-minimal",
+			"libpython3.11-stdlib", "libreadline8", "libsqlite3-0", "libssl3", "libtinfo6", "libtirpc3", "libuuid1",
+			"media-types", "python3.11", "python3.11-minimal", "tzdata", "zlib1g",
+		},
+		add: func(_ context.Context, t tree, _, _, _ string) error {
+			t["usr/bin/python3"] = entry{link: "python3.11", mode: 0o777}
+			t["usr/bin/python"] = entry{link: "python3", mode: 0o777}
+			return nil
+		},
+	}
+)
+
+// pick returns the named specs. Where none is named it returns those that the
+// samples and the tests need, or all.
+func pick(names []string, all bool) ([]spec, error) {
 	if len(names) == 0 {
-		return specs, nil
+		return slices.DeleteFunc(slices.Clone(specs), func(s spec) bool { return s.asked && !all }), nil
 	}
 	var picked []spec
 	for _, name := range names {

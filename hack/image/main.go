@@ -22,11 +22,11 @@ import (
 
 const usage = `Build the container images without a container engine.
 
-  image build [--only NAME,...] [--out DIR] [--arch ARCH]
+  image build [--only NAME,... | --all] [--out DIR] [--arch ARCH]
       writes DIR/<name>.tar for each image, which docker load, ctr images import
       and kind load image-archive take, and lists them in DIR/images.tsv
 
-  image push --registry HOST/PATH [--only NAME,...] [--out DIR] [--arch ARCH]
+  image push --registry HOST/PATH [--only NAME,... | --all] [--out DIR] [--arch ARCH]
       builds, pushes each image as HOST/PATH/<name> with the credentials of
       docker login, and prints "name<TAB>reference" lines
 
@@ -44,6 +44,7 @@ func main() {
 // options are the command line.
 type options struct {
 	only             []string
+	all              bool
 	out              string
 	arch             string
 	registry         string
@@ -55,7 +56,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := pflag.NewFlagSet("image", pflag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.Usage = func() { _, _ = io.WriteString(stderr, usage+flags.FlagUsages()) }
-	flags.StringSliceVar(&o.only, "only", nil, "names of the images (default: all of them)")
+	flags.StringSliceVar(&o.only, "only", nil, "names of the images (default: those that samples and tests need)")
+	flags.BoolVar(&o.all, "all", false, "every image, also the runtimes for servers of npm and in Python")
 	flags.StringVar(&o.out, "out", "", "folder of the archives (default: bin/images in the repository)")
 	flags.StringVar(&o.arch, "arch", runtime.GOARCH, "architecture that the images run on: amd64 or arm64")
 	flags.StringVar(&o.registry, "registry", "", "where push puts the images, as host/path")
@@ -81,7 +83,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 
 // build prints a line for each image on stdout.
 func (o options) build(ctx context.Context) error {
-	wanted, err := pick(o.only)
+	wanted, err := pick(o.only, o.all)
 	if err != nil {
 		return err
 	}
@@ -96,7 +98,7 @@ func (o options) build(ctx context.Context) error {
 }
 
 func (o options) push(ctx context.Context) error {
-	wanted, err := pick(o.only)
+	wanted, err := pick(o.only, o.all)
 	if err != nil {
 		return err
 	}

@@ -34,11 +34,16 @@ func roots() []byte {
 	return out.Bytes()
 }
 
+// users returns /etc/passwd and /etc/group.
+func users(user int) (passwd, group []byte) {
+	return fmt.Appendf(nil, "root:x:0:0:root:/:/sbin/nologin\nnonroot:x:%d:%[1]d:nonroot:/:/sbin/nologin\n", user),
+		fmt.Appendf(nil, "root:x:0:\nnonroot:x:%d:\n", user)
+}
+
 // rootfs returns the one layer of an image as a tar: the binary at /<name>,
 // the CA roots, and the users by name for programs that look themselves up.
 func rootfs(s spec, binary []byte) ([]byte, error) {
-	passwd := fmt.Sprintf("root:x:0:0:root:/:/sbin/nologin\nnonroot:x:%d:%[1]d:nonroot:/:/sbin/nologin\n", s.user)
-	group := fmt.Sprintf("root:x:0:\nnonroot:x:%d:\n", s.user)
+	passwd, group := users(s.user)
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
 	for _, f := range []struct {
@@ -47,8 +52,8 @@ func rootfs(s spec, binary []byte) ([]byte, error) {
 		content []byte
 	}{
 		{"etc/", 0o755, nil},
-		{"etc/group", 0o644, []byte(group)},
-		{"etc/passwd", 0o644, []byte(passwd)},
+		{"etc/group", 0o644, group},
+		{"etc/passwd", 0o644, passwd},
 		{"etc/ssl/", 0o755, nil},
 		{"etc/ssl/certs/", 0o755, nil},
 		{rootsPath, 0o644, roots()},
