@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"errors"
+	"hash/maphash"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -24,15 +25,23 @@ const reopen = 10 * time.Minute
 type secretsClient interface {
 	// Secrets returns nil where they are still those of the revision.
 	Secrets(ctx context.Context, revision string) (*client.Secrets, error)
+	// SaveSecret stores a secret if nobody has changed any since this client
+	// last got or stored one. Otherwise it returns a Refusal with
+	// client.CodeRevisionChanged.
+	SaveSecret(ctx context.Context, name string, value []byte) error
 }
 
 // keeper fetches the user's secrets for the bridge and keeps them fresh. While
-// the keybroker is away the bridge goes on with those that it has.
+// the keybroker is away the bridge goes on with those that it has. It also
+// stores the tokens that the bridge has refreshed.
 type keeper struct {
 	client secretsClient
 	clock  client.Clock
 	use    func(*secret.Set)
-	log    *slog.Logger
+	// useKeys, where it is not nil, is given the keys of the bridge's sessions
+	// before the bridge is ready. It does not keep them as they are.
+	useKeys func([][]byte)
+	log     *slog.Logger
 
 	asked chan struct{} // capacity 1: fetch again
 	first chan struct{} // closed when there were secrets for the first time
@@ -40,16 +49,32 @@ type keeper struct {
 
 	// revision is that of what the bridge has; run alone uses it.
 	revision string
+
+	// turn is taken while secrets are fetched and put to use, and while one is
+	// stored.
+	turn chan struct{}
+	// have are the values that the bridge has, hashed, by name. Whoever has the
+	// turn uses it.
+	have map[string]uint64
+	seed maphash.Seed
+	// changes counts by name how often somebody else than the bridge has changed
+	// a secret.
+	mu      sync.Mutex
+	changes map[string]int
 }
 
 func newKeeper(c secretsClient, clock client.Clock, use func(*secret.Set), log *slog.Logger) *keeper {
 	return &keeper{
-		client: c,
-		clock:  clock,
-		use:    use,
-		log:    log,
-		asked:  make(chan struct{}, 1),
-		first:  make(chan struct{}),
+		client:  c,
+		clock:   clock,
+		use:     use,
+		log:     log,
+		asked:   make(chan struct{}, 1),
+		first:   make(chan struct{}),
+		turn:    make(chan struct{}, 1),
+		seed:    maphash.MakeSeed(),
+		have:    map[string]uint64{},
+		changes: map[string]int{},
 	}
 }
 
@@ -105,6 +130,10 @@ func (k *keeper) run(ctx context.Context, renewed <-chan struct{}) {
 // fetch asks the keybroker once, and returns when to do so again; zero is that
 // nothing calls for it.
 func (k *keeper) fetch(ctx context.Context) (time.Duration, error) {
+	if err := k.take(ctx); err != nil {
+		return 0, err
+	}
+	defer k.give()
 	answer, err := k.client.Secrets(ctx, k.revision)
 	if err != nil {
 		return 0, err
@@ -112,6 +141,13 @@ func (k *keeper) fetch(ctx context.Context) (time.Duration, error) {
 	defer k.once.Do(func() { close(k.first) })
 	if answer == nil {
 		return 0, nil
+	}
+	k.compare(answer.Values)
+	if k.useKeys != nil {
+		k.useKeys(answer.SessionKeys)
+	}
+	for _, key := range answer.SessionKeys {
+		clear(key)
 	}
 	set := secret.NewSet(answer.Revision, answer.Values, answer.Unreadable)
 	k.log.Info("secrets fetched", "revision", answer.Revision, "count", set.Len())
@@ -123,6 +159,104 @@ func (k *keeper) fetch(ctx context.Context) (time.Duration, error) {
 	}
 	k.log.Warn("the keybroker cannot open some of the secrets", "names", unreadable, "retryIn", reopen.String())
 	return reopen, nil
+}
+
+// take takes the turn, and give gives it back.
+func (k *keeper) take(ctx context.Context) error {
+	select {
+	case k.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (k *keeper) give() { <-k.turn }
+
+// compare notes which secrets are others than those that the bridge has.
+func (k *keeper) compare(values map[string][]byte) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	next := make(map[string]uint64, len(values))
+	for name, value := range values {
+		next[name] = maphash.Bytes(k.seed, value)
+	}
+	for name := range k.have {
+		if _, ok := next[name]; !ok {
+			k.changes[name]++
+		}
+	}
+	for name, hash := range next {
+		if was, ok := k.have[name]; !ok || was != hash {
+			k.changes[name]++
+		}
+	}
+	k.have = next
+}
+
+func (k *keeper) changed(name string) int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.changes[name]
+}
+
+// errReplaced says that a login was not stored because its user has logged in
+// anew.
+var errReplaced = errors.New("somebody has set the secret meanwhile")
+
+// saves is how often a login is sent to the keybroker that changes of other
+// secrets overtake.
+const saves = 3
+
+// save stores a secret that the bridge has refreshed, unless somebody else has
+// set it since the bridge got it: theirs is a new login then, and what the
+// bridge refreshed is one that nobody wants any more.
+func (k *keeper) save(ctx context.Context, name string, value []byte) error {
+	began := k.changed(name)
+	if err := k.take(ctx); err != nil {
+		return err
+	}
+	defer k.give()
+	err := errReplaced
+	if k.changed(name) == began {
+		err = k.send(ctx, name, value)
+	}
+	if err == nil {
+		k.have[name] = maphash.Bytes(k.seed, value)
+		k.log.Info("refreshed login stored", "secret", name)
+		return nil
+	}
+	attrs := []any{"secret", name, "error", err}
+	if refusal, ok := errors.AsType[*client.Refusal](err); ok {
+		attrs = append(attrs, "code", refusal.Code)
+	}
+	k.log.Warn("refreshed login not stored", attrs...)
+	return err
+}
+
+// send sends the secret until no other's change overtakes it.
+func (k *keeper) send(ctx context.Context, name string, value []byte) error {
+	for attempt := 1; ; attempt++ {
+		err := k.client.SaveSecret(ctx, name, value)
+		refusal, ok := errors.AsType[*client.Refusal](err)
+		if !ok || refusal.Code != client.CodeRevisionChanged || attempt == saves {
+			return err
+		}
+		k.ask() // The bridge is to have the other change too.
+		now, err := k.client.Secrets(ctx, "")
+		if err != nil {
+			return err
+		}
+		stored := maphash.Bytes(k.seed, now.Values[name])
+		secret.NewSet(now.Revision, now.Values, nil).Wipe()
+		switch stored {
+		case k.have[name]:
+		case maphash.Bytes(k.seed, value):
+			return nil // By an attempt whose answer was lost.
+		default:
+			return errReplaced
+		}
+	}
 }
 
 func (k *keeper) complain(err error, wait time.Duration) {

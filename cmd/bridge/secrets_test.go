@@ -32,6 +32,8 @@ import (
 type played struct {
 	asked   chan string // the revision in the request
 	answers chan any    // *client.Secrets or an error; nil for unchanged
+	saved   chan string // what is to be stored
+	results chan error
 }
 
 func (p *played) Secrets(ctx context.Context, revision string) (*client.Secrets, error) {
@@ -51,6 +53,15 @@ func (p *played) Secrets(ctx context.Context, revision string) (*client.Secrets,
 		return nil, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
+	}
+}
+
+func (p *played) SaveSecret(ctx context.Context, name string, value []byte) error {
+	select {
+	case p.saved <- name + "=" + string(value):
+		return <-p.results
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
@@ -78,19 +89,27 @@ type kept struct {
 	clock   *timers
 	renewed chan struct{}
 	used    chan *secret.Set
+	keys    chan string
 	log     *buffer
 }
 
 func keep(t *testing.T) *kept {
 	t.Helper()
 	k := &kept{
-		played:  &played{asked: make(chan string), answers: make(chan any)},
+		played:  &played{asked: make(chan string), answers: make(chan any), saved: make(chan string), results: make(chan error)},
 		clock:   &timers{waits: make(chan wait, 1)},
 		renewed: make(chan struct{}, 1),
 		used:    make(chan *secret.Set, 16),
+		keys:    make(chan string, 16),
 		log:     &buffer{},
 	}
 	k.keeper = newKeeper(k.played, k.clock, func(s *secret.Set) { k.used <- s }, slog.New(slog.NewJSONHandler(k.log, nil)))
+	k.keeper.useKeys = func(keys [][]byte) {
+		if k.keeper.ready() != (len(k.keys) > 0) {
+			t.Error("the bridge was ready before its keys")
+		}
+		k.keys <- string(bytes.Join(keys, []byte(" ")))
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
@@ -228,6 +247,121 @@ func TestSecretsThatDoNotOpenAreAskedForAgain(t *testing.T) {
 	k.turn(t, "r1", given("r1"))
 	if got := (<-k.used).Unreadable(); got != nil {
 		t.Errorf("unreadable = %q", got)
+	}
+}
+
+func TestTheBridgeGetsItsSessionKeys(t *testing.T) {
+	k := keep(t)
+	first, second := []byte("k3y-one"), []byte("k3y-two")
+	k.turn(t, "", &client.Secrets{SessionKeys: [][]byte{first, second}})
+	<-k.first
+	if got := <-k.keys; got != "k3y-one k3y-two" {
+		t.Errorf("keys %q", got)
+	}
+	if string(first)+string(second) != strings.Repeat("\x00", 14) {
+		t.Error("the keys are still in memory")
+	}
+	if strings.Contains(k.log.String(), "k3y") {
+		t.Error("a key is in the log")
+	}
+}
+
+// with has the login in it, and a secret that others change.
+func with(revision, login, other string) *client.Secrets {
+	return &client.Secrets{Revision: revision, Values: map[string][]byte{"LOGIN": []byte(login), "OTHER": []byte(other)}}
+}
+
+func TestARefreshedLoginIsStored(t *testing.T) {
+	overtaken := &client.Refusal{Status: 412, Code: client.CodeRevisionChanged}
+	for _, test := range []struct {
+		name string
+		// results are of each attempt, between which found is what there is.
+		results []error
+		found   []any
+		want    error
+		said    string
+	}{
+		{"at once", []error{nil}, nil, nil, "refreshed login stored"},
+		{"after another secret has changed", []error{overtaken, nil}, []any{with("r2", "old", "c4n4ry")}, nil, "refreshed login stored"},
+		{"by an attempt whose answer was lost", []error{overtaken}, []any{with("r2", "c4n4ry-new", "c4n4ry")}, nil, "refreshed login stored"},
+		{"not over a new login", []error{overtaken}, []any{with("r2", "c4n4ry", "c4n4ry")}, errReplaced, "somebody has set the secret meanwhile"},
+		{"not over a removal", []error{overtaken}, []any{&client.Secrets{Revision: "r2", Values: map[string][]byte{}}}, errReplaced, "somebody has set the secret meanwhile"},
+		{"not where others change more and more", []error{overtaken, overtaken, overtaken}, []any{with("r2", "old", "1"), with("r3", "old", "2")}, overtaken, client.CodeRevisionChanged},
+		{"not by a keybroker that is away", []error{errors.ErrUnsupported}, nil, errors.ErrUnsupported, "refreshed login not stored"},
+		{"not by a keybroker that refuses", []error{&client.Refusal{Status: 403, Code: "secret_not_writable"}}, nil, nil, "secret_not_writable"},
+		{"not where what there is stays unknown", []error{overtaken}, []any{errors.ErrUnsupported}, errors.ErrUnsupported, "refreshed login not stored"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			k := keep(t)
+			k.turn(t, "", with("r1", "old", "0"))
+			<-k.first
+			ended := make(chan error, 1)
+			go func() { ended <- k.save(t.Context(), "LOGIN", []byte("c4n4ry-new")) }()
+			for i, result := range test.results {
+				if got := <-k.saved; got != "LOGIN=c4n4ry-new" {
+					t.Errorf("to be stored: %s", got)
+				}
+				k.results <- result
+				if i < len(test.found) {
+					k.turn(t, "", test.found[i])
+				}
+			}
+			err := <-ended
+			if test.want != nil && !errors.Is(err, test.want) || (err == nil) != strings.Contains(k.log.String(), "login stored") {
+				t.Errorf("error %v, want %v", err, test.want)
+			}
+			if log := k.log.String(); strings.Contains(log, "c4n4ry") || !strings.Contains(log, test.said) {
+				t.Errorf("log: %s", log)
+			}
+			if len(test.found) > 0 {
+				// The bridge is to have the change of somebody else too.
+				k.turn(t, "r1", nil)
+			}
+		})
+	}
+}
+
+// waited says when somebody waits for something else or its end.
+type waited struct {
+	context.Context
+	once  sync.Once
+	waits chan struct{}
+}
+
+func (w *waited) Done() <-chan struct{} {
+	w.once.Do(func() { close(w.waits) })
+	return w.Context.Done()
+}
+
+// A login that was refreshed while its user logged in anew is not the one that
+// is to be kept.
+func TestALoginThatAFetchReplacesIsNotStored(t *testing.T) {
+	k := keep(t)
+	k.turn(t, "", with("r1", "old", "0"))
+	<-k.first
+	k.ask()
+	<-k.asked() // The fetch has the turn.
+	ended := make(chan error, 1)
+	waiting := &waited{Context: t.Context(), waits: make(chan struct{})}
+	go func() { ended <- k.save(waiting, "LOGIN", []byte("c4n4ry-new")) }()
+	<-waiting.waits
+	k.answers <- with("r2", "c4n4ry", "0")
+	if err := <-ended; !errors.Is(err, errReplaced) {
+		t.Errorf("error %v", err)
+	}
+	// The next one is of the new login.
+	go func() { ended <- k.save(t.Context(), "LOGIN", []byte("newer")) }()
+	if got := <-k.saved; got != "LOGIN=newer" {
+		t.Errorf("to be stored: %s", got)
+	}
+	k.results <- nil
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	if err := k.save(ctx, "LOGIN", nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
 	}
 }
 
