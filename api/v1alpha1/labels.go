@@ -22,6 +22,10 @@ const (
 	AnnotationBridgeUID = "hostedbridge.dev/bridge-uid"
 	AnnotationUserID    = "hostedbridge.dev/user-id"
 
+	// AnnotationConfigDigest on a bridge pod holds the digest of the
+	// configuration that the pod's node was last told to fetch.
+	AnnotationConfigDigest = "hostedbridge.dev/config-digest"
+
 	// Values of the labels above.
 	NameValue       = "hosted-bridge"
 	ComponentBridge = "bridge"

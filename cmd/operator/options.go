@@ -6,6 +6,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -17,6 +18,13 @@ import (
 type Options struct {
 	// BridgeImage is the image of the tenants' pods.
 	BridgeImage string
+	// RuntimeImageNode and RuntimeImagePython are the images in which npx and
+	// uvx run servers that have none of their own.
+	RuntimeImageNode   string
+	RuntimeImagePython string
+	// UpstreamAllowCIDR are the address ranges that the tenants' bridges may
+	// reach though they are not public.
+	UpstreamAllowCIDR []string
 	// BaseURL is the ingress's public address, as users type it.
 	BaseURL string
 	// KeybrokerURL is where the tenants' pods reach the keybroker.
@@ -35,19 +43,24 @@ type Options struct {
 // Defaults returns the settings of an installation that changes none.
 func Defaults() Options {
 	return Options{
-		BridgeImage:   "hosted-bridge/bridge:dev",
-		BaseURL:       "http://127.0.0.1:8080",
-		KeybrokerURL:  "https://hosted-bridge-keybroker.hosted-bridge-system.svc:8443",
-		Namespace:     "hosted-bridge-system",
-		LeaderElect:   true,
-		ProbeListen:   ":8081",
-		MetricsListen: ":8082",
+		BridgeImage:        "hosted-bridge/bridge:dev",
+		RuntimeImageNode:   "hosted-bridge/runtime-node:dev",
+		RuntimeImagePython: "hosted-bridge/runtime-python:dev",
+		BaseURL:            "http://127.0.0.1:8080",
+		KeybrokerURL:       "https://hosted-bridge-keybroker.hosted-bridge-system.svc:8443",
+		Namespace:          "hosted-bridge-system",
+		LeaderElect:        true,
+		ProbeListen:        ":8081",
+		MetricsListen:      ":8082",
 	}
 }
 
 // RegisterFlags adds a flag for each setting to fs.
 func (o *Options) RegisterFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.BridgeImage, "bridge-image", o.BridgeImage, "image of the tenants' pods")
+	fs.StringVar(&o.RuntimeImageNode, "runtime-image-node", o.RuntimeImageNode, "image in which npx runs servers that have no image of their own")
+	fs.StringVar(&o.RuntimeImagePython, "runtime-image-python", o.RuntimeImagePython, "image in which uvx runs servers that have no image of their own")
+	fs.StringArrayVar(&o.UpstreamAllowCIDR, "upstream-allow-cidr", o.UpstreamAllowCIDR, "address range that tenants' servers may be at although it is not public, such as 10.96.0.0/16 for a cluster's Services; give it once for each range, and none in which there is something that tenants must not reach")
 	fs.StringVar(&o.BaseURL, "base-url", o.BaseURL, "public address of the ingress; a bridge's URL is this and /u/<userID>/mcp")
 	fs.StringVar(&o.KeybrokerURL, "keybroker-url", o.KeybrokerURL, "where the tenants' pods reach the keybroker")
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "namespace of the installation")
@@ -62,6 +75,9 @@ func (o *Options) Validate() error {
 	o.BaseURL = strings.TrimRight(o.BaseURL, "/")
 	return errors.Join(
 		notEmpty("bridge-image", o.BridgeImage),
+		notEmpty("runtime-image-node", o.RuntimeImageNode),
+		notEmpty("runtime-image-python", o.RuntimeImagePython),
+		addressRanges("upstream-allow-cidr", o.UpstreamAllowCIDR),
 		notEmpty("namespace", o.Namespace),
 		absoluteURL("base-url", o.BaseURL, "http", "https"),
 		absoluteURL("keybroker-url", o.KeybrokerURL, "https"),
@@ -71,6 +87,21 @@ func (o *Options) Validate() error {
 func notEmpty(flag, value string) error {
 	if value == "" {
 		return fmt.Errorf("--%s is empty", flag)
+	}
+	return nil
+}
+
+// addressRanges refuses what is no range, and a range that is written as one of
+// its addresses: it may be meant for that address alone.
+func addressRanges(flag string, values []string) error {
+	for _, value := range values {
+		prefix, err := netip.ParsePrefix(value)
+		if err != nil {
+			return fmt.Errorf("--%s %.80q must be an address range such as 10.96.0.0/16 or fd00::/8", flag, value)
+		}
+		if prefix != prefix.Masked() {
+			return fmt.Errorf("--%s %s must begin at the range's first address, as %s does; one address alone is %s/%d", flag, value, prefix.Masked(), prefix.Addr(), prefix.Addr().BitLen())
+		}
 	}
 	return nil
 }

@@ -27,6 +27,8 @@ func TestEverySettingHasAFlag(t *testing.T) {
 	o.RegisterFlags(flags)
 	err := flags.Parse([]string{
 		"--bridge-image=example.com/bridge:1", "--base-url=https://mcp.example.com/", "--keybroker-url=https://keys:8443",
+		"--runtime-image-node=example.com/node:1", "--runtime-image-python=example.com/python:1",
+		"--upstream-allow-cidr=10.0.0.0/8", "--upstream-allow-cidr=fd00::/8",
 		"--namespace=system", "--tiers-file=/tiers.yaml", "--leader-elect=false", "--probe-listen=:1", "--metrics-listen=:2",
 	})
 	if err != nil {
@@ -37,7 +39,9 @@ func TestEverySettingHasAFlag(t *testing.T) {
 	}
 	want := Options{
 		BridgeImage: "example.com/bridge:1", BaseURL: "https://mcp.example.com", KeybrokerURL: "https://keys:8443",
-		Namespace: "system", TiersFile: "/tiers.yaml", ProbeListen: ":1", MetricsListen: ":2",
+		RuntimeImageNode: "example.com/node:1", RuntimeImagePython: "example.com/python:1",
+		UpstreamAllowCIDR: []string{"10.0.0.0/8", "fd00::/8"},
+		Namespace:         "system", TiersFile: "/tiers.yaml", ProbeListen: ":1", MetricsListen: ":2",
 	}
 	if diff := cmp.Diff(want, o); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)
@@ -50,6 +54,11 @@ func TestValidateNamesTheFlag(t *testing.T) {
 		want   string
 	}{
 		"no image":                       {func(o *Options) { o.BridgeImage = "" }, "--bridge-image"},
+		"no image for npx":               {func(o *Options) { o.RuntimeImageNode = "" }, "--runtime-image-node"},
+		"no image for uvx":               {func(o *Options) { o.RuntimeImagePython = "" }, "--runtime-image-python"},
+		"an address that is no range":    {func(o *Options) { o.UpstreamAllowCIDR = []string{"10.0.0.0/8", "10.1.2.3"} }, `--upstream-allow-cidr "10.1.2.3" must be an address range such as`},
+		"two ranges in one":              {func(o *Options) { o.UpstreamAllowCIDR = []string{"10.0.0.0/8,fd00::/8"} }, "--upstream-allow-cidr"},
+		"a range that begins elsewhere":  {func(o *Options) { o.UpstreamAllowCIDR = []string{"10.1.2.3/8"} }, "as 10.0.0.0/8 does; one address alone is 10.1.2.3/32"},
 		"no namespace":                   {func(o *Options) { o.Namespace = "" }, "--namespace"},
 		"a base URL without a scheme":    {func(o *Options) { o.BaseURL = "mcp.example.com" }, "--base-url must be an absolute URL with http or https"},
 		"a base URL with a query":        {func(o *Options) { o.BaseURL = "https://mcp.example.com/?a=b" }, "--base-url"},

@@ -47,7 +47,11 @@ func run(ctx context.Context, o Options, log *slog.Logger) error {
 		Recorder: m.GetEventRecorder(leaseName),
 		Clock:    clock.RealClock{},
 		Settings: hostedbridge.Settings{
-			Settings:  desired.Settings{BridgeImage: o.BridgeImage, KeybrokerURL: o.KeybrokerURL},
+			Settings: desired.Settings{
+				BridgeImage: o.BridgeImage, KeybrokerURL: o.KeybrokerURL,
+				RuntimeImageNode: o.RuntimeImageNode, RuntimeImagePython: o.RuntimeImagePython,
+				Egress: o.UpstreamAllowCIDR,
+			},
 			BaseURL:   o.BaseURL,
 			Namespace: o.Namespace,
 			Tiers:     tiers,

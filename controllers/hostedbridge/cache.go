@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -24,8 +25,12 @@ func CacheOptions(namespace string) cache.Options {
 	})}
 	pods := own
 	pods.Transform = stripPod
-	trust := cache.ByObject{Namespaces: map[string]cache.Config{
-		namespace: {FieldSelector: fields.OneTermEqualSelector("metadata.name", trustName)},
+	// Bridges' ConfigMaps everywhere but in the installation's own namespace,
+	// where there is the keybroker's certificate. A bridge that is there all the
+	// same works, and its ConfigMap is looked at live.
+	configMaps := cache.ByObject{Namespaces: map[string]cache.Config{
+		cache.AllNamespaces: {LabelSelector: own.Label, Transform: stripConfigMap},
+		namespace:           {FieldSelector: fields.OneTermEqualSelector("metadata.name", trustName)},
 	}}
 	keybroker := cache.ByObject{Namespaces: map[string]cache.Config{
 		namespace: {LabelSelector: labels.SelectorFromSet(keybrokerSlices)},
@@ -38,10 +43,24 @@ func CacheOptions(namespace string) cache.Options {
 			&corev1.ServiceAccount{}:     own,
 			&appsv1.Deployment{}:         own,
 			&corev1.Pod{}:                pods,
-			&corev1.ConfigMap{}:          trust,
+			&corev1.ConfigMap{}:          configMaps,
 			&discoveryv1.EndpointSlice{}: keybroker,
 		},
 	}
+}
+
+// stripConfigMap keeps of a bridge's ConfigMap nothing that the API server would
+// not tell anew: who owns it is read by its metadata, and what is in it never.
+func stripConfigMap(object any) (any, error) {
+	switch o := object.(type) {
+	case *corev1.ConfigMap:
+		kept := &corev1.ConfigMap{}
+		kept.Namespace, kept.Name, kept.UID, kept.ResourceVersion = o.Namespace, o.Name, o.UID, o.ResourceVersion
+		return kept, nil
+	case *metav1.PartialObjectMetadata:
+		o.ManagedFields = nil
+	}
+	return object, nil
 }
 
 // stripPod keeps of a pod what observedPod and the watches read.
@@ -55,16 +74,39 @@ func stripPod(object any) (any, error) {
 	kept.ResourceVersion, kept.CreationTimestamp = pod.ResourceVersion, pod.CreationTimestamp
 	kept.DeletionTimestamp = pod.DeletionTimestamp
 	kept.Labels = pod.Labels
-	kept.Annotations = map[string]string{v1alpha1.AnnotationBridgeUID: pod.Annotations[v1alpha1.AnnotationBridgeUID]}
+	kept.Annotations = map[string]string{
+		v1alpha1.AnnotationBridgeUID:    pod.Annotations[v1alpha1.AnnotationBridgeUID],
+		v1alpha1.AnnotationConfigDigest: pod.Annotations[v1alpha1.AnnotationConfigDigest],
+	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady || c.Type == corev1.PodScheduled {
 			kept.Status.Conditions = append(kept.Status.Conditions,
-				corev1.PodCondition{Type: c.Type, Status: c.Status, Message: c.Message})
+				corev1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message})
 		}
 	}
-	for _, s := range pod.Status.ContainerStatuses {
-		kept.Status.ContainerStatuses = append(kept.Status.ContainerStatuses,
-			corev1.ContainerStatus{Name: s.Name, State: corev1.ContainerState{Waiting: s.State.Waiting}})
-	}
+	kept.Status.ContainerStatuses = stripStatuses(pod.Status.ContainerStatuses)
+	kept.Status.InitContainerStatuses = stripStatuses(pod.Status.InitContainerStatuses)
 	return kept, nil
+}
+
+func stripStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
+	var kept []corev1.ContainerStatus
+	for _, s := range statuses {
+		kept = append(kept, corev1.ContainerStatus{
+			Name: s.Name, Ready: s.Ready, State: stripState(s.State), LastTerminationState: stripState(s.LastTerminationState),
+		})
+	}
+	return kept
+}
+
+// stripState keeps why a container does not run.
+func stripState(s corev1.ContainerState) corev1.ContainerState {
+	var kept corev1.ContainerState
+	if s.Waiting != nil {
+		kept.Waiting = &corev1.ContainerStateWaiting{Reason: s.Waiting.Reason}
+	}
+	if s.Terminated != nil {
+		kept.Terminated = &corev1.ContainerStateTerminated{Reason: s.Terminated.Reason, ExitCode: s.Terminated.ExitCode}
+	}
+	return kept
 }

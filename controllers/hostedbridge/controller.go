@@ -64,8 +64,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (c
 	if err != nil && outcome.Failed == (plan.Finding{}) {
 		return ctrl.Result{}, err // The API server did not answer: nothing is known to say in a status.
 	}
-	statusErr := r.applyStatus(ctx, observed, p, outcome)
-	return ctrl.Result{RequeueAfter: outcome.RequeueAfter()}, errors.Join(err, statusErr)
+	err = errors.Join(err, r.tell(ctx, observed, p, outcome), r.applyStatus(ctx, observed, p, outcome))
+	return ctrl.Result{RequeueAfter: outcome.RequeueAfter()}, err
 }
 
 // applier returns the writer of the bridge's objects.

@@ -28,8 +28,8 @@ import (
 )
 
 // writesPerProvision is how many writes a new bridge costs: ServiceAccount,
-// Deployment, status.
-const writesPerProvision = 3
+// ConfigMap, Deployment, status.
+const writesPerProvision = 4
 
 func TestACrashAfterAnyWriteIsRepaired(t *testing.T) {
 	steps := map[string]func(*v1alpha1.HostedBridgeSpec){
@@ -81,7 +81,7 @@ func provisioned(t *testing.T, change func(*v1alpha1.HostedBridgeSpec), n int) [
 func (f *fixture) inventory(t *testing.T, b *v1alpha1.HostedBridge) []string {
 	t.Helper()
 	var found []string
-	for _, list := range []client.ObjectList{&corev1.ServiceAccountList{}, &corev1.SecretList{}, &corev1.PodList{}, &appsv1.DeploymentList{}} {
+	for _, list := range []client.ObjectList{&corev1.ServiceAccountList{}, &corev1.ConfigMapList{}, &corev1.SecretList{}, &corev1.PodList{}, &appsv1.DeploymentList{}} {
 		if err := f.List(t.Context(), list, client.InNamespace(f.namespace)); err != nil {
 			t.Fatal(err)
 		}
@@ -92,9 +92,11 @@ func (f *fixture) inventory(t *testing.T, b *v1alpha1.HostedBridge) []string {
 		for _, item := range items {
 			o := item.(client.Object)
 			found = append(found, fmt.Sprintf("%T %s of %d owners", o, o.GetName(), len(o.GetOwnerReferences())))
-			if d, ok := o.(*appsv1.Deployment); ok {
-				env := strings.NewReplacer(f.namespace, "NS", string(b.UID), "UID").Replace(fmt.Sprint(d.Spec.Template.Spec.Containers[0].Env))
-				found = append(found, fmt.Sprintf("%d replicas with %s", *d.Spec.Replicas, env))
+			switch o := o.(type) {
+			case *appsv1.Deployment:
+				found = append(found, fmt.Sprintf("%d replicas with %s", *o.Spec.Replicas, o.Spec.Template.Spec.Containers[0].Env))
+			case *corev1.ConfigMap:
+				found = append(found, strings.NewReplacer(f.namespace, "NS", string(b.UID), "UID").Replace(fmt.Sprint(o.Data)))
 			}
 		}
 	}

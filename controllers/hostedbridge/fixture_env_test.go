@@ -66,7 +66,10 @@ func newFixtureWithoutTrust(t *testing.T) *fixture {
 	f.Reconciler = &hostedbridge.Reconciler{
 		Recorder: f.events, Clock: f.clock, Live: direct,
 		Settings: hostedbridge.Settings{
-			Settings:  desired.Settings{BridgeImage: "hosted-bridge/bridge:test", KeybrokerURL: "https://keys:8443"},
+			Settings: desired.Settings{
+				BridgeImage: "hosted-bridge/bridge:test", KeybrokerURL: "https://keys:8443",
+				RuntimeImageNode: "hosted-bridge/runtime-node:test", RuntimeImagePython: "hosted-bridge/runtime-python:test",
+			},
 			BaseURL:   "https://mcp.example.com",
 			Namespace: testenv.Namespace(t, direct),
 			Tiers:     quota.Defaults(),
@@ -171,6 +174,11 @@ func (f *fixture) expect(t *testing.T, b *v1alpha1.HostedBridge, phase v1alpha1.
 func (f *fixture) children(name string) (*corev1.ServiceAccount, *appsv1.Deployment) {
 	m := metav1.ObjectMeta{Namespace: f.namespace, Name: desired.Workload(name)}
 	return &corev1.ServiceAccount{ObjectMeta: m}, &appsv1.Deployment{ObjectMeta: m}
+}
+
+// configMap returns the ConfigMap that a bridge called name has, empty.
+func (f *fixture) configMap(name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: desired.Workload(name)}}
 }
 
 // roll does what the Deployment controller and the kubelet would: it brings the

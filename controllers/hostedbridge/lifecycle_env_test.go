@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
@@ -116,7 +117,7 @@ func TestAChangedSpecIsNotTakenForAvailable(t *testing.T) {
 	f.expect(t, b, v1alpha1.PhaseRunning, available)
 
 	// The Deployment's status still speaks of the pod before.
-	f.change(t, b, func(s *v1alpha1.HostedBridgeSpec) { s.Servers = servers("one", "two") })
+	f.change(t, b, func(s *v1alpha1.HostedBridgeSpec) { s.RuntimeClassName = ptr.To("gvisor") })
 	f.expect(t, b, v1alpha1.PhasePending, progressing)
 }
 
@@ -172,6 +173,16 @@ func TestASpecThatIsNotAcceptedChangesNothing(t *testing.T) {
 				s.Servers[0].Transport.Headers = []v1alpha1.Header{{Name: "X-Key", Value: "${"}}
 			},
 			"InvalidHeader", []string{"spec.servers[0].transport.headers[0].value", "header X-Key", "must be"}},
+		"a program with a secret that is not granted": {
+			func(s *v1alpha1.HostedBridgeSpec) { s.Servers = programs("one"); s.Servers[0].Secrets = nil },
+			"SecretNotGranted", []string{"spec.servers[0].transport.stdio.env[0].value", "variable KEY of server one", "secret TOKEN", "must be"}},
+		"a program that cannot be read": {
+			func(s *v1alpha1.HostedBridgeSpec) {
+				s.Servers = programs("one")
+				s.Servers[0].Secrets, s.Servers[0].Transport.Stdio.Env = nil, nil
+				s.Servers[0].Transport.Stdio.Args = []string{"$x"}
+			},
+			"InvalidServer", []string{"spec.servers[0].transport.stdio.args[0]", "an argument of server one", "must be"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -183,6 +194,8 @@ func TestASpecThatIsNotAcceptedChangesNothing(t *testing.T) {
 			testenv.ExpectReconciled(t, f.reconciler, b)
 			_, before := f.children("alice")
 			testenv.ExpectExists(t, f.Client, before)
+			told := f.configMap("alice")
+			testenv.ExpectExists(t, f.Client, told)
 
 			f.change(t, b, tt.change)
 			f.expect(t, b, v1alpha1.PhaseFailed, conditions("False "+tt.reason, "True Available", "False "+tt.reason))
@@ -191,6 +204,11 @@ func TestASpecThatIsNotAcceptedChangesNothing(t *testing.T) {
 			testenv.ExpectExists(t, f.Client, after)
 			if before.ResourceVersion != after.ResourceVersion {
 				t.Error("the Deployment was changed")
+			}
+			toldThen := f.configMap("alice")
+			testenv.ExpectExists(t, f.Client, toldThen)
+			if told.ResourceVersion != toldThen.ResourceVersion {
+				t.Error("the ConfigMap was changed")
 			}
 
 			fresh := f.bridge("bob", tt.change)

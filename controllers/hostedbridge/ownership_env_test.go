@@ -30,7 +30,7 @@ func (f *fixture) versions(t *testing.T, b *v1alpha1.HostedBridge) map[string]st
 	t.Helper()
 	account, d := f.children(b.Name)
 	versions := map[string]string{}
-	for name, o := range map[string]client.Object{"bridge": b, "account": account, "deployment": d} {
+	for name, o := range map[string]client.Object{"bridge": b, "account": account, "config": f.configMap(b.Name), "deployment": d} {
 		testenv.ExpectExists(t, f.Client, o)
 		versions[name] = o.GetResourceVersion()
 	}
@@ -182,7 +182,7 @@ func TestObjectsOfOthersAreRefused(t *testing.T) {
 			"False Progressing", v1alpha1.PhasePending, "is not removed yet"},
 	}
 	for name, owner := range owners {
-		for _, kind := range []string{"ServiceAccount", "Deployment"} {
+		for _, kind := range []string{"ServiceAccount", "ConfigMap", "Deployment"} {
 			t.Run(kind+" of "+name, func(t *testing.T) {
 				f := newFixture(t)
 				foreign := f.foreign(kind)
@@ -224,7 +224,7 @@ func (f *fixture) foreign(kind string) client.Object {
 			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "other", Image: "other"}}},
 		},
 	}
-	return map[string]client.Object{"ServiceAccount": account, "Deployment": d}[kind]
+	return map[string]client.Object{"ServiceAccount": account, "ConfigMap": f.configMap("alice"), "Deployment": d}[kind]
 }
 
 func TestAForeignObjectIsLookedAtAgain(t *testing.T) {

@@ -80,8 +80,13 @@ func TestWithoutAKeybrokerWhatRunsGoesOnAndWhatStartsWaits(t *testing.T) {
 
 	f.keybroker(t, "a", new(false))
 	f.expect(t, b, v1alpha1.PhaseRunning, with("Unknown KeybrokerUnavailable", available))
-	// A change that would replace the pod waits with it.
-	f.change(t, b, func(s *v1alpha1.HostedBridgeSpec) { s.Servers[0].Transport.URL += "/other" })
+	told := f.configMap("alice")
+	testenv.ExpectExists(t, f.Client, told)
+	// A change that would replace the pod waits with it, and all of it.
+	f.change(t, b, func(s *v1alpha1.HostedBridgeSpec) {
+		s.Servers[0].Transport.URL += "/other"
+		s.RuntimeClassName = ptr.To("gvisor")
+	})
 	f.expect(t, b, v1alpha1.PhaseRunning, with("Unknown KeybrokerUnavailable", available))
 	expectMessage(t, b, v1alpha1.ConditionWorkloadAvailable, "the change of the spec waits for the keybroker")
 	if b.Status.ObservedGeneration == b.Generation {
@@ -91,6 +96,11 @@ func TestWithoutAKeybrokerWhatRunsGoesOnAndWhatStartsWaits(t *testing.T) {
 	testenv.ExpectExists(t, f.Client, after)
 	if before.ResourceVersion != after.ResourceVersion {
 		t.Error("the Deployment was changed")
+	}
+	toldThen := f.configMap("alice")
+	testenv.ExpectExists(t, f.Client, toldThen)
+	if told.ResourceVersion != toldThen.ResourceVersion {
+		t.Error("the ConfigMap was changed, which the pod would take")
 	}
 
 	// The pod's node fails, and the new pod gets no certificate.

@@ -24,7 +24,7 @@ import (
 const Name = "hostedbridge"
 
 // concurrency is how many bridges are reconciled at a time. A reconcile is
-// three requests of a few milliseconds, so eight make some hundreds of bridges
+// four requests of a few milliseconds, so eight make some hundreds of bridges
 // a second, which is as fast as an API server likes to be written to.
 const concurrency = 8
 
@@ -39,10 +39,11 @@ func (r *Reconciler) Setup(ctx context.Context, m ctrl.Manager) error {
 		Named(Name).
 		For(&v1alpha1.HostedBridge{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, secretsReported()))).
 		Owns(&corev1.ServiceAccount{}, builder.OnlyMetadata).
+		Owns(&corev1.ConfigMap{}, builder.OnlyMetadata).
 		Owns(&appsv1.Deployment{}, builder.OnlyMetadata).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.bridgeOfPod), builder.WithPredicates(podChanged())).
 		Watches(&v1alpha1.HostedBridge{}, handler.EnqueueRequestsFromMapFunc(r.rivals), builder.WithPredicates(claimChanged())).
-		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.everyBridge), builder.WithPredicates(trustChanged())).
+		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.everyBridge), builder.WithPredicates(r.trustChanged())).
 		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(r.everyBridge), builder.WithPredicates(keybrokerChanged())).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: concurrency,

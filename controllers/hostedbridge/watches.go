@@ -71,13 +71,17 @@ func claimChanged() predicate.Predicate {
 	}}
 }
 
-// trustChanged passes a ConfigMap whose certificate is another.
-func trustChanged() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+// trustChanged passes the ConfigMap with the keybroker's certificate when that
+// is another.
+func (r *Reconciler) trustChanged() predicate.Predicate {
+	trust := predicate.NewPredicateFuncs(func(o client.Object) bool {
+		return o.GetNamespace() == r.Settings.Namespace && o.GetName() == trustName
+	})
+	return predicate.And(trust, predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*corev1.ConfigMap)
 		after, ok2 := e.ObjectNew.(*corev1.ConfigMap)
 		return !ok || !ok2 || before.Data[trustKey] != after.Data[trustKey]
-	}}
+	}})
 }
 
 // secretsReported passes a HostedBridge of whose secrets the keybroker reports

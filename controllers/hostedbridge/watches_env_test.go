@@ -150,6 +150,16 @@ func TestTheControllerWatchesWhatItsDecisionsDependOn(t *testing.T) {
 	}
 	f.eventually(t, "a deleted object is made anew", account, func() bool { return account.UID != uid })
 
+	f.keybroker(t, "a", new(true)) // Without one nothing is done to a pod that runs.
+	told := f.configMap("alice")
+	testenv.ExpectExists(t, f.Client, told)
+	good := told.Data["config.json"]
+	told.Data["config.json"] = "{}"
+	if err := f.Update(t.Context(), told); err != nil {
+		t.Fatal(err)
+	}
+	f.eventually(t, "a configuration of somebody else's is replaced", told, func() bool { return told.Data["config.json"] == good })
+
 	testenv.ExpectApplied(t, f.Client, rival)
 	f.eventually(t, "a rival is told", rival, func() bool { return reason(rival, v1alpha1.ConditionAccepted) == "UserIDConflict" })
 	if err := f.Delete(t.Context(), alice); err != nil {
@@ -161,7 +171,7 @@ func TestTheControllerWatchesWhatItsDecisionsDependOn(t *testing.T) {
 	// of the old alice go only now, and the new one is waiting for it.
 	testenv.ExpectApplied(t, f.Client, f.bridge("alice", func(s *v1alpha1.HostedBridgeSpec) { s.UserID += "-2" }))
 	f.eventually(t, "a namesake waits for its predecessor", alice, func() bool { return reason(alice, v1alpha1.ConditionReady) == "Progressing" })
-	for _, o := range []client.Object{account, d} {
+	for _, o := range []client.Object{account, told, d} {
 		if err := f.Delete(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}

@@ -9,13 +9,13 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
-const (
-	containerName = "bridge"
+// BridgeContainer is the name of the bridge's container in its pod.
+const BridgeContainer = "bridge"
 
+const (
 	servingPort = 8443
 	probePort   = 8081
 
@@ -39,47 +39,41 @@ const (
 	stuckPeriodSeconds = 10
 )
 
-func container(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) (*corev1ac.ContainerApplyConfiguration, error) {
-	encoded, err := configuration(b).Encode()
-	if err != nil {
-		return nil, err
-	}
+func container(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) *corev1ac.ContainerApplyConfiguration {
 	return corev1ac.Container().
-		WithName(containerName).
+		WithName(BridgeContainer).
 		WithImage(s.BridgeImage).
 		WithArgs(
+			"pod",
+			"--config-file="+configFolder+"/"+configKey,
 			"--keybroker-url="+s.KeybrokerURL,
 			"--token-file="+tokenFolder+"/"+tokenFile,
 			"--listen=:8443",
 			"--probe-listen=:8081",
 		).
-		WithEnv(
-			corev1ac.EnvVar().WithName(config.EnvName).WithValue(literal(string(encoded))),
-			corev1ac.EnvVar().WithName(envTrust).WithValue(p.Trust),
-		).
+		WithEnv(corev1ac.EnvVar().WithName(envTrust).WithValue(p.Trust)).
 		WithPorts(
 			corev1ac.ContainerPort().WithName("mcp").WithContainerPort(servingPort).WithProtocol(corev1.ProtocolTCP),
 			corev1ac.ContainerPort().WithName("probes").WithContainerPort(probePort).WithProtocol(corev1.ProtocolTCP),
 		).
-		WithResources(resources(b.Spec.Resources)).
+		WithResources(withDefaults(b.Spec.Resources, defaultRequests, defaultLimits)).
 		WithStartupProbe(probe("/healthz").WithPeriodSeconds(1).WithFailureThreshold(startSeconds)).
 		// A waking user waits for this probe, so it is asked every second.
 		WithReadinessProbe(probe("/readyz").WithPeriodSeconds(1).WithFailureThreshold(2)).
 		WithLivenessProbe(probe("/healthz").WithPeriodSeconds(stuckPeriodSeconds).WithTimeoutSeconds(5).WithFailureThreshold(stuckProbes)).
-		WithSecurityContext(corev1ac.SecurityContext().
-			WithAllowPrivilegeEscalation(false).
-			WithReadOnlyRootFilesystem(true).
-			WithCapabilities(corev1ac.Capabilities().WithDrop("ALL"))).
-		WithVolumeMounts(corev1ac.VolumeMount().
-			WithName(tokenVolumeName).WithMountPath(tokenFolder).WithReadOnly(true)), nil
+		WithSecurityContext(restricted()).
+		WithVolumeMounts(
+			mount(tokenVolumeName, tokenFolder).WithReadOnly(true),
+			mount(configVolumeName, configFolder).WithReadOnly(true),
+		)
 }
 
-func configuration(b *v1alpha1.HostedBridge) config.Config {
-	c := config.Config{UserID: string(b.User()), BridgeUID: string(b.UID)}
-	for _, server := range b.Spec.Servers {
-		c.Servers = append(c.Servers, plan.Upstream(server))
-	}
-	return c
+// restricted is what each container of the pod may not.
+func restricted() *corev1ac.SecurityContextApplyConfiguration {
+	return corev1ac.SecurityContext().
+		WithAllowPrivilegeEscalation(false).
+		WithReadOnlyRootFilesystem(true).
+		WithCapabilities(corev1ac.Capabilities().WithDrop("ALL"))
 }
 
 func probe(path string) *corev1ac.ProbeApplyConfiguration {

@@ -21,8 +21,11 @@ const (
 	// user is the unprivileged user of the project's images.
 	user = 65532
 	// gracePeriodSeconds is how long a bridge may take to finish the answers
-	// it is giving.
+	// it is giving, which is 21 s at most.
 	gracePeriodSeconds = 30
+	// stdioGraceSeconds is what servers over stdio add, which end after the
+	// bridge: a program is asked, told and killed within 12 s.
+	stdioGraceSeconds = 15
 	// revisions that a Deployment keeps: one is enough for `kubectl rollout
 	// undo`, and each is an object in a namespace that may hold thousands.
 	revisions = 1
@@ -58,10 +61,6 @@ func deployment(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) (*appsv1ac.De
 
 // podSpec returns a pod that the restricted Pod Security Standard admits.
 func podSpec(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) (*corev1ac.PodSpecApplyConfiguration, error) {
-	bridge, err := container(b, p, s)
-	if err != nil {
-		return nil, err
-	}
 	spec := corev1ac.PodSpec().
 		WithServiceAccountName(Workload(b.Name)).
 		WithAutomountServiceAccountToken(false).
@@ -72,8 +71,9 @@ func podSpec(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) (*corev1ac.PodSp
 			WithRunAsUser(user).
 			WithRunAsGroup(user).
 			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
-		WithContainers(bridge).
-		WithVolumes(tokenVolume())
+		WithContainers(container(b, p, s)).
+		WithVolumes(tokenVolume(), configVolume(b))
+	addStdio(spec, b, s)
 	return spec, schedule(spec, b)
 }
 

@@ -14,8 +14,8 @@ import (
 // by the same beginning.
 const maxName = 63
 
-// Workload returns the name of the Deployment and of the ServiceAccount of the
-// HostedBridge called name.
+// Workload returns the name of the Deployment, of the ServiceAccount and of the
+// ConfigMap of the HostedBridge called name.
 func Workload(name string) string { return child(name, "-bridge") }
 
 // Envelopes returns the name of the Secret that holds the sealed secrets of

@@ -17,6 +17,12 @@ import (
 type Settings struct {
 	// BridgeImage is the image of the bridge's container.
 	BridgeImage string
+	// RuntimeImageNode and RuntimeImagePython are the images in which npx and
+	// uvx run servers that have none of their own.
+	RuntimeImageNode, RuntimeImagePython string
+	// Egress are the address ranges that bridges' connections may reach though
+	// they are not public, in CIDR notation.
+	Egress []string
 	// KeybrokerURL is where a bridge reaches the keybroker.
 	KeybrokerURL string
 }
@@ -29,7 +35,15 @@ func Objects(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) ([]runtime.Apply
 		return nil, nil
 	}
 	objects := []runtime.ApplyConfiguration{serviceAccount(b)}
-	if p.Action == plan.Prepare || p.Action == plan.Hold {
+	if p.Action == plan.Hold {
+		return objects, nil // The pod that runs would take a change of its configuration.
+	}
+	told, err := configMap(b, s)
+	if err != nil {
+		return nil, err
+	}
+	objects = append(objects, told)
+	if p.Action == plan.Prepare {
 		return objects, nil
 	}
 	d, err := deployment(b, p, s)

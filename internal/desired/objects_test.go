@@ -23,6 +23,10 @@ var update = flag.Bool("update", false, "write what is built to testdata/*.out.y
 var settings = Settings{
 	BridgeImage:  "hosted-bridge/bridge:test",
 	KeybrokerURL: "https://hosted-bridge-keybroker.hosted-bridge-system.svc:8443",
+
+	RuntimeImageNode:   "hosted-bridge/runtime-node:test",
+	RuntimeImagePython: "hosted-bridge/runtime-python:test",
+	Egress:             []string{"10.96.0.0/16"},
 }
 
 // TestObjects builds the objects of each testdata/*.in.yaml and compares them
@@ -97,7 +101,7 @@ func TestObjectsRefusesWhatTheBridgeWouldRefuse(t *testing.T) {
 	b, p := load(t, "testdata/minimal.in.yaml")
 	b.Spec.Servers[0].Transport.URL = "https://me:hunter2@mcp.example.com"
 	objects, err := Objects(b, p, settings)
-	if err == nil || !strings.Contains(err.Error(), "build Deployment alice-bridge") {
+	if err == nil || !strings.Contains(err.Error(), "build ConfigMap alice-bridge") {
 		t.Errorf("%d objects, error = %v", len(objects), err)
 	}
 	if err != nil && strings.Contains(err.Error(), "hunter2") {

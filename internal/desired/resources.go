@@ -5,16 +5,11 @@ package desired
 
 import (
 	"maps"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 )
-
-// literal returns a value that Kubernetes puts into the environment as it is:
-// it would replace $(NAME) by a variable's value.
-func literal(value string) string { return strings.ReplaceAll(value, "$", "$$") }
 
 var (
 	// defaultRequests are what an idle bridge uses, with some room: it is what
@@ -30,11 +25,11 @@ var (
 	}
 )
 
-// resources returns the container's resources: what the spec asks for, and the
+// withDefaults returns a container's resources: what the spec asks for, and the
 // defaults for what it does not mention. A default gives way where it would
 // leave a request above its limit.
-func resources(asked *corev1.ResourceRequirements) *corev1ac.ResourceRequirementsApplyConfiguration {
-	requests, limits := maps.Clone(defaultRequests), maps.Clone(defaultLimits)
+func withDefaults(asked *corev1.ResourceRequirements, requests, limits corev1.ResourceList) *corev1ac.ResourceRequirementsApplyConfiguration {
+	requests, limits = maps.Clone(requests), maps.Clone(limits)
 	if asked != nil {
 		maps.Copy(requests, asked.Requests)
 		maps.Copy(limits, asked.Limits)

@@ -40,7 +40,7 @@ func TestResources(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := resources(tt.asked)
+			got := withDefaults(tt.asked, defaultRequests, defaultLimits)
 			if diff := cmp.Diff(tt.requests, *got.Requests); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
@@ -51,11 +51,5 @@ func TestResources(t *testing.T) {
 	}
 	if diff := cmp.Diff(list("10m", "32Mi"), defaultRequests); diff != "" {
 		t.Errorf("the defaults were changed (-want +got):\n%s", diff)
-	}
-}
-
-func TestLiteral(t *testing.T) {
-	if got, want := literal(`https://h/$(HOME)/$x`), `https://h/$$(HOME)/$$x`; got != want {
-		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -5,6 +5,7 @@ package desired
 
 import (
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -71,6 +72,8 @@ func TestNoObjectHoldsOrMountsASecret(t *testing.T) {
 				if len(o.Secrets) > 0 || len(o.ImagePullSecrets) > 0 {
 					t.Errorf("%s: the ServiceAccount names Secrets", input)
 				}
+			case *corev1ac.ConfigMapApplyConfiguration:
+				// Its text comes from a spec, in which secrets have names alone.
 			case *appsv1ac.DeploymentApplyConfiguration:
 				pods++
 				for _, finding := range secretsIn(o.Spec.Template.Spec) {
@@ -92,11 +95,12 @@ func secretsIn(pod *corev1ac.PodSpecApplyConfiguration) []string {
 		found = append(found, "the pod names Secrets for its image")
 	}
 	for _, v := range pod.Volumes {
-		if v.Projected == nil || len(v.Projected.Sources) != 1 || v.Projected.Sources[0].ServiceAccountToken == nil {
-			found = append(found, "a volume that is not the projected token")
+		token := v.Projected != nil && len(v.Projected.Sources) == 1 && v.Projected.Sources[0].ServiceAccountToken != nil
+		if !token && v.ConfigMap == nil && v.EmptyDir == nil {
+			found = append(found, "a volume that is neither the projected token, a ConfigMap nor empty")
 		}
 	}
-	for _, c := range pod.Containers {
+	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
 		if len(c.EnvFrom) > 0 {
 			found = append(found, "an environment from elsewhere")
 		}
@@ -115,6 +119,8 @@ func TestSecretsInFindsEachWay(t *testing.T) {
 		"a volume": corev1ac.PodSpec().WithVolumes(corev1ac.Volume().WithSecret(corev1ac.SecretVolumeSource().WithSecretName("s"))),
 		"a projection": corev1ac.PodSpec().WithVolumes(corev1ac.Volume().WithProjected(
 			corev1ac.ProjectedVolumeSource().WithSources(corev1ac.VolumeProjection().WithSecret(corev1ac.SecretProjection().WithName("s"))))),
+		"an environment of a server": corev1ac.PodSpec().WithInitContainers(corev1ac.Container().WithEnvFrom(
+			corev1ac.EnvFromSource().WithSecretRef(corev1ac.SecretEnvSource().WithName("s")))),
 		"an environment": corev1ac.PodSpec().WithContainers(corev1ac.Container().WithEnvFrom(
 			corev1ac.EnvFromSource().WithSecretRef(corev1ac.SecretEnvSource().WithName("s")))),
 		"a variable": corev1ac.PodSpec().WithContainers(corev1ac.Container().WithEnv(corev1ac.EnvVar().WithName("V").WithValueFrom(

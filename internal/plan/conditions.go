@@ -74,7 +74,6 @@ const available = "the pod is ready"
 
 func workloadAvailable(o Observed, p Plan, out Outcome) metav1.Condition {
 	const kind = v1alpha1.ConditionWorkloadAvailable
-	current := o.current()
 	switch {
 	case out.Failed != (Finding{}):
 		return isFalse(kind, out.Failed)
@@ -93,7 +92,7 @@ func workloadAvailable(o Observed, p Plan, out Outcome) metav1.Condition {
 	case p.Action == Hold:
 		return isTrue(kind, v1alpha1.ReasonAvailable, available+o.failing())
 	default:
-		return running(current, out.Workload, o.KeybrokerReady)
+		return running(o, out.Workload)
 	}
 }
 
@@ -105,19 +104,18 @@ func suspended(o Observed, w *Workload) metav1.Condition {
 	return isTrue(kind, v1alpha1.ReasonSuspended, "no pod runs, as spec.desiredState asks")
 }
 
-func running(current *Pod, w *Workload, keybroker bool) metav1.Condition {
+func running(o Observed, w *Workload) metav1.Condition {
 	const kind = v1alpha1.ConditionWorkloadAvailable
+	current := o.current()
 	f := Finding{v1alpha1.ReasonProgressing, "the pod is being made"}
 	switch {
 	case w == nil:
-	case w.available():
-		return isTrue(kind, v1alpha1.ReasonAvailable, available)
-	case w.availableBut(current):
-		return isTrue(kind, v1alpha1.ReasonAvailable, available+"; "+current.Failing)
+	case w.available(), w.availableBut(current):
+		return isTrue(kind, v1alpha1.ReasonAvailable, available+o.failing())
 	case w.ReplicaFailure != "":
 		f.Message = "the pod cannot be made: " + w.ReplicaFailure
 	case current != nil && !current.Ready:
-		f = notReady(current, keybroker)
+		f = notReady(current, o.KeybrokerReady)
 	}
 	return isFalse(kind, f)
 }

@@ -55,10 +55,10 @@ func (w *Workload) available() bool {
 	return w.observed() && w.Updated >= 1 && w.Available >= 1 && w.Replicas == w.Updated
 }
 
-// availableBut says the same of a pod in which servers' containers do not run.
-// To the Deployment such a pod is not ready, though the bridge in it is.
+// availableBut says the same of a pod whose bridge is ready. To the Deployment
+// it is not available while a server's container does not run.
 func (w *Workload) availableBut(current *Pod) bool {
-	return w.observed() && w.Updated >= 1 && w.Replicas == w.Updated && current != nil && current.Ready && current.Failing != ""
+	return w.observed() && w.Updated >= 1 && w.Replicas == w.Updated && current != nil && current.Ready
 }
 
 func (w *Workload) empty() bool { return w.observed() && w.Replicas == 0 }

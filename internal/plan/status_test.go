@@ -143,9 +143,10 @@ func TestTheNewestReadyPodStandsForTheBridge(t *testing.T) {
 }
 
 func TestTransitionTimesMoveOnlyWithTheStatus(t *testing.T) {
-	o := observed(withPods(Pod{Name: "p", Ready: true}))
+	o := observed(withPods(Pod{Name: "p"}))
 	before := Decide(o, now).Status(o, workload(func(w *Workload) { w.Available = 0 }), now)
 	o.Bridge.Status = before
+	o.Pods[0].Ready = true
 	later := now.Add(time.Hour)
 	after := Decide(o, later).Status(o, Outcome{Workload: &rolled}, later)
 	want := map[string]time.Time{"Accepted": now, "SecretsSealed": now, "WorkloadAvailable": later, "Ready": later}

@@ -1,0 +1,145 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostedbridge
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/desired"
+	"github.com/hostedbridge/hostedbridge/internal/plan"
+)
+
+// ended says that nothing of the pod runs any more and nothing will.
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+func observedPod(pod *corev1.Pod) plan.Pod {
+	return plan.Pod{
+		Name:     pod.Name,
+		UID:      pod.UID,
+		Created:  pod.CreationTimestamp.Time,
+		Ready:    bridgeReady(pod),
+		Deleting: pod.DeletionTimestamp != nil,
+		Waiting:  waiting(pod),
+		Failing:  failing(pod),
+		Told:     pod.Annotations[v1alpha1.AnnotationConfigDigest],
+	}
+}
+
+// bridgeReady says whether the bridge in the pod answers. Kubernetes calls a pod
+// ready when all of its containers are; a server that does not run takes
+// nothing from the bridge. For any other cause, such as a node that is gone,
+// the pod's word counts.
+func bridgeReady(pod *corev1.Pod) bool {
+	c := podCondition(pod, corev1.PodReady)
+	if c.Status == corev1.ConditionTrue {
+		return true
+	}
+	if c.Reason != containersNotReady {
+		return false
+	}
+	for _, s := range pod.Status.ContainerStatuses {
+		if s.Name == desired.BridgeContainer {
+			return s.Ready
+		}
+	}
+	return false
+}
+
+// containersNotReady is the kubelet's reason for a pod whose containers are not
+// all ready.
+const containersNotReady = "ContainersNotReady"
+
+// waiting says what keeps a pod's bridge from running. Of a container only the
+// reason is told: its message changes with each try, and each change would be
+// a write.
+func waiting(pod *corev1.Pod) string {
+	if c := podCondition(pod, corev1.PodScheduled); c.Status == corev1.ConditionFalse {
+		return c.Message
+	}
+	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for _, s := range statuses {
+			if _, server := desired.StdioServer(s.Name); server {
+				continue
+			}
+			if w := s.State.Waiting; w != nil && w.Reason != "" && !starting[w.Reason] {
+				return fmt.Sprintf("container %s is waiting: %s", s.Name, w.Reason)
+			}
+		}
+	}
+	return ""
+}
+
+// starting are the reasons of a container that only has not started yet.
+var starting = map[string]bool{"ContainerCreating": true, "PodInitializing": true}
+
+// failing says which servers' containers do not run, and why.
+func failing(pod *corev1.Pod) string {
+	var said []string
+	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for _, s := range statuses {
+			server, ok := desired.StdioServer(s.Name)
+			if why := cause(s); ok && why != "" {
+				said = append(said, fmt.Sprintf("server %s does not run: %s", server, why))
+			}
+		}
+	}
+	return strings.Join(said, "; ")
+}
+
+// causes are the reasons for which a container does not start, in plain words.
+var causes = map[string]string{
+	"ErrImagePull":               "its image cannot be pulled",
+	"ImagePullBackOff":           "its image cannot be pulled",
+	"ErrImageNeverPull":          "its image is not on the node",
+	"RegistryUnavailable":        "its image's registry does not answer",
+	"InvalidImageName":           "its image's name is not valid",
+	"ImageInspectError":          "its image cannot be read",
+	"CreateContainerConfigError": "its container cannot be made",
+	"CreateContainerError":       "its container cannot be made",
+	"RunContainerError":          "its container cannot be started",
+}
+
+// cause says in a few words why a container does not run. It is empty for one
+// that runs or only has not started yet.
+func cause(s corev1.ContainerStatus) string {
+	switch {
+	case s.State.Waiting != nil && s.State.Waiting.Reason == "CrashLoopBackOff":
+		return endings(s.LastTerminationState.Terminated)
+	case s.State.Waiting != nil && s.State.Waiting.Reason != "" && !starting[s.State.Waiting.Reason]:
+		reason := s.State.Waiting.Reason
+		return fmt.Sprintf("%s (%s)", cmp.Or(causes[reason], "its container is waiting"), reason)
+	case s.State.Terminated != nil:
+		return endings(s.State.Terminated)
+	default:
+		return ""
+	}
+}
+
+// endings says of a container that ended that it is started again.
+func endings(t *corev1.ContainerStateTerminated) string {
+	switch {
+	case t == nil:
+		return "its container ends again and again (CrashLoopBackOff)"
+	case t.Reason == "OOMKilled":
+		return "its container ended for want of memory (OOMKilled) and is started again; transport.stdio.resources can give it more"
+	default:
+		return fmt.Sprintf("its container ended with exit code %d and is started again", t.ExitCode)
+	}
+}
+
+func podCondition(pod *corev1.Pod, kind corev1.PodConditionType) corev1.PodCondition {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == kind {
+			return c
+		}
+	}
+	return corev1.PodCondition{}
+}

@@ -1,0 +1,146 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/plan"
+)
+
+const (
+	// stdioPrefix begins the names of the container and of the volume of a
+	// server over stdio.
+	stdioPrefix = "stdio-"
+	tmpPrefix   = "tmp-"
+	tmpFolder   = "/tmp"
+
+	// shimName is the init container that copies the bridge's program into the
+	// volume of the same name, and shimFolder is where servers' containers have
+	// that volume.
+	shimName   = "shim"
+	shimFolder = "/hosted-bridge"
+	shimFile   = shimFolder + "/bridge"
+)
+
+var (
+	// socketLimit is many times what a socket takes.
+	socketLimit = resource.MustParse("1Mi")
+	// shimLimit has room for the bridge's program, of some 20 MB.
+	shimLimit = resource.MustParse("128Mi")
+	// tmpLimit has room for what npx or uvx fetch: some hundred MB for a large
+	// server. A pod that exceeds it is evicted.
+	tmpLimit = resource.MustParse("1Gi")
+
+	// copierRequests and copierLimits are for copying one file.
+	copierRequests = corev1.ResourceList{
+		corev1.ResourceCPU:    resource.MustParse("10m"),
+		corev1.ResourceMemory: resource.MustParse("16Mi"),
+	}
+	copierLimits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}
+	// serverRequests are what an idle server on Node.js uses: its process 60 MB
+	// and the shim 10.
+	serverRequests = corev1.ResourceList{
+		corev1.ResourceCPU:    resource.MustParse("10m"),
+		corev1.ResourceMemory: resource.MustParse("72Mi"),
+	}
+	// serverLimits have room for npx, which installs with 200 MB and more.
+	serverLimits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")}
+)
+
+// StdioServer returns the server whose container has that name, and false for
+// the pod's other containers.
+func StdioServer(container string) (string, bool) {
+	return strings.CutPrefix(container, stdioPrefix)
+}
+
+// stdioServers returns the servers that are programs, by name: another order of
+// the spec is no other pod.
+func stdioServers(b *v1alpha1.HostedBridge) []v1alpha1.Server {
+	var servers []v1alpha1.Server
+	for _, s := range b.Spec.Servers {
+		if s.Transport.Stdio != nil {
+			servers = append(servers, s)
+		}
+	}
+	slices.SortFunc(servers, func(a, b v1alpha1.Server) int { return strings.Compare(a.Name, b.Name) })
+	return servers
+}
+
+// addStdio adds to the pod what its servers over stdio need, each a container
+// of its own. They are sidecars: the kubelet starts them before the bridge,
+// which so finds all sockets, restarts each alone, and ends them after the
+// bridge, which so drains with all of its servers.
+//
+// Nothing of what they run is here: the bridge hands it over through the
+// socket, so that a change of it changes no pod, and no secret is in one.
+func addStdio(spec *corev1ac.PodSpecApplyConfiguration, b *v1alpha1.HostedBridge, s Settings) {
+	servers := stdioServers(b)
+	if len(servers) == 0 {
+		return
+	}
+	spec.WithTerminationGracePeriodSeconds(gracePeriodSeconds + stdioGraceSeconds).
+		WithVolumes(emptyDir(shimName, "", shimLimit)).
+		WithInitContainers(corev1ac.Container().
+			WithName(shimName).
+			WithImage(s.BridgeImage).
+			WithArgs("install", shimFile).
+			WithResources(withDefaults(nil, copierRequests, copierLimits)).
+			WithSecurityContext(restricted()).
+			WithVolumeMounts(mount(shimName, shimFolder)))
+	for _, server := range servers {
+		spec.WithVolumes(
+			emptyDir(stdioPrefix+server.Name, corev1.StorageMediumMemory, socketLimit),
+			emptyDir(tmpPrefix+server.Name, "", tmpLimit),
+		).WithInitContainers(serverContainer(server, s))
+		spec.Containers[0].WithVolumeMounts(
+			mount(stdioPrefix+server.Name, plan.StdioFolder+"/"+server.Name).WithReadOnly(true))
+	}
+}
+
+// serverContainer has no startup probe: the shim listens at once, and starts
+// the program when the bridge connects.
+func serverContainer(server v1alpha1.Server, s Settings) *corev1ac.ContainerApplyConfiguration {
+	return corev1ac.Container().
+		WithName(stdioPrefix+server.Name).
+		WithImage(serverImage(server.Transport.Stdio, s)).
+		WithRestartPolicy(corev1.ContainerRestartPolicyAlways).
+		WithCommand(shimFile, "shim", "--socket="+plan.StdioFolder+"/"+plan.StdioSocket).
+		WithResources(withDefaults(server.Transport.Stdio.Resources, serverRequests, serverLimits)).
+		WithSecurityContext(restricted()).
+		WithVolumeMounts(
+			mount(shimName, shimFolder).WithReadOnly(true),
+			mount(stdioPrefix+server.Name, plan.StdioFolder),
+			mount(tmpPrefix+server.Name, tmpFolder),
+		)
+}
+
+func serverImage(p *v1alpha1.Stdio, s Settings) string {
+	switch {
+	case p.Image != "":
+		return p.Image
+	case p.Install != nil && p.Install.Method == v1alpha1.InstallUVX:
+		return s.RuntimeImagePython
+	default:
+		return s.RuntimeImageNode
+	}
+}
+
+func emptyDir(name string, medium corev1.StorageMedium, limit resource.Quantity) *corev1ac.VolumeApplyConfiguration {
+	source := corev1ac.EmptyDirVolumeSource().WithSizeLimit(limit)
+	if medium != "" {
+		source.WithMedium(medium)
+	}
+	return corev1ac.Volume().WithName(name).WithEmptyDir(source)
+}
+
+func mount(volume, path string) *corev1ac.VolumeMountApplyConfiguration {
+	return corev1ac.VolumeMount().WithName(volume).WithMountPath(path)
+}
