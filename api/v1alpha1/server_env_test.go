@@ -8,6 +8,7 @@ package v1alpha1_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -239,5 +240,33 @@ func TestServersHaveDefaults(t *testing.T) {
 	servers, _, _ := unstructured.NestedSlice(o.Object, "spec", "servers")
 	if got := servers[0].(map[string]any)["trust"]; got != "Trusted" {
 		t.Errorf("trust is %v", got)
+	}
+}
+
+func TestTheSamplesAreTaken(t *testing.T) {
+	c := testenv.Client(t)
+	namespace := testenv.Namespace(t, c)
+	files, err := filepath.Glob("../../config/samples/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := 0
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(data, &o.Object); err != nil || o.GetKind() != "HostedBridge" {
+			continue // A file of several objects has none of ours.
+		}
+		o.SetNamespace(namespace)
+		if err := c.Create(t.Context(), o, client.DryRunAll, client.FieldValidation("Strict")); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+		taken++
+	}
+	if taken < 5 {
+		t.Errorf("%d samples", taken)
 	}
 }

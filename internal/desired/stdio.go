@@ -45,13 +45,15 @@ var (
 		corev1.ResourceMemory: resource.MustParse("16Mi"),
 	}
 	copierLimits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}
-	// serverRequests are what an idle server on Node.js uses: its process 60 MB
+	// serverRequests are what an idle server of npx uses: npm, which stays
+	// beside it, 65 MB or 130 where it has just installed, the server itself 30
 	// and the shim 10.
 	serverRequests = corev1.ResourceList{
 		corev1.ResourceCPU:    resource.MustParse("10m"),
-		corev1.ResourceMemory: resource.MustParse("72Mi"),
+		corev1.ResourceMemory: resource.MustParse("128Mi"),
 	}
-	// serverLimits have room for npx, which installs with 200 MB and more.
+	// serverLimits have room for an install, which takes 160 MB for a small
+	// server, and for a server that works.
 	serverLimits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")}
 )
 
