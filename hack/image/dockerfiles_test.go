@@ -18,21 +18,46 @@ func TestDockerfileMakesTheSameImage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, line := range []string{
-				fmt.Sprintf("go build -trimpath -buildvcs=false -ldflags=\"-s -w\" -o /%s %s\n", s.name, s.pkg),
+			for _, line := range append(linesOf(s),
 				fmt.Sprintf("\nUSER %d:%[1]d\n", s.user),
-				fmt.Sprintf("\nENTRYPOINT [\"/%s\"]\n", s.name),
 				fmt.Sprintf("nonroot:x:%d:%[1]d:", s.user),
 				fmt.Sprintf("org.opencontainers.image.title=\"%s/%s\"", repository, s.name),
 				fmt.Sprintf("org.opencontainers.image.description=%q", s.description),
-				"\nFROM scratch\n",
-				"CGO_ENABLED=0",
-				"/" + rootsPath,
-			} {
+			) {
 				if !strings.Contains(string(content), line) {
 					t.Errorf("no %q", line)
 				}
 			}
 		})
 	}
+}
+
+// linesOf returns what the Dockerfile of a program, or of an image of parts,
+// must have besides.
+func linesOf(s spec) []string {
+	if s.pkg != "" {
+		return []string{
+			fmt.Sprintf("go build -trimpath -buildvcs=false -ldflags=\"-s -w\" -o /%s %s\n", s.name, s.pkg),
+			fmt.Sprintf("\nENTRYPOINT [\"/%s\"]\n", s.name),
+			"\nFROM scratch\n",
+			"CGO_ENABLED=0",
+			"/" + rootsPath,
+		}
+	}
+	entrypoint, path := s.command()
+	lines := []string{
+		fmt.Sprintf("\nENTRYPOINT [%q]\n", strings.Join(entrypoint, `", "`)),
+		"\nENV PATH=" + path + "\n",
+		"\nFROM debian:12-slim\n",
+		" ca-certificates ",
+	}
+	for _, p := range s.parts {
+		lines = append(lines, map[string][]string{
+			debianBase.name:  nil,
+			nodePart.name:    {"COPY hack/image/npm/node ", " libstdc++6 "},
+			serversPart.name: {"COPY hack/image/npm/servers /app\n"},
+			pythonPart.name:  {" python3.11 tzdata "},
+		}[p.name]...)
+	}
+	return lines
 }

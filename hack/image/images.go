@@ -89,6 +89,8 @@ var (
 		add: func(_ context.Context, t tree, _, _, _ string) error {
 			t["usr/bin/python3"] = entry{link: "python3.11", mode: 0o777}
 			t["usr/bin/python"] = entry{link: "python3", mode: 0o777}
+			// Debian's OpenSSL looks for CA roots here.
+			t["usr/lib/ssl/cert.pem"] = entry{link: "/" + rootsPath, mode: 0o777}
 			return nil
 		},
 	}

@@ -36,7 +36,7 @@ type part struct {
 
 // partsVersion is part of every fingerprint: another one builds the layers
 // anew, as a change of how they are laid out must.
-const partsVersion = "1"
+const partsVersion = "2"
 
 // fingerprint identifies what the part is made of.
 func (p part) fingerprint(root, arch string) (string, error) {

@@ -143,5 +143,9 @@ func (t tree) pack() ([]byte, error) {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	return out.Bytes(), w.Close()
+	// Only Close writes the end.
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
 }

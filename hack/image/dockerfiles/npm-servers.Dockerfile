@@ -1,0 +1,36 @@
+# syntax=docker/dockerfile:1
+# Copyright 2026 The hosted-bridge Authors.
+# SPDX-License-Identifier: Apache-2.0
+#
+# For those who have a container engine; `make image` needs none. From the
+# repository's root:
+#
+#   docker build -f hack/image/dockerfiles/npm-servers.Dockerfile -t hosted-bridge/npm-servers:dev .
+FROM debian:12-slim AS build
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends ca-certificates npm
+COPY hack/image/npm/node /node
+RUN cd /node && npm ci --ignore-scripts \
+    && mkdir -p /rootfs/usr/local/bin /rootfs/usr/local/lib/node_modules \
+    && cp node_modules/node-linux-*/bin/node /rootfs/usr/local/bin/node \
+    && mv node_modules/npm /rootfs/usr/local/lib/node_modules/npm \
+    && ln -s ../lib/node_modules/npm/bin/npm-cli.js /rootfs/usr/local/bin/npm \
+    && ln -s ../lib/node_modules/npm/bin/npx-cli.js /rootfs/usr/local/bin/npx
+COPY hack/image/npm/servers /app
+RUN cd /app && npm ci --ignore-scripts --omit=dev \
+    && mkdir /rootfs/app && mv node_modules /rootfs/app/
+
+FROM debian:12-slim
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends ca-certificates libstdc++6 \
+    && rm -rf /var/lib/apt/lists/*
+COPY --from=build /rootfs/ /
+RUN echo 'nonroot:x:65532:' >>/etc/group && echo 'nonroot:x:65532:65532:nonroot:/:/sbin/nologin' >>/etc/passwd
+LABEL org.opencontainers.image.title="hosted-bridge/npm-servers" \
+      org.opencontainers.image.description="Three of MCP's reference servers, which speak over stdio, for samples and tests" \
+      org.opencontainers.image.source="https://github.com/hostedbridge/hostedbridge" \
+      org.opencontainers.image.licenses="Apache-2.0"
+ENV PATH=/usr/local/bin:/usr/bin
+WORKDIR /
+USER 65532:65532
+ENTRYPOINT ["node"]
