@@ -60,6 +60,7 @@ func defaults() options {
 			MaxHeld:        1024,
 			// A quarter of the memory limit of the shipped manifest.
 			MaxBodyMemory: 128 << 20,
+			LegacySSE:     true,
 		},
 	}
 }
@@ -79,6 +80,7 @@ func (o *options) registerFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.Ingress.MaxHeldPerUser, "max-held-per-user", o.Ingress.MaxHeldPerUser, "calls of one user that may wait at once")
 	fs.Int64Var(&o.Ingress.MaxBodyMemory, "max-body-memory", o.Ingress.MaxBodyMemory, "bytes of all request bodies in memory at once; one user may take a quarter")
 	fs.IntVar(&o.Ingress.MaxHeld, "max-held", o.Ingress.MaxHeld, "calls of all users that may wait at once")
+	fs.BoolVar(&o.Ingress.LegacySSE, "legacy-sse", o.Ingress.LegacySSE, "serve the transport of 2024-11-05, HTTP+SSE, at /u/:userId/sse")
 	fs.DurationVar(&o.DrainDelay, "drain-delay", o.DrainDelay, "how long new calls are still taken after SIGTERM")
 	fs.DurationVar(&o.DrainTimeout, "drain-timeout", o.DrainTimeout, "how long calls in flight then have to end")
 	fs.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")

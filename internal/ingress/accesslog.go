@@ -13,11 +13,13 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/audit"
 )
 
 // record is what one request's steps leave for the access log. It has no
 // field that a key, a body, a query or a foreign path could get into. A
-// secret's name is here once its user is known, and matches path.go.
+// secret's name is here once its user is known, and matches path.go; what a
+// bridge tells is bounded by audit.go.
 type record struct {
 	id       string
 	route    string
@@ -28,6 +30,8 @@ type record struct {
 	err      error
 	held     time.Duration
 	attempts int
+	// calls is what the bridge told of its tool calls.
+	calls audit.Trailer
 }
 
 // fail notes how the request ended. The cause is kept only where it is ours
@@ -110,6 +114,7 @@ func (s *Server) logAccess(r *http.Request, rec *record, a *answer, elapsed time
 	if rec.attempts > 1 {
 		attrs = append(attrs, slog.Int("attempts", rec.attempts))
 	}
+	attrs = append(attrs, callAttrs(rec.calls)...)
 	if !completed {
 		attrs = append(attrs, slog.Bool("aborted", true))
 	}

@@ -28,6 +28,9 @@ const (
 	idleTimeout = 30 * time.Second
 	// maxAnswerHeader bounds the header that a tenant's bridge makes us read.
 	maxAnswerHeader = 64 << 10
+	// readBuffer holds a trailer as long as a bridge writes it, 8 KiB with its
+	// name: net/http takes a longer one for an attack and breaks the answer off.
+	readBuffer = 9 << 10
 	// maxReport is many times the report of a bridge with 64 servers.
 	maxReport = 256 << 10
 )
@@ -60,6 +63,7 @@ func NewBridges(credentials Credentials, port int) *Bridges {
 		MaxIdleConnsPerHost:    idlePerBridge,
 		IdleConnTimeout:        idleTimeout,
 		MaxResponseHeaderBytes: maxAnswerHeader,
+		ReadBufferSize:         readBuffer,
 	}}
 }
 

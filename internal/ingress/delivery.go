@@ -20,7 +20,10 @@ import (
 type exchange struct {
 	principal principal
 	backend   route.Backend
-	body      []byte
+	// endpoint ends the bridge's path, and query follows it, checked.
+	endpoint string
+	query    string
+	body     []byte
 	// deadline ends the waiting for a pod, not the answer.
 	deadline time.Time
 	// err is why there was no answer.
@@ -55,7 +58,7 @@ func (d *delivery) RoundTrip(req *http.Request) (*http.Response, error) {
 		rec.attempts++
 		res, err := d.transport.RoundTrip(d.outbound(req, x))
 		if err == nil {
-			return finalAnswer(res)
+			return d.finalAnswer(res, rec)
 		}
 		failed, ok := errors.AsType[*undelivered](err)
 		if !ok {
@@ -91,14 +94,15 @@ func (d *delivery) outbound(req *http.Request, x *exchange) *http.Request {
 }
 
 // finalAnswer refuses what would leave HTTP, and takes the trailers off: they
-// are headers that pass no allow-list. The copy keeps the body from putting
-// them back at its end.
-func finalAnswer(res *http.Response) (*http.Response, error) {
+// are headers that pass no allow-list, and one of them is for us. The copy keeps
+// the body from putting them back at its end.
+func (d *delivery) finalAnswer(res *http.Response, rec *record) (*http.Response, error) {
 	if res.StatusCode < http.StatusOK {
 		return nil, errors.Join(fmt.Errorf("%w: status %d", errBridgeFailed, res.StatusCode), res.Body.Close())
 	}
 	answer := *res
 	answer.Trailer = nil
+	answer.Body = &audited{ReadCloser: res.Body, of: res, record: rec, metrics: d.metrics}
 	return &answer, nil
 }
 

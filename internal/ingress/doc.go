@@ -15,6 +15,7 @@
 //	read body     bounded, JSON only                         body.go
 //	hold          wait while the bridge starts               hold.go
 //	forward       to the pod, proved by its certificate      proxy.go, delivery.go, dial.go
+//	tell          what the bridge said of its tool calls     audit.go
 //
 // Health and secrets leave the way after the third step: the one is answered
 // from what is known (health.go), the others by the keybroker (secrets.go).

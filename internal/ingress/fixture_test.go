@@ -73,7 +73,7 @@ type world struct {
 
 // defaults is the configuration of worlds that do not ask for another.
 func defaults() Config {
-	return Config{Wait: patience, MaxHeldPerUser: 4, MaxHeld: 8, MaxBodyMemory: 16 << 20}
+	return Config{Wait: patience, MaxHeldPerUser: 4, MaxHeld: 8, MaxBodyMemory: 16 << 20, LegacySSE: true}
 }
 
 // newWorld returns a world without users; drain may set how it ends.

@@ -5,12 +5,33 @@ package ingress
 
 import (
 	"net/http"
+	"regexp"
 	"strings"
 )
 
 // paramPrefix begins the names of the tool parameters that a 2026-07-28
 // client repeats as headers. Intermediaries must pass all of them on.
 const paramPrefix = "Mcp-Param-"
+
+// hopsHeader names the bridges that a request has passed, by which they find
+// that one calls itself through others.
+const hopsHeader = "Hosted-Bridge-Hops"
+
+// hopsForm is how the header looks. Bridges refuse fewer hops than fit in here.
+var hopsForm = regexp.MustCompile(`^[0-9a-f]{16}(,[0-9a-f]{16}){0,7}$`)
+
+// checkHeader returns errRepeatedHeader, or errHops where a request says in
+// another form than bridges do which of them it has passed. It is refused:
+// without the header the count of a loop would begin anew with each round.
+func checkHeader(h http.Header) error {
+	if _, repeated := repeatedHeader(h); repeated {
+		return errRepeatedHeader
+	}
+	if hops := h[hopsHeader]; len(hops) > 0 && !hopsForm.MatchString(hops[0]) {
+		return errHops
+	}
+	return nil
+}
 
 // requestHeaders are the headers that reach a bridge, by canonical name; true
 // where more than one field of the name makes sense. Whatever is not here
@@ -20,6 +41,7 @@ const paramPrefix = "Mcp-Param-"
 var requestHeaders = map[string]bool{
 	"Accept":               true,
 	"Content-Type":         false,
+	hopsHeader:             false,
 	"Last-Event-Id":        false,
 	"Mcp-Method":           false,
 	"Mcp-Name":             false,

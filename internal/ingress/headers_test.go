@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -46,6 +47,7 @@ func TestRepeatedHeader(t *testing.T) {
 		{"lists may repeat", http.Header{"Accept": {"a", "b"}, "Tracestate": {"a", "b"}}, ""},
 		{"what is dropped may repeat", http.Header{"X-Anything": {"a", "b"}, "Cookie": {"a", "b"}}, ""},
 		{"a session is one", http.Header{"Mcp-Session-Id": {"a", "a"}}, "Mcp-Session-Id"},
+		{"hops are one", http.Header{"Hosted-Bridge-Hops": {"0123456789abcdef", "0123456789abcdef"}}, "Hosted-Bridge-Hops"},
 		{"a parameter is one", http.Header{"Mcp-Param-A": {"a", "b"}}, "Mcp-Param-A"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -53,6 +55,57 @@ func TestRepeatedHeader(t *testing.T) {
 				t.Errorf("repeatedHeader = %q, %v, want %q", got, repeated, tt.want)
 			}
 		})
+	}
+}
+
+func TestHopsAreInTheirFormOrTheRequestIsRefused(t *testing.T) {
+	const hop = "0123456789abcdef"
+	w, alice := oneUser(t, defaults(), func(rw http.ResponseWriter, r *http.Request) {
+		_, _ = rw.Write([]byte(r.Header.Get("Hosted-Bridge-Hops")))
+	})
+	for _, test := range []struct {
+		name, value string
+		ok          bool
+	}{
+		{"one", hop, true},
+		{"eight", hop + strings.Repeat(","+hop, 7), true},
+		{"nine", hop + strings.Repeat(","+hop, 8), false},
+		{"none", "", false},
+		{"upper case", strings.ToUpper(hop), false},
+		{"a space", hop + ", " + hop, false},
+		{"a comma at the end", hop + ",", false},
+		{"a shorter one", hop[1:], false},
+		{"a longer one", hop + "0", false},
+		{"something else", "x", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := w.request("GET", "/u/alice/mcp", alice, "")
+			r.Header.Set("Hosted-Bridge-Hops", test.value)
+			got := w.do(r)
+			if test.ok && (got.status != http.StatusOK || got.body != test.value) {
+				t.Errorf("%d %q", got.status, got.body)
+			}
+			if !test.ok && (got.status != http.StatusBadRequest || !strings.Contains(got.body, "hops_invalid")) {
+				t.Errorf("%d %q", got.status, got.body)
+			}
+		})
+	}
+}
+
+func TestALongSessionPassesBothWays(t *testing.T) {
+	id := strings.Repeat("aB3_-.", 683)[:4096]
+	w, alice := oneUser(t, defaults(), func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Mcp-Session-Id", r.Header.Get("Mcp-Session-Id"))
+	})
+	for _, http2 := range []bool{false, true} {
+		if http2 {
+			w.useHTTP2()
+		}
+		r := w.request("POST", "/u/alice/mcp", alice, toolCall)
+		r.Header.Set("Mcp-Session-Id", id)
+		if got := w.do(r); got.status != http.StatusOK || got.header.Get("Mcp-Session-Id") != id {
+			t.Errorf("HTTP/2 %v: %d, an id of %d characters", http2, got.status, len(got.header.Get("Mcp-Session-Id")))
+		}
 	}
 }
 

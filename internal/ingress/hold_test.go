@@ -56,6 +56,41 @@ func TestHeldCallsGoOnWhenThePodIsReady(t *testing.T) {
 	}
 }
 
+// A client goes on with its session while its bridge's pod is replaced.
+func TestEveryKindOfCallIsHeldWhileThePodIsReplaced(t *testing.T) {
+	w := newWorld(t, defaults())
+	alice := w.addUser("alice")
+	seen := make(chan string, 8)
+	w.serveBridge(hosts[1], "uid-alice", func(rw http.ResponseWriter, r *http.Request) {
+		seen <- r.Method + " " + r.RequestURI + " " + r.Header.Get("Mcp-Session-Id")
+	})
+	w.setPod("alice", "alice-1", hosts[0])
+	w.removePod("alice") // As while it is being deleted.
+	calls := map[string]string{"POST /u/alice/mcp s1": toolCall, "GET /u/alice/mcp s1": "", "DELETE /u/alice/mcp s1": "", "POST /u/alice/sse?sessionid=a s1": toolCall}
+	replies := make(chan reply, len(calls))
+	var all sync.WaitGroup
+	t.Cleanup(all.Wait)
+	for call, body := range calls {
+		all.Go(func() {
+			words := strings.Fields(call)
+			r := w.request(words[0], words[1], alice, body)
+			r.Header.Set("Mcp-Session-Id", words[2])
+			replies <- w.do(r)
+		})
+	}
+	w.waitForHeld(float64(len(calls)))
+	w.setPod("alice", "alice-2", hosts[1])
+	for range calls {
+		if got := <-replies; got.status != http.StatusOK {
+			t.Errorf("%d %s", got.status, got.body)
+		}
+		call := <-seen
+		if _, sent := calls[call]; !sent {
+			t.Errorf("the bridge saw %s", call)
+		}
+	}
+}
+
 func TestHoldingEnds(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

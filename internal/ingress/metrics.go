@@ -16,6 +16,7 @@ import (
 // request's target reaches metrics and logs.
 const (
 	routeMCP     = "mcp"
+	routeSSE     = "sse"
 	routeHealth  = "health"
 	routeSecrets = "secrets"
 	routeOther   = "other"
@@ -35,6 +36,8 @@ func routeOf(target string) string {
 	switch strings.Split(path, "/")[3] {
 	case routeMCP:
 		return routeMCP
+	case routeSSE:
+		return routeSSE
 	case routeSecrets:
 		return routeSecrets
 	default:
@@ -75,6 +78,7 @@ type metrics struct {
 	retries     prometheus.Counter
 	holding     prometheus.Gauge
 	held        *prometheus.HistogramVec
+	audited     *prometheus.CounterVec
 }
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
@@ -111,7 +115,11 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Buckets: []float64{.05, .1, .25, .5, 1, 2, 5, 10, 20, 30, 60},
 		}, []string{"outcome"}),
 	}
-	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inFlight, m.undelivered, m.retries, m.holding, m.held} {
+	m.audited = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "hostedbridge_ingress_audit_trailers_total",
+		Help: "Answers whose bridge told of its calls, by result: read, or invalid if it was not in the form that bridges write.",
+	}, []string{"result"})
+	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inFlight, m.undelivered, m.retries, m.holding, m.held, m.audited} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}

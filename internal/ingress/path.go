@@ -16,20 +16,30 @@ const (
 	// maxPath is longer than the longest path there is, "/u/" + 63 +
 	// "/secrets/" + 64.
 	maxPath = 160
+	// ssePath ends the path of the transport of 2024-11-05.
+	ssePath = "/sse"
+	// maxSessionQuery holds the longest session id that a bridge signs, of 4,096
+	// characters.
+	maxSessionQuery = len("sessionid=") + 4096
 )
 
 // userPath is every path of the public surface. Nothing that needs decoding,
 // cleaning or lower-casing matches, so no later step can turn one user's path
 // into another's: '%', '\', ';', '//', dot segments, control bytes and the
 // absolute form all miss the expression.
-var userPath = regexp.MustCompile(`^/u/` + strings.Trim(v1alpha1.UserIDPattern, "^$") + `/(mcp|health|secrets(/(?P<secret>` + strings.Trim(v1alpha1.SecretNamePattern, "^$") + `))?)$`)
+var userPath = regexp.MustCompile(`^/u/` + strings.Trim(v1alpha1.UserIDPattern, "^$") + `/(mcp|sse|health|secrets(/(?P<secret>` + strings.Trim(v1alpha1.SecretNamePattern, "^$") + `))?)$`)
 
 // secretPart is which of the expression's parts is the secret's name.
 var secretPart = userPath.SubexpIndex("secret")
 
+// sessionQuery is the one query that reaches a bridge: by it the transport of
+// 2024-11-05 says which session a message is for.
+var sessionQuery = regexp.MustCompile(`^sessionid=[A-Za-z0-9_.-]+$`)
+
 // cleanTarget returns the path of a raw request target, and whether it is a
-// path of the public surface. The query is cut off unread: nothing on this
-// surface takes one, and a key that somebody put there must not count.
+// path of the public surface. The query is cut off unread: but for sessionQuery
+// nothing on this surface takes one, and a key that somebody put there must not
+// count.
 func cleanTarget(target string) (path string, ok bool) {
 	path, _, _ = strings.Cut(target, "?")
 	if len(path) > maxPath {
@@ -42,9 +52,23 @@ func cleanTarget(target string) (path string, ok bool) {
 	return path, true
 }
 
+// sessionOf returns the query of a target whose path is clean, if it is one that
+// may pass. Any other query of a path that takes one is malformed.
+func sessionOf(target, path string) (query string, malformed bool) {
+	query = strings.TrimPrefix(target[len(path):], "?")
+	if query == "" || !strings.HasSuffix(path, ssePath) {
+		return "", false
+	}
+	if len(query) > maxSessionQuery || !sessionQuery.MatchString(query) {
+		return "", true
+	}
+	return query, false
+}
+
 // checkPath lets only well-formed targets reach the router, and gives it a URL
-// that holds the checked path and nothing else. It looks at the target as it
-// came over the wire, because net/url has already decoded URL.Path.
+// that holds the checked path, a checked query and nothing else. It looks at the
+// target as it came over the wire, because net/url has already decoded URL.Path.
+// Where there is a query that is not taken, ForceQuery says so.
 func (s *Server) checkPath(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path, ok := cleanTarget(r.RequestURI)
@@ -52,7 +76,8 @@ func (s *Server) checkPath(next http.Handler) http.Handler {
 			writeProblem(w, r, errNotFound, nil)
 			return
 		}
-		r.URL = &url.URL{Path: path}
+		query, malformed := sessionOf(r.RequestURI, path)
+		r.URL = &url.URL{Path: path, RawQuery: query, ForceQuery: malformed}
 		r.RequestURI = path
 		next.ServeHTTP(w, r)
 	})

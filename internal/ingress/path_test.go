@@ -51,8 +51,17 @@ var hostileTargets = map[string]string{
 	"the probes":                         "/healthz",
 	"the metrics":                        "/metrics",
 	"a route of another surface":         "/admin/publishers",
-	"the SSE route, which is not served": "/u/alice/sse",
 	"an asterisk":                        "*",
+	"SSE with a trailing slash":          "/u/alice/sse/",
+	"SSE with a trailing slash and more": "/u/alice/sse/?sessionid=a",
+	"SSE in upper case":                  "/u/alice/SSE",
+	"SSE of no user":                     "/u//sse?sessionid=a",
+	"a name below SSE":                   "/u/alice/sse/TOKEN",
+	"an encoded SSE":                     "/u/alice/s%73e",
+	"an encoded question mark after SSE": "/u/alice/sse%3Fsessionid=a",
+	"a matrix parameter of SSE":          "/u/alice/sse;sessionid=a",
+	"a dot segment after SSE":            "/u/alice/sse/../../bob/sse?sessionid=a",
+	"the absolute form of SSE":           "http://x/u/alice/sse?sessionid=a",
 
 	"secrets with a trailing slash":            "/u/alice/secrets/",
 	"secrets in upper case":                    "/u/alice/SECRETS",
@@ -116,6 +125,9 @@ func TestCleanTargetAccepts(t *testing.T) {
 		"/u/alice/mcp?":                          "/u/alice/mcp",
 		"/u/alice/mcp?api_key=%00../u/bob/mcp":   "/u/alice/mcp",
 		"/u/alice/health?x=1?y=2#z":              "/u/alice/health",
+		"/u/alice/sse":                           "/u/alice/sse",
+		"/u/alice/sse?sessionid=../u/bob":        "/u/alice/sse",
+		"/u/sse/sse":                             "/u/sse/sse",
 		"/u/alice/secrets":                       "/u/alice/secrets",
 		"/u/alice/secrets?x=/TOKEN":              "/u/alice/secrets",
 		"/u/secrets/secrets/SECRETS":             "/u/secrets/secrets/SECRETS",
@@ -133,15 +145,55 @@ func TestCleanTargetAccepts(t *testing.T) {
 	}
 }
 
+func TestOnlyASessionIsAQuery(t *testing.T) {
+	longest := "sessionid=" + strings.Repeat("a", 4096)
+	for _, test := range []struct {
+		name, target, path, query string
+		malformed                 bool
+	}{
+		{"none", "/u/alice/sse", "/u/alice/sse", "", false},
+		{"an empty one", "/u/alice/sse?", "/u/alice/sse", "", false},
+		{"a session", "/u/alice/sse?sessionid=aZ0_.-", "/u/alice/sse", "sessionid=aZ0_.-", false},
+		{"the longest session", "/u/alice/sse?" + longest, "/u/alice/sse", longest, false},
+		{"a longer session", "/u/alice/sse?" + longest + "a", "/u/alice/sse", "", true},
+		{"a session of another route", "/u/alice/mcp?sessionid=a", "/u/alice/mcp", "", false},
+		{"a session of a user of that name", "/u/sse/mcp?sessionid=a", "/u/sse/mcp", "", false},
+		{"an empty session", "/u/alice/sse?sessionid=", "/u/alice/sse", "", true},
+		{"two sessions", "/u/alice/sse?sessionid=a&sessionid=b", "/u/alice/sse", "", true},
+		{"another parameter", "/u/alice/sse?sessionid=a&api_key=b", "/u/alice/sse", "", true},
+		{"another parameter before", "/u/alice/sse?api_key=b&sessionid=a", "/u/alice/sse", "", true},
+		{"two questions", "/u/alice/sse??sessionid=a", "/u/alice/sse", "", true},
+		{"a question in a session", "/u/alice/sse?sessionid=a?b", "/u/alice/sse", "", true},
+		{"a parameter after a semicolon", "/u/alice/sse?sessionid=a;x=b", "/u/alice/sse", "", true},
+		{"a fragment", "/u/alice/sse?sessionid=a#b", "/u/alice/sse", "", true},
+		{"an encoded session", "/u/alice/sse?sessionid=%61", "/u/alice/sse", "", true},
+		{"an encoded newline", "/u/alice/sse?sessionid=a%0d%0aX:y", "/u/alice/sse", "", true},
+		{"a newline", "/u/alice/sse?sessionid=a\n", "/u/alice/sse", "", true},
+		{"a slash", "/u/alice/sse?sessionid=a/../../bob", "/u/alice/sse", "", true},
+		{"a session beyond ASCII", "/u/alice/sse?sessionid=а", "/u/alice/sse", "", true},
+		{"upper case", "/u/alice/sse?sessionID=a", "/u/alice/sse", "", true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			path, ok := cleanTarget(test.target)
+			if !ok || path != test.path {
+				t.Fatalf("path %q, %v", path, ok)
+			}
+			if query, malformed := sessionOf(test.target, path); query != test.query || malformed != test.malformed {
+				t.Errorf("query %q, malformed %v", query, malformed)
+			}
+		})
+	}
+}
+
 func FuzzCleanTarget(f *testing.F) {
 	for _, target := range hostileTargets {
 		f.Add(target)
 	}
-	for _, target := range []string{"/u/alice/mcp?x", "/u/alice/secrets", "/u/alice/secrets/TOKEN", "/u/alice/secrets/a.json", longestPath, longestFile, longestOdd} {
+	for _, target := range []string{"/u/alice/sse", "/u/alice/sse?sessionid=a", "/u/alice/sse?sessionid=a&b", "/u/alice/mcp?x", "/u/alice/secrets", "/u/alice/secrets/TOKEN", "/u/alice/secrets/a.json", longestPath, longestFile, longestOdd} {
 		f.Add(target)
 	}
 	// Written otherwise than what is tested.
-	accepted := regexp.MustCompile(`^/u/[a-z0-9]([a-z0-9-]*[a-z0-9])?/(mcp|health|secrets(/([A-Z][A-Z0-9_]*|[\w-]+(\.[\w-]+)+))?)$`)
+	accepted := regexp.MustCompile(`^/u/[a-z0-9]([a-z0-9-]*[a-z0-9])?/(mcp|sse|health|secrets(/([A-Z][A-Z0-9_]*|[\w-]+(\.[\w-]+)+))?)$`)
 	f.Fuzz(func(t *testing.T, target string) {
 		path, ok := cleanTarget(target)
 		if ok != (path != "") {
@@ -149,6 +201,11 @@ func FuzzCleanTarget(f *testing.F) {
 		}
 		if ok && (!accepted.MatchString(path) || !strings.HasPrefix(target, path)) {
 			t.Errorf("cleanTarget(%q) = %q", target, path)
+		}
+		if ok {
+			if query, _ := sessionOf(target, path); query != "" && (target != path+"?"+query || !strings.HasSuffix(path, "/sse") || strings.ContainsAny(query, "%&;?#/ \r\n") || strings.Count(query, "=") != 1) {
+				t.Errorf("sessionOf(%q) = %q", target, query)
+			}
 		}
 		if _, secret, _ := strings.Cut(strings.TrimPrefix(path, "/u/secrets"), "/secrets/"); len(secret) > 64 || strings.HasPrefix(secret, ".") || strings.Contains(secret, "..") {
 			t.Errorf("cleanTarget(%q) lets the secret %q in", target, secret)

@@ -47,6 +47,8 @@ var (
 	errHostNotAllowed   = &problem{http.StatusForbidden, "host_not_allowed", "This service is not known under this Host.", 0}
 	errNotFound         = &problem{http.StatusNotFound, "not_found", "There is nothing here for this caller.", 0}
 	errMethodNotAllowed = &problem{http.StatusMethodNotAllowed, "method_not_allowed", "The Allow header names the methods of this resource.", 0}
+	errHops             = &problem{http.StatusBadRequest, "hops_invalid", "The header Hosted-Bridge-Hops names at most 8 bridges, by 16 hexadecimal digits each; whatever else it holds hides a loop.", 0}
+	errSessionInvalid   = &problem{http.StatusBadRequest, "session_invalid", "The query is not the one of the endpoint that GET has told.", 0}
 	errRepeatedHeader   = &problem{http.StatusBadRequest, "repeated_header", "A header that can have one value was sent more than once.", 0}
 	errBodyUnreadable   = &problem{http.StatusBadRequest, "body_unreadable", "The request body broke off or came too slowly.", 0}
 	errBodyTooLarge     = &problem{http.StatusRequestEntityTooLarge, "body_too_large", "The request body is limited to 4 MiB.", 0}

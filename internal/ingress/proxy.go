@@ -43,7 +43,7 @@ func newProxy(d *delivery, log *slog.Logger) *httputil.ReverseProxy {
 // attempt.
 func rewrite(r *httputil.ProxyRequest) {
 	x := exchangeOf(r.In.Context())
-	r.Out.URL = &url.URL{Scheme: "https", Host: "bridge", Path: "/u/" + string(x.principal.user) + "/mcp"}
+	r.Out.URL = &url.URL{Scheme: "https", Host: "bridge", Path: "/u/" + string(x.principal.user) + x.endpoint, RawQuery: x.query}
 	// Out and not In: there the headers that Connection names are gone.
 	r.Out.Header = forwardedHeader(r.Out.Header)
 	r.Out.Header.Set("X-Request-Id", recordOf(r.In.Context()).id)
@@ -52,13 +52,35 @@ func rewrite(r *httputil.ProxyRequest) {
 }
 
 // forward sends the request to the principal's bridge and its answer back.
-func (s *Server) forward(c *gin.Context) error {
+func (s *Server) forward(c *gin.Context) error { return s.forwardTo(c, "/mcp") }
+
+// forwardSSE is forward for the transport of 2024-11-05.
+func (s *Server) forwardSSE(c *gin.Context) error { return s.forwardTo(c, ssePath) }
+
+// checkSession refuses a message that names no session. Without any query it may
+// be the attempt of a newer client to find out which transport there is here: it
+// goes on to the older one after a 405.
+func (s *Server) checkSession(c *gin.Context) error {
+	switch u := c.Request.URL; {
+	case u.ForceQuery:
+		return errSessionInvalid
+	case u.RawQuery == "":
+		c.Header("Allow", http.MethodGet)
+		return errMethodNotAllowed
+	}
+	return nil
+}
+
+func (s *Server) forwardTo(c *gin.Context, endpoint string) error {
 	r := c.Request
-	if _, repeated := repeatedHeader(r.Header); repeated {
-		return errRepeatedHeader
+	if err := checkHeader(r.Header); err != nil {
+		return err
 	}
 	ctx := r.Context()
-	x := &exchange{principal: principalOf(c), body: bodyOf(c), deadline: time.Now().Add(s.config.Wait)}
+	x := &exchange{principal: principalOf(c), endpoint: endpoint, body: bodyOf(c), deadline: time.Now().Add(s.config.Wait)}
+	if r.Method == http.MethodPost {
+		x.query = r.URL.RawQuery
+	}
 	backend, err := s.hold.backend(ctx, x.principal, x.deadline)
 	if err != nil {
 		return err

@@ -30,6 +30,10 @@ func (s *Server) handler() (http.Handler, error) {
 	u.POST("/mcp", s.limitBodies(maxBody), s.do(s.readBody), s.do(s.forward))
 	u.GET("/mcp", s.do(s.refuseBody), s.do(s.forward))
 	u.DELETE("/mcp", s.do(s.refuseBody), s.do(s.forward))
+	if s.config.LegacySSE {
+		u.GET(ssePath, s.do(s.refuseBody), s.do(s.forwardSSE))
+		u.POST(ssePath, s.do(s.checkSession), s.limitBodies(maxBody), s.do(s.readBody), s.do(s.forwardSSE))
+	}
 	u.GET("/health", s.do(s.refuseBody), s.do(s.health))
 
 	u.GET("/secrets", s.do(s.refuseBody), s.do(s.listSecrets))

@@ -57,6 +57,8 @@ type Config struct {
 	// BodyTimeout is how long a request's body may take to come; 30 s when
 	// zero.
 	BodyTimeout time.Duration
+	// LegacySSE serves the transport of 2024-11-05, HTTP+SSE, at /u/:userId/sse.
+	LegacySSE bool
 }
 
 // Validate reports what is wrong with the origins and hosts.
