@@ -70,6 +70,7 @@ func TestRunWithTheRightsOfTheManifests(t *testing.T) {
 		sealed := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionSecretsSealed)
 		return sealed != nil && sealed.Reason == v1alpha1.ReasonSealing
 	})
+	expectTold(t, c, d)
 	expectNoSecrets(t, namespace, o.Namespace)
 	testenv.Eventually(t, "an event is recorded", func() bool {
 		var events corev1.EventList
@@ -91,6 +92,23 @@ func TestRunWithTheRightsOfTheManifests(t *testing.T) {
 	if bytes.Contains(running, []byte("forbidden")) || bytes.Contains(running, []byte(`"level":"ERROR"`)) {
 		t.Errorf("the log has errors:\n%s", running)
 	}
+}
+
+// expectTold checks that the operator annotates a pod of the Deployment's.
+func expectTold(t *testing.T, c client.Client, d *appsv1.Deployment) {
+	t.Helper()
+	pod := &corev1.Pod{ObjectMeta: *d.Spec.Template.ObjectMeta.DeepCopy()}
+	pod.Namespace, pod.Name = d.Namespace, d.Name+"-1"
+	pod.Spec = corev1.PodSpec{Containers: []corev1.Container{{Name: "bridge", Image: "bridge"}}}
+	testenv.ExpectApplied(t, c, pod)
+	d.Status.ObservedGeneration = d.Generation
+	if err := c.Status().Update(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Eventually(t, "the pod is told of its configuration", func() bool {
+		testenv.ExpectExists(t, c, pod)
+		return pod.Annotations[v1alpha1.AnnotationConfigDigest] != ""
+	})
 }
 
 // expectNoSecrets asks for Secrets as the operator, which is allowed none in any
