@@ -28,6 +28,8 @@ const (
 	idleTimeout = 30 * time.Second
 	// maxAnswerHeader bounds the header that a tenant's bridge makes us read.
 	maxAnswerHeader = 64 << 10
+	// maxRenamed is as many names as a bridge tells that collide.
+	maxRenamed = 32
 	// readBuffer holds a trailer as long as a bridge writes it, 8 KiB with its
 	// name: net/http takes a longer one for an attack and breaks the answer off.
 	readBuffer = 9 << 10
@@ -126,6 +128,7 @@ func checkReport(r health.Report) (health.Report, error) {
 	if r.Tools < 0 {
 		return health.Report{}, fmt.Errorf("read health: %d tools", r.Tools)
 	}
+	r.Renamed = r.Renamed[:min(len(r.Renamed), maxRenamed)]
 	if r.Servers == nil {
 		r.Servers = map[string]health.Server{}
 	}

@@ -5,6 +5,7 @@ package watch
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,6 +54,9 @@ func (n note) changes(have *v1alpha1.HostedBridgeStatus) map[string]any {
 	}
 	if servers := fmt.Sprintf("%d/%d", healthy, len(n.health.Servers)); servers != have.Servers {
 		fields["servers"] = servers
+	}
+	if names := collisions(n.health.Renamed); !slices.Equal(names, have.Collisions) {
+		fields["collisions"] = names // None is null, which removes the field.
 	}
 	// A bridge's word: bounded to what the field takes.
 	if tools := int32(max(0, min(n.health.Tools, 1<<30))); have.Tools == nil || *have.Tools != tools {

@@ -42,7 +42,7 @@ const (
 var errAway = errors.New("the API server does not answer")
 
 // StatusWriter writes what only the ingress knows into a bridge's status:
-// servers, tools and lastActivityTime. It writes merge patches, and not
+// servers, tools, collisions and lastActivityTime. It writes merge patches, and not
 // applies, because each write is of some of these fields, and an apply drops
 // the fields that it does not repeat.
 //

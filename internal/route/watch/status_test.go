@@ -33,6 +33,7 @@ func TestOnlyWhatTheStatusLacksIsWritten(t *testing.T) {
 	twoOfThree := &health.Report{Tools: 7, Servers: map[string]health.Server{
 		"a": {Status: health.Healthy}, "b": {Status: health.Healthy}, "c": {Status: health.Connecting},
 	}}
+	colliding := &health.Report{Renamed: []health.Renamed{{Kind: "tool", Name: "search_2", Server: "jira", Original: "search"}}}
 	for _, test := range []struct {
 		name string
 		note note
@@ -53,6 +54,11 @@ func TestOnlyWhatTheStatusLacksIsWritten(t *testing.T) {
 			v1alpha1.HostedBridgeStatus{Servers: "2/3", Tools: tools(6)}, []string{"tools"}},
 		{"a report of no tools where nothing is known", note{health: &health.Report{}},
 			v1alpha1.HostedBridgeStatus{Servers: "0/0"}, []string{"tools"}},
+		{"a report of a collision", note{health: colliding}, v1alpha1.HostedBridgeStatus{Servers: "0/0", Tools: tools(0)}, []string{"collisions"}},
+		{"a report of a collision that is known", note{health: colliding},
+			v1alpha1.HostedBridgeStatus{Servers: "0/0", Tools: tools(0), Collisions: []string{`tool "search": jira`}}, nil},
+		{"a report of no collision any more", note{health: &health.Report{}},
+			v1alpha1.HostedBridgeStatus{Servers: "0/0", Tools: tools(0), Collisions: []string{`tool "search": jira`}}, []string{"collisions"}},
 		{"a report and a call", note{health: twoOfThree, calledAt: now},
 			v1alpha1.HostedBridgeStatus{Tools: tools(7)}, []string{"lastActivityTime", "servers"}},
 	} {

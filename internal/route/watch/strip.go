@@ -46,7 +46,7 @@ func stripBridge(object any) (any, error) {
 		},
 		Status: v1alpha1.HostedBridgeStatus{
 			Servers: b.Status.Servers, Tools: b.Status.Tools, LastActivityTime: b.Status.LastActivityTime,
-			Secrets: stripSecrets(b.Status.Secrets),
+			Secrets: stripSecrets(b.Status.Secrets), Collisions: b.Status.Collisions,
 		},
 	}, nil
 }
