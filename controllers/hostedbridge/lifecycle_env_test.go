@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
@@ -117,7 +116,7 @@ func TestAChangedSpecIsNotTakenForAvailable(t *testing.T) {
 	f.expect(t, b, v1alpha1.PhaseRunning, available)
 
 	// The Deployment's status still speaks of the pod before.
-	f.change(t, b, func(s *v1alpha1.HostedBridgeSpec) { s.RuntimeClassName = ptr.To("gvisor") })
+	f.change(t, b, func(s *v1alpha1.HostedBridgeSpec) { s.RuntimeClassName = new("gvisor") })
 	f.expect(t, b, v1alpha1.PhasePending, progressing)
 }
 

@@ -85,7 +85,7 @@ func TestWithoutAKeybrokerWhatRunsGoesOnAndWhatStartsWaits(t *testing.T) {
 	// A change that would replace the pod waits with it, and all of it.
 	f.change(t, b, func(s *v1alpha1.HostedBridgeSpec) {
 		s.Servers[0].Transport.URL += "/other"
-		s.RuntimeClassName = ptr.To("gvisor")
+		s.RuntimeClassName = new("gvisor")
 	})
 	f.expect(t, b, v1alpha1.PhaseRunning, with("Unknown KeybrokerUnavailable", available))
 	expectMessage(t, b, v1alpha1.ConditionWorkloadAvailable, "the change of the spec waits for the keybroker")

@@ -46,6 +46,7 @@ func TestStatus(t *testing.T) {
 		pod                       string
 	}{
 		"ready, and a server does not run":  {observed(withPods(failing)), unavailable, "Running", taken, "True Available", "True Ready", "ready"},
+		"no pod yet, and the one before":    {observed(withPods(failing)), workload(func(w *Workload) { w.Replicas, w.Updated, w.Available = 0, 0, 0 }), "Pending", taken, pending, pending, "ready"},
 		"not yet ready for a server":        {observed(withPods(blocked)), unavailable, "Pending", taken, pending, pending, "new"},
 		"the pod before, and a server":      {observed(withPods(failing)), workload(func(w *Workload) { w.Available, w.Updated = 0, 0 }), "Pending", taken, pending, pending, "ready"},
 		"just made":                         {observed(), workload(func(w *Workload) { *w = Workload{Generation: 1} }), "Pending", taken, pending, pending, ""},

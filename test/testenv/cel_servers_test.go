@@ -3,7 +3,7 @@
 
 //go:build testenv
 
-package v1alpha1_test
+package testenv_test
 
 import (
 	"fmt"
@@ -19,8 +19,6 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
-
-func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
 
 // create asks the API server what it says of a HostedBridge with that spec,
 // which is YAML. Nothing is stored.
