@@ -41,13 +41,13 @@ type Options struct {
 	// LogLevel is debug, info, warn or error.
 	LogLevel string
 
-	// KeybrokerCA comes from the environment, and so does ConfigJSON where
-	// there is no file.
+	// KeybrokerCA comes from the environment.
 	KeybrokerCA string
-	ConfigJSON  string
 
 	config config.Config
-	level  slog.Level
+	// configBytes is the file that config was read from.
+	configBytes []byte
+	level       slog.Level
 }
 
 // Defaults returns the settings of a bridge in a cluster.
@@ -63,6 +63,7 @@ func Defaults() Options {
 		// Together with the delay and the closing of connections it fits into
 		// the 30 s that Kubernetes gives a pod by default.
 		DrainTimeout: 20 * time.Second,
+		ConfigFile:   "/etc/hosted-bridge/config.json",
 		LogLevel:     "info",
 	}
 }
@@ -70,7 +71,7 @@ func Defaults() Options {
 // RegisterFlags makes the settings flags.
 func (o *Options) RegisterFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Listen, "listen", o.Listen, "address that serves MCP and /health to the ingress over mutual TLS")
-	fs.StringVar(&o.ProbeListen, "probe-listen", o.ProbeListen, "address that serves /healthz and /readyz")
+	fs.StringVar(&o.ProbeListen, "probe-listen", o.ProbeListen, "address that serves /healthz, /readyz and /metrics")
 	fs.StringVar(&o.KeybrokerURL, "keybroker-url", o.KeybrokerURL, "keybroker that issues the bridge's certificate")
 	fs.StringVar(&o.TokenFile, "token-file", o.TokenFile, "projected service account token for the keybroker")
 	fs.DurationVar(&o.DrainDelay, "drain-delay", o.DrainDelay, "how long new calls are still taken after SIGTERM")
@@ -81,7 +82,6 @@ func (o *Options) RegisterFlags(fs *pflag.FlagSet) {
 
 // ReadEnv takes what the operator passes by environment.
 func (o *Options) ReadEnv(getenv func(string) string) {
-	o.ConfigJSON = getenv(config.EnvName)
 	o.KeybrokerCA = getenv(envKeybrokerCA)
 }
 
@@ -112,17 +112,10 @@ func (o *Options) Validate() error {
 }
 
 func (o *Options) readConfig() (err error) {
-	if o.ConfigFile == "" {
-		if o.config, err = config.Parse([]byte(o.ConfigJSON)); err != nil {
-			return fmt.Errorf("%s: %w", config.EnvName, err)
-		}
-		return nil
-	}
-	encoded, err := os.ReadFile(o.ConfigFile)
-	if err != nil {
+	if o.configBytes, err = os.ReadFile(o.ConfigFile); err != nil {
 		return fmt.Errorf("--config-file: %w", err)
 	}
-	if o.config, err = config.Parse(encoded); err != nil {
+	if o.config, err = config.Parse(o.configBytes); err != nil {
 		return fmt.Errorf("--config-file: %w", err)
 	}
 	return nil

@@ -16,9 +16,9 @@ import (
 const goodConfig = `{"userID":"alice","bridgeUID":"uid-1","servers":[]}`
 
 func TestOptions(t *testing.T) {
-	good := map[string]string{"BRIDGE_CONFIG": goodConfig, "KEYBROKER_CA": "pem"}
-	file, broken := filepath.Join(t.TempDir(), "config.json"), filepath.Join(t.TempDir(), "config.json")
-	for path, content := range map[string]string{file: goodConfig, broken: `{"userID":""}`} {
+	folder := t.TempDir()
+	file, broken, unknown := filepath.Join(folder, "good"), filepath.Join(folder, "broken"), filepath.Join(folder, "unknown")
+	for path, content := range map[string]string{file: goodConfig, broken: `{"userID":""}`, unknown: `{"x":1}`} {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -29,14 +29,13 @@ func TestOptions(t *testing.T) {
 		env  map[string]string
 		want []string // parts of the error; none for success
 	}{
-		"the defaults with the operator's environment": {nil, good, nil},
-		"nothing from the operator":                    {nil, nil, []string{"BRIDGE_CONFIG", "KEYBROKER_CA"}},
-		"a configuration with an unknown field":        {nil, map[string]string{"BRIDGE_CONFIG": `{"x":1}`, "KEYBROKER_CA": "pem"}, []string{"BRIDGE_CONFIG", "unknown field"}},
-		"a configuration in a file":                    {[]string{"--config-file=" + file}, pem, nil},
-		"a file that is not there":                     {[]string{"--config-file=" + file + "x"}, good, []string{"--config-file", "no such file"}},
-		"a file with a configuration that is not one":  {[]string{"--config-file=" + broken}, good, []string{"--config-file", "userID"}},
-		"no listener":                      {[]string{"--listen="}, good, []string{"--listen"}},
-		"everything wrong is said at once": {[]string{"--token-file=", "--log-level=loud", "--drain-timeout=-1s"}, good, []string{"--token-file", "--log-level", "--drain-timeout"}},
+		"the defaults with the operator's environment": {[]string{"--config-file=" + file}, pem, nil},
+		"nothing from the operator":                    {nil, nil, []string{"--config-file", "KEYBROKER_CA"}},
+		"a configuration with an unknown field":        {[]string{"--config-file=" + unknown}, pem, []string{"--config-file", "unknown field"}},
+		"a file that is not there":                     {[]string{"--config-file=" + file + "x"}, pem, []string{"--config-file", "no such file"}},
+		"a file with a configuration that is not one":  {[]string{"--config-file=" + broken}, pem, []string{"--config-file", "userID"}},
+		"no listener":                      {[]string{"--listen=", "--config-file=" + file}, pem, []string{"--listen"}},
+		"everything wrong is said at once": {[]string{"--token-file=", "--log-level=loud", "--drain-timeout=-1s"}, pem, []string{"--token-file", "--log-level", "--drain-timeout"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +67,7 @@ func TestTheBridgeStaysSmall(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for pkg := range strings.FieldsSeq(string(out)) {
-		for _, banned := range []string{"k8s.io/", "sigs.k8s.io/", "github.com/gin-gonic/", "github.com/prometheus/", "github.com/hostedbridge/hostedbridge/api/"} {
+		for _, banned := range []string{"k8s.io/", "sigs.k8s.io/", "github.com/gin-gonic/", "github.com/hostedbridge/hostedbridge/api/"} {
 			if strings.HasPrefix(pkg, banned) {
 				t.Errorf("the bridge links %s", pkg)
 			}

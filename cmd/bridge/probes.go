@@ -17,8 +17,10 @@ type readiness struct {
 	draining    atomic.Bool
 }
 
-func (r *readiness) handler() http.Handler {
+// handler serves the probes, and the metrics beside them.
+func (r *readiness) handler(metrics http.HandlerFunc) http.Handler {
 	mux := http.NewServeMux()
+	mux.HandleFunc("GET /metrics", metrics)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte("ok\n"))
 	})

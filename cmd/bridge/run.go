@@ -10,11 +10,13 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 )
@@ -70,8 +72,9 @@ func (p *process) serve(ctx context.Context, public, probes net.Listener) error 
 	// Calls in flight outlive ctx, which only begins the drain.
 	base, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
-	b := bridge.New(base, p.options.config, bridge.Options{Log: p.log})
-	keeper := newKeeper(p.secrets, client.SystemClock{}, b.UseSecrets, p.log)
+	keeper := newKeeper(p.secrets, client.SystemClock{}, nil, p.log)
+	b := bridge.New(base, p.options.config, bridge.Options{Log: p.log, SaveSecret: keeper.save})
+	keeper.use, keeper.useKeys = b.UseSecrets, b.UseSessionKeys
 	p.ready.certificate, p.ready.secrets = p.source.Ready, keeper.ready
 	errorLog := slog.NewLogLogger(p.log.Handler(), slog.LevelDebug)
 	front := &http.Server{
@@ -81,7 +84,7 @@ func (p *process) serve(ctx context.Context, public, probes net.Listener) error 
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          errorLog,
 	}
-	kubelet := &http.Server{Handler: p.ready.handler(), ReadHeaderTimeout: headerTimeout, ErrorLog: errorLog}
+	kubelet := &http.Server{Handler: p.ready.handler(b.ServeMetrics), ReadHeaderTimeout: headerTimeout, ErrorLog: errorLog}
 
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error { return p.source.Run(groupCtx) })
@@ -89,6 +92,7 @@ func (p *process) serve(ctx context.Context, public, probes net.Listener) error 
 	group.Go(func() error { return ended(kubelet.Serve(probes), "serve probes") })
 	group.Go(func() error { p.keep(groupCtx, keeper); return nil })
 	group.Go(func() error { p.await(groupCtx, keeper); return nil })
+	group.Go(func() error { p.follow(groupCtx, b.Reconfigure); return nil })
 	group.Go(func() error {
 		<-groupCtx.Done()
 		p.drain(base, b, front)
@@ -104,6 +108,31 @@ func ended(err error, what string) error {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", what, err)
+}
+
+// follow takes over the configuration whenever its file has another one. One
+// that is not valid leaves the bridge as it is.
+func (p *process) follow(ctx context.Context, reconfigure func(config.Config) error) {
+	path := p.options.ConfigFile
+	if path == "" {
+		return
+	}
+	follower{
+		interval: followInterval,
+		read:     func() ([]byte, error) { return os.ReadFile(path) },
+		changed: func(encoded []byte) {
+			c, err := config.Parse(encoded)
+			if err == nil {
+				err = reconfigure(c)
+			}
+			if err != nil {
+				p.log.Error("the new configuration cannot be used, the former one stays", "error", err)
+				return
+			}
+			p.log.Info("configuration replaced", "servers", len(c.Servers))
+		},
+		failed: func(err error) { p.log.Warn("the configuration cannot be read, the one in use stays", "error", err) },
+	}.run(ctx, p.options.configBytes)
 }
 
 // keep fetches the secrets once there is a certificate: before that the
