@@ -49,19 +49,7 @@ func npmPackage(ctx context.Context, cache, folder, name string) ([]byte, error)
 	if content, err := os.ReadFile(file); err == nil && intact(content, locked.Integrity) {
 		return content, nil
 	}
-	temporary, err := os.MkdirTemp("", "npm-pack-*")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(temporary)
-	if err := npm(ctx, folder, "pack", name+"@"+locked.Version, "--pack-destination="+temporary); err != nil {
-		return nil, err
-	}
-	packed, err := filepath.Glob(filepath.Join(temporary, "*.tgz"))
-	if err != nil || len(packed) != 1 {
-		return nil, errors.Join(fmt.Errorf("npm pack %s wrote %d files", name, len(packed)), err)
-	}
-	content, err := os.ReadFile(packed[0])
+	content, err := npmPack(ctx, folder, name+"@"+locked.Version)
 	if err != nil {
 		return nil, err
 	}
@@ -69,6 +57,23 @@ func npmPackage(ctx context.Context, cache, folder, name string) ([]byte, error)
 		return nil, fmt.Errorf("npm's %s is not the one that the lock file names", name)
 	}
 	return content, keep(file, content)
+}
+
+// npmPack returns the file of one version of a package.
+func npmPack(ctx context.Context, folder, exact string) ([]byte, error) {
+	temporary, err := os.MkdirTemp("", "npm-pack-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(temporary)
+	if err := npm(ctx, folder, "pack", exact, "--pack-destination="+temporary); err != nil {
+		return nil, err
+	}
+	packed, err := filepath.Glob(filepath.Join(temporary, "*.tgz"))
+	if err != nil || len(packed) != 1 {
+		return nil, errors.Join(fmt.Errorf("npm pack %s wrote %d files", exact, len(packed)), err)
+	}
+	return os.ReadFile(packed[0])
 }
 
 // intact reports whether a file is the one of the lock file.

@@ -6,6 +6,7 @@ package main
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -48,7 +49,7 @@ func (t tree) add(r io.Reader, keep func(name string) string) error {
 	files := tar.NewReader(r)
 	for {
 		header, err := files.Next()
-		if err == io.EOF { //nolint:errorlint // The reader returns it as it is.
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
@@ -91,17 +92,18 @@ func (t tree) take(header *tar.Header, content io.Reader, keep func(name string)
 
 // addFolder takes the files of a folder on disk, below prefix.
 func (t tree) addFolder(prefix, folder string, keep func(name string) bool) error {
-	return filepath.WalkDir(folder, func(file string, d fs.DirEntry, err error) error {
-		if err != nil {
+	files, err := os.OpenRoot(folder)
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	return fs.WalkDir(files.FS(), ".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !keep(file) {
 			return err
 		}
-		name, err := filepath.Rel(folder, file)
-		if err != nil || d.IsDir() || !keep(filepath.ToSlash(name)) {
-			return err
-		}
-		name = path.Join(prefix, filepath.ToSlash(name))
+		name := path.Join(prefix, file)
 		if d.Type() == fs.ModeSymlink {
-			link, err := os.Readlink(file)
+			link, err := files.Readlink(file)
 			t[name] = entry{link: link, mode: 0o777}
 			return err
 		}
@@ -109,7 +111,7 @@ func (t tree) addFolder(prefix, folder string, keep func(name string) bool) erro
 		if err != nil {
 			return err
 		}
-		content, err := os.ReadFile(file)
+		content, err := files.ReadFile(file)
 		// Whatever umask the packages were unpacked with.
 		t[name] = entry{content: content, mode: 0o644 | int64(info.Mode().Perm()&0o100)*0o111/0o100}
 		return err

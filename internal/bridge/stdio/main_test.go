@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -189,6 +190,7 @@ func init() {
 		},
 		"killed": func([]string) { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL); forever() },
 		"shim":   serveShim,
+		"knock":  knock,
 		"sdk": func([]string) {
 			server := mcp.NewServer(&mcp.Implementation{Name: "program", Version: "1"}, nil)
 			_ = server.Run(context.Background(), &mcp.StdioTransport{})
@@ -240,3 +242,15 @@ func serveShim(args []string) {
 
 // short is a grace for programs that do not use it well.
 var short = grace{stdin: 200 * time.Millisecond, term: 200 * time.Millisecond}
+
+// knock says what a shim answers.
+func knock(args []string) {
+	conn, err := net.Dial("unix", args[0])
+	if err != nil {
+		panic(err)
+	}
+	// The answer may come before all is written.
+	_ = writeLaunch(conn, Launch{Command: helper("echo")})
+	var answer ending
+	fmt.Println(readHello(conn, &answer, maxAnswer), answer.Program)
+}

@@ -146,7 +146,7 @@ func (m *messages) body(length int) ([]byte, error) {
 	// The buffer grows with what comes, not with what is announced.
 	var text bytes.Buffer
 	if _, err := io.CopyN(&text, m.r, int64(length)); err != nil {
-		return nil, err
+		return nil, err // Half a message at the end is none.
 	}
 	return text.Bytes(), nil
 }

@@ -100,6 +100,10 @@ func startShim(t *testing.T) way {
 			t.Errorf("the shim: %v\n%s", err, w.log)
 		}
 	})
+	eventually(t, "a shim that listens", func() bool {
+		info, err := os.Stat(socket)
+		return err == nil && info.Mode().Perm() == 0o660
+	})
 	w.transport = func(l Launch) mcp.Transport { return Shim(socket, l, w.log.logger(slog.LevelDebug)) }
 	return w
 }

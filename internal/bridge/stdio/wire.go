@@ -121,7 +121,10 @@ func readBounded(r io.Reader, length uint32, limit int) ([]byte, error) {
 		return nil, errLength
 	}
 	var text bytes.Buffer
-	if _, err := io.CopyN(&text, r, int64(length)); err != nil {
+	if n, err := io.CopyN(&text, r, int64(length)); err != nil {
+		if n < int64(length) && errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
 		return nil, err
 	}
 	return text.Bytes(), nil

@@ -1,0 +1,297 @@
+//go:build linux
+
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package stdio
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+func socketOf(w way) string { return w.shim.Args[len(w.shim.Args)-1] }
+
+func TestAnotherConnectionEndsTheFormersProgram(t *testing.T) {
+	w := startShim(t)
+	transport := w.transport(Launch{Command: helper("family", "token-of-the-former")})
+	former := connect(t, transport)
+	mustAsk(t, former, "tools/list")
+	eventually(t, "three processes", func() bool { return len(running(t, "token-of-the-former", 0)) >= 3 })
+	next := connect(t, w.transport(Launch{Command: helper("echo")}))
+	// It runs only once nothing remains of the other.
+	if left := running(t, "token-of-the-former", 0); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+	mustAsk(t, next, "tools/list")
+	if _, err := former.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "the bridge connected anew") {
+		t.Errorf("the former connection: %v", err)
+	}
+}
+
+func TestConnectionsAtTheSameTimeLeaveOneProgram(t *testing.T) {
+	w := startShim(t)
+	results := make(chan mcp.Connection)
+	const many = 5
+	for range many {
+		go func() {
+			c, err := w.transport(Launch{Command: helper("echo", "token-of-many")}).Connect(t.Context())
+			if err != nil && !strings.Contains(err.Error(), "connected anew") {
+				t.Error(err)
+			}
+			results <- c
+		}()
+	}
+	var all []mcp.Connection
+	for range many {
+		if c := <-results; c != nil {
+			all = append(all, c)
+		}
+	}
+	eventually(t, "one program", func() bool { return len(running(t, "token-of-many", w.root())) == 1 })
+	answered := 0
+	for _, c := range all {
+		if _, err := ask(t, c, "tools/list"); err == nil {
+			answered++
+		}
+		c.Close()
+	}
+	if answered != 1 {
+		t.Errorf("%d of %d answer", answered, len(all))
+	}
+}
+
+func TestWhoeverIsNoBridgeEndsNoProgram(t *testing.T) {
+	w := startShim(t)
+	c := connect(t, w.transport(Launch{Command: helper("echo")}))
+	mustAsk(t, c, "tools/list")
+	for _, said := range []string{"", "GET / HTTP/1.1\r\n\r\n", "hbs\x01\xff\xff\xff\xff", "hbs\x01\x00\x00\x00\x02{}"} {
+		stranger, err := net.Dial("unix", socketOf(w))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = stranger.Write([]byte(said))
+		stranger.Close()
+	}
+	mustAsk(t, c, "tools/list")
+}
+
+func TestAProgramEndsWithItsBridge(t *testing.T) {
+	w := startShim(t)
+	conn, err := net.Dial("unix", socketOf(w))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writeLaunch(conn, Launch{Command: helper("family", "token-of-the-gone")}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "three processes", func() bool { return len(running(t, "token-of-the-gone", 0)) >= 3 })
+	conn.Close()
+	eventually(t, "no process", func() bool { return len(running(t, "token-of-the-gone", w.root())) == 0 })
+}
+
+func TestAProgramEndsWithItsShim(t *testing.T) {
+	for name, sig := range map[string]syscall.Signal{"asked to end": syscall.SIGTERM, "killed": syscall.SIGKILL} {
+		t.Run(name, func(t *testing.T) {
+			w := startShim(t)
+			token := fmt.Sprintf("token-of-%d", sig)
+			program := "family"
+			if sig == syscall.SIGKILL {
+				// Only the program itself: its container ends the others.
+				program = "deaf"
+			}
+			c := connect(t, w.transport(Launch{Command: helper(program, token)}))
+			if program == "family" {
+				eventually(t, "three processes", func() bool { return len(running(t, token, 0)) >= 3 })
+			}
+			if err := w.shim.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			_, err := c.Read(t.Context())
+			var programError *ProgramError
+			if !errors.As(err, &programError) || !strings.Contains(err.Error(), "with its container") {
+				t.Errorf("the bridge reads %v", err)
+			}
+			eventually(t, "no process", func() bool { return len(running(t, token, 0)) == 0 })
+		})
+	}
+}
+
+func TestOrphansThatEndAreNoZombies(t *testing.T) {
+	w := startShim(t)
+	c := connect(t, w.transport(Launch{Command: helper("orphan", "token-of-orphans")}))
+	mustAsk(t, c, "tools/list")
+	var orphan int
+	eventually(t, "an orphan that the shim adopted", func() bool {
+		for pid, p := range processes() {
+			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+			if p.parent == w.root() && bytes.Contains(line, []byte("\x00forever\x00token-of-orphans")) {
+				orphan = pid
+			}
+		}
+		return orphan != 0
+	})
+	if err := syscall.Kill(orphan, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "nothing of the orphan", func() bool { _, there := processes()[orphan]; return !there })
+	mustAsk(t, c, "tools/list")
+}
+
+func TestWhereNoShimListens(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "shim.sock")
+	ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
+	defer cancel()
+	if _, err := Shim(socket, Launch{Command: []string{"x"}}, slog.New(slog.DiscardHandler)).Connect(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	// One that accepts and says nothing.
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	ctx, cancel = context.WithTimeout(t.Context(), 150*time.Millisecond)
+	defer cancel()
+	if _, err := Shim(socket, Launch{Command: []string{"x"}}, slog.New(slog.DiscardHandler)).Connect(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestTheSocket(t *testing.T) {
+	folder := t.TempDir()
+	file := filepath.Join(folder, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	used := filepath.Join(folder, "used.sock")
+	other, err := net.Listen("unix", used)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	stale := filepath.Join(folder, "stale.sock")
+	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: stale, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	left.SetUnlinkOnClose(false)
+	left.Close()
+	for name, tt := range map[string]struct{ socket, want string }{
+		"in no folder":              {filepath.Join(folder, "no", "shim.sock"), "does not exist"},
+		"where a file is":           {file, "something else than a socket"},
+		"where another one listens": {used, "another process listens"},
+		"where one was":             {stale, ""},
+		"where none was":            {filepath.Join(folder, "new.sock"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, err := listen(tt.socket)
+			if tt.want != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("got %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			info, err := os.Stat(tt.socket)
+			if err != nil || info.Mode() != fs.ModeSocket|0o660 {
+				t.Errorf("mode %v, %v", info.Mode(), err)
+			}
+			l.Close()
+			if _, err := os.Stat(tt.socket); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("closed, and there: %v", err)
+			}
+		})
+	}
+}
+
+func TestOnlyTheSameUserIsAdmitted(t *testing.T) {
+	if sameUser(65532, 65532) != nil || sameUser(0, 65532) == nil || sameUser(65532, 0) == nil {
+		t.Error("the wrong user is admitted, or the right one is not")
+	}
+	// A process of another user, which may open the socket all the same.
+	w := startShim(t)
+	socket := socketOf(w)
+	for folder := filepath.Dir(socket); folder != os.TempDir() && folder != "/"; folder = filepath.Dir(folder) {
+		if err := os.Chmod(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(socket, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	copied := filepath.Join(filepath.Dir(socket), "program")
+	if err := Install(copied); err != nil {
+		t.Fatal(err)
+	}
+	stranger := exec.Command(copied, append(helper("knock")[1:], socket)...)
+	if os.Getuid() == 0 {
+		stranger.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65532, Gid: 65532}}
+	}
+	out, err := stranger.CombinedOutput()
+	if err != nil || (os.Getuid() == 0) != strings.Contains(string(out), "EOF") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+func TestInstallCopiesThisProgram(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "bridge")
+	for range 2 { // An init container that starts again finds the first copy.
+		if err := Install(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	self, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied, err := os.ReadFile(path)
+	if err != nil || !bytes.Equal(self, copied) {
+		t.Errorf("%d bytes of %d, %v", len(copied), len(self), err)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode() != 0o755 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	if entries, _ := os.ReadDir(folder); len(entries) != 1 {
+		t.Errorf("left behind: %v", entries)
+	}
+	if err := Install(filepath.Join(folder, "no", "bridge")); err == nil {
+		t.Error("no error where there is no folder")
+	}
+}
+
+func TestTheStateOfAProcessIsRead(t *testing.T) {
+	for name, tt := range map[string]struct {
+		stat string
+		want process
+		ok   bool
+	}{
+		"a plain one":           {"7 (node) S 3 5 5 0 -1", process{7, 3, 5, false}, true},
+		"one that has ended":    {"7 (node) Z 3 5 5 0 -1", process{7, 3, 5, true}, true},
+		"a name to deceive":     {"7 (x) Z 1 1) S 3 5 5 0", process{7, 3, 5, false}, true},
+		"one with a line break": {"7 (a\nb) R 3 5 5", process{7, 3, 5, false}, true},
+		"nothing":               {"", process{}, false},
+	} {
+		if got, ok := parseStat(7, []byte(tt.stat)); ok != tt.ok || ok && got != tt.want {
+			t.Errorf("%s: %+v, %v", name, got, ok)
+		}
+	}
+}
