@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
@@ -38,28 +39,41 @@ var quiet = slog.New(slog.DiscardHandler)
 
 // Bridge is one user's bridge.
 type Bridge struct {
+	// config is what the bridge began with. Its UserID and BridgeUID stay.
 	config  config.Config
+	timing  timing
 	log     *slog.Logger
 	options Options
 	server  *mcp.Server
 
 	ctx     context.Context // the bridge's life; requests to servers descend from it
 	cancel  context.CancelFunc
-	network *http.Transport
+	network *exit
 	done    sync.WaitGroup
 	calls   calls
+	// policies is the state of what is configured for the servers.
+	policies policies
 
 	// toClient sends a message to a client as it is.
 	toClient mcp.MethodHandler
+	// signing is that of what clients bring back.
+	signing *signing
 
-	granting sync.Mutex // held while the secrets are replaced
+	granting sync.Mutex // held while the secrets or the configuration are replaced
+
+	heading sync.Mutex      // held while tools are registered for their argument headers
+	headed  map[string]bool // those that are
 
 	mu        sync.Mutex
-	upstreams []*upstream // replaced as a whole, never changed
+	settings  config.Config // as it is now
+	upstreams []*upstream   // replaced as a whole, never changed
+	lives     map[*upstream]*life
 	secrets   *secret.Set
 	sessions  map[*mcp.ServerSession]*session
 	catalog   *catalog
-	headed    map[string]bool // tools registered for their argument headers
+	registers map[string]*register // of names, by list method
+	used      map[string]time.Time // when a server was last used, by name
+	recent    []string             // the servers of the last calls in mode Router, newest last
 }
 
 // Options are what a bridge is given besides its configuration.
@@ -70,39 +84,46 @@ type Options struct {
 	// refreshed. Where it is nil they live as long as the process.
 	SaveSecret func(ctx context.Context, name string, value []byte) error
 
+	// Tracer begins the spans of what clients ask for. Where it is nil there are
+	// none, and a trace that a client has begun is only passed on.
+	Tracer trace.Tracer
+
 	timing *timing // tests shorten it
+	runs   runner  // what runs programs, where tests replace it
 }
 
 // New returns a bridge that connects to its servers in the background until
 // Close is called or ctx ends.
 func New(ctx context.Context, c config.Config, o Options) *Bridge {
-	log, t := o.Log, defaultTiming
+	t := defaultTiming
 	if o.timing != nil {
 		t = *o.timing
 	}
 	b := &Bridge{
-		config:   c,
-		log:      log,
-		options:  o,
-		sessions: map[*mcp.ServerSession]*session{},
-		catalog:  &catalog{},
-		headed:   map[string]bool{},
+		config:    c,
+		settings:  c,
+		timing:    t,
+		log:       o.Log,
+		options:   o,
+		headed:    map[string]bool{},
+		lives:     map[*upstream]*life{},
+		sessions:  map[*mcp.ServerSession]*session{},
+		registers: newRegisters(),
+		used:      map[string]time.Time{},
 	}
 	ctx, b.cancel = context.WithCancel(ctx)
 	b.ctx = ctx
-	b.network = newTransport(c.Egress)
+	b.network = newExit(c.Egress)
+	b.signing = newSigning(c)
 	b.server = b.newServer()
 	for _, s := range c.Servers {
-		u := newUpstream(s, b.network, t, log)
-		u.grant = newGrant(ctx, s, nil, u.transport)
-		u.over = ctx.Done()
-		u.owner = &standIn{bridge: b, upstream: u}
-		u.changed = b.listsChanged
-		u.resumed = func() { b.resume(u) }
-		b.upstreams = append(b.upstreams, u)
+		b.upstreams = append(b.upstreams, b.newServerOf(s))
 	}
+	b.mu.Lock()
+	b.rebuild()
+	b.mu.Unlock()
 	for _, u := range b.upstreams {
-		b.done.Go(func() { u.run(b.ctx) })
+		b.start(u)
 	}
 	return b
 }
@@ -124,7 +145,7 @@ func (b *Bridge) newServer() *mcp.Server {
 		UnsubscribeHandler: b.unwatch,
 	})
 	s.AddSendingMiddleware(b.send)
-	s.AddReceivingMiddleware(b.receive)
+	s.AddReceivingMiddleware(b.observe, b.receive)
 	return s
 }
 
@@ -143,13 +164,25 @@ func allCapabilities() *mcp.ServerCapabilities {
 // send keeps the way to a client. With one server, its own notifications reach
 // a session on the session's connection, so the SDK's are dropped.
 func (b *Bridge) send(next mcp.MethodHandler) mcp.MethodHandler {
+	next = b.heed(next)
 	b.toClient = next
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if _, isChange := changeOf[method]; isChange && b.transparent() && eraOf(req) == legacy {
+		if _, isChange := changeOf[method]; isChange && b.transparent() && b.listens(req) {
 			return nil, nil
 		}
 		return next(ctx, method, req)
 	}
+}
+
+// listens reports whether the session hears of changes from a transparent
+// bridge's server. One that began when there were several does not.
+func (b *Bridge) listens(req mcp.Request) bool {
+	ss, ok := req.GetSession().(*mcp.ServerSession)
+	if !ok || eraOf(req) != legacy {
+		return false
+	}
+	s := b.session(ss)
+	return s == nil || s.who.watch
 }
 
 // transparent reports whether everything passes unchanged.
@@ -157,8 +190,10 @@ func (b *Bridge) transparent() bool { return b.only() != nil }
 
 // only returns the one server of a transparent bridge, else nil.
 func (b *Bridge) only() *upstream {
-	if upstreams := b.servers(); len(upstreams) == 1 {
-		return upstreams[0]
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.upstreams) == 1 && b.settings.Mode != config.Router {
+		return b.upstreams[0]
 	}
 	return nil
 }
@@ -166,7 +201,7 @@ func (b *Bridge) only() *upstream {
 // Handler returns the handler of the bridge's two paths, /u/{userID}/mcp and
 // /health. Everything else is 404.
 func (b *Bridge) Handler() http.Handler {
-	endpoint := newEndpoint(b.server, &b.calls)
+	endpoint := newEndpoint(b)
 	path := "/u/" + b.config.UserID + "/mcp"
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -202,15 +237,22 @@ func (b *Bridge) UseSecrets(set *secret.Set) {
 
 // Health returns what is known of the servers. It asks none of them.
 func (b *Bridge) Health() health.Report {
-	upstreams := b.servers()
+	b.mu.Lock()
+	upstreams, used, c, revision := b.upstreams, maps.Clone(b.used), b.catalog, b.secrets.Revision()
+	b.mu.Unlock()
 	servers := make(map[string]health.Server, len(upstreams))
 	for _, u := range upstreams {
-		servers[u.server.Name] = u.report()
+		s := u.report()
+		s.Transport = string(u.server.Kind())
+		s.Tools = min(s.Tools, len(u.offered(methodListTools)))
+		if at, ok := used[u.server.Name]; ok {
+			s.LastUsed = &at
+		}
+		servers[u.server.Name] = s
 	}
 	report := health.Summarize(servers)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	report.SecretsRevision = b.secrets.Revision()
+	report.SecretsRevision = revision
+	report.Renamed = c.renamed
 	return report
 }
 
@@ -232,7 +274,7 @@ func (b *Bridge) Close() {
 	for _, u := range b.servers() {
 		u.closing.Wait()
 	}
-	b.network.CloseIdleConnections()
+	b.network.close()
 	b.secrets.Wipe()
 }
 

@@ -5,6 +5,7 @@ package bridge
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"regexp"
 	"strings"
@@ -66,4 +67,61 @@ func validHeaders(properties map[string]schema, seen map[string]bool) bool {
 		}
 	}
 	return true
+}
+
+// headersOf returns the headers in which a call of the tool repeats arguments, as
+// a client that knows the tool would send them.
+func headersOf(tool, arguments json.RawMessage) map[string]string {
+	t, ok := headedTool(entry{raw: tool})
+	if !ok {
+		return nil
+	}
+	var s schema
+	raw, isRaw := t.InputSchema.(json.RawMessage)
+	if !isRaw || json.Unmarshal(raw, &s) != nil {
+		return nil
+	}
+	headers := map[string]string{}
+	s.repeat(arguments, headers)
+	return headers
+}
+
+// repeat adds the headers of the properties of s.
+func (s schema) repeat(object json.RawMessage, headers map[string]string) {
+	var values map[string]json.RawMessage
+	if json.Unmarshal(object, &values) != nil {
+		return
+	}
+	for name, p := range s.Properties {
+		value, given := values[name]
+		if !given {
+			continue
+		}
+		var header string
+		if json.Unmarshal(p.Header, &header) == nil && header != "" {
+			if text, ok := headerValue(value); ok {
+				headers["Mcp-Param-"+header] = text
+			}
+		}
+		p.repeat(value, headers)
+	}
+}
+
+// headerValue returns a plain value as the protocol writes it into a header.
+func headerValue(value json.RawMessage) (string, bool) {
+	var text string
+	if json.Unmarshal(value, &text) != nil {
+		text = string(value)
+		if text == "" || text == "null" || text[0] == '{' || text[0] == '[' {
+			return "", false
+		}
+	} else if string(value) == "null" {
+		return "", false
+	}
+	const open, end = "=?base64?", "?="
+	encoded := strings.HasPrefix(text, open) && strings.HasSuffix(text, end)
+	if encoded || strings.Trim(text, " \t") != text || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) {
+		text = open + base64.StdEncoding.EncodeToString([]byte(text)) + end
+	}
+	return text, true
 }

@@ -48,14 +48,17 @@ const (
 	metaProgressToken   = "progressToken"
 )
 
-// listOf maps a list method to the field of its result that holds the items
-// and to the field of an item that names it.
-var listOf = map[string]struct{ field, key string }{
-	methodListTools:     {"tools", "name"},
-	methodListPrompts:   {"prompts", "name"},
-	methodListResources: {"resources", "uri"},
-	methodListTemplates: {"resourceTemplates", "uriTemplate"},
+// listOf maps a list method to the field of its result that holds the items, to
+// the field of an item that names it, and to what people call an item.
+var listOf = map[string]struct{ field, key, kind string }{
+	methodListTools:     {"tools", "name", "tool"},
+	methodListPrompts:   {"prompts", "name", "prompt"},
+	methodListResources: {"resources", "uri", "resource"},
+	methodListTemplates: {"resourceTemplates", "uriTemplate", "resource template"},
 }
+
+// listMethods are the keys of listOf in a fixed order.
+var listMethods = []string{methodListTools, methodListPrompts, methodListResources, methodListTemplates}
 
 // cacheable reports whether a modern result of method must say for how long and
 // by whom it may be kept.

@@ -4,6 +4,7 @@
 package bridge
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"maps"
@@ -11,27 +12,58 @@ import (
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
 )
 
 // route returns the server that a request is for. With several, the name in the
-// request is replaced by the server's own.
+// request is replaced by the server's own. Until leave is called, the server
+// counts as in use.
 func (b *Bridge) route(ctx context.Context, q *query) (*upstream, error) {
-	switch upstreams := b.servers(); len(upstreams) {
-	case 0:
-		return nil, invalidParams("the bridge has no servers")
-	case 1:
-		return upstreams[0], nil
+	for {
+		t, err := b.locate(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		if b.enter(t.upstream, q.method) {
+			t.rename()
+			return t.upstream, nil
+		}
+		// The configuration changed just now, and the catalog with it.
 	}
-	u, ok := b.lookup(q)
+}
+
+// target is where a request goes, and how the name in it becomes the server's
+// own.
+type target struct {
+	upstream *upstream
+	rename   func()
+}
+
+// locate finds the server that a request is for.
+func (b *Bridge) locate(ctx context.Context, q *query) (target, error) {
+	if u := b.only(); u != nil {
+		if p, ok := q.params.(*mcp.CallToolParamsRaw); ok && !u.offers(ctx, p.Name) {
+			return target{}, invalidParams("unknown %s", subject(q))
+		}
+		return target{u, func() {}}, nil
+	}
+	if len(b.servers()) == 0 {
+		return target{}, invalidParams("the bridge has no servers")
+	}
+	if b.numbers() {
+		b.awaitFirst(ctx)
+	}
+	t, ok := b.lookup(q)
 	if !ok {
 		// A server that is only just connecting may have it.
 		b.awaitFirst(ctx)
-		u, ok = b.lookup(q)
+		t, ok = b.lookup(q)
 	}
 	if !ok {
-		return nil, invalidParams("unknown %s", subject(q))
+		return target{}, invalidParams("unknown %s", subject(q))
 	}
-	return u, nil
+	return t, nil
 }
 
 // subject names what a request is about, for an error.
@@ -57,60 +89,102 @@ func quote(s string) string {
 	return string(b)
 }
 
-// lookup finds the server in the catalog and translates the name.
-func (b *Bridge) lookup(q *query) (*upstream, bool) {
+// lookup finds the server in the catalog.
+func (b *Bridge) lookup(q *query) (target, bool) {
 	c := b.currentCatalog()
 	switch p := q.params.(type) {
 	case *mcp.CallToolParamsRaw:
-		e, ok := c.find(methodListTools, p.Name)
-		if ok {
-			p.Name = e.original
-		}
-		return e.upstream, ok
+		return b.named(c, methodListTools, &p.Name)
 	case *mcp.GetPromptParams:
-		e, ok := c.find(methodListPrompts, p.Name)
-		if ok {
-			p.Name = e.original
-		}
-		return e.upstream, ok
+		return b.named(c, methodListPrompts, &p.Name)
 	case *mcp.ReadResourceParams:
-		return c.owner(p.URI)
+		return at(c.owner(p.URI))
 	case *mcp.SubscribeParams:
-		return c.owner(p.URI)
+		return at(c.owner(p.URI))
 	case *mcp.UnsubscribeParams:
-		return c.owner(p.URI)
+		return at(c.owner(p.URI))
 	case *mcp.CompleteParams:
-		return c.completer(p)
+		return b.completer(c, p)
 	}
-	return nil, false
+	return target{}, false
+}
+
+// at is the target of what has the same name everywhere.
+func at(u *upstream, ok bool) (target, bool) { return target{u, func() {}}, ok }
+
+// named is the target of what is called by a name, which a client now knows. A
+// tool in mode Router has none by which it could be called.
+func (b *Bridge) named(c *catalog, method string, name *string) (target, bool) {
+	if c.meta != nil && method == methodListTools {
+		return target{}, false
+	}
+	e, ok := c.find(method, *name)
+	if !ok {
+		return target{}, false
+	}
+	b.show(method, e)
+	return target{e.upstream, func() { *name = e.original }}, true
 }
 
 // completer finds the server that completes an argument.
-func (c *catalog) completer(p *mcp.CompleteParams) (*upstream, bool) {
+func (b *Bridge) completer(c *catalog, p *mcp.CompleteParams) (target, bool) {
 	if p.Ref == nil {
-		return nil, false
+		return target{}, false
 	}
 	if p.Ref.Type == "ref/prompt" {
-		e, ok := c.find(methodListPrompts, p.Ref.Name)
-		if ok {
-			p.Ref.Name = e.original
-		}
-		return e.upstream, ok
+		return b.named(c, methodListPrompts, &p.Ref.Name)
 	}
 	if e, ok := c.find(methodListTemplates, p.Ref.URI); ok {
-		return e.upstream, true
+		return at(e.upstream, true)
 	}
-	return c.owner(p.Ref.URI)
+	return at(c.owner(p.Ref.URI))
 }
 
-// listAll answers a list request from the catalog, in one page.
-func (b *Bridge) listAll(ctx context.Context, q *query) (mcp.Result, error) {
-	b.awaitFirst(ctx)
-	entries := b.currentCatalog().lists[q.method]
-	raws := make([]json.RawMessage, 0, len(entries))
+// show notes that clients may have seen the names of the entries.
+func (b *Bridge) show(method string, entries ...entry) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r := b.registers[method]
+	if r == nil {
+		return
+	}
+	if r.crowded() {
+		r = newRegister()
+		b.registers[method] = r
+		entries = b.catalog.lists[method]
+	}
 	for _, e := range entries {
-		if !e.hidden {
-			raws = append(raws, e.raw)
+		if e.name != "" {
+			r.show(e.naming)
+		}
+	}
+}
+
+// numbers reports whether a name may depend on which servers were reached
+// already: where equal names are told apart by their order alone.
+func (b *Bridge) numbers() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.settings.ToolPrefix == config.PrefixNever
+}
+
+// listAll answers a list request from the catalog, in one page. There is no
+// cursor that a client could have.
+func (b *Bridge) listAll(ctx context.Context, q *query) (mcp.Result, error) {
+	if cursor := cursorOf(q.params); cursor != "" {
+		return nil, invalidParams("unknown cursor %.80q", cursor)
+	}
+	b.awaitFirst(ctx)
+	c := b.currentCatalog()
+	raws := []json.RawMessage{}
+	if c.meta != nil && q.method == methodListTools {
+		raws = append(raws, c.meta)
+	} else {
+		b.show(q.method, c.lists[q.method]...)
+		for _, e := range c.lists[q.method] {
+			if !e.hidden {
+				raws = append(raws, e.raw)
+			}
 		}
 	}
 	result := empty()
@@ -119,6 +193,21 @@ func (b *Bridge) listAll(ctx context.Context, q *query) (mcp.Result, error) {
 		result.forModern(q.method, implementation)
 	}
 	return result, nil
+}
+
+// cursorOf returns the cursor of a list request.
+func cursorOf(params mcp.Params) string {
+	switch p := params.(type) {
+	case *mcp.ListToolsParams:
+		return p.Cursor
+	case *mcp.ListPromptsParams:
+		return p.Cursor
+	case *mcp.ListResourcesParams:
+		return p.Cursor
+	case *mcp.ListResourceTemplatesParams:
+		return p.Cursor
+	}
+	return ""
 }
 
 // awaitFirst waits until every server was reached or failed once, so that the
@@ -137,49 +226,49 @@ func (b *Bridge) currentCatalog() *catalog {
 	return b.catalog
 }
 
+// rebuild makes the catalog anew. The caller holds b.mu.
+func (b *Bridge) rebuild() {
+	b.catalog = layout{
+		mode: b.settings.Mode, prefix: b.settings.ToolPrefix,
+		upstreams: b.upstreams, registers: b.registers,
+	}.build()
+}
+
 // listsChanged takes over changed lists of a server and tells the clients.
 func (b *Bridge) listsChanged(note string) {
 	b.mu.Lock()
-	if len(b.upstreams) != 1 {
-		b.catalog = buildCatalog(b.upstreams, (*upstream).items)
-	} else {
-		b.catalog = plainCatalog(b.upstreams[0])
-	}
-	tools := b.catalog.lists[methodListTools]
+	before := b.catalog
+	b.rebuild()
+	after := b.catalog
 	b.mu.Unlock()
 	if note == noteToolsChanged {
-		b.headTools(tools)
+		b.headTools()
+		if after.meta != nil && bytes.Equal(before.meta, after.meta) {
+			return // Clients see no other tool than before.
+		}
 	}
 	b.announce(note)
 	if b.transparent() {
-		apart := b.apart()
-		// On its own, because a client that does not read would hold it up.
-		b.done.Go(func() {
-			for _, s := range apart {
-				_, _ = s.tell(b.ctx, note, &rawParams{})
-			}
-		})
+		b.inform(note, b.apart())
+	}
+}
+
+// inform tells the sessions of a change, each on its own, because a client that
+// does not read would hold the others up.
+func (b *Bridge) inform(note string, sessions []*session) {
+	for _, s := range sessions {
+		b.done.Go(func() { _, _ = s.tell(b.ctx, note, &rawParams{}) })
 	}
 }
 
 // apart returns the sessions that have no connection to the one server, over
-// which it would tell them itself that a list changed.
+// which it would tell them itself that a list changed. Those that began when
+// there were others hear of changes from the bridge.
 func (b *Bridge) apart() []*session {
 	b.mu.Lock()
 	sessions := slices.Collect(maps.Values(b.sessions))
 	b.mu.Unlock()
-	return slices.DeleteFunc(sessions, func(s *session) bool { return len(s.links()) > 0 })
-}
-
-// plainCatalog is the catalog of one server, whose names stay.
-func plainCatalog(u *upstream) *catalog {
-	c := &catalog{lists: map[string][]entry{}}
-	for method := range listOf {
-		for _, it := range u.items(method) {
-			c.lists[method] = append(c.lists[method], entry{key: it.key, original: it.key, raw: it.raw, upstream: u, hidden: it.hidden})
-		}
-	}
-	return c
+	return slices.DeleteFunc(sessions, func(s *session) bool { return !s.who.watch || len(s.links()) > 0 })
 }
 
 // watch and unwatch serve the resource subscriptions of modern clients, which
@@ -189,6 +278,7 @@ func (b *Bridge) watch(ctx context.Context, req *mcp.SubscribeRequest) error {
 	if err != nil {
 		return err
 	}
+	defer b.leave(u)
 	ctx, cancel := follow(b.ctx, ctx)
 	defer cancel()
 	return rpcError(u.watch(ctx, req.Params.URI), u.server.Name)
@@ -199,6 +289,7 @@ func (b *Bridge) unwatch(ctx context.Context, req *mcp.UnsubscribeRequest) error
 	if err != nil {
 		return err
 	}
+	defer b.leave(u)
 	// The stream that held the subscription is gone, and its context with it.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), u.timing.timeout)
 	defer cancel()
@@ -224,18 +315,20 @@ func (b *Bridge) announce(note string) {
 
 // headTools registers the tools that repeat arguments in headers, so that the
 // SDK checks a modern client's headers against its body before the request goes
-// to a server that may not.
-func (b *Bridge) headTools(tools []entry) {
+// to a server that may not. In mode Router no such tool is called by its name.
+func (b *Bridge) headTools() {
+	b.heading.Lock()
+	defer b.heading.Unlock()
+	c := b.currentCatalog()
 	headed := map[string]bool{}
-	for _, e := range tools {
+	for _, e := range c.lists[methodListTools] {
 		t, ok := headedTool(e)
-		if !ok {
+		if !ok || c.meta != nil {
 			continue
 		}
 		headed[e.key] = true
 		b.server.AddTool(t, nil)
 	}
-	b.mu.Lock()
 	var stale []string
 	for name := range b.headed {
 		if !headed[name] {
@@ -243,7 +336,6 @@ func (b *Bridge) headTools(tools []entry) {
 		}
 	}
 	b.headed = headed
-	b.mu.Unlock()
 	slices.Sort(stale)
 	b.server.RemoveTools(stale...)
 }

@@ -1,0 +1,154 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
+)
+
+func TestPrefixesInModeDirect(t *testing.T) {
+	resources := []health.Renamed{{Kind: "resource", Server: "two", Original: "test://shared"}}
+	tests := map[string]struct {
+		prefix  config.Prefix
+		tools   map[string]string // whose tool answers
+		prompts []string
+		renamed []health.Renamed
+	}{
+		"always": {config.PrefixAlways,
+			map[string]string{"one_who": "one", "two_who": "two", "two_own": "two's own"}, []string{"one_hello", "two_hello"}, resources},
+		"auto": {config.PrefixAuto,
+			map[string]string{"one_who": "one", "two_who": "two", "own": "two's own"}, []string{"one_hello", "two_hello"},
+			append([]health.Renamed{
+				{Kind: "tool", Name: "one_who", Server: "one", Original: "who"}, {Kind: "tool", Name: "two_who", Server: "two", Original: "who"},
+				{Kind: "prompt", Name: "one_hello", Server: "one", Original: "hello"}, {Kind: "prompt", Name: "two_hello", Server: "two", Original: "hello"},
+			}, resources...)},
+		"never": {config.PrefixNever,
+			map[string]string{"who": "one", "who_2": "two", "own": "two's own"}, []string{"hello", "hello_2"},
+			append([]health.Renamed{
+				{Kind: "tool", Name: "who_2", Server: "two", Original: "who"}, {Kind: "prompt", Name: "hello_2", Server: "two", Original: "hello"},
+			}, resources...)},
+	}
+	for name, tt := range tests {
+		for clientEra := range eraNames {
+			t.Run(name+" for a "+clientEra+" client", func(t *testing.T) {
+				two := fullServer("two", "b")
+				rawTool(two, "own", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+					return said("two's own"), nil
+				})
+				r := newRigOf(t, fast, config.Config{ToolPrefix: tt.prefix, Servers: []config.Server{
+					served(t, "one", fullServer("one", "a"), "legacy"), served(t, "two", two, "modern"),
+				}})
+				client := r.connect(t, clientEra, nil)
+				got := map[string]string{}
+				for _, tool := range toolNames(t, client) {
+					result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: tool})
+					if err != nil {
+						t.Fatal(err)
+					}
+					got[tool] = text(t, result)
+				}
+				if diff := cmp.Diff(tt.tools, got); diff != "" {
+					t.Errorf("tools and whose they are (-want +got):\n%s", diff)
+				}
+				prompts, err := client.ListPrompts(t.Context(), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var names []string
+				for _, p := range prompts.Prompts {
+					names = append(names, p.Name)
+				}
+				if diff := cmp.Diff(tt.prompts, names); diff != "" {
+					t.Errorf("prompts (-want +got):\n%s", diff)
+				}
+				if diff := cmp.Diff(tt.renamed, r.bridge.Health().Renamed); diff != "" {
+					t.Errorf("renamed (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+func TestOneServersNamesStayWhateverThePrefix(t *testing.T) {
+	for _, prefix := range []config.Prefix{config.PrefixAlways, config.PrefixAuto, config.PrefixNever} {
+		r := newRigOf(t, fast, config.Config{ToolPrefix: prefix, Servers: []config.Server{served(t, "one", fullServer("one", "a"), "legacy")}})
+		if diff := cmp.Diff([]string{"who"}, toolNames(t, r.connect(t, "modern", nil))); diff != "" {
+			t.Errorf("%s: tools (-want +got):\n%s", prefix, diff)
+		}
+	}
+}
+
+func TestNamesStayWhileAServerIsAway(t *testing.T) {
+	for _, prefix := range []config.Prefix{config.PrefixAuto, config.PrefixNever} {
+		t.Run(string(prefix), func(t *testing.T) {
+			upstream := serveMCP(t, echoServer("one"), "legacy")
+			t.Cleanup(upstream.Close)
+			r := newRigOf(t, fast, config.Config{ToolPrefix: prefix, Servers: []config.Server{
+				{Name: "one", URL: upstream.URL}, served(t, "two", echoServer("two"), "modern"),
+			}})
+			client := r.connect(t, "modern", nil)
+			before := toolNames(t, client)
+			upstream.CloseClientConnections()
+			upstream.Close()
+			eventually(t, "the server to be away", func() bool { return r.bridge.Health().Servers["one"].Status == health.Unhealthy })
+			if diff := cmp.Diff(before, toolNames(t, client)); diff != "" {
+				t.Errorf("tools (-before +after):\n%s", diff)
+			}
+			for _, tool := range before {
+				if err := called(t, client, tool); (err == nil) != slices.Contains([]string{"two_echo", "echo_2"}, tool) {
+					t.Errorf("call of %s: %v", tool, err)
+				}
+			}
+		})
+	}
+}
+
+func TestTheReportOfCollisionsIsBounded(t *testing.T) {
+	l := layout{prefix: config.PrefixNever, registers: newRegisters()}
+	for range 2 {
+		u := &upstream{server: config.Server{Name: "s"}, lists: map[string][]item{}, grant: &grant{}}
+		for i := range 50 {
+			name := string(rune('A'+i%26)) + string(rune('a'+i/26))
+			u.lists[methodListTools] = append(u.lists[methodListTools], item{key: name, raw: []byte(`{"name":"` + name + `"}`)})
+		}
+		l.upstreams = append(l.upstreams, u)
+	}
+	c := l.build()
+	if len(c.renamed) != maxRenamed || len(c.lists[methodListTools]) != 100 {
+		t.Errorf("%d of %d tools are reported", len(c.renamed), len(c.lists[methodListTools]))
+	}
+}
+
+func TestACursorThatNobodyGaveIsRefused(t *testing.T) {
+	r := newRig(t, fast, served(t, "one", fullServer("one", "a"), "legacy"), served(t, "two", fullServer("two", "b"), "modern"))
+	for clientEra := range eraNames {
+		client := r.connect(t, clientEra, nil)
+		ctx := t.Context()
+		lists := map[string]func() error{
+			"tools":     func() error { _, err := client.ListTools(ctx, &mcp.ListToolsParams{Cursor: "x"}); return err },
+			"prompts":   func() error { _, err := client.ListPrompts(ctx, &mcp.ListPromptsParams{Cursor: "x"}); return err },
+			"resources": func() error { _, err := client.ListResources(ctx, &mcp.ListResourcesParams{Cursor: "x"}); return err },
+			"templates": func() error {
+				_, err := client.ListResourceTemplates(ctx, &mcp.ListResourceTemplatesParams{Cursor: "x"})
+				return err
+			},
+		}
+		for name, list := range lists {
+			var rpc *jsonrpc.Error
+			if err := list(); !errors.As(err, &rpc) || rpc.Code != jsonrpc.CodeInvalidParams {
+				t.Errorf("%s client, %s: %v, want invalid params", clientEra, name, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,269 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+)
+
+// counted serves s and counts the requests that come.
+func counted(t *testing.T, name string, s *mcp.Server, eraName string) (config.Server, *atomic.Int32) {
+	t.Helper()
+	var requests atomic.Int32
+	inner := mcpHandler(t, s, eraName)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		inner.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return config.Server{Name: name, URL: server.URL}, &requests
+}
+
+// listed waits until the bridge knows that many tools.
+func listed(t *testing.T, b *Bridge, tools int) {
+	t.Helper()
+	eventually(t, "the servers' tools", func() bool { return len(b.currentCatalog().lists[methodListTools]) == tools })
+}
+
+func TestACallWithoutAServerConnectsToNothing(t *testing.T) {
+	quiet := fast
+	quiet.interval = time.Hour // no probe in between
+	for clientEra := range eraNames {
+		t.Run(clientEra+" client", func(t *testing.T) {
+			var servers []config.Server
+			var counts []*atomic.Int32
+			for i, name := range []string{"one", "two"} {
+				s := echoServer(name)
+				if name == "two" {
+					rawTool(s, "only", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("it"), nil })
+				}
+				server, requests := counted(t, name, s, []string{"legacy", "modern"}[i])
+				servers, counts = append(servers, server), append(counts, requests)
+			}
+			r := newRigOf(t, quiet, config.Config{Mode: config.Router, Servers: servers})
+			client := r.connect(t, clientEra, nil)
+			connected(t, r.bridge)
+			listed(t, r.bridge, 3)
+			sum := func() string { return fmt.Sprint(counts[0].Load(), counts[1].Load()) }
+			settled := ""
+			eventually(t, "quiet servers", func() bool {
+				before := settled
+				settled = sum()
+				time.Sleep(20 * time.Millisecond) // longer than the way to a server
+				return settled == before
+			})
+			for _, in := range []map[string]any{{"tool": "echo"}, {"tool": "none"}, {"action": "schema", "tool": "only"}, {"action": "intent", "tool": "echo"}} {
+				wished(t, client, in)
+				if got := sum(); got != settled {
+					t.Errorf("%v: requests at the servers %s, before %s", in, got, settled)
+				}
+			}
+			first := counts[0].Load()
+			if got := text(t, wished(t, client, map[string]any{"tool": "only"})); got != "it" {
+				t.Errorf("the tool that one server has says %s", got)
+			}
+			if got := counts[0].Load(); got != first {
+				t.Errorf("the server that does not have the tool was asked %d times", got-first)
+			}
+		})
+	}
+}
+
+func TestTheServerForATool(t *testing.T) {
+	tool := func(arguments ...string) json.RawMessage {
+		properties := map[string]any{}
+		for _, a := range arguments {
+			properties[a] = map[string]any{}
+		}
+		raw, err := json.Marshal(map[string]any{"name": "x", "inputSchema": map[string]any{"properties": properties}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return raw
+	}
+	type server struct {
+		name string
+		raw  json.RawMessage
+	}
+	tests := map[string]struct {
+		servers []server
+		recent  []string
+		params  string
+		want    []string // server and score, the likeliest first
+		chosen  bool
+	}{
+		"one server is it":                       {[]server{{"a", tool()}, {"b", nil}}, nil, ``, []string{"a 0.9"}, true},
+		"the order alone does not decide":        {[]server{{"a", tool()}, {"b", tool()}}, nil, ``, []string{"b 1", "a 0.9"}, false},
+		"two places apart it does":               {[]server{{"a", tool()}, {"b", nil}, {"c", tool()}}, nil, ``, []string{"c 1", "a 0.8"}, true},
+		"the one called lately is taken":         {[]server{{"a", tool()}, {"b", tool()}}, []string{"a"}, ``, []string{"a 1.2", "b 1"}, true},
+		"both called lately are equal again":     {[]server{{"a", tool()}, {"b", tool()}}, []string{"a", "b"}, ``, []string{"b 1.3", "a 1.2"}, false},
+		"the one with the arguments is nearer":   {[]server{{"a", tool("p", "q")}, {"b", tool("p")}}, nil, `{"p":1,"q":2}`, []string{"b 1.1", "a 1.1"}, false},
+		"all arguments and the place decide":     {[]server{{"a", tool("r")}, {"b", tool("p", "q")}}, nil, `{"p":1,"q":2}`, []string{"b 1.2", "a 0.9"}, true},
+		"far down the order there is no less":    {append(make([]server, 0), server{"a", tool()}, server{"b", tool()}, server{"c", nil}, server{"d", nil}, server{"e", nil}, server{"f", nil}, server{"g", nil}, server{"h", nil}, server{"i", nil}, server{"j", nil}, server{"k", nil}, server{"l", nil}), nil, ``, []string{"b 0.1", "a 0.1"}, false},
+		"no server has it":                       {[]server{{"a", nil}}, nil, ``, nil, false},
+		"an argument that is no object is none":  {[]server{{"a", tool("p")}, {"b", nil}}, nil, `"p"`, []string{"a 0.9"}, true},
+		"a tool with an odd schema is a tool":    {[]server{{"a", json.RawMessage(`{"name":"x","inputSchema":7}`)}}, nil, `{"p":1}`, []string{"a 1"}, true},
+		"a gap of exactly the bound decides":     {[]server{{"a", tool("p", "q")}, {"b", tool("p", "q", "s")}}, nil, `{"p":1,"q":1,"s":1,"t":1}`, []string{"b 1.15", "a 1"}, true},
+		"a gap of a little less does not decide": {[]server{{"a", tool("p")}, {"b", tool("p", "q")}}, nil, `{"p":1,"q":1,"s":1,"t":1,"u":1}`, []string{"b 1.08", "a 0.94"}, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := &Bridge{recent: tt.recent, catalog: &catalog{lists: map[string][]entry{}}}
+			for _, s := range tt.servers {
+				u := &upstream{server: config.Server{Name: s.name}, tried: 1}
+				b.upstreams = append(b.upstreams, u)
+				if s.raw != nil {
+					e := entry{naming: naming{feature: feature{s.name, "x"}}, raw: s.raw, upstream: u}
+					b.catalog.lists[methodListTools] = append(b.catalog.lists[methodListTools], e)
+				}
+			}
+			w := callWish{Tool: "x", Params: json.RawMessage(tt.params)}
+			var got []string
+			for _, c := range b.candidates(w) {
+				got = append(got, fmt.Sprint(c.Server, " ", c.Score))
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("candidates (-want +got):\n%s", diff)
+			}
+			e, refused, err := b.resolve(t.Context(), w)
+			if chosen := refused == nil && err == nil; chosen != tt.chosen || chosen && e.server+" " != got[0][:len(e.server)+1] {
+				t.Errorf("chosen %q, refused %v, %v", e.server, refused, err)
+			}
+		})
+	}
+}
+
+func TestAnAmbiguousCallNamesTheCandidates(t *testing.T) {
+	r := newRouter(t, served(t, "one", echoServer("one"), "legacy"), served(t, "two", echoServer("two"), "modern"))
+	client := r.connect(t, "modern", nil)
+	listed(t, r.bridge, 2)
+	result := wished(t, client, map[string]any{"tool": "echo", "params": map[string]any{"text": "hi"}})
+	want := map[string]any{
+		"ambiguous": true, "message": `several servers have tool "echo": name one as server`,
+		"candidates": []any{
+			map[string]any{"server": "two", "tool": "echo", "score": 1.2, "suggested": true},
+			map[string]any{"server": "one", "tool": "echo", "score": 1.1},
+		},
+	}
+	if diff := cmp.Diff(want, told(t, result)); diff != "" || !result.IsError {
+		t.Errorf("isError %v, answer (-want +got):\n%s", result.IsError, diff)
+	}
+	wished(t, client, map[string]any{"server": "one", "tool": "echo", "params": map[string]any{"text": "hi"}})
+	if got := text(t, wished(t, client, map[string]any{"tool": "echo", "params": map[string]any{"text": "hi"}})); got != "one: hi" {
+		t.Errorf("after a call of one, %s", got)
+	}
+}
+
+func TestWhatTheRouterTells(t *testing.T) {
+	s := emptyServer(nil)
+	tool := &mcp.Tool{
+		Name: "send_mail", Title: "Send", Description: "Sends a mail. " + strings.Repeat("It is very good at that. ", 20),
+		InputSchema: map[string]any{
+			"type": "object", "required": []any{"to"},
+			"properties": map[string]any{"to": map[string]any{"type": "string"}, "body": map[string]any{"type": "string"}},
+		},
+		OutputSchema: map[string]any{"type": "object"},
+		Annotations:  &mcp.ToolAnnotations{Title: "Send it"},
+	}
+	s.AddTool(tool, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("sent"), nil })
+	mail := served(t, "mail", s, "legacy")
+	mail.Description = "The user's mails"
+	r := newRouter(t, mail, served(t, "two", echoServer("two"), "modern"))
+	client := r.connect(t, "legacy", nil)
+	tests := map[string]struct {
+		in   map[string]any
+		want map[string]any
+	}{
+		"a list in short": {map[string]any{"action": "list", "server": "mail"}, map[string]any{
+			"server": "mail", "action": "list",
+			"tools": []any{map[string]any{"name": "send_mail", "description": "Sends a mail.", "requiredParams": []any{"to"}}},
+		}},
+		"a tool in full": {map[string]any{"action": "schema", "server": "mail", "tool": "send_mail"}, map[string]any{
+			"server": "mail", "action": "schema", "tool": "send_mail", "title": "Send", "description": tool.Description,
+			"inputSchema": tool.InputSchema, "outputSchema": tool.OutputSchema, "annotations": map[string]any{"title": "Send it"},
+		}},
+		"an intent": {map[string]any{"action": "intent", "params": map[string]any{"intent": "send an email to my mother"}}, map[string]any{
+			"action": "intent", "match": map[string]any{"server": "mail", "tool": "send_mail", "score": 0.59}, "alternatives": []any{},
+		}},
+		"an intent that nothing fits": {map[string]any{"action": "intent", "params": map[string]any{"intent": "boil an egg"}}, map[string]any{
+			"action": "intent", "match": nil, "alternatives": []any{}, "message": "no tool fits well: try other words, or list a server's tools",
+		}},
+		"an intent at another server": {map[string]any{"action": "intent", "tool": "mail", "server": "two"}, map[string]any{
+			"action": "intent", "match": nil, "alternatives": []any{}, "message": "no tool fits well: try other words, or list a server's tools",
+		}},
+		"a refresh": {map[string]any{"action": "refresh"}, map[string]any{
+			"action": "refresh", "servers": []any{map[string]any{"server": "mail", "tools": 1.0}, map[string]any{"server": "two", "tools": 1.0}},
+		}},
+	}
+	connected(t, r.bridge)
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			result := wished(t, client, tt.in)
+			if diff := cmp.Diff(tt.want, told(t, result)); diff != "" || result.IsError {
+				t.Errorf("isError %v, answer (-want +got):\n%s", result.IsError, diff)
+			}
+		})
+	}
+}
+
+func TestTheRoutersStatus(t *testing.T) {
+	dead := httptest.NewServer(http.NotFoundHandler())
+	dead.Close()
+	r := newRouter(t, served(t, "one", echoServer("one"), "legacy"), config.Server{Name: "dead", URL: dead.URL})
+	client := r.connect(t, "modern", nil)
+	before := time.Now()
+	wished(t, client, map[string]any{"tool": "echo", "params": map[string]any{"text": "hi"}})
+	status := told(t, wished(t, client, map[string]any{"action": "status"}))
+	servers, ok := status["servers"].([]any)
+	if !ok || len(servers) != 2 || status["mode"] != "router" {
+		t.Fatalf("status = %v", status)
+	}
+	one, gone := servers[0].(map[string]any), servers[1].(map[string]any)
+	used, err := time.Parse(time.RFC3339Nano, fmt.Sprint(one["lastUsed"]))
+	if err != nil || used.Before(before.Truncate(0)) || used.After(time.Now()) {
+		t.Errorf("last used %v, %v", one["lastUsed"], err)
+	}
+	delete(one, "lastUsed")
+	want := map[string]any{"name": "one", "transport": "streamable-http", "status": "connected", "tools": 1.0}
+	if diff := cmp.Diff(want, one); diff != "" {
+		t.Errorf("status of one (-want +got):\n%s", diff)
+	}
+	if gone["status"] != "disconnected" || gone["tools"] != 0.0 || gone["lastUsed"] != nil || strings.Contains(fmt.Sprint(gone["error"]), dead.URL) {
+		t.Errorf("status of dead = %v", gone)
+	}
+}
+
+func TestShorten(t *testing.T) {
+	tests := map[string]struct{ in, want string }{
+		"a short text stays":               {"Says it", "Says it"},
+		"the first sentence is enough":     {"Says it. And then some.", "Says it."},
+		"a dot within a word ends nothing": {"Reads a.txt and b.txt", "Reads a.txt and b.txt"},
+		"lines are joined":                 {"Says\n  it", "Says it"},
+		"a long text ends at a word":       {"Takes one thing after another", "Takes one thing after…"},
+		"a comma before the end goes":      {"Takes one, two, three, four", "Takes one, two, three…"},
+		"one long word is cut":             {"Donaudampfschifffahrtsgesellschaft", "Donaudampfschifffahrtsgesell…"[:24] + "…"},
+		"characters count, not bytes":      {"ééééééééééééééééééééééé", "ééééééééééééééééééééééé"},
+		"nothing":                          {"", ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := shorten(tt.in, 25); got != tt.want {
+				t.Errorf("shortened to %q, want %q", got, tt.want)
+			}
+		})
+	}
+}

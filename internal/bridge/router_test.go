@@ -1,0 +1,453 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+)
+
+// newRigOf starts a bridge with a whole configuration.
+func newRigOf(t *testing.T, t0 timing, c config.Config) *rig {
+	t.Helper()
+	c.UserID, c.BridgeUID, c.Egress = "alice", "uid-1", config.Egress{Unrestricted: true}
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	b := New(t.Context(), c, Options{Log: slog.New(slog.DiscardHandler), timing: &t0})
+	front := httptest.NewServer(b.Handler())
+	transport := &http.Transport{}
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		front.CloseClientConnections()
+		b.Close()
+		front.Close()
+	})
+	return &rig{bridge: b, url: front.URL + "/u/alice/mcp", http: &http.Client{Transport: transport}}
+}
+
+// newRouter starts a bridge in mode Router.
+func newRouter(t *testing.T, servers ...config.Server) *rig {
+	t.Helper()
+	return newRigOf(t, fast, config.Config{Mode: config.Router, Servers: servers})
+}
+
+// served serves s in an era and returns its configuration.
+func served(t *testing.T, name string, s *mcp.Server, eraName string) config.Server {
+	t.Helper()
+	upstream := serveMCP(t, s, eraName)
+	t.Cleanup(upstream.Close)
+	return config.Server{Name: name, URL: upstream.URL}
+}
+
+// wished calls the one tool.
+func wished(t *testing.T, client *mcp.ClientSession, arguments map[string]any) *mcp.CallToolResult {
+	t.Helper()
+	result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: metaToolName, Arguments: arguments})
+	if err != nil {
+		t.Fatalf("%v: %v", arguments, err)
+	}
+	return result
+}
+
+// told returns the answer of the tool itself, whose text and structured content
+// must say the same.
+func told(t *testing.T, r *mcp.CallToolResult) map[string]any {
+	t.Helper()
+	var fromText map[string]any
+	if err := json.Unmarshal([]byte(text(t, r)), &fromText); err != nil {
+		t.Fatalf("the text is not JSON: %v", err)
+	}
+	if diff := cmp.Diff(any(fromText), r.StructuredContent); diff != "" {
+		t.Errorf("the structured content differs from the text (-text +structured):\n%s", diff)
+	}
+	return fromText
+}
+
+func TestARouterShowsOneTool(t *testing.T) {
+	for clientEra := range eraNames {
+		for _, names := range [][]string{{}, {"one"}, {"one", "two"}} {
+			t.Run(fmt.Sprintf("%s client and %d servers", clientEra, len(names)), func(t *testing.T) {
+				var servers []config.Server
+				for i, name := range names {
+					s := served(t, name, fullServer(name, name), []string{"legacy", "modern"}[i])
+					s.Description = "Things of " + name + "."
+					servers = append(servers, s)
+				}
+				r := newRouter(t, servers...)
+				client := r.connect(t, clientEra, nil)
+				tools, err := client.ListTools(t.Context(), nil)
+				if err != nil || len(tools.Tools) != 1 {
+					t.Fatalf("tools = %+v, %v, want one", tools, err)
+				}
+				tool := tools.Tools[0]
+				for _, name := range names {
+					if !strings.Contains(tool.Description, "- "+name+" (1 tools): Things of "+name+".") {
+						t.Errorf("description = %q, want %s in it", tool.Description, name)
+					}
+				}
+				if tool.Name != "mcp" || tool.Annotations == nil || tool.Annotations.ReadOnlyHint || !*tool.Annotations.OpenWorldHint || !*tool.Annotations.DestructiveHint {
+					t.Errorf("tool = %+v with annotations %+v", tool, tool.Annotations)
+				}
+				if clientEra == "modern" && tools.CacheScope != "private" {
+					t.Errorf("the list may be kept by %q", tools.CacheScope)
+				}
+				if got := client.InitializeResult().ServerInfo.Name; got != "hosted-bridge" {
+					t.Errorf("the server is %s, want the bridge", got)
+				}
+				for _, name := range names {
+					if got := text(t, wished(t, client, map[string]any{"server": name, "tool": "who"})); got != name {
+						t.Errorf("who at %s = %s", name, got)
+					}
+				}
+				for _, name := range []string{"who", "one_who", "none"} {
+					if _, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: name}); len(names) > 0 && !isUnknown(err, name) || err == nil {
+						t.Errorf("tool %s past the one tool: %v", name, err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// isUnknown reports whether err says that there is no such tool.
+func isUnknown(err error, tool string) bool {
+	var rpc *jsonrpc.Error
+	return errors.As(err, &rpc) && cmp.Equal(rpc, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "unknown tool " + quote(tool)})
+}
+
+// nativeServer has a tool whose result has everything that a result can have.
+func nativeServer() (*mcp.Server, *mcp.CallToolResult) {
+	want := &mcp.CallToolResult{
+		Meta: mcp.Meta{"example.com/x": "y"},
+		Content: []mcp.Content{
+			&mcp.TextContent{Text: "<b>&</b>", Annotations: &mcp.Annotations{Audience: []mcp.Role{"user"}, Priority: 0.5}},
+			&mcp.ImageContent{Data: []byte{0, 1, 2, 255}, MIMEType: "image/png"},
+			&mcp.AudioContent{Data: []byte("RIFF"), MIMEType: "audio/wav"},
+			&mcp.ResourceLink{URI: "file:///a", Name: "a"},
+			&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///b", Text: "b"}},
+		},
+		StructuredContent: map[string]any{"n": 1.5, "list": []any{"x", nil}},
+		IsError:           true,
+	}
+	s := emptyServer(nil)
+	rawTool(s, "all", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		copied := *want
+		copied.Meta = mcp.Meta{"example.com/x": "y"}
+		return &copied, nil
+	})
+	return s, want
+}
+
+// inRouters runs a test behind a router with a server of each era.
+func inRouters(t *testing.T, build func() *mcp.Server, test func(t *testing.T, r *rig, clientEra, serverEra string)) {
+	t.Helper()
+	for clientEra := range eraNames {
+		for serverEra := range eraNames {
+			t.Run(clientEra+" client and "+serverEra+" server", func(t *testing.T) {
+				test(t, newRouter(t, served(t, "one", build(), serverEra)), clientEra, serverEra)
+			})
+		}
+	}
+}
+
+func TestACallThroughTheRouterKeepsImagesAndStructuredContent(t *testing.T) {
+	_, want := nativeServer()
+	build := func() *mcp.Server {
+		s, _ := nativeServer()
+		return s
+	}
+	inRouters(t, build, func(t *testing.T, r *rig, clientEra, _ string) {
+		got := wished(t, r.connect(t, clientEra, nil), map[string]any{"tool": "all"})
+		if diff := cmp.Diff(want.Content, got.Content); diff != "" {
+			t.Errorf("content (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(want.StructuredContent, got.StructuredContent); diff != "" || !got.IsError || got.Meta["example.com/x"] != "y" {
+			t.Errorf("isError %v, _meta %v, structured content (-want +got):\n%s", got.IsError, got.Meta, diff)
+		}
+	})
+}
+
+func TestErrorsKeepTheirCodeThroughTheRouter(t *testing.T) {
+	want := &jsonrpc.Error{Code: -32042, Message: "not so", Data: []byte(`{"why":"because"}`)}
+	build := func() *mcp.Server {
+		s := emptyServer(nil)
+		rawTool(s, "fail", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return nil, want })
+		return s
+	}
+	inRouters(t, build, func(t *testing.T, r *rig, clientEra, _ string) {
+		client := r.connect(t, clientEra, nil)
+		_, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: metaToolName, Arguments: map[string]any{"tool": "fail"}})
+		var got *jsonrpc.Error
+		if !errors.As(err, &got) {
+			t.Fatalf("error = %v, want a JSON-RPC error", err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("error (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestNoActionChangesTheConfigurationOrASecret(t *testing.T) {
+	r := newRouter(t, served(t, "one", echoServer("one"), "legacy"))
+	for clientEra := range eraNames {
+		client := r.connect(t, clientEra, nil)
+		for _, action := range []string{"remove", "set-mode", "set-env", "install", "promotions", "no such thing"} {
+			result := wished(t, client, map[string]any{"action": action, "server": "one", "key": "TOKEN", "value": "x", "mode": "direct"})
+			want := map[string]any{
+				"error": "invalid_params", "message": "unknown action " + quote(action),
+				"available": []any{"call", "list", "schema", "batch", "intent", "refresh", "status"},
+			}
+			if diff := cmp.Diff(want, told(t, result)); diff != "" || !result.IsError {
+				t.Errorf("%s: isError %v, answer (-want +got):\n%s", action, result.IsError, diff)
+			}
+		}
+		if tools, err := client.ListTools(t.Context(), nil); err != nil || len(tools.Tools) != 1 || tools.Tools[0].Name != "mcp" {
+			t.Errorf("tools = %+v, %v, want mcp alone", tools, err)
+		}
+	}
+}
+
+func TestRefusalsOfTheRouter(t *testing.T) {
+	one, two := echoServer("one"), echoServer("two")
+	rawTool(two, "other_thing", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("ok"), nil })
+	r := newRouter(t, served(t, "one", one, "legacy"), served(t, "two", two, "modern"))
+	client := r.connect(t, "legacy", nil)
+	tests := map[string]struct {
+		in   map[string]any
+		want map[string]any
+	}{
+		"a server that there is not": {map[string]any{"server": "three", "tool": "echo"},
+			map[string]any{"error": "unknown_server", "message": `there is no server "three"`, "available": []any{"one", "two"}}},
+		"a tool that the server does not have": {map[string]any{"server": "one", "tool": "other_thing"},
+			map[string]any{"error": "unknown_tool", "message": `server "one" has no tool "other_thing"`, "available": []any{"echo"}}},
+		"a tool that no server has, with those it could be": {map[string]any{"tool": "other_things"},
+			map[string]any{"error": "unknown_tool", "message": `no server has tool "other_things"`, "available": []any{"two/other_thing"}}},
+		"no tool": {map[string]any{"params": map[string]any{}},
+			map[string]any{"error": "invalid_params", "message": "tool is missing; other things than a call need an action", "available": []any{"call", "list", "schema", "batch", "intent", "refresh", "status"}}},
+		"parameters that are no object": {map[string]any{"tool": "other_thing", "params": "x"},
+			map[string]any{"error": "invalid_params", "message": "params must be an object"}},
+		"arguments of other types": {map[string]any{"tool": 1},
+			map[string]any{"error": "invalid_params", "message": "the arguments are server, action and tool as strings, params as an object and calls as a list"}},
+		"a list of no server": {map[string]any{"action": "list"},
+			map[string]any{"error": "invalid_params", "message": "server is missing", "available": []any{"one", "two"}}},
+		"a schema of no tool": {map[string]any{"action": "schema", "server": "one"},
+			map[string]any{"error": "invalid_params", "message": "tool is missing"}},
+		"no intent": {map[string]any{"action": "intent"},
+			map[string]any{"error": "invalid_params", "message": "params.intent is missing: say what you want to do"}},
+		"an empty batch": {map[string]any{"action": "batch"},
+			map[string]any{"error": "invalid_params", "message": "calls must have 1 to 10 entries, not 0"}},
+		"a batch that is too long": {map[string]any{"action": "batch", "calls": make([]map[string]any, 11)},
+			map[string]any{"error": "invalid_params", "message": "calls must have 1 to 10 entries, not 11"}},
+		"an unknown server to refresh": {map[string]any{"action": "refresh", "server": "three"},
+			map[string]any{"error": "unknown_server", "message": `there is no server "three"`, "available": []any{"one", "two"}}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			result := wished(t, client, tt.in)
+			if diff := cmp.Diff(tt.want, told(t, result)); diff != "" || !result.IsError {
+				t.Errorf("isError %v, answer (-want +got):\n%s", result.IsError, diff)
+			}
+		})
+	}
+}
+
+func TestPromptsAndResourcesInModeRouterAreThoseOfModeDirect(t *testing.T) {
+	for clientEra := range eraNames {
+		t.Run(clientEra+" client", func(t *testing.T) {
+			var servers []config.Server
+			for i, name := range []string{"my files", "my.files", "other"} {
+				servers = append(servers, served(t, name, fullServer(name, []string{"a", "b", "c"}[i]), []string{"legacy", "modern", "legacy"}[i]))
+			}
+			client := newRouter(t, servers...).connect(t, clientEra, nil)
+			checkPrompts(t, client)
+			checkResources(t, client)
+		})
+	}
+}
+
+func TestWhatACallNeedsPassesTheRouter(t *testing.T) {
+	ended := make(chan error, 4)
+	build := func() *mcp.Server {
+		s := emptyServer(nil)
+		rawTool(s, "work", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			for i := range 3 {
+				if err := req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
+					ProgressToken: req.Params.GetProgressToken(), Progress: float64(i), Message: string(req.Params.Arguments),
+				}); err != nil {
+					return nil, err
+				}
+			}
+			return said("done"), nil
+		})
+		rawTool(s, "hang", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			if err := req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: req.Params.GetProgressToken()}); err != nil {
+				return nil, err
+			}
+			<-ctx.Done()
+			ended <- ctx.Err()
+			return nil, ctx.Err()
+		})
+		return s
+	}
+	inRouters(t, build, func(t *testing.T, r *rig, clientEra, _ string) {
+		progress := make(chan string, 16)
+		client := r.connect(t, clientEra, &mcp.ClientOptions{
+			ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
+				progress <- fmt.Sprintf("%v %s", req.Params.ProgressToken, req.Params.Message)
+			},
+		})
+		work := &mcp.CallToolParams{Name: metaToolName, Arguments: map[string]any{"tool": "work", "params": map[string]any{"x": 1}}}
+		work.SetProgressToken("mine")
+		if _, err := client.CallTool(t.Context(), work); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			if got := next(t, progress, "progress"); got != `mine {"x":1}` {
+				t.Errorf("progress = %s", got)
+			}
+		}
+		hang := &mcp.CallToolParams{Name: metaToolName, Arguments: map[string]any{"tool": "hang"}}
+		hang.SetProgressToken("other")
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		failed := make(chan error, 1)
+		go func() {
+			_, err := client.CallTool(ctx, hang)
+			failed <- err
+		}()
+		next(t, progress, "progress of the call that is given up")
+		cancel()
+		if err := next(t, failed, "end of the call"); err == nil {
+			t.Error("a call that was given up has a result")
+		}
+		if err := next(t, ended, "end at the server"); err == nil {
+			t.Error("the server did not hear that the call was given up")
+		}
+	})
+}
+
+func TestQuestionsPassTheRouter(t *testing.T) {
+	modern := emptyServer(nil)
+	rawTool(modern, "ask", func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if req.Params.RequestState == "" {
+			return &mcp.CallToolResult{RequestState: "first", InputRequests: mcp.InputRequestMap{
+				"who": &mcp.ElicitParams{Message: "it", RequestedSchema: nameSchema},
+			}}, nil
+		}
+		return said("%v %s", req.Params.InputResponses["who"].(*mcp.ElicitResult).Content["name"], req.Params.Arguments), nil
+	})
+	legacy := emptyServer(nil)
+	rawTool(legacy, "ask", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		answer, err := req.Session.Elicit(ctx, &mcp.ElicitParams{Message: "it", RequestedSchema: nameSchema})
+		if err != nil {
+			return nil, err
+		}
+		return said("%v %s", answer.Content["name"], req.Params.Arguments), nil
+	})
+	r := newRouter(t, served(t, "modern", modern, "modern"), served(t, "legacy", legacy, "legacy"))
+	for _, eras := range [][2]string{{"modern", "modern"}, {"legacy", "modern"}, {"legacy", "legacy"}} {
+		t.Run(eras[0]+" client and "+eras[1]+" server", func(t *testing.T) {
+			client := r.connect(t, eras[0], asking("ann"))
+			got := text(t, wished(t, client, map[string]any{"server": eras[1], "tool": "ask", "params": map[string]any{"x": 1}}))
+			if got != `ann on it {"x":1}` {
+				t.Errorf("answer = %s", got)
+			}
+		})
+	}
+}
+
+func TestTheRouterWritesTheHeadersOfArguments(t *testing.T) {
+	s := emptyServer(nil)
+	s.AddTool(&mcp.Tool{Name: "zone", InputSchema: map[string]any{
+		"type": "object",
+		"properties": map[string]any{
+			"region": map[string]any{"type": "string", "x-mcp-header": "Region"},
+			"at":     map[string]any{"type": "object", "properties": map[string]any{"rack": map[string]any{"type": "integer", "x-mcp-header": "Rack"}}},
+		},
+	}}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return said("%s %s", req.Extra.Header.Get("Mcp-Param-Region"), req.Extra.Header.Get("Mcp-Param-Rack")), nil
+	})
+	r := newRouter(t, served(t, "one", s, "modern"))
+	for clientEra := range eraNames {
+		client := r.connect(t, clientEra, nil)
+		for region, want := range map[string]string{"eu": "eu 7", "köln": "=?base64?a8O2bG4=?= 7"} {
+			params := map[string]any{"region": region, "at": map[string]any{"rack": 7}}
+			if got := text(t, wished(t, client, map[string]any{"tool": "zone", "params": params})); got != want {
+				t.Errorf("%s client: the server saw %q, want %q", clientEra, got, want)
+			}
+		}
+	}
+}
+
+func TestClientsHearOfChangesOfTheOneTool(t *testing.T) {
+	for clientEra := range eraNames {
+		t.Run(clientEra+" client", func(t *testing.T) {
+			one := echoServer("one")
+			r := newRouter(t, served(t, "one", one, "legacy"), served(t, "two", echoServer("two"), "modern"))
+			opts, changed := changeCounter()
+			client := r.connect(t, clientEra, opts)
+			connected(t, r.bridge)
+			eventually(t, "both servers' tools", func() bool {
+				return strings.Count(toolNamed(t, client).Description, "(1 tools)") == 2
+			})
+			for len(changed) > 0 {
+				<-changed
+			}
+			rawTool(one, "more", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("2"), nil })
+			next(t, changed, "list change")
+			eventually(t, "the new tool", func() bool {
+				return strings.Contains(toolNamed(t, client).Description, "one (2 tools): echo, more")
+			})
+		})
+	}
+}
+
+func toolNamed(t *testing.T, client *mcp.ClientSession) *mcp.Tool {
+	t.Helper()
+	tools, err := client.ListTools(t.Context(), nil)
+	if err != nil || len(tools.Tools) != 1 {
+		t.Fatalf("tools = %+v, %v, want one", tools, err)
+	}
+	return tools.Tools[0]
+}
+
+func TestTheOneToolsDescriptionIsBounded(t *testing.T) {
+	var upstreams []*upstream
+	for i := range 200 {
+		upstreams = append(upstreams, &upstream{server: config.Server{
+			Name: fmt.Sprintf("server-%d", i), Description: strings.Repeat("much to say ", 100),
+		}})
+	}
+	var tool struct {
+		Description string `json:"description"`
+		InputSchema struct {
+			Properties map[string]struct {
+				Enum []string `json:"enum"`
+			} `json:"properties"`
+		} `json:"inputSchema"`
+	}
+	if err := json.Unmarshal(metaTool(upstreams, nil), &tool); err != nil {
+		t.Fatal(err)
+	}
+	if len(tool.Description) > maxDescription+50 || !strings.HasSuffix(tool.Description, "more, see action status") {
+		t.Errorf("%d bytes, ending in %q", len(tool.Description), tool.Description[len(tool.Description)-60:])
+	}
+	if diff := cmp.Diff(metaActions, tool.InputSchema.Properties["action"].Enum); diff != "" {
+		t.Errorf("the schema's actions (-want +got):\n%s", diff)
+	}
+}
