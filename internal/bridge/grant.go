@@ -10,7 +10,10 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
@@ -27,9 +30,12 @@ type grant struct {
 	// waiting says that the secrets are not there yet.
 	waiting bool
 	client  *http.Client
-	// launch is the program that the server is, with its secrets.
-	launch stdio.Launch
-	hide   secret.Redactor
+	// launch is the program that the server is, with its secrets, and running
+	// the transport to it once there was one.
+	launch  stdio.Launch
+	once    sync.Once
+	running mcp.Transport
+	hide    secret.Redactor
 	// life ends when another grant takes this one's place.
 	life context.Context
 	end  context.CancelFunc

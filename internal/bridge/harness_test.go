@@ -79,7 +79,7 @@ func newLoggedRig(t *testing.T, log *slog.Logger, t0 timing, servers ...config.S
 	if err := c.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	b := New(t.Context(), c, Options{Log: log, timing: &t0})
+	b := New(t.Context(), c, Options{Log: log, timing: &t0, runs: runMemory})
 	front := httptest.NewServer(b.Handler())
 	transport := &http.Transport{}
 	t.Cleanup(func() {

@@ -27,9 +27,17 @@ func runProgram(p *config.Program, l stdio.Launch, log *slog.Logger) mcp.Transpo
 	return stdio.Child(l, log)
 }
 
-// program returns the transport to the server's program.
+// program returns the transport to the server's program. It is one for all
+// connections of the grant, since it learns how the program writes.
 func (g *grant) program(u *upstream) mcp.Transport {
-	return u.runs(u.server.Program, g.launch, u.log)
+	g.once.Do(func() {
+		run := runProgram
+		if s, ok := u.owner.(*standIn); ok && s.bridge.options.runs != nil {
+			run = s.bridge.options.runs
+		}
+		g.running = run(u.server.Program, g.launch, u.log)
+	})
+	return g.running
 }
 
 // launchOf returns the program of s with its secrets, or what is wrong with

@@ -58,8 +58,6 @@ type upstream struct {
 	transport http.RoundTripper
 	// login is that at a server with OAuth, else nil.
 	login *login
-	// runs starts programs.
-	runs  runner
 	log   *slog.Logger
 	owner peer
 	// over is closed when the bridge ends.
@@ -107,7 +105,6 @@ func newUpstream(s config.Server, network http.RoundTripper, t timing, log *slog
 	u := &upstream{
 		server:    s,
 		timing:    t,
-		runs:      runProgram,
 		log:       log.With("server", s.Name),
 		kick:      make(chan struct{}, 1),
 		refresh:   make(chan struct{}, 1),

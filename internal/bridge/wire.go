@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"sync"
 	"time"
 
@@ -110,6 +111,8 @@ func (c *wired) Read(ctx context.Context) (jsonrpc.Message, error) {
 			return m, nil
 		case <-ctx.Done():
 			return nil, ctx.Err()
+		case <-c.closed:
+			return nil, io.EOF
 		}
 		if h.err != nil {
 			return nil, h.err

@@ -1,0 +1,145 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
+)
+
+// kinds are the transports of servers.
+var kinds = []config.Transport{config.StreamableHTTP, config.SSE, config.Stdio}
+
+// serveOver serves s over a transport in one era.
+func serveOver(t *testing.T, kind config.Transport, s *mcp.Server, eraName string) config.Server {
+	t.Helper()
+	switch kind {
+	case config.SSE:
+		return config.Server{Name: "one", Transport: kind, URL: serveSSE(t, s).URL}
+	case config.Stdio:
+		return newMemoryProgram(t, s, eraName).Server
+	}
+	upstream := serveMCP(t, s, eraName)
+	t.Cleanup(upstream.Close)
+	return config.Server{Name: "one", URL: upstream.URL}
+}
+
+// serveSSE serves s over HTTP+SSE.
+func serveSSE(t *testing.T, s *mcp.Server) *httptest.Server {
+	t.Helper()
+	upstream := httptest.NewServer(mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return s }, nil))
+	t.Cleanup(func() {
+		upstream.CloseClientConnections()
+		upstream.Close()
+	})
+	return upstream
+}
+
+// memoryProgram stands for a program. It speaks as one, in this process.
+type memoryProgram struct {
+	config.Server
+	mcp *mcp.Server
+
+	mu       sync.Mutex
+	starts   int
+	launches []stdio.Launch
+	sessions []*mcp.ServerSession
+}
+
+// memoryPrograms are those of all tests, by command.
+var memoryPrograms sync.Map
+
+// newMemoryProgram returns a program that is s in one era.
+func newMemoryProgram(t *testing.T, s *mcp.Server, eraName string) *memoryProgram {
+	t.Helper()
+	p := &memoryProgram{mcp: s}
+	if eraName == "legacy" {
+		s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				if method == methodDiscover {
+					return nil, methodNotFound(method)
+				}
+				return next(ctx, method, req)
+			}
+		})
+	}
+	p.Server = config.Server{Name: "one", Transport: config.Stdio, Program: &config.Program{Command: []string{t.Name()}}}
+	memoryPrograms.Store(t.Name(), p)
+	t.Cleanup(func() { memoryPrograms.Delete(t.Name()) })
+	return p
+}
+
+// runMemory runs the programs of tests.
+func runMemory(p *config.Program, l stdio.Launch, log *slog.Logger) mcp.Transport {
+	if found, ok := memoryPrograms.Load(p.Command[0]); ok {
+		return &memoryTransport{program: found.(*memoryProgram), launch: l}
+	}
+	return runProgram(p, l, log)
+}
+
+type memoryTransport struct {
+	program *memoryProgram
+	launch  stdio.Launch
+}
+
+// Connect implements mcp.Transport.
+func (m *memoryTransport) Connect(ctx context.Context) (mcp.Connection, error) {
+	ours, theirs := mcp.NewInMemoryTransports()
+	ss, err := m.program.mcp.Connect(context.WithoutCancel(ctx), theirs, nil)
+	if err != nil {
+		return nil, err
+	}
+	m.program.mu.Lock()
+	m.program.starts++
+	m.program.launches = append(m.program.launches, m.launch)
+	m.program.sessions = append(m.program.sessions, ss)
+	m.program.mu.Unlock()
+	return ours.Connect(ctx)
+}
+
+// started returns how often the program was started.
+func (p *memoryProgram) started() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.starts
+}
+
+// last returns the program's last run.
+func (p *memoryProgram) last(t *testing.T) (*mcp.ServerSession, stdio.Launch) {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.starts == 0 {
+		t.Fatal("the program was never started")
+	}
+	return p.sessions[p.starts-1], p.launches[p.starts-1]
+}
+
+// programVariable names what this test's binary is when it runs as a program.
+const programVariable = "HOSTED_BRIDGE_TEST_PROGRAM"
+
+// realProgram returns this test's binary as a server of another process, with
+// the secrets that it may use.
+func realProgram(t *testing.T, what string, secrets ...string) config.Server {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config.Server{Name: "one", Transport: config.Stdio, Secrets: secrets, Program: &config.Program{
+		Command: []string{self}, Env: []config.Variable{{Name: programVariable, Value: what}},
+	}}
+}
+
+
