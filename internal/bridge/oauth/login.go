@@ -66,7 +66,7 @@ func (t tokens) wipe() {
 
 // encode returns the tokens as parseLogin reads them.
 func (t tokens) encode() []byte {
-	value, err := json.Marshal(stored{t.access.Reveal(), t.refresh.Reveal(), "Bearer", t.expiry.UTC().Truncate(time.Second)})
+	value, err := json.Marshal(stored{t.access.Reveal(), t.refresh.Reveal(), "Bearer", t.expiry.UTC().Truncate(time.Second)}) //nolint:gosec // G117: It goes to where the login came from.
 	if err != nil {
 		panic(err) // Strings and a time of this era: only a programming error cannot be encoded.
 	}
