@@ -27,8 +27,7 @@ const (
 	metaTraceparent = "traceparent"
 	metaTracestate  = "tracestate"
 
-	headerTraceparent = "Traceparent"
-	headerTracestate  = "Tracestate"
+	headerTracestate = "Tracestate"
 )
 
 // traceparent is a trace context of version 00 (W3C Trace Context, section 3.2).
@@ -40,7 +39,7 @@ func traceContext(header http.Header, meta map[string]any) (parent, state string
 	parent, _ = meta[metaTraceparent].(string)
 	state, _ = meta[metaTracestate].(string)
 	if parent == "" {
-		parent, state = header.Get(headerTraceparent), header.Get(headerTracestate)
+		parent, state = header.Get(headerTrace), header.Get(headerTracestate)
 	}
 	if !traceparent.MatchString(parent) || strings.Trim(parent[3:35], "0") == "" || strings.Trim(parent[36:52], "0") == "" {
 		return "", ""

@@ -1,0 +1,245 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+)
+
+// script is a legacy server whose answers to what clients ask for are the
+// test's.
+type script struct {
+	// annotations are those of the tool t.
+	annotations string
+	// answer answers the n-th request of a method, n from 1 on. It returns the
+	// result, or writes something else and returns nothing.
+	answer func(w http.ResponseWriter, r *http.Request, m message, n int) string
+
+	mu     sync.Mutex
+	counts map[string]int
+	seen   []message
+}
+
+// message is what the server is sent.
+type message struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	header http.Header
+}
+
+// ServeHTTP implements http.Handler.
+func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var m message
+	body, _ := io.ReadAll(r.Body)
+	if r.Method != http.MethodPost || json.Unmarshal(body, &m) != nil {
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return
+	}
+	m.header = r.Header.Clone()
+	s.mu.Lock()
+	s.counts[m.Method]++
+	n := s.counts[m.Method]
+	s.seen = append(s.seen, m)
+	s.mu.Unlock()
+	var result string
+	switch m.Method {
+	case methodInitialize:
+		w.Header().Set("Mcp-Session-Id", "s")
+		result = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"prompts":{},"resources":{}},"serverInfo":{"name":"script","version":"1"}}`
+	case methodPing:
+		result = `{}`
+	case methodListTools:
+		result = `{"tools":[{"name":"t","inputSchema":{"type":"object"},"annotations":` + s.annotations + `}]}`
+	case methodListPrompts:
+		result = `{"prompts":[{"name":"p"}]}`
+	case methodListResources:
+		result = `{"resources":[{"uri":"x:y","name":"y"}]}`
+	case methodListTemplates:
+		result = `{"resourceTemplates":[]}`
+	case methodCallTool, methodGetPrompt, methodReadResource:
+		if result = s.answer(w, r, m, n); result == "" {
+			return
+		}
+	default:
+		if m.ID == nil {
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`, m.ID)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
+}
+
+// count returns how many requests of method there were.
+func (s *script) count(method string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.counts[method]
+}
+
+// last returns the last message of method.
+func (s *script) last(t *testing.T, method string) message {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := len(s.seen) - 1; i >= 0; i-- {
+		if s.seen[i].Method == method {
+			return s.seen[i]
+		}
+	}
+	t.Fatalf("there was no %s", method)
+	return message{}
+}
+
+// serve starts the server and returns its configuration, which the test may
+// change.
+func (s *script) serve(t *testing.T) config.Server {
+	t.Helper()
+	s.counts = map[string]int{}
+	if s.annotations == "" {
+		s.annotations = "{}"
+	}
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	return config.Server{Name: "one", URL: server.URL}
+}
+
+// same answers every request alike.
+func same(result string) func(http.ResponseWriter, *http.Request, message, int) string {
+	return func(http.ResponseWriter, *http.Request, message, int) string { return result }
+}
+
+// failing fails a request as the network would, without a word.
+func failing(http.ResponseWriter, *http.Request, message, int) string { panic(http.ErrAbortHandler) }
+
+// refusing answers with a status.
+func refusing(status int) func(http.ResponseWriter, *http.Request, message, int) string {
+	return func(w http.ResponseWriter, _ *http.Request, _ message, _ int) string {
+		w.WriteHeader(status)
+		return ""
+	}
+}
+
+// erring answers with a JSON-RPC error.
+func erring(text string) func(http.ResponseWriter, *http.Request, message, int) string {
+	return func(w http.ResponseWriter, _ *http.Request, m message, _ int) string {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":%q}}`, m.ID, text)
+		return ""
+	}
+}
+
+// ways are the modes in which the tool t of the server one is called: what is
+// configured for a server holds in all of them.
+var ways = map[string]struct {
+	mode    config.Mode
+	several bool
+	params  func(arguments map[string]any) *mcp.CallToolParams
+}{
+	"direct, one server": {"", false, func(a map[string]any) *mcp.CallToolParams { return &mcp.CallToolParams{Name: "t", Arguments: a} }},
+	"direct, several":    {"", true, func(a map[string]any) *mcp.CallToolParams { return &mcp.CallToolParams{Name: "one_t", Arguments: a} }},
+	"router": {config.Router, true, func(a map[string]any) *mcp.CallToolParams {
+		return &mcp.CallToolParams{Name: "mcp", Arguments: map[string]any{"server": "one", "tool": "t", "params": a}}
+	}},
+}
+
+// newWay starts a bridge before the server in one of the ways, which calls the
+// server's tool by the returned function.
+func newWay(t *testing.T, way, eraName string, server config.Server, o Options) (*rig, func(ctx context.Context, arguments map[string]any) (*mcp.CallToolResult, error)) {
+	t.Helper()
+	servers := []config.Server{server}
+	if ways[way].several {
+		other := serveMCP(t, echoServer("two"), "legacy")
+		t.Cleanup(other.Close)
+		servers = append(servers, config.Server{Name: "two", URL: other.URL})
+	}
+	r := newPolicyRig(t, o, config.Config{Mode: ways[way].mode, Servers: servers})
+	awaitLists(t, r.bridge)
+	client := r.connect(t, eraName, nil)
+	return r, func(ctx context.Context, arguments map[string]any) (*mcp.CallToolResult, error) {
+		return client.CallTool(ctx, ways[way].params(arguments))
+	}
+}
+
+// awaitLists waits until all servers are connected, on which hints depend.
+func awaitLists(t *testing.T, b *Bridge) {
+	t.Helper()
+	deadline := time.After(10 * time.Second)
+	for _, u := range b.servers() {
+		for len(u.items(methodListTools)) == 0 {
+			u.mu.Lock()
+			settled := u.settled
+			u.mu.Unlock()
+			if len(u.items(methodListTools)) > 0 {
+				break
+			}
+			select {
+			case <-settled:
+			case <-deadline:
+				t.Fatalf("server %s lists nothing", u.server.Name)
+			}
+		}
+	}
+}
+
+// newPolicyRig is newRig with more of the configuration and the options.
+func newPolicyRig(t *testing.T, o Options, c config.Config) *rig {
+	t.Helper()
+	c.UserID, c.BridgeUID, c.Egress = "alice", "uid-1", config.Egress{Unrestricted: true}
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.timing == nil {
+		t0 := fast
+		o.timing = &t0
+	}
+	b := New(t.Context(), c, o)
+	front := httptest.NewServer(b.Handler())
+	transport := &http.Transport{}
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		front.CloseClientConnections()
+		b.Close()
+		front.Close()
+	})
+	return &rig{bridge: b, url: front.URL + "/u/alice/mcp", http: &http.Client{Transport: transport}}
+}
+
+// codeOf returns the bridge's code of an error, empty for none.
+func codeOf(t *testing.T, err error) string {
+	t.Helper()
+	rpc, ok := asRPC(err)
+	if !ok {
+		return ""
+	}
+	var data struct {
+		Code string `json:"code"`
+	}
+	_ = json.Unmarshal(rpc.Data, &data)
+	return data.Code
+}
+
+func asRPC(err error) (*jsonrpc.Error, bool) { return errors.AsType[*jsonrpc.Error](err) }

@@ -1,0 +1,282 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+)
+
+// post posts a message and returns the answer with its trailer, of which it
+// leaves out what is not the same twice.
+func (r *rig) post(t *testing.T, header map[string]string, body string) (string, []audit.Call) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	for name, value := range header {
+		req.Header.Set(name, value)
+	}
+	resp, err := r.http.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	value := resp.Trailer.Get(audit.TrailerName)
+	if value == "" {
+		return string(answer), nil
+	}
+	trailer, err := audit.ParseTrailer(value)
+	if err != nil {
+		t.Fatalf("%v: %s", err, value)
+	}
+	return string(answer), trailer.Calls
+}
+
+var sizes = cmpopts.IgnoreFields(audit.Call{}, "LatencyMS", "BytesIn", "BytesOut")
+
+// TestEveryCallHasItsEntry calls tools in all ways that end differently.
+func TestEveryCallHasItsEntry(t *testing.T) {
+	tests := map[string]struct {
+		answer func(http.ResponseWriter, *http.Request, message, int) string
+		tool   string
+		want   audit.Call
+	}{
+		"a result":               {same(done), "t", audit.Call{Server: "one", Tool: "t", Status: audit.Success}},
+		"an error result":        {same(`{"isError":true,"content":[]}`), "t", audit.Call{Server: "one", Tool: "t", Status: audit.ToolError}},
+		"a server's error":       {erring("no"), "t", audit.Call{Server: "one", Tool: "t", Status: audit.ProtocolError, ErrorType: "-32000"}},
+		"a server in trouble":    {refusing(http.StatusBadGateway), "t", audit.Call{Server: "one", Tool: "t", Status: audit.UpstreamError, ErrorType: "upstream_unavailable"}},
+		"a server that is late":  {func(_ http.ResponseWriter, r *http.Request, _ message, _ int) string { <-r.Context().Done(); return "" }, "t", audit.Call{Server: "one", Tool: "t", Status: audit.Timeout, ErrorType: "upstream_timeout"}},
+		"a tool that is unknown": {same(done), "nobody's é", audit.Call{Tool: "nobody_s _", Status: audit.ProtocolError, ErrorType: "-32602"}},
+	}
+	for name, tt := range tests {
+		for clientEra, version := range eraNames {
+			t.Run(name+"/"+clientEra, func(t *testing.T) {
+				s := &script{answer: tt.answer}
+				server := s.serve(t)
+				server.Timeouts.Call = config.Duration(200 * time.Millisecond)
+				server.Tools.Allow = []string{"t"}
+				r := newPolicyRig(t, Options{}, config.Config{Servers: []config.Server{server}})
+				awaitLists(t, r.bridge)
+				params := `"name":"` + tt.tool + `","arguments":{"b":"canary","a":1}`
+				header, body := modernHeader(methodCallTool, tt.tool), modernBody(7, methodCallTool, params+",")
+				if clientEra == "legacy" {
+					header, body = r.session(t), `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{`+params+`}}`
+				}
+				if clientEra == "modern" && strings.Contains(tt.tool, "é") {
+					header["Mcp-Name"] = "=?base64?bm9ib2R5J3Mgw6k=?="
+				}
+				header[headerRecord] = "1"
+				want := tt.want
+				want.Method, want.ParamKeys, want.ProtocolVersion = methodCallTool, []string{"a", "b"}, version
+				answer, got := r.post(t, header, body)
+				if diff := cmp.Diff([]audit.Call{want}, got, sizes); diff != "" {
+					t.Errorf("trailer (-want +got):\n%s\nanswer: %s", diff, answer)
+				}
+				if len(got) == 1 && got[0].BytesIn != int64(len(`{"b":"canary","a":1}`)) {
+					t.Errorf("%d bytes in", got[0].BytesIn)
+				}
+			})
+		}
+	}
+}
+
+// TestOnlyCallsHaveEntries asks for other things.
+func TestOnlyCallsHaveEntries(t *testing.T) {
+	s := &script{answer: same(`{"messages":[]}`)}
+	r := newPolicyRig(t, Options{}, config.Config{Servers: []config.Server{s.serve(t)}})
+	header := r.session(t)
+	for _, body := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`,
+		`{"jsonrpc":"2.0","id":2,"method":"prompts/get","params":{"name":"p"}}`,
+		`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`,
+	} {
+		if answer, got := r.post(t, header, body); got != nil {
+			t.Errorf("%s has the trailer %+v; answer %s", body, got, answer)
+		}
+	}
+}
+
+// TestAnEntrySaysWhatWasKeptAndRepeated calls a tool that fails once, twice.
+func TestAnEntrySaysWhatWasKeptAndRepeated(t *testing.T) {
+	s := &script{annotations: readOnly, answer: func(w http.ResponseWriter, r *http.Request, m message, n int) string {
+		if n == 1 {
+			return failing(w, r, m, n)
+		}
+		return done
+	}}
+	server := s.serve(t)
+	server.Retry, server.CacheTTL = thrice, anHour
+	r := newPolicyRig(t, Options{}, config.Config{Servers: []config.Server{server}})
+	awaitLists(t, r.bridge)
+	var got []audit.Call
+	for range 2 {
+		_, calls := r.post(t, modernHeader(methodCallTool, "t"), modernBody(1, methodCallTool, `"name":"t",`))
+		got = append(got, calls...)
+	}
+	if len(got) != 2 || got[0].Retries != 1 || got[0].Cached || got[1].Retries != 0 || !got[1].Cached {
+		t.Errorf("entries = %+v", got)
+	}
+}
+
+// TestTheRoutersCallsHaveTheirEntries calls through the one tool.
+func TestTheRoutersCallsHaveTheirEntries(t *testing.T) {
+	s := &script{answer: same(done)}
+	r := newPolicyRig(t, Options{}, config.Config{Mode: config.Router, Servers: []config.Server{s.serve(t)}})
+	awaitLists(t, r.bridge)
+	version := eraNames["modern"]
+	tests := map[string]struct {
+		arguments string
+		want      []audit.Call
+	}{
+		"a call": {`{"tool":"t","params":{"a":1}}`, []audit.Call{
+			{Server: "one", Tool: "t", Action: "call", Method: methodCallTool, ParamKeys: []string{"a"}, Status: audit.Success, ProtocolVersion: version},
+		}},
+		"a batch": {`{"action":"batch","calls":[{"tool":"t","params":{"a":1}},{"server":"one","tool":"t","params":{"b":1}}]}`, []audit.Call{
+			{Server: "one", Tool: "t", Action: "batch", Method: methodCallTool, ParamKeys: []string{"a"}, Status: audit.Success, ProtocolVersion: version},
+			{Server: "one", Tool: "t", Action: "batch", Method: methodCallTool, ParamKeys: []string{"b"}, Status: audit.Success, ProtocolVersion: version},
+		}},
+		"what is no call": {`{"action":"list","server":"one"}`, []audit.Call{
+			{Tool: "mcp", Action: "list", Method: methodCallTool, ParamKeys: []string{"action", "server"}, Status: audit.Success, ProtocolVersion: version},
+		}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			answer, got := r.post(t, modernHeader(methodCallTool, "mcp"), modernBody(1, methodCallTool, `"name":"mcp","arguments":`+tt.arguments+`,`))
+			slices.SortFunc(got, func(a, b audit.Call) int { return slices.Compare(a.ParamKeys, b.ParamKeys) })
+			if diff := cmp.Diff(tt.want, got, sizes); diff != "" {
+				t.Errorf("trailer (-want +got):\n%s\nanswer: %s", diff, answer)
+			}
+		})
+	}
+}
+
+// TestACallWithoutAnAnswerOfItsOwnIsLogged has calls come another way than by
+// HTTP, with a value that must not be found in the log.
+func TestACallWithoutAnAnswerOfItsOwnIsLogged(t *testing.T) {
+	const canary = "canary-7f3a"
+	log := &sharedLog{}
+	s := &script{answer: func(w http.ResponseWriter, r *http.Request, m message, n int) string {
+		if n == 1 {
+			return `{"content":[{"type":"text","text":"` + canary + `"}]}`
+		}
+		return erring(canary)(w, r, m, n)
+	}}
+	r := newPolicyRig(t, Options{Log: slog.New(slog.NewJSONHandler(log, nil))}, config.Config{Servers: []config.Server{s.serve(t)}})
+	awaitLists(t, r.bridge)
+	// Without recorded, as the handlers of other transports are.
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		newEndpoint(r.bridge).ServeHTTP(w, req)
+	}))
+	defer front.Close()
+	r.url = front.URL
+	for range 2 {
+		r.post(t, modernHeader(methodCallTool, "t"), modernBody(1, methodCallTool, `"name":"t","arguments":{"key":"`+canary+`"},`))
+	}
+	said := log.String()
+	for _, part := range []string{`"msg":"tool called","server":"one","tool":"t"`, `"paramKeys":["key"],"status":"success"`, `"status":"protocol_error","errorType":"-32000"`} {
+		if !strings.Contains(said, part) {
+			t.Errorf("no %s in the log:\n%s", part, said)
+		}
+	}
+	if strings.Contains(said, canary) {
+		t.Errorf("the log has a value:\n%s", said)
+	}
+}
+
+// TestATrailerHasNoValues calls with a value everywhere where there can be one.
+func TestATrailerHasNoValues(t *testing.T) {
+	const canary = "canary-7f3a"
+	for name, answer := range map[string]func(http.ResponseWriter, *http.Request, message, int) string{
+		"result": same(`{"content":[{"type":"text","text":"` + canary + `"}],"structuredContent":{"` + canary + `":1},"_meta":{"x":"` + canary + `"}}`),
+		"error":  erring(canary),
+	} {
+		s := &script{answer: answer}
+		server := s.serve(t)
+		server.Headers = []config.Header{{Name: "X-Key", Value: canary}}
+		r := newPolicyRig(t, Options{}, config.Config{Servers: []config.Server{server}})
+		header := modernHeader(methodCallTool, "t")
+		header["X-Other"] = canary
+		_, calls := r.post(t, header, modernBody(1, methodCallTool, `"name":"t","arguments":{"a":{"`+canary+`":"`+canary+`"},"not a name `+canary+`":1},`))
+		if value := audit.EncodeTrailer(calls); len(calls) != 1 || strings.Contains(value, canary) {
+			t.Errorf("%s: trailer = %s", name, value)
+		}
+	}
+}
+
+// TestACallThatIsGivenUpIsLogged has a client leave before the answer.
+func TestACallThatIsGivenUpIsLogged(t *testing.T) {
+	began := make(chan struct{})
+	log := make(lines, 100)
+	s := &script{answer: func(_ http.ResponseWriter, r *http.Request, _ message, _ int) string {
+		close(began)
+		<-r.Context().Done()
+		return ""
+	}}
+	_, call := newWay(t, "direct, one server", "modern", s.serve(t), Options{Log: slog.New(slog.NewJSONHandler(log, nil))})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = call(ctx, nil)
+	}()
+	<-began
+	cancel()
+	<-ended
+	for {
+		if line := next(t, log, "entry in the log"); strings.Contains(line, `"status":"cancelled"`) {
+			return
+		}
+	}
+}
+
+// lines is a log whose lines can be awaited.
+type lines chan string
+
+// Write implements io.Writer.
+func (l lines) Write(p []byte) (int, error) {
+	l <- string(p)
+	return len(p), nil
+}
+
+// TestAQuestionIsNoAnswer has a modern server ask before it answers.
+func TestAQuestionIsNoAnswer(t *testing.T) {
+	s := emptyServer(nil)
+	rawTool(s, "t", func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{RequestState: "s", InputRequests: mcp.InputRequestMap{"who": &mcp.ElicitParams{Message: "it", RequestedSchema: nameSchema}}}, nil
+	})
+	front := serveMCP(t, s, "modern")
+	t.Cleanup(front.Close)
+	server := config.Server{Name: "one", URL: front.URL, Trust: config.Sanitize, MaxResultBytes: 100, CacheTTL: anHour}
+	r := newPolicyRig(t, Options{}, config.Config{Servers: []config.Server{server}})
+	body := strings.Replace(modernBody(1, methodCallTool, `"name":"t",`), `"io.modelcontextprotocol/clientCapabilities":{}`, `"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}`, 1)
+	answer, calls := r.post(t, modernHeader(methodCallTool, "t"), body)
+	if len(calls) != 1 || calls[0].Status != audit.InputRequired {
+		t.Errorf("entries = %+v; answer = %s", calls, answer)
+	}
+	if !strings.Contains(answer, `"inputRequests"`) || strings.Contains(answer, metaTrust) {
+		t.Errorf("a question was taken for a result: %s", answer)
+	}
+}
