@@ -25,37 +25,13 @@ func observedPod(pod *corev1.Pod) plan.Pod {
 		Name:     pod.Name,
 		UID:      pod.UID,
 		Created:  pod.CreationTimestamp.Time,
-		Ready:    bridgeReady(pod),
+		Ready:    v1alpha1.BridgeReady(pod),
 		Deleting: pod.DeletionTimestamp != nil,
 		Waiting:  waiting(pod),
 		Failing:  failing(pod),
 		Told:     pod.Annotations[v1alpha1.AnnotationConfigDigest],
 	}
 }
-
-// bridgeReady says whether the bridge in the pod answers. Kubernetes calls a pod
-// ready when all of its containers are; a server that does not run takes
-// nothing from the bridge. For any other cause, such as a node that is gone,
-// the pod's word counts.
-func bridgeReady(pod *corev1.Pod) bool {
-	c := podCondition(pod, corev1.PodReady)
-	if c.Status == corev1.ConditionTrue {
-		return true
-	}
-	if c.Reason != containersNotReady {
-		return false
-	}
-	for _, s := range pod.Status.ContainerStatuses {
-		if s.Name == desired.BridgeContainer {
-			return s.Ready
-		}
-	}
-	return false
-}
-
-// containersNotReady is the kubelet's reason for a pod whose containers are not
-// all ready.
-const containersNotReady = "ContainersNotReady"
 
 // waiting says what keeps a pod's bridge from running. Of a container only the
 // reason is told: its message changes with each try, and each change would be

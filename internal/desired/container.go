@@ -12,9 +12,6 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
-// BridgeContainer is the name of the bridge's container in its pod.
-const BridgeContainer = "bridge"
-
 const (
 	servingPort = 8443
 	probePort   = 8081
@@ -41,7 +38,7 @@ const (
 
 func container(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) *corev1ac.ContainerApplyConfiguration {
 	return corev1ac.Container().
-		WithName(BridgeContainer).
+		WithName(v1alpha1.BridgeContainer).
 		WithImage(s.BridgeImage).
 		WithArgs(
 			"pod",

@@ -131,14 +131,14 @@ func TestOnlyProgramsHaveContainers(t *testing.T) {
 		t.Fatal(err)
 	}
 	var names, servers []string
-	for _, c := range objects[2].(*appsv1ac.DeploymentApplyConfiguration).Spec.Template.Spec.InitContainers {
+	for _, c := range objects[2].(*appsv1ac.DeploymentApplyConfiguration).Spec.Template.Spec.Containers {
 		names = append(names, *c.Name)
 		if server, ok := StdioServer(*c.Name); ok {
 			servers = append(servers, server)
 		}
 	}
-	if diff := cmp.Diff([]string{"shim", "stdio-drive", "stdio-fetch", "stdio-memory"}, names); diff != "" {
-		t.Errorf("init containers (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]string{"bridge", "stdio-drive", "stdio-fetch", "stdio-memory"}, names); diff != "" {
+		t.Errorf("containers (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"drive", "fetch", "memory"}, servers); diff != "" {
 		t.Errorf("servers (-want +got):\n%s", diff)

@@ -77,9 +77,10 @@ func stdioServers(b *v1alpha1.HostedBridge) []v1alpha1.Server {
 }
 
 // addStdio adds to the pod what its servers over stdio need, each a container
-// of its own. They are sidecars: the kubelet starts them before the bridge,
-// which so finds all sockets, restarts each alone, and ends them after the
-// bridge, which so drains with all of its servers.
+// of its own. They stand beside the bridge and not before it, as sidecars do: a
+// server whose container cannot start must not keep the bridge from starting.
+// The bridge connects when a socket is there; and a shim that is told to end
+// waits for the bridge to be done with it, so that a drain loses no answer.
 //
 // Nothing of what they run is here: the bridge hands it over through the
 // socket, so that a change of it changes no pod, and no secret is in one.
@@ -101,7 +102,7 @@ func addStdio(spec *corev1ac.PodSpecApplyConfiguration, b *v1alpha1.HostedBridge
 		spec.WithVolumes(
 			emptyDir(stdioPrefix+server.Name, corev1.StorageMediumMemory, socketLimit),
 			emptyDir(tmpPrefix+server.Name, "", tmpLimit),
-		).WithInitContainers(serverContainer(server, s))
+		).WithContainers(serverContainer(server, s))
 		spec.Containers[0].WithVolumeMounts(
 			mount(stdioPrefix+server.Name, plan.StdioFolder+"/"+server.Name).WithReadOnly(true))
 	}
@@ -113,7 +114,6 @@ func serverContainer(server v1alpha1.Server, s Settings) *corev1ac.ContainerAppl
 	return corev1ac.Container().
 		WithName(stdioPrefix+server.Name).
 		WithImage(serverImage(server.Transport.Stdio, s)).
-		WithRestartPolicy(corev1.ContainerRestartPolicyAlways).
 		WithCommand(shimFile, "shim", "--socket="+plan.StdioFolder+"/"+plan.StdioSocket).
 		WithResources(withDefaults(server.Transport.Stdio.Resources, serverRequests, serverLimits)).
 		WithSecurityContext(restricted()).

@@ -35,15 +35,7 @@ func newestReady(pods []*corev1.Pod) *corev1.Pod {
 }
 
 func isReady(pod *corev1.Pod) bool {
-	if pod.DeletionTimestamp != nil || pod.Status.PodIP == "" {
-		return false
-	}
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodReady {
-			return condition.Status == corev1.ConditionTrue
-		}
-	}
-	return false
+	return pod.DeletionTimestamp == nil && pod.Status.PodIP != "" && v1alpha1.BridgeReady(pod)
 }
 
 // newer orders pods by age, and by UID where the age is the same second's, so

@@ -26,7 +26,12 @@ func stripPod(object any) (any, error) {
 	}
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodReady {
-			stripped.Status.Conditions = []corev1.PodCondition{{Type: condition.Type, Status: condition.Status}}
+			stripped.Status.Conditions = []corev1.PodCondition{{Type: condition.Type, Status: condition.Status, Reason: condition.Reason}}
+		}
+	}
+	for _, status := range pod.Status.ContainerStatuses {
+		if status.Name == v1alpha1.BridgeContainer {
+			stripped.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: status.Name, Ready: status.Ready}}
 		}
 	}
 	return stripped, nil
