@@ -58,6 +58,9 @@ type Bridge struct {
 	toClient mcp.MethodHandler
 	// signing is that of what clients bring back.
 	signing *signing
+	// parking and capable are for modern clients that a legacy server may ask.
+	parking *parking
+	capable *capable
 
 	granting sync.Mutex // held while the secrets or the configuration are replaced
 
@@ -115,6 +118,7 @@ func New(ctx context.Context, c config.Config, o Options) *Bridge {
 	b.ctx = ctx
 	b.network = newExit(c.Egress)
 	b.signing = newSigning(c)
+	b.parking, b.capable = newParking(), newCapable(b)
 	b.server = b.newServer()
 	for _, s := range c.Servers {
 		b.upstreams = append(b.upstreams, b.newServerOf(s))
@@ -123,7 +127,7 @@ func New(ctx context.Context, c config.Config, o Options) *Bridge {
 	b.rebuild()
 	b.mu.Unlock()
 	for _, u := range b.upstreams {
-		b.start(u)
+		b.runServer(u)
 	}
 	return b
 }
@@ -203,7 +207,7 @@ func (b *Bridge) only() *upstream {
 func (b *Bridge) Handler() http.Handler {
 	endpoint := newEndpoint(b)
 	path := "/u/" + b.config.UserID + "/mcp"
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return b.recorded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case path:
 			endpoint.ServeHTTP(w, r)
@@ -212,7 +216,7 @@ func (b *Bridge) Handler() http.Handler {
 		default:
 			http.NotFound(w, r)
 		}
-	})
+	}))
 }
 
 // UseSecrets gives the servers what they are granted of set, which the bridge

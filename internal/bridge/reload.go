@@ -58,7 +58,7 @@ func (l *life) settle() {
 	}
 }
 
-// newServerOf returns the upstream of a server, which start starts.
+// newServerOf returns the upstream of a server, which runServer starts.
 func (b *Bridge) newServerOf(s config.Server) *upstream {
 	b.mu.Lock()
 	secrets := b.secrets
@@ -75,8 +75,8 @@ func (b *Bridge) newServerOf(s config.Server) *upstream {
 	return u
 }
 
-// start has u connect in the background until its life or the bridge ends.
-func (b *Bridge) start(u *upstream) {
+// runServer has u connect in the background until its life or the bridge ends.
+func (b *Bridge) runServer(u *upstream) {
 	ctx, end := context.WithCancel(b.ctx)
 	b.mu.Lock()
 	b.lives[u] = &life{end: end, idle: make(chan struct{})}
@@ -194,7 +194,7 @@ func (b *Bridge) install(c config.Config) (replaced map[*upstream]*upstream) {
 	}
 	// Before clients can come to them.
 	for _, u := range created {
-		b.start(u)
+		b.runServer(u)
 	}
 	b.swap(c, upstreams, replaced)
 	return replaced

@@ -30,7 +30,7 @@ type slot struct {
 	Tool   string `json:"tool"`
 	// Result is the server's own, without its content: that stands, as it came,
 	// among the blocks of the batch's content.
-	Result map[string]json.RawMessage `json:"result,omitempty"`
+	Result map[string]json.RawMessage `json:"result,omitzero"`
 	// Content says which blocks they are.
 	Content *span `json:"content,omitempty"`
 	// Error is why there is no result.

@@ -194,10 +194,10 @@ func TestWhatTheRouterTells(t *testing.T) {
 		}},
 		"a tool in full": {map[string]any{"action": "schema", "server": "mail", "tool": "send_mail"}, map[string]any{
 			"server": "mail", "action": "schema", "tool": "send_mail", "title": "Send", "description": tool.Description,
-			"inputSchema": tool.InputSchema, "outputSchema": tool.OutputSchema, "annotations": map[string]any{"title": "Send it"},
+			"inputSchema": tool.InputSchema, "outputSchema": tool.OutputSchema, "annotations": map[string]any{"title": "Send it", "readOnlyHint": false, "idempotentHint": false},
 		}},
 		"an intent": {map[string]any{"action": "intent", "params": map[string]any{"intent": "send an email to my mother"}}, map[string]any{
-			"action": "intent", "match": map[string]any{"server": "mail", "tool": "send_mail", "score": 0.59}, "alternatives": []any{},
+			"action": "intent", "match": map[string]any{"server": "mail", "tool": "send_mail", "score": 0.483}, "alternatives": []any{},
 		}},
 		"an intent that nothing fits": {map[string]any{"action": "intent", "params": map[string]any{"intent": "boil an egg"}}, map[string]any{
 			"action": "intent", "match": nil, "alternatives": []any{}, "message": "no tool fits well: try other words, or list a server's tools",

@@ -200,7 +200,8 @@ type refreshed struct {
 	Error  *refusal `json:"error,omitempty"`
 }
 
-// refreshServers reads the lists of one server again, or of all.
+// refreshServers reads the lists of one server again, or of all, and forgets the
+// results that are kept of them.
 func (b *Bridge) refreshServers(ctx context.Context, q *query, server string) (mcp.Result, error) {
 	upstreams := b.servers()
 	if server != "" {
@@ -215,6 +216,7 @@ func (b *Bridge) refreshServers(ctx context.Context, q *query, server string) (m
 	for i, u := range upstreams {
 		reading.Go(func() {
 			answers[i] = refreshed{Server: u.server.Name}
+			b.policies.forget(u)
 			if err := u.relist(ctx); err != nil {
 				answers[i].Error = failureOf(rpcError(err, u.server.Name))
 			}
@@ -238,4 +240,13 @@ func (u *upstream) relist(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, u.timing.timeout)
 	defer cancel()
 	return u.list(ctx, l)
+}
+
+// forget drops the results that are kept of u.
+func (p *policies) forget(u *upstream) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s, ok := p.of[u]; ok {
+		p.cache.Drop(s.prefix)
+	}
 }

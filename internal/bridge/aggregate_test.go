@@ -1,0 +1,195 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+)
+
+// richServer lists one of everything with all that can be said of it.
+func richServer(scheme string) (*mcp.Server, *mcp.Tool, *mcp.Prompt, *mcp.Resource, *mcp.ResourceTemplate) {
+	icons := []mcp.Icon{{Source: "https://example.com/i.png"}}
+	tool := &mcp.Tool{
+		Name: "all", Title: "All", Description: "everything", Icons: icons, Meta: mcp.Meta{"example.com/x": "y"},
+		InputSchema:  map[string]any{"type": "object", "$defs": map[string]any{"x": map[string]any{"$anchor": "y"}}},
+		OutputSchema: map[string]any{"type": "object", "required": []any{"n"}},
+		Annotations:  &mcp.ToolAnnotations{ReadOnlyHint: true, Title: "All of it"},
+	}
+	prompt := &mcp.Prompt{
+		Name: "say", Title: "Say", Description: "says it", Icons: icons, Meta: mcp.Meta{"example.com/x": "y"},
+		Arguments: []*mcp.PromptArgument{{Name: "what", Title: "What", Description: "what to say", Required: true}},
+	}
+	resource := &mcp.Resource{
+		Name: "r", Title: "R", Description: "a resource", URI: scheme + ":r", MIMEType: "text/plain", Size: 7, Icons: icons,
+		Meta: mcp.Meta{"example.com/x": "y"}, Annotations: &mcp.Annotations{Audience: []mcp.Role{"user"}, Priority: 0.5},
+	}
+	template := &mcp.ResourceTemplate{
+		Name: "t", Title: "T", Description: "a template", URITemplate: scheme + "://items/{id}", MIMEType: "text/plain", Icons: icons,
+		Meta: mcp.Meta{"example.com/x": "y"}, Annotations: &mcp.Annotations{Audience: []mcp.Role{"assistant"}, Priority: 0.25},
+	}
+	s := emptyServer(nil)
+	s.AddTool(tool, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{
+			Content:           []mcp.Content{&mcp.ImageContent{Data: []byte{0, 255}, MIMEType: "image/png"}},
+			StructuredContent: map[string]any{"n": 1.5},
+		}, nil
+	})
+	s.AddPrompt(prompt, func(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: req.Params.Arguments["what"]}}}}, nil
+	})
+	read := func(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, Blob: []byte{0, 255}, MIMEType: "image/png"}}}, nil
+	}
+	s.AddResource(resource, read)
+	s.AddResourceTemplate(template, read)
+	return s, tool, prompt, resource, template
+}
+
+func TestPromptsResourcesAnnotationsAndOutputSchemasPassThroughAggregation(t *testing.T) {
+	for clientEra := range eraNames {
+		for serverEra := range eraNames {
+			t.Run(clientEra+" client and "+serverEra+" server", func(t *testing.T) {
+				rich, tool, prompt, resource, template := richServer("one")
+				r := newRig(t, fast, served(t, "one", rich, serverEra), served(t, "two", emptyServer(nil), "legacy"))
+				client := r.connect(t, clientEra, nil)
+				ctx := t.Context()
+				tools, err := client.ListTools(ctx, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				prompts, err := client.ListPrompts(ctx, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				resources, err := client.ListResources(ctx, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				templates, err := client.ListResourceTemplates(ctx, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				tool.Name, prompt.Name = "one_all", "one_say"
+				alike(t, "tools", []*mcp.Tool{tool}, tools.Tools)
+				alike(t, "prompts", []*mcp.Prompt{prompt}, prompts.Prompts)
+				alike(t, "resources", []*mcp.Resource{resource}, resources.Resources)
+				alike(t, "templates", []*mcp.ResourceTemplate{template}, templates.ResourceTemplates)
+				tool.Name, prompt.Name = "all", "say"
+				if clientEra == "modern" {
+					alike(t, "who may keep the lists", []string{"private", "private", "private", "private"},
+						[]string{tools.CacheScope, prompts.CacheScope, resources.CacheScope, templates.CacheScope})
+				}
+				result, err := client.CallTool(ctx, &mcp.CallToolParams{Name: "one_all"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				alike[any](t, "structured content", map[string]any{"n": 1.5}, result.StructuredContent)
+				alike(t, "content", []mcp.Content{&mcp.ImageContent{Data: []byte{0, 255}, MIMEType: "image/png"}}, result.Content)
+				said, err := client.GetPrompt(ctx, &mcp.GetPromptParams{Name: "one_say", Arguments: map[string]string{"what": "it"}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				alike(t, "prompt", []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: "it"}}}, said.Messages)
+				for _, uri := range []string{"one:r", "one://items/7"} {
+					read, err := client.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri})
+					if err != nil {
+						t.Fatal(err)
+					}
+					alike(t, uri, []*mcp.ResourceContents{{URI: uri, Blob: []byte{0, 255}, MIMEType: "image/png"}}, read.Contents)
+				}
+			})
+		}
+	}
+}
+
+func alike[T any](t *testing.T, what string, want, got T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func TestSubscriptionsAtSeveralServers(t *testing.T) {
+	for clientEra := range eraNames {
+		for _, mode := range []config.Mode{config.Direct, config.Router} {
+			t.Run(clientEra+" client in mode "+string(mode), func(t *testing.T) {
+				subscribed := make(chan string, 16)
+				ended := make(chan string, 16)
+				build := func(name string) *mcp.Server {
+					s := emptyServer(&mcp.ServerOptions{
+						SubscribeHandler: func(_ context.Context, req *mcp.SubscribeRequest) error {
+							subscribed <- name + " " + req.Params.URI
+							return nil
+						},
+						UnsubscribeHandler: func(_ context.Context, req *mcp.UnsubscribeRequest) error {
+							ended <- name + " " + req.Params.URI
+							return nil
+						},
+					})
+					s.AddResource(&mcp.Resource{Name: name, URI: name + ":a"}, nil)
+					s.AddResourceTemplate(&mcp.ResourceTemplate{Name: "t", URITemplate: name + "://{id}"}, nil)
+					return s
+				}
+				one, two := build("one"), build("two")
+				r := newRigOf(t, fast, config.Config{Mode: mode, Servers: []config.Server{served(t, "one", one, "legacy"), served(t, "two", two, "modern")}})
+				updated := make(chan string, 4096)
+				client := r.connect(t, clientEra, &mcp.ClientOptions{
+					ResourceUpdatedHandler: func(_ context.Context, req *mcp.ResourceUpdatedNotificationRequest) { updated <- req.Params.URI },
+				})
+				for _, uri := range []string{"one:a", "two:a", "one://7"} {
+					if err := client.Subscribe(t.Context(), &mcp.SubscribeParams{URI: uri}); err != nil {
+						t.Fatal(err)
+					}
+					if got, want := next(t, subscribed, "subscription"), uri[:3]+" "+uri; got != want {
+						t.Errorf("subscribed %s, want %s", got, want)
+					}
+				}
+				for uri, s := range map[string]*mcp.Server{"one:a": one, "two:a": two, "one://7": one} {
+					eventually(t, "an update of "+uri, func() bool {
+						if err := s.ResourceUpdated(t.Context(), &mcp.ResourceUpdatedNotificationParams{URI: uri}); err != nil {
+							t.Error(err)
+						}
+						for len(updated) > 0 {
+							if <-updated == uri {
+								return true
+							}
+						}
+						return false
+					})
+				}
+				if err := client.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "two:a"}); err != nil {
+					t.Fatal(err)
+				}
+				if got := next(t, ended, "end of a subscription"); got != "two two:a" {
+					t.Errorf("unsubscribed %s", got)
+				}
+				if err := client.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "nobody:a"}); err == nil && clientEra == "legacy" {
+					t.Error("a resource that nobody has can be subscribed to")
+				}
+			})
+		}
+	}
+}
+
+func TestCompletionWithSeveralServersInModeRouter(t *testing.T) {
+	r := newRouter(t, served(t, "one", fullServer("one", "a"), "legacy"), served(t, "two", fullServer("two", "b"), "modern"))
+	for clientEra := range eraNames {
+		client := r.connect(t, clientEra, nil)
+		for _, ref := range []*mcp.CompleteReference{
+			{Type: "ref/prompt", Name: "two_hello"}, {Type: "ref/resource", URI: "b://items/{id}"}, {Type: "ref/resource", URI: "test:two"},
+		} {
+			got, err := client.Complete(t.Context(), &mcp.CompleteParams{Ref: ref, Argument: mcp.CompleteParamsArgument{Name: "x"}})
+			if err != nil || got.Completion.Values[0] != "two" || !strings.HasSuffix(ref.Name+ref.URI, got.Completion.Values[1]) {
+				t.Errorf("%s client: completion of %+v = %+v, %v", clientEra, ref, got, err)
+			}
+		}
+	}
+}
