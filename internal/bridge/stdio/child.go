@@ -26,7 +26,7 @@ type child struct {
 }
 
 func newDialect(l Launch, log *slog.Logger) *dialect {
-	return &dialect{log: log, noise: newSaying(log, slog.LevelDebug, "the program writes", l.redactor())}
+	return &dialect{log: log, hide: l.redactor()}
 }
 
 // Connect implements mcp.Transport.

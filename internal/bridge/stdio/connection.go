@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 )
 
 // pipes are a running program as a connection sees it.
@@ -49,7 +51,7 @@ type connection struct {
 // dialect is how the connections to one program speak and what they log.
 type dialect struct {
 	log     *slog.Logger
-	noise   *saying
+	hide    secret.Redactor
 	headers atomic.Bool // whether the program frames its messages with headers
 }
 
@@ -115,6 +117,7 @@ func (c *connection) listen(ctx context.Context) {
 
 // receive passes messages on until an error, and reports whether there were any.
 func (c *connection) receive(ctx context.Context, in *messages) (heard bool, err error) {
+	noise := newSaying(c.dialect.log, slog.LevelDebug, "the program writes", c.dialect.hide)
 	noisy := false
 	for {
 		text, framed, err := in.next()
@@ -127,7 +130,7 @@ func (c *connection) receive(ctx context.Context, in *messages) (heard bool, err
 				noisy = true
 				c.dialect.log.InfoContext(ctx, "the program writes to stdout what is no message of MCP; such lines are skipped, and logged at debug level")
 			}
-			c.dialect.noise.line(ctx, time.Now(), string(text))
+			noise.line(ctx, time.Now(), string(text))
 			continue
 		}
 		heard = true

@@ -91,11 +91,16 @@ func (l Launch) check() error {
 		}
 	}
 	for i, f := range l.Files {
-		if f.Name == "" || f.Name == "." || f.Name == ".." || strings.ContainsAny(f.Name, "/\\\x00") || !filepath.IsLocal(f.Name) {
+		if !f.within() {
 			return fmt.Errorf("files[%d] has a name that is not one of a file within its folder", i)
 		}
 	}
 	return nil
+}
+
+// within reports whether the file is one directly in the folder it is put in.
+func (f File) within() bool {
+	return filepath.IsLocal(f.Name) && f.Name != "." && !strings.ContainsAny(f.Name, "/\\\x00")
 }
 
 // configDir stands for the folder of a program's files.

@@ -80,9 +80,7 @@ func echo(m message) any { return map[string]any{"method": m.Method, "params": m
 // forever keeps the process while it is not killed.
 func forever() {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-	select {
-	case <-time.After(5 * time.Minute): // A failing test leaves it no longer.
-	}
+	<-time.After(5 * time.Minute) // A failing test leaves it no longer.
 }
 
 // fork starts another process of the test binary that inherits what this one
@@ -103,10 +101,10 @@ func init() {
 	helpers = map[string]func(args []string){
 		"echo": func([]string) { answer(echo) },
 		"noisy": func([]string) {
-			fmt.Println("Starting…\n\n{\"not\": \"rpc\"}\nContent-Length: 12")
-			fmt.Print("no end of line, but\n")
+			fmt.Fprintln(os.Stdout, "Starting…\n\n{\"not\": \"rpc\"}\nContent-Length: 12")
+			fmt.Fprint(os.Stdout, "no end of line, but\n")
 			answer(func(m message) any {
-				fmt.Println("got a request")
+				fmt.Fprintln(os.Stdout, "got a request")
 				return echo(m)
 			})
 		},
@@ -171,12 +169,12 @@ func init() {
 			answer(echo)
 		},
 		"huge": func([]string) {
-			fmt.Print(`{"jsonrpc":"2.0","method":"`)
+			fmt.Fprint(os.Stdout, `{"jsonrpc":"2.0","method":"`)
 			piece := strings.Repeat("z", 1<<20)
 			for range 32 {
-				fmt.Print(piece)
+				fmt.Fprint(os.Stdout, piece)
 			}
-			fmt.Println(`"}`)
+			fmt.Fprintln(os.Stdout, `"}`)
 			answer(echo)
 		},
 		"large": func([]string) {
@@ -185,7 +183,7 @@ func init() {
 		"tell": func(args []string) {
 			fmt.Fprintln(os.Stderr, strings.Join(os.Environ(), "\n"))
 			fmt.Fprintln(os.Stderr, strings.Join(args, "\n"))
-			fmt.Println(strings.Join(os.Environ(), "\n"))
+			fmt.Fprintln(os.Stdout, strings.Join(os.Environ(), "\n"))
 			answer(echo)
 		},
 		"killed": func([]string) { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL); forever() },
@@ -220,7 +218,7 @@ func withHeaders() {
 			continue
 		}
 		reply, _ := json.MarshalIndent(message{Version: "2.0", ID: m.ID, Result: map[string]any{"framed": framed}}, "", "\n")
-		fmt.Printf("Content-Type: application/vscode-jsonrpc; charset=utf-8\r\nContent-Length: %d\r\n\r\n%s", len(reply), reply)
+		fmt.Fprintf(os.Stdout, "Content-Type: application/vscode-jsonrpc; charset=utf-8\r\nContent-Length: %d\r\n\r\n%s", len(reply), reply)
 	}
 }
 
@@ -252,5 +250,5 @@ func knock(args []string) {
 	// The answer may come before all is written.
 	_ = writeLaunch(conn, Launch{Command: helper("echo")})
 	var answer ending
-	fmt.Println(readHello(conn, &answer, maxAnswer), answer.Program)
+	fmt.Fprintln(os.Stdout, readHello(conn, &answer, maxAnswer), answer.Program)
 }

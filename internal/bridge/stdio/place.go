@@ -86,7 +86,7 @@ func desk() place {
 	// Where the system has a folder that is the person's alone and in memory,
 	// files with secrets belong there.
 	if runtimeDir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(runtimeDir) {
-		if info, err := os.Stat(runtimeDir); err == nil && info.IsDir() && info.Mode().Perm()&0o077 == 0 {
+		if info, err := os.Stat(runtimeDir); err == nil && info.IsDir() && info.Mode().Perm()&0o077 == 0 { //nolint:gosec // The person's own variable.
 			p.folder = runtimeDir
 		}
 	}
@@ -152,7 +152,7 @@ const notThere = "does not exist at its path: install it where the server runs"
 
 // unfit returns why the file at path cannot be run, or nothing.
 func unfit(path string) string {
-	info, err := os.Stat(path)
+	info, err := os.Stat(path) //nolint:gosec // To run what the configuration names is what this is for.
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return notThere

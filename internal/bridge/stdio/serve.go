@@ -46,7 +46,7 @@ func serve(ctx context.Context, socket string, where place, log *slog.Logger) er
 	if err != nil {
 		return err
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }()
 	release, err := adopt(ctx)
 	if err != nil {
 		return err
@@ -79,24 +79,11 @@ func serve(ctx context.Context, socket string, where place, log *slog.Logger) er
 // listen opens the socket for its owner and group. One that a former process
 // left is removed, one that somebody listens at is not.
 func listen(socket string) (*net.UnixListener, error) {
-	folder := filepath.Dir(socket)
-	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+	if info, err := os.Stat(filepath.Dir(socket)); err != nil || !info.IsDir() { //nolint:gosec // The socket's path is a flag.
 		return nil, errors.New("the folder of the socket does not exist: mount the volume that the bridge and this container share")
 	}
-	switch info, err := os.Lstat(socket); {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return nil, fmt.Errorf("look at the socket's path: %w", err)
-	case info.Mode().Type() != fs.ModeSocket:
-		return nil, errors.New("there is something else than a socket at the socket's path")
-	default:
-		if conn, err := net.DialTimeout("unix", socket, time.Second); err == nil { //nolint:noctx // Bounded, and answered by this machine.
-			_ = conn.Close()
-			return nil, errors.New("another process listens at the socket")
-		}
-		if err := os.Remove(socket); err != nil {
-			return nil, fmt.Errorf("remove the former socket: %w", err)
-		}
+	if err := removeStale(socket); err != nil {
+		return nil, err
 	}
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
 	if err != nil {
@@ -107,6 +94,27 @@ func listen(socket string) (*net.UnixListener, error) {
 		return nil, fmt.Errorf("set the socket's mode: %w", err)
 	}
 	return listener, nil
+}
+
+// removeStale removes the socket that a former process left.
+func removeStale(socket string) error {
+	info, err := os.Lstat(socket) //nolint:gosec // The socket's path is a flag.
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("look at the socket's path: %w", err)
+	case info.Mode().Type() != fs.ModeSocket:
+		return errors.New("there is something else than a socket at the socket's path")
+	}
+	if conn, err := net.DialTimeout("unix", socket, time.Second); err == nil { //nolint:gosec,noctx // The same, and answered by this machine.
+		_ = conn.Close()
+		return errors.New("another process listens at the socket")
+	}
+	if err := os.Remove(socket); err != nil { //nolint:gosec // The socket's path is a flag.
+		return fmt.Errorf("remove the former socket: %w", err)
+	}
+	return nil
 }
 
 // runner runs one program at a time.
@@ -133,7 +141,7 @@ var errShimEnds = errors.New("was ended with its container")
 
 // serve runs the program that the peer wants.
 func (r *runner) serve(ctx context.Context, conn *net.UnixConn) {
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	if err := admit(conn); err != nil {
 		r.log.WarnContext(ctx, "refused a connection to the shim", "error", err)
 		return

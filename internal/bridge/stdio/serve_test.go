@@ -127,6 +127,9 @@ func TestAProgramEndsWithItsShim(t *testing.T) {
 				t.Errorf("the bridge reads %v", err)
 			}
 			eventually(t, "no process", func() bool { return len(running(t, token, 0)) == 0 })
+			if err := w.shim.Wait(); (err == nil) != (sig == syscall.SIGTERM) {
+				t.Errorf("the shim: %v\n%s", err, w.log)
+			}
 		})
 	}
 }
@@ -245,7 +248,7 @@ func TestOnlyTheSameUserIsAdmitted(t *testing.T) {
 		stranger.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65532, Gid: 65532}}
 	}
 	out, err := stranger.CombinedOutput()
-	if err != nil || (os.Getuid() == 0) != strings.Contains(string(out), "EOF") {
+	if err != nil || (os.Getuid() == 0) == strings.Contains(string(out), "<nil>") {
 		t.Errorf("%v: %s", err, out)
 	}
 }

@@ -95,8 +95,11 @@ func startShim(t *testing.T) way {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		if w.shim.ProcessState != nil {
+			return // The test has ended it.
+		}
 		_ = w.shim.Process.Signal(syscall.SIGTERM)
-		if err := w.shim.Wait(); err != nil && !strings.Contains(err.Error(), "killed") {
+		if err := w.shim.Wait(); err != nil {
 			t.Errorf("the shim: %v\n%s", err, w.log)
 		}
 	})
