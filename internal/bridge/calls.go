@@ -22,6 +22,11 @@ func (c *calls) begin(r *http.Request) (end func()) {
 	if r.Method != http.MethodPost || r.Header.Get(headerMethod) == methodListen {
 		return func() {}
 	}
+	return c.add()
+}
+
+// add counts a call until the returned function is called.
+func (c *calls) add() (end func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.count++

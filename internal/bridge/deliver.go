@@ -12,34 +12,75 @@ import (
 )
 
 // deliver sends the request to u once and returns its answer in the client's
-// era. again says that it failed without having been delivered.
+// era. again says that it failed without having been delivered. A request that
+// brings what its server asked for goes on with the call that it belongs to.
 func (b *Bridge) deliver(ctx context.Context, q *query, u *upstream) (result mcp.Result, again bool, err error) {
-	l, err := b.link(ctx, q, u)
+	p, err := b.retake(ctx, q, u)
 	if err != nil {
 		return nil, false, err
 	}
-	x := &exchange{ctx: ctx, session: q.session, header: paramHeaders(q.header)}
+	if p == nil {
+		var done outcome
+		if p, done = b.launch(ctx, q, u); p == nil {
+			return done.result, done.again, done.err
+		}
+	}
+	done := b.attend(ctx, p)
+	return done.result, done.again, done.err
+}
+
+// launch sends the request. It returns how that ended, or the call if its server
+// may ask the client in between.
+func (b *Bridge) launch(ctx context.Context, q *query, u *upstream) (*parked, outcome) {
+	caps := q.askable()
+	l, release, err := b.link(ctx, q, u, caps)
+	if err != nil {
+		return nil, outcome{err: err}
+	}
+	if state, _ := q.input(); state != "" && l.era == legacy {
+		release()
+		return nil, outcome{err: stateError("request_state_invalid", "requestState is not one that this bridge gave")}
+	}
+	x := &exchange{ctx: ctx, session: q.session, header: paramHeaders(q.header), hops: q.hops}
 	x.toClient = func(ctx context.Context, method string, params mcp.Params) (mcp.Result, error) {
 		return b.toClient(ctx, method, &mcp.ServerRequest[mcp.Params]{Session: q.client, Params: params})
+	}
+	var p *parked
+	if caps != nil && l.era == legacy {
+		p = b.parks(q, u, l, caps, x)
 	}
 	params := b.translate(q, l, x)
 	end, ok := l.begin(x, params, q.session == nil)
 	if !ok {
-		return nil, true, errStale
+		release()
+		return nil, outcome{again: true, err: errStale}
 	}
-	defer end()
-	err = b.pass(ctx, q, l, x, params)
+	send := func(ctx context.Context) outcome {
+		defer release()
+		defer end()
+		return b.carry(ctx, q, l, x, params)
+	}
+	if p == nil {
+		return nil, send(ctx)
+	}
+	b.detach(p, send)
+	return p, outcome{}
+}
+
+// carry sends the request on a connection and returns how that ended.
+func (b *Bridge) carry(ctx context.Context, q *query, l *link, x *exchange, params mcp.Params) outcome {
+	err := b.pass(ctx, q, l, x, params)
 	if x.takeResult() == nil {
 		if err == nil {
-			return nil, false, errUnreadable
+			return outcome{err: errUnreadable}
 		}
 		if lost(err) {
 			l.retire()
 		}
-		return nil, lost(err) && x.harmless(), err
+		return outcome{again: lost(err) && x.harmless(), err: err}
 	}
-	result, err = q.finish(l, x)
-	return result, false, err
+	result, err := q.finish(l, x)
+	return outcome{result: result, err: err}
 }
 
 // pass sends the request to the server. Its answer is in x.
@@ -76,12 +117,19 @@ func (q *query) finish(l *link, x *exchange) (mcp.Result, error) {
 	return result, nil
 }
 
-// link returns the connection on which the query goes to u.
-func (b *Bridge) link(ctx context.Context, q *query, u *upstream) (*link, error) {
+// link returns the connection on which the query goes to u, and what gives it
+// back. caps are what u may ask the client of, nil for nothing.
+func (b *Bridge) link(ctx context.Context, q *query, u *upstream, caps *mcp.ClientCapabilities) (l *link, release func(), err error) {
+	nothing := func() {}
 	if q.session != nil {
-		return q.session.connect(ctx, u)
+		l, err = q.session.connect(ctx, u)
+		return l, nothing, err
 	}
-	return u.shared(ctx)
+	l, err = u.shared(ctx)
+	if err != nil || caps == nil || l.era == modern || l.shared {
+		return l, nothing, err
+	}
+	return b.capable.connect(ctx, u, caps)
 }
 
 // translate returns the parameters with the metadata that the server's era

@@ -17,19 +17,13 @@ type endpoint struct {
 	calls          *calls
 }
 
-// newEndpoint returns the endpoint of s. Who may ask, and from which Host and
+// newEndpoint returns the endpoint of b. Who may ask, and from which Host and
 // Origin, was decided before; the SDK's own check would only see the ingress.
-func newEndpoint(s *mcp.Server, c *calls) *endpoint {
-	get := func(*http.Request) *mcp.Server { return s }
+func newEndpoint(b *Bridge) *endpoint {
+	get := func(*http.Request) *mcp.Server { return b.server }
 	return &endpoint{
-		calls: c,
-		legacy: mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{
-			Logger:                     quiet,
-			EventStore:                 newEventStore(),
-			SessionTimeout:             sessionTimeout,
-			DisableLocalhostProtection: true,
-			MaxRequestBodyBytes:        maxBody,
-		}),
+		calls:  &b.calls,
+		legacy: newStays(b),
 		modern: mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{
 			Stateless:                    true,
 			Logger:                       quiet,

@@ -158,7 +158,7 @@ func TestAModernServerMayAskWhenItsSecretChanges(t *testing.T) {
 }
 
 // TestAServerThatMayNotAskIsToldSoWhenItsSecretChanges has a legacy server ask a
-// modern client, for which there is no way.
+// modern client that answers nothing.
 func TestAServerThatMayNotAskIsToldSoWhenItsSecretChanges(t *testing.T) {
 	changed := make(chan struct{})
 	w := newSlowServer(t, "legacy", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -168,7 +168,7 @@ func TestAServerThatMayNotAskIsToldSoWhenItsSecretChanges(t *testing.T) {
 	})
 	r := newRig(t, fast, w.Server)
 	r.bridge.UseSecrets(secretsOf("r1", "TOKEN", "first-token"))
-	answers := outcomeOf(t, r.connect(t, "modern", nil))
+	answers := outcomeOf(t, r.connect(t, "modern", &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}}))
 	next(t, w.began, "call")
 	r.bridge.UseSecrets(secretsOf("r2", "TOKEN", "second-token"))
 	connected(t, r.bridge)

@@ -21,7 +21,7 @@ const tasksExtension = "io.modelcontextprotocol/tasks"
 
 // initialize opens a legacy session. With one server behind the bridge the
 // session is opened there too, and the client sees that server.
-func (b *Bridge) initialize(ctx context.Context, next mcp.MethodHandler, req mcp.Request) (mcp.Result, error) {
+func (b *Bridge) initialize(ctx context.Context, next mcp.MethodHandler, q *query, req mcp.Request) (mcp.Result, error) {
 	ss, okSession := req.GetSession().(*mcp.ServerSession)
 	params, okParams := req.GetParams().(*mcp.InitializeParams)
 	if !okSession || !okParams || params == nil {
@@ -34,11 +34,7 @@ func (b *Bridge) initialize(ctx context.Context, next mcp.MethodHandler, req mcp
 	if err != nil {
 		return nil, err
 	}
-	who := identity{info: params.ClientInfo, caps: params.Capabilities, watch: b.transparent()}
-	if who.info == nil {
-		who.info = implementation
-	}
-	s := b.open(ss, who)
+	s := b.open(ss, b.identify(params, q.hops))
 	answer, ok := result.(*mcp.InitializeResult)
 	if !ok {
 		return result, nil
@@ -59,6 +55,28 @@ func (b *Bridge) initialize(ctx context.Context, next mcp.MethodHandler, req mcp
 		answer.ServerInfo = info
 	}
 	return answer, nil
+}
+
+// identify returns how the session of a client presents itself to servers.
+func (b *Bridge) identify(params *mcp.InitializeParams, hops string) identity {
+	who := identity{info: params.ClientInfo, caps: params.Capabilities, watch: b.transparent(), hops: hops}
+	if who.info == nil {
+		who.info = implementation
+	}
+	return who
+}
+
+// restored takes over a session that another process began. What the client
+// knows of the servers may be out of date, so it is told to look again.
+func (b *Bridge) restored(ss *mcp.ServerSession, params *mcp.InitializeParams, hops string) {
+	s := b.open(ss, b.identify(params, hops))
+	s.begun()
+	// On its own, because a client that does not read would hold it up.
+	b.done.Go(func() {
+		for _, note := range []string{noteToolsChanged, notePromptsChanged, noteResourcesChanged} {
+			_, _ = s.tell(b.ctx, note, &rawParams{})
+		}
+	})
 }
 
 // discover answers a modern client's first question.
@@ -118,8 +136,8 @@ func (b *Bridge) instructions() string {
 	return strings.Join(parts, "\n\n")
 }
 
-// standIn is the peer of a server's shared connection. No one client stands
-// behind it, so it answers no requests.
+// standIn is the peer of a server's shared connection, behind which there are
+// many clients.
 type standIn struct {
 	bridge   *Bridge
 	upstream *upstream
@@ -127,11 +145,8 @@ type standIn struct {
 
 var _ peer = (*standIn)(nil)
 
-func (s *standIn) request(_ context.Context, _ *link, method string, _ mcp.Params) (mcp.Result, error) {
-	return nil, methodNotFound(method)
-}
-
 func (s *standIn) notify(l *link, method string, params mcp.Params) {
+	s.share(l, method, params)
 	if _, isChange := changeOf[method]; isChange {
 		if s.bridge.transparent() {
 			// Clients of one server read its lists there, so they need not wait

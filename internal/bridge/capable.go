@@ -1,0 +1,263 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const (
+	// maxCapable bounds the connections to one server that declare what modern
+	// clients can do, besides the shared one. A user rarely has more calls under
+	// way at a server that asks.
+	maxCapable = 8
+	// capableIdle is how long such a connection is kept for the next call. It
+	// costs a server little, and calls come in bursts.
+	capableIdle = time.Minute
+)
+
+// capable holds connections to legacy servers for modern clients that can be
+// asked. A legacy server learns what its client can do when it is connected to,
+// so there is a connection for each set of capabilities; and it need not say
+// which call a question belongs to, so each has one call at a time as long as
+// there are not too many.
+type capable struct {
+	bridge *Bridge
+	idle   time.Duration
+
+	mu      sync.Mutex
+	leases  map[*upstream][]*lease
+	closing bool // whether something closes the connections when the bridge ends
+}
+
+// lease is one connection and how many calls it has.
+type lease struct {
+	key   string // the capabilities
+	link  *link  // nil while connecting
+	calls int
+	timer *time.Timer // closes it when it has been idle
+}
+
+func newCapable(b *Bridge) *capable {
+	return &capable{bridge: b, idle: capableIdle, leases: map[*upstream][]*lease{}}
+}
+
+// askable returns what a modern client said that a server may ask of it, nil for
+// nothing or where the protocol has no way to ask.
+func (q *query) askable() *mcp.ClientCapabilities {
+	switch q.method {
+	case methodCallTool, methodGetPrompt, methodReadResource:
+	default:
+		return nil
+	}
+	if q.era != modern {
+		return nil
+	}
+	raw, err := json.Marshal(q.meta[metaClientCaps])
+	if err != nil {
+		return nil
+	}
+	declared, ok := clientCapabilities(raw)
+	if !ok || declared.Elicitation == nil && declared.Sampling == nil && declared.RootsV2 == nil {
+		return nil
+	}
+	caps := &mcp.ClientCapabilities{Elicitation: declared.Elicitation, Sampling: declared.Sampling}
+	if declared.RootsV2 != nil {
+		caps.RootsV2 = &mcp.RootCapabilities{} // A modern client does not tell that they changed.
+	}
+	return caps
+}
+
+// connect returns a connection to the legacy server u that declares caps. The
+// returned function gives it back.
+func (c *capable) connect(ctx context.Context, u *upstream, caps *mcp.ClientCapabilities) (*link, func(), error) {
+	key, err := json.Marshal(capsOf(caps))
+	if err != nil {
+		return nil, nil, err
+	}
+	l, dials := c.take(u, string(key))
+	switch {
+	case l == nil:
+		// All are busy with other capabilities: the call is made as for a client
+		// that has none.
+		shared, err := u.shared(ctx)
+		return shared, func() {}, err
+	case dials:
+		l.link, err = c.dial(ctx, u, caps)
+		if err != nil {
+			c.drop(u, l)
+			return nil, nil, err
+		}
+		c.mu.Lock()
+		over := c.bridge.ctx.Err() != nil
+		c.mu.Unlock()
+		if over {
+			c.drop(u, l)
+			return nil, nil, &unavailableError{server: u.server.Name}
+		}
+	}
+	return l.link, func() { c.give(u, l) }, nil
+}
+
+// take returns a connection with a call more, nil if there is none and may be
+// none. dials says that the caller must connect it.
+func (c *capable) take(u *upstream, key string) (found *lease, dials bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.prune(u)
+	all := c.leases[u]
+	for _, l := range all {
+		if l.key == key && l.link != nil && (found == nil || l.calls < found.calls) {
+			found = l
+		}
+	}
+	if found != nil && (found.calls == 0 || len(all) >= maxCapable) {
+		found.calls++
+		if found.timer != nil {
+			found.timer.Stop()
+		}
+		return found, false
+	}
+	if len(all) >= maxCapable && !c.evict(u) {
+		return nil, false
+	}
+	if !c.closing {
+		c.closing = true
+		c.bridge.done.Go(c.end)
+	}
+	found = &lease{key: key, calls: 1}
+	c.leases[u] = append(c.leases[u], found)
+	return found, true
+}
+
+// prune forgets the connections that are gone. The caller holds c.mu.
+func (c *capable) prune(u *upstream) {
+	c.leases[u] = slices.DeleteFunc(c.leases[u], func(l *lease) bool { return l.link != nil && l.link.dead() })
+}
+
+// evict closes a connection that has no call, and reports whether there was one.
+// The caller holds c.mu.
+func (c *capable) evict(u *upstream) bool {
+	i := slices.IndexFunc(c.leases[u], func(l *lease) bool { return l.link != nil && l.calls == 0 })
+	if i < 0 {
+		return false
+	}
+	c.leases[u][i].link.close()
+	c.leases[u] = slices.Delete(c.leases[u], i, i+1)
+	return true
+}
+
+// dial connects to u as a client with the capabilities.
+func (c *capable) dial(ctx context.Context, u *upstream, caps *mcp.ClientCapabilities) (*link, error) {
+	ctx, cancel := follow(c.bridge.ctx, ctx)
+	defer cancel()
+	ctx, cancelTimeout := context.WithTimeout(ctx, u.timing.connect)
+	defer cancelTimeout()
+	who := identity{info: implementation, caps: caps}
+	l, err := dial(ctx, u, u.granted(), who, &panel{})
+	if errors.Is(err, errStale) {
+		// The secrets changed just now, which does not happen twice in a row.
+		l, err = dial(ctx, u, u.granted(), who, &panel{})
+	}
+	return l, err
+}
+
+// give ends a call on a connection, which is closed if none follows.
+func (c *capable) give(u *upstream, l *lease) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l.calls--
+	if l.calls > 0 || c.bridge.ctx.Err() != nil {
+		return
+	}
+	if l.timer != nil {
+		l.timer.Reset(c.idle)
+		return
+	}
+	l.timer = time.AfterFunc(c.idle, func() { c.expire(u, l) })
+}
+
+// expire closes a connection that is idle.
+func (c *capable) expire(u *upstream, l *lease) {
+	c.mu.Lock()
+	idle := l.calls == 0
+	c.mu.Unlock()
+	if idle {
+		c.drop(u, l)
+	}
+}
+
+// drop closes and forgets a connection.
+func (c *capable) drop(u *upstream, l *lease) {
+	c.mu.Lock()
+	i := slices.Index(c.leases[u], l)
+	if i >= 0 {
+		c.leases[u] = slices.Delete(c.leases[u], i, i+1)
+	}
+	if len(c.leases[u]) == 0 {
+		delete(c.leases, u)
+	}
+	c.mu.Unlock()
+	if i >= 0 && l.link != nil {
+		l.link.close()
+	}
+}
+
+// end closes all connections when the bridge ends.
+func (c *capable) end() {
+	<-c.bridge.ctx.Done()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, leases := range c.leases {
+		for _, l := range leases {
+			if l.timer != nil {
+				l.timer.Stop()
+			}
+			if l.link != nil {
+				l.link.close()
+			}
+		}
+	}
+	c.leases = map[*upstream][]*lease{}
+}
+
+// panel is the peer of a connection whose calls are those of modern clients that
+// can be asked.
+type panel struct{}
+
+var _ peer = (*panel)(nil)
+
+func (p *panel) request(ctx context.Context, l *link, method string, params mcp.Params) (mcp.Result, error) {
+	x := l.origin(params)
+	if x == nil {
+		return nil, methodNotFound(method)
+	}
+	return x.question(ctx, method, params)
+}
+
+// notify passes on what belongs to the one call that there is. Of lists and
+// resources the shared connection hears.
+func (p *panel) notify(l *link, method string, params mcp.Params) {
+	if method != noteMessage && method != noteElicitDone {
+		return
+	}
+	l.mu.Lock()
+	exchanges := slices.Clone(l.exchanges)
+	l.mu.Unlock()
+	if len(exchanges) != 1 {
+		return
+	}
+	raw, err := json.Marshal(params)
+	if err != nil {
+		return
+	}
+	exchanges[0].notify(method, raw)
+}
