@@ -1,0 +1,412 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
+)
+
+// reconfigure changes the configuration of the rig's bridge.
+func (r *rig) reconfigure(t *testing.T, change func(*config.Config)) {
+	t.Helper()
+	r.bridge.mu.Lock()
+	c := r.bridge.settings
+	r.bridge.mu.Unlock()
+	c.Servers = slices.Clone(c.Servers)
+	change(&c)
+	if err := r.bridge.Reconfigure(c); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestConfigurationsThatChangeNothing(t *testing.T) {
+	one := newWitness(t, "one", "legacy", nil)
+	r := newRig(t, fast, one.Server)
+	opts, changed := changeCounter()
+	client := r.connect(t, "legacy", opts)
+	if err := called(t, client, "echo"); err != nil {
+		t.Fatal(err)
+	}
+	connected(t, r.bridge)
+	quietly(changed)
+	connects := one.connected()
+	good := config.Config{UserID: "alice", BridgeUID: "uid-1", Egress: config.Egress{Unrestricted: true}, Servers: []config.Server{one.Server}}
+	tests := map[string]struct {
+		change func(*config.Config)
+		fails  bool
+	}{
+		"another user":        {func(c *config.Config) { c.UserID = "bob" }, true},
+		"another bridge":      {func(c *config.Config) { c.BridgeUID = "uid-2" }, true},
+		"an unknown mode":     {func(c *config.Config) { c.Mode = "sideways" }, true},
+		"a server twice":      {func(c *config.Config) { c.Servers = append(c.Servers, c.Servers[0]) }, true},
+		"a server of nowhere": {func(c *config.Config) { c.Servers = []config.Server{{Name: "one"}} }, true},
+		"the same again":      {func(*config.Config) {}, false},
+		"empty lists for none": {func(c *config.Config) {
+			c.Servers = slices.Clone(c.Servers)
+			c.Servers[0].Secrets, c.Servers[0].Headers, c.Egress.Allow = []string{}, []config.Header{}, []string{}
+		}, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c, before := good, r.bridge.servers()
+			tt.change(&c)
+			if err := r.bridge.Reconfigure(c); (err != nil) != tt.fails {
+				t.Errorf("error = %v", err)
+			}
+			if !slices.Equal(before, r.bridge.servers()) {
+				t.Error("a server was replaced")
+			}
+			if err := called(t, client, "echo"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if got, heard := one.connected(), quietly(changed); got != connects || heard > 0 {
+		t.Errorf("%d connections became %d, and clients heard of %d changes", connects, got, heard)
+	}
+}
+
+func TestAServerThatIsConfiguredAsBeforeKeepsItsConnections(t *testing.T) {
+	for clientEra := range eraNames {
+		t.Run(clientEra+" client", func(t *testing.T) {
+			one, two := newWitness(t, "one", "legacy", nil), newWitness(t, "two", "modern", nil)
+			r := newRig(t, fast, one.Server, two.Server)
+			client := r.connect(t, clientEra, nil)
+			for _, tool := range []string{"one_echo", "two_echo"} {
+				if err := called(t, client, tool); err != nil {
+					t.Fatal(err)
+				}
+			}
+			connected(t, r.bridge)
+			connects := one.connected()
+			three := newWitness(t, "three", "modern", nil)
+			r.reconfigure(t, func(c *config.Config) { c.Servers = []config.Server{three.Server, one.Server} })
+			if diff := cmp.Diff([]string{"three_echo", "one_echo"}, toolNames(t, client)); diff != "" {
+				t.Errorf("tools (-want +got):\n%s", diff)
+			}
+			for tool, works := range map[string]bool{"one_echo": true, "two_echo": false, "three_echo": true} {
+				if err := called(t, client, tool); (err == nil) != works {
+					t.Errorf("call of %s: %v", tool, err)
+				}
+			}
+			if got := one.connected(); got != connects {
+				t.Errorf("the server that stayed was connected to %d times more", got-connects)
+			}
+			eventually(t, "no connection to the removed server", func() bool { return sessionsOf(two.mcp) == 0 })
+			if _, ok := r.bridge.Health().Servers["two"]; ok {
+				t.Error("the removed server is in the report")
+			}
+		})
+	}
+}
+
+func sessionsOf(s *mcp.Server) int {
+	n := 0
+	for range s.Sessions() {
+		n++
+	}
+	return n
+}
+
+// TestACallInFlightOutlastsItsServer has a call be under way while its server is
+// changed or removed. It is answered, and only then is the server let go.
+func TestACallInFlightOutlastsItsServer(t *testing.T) {
+	for clientEra := range eraNames {
+		for serverEra := range eraNames {
+			for what, change := range map[string]func(*config.Config){
+				"changed": func(c *config.Config) { c.Servers[0].Timeouts.Connect = config.Duration(time.Minute) },
+				"removed": func(c *config.Config) { c.Servers = nil },
+				"moved behind the router and changed": func(c *config.Config) {
+					c.Mode, c.Servers[0].Description = config.Router, "new"
+				},
+			} {
+				t.Run(clientEra+" client and "+serverEra+" server that is "+what, func(t *testing.T) {
+					began, release := make(chan struct{}, 4), make(chan struct{})
+					s := emptyServer(nil)
+					rawTool(s, "t", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+						began <- struct{}{}
+						<-release
+						return said("the answer"), nil
+					})
+					r := newRig(t, fast, served(t, "one", s, serverEra))
+					client := r.connect(t, clientEra, nil)
+					answer := outcomeOf(t, client)
+					next(t, began, "call")
+					old := r.bridge.servers()[0]
+					r.reconfigure(t, change)
+					if slices.Contains(r.bridge.servers(), old) {
+						t.Error("the server was not replaced")
+					}
+					close(release)
+					if got := next(t, answer, "answer"); got != "the answer" {
+						t.Errorf("answer = %s", got)
+					}
+					eventually(t, "the end of the old server", func() bool {
+						r.bridge.mu.Lock()
+						defer r.bridge.mu.Unlock()
+						return r.bridge.lives[old] == nil
+					})
+				})
+			}
+		}
+	}
+}
+
+func TestNoAnswerIsLostWhileServersAreReplaced(t *testing.T) {
+	one, two := served(t, "one", echoServer("one"), "legacy"), served(t, "two", echoServer("two"), "modern")
+	r := newRig(t, fast, one, two)
+	var calling sync.WaitGroup
+	done := make(chan struct{})
+	for _, clientEra := range []string{"legacy", "modern", "legacy", "modern"} {
+		client := r.connect(t, clientEra, nil)
+		calling.Go(func() {
+			for !closed(done) {
+				for _, name := range []string{"one", "two"} {
+					result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: name + "_echo", Arguments: echoArgs{"hi"}})
+					if err != nil {
+						t.Errorf("%s client: %v", clientEra, err)
+						return
+					}
+					if got := text(t, result); got != name+": hi" {
+						t.Errorf("answer = %s", got)
+					}
+				}
+			}
+		})
+	}
+	for i := range 20 {
+		r.reconfigure(t, func(c *config.Config) { c.Servers[i%2].Description = fmt.Sprint("change ", i) })
+	}
+	close(done)
+	calling.Wait()
+}
+
+func TestClientsHearOnceOfAnotherConfiguration(t *testing.T) {
+	for clientEra := range eraNames {
+		for _, several := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s client, several servers: %v", clientEra, several), func(t *testing.T) {
+				servers := []config.Server{served(t, "one", fullServer("one", "a"), "legacy")}
+				if several {
+					servers = append(servers, served(t, "two", fullServer("two", "b"), "modern"))
+				}
+				r := newRig(t, fast, servers...)
+				heard := make(chan string, 64)
+				client := r.connect(t, clientEra, &mcp.ClientOptions{
+					ToolListChangedHandler:     func(context.Context, *mcp.ToolListChangedRequest) { heard <- "tools" },
+					PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) { heard <- "prompts" },
+					ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { heard <- "resources" },
+				})
+				connected(t, r.bridge)
+				if _, err := client.ListTools(t.Context(), nil); err != nil {
+					t.Fatal(err)
+				}
+				drained := quietly(heard)
+				r.reconfigure(t, func(c *config.Config) { c.ToolPrefix = config.PrefixAuto })
+				got := []string{next(t, heard, "change"), next(t, heard, "change"), next(t, heard, "change")}
+				slices.Sort(got)
+				if diff := cmp.Diff([]string{"prompts", "resources", "tools"}, got); diff != "" {
+					t.Errorf("heard after %d before (-want +got):\n%s", drained, diff)
+				}
+				if more := quietly(heard); more > 0 {
+					t.Errorf("heard of %d changes more", more)
+				}
+			})
+		}
+	}
+}
+
+// quietly takes what comes until nothing does for longer than the SDK holds a
+// notification back, and returns how much it was.
+func quietly[T any](heard <-chan T) int {
+	for n := 0; ; n++ {
+		select {
+		case <-heard:
+		case <-time.After(150 * time.Millisecond):
+			return n
+		}
+	}
+}
+
+// TestSessionsSurviveEveryShape takes one client through all the shapes that a
+// bridge can have.
+func TestSessionsSurviveEveryShape(t *testing.T) {
+	for clientEra := range eraNames {
+		for _, beginning := range []string{"transparent", "several", "router"} {
+			t.Run(clientEra+" client that begins with "+beginning, func(t *testing.T) {
+				one, two := served(t, "one", echoServer("one"), "legacy"), served(t, "two", echoServer("two"), "modern")
+				shapes := map[string]config.Config{
+					"transparent": {Servers: []config.Server{one}},
+					"several":     {Servers: []config.Server{one, two}},
+					"router":      {Mode: config.Router, Servers: []config.Server{one, two}},
+					"none":        {},
+				}
+				tools := map[string][]string{
+					"transparent": {"echo"}, "several": {"one_echo", "two_echo"}, "router": {"mcp"}, "none": {},
+				}
+				r := newRigOf(t, fast, shapes[beginning])
+				opts, changed := changeCounter()
+				client := r.connect(t, clientEra, opts)
+				id := client.ID()
+				for _, shape := range []string{"several", "router", "transparent", "router", "several", "transparent", "none", "transparent", "several"} {
+					r.reconfigure(t, func(c *config.Config) { c.Mode, c.Servers = shapes[shape].Mode, shapes[shape].Servers })
+					if diff := cmp.Diff(tools[shape], toolNames(t, client)); diff != "" {
+						t.Fatalf("%s: tools (-want +got):\n%s", shape, diff)
+					}
+					for _, tool := range tools[shape] {
+						params := &mcp.CallToolParams{Name: tool, Arguments: echoArgs{"hi"}}
+						if tool == "mcp" {
+							params.Arguments = map[string]any{"server": "one", "tool": "echo", "params": echoArgs{"hi"}}
+						}
+						result, err := client.CallTool(t.Context(), params)
+						if err != nil {
+							t.Fatalf("%s: %v", shape, err)
+						}
+						if got := text(t, result); !strings.HasSuffix(got, ": hi") {
+							t.Errorf("%s: answer = %s", shape, got)
+						}
+					}
+				}
+				if client.ID() != id {
+					t.Error("the session is another one")
+				}
+				next(t, changed, "list change")
+			})
+		}
+	}
+}
+
+func TestSubscriptionsGoOnAtAServerThatWasChanged(t *testing.T) {
+	for clientEra := range eraNames {
+		for serverEra := range eraNames {
+			t.Run(clientEra+" client and "+serverEra+" server", func(t *testing.T) {
+				s := emptyServer(&mcp.ServerOptions{
+					SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
+					UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
+				})
+				s.AddResource(&mcp.Resource{Name: "a", URI: "test://a"}, nil)
+				r := newRig(t, fast, served(t, "one", s, serverEra), served(t, "two", emptyServer(nil), "legacy"))
+				updated := make(chan string, 4096)
+				client := r.connect(t, clientEra, &mcp.ClientOptions{
+					ResourceUpdatedHandler: func(_ context.Context, req *mcp.ResourceUpdatedNotificationRequest) { updated <- req.Params.URI },
+				})
+				if err := client.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://a"}); err != nil {
+					t.Fatal(err)
+				}
+				old := r.bridge.servers()[0]
+				r.reconfigure(t, func(c *config.Config) { c.Servers[0].Description = "new" })
+				eventually(t, "the end of the old server", func() bool {
+					r.bridge.mu.Lock()
+					defer r.bridge.mu.Unlock()
+					return r.bridge.lives[old] == nil
+				})
+				quietly(updated)
+				eventually(t, "an update", func() bool {
+					if err := s.ResourceUpdated(t.Context(), &mcp.ResourceUpdatedNotificationParams{URI: "test://a"}); err != nil {
+						t.Error(err)
+					}
+					return len(updated) > 0
+				})
+				r.reconfigure(t, func(c *config.Config) { c.Servers = c.Servers[1:] })
+				eventually(t, "no connection to the removed server", func() bool { return sessionsOf(s) == 0 })
+			})
+		}
+	}
+}
+
+func TestANewServerGetsTheSecretsInUse(t *testing.T) {
+	for _, revision := range []string{"before", "after"} {
+		t.Run("a change of the secrets "+revision, func(t *testing.T) {
+			one := newWitness(t, "one", "legacy", bearer("TOKEN"), "TOKEN")
+			r := newRig(t, fast)
+			r.bridge.UseSecrets(secretsOf("r1", "TOKEN", "first-token"))
+			want := "Bearer first-token"
+			if revision == "before" {
+				r.bridge.UseSecrets(secretsOf("r2", "TOKEN", "second-token"))
+				want = "Bearer second-token"
+			}
+			r.reconfigure(t, func(c *config.Config) { c.Servers = []config.Server{one.Server} })
+			if err := called(t, r.connect(t, "modern", nil), "echo"); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{want}, one.values()); diff != "" {
+				t.Errorf("the server saw (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestANewServerWithoutItsSecretIsOutOfServiceAtOnce(t *testing.T) {
+	one := newWitness(t, "one", "legacy", bearer("TOKEN"), "TOKEN")
+	r := newRig(t, fast)
+	r.bridge.UseSecrets(secretsOf("r1"))
+	r.reconfigure(t, func(c *config.Config) { c.Servers = []config.Server{one.Server} })
+	if got := r.bridge.Health().Servers["one"]; got.Status != health.Unhealthy || got.Error != "secret TOKEN is not set" {
+		t.Errorf("health = %+v", got)
+	}
+}
+
+func TestEgressHoldsForConnectionsMadeLater(t *testing.T) {
+	one := newWitness(t, "one", "modern", nil)
+	r := newRig(t, fast, one.Server)
+	client := r.connect(t, "modern", nil)
+	if err := called(t, client, "echo"); err != nil {
+		t.Fatal(err)
+	}
+	r.reconfigure(t, func(c *config.Config) { c.Egress = config.Egress{} })
+	eventually(t, "a refused connection", func() bool { return called(t, client, "echo") != nil })
+	r.reconfigure(t, func(c *config.Config) { c.Egress = config.Egress{Allow: []string{"127.0.0.0/8", "::1/128"}} })
+	eventually(t, "a call", func() bool { return called(t, client, "echo") == nil })
+}
+
+func TestReconfigureUseSecretsAndCloseAtOnce(t *testing.T) {
+	one := newWitness(t, "one", "legacy", bearer("TOKEN"), "TOKEN")
+	two, three := served(t, "two", echoServer("two"), "modern"), served(t, "three", echoServer("three"), "legacy")
+	r := newRig(t, fast, one.Server, two)
+	for clientEra := range eraNames {
+		if err := called(t, r.connect(t, clientEra, nil), "two_echo"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shapes := [][]config.Server{{one.Server}, {two, one.Server}, {}, {one.Server, two, three}, {three}}
+	var changing sync.WaitGroup
+	for i := range 4 {
+		changing.Go(func() {
+			for j := range 20 {
+				mode := []config.Mode{config.Direct, config.Router}[j%2]
+				// It fails only once the bridge is closed.
+				_ = r.bridge.Reconfigure(config.Config{
+					UserID: "alice", BridgeUID: "uid-1", Mode: mode, Egress: config.Egress{Unrestricted: j%3 > 0},
+					Servers: shapes[(i+j)%len(shapes)],
+				})
+			}
+		})
+	}
+	changing.Go(func() {
+		for j := range 40 {
+			r.bridge.UseSecrets(secretsOf(fmt.Sprint("r", j), "TOKEN", fmt.Sprint("token-", j)))
+		}
+	})
+	changing.Go(func() {
+		for range 200 {
+			r.bridge.Health()
+		}
+		r.bridge.Close()
+	})
+	changing.Wait()
+	if err := r.bridge.Reconfigure(config.Config{UserID: "alice", BridgeUID: "uid-1"}); err == nil {
+		t.Error("a closed bridge takes a configuration")
+	}
+}
