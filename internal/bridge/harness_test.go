@@ -75,7 +75,19 @@ func newRig(t *testing.T, t0 timing, servers ...config.Server) *rig {
 // newLoggedRig is newRig with a log to look into.
 func newLoggedRig(t *testing.T, log *slog.Logger, t0 timing, servers ...config.Server) *rig {
 	t.Helper()
-	c := config.Config{UserID: "alice", BridgeUID: "uid-1", Egress: config.Egress{Unrestricted: true}, Servers: servers}
+	return newLoggedRigOf(t, log, t0, config.Config{
+		UserID: "alice", BridgeUID: "uid-1", Egress: config.Egress{Unrestricted: true}, Servers: servers,
+	})
+}
+
+// newGuardedRig starts a bridge of any configuration.
+func newGuardedRig(t *testing.T, c config.Config) *rig {
+	t.Helper()
+	return newLoggedRigOf(t, slog.New(slog.DiscardHandler), fast, c)
+}
+
+func newLoggedRigOf(t *testing.T, log *slog.Logger, t0 timing, c config.Config) *rig {
+	t.Helper()
 	if err := c.Validate(); err != nil {
 		t.Fatal(err)
 	}

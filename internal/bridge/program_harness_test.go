@@ -141,5 +141,3 @@ func realProgram(t *testing.T, what string, secrets ...string) config.Server {
 		Command: []string{self}, Env: []config.Variable{{Name: programVariable, Value: what}},
 	}}
 }
-
-
