@@ -74,8 +74,11 @@ func (g gauges) Collect(ch chan<- prometheus.Metric) {
 	b.mu.Lock()
 	sessions := len(b.sessions)
 	b.mu.Unlock()
+	b.parking.mu.Lock()
+	parked := len(b.parking.calls)
+	b.parking.mu.Unlock()
 	gauge(sessionsDesc, sessions)
-	gauge(parkedDesc, 0)
+	gauge(parkedDesc, parked)
 	gauge(cacheDesc, b.policies.cacheBytes())
 	for _, u := range b.servers() {
 		u.mu.Lock()

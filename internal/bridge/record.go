@@ -103,7 +103,17 @@ func (b *Bridge) recorded(next http.Handler) http.Handler {
 		}()
 		r.Header.Set(headerRecord, name)
 		next.ServeHTTP(w, r)
-		if value := audit.EncodeTrailer(rec.close()); value != "" {
+		calls := rec.close()
+		if r.Context().Err() != nil { // nobody reads the trailer any more
+			for _, c := range calls {
+				b.logCall(c)
+			}
+			return
+		}
+		if value := audit.EncodeTrailer(calls); value != "" {
+			// A short answer would otherwise go out with its length, and then
+			// there is no place for a trailer.
+			_ = http.NewResponseController(w).Flush()
 			w.Header().Set(http.TrailerPrefix+audit.TrailerName, value)
 		}
 	})
@@ -240,10 +250,14 @@ func (o *operation) record(c audit.Call, p *mcp.CallToolParamsRaw) {
 	o.mu.Lock()
 	o.recents++
 	o.mu.Unlock()
-	if o.recorder.add(c) {
-		return
+	if !o.recorder.add(c) {
+		o.bridge.logCall(c)
 	}
-	o.bridge.log.Info("tool called",
+}
+
+// logCall writes the entry of a call into the bridge's own log.
+func (b *Bridge) logCall(c audit.Call) {
+	b.log.Info("tool called",
 		"server", c.Server, "tool", c.Tool, "action", c.Action, "paramKeys", c.ParamKeys,
 		"status", c.Status, "errorType", c.ErrorType, "latencyMs", c.LatencyMS,
 		"bytesIn", c.BytesIn, "bytesOut", c.BytesOut, "cached", c.Cached, "retries", c.Retries,
