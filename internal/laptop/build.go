@@ -1,0 +1,225 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package laptop
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/template"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+)
+
+// UserID is the user of a bridge that has only one.
+const UserID = "local"
+
+// unresolved stands for a URL of which a part is missing. It is never connected
+// to: the server is out of service until its secrets are there.
+const unresolved = "http://unresolved.invalid"
+
+// LookupFunc returns a secret's value.
+type LookupFunc func(name string) (string, bool)
+
+// Config returns the bridge's configuration. URLs and OAuth clients' ids, which
+// are no templates there, are filled in by lookup; where a value is missing the
+// server is granted a secret that is not set, so that it alone is out of
+// service and says why.
+func (f File) Config(bridgeUID string, lookup LookupFunc) (config.Config, error) {
+	c := config.Config{
+		UserID:     UserID,
+		BridgeUID:  bridgeUID,
+		Mode:       f.Mode,
+		ToolPrefix: f.ToolPrefix,
+		// What this would protect from its user is the user's own.
+		Egress:  config.Egress{Unrestricted: true},
+		Servers: []config.Server{},
+	}
+	for _, entry := range f.Servers {
+		if entry.Value.Disabled {
+			continue
+		}
+		s, err := entry.Value.config(entry.Name, lookup)
+		if err != nil {
+			return config.Config{}, fmt.Errorf("servers.%s: %w", entry.Name, err)
+		}
+		c.Servers = append(c.Servers, s)
+	}
+	return c, c.Validate()
+}
+
+func (s Server) config(name string, lookup LookupFunc) (config.Server, error) {
+	out := config.Server{
+		Name: name, Description: s.Description,
+		ProtocolVersion: s.ProtocolVersion, NoListening: s.NoListening,
+		Tools: s.Tools, Trust: s.Trust, Timeouts: s.Timeouts, Retry: s.Retry,
+		CacheTTL: s.CacheTTL, MaxResultBytes: s.MaxResultBytes,
+	}
+	switch {
+	case s.Command != "" && s.URL != "":
+		return out, fmt.Errorf("command and url exclude each other")
+	case s.Command != "":
+		return s.program(out)
+	case s.URL != "":
+		return s.remote(out, lookup)
+	default:
+		return out, fmt.Errorf("command or url is required")
+	}
+}
+
+func (s Server) program(out config.Server) (config.Server, error) {
+	if s.Type != "" && s.Type != "stdio" || s.Auth != nil || len(s.Headers) > 0 {
+		return out, fmt.Errorf("a program has no type, headers or auth")
+	}
+	out.Transport = config.Stdio
+	p := &config.Program{Command: append([]string{s.Command}, s.Args...), Dir: s.Dir}
+	for _, e := range s.Env {
+		p.Env = append(p.Env, config.Variable{Name: e.Name, Value: e.Value})
+	}
+	for _, e := range s.Files {
+		p.Files = append(p.Files, config.File{Name: e.Name, Content: e.Value})
+	}
+	out.Program = p
+	return out, grant(&out)
+}
+
+func (s Server) remote(out config.Server, lookup LookupFunc) (config.Server, error) {
+	if len(s.Args)+len(s.Env)+len(s.Files) > 0 || s.Dir != "" {
+		return out, fmt.Errorf("a server at a url has no args, env, files or dir")
+	}
+	switch s.Type {
+	case "", "http", string(config.StreamableHTTP):
+		out.Transport = config.StreamableHTTP
+	case "sse":
+		out.Transport = config.SSE
+	default:
+		return out, fmt.Errorf("type %.40q is neither http nor sse", s.Type)
+	}
+	url, err := fill(&out, "url", s.URL, lookup)
+	if err != nil {
+		return out, err
+	}
+	if out.URL = url; url == "" {
+		out.URL = unresolved
+	}
+	for _, e := range s.Headers {
+		out.Headers = append(out.Headers, config.Header{Name: e.Name, Value: e.Value})
+	}
+	if s.Auth != nil {
+		if err := s.Auth.config(&out, lookup); err != nil {
+			return out, fmt.Errorf("auth.%w", err)
+		}
+	}
+	return out, grant(&out)
+}
+
+func (a Auth) config(out *config.Server, lookup LookupFunc) error {
+	id, err := fill(out, "clientID", a.ClientID, lookup)
+	if err != nil {
+		return err
+	}
+	if id == "" && a.ClientID != "" {
+		id = "unresolved"
+	}
+	o := &config.OAuth{
+		Grant: a.Grant, TokenURL: a.TokenURL, AuthorizationURL: a.AuthorizationURL,
+		ClientID: id, Scopes: a.Scopes, Resource: a.Resource,
+	}
+	if a.ClientSecret != "" {
+		t, err := template.Parse(a.ClientSecret)
+		if err != nil {
+			return fmt.Errorf("clientSecret: %w", err)
+		}
+		names := t.Required()
+		if len(names) != 1 || a.ClientSecret != "${"+names[0]+"}" {
+			return fmt.Errorf("clientSecret must be one secret, such as ${CLIENT_SECRET}")
+		}
+		o.ClientSecret = names[0]
+		need(out, names[0])
+	}
+	if a.Grant == config.AuthorizationCode {
+		o.Token = recipe.TokenSecret(out.Name)
+		need(out, o.Token)
+	}
+	out.OAuth = o
+	return nil
+}
+
+// fill returns a text with its variables filled in, empty where one is missing.
+func fill(out *config.Server, path, text string, lookup LookupFunc) (string, error) {
+	t, err := template.Parse(text)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", path, err)
+	}
+	value, missing := t.Expand(lookup)
+	for _, name := range t.Required() {
+		need(out, name)
+	}
+	if missing != nil {
+		return "", nil
+	}
+	return value, nil
+}
+
+func need(out *config.Server, name string) {
+	if !slices.Contains(out.Secrets, name) {
+		out.Secrets = append(out.Secrets, name)
+	}
+}
+
+// grant grants a server what its texts name.
+func grant(out *config.Server) error {
+	for _, text := range out.Templates() {
+		t, err := template.Parse(text)
+		if err != nil {
+			return err
+		}
+		for _, name := range t.Names() {
+			if name != config.ConfigDir || out.Program == nil {
+				need(out, name)
+			}
+		}
+	}
+	return nil
+}
+
+// SecretNames returns the names of all secrets that the servers are granted.
+func SecretNames(c config.Config) []string {
+	var names []string
+	for _, s := range c.Servers {
+		names = append(names, s.Secrets...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// FromConfig returns a server as a File has it.
+func FromConfig(s config.Server) Server {
+	out := Server{Description: s.Description, URL: s.URL}
+	if s.Kind() == config.SSE {
+		out.Type = "sse"
+	}
+	for _, h := range s.Headers {
+		out.Headers = append(out.Headers, entry(h.Name, h.Value))
+	}
+	if p := s.Program; p != nil {
+		out.Command, out.Args, out.Dir = p.Command[0], p.Command[1:], p.Dir
+		for _, v := range p.Env {
+			out.Env = append(out.Env, entry(v.Name, v.Value))
+		}
+		for _, f := range p.Files {
+			out.Files = append(out.Files, entry(f.Name, f.Content))
+		}
+	}
+	if o := s.OAuth; o != nil {
+		out.Auth = &Auth{
+			Grant: o.Grant, TokenURL: o.TokenURL, AuthorizationURL: o.AuthorizationURL,
+			ClientID: o.ClientID, Scopes: o.Scopes, Resource: o.Resource,
+		}
+		if o.ClientSecret != "" {
+			out.Auth.ClientSecret = "${" + o.ClientSecret + "}"
+		}
+	}
+	return out
+}

@@ -1,0 +1,315 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package laptop
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+)
+
+// catalogTimeout bounds a download: the origin's figure.
+const catalogTimeout = 5 * time.Second
+
+// Catalog is where recipes come from.
+type Catalog struct {
+	base string
+}
+
+// OpenCatalog returns the catalog at this URL. Without TLS it must be on this
+// machine: anybody on the way could put another recipe in the answer, and its
+// signature says nothing of a recipe that is older or another's.
+func OpenCatalog(base string) (Catalog, error) {
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return Catalog{}, errors.New("the catalog's address is not a URL such as https://catalog.example.com")
+	}
+	if u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
+		return Catalog{}, errors.New("a catalog that is not on this machine must be at an https URL")
+	}
+	return Catalog{base: strings.TrimRight(base, "/")}, nil
+}
+
+// loopback reports whether a host is this machine.
+func loopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+// Download returns the recipe of this id.
+func (c Catalog) Download(ctx context.Context, id string) (recipe.Document, error) {
+	ctx, cancel := context.WithTimeout(ctx, catalogTimeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+"/api/recipes/"+url.PathEscape(id)+"/download", nil)
+	if err != nil {
+		return recipe.Document{}, fmt.Errorf("download the recipe: %w", err)
+	}
+	r.Header.Set("Accept", "application/json")
+	client := &http.Client{
+		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true},
+		CheckRedirect: func(r *http.Request, via []*http.Request) error {
+			if len(via) > 3 || r.URL.Scheme != "https" && !loopback(r.URL.Hostname()) {
+				return errors.New("the catalog leads elsewhere without TLS")
+			}
+			return nil
+		},
+	}
+	resp, err := client.Do(r)
+	if err != nil {
+		return recipe.Document{}, fmt.Errorf("download the recipe: %w", err)
+	}
+	defer resp.Body.Close()
+	switch resp.StatusCode {
+	case http.StatusOK:
+	case http.StatusNotFound:
+		return recipe.Document{}, fmt.Errorf("the catalog has no recipe %q", id)
+	default:
+		return recipe.Document{}, fmt.Errorf("the catalog answers %s", resp.Status)
+	}
+	b, err := io.ReadAll(io.LimitReader(resp.Body, recipe.MaxBytes+1))
+	if err != nil {
+		return recipe.Document{}, fmt.Errorf("download the recipe: %w", err)
+	}
+	d, err := recipe.Parse(b)
+	if err != nil {
+		return recipe.Document{}, err
+	}
+	if d.Recipe.ID != id {
+		return recipe.Document{}, fmt.Errorf("the catalog has sent the recipe %q for %q", d.Recipe.ID, id)
+	}
+	return d, nil
+}
+
+// Trust is what a person's machine remembers of publishers and recipes.
+type Trust struct {
+	path string
+}
+
+// OpenTrust returns the notes in this state folder.
+func OpenTrust(folder string) *Trust { return &Trust{path: filepath.Join(folder, "recipes.json")} }
+
+// notes are the file of a Trust.
+type notes struct {
+	// Keys are the public keys by catalog and publisher, as they were first
+	// given.
+	Keys map[string]string `json:"keys"`
+	// Recipes are those that were installed, by catalog and id.
+	Recipes map[string]installed `json:"recipes"`
+	// ToolsHash are the fingerprints of audited tools, by the server's name.
+	ToolsHash map[string]string `json:"toolsHash"`
+}
+
+// installed is what is known of one recipe.
+type installed struct {
+	SignedAt string `json:"signedAt"`
+	// Seen are the fingerprints of the signatures that were accepted, the last
+	// one the newest: an older one is a replay, whatever its time says, which no
+	// signature covers.
+	Seen []string `json:"seen"`
+}
+
+// maxSeen bounds what is remembered of a recipe's former signatures.
+const maxSeen = 64
+
+func (t *Trust) load() (notes, error) {
+	n := notes{}
+	b, err := readPrivate(t.path)
+	if err != nil {
+		return n, fmt.Errorf("read what is known of recipes: %w", err)
+	}
+	if b != nil {
+		doc, err := jsondoc.Parse(b)
+		if err != nil {
+			return n, fmt.Errorf("%s %w", t.path, err)
+		}
+		if problems := jsondoc.Decode(doc, &n); len(problems) > 0 {
+			return n, fmt.Errorf("%s: %s", t.path, problems[0])
+		}
+	}
+	if n.Keys == nil {
+		n.Keys = map[string]string{}
+	}
+	if n.Recipes == nil {
+		n.Recipes = map[string]installed{}
+	}
+	if n.ToolsHash == nil {
+		n.ToolsHash = map[string]string{}
+	}
+	return n, nil
+}
+
+func (t *Trust) save(n notes) error {
+	doc, err := jsondoc.Encode(n)
+	if err != nil {
+		return fmt.Errorf("encode what is known of recipes: %w", err)
+	}
+	return WriteFile(t.path, doc.Indented())
+}
+
+// Claim is a recipe that is about to be installed.
+type Claim struct {
+	Catalog  Catalog
+	Document recipe.Document
+	// Key is the publisher's key that the person gave, nil for none.
+	Key ed25519.PublicKey
+	// AllowUnsigned takes a recipe without a signature.
+	AllowUnsigned bool
+}
+
+// Check verifies a recipe's signature: against the key that is known of its
+// publisher, or that is given and known from then on. It refuses a recipe that
+// is older than one that was installed. What Remember writes counts.
+func (t *Trust) Check(c Claim) error {
+	n, err := t.load()
+	if err != nil {
+		return err
+	}
+	s := c.Document.Recipe.Signature
+	if s == nil {
+		if before := n.Recipes[c.id()]; len(before.Seen) > 0 {
+			return errors.New("the recipe is not signed, and the one that was installed is")
+		}
+		if !c.AllowUnsigned {
+			return errors.New("the recipe is not signed; --allow-unsigned takes it all the same")
+		}
+		return nil
+	}
+	key, err := n.key(c, s.PublisherID)
+	if err != nil {
+		return err
+	}
+	if err := recipe.Verify(c.Document.Source, key); err != nil {
+		return err
+	}
+	return n.fresh(c, *s)
+}
+
+func (c Claim) id() string { return c.Catalog.base + " " + c.Document.Recipe.ID }
+
+func (c Claim) publisher() string {
+	return c.Catalog.base + " " + c.Document.Recipe.Signature.PublisherID
+}
+
+// key returns the key to verify with.
+func (n notes) key(c Claim, publisher string) (ed25519.PublicKey, error) {
+	known := n.Keys[c.publisher()]
+	switch {
+	case known == "" && c.Key == nil:
+		return nil, fmt.Errorf("the key of the publisher %.80q is not known; give it with --key", publisher)
+	case known == "":
+		return c.Key, nil
+	}
+	key, err := recipe.ParseKey(known)
+	if err != nil {
+		return nil, err
+	}
+	if c.Key != nil && !c.Key.Equal(key) {
+		return nil, fmt.Errorf("the key is not the one by which the publisher %.80q is known; bridge forget-publisher forgets that one", publisher)
+	}
+	return key, nil
+}
+
+// fresh refuses a signature that is older than the one of the recipe that was
+// installed.
+func (n notes) fresh(c Claim, s recipe.Signature) error {
+	at, err := s.Time()
+	if err != nil {
+		return err
+	}
+	before, there := n.Recipes[c.id()]
+	if !there || len(before.Seen) == 0 {
+		return nil
+	}
+	fingerprint := fingerprintOf(s)
+	if i := slices.Index(before.Seen, fingerprint); i >= 0 && i < len(before.Seen)-1 {
+		return errors.New("the recipe is one that was installed before the present one")
+	}
+	if last, err := (recipe.Signature{SignedAt: before.SignedAt}).Time(); err == nil && at.Before(last) {
+		return fmt.Errorf("the recipe was signed at %s, before the one that is installed", s.SignedAt)
+	}
+	return nil
+}
+
+func fingerprintOf(s recipe.Signature) string {
+	sum := sha256.Sum256([]byte(s.Value))
+	return hex.EncodeToString(sum[:16])
+}
+
+// Remember notes that a checked recipe was installed as this server.
+func (t *Trust) Remember(c Claim, server string) error {
+	n, err := t.load()
+	if err != nil {
+		return err
+	}
+	delete(n.ToolsHash, server)
+	if i := c.Document.Recipe.Install; i != nil && i.ToolsHash != "" {
+		n.ToolsHash[server] = i.ToolsHash
+	}
+	if s := c.Document.Recipe.Signature; s != nil {
+		if c.Key != nil {
+			n.Keys[c.publisher()] = recipe.FormatKey(c.Key)
+		}
+		seen := slices.DeleteFunc(n.Recipes[c.id()].Seen, func(f string) bool { return f == fingerprintOf(*s) })
+		seen = append(seen, fingerprintOf(*s))
+		n.Recipes[c.id()] = installed{SignedAt: s.SignedAt, Seen: seen[max(0, len(seen)-maxSeen):]}
+	}
+	return t.save(n)
+}
+
+// Forget forgets the key of a publisher, at every catalog. It reports whether
+// there was one.
+func (t *Trust) Forget(publisher string) (bool, error) {
+	n, err := t.load()
+	if err != nil {
+		return false, err
+	}
+	found := false
+	for id := range n.Keys {
+		if strings.HasSuffix(id, " "+publisher) {
+			delete(n.Keys, id)
+			found = true
+		}
+	}
+	if !found {
+		return false, nil
+	}
+	return true, t.save(n)
+}
+
+// ToolsHash returns the fingerprint of the tools that were audited, empty where
+// the server's recipe has none.
+func (t *Trust) ToolsHash(server string) (string, error) {
+	n, err := t.load()
+	return n.ToolsHash[server], err
+}
+
+// ForgetServer forgets what was audited of a server that is removed.
+func (t *Trust) ForgetServer(server string) error {
+	n, err := t.load()
+	if err != nil {
+		return err
+	}
+	if _, there := n.ToolsHash[server]; !there {
+		return nil
+	}
+	delete(n.ToolsHash, server)
+	return t.save(n)
+}

@@ -1,0 +1,223 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package laptop
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+)
+
+// Client is a program that uses a bridge.
+type Client struct {
+	// Name is how it is called on the command line.
+	Name string
+	// file is its configuration's path in the home folder, by system as Go
+	// names it; linux stands for those that are not there.
+	file map[string][]string
+	// member is the object of its servers.
+	member string
+	// program and remote return its entry.
+	program func(command string) jsondoc.Value
+	// remote is nil for a client that takes no URL in its file.
+	remote func(url string) jsondoc.Value
+	// toml says that the file is Codex' TOML.
+	toml bool
+}
+
+func object(pairs ...any) jsondoc.Value {
+	v := jsondoc.Value{Kind: jsondoc.Object}
+	for i := 0; i < len(pairs); i += 2 {
+		key, _ := pairs[i].(string)
+		value, ok := pairs[i+1].(jsondoc.Value)
+		if text, is := pairs[i+1].(string); is {
+			value, ok = jsondoc.Text(text), true
+		}
+		if ok {
+			v.Members = append(v.Members, jsondoc.Member{Name: key, Value: value})
+		}
+	}
+	return v
+}
+
+var serveArgs = jsondoc.Value{Kind: jsondoc.Array, Items: []jsondoc.Value{jsondoc.Text("serve")}}
+
+func plainProgram(command string) jsondoc.Value {
+	return object("command", command, "args", serveArgs)
+}
+
+func typedProgram(command string) jsondoc.Value {
+	return object("type", "stdio", "command", command, "args", serveArgs)
+}
+
+func typedURL(url string) jsondoc.Value { return object("type", "http", "url", url) }
+
+// urlAs returns an entry with a URL under this name.
+func urlAs(name string) func(string) jsondoc.Value {
+	return func(url string) jsondoc.Value { return object(name, url) }
+}
+
+var clients = []Client{
+	{Name: "claude-code", member: "mcpServers", program: typedProgram, remote: typedURL,
+		file: map[string][]string{"linux": {".claude.json"}}},
+	{Name: "claude-desktop", member: "mcpServers", program: plainProgram,
+		file: map[string][]string{
+			"linux":   {".config", "Claude", "claude_desktop_config.json"},
+			"darwin":  {"Library", "Application Support", "Claude", "claude_desktop_config.json"},
+			"windows": {"AppData", "Roaming", "Claude", "claude_desktop_config.json"},
+		}},
+	{Name: "cursor", member: "mcpServers", program: plainProgram, remote: urlAs("url"),
+		file: map[string][]string{"linux": {".cursor", "mcp.json"}}},
+	{Name: "vscode", member: "servers", program: typedProgram, remote: typedURL,
+		file: map[string][]string{
+			"linux":   {".config", "Code", "User", "mcp.json"},
+			"darwin":  {"Library", "Application Support", "Code", "User", "mcp.json"},
+			"windows": {"AppData", "Roaming", "Code", "User", "mcp.json"},
+		}},
+	{Name: "codex", toml: true, file: map[string][]string{"linux": {".codex", "config.toml"}}},
+	{Name: "windsurf", member: "mcpServers", program: plainProgram, remote: urlAs("serverUrl"),
+		file: map[string][]string{"linux": {".codeium", "windsurf", "mcp_config.json"}}},
+	{Name: "gemini", member: "mcpServers", program: plainProgram, remote: urlAs("httpUrl"),
+		file: map[string][]string{"linux": {".gemini", "settings.json"}}},
+}
+
+// ClientNames returns the names of the clients that are known.
+func ClientNames() []string {
+	names := make([]string, len(clients))
+	for i, c := range clients {
+		names[i] = c.Name
+	}
+	return names
+}
+
+// FindClient returns the client of this name.
+func FindClient(name string) (Client, error) {
+	i := slices.IndexFunc(clients, func(c Client) bool { return c.Name == name })
+	if i < 0 {
+		return Client{}, fmt.Errorf("the client %.40q is none of %s", name, strings.Join(ClientNames(), ", "))
+	}
+	return clients[i], nil
+}
+
+// File returns the path of the client's configuration.
+func (c Client) File(home, system string) string {
+	parts := c.file[system]
+	if parts == nil {
+		parts = c.file["linux"]
+	}
+	return filepath.Join(append([]string{home}, parts...)...)
+}
+
+// Entry is how a client reaches the bridge: by its program, or by a URL where
+// there is one.
+type Entry struct {
+	Command string
+	URL     string
+}
+
+// Snippet returns what belongs into the client's file, as a whole file.
+func (c Client) Snippet(e Entry) ([]byte, error) {
+	if c.toml {
+		return section(e), nil
+	}
+	entry, err := c.entry(e)
+	if err != nil {
+		return nil, err
+	}
+	return object(c.member, object(name, entry)).Indented(), nil
+}
+
+func (c Client) entry(e Entry) (jsondoc.Value, error) {
+	if e.URL == "" {
+		return c.program(e.Command), nil
+	}
+	if c.remote == nil {
+		return jsondoc.Value{}, fmt.Errorf("%s takes no URL in its file: use the bridge's program", c.Name)
+	}
+	return c.remote(e.URL), nil
+}
+
+// section returns the bridge's table in Codex' TOML, in which strings are
+// written as in JSON.
+func section(e Entry) []byte {
+	if e.URL != "" {
+		return fmt.Appendf(nil, "[mcp_servers.%s]\nurl = %s\n", name, strconv.Quote(e.URL))
+	}
+	return fmt.Appendf(nil, "[mcp_servers.%s]\ncommand = %s\nargs = [\"serve\"]\n", name, strconv.Quote(e.Command))
+}
+
+// Write puts the bridge's entry into the client's file, keeps everything else
+// in it and leaves the former file beside it with .bak at its end. It returns
+// the path of that, empty where there was no file, and false where nothing had
+// to change.
+func (c Client) Write(path string, e Entry) (backup string, changed bool, err error) {
+	before, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", false, fmt.Errorf("read the client's file: %w", err)
+	}
+	after, err := c.merge(before, e)
+	if err != nil {
+		return "", false, fmt.Errorf("%s: %w", path, err)
+	}
+	if bytes.Equal(before, after) {
+		return "", false, nil
+	}
+	if before != nil {
+		backup = path + ".bak"
+		if err := WriteFile(backup, before); err != nil {
+			return "", false, err
+		}
+	}
+	return backup, true, WriteFile(path, after)
+}
+
+func (c Client) merge(before []byte, e Entry) ([]byte, error) {
+	if c.toml {
+		return appendSection(before, e)
+	}
+	entry, err := c.entry(e)
+	if err != nil {
+		return nil, err
+	}
+	doc := jsondoc.Value{Kind: jsondoc.Object}
+	if len(bytes.TrimSpace(before)) > 0 {
+		if doc, err = jsondoc.Parse(before); err != nil {
+			return nil, fmt.Errorf("%w; it may have comments, so add the entry by hand", err)
+		}
+	}
+	servers, _ := doc.Get(c.member)
+	if doc.Kind != jsondoc.Object || servers.Kind != jsondoc.Object && servers.Kind != jsondoc.Null {
+		return nil, errors.New("is not an object with servers: add the entry by hand")
+	}
+	merged := doc.With(c.member, servers.With(name, entry))
+	if same, _ := doc.MarshalJSON(); bytes.Equal(same, must(merged.MarshalJSON())) {
+		return before, nil // The file's own layout stays.
+	}
+	return merged.Indented(), nil
+}
+
+// must returns b: encoding a document cannot fail.
+func must(b []byte, _ error) []byte { return b }
+
+func appendSection(before []byte, e Entry) ([]byte, error) {
+	if bytes.Contains(before, []byte("[mcp_servers."+name+"]")) {
+		if bytes.Contains(before, section(e)) {
+			return before, nil
+		}
+		return nil, errors.New("has another entry for the bridge: change it by hand")
+	}
+	after := bytes.TrimRight(before, "\n")
+	if len(after) > 0 {
+		after = append(after, "\n\n"...)
+	}
+	return append(after, section(e)...), nil
+}

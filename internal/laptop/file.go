@@ -1,0 +1,174 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package laptop
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+)
+
+// File is a person's configuration file. In its texts ${NAME} is a secret,
+// ${NAME:-text} one with a default, and $$ a dollar sign.
+type File struct {
+	Mode       config.Mode             `json:"mode,omitempty"`
+	ToolPrefix config.Prefix           `json:"toolPrefix,omitempty"`
+	Servers    jsondoc.Ordered[Server] `json:"servers"`
+}
+
+// Server is one server in a File: a program by Command, or a remote one by URL.
+type Server struct {
+	Description string `json:"description,omitempty"`
+	// Disabled leaves the server in the file and out of the bridge.
+	Disabled bool `json:"disabled,omitempty"`
+
+	Command string                  `json:"command,omitempty"`
+	Args    []string                `json:"args,omitempty"`
+	Env     jsondoc.Ordered[string] `json:"env,omitempty"`
+	// Files are written into the folder that ${CONFIG_DIR} stands for.
+	Files jsondoc.Ordered[string] `json:"files,omitempty"`
+	Dir   string                  `json:"dir,omitempty"`
+
+	// Type is http, which an empty one is too, or sse, where there is a URL.
+	Type            string                  `json:"type,omitempty"`
+	URL             string                  `json:"url,omitempty"`
+	Headers         jsondoc.Ordered[string] `json:"headers,omitempty"`
+	Auth            *Auth                   `json:"auth,omitempty"`
+	ProtocolVersion string                  `json:"protocolVersion,omitempty"`
+	NoListening     bool                    `json:"noListening,omitempty"`
+
+	Tools          config.Tools    `json:"tools,omitzero"`
+	Trust          config.Trust    `json:"trust,omitempty"`
+	Timeouts       config.Timeouts `json:"timeouts,omitzero"`
+	Retry          config.Retry    `json:"retry,omitzero"`
+	CacheTTL       config.Duration `json:"cacheTTL,omitzero"`
+	MaxResultBytes int             `json:"maxResultBytes,omitempty"`
+}
+
+// Auth is how a remote server's OAuth token is obtained.
+type Auth struct {
+	Grant            config.Grant `json:"grant"`
+	TokenURL         string       `json:"tokenURL"`
+	AuthorizationURL string       `json:"authorizationURL,omitempty"`
+	ClientID         string       `json:"clientID"`
+	// ClientSecret is one variable and nothing else.
+	ClientSecret string   `json:"clientSecret,omitempty"`
+	Scopes       []string `json:"scopes,omitempty"`
+	Resource     string   `json:"resource,omitempty"`
+}
+
+// Format is what a configuration file was written for.
+type Format string
+
+// The formats.
+const (
+	// Ours is File.
+	Ours Format = "hosted-bridge"
+	// Common is the mcpServers object of many clients.
+	Common Format = "mcpServers"
+	// VSCode is VS Code's mcp.json.
+	VSCode Format = "vscode"
+	// Origin is mcp-bridge's config.json.
+	Origin Format = "mcp-bridge"
+)
+
+// Loaded is a configuration file that was read.
+type Loaded struct {
+	File   File
+	Format Format
+	// Warnings are what another program's file says and a bridge does not do.
+	Warnings []string
+}
+
+// Parse reads a configuration file and tells the formats apart by their shape.
+// In our own everything that is not known is an error; in those of other
+// programs it is a warning.
+func Parse(b []byte) (Loaded, error) {
+	doc, err := jsondoc.Parse(b)
+	if err != nil {
+		return Loaded{}, err
+	}
+	if doc.Kind != jsondoc.Object {
+		return Loaded{}, errors.New("is not a JSON object")
+	}
+	l := Loaded{Format: formatOf(doc)}
+	var problems []jsondoc.Problem
+	switch l.Format {
+	case Common:
+		l.File, problems = readCommon(doc, "mcpServers")
+	case VSCode:
+		l.File, problems = readCommon(doc, "servers")
+	case Origin:
+		l.File, problems = readOrigin(doc)
+	default:
+		problems = jsondoc.Decode(doc, &l.File)
+	}
+	var wrong []string
+	for _, p := range problems {
+		switch {
+		case !p.Unknown || l.Format == Ours:
+			wrong = append(wrong, p.String())
+		case p.Message == "unknown field":
+			l.Warnings = append(l.Warnings, p.Path+" is not known and has no effect")
+		default:
+			l.Warnings = append(l.Warnings, p.String())
+		}
+	}
+	if len(wrong) > 0 {
+		return Loaded{}, errors.New(strings.Join(wrong, "; "))
+	}
+	return l, nil
+}
+
+// formatOf tells the formats apart.
+func formatOf(doc jsondoc.Value) Format {
+	if _, there := doc.Get("mcpServers"); there {
+		return Common
+	}
+	servers, _ := doc.Get("servers")
+	if _, there := doc.Get("inputs"); there {
+		return VSCode
+	}
+	for _, s := range servers.Members {
+		if has(s.Value, "transport") {
+			return Origin
+		}
+		if has(s.Value, "type") && has(s.Value, "command") || has(s.Value, "envFile") || has(s.Value, "gallery") {
+			return VSCode
+		}
+	}
+	if slices.ContainsFunc(doc.Members, func(m jsondoc.Member) bool { return slices.Contains(originOnly, m.Name) }) {
+		return Origin
+	}
+	if prefix, there := doc.Get("toolPrefix"); there && prefix.Kind == jsondoc.Bool {
+		return Origin
+	}
+	return Ours
+}
+
+func has(v jsondoc.Value, name string) bool {
+	_, there := v.Get(name)
+	return there
+}
+
+// Encode returns the file as it is written.
+func (f File) Encode() ([]byte, error) {
+	if f.Servers == nil {
+		f.Servers = jsondoc.Ordered[Server]{}
+	}
+	doc, err := jsondoc.Encode(f)
+	if err != nil {
+		return nil, fmt.Errorf("encode the configuration: %w", err)
+	}
+	return doc.Indented(), nil
+}
+
+// warning returns a problem that is none: what a bridge does not do.
+func warning(path, format string, args ...any) jsondoc.Problem {
+	return jsondoc.Problem{Path: path, Message: fmt.Sprintf(format, args...), Unknown: true}
+}

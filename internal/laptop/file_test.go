@@ -1,0 +1,186 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package laptop
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+)
+
+// lookup knows these values.
+func lookup(values map[string]string) LookupFunc {
+	return func(name string) (string, bool) { value, there := values[name]; return value, there }
+}
+
+// TestEveryFormatBecomesAConfiguration reads the pairs in testdata: a file as a
+// program has it, and the bridge's configuration with the warnings.
+func TestEveryFormatBecomesAConfiguration(t *testing.T) {
+	inputs, err := filepath.Glob("testdata/*.in.json")
+	if err != nil || len(inputs) == 0 {
+		t.Fatalf("%d inputs, %v", len(inputs), err)
+	}
+	for _, input := range inputs {
+		t.Run(strings.TrimSuffix(filepath.Base(input), ".in.json"), func(t *testing.T) {
+			b, err := os.ReadFile(input)
+			if err != nil {
+				t.Fatal(err)
+			}
+			loaded, err := Parse(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := loaded.File.Config("uid", lookup(map[string]string{"TENANT": "acme", "CLIENT_ID": "id-1"}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			encoded, err := c.Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := "// " + string(loaded.Format) + "\n"
+			for _, w := range loaded.Warnings {
+				got += "// " + w + "\n"
+			}
+			got += strings.ReplaceAll(string(encoded), `{"name"`, "\n{\"name\"") + "\n"
+			golden := strings.Replace(input, ".in.json", ".out.txt", 1)
+			if os.Getenv("UPDATE_GOLDEN") != "" {
+				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestAFileThatIsNotUnderstoodIsRefused(t *testing.T) {
+	tests := map[string]struct{ in, want string }{
+		"an unknown field":                       {`{"servers":{"a":{"url":"https://a","token":"x"}}}`, "servers.a.token: unknown field"},
+		"everything wrong at once":               {`{"Mode":"x","servers":{"a":{"url":1},"b":{"tools":{"allow":"x"}}}}`, "Mode: unknown field; servers.a.url: must be a string, not a number; servers.b.tools.allow: must be an array"},
+		"neither a program nor a URL":            {`{"servers":{"a":{}}}`, "servers.a: command or url is required"},
+		"both":                                   {`{"servers":{"a":{"command":"x","url":"https://a"}}}`, "exclude each other"},
+		"a program with headers":                 {`{"servers":{"a":{"command":"x","headers":{"A":"b"}}}}`, "a program has no"},
+		"a URL with arguments":                   {`{"servers":{"a":{"url":"https://a","args":["x"]}}}`, "has no args"},
+		"a type that is none":                    {`{"servers":{"a":{"url":"https://a","type":"ws"}}}`, "neither http nor sse"},
+		"a client's secret in the open":          {`{"servers":{"a":{"url":"https://a","auth":{"grant":"client_credentials","tokenURL":"https://t","clientID":"c","clientSecret":"s3cr3t"}}}}`, "auth.clientSecret must be one secret"},
+		"a grant that is none":                   {`{"servers":{"a":{"url":"https://a","auth":{"grant":"magic","tokenURL":"https://t","clientID":"c"}}}}`, "oauth.grant"},
+		"a dollar sign that begins nothing":      {`{"servers":{"a":{"command":"x","args":["$HOME"]}}}`, "dollar sign"},
+		"a template that is broken in a URL":     {`{"servers":{"a":{"url":"https://${A"}}}`, "url: $ at position"},
+		"a duration that is a number":            {`{"servers":{"a":{"url":"https://a","timeouts":{"call":30}}}}`, "servers.a.timeouts.call: a duration must be a string"},
+		"a server twice":                         {`{"servers":{"a":{"url":"https://a"},"a":{"url":"https://b"}}}`, "twice"},
+		"a list":                                 {"[]", "not a JSON object"},
+		"a comment":                              {"{\n// mine\n}", "line 2"},
+		"mcp-bridge's with an unknown transport": {`{"servers":{"a":{"transport":"pigeon"}}}`, "servers.a.transport: is none of"},
+		"a client's with a wrong type":           {`{"mcpServers":{"a":{"command":["x"]}}}`, "mcpServers.a.command: must be a string"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			loaded, err := Parse([]byte(tt.in))
+			if err == nil {
+				_, err = loaded.File.Config("uid", lookup(nil))
+			}
+			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "s3cr3t") {
+				t.Errorf("error = %v", err)
+			}
+		})
+	}
+}
+
+// TestAMissingPartOfAURLDisablesItsServerAlone holds that the server asks for a
+// secret that is not set, which takes it out of service.
+func TestAMissingPartOfAURLDisablesItsServerAlone(t *testing.T) {
+	loaded, err := Parse([]byte(`{"servers":{"a":{"url":"https://${TENANT}.example.com/mcp"},"b":{"url":"https://b.example.com"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := loaded.File.Config("uid", lookup(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"TENANT"}, c.Servers[0].Required()); diff != "" || c.Servers[0].URL != unresolved {
+		t.Errorf("url %s, %s", c.Servers[0].URL, diff)
+	}
+	if c.Servers[1].URL != "https://b.example.com" || len(c.Servers[1].Secrets) != 0 {
+		t.Errorf("the other server is %+v", c.Servers[1])
+	}
+	if diff := cmp.Diff([]string{"TENANT"}, SecretNames(c)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAFileKeepsItsServersWhenItIsWritten(t *testing.T) {
+	in := `{"mode":"router","servers":{"z":{"url":"https://z","type":"sse","auth":{"grant":"client_credentials","tokenURL":"https://t","clientID":"c","clientSecret":"${S}"}},"a":{"command":"x","args":["<y>"],"env":{"B":"1","A":"2"},"files":{"f":"c"}}}}`
+	first, err := Parse([]byte(in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := first.File.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := Parse(encoded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(first, second); diff != "" {
+		t.Error(diff)
+	}
+	c, err := first.File.Config("uid", lookup(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range c.Servers {
+		if diff := cmp.Diff(first.File.Servers[i].Value, FromConfig(s)); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if _, err := (File{}).Config("uid", nil); err != nil {
+		t.Error(err)
+	}
+	if got, err := (File{}).Encode(); err != nil || string(got) != "{\n  \"servers\": {}\n}\n" {
+		t.Errorf("an empty file is %s, %v", got, err)
+	}
+	if c, err := (File{Mode: config.Router, Servers: first.File.Servers[:1]}).Config("uid", nil); err != nil || c.Mode != config.Router {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	inputs, err := filepath.Glob("testdata/*.in.json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, input := range inputs {
+		b, err := os.ReadFile(input)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		loaded, err := Parse(b)
+		if err != nil {
+			return
+		}
+		c, err := loaded.File.Config("uid", lookup(nil))
+		if err != nil {
+			return
+		}
+		if _, err := c.Encode(); err != nil {
+			t.Errorf("a configuration that does not encode: %v", err)
+		}
+	})
+}

@@ -1,0 +1,132 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package laptop
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+const (
+	folderMode = 0o700
+	fileMode   = 0o600
+)
+
+// name is what the bridge's folders, its keyring entries and its entries in
+// other programs' files are called.
+const name = "hosted-bridge"
+
+// Folders are where a person's bridge keeps things.
+type Folders struct {
+	// Config has the configuration and, where there is no keyring, the secrets.
+	Config string
+	// State has what the bridge notes for itself.
+	State string
+	// Home is the person's folder, in which clients have their files.
+	Home string
+}
+
+// FoldersOf returns the folders by the rules of XDG, on every system.
+func FoldersOf(getenv func(string) string) (Folders, error) {
+	home := getenv("HOME")
+	if home == "" {
+		var err error
+		if home, err = os.UserHomeDir(); err != nil {
+			return Folders{}, fmt.Errorf("find the home folder: %w", err)
+		}
+	}
+	pick := func(variable string, parts ...string) string {
+		base := getenv(variable)
+		// XDG has relative paths ignored.
+		if base == "" || !filepath.IsAbs(base) {
+			base = filepath.Join(append([]string{home}, parts...)...)
+		}
+		return filepath.Join(base, name)
+	}
+	return Folders{
+		Config: pick("XDG_CONFIG_HOME", ".config"),
+		State:  pick("XDG_STATE_HOME", ".local", "state"),
+		Home:   home,
+	}, nil
+}
+
+// ConfigFile returns where the configuration is by default.
+func (f Folders) ConfigFile() string { return filepath.Join(f.Config, "config.json") }
+
+// BridgeUID returns what tells this bridge from others: the same one for as
+// long as the state folder and the configuration's path stay.
+func (f Folders) BridgeUID(configFile string) (string, error) {
+	absolute, err := filepath.Abs(configFile)
+	if err != nil {
+		return "", fmt.Errorf("find the configuration: %w", err)
+	}
+	sum := sha256.Sum256([]byte(absolute))
+	path := filepath.Join(f.State, "bridge-"+hex.EncodeToString(sum[:8])+".uid")
+	b, err := os.ReadFile(path)
+	if err == nil && len(b) == 32 {
+		return string(b), nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("read the bridge's id: %w", err)
+	}
+	var id [16]byte
+	if _, err := rand.Read(id[:]); err != nil {
+		return "", fmt.Errorf("make the bridge's id: %w", err)
+	}
+	uid := hex.EncodeToString(id[:])
+	return uid, WriteFile(path, []byte(uid))
+}
+
+// WriteFile replaces a file as a whole, readable by its owner alone, and makes
+// its folder if there is none. A link is followed, so that files which are kept
+// elsewhere stay there.
+func WriteFile(path string, content []byte) error {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	folder := filepath.Dir(path)
+	if err := os.MkdirAll(folder, folderMode); err != nil {
+		return fmt.Errorf("make the folder: %w", err)
+	}
+	temporary, err := os.CreateTemp(folder, ".tmp-*") // with mode 0600
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	defer func() { _ = os.Remove(temporary.Name()) }()
+	_, err = temporary.Write(content)
+	if err == nil {
+		err = temporary.Sync()
+	}
+	if err = errors.Join(err, temporary.Close()); err == nil {
+		err = os.Rename(temporary.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}
+
+// readPrivate reads a file that nobody else may read. It returns nil where there
+// is none.
+func readPrivate(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	// Windows has no such bits; the profile's folder is the person's alone.
+	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("%s can be read by others; run: chmod 600 %s", path, path)
+	}
+	return os.ReadFile(path)
+}

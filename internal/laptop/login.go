@@ -1,0 +1,159 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package laptop
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+)
+
+const (
+	// loginTimeout is how long a person may take at the authorization server.
+	loginTimeout = 5 * time.Minute
+	// tokenTimeout bounds the exchange of the code.
+	tokenTimeout = 30 * time.Second
+)
+
+// Login gets tokens by a person's login: the authorization code grant with PKCE
+// (RFC 7636), and a redirect to a port of this machine that is open for this
+// login alone (RFC 8252).
+type Login struct {
+	OAuth config.OAuth
+	// ClientSecret is the client's, empty for a public one.
+	ClientSecret string
+	// Show tells the person the URL to open.
+	Show func(url string)
+}
+
+// answer is what the authorization server sends the browser back with.
+type answer struct {
+	code string
+	err  error
+}
+
+// Run returns the tokens as a bridge stores them.
+func (l Login) Run(ctx context.Context) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
+	defer cancel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listen for the end of the login: %w", err)
+	}
+	c := &oauth2.Config{
+		ClientID:     l.OAuth.ClientID,
+		ClientSecret: l.ClientSecret,
+		Endpoint:     oauth2.Endpoint{AuthURL: l.OAuth.AuthorizationURL, TokenURL: l.OAuth.TokenURL},
+		RedirectURL:  "http://" + listener.Addr().String() + "/callback",
+		Scopes:       l.OAuth.Scopes,
+	}
+	verifier, state, err := once()
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	options := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier)}
+	var resource []oauth2.AuthCodeOption
+	if l.OAuth.Resource != "" {
+		resource = append(resource, oauth2.SetAuthURLParam("resource", l.OAuth.Resource))
+	}
+	answers := make(chan answer, 1)
+	server := &http.Server{Handler: callback(state, answers), ReadHeaderTimeout: 10 * time.Second}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = server.Serve(listener) // ends by Close
+	}()
+	defer func() {
+		// The browser still has its last answer to read.
+		closing, done := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer done()
+		_ = server.Shutdown(closing)
+		_ = server.Close()
+		<-served
+	}()
+	l.Show(c.AuthCodeURL(state, append(options, resource...)...))
+	select {
+	case <-ctx.Done():
+		return nil, errors.New("the login was not finished in time")
+	case a := <-answers:
+		if a.err != nil {
+			return nil, a.err
+		}
+		return exchange(ctx, c, a.code, append(resource, oauth2.VerifierOption(verifier)))
+	}
+}
+
+// once returns what is used for one login alone.
+func once() (verifier, state string, err error) {
+	var b [32]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return "", "", fmt.Errorf("begin the login: %w", err)
+	}
+	return oauth2.GenerateVerifier(), base64.RawURLEncoding.EncodeToString(b[:]), nil
+}
+
+// callback takes the browser's return. One with another state is not of this
+// login and ends nothing.
+func callback(state string, answers chan<- answer) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /callback", func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		if subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(state)) != 1 {
+			http.Error(w, "this is not the login that is waited for", http.StatusBadRequest)
+			return
+		}
+		a := answer{code: q.Get("code")}
+		switch {
+		case q.Get("error") != "":
+			a.err = fmt.Errorf("the authorization server refuses: %.200q", q.Get("error"))
+		case a.code == "":
+			a.err = errors.New("the authorization server sent no code")
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("Referrer-Policy", "no-referrer") // The URL holds the code.
+		if a.err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = w.Write([]byte("The login did not work. The terminal says why.\n"))
+		} else {
+			_, _ = w.Write([]byte("The login is done. You can close this page.\n"))
+		}
+		select {
+		case answers <- a:
+		default: // reloaded
+		}
+	})
+	return mux
+}
+
+// tokens are how a bridge stores those of a login.
+type tokens struct {
+	AccessToken  string    `json:"access_token"`
+	RefreshToken string    `json:"refresh_token,omitempty"`
+	TokenType    string    `json:"token_type,omitempty"`
+	Expiry       time.Time `json:"expiry,omitzero"`
+}
+
+func exchange(ctx context.Context, c *oauth2.Config, code string, options []oauth2.AuthCodeOption) ([]byte, error) {
+	client := &http.Client{Timeout: tokenTimeout, Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}}
+	t, err := c.Exchange(context.WithValue(ctx, oauth2.HTTPClient, client), code, options...)
+	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
+		// Its text holds the server's whole answer.
+		return nil, fmt.Errorf("get the tokens: the authorization server answers %d %.80s", refused.Response.StatusCode, refused.ErrorCode)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get the tokens: %w", err)
+	}
+	return json.Marshal(tokens{t.AccessToken, t.RefreshToken, t.TokenType, t.Expiry})
+}

@@ -1,0 +1,236 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package laptop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/template"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+)
+
+// MaxSecret is how long a secret may be, in bytes, as in a cluster.
+const MaxSecret = 64 << 10
+
+var (
+	errName    = errors.New("the name of a secret has capitals, digits and underscores, such as GITHUB_TOKEN, or a dot, such as credentials.json")
+	errNoValue = errors.New("the secret is empty")
+	errTooLong = fmt.Errorf("the secret is longer than %d bytes", MaxSecret)
+	// ErrNoSecret is that there is no secret of a name.
+	ErrNoSecret = errors.New("there is no secret of that name")
+)
+
+// Secrets is where a person's secrets are: in the system's keyring, or in a file
+// that only its owner can read where there is none. The file also lists what is
+// in the keyring, which cannot be asked for that.
+type Secrets struct {
+	path    string
+	keyring Keyring // nil for none
+}
+
+// Keyring keeps secrets outside of files.
+type Keyring interface {
+	Get(ctx context.Context, name string) (string, error)
+	Set(ctx context.Context, name, value string) error
+	Delete(ctx context.Context, name string) error
+}
+
+// OpenSecrets returns the store in this configuration folder. A nil keyring has
+// everything in the file.
+func OpenSecrets(folder string, k Keyring) *Secrets {
+	return &Secrets{path: filepath.Join(folder, "secrets.json"), keyring: k}
+}
+
+// Path returns the store's file.
+func (s *Secrets) Path() string { return s.path }
+
+// register is the store's file.
+type register struct {
+	// Revision counts the changes, so that a running bridge sees those in the
+	// keyring too.
+	Revision int `json:"revision"`
+	// Keyring are the names of what is there.
+	Keyring []string `json:"keyring,omitempty"`
+	// Values are the secrets that are not.
+	Values map[string]string `json:"values,omitempty"`
+}
+
+func (s *Secrets) load() (register, error) {
+	r := register{}
+	b, err := readPrivate(s.path)
+	if err != nil {
+		return r, fmt.Errorf("read the secrets: %w", err)
+	}
+	if b != nil {
+		doc, err := jsondoc.Parse(b)
+		if err != nil {
+			return r, fmt.Errorf("the file of the secrets %w", err)
+		}
+		if problems := jsondoc.Decode(doc, &r); len(problems) > 0 {
+			return r, fmt.Errorf("the file of the secrets: %s", problems[0])
+		}
+	}
+	if r.Values == nil {
+		r.Values = map[string]string{}
+	}
+	return r, nil
+}
+
+func (s *Secrets) save(r register) error {
+	r.Revision++
+	slices.Sort(r.Keyring)
+	doc, err := jsondoc.Encode(r)
+	if err != nil {
+		return fmt.Errorf("encode the secrets: %w", err)
+	}
+	return WriteFile(s.path, doc.Indented())
+}
+
+// change does one change of the file while no other process does one.
+func (s *Secrets) change(f func(*register) error) error {
+	unlock, err := lock(s.path)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	r, err := s.load()
+	if err != nil {
+		return err
+	}
+	if err := f(&r); err != nil {
+		return err
+	}
+	return s.save(r)
+}
+
+// Set stores a secret. It reports whether it is in the keyring; what the keyring
+// does not take, being away or too small, is in the file.
+func (s *Secrets) Set(ctx context.Context, name, value string) (inKeyring bool, err error) {
+	switch {
+	case !template.ValidName(name):
+		return false, errName
+	case value == "":
+		return false, errNoValue
+	case len(value) > MaxSecret:
+		return false, errTooLong
+	}
+	err = s.change(func(r *register) error {
+		r.Keyring = slices.DeleteFunc(r.Keyring, func(n string) bool { return n == name })
+		if s.keyring != nil && s.keyring.Set(ctx, name, value) == nil {
+			delete(r.Values, name)
+			r.Keyring, inKeyring = append(r.Keyring, name), true
+			return nil
+		}
+		r.Values[name] = value
+		return nil
+	})
+	return inKeyring, err
+}
+
+// Save is Set as a bridge calls it, for tokens that were refreshed.
+func (s *Secrets) Save(ctx context.Context, name string, value []byte) error {
+	_, err := s.Set(ctx, name, string(value))
+	return err
+}
+
+// Delete removes a secret.
+func (s *Secrets) Delete(ctx context.Context, name string) error {
+	return s.change(func(r *register) error {
+		_, inFile := r.Values[name]
+		inKeyring := slices.Contains(r.Keyring, name)
+		if !inFile && !inKeyring {
+			return ErrNoSecret
+		}
+		if inKeyring {
+			if s.keyring == nil {
+				return errNoKeyring
+			}
+			if err := s.keyring.Delete(ctx, name); err != nil {
+				return fmt.Errorf("delete from the keyring: %w", err)
+			}
+		}
+		delete(r.Values, name)
+		r.Keyring = slices.DeleteFunc(r.Keyring, func(n string) bool { return n == name })
+		return nil
+	})
+}
+
+// Names returns the names of all secrets, in order.
+func (s *Secrets) Names() ([]string, error) {
+	r, err := s.load()
+	if err != nil {
+		return nil, err
+	}
+	names := append(slices.Collect(maps.Keys(r.Values)), r.Keyring...)
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// Resolver finds the values of secrets: in the store, then in a .env file beside
+// a configuration of mcp-bridge, then in the process's environment.
+type Resolver struct {
+	Store  *Secrets
+	DotEnv map[string]string
+	Getenv func(string) string
+}
+
+// Resolve returns the values of the names that have one. What is in the keyring
+// and cannot be read is unreadable; the error says why, and the rest is valid.
+func (r Resolver) Resolve(ctx context.Context, names []string) (values map[string][]byte, unreadable []string, err error) {
+	stored, err := r.Store.load()
+	if err != nil {
+		return nil, nil, err
+	}
+	values = map[string][]byte{}
+	var failed error
+	for _, name := range names {
+		switch value, inFile := stored.Values[name]; {
+		case inFile:
+			values[name] = []byte(value)
+		case slices.Contains(stored.Keyring, name):
+			// A keyring that does not answer is not asked once for each secret.
+			if failed == nil {
+				value, failed = r.Store.fromKeyring(ctx, name)
+			}
+			if failed != nil {
+				unreadable = append(unreadable, name)
+				continue
+			}
+			values[name] = []byte(value)
+		default:
+			if value := r.elsewhere(name); value != "" {
+				values[name] = []byte(value)
+			}
+		}
+	}
+	return values, unreadable, failed
+}
+
+func (r Resolver) elsewhere(name string) string {
+	if value := r.DotEnv[name]; value != "" {
+		return value
+	}
+	// A dot is in no variable's name.
+	if strings.ContainsRune(name, '.') {
+		return ""
+	}
+	return r.Getenv(name)
+}
+
+func (s *Secrets) fromKeyring(ctx context.Context, name string) (string, error) {
+	if s.keyring == nil {
+		return "", errNoKeyring
+	}
+	value, err := s.keyring.Get(ctx, name)
+	if err != nil {
+		return "", fmt.Errorf("read secret %s from the keyring: %w", name, err)
+	}
+	return value, nil
+}

@@ -1,0 +1,268 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package laptop
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/zalando/go-keyring"
+)
+
+const canary = "c4n4ry-s3cr3t"
+
+func TestSecretsAreInAFileThatOnlyItsOwnerReads(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "hosted-bridge")
+	s := OpenSecrets(folder, nil)
+	if names, err := s.Names(); err != nil || names != nil {
+		t.Errorf("names %q, %v", names, err)
+	}
+	for name, value := range map[string]string{"TOKEN": canary, "credentials.json": "{}"} {
+		if inKeyring, err := s.Set(t.Context(), name, value); err != nil || inKeyring {
+			t.Fatalf("%v, %v", inKeyring, err)
+		}
+	}
+	for path, want := range map[string]fs.FileMode{folder: 0o700 | fs.ModeDir, s.Path(): 0o600, s.Path() + ".lock": 0o600} {
+		info, err := os.Stat(path)
+		if err != nil || info.Mode() != want {
+			t.Errorf("%s: %v, %v", path, info.Mode(), err)
+		}
+	}
+	names, err := s.Names()
+	if diff := cmp.Diff([]string{"TOKEN", "credentials.json"}, names); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	if err := s.Delete(t.Context(), "TOKEN"); err != nil {
+		t.Error(err)
+	}
+	if err := s.Delete(t.Context(), "TOKEN"); !errors.Is(err, ErrNoSecret) {
+		t.Errorf("error = %v", err)
+	}
+	if b, err := os.ReadFile(s.Path()); err != nil || strings.Contains(string(b), canary) {
+		t.Errorf("the deleted secret is still there, %v", err)
+	}
+	if left, err := filepath.Glob(filepath.Join(folder, ".tmp-*")); err != nil || left != nil {
+		t.Errorf("left behind %q, %v", left, err)
+	}
+}
+
+func TestASecretsFileThatOthersReadIsRefused(t *testing.T) {
+	s := OpenSecrets(t.TempDir(), nil)
+	if _, err := s.Set(t.Context(), "TOKEN", canary); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(s.Path(), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := Resolver{Store: s, Getenv: os.Getenv}.Resolve(t.Context(), []string{"TOKEN"})
+	if err == nil || !strings.Contains(err.Error(), "chmod 600 "+s.Path()) {
+		t.Errorf("error = %v", err)
+	}
+	if _, err := s.Set(t.Context(), "OTHER", "x"); err == nil {
+		t.Error("a secret was added to it")
+	}
+}
+
+func TestWhatIsNoSecretIsRefused(t *testing.T) {
+	s := OpenSecrets(t.TempDir(), nil)
+	for name, tt := range map[string]struct{ name, value string }{
+		"a name in small letters": {"token", "x"},
+		"a name that is a path":   {"../X.Y", "x"},
+		"no value":                {"TOKEN", ""},
+		"a value that is too big": {"TOKEN", strings.Repeat("x", MaxSecret+1)},
+	} {
+		if _, err := s.Set(t.Context(), tt.name, tt.value); err == nil {
+			t.Errorf("%s was stored", name)
+		}
+	}
+	for name, content := range map[string]string{"not JSON": "{", "another file": `{"revision":"x"}`, "unknown fields": `{"x":1}`} {
+		if err := os.WriteFile(s.Path(), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Names(); err == nil {
+			t.Errorf("%s was read", name)
+		}
+	}
+}
+
+func TestSecretsAreInTheKeyringWhereThereIsOne(t *testing.T) {
+	keyring.MockInit()
+	folder := t.TempDir()
+	k := systemKeyring{timeout: time.Minute}
+	s := OpenSecrets(folder, k)
+	if inKeyring, err := s.Set(t.Context(), "TOKEN", canary); err != nil || !inKeyring {
+		t.Fatalf("%v, %v", inKeyring, err)
+	}
+	b, err := os.ReadFile(s.Path())
+	if err != nil || strings.Contains(string(b), canary) || !strings.Contains(string(b), "TOKEN") {
+		t.Errorf("the file is %s, %v", b, err)
+	}
+	r := Resolver{Store: s, Getenv: func(string) string { return "" }}
+	values, unreadable, err := r.Resolve(t.Context(), []string{"TOKEN", "OTHER"})
+	if diff := cmp.Diff(map[string][]byte{"TOKEN": []byte(canary)}, values); diff != "" || unreadable != nil || err != nil {
+		t.Error(diff, unreadable, err)
+	}
+	// A change in the keyring shows in the file, which a running bridge follows.
+	if _, err := s.Set(t.Context(), "TOKEN", "another"); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := os.ReadFile(s.Path()); err != nil || string(after) == string(b) {
+		t.Errorf("the file did not change, %v", err)
+	}
+	// Without the keyring the secret is there and cannot be read.
+	_, unreadable, err = Resolver{Store: OpenSecrets(folder, nil), Getenv: os.Getenv}.Resolve(t.Context(), []string{"TOKEN"})
+	if diff := cmp.Diff([]string{"TOKEN"}, unreadable); diff != "" || !errors.Is(err, errNoKeyring) {
+		t.Error(diff, err)
+	}
+	if err := OpenSecrets(folder, nil).Delete(t.Context(), "TOKEN"); !errors.Is(err, errNoKeyring) {
+		t.Errorf("error = %v", err)
+	}
+	if err := s.Delete(t.Context(), "TOKEN"); err != nil {
+		t.Error(err)
+	}
+	if _, err := k.Get(t.Context(), "TOKEN"); !errors.Is(err, keyring.ErrNotFound) {
+		t.Errorf("error = %v", err)
+	}
+	if err := k.Delete(t.Context(), "TOKEN"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAKeyringThatFailsLeavesTheSecretToTheFile(t *testing.T) {
+	keyring.MockInitWithError(errors.New("locked"))
+	s := OpenSecrets(t.TempDir(), systemKeyring{timeout: time.Minute})
+	if inKeyring, err := s.Set(t.Context(), "TOKEN", canary); err != nil || inKeyring {
+		t.Fatalf("%v, %v", inKeyring, err)
+	}
+	values, _, err := Resolver{Store: s, Getenv: os.Getenv}.Resolve(t.Context(), []string{"TOKEN"})
+	if string(values["TOKEN"]) != canary || err != nil {
+		t.Errorf("%d values, %v", len(values), err)
+	}
+}
+
+func TestAKeyringThatHangsIsLeftBehind(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	k := systemKeyring{timeout: time.Millisecond}
+	if err := k.bounded(t.Context(), func() error { <-release; return nil }); !errors.Is(err, errKeyringTimeout) {
+		t.Errorf("error = %v", err)
+	}
+}
+
+func TestThereIsNoKeyringWithoutASession(t *testing.T) {
+	env := map[string]string{"HOSTED_BRIDGE_SECRETS": "file", "DBUS_SESSION_BUS_ADDRESS": "unix:path=/x"}
+	if k := SystemKeyring(func(name string) string { return env[name] }); k != nil {
+		t.Error("a keyring is used though the file is asked for")
+	}
+	if !sessionBus(func(name string) string { return env[name] }) {
+		t.Error("the session is not seen")
+	}
+}
+
+// TestWhereASecretComesFrom holds the order: the store, the .env file, the
+// environment.
+func TestWhereASecretComesFrom(t *testing.T) {
+	s := OpenSecrets(t.TempDir(), nil)
+	if _, err := s.Set(t.Context(), "A", "store"); err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{"A": "env", "B": "env", "C": "env", "EMPTY": "", "x.y": "env"}
+	r := Resolver{Store: s, DotEnv: map[string]string{"A": "file", "B": "file", "x.y": ""}, Getenv: func(name string) string { return env[name] }}
+	values, _, err := r.Resolve(t.Context(), []string{"A", "B", "C", "D", "EMPTY", "x.y"})
+	want := map[string][]byte{"A": []byte("store"), "B": []byte("file"), "C": []byte("env")}
+	if diff := cmp.Diff(want, values); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+}
+
+func TestChangesAtTheSameTimeAreAllKept(t *testing.T) {
+	folder := t.TempDir()
+	var all sync.WaitGroup
+	for _, name := range []string{"A", "B", "C", "D", "E", "F", "G", "H"} {
+		all.Go(func() {
+			if err := OpenSecrets(folder, nil).Save(context.Background(), name, []byte("x")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if names, err := OpenSecrets(folder, nil).Names(); err != nil || len(names) != 8 {
+		t.Errorf("%q, %v", names, err)
+	}
+}
+
+func TestDotEnv(t *testing.T) {
+	got := parseDotEnv("# mine\nA=1\n B = two words # note\nexport C=\"x#y \\\"z\\\" \\\\\"\nD='a # b'\n\nbroken\n=x\nE=\nF=a#b\r\n")
+	want := map[string]string{"A": "1", "B": "two words", "C": `x#y "z" \`, "D": "a # b", "E": "", "F": "a#b"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	path := filepath.Join(t.TempDir(), ".env")
+	if values, err := ReadDotEnv(path); err != nil || len(values) != 0 {
+		t.Errorf("%v, %v", values, err)
+	}
+	if err := os.WriteFile(path, []byte("A=1"), 0o644); err != nil { //nolint:gosec // The wrong mode is the test.
+		t.Fatal(err)
+	}
+	if _, err := ReadDotEnv(path); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+		t.Errorf("error = %v", err)
+	}
+}
+
+func TestFolders(t *testing.T) {
+	f, err := FoldersOf(func(name string) string {
+		return map[string]string{"HOME": "/home/a", "XDG_STATE_HOME": "relative"}[name]
+	})
+	if diff := cmp.Diff(Folders{Config: "/home/a/.config/hosted-bridge", State: "/home/a/.local/state/hosted-bridge", Home: "/home/a"}, f); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	f, err = FoldersOf(func(name string) string {
+		return map[string]string{"HOME": "/home/a", "XDG_CONFIG_HOME": "/etc/x"}[name]
+	})
+	if f.ConfigFile() != "/etc/x/hosted-bridge/config.json" || err != nil {
+		t.Errorf("%s, %v", f.ConfigFile(), err)
+	}
+}
+
+func TestABridgeKeepsItsID(t *testing.T) {
+	f := Folders{State: t.TempDir()}
+	first, err := f.BridgeUID("/a/config.json")
+	if err != nil || len(first) != 32 {
+		t.Fatalf("%q, %v", first, err)
+	}
+	if again, err := f.BridgeUID("/a/../a/config.json"); err != nil || again != first {
+		t.Errorf("%q and %q, %v", first, again, err)
+	}
+	if other, err := f.BridgeUID("/b/config.json"); err != nil || other == first {
+		t.Errorf("two configurations have the id %q, %v", other, err)
+	}
+}
+
+func TestWriteFileFollowsALink(t *testing.T) {
+	folder := t.TempDir()
+	target, link := filepath.Join(folder, "target"), filepath.Join(folder, "link")
+	if err := os.WriteFile(target, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(target, link); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteFile(link, []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(target); err != nil || string(b) != "new" {
+		t.Errorf("%s, %v", b, err)
+	}
+	if info, err := os.Lstat(link); err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		t.Errorf("the link is gone, %v", err)
+	}
+}
