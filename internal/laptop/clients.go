@@ -215,7 +215,7 @@ func appendSection(before []byte, e Entry) ([]byte, error) {
 		}
 		return nil, errors.New("has another entry for the bridge: change it by hand")
 	}
-	after := bytes.TrimRight(before, "\n")
+	after := bytes.TrimRight(bytes.Clone(before), "\n")
 	if len(after) > 0 {
 		after = append(after, "\n\n"...)
 	}

@@ -1,0 +1,127 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package laptop
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestSnippets(t *testing.T) {
+	program, remote := Entry{Command: "/opt/bridge"}, Entry{URL: "http://127.0.0.1:3100/mcp"}
+	tests := map[string]struct {
+		client string
+		entry  Entry
+		want   string // compact; empty for a refusal
+	}{
+		"Claude Code, a program":   {"claude-code", program, `{"mcpServers":{"hosted-bridge":{"type":"stdio","command":"/opt/bridge","args":["serve"]}}}`},
+		"Claude Code, a URL":       {"claude-code", remote, `{"mcpServers":{"hosted-bridge":{"type":"http","url":"http://127.0.0.1:3100/mcp"}}}`},
+		"Claude Desktop":           {"claude-desktop", program, `{"mcpServers":{"hosted-bridge":{"command":"/opt/bridge","args":["serve"]}}}`},
+		"Claude Desktop, a URL":    {"claude-desktop", remote, ""},
+		"Cursor, a URL":            {"cursor", remote, `{"mcpServers":{"hosted-bridge":{"url":"http://127.0.0.1:3100/mcp"}}}`},
+		"VS Code":                  {"vscode", program, `{"servers":{"hosted-bridge":{"type":"stdio","command":"/opt/bridge","args":["serve"]}}}`},
+		"Windsurf, a URL":          {"windsurf", remote, `{"mcpServers":{"hosted-bridge":{"serverUrl":"http://127.0.0.1:3100/mcp"}}}`},
+		"Gemini, a URL":            {"gemini", remote, `{"mcpServers":{"hosted-bridge":{"httpUrl":"http://127.0.0.1:3100/mcp"}}}`},
+		"Codex, a program":         {"codex", program, `[mcp_servers.hosted-bridge]command="/opt/bridge"args=["serve"]`},
+		"Codex, a URL":             {"codex", remote, `[mcp_servers.hosted-bridge]url="http://127.0.0.1:3100/mcp"`},
+		"a client that is unknown": {"notepad", program, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			client, err := FindClient(tt.client)
+			var b []byte
+			if err == nil {
+				b, err = client.Snippet(tt.entry)
+			}
+			if (err == nil) != (tt.want != "") {
+				t.Fatal(err)
+			}
+			if got := strings.NewReplacer(" ", "", "\n", "").Replace(string(b)); got != tt.want {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+}
+
+func TestAClientsFileKeepsEverythingElse(t *testing.T) {
+	client, err := FindClient("cursor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	codex, err := FindClient("codex")
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := Entry{URL: "http://127.0.0.1:1/mcp"}
+	ours := "    \"hosted-bridge\": {\n      \"url\": \"http://127.0.0.1:1/mcp\"\n    }\n  }"
+	tests := map[string]struct {
+		client        Client
+		before, after string // after is empty for a refusal
+	}{
+		"no file":                 {client, "", "{\n  \"mcpServers\": {\n" + ours + "\n}\n"},
+		"an empty file":           {client, "\n", "{\n  \"mcpServers\": {\n" + ours + "\n}\n"},
+		"other servers and more":  {client, `{"z":1.50,"mcpServers":{"x":{"url":"<y>"}},"a":null}`, "{\n  \"z\": 1.50,\n  \"mcpServers\": {\n    \"x\": {\n      \"url\": \"<y>\"\n    },\n" + ours + ",\n  \"a\": null\n}\n"},
+		"an entry of before":      {client, `{"mcpServers":{"hosted-bridge":{"command":"x"}}}`, "{\n  \"mcpServers\": {\n" + ours + "\n}\n"},
+		"the same entry":          {client, `{"mcpServers":{"hosted-bridge":{"url":"http://127.0.0.1:1/mcp"}}}`, `{"mcpServers":{"hosted-bridge":{"url":"http://127.0.0.1:1/mcp"}}}`},
+		"a file with comments":    {client, "{ // mine\n}", ""},
+		"another kind of file":    {client, "[]", ""},
+		"servers of another kind": {client, `{"mcpServers":[]}`, ""},
+		"Codex' file":             {codex, "# mine\nmodel = \"x\"\n\n\n", "# mine\nmodel = \"x\"\n\n[mcp_servers.hosted-bridge]\nurl = \"http://127.0.0.1:1/mcp\"\n"},
+		"Codex' same entry":       {codex, "[mcp_servers.hosted-bridge]\nurl = \"http://127.0.0.1:1/mcp\"\n", "[mcp_servers.hosted-bridge]\nurl = \"http://127.0.0.1:1/mcp\"\n"},
+		"Codex' other entry":      {codex, "[mcp_servers.hosted-bridge]\nurl = \"x\"\n", ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "folder", "file")
+			if tt.before != "" {
+				if err := WriteFile(path, []byte(tt.before)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			backup, changed, err := tt.client.Write(path, entry)
+			if tt.after == "" {
+				if b, _ := os.ReadFile(path); err == nil || string(b) != tt.before {
+					t.Errorf("%s, %v", b, err)
+				}
+				return
+			}
+			b, readErr := os.ReadFile(path)
+			if err != nil || readErr != nil {
+				t.Fatal(err, readErr)
+			}
+			if diff := cmp.Diff(tt.after, string(b)); diff != "" {
+				t.Error(diff)
+			}
+			if changed != (tt.before != tt.after) || (backup != "") != (changed && tt.before != "") {
+				t.Errorf("changed %v, backup %q", changed, backup)
+			}
+			if backup != "" {
+				if b, err := os.ReadFile(backup); err != nil || string(b) != tt.before {
+					t.Errorf("the backup is %s, %v", b, err)
+				}
+			}
+		})
+	}
+}
+
+func TestWhereClientsHaveTheirFiles(t *testing.T) {
+	for want, of := range map[string][2]string{
+		"/h/.config/Claude/claude_desktop_config.json":                     {"claude-desktop", "linux"},
+		"/h/Library/Application Support/Claude/claude_desktop_config.json": {"claude-desktop", "darwin"},
+		"/h/.claude.json":                       {"claude-code", "darwin"},
+		"/h/AppData/Roaming/Code/User/mcp.json": {"vscode", "windows"},
+	} {
+		client, err := FindClient(of[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := client.File("/h", of[1]); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
