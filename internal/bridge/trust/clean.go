@@ -9,9 +9,6 @@ import (
 	"unicode"
 )
 
-// removed stands where a phrase was.
-const removed = "[removed]"
-
 var (
 	// escapes are what a terminal obeys: ECMA-48's control sequences, operating
 	// system commands with either end, and the two-character escapes.
@@ -24,26 +21,6 @@ var (
 		`<script\b.*?(?:</script\s*>|\z)|<style\b.*?(?:</style\s*>|\z)|<iframe\b.*?(?:</iframe\s*>|\z)|` +
 		`<object\b.*?(?:</object\s*>|\z)|<template\b.*?(?:</template\s*>|\z)|<noscript\b.*?(?:</noscript\s*>|\z)|` +
 		`</?[a-z][^<>]*>|<[!?][^<>]*>`)
-	// phrases are instructions to models that are often tried, and the marks by
-	// which some models' prompts tell who speaks.
-	phrases = regexp.MustCompile(`(?i)` + strings.Join([]string{
-		`\b(?:ignore|disregard|forget|override|bypass)\s+(?:all\s+|any\s+|every\s+)?(?:of\s+)?(?:the\s+|your\s+|my\s+|these\s+|those\s+)?(?:previous|prior|above|earlier|preceding|foregoing|former|existing|original|system|safety)\s+(?:instruction|prompt|rule|direction|guideline|command|context|message|constraint)s?\b`,
-		`\b(?:ignore|disregard|forget)\s+(?:everything|all|anything)\s+(?:above|before|previous(?:ly)?|prior|you\s+(?:were|have\s+been)\s+told)\b`,
-		`\b(?:ignore|disregard|forget)\s+(?:all\s+)?your\s+(?:instruction|prompt|rule|guideline|training)s?\b`,
-		`\b(?:new|updated|revised|real|actual)\s+(?:system\s+)?(?:instructions|prompt)\s*:`,
-		`\b(?:reveal|print|show|output|repeat|leak)\s+(?:me\s+)?(?:your|the)\s+(?:system|initial|hidden|secret)\s+(?:prompt|instructions|message)\b`,
-		`\byou\s+are\s+now\s+(?:in\s+)?(?:a\s+|an\s+)?(?:dan|jailbroken|unrestricted|unfiltered|uncensored|developer\s+mode|debug\s+mode|god\s+mode)\b`,
-		`\b(?:enter|enable|activate|switch\s+to)\s+(?:dan|developer|debug|god|jailbreak|admin)\s+mode\b`,
-		`\b(?:act|behave|respond)\s+as\s+(?:if\s+you\s+(?:are|were)\s+)?(?:a\s+|an\s+)?(?:dan|jailbroken|unrestricted|unfiltered|uncensored)\b`,
-		`\bpretend\s+(?:that\s+)?you\s+(?:have\s+no|are\s+not\s+bound|are\s+free)\b`,
-		`\bfrom\s+now\s+on,?\s+you\s+(?:will|must|shall|are|should)\b`,
-		`\b(?:do\s+not|don't|never)\s+(?:tell|inform|alert|notify|mention\s+(?:this|it)\s+to|reveal\s+(?:this|it)\s+to|show\s+(?:this|it)\s+to)\s+the\s+user\b`,
-		`\bwithout\s+(?:telling|informing|asking|alerting|notifying)\s+the\s+user\b`,
-		`<\|[a-z0-9_ ]{1,40}\|>`,
-		`\[/?INST\]`,
-		`<</?SYS>>`,
-		`(?:^|\n)\s*#{1,6}\s*(?:system|instruction)s?\s*:`,
-	}, "|"))
 )
 
 // maxPasses bounds how often a text is gone through: what one pass takes out
@@ -75,7 +52,7 @@ func cleanOnce(s string) string {
 		s = escapes.ReplaceAllString(s, "")
 	}
 	s = strings.Map(visible, s)
-	s = phrases.ReplaceAllString(s, removed)
+	s = withoutPhrases(s)
 	if strings.Contains(s, "<") {
 		s = markup.ReplaceAllString(s, "")
 	}
@@ -88,6 +65,8 @@ func cleanOnce(s string) string {
 // selectors by which any bytes can be hidden, and letters that are blank.
 func visible(r rune) rune {
 	switch {
+	case r >= ' ' && r <= '~':
+		return r // the most there is, without a look into the tables
 	case r == '\n', r == '\t', r == '\r':
 		return r
 	case unicode.In(r, unicode.Cc, unicode.Cf):

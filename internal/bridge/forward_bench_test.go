@@ -1,0 +1,73 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+)
+
+// BenchmarkForward calls a tool whose result is 4 KiB of text: past all that can
+// be configured, with nothing configured, with everything but the cache, and
+// with everything, where the answer is a kept one.
+func BenchmarkForward(b *testing.B) {
+	line := "a line of plain text, as tools write them, with some <b>markup</b>\n"
+	result, err := json.Marshal(map[string]any{"content": []any{map[string]any{"type": "text", "text": strings.Repeat(line, 4096/len(line))}}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, configure := range map[string]func(*config.Server){
+		"delivery alone": nil,
+		"nothing":        func(*config.Server) {},
+		"everything but the cache": func(s *config.Server) {
+			s.Trust, s.MaxResultBytes, s.Retry = config.Sanitize, 3000, thrice
+			s.Timeouts.Call = config.Duration(time.Minute)
+		},
+		"everything": func(s *config.Server) {
+			s.Trust, s.MaxResultBytes, s.Retry, s.CacheTTL = config.Sanitize, 3000, thrice, anHour
+			s.Timeouts.Call = config.Duration(time.Minute)
+		},
+	} {
+		b.Run(name, func(b *testing.B) { benchmarkForward(b, string(result), configure) })
+	}
+}
+
+func benchmarkForward(b *testing.B, result string, configure func(*config.Server)) {
+	s := &script{annotations: readOnly, answer: same(result), counts: map[string]int{}}
+	front := httptest.NewServer(s)
+	defer front.Close()
+	server := config.Server{Name: "one", URL: front.URL}
+	forward := (*Bridge).forward
+	if configure == nil {
+		forward = func(b *Bridge, ctx context.Context, q *query, u *upstream) (mcp.Result, error) {
+			result, _, err := b.deliver(ctx, q, u)
+			return result, err
+		}
+	} else {
+		configure(&server)
+	}
+	c := config.Config{UserID: "alice", BridgeUID: "uid-1", Egress: config.Egress{Unrestricted: true}, Servers: []config.Server{server}}
+	bridge := New(b.Context(), c, Options{Log: slog.New(slog.DiscardHandler)})
+	defer bridge.Close()
+	u := bridge.servers()[0]
+	if _, err := u.shared(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		q := &query{method: methodCallTool, era: modern, params: &mcp.CallToolParamsRaw{Name: "t", Arguments: json.RawMessage(`{"a":1,"b":"x"}`)}}
+		if _, err := forward(bridge, b.Context(), q, u); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
