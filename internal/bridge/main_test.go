@@ -4,9 +4,15 @@
 package bridge
 
 import (
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if what := os.Getenv(programVariable); what != "" {
+		os.Exit(beProgram(what))
+	}
+	goleak.VerifyTestMain(m)
+}

@@ -1,0 +1,408 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+)
+
+// named connects a legacy client that says who it is and has a root.
+func (r *rig) named(t *testing.T, name string, opts *mcp.ClientOptions, roots ...string) *mcp.ClientSession {
+	t.Helper()
+	client := mcp.NewClient(&mcp.Implementation{Name: name, Version: "1"}, opts)
+	for _, root := range roots {
+		client.AddRoots(&mcp.Root{URI: root})
+	}
+	session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: r.url, HTTPClient: r.http},
+		&mcp.ClientSessionOptions{ProtocolVersion: eraNames["legacy"]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = session.Close() })
+	return session
+}
+
+func TestAProgramRunsOnceForAllClients(t *testing.T) {
+	for serverEra := range eraNames {
+		t.Run(serverEra+" server", func(t *testing.T) {
+			p := newMemoryProgram(t, echoServer("one"), serverEra)
+			r := newRig(t, fast, p.Server)
+			var calling sync.WaitGroup
+			for clientEra := range eraNames {
+				for range 3 {
+					client := r.connect(t, clientEra, nil)
+					calling.Go(func() {
+						for range 10 {
+							if err := called(t, client, "echo"); err != nil {
+								t.Error(err)
+							}
+						}
+					})
+				}
+			}
+			calling.Wait()
+			if got := p.started(); got != 1 {
+				t.Errorf("started %d times, want once", got)
+			}
+		})
+	}
+}
+
+// TestAProgramAsksTheClientThatCalled has two clients call in turn.
+func TestAProgramAsksTheClientThatCalled(t *testing.T) {
+	for method, ask := range questions {
+		t.Run(method, func(t *testing.T) {
+			s := emptyServer(nil)
+			rawTool(s, "ask", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				answer, err := ask(ctx, req.Session)
+				return said("%v %v", answer, err), nil
+			})
+			p := newMemoryProgram(t, s, "legacy")
+			r := newRig(t, fast, p.Server)
+			clients := map[string]*mcp.ClientSession{}
+			for _, name := range []string{"ann", "ben"} {
+				clients[name] = r.named(t, name, asking(name), "file:///"+name)
+			}
+			for range 5 {
+				for name, client := range clients {
+					result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "ask"})
+					if err != nil {
+						t.Fatal(err)
+					}
+					want := name + " on it <nil>"
+					if method == methodRoots {
+						want = "ann on it, with 1 roots <nil>"
+					}
+					if got := text(t, result); got != want {
+						t.Errorf("answer = %s, want %s", got, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestAProgramsQuestionGoesToWhoCanAnswer has a call of a client that can answer
+// and a newer one of a client that cannot wait at the same time.
+func TestAProgramsQuestionGoesToWhoCanAnswer(t *testing.T) {
+	asked, release := make(chan struct{}), make(chan struct{})
+	s := emptyServer(nil)
+	rawTool(s, "ask", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		asked <- struct{}{}
+		<-release
+		answer, err := questions[methodElicit](ctx, req.Session)
+		return said("%v %v", answer, err), nil
+	})
+	rawTool(s, "wait", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		asked <- struct{}{}
+		<-release
+		return said("done"), nil
+	})
+	r := newRig(t, fast, newMemoryProgram(t, s, "legacy").Server)
+	can := r.named(t, "ann", asking("ann"))
+	cannot := r.named(t, "ben", &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
+	answers := make(chan string, 2)
+	call := func(client *mcp.ClientSession, tool string) {
+		result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: tool})
+		if err != nil {
+			answers <- err.Error()
+			return
+		}
+		answers <- result.Content[0].(*mcp.TextContent).Text
+	}
+	go call(can, "ask")
+	next(t, asked, "the first call")
+	go call(cannot, "wait")
+	next(t, asked, "the second call")
+	close(release)
+	got := []string{next(t, answers, "answer"), next(t, answers, "answer")}
+	slices.Sort(got)
+	if diff := cmp.Diff([]string{"ann on it <nil>", "done"}, got); diff != "" {
+		t.Errorf("answers (-want +got):\n%s", diff)
+	}
+}
+
+func TestAProgramIsToldThatAClientCannotAnswer(t *testing.T) {
+	for method, ask := range questions {
+		t.Run(method, func(t *testing.T) {
+			s := emptyServer(nil)
+			rawTool(s, "ask", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				_, err := ask(ctx, req.Session)
+				return said("%v", err), nil
+			})
+			r := newRig(t, fast, newMemoryProgram(t, s, "legacy").Server)
+			client := r.named(t, "ann", &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
+			result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "ask"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := text(t, result); !strings.Contains(got, "method not found") && !strings.Contains(got, "is not supported") {
+				t.Errorf("the program is told %s", got)
+			}
+		})
+	}
+}
+
+// TestAProgramSeesTheRootsOfAllClients has the program ask outside any call,
+// whenever it is told that there are others.
+func TestAProgramSeesTheRootsOfAllClients(t *testing.T) {
+	seen := make(chan []string, 64)
+	s := emptyServer(&mcp.ServerOptions{RootsListChangedHandler: func(_ context.Context, req *mcp.RootsListChangedRequest) {
+		go func() {
+			roots, err := req.Session.ListRoots(context.WithoutCancel(t.Context()), nil)
+			if err != nil {
+				return
+			}
+			uris := []string{}
+			for _, root := range roots.Roots {
+				uris = append(uris, root.URI)
+			}
+			seen <- uris
+		}()
+	}})
+	p := newMemoryProgram(t, s, "legacy")
+	r := newRig(t, fast, p.Server)
+	connected(t, r.bridge)
+	program, _ := p.last(t)
+	if roots, err := program.ListRoots(t.Context(), nil); err != nil || len(roots.Roots) != 0 {
+		t.Errorf("roots without clients = %v, %v", roots, err)
+	}
+	awaits := func(want ...string) {
+		t.Helper()
+		for {
+			if got := next(t, seen, fmt.Sprintf("roots %v", want)); cmp.Equal(got, want) {
+				return
+			}
+		}
+	}
+	ann := mcp.NewClient(&mcp.Implementation{Name: "ann", Version: "1"}, nil)
+	ann.AddRoots(&mcp.Root{URI: "file:///ann"})
+	session, err := ann.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: r.url, HTTPClient: r.http}, &mcp.ClientSessionOptions{ProtocolVersion: eraNames["legacy"]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaits("file:///ann")
+	r.named(t, "ben", nil, "file:///ben", "file:///ann")
+	awaits("file:///ann", "file:///ben")
+	r.named(t, "cid", &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}}, "file:///cid")
+	ann.AddRoots(&mcp.Root{URI: "file:///more"})
+	awaits("file:///ann", "file:///ben", "file:///more")
+	if err := session.Close(); err != nil {
+		t.Fatal(err)
+	}
+	awaits("file:///ann", "file:///ben")
+}
+
+// TestSessionsShareASubscription counts what a program is asked for.
+func TestSessionsShareASubscription(t *testing.T) {
+	var mu sync.Mutex
+	var asked []string
+	note := func(what, uri string) {
+		mu.Lock()
+		defer mu.Unlock()
+		asked = append(asked, what+" "+uri)
+	}
+	s := emptyServer(&mcp.ServerOptions{
+		SubscribeHandler: func(_ context.Context, req *mcp.SubscribeRequest) error {
+			note("on", req.Params.URI)
+			return nil
+		},
+		UnsubscribeHandler: func(_ context.Context, req *mcp.UnsubscribeRequest) error {
+			note("off", req.Params.URI)
+			return nil
+		},
+	})
+	s.AddResource(&mcp.Resource{Name: "a", URI: "test://a"}, nil)
+	p := newMemoryProgram(t, s, "legacy")
+	r := newRig(t, fast, p.Server)
+	updates := map[string]*atomic.Int32{}
+	clients := map[string]*mcp.ClientSession{}
+	for _, name := range []string{"ann", "ben", "cid"} {
+		count := &atomic.Int32{}
+		updates[name] = count
+		clients[name] = r.named(t, name, &mcp.ClientOptions{
+			ResourceUpdatedHandler: func(context.Context, *mcp.ResourceUpdatedNotificationRequest) { count.Add(1) },
+		})
+	}
+	modern := &atomic.Int32{}
+	m := r.connect(t, "modern", &mcp.ClientOptions{
+		ResourceUpdatedHandler: func(context.Context, *mcp.ResourceUpdatedNotificationRequest) { modern.Add(1) },
+	})
+	subscribe := func(names ...string) {
+		t.Helper()
+		for _, name := range names {
+			if err := clients[name].Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://a"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	subscribe("ann", "ben", "ann")
+	if err := m.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://a"}); err != nil {
+		t.Fatal(err)
+	}
+	update := func() {
+		t.Helper()
+		if err := s.ResourceUpdated(t.Context(), &mcp.ResourceUpdatedNotificationParams{URI: "test://a"}); err != nil {
+			t.Error(err)
+		}
+	}
+	eventually(t, "updates of all who subscribed", func() bool {
+		update()
+		return updates["ann"].Load() > 0 && updates["ben"].Load() > 0 && modern.Load() > 0
+	})
+	if got := updates["cid"].Load(); got != 0 {
+		t.Errorf("who did not subscribe got %d updates", got)
+	}
+	if err := clients["ann"].Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "test://a"}); err != nil {
+		t.Fatal(err)
+	}
+	before := updates["ben"].Load()
+	eventually(t, "an update of who stays", func() bool {
+		update()
+		return updates["ben"].Load() > before
+	})
+	if err := m.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "test://a"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := clients["ben"].Close(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the end of the subscription", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return cmp.Equal(asked, []string{"on test://a", "off test://a"})
+	})
+	if p.started() != 1 {
+		t.Errorf("started %d times", p.started())
+	}
+}
+
+// TestEachClientHearsItsOwnLevel has a program log what the most curious client
+// wants to know.
+func TestEachClientHearsItsOwnLevel(t *testing.T) {
+	s := emptyServer(nil)
+	log := func(ctx context.Context, ss *mcp.ServerSession, what string) error {
+		for _, level := range []mcp.LoggingLevel{"debug", "warning", "error"} {
+			if err := ss.Log(ctx, &mcp.LoggingMessageParams{Level: level, Data: what}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	rawTool(s, "log", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return said("logged"), log(ctx, req.Session, "call")
+	})
+	p := newMemoryProgram(t, s, "legacy")
+	r := newRig(t, fast, p.Server)
+	heard := map[string]chan string{}
+	clients := map[string]*mcp.ClientSession{}
+	for name, level := range map[string]mcp.LoggingLevel{"ann": "debug", "ben": "error", "cid": ""} {
+		messages := make(chan string, 64)
+		heard[name] = messages
+		clients[name] = r.named(t, name, &mcp.ClientOptions{LoggingMessageHandler: func(_ context.Context, req *mcp.LoggingMessageRequest) {
+			messages <- fmt.Sprintf("%s %v", req.Params.Level, req.Params.Data)
+		}})
+		if level == "" {
+			continue
+		}
+		if err := clients[name].SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: level}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program, _ := p.last(t)
+	if err := log(t.Context(), program, "unasked"); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"debug unasked", "warning unasked", "error unasked"} {
+		if got := next(t, heard["ann"], "message"); got != want {
+			t.Errorf("ann hears %s, want %s", got, want)
+		}
+	}
+	if got := next(t, heard["ben"], "message"); got != "error unasked" {
+		t.Errorf("ben hears %s", got)
+	}
+	if _, err := clients["ben"].CallTool(t.Context(), &mcp.CallToolParams{Name: "log"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := next(t, heard["ben"], "message"); got != "error call" {
+		t.Errorf("ben hears %s", got)
+	}
+	if len(heard["ann"])+len(heard["ben"])+len(heard["cid"]) != 0 {
+		t.Errorf("others hear of ben's call: %d, %d, %d", len(heard["ann"]), len(heard["ben"]), len(heard["cid"]))
+	}
+}
+
+func TestListChangesOfAProgramReachEverySession(t *testing.T) {
+	for _, several := range []bool{false, true} {
+		t.Run(fmt.Sprintf("with another server %v", several), func(t *testing.T) {
+			s := echoServer("one")
+			servers := []config.Server{newMemoryProgram(t, s, "legacy").Server}
+			if several {
+				servers = append(servers, newWitness(t, "two", "modern", nil).Server)
+			}
+			r := newRig(t, fast, servers...)
+			connected(t, r.bridge)
+			var changes []chan struct{}
+			for clientEra := range eraNames {
+				for range 2 {
+					opts, changed := changeCounter()
+					client := r.connect(t, clientEra, opts)
+					if _, err := client.ListTools(t.Context(), nil); err != nil {
+						t.Fatal(err)
+					}
+					changes = append(changes, changed)
+				}
+			}
+			rawTool(s, "more", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("2"), nil })
+			for _, changed := range changes {
+				next(t, changed, "list change")
+			}
+		})
+	}
+}
+
+// TestWhoDoesNotReadHoldsUpNobody puts more into an outbox than it takes while
+// nothing can be passed on.
+func TestWhoDoesNotReadHoldsUpNobody(t *testing.T) {
+	release := make(chan struct{})
+	box := &outbox{}
+	var passed atomic.Int32
+	pass := func(note) {
+		<-release
+		passed.Add(1)
+	}
+	for range 10 {
+		box.put(note{raw: []byte(strings.Repeat("x", outboxBytes/4))}, pass)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	box.flush(ctx)
+	cancel()
+	if got := passed.Load(); got != 0 {
+		t.Errorf("%d passed", got)
+	}
+	close(release)
+	box.flush(t.Context())
+	if got := passed.Load(); got < 4 || got > 5 {
+		t.Errorf("%d passed, want as many as there is room for", got)
+	}
+	large := &outbox{}
+	large.put(note{raw: []byte(strings.Repeat("x", 2*outboxBytes))}, pass)
+	large.flush(t.Context())
+	if got := passed.Load(); got > 6 || got < 5 {
+		t.Errorf("one that alone is too large was dropped")
+	}
+	large.flush(t.Context())
+}

@@ -1,0 +1,302 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
+)
+
+// beProgram is a server over stdio, in a process of its own. It returns the
+// process's exit code.
+func beProgram(what string) int {
+	in := bufio.NewReader(os.Stdin)
+	var reader io.Reader = in
+	switch what {
+	case "strict", "stuck", "mute":
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			return 1
+		}
+		switch known := strings.Contains(string(line), `"initialize"`); {
+		case known:
+			reader = io.MultiReader(strings.NewReader(string(line)), in)
+		case what == "strict":
+			return 3
+		case what == "stuck":
+			_, _ = io.Copy(io.Discard, in)
+			return 0
+		}
+	case "brief":
+		fmt.Fprintln(os.Stderr, "cannot begin")
+		return 7
+	}
+	s := emptyServer(nil)
+	rawTool(s, "environment", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return said("%s", strings.Join(os.Environ(), "\n")), nil
+	})
+	rawTool(s, "arguments", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return said("%s", strings.Join(os.Args[1:], "\n")), nil
+	})
+	rawTool(s, "read", func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		var path string
+		if err := json.Unmarshal(req.Params.Arguments, &struct{ Path *string }{&path}); err != nil {
+			return nil, err
+		}
+		b, err := os.ReadFile(path) //nolint:gosec // The test itself says which file.
+		return said("%s %v", b, err), nil
+	})
+	rawTool(s, "process", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return said("%d", os.Getpid()), nil
+	})
+	rawTool(s, "exit", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		os.Exit(5)
+		return nil, nil
+	})
+	rawTool(s, "large", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return said("%s", strings.Repeat("x", maxAnswer)), nil
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if err := s.Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(reader), Writer: os.Stdout}); err != nil {
+		return 2
+	}
+	return 0
+}
+
+// tell calls a tool of a program and returns what it says.
+func tell(t *testing.T, client *mcp.ClientSession, tool string, arguments any) string {
+	t.Helper()
+	result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
+	if err != nil {
+		t.Fatalf("%s: %v", tool, err)
+	}
+	return text(t, result)
+}
+
+// TestAProgramThatKnowsOnlyTheOldProtocolWorks has programs that do something
+// else than to refuse the modern protocol's first question.
+func TestAProgramThatKnowsOnlyTheOldProtocolWorks(t *testing.T) {
+	for what, pinned := range map[string]string{
+		"strict": newestLegacyVersion, // It exits.
+		"stuck":  newestLegacyVersion, // It listens no more.
+		"mute":   "",                  // It says nothing to that, and goes on.
+		"modern": "",
+	} {
+		t.Run(what, func(t *testing.T) {
+			server := realProgram(t, what)
+			server.Timeouts.Connect = config.Duration(3 * time.Second)
+			if what == "modern" {
+				server.Timeouts.Connect = config.Duration(time.Minute)
+			}
+			r := newRig(t, fast, server)
+			client := r.connect(t, "modern", nil)
+			if got := tell(t, client, "process", nil); got == fmt.Sprint(os.Getpid()) {
+				t.Error("it is no other process")
+			}
+			u := r.bridge.only()
+			if got := u.version(); got != pinned {
+				t.Errorf("the next connection begins with version %q, want %q", got, pinned)
+			}
+			if l := u.peek(); (l.era == modern) != (what == "modern") {
+				t.Errorf("era = %v", l.era)
+			}
+		})
+	}
+}
+
+func TestAProgramThatEndsIsStartedAgain(t *testing.T) {
+	for clientEra := range eraNames {
+		t.Run(clientEra+" client", func(t *testing.T) {
+			r := newRig(t, fast, realProgram(t, "modern"))
+			client := r.connect(t, clientEra, nil)
+			first := tell(t, client, "process", nil)
+			if _, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "exit"}); err == nil {
+				t.Error("a call at whose end there is no program has an answer")
+			}
+			if second := tell(t, client, "process", nil); second == first {
+				t.Errorf("process %s answers again", second)
+			}
+			eventually(t, "healthy", func() bool { return r.bridge.Health().Status == health.Healthy })
+		})
+	}
+}
+
+func TestAProgramThatCannotBeginIsUnhealthy(t *testing.T) {
+	r := newRig(t, fast, realProgram(t, "brief"))
+	eventually(t, "unhealthy", func() bool {
+		s := r.bridge.Health().Servers["one"]
+		return s.Status == health.Unhealthy && strings.Contains(s.Error, "status 7")
+	})
+	client := r.connect(t, "modern", nil)
+	if err := called(t, client, "echo"); err == nil || !strings.Contains(err.Error(), `server "one" is not available`) {
+		t.Errorf("error = %v", err)
+	}
+}
+
+// TestAProgramThatDiesYoungIsNotStartedInALoop has a program end as soon as it is
+// connected to.
+func TestAProgramThatDiesYoungIsNotStartedInALoop(t *testing.T) {
+	s := echoServer("one")
+	p := newMemoryProgram(t, s, "legacy")
+	slow := fast
+	slow.backoffMin, slow.backoffMax = time.Minute, time.Hour
+	r := newRig(t, slow, p.Server)
+	connected(t, r.bridge)
+	first, _ := p.last(t)
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a failure in the health", func() bool { return r.bridge.Health().Servers["one"].Failures == 1 })
+	if got := p.started(); got != 1 {
+		t.Errorf("started %d times, want a pause before the second", got)
+	}
+}
+
+// TestAProgramHasItsOwnSecretsAlone has two programs beside a server with a
+// header. None may see what the others are granted.
+func TestAProgramHasItsOwnSecretsAlone(t *testing.T) {
+	t.Setenv("PARENT_SECRET", "c4n4ry-of-the-bridge")
+	one, two := realProgram(t, "modern", "ONE"), realProgram(t, "modern", "TWO", "UNUSED")
+	one.Name, two.Name = "one", "two"
+	one.Program.Env = append(one.Program.Env, config.Variable{Name: "TOKEN", Value: "${ONE}"}, config.Variable{Name: "DOLLAR", Value: "$$${MISSING:-none}"})
+	one.Secrets = append(one.Secrets, "MISSING")
+	two.Program.Env = append(two.Program.Env, config.Variable{Name: "TOKEN", Value: "Bearer ${TWO}"})
+	three := newWitness(t, "three", "modern", bearer("THREE"), "THREE")
+	r := newRig(t, fast, one, two, three.Server)
+	r.bridge.UseSecrets(secretsOf("r", "ONE", "c4n4ry-one", "TWO", "c4n4ry-two", "THREE", "c4n4ry-three", "UNUSED", "c4n4ry-unused"))
+	client := r.connect(t, "modern", nil)
+	for tool, want := range map[string][]string{
+		"one_environment": {"DOLLAR=$none", "TOKEN=c4n4ry-one"},
+		"two_environment": {"TOKEN=Bearer c4n4ry-two"},
+	} {
+		var canaries, own []string
+		for line := range strings.Lines(tell(t, client, tool, nil)) {
+			line = strings.TrimSpace(line)
+			if strings.Contains(line, "c4n4ry") || strings.HasPrefix(line, "DOLLAR=") {
+				canaries = append(canaries, line)
+			}
+			if strings.Contains(line, "c4n4ry") {
+				own = append(own, line)
+			}
+		}
+		slices.Sort(canaries)
+		if diff := cmp.Diff(want, canaries); diff != "" || len(own) != 1 {
+			t.Errorf("%s (-want +got):\n%s", tool, diff)
+		}
+	}
+}
+
+func TestSecretsInAProgramsArgumentsAndFiles(t *testing.T) {
+	server := realProgram(t, "modern", "TOKEN", "config.json")
+	server.Program.Command = append(server.Program.Command, "--token=${TOKEN}", "--config", "${CONFIG_DIR}/settings.json")
+	server.Program.Files = []config.File{{Name: "settings.json", Content: `{"token":"${TOKEN}","more":${config.json}}`}}
+	r := newRig(t, fast, server)
+	r.bridge.UseSecrets(secretsOf("r", "TOKEN", "a-token", "config.json", `{"a":"line\n"}`))
+	client := r.connect(t, "legacy", nil)
+	arguments := strings.Split(tell(t, client, "arguments", nil), "\n")
+	if len(arguments) != 3 || arguments[0] != "--token=a-token" || arguments[1] != "--config" || !filepath.IsAbs(arguments[2]) {
+		t.Fatalf("arguments = %q", arguments)
+	}
+	if got := tell(t, client, "read", map[string]string{"path": arguments[2]}); got != `{"token":"a-token","more":{"a":"line\n"}} <nil>` {
+		t.Errorf("file = %s", got)
+	}
+}
+
+// TestAProgramWithoutItsSecretIsOutOfServiceAlone covers each place in which a
+// program can name a secret.
+func TestAProgramWithoutItsSecretIsOutOfServiceAlone(t *testing.T) {
+	places := map[string]func(p *config.Program){
+		"an argument": func(p *config.Program) { p.Command = append(p.Command, "${TOKEN}") },
+		"a variable":  func(p *config.Program) { p.Env = append(p.Env, config.Variable{Name: "X", Value: "${TOKEN}"}) },
+		"a file":      func(p *config.Program) { p.Files = append(p.Files, config.File{Name: "x", Content: "${TOKEN}"}) },
+	}
+	for name, place := range places {
+		t.Run(name, func(t *testing.T) {
+			p := newMemoryProgram(t, echoServer("one"), "modern")
+			place(p.Program)
+			p.Secrets = []string{"TOKEN"}
+			two := newWitness(t, "two", "modern", nil)
+			r := newRig(t, fast, p.Server, two.Server)
+			sets := map[string]*secret.Set{
+				"secret TOKEN is not set":       secretsOf("r1", "OTHER", "x"),
+				"secret TOKEN cannot be opened": secret.NewSet("r2", nil, []string{"TOKEN"}),
+			}
+			if name != "a file" {
+				sets["secret TOKEN holds a NUL character, which "+map[string]string{"an argument": "command[1]", "a variable": "variable X"}[name]+" cannot"] = secretsOf("r3", "TOKEN", "c4n4ry\x00")
+			}
+			for says, set := range sets {
+				r.bridge.UseSecrets(set)
+				if got := r.bridge.Health().Servers["one"]; got.Status != health.Unhealthy || got.Error != says {
+					t.Errorf("health = %+v, want unhealthy: %s", got, says)
+				}
+				client := r.connect(t, "modern", nil)
+				if err := called(t, client, "two_echo"); err != nil {
+					t.Errorf("the other server suffers: %v", err)
+				}
+			}
+			if got := p.started(); got != 0 {
+				t.Errorf("started %d times", got)
+			}
+		})
+	}
+}
+
+// TestAProgramIsStartedAgainWithOtherSecrets has a client call before and after a
+// change of the secret.
+func TestAProgramIsStartedAgainWithOtherSecrets(t *testing.T) {
+	for clientEra := range eraNames {
+		t.Run(clientEra+" client", func(t *testing.T) {
+			p := newMemoryProgram(t, echoServer("one"), "legacy")
+			p.Program.Env = []config.Variable{{Name: "TOKEN", Value: "${TOKEN}"}}
+			p.Secrets = []string{"TOKEN"}
+			r := newRig(t, fast, p.Server)
+			r.bridge.UseSecrets(secretsOf("r", "TOKEN", "first-token"))
+			client := r.connect(t, clientEra, nil)
+			for i, token := range []string{"first-token", "first-token", "second-token"} {
+				r.bridge.UseSecrets(secretsOf(fmt.Sprint(i), "TOKEN", token))
+				if err := called(t, client, "echo"); err != nil {
+					t.Fatal(err)
+				}
+				if _, launch := p.last(t); launch.Env[0] != "TOKEN="+token {
+					t.Error("the program has not this secret")
+				}
+			}
+			if got := p.started(); got != 2 {
+				t.Errorf("started %d times, want once for each secret", got)
+			}
+		})
+	}
+}
+
+// TestNoLogHoldsWhatAProgramPrints has a program that cannot begin say why.
+func TestNoLogHoldsWhatAProgramPrints(t *testing.T) {
+	log := &sharedLog{}
+	server := realProgram(t, "brief", "TOKEN")
+	server.Program.Command = append(server.Program.Command, "${TOKEN}")
+	r := newLoggedRig(t, slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), fast, server)
+	r.bridge.UseSecrets(secretsOf("r", "TOKEN", "c4n4ry-token"))
+	eventually(t, "unhealthy", func() bool { return r.bridge.Health().Status == health.Unhealthy })
+	r.bridge.Close()
+	if text := log.String(); strings.Contains(text, "c4n4ry") || !strings.Contains(text, "cannot begin") {
+		t.Errorf("log = %s", text)
+	}
+}
