@@ -127,7 +127,7 @@ func New(ctx context.Context, c config.Config, o Options) *Bridge {
 	b.rebuild()
 	b.mu.Unlock()
 	for _, u := range b.upstreams {
-		b.runServer(u)
+		b.runServer(ctx, u)
 	}
 	return b
 }
@@ -202,15 +202,18 @@ func (b *Bridge) only() *upstream {
 	return nil
 }
 
-// Handler returns the handler of the bridge's two paths, /u/{userID}/mcp and
-// /health. Everything else is 404.
+// Handler returns the handler of the bridge's paths: /u/{userID}/mcp,
+// /u/{userID}/sse for clients of the transport of 2024-11-05, and /health.
+// Everything else is 404.
 func (b *Bridge) Handler() http.Handler {
-	endpoint := newEndpoint(b)
-	path := "/u/" + b.config.UserID + "/mcp"
+	endpoint, sse := newEndpoint(b), newSSE(b)
+	user := "/u/" + b.config.UserID
 	return b.recorded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
-		case path:
+		case user + "/mcp":
 			endpoint.ServeHTTP(w, r)
+		case user + "/sse":
+			sse.ServeHTTP(w, r)
 		case "/health":
 			b.serveHealth(w, r)
 		default:

@@ -6,6 +6,7 @@ package bridge
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -89,10 +90,5 @@ func (u *upstream) withoutTools(page *rawResult) (mcp.Result, error) {
 
 // clone returns a result that can be changed apart from r.
 func (r *rawResult) clone() *rawResult {
-	c := &rawResult{fields: make(map[string]json.RawMessage, len(r.fields))}
-	for key, value := range r.fields {
-		c.fields[key] = value
-	}
-	c.ResultBase = r.ResultBase
-	return c
+	return &rawResult{ResultBase: r.ResultBase, fields: maps.Clone(r.fields)}
 }

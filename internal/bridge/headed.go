@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"strings"
 
@@ -109,19 +110,29 @@ func (s schema) repeat(object json.RawMessage, headers map[string]string) {
 
 // headerValue returns a plain value as the protocol writes it into a header.
 func headerValue(value json.RawMessage) (string, bool) {
-	var text string
-	if json.Unmarshal(value, &text) != nil {
-		text = string(value)
-		if text == "" || text == "null" || text[0] == '{' || text[0] == '[' {
-			return "", false
-		}
-	} else if string(value) == "null" {
+	var plain any
+	decoder := json.NewDecoder(bytes.NewReader(value))
+	decoder.UseNumber()
+	if decoder.Decode(&plain) != nil {
 		return "", false
 	}
-	const open, end = "=?base64?", "?="
-	encoded := strings.HasPrefix(text, open) && strings.HasSuffix(text, end)
-	if encoded || strings.Trim(text, " \t") != text || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) {
-		text = open + base64.StdEncoding.EncodeToString([]byte(text)) + end
+	switch v := plain.(type) {
+	case string:
+		return encodeHeader(v), true
+	case bool, json.Number:
+		return fmt.Sprint(v), true
 	}
-	return text, true
+	return "", false
+}
+
+// encodeHeader returns the text, in Base64 where a header could not hold it or
+// where it looks as if it were that already.
+func encodeHeader(text string) string {
+	const begin, end = "=?base64?", "?="
+	encoded := strings.HasPrefix(text, begin) && strings.HasSuffix(text, end)
+	strange := strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' })
+	if encoded || strange || strings.Trim(text, " ") != text {
+		return begin + base64.StdEncoding.EncodeToString([]byte(text)) + end
+	}
+	return text
 }

@@ -75,9 +75,9 @@ func (b *Bridge) newServerOf(s config.Server) *upstream {
 	return u
 }
 
-// runServer has u connect in the background until its life or the bridge ends.
-func (b *Bridge) runServer(u *upstream) {
-	ctx, end := context.WithCancel(b.ctx)
+// runServer has u connect in the background until its life or ctx ends.
+func (b *Bridge) runServer(ctx context.Context, u *upstream) {
+	ctx, end := context.WithCancel(ctx)
 	b.mu.Lock()
 	b.lives[u] = &life{end: end, idle: make(chan struct{})}
 	b.mu.Unlock()
@@ -194,7 +194,7 @@ func (b *Bridge) install(c config.Config) (replaced map[*upstream]*upstream) {
 	}
 	// Before clients can come to them.
 	for _, u := range created {
-		b.runServer(u)
+		b.runServer(b.ctx, u)
 	}
 	b.swap(c, upstreams, replaced)
 	return replaced

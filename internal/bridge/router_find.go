@@ -7,8 +7,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -272,13 +274,11 @@ func (s shape) arguments() []string {
 }
 
 // shorten returns the first sentence of a description, or as many of its words
-// as fit into limit runes.
+// as fit into limit characters.
 func shorten(text string, limit int) string {
 	text = strings.Join(strings.Fields(text), " ")
-	for i, r := range text {
-		if (r == '.' || r == '!' || r == '?') && i > 0 && (i+1 == len(text) || text[i+1] == ' ') && len([]rune(text[:i+1])) <= limit {
-			return text[:i+1]
-		}
+	if end := sentenceEnd.FindStringIndex(text); end != nil && utf8.RuneCountInString(text[:end[0]+1]) <= limit {
+		return text[:end[0]+1]
 	}
 	runes := []rune(text)
 	if len(runes) <= limit {
@@ -290,3 +290,6 @@ func shorten(text string, limit int) string {
 	}
 	return strings.TrimRight(cut, " ,;:-") + "…"
 }
+
+// sentenceEnd is a sign that ends a sentence, and not one within a word.
+var sentenceEnd = regexp.MustCompile(`[.!?]( |$)`)

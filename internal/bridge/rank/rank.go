@@ -31,7 +31,7 @@ const (
 	unknown = 0.25
 	// maxQuery bounds the words of a query.
 	maxQuery = 64
-	// maxDescription bounds the words of a description that count.
+	// maxDescription bounds the words of one text, and the arguments, that count.
 	maxDescription = 200
 )
 
@@ -104,20 +104,20 @@ func NewIndex(tools []Tool) *Index {
 // weights returns how much each stem counts in the tool.
 func (t Tool) weights() map[string]float64 {
 	weights := map[string]float64{}
-	add := func(text string, weight float64, most int) {
+	add := func(text string, weight float64) {
 		words := Words(text)
-		for _, w := range words[:min(len(words), most)] {
+		for _, w := range words[:min(len(words), maxDescription)] {
 			if !stopWords[w] {
 				weights[stem(w)] += weight
 			}
 		}
 	}
-	add(t.Name, nameWeight, maxDescription)
-	add(t.Server, serverWeight, maxDescription)
-	add(t.Description, descriptionWeight, maxDescription)
-	add(t.About, aboutWeight, maxDescription)
+	add(t.Name, nameWeight)
+	add(t.Server, serverWeight)
+	add(t.Description, descriptionWeight)
+	add(t.About, aboutWeight)
 	for _, a := range t.Arguments[:min(len(t.Arguments), maxDescription)] {
-		add(a, argumentWeight, maxDescription)
+		add(a, argumentWeight)
 	}
 	return weights
 }

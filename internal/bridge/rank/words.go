@@ -53,14 +53,7 @@ func splits(runes []rune, i int) bool {
 // stem takes the commonest English endings off, so that "creating issues" finds
 // "create_issue". Both sides are stemmed, so a stem need not be a word.
 func stem(w string) string {
-	switch {
-	case len(w) > 4 && strings.HasSuffix(w, "ies"):
-		w = w[:len(w)-3] + "y"
-	case hasAnySuffix(w, "sses", "shes", "ches", "xes"):
-		w = w[:len(w)-2]
-	case len(w) > 3 && strings.HasSuffix(w, "s") && !hasAnySuffix(w, "ss", "us", "is"):
-		w = w[:len(w)-1]
-	}
+	w = singular(w)
 	for _, ending := range []string{"ing", "ed"} {
 		if rest, ok := strings.CutSuffix(w, ending); ok && len(rest) >= 3 && strings.ContainsAny(rest, "aeiouy") {
 			w = undouble(rest)
@@ -69,6 +62,18 @@ func stem(w string) string {
 	}
 	if len(w) > 3 {
 		w = strings.TrimSuffix(w, "e")
+	}
+	return w
+}
+
+func singular(w string) string {
+	switch {
+	case len(w) > 4 && strings.HasSuffix(w, "ies"):
+		return w[:len(w)-3] + "y"
+	case hasAnySuffix(w, "sses", "shes", "ches", "xes"):
+		return w[:len(w)-2]
+	case len(w) > 3 && strings.HasSuffix(w, "s") && !hasAnySuffix(w, "ss", "us", "is"):
+		return w[:len(w)-1]
 	}
 	return w
 }
