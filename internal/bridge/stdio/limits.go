@@ -26,6 +26,10 @@ const (
 	// maxMessage bounds one message of a program, in bytes: the limit of the
 	// MCP SDK's own transports.
 	maxMessage = 16 << 20
+	// bridgeGrace is how long a bridge may keep its program when both are told to
+	// end: it finishes its calls first, for which it takes 21 s at most. Together
+	// with the end of the program that fits into the 45 s that the pod has.
+	bridgeGrace = 25 * time.Second
 	// stdinGrace is how long a program has after its stdin was closed. MCP
 	// calls that the first step of the end and names no time; a program that
 	// heeds it needs milliseconds, and most heed only the next.
@@ -43,9 +47,9 @@ const (
 	closeGrace = stdinGrace + termGrace + killGrace + 3*time.Second
 )
 
-// grace is how long a program has at its end.
+// grace is how long a program has at its end. bridge is that of a shim's alone.
 type grace struct {
-	stdin, term time.Duration
+	bridge, stdin, term time.Duration
 }
 
 // outputGrace is how long a program has to end after its output has: the two

@@ -222,8 +222,7 @@ func withHeaders() {
 	}
 }
 
-// serveShim is a shim: the socket, the grace for stdin and for SIGTERM in
-// milliseconds.
+// serveShim is a shim: the socket, and how long the bridge may keep the program.
 func serveShim(args []string) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -232,7 +231,13 @@ func serveShim(args []string) {
 		panic(err)
 	}
 	where.grace = short
-	if err := serve(ctx, args[0], where, slog.New(slog.NewJSONHandler(os.Stderr, nil))); err != nil {
+	if len(args) > 1 {
+		if where.grace.bridge, err = time.ParseDuration(args[1]); err != nil {
+			panic(err)
+		}
+	}
+	r := &runner{place: where, log: slog.New(slog.NewJSONHandler(os.Stderr, nil))}
+	if err := serve(ctx, args[0], r); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -57,7 +57,7 @@ func container() (place, error) {
 		},
 		folder: tmp,
 		alone:  true,
-		grace:  grace{stdinGrace, termGrace},
+		grace:  grace{bridgeGrace, stdinGrace, termGrace},
 	}, nil
 }
 
@@ -77,7 +77,7 @@ func desk() place {
 	if runtime.GOOS == "windows" {
 		names = personalWindows
 	}
-	p := place{folder: os.TempDir(), grace: grace{stdinGrace, termGrace}}
+	p := place{folder: os.TempDir(), grace: grace{stdin: stdinGrace, term: termGrace}}
 	for _, name := range names {
 		if value, ok := os.LookupEnv(name); ok {
 			p.basics = append(p.basics, name+"="+value)

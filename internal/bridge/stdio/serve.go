@@ -27,9 +27,10 @@ const (
 )
 
 // Serve listens at socket, in a folder that must exist, and runs what the bridge
-// sends, one program at a time, until ctx ends. The program then ends before
-// Serve returns, which takes at most some ten seconds. What the program writes
-// to stderr is logged, without the secrets that it was given.
+// sends, one program at a time, until ctx ends. A program that runs then ends
+// when the bridge lets go of it, at the latest after 25 seconds, and before Serve
+// returns, for which it has some ten seconds. What the program writes to stderr
+// is logged, without the secrets that it was given.
 //
 // Serve is for a process that does nothing else: every process that it finds
 // among its descendants belongs to the program, and ends with it.
@@ -38,10 +39,10 @@ func Serve(ctx context.Context, socket string, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	return serve(ctx, socket, where, log)
+	return serve(ctx, socket, &runner{place: where, log: log})
 }
 
-func serve(ctx context.Context, socket string, where place, log *slog.Logger) error {
+func serve(ctx context.Context, socket string, r *runner) error {
 	listener, err := listen(socket)
 	if err != nil {
 		return err
@@ -52,9 +53,14 @@ func serve(ctx context.Context, socket string, where place, log *slog.Logger) er
 		return err
 	}
 	defer release()
-	r := &runner{place: where, log: log}
 	peers := make(chan struct{}, maxPeers)
-	defer context.AfterFunc(ctx, func() { _ = listener.Close() })()
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	defer context.AfterFunc(ctx, func() {
+		_ = listener.Close()
+		late := time.AfterFunc(r.place.grace.bridge, end)
+		context.AfterFunc(life, func() { late.Stop() })
+	})()
 	var running sync.WaitGroup
 	defer running.Wait()
 	for {
@@ -71,7 +77,7 @@ func serve(ctx context.Context, socket string, where place, log *slog.Logger) er
 		peers <- struct{}{}
 		running.Go(func() {
 			defer func() { <-peers }()
-			r.serve(ctx, conn)
+			r.serve(life, conn)
 		})
 	}
 }

@@ -134,6 +134,26 @@ func TestAProgramEndsWithItsShim(t *testing.T) {
 	}
 }
 
+func TestABridgeFinishesWithAProgramWhoseShimIsToldToEnd(t *testing.T) {
+	w := startShim(t, "1h")
+	c := connect(t, w.transport(Launch{Command: helper("echo")}))
+	mustAsk(t, c, "tools/list")
+	if err := w.shim.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a shim that has heard of it", func() bool {
+		_, err := os.Stat(socketOf(w))
+		return errors.Is(err, fs.ErrNotExist)
+	})
+	mustAsk(t, c, "tools/call")
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := w.shim.Wait(); err != nil {
+		t.Errorf("the shim: %v\n%s", err, w.log)
+	}
+}
+
 func TestOrphansThatEndAreNoZombies(t *testing.T) {
 	w := startShim(t)
 	c := connect(t, w.transport(Launch{Command: helper("orphan", "token-of-orphans")}))

@@ -83,11 +83,11 @@ func inBothWays(t *testing.T, test func(t *testing.T, w way)) {
 }
 
 // startShim runs a shim in a process of its own, which ends with the test.
-func startShim(t *testing.T) way {
+func startShim(t *testing.T, args ...string) way {
 	t.Helper()
 	w := way{log: &record{}}
 	socket := filepath.Join(t.TempDir(), "shim.sock")
-	command := helper("shim", socket)
+	command := helper("shim", append([]string{socket}, args...)...)
 	w.shim = exec.Command(command[0], command[1:]...)
 	w.shim.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
 	w.shim.Stderr = w.log
