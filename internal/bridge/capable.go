@@ -17,7 +17,8 @@ import (
 const (
 	// maxCapable bounds the connections to one server that declare what modern
 	// clients can do, besides the shared one. A user rarely has more calls under
-	// way at a server that asks.
+	// way at a server that asks. As many again may be made where there is none
+	// yet for the capabilities: clients of a user hardly differ in so many ways.
 	maxCapable = 8
 	// capableIdle is how long such a connection is kept for the next call. It
 	// costs a server little, and calls come in bursts.
@@ -40,8 +41,10 @@ type capable struct {
 
 // lease is one connection and how many calls it has.
 type lease struct {
-	key   string // the capabilities
-	link  *link  // nil while connecting
+	key   string        // the capabilities
+	ready chan struct{} // closed when link or err is set
+	link  *link
+	err   error
 	calls int
 	timer *time.Timer // closes it when it has been idle
 }
@@ -84,25 +87,28 @@ func (c *capable) connect(ctx context.Context, u *upstream, caps *mcp.ClientCapa
 		return nil, nil, err
 	}
 	l, dials := c.take(u, string(key))
-	switch {
-	case l == nil:
+	if l == nil {
 		// All are busy with other capabilities: the call is made as for a client
 		// that has none.
 		shared, err := u.shared(ctx)
 		return shared, func() {}, err
-	case dials:
-		l.link, err = c.dial(ctx, u, caps)
-		if err != nil {
-			c.drop(u, l)
-			return nil, nil, err
-		}
-		c.mu.Lock()
-		over := c.bridge.ctx.Err() != nil
-		c.mu.Unlock()
-		if over {
-			c.drop(u, l)
-			return nil, nil, &unavailableError{server: u.server.Name}
-		}
+	}
+	if dials {
+		l.link, l.err = c.dial(ctx, u, caps)
+		close(l.ready)
+	}
+	select {
+	case <-l.ready:
+		err = l.err
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err == nil && c.bridge.ctx.Err() != nil {
+		err = &unavailableError{server: u.server.Name}
+	}
+	if err != nil {
+		c.give(u, l)
+		return nil, nil, err
 	}
 	return l.link, func() { c.give(u, l) }, nil
 }
@@ -115,7 +121,7 @@ func (c *capable) take(u *upstream, key string) (found *lease, dials bool) {
 	c.prune(u)
 	all := c.leases[u]
 	for _, l := range all {
-		if l.key == key && l.link != nil && (found == nil || l.calls < found.calls) {
+		if l.key == key && (found == nil || l.calls < found.calls) {
 			found = l
 		}
 	}
@@ -126,27 +132,30 @@ func (c *capable) take(u *upstream, key string) (found *lease, dials bool) {
 		}
 		return found, false
 	}
-	if len(all) >= maxCapable && !c.evict(u) {
+	if len(all) >= maxCapable && !c.evict(u) && len(all) >= 2*maxCapable {
 		return nil, false
 	}
 	if !c.closing {
 		c.closing = true
 		c.bridge.done.Go(c.end)
 	}
-	found = &lease{key: key, calls: 1}
+	found = &lease{key: key, calls: 1, ready: make(chan struct{})}
 	c.leases[u] = append(c.leases[u], found)
 	return found, true
 }
 
+// useless reports whether nothing can be done with the connection.
+func (l *lease) useless() bool { return closed(l.ready) && (l.err != nil || l.link.dead()) }
+
 // prune forgets the connections that are gone. The caller holds c.mu.
 func (c *capable) prune(u *upstream) {
-	c.leases[u] = slices.DeleteFunc(c.leases[u], func(l *lease) bool { return l.link != nil && l.link.dead() })
+	c.leases[u] = slices.DeleteFunc(c.leases[u], (*lease).useless)
 }
 
 // evict closes a connection that has no call, and reports whether there was one.
 // The caller holds c.mu.
 func (c *capable) evict(u *upstream) bool {
-	i := slices.IndexFunc(c.leases[u], func(l *lease) bool { return l.link != nil && l.calls == 0 })
+	i := slices.IndexFunc(c.leases[u], func(l *lease) bool { return l.calls == 0 })
 	if i < 0 {
 		return false
 	}
@@ -175,58 +184,57 @@ func (c *capable) give(u *upstream, l *lease) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l.calls--
-	if l.calls > 0 || c.bridge.ctx.Err() != nil {
-		return
-	}
-	if l.timer != nil {
+	switch {
+	case l.useless():
+		c.forget(u, l)
+	case l.calls > 0 || c.bridge.ctx.Err() != nil:
+	case l.timer != nil:
 		l.timer.Reset(c.idle)
-		return
+	default:
+		l.timer = time.AfterFunc(c.idle, func() { c.expire(u, l) })
 	}
-	l.timer = time.AfterFunc(c.idle, func() { c.expire(u, l) })
 }
 
 // expire closes a connection that is idle.
 func (c *capable) expire(u *upstream, l *lease) {
 	c.mu.Lock()
-	idle := l.calls == 0
-	c.mu.Unlock()
-	if idle {
-		c.drop(u, l)
+	defer c.mu.Unlock()
+	if l.calls == 0 && c.forget(u, l) {
+		l.link.close()
 	}
 }
 
-// drop closes and forgets a connection.
-func (c *capable) drop(u *upstream, l *lease) {
-	c.mu.Lock()
+// forget reports whether the connection was there. The caller holds c.mu.
+func (c *capable) forget(u *upstream, l *lease) bool {
 	i := slices.Index(c.leases[u], l)
-	if i >= 0 {
-		c.leases[u] = slices.Delete(c.leases[u], i, i+1)
+	if i < 0 {
+		return false
 	}
+	c.leases[u] = slices.Delete(c.leases[u], i, i+1)
 	if len(c.leases[u]) == 0 {
 		delete(c.leases, u)
 	}
-	c.mu.Unlock()
-	if i >= 0 && l.link != nil {
-		l.link.close()
-	}
+	return true
 }
 
 // end closes all connections when the bridge ends.
 func (c *capable) end() {
 	<-c.bridge.ctx.Done()
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, leases := range c.leases {
+	all := c.leases
+	c.leases = map[*upstream][]*lease{}
+	c.mu.Unlock()
+	for _, leases := range all {
 		for _, l := range leases {
 			if l.timer != nil {
 				l.timer.Stop()
 			}
-			if l.link != nil {
+			// What is being connected to ends with the bridge.
+			if <-l.ready; l.err == nil {
 				l.link.close()
 			}
 		}
 	}
-	c.leases = map[*upstream][]*lease{}
 }
 
 // panel is the peer of a connection whose calls are those of modern clients that

@@ -1,0 +1,488 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+)
+
+// inquisitive is a legacy server whose tools ask in all ways. It counts how often
+// they began, and tells of each call that ended.
+type inquisitive struct {
+	config.Server
+	begun atomic.Int32
+	ended chan error
+}
+
+func newInquisitive(t *testing.T) *inquisitive {
+	t.Helper()
+	q := &inquisitive{ended: make(chan error, 200)}
+	// Some tests leave calls behind, for which the server would wait.
+	over, end := context.WithCancel(t.Context())
+	s := emptyServer(nil)
+	tool := func(name string, work func(context.Context, *mcp.CallToolRequest) (string, error)) {
+		rawTool(s, name, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			q.begun.Add(1)
+			ctx, stop := follow(ctx, over)
+			defer stop()
+			answer, err := work(ctx, req)
+			q.ended <- err
+			if err != nil {
+				return nil, err
+			}
+			return said("%s", answer), nil
+		})
+	}
+	tool("rounds", func(ctx context.Context, req *mcp.CallToolRequest) (string, error) {
+		var answers []string
+		for _, method := range []string{methodElicit, methodSample, methodRoots, methodElicit} {
+			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: req.Params.GetProgressToken(), Progress: float64(len(answers))})
+			answer, err := questions[method](ctx, req.Session)
+			if err != nil {
+				return "", err
+			}
+			answers = append(answers, fmt.Sprint(answer))
+		}
+		return strings.Join(answers, "; "), nil
+	})
+	tool("together", func(ctx context.Context, req *mcp.CallToolRequest) (string, error) {
+		answers := make([]string, 3)
+		var wait sync.WaitGroup
+		for i, method := range []string{methodElicit, methodSample, methodRoots} {
+			wait.Go(func() {
+				answer, err := questions[method](ctx, req.Session)
+				answers[i] = fmt.Sprint(answer, err)
+			})
+		}
+		wait.Wait()
+		return strings.Join(answers, "; "), nil
+	})
+	for method, ask := range questions {
+		tool(method, func(ctx context.Context, req *mcp.CallToolRequest) (string, error) {
+			answer, err := ask(ctx, req.Session)
+			return fmt.Sprint(answer), err
+		})
+	}
+	tool("url", func(ctx context.Context, req *mcp.CallToolRequest) (string, error) {
+		answer, err := req.Session.Elicit(ctx, &mcp.ElicitParams{Mode: "url", URL: "https://example.com/login", ElicitationID: "e1", Message: "log in"})
+		if err != nil {
+			return "", err
+		}
+		err = req.Session.NotifyElicitationComplete(ctx, &mcp.ElicitationCompleteParams{ElicitationID: "e1"})
+		return answer.Action, err
+	})
+	s.AddPrompt(&mcp.Prompt{Name: "ask"}, func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		answer, err := questions[methodElicit](ctx, req.Session)
+		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: fmt.Sprint(answer)}}}}, err
+	})
+	s.AddResource(&mcp.Resource{Name: "ask", URI: "file:///ask"}, func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		answer, err := questions[methodElicit](ctx, req.Session)
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, Text: fmt.Sprint(answer)}}}, err
+	})
+	server := serveMCP(t, s, "legacy")
+	t.Cleanup(server.Close)
+	t.Cleanup(end)
+	q.Server = config.Server{Name: "one", URL: server.URL}
+	return q
+}
+
+// TestAModernClientIsAskedByALegacyServer lets the SDK's client do what it does
+// by itself.
+func TestAModernClientIsAskedByALegacyServer(t *testing.T) {
+	q := newInquisitive(t)
+	r := newRig(t, fast, q.Server)
+	progress := make(chan float64, 16)
+	opts := asking("ann")
+	opts.ProgressNotificationHandler = func(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
+		if req.Params.ProgressToken == "mine" {
+			progress <- req.Params.Progress
+		}
+	}
+	client := r.connect(t, "modern", opts)
+	for tool, want := range map[string]string{
+		"rounds":   "ann on it; ann on it; ann on it, with 0 roots; ann on it",
+		"together": "ann on it<nil>; ann on it<nil>; ann on it, with 0 roots<nil>",
+	} {
+		before := q.begun.Load()
+		params := &mcp.CallToolParams{Name: tool}
+		params.SetProgressToken("mine")
+		result, err := client.CallTool(t.Context(), params)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := text(t, result); strings.ReplaceAll(got, " <nil>", "<nil>") != want {
+			t.Errorf("%s = %s, want %s", tool, got, want)
+		}
+		if n := q.begun.Load() - before; n != 1 {
+			t.Errorf("%s was called %d times at the server", tool, n)
+		}
+	}
+	for want := range 4 {
+		if got := next(t, progress, "progress"); got != float64(want) {
+			t.Errorf("progress = %v, want %d", got, want)
+		}
+	}
+	prompt, err := client.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "ask"})
+	if err != nil || prompt.Messages[0].Content.(*mcp.TextContent).Text != "ann on it" {
+		t.Errorf("prompt = %+v, %v", prompt, err)
+	}
+	resource, err := client.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "file:///ask"})
+	if err != nil || resource.Contents[0].Text != "ann on it" {
+		t.Errorf("resource = %+v, %v", resource, err)
+	}
+	if n := len(r.bridge.parking.calls); n != 0 {
+		t.Errorf("%d calls still wait", n)
+	}
+}
+
+const (
+	canElicit = `{"elicitation":{"form":{},"url":{}}}`
+	canAll    = `{"elicitation":{},"sampling":{},"roots":{}}`
+)
+
+// ask sends a modern request for a tool past any SDK.
+func (r *rig) ask(t *testing.T, tool, caps, more string) map[string]json.RawMessage {
+	t.Helper()
+	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":%q,"arguments":{"a":1, "b":[2]},%s"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":%s}}}`, tool, more, caps)
+	_, answer := r.do(t, "POST", r.url, body, modernHeader("tools/call", tool))
+	return answerOf(t, answer)
+}
+
+// required is what a server needs to know.
+type required struct {
+	ResultType    string
+	InputRequests map[string]struct {
+		Method string
+		Params map[string]any
+	}
+	RequestState string
+	Meta         map[string]any `json:"_meta"`
+}
+
+func requiredOf(t *testing.T, answer map[string]json.RawMessage) required {
+	t.Helper()
+	var r required
+	if json.Unmarshal(answer["result"], &r) != nil || r.ResultType != "input_required" || r.RequestState == "" || len(r.InputRequests) == 0 {
+		t.Fatalf("answer = %s %s, want questions", answer["result"], answer["error"])
+	}
+	return r
+}
+
+// accepting answers all questions that there were.
+func accepting(r required) string {
+	answers := map[string]any{}
+	for key, asked := range r.InputRequests {
+		switch asked.Method {
+		case methodElicit:
+			answers[key] = map[string]any{"action": "accept", "content": map[string]any{"name": "ann"}}
+		case methodSample:
+			answers[key] = map[string]any{"role": "assistant", "model": "m", "content": map[string]any{"type": "text", "text": "x"}}
+		case methodRoots:
+			answers[key] = map[string]any{"roots": []any{}}
+		}
+	}
+	return answering(r.RequestState, answers)
+}
+
+// answering is what a retry has besides the request.
+func answering(state string, answers map[string]any) string {
+	b, err := json.Marshal(answers)
+	if err != nil {
+		panic(err)
+	}
+	return fmt.Sprintf(`"requestState":%q,"inputResponses":%s,`, state, b)
+}
+
+func TestQuestionsThatComeTogetherAreAskedTogether(t *testing.T) {
+	q := newInquisitive(t)
+	r := newRig(t, fast, q.Server)
+	asked := requiredOf(t, r.ask(t, "together", canAll, ""))
+	if len(asked.InputRequests) != 3 {
+		t.Errorf("%d questions, want three at once: %+v", len(asked.InputRequests), asked.InputRequests)
+	}
+	info, ok := asked.Meta[metaServerInfo].(map[string]any)
+	if !ok || info["name"] != "one" {
+		t.Errorf("the answer is that of %v", asked.Meta)
+	}
+	answer := r.ask(t, "together", canAll, accepting(asked))
+	if !strings.Contains(string(answer["result"]), "ann") || !strings.Contains(string(answer["result"]), `"complete"`) {
+		t.Errorf("answer = %s %s", answer["result"], answer["error"])
+	}
+}
+
+// TestWhatStaysUnansweredIsAskedAgain answers one question of three at a time.
+func TestWhatStaysUnansweredIsAskedAgain(t *testing.T) {
+	q := newInquisitive(t)
+	r := newRig(t, fast, q.Server)
+	asked := requiredOf(t, r.ask(t, "together", canAll, ""))
+	for left := 2; left > 0; left-- {
+		one := asked
+		for key := range asked.InputRequests {
+			one.InputRequests = map[string]struct {
+				Method string
+				Params map[string]any
+			}{key: asked.InputRequests[key]}
+		}
+		asked = requiredOf(t, r.ask(t, "together", canAll, accepting(one)))
+		if len(asked.InputRequests) != left {
+			t.Errorf("%d questions are left, want %d", len(asked.InputRequests), left)
+		}
+	}
+	if answer := r.ask(t, "together", canAll, accepting(asked)); answer["result"] == nil {
+		t.Errorf("answer = %s", answer["error"])
+	}
+	if n := q.begun.Load(); n != 1 {
+		t.Errorf("the tool was called %d times", n)
+	}
+}
+
+// TestAnAnswerThatIsNotTheCallsIsRefused tries all wrong answers before the right
+// one, which must still be taken.
+func TestAnAnswerThatIsNotTheCallsIsRefused(t *testing.T) {
+	q := newInquisitive(t)
+	r := newRig(t, fast, q.Server)
+	asked := requiredOf(t, r.ask(t, methodElicit, canElicit, ""))
+	other := newRig(t, fast, q.Server)
+	foreign := requiredOf(t, other.ask(t, methodElicit, canElicit, ""))
+	right := accepting(asked)
+	var key string
+	for key = range asked.InputRequests {
+	}
+	type request struct{ tool, more string }
+	tests := map[string]struct {
+		request
+		says string
+	}{
+		"one for another tool":      {request{"rounds", right}, "request_state_invalid"},
+		"one of another bridge":     {request{methodElicit, accepting(foreign)}, "request_state_invalid"},
+		"a forged one":              {request{methodElicit, strings.Replace(right, asked.RequestState[:9], "AQIBAAAAB", 1)}, "request_state_invalid"},
+		"one that is cut off":       {request{methodElicit, answering(asked.RequestState[:40], nil)}, "request_state_invalid"},
+		"an answer of another kind": {request{methodElicit, answering(asked.RequestState, map[string]any{key: map[string]any{"roots": []any{}}})}, "input_response_invalid"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			answer := r.ask(t, tt.tool, canElicit, tt.more)
+			if !strings.Contains(string(answer["error"]), tt.says) {
+				t.Errorf("answer = %s %s, want %s", answer["result"], answer["error"], tt.says)
+			}
+		})
+	}
+	body := strings.Replace(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"T","arguments":{"b":[2],"a":2},`+right+`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`, "T", methodElicit, 1)
+	if _, answer := r.do(t, "POST", r.url, body, modernHeader("tools/call", methodElicit)); !strings.Contains(answer, "request_state_invalid") {
+		t.Errorf("other arguments are answered with %s", answer)
+	}
+	body = strings.Replace(body, `"a":2`, ` "a" : 1`, 1)
+	if _, answer := r.do(t, "POST", r.url, body, modernHeader("tools/call", methodElicit)); !strings.Contains(answer, "ann") {
+		t.Errorf("the right answer is answered with %s", answer)
+	}
+	if answer := r.ask(t, methodElicit, canElicit, right); !strings.Contains(string(answer["error"]), "request_state_expired") {
+		t.Errorf("the answer a second time is answered with %s %s", answer["result"], answer["error"])
+	}
+	if n := q.begun.Load(); n != 2 { // once through each bridge
+		t.Errorf("the tool was called %d times", n)
+	}
+}
+
+// TestAnEarlierRoundIsOver sends the answer of the first round in the second.
+func TestAnEarlierRoundIsOver(t *testing.T) {
+	q := newInquisitive(t)
+	r := newRig(t, fast, q.Server)
+	first := requiredOf(t, r.ask(t, "rounds", canAll, ""))
+	second := requiredOf(t, r.ask(t, "rounds", canAll, accepting(first)))
+	if answer := r.ask(t, "rounds", canAll, accepting(first)); !strings.Contains(string(answer["error"]), "request_state_used") {
+		t.Errorf("the first answer in the second round is answered with %s %s", answer["result"], answer["error"])
+	}
+	requiredOf(t, r.ask(t, "rounds", canAll, accepting(second)))
+}
+
+func TestARestartedBridgeSaysSo(t *testing.T) {
+	q := newInquisitive(t)
+	h := newHouse(t, q.Server)
+	asked := requiredOf(t, h.ask(t, methodElicit, canElicit, ""))
+	h.move(t)
+	answer := h.ask(t, methodElicit, canElicit, accepting(asked))
+	if !strings.Contains(string(answer["error"]), "the bridge has restarted") {
+		t.Errorf("answer = %s %s", answer["result"], answer["error"])
+	}
+}
+
+// TestAClientThatDoesNotComeBackEndsItsCall does not wait as long as a person
+// may.
+func TestAClientThatDoesNotComeBackEndsItsCall(t *testing.T) {
+	q := newInquisitive(t)
+	r := newRig(t, fast, q.Server)
+	r.bridge.parking.limit = 10 * time.Millisecond
+	asked := requiredOf(t, r.ask(t, methodElicit, canElicit, ""))
+	if err := next(t, q.ended, "end of the call at the server"); err == nil {
+		t.Error("the call ended well")
+	}
+	if answer := r.ask(t, methodElicit, canElicit, accepting(asked)); !strings.Contains(string(answer["error"]), "waited for an answer for too long") {
+		t.Errorf("answer = %s %s", answer["result"], answer["error"])
+	}
+}
+
+// TestTooManyCallsThatWaitAreRefused has as many wait as may.
+func TestTooManyCallsThatWaitAreRefused(t *testing.T) {
+	q := newInquisitive(t)
+	r := newRig(t, fast, q.Server)
+	var asked required
+	for range maxParked {
+		asked = requiredOf(t, r.ask(t, methodElicit, canElicit, ""))
+	}
+	if n := len(r.bridge.capable.leases[r.bridge.servers()[0]]); n > maxCapable {
+		t.Errorf("%d connections, want at most %d", n, maxCapable)
+	}
+	answer := r.ask(t, methodElicit, canElicit, "")
+	if !strings.Contains(string(answer["error"]), "too_many_waiting") {
+		t.Errorf("one more is answered with %s %s", answer["result"], answer["error"])
+	}
+	next(t, q.ended, "end of the refused call at the server")
+	if answer := r.ask(t, methodElicit, canElicit, accepting(asked)); answer["result"] == nil {
+		t.Errorf("one that waits is answered with %s", answer["error"])
+	}
+	requiredOf(t, r.ask(t, methodElicit, canElicit, ""))
+}
+
+// TestACancelledRetryEndsTheCall leaves while the call goes on.
+func TestACancelledRetryEndsTheCall(t *testing.T) {
+	s := emptyServer(nil)
+	again, ended := make(chan struct{}, 1), make(chan struct{}, 1)
+	rawTool(s, "t", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if _, err := questions[methodElicit](ctx, req.Session); err != nil {
+			return nil, err
+		}
+		again <- struct{}{}
+		<-ctx.Done()
+		ended <- struct{}{}
+		return nil, ctx.Err()
+	})
+	upstream := serveMCP(t, s, "legacy")
+	t.Cleanup(upstream.Close)
+	r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+	client := r.connect(t, "modern", asking("ann"))
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-again
+		cancel()
+	}()
+	if _, err := client.CallTool(ctx, &mcp.CallToolParams{Name: "t"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error = %v", err)
+	}
+	next(t, ended, "cancellation at the server")
+}
+
+// TestAServerMayStopWaiting has a server give its question up.
+func TestAServerMayStopWaiting(t *testing.T) {
+	s := emptyServer(nil)
+	gave := make(chan struct{}, 1)
+	rawTool(s, "t", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		brief, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+		defer cancel()
+		_, err := questions[methodElicit](brief, req.Session)
+		gave <- struct{}{}
+		return said("without you: %v", err != nil), nil
+	})
+	upstream := serveMCP(t, s, "legacy")
+	t.Cleanup(upstream.Close)
+	r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+	asked := requiredOf(t, r.ask(t, "t", canElicit, ""))
+	next(t, gave, "end of the server's patience")
+	if answer := r.ask(t, "t", canElicit, accepting(asked)); !strings.Contains(string(answer["result"]), "without you: true") {
+		t.Errorf("answer = %s %s", answer["result"], answer["error"])
+	}
+}
+
+// TestAServerLearnsWhatEachClientCan has clients of different capabilities call
+// at once.
+func TestAServerLearnsWhatEachClientCan(t *testing.T) {
+	s := emptyServer(nil)
+	rawTool(s, "caps", func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		caps := req.Session.InitializeParams().Capabilities
+		url := caps.Elicitation != nil && caps.Elicitation.URL != nil
+		return said("elicit %v, url %v, sample %v, roots %v", caps.Elicitation != nil, url, caps.Sampling != nil, caps.RootsV2 != nil), nil
+	})
+	upstream := serveMCP(t, s, "legacy")
+	t.Cleanup(upstream.Close)
+	r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+	var wait sync.WaitGroup
+	for caps, want := range map[string]string{
+		canElicit:                             "elicit true, url true, sample false, roots false",
+		canAll:                                "elicit true, url false, sample true, roots true",
+		`{"sampling":{"tools":{}},"other":1}`: "elicit false, url false, sample true, roots false",
+		`{"roots":{"listChanged":true}}`:      "elicit false, url false, sample false, roots true",
+	} {
+		for range 5 {
+			wait.Go(func() {
+				if answer := r.ask(t, "caps", caps, ""); !strings.Contains(string(answer["result"]), want) {
+					t.Errorf("%s: %s %s, want %s", caps, answer["result"], answer["error"], want)
+				}
+			})
+		}
+	}
+	wait.Wait()
+}
+
+// TestAnIdleConnectionForCapabilitiesIsClosed does not wait as long as others
+// do.
+func TestAnIdleConnectionForCapabilitiesIsClosed(t *testing.T) {
+	ended := make(chan struct{}, 1)
+	s := emptyServer(nil)
+	rawTool(s, "t", func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		go func() {
+			_ = req.Session.Wait()
+			ended <- struct{}{}
+		}()
+		return said("ok"), nil
+	})
+	upstream := serveMCP(t, s, "legacy")
+	t.Cleanup(upstream.Close)
+	r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+	r.bridge.capable.idle = 10 * time.Millisecond
+	r.ask(t, "t", canElicit, "")
+	next(t, ended, "end of the connection")
+	if answer := r.ask(t, "t", canElicit, ""); answer["result"] == nil {
+		t.Errorf("the next call is answered with %s", answer["error"])
+	}
+}
+
+// TestAModernServersStateIsItsOwn has a state pass that the bridge did not give.
+func TestAModernServersStateIsItsOwn(t *testing.T) {
+	s := emptyServer(nil)
+	rawTool(s, "t", func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return said("state %s", req.Params.RequestState), nil
+	})
+	upstream := serveMCP(t, s, "modern")
+	t.Cleanup(upstream.Close)
+	r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+	if answer := r.ask(t, "t", canElicit, answering("its own", nil)); !strings.Contains(string(answer["result"]), "state its own") {
+		t.Errorf("answer = %s %s", answer["result"], answer["error"])
+	}
+}
+
+// TestWhatAClientCannotIsToldTheServer asks for what the client did not say that
+// it can.
+func TestWhatAClientCannotIsToldTheServer(t *testing.T) {
+	q := newInquisitive(t)
+	r := newRig(t, fast, q.Server)
+	for tool, caps := range map[string]string{methodSample: canElicit, methodRoots: `{"sampling":{}}`, "url": `{"elicitation":{"form":{}}}`} {
+		answer := r.ask(t, tool, caps, "")
+		var rpc jsonrpc.Error
+		if json.Unmarshal(answer["error"], &rpc) != nil || rpc.Message == "" {
+			t.Errorf("%s: answer = %s, want the server's refusal", tool, answer["result"])
+		}
+	}
+}
