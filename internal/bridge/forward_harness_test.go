@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -102,9 +103,9 @@ func (s *script) last(t *testing.T, method string) message {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := len(s.seen) - 1; i >= 0; i-- {
-		if s.seen[i].Method == method {
-			return s.seen[i]
+	for _, m := range slices.Backward(s.seen) {
+		if m.Method == method {
+			return m
 		}
 	}
 	t.Fatalf("there was no %s", method)

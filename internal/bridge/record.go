@@ -150,7 +150,7 @@ func (b *Bridge) observe(next mcp.MethodHandler) mcp.MethodHandler {
 		if !measured[method] {
 			return next(ctx, method, req)
 		}
-		o := b.operation(ctx, method, req)
+		o := b.operation(method, req)
 		ctx, end := b.serverSpan(context.WithValue(ctx, operationKey{}, o), o, req)
 		result, err := next(ctx, method, req)
 		status, kind := o.outcome(ctx, result, err)
@@ -165,7 +165,7 @@ func (b *Bridge) observe(next mcp.MethodHandler) mcp.MethodHandler {
 }
 
 // operation returns what is known of a request before it is answered.
-func (b *Bridge) operation(ctx context.Context, method string, req mcp.Request) *operation {
+func (b *Bridge) operation(method string, req mcp.Request) *operation {
 	o := &operation{bridge: b, method: method, began: time.Now()}
 	if extra := req.GetExtra(); extra != nil {
 		o.recorder = b.policies.records.find(extra.Header.Get(headerRecord))
@@ -265,8 +265,15 @@ func (b *Bridge) logCall(c audit.Call) {
 }
 
 // recordRefused writes the entry of a call by the router's tool that went to no
-// server. kind says why.
-func recordRefused(ctx context.Context, w callWish, kind string) {
+// server, for the reason that refused gives.
+func recordRefused(ctx context.Context, w callWish, refused any) {
+	kind := "unresolved"
+	switch r := refused.(type) {
+	case *refusal:
+		kind = r.Kind
+	case ambiguity:
+		kind = "ambiguous"
+	}
 	if o := operationOf(ctx); o != nil {
 		o.record(audit.Call{Tool: w.Tool, Status: audit.ProtocolError, ErrorType: kind}, &mcp.CallToolParamsRaw{Arguments: w.Params})
 	}

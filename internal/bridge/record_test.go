@@ -155,6 +155,13 @@ func TestTheRoutersCallsHaveTheirEntries(t *testing.T) {
 			{Server: "one", Tool: "t", Action: "batch", Method: methodCallTool, ParamKeys: []string{"a"}, Status: audit.Success, ProtocolVersion: version},
 			{Server: "one", Tool: "t", Action: "batch", Method: methodCallTool, ParamKeys: []string{"b"}, Status: audit.Success, ProtocolVersion: version},
 		}},
+		"a batch of which one is refused": {`{"action":"batch","calls":[{"tool":"nobody","params":{"a":1}},{"tool":"t","params":{"b":1}}]}`, []audit.Call{
+			{Tool: "nobody", Action: "batch", Method: methodCallTool, ParamKeys: []string{"a"}, Status: audit.ProtocolError, ErrorType: "unknown_tool", ProtocolVersion: version},
+			{Server: "one", Tool: "t", Action: "batch", Method: methodCallTool, ParamKeys: []string{"b"}, Status: audit.Success, ProtocolVersion: version},
+		}},
+		"a call that is refused": {`{"tool":"nobody"}`, []audit.Call{
+			{Tool: "nobody", Action: "call", Method: methodCallTool, Status: audit.ProtocolError, ErrorType: "unknown_tool", ProtocolVersion: version},
+		}},
 		"what is no call": {`{"action":"list","server":"one"}`, []audit.Call{
 			{Tool: "mcp", Action: "list", Method: methodCallTool, ParamKeys: []string{"action", "server"}, Status: audit.Success, ProtocolVersion: version},
 		}},

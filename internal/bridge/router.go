@@ -154,11 +154,13 @@ func (b *Bridge) callOne(ctx context.Context, q *query, w callWish) (mcp.Result,
 // counts as in use until leave is called.
 func (b *Bridge) choose(ctx context.Context, w callWish) (entry, any, error) {
 	if refused := checkCall(w); refused != nil {
+		recordRefused(ctx, w, refused)
 		return entry{}, refused, nil
 	}
 	for {
 		e, refused, err := b.resolve(ctx, w)
 		if err != nil || refused != nil {
+			recordRefused(ctx, w, refused)
 			return entry{}, refused, err
 		}
 		if b.enter(e.upstream, methodCallTool) {

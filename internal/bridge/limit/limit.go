@@ -167,12 +167,12 @@ const noteSize = 120
 // smaller leave the rest of theirs to the others.
 func (r *result) share() int {
 	left := r.limit - r.fixed - noteSize*len(r.notes)
-	for i := len(r.parts) - 1; i >= 0; i-- {
+	for i, p := range slices.Backward(r.parts) {
 		share := left / (i + 1)
-		if r.parts[i].size > share {
+		if p.size > share {
 			return max(share, 0)
 		}
-		left -= r.parts[i].size
+		left -= p.size
 	}
 	return r.limit
 }

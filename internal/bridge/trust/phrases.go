@@ -41,10 +41,8 @@ var phrases = func() map[string]*regexp.Regexp {
 		`don't`:                                {`\s+` + tellTheUser},
 		`without`:                              {`\s+(?:telling|informing|asking|alerting|notifying)\s+the\s+user\b`},
 	} {
-		for _, word := range strings.Fields(beginnings) {
-			for _, rest := range rests {
-				byWord[word] = append(byWord[word], rest)
-			}
+		for word := range strings.FieldsSeq(beginnings) {
+			byWord[word] = append(byWord[word], rests...)
 		}
 	}
 	compiled := map[string]*regexp.Regexp{}

@@ -42,10 +42,9 @@ func Mark(method, server string, fields map[string]json.RawMessage) {
 	if !ok {
 		return
 	}
-	sum := sha256.New()
-	fmt.Fprintf(sum, "%s\n%s\n%s", method, server, fields[list])
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s", method, server, fields[list]))
 	// 64 bits: to find a text with its own boundary takes about 2^64 attempts.
-	boundary := hex.EncodeToString(sum.Sum(nil)[:8])
+	boundary := hex.EncodeToString(sum[:8])
 	changed := false
 	blocks(entries, func(block map[string]any) {
 		text, ok := block["text"].(string)
