@@ -1,0 +1,259 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+)
+
+// sseURL is where the rig serves HTTP+SSE.
+func (r *rig) sseURL() string { return strings.TrimSuffix(r.url, "/mcp") + "/sse" }
+
+// connectSSE connects a client over HTTP+SSE, that asks for the version.
+func (r *rig) connectSSE(t *testing.T, version string, opts *mcp.ClientOptions) *mcp.ClientSession {
+	t.Helper()
+	client := mcp.NewClient(&mcp.Implementation{Name: "test-client", Version: "1"}, opts)
+	session, err := client.Connect(t.Context(), &mcp.SSEClientTransport{Endpoint: r.sseURL(), HTTPClient: r.http},
+		&mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		t.Fatalf("connect: %v", err)
+	}
+	t.Cleanup(func() { _ = session.Close() })
+	return session
+}
+
+func TestClientsOfHTTPAndSSE(t *testing.T) {
+	q := newInquisitive(t)
+	for name, version := range map[string]string{"the version of the transport": "2024-11-05", "a later one": "2025-11-25", "the newest, which falls back": ""} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, fast, q.Server)
+			client := r.connectSSE(t, version, asking("ann"))
+			if got := client.InitializeResult().ProtocolVersion; version != "" && got != version || got >= firstModernVersion {
+				t.Errorf("negotiated %s", got)
+			}
+			if info := client.InitializeResult().ServerInfo; info.Name != "one" {
+				t.Errorf("the client sees %+v, want the server itself", info)
+			}
+			result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "rounds"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := text(t, result); got != "ann on it; ann on it; ann on it, with 0 roots; ann on it" {
+				t.Errorf("answer = %s", got)
+			}
+		})
+	}
+}
+
+// TestTheRulesOfHTTPAndSSE are those that clients probe for.
+func TestTheRulesOfHTTPAndSSE(t *testing.T) {
+	upstream := serveMCP(t, echoServer("one"), "legacy")
+	t.Cleanup(upstream.Close)
+	r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.sseURL(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := r.http.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.Header.Get("X-Accel-Buffering") != "no" || resp.Header.Get("Content-Type") != "text/event-stream" || resp.Header.Get("Mcp-Session-Id") != "" {
+		t.Errorf("header = %v", resp.Header)
+	}
+	const begin = "event: endpoint\ndata: /u/alice/sse?sessionid="
+	first := make([]byte, len(begin)+26)
+	if _, err := io.ReadFull(resp.Body, first); err != nil || !strings.HasPrefix(string(first), begin) {
+		t.Fatalf("the stream begins with %q, %v", first, err)
+	}
+	address := r.sseURL() + "?sessionid=" + string(first[len(begin):])
+	tests := map[string]struct {
+		method, url, body, mediaType string
+		want                         int
+	}{
+		"a message":                         {"POST", address, ping, "application/json", 202},
+		"one in another form":               {"POST", address, ping, "text/plain", 415},
+		"one that is none":                  {"POST", address, "{", "application/json", 400},
+		"one that is too large":             {"POST", address, `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", maxBody) + `"}}`, "application/json", 413},
+		"one to no session":                 {"POST", r.sseURL(), ping, "application/json", 405},
+		"one to a session that there isn't": {"POST", r.sseURL() + "?sessionid=x", ping, "application/json", 404},
+		"another method":                    {"DELETE", address, "", "application/json", 405},
+		"a path below":                      {"GET", r.sseURL() + "/x", "", "application/json", 404},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			resp, body := r.do(t, tt.method, tt.url, tt.body, map[string]string{"Content-Type": tt.mediaType})
+			if resp.StatusCode != tt.want {
+				t.Errorf("answer = %d %s, want %d", resp.StatusCode, body, tt.want)
+			}
+		})
+	}
+}
+
+// TestAModernRequestHasNoPlaceInHTTPAndSSE sends one all the same.
+func TestAModernRequestHasNoPlaceInHTTPAndSSE(t *testing.T) {
+	upstream := serveMCP(t, echoServer("one"), "legacy")
+	t.Cleanup(upstream.Close)
+	r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+	client := r.connectSSE(t, "2024-11-05", nil)
+	_, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Meta: mcp.Meta{
+		metaProtocolVersion: "2026-07-28", metaClientCaps: map[string]any{},
+	}})
+	var rpc *jsonrpc.Error
+	if !errors.As(err, &rpc) || rpc.Code != mcp.CodeUnsupportedProtocolVersion {
+		t.Errorf("error = %v", err)
+	}
+}
+
+// TestAClientThatLeavesEndsItsCalls closes the connection of each kind while a
+// tool works.
+func TestAClientThatLeavesEndsItsCalls(t *testing.T) {
+	s := emptyServer(nil)
+	began, ended := make(chan struct{}, 1), make(chan struct{}, 1)
+	rawTool(s, "hang", func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		began <- struct{}{}
+		<-ctx.Done()
+		ended <- struct{}{}
+		return nil, ctx.Err()
+	})
+	upstream := serveMCP(t, s, "legacy")
+	t.Cleanup(upstream.Close)
+	for name, connect := range map[string]func(*testing.T, *rig) *mcp.ClientSession{
+		"HTTP+SSE": func(t *testing.T, r *rig) *mcp.ClientSession { return r.connectSSE(t, "2024-11-05", nil) },
+		"stdio":    func(t *testing.T, r *rig) *mcp.ClientSession { return r.connectStdio(t, "legacy", nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+			client := connect(t, r)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			go func() { _, _ = client.CallTool(ctx, &mcp.CallToolParams{Name: "hang"}) }()
+			next(t, began, "call")
+			if n := r.bridge.Drain(canceled(t)); n != 1 {
+				t.Errorf("%d calls are in progress, want one", n)
+			}
+			go func() { _ = client.Close() }()
+			cancel()
+			next(t, ended, "end of the call")
+			eventually(t, "nothing is in progress", func() bool { return r.bridge.Drain(canceled(t)) == 0 })
+		})
+	}
+}
+
+// canceled is a context that has ended.
+func canceled(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
+}
+
+// connectStdio connects a client of the era over a pair of pipes.
+func (r *rig) connectStdio(t *testing.T, eraName string, opts *mcp.ClientOptions) *mcp.ClientSession {
+	t.Helper()
+	toBridge, fromClient := io.Pipe()
+	toClient, fromBridge := io.Pipe()
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- r.bridge.ServeTransport(ctx, &mcp.IOTransport{Reader: toBridge, Writer: fromBridge}) }()
+	t.Cleanup(func() {
+		cancel()
+		select {
+		case <-served:
+		case <-time.After(10 * time.Second):
+			t.Error("serving does not end")
+		}
+	})
+	client := mcp.NewClient(&mcp.Implementation{Name: "test-client", Version: "1"}, opts)
+	session, err := client.Connect(t.Context(), &mcp.IOTransport{Reader: toClient, Writer: fromClient},
+		&mcp.ClientSessionOptions{ProtocolVersion: eraNames[eraName]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = session.Close() })
+	return session
+}
+
+// TestClientsOverStdio do what they do over HTTP.
+func TestClientsOverStdio(t *testing.T) {
+	q := newInquisitive(t)
+	echo := serveMCP(t, echoServer("two"), "modern")
+	t.Cleanup(echo.Close)
+	for clientEra := range eraNames {
+		t.Run(clientEra+" client", func(t *testing.T) {
+			r := newRig(t, fast, q.Server, config.Server{Name: "two", URL: echo.URL})
+			client := r.connectStdio(t, clientEra, asking("ann"))
+			if got := client.InitializeResult().ProtocolVersion; got != eraNames[clientEra] {
+				t.Errorf("negotiated %s", got)
+			}
+			tools, err := client.ListTools(t.Context(), nil)
+			if err != nil || len(tools.Tools) != 7 {
+				t.Fatalf("tools = %+v, %v", tools, err)
+			}
+			for tool, want := range map[string]string{"one_rounds": "ann on it; ann on it; ann on it, with 0 roots; ann on it", "two_echo": "two: hi"} {
+				result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: echoArgs{"hi"}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := text(t, result); got != want {
+					t.Errorf("%s = %s, want %s", tool, got, want)
+				}
+			}
+		})
+	}
+}
+
+// TestListChangesReachClientsOverEachConnection has a server change its list.
+func TestListChangesReachClientsOverEachConnection(t *testing.T) {
+	connections := map[string]func(*testing.T, *rig, *mcp.ClientOptions) *mcp.ClientSession{
+		"HTTP+SSE": func(t *testing.T, r *rig, o *mcp.ClientOptions) *mcp.ClientSession {
+			return r.connectSSE(t, "2024-11-05", o)
+		},
+		"stdio, legacy": func(t *testing.T, r *rig, o *mcp.ClientOptions) *mcp.ClientSession {
+			return r.connectStdio(t, "legacy", o)
+		},
+		"stdio, modern": func(t *testing.T, r *rig, o *mcp.ClientOptions) *mcp.ClientSession {
+			return r.connectStdio(t, "modern", o)
+		},
+	}
+	for name, connect := range connections {
+		for _, servers := range []int{1, 2} {
+			t.Run(fmt.Sprintf("%s and %d servers", name, servers), func(t *testing.T) {
+				s := echoServer("one")
+				upstream := serveMCP(t, s, "legacy")
+				t.Cleanup(upstream.Close)
+				all := []config.Server{{Name: "one", URL: upstream.URL}, {Name: "two", URL: upstream.URL}}
+				r := newRig(t, fast, all[:servers]...)
+				changed := make(chan struct{}, 16)
+				client := connect(t, r, &mcp.ClientOptions{
+					ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { changed <- struct{}{} },
+				})
+				before, err := client.ListTools(t.Context(), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				connected(t, r.bridge)
+				rawTool(s, "second", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("2"), nil })
+				eventually(t, "the client hears of it and sees it", func() bool {
+					next(t, changed, "list change")
+					after, err := client.ListTools(t.Context(), nil)
+					return err == nil && len(after.Tools) == len(before.Tools)+servers
+				})
+			})
+		}
+	}
+}
