@@ -33,6 +33,13 @@ func (l *link) quiet(now time.Time) time.Duration {
 	return now.Sub(l.used)
 }
 
+// touch notes that somebody is about to use the connection.
+func (l *link) touch() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.used = time.Now()
+}
+
 // watched reports whether somebody waits for what the server says by itself.
 func (u *upstream) watched() bool {
 	u.mu.Lock()

@@ -83,9 +83,15 @@ func newMemoryProgram(t *testing.T, s *mcp.Server, eraName string) *memoryProgra
 // runMemory runs the programs of tests.
 func runMemory(p *config.Program, l stdio.Launch, log *slog.Logger) mcp.Transport {
 	if found, ok := memoryPrograms.Load(p.Command[0]); ok {
-		return &memoryTransport{program: found.(*memoryProgram), launch: l}
+		return found.(interface {
+			transport(l stdio.Launch) mcp.Transport
+		}).transport(l)
 	}
 	return runProgram(p, l, log)
+}
+
+func (p *memoryProgram) transport(l stdio.Launch) mcp.Transport {
+	return &memoryTransport{program: p, launch: l}
 }
 
 type memoryTransport struct {

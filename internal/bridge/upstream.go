@@ -239,7 +239,11 @@ func (u *upstream) reach(ctx context.Context, g *grant) (*link, error) {
 func (u *upstream) attempt(ctx context.Context, g *grant) (*link, error) {
 	ctx, cancel := context.WithTimeout(ctx, u.timing.connect)
 	defer cancel()
-	l, err := dial(ctx, u, g, identity{info: implementation, caps: everything(), watch: true}, u.owner)
+	who := identity{info: implementation, watch: true}
+	if u.shares() {
+		who.caps = everything()
+	}
+	l, err := dial(ctx, u, g, who, u.owner)
 	if err != nil {
 		return nil, err
 	}
@@ -254,7 +258,11 @@ func (u *upstream) attempt(ctx context.Context, g *grant) (*link, error) {
 func (u *upstream) version() string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return cmp.Or(u.server.ProtocolVersion, u.pinned)
+	legacyOnly := ""
+	if u.server.Kind() == config.SSE {
+		legacyOnly = newestLegacyVersion // The transport is older than the modern protocol, which has none like it.
+	}
+	return cmp.Or(u.server.ProtocolVersion, u.pinned, legacyOnly)
 }
 
 func (u *upstream) pin(version string) {
@@ -464,6 +472,7 @@ func (u *upstream) shared(ctx context.Context) (*link, error) {
 			return nil, &unavailableError{server: u.server.Name, reason: fault}
 		}
 		if l.alive() {
+			l.touch()
 			return l, nil
 		}
 		if first < 0 {

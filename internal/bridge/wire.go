@@ -36,9 +36,11 @@ func (w *wire) Connect(ctx context.Context) (mcp.Connection, error) {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, end)
 	conn, err := w.next.Connect(life)
-	if !stop() && err == nil {
-		_ = conn.Close()
-		err = context.Cause(ctx)
+	if !stop() {
+		if err == nil {
+			_ = conn.Close()
+		}
+		err = context.Cause(ctx) // And not that of life, which only follows.
 	}
 	if err != nil {
 		end()

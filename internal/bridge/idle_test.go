@@ -1,0 +1,186 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
+)
+
+// TestAnIdleConnectionEndsAndComesBack has nobody call for longer than the
+// configuration allows.
+func TestAnIdleConnectionEndsAndComesBack(t *testing.T) {
+	for clientEra := range eraNames {
+		t.Run(clientEra+" client", func(t *testing.T) {
+			p := newMemoryProgram(t, echoServer("one"), "legacy")
+			p.Timeouts.Idle = config.Duration(100 * time.Millisecond)
+			two := newWitness(t, "two", "modern", nil)
+			r := newRig(t, fast, p.Server, two.Server)
+			client := r.connect(t, clientEra, nil)
+			if err := called(t, client, "one_echo"); err != nil {
+				t.Fatal(err)
+			}
+			program, _ := p.last(t)
+			ended := make(chan struct{})
+			go func() {
+				_ = program.Wait()
+				close(ended)
+			}()
+			next(t, ended, "end of the program")
+			eventually(t, "no connection", func() bool { return r.bridge.servers()[0].peek() == nil })
+			if got := r.bridge.Health().Servers["one"]; got.Status != health.Healthy || got.Tools != 1 || got.Failures != 0 {
+				t.Errorf("health = %+v, want what it was", got)
+			}
+			if got := toolNames(t, client); len(got) != 2 {
+				t.Errorf("tools = %q, want both servers'", got)
+			}
+			if got := p.started(); got != 1 {
+				t.Errorf("a list started the program %d times more", got-1)
+			}
+			if err := called(t, client, "one_echo"); err != nil {
+				t.Errorf("the next call: %v", err)
+			}
+			if got := p.started(); got != 2 {
+				t.Errorf("started %d times", got)
+			}
+		})
+	}
+}
+
+// TestAConnectionInUseIsNotIdle has a call and a subscription outlast the time.
+func TestAConnectionInUseIsNotIdle(t *testing.T) {
+	s := emptyServer(&mcp.ServerOptions{
+		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
+		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
+	})
+	s.AddResource(&mcp.Resource{Name: "a", URI: "test://a"}, nil)
+	p := newMemoryProgram(t, s, "legacy")
+	p.Timeouts.Idle = config.Duration(20 * time.Millisecond)
+	r := newRig(t, fast, p.Server)
+	client := r.connect(t, "legacy", nil)
+	release := make(chan struct{})
+	rawTool(s, "t", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		<-release
+		return said("done"), nil
+	})
+	answers := outcomeOf(t, client)
+	eventually(t, "the call", func() bool {
+		l := r.bridge.only().peek()
+		return l != nil && l.quiet(time.Now()) == 0
+	})
+	u := r.bridge.only()
+	for range 3 {
+		if u.drowse(u.peek()) == nil {
+			t.Error("a connection with a call is idle")
+		}
+	}
+	if err := client.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://a"}); err != nil {
+		t.Fatal(err)
+	}
+	l := u.peek()
+	close(release)
+	if got := next(t, answers, "answer"); got != "done" {
+		t.Errorf("answer = %s", got)
+	}
+	eventually(t, "more than the time", func() bool { return l.quiet(time.Now()) > 100*time.Millisecond })
+	if u.peek() != l || p.started() != 1 {
+		t.Error("the connection with a subscription ended")
+	}
+	if err := client.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "test://a"}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "no connection", func() bool { return u.peek() == nil })
+}
+
+func TestAConnectionIsKeptWithoutATime(t *testing.T) {
+	u := newUpstream(config.Server{Name: "one", URL: "http://127.0.0.1:1"}, http.DefaultTransport, fast, quiet)
+	if u.drowse(&link{}) == nil {
+		t.Error("a connection that was never used is ended")
+	}
+	if u.timing.connect != fast.connect {
+		t.Error("the time to connect is not the bridge's")
+	}
+}
+
+// TestAServersOwnTimeToConnect has a server that never answers.
+func TestAServersOwnTimeToConnect(t *testing.T) {
+	hang := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-hang:
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { close(hang) })
+	for _, kind := range []config.Transport{config.StreamableHTTP, config.SSE} {
+		r := newRig(t, fast, config.Server{Name: "one", Transport: kind, URL: server.URL, Timeouts: config.Timeouts{Connect: config.Duration(20 * time.Millisecond)}})
+		eventually(t, "unhealthy", func() bool {
+			s := r.bridge.Health().Servers["one"]
+			return s.Status == health.Unhealthy && s.Error == "the server did not answer in time"
+		})
+	}
+}
+
+func TestTheProtocolVersionOfTheConfiguration(t *testing.T) {
+	tests := map[string]struct {
+		era, version, agreed, says string
+	}{
+		"none at a modern server":         {"modern", "", "2026-07-28", ""},
+		"an older one at a modern server": {"modern", "2025-06-18", "2025-06-18", ""},
+		"an older one at a legacy server": {"legacy", "2025-03-26", "2025-03-26", ""},
+		"a newer one than it speaks":      {"legacy", "2026-07-28", "", `the server speaks protocol version "2025-11-25" and not 2026-07-28`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := newMemoryProgram(t, echoServer("one"), tt.era)
+			p.ProtocolVersion = tt.version
+			r := newRig(t, fast, p.Server)
+			if tt.says != "" {
+				eventually(t, "the reason", func() bool { return strings.Contains(r.bridge.Health().Servers["one"].Error, tt.says) })
+				return
+			}
+			connected(t, r.bridge)
+			if got := r.bridge.only().peek().session.InitializeResult().ProtocolVersion; got != tt.agreed {
+				t.Errorf("version %s, want %s", got, tt.agreed)
+			}
+		})
+	}
+}
+
+func TestAServerIsNotListenedToWhereTheConfigurationSaysSo(t *testing.T) {
+	for _, silent := range []bool{false, true} {
+		var gets atomic.Int32
+		inner := mcpHandler(t, echoServer("one"), "legacy")
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet {
+				gets.Add(1)
+			}
+			inner.ServeHTTP(w, r)
+		}))
+		t.Cleanup(server.Close)
+		r := newRig(t, fast, config.Server{Name: "one", URL: server.URL, NoListening: silent})
+		client := r.connect(t, "legacy", nil)
+		if err := called(t, client, "echo"); err != nil {
+			t.Fatal(err)
+		}
+		if !silent {
+			eventually(t, "a stream", func() bool { return gets.Load() > 0 })
+			continue
+		}
+		if got := gets.Load(); got != 0 {
+			t.Errorf("%d streams", got)
+		}
+	}
+}
