@@ -8,6 +8,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -29,22 +30,32 @@ func main() {
 // execute runs a command and returns the exit code.
 func execute(ctx context.Context, root *cobra.Command, args []string) int {
 	root.SetArgs(args)
-	if err := root.ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(root.ErrOrStderr(), "bridge:", err)
-		return 1
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
 	}
-	return 0
+	if !errors.Is(err, errSilent) {
+		fmt.Fprintln(root.ErrOrStderr(), "bridge:", err)
+	}
+	return 1
 }
 
-// newRoot returns the program with all its commands.
+// newRoot returns the program with all its commands. Without one it serves over
+// stdio, as clients start it.
 func newRoot() *cobra.Command {
+	var o serveOptions
 	root := &cobra.Command{
 		Use:           "bridge",
 		Short:         "Join MCP servers at one place",
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		RunE:          o.run,
 	}
-	root.AddCommand(newPod(os.Getenv), newShim(), newInstall())
+	o.register(root)
+	root.AddCommand(
+		newInit(), newAdd(), newRemove(), newForget(), newSecret(), newStatus(), newCall(), newLogin(), newServe(),
+		newPod(os.Getenv), newShim(), newInstall(),
+	)
 	return root
 }

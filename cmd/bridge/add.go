@@ -1,0 +1,264 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/laptop"
+)
+
+// envCatalog names the catalog where --catalog does not.
+const envCatalog = "HOSTED_BRIDGE_CATALOG"
+
+// addOptions are the settings of bridge add.
+type addOptions struct {
+	config        string
+	catalog       string
+	name          string
+	transport     string
+	dir           string
+	key           string
+	allowUnsigned bool
+	replace       bool
+}
+
+// newAdd returns the command that installs a recipe.
+func newAdd() *cobra.Command {
+	var o addOptions
+	c := &cobra.Command{
+		Use:   "add RECIPE",
+		Short: "Add a server by its recipe in a catalog",
+		Args:  cobra.ExactArgs(1),
+		RunE:  withMachine(&o.config, func(c *cobra.Command, m *machine, args []string) error { return o.run(c, m, args[0]) }),
+	}
+	configFlag(c, &o.config)
+	f := c.Flags()
+	f.StringVar(&o.catalog, "catalog", "", "URL of the catalog (default: "+envCatalog+")")
+	f.StringVar(&o.name, "name", "", "name of the server (default: the recipe's id)")
+	f.StringVar(&o.transport, "transport", "", "stdio, streamable-http or sse, where the recipe has several")
+	f.StringVar(&o.dir, "dir", "", "folder in which the program was built, for a recipe that builds from source")
+	f.StringVar(&o.key, "key", "", "publisher's public key, or a file with it; known from then on")
+	f.BoolVar(&o.allowUnsigned, "allow-unsigned", false, "take a recipe that nobody signed")
+	f.BoolVar(&o.replace, "replace", false, "replace a server of the same name")
+	return c
+}
+
+func (o addOptions) run(c *cobra.Command, m *machine, id string) error {
+	file, err := m.ourFile()
+	if err != nil {
+		return err
+	}
+	claim, err := o.fetch(c, m, id)
+	if err != nil {
+		return err
+	}
+	r := claim.Document.Recipe
+	conversion, err := r.Convert(recipe.Choice{Name: o.name, Transport: recipe.TransportType(o.transport), Platform: platform(), Dir: o.dir})
+	if err != nil {
+		return err
+	}
+	server := conversion.Server.Name
+	if _, there := file.Servers.Get(server); there && !o.replace {
+		return fmt.Errorf("there is a server %q already; --replace replaces it, --name gives another name", server)
+	}
+	file.Servers = put(file.Servers, server, laptop.FromConfig(conversion.Server))
+	if err := m.write(file); err != nil {
+		return err
+	}
+	if err := laptop.OpenTrust(m.folders.State).Remember(claim, server); err != nil {
+		return err
+	}
+	say := func(format string, args ...any) { fmt.Fprintf(c.ErrOrStderr(), format+"\n", args...) }
+	say("added %s (%s)", server, conversion.Server.Kind())
+	for _, w := range slices.Concat(claim.Document.Warnings, r.Warnings(time.Now()), conversion.Warnings) {
+		say("note: %s", w)
+	}
+	for _, step := range conversion.Steps {
+		say("next: %s", step)
+	}
+	return m.askSecrets(c, conversion.Secrets)
+}
+
+// fetch downloads the recipe and checks its signature.
+func (o addOptions) fetch(c *cobra.Command, m *machine, id string) (laptop.Claim, error) {
+	address := o.catalog
+	if address == "" {
+		address = m.getenv(envCatalog)
+	}
+	if address == "" {
+		return laptop.Claim{}, fmt.Errorf("which catalog? Give --catalog URL, or set %s", envCatalog)
+	}
+	catalog, err := laptop.OpenCatalog(address)
+	if err != nil {
+		return laptop.Claim{}, err
+	}
+	key, err := o.publicKey()
+	if err != nil {
+		return laptop.Claim{}, err
+	}
+	d, err := catalog.Download(c.Context(), id)
+	if err != nil {
+		return laptop.Claim{}, err
+	}
+	claim := laptop.Claim{Catalog: catalog, Document: d, Key: key, AllowUnsigned: o.allowUnsigned}
+	return claim, laptop.OpenTrust(m.folders.State).Check(claim)
+}
+
+func (o addOptions) publicKey() (ed25519.PublicKey, error) {
+	text := o.key
+	if text == "" {
+		return nil, nil
+	}
+	if b, err := os.ReadFile(text); err == nil {
+		text = string(b)
+	}
+	key, err := recipe.ParseKey(text)
+	if err != nil {
+		return nil, fmt.Errorf("--key: %w", err)
+	}
+	return key, nil
+}
+
+// platform is the system as recipes name it.
+func platform() string {
+	if runtime.GOOS == "windows" {
+		return "win32"
+	}
+	return runtime.GOOS
+}
+
+// askSecrets asks for the secrets that are not there yet. Where nobody is there
+// to ask, it lists them.
+func (m *machine) askSecrets(c *cobra.Command, secrets []recipe.Secret) error {
+	resolver := laptop.Resolver{Store: m.store, Getenv: m.getenv}
+	for _, s := range secrets {
+		values, unreadable, err := resolver.Resolve(c.Context(), []string{s.Name})
+		if values == nil {
+			return err
+		}
+		if len(values)+len(unreadable) > 0 || s.Login || s.Optional {
+			continue
+		}
+		value, err := prompt(c, s.Name, s.URL)
+		if errors.Is(err, errNotInteractive) {
+			from := ""
+			if s.URL != "" {
+				from = " (from " + s.URL + ")"
+			}
+			fmt.Fprintf(c.ErrOrStderr(), "missing: bridge secret set %s%s\n", s.Name, from)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if value == "" {
+			fmt.Fprintf(c.ErrOrStderr(), "skipped; the server is out of service until: bridge secret set %s\n", s.Name)
+			continue
+		}
+		if err := m.setSecret(c, s.Name, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ourFile reads the configuration in order to change it; where there is none it
+// is empty. Other programs' files are theirs to change.
+func (m *machine) ourFile() (laptop.File, error) {
+	b, err := os.ReadFile(m.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return laptop.File{}, nil
+	}
+	if err != nil {
+		return laptop.File{}, fmt.Errorf("read the configuration: %w", err)
+	}
+	loaded, err := laptop.Parse(b)
+	if err != nil {
+		return laptop.File{}, fmt.Errorf("%s: %w", m.path, err)
+	}
+	if loaded.Format != laptop.Ours {
+		return laptop.File{}, fmt.Errorf("%s is a file of %s, which the bridge only reads", m.path, loaded.Format)
+	}
+	return loaded.File, nil
+}
+
+// write writes the configuration once it is known to be one.
+func (m *machine) write(f laptop.File) error {
+	if _, err := f.Config("check", func(string) (string, bool) { return "", false }); err != nil {
+		return err
+	}
+	encoded, err := f.Encode()
+	if err != nil {
+		return err
+	}
+	return laptop.WriteFile(m.path, encoded)
+}
+
+// put puts a server into its place, or at the end.
+func put(servers jsondoc.Ordered[laptop.Server], name string, s laptop.Server) jsondoc.Ordered[laptop.Server] {
+	for i := range servers {
+		if servers[i].Name == name {
+			servers[i].Value = s
+			return servers
+		}
+	}
+	return append(servers, jsondoc.Entry[laptop.Server]{Name: name, Value: s})
+}
+
+// newRemove returns the command that removes a server.
+func newRemove() *cobra.Command {
+	var path string
+	c := &cobra.Command{
+		Use:   "remove SERVER",
+		Short: "Remove a server from the configuration; its secrets stay",
+		Args:  cobra.ExactArgs(1),
+		RunE: withMachine(&path, func(c *cobra.Command, m *machine, args []string) error {
+			file, err := m.ourFile()
+			if err != nil {
+				return err
+			}
+			before := len(file.Servers)
+			file.Servers = slices.DeleteFunc(file.Servers, func(e jsondoc.Entry[laptop.Server]) bool { return e.Name == args[0] })
+			if len(file.Servers) == before {
+				return fmt.Errorf("there is no server %q in the configuration", args[0])
+			}
+			if err := m.write(file); err != nil {
+				return err
+			}
+			return laptop.OpenTrust(m.folders.State).ForgetServer(args[0])
+		}),
+	}
+	configFlag(c, &path)
+	return c
+}
+
+// newForget returns the command that forgets a publisher's key.
+func newForget() *cobra.Command {
+	none := ""
+	return &cobra.Command{
+		Use:   "forget-publisher PUBLISHER",
+		Short: "Forget the key by which a publisher's recipes are checked",
+		Args:  cobra.ExactArgs(1),
+		RunE: withMachine(&none, func(_ *cobra.Command, m *machine, args []string) error {
+			found, err := laptop.OpenTrust(m.folders.State).Forget(args[0])
+			if err == nil && !found {
+				err = fmt.Errorf("no key is known of the publisher %q", strings.TrimSpace(args[0]))
+			}
+			return err
+		}),
+	}
+}

@@ -1,0 +1,109 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hostedbridge/hostedbridge/internal/laptop"
+)
+
+// newInit returns the command by which a person begins.
+func newInit() *cobra.Command {
+	var path, client, http string
+	var write bool
+	c := &cobra.Command{
+		Use:   "init",
+		Short: "Make a configuration, and tell a client of the bridge",
+		Long:  "Make a configuration if there is none, and show what belongs into a client's own file. With --write it is put there: everything else in the file stays, and the former file is kept beside it.",
+		Args:  cobra.NoArgs,
+		RunE: withMachine(&path, func(c *cobra.Command, m *machine, _ []string) error {
+			if err := m.begin(c); err != nil {
+				return err
+			}
+			if client == "" {
+				fmt.Fprintf(c.ErrOrStderr(), "add servers with bridge add, or in the file; tell a client with bridge init --client (%s)\n", strings.Join(laptop.ClientNames(), ", "))
+				return nil
+			}
+			found, err := laptop.FindClient(client)
+			if err != nil {
+				return err
+			}
+			entry, err := entryOf(http)
+			if err != nil {
+				return err
+			}
+			if write {
+				return m.register(c, found, entry)
+			}
+			snippet, err := found.Snippet(entry)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(c.ErrOrStderr(), "put this into %s, or run the command again with --write:\n", found.File(m.folders.Home, runtime.GOOS))
+			_, err = c.OutOrStdout().Write(snippet)
+			return err
+		}),
+	}
+	configFlag(c, &path)
+	c.Flags().StringVar(&client, "client", "", "client to tell: "+strings.Join(laptop.ClientNames(), ", "))
+	c.Flags().StringVar(&http, "http", "", "port of a bridge that runs as bridge serve --http PORT, instead of one for each client")
+	c.Flags().BoolVar(&write, "write", false, "put the entry into the client's own file")
+	return c
+}
+
+// entryOf returns how clients reach the bridge. They may have another PATH, so
+// the program is named by its whole path.
+func entryOf(http string) (laptop.Entry, error) {
+	if http != "" {
+		address := portOf(http)
+		return laptop.Entry{URL: "http://" + address + "/mcp"}, laptop.CheckListen(address)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return laptop.Entry{}, fmt.Errorf("find this program: %w", err)
+	}
+	return laptop.Entry{Command: program}, nil
+}
+
+// begin writes a configuration where there is none.
+func (m *machine) begin(c *cobra.Command) error {
+	_, err := os.Stat(m.path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	encoded, err := laptop.File{}.Encode()
+	if err != nil {
+		return err
+	}
+	if err := laptop.WriteFile(m.path, encoded); err != nil {
+		return err
+	}
+	fmt.Fprintln(c.ErrOrStderr(), "made", m.path)
+	return nil
+}
+
+// register puts the bridge into a client's file.
+func (m *machine) register(c *cobra.Command, client laptop.Client, e laptop.Entry) error {
+	path := client.File(m.folders.Home, runtime.GOOS)
+	backup, changed, err := client.Write(path, e)
+	switch {
+	case err != nil:
+		return err
+	case !changed:
+		fmt.Fprintln(c.ErrOrStderr(), path, "has the entry already")
+	case backup != "":
+		fmt.Fprintln(c.ErrOrStderr(), "changed", path+"; the former file is", backup)
+	default:
+		fmt.Fprintln(c.ErrOrStderr(), "made", path)
+	}
+	return nil
+}

@@ -1,0 +1,199 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
+	"github.com/hostedbridge/hostedbridge/internal/laptop"
+)
+
+// machine is a person's own machine, as the commands that run there see it.
+type machine struct {
+	getenv  func(string) string
+	folders laptop.Folders
+	store   *laptop.Secrets
+	// path is the configuration's.
+	path string
+}
+
+// newMachine returns the machine that this process runs on. An empty path is the
+// configuration's usual one.
+func newMachine(getenv func(string) string, path string) (*machine, error) {
+	folders, err := laptop.FoldersOf(getenv)
+	if err != nil {
+		return nil, err
+	}
+	if path == "" {
+		path = folders.ConfigFile()
+	}
+	store := laptop.OpenSecrets(folders.Config, laptop.SystemKeyring(getenv))
+	return &machine{getenv: getenv, folders: folders, store: store, path: path}, nil
+}
+
+// withMachine returns what a command runs: f on this machine.
+func withMachine(path *string, f func(c *cobra.Command, m *machine, args []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		m, err := newMachine(os.Getenv, *path)
+		if err != nil {
+			return err
+		}
+		return f(c, m, args)
+	}
+}
+
+// configFlag registers the flag that names the configuration.
+func configFlag(c *cobra.Command, path *string) {
+	c.Flags().StringVar(path, "config", "", "configuration file, also one of mcp-bridge, VS Code or a client with mcpServers (default ~/.config/hosted-bridge/config.json)")
+}
+
+// setup is a configuration with the secrets that it names.
+type setup struct {
+	laptop.Loaded
+	config  config.Config
+	secrets map[string][]byte
+	// unreadable are the secrets that are there and cannot be read, and fault is
+	// why.
+	unreadable []string
+	fault      error
+}
+
+// set returns the secrets as a bridge takes them over.
+func (s setup) set() *secret.Set {
+	values := make(map[string][]byte, len(s.secrets))
+	for name, value := range s.secrets {
+		values[name] = bytes.Clone(value)
+	}
+	return secret.NewSet("local", values, s.unreadable)
+}
+
+// missing returns the secrets that a server needs and that are not there.
+func (s setup) missing(server config.Server) []string {
+	var names []string
+	for _, name := range server.Required() {
+		if _, there := s.secrets[name]; !there {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// server returns the server of this name.
+func (s setup) server(name string) (config.Server, error) {
+	for _, server := range s.config.Servers {
+		if server.Name == name {
+			return server, nil
+		}
+	}
+	return config.Server{}, fmt.Errorf("there is no server %q in the configuration", name)
+}
+
+// load reads the configuration and the secrets.
+func (m *machine) load(ctx context.Context) (setup, error) {
+	b, err := os.ReadFile(m.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return setup{}, fmt.Errorf("there is no configuration at %s; bridge init makes one", m.path)
+	}
+	if err != nil {
+		return setup{}, fmt.Errorf("read the configuration: %w", err)
+	}
+	loaded, err := laptop.Parse(b)
+	if err != nil {
+		return setup{}, fmt.Errorf("%s: %w", m.path, err)
+	}
+	uid, err := m.folders.BridgeUID(m.path)
+	if err != nil {
+		return setup{}, err
+	}
+	resolver := laptop.Resolver{Store: m.store, Getenv: m.getenv}
+	if loaded.Format == laptop.Origin {
+		if resolver.DotEnv, err = laptop.ReadDotEnv(m.dotEnv()); err != nil {
+			return setup{}, err
+		}
+	}
+	return resolve(ctx, loaded, uid, resolver)
+}
+
+// resolve fills a configuration in: what it names is known once it was built
+// without any value.
+func resolve(ctx context.Context, loaded laptop.Loaded, uid string, resolver laptop.Resolver) (setup, error) {
+	s := setup{Loaded: loaded}
+	first, err := loaded.File.Config(uid, func(string) (string, bool) { return "", false })
+	if err != nil {
+		return setup{}, err
+	}
+	s.secrets, s.unreadable, s.fault = resolver.Resolve(ctx, laptop.SecretNames(first))
+	if s.secrets == nil {
+		return setup{}, s.fault
+	}
+	s.config, err = loaded.File.Config(uid, func(name string) (string, bool) {
+		value, there := s.secrets[name]
+		return string(value), there
+	})
+	return s, err
+}
+
+func (m *machine) dotEnv() string { return filepath.Join(filepath.Dir(m.path), ".env") }
+
+// contents returns all that a change of the setup shows in. What is in the
+// keyring shows in the store's file, which counts its changes.
+func (m *machine) contents() ([]byte, error) {
+	all, err := os.ReadFile(m.path)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range []string{m.store.Path(), m.dotEnv()} {
+		b, err := os.ReadFile(path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		all = append(append(all, 0), b...)
+	}
+	return all, nil
+}
+
+// newLog returns the log of a bridge on a person's machine.
+func newLog(w io.Writer, level string) (*slog.Logger, error) {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		return nil, fmt.Errorf("--log-level %.20q is none of debug, info, warn and error", level)
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: l})), nil
+}
+
+// warn tells what other programs' files say and a bridge does not do.
+func (s setup) warn(log *slog.Logger) {
+	for _, w := range s.Warnings {
+		log.Warn("the configuration is " + string(s.Format) + "'s: " + w)
+	}
+	if s.fault != nil {
+		log.Warn("some secrets cannot be read", "error", s.fault)
+	}
+	for _, server := range s.config.Servers {
+		for _, name := range s.missing(server) {
+			log.Warn("a secret is missing, its server is out of service; bridge secret set "+name, "server", server.Name)
+		}
+	}
+}
+
+// portOf returns the address of a port, or an address as it is.
+func portOf(address string) string {
+	if _, err := strconv.ParseUint(address, 10, 16); err == nil {
+		return "127.0.0.1:" + address
+	}
+	return address
+}

@@ -1,0 +1,204 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
+
+	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+)
+
+// programs are what the scripts run besides the bridge.
+var programs = map[string]func(){
+	"bridge":  main,
+	"notes":   notesServer,
+	"catalog": catalogServer,
+	"client":  visitor,
+}
+
+// leakless runs the tests and then looks for goroutines that they left.
+type leakless struct {
+	*testing.M
+}
+
+func (m leakless) Run() int {
+	code := m.M.Run()
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	return code
+}
+
+// TestScripts runs testdata/script: what the commands do on a person's machine,
+// to be read as documentation.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			home := filepath.Join(e.WorkDir, "home")
+			for name, value := range map[string]string{
+				"HOME": home, "XDG_CONFIG_HOME": filepath.Join(home, ".config"), "XDG_STATE_HOME": filepath.Join(home, ".local", "state"),
+				// The tests' own machine may have a keyring, which is its person's.
+				"HOSTED_BRIDGE_SECRETS": "file", "CONFIG": filepath.Join(home, ".config", "hosted-bridge"),
+			} {
+				e.Setenv(name, value)
+			}
+			return os.MkdirAll(home, 0o700)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"await":   await,
+			"address": address,
+			"load":    load,
+		},
+	})
+}
+
+// await waits until a file holds a text: await FILE TEXT.
+func await(ts *testscript.TestScript, _ bool, args []string) {
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		b, err := os.ReadFile(ts.MkAbs(args[0]))
+		if err == nil && strings.Contains(string(b), args[1]) {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%s never holds %s: %s", args[0], args[1], b)
+		}
+	}
+}
+
+// load puts a file's text into a variable: load NAME FILE.
+func load(ts *testscript.TestScript, _ bool, args []string) {
+	await(ts, false, []string{args[1], "\n"})
+	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile(args[1])))
+}
+
+var served = regexp.MustCompile(`http://127\.0\.0\.1:[0-9]+`)
+
+// address puts the URL at which a bridge serves into a variable, and the address
+// in it into another, from its log: address NAME FILE sets NAME and NAME_LISTEN.
+func address(ts *testscript.TestScript, _ bool, args []string) {
+	await(ts, false, []string{args[1], "/sse"})
+	url := served.FindString(ts.ReadFile(args[1]))
+	ts.Setenv(args[0], url)
+	ts.Setenv(args[0]+"_LISTEN", strings.TrimPrefix(url, "http://"))
+}
+
+// notesServer is a server over stdio, whose tools say what they were started
+// with.
+func notesServer() {
+	s := mcp.NewServer(&mcp.Implementation{Name: "notes", Version: "1"}, nil)
+	mcp.AddTool(s, &mcp.Tool{Name: "environment", Description: "Tells the environment"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: strings.Join(os.Environ(), "\n")}}}, nil, nil
+	})
+	mcp.AddTool(s, &mcp.Tool{Name: "echo", Description: "Says it again"}, func(_ context.Context, _ *mcp.CallToolRequest, in struct {
+		Text string `json:"text"`
+	}) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "<" + in.Text + ">"}}, IsError: in.Text == "fail"}, nil, nil
+	})
+	_ = s.Run(context.Background(), &mcp.StdioTransport{})
+}
+
+// catalogServer serves the recipes of a folder, signed by the key of the seed in
+// the variable SEED unless that is empty, and writes its URL and the key:
+// catalog FOLDER URLFILE KEYFILE.
+func catalogServer() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	key := ed25519.NewKeyFromSeed([]byte(strings.Repeat("k", ed25519.SeedSize)))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	check(err)
+	folder := os.Args[1]
+	s := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, "/api/recipes/"), "/download")
+		b, err := os.ReadFile(filepath.Join(folder, filepath.Base(id)+".json"))
+		if err != nil {
+			http.NotFound(w, r)
+			return
+		}
+		doc, err := jsondoc.Parse(b)
+		check(err)
+		if _, unsigned := doc.Get("unsigned"); !unsigned {
+			doc, err = recipe.Sign(doc, key, "example", time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+			check(err)
+		}
+		_, _ = w.Write(doc.Indented())
+	})}
+	public, _ := key.Public().(ed25519.PublicKey)
+	check(os.WriteFile(os.Args[3], []byte(recipe.FormatKey(public)+"\n"), 0o600))
+	check(os.WriteFile(os.Args[2], []byte("http://"+l.Addr().String()+"\n"), 0o600))
+	go func() {
+		<-ctx.Done()
+		_ = s.Close()
+	}()
+	_ = s.Serve(l)
+}
+
+// visitor connects as a client does and prints the names of the tools, or calls
+// one: client http|sse|stdio|modern URL|PROGRAM [TOOL ARGS].
+func visitor() {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	var transport mcp.Transport
+	switch os.Args[1] {
+	case "sse":
+		transport = &mcp.SSEClientTransport{Endpoint: os.Args[2]}
+	case "stdio":
+		program := strings.Fields(os.Args[2])
+		cmd := exec.Command(program[0], program[1:]...)
+		cmd.Stderr = os.Stderr
+		transport = &mcp.CommandTransport{Command: cmd}
+	default:
+		transport = &mcp.StreamableClientTransport{Endpoint: os.Args[2], DisableStandaloneSSE: true}
+	}
+	c := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, nil)
+	version := map[bool]string{true: "2026-07-28", false: "2025-11-25"}[os.Args[1] == "modern"]
+	session, err := c.Connect(ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	check(err)
+	defer session.Close()
+	if len(os.Args) > 3 {
+		result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: os.Args[3], Arguments: json.RawMessage(os.Args[4])})
+		check(err)
+		for _, content := range result.Content {
+			if text, ok := content.(*mcp.TextContent); ok {
+				fmt.Println(text.Text)
+			}
+		}
+		return
+	}
+	tools, err := session.ListTools(ctx, nil)
+	check(err)
+	for _, tool := range tools.Tools {
+		fmt.Println(tool.Name)
+	}
+	fmt.Println("version", session.InitializeResult().ProtocolVersion)
+}
+
+func check(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
