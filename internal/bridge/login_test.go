@@ -1,0 +1,201 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
+)
+
+// authority is an authorization server that gives a new token each time.
+func authority(t *testing.T) (server *httptest.Server, given *atomic.Int32) {
+	t.Helper()
+	given = &atomic.Int32{}
+	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		n := given.Add(1)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"access_token":"c4n4ry-access-%d","refresh_token":"c4n4ry-refresh-%d","token_type":"Bearer","expires_in":3600}`, n, n)
+	}))
+	t.Cleanup(server.Close)
+	return server, given
+}
+
+// guardedServer is a server that wants a token and repeats it when it refuses.
+type guardedServer struct {
+	config.Server
+	mu       sync.Mutex
+	tokens   map[string]bool
+	connects int
+}
+
+func newGuardedServer(t *testing.T, kind config.Transport) *guardedServer {
+	t.Helper()
+	g := &guardedServer{tokens: map[string]bool{}}
+	s := emptyServer(nil)
+	rawTool(s, "echo", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("ok"), nil })
+	rawTool(s, "fail", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		data, err := json.Marshal(g.tokens)
+		if err != nil {
+			return nil, err
+		}
+		return nil, &jsonrpc.Error{Code: -32001, Message: "bad token: " + string(data), Data: data}
+	})
+	inner := mcpHandler(t, s, "legacy")
+	if kind == config.SSE {
+		inner = mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return s }, nil)
+	}
+	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method == methodInitialize {
+				g.mu.Lock()
+				g.connects++
+				g.mu.Unlock()
+			}
+			return next(ctx, method, req)
+		}
+	})
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		g.mu.Lock()
+		g.tokens[r.Header.Get("Authorization")] = true
+		g.mu.Unlock()
+		inner.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		front.CloseClientConnections()
+		front.Close()
+	})
+	g.Server = config.Server{Name: "one", Transport: kind, URL: front.URL}
+	return g
+}
+
+// seen returns how often the server was connected to and with which tokens.
+func (g *guardedServer) seen() (connects int, tokens string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	b, err := json.Marshal(g.tokens)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return g.connects, string(b)
+}
+
+func TestAServerWithOAuthGetsItsToken(t *testing.T) {
+	for _, kind := range []config.Transport{config.StreamableHTTP, config.SSE} {
+		t.Run(string(kind), func(t *testing.T) {
+			tokens, given := authority(t)
+			g := newGuardedServer(t, kind)
+			g.OAuth = &config.OAuth{Grant: config.ClientCredentials, TokenURL: tokens.URL, ClientID: "me", ClientSecret: "CLIENT"}
+			g.Secrets = []string{"CLIENT"}
+			log := &sharedLog{}
+			r := newLoggedRig(t, slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), fast, g.Server)
+			r.bridge.UseSecrets(secretsOf("r1"))
+			if got := r.bridge.Health().Servers["one"]; got.Status != health.Unhealthy || got.Error != "secret CLIENT is not set" {
+				t.Errorf("health = %+v", got)
+			}
+			r.bridge.UseSecrets(secretsOf("r2", "CLIENT", "c4n4ry-client"))
+			for clientEra := range eraNames {
+				client := r.connect(t, clientEra, nil)
+				if _, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo"}); err != nil {
+					t.Fatal(err)
+				}
+				_, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "fail"})
+				if err == nil || strings.Contains(err.Error(), "c4n4ry") || !strings.Contains(err.Error(), "[redacted]") {
+					t.Errorf("error = %v, want one without the token", err)
+				}
+			}
+			if _, got := g.seen(); got != `{"Bearer c4n4ry-access-1":true}` || given.Load() != 1 {
+				t.Errorf("the server was sent %s, and %d tokens were given", got, given.Load())
+			}
+			r.bridge.Close()
+			if strings.Contains(log.String(), "c4n4ry") {
+				t.Errorf("log = %s", log)
+			}
+		})
+	}
+}
+
+// TestARefreshedLoginConnectsNothingAnew gives back to the bridge, as the user's
+// secrets, what it has stored, and then another login.
+func TestARefreshedLoginConnectsNothingAnew(t *testing.T) {
+	tokens, given := authority(t)
+	g := newGuardedServer(t, config.StreamableHTTP)
+	g.OAuth = &config.OAuth{Grant: config.AuthorizationCode, TokenURL: tokens.URL, ClientID: "me", Token: "LOGIN"}
+	g.Secrets = []string{"LOGIN"}
+	c := config.Config{UserID: "alice", BridgeUID: "uid-1", Egress: config.Egress{Unrestricted: true}, Servers: []config.Server{g.Server}}
+	saved := make(chan string, 4)
+	t0 := fast
+	b := New(t.Context(), c, Options{Log: quiet, timing: &t0, SaveSecret: func(_ context.Context, name string, value []byte) error {
+		saved <- name + " " + string(value)
+		return nil
+	}})
+	defer b.Close()
+	b.UseSecrets(secretsOf("r1", "LOGIN", "c4n4ry-first"))
+	connected(t, b)
+	name, value, _ := strings.Cut(next(t, saved, "stored login"), " ")
+	if name != "LOGIN" || !strings.Contains(value, "c4n4ry-refresh-1") {
+		t.Fatalf("stored %s", name)
+	}
+	before, _ := g.seen()
+	l := b.only().peek()
+	b.UseSecrets(secretsOf("r2", "LOGIN", value))
+	connected(t, b)
+	if after, _ := g.seen(); after != before || b.only().peek() != l {
+		t.Errorf("connected to %d times, and %d before", after, before)
+	}
+	if _, held := b.only().secret("LOGIN"); !held {
+		t.Error("the secret is gone")
+	}
+	b.UseSecrets(secretsOf("r3", "LOGIN", "c4n4ry-second-login"))
+	connected(t, b)
+	eventually(t, "another connection", func() bool { return b.only().peek() != l })
+	eventually(t, "another token", func() bool {
+		_, sent := g.seen()
+		return strings.Contains(sent, "c4n4ry-access-2") && given.Load() == 2
+	})
+}
+
+func TestATokenGoesNowhereElse(t *testing.T) {
+	var sent []string
+	record := func(what string) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			sent = append(sent, what+" "+r.URL.Host)
+			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
+		})
+	}
+	o := &only{server: record("with"), others: record("without"), origin: originOf("https://a.example/mcp")}
+	for _, url := range []string{"https://a.example/x", "https://b.example/", "http://a.example/"} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := o.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+	}
+	if got := strings.Join(sent, ", "); got != "with a.example, without b.example, without a.example" {
+		t.Errorf("sent %s", got)
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
