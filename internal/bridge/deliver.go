@@ -121,6 +121,9 @@ func (q *query) finish(l *link, x *exchange) (mcp.Result, error) {
 // back. caps are what u may ask the client of, nil for nothing.
 func (b *Bridge) link(ctx context.Context, q *query, u *upstream, caps *mcp.ClientCapabilities) (l *link, release func(), err error) {
 	nothing := func() {}
+	if err := b.probe(ctx, u, q.hops); err != nil {
+		return nil, nil, err
+	}
 	if q.session != nil {
 		l, err = q.session.connect(ctx, u)
 		return l, nothing, err

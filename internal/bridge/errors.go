@@ -171,7 +171,7 @@ func reasonOf(err error) string {
 	if errors.Is(err, errNotPublic) {
 		return errNotPublic.Error()
 	}
-	return ""
+	return refusedHops(err)
 }
 
 // describe returns the text of err without the address that was called: its

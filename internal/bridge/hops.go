@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -79,6 +80,44 @@ func hopsError(code, message string) error {
 		panic(err) // strings always encode
 	}
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: message, Data: data}
+}
+
+// refusedHops returns what err says if it is such a refusal, of this bridge or
+// of one behind it, else nothing.
+func refusedHops(err error) string {
+	var rpc *jsonrpc.Error
+	var data struct {
+		Code string `json:"code"`
+	}
+	if !errors.As(err, &rpc) || rpc.Code != jsonrpc.CodeInvalidRequest || json.Unmarshal(rpc.Data, &data) != nil {
+		return ""
+	}
+	switch data.Code {
+	case "bridge_loop", "too_many_bridges", "bridge_hops_invalid":
+		return rpc.Message
+	}
+	return ""
+}
+
+// probe finds out whether a bridge that asks for u would be asked itself. While
+// u is not connected, both would wait for each other and nobody would learn why.
+func (b *Bridge) probe(ctx context.Context, u *upstream, hops string) error {
+	if hops == "" || u == nil || u.shares() || u.peek().alive() {
+		return nil
+	}
+	ctx, cancel := follow(b.ctx, ctx)
+	defer cancel()
+	ctx, cancelTimeout := context.WithTimeout(ctx, u.timing.wait/2)
+	defer cancelTimeout()
+	l, err := dial(ctx, u, u.granted(), identity{info: implementation, hops: hops}, &panel{})
+	if err == nil {
+		l.close()
+		return nil
+	}
+	if refusedHops(err) != "" {
+		return rpcError(err, u.server.Name)
+	}
+	return nil // Whoever waits for the server hears what is wrong with it.
 }
 
 // traced makes the result of a list one for the client. A bridge learns which

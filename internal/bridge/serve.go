@@ -101,10 +101,14 @@ func (b *Bridge) respond(ctx context.Context, next mcp.MethodHandler, q *query, 
 		q.session.begun()
 	}
 	switch q.method {
-	case methodInitialize:
+	case methodInitialize, methodDiscover:
+		if err := b.probe(ctx, b.only(), q.hops); err != nil {
+			return nil, err
+		}
+		if q.method == methodDiscover {
+			return b.discover(ctx, next, req)
+		}
 		return b.initialize(ctx, next, q, req)
-	case methodDiscover:
-		return b.discover(ctx, next, req)
 	case methodListTools, methodListPrompts, methodListResources, methodListTemplates:
 		if err := q.refused(); err != nil {
 			return nil, err
