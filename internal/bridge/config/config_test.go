@@ -146,6 +146,9 @@ func TestEncodeRefusesWhatParseRefuses(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"userID":"alice","bridgeUID":"u","servers":[{"name":"s","url":"https://h/p?q"}]}`))
 	f.Add([]byte(`{"userID":"alice","bridgeUID":"u","servers":[{"name":"s","url":"https://h","headers":[{"name":"X-Key","value":"${A:-$$}"}],"secrets":["A"]}]}`))
+	if whole, err := complete().Encode(); err == nil {
+		f.Add(whole)
+	}
 	f.Fuzz(func(t *testing.T, in []byte) {
 		c, err := Parse(in)
 		if err != nil {

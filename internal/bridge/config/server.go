@@ -267,6 +267,9 @@ func (s Server) validateSecrets() error {
 		if !template.ValidName(name) {
 			return fmt.Errorf("secrets[%d] %.80q is not a secret's name", i, name)
 		}
+		if name == ConfigDir && s.Program != nil {
+			return fmt.Errorf("secrets[%d]: %s is the name of the program's folder", i, name)
+		}
 		if slices.Contains(s.Secrets[:i], name) {
 			return fmt.Errorf("secrets[%d] %q is there twice", i, name)
 		}
@@ -329,25 +332,57 @@ func (s Server) validateTransport() error {
 }
 
 func (s Server) validateProgram() error {
-	for i, text := range s.Templates() {
-		t, err := template.Parse(text)
-		if err != nil {
-			return fmt.Errorf("program: text %d: %w", i, err)
-		}
-		for _, name := range t.Names() {
-			if name != ConfigDir && !slices.Contains(s.Secrets, name) {
-				return fmt.Errorf("program uses secret %s, which the server is not granted", name)
-			}
+	for i, text := range s.Program.Command {
+		if err := s.validateText(text, true); err != nil {
+			return fmt.Errorf("program.command[%d]: %w", i, err)
 		}
 	}
+	seen := map[string]bool{}
 	for i, v := range s.Program.Env {
-		if !template.ValidName(v.Name) && !variablePattern.MatchString(v.Name) {
+		if !variablePattern.MatchString(v.Name) {
 			return fmt.Errorf("program.env[%d] %.80q is not a variable's name", i, v.Name)
 		}
+		if seen[v.Name] {
+			return fmt.Errorf("program.env[%d]: %q is there twice", i, v.Name)
+		}
+		seen[v.Name] = true
+		if err := s.validateText(v.Value, true); err != nil {
+			return fmt.Errorf("program.env[%d]: %w", i, err)
+		}
 	}
+	clear(seen)
 	for i, f := range s.Program.Files {
 		if !fileNamePattern.MatchString(f.Name) {
 			return fmt.Errorf("program.files[%d] %.80q is not a file's name without a folder", i, f.Name)
+		}
+		if seen[f.Name] {
+			return fmt.Errorf("program.files[%d]: %q is there twice", i, f.Name)
+		}
+		seen[f.Name] = true
+		if err := s.validateText(f.Content, false); err != nil {
+			return fmt.Errorf("program.files[%d]: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// validateText checks a text of a program, which is for a command line or its
+// environment or else the content of a file.
+func (s Server) validateText(text string, line bool) error {
+	if line && strings.ContainsRune(text, 0) {
+		return errors.New("a NUL character cannot be passed to a program")
+	}
+	t, err := template.Parse(text)
+	if err != nil {
+		return err
+	}
+	for _, name := range t.Names() {
+		switch {
+		case name == ConfigDir && line:
+		case name == ConfigDir:
+			return fmt.Errorf("%s stands for a folder only in program.command and program.env", ConfigDir)
+		case !slices.Contains(s.Secrets, name):
+			return fmt.Errorf("it uses secret %s, which the server is not granted", name)
 		}
 	}
 	return nil
@@ -384,6 +419,9 @@ func (s Server) validateOAuth() error {
 }
 
 func (s Server) validatePolicy() error {
+	if s.ProtocolVersion != "" && !versionPattern.MatchString(s.ProtocolVersion) {
+		return fmt.Errorf("protocolVersion %.80q is not a date such as 2025-11-25", s.ProtocolVersion)
+	}
 	if !slices.Contains([]Trust{"", Trusted, Untrusted, Sanitize}, s.Trust) {
 		return fmt.Errorf("trust %.80q is none of %s, %s and %s", s.Trust, Trusted, Untrusted, Sanitize)
 	}
