@@ -4,7 +4,6 @@
 package main
 
 import (
-	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -82,13 +81,12 @@ func (o addOptions) run(c *cobra.Command, m *machine, id string) error {
 	if err := laptop.OpenTrust(m.folders.State).Remember(claim, server); err != nil {
 		return err
 	}
-	say := func(format string, args ...any) { fmt.Fprintf(c.ErrOrStderr(), format+"\n", args...) }
-	say("added %s (%s)", server, conversion.Server.Kind())
+	c.PrintErrf("added %s (%s)\n", server, conversion.Server.Kind())
 	for _, w := range slices.Concat(claim.Document.Warnings, r.Warnings(time.Now()), conversion.Warnings) {
-		say("note: %s", w)
+		c.PrintErrln("note:", w)
 	}
 	for _, step := range conversion.Steps {
-		say("next: %s", step)
+		c.PrintErrln("next:", step)
 	}
 	return m.askSecrets(c, conversion.Secrets)
 }
@@ -106,31 +104,25 @@ func (o addOptions) fetch(c *cobra.Command, m *machine, id string) (laptop.Claim
 	if err != nil {
 		return laptop.Claim{}, err
 	}
-	key, err := o.publicKey()
+	claim := laptop.Claim{Catalog: catalog, AllowUnsigned: o.allowUnsigned}
+	if text := o.publicKey(); text != "" {
+		if claim.Key, err = recipe.ParseKey(text); err != nil {
+			return laptop.Claim{}, fmt.Errorf("--key: %w", err)
+		}
+	}
+	claim.Document, err = catalog.Download(c.Context(), id)
 	if err != nil {
 		return laptop.Claim{}, err
 	}
-	d, err := catalog.Download(c.Context(), id)
-	if err != nil {
-		return laptop.Claim{}, err
-	}
-	claim := laptop.Claim{Catalog: catalog, Document: d, Key: key, AllowUnsigned: o.allowUnsigned}
 	return claim, laptop.OpenTrust(m.folders.State).Check(claim)
 }
 
-func (o addOptions) publicKey() (ed25519.PublicKey, error) {
-	text := o.key
-	if text == "" {
-		return nil, nil
+// publicKey returns the text of the key that is given, empty for none.
+func (o addOptions) publicKey() string {
+	if b, err := os.ReadFile(o.key); err == nil {
+		return string(b)
 	}
-	if b, err := os.ReadFile(text); err == nil {
-		text = string(b)
-	}
-	key, err := recipe.ParseKey(text)
-	if err != nil {
-		return nil, fmt.Errorf("--key: %w", err)
-	}
-	return key, nil
+	return o.key
 }
 
 // platform is the system as recipes name it.
@@ -159,14 +151,14 @@ func (m *machine) askSecrets(c *cobra.Command, secrets []recipe.Secret) error {
 			if s.URL != "" {
 				from = " (from " + s.URL + ")"
 			}
-			fmt.Fprintf(c.ErrOrStderr(), "missing: bridge secret set %s%s\n", s.Name, from)
+			c.PrintErrf("missing: bridge secret set %s%s\n", s.Name, from)
 			continue
 		}
 		if err != nil {
 			return err
 		}
 		if value == "" {
-			fmt.Fprintf(c.ErrOrStderr(), "skipped; the server is out of service until: bridge secret set %s\n", s.Name)
+			c.PrintErrf("skipped; the server is out of service until: bridge secret set %s\n", s.Name)
 			continue
 		}
 		if err := m.setSecret(c, s.Name, value); err != nil {

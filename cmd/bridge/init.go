@@ -30,7 +30,7 @@ func newInit() *cobra.Command {
 				return err
 			}
 			if client == "" {
-				fmt.Fprintf(c.ErrOrStderr(), "add servers with bridge add, or in the file; tell a client with bridge init --client (%s)\n", strings.Join(laptop.ClientNames(), ", "))
+				c.PrintErrf("add servers with bridge add, or in the file; tell a client with bridge init --client (%s)\n", strings.Join(laptop.ClientNames(), ", "))
 				return nil
 			}
 			found, err := laptop.FindClient(client)
@@ -48,7 +48,7 @@ func newInit() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(c.ErrOrStderr(), "put this into %s, or run the command again with --write:\n", found.File(m.folders.Home, runtime.GOOS))
+			c.PrintErrf("put this into %s, or run the command again with --write:\n", found.File(m.folders.Home, runtime.GOOS))
 			_, err = c.OutOrStdout().Write(snippet)
 			return err
 		}),
@@ -87,7 +87,7 @@ func (m *machine) begin(c *cobra.Command) error {
 	if err := laptop.WriteFile(m.path, encoded); err != nil {
 		return err
 	}
-	fmt.Fprintln(c.ErrOrStderr(), "made", m.path)
+	c.PrintErrln("made", m.path)
 	return nil
 }
 
@@ -99,11 +99,11 @@ func (m *machine) register(c *cobra.Command, client laptop.Client, e laptop.Entr
 	case err != nil:
 		return err
 	case !changed:
-		fmt.Fprintln(c.ErrOrStderr(), path, "has the entry already")
+		c.PrintErrln(path, "has the entry already")
 	case backup != "":
-		fmt.Fprintln(c.ErrOrStderr(), "changed", path+"; the former file is", backup)
+		c.PrintErrln("changed", path+"; the former file is", backup)
 	default:
-		fmt.Fprintln(c.ErrOrStderr(), "made", path)
+		c.PrintErrln("made", path)
 	}
 	return nil
 }

@@ -9,7 +9,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -35,7 +34,7 @@ func execute(ctx context.Context, root *cobra.Command, args []string) int {
 		return 0
 	}
 	if !errors.Is(err, errSilent) {
-		fmt.Fprintln(root.ErrOrStderr(), "bridge:", err)
+		root.PrintErrln("bridge:", err)
 	}
 	return 1
 }

@@ -45,7 +45,7 @@ func newSecret() *cobra.Command {
 				return err
 			}
 			for _, name := range names {
-				fmt.Fprintln(c.OutOrStdout(), name)
+				_, _ = fmt.Fprintln(c.OutOrStdout(), name)
 			}
 			return nil
 		}),
@@ -70,7 +70,7 @@ func (m *machine) setSecret(c *cobra.Command, name, value string) error {
 	if inKeyring {
 		where = "in the system's keyring"
 	}
-	fmt.Fprintf(c.ErrOrStderr(), "%s is stored %s\n", name, where)
+	c.PrintErrf("%s is stored %s\n", name, where)
 	return nil
 }
 
@@ -79,7 +79,7 @@ var errNotInteractive = errors.New("nobody is there to ask")
 // interactive reports whether a person can be asked.
 func interactive(c *cobra.Command) (*os.File, bool) {
 	f, ok := c.InOrStdin().(*os.File)
-	return f, ok && term.IsTerminal(int(f.Fd())) //nolint:gosec // A file descriptor is a small number.
+	return f, ok && term.IsTerminal(int(f.Fd()))
 }
 
 // prompt asks for a secret, which is not shown.
@@ -91,9 +91,9 @@ func prompt(c *cobra.Command, name, from string) (string, error) {
 	if from != "" {
 		from = " (from " + from + ")"
 	}
-	fmt.Fprintf(c.ErrOrStderr(), "%s%s: ", name, from)
-	b, err := term.ReadPassword(int(f.Fd())) //nolint:gosec // A file descriptor is a small number.
-	fmt.Fprintln(c.ErrOrStderr())
+	c.PrintErrf("%s%s: ", name, from)
+	b, err := term.ReadPassword(int(f.Fd()))
+	c.PrintErrln()
 	if err != nil {
 		return "", fmt.Errorf("read the secret: %w", err)
 	}

@@ -123,10 +123,10 @@ func (h *home) serve(ctx context.Context, s setup, seen []byte) error {
 
 // left returns nil for the end of a client, or of the process.
 func left(ctx context.Context, err error) error {
-	if ctx.Err() != nil || errors.Is(err, mcp.ErrConnectionClosed) {
-		return nil
+	if over := ctx.Err() != nil || errors.Is(err, mcp.ErrConnectionClosed); !over {
+		return err
 	}
-	return err
+	return nil
 }
 
 func (h *home) serveHTTP(ctx context.Context, b *bridge.Bridge) error {

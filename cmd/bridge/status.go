@@ -64,7 +64,7 @@ func newStatus() *cobra.Command {
 				return err
 			}
 			if s.fault != nil {
-				fmt.Fprintln(c.ErrOrStderr(), "some secrets cannot be read:", s.fault)
+				c.PrintErrln("some secrets cannot be read:", s.fault)
 			}
 			states, err := m.statuses(c.Context(), s, timeout)
 			if err != nil {
@@ -76,7 +76,7 @@ func newStatus() *cobra.Command {
 				return e.Encode(map[string]any{"config": m.path, "format": s.Format, "warnings": s.Warnings, "servers": states})
 			}
 			for _, w := range s.Warnings {
-				fmt.Fprintln(c.ErrOrStderr(), "note:", w)
+				c.PrintErrln("note:", w)
 			}
 			return printStatuses(c.OutOrStdout(), states)
 		}),
@@ -111,12 +111,12 @@ func (m *machine) statuses(ctx context.Context, s setup, timeout time.Duration) 
 
 // probe starts the server and lists its tools, also those that are filtered
 // out, which the publisher has audited too.
-func (st *serverStatus) probe(ctx context.Context, s setup, server config.Server, audited string) {
-	st.State = string(health.Unhealthy)
+func (s *serverStatus) probe(ctx context.Context, from setup, server config.Server, audited string) {
+	s.State = string(health.Unhealthy)
 	filter := server.Tools
 	server.Tools = config.Tools{}
 	var tools []*mcp.Tool
-	err := s.with(ctx, server, nil, func(session *mcp.ClientSession) error {
+	err := from.with(ctx, server, nil, func(session *mcp.ClientSession) error {
 		for tool, err := range session.Tools(ctx, nil) {
 			if err != nil {
 				return err
@@ -126,17 +126,17 @@ func (st *serverStatus) probe(ctx context.Context, s setup, server config.Server
 		return nil
 	})
 	if err != nil {
-		st.Error = err.Error()
+		s.Error = err.Error()
 		return
 	}
-	st.State = string(health.Healthy)
+	s.State = string(health.Healthy)
 	for _, tool := range tools {
 		if filter.Allows(tool.Name) {
-			st.Tools++
+			s.Tools++
 		}
 	}
 	if audited != "" {
-		st.Audit = audit(tools, audited)
+		s.Audit = audit(tools, audited)
 	}
 }
 
@@ -153,7 +153,7 @@ func audit(tools []*mcp.Tool, audited string) string {
 
 func printStatuses(out io.Writer, states []serverStatus) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SERVER\tTRANSPORT\tSTATE\tTOOLS\tNOTE")
+	_, _ = fmt.Fprintln(w, "SERVER\tTRANSPORT\tSTATE\tTOOLS\tNOTE")
 	for _, st := range states {
 		note := st.Error
 		switch {
@@ -162,7 +162,7 @@ func printStatuses(out io.Writer, states []serverStatus) error {
 		case st.Audit == auditChanged:
 			note = "its tools are not those that the recipe's publisher audited"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", st.Name, st.Transport, st.State, st.Tools, note)
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", st.Name, st.Transport, st.State, st.Tools, note)
 	}
 	return w.Flush()
 }
@@ -280,7 +280,7 @@ func newLogin() *cobra.Command {
 			tokens, err := laptop.Login{
 				OAuth:        *o,
 				ClientSecret: string(s.secrets[o.ClientSecret]),
-				Show:         func(url string) { fmt.Fprintf(c.ErrOrStderr(), "open this in a browser:\n%s\n", url) },
+				Show:         func(url string) { c.PrintErrf("open this in a browser:\n%s\n", url) },
 			}.Run(c.Context())
 			if err != nil {
 				return err

@@ -6,6 +6,7 @@ package jsondoc
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"strconv"
 	"strings"
@@ -106,7 +107,7 @@ func (d *decoder) decode(path string, v Value, target reflect.Value) {
 		target.Set(reflect.New(t.Elem()))
 		d.decode(path, v, target.Elem())
 	case reflect.PointerTo(t).Implements(unmarshalerType):
-		u, _ := target.Addr().Interface().(json.Unmarshaler)
+		u, _ := reflect.TypeAssert[json.Unmarshaler](target.Addr())
 		if err := u.UnmarshalJSON(v.append(nil)); err != nil {
 			d.wrong(path, "%v", err)
 		}
@@ -202,9 +203,7 @@ func fieldsOf(target reflect.Value) map[string]reflect.Value {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case f.Anonymous && name == "":
-			for name, field := range fieldsOf(target.Field(i)) {
-				fields[name] = field
-			}
+			maps.Copy(fields, fieldsOf(target.Field(i)))
 		case name != "" && name != "-":
 			fields[name] = target.Field(i)
 		}

@@ -34,36 +34,32 @@ type Client struct {
 	toml bool
 }
 
-func object(pairs ...any) jsondoc.Value {
-	v := jsondoc.Value{Kind: jsondoc.Object}
-	for i := 0; i < len(pairs); i += 2 {
-		key, _ := pairs[i].(string)
-		value, ok := pairs[i+1].(jsondoc.Value)
-		if text, is := pairs[i+1].(string); is {
-			value, ok = jsondoc.Text(text), true
-		}
-		if ok {
-			v.Members = append(v.Members, jsondoc.Member{Name: key, Value: value})
-		}
-	}
-	return v
+// object returns an object of these members.
+func object(members ...jsondoc.Member) jsondoc.Value {
+	return jsondoc.Value{Kind: jsondoc.Object, Members: members}
 }
+
+func member(name string, value jsondoc.Value) jsondoc.Member {
+	return jsondoc.Member{Name: name, Value: value}
+}
+
+func text(name, value string) jsondoc.Member { return member(name, jsondoc.Text(value)) }
 
 var serveArgs = jsondoc.Value{Kind: jsondoc.Array, Items: []jsondoc.Value{jsondoc.Text("serve")}}
 
 func plainProgram(command string) jsondoc.Value {
-	return object("command", command, "args", serveArgs)
+	return object(text("command", command), member("args", serveArgs))
 }
 
 func typedProgram(command string) jsondoc.Value {
-	return object("type", "stdio", "command", command, "args", serveArgs)
+	return object(text("type", "stdio"), text("command", command), member("args", serveArgs))
 }
 
-func typedURL(url string) jsondoc.Value { return object("type", "http", "url", url) }
+func typedURL(url string) jsondoc.Value { return object(text("type", "http"), text("url", url)) }
 
 // urlAs returns an entry with a URL under this name.
 func urlAs(name string) func(string) jsondoc.Value {
-	return func(url string) jsondoc.Value { return object(name, url) }
+	return func(url string) jsondoc.Value { return object(text(name, url)) }
 }
 
 var clients = []Client{
@@ -133,7 +129,7 @@ func (c Client) Snippet(e Entry) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return object(c.member, object(name, entry)).Indented(), nil
+	return object(member(c.member, object(member(name, entry)))).Indented(), nil
 }
 
 func (c Client) entry(e Entry) (jsondoc.Value, error) {

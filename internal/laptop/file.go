@@ -127,33 +127,32 @@ func Parse(b []byte) (Loaded, error) {
 
 // formatOf tells the formats apart.
 func formatOf(doc jsondoc.Value) Format {
-	if _, there := doc.Get("mcpServers"); there {
-		return Common
-	}
 	servers, _ := doc.Get("servers")
-	if _, there := doc.Get("inputs"); there {
+	prefix, _ := doc.Get("toolPrefix")
+	server := func(f func(jsondoc.Value) bool) bool {
+		return slices.ContainsFunc(servers.Members, func(m jsondoc.Member) bool { return f(m.Value) })
+	}
+	switch {
+	case has(doc, "mcpServers"):
+		return Common
+	case has(doc, "inputs"), server(ofVSCode):
 		return VSCode
-	}
-	for _, s := range servers.Members {
-		if has(s.Value, "transport") {
-			return Origin
-		}
-		if has(s.Value, "type") && has(s.Value, "command") || has(s.Value, "envFile") || has(s.Value, "gallery") {
-			return VSCode
-		}
-	}
-	if slices.ContainsFunc(doc.Members, func(m jsondoc.Member) bool { return slices.Contains(originOnly, m.Name) }) {
+	case has(doc, originOnly...), prefix.Kind == jsondoc.Bool, server(func(s jsondoc.Value) bool { return has(s, "transport") }):
 		return Origin
+	default:
+		return Ours
 	}
-	if prefix, there := doc.Get("toolPrefix"); there && prefix.Kind == jsondoc.Bool {
-		return Origin
-	}
-	return Ours
 }
 
-func has(v jsondoc.Value, name string) bool {
-	_, there := v.Get(name)
-	return there
+// ofVSCode reports whether a server is written as VS Code has them: also a
+// program has a type there.
+func ofVSCode(s jsondoc.Value) bool {
+	return has(s, "envFile", "gallery") || has(s, "type") && has(s, "command")
+}
+
+// has reports whether an object has any of these members.
+func has(v jsondoc.Value, names ...string) bool {
+	return slices.ContainsFunc(v.Members, func(m jsondoc.Member) bool { return slices.Contains(names, m.Name) })
 }
 
 // Encode returns the file as it is written.

@@ -155,5 +155,6 @@ func exchange(ctx context.Context, c *oauth2.Config, code string, options []oaut
 	if err != nil {
 		return nil, fmt.Errorf("get the tokens: %w", err)
 	}
+	//nolint:gosec // To store tokens as a secret is what this is for.
 	return json.Marshal(tokens{t.AccessToken, t.RefreshToken, t.TokenType, t.Expiry})
 }

@@ -210,7 +210,7 @@ func TestDotEnv(t *testing.T) {
 	if values, err := ReadDotEnv(path); err != nil || len(values) != 0 {
 		t.Errorf("%v, %v", values, err)
 	}
-	if err := os.WriteFile(path, []byte("A=1"), 0o644); err != nil { //nolint:gosec // The wrong mode is the test.
+	if err := os.WriteFile(path, []byte("A=1"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := ReadDotEnv(path); err == nil || !strings.Contains(err.Error(), "chmod 600") {

@@ -74,11 +74,11 @@ func TestVerify(t *testing.T) {
 	doc, private := signed(t)
 	public, _ := private.Public().(ed25519.PublicKey)
 	text := string(doc.Indented())
-	replace := func(old, new string) jsondoc.Value {
-		if !strings.Contains(text, old) {
-			t.Fatalf("there is no %s in %s", old, text)
+	replace := func(from, to string) jsondoc.Value {
+		if !strings.Contains(text, from) {
+			t.Fatalf("there is no %s in %s", from, text)
 		}
-		return read(t, strings.Replace(text, old, new, 1))
+		return read(t, strings.Replace(text, from, to, 1))
 	}
 	other := ed25519.NewKeyFromSeed(append(make([]byte, ed25519.SeedSize-1), 1)).Public().(ed25519.PublicKey)
 	tests := map[string]struct {

@@ -75,24 +75,30 @@ func (w *converter) runner(i Install, command []string) []string {
 		// npx asks otherwise, and nobody is there to answer.
 		args = slices.Insert(args, 0, "-y")
 	}
-	at := packageAt(args)
-	if at < 0 {
+	if at := packageAt(args); at < 0 {
 		w.warn("the arguments name no package")
-		return append(command[:1:1], args...)
+	} else {
+		args[at] = w.pin(i, args[at])
 	}
-	name, version := splitPackage(args[at])
+	return append(command[:1:1], args...)
+}
+
+// pin returns the package in the arguments with its version.
+func (w *converter) pin(i Install, word string) string {
+	name, version := splitPackage(word)
+	exact := i.Version != "" && i.Version != "latest"
 	switch {
 	case name != i.Package:
 		w.warn("install.package is %s, but the arguments run %s", i.Package, name)
-	case version == "" && i.Version != "" && i.Version != "latest":
-		args[at] = name + "@" + i.Version
-	case version != "" && i.Version != "" && i.Version != "latest" && version != i.Version:
+	case version == "" && exact:
+		return name + "@" + i.Version
+	case version != "" && exact && version != i.Version:
 		w.warn("install.version is %s, but the arguments run %s, which is kept", i.Version, version)
 	}
-	if _, version := splitPackage(args[at]); version == "" || version == "latest" {
+	if version == "" || version == "latest" {
 		w.warn("%s runs in whatever version is the newest then", name)
 	}
-	return append(command[:1:1], args...)
+	return word
 }
 
 // packageAt returns the index of the word that is the package, -1 for none.

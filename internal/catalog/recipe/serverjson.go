@@ -90,24 +90,8 @@ func mapServerJSON(v jsondoc.Value) (Recipe, []jsondoc.Problem) {
 	if s.Repository != nil {
 		r.Repository = s.Repository.URL
 	}
-	for i, p := range s.Packages {
-		t, install, ok := transportOf(p)
-		if !ok {
-			problems = append(problems, jsondoc.Problem{Path: fmt.Sprintf("packages[%d]: registry %.40q", i, p.RegistryType), Unknown: true})
-			continue
-		}
-		if r.Install == nil {
-			r.Install = install
-		}
-		r.Transports = append(r.Transports, t)
-	}
-	for _, remote := range s.Remotes {
-		t := Transport{Type: TransportType(remote.Type), URL: braced(remote.URL, remote.Variables)}
-		for _, h := range remote.Headers {
-			t.Headers = append(t.Headers, jsondoc.Entry[string]{Name: h.Name, Value: valueOf(h)})
-		}
-		r.Transports = append(r.Transports, t)
-	}
+	problems = append(problems, r.packages(s.Packages)...)
+	r.remotes(s.Remotes)
 	if r.Repository == "" && r.Metadata.Homepage == "" && len(s.Remotes) > 0 {
 		r.Metadata.Homepage = s.Remotes[0].URL // the one place that is known to be theirs
 	}
@@ -121,6 +105,31 @@ func mapServerJSON(v jsondoc.Value) (Recipe, []jsondoc.Problem) {
 		r.Auth = &Auth{Required: true, Type: "api-key", EnvVars: names}
 	}
 	return r, problems
+}
+
+func (r *Recipe) packages(packages []registryPackage) (problems []jsondoc.Problem) {
+	for i, p := range packages {
+		t, install, ok := transportOf(p)
+		if !ok {
+			problems = append(problems, jsondoc.Problem{Path: fmt.Sprintf("packages[%d]: registry %.40q", i, p.RegistryType), Unknown: true})
+			continue
+		}
+		if r.Install == nil {
+			r.Install = install
+		}
+		r.Transports = append(r.Transports, t)
+	}
+	return problems
+}
+
+func (r *Recipe) remotes(remotes []registryRemote) {
+	for _, remote := range remotes {
+		t := Transport{Type: TransportType(remote.Type), URL: braced(remote.URL, remote.Variables)}
+		for _, h := range remote.Headers {
+			t.Headers = append(t.Headers, jsondoc.Entry[string]{Name: h.Name, Value: valueOf(h)})
+		}
+		r.Transports = append(r.Transports, t)
+	}
 }
 
 // transportOf returns how a package is run.
@@ -173,24 +182,29 @@ func join(a, separator, b string) string {
 func arguments(inputs []registryInput) []string {
 	var args []string
 	for _, in := range inputs {
-		value := in.Value
-		if value == "" {
-			value = in.Default
-		}
-		if value == "" && in.IsRequired {
-			value = "${" + variableName(in.ValueHint+in.Name) + "}"
-		}
-		value = braced(value, in.Variables)
-		switch {
-		case in.Type == "named" && value != "":
-			args = append(args, in.Name, value)
-		case in.Type == "named" && in.IsRequired, in.Type == "named" && len(in.Choices) == 0 && in.Format == "boolean":
+		value := braced(in.argument(), in.Variables)
+		if in.Type == "named" && (value != "" || in.IsRequired || in.Format == "boolean") {
 			args = append(args, in.Name)
-		case value != "":
+		}
+		if value != "" {
 			args = append(args, value)
 		}
 	}
 	return args
+}
+
+// argument returns an argument's value, empty for none.
+func (r registryInput) argument() string {
+	switch {
+	case r.Value != "":
+		return r.Value
+	case r.Default != "":
+		return r.Default
+	case r.IsRequired && r.Format != "boolean":
+		return "${" + variableName(r.ValueHint+r.Name) + "}"
+	default:
+		return ""
+	}
 }
 
 // valueOf returns the value of a variable or header: what is given, with the

@@ -204,18 +204,24 @@ func (r Recipe) Warnings(now time.Time) []string {
 	if r.Metadata.Maturity == "deprecated" {
 		w = append(w, "the recipe is deprecated")
 	}
-	if i := r.Install; i != nil {
-		if n := len(i.PreInstall) + len(i.PostInstall); n > 0 {
-			w = append(w, fmt.Sprintf("%d commands of install.preInstall and postInstall are not run; read them", n))
-		}
-		if i.Method != "git" && (i.Version == "" || i.Version == "latest") {
-			w = append(w, "install.version does not name one version: what runs may change at any time")
-		}
-		if r.Metadata.Origin == "official" && strings.HasPrefix(i.Package, "@modelcontextprotocol/") {
-			w = append(w, "metadata.origin is official, but the package is the reference implementation's")
-		}
+	return slices.Concat(w, r.Install.warnings(r.Metadata.Origin), r.Skill.warnings())
+}
+
+func (i *Install) warnings(origin string) []string {
+	if i == nil {
+		return nil
 	}
-	return append(w, r.Skill.warnings()...)
+	var w []string
+	if n := len(i.PreInstall) + len(i.PostInstall); n > 0 {
+		w = append(w, fmt.Sprintf("%d commands of install.preInstall and postInstall are not run; read them", n))
+	}
+	if i.Method != "git" && (i.Version == "" || i.Version == "latest") {
+		w = append(w, "install.version does not name one version: what runs may change at any time")
+	}
+	if origin == "official" && strings.HasPrefix(i.Package, "@modelcontextprotocol/") {
+		w = append(w, "metadata.origin is official, but the package is the reference implementation's")
+	}
+	return w
 }
 
 func (s *Skill) warnings() []string {
