@@ -122,7 +122,7 @@ func observe(message []byte, x *exchange) []byte {
 		x.answered(m.Result)
 	case m.Method != "" && m.ID != nil:
 		return x.tag(message)
-	case m.Method == noteProgress || m.Method == noteMessage:
+	case m.Method == noteProgress || m.Method == noteMessage || m.Method == noteElicitDone:
 		x.notify(m.Method, m.Params)
 		return nil
 	}

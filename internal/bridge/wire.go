@@ -236,8 +236,8 @@ func (l *link) tagged(request *jsonrpc.Request) *jsonrpc.Request {
 	return &marked
 }
 
-// overheard passes a progress or log notification on to the exchange that it
-// belongs to, and reports whether there is one.
+// overheard passes a notification on to the exchange that it belongs to, and
+// reports whether it concerns nobody else.
 func (l *link) overheard(method string, params json.RawMessage) bool {
 	var x *exchange
 	switch method {
@@ -245,12 +245,18 @@ func (l *link) overheard(method string, params json.RawMessage) bool {
 		x = l.holder(params)
 	case noteMessage:
 		x = l.likely(func(x *exchange) bool { return !x.filter || x.wants(params) })
+	case noteElicitDone:
+		x = l.likely(func(x *exchange) bool { return x.ask != nil })
+		if x != nil && x.ask == nil {
+			x = nil // Sessions are told on their own.
+		}
 	}
 	if x == nil {
 		return false
 	}
 	x.outbox.put(note{method, params}, func(n note) { x.notify(n.method, n.raw) })
-	return true
+	// A session of the shared connection may have asked just as well.
+	return method != noteElicitDone || !l.shared
 }
 
 // holder returns the exchange in flight whose progress a notification tells.
