@@ -70,6 +70,9 @@ type setup struct {
 	// why.
 	unreadable []string
 	fault      error
+	// save stores a secret: tokens that were refreshed replace those of before,
+	// which the authorization server may not take again.
+	save func(ctx context.Context, name string, value []byte) error
 }
 
 // set returns the secrets as a bridge takes them over.
@@ -131,7 +134,7 @@ func (m *machine) load(ctx context.Context) (setup, error) {
 // resolve fills a configuration in: what it names is known once it was built
 // without any value.
 func resolve(ctx context.Context, loaded laptop.Loaded, uid string, resolver laptop.Resolver) (setup, error) {
-	s := setup{Loaded: loaded}
+	s := setup{Loaded: loaded, save: resolver.Store.Save}
 	first, err := loaded.File.Config(uid, func(string) (string, bool) { return "", false })
 	if err != nil {
 		return setup{}, err

@@ -33,6 +33,7 @@ var programs = map[string]func(){
 	"bridge":  main,
 	"notes":   notesServer,
 	"catalog": catalogServer,
+	"mail":    mailServer,
 	"client":  visitor,
 }
 
@@ -154,6 +155,45 @@ func catalogServer() {
 		_ = s.Close()
 	}()
 	_ = s.Serve(l)
+}
+
+// mailServer is a server that wants a token of its authorization server, which
+// is at the same place and lets everybody in: mail URLFILE.
+func mailServer() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	check(err)
+	s := mcp.NewServer(&mcp.Implementation{Name: "mail", Version: "1"}, nil)
+	mcp.AddTool(s, &mcp.Tool{Name: "whoami"}, func(_ context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: r.Extra.Header.Get("Authorization")}}}, nil, nil
+	})
+	server := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil)
+	mux := http.NewServeMux()
+	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer token-of-") {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		server.ServeHTTP(w, r)
+	})
+	mux.HandleFunc("/authorize", func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		http.Redirect(w, r, q.Get("redirect_uri")+"?code=c&state="+q.Get("state"), http.StatusFound)
+	})
+	mux.HandleFunc("/token", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		// The first token has ended already: the bridge must refresh it.
+		expiry := map[bool]int{true: 1, false: 3600}[r.PostFormValue("grant_type") == "authorization_code"]
+		_, _ = fmt.Fprintf(w, `{"access_token":"token-of-%[1]s","refresh_token":"after-%[1]s","token_type":"Bearer","expires_in":%[2]d}`, r.PostFormValue("grant_type"), expiry)
+	})
+	check(os.WriteFile(os.Args[1], []byte("http://"+l.Addr().String()+"\n"), 0o600))
+	front := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
+	go func() {
+		<-ctx.Done()
+		_ = front.Close()
+	}()
+	_ = front.Serve(l)
 }
 
 // visitor connects as a client does and prints the names of the tools, or calls

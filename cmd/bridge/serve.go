@@ -103,7 +103,7 @@ type home struct {
 func (h *home) serve(ctx context.Context, s setup, seen []byte) error {
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	b := bridge.New(base, s.config, bridge.Options{Log: h.log, SaveSecret: h.machine.store.Save})
+	b := bridge.New(base, s.config, bridge.Options{Log: h.log, SaveSecret: s.save})
 	b.UseSecrets(s.set())
 	ctx, leave := context.WithCancel(ctx)
 	group, ctx := errgroup.WithContext(ctx)

@@ -116,7 +116,7 @@ func (s *serverStatus) probe(ctx context.Context, from setup, server config.Serv
 	filter := server.Tools
 	server.Tools = config.Tools{}
 	var tools []*mcp.Tool
-	err := from.with(ctx, server, nil, func(session *mcp.ClientSession) error {
+	err := from.with(ctx, server, func(session *mcp.ClientSession) error {
 		for tool, err := range session.Tools(ctx, nil) {
 			if err != nil {
 				return err
@@ -169,13 +169,10 @@ func printStatuses(out io.Writer, states []serverStatus) error {
 
 // with runs f with a client of one server alone, which a bridge of its own
 // starts: so everything that is configured holds, and names have no prefix.
-func (s setup) with(ctx context.Context, server config.Server, log *slog.Logger, f func(*mcp.ClientSession) error) error {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+func (s setup) with(ctx context.Context, server config.Server, f func(*mcp.ClientSession) error) error {
 	c := s.config
 	c.Mode, c.Servers = config.Direct, []config.Server{server}
-	b := bridge.New(ctx, c, bridge.Options{Log: log})
+	b := bridge.New(ctx, c, bridge.Options{Log: slog.New(slog.DiscardHandler), SaveSecret: s.save})
 	defer b.Close()
 	b.UseSecrets(s.set())
 	near, far := mcp.NewInMemoryTransports()
@@ -223,7 +220,7 @@ func newCall() *cobra.Command {
 			}
 			ctx, cancel := context.WithTimeout(c.Context(), timeout)
 			defer cancel()
-			return s.with(ctx, server, nil, func(session *mcp.ClientSession) error {
+			return s.with(ctx, server, func(session *mcp.ClientSession) error {
 				return call(ctx, c.OutOrStdout(), session, &mcp.CallToolParams{Name: args[1], Arguments: json.RawMessage(arguments)})
 			})
 		}),
