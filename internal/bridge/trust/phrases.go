@@ -47,7 +47,9 @@ var phrases = func() map[string]*regexp.Regexp {
 	}
 	compiled := map[string]*regexp.Regexp{}
 	for word, rests := range byWord {
-		compiled[word] = regexp.MustCompile(`(?i)\A` + regexp.QuoteMeta(word) + `(?:` + strings.Join(rests, "|") + `)`)
+		phrase := regexp.MustCompile(`(?i)\A` + regexp.QuoteMeta(word) + `(?:` + strings.Join(rests, "|") + `)`)
+		phrase.Longest() // whichever comes first
+		compiled[word] = phrase
 	}
 	return compiled
 }()
