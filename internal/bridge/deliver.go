@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net/http"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -19,13 +20,14 @@ func (b *Bridge) deliver(ctx context.Context, q *query, u *upstream) (result mcp
 	if err != nil {
 		return nil, false, err
 	}
-	if p == nil {
-		var done outcome
-		if p, done = b.launch(ctx, q, u); p == nil {
-			return done.result, done.again, done.err
-		}
+	if p != nil {
+		done := b.attend(ctx, p)
+		return done.result, false, done.err // It was delivered before.
 	}
-	done := b.attend(ctx, p)
+	p, done := b.launch(ctx, q, u)
+	if p != nil {
+		done = b.attend(ctx, p)
+	}
 	return done.result, done.again, done.err
 }
 
@@ -41,7 +43,7 @@ func (b *Bridge) launch(ctx context.Context, q *query, u *upstream) (*parked, ou
 		release()
 		return nil, outcome{err: stateError("request_state_invalid", "requestState is not one that this bridge gave")}
 	}
-	x := &exchange{ctx: ctx, session: q.session, header: paramHeaders(q.header), hops: q.hops, trace: q.traceOf()}
+	x := &exchange{ctx: ctx, session: q.session, header: q.paramHeaders(u), hops: q.hops, trace: q.traceOf()}
 	x.toClient = func(ctx context.Context, method string, params mcp.Params) (mcp.Result, error) {
 		return b.toClient(ctx, method, &mcp.ServerRequest[mcp.Params]{Session: q.client, Params: params})
 	}
@@ -65,6 +67,25 @@ func (b *Bridge) launch(ctx context.Context, q *query, u *upstream) (*parked, ou
 	}
 	b.detach(p, send)
 	return p, outcome{}
+}
+
+// paramHeaders returns the headers that repeat arguments of a tool. A client
+// that has no headers to send sends none, and the server wants them all the same.
+func (q *query) paramHeaders(u *upstream) http.Header {
+	p, ok := q.params.(*mcp.CallToolParamsRaw)
+	if q.header != nil || !ok {
+		return paramHeaders(q.header)
+	}
+	found := http.Header{}
+	for _, tool := range u.items(methodListTools) {
+		if tool.key != p.Name {
+			continue
+		}
+		for name, value := range headersOf(tool.raw, p.Arguments) {
+			found.Set(name, value)
+		}
+	}
+	return found
 }
 
 // carry sends the request on a connection and returns how that ended.

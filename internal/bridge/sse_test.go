@@ -217,6 +217,34 @@ func TestClientsOverStdio(t *testing.T) {
 	}
 }
 
+// TestArgumentHeadersOverStdio has a server want headers that such a client does
+// not send.
+func TestArgumentHeadersOverStdio(t *testing.T) {
+	s := emptyServer(nil)
+	s.AddTool(&mcp.Tool{Name: "zone", InputSchema: map[string]any{
+		"type":       "object",
+		"properties": map[string]any{"region": map[string]any{"type": "string", "x-mcp-header": "Region"}},
+	}}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return said("%s", req.Extra.Header.Get("Mcp-Param-Region")), nil
+	})
+	upstream := serveMCP(t, s, "modern")
+	t.Cleanup(upstream.Close)
+	r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+	for clientEra := range eraNames {
+		client := r.connectStdio(t, clientEra, nil)
+		if _, err := client.ListTools(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "zone", Arguments: map[string]string{"region": "eu"}})
+		if err != nil {
+			t.Fatalf("%s client: %v", clientEra, err)
+		}
+		if got := text(t, result); got != "eu" {
+			t.Errorf("%s client: the server saw %q", clientEra, got)
+		}
+	}
+}
+
 // TestListChangesReachClientsOverEachConnection has a server change its list.
 func TestListChangesReachClientsOverEachConnection(t *testing.T) {
 	connections := map[string]func(*testing.T, *rig, *mcp.ClientOptions) *mcp.ClientSession{

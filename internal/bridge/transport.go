@@ -24,11 +24,13 @@ import (
 // takes sessions that another process began: their ids carry what a session is
 // restored from. What a client asked for later on is not in the id and lost
 // with the process: the log level, until the client sets one again, and the
-// subscriptions to resources.
+// subscriptions to resources. A session that sends no request for the timeout is
+// closed, and restored in the same way when one comes.
 type stays struct {
 	bridge   *Bridge
 	events   mcp.EventStore
 	versions versions
+	timeout  time.Duration
 	ended    tombs
 
 	mu   sync.Mutex
@@ -49,7 +51,10 @@ type stay struct {
 }
 
 func newStays(b *Bridge) *stays {
-	return &stays{bridge: b, events: newEventStore(), versions: newVersions(b.ctx), open: map[string]*stay{}}
+	return &stays{
+		bridge: b, events: newEventStore(), versions: newVersions(b.ctx),
+		timeout: sessionTimeout, open: map[string]*stay{},
+	}
 }
 
 // ServeHTTP implements http.Handler.
@@ -97,7 +102,7 @@ func (s *stays) post(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "session not found", http.StatusNotFound)
 		return
 	}
-	st.serve(w, r, body)
+	s.serve(w, r, st, body)
 }
 
 // readBody reads the whole body and puts it back. It reports false where it
@@ -132,7 +137,7 @@ func (s *stays) begin(w http.ResponseWriter, r *http.Request, body []byte) {
 		http.Error(w, "failed connection", http.StatusServiceUnavailable)
 		return
 	}
-	st.serve(w, r, body)
+	s.serve(w, r, st, body)
 	if st.session.InitializeParams() == nil {
 		s.bury(id)
 		s.close(st)
@@ -140,9 +145,9 @@ func (s *stays) begin(w http.ResponseWriter, r *http.Request, body []byte) {
 }
 
 // serve hands a message to the SDK. The session does not end meanwhile.
-func (st *stay) serve(w http.ResponseWriter, r *http.Request, body []byte) {
+func (s *stays) serve(w http.ResponseWriter, r *http.Request, st *stay, body []byte) {
 	st.starts()
-	defer st.stops()
+	defer st.stops(s.timeout)
 	var m struct {
 		ID json.RawMessage `json:"id"`
 	}
@@ -243,7 +248,7 @@ func (s *stays) admit(ctx context.Context, id string, state *mcp.ServerSessionSt
 		return nil, err
 	}
 	st.session = session
-	st.timer = time.AfterFunc(sessionTimeout, func() { s.close(st) })
+	st.timer = time.AfterFunc(s.timeout, func() { s.close(st) })
 	s.open[id] = st
 	return st, nil
 }
@@ -275,12 +280,12 @@ func (st *stay) starts() {
 }
 
 // stops ends what starts began.
-func (st *stay) stops() {
+func (st *stay) stops(timeout time.Duration) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.posts--
 	if st.posts == 0 && st.timer != nil {
-		st.timer.Reset(sessionTimeout)
+		st.timer.Reset(timeout)
 	}
 }
 

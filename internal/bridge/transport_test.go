@@ -239,6 +239,34 @@ func TestAnEndedSessionStaysEnded(t *testing.T) {
 	}
 }
 
+// TestASessionThatWasIdleGoesOn has sessions end that send nothing, at the server
+// too, and a client come back.
+func TestASessionThatWasIdleGoesOn(t *testing.T) {
+	ended := make(chan struct{}, 16)
+	s := emptyServer(nil)
+	rawTool(s, "t", func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		go func() {
+			_ = req.Session.Wait()
+			ended <- struct{}{}
+		}()
+		return said("ok"), nil
+	})
+	upstream := serveMCP(t, s, "legacy")
+	t.Cleanup(upstream.Close)
+	h := newHouse(t, config.Server{Name: "one", URL: upstream.URL})
+	sessions := newStays(h.bridge)
+	sessions.timeout = 20 * time.Millisecond
+	var handler http.Handler = sessions
+	h.handler.Store(&handler)
+	header := h.session(t)
+	for range 2 {
+		if resp, body := h.do(t, "POST", h.url, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}`, header); resp.StatusCode != http.StatusOK {
+			t.Fatalf("answer = %d %s", resp.StatusCode, body)
+		}
+		next(t, ended, "end of the idle session at the server")
+	}
+}
+
 func TestTombsAreBounded(t *testing.T) {
 	var tombs tombs
 	nonce := func(i int) token.Nonce { return token.Nonce{byte(i), byte(i >> 8), 1} }
