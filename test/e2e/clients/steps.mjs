@@ -37,6 +37,7 @@ export async function run(connect) {
       } catch {
         ended = abort.signal.aborted ? "cancelled" : "failed";
       }
+      await client.list();
       return ended;
     },
   };
