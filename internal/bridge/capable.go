@@ -120,11 +120,7 @@ func (c *capable) take(u *upstream, key string) (found *lease, dials bool) {
 	defer c.mu.Unlock()
 	c.prune(u)
 	all := c.leases[u]
-	for _, l := range all {
-		if l.key == key && (found == nil || l.calls < found.calls) {
-			found = l
-		}
-	}
+	found = leastBusy(all, key)
 	if found != nil && (found.calls == 0 || len(all) >= maxCapable) {
 		found.calls++
 		if found.timer != nil {
@@ -142,6 +138,17 @@ func (c *capable) take(u *upstream, key string) (found *lease, dials bool) {
 	found = &lease{key: key, calls: 1, ready: make(chan struct{})}
 	c.leases[u] = append(c.leases[u], found)
 	return found, true
+}
+
+// leastBusy returns the connection with the capabilities that has the fewest
+// calls, nil for none.
+func leastBusy(all []*lease, key string) (found *lease) {
+	for _, l := range all {
+		if l.key == key && (found == nil || l.calls < found.calls) {
+			found = l
+		}
+	}
+	return found
 }
 
 // useless reports whether nothing can be done with the connection.

@@ -65,7 +65,7 @@ func (b *Bridge) launch(ctx context.Context, q *query, u *upstream) (*parked, ou
 	if p == nil {
 		return nil, send(ctx)
 	}
-	b.detach(p, send)
+	b.detach(p, send) //nolint:contextcheck // The call outlives the request that began it.
 	return p, outcome{}
 }
 

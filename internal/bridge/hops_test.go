@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -187,10 +188,7 @@ func TestHopsAreChecked(t *testing.T) {
 			for _, method := range []string{"tools/list", "tools/call"} {
 				params := map[string]string{"tools/call": `"name":"echo","arguments":{"text":"x"},`}[method]
 				modern := modernHeader(method, map[string]string{"tools/call": "echo"}[method])
-				legacy := map[string]string{}
-				for k, v := range header {
-					legacy[k] = v
-				}
+				legacy := maps.Clone(header)
 				if tt.hops != "" {
 					modern[headerHops], legacy[headerHops] = tt.hops, tt.hops
 				}

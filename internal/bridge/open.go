@@ -34,7 +34,7 @@ func (b *Bridge) initialize(ctx context.Context, next mcp.MethodHandler, q *quer
 	if err != nil {
 		return nil, err
 	}
-	s := b.open(ss, b.identify(params, q.hops))
+	s := b.open(ss, b.identify(params, q.hops)) //nolint:contextcheck // The session outlives the request that began it.
 	answer, ok := result.(*mcp.InitializeResult)
 	if !ok {
 		return result, nil

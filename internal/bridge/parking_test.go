@@ -350,7 +350,9 @@ func TestTooManyCallsThatWaitAreRefused(t *testing.T) {
 	if !strings.Contains(string(answer["error"]), "too_many_waiting") {
 		t.Errorf("one more is answered with %s %s", answer["result"], answer["error"])
 	}
-	next(t, q.ended, "end of the refused call at the server")
+	if err := next(t, q.ended, "end of the refused call at the server"); err == nil {
+		t.Error("the refused call ended well")
+	}
 	if answer := r.ask(t, methodElicit, canElicit, accepting(asked)); answer["result"] == nil {
 		t.Errorf("one that waits is answered with %s", answer["error"])
 	}

@@ -86,6 +86,17 @@ func (b *Bridge) query(ctx context.Context, method string, req mcp.Request, ss *
 	return q
 }
 
+// greet answers a client's first question.
+func (b *Bridge) greet(ctx context.Context, next mcp.MethodHandler, q *query, req mcp.Request) (mcp.Result, error) {
+	if err := b.probe(ctx, b.only(), q.hops); err != nil {
+		return nil, err
+	}
+	if q.method == methodDiscover {
+		return b.discover(ctx, next, req)
+	}
+	return b.initialize(ctx, next, q, req)
+}
+
 // claimsModern reports whether the request says itself that it is modern.
 func (q *query) claimsModern() bool {
 	version, ok := q.meta[metaProtocolVersion].(string)
@@ -102,13 +113,7 @@ func (b *Bridge) respond(ctx context.Context, next mcp.MethodHandler, q *query, 
 	}
 	switch q.method {
 	case methodInitialize, methodDiscover:
-		if err := b.probe(ctx, b.only(), q.hops); err != nil {
-			return nil, err
-		}
-		if q.method == methodDiscover {
-			return b.discover(ctx, next, req)
-		}
-		return b.initialize(ctx, next, q, req)
+		return b.greet(ctx, next, q, req)
 	case methodListTools, methodListPrompts, methodListResources, methodListTemplates:
 		if err := q.refused(); err != nil {
 			return nil, err

@@ -106,11 +106,15 @@ func (b *Bridge) carryOn(ctx context.Context, t mcp.Transport, c carrier) error 
 	if err != nil {
 		return err
 	}
-	gone := make(chan error, 1)
-	go func() { gone <- session.Wait() }()
+	gone := make(chan struct{})
+	var broken error
+	go func() {
+		broken = session.Wait()
+		close(gone)
+	}()
 	select {
-	case err := <-gone:
-		return err
+	case <-gone:
+		return broken
 	case <-ctx.Done():
 	case <-b.ctx.Done():
 	}

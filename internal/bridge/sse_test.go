@@ -173,7 +173,10 @@ func (r *rig) connectStdio(t *testing.T, eraName string, opts *mcp.ClientOptions
 	t.Cleanup(func() {
 		cancel()
 		select {
-		case <-served:
+		case err := <-served:
+			if err != nil && !errors.Is(err, io.EOF) {
+				t.Errorf("serving ended with %v", err)
+			}
 		case <-time.After(10 * time.Second):
 			t.Error("serving does not end")
 		}

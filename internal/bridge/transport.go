@@ -110,8 +110,7 @@ func (s *stays) post(w http.ResponseWriter, r *http.Request) {
 func readBody(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
-		var tooLarge *http.MaxBytesError
-		if errors.As(err, &tooLarge) {
+		if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			http.Error(w, fmt.Sprintf("request body exceeds %d bytes", tooLarge.Limit), http.StatusRequestEntityTooLarge)
 		} else {
 			http.Error(w, "failed to read body", http.StatusBadRequest)
@@ -226,7 +225,7 @@ func (s *stays) find(r *http.Request, id string) (*stay, bool) {
 	if err != nil {
 		return nil, false
 	}
-	s.bridge.restored(st.session, state.InitializeParams, hopsOf(r.Context(), r.Header, nil))
+	s.bridge.restored(st.session, state.InitializeParams, hopsOf(r.Context(), r.Header, nil)) //nolint:contextcheck // The session outlives the request that restores it.
 	return st, true
 }
 
@@ -270,22 +269,22 @@ func (s *stays) close(st *stay) {
 }
 
 // starts keeps the session while a message is in progress.
-func (st *stay) starts() {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	st.posts++
-	if st.timer != nil {
-		st.timer.Stop()
+func (s *stay) starts() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.posts++
+	if s.timer != nil {
+		s.timer.Stop()
 	}
 }
 
 // stops ends what starts began.
-func (st *stay) stops(timeout time.Duration) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	st.posts--
-	if st.posts == 0 && st.timer != nil {
-		st.timer.Reset(timeout)
+func (s *stay) stops(timeout time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.posts--
+	if s.posts == 0 && s.timer != nil {
+		s.timer.Reset(timeout)
 	}
 }
 

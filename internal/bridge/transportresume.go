@@ -174,7 +174,7 @@ func (v versions) tell(r *http.Request, version string) *http.Request {
 	if !ok {
 		return r
 	}
-	return r.WithContext(versioned{r.Context(), known})
+	return r.WithContext(versioned{r.Context(), known}) //nolint:contextcheck // It is inherited.
 }
 
 // versioned is a context with the values of another behind its own.
