@@ -107,7 +107,7 @@ bench-secrets: ## What secrets cost, in one table: envelopes, the keybroker, the
 
 .PHONY: bench-bridge
 bench-bridge: test/bench/node_modules/.package-lock.json ## The bridge beside what one would take instead, from npm, in one run and one table.
-	@$(STAGE) "bridge and others" go test -tags=bench -count=1 -timeout=20m $(TESTFLAGS) ./test/bench
+	@$(STAGE) "bridge and others" go test -tags=bench -count=1 -timeout=20m -v $(TESTFLAGS) ./test/bench
 
 ##@ Before a commit
 

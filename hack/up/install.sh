@@ -106,8 +106,13 @@ $(image_lines operator keybroker ingress)
 EOF
     cat >"$overlay/samples/kustomization.yaml" <<EOF
 resources: [../../../config/samples]
+configurations: [images.yaml]
 images:
-$(image_lines everything-server guarded-server)
+$(image_lines everything-server guarded-server npm-servers)
+EOF
+    cat >"$overlay/samples/images.yaml" <<EOF
+images:
+- {kind: HostedBridge, path: "spec/servers[]/transport/stdio/image"}
 EOF
 }
 
