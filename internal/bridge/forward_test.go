@@ -145,9 +145,10 @@ func TestACallEndsInItsTime(t *testing.T) {
 		for serverEra := range eraNames {
 			for way := range ways {
 				t.Run(clientEra+" client, "+serverEra+" server, "+way, func(t *testing.T) {
-					cancelled := make(chan struct{}, 1)
+					began, cancelled := make(chan struct{}, 20), make(chan struct{}, 20)
 					s := emptyServer(nil)
 					rawTool(s, "t", func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+						began <- struct{}{}
 						<-ctx.Done()
 						cancelled <- struct{}{}
 						return nil, ctx.Err()
@@ -156,9 +157,14 @@ func TestACallEndsInItsTime(t *testing.T) {
 					t.Cleanup(front.Close)
 					server := config.Server{Name: "one", URL: front.URL, Timeouts: config.Timeouts{Call: config.Duration(100 * time.Millisecond)}}
 					_, call := newWay(t, way, clientEra, server, Options{})
-					_, err := call(t.Context(), nil)
-					if rpc, ok := asRPC(err); !ok || rpc.Code != jsonrpc.CodeInternalError || codeOf(t, err) != "upstream_timeout" {
-						t.Errorf("error = %v", err)
+					// On a busy machine the time may be over before the call is there.
+					for attempt := 0; attempt < 20 && len(began) == 0; attempt++ {
+						_, err := call(t.Context(), nil)
+						code := codeOf(t, err)
+						if rpc, ok := asRPC(err); !ok || rpc.Code != jsonrpc.CodeInternalError ||
+							code != "upstream_timeout" && (attempt == 0 || code != "upstream_unavailable") {
+							t.Errorf("error = %v", err)
+						}
 					}
 					next(t, cancelled, "cancellation at the server")
 				})

@@ -4,59 +4,125 @@
 package otlp
 
 import (
-	"bytes"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestTracesAreExportedOnlyWhereSomebodyTakesThem(t *testing.T) {
+// env returns what looks up variables.
+func env(variables map[string]string) func(string) string {
+	return func(name string) string { return variables[name] }
+}
+
+func TestSpansGoWhereTheVariablesSay(t *testing.T) {
 	tests := map[string]struct {
 		env  map[string]string
-		want bool
+		want string
 	}{
-		"nothing is set":                 {nil, false},
-		"an endpoint":                    {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://x"}, true},
-		"an endpoint for traces alone":   {map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://x"}, true},
-		"an endpoint, and no exporter":   {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://x", "OTEL_TRACES_EXPORTER": "none"}, false},
-		"an endpoint, and all is off":    {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://x", "OTEL_SDK_DISABLED": "true"}, false},
-		"an endpoint for something else": {map[string]string{"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "http://x"}, false},
+		"nothing is set":                 {nil, ""},
+		"an endpoint":                    {map[string]string{envEndpoint: "http://x:4318/"}, "http://x:4318/v1/traces"},
+		"an endpoint for traces":         {map[string]string{envTraces: "http://y/here", envEndpoint: "http://x"}, "http://y/here"},
+		"an endpoint, and no exporter":   {map[string]string{envEndpoint: "http://x", "OTEL_TRACES_EXPORTER": "none"}, ""},
+		"an endpoint, and all is off":    {map[string]string{envEndpoint: "http://x", "OTEL_SDK_DISABLED": "true"}, ""},
+		"an endpoint for something else": {map[string]string{"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "http://x"}, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Configured(func(key string) string { return tt.env[key] }); got != tt.want {
-				t.Errorf("configured = %v, want %v", got, tt.want)
+			if got := endpointOf(env(tt.env)); got != tt.want {
+				t.Errorf("endpoint = %q, want %q", got, tt.want)
+			}
+		})
+	}
+	if tracer, stop, err := Start(t.Context(), "1", env(nil)); tracer != nil || stop != nil || err != nil {
+		t.Errorf("without an endpoint: %v, %v", tracer, err)
+	}
+}
+
+func TestWrongVariablesAreRefused(t *testing.T) {
+	for name, variables := range map[string]map[string]string{
+		"an endpoint that is no URL": {envEndpoint: "collector:4317"},
+		"headers that are none":      {envEndpoint: "http://x", envHeaders: "canary"},
+		"a value that is malformed":  {envEndpoint: "http://x", envHeaders: "a=canary%zz"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := Start(t.Context(), "1", env(variables))
+			if err == nil || strings.Contains(err.Error(), "canary") {
+				t.Errorf("error = %v", err)
 			}
 		})
 	}
 }
 
-func TestSpansReachTheEndpoint(t *testing.T) {
-	bodies := make(chan []byte, 4)
+func TestSpansReachTheCollector(t *testing.T) {
+	type got struct {
+		path, key string
+		body      request
+	}
+	requests := make(chan got, 4)
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		bodies <- append([]byte(r.URL.Path+"\n"), body...)
+		g := got{path: r.URL.Path, key: r.Header.Get("X-Key") + r.Header.Get("Content-Type")}
+		body, err := io.ReadAll(r.Body)
+		if err != nil || json.Unmarshal(body, &g.body) != nil {
+			t.Errorf("body = %s, %v", body, err)
+		}
+		requests <- g
 	}))
 	defer collector.Close()
-	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
-	tracer, stop, err := Start(t.Context(), "1.2.3")
+	tracer, stop, err := Start(t.Context(), "1.2.3", env(map[string]string{envEndpoint: collector.URL, envHeaders: "X-Key=a%20b, "}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, span := tracer.Start(t.Context(), "tools/call search")
-	span.End()
+	ctx, parent := tracer.Start(t.Context(), "tools/call search", trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(attribute.String("mcp.method.name", "tools/call")))
+	_, child := tracer.Start(ctx, "tools/call search", trace.WithSpanKind(trace.SpanKindClient))
+	child.SetStatus(codes.Error, "not said")
+	child.End()
+	parent.End()
 	if err := stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	got := <-bodies
-	for _, part := range []string{"/v1/traces\n", "tools/call search", "hosted-bridge", "1.2.3"} {
-		if !bytes.Contains(got, []byte(part)) {
-			t.Errorf("no %q in %q", part, got)
-		}
+	g := <-requests
+	if g.path != "/v1/traces" || g.key != "a bapplication/json" || len(g.body.ResourceSpans) != 1 {
+		t.Fatalf("request = %+v", g)
+	}
+	source := map[string]string{}
+	for _, a := range g.body.ResourceSpans[0].Resource.Attributes {
+		source[a.Key] = a.Value.String
+	}
+	if diff := cmp.Diff(map[string]string{"service.name": "hosted-bridge", "service.version": "1.2.3"}, source); diff != "" {
+		t.Error(diff)
+	}
+	spans := g.body.ResourceSpans[0].ScopeSpans[0].Spans
+	if len(spans) != 2 {
+		t.Fatalf("spans = %+v", spans)
+	}
+	c, p := spans[0], spans[1]
+	if c.ParentID != p.SpanID || c.TraceID != p.TraceID || c.Kind != 3 || p.Kind != 2 || c.Status.Code != 2 || p.Status.Code != 0 ||
+		len(p.TraceID) != 32 || len(p.SpanID) != 16 || p.Start > p.End || p.Name != "tools/call search" ||
+		p.Attributes[0] != (keyValue{Key: "mcp.method.name", Value: value{String: "tools/call"}}) {
+		t.Errorf("spans = %+v", spans)
+	}
+}
+
+func TestARefusalIsAnError(t *testing.T) {
+	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadRequest) }))
+	defer collector.Close()
+	e := &exporter{endpoint: collector.URL, header: http.Header{}, client: collector.Client()}
+	if err := e.ExportSpans(t.Context(), tracetest.SpanStubs{{Name: "x"}}.Snapshots()); err == nil || !strings.Contains(err.Error(), "400") {
+		t.Errorf("error = %v", err)
+	}
+	if err := e.ExportSpans(t.Context(), nil); err != nil {
+		t.Errorf("no spans are an error: %v", err)
 	}
 }
