@@ -26,10 +26,10 @@ import (
 
 const everythingServer = "github.com/modelcontextprotocol/go-sdk/conformance/everything-server"
 
-// laptop is the bridge's program with a person's configuration.
+// laptop is the bridge's program on a person's machine.
 type laptop struct {
-	program, config string
-	env             []string
+	program string
+	env     []string
 }
 
 // newLaptop has the tenant's bridge as one server, and a program of its own as
@@ -37,7 +37,8 @@ type laptop struct {
 func newLaptop(t *testing.T, n tenant) laptop {
 	t.Helper()
 	home := t.TempDir()
-	l := laptop{program: filepath.Join(home, "bridge"), config: filepath.Join(home, "config.json")}
+	// Nothing but their home: clients hand little more on to what they start.
+	l := laptop{program: filepath.Join(home, "bridge"), env: []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}}
 	local := filepath.Join(home, "everything-server")
 	for program, pkg := range map[string]string{l.program: "../../cmd/bridge", local: everythingServer} {
 		if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, pkg).CombinedOutput(); err != nil {
@@ -51,10 +52,18 @@ func newLaptop(t *testing.T, n tenant) laptop {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(l.config, config, 0o600); err != nil {
+	folder := filepath.Join(home, ".config", "hosted-bridge")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	l.env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_STATE_HOME="+home, "HOSTED_KEY="+n.key.secret)
+	if err := os.WriteFile(filepath.Join(folder, "config.json"), config, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	set := exec.CommandContext(t.Context(), l.program, "secret", "set", "HOSTED_KEY")
+	set.Env, set.Stdin = l.env, strings.NewReader(n.key.secret)
+	if out, err := set.CombinedOutput(); err != nil {
+		t.Fatalf("keep the key: %v: %s", err, redact(string(out), n.key.secret))
+	}
 	return l
 }
 
@@ -68,7 +77,7 @@ func TestALaptopsBridgeHasTheHostedOneAmongItsServers(t *testing.T) {
 		defer cancel()
 		// What follows the inspector's own name is the server's command.
 		command := append([]string{module(t, "@modelcontextprotocol/inspector/clients/launcher/build/index.js"),
-			"--cli", l.program, "serve", "--config=" + l.config, "--format", "json"}, args...)
+			"--cli", l.program, "serve", "--format", "json"}, args...)
 		cmd := exec.CommandContext(ctx, nodeProgram(t), command...)
 		cmd.Env = append(slices.Clone(l.env), "NO_COLOR=1")
 		cmd.WaitDelay = time.Second
@@ -101,7 +110,7 @@ func TestALaptopsBridgeHasTheHostedOneAmongItsServers(t *testing.T) {
 func TestALaptopsBridgeOutlivesThePodOfTheHostedOne(t *testing.T) {
 	n := newTenantOf(t, "hybrid-pod", 0)
 	l := newLaptop(t, n)
-	cmd := exec.CommandContext(t.Context(), l.program, "serve", "--config="+l.config)
+	cmd := exec.CommandContext(t.Context(), l.program, "serve")
 	cmd.Env = l.env
 	client := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, nil)
 	session, err := client.Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil)
