@@ -50,6 +50,7 @@ type Bridge struct {
 	cancel  context.CancelFunc
 	network *exit
 	done    sync.WaitGroup
+	closing sync.WaitGroup // of connections to servers
 	calls   calls
 	// policies is the state of what is configured for the servers.
 	policies policies
@@ -278,9 +279,7 @@ func (b *Bridge) Close() {
 	}
 	closing.Wait()
 	b.done.Wait()
-	for _, u := range b.servers() {
-		u.closing.Wait()
-	}
+	b.closing.Wait()
 	b.network.close()
 	b.secrets.Wipe()
 }

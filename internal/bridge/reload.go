@@ -69,6 +69,7 @@ func (b *Bridge) newServerOf(s config.Server) *upstream {
 		u.health = u.health.OutOfService(time.Now(), u.grant.fault)
 	}
 	u.over = b.ctx.Done()
+	u.closing = &b.closing
 	u.owner = &standIn{bridge: b, upstream: u}
 	u.changed = b.listsChanged
 	u.resumed = func() { b.resume(u) }
@@ -257,24 +258,26 @@ func (b *Bridge) outlive(u *upstream) {
 	b.mu.Unlock()
 	grace := time.NewTimer(b.timing.grace)
 	defer grace.Stop()
+	rest := b.timing.grace // for calls that wait for their client
 	select {
 	case <-l.idle:
 	case <-grace.C:
+		rest = 0
 	case <-b.ctx.Done():
 	}
-	u.dismiss(b.ctx)
+	u.dismiss(b.ctx, rest)
 	l.end()
 	for _, s := range b.allSessions() {
 		s.hand(u, nil)
 	}
-	u.closing.Wait()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.lives, u)
 }
 
-// dismiss closes all connections to u, for good.
-func (u *upstream) dismiss(ctx context.Context) {
+// dismiss ends the use of u for good. Its connections are closed when nothing is
+// in flight on them, at the latest after grace.
+func (u *upstream) dismiss(ctx context.Context, grace time.Duration) {
 	last := &grant{fault: "it is in the configuration no more"}
 	last.rest, last.cut = context.WithCancelCause(ctx)
 	last.life, last.end = context.WithCancel(last.rest)
@@ -285,8 +288,8 @@ func (u *upstream) dismiss(ctx context.Context) {
 		l.retire()
 	}
 	u.mu.Unlock()
-	before.end()
-	before.cut(errStale)
+	u.settle(nil) // so that nobody waits for this server
+	before.expire(grace)
 }
 
 // hand has the client's use of before go on at after, or ends it where after is

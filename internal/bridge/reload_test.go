@@ -348,6 +348,24 @@ func TestANewServerGetsTheSecretsInUse(t *testing.T) {
 	}
 }
 
+// TestAToolIsKnownOnceTheSecretsThatItsServerWaitedForAreThere has the first
+// attempt to connect end before there is a secret.
+func TestAToolIsKnownOnceTheSecretsThatItsServerWaitedForAreThere(t *testing.T) {
+	one := newWitness(t, "one", "legacy", bearer("TOKEN"), "TOKEN")
+	r := newRig(t, fast, one.Server, served(t, "two", echoServer("two"), "modern"))
+	client := r.connect(t, "modern", nil)
+	for i := range 10 {
+		r.bridge.UseSecrets(secretsOf(fmt.Sprint("without", i)))
+		if err := called(t, client, "two_echo"); err != nil {
+			t.Fatal(err)
+		}
+		r.bridge.UseSecrets(secretsOf(fmt.Sprint("with", i), "TOKEN", fmt.Sprint("token-", i)))
+		if err := called(t, client, "one_echo"); err != nil {
+			t.Errorf("change %d: %v", i, err)
+		}
+	}
+}
+
 func TestANewServerWithoutItsSecretIsOutOfServiceAtOnce(t *testing.T) {
 	one := newWitness(t, "one", "legacy", bearer("TOKEN"), "TOKEN")
 	r := newRig(t, fast)

@@ -123,20 +123,40 @@ func overlap(tool, params json.RawMessage) int {
 
 // resolveAt finds a tool of the server that was named.
 func (b *Bridge) resolveAt(ctx context.Context, server, tool string) (entry, any, error) {
-	u, refused := b.serverNamed(server)
+	if u, refused := b.serverNamed(server); refused == nil {
+		if e, ok := b.toolOf(u, tool); ok {
+			return e, nil, nil
+		}
+	}
+	u, refused, err := b.reached(ctx, server)
+	if err != nil {
+		return entry{}, nil, err
+	}
 	if refused != nil {
 		return entry{}, refused, nil
 	}
 	if e, ok := b.toolOf(u, tool); ok {
 		return e, nil, nil
 	}
-	if _, err := u.shared(ctx); err != nil {
-		return entry{}, nil, rpcError(err, server)
-	}
-	if e, ok := b.toolOf(u, tool); ok {
-		return e, nil, nil
-	}
 	return entry{}, refuse(refusedTool, b.toolNames(u), "server %q has no tool %.80q", server, tool), nil
+}
+
+// reached returns the upstream of that name once it is connected to.
+func (b *Bridge) reached(ctx context.Context, server string) (*upstream, *refusal, error) {
+	for {
+		u, refused := b.serverNamed(server)
+		if refused != nil {
+			return nil, refused, nil
+		}
+		_, err := u.shared(ctx)
+		if err == nil {
+			return u, nil, nil
+		}
+		if ctx.Err() != nil || slices.Contains(b.servers(), u) {
+			return nil, nil, rpcError(err, server)
+		}
+		// The configuration changed just now, and another server has the name.
+	}
 }
 
 // serverNamed returns the upstream of that name.

@@ -118,9 +118,14 @@ func (b *Bridge) listTools(ctx context.Context, q *query, server string) (mcp.Re
 		return q.reply(refused, true)
 	}
 	if len(b.toolNames(u)) == 0 {
-		if _, err := u.shared(ctx); err != nil {
-			return nil, rpcError(err, server)
+		reached, refused, err := b.reached(ctx, server)
+		if err != nil {
+			return nil, err
 		}
+		if refused != nil {
+			return q.reply(refused, true)
+		}
+		u = reached
 	}
 	tools := []listedTool{}
 	for _, e := range b.currentCatalog().lists[methodListTools] {

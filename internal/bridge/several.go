@@ -10,10 +10,12 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
 )
 
 // route returns the server that a request is for. With several, the name in the
@@ -211,13 +213,47 @@ func cursorOf(params mcp.Params) string {
 }
 
 // awaitFirst waits until every server was reached or failed once, so that the
-// first list after a start is not empty.
+// first list after a start is not empty. Servers that are replaced meanwhile are
+// waited for too.
 func (b *Bridge) awaitFirst(ctx context.Context) {
-	var waiting sync.WaitGroup
-	for _, u := range b.servers() {
-		waiting.Go(func() { u.awaitFirst(ctx) })
+	for ctx.Err() == nil {
+		upstreams := b.servers()
+		var waiting sync.WaitGroup
+		for _, u := range upstreams {
+			waiting.Go(func() {
+				u.awaitFirst(ctx)
+				u.awaitList(ctx)
+			})
+		}
+		waiting.Wait()
+		if slices.Equal(upstreams, b.servers()) {
+			return
+		}
 	}
-	waiting.Wait()
+}
+
+// awaitList waits for a server that is being connected to and that never listed
+// anything: its secrets may have come, or changed, while it was tried. The
+// attempt that ends may be one with the former ones; the second tells.
+func (u *upstream) awaitList(ctx context.Context) {
+	timer := time.NewTimer(u.timing.wait)
+	defer timer.Stop()
+	for range 2 {
+		u.mu.Lock()
+		unknown := len(u.lists) == 0 && u.health.Status == health.Connecting && u.health.Failures == 0 && u.grant.usable()
+		settled := u.settled
+		u.mu.Unlock()
+		if !unknown || u.peek().alive() {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+			return
+		case <-settled:
+		}
+	}
 }
 
 func (b *Bridge) currentCatalog() *catalog {

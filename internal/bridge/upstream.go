@@ -62,8 +62,9 @@ type upstream struct {
 	owner peer
 	// over is closed when the bridge ends.
 	over <-chan struct{}
-	// closing counts the connections that are being closed.
-	closing sync.WaitGroup
+	// closing counts the connections that are being closed, of all servers: this
+	// one may leave the configuration before they are gone.
+	closing *sync.WaitGroup
 	// changed is called after the lists changed.
 	changed func(note string)
 	// resumed is called after the shared connection was made.
