@@ -108,7 +108,7 @@ func (l *link) present() map[*session]*outbox {
 // it is the session's own.
 func (l *link) leave(s *session) {
 	if !l.shared {
-		l.close()
+		l.retire() // The server must hear of the calls that end with the session.
 		return
 	}
 	l.mu.Lock()

@@ -174,7 +174,7 @@ func (r *rig) connectStdio(t *testing.T, eraName string, opts *mcp.ClientOptions
 		cancel()
 		select {
 		case err := <-served:
-			if err != nil && !errors.Is(err, io.EOF) {
+			if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrClosedPipe) {
 				t.Errorf("serving ended with %v", err)
 			}
 		case <-time.After(10 * time.Second):
