@@ -123,7 +123,7 @@ func secretsReachTheServersThatNameThem(t *testing.T) {
 // secret that was sent along would be in one.
 func mentionsNoOther(t *testing.T, p presented) {
 	t.Helper()
-	expected := []string{"Accept", "Accept-Encoding", "Authorization", "Content-Length", "Content-Type", "User-Agent"}
+	expected := []string{"Accept", "Accept-Encoding", "Authorization", "Content-Length", "Content-Type", "Hosted-Bridge-Hops", "User-Agent"}
 	for _, name := range slices.Sorted(maps.Keys(p.Headers)) {
 		if !slices.Contains(expected, name) && !strings.HasPrefix(name, "Mcp-") {
 			t.Errorf("the server is sent a header %s, want only %v and MCP's own", name, expected)
