@@ -79,11 +79,7 @@ func rpcError(err error, server string) error {
 	}
 	code := "upstream_error"
 	message := fmt.Sprintf("server %q failed: %s", server, describe(err))
-	var unavailable *unavailableError
-	if errors.As(err, &unavailable) || lost(err) || unreached(err) || errors.Is(err, errNotPublic) {
-		if unavailable == nil {
-			unavailable = &unavailableError{server: server, reason: reasonOf(err)}
-		}
+	if unavailable := unavailability(err, server); unavailable != nil {
 		code, message = "upstream_unavailable", unavailable.Error()
 	}
 	data, err := json.Marshal(map[string]string{"code": code, "server": server})
@@ -91,6 +87,18 @@ func rpcError(err error, server string) error {
 		panic(err) // strings always encode
 	}
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: message, Data: data}
+}
+
+// unavailability returns the error that says that a server cannot be reached,
+// nil where err means something else.
+func unavailability(err error, server string) *unavailableError {
+	if unavailable, ok := errors.AsType[*unavailableError](err); ok {
+		return unavailable
+	}
+	if lost(err) || unreached(err) || errors.Is(err, errNotPublic) {
+		return &unavailableError{server: server, reason: reasonOf(err)}
+	}
+	return nil
 }
 
 // redacted returns e without secrets, and e itself where it holds none.

@@ -104,7 +104,7 @@ func TestAConnectionInUseIsNotIdle(t *testing.T) {
 }
 
 func TestAConnectionIsKeptWithoutATime(t *testing.T) {
-	u := newUpstream(config.Server{Name: "one", URL: "http://127.0.0.1:1"}, http.DefaultTransport, fast, quiet)
+	u := newUpstream(config.Server{Name: "one", URL: "http://127.0.0.1:1"}, &http.Transport{}, fast, quiet)
 	if u.drowse(&link{}) == nil {
 		t.Error("a connection that was never used is ended")
 	}
@@ -125,7 +125,7 @@ func TestAServersOwnTimeToConnect(t *testing.T) {
 	t.Cleanup(server.Close)
 	t.Cleanup(func() { close(hang) })
 	for _, kind := range []config.Transport{config.StreamableHTTP, config.SSE} {
-		r := newRig(t, fast, config.Server{Name: "one", Transport: kind, URL: server.URL, Timeouts: config.Timeouts{Connect: config.Duration(20 * time.Millisecond)}})
+		r := newRig(t, fast, config.Server{Name: "one", Transport: kind, URL: server.URL, Timeouts: config.Timeouts{Connect: config.Duration(100 * time.Millisecond)}})
 		eventually(t, "unhealthy", func() bool {
 			s := r.bridge.Health().Servers["one"]
 			return s.Status == health.Unhealthy && s.Error == "the server did not answer in time"

@@ -26,7 +26,6 @@ const maxSent = 4
 // grants, since a token that was refreshed is nothing new to anybody else.
 type login struct {
 	source *oauth.Source
-	next   http.RoundTripper
 
 	mu    sync.Mutex
 	sent  []string // the last tokens, newest last

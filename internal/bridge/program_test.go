@@ -61,7 +61,7 @@ func beProgram(what string) int {
 		if err := json.Unmarshal(req.Params.Arguments, &struct{ Path *string }{&path}); err != nil {
 			return nil, err
 		}
-		b, err := os.ReadFile(path) //nolint:gosec // The test itself says which file.
+		b, err := os.ReadFile(path)
 		return said("%s %v", b, err), nil
 	})
 	rawTool(s, "process", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {

@@ -33,13 +33,12 @@ type tap struct {
 
 // RoundTrip implements http.RoundTripper.
 func (t *tap) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	if w, ok := r.Context().Value(wayKey{}).(way); ok {
-		if hops := w.hops(r.Context()); hops != "" {
-			r.Header.Set(headerHops, hops)
-		}
+	ctx := r.Context()
+	x, ok := ctx.Value(exchangeKey{}).(*exchange)
+	r = r.Clone(ctx)
+	if w, ok := ctx.Value(wayKey{}).(way); ok {
+		w.mark(r.Header, x)
 	}
-	x, ok := r.Context().Value(exchangeKey{}).(*exchange)
 	if !ok {
 		return t.next.RoundTrip(r)
 	}
@@ -49,6 +48,11 @@ func (t *tap) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Header.Get(headerMethod) == methodCallTool {
 		maps.Copy(r.Header, x.header)
 	}
+	return t.deliver(r, x)
+}
+
+// deliver sends a request of an exchange and watches its answer.
+func (t *tap) deliver(r *http.Request, x *exchange) (*http.Response, error) {
 	// A GET only asks for the rest of an answer: its fate says nothing about
 	// the request, which was delivered before.
 	delivers := r.Method == http.MethodPost

@@ -284,22 +284,10 @@ func (u *upstream) serve(ctx context.Context, l *link) (asleep bool) {
 	}()
 	ticker := time.NewTicker(u.timing.interval)
 	defer ticker.Stop()
-	tired := u.drowse(l)
 	for failed := 0; failed < health.FailureThreshold; {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-l.gone:
-			return false
-		case <-l.retired:
-			return false
-		case <-tired:
-			if tired = u.drowse(l); tired == nil {
-				return true
-			}
-			continue
-		case <-u.refresh:
-		case <-ticker.C:
+		due, asleep := u.await(ctx, l, ticker.C)
+		if !due {
+			return asleep
 		}
 		if err := u.probe(ctx, l); err != nil {
 			failed++
@@ -308,6 +296,30 @@ func (u *upstream) serve(ctx context.Context, l *link) (asleep bool) {
 		}
 	}
 	return false
+}
+
+// await waits until the connection is to be probed. It reports false where it is
+// of no more use, and whether that is because nobody used it.
+func (u *upstream) await(ctx context.Context, l *link, tick <-chan time.Time) (due, asleep bool) {
+	for {
+		tired := u.drowse(l)
+		if tired == nil {
+			return false, true
+		}
+		select {
+		case <-ctx.Done():
+			return false, false
+		case <-l.gone:
+			return false, false
+		case <-l.retired:
+			return false, false
+		case <-tired:
+		case <-u.refresh:
+			return true, false
+		case <-tick:
+			return true, false
+		}
+	}
 }
 
 // probe reads the lists again, which also tells whether the server works.

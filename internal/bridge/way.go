@@ -3,7 +3,7 @@
 
 package bridge
 
-import "context"
+import "net/http"
 
 // headerTrace is that of the W3C's Trace Context.
 const headerTrace = "Traceparent"
@@ -17,11 +17,18 @@ type way struct {
 // wayKey is the context key of the way that an HTTP request came.
 type wayKey struct{}
 
-// hops returns what a server is told with a request: the way that it came, and
-// this bridge.
-func (w way) hops(ctx context.Context) string {
+// mark writes the way of a request of x, which may be nil, into its header.
+func (w way) mark(header http.Header, x *exchange) {
+	if hops := w.hops(x); hops != "" {
+		header.Set(headerHops, hops)
+	}
+}
+
+// hops returns what a server is told with a request of x, which may be nil: the
+// way that it came, and this bridge.
+func (w way) hops(x *exchange) string {
 	came := w.came
-	if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok && x.hops != "" {
+	if x != nil && x.hops != "" {
 		came = x.hops
 	}
 	switch {

@@ -161,7 +161,7 @@ func (c *wired) Write(ctx context.Context, m jsonrpc.Message) error {
 		}
 		c.await(request, x)
 		if c.wire.hops {
-			request = c.wire.link.wayward(ctx, request)
+			request = c.wire.link.wayward(request, x)
 		}
 	}
 	err := c.conn.Write(ctx, request)
@@ -206,8 +206,8 @@ func (c *wired) giveUp(id jsonrpc.ID) {
 }
 
 // wayward returns the request with the way that it came.
-func (l *link) wayward(ctx context.Context, request *jsonrpc.Request) *jsonrpc.Request {
-	hops := l.way.hops(ctx)
+func (l *link) wayward(request *jsonrpc.Request, x *exchange) *jsonrpc.Request {
+	hops := l.way.hops(x)
 	if hops == "" {
 		return request
 	}

@@ -398,6 +398,18 @@ func (s Server) validateOAuth() error {
 			return errors.New("oauth and a header Authorization exclude each other")
 		}
 	}
+	if err := o.validate(); err != nil {
+		return err
+	}
+	for _, name := range []string{o.ClientSecret, o.Token} {
+		if name != "" && !slices.Contains(s.Secrets, name) {
+			return fmt.Errorf("oauth uses secret %s, which the server is not granted", name)
+		}
+	}
+	return nil
+}
+
+func (o *OAuth) validate() error {
 	if o.Grant != ClientCredentials && o.Grant != AuthorizationCode {
 		return fmt.Errorf("oauth.grant %.80q is neither %s nor %s", o.Grant, ClientCredentials, AuthorizationCode)
 	}
@@ -409,11 +421,6 @@ func (s Server) validateOAuth() error {
 	}
 	if o.Grant == AuthorizationCode && o.Token == "" || o.Grant == ClientCredentials && o.ClientSecret == "" {
 		return fmt.Errorf("oauth: grant %s needs the name of the secret with its credentials", o.Grant)
-	}
-	for _, name := range []string{o.ClientSecret, o.Token} {
-		if name != "" && !slices.Contains(s.Secrets, name) {
-			return fmt.Errorf("oauth uses secret %s, which the server is not granted", name)
-		}
 	}
 	return nil
 }
