@@ -148,8 +148,8 @@ func TestSubscriptionsAtSeveralServers(t *testing.T) {
 					if err := client.Subscribe(t.Context(), &mcp.SubscribeParams{URI: uri}); err != nil {
 						t.Fatal(err)
 					}
-					if got, want := next(t, subscribed, "subscription"), uri[:3]+" "+uri; got != want {
-						t.Errorf("subscribed %s, want %s", got, want)
+					// A connection that was made meanwhile repeats subscriptions.
+					for next(t, subscribed, "subscription of "+uri) != uri[:3]+" "+uri {
 					}
 				}
 				for uri, s := range map[string]*mcp.Server{"one:a": one, "two:a": two, "one://7": one} {
