@@ -99,7 +99,7 @@ func (s *stays) post(w http.ResponseWriter, r *http.Request) {
 	}
 	st, ok := s.find(r, id)
 	if !ok {
-		http.Error(w, "session not found", http.StatusNotFound)
+		s.refuse(w)
 		return
 	}
 	s.serve(w, r, st, body)
@@ -168,7 +168,7 @@ func (s *stays) listen(w http.ResponseWriter, r *http.Request) {
 	}
 	st, ok := s.find(r, id)
 	if !ok {
-		http.Error(w, "session not found", http.StatusNotFound)
+		s.refuse(w)
 		return
 	}
 	s.resume(w, r, st)
@@ -192,6 +192,16 @@ func (s *stays) end(w http.ResponseWriter, r *http.Request) {
 		s.close(st)
 	}
 	w.WriteHeader(http.StatusNoContent)
+}
+
+// refuse answers a request whose session there is not. One that comes while the
+// bridge shuts down may have one in the next process.
+func (s *stays) refuse(w http.ResponseWriter) {
+	if s.bridge.ctx.Err() != nil {
+		http.Error(w, errOver.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	http.Error(w, "session not found", http.StatusNotFound)
 }
 
 // bury keeps a session from being restored. It reports whether the id was that

@@ -66,6 +66,7 @@ func (h *house) move(t *testing.T) {
 	h.handler.Store(&handler)
 	if before != nil {
 		h.front.CloseClientConnections()
+		h.http.CloseIdleConnections() // lest a request goes to one of them
 		if h.leaving != nil {
 			h.leaving()
 		}
@@ -168,10 +169,6 @@ func TestOnlyAnIdOfThisBridgeIsRestored(t *testing.T) {
 	t.Cleanup(upstream.Close)
 	h := newHouse(t, config.Server{Name: "one", URL: upstream.URL})
 	id := h.session(t)["Mcp-Session-Id"]
-	ended := h.session(t)
-	if resp, _ := h.do(t, "DELETE", h.url, "", ended); resp.StatusCode != http.StatusNoContent {
-		t.Errorf("the end of a session is answered with %d", resp.StatusCode)
-	}
 	sign := func(keys [][]byte, owner string, issued time.Time, client string) string {
 		id, _, err := token.NewKeys(keys, owner).SignSession(token.Session{Version: "2025-11-25", Client: []byte(client), Issued: issued}, bytes.NewReader(make([]byte, 16)))
 		if err != nil {
@@ -185,7 +182,6 @@ func TestOnlyAnIdOfThisBridgeIsRestored(t *testing.T) {
 		want int
 	}{
 		"its own":                        {id, http.StatusOK},
-		"one that it ended":              {ended["Mcp-Session-Id"], http.StatusNotFound},
 		"its own cut off":                {id[:len(id)-1], http.StatusNotFound},
 		"its own with another character": {id[:20] + string(id[20]^1) + id[21:], http.StatusNotFound},
 		"one that another key signed":    {sign([][]byte{bytes.Repeat([]byte{2}, 32)}, "alice/uid-1", now, `{}`), http.StatusNotFound},
@@ -194,26 +190,36 @@ func TestOnlyAnIdOfThisBridgeIsRestored(t *testing.T) {
 		"one that is more than 30 days":  {sign(sessionKeys, "alice/uid-1", now.Add(-sessionAge-time.Hour), `{}`), http.StatusNotFound},
 		"one that is almost 30 days":     {sign(sessionKeys, "alice/uid-1", now.Add(-sessionAge+time.Hour), `{}`), http.StatusOK},
 	}
+	h.move(t)
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			header := map[string]string{"Mcp-Session-Id": tt.id, "Mcp-Protocol-Version": "2025-11-25"}
-			if name == "its own" {
-				h.move(t)
-			}
 			for _, method := range []string{"POST", "DELETE", "POST"} {
 				resp, body := h.do(t, method, h.url, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, header)
 				want := tt.want
 				if method == "DELETE" && want == http.StatusOK {
 					want, tt.want = http.StatusNoContent, http.StatusNotFound
 				}
-				if name == "one that it ended" {
-					continue // It may be restored by a process that does not know.
-				}
 				if resp.StatusCode != want {
 					t.Errorf("%s is answered with %d %s, want %d", method, resp.StatusCode, body, want)
 				}
 			}
 		})
+	}
+}
+
+// TestASessionIsNotLostWhileTheBridgeShutsDown asks in between.
+func TestASessionIsNotLostWhileTheBridgeShutsDown(t *testing.T) {
+	upstream := serveMCP(t, echoServer("one"), "legacy")
+	t.Cleanup(upstream.Close)
+	h := newHouse(t, config.Server{Name: "one", URL: upstream.URL})
+	header := h.session(t)
+	h.move(t)
+	h.bridge.Close()
+	for method, body := range map[string]string{"POST": `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, "GET": ""} {
+		if resp, _ := h.do(t, method, h.url, body, header); resp.StatusCode != http.StatusServiceUnavailable {
+			t.Errorf("%s is answered with %d, want that it may be tried again", method, resp.StatusCode)
+		}
 	}
 }
 
