@@ -73,7 +73,12 @@ func (p *process) serve(ctx context.Context, public, probes net.Listener) error 
 	base, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
 	keeper := newKeeper(p.secrets, client.SystemClock{}, nil, p.log)
-	b := bridge.New(base, p.options.config, bridge.Options{Log: p.log, SaveSecret: keeper.save})
+	tracer, stopTraces, err := startTraces(base)
+	if err != nil {
+		return err
+	}
+	defer stopTraces()
+	b := bridge.New(base, p.options.config, bridge.Options{Log: p.log, SaveSecret: keeper.save, Tracer: tracer})
 	keeper.use, keeper.useKeys = b.UseSecrets, b.UseSessionKeys
 	p.ready.certificate, p.ready.secrets = p.source.Ready, keeper.ready
 	errorLog := slog.NewLogLogger(p.log.Handler(), slog.LevelDebug)

@@ -103,7 +103,12 @@ type home struct {
 func (h *home) serve(ctx context.Context, s setup, seen []byte) error {
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	b := bridge.New(base, s.config, bridge.Options{Log: h.log, SaveSecret: s.save})
+	tracer, stopTraces, err := startTraces(base)
+	if err != nil {
+		return err
+	}
+	defer stopTraces()
+	b := bridge.New(base, s.config, bridge.Options{Log: h.log, SaveSecret: s.save, Tracer: tracer})
 	b.UseSecrets(s.set())
 	ctx, leave := context.WithCancel(ctx)
 	group, ctx := errgroup.WithContext(ctx)
@@ -115,7 +120,7 @@ func (h *home) serve(ctx context.Context, s setup, seen []byte) error {
 		}
 		return h.serveHTTP(ctx, b)
 	})
-	err := group.Wait()
+	err = group.Wait()
 	leave()
 	b.Close()
 	return err

@@ -181,7 +181,7 @@ func (s setup) with(ctx context.Context, server config.Server, f func(*mcp.Clien
 		defer close(serving)
 		_ = b.ServeTransport(ctx, far) // ends with the session
 	}()
-	client := mcp.NewClient(&mcp.Implementation{Name: "hosted-bridge-cli", Version: "0.1.0"}, nil)
+	client := mcp.NewClient(&mcp.Implementation{Name: "hosted-bridge-cli", Version: bridge.Version}, nil)
 	session, err := client.Connect(ctx, near, nil)
 	if err == nil {
 		err = f(session)

@@ -25,6 +25,9 @@ type Options struct {
 	// UpstreamAllowCIDR are the address ranges that the tenants' bridges may
 	// reach though they are not public.
 	UpstreamAllowCIDR []string
+	// BridgeOTLPEndpoint is where the tenants' bridges send traces, by OTLP over
+	// HTTP; empty sends none.
+	BridgeOTLPEndpoint string
 	// BaseURL is the ingress's public address, as users type it.
 	BaseURL string
 	// KeybrokerURL is where the tenants' pods reach the keybroker.
@@ -61,6 +64,7 @@ func (o *Options) RegisterFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.RuntimeImageNode, "runtime-image-node", o.RuntimeImageNode, "image in which npx runs servers that have no image of their own")
 	fs.StringVar(&o.RuntimeImagePython, "runtime-image-python", o.RuntimeImagePython, "image in which uvx runs servers that have no image of their own")
 	fs.StringArrayVar(&o.UpstreamAllowCIDR, "upstream-allow-cidr", o.UpstreamAllowCIDR, "address range that tenants' servers may be at although it is not public, such as 10.96.0.0/16 for a cluster's Services; give it once for each range, and none in which there is something that tenants must not reach")
+	fs.StringVar(&o.BridgeOTLPEndpoint, "bridge-otlp-endpoint", o.BridgeOTLPEndpoint, "where tenants' bridges send traces, such as http://collector.observability.svc:4318; without it they send none")
 	fs.StringVar(&o.BaseURL, "base-url", o.BaseURL, "public address of the ingress; a bridge's URL is this and /u/<userID>/mcp")
 	fs.StringVar(&o.KeybrokerURL, "keybroker-url", o.KeybrokerURL, "where the tenants' pods reach the keybroker")
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "namespace of the installation")
@@ -78,6 +82,7 @@ func (o *Options) Validate() error {
 		notEmpty("runtime-image-node", o.RuntimeImageNode),
 		notEmpty("runtime-image-python", o.RuntimeImagePython),
 		addressRanges("upstream-allow-cidr", o.UpstreamAllowCIDR),
+		optionalURL("bridge-otlp-endpoint", o.BridgeOTLPEndpoint, "http", "https"),
 		notEmpty("namespace", o.Namespace),
 		absoluteURL("base-url", o.BaseURL, "http", "https"),
 		absoluteURL("keybroker-url", o.KeybrokerURL, "https"),
@@ -104,6 +109,13 @@ func addressRanges(flag string, values []string) error {
 		}
 	}
 	return nil
+}
+
+func optionalURL(flag, value string, schemes ...string) error {
+	if value == "" {
+		return nil
+	}
+	return absoluteURL(flag, value, schemes...)
 }
 
 func absoluteURL(flag, value string, schemes ...string) error {

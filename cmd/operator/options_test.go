@@ -29,6 +29,7 @@ func TestEverySettingHasAFlag(t *testing.T) {
 		"--bridge-image=example.com/bridge:1", "--base-url=https://mcp.example.com/", "--keybroker-url=https://keys:8443",
 		"--runtime-image-node=example.com/node:1", "--runtime-image-python=example.com/python:1",
 		"--upstream-allow-cidr=10.0.0.0/8", "--upstream-allow-cidr=fd00::/8",
+		"--bridge-otlp-endpoint=http://collector:4318",
 		"--namespace=system", "--tiers-file=/tiers.yaml", "--leader-elect=false", "--probe-listen=:1", "--metrics-listen=:2",
 	})
 	if err != nil {
@@ -40,8 +41,8 @@ func TestEverySettingHasAFlag(t *testing.T) {
 	want := Options{
 		BridgeImage: "example.com/bridge:1", BaseURL: "https://mcp.example.com", KeybrokerURL: "https://keys:8443",
 		RuntimeImageNode: "example.com/node:1", RuntimeImagePython: "example.com/python:1",
-		UpstreamAllowCIDR: []string{"10.0.0.0/8", "fd00::/8"},
-		Namespace:         "system", TiersFile: "/tiers.yaml", ProbeListen: ":1", MetricsListen: ":2",
+		UpstreamAllowCIDR: []string{"10.0.0.0/8", "fd00::/8"}, BridgeOTLPEndpoint: "http://collector:4318",
+		Namespace: "system", TiersFile: "/tiers.yaml", ProbeListen: ":1", MetricsListen: ":2",
 	}
 	if diff := cmp.Diff(want, o); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)
@@ -56,6 +57,7 @@ func TestValidateNamesTheFlag(t *testing.T) {
 		"no image":                       {func(o *Options) { o.BridgeImage = "" }, "--bridge-image"},
 		"no image for npx":               {func(o *Options) { o.RuntimeImageNode = "" }, "--runtime-image-node"},
 		"no image for uvx":               {func(o *Options) { o.RuntimeImagePython = "" }, "--runtime-image-python"},
+		"traces that go to no URL":       {func(o *Options) { o.BridgeOTLPEndpoint = "collector:4318" }, "--bridge-otlp-endpoint"},
 		"an address that is no range":    {func(o *Options) { o.UpstreamAllowCIDR = []string{"10.0.0.0/8", "10.1.2.3"} }, `--upstream-allow-cidr "10.1.2.3" must be an address range such as`},
 		"two ranges in one":              {func(o *Options) { o.UpstreamAllowCIDR = []string{"10.0.0.0/8,fd00::/8"} }, "--upstream-allow-cidr"},
 		"a range that begins elsewhere":  {func(o *Options) { o.UpstreamAllowCIDR = []string{"10.1.2.3/8"} }, "as 10.0.0.0/8 does; one address alone is 10.1.2.3/32"},

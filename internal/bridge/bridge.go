@@ -30,8 +30,11 @@ const (
 	replayBytes = 4 << 20
 )
 
+// Version is the program's version.
+const Version = "0.1.0"
+
 // implementation is how the bridge names itself where it speaks for itself.
-var implementation = &mcp.Implementation{Name: "hosted-bridge", Version: "0.1.0"}
+var implementation = &mcp.Implementation{Name: "hosted-bridge", Version: Version}
 
 // quiet is the SDK's logger. What it says names sessions and tools and repeats
 // what the bridge logs itself.

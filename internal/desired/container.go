@@ -19,6 +19,9 @@ const (
 	// envTrust carries the keybroker's CA certificate.
 	envTrust = "KEYBROKER_CA"
 
+	// envTraces is OpenTelemetry's variable for where traces go.
+	envTraces = "OTEL_EXPORTER_OTLP_ENDPOINT"
+
 	tokenVolumeName = "keybroker-token"
 	tokenFolder     = "/var/run/secrets/hosted-bridge"
 	tokenFile       = "token"
@@ -37,7 +40,7 @@ const (
 )
 
 func container(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) *corev1ac.ContainerApplyConfiguration {
-	return corev1ac.Container().
+	c := corev1ac.Container().
 		WithName(v1alpha1.BridgeContainer).
 		WithImage(s.BridgeImage).
 		WithArgs(
@@ -63,6 +66,10 @@ func container(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) *corev1ac.Cont
 			mount(tokenVolumeName, tokenFolder).WithReadOnly(true),
 			mount(configVolumeName, configFolder).WithReadOnly(true),
 		)
+	if s.OTLPEndpoint != "" {
+		c.WithEnv(corev1ac.EnvVar().WithName(envTraces).WithValue(s.OTLPEndpoint))
+	}
+	return c
 }
 
 // restricted is what each container of the pod may not.

@@ -20,6 +20,8 @@ type Settings struct {
 	// RuntimeImageNode and RuntimeImagePython are the images in which npx and
 	// uvx run servers that have none of their own.
 	RuntimeImageNode, RuntimeImagePython string
+	// OTLPEndpoint is where bridges send traces, empty for nowhere.
+	OTLPEndpoint string
 	// Egress are the address ranges that bridges' connections may reach though
 	// they are not public, in CIDR notation.
 	Egress []string

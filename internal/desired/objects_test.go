@@ -108,3 +108,20 @@ func TestObjectsRefusesWhatTheBridgeWouldRefuse(t *testing.T) {
 		t.Errorf("error holds a credential: %v", err)
 	}
 }
+
+func TestTracesGoWhereTheInstallationSays(t *testing.T) {
+	b, p := load(t, "testdata/minimal.in.yaml")
+	traced := settings
+	traced.OTLPEndpoint = "http://collector:4318"
+	for _, s := range []Settings{settings, traced} {
+		var got string
+		for _, e := range container(b, p, s).Env {
+			if *e.Name == envTraces {
+				got = *e.Value
+			}
+		}
+		if got != s.OTLPEndpoint {
+			t.Errorf("traces go to %q, want %q", got, s.OTLPEndpoint)
+		}
+	}
+}

@@ -1,0 +1,33 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/otlp"
+)
+
+// lastSpans is how long the end of the process waits for who takes spans.
+const lastSpans = 3 * time.Second
+
+// startTraces returns the tracer that the environment asks for, nil for none,
+// and what sends its last spans.
+func startTraces(ctx context.Context) (trace.Tracer, func(), error) {
+	tracer, shutdown, err := otlp.Start(ctx, bridge.Version, os.Getenv)
+	if err != nil || shutdown == nil {
+		return nil, func() {}, err
+	}
+	return tracer, func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSpans)
+		defer cancel()
+		// That nobody takes them is not the bridge's failure.
+		_ = shutdown(ctx)
+	}, nil
+}
