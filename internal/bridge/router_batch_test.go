@@ -6,7 +6,6 @@ package bridge
 import (
 	"context"
 	"fmt"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -69,23 +68,11 @@ func TestABatchKeepsTheContentOfItsResults(t *testing.T) {
 }
 
 func TestABatchMakesThreeCallsAtOnce(t *testing.T) {
-	var mu sync.Mutex
-	running, most, calls := 0, 0, 0
-	three := make(chan struct{})
+	began, release := make(chan struct{}, 16), make(chan struct{})
 	s := emptyServer(nil)
 	rawTool(s, "work", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		mu.Lock()
-		running++
-		calls++
-		most = max(most, running)
-		if calls == 3 {
-			close(three)
-		}
-		mu.Unlock()
-		<-three // Three must be there before one ends.
-		mu.Lock()
-		running--
-		mu.Unlock()
+		began <- struct{}{}
+		<-release
 		return said("done"), nil
 	})
 	r := newRouter(t, served(t, "one", s, "modern"))
@@ -101,11 +88,23 @@ func TestABatchMakesThreeCallsAtOnce(t *testing.T) {
 	}
 	params := &mcp.CallToolParams{Name: metaToolName, Arguments: map[string]any{"action": "batch", "calls": work}}
 	params.SetProgressToken("mine")
-	if _, err := client.CallTool(t.Context(), params); err != nil {
+	ended := make(chan error, 1)
+	go func() {
+		_, err := client.CallTool(t.Context(), params)
+		ended <- err
+	}()
+	for range batchWidth {
+		next(t, began, "call")
+	}
+	if more := quietly(began); more > 0 {
+		t.Errorf("%d calls are under way, want %d", batchWidth+more, batchWidth)
+	}
+	close(release)
+	if err := next(t, ended, "end of the batch"); err != nil {
 		t.Fatal(err)
 	}
-	if most != batchWidth || calls != len(work) {
-		t.Errorf("%d calls, up to %d at once", calls, most)
+	if rest := quietly(began); rest != len(work)-batchWidth {
+		t.Errorf("%d calls were made after the first, want %d", rest, len(work)-batchWidth)
 	}
 	for i := range work {
 		if got, want := next(t, progress, "progress"), fmt.Sprintf("mine %d/10", i+1); got != want {

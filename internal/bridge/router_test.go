@@ -413,6 +413,15 @@ func TestClientsHearOfChangesOfTheOneTool(t *testing.T) {
 			eventually(t, "the new tool", func() bool {
 				return strings.Contains(toolNamed(t, client).Description, "one (2 tools): echo, more")
 			})
+			quietly(changed)
+			one.AddTool(&mcp.Tool{Name: "more", Description: "says more", InputSchema: map[string]any{"type": "object"}}, nil)
+			eventually(t, "the new description", func() bool {
+				list := told(t, wished(t, client, map[string]any{"action": "list", "server": "one"}))
+				return strings.Contains(fmt.Sprint(list), "says more")
+			})
+			if n := quietly(changed); n > 0 {
+				t.Errorf("clients heard of %d changes of a tool that they do not see", n)
+			}
 		})
 	}
 }
