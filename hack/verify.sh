@@ -66,8 +66,10 @@ linked=$(go list -deps ./cmd/bridge) || fail "cmd/bridge does not load"
 linked=$(grep -E '^(k8s\.io|sigs\.k8s\.io|github\.com/gin-gonic)/|/hostedbridge/(api|controllers)/' <<<"$linked")
 [[ -z $linked ]] || fail "cmd/bridge links $linked"
 
-step "the lock file of the tests' clients names no registry"
-! grep -n '"resolved"' test/e2e/package-lock.json || fail "test/e2e/package-lock.json has download addresses: run npm install in test/e2e, whose .npmrc leaves them out"
+step "lock files of npm name no registry"
+while IFS= read -r lock; do
+    ! grep -n '"resolved"' "$lock" || fail "$lock has download addresses: run npm install in its folder, whose .npmrc leaves them out"
+done < <(git ls-files --cached --others --exclude-standard -- package-lock.json '*/package-lock.json')
 
 [[ $failed -eq 0 ]] && echo "verify: nothing differs"
 exit "$failed"
