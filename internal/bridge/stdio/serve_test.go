@@ -24,7 +24,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-func socketOf(w way) string { return w.shim.Args[len(w.shim.Args)-1] }
+func socketOf(w way) string { return w.shim.Args[3] }
 
 func TestAnotherConnectionEndsTheFormersProgram(t *testing.T) {
 	w := startShim(t)
@@ -79,7 +79,7 @@ func TestWhoeverIsNoBridgeEndsNoProgram(t *testing.T) {
 	w := startShim(t)
 	c := connect(t, w.transport(Launch{Command: helper("echo")}))
 	mustAsk(t, c, "tools/list")
-	for _, said := range []string{"", "GET / HTTP/1.1\r\n\r\n", "hbs\x01\xff\xff\xff\xff", "hbs\x01\x00\x00\x00\x02{}"} {
+	for _, said := range []string{"", "GET / HTTP/1.1\r\n\r\n", "hbs\x02\xff\xff\xff\xff", "hbs\x02\x00\x00\x00\x02{}"} {
 		stranger, err := net.Dial("unix", socketOf(w))
 		if err != nil {
 			t.Fatal(err)

@@ -21,7 +21,7 @@ import (
 // magic begins a greeting and an answer. Its last byte is the version of what
 // follows; a bridge and its shims are of one image, so that no other version
 // needs to be understood.
-var magic = [4]byte{'h', 'b', 's', 1}
+var magic = [4]byte{'h', 'b', 's', 2}
 
 const (
 	// maxLaunch bounds an encoded Launch, in bytes: what one container of a pod
@@ -39,14 +39,15 @@ var (
 	errLength  = errors.New("the other side sends more than is allowed")
 )
 
-// plainLaunch is a Launch that can be encoded.
+// plainLaunch is a Launch that can be encoded. What may hold a secret is bytes:
+// a text of JSON would lose what is not UTF-8.
 type plainLaunch struct {
 	Server  string      `json:"server,omitempty"`
-	Command []string    `json:"command"`
-	Env     []string    `json:"env,omitempty"`
+	Command [][]byte    `json:"command"`
+	Env     [][]byte    `json:"env,omitempty"`
 	Files   []plainFile `json:"files,omitempty"`
 	Dir     string      `json:"dir,omitempty"`
-	Secrets []string    `json:"secrets"`
+	Secrets [][]byte    `json:"secrets"`
 }
 
 type plainFile struct {
@@ -62,7 +63,7 @@ type ending struct {
 }
 
 func writeLaunch(w io.Writer, l Launch) error {
-	plain := plainLaunch{Server: l.Server, Command: l.Command, Env: l.Env, Dir: l.Dir, Secrets: l.Secrets}
+	plain := plainLaunch{Server: l.Server, Command: toBytes(l.Command), Env: toBytes(l.Env), Dir: l.Dir, Secrets: toBytes(l.Secrets)}
 	for _, f := range l.Files {
 		plain.Files = append(plain.Files, plainFile(f))
 	}
@@ -74,11 +75,34 @@ func readLaunch(r io.Reader) (Launch, error) {
 	if err := readHello(r, &plain, maxLaunch); err != nil {
 		return Launch{}, err
 	}
-	l := Launch{Server: plain.Server, Command: plain.Command, Env: plain.Env, Dir: plain.Dir, Secrets: plain.Secrets}
+	l := Launch{Server: plain.Server, Command: toTexts(plain.Command), Env: toTexts(plain.Env), Dir: plain.Dir, Secrets: toTexts(plain.Secrets)}
 	for _, f := range plain.Files {
 		l.Files = append(l.Files, File(f))
 	}
 	return l, l.check()
+}
+
+// toBytes and toTexts keep the difference between no list and an empty one.
+func toBytes(texts []string) [][]byte {
+	if texts == nil {
+		return nil
+	}
+	all := make([][]byte, len(texts))
+	for i, text := range texts {
+		all[i] = []byte(text)
+	}
+	return all
+}
+
+func toTexts(all [][]byte) []string {
+	if all == nil {
+		return nil
+	}
+	texts := make([]string, len(all))
+	for i, text := range all {
+		texts[i] = string(text)
+	}
+	return texts
 }
 
 // writeHello writes magic, length and value at once.

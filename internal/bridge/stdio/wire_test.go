@@ -29,6 +29,9 @@ func TestALaunchArrivesAsItWas(t *testing.T) {
 		"with everything":      whole,
 		"with a command alone": {Command: []string{"x"}},
 		"with no secrets":      {Command: []string{"x"}, Secrets: []string{}},
+		"with what is no UTF-8": {
+			Command: []string{"x", "\xff\xfe"}, Env: []string{"A=\x80<\u2028"}, Secrets: []string{"\xc3("},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var wire bytes.Buffer
@@ -69,11 +72,11 @@ func TestWhatIsNoLaunchIsRefused(t *testing.T) {
 		"another version":    changed(func(b []byte) []byte { b[3]++; return b }),
 		"a length too large": changed(func(b []byte) []byte { b[4] = 255; return b }),
 		"no JSON":            framed("{x}"),
-		"an unknown field":   framed(`{"command":["x"],"secrets":null,"more":1}`),
-		"data behind":        framed(`{"command":["x"],"secrets":null}{}`),
+		"an unknown field":   framed(`{"command":["eA=="],"secrets":null,"more":1}`),
+		"data behind":        framed(`{"command":["eA=="],"secrets":null}{}`),
 		"no command":         framed(`{"secrets":null}`),
-		"a file outside":     framed(`{"command":["x"],"secrets":null,"files":[{"name":"../a","content":""}]}`),
-		"a variable alone":   framed(`{"command":["x"],"secrets":null,"env":["a secret"]}`),
+		"a file outside":     framed(`{"command":["eA=="],"secrets":null,"files":[{"name":"../a","content":""}]}`),
+		"a variable alone":   framed(`{"command":["eA=="],"secrets":null,"env":["YSBzZWNyZXQ="]}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := readLaunch(bytes.NewReader(in)); err == nil || strings.Contains(err.Error(), "secret") {
@@ -126,7 +129,7 @@ func FuzzGreeting(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(wire.Bytes())
-	f.Add([]byte("hbs\x01\x00\x00\x00\x02{}"))
+	f.Add([]byte("hbs\x02\x00\x00\x00\x02{}"))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		l, err := readLaunch(bytes.NewReader(in))
 		if err != nil {
