@@ -17,11 +17,16 @@ import (
 // eras are the inspector's names of the two eras that one URL serves.
 var eras = []string{"legacy", "modern"}
 
-func TestAnOutsideClientListsAndCallsATool(t *testing.T) {
+func TestTheInspectorListsCallsAndReads(t *testing.T) {
 	alice := newTenant(t, "alice", "everything")
-	for _, era := range eras {
-		t.Run(era, func(t *testing.T) {
-			names, err := inspectorTools(t, era, alice.url(), alice.key.secret)
+	ways := []struct{ name, era, url string }{
+		{"legacy", "legacy", alice.url()},
+		{"modern", "modern", alice.url()},
+		{"over SSE", "legacy", alice.base() + "/sse"},
+	}
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			names, err := inspectorTools(t, way.era, way.url, alice.key.secret)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -29,12 +34,19 @@ func TestAnOutsideClientListsAndCallsATool(t *testing.T) {
 			if !slices.Contains(names, tool) {
 				t.Errorf("the list is %v, want %s in it", names, tool)
 			}
-			text, err := inspectorCall(t, era, alice.url(), alice.key.secret, tool)
+			text, err := inspectorCall(t, way.era, way.url, alice.key.secret, tool)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(toolText, text); diff != "" {
 				t.Errorf("the tool's answer differs (-want +got):\n%s", diff)
+			}
+			prompt, resource, err := inspectorReads(t, way.era, way.url, alice.key.secret)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if prompt != promptText || resource != resourceText {
+				t.Errorf("the prompt is %q and the resource %q", prompt, resource)
 			}
 		})
 	}

@@ -86,6 +86,34 @@ func inspectorCall(t *testing.T, era, url, key, name string) (string, error) {
 	return call.Result.Content[0].Text, nil
 }
 
+// inspectorReads returns the text of the prompt and of the resource that the
+// everything server has.
+func inspectorReads(t *testing.T, era, url, key string) (prompt, resource string, err error) {
+	t.Helper()
+	stdout, stderr, err := inspect(t, era, url, key, "--method", "prompts/get", "--prompt-name", "test_prompt_with_arguments", "--prompt-args", "arg1=one", "arg2=two")
+	if err != nil {
+		return "", "", fmt.Errorf("inspector: %w: %s", err, redact(stderr, key))
+	}
+	var got struct {
+		Result struct {
+			Messages []struct{ Content struct{ Text string } }
+			Contents []struct{ Text string }
+		}
+	}
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || len(got.Result.Messages) == 0 {
+		return "", "", fmt.Errorf("read the inspector's prompt: %v in %.300q", err, stdout)
+	}
+	prompt = got.Result.Messages[0].Content.Text
+	stdout, stderr, err = inspect(t, era, url, key, "--method", "resources/read", "--uri", "test://static-text")
+	if err != nil {
+		return "", "", fmt.Errorf("inspector: %w: %s", err, redact(stderr, key))
+	}
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || len(got.Result.Contents) == 0 {
+		return "", "", fmt.Errorf("read the inspector's resource: %v in %.300q", err, stdout)
+	}
+	return prompt, got.Result.Contents[0].Text, nil
+}
+
 // redact keeps keys out of test output, also those of a short life.
 func redact(s, key string) string {
 	if key == "" {

@@ -25,6 +25,12 @@ import (
 // outsideTimeout bounds one run of a client of clients/, with all its steps.
 const outsideTimeout = time.Minute
 
+// What the everything server's prompt and resource say.
+const (
+	promptText   = "Prompt with arguments: arg1='one', arg2='two'"
+	resourceText = "This is the content of the static text resource."
+)
+
 // task is what a client of clients/ is asked to do.
 type task struct {
 	Transport string   `json:"transport"`
@@ -56,7 +62,7 @@ type said struct {
 // outsider is a client that is not ours, on one of the ways to a bridge.
 type outsider struct {
 	name string
-	// program is the file in clients/.
+	// program is the file in clients/, empty for the Go SDK's client.
 	program string
 	era     string
 	// path is what follows the tenant's URL.
@@ -75,6 +81,9 @@ var outsiders = []outsider{
 	{name: "TypeScript SDK 2, legacy", program: "v2.mjs", era: "legacy", path: "/mcp", version: legacyVersion},
 	{name: "TypeScript SDK 2, modern", program: "v2.mjs", era: "modern", path: "/mcp", version: modernVersion},
 	{name: "TypeScript SDK 2 over SSE", program: "v2.mjs", era: "legacy", path: "/sse"},
+	{name: "Go SDK, legacy", path: "/mcp", version: legacyVersion},
+	{name: "Go SDK, modern", path: "/mcp", version: modernVersion},
+	{name: "Go SDK over SSE", path: "/sse"},
 	{name: "mcp-remote", program: "v1.mjs", path: "/mcp", remote: []string{"--transport", "http-only"}},
 	{name: "mcp-remote over SSE", program: "v1.mjs", path: "/sse", remote: []string{"--transport", "sse-only"}},
 	{name: "mcp-remote that tries HTTP first", program: "v1.mjs", path: "/sse", remote: []string{"--transport", "http-first"}},
@@ -83,6 +92,9 @@ var outsiders = []outsider{
 // run has the client carry the steps out at the tenant's URL.
 func (o outsider) run(t *testing.T, n tenant, asked task) (said, error) {
 	t.Helper()
+	if o.program == "" {
+		return o.goRun(t, n, asked)
+	}
 	asked.Transport, asked.URL, asked.Era = "http", n.base()+o.path, o.era
 	if o.path == "/sse" {
 		asked.Transport = "sse"
@@ -160,11 +172,11 @@ func checkSaid(t *testing.T, o outsider, got said) {
 	if got.Call != toolText {
 		t.Errorf("the call answers %q, want %q", got.Call, toolText)
 	}
-	if want := "Prompt with arguments: arg1='one', arg2='two'"; got.Prompt != want {
-		t.Errorf("the prompt is %q, want %q", got.Prompt, want)
+	if got.Prompt != promptText {
+		t.Errorf("the prompt is %q, want %q", got.Prompt, promptText)
 	}
-	if want := "This is the content of the static text resource."; got.Resource != want {
-		t.Errorf("the resource is %q, want %q", got.Resource, want)
+	if got.Resource != resourceText {
+		t.Errorf("the resource is %q, want %q", got.Resource, resourceText)
 	}
 	progress := []float64{0, 50, 100}
 	if o.remote != nil && len(got.Progress) > 0 {
