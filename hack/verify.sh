@@ -71,5 +71,13 @@ while IFS= read -r lock; do
     ! grep -n '"resolved"' "$lock" || fail "$lock has download addresses: run npm install in its folder, whose .npmrc leaves them out"
 done < <(git ls-files --cached --others --exclude-standard -- package-lock.json '*/package-lock.json')
 
+step "the tests that docs/promises.md names are there"
+while IFS= read -r name; do
+    case $name in
+    Test*) git grep -q "^func $name(" -- '*_test.go' || fail "docs/promises.md names $name, which is no test" ;;
+    */*) [[ -e $name ]] || fail "docs/promises.md names $name, which is not there" ;;
+    esac
+done < <(grep '^| [0-9]' docs/promises.md | cut -d'|' -f4 | grep -o '`[^`]*`' | tr -d '`')
+
 [[ $failed -eq 0 ]] && echo "verify: nothing differs"
 exit "$failed"
