@@ -14,7 +14,7 @@ import (
 // newShim returns the command that runs a server's program in a container of
 // its own, beside the bridge.
 func newShim() *cobra.Command {
-	var socket string
+	var post stdio.Post
 	c := &cobra.Command{
 		Use:   "shim",
 		Short: "Run the program that a bridge sends over a socket",
@@ -26,10 +26,12 @@ func newShim() *cobra.Command {
 			if err := harden(); err != nil {
 				log.Warn("the process's memory is less protected than it should be", "error", err)
 			}
-			return stdio.Serve(c.Context(), socket, log)
+			return stdio.Serve(c.Context(), post, log)
 		},
 	}
-	c.Flags().StringVar(&socket, "socket", "/var/run/hosted-bridge/stdio/shim.sock", "Unix socket to listen at")
+	c.Flags().StringVar(&post.Socket, "socket", "/var/run/hosted-bridge/stdio/shim.sock", "Unix socket to listen at")
+	c.Flags().StringVar(&post.Server, "server", "", "name of the one server whose program is run; a program for another one is refused")
+	c.Flags().StringVar(&post.Files, "files", "", "folder for programs' files, which may hold secrets; without it the one for temporary files")
 	return c
 }
 

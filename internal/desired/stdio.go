@@ -21,6 +21,8 @@ const (
 	stdioPrefix = "stdio-"
 	tmpPrefix   = "tmp-"
 	tmpFolder   = "/tmp"
+	filesPrefix = "files-"
+	filesFolder = "/hosted-bridge-files"
 
 	// shimName is the init container that copies the bridge's program into the
 	// volume of the same name, and shimFolder is where servers' containers have
@@ -33,6 +35,9 @@ const (
 var (
 	// socketLimit is many times what a socket takes.
 	socketLimit = resource.MustParse("1Mi")
+	// filesLimit is twice what the bridge hands over of files at most, all of
+	// which may hold secrets: they are kept in memory and never on a disk.
+	filesLimit = resource.MustParse("8Mi")
 	// shimLimit has room for the bridge's program, of some 20 MB.
 	shimLimit = resource.MustParse("128Mi")
 	// tmpLimit has room for what npx or uvx fetch: some hundred MB for a large
@@ -102,6 +107,7 @@ func addStdio(spec *corev1ac.PodSpecApplyConfiguration, b *v1alpha1.HostedBridge
 		spec.WithVolumes(
 			emptyDir(stdioPrefix+server.Name, corev1.StorageMediumMemory, socketLimit),
 			emptyDir(tmpPrefix+server.Name, "", tmpLimit),
+			emptyDir(filesPrefix+server.Name, corev1.StorageMediumMemory, filesLimit),
 		).WithContainers(serverContainer(server, s))
 		spec.Containers[0].WithVolumeMounts(
 			mount(stdioPrefix+server.Name, plan.StdioFolder+"/"+server.Name).WithReadOnly(true))
@@ -114,13 +120,15 @@ func serverContainer(server v1alpha1.Server, s Settings) *corev1ac.ContainerAppl
 	return corev1ac.Container().
 		WithName(stdioPrefix+server.Name).
 		WithImage(serverImage(server.Transport.Stdio, s)).
-		WithCommand(shimFile, "shim", "--socket="+plan.StdioFolder+"/"+plan.StdioSocket).
+		WithCommand(shimFile, "shim", "--socket="+plan.StdioFolder+"/"+plan.StdioSocket,
+			"--server="+server.Name, "--files="+filesFolder).
 		WithResources(withDefaults(server.Transport.Stdio.Resources, serverRequests, serverLimits)).
 		WithSecurityContext(restricted()).
 		WithVolumeMounts(
 			mount(shimName, shimFolder).WithReadOnly(true),
 			mount(stdioPrefix+server.Name, plan.StdioFolder),
 			mount(tmpPrefix+server.Name, tmpFolder),
+			mount(filesPrefix+server.Name, filesFolder),
 		)
 }
 

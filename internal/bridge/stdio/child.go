@@ -26,7 +26,7 @@ type child struct {
 }
 
 func newDialect(l Launch, log *slog.Logger) *dialect {
-	return &dialect{log: log, hide: l.redactor()}
+	return &dialect{log: log, hide: l.redactor(), grace: closeGrace}
 }
 
 // Connect implements mcp.Transport.

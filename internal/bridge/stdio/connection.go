@@ -52,6 +52,7 @@ type connection struct {
 type dialect struct {
 	log     *slog.Logger
 	hide    secret.Redactor
+	grace   time.Duration // how long a connection that is closed waits for the program's end
 	headers atomic.Bool // whether the program frames its messages with headers
 }
 
@@ -105,7 +106,10 @@ func (c *connection) listen(ctx context.Context) {
 	if errors.Is(err, errTooLong) {
 		c.err = &ProgramError{Program: c.name, Reason: errTooLong.Error() + ", the limit, and was ended"}
 		c.pipes.end()
+		// It is given time to end, and not for ever.
+		late := time.AfterFunc(c.dialect.grace, c.pipes.release)
 		_, _ = io.Copy(io.Discard, c.pipes)
+		late.Stop()
 		return
 	}
 	c.err = c.pipes.outcome()
@@ -235,7 +239,7 @@ func (c *connection) Close() error {
 		close(c.closing)
 		c.pipes.end()
 	})
-	await(c.done, closeGrace)
+	await(c.done, c.dialect.grace)
 	c.pipes.release()
 	<-c.done
 	<-c.sent

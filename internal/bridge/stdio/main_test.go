@@ -142,6 +142,10 @@ func init() {
 		"forever":  func([]string) { forever() },
 		"stubborn": func([]string) { signal.Ignore(syscall.SIGTERM); answer(echo); forever() },
 		"deaf":     func([]string) { forever() },
+		"count": func(args []string) {
+			n, _ := io.Copy(io.Discard, os.Stdin)
+			_ = os.WriteFile(args[0], []byte(fmt.Sprint(n)), 0o600)
+		},
 		"mute": func([]string) {
 			os.Stdout.Close()
 			forever()
@@ -188,7 +192,7 @@ func init() {
 		},
 		"killed": func([]string) { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL); forever() },
 		"shim":   serveShim,
-		"knock":  knock,
+		"knock":  knocks,
 		"sdk": func([]string) {
 			server := mcp.NewServer(&mcp.Implementation{Name: "program", Version: "1"}, nil)
 			_ = server.Run(context.Background(), &mcp.StdioTransport{})
@@ -222,21 +226,21 @@ func withHeaders() {
 	}
 }
 
-// serveShim is a shim: the socket, and how long the bridge may keep the program.
+// serveShim is a shim: the socket, and how long the bridge may keep the program,
+// the server that it is for and the folder for files.
 func serveShim(args []string) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	where, err := container()
+	args = append(args, []string{"", "0s", "", ""}[len(args):]...)
+	where, err := container(args[3])
 	if err != nil {
 		panic(err)
 	}
 	where.grace = short
-	if len(args) > 1 {
-		if where.grace.bridge, err = time.ParseDuration(args[1]); err != nil {
-			panic(err)
-		}
+	if where.grace.bridge, err = time.ParseDuration(args[1]); err != nil {
+		panic(err)
 	}
-	r := &runner{place: where, log: slog.New(slog.NewJSONHandler(os.Stderr, nil))}
+	r := &runner{server: args[2], place: where, log: slog.New(slog.NewJSONHandler(os.Stderr, nil))}
 	if err := serve(ctx, args[0], r); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -246,8 +250,8 @@ func serveShim(args []string) {
 // short is a grace for programs that do not use it well.
 var short = grace{stdin: 200 * time.Millisecond, term: 200 * time.Millisecond}
 
-// knock says what a shim answers.
-func knock(args []string) {
+// knocks says what a shim answers.
+func knocks(args []string) {
 	conn, err := net.Dial("unix", args[0])
 	if err != nil {
 		panic(err)

@@ -4,6 +4,7 @@
 package stdio
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -34,8 +35,13 @@ const folderVariable = "HOSTED_BRIDGE_RUN_DIR"
 // container returns the place of a program in a container of its own. Its home
 // and its caches are in the folder for temporary files, the only one there that
 // can be written; they outlast the program, so that the next one finds what the
-// former fetched.
-func container() (place, error) {
+// former fetched. Files are laid in the given folder, where it is not empty.
+func container(files string) (place, error) {
+	if files != "" {
+		if err := sweep(files); err != nil {
+			return place{}, err
+		}
+	}
 	tmp := os.TempDir()
 	home := filepath.Join(tmp, "home")
 	if err := os.MkdirAll(home, 0o700); err != nil {
@@ -55,7 +61,7 @@ func container() (place, error) {
 			"npm_config_cache=" + filepath.Join(home, ".npm"),
 			"UV_CACHE_DIR=" + filepath.Join(home, ".cache", "uv"),
 		},
-		folder: tmp,
+		folder: cmp.Or(files, tmp),
 		alone:  true,
 		grace:  grace{bridgeGrace, stdinGrace, termGrace},
 	}, nil
@@ -101,10 +107,28 @@ func own(name, otherwise string) string {
 	return otherwise
 }
 
+// folderPattern is the names of the folders of programs.
+const folderPattern = "hosted-bridge-*"
+
+// sweep removes from files the folders, with the secrets in them, of programs
+// that ended together with the process that ran them.
+func sweep(files string) error {
+	left, err := filepath.Glob(filepath.Join(files, folderPattern))
+	if err != nil {
+		return fmt.Errorf("look for former programs' files: %w", err)
+	}
+	for _, folder := range left {
+		if err := os.RemoveAll(folder); err != nil {
+			return fmt.Errorf("remove a former program's files: %s", bare(err))
+		}
+	}
+	return nil
+}
+
 // lay makes the folder of a program with its files, all of them readable by
 // this user alone.
 func (p place) lay(files []File) (folder string, err error) {
-	folder, err = os.MkdirTemp(p.folder, "hosted-bridge-*")
+	folder, err = os.MkdirTemp(p.folder, folderPattern)
 	if err != nil {
 		return "", fmt.Errorf("make the program's folder: %w", err)
 	}

@@ -26,20 +26,31 @@ const (
 	maxPeers = 8
 )
 
-// Serve listens at socket, in a folder that must exist, and runs what the bridge
-// sends, one program at a time, until ctx ends. A program that runs then ends
+// Post is where a shim stands.
+type Post struct {
+	// Socket is the path of the socket to listen at, in a folder that must exist.
+	Socket string
+	// Server is the name of the one server whose program it runs.
+	Server string
+	// Files is the folder in which programs' files are written, from which those
+	// are removed that a former shim left. Empty is the one for temporary files.
+	Files string
+}
+
+// Serve listens at the socket and runs what the bridge sends for the post's
+// server, one program at a time, until ctx ends. A program that runs then ends
 // when the bridge lets go of it, at the latest after 25 seconds, and before Serve
 // returns, for which it has some ten seconds. What the program writes to stderr
 // is logged, without the secrets that it was given.
 //
 // Serve is for a process that does nothing else: every process that it finds
 // among its descendants belongs to the program, and ends with it.
-func Serve(ctx context.Context, socket string, log *slog.Logger) error {
-	where, err := container()
+func Serve(ctx context.Context, p Post, log *slog.Logger) error {
+	where, err := container(p.Files)
 	if err != nil {
 		return err
 	}
-	return serve(ctx, socket, &runner{place: where, log: log})
+	return serve(ctx, p.Socket, &runner{server: p.Server, place: where, log: log})
 }
 
 func serve(ctx context.Context, socket string, r *runner) error {
@@ -125,8 +136,9 @@ func removeStale(socket string) error {
 
 // runner runs one program at a time.
 type runner struct {
-	place place
-	log   *slog.Logger
+	server string
+	place  place
+	log    *slog.Logger
 
 	mu      sync.Mutex
 	current *turn
@@ -157,6 +169,12 @@ func (r *runner) serve(ctx context.Context, conn *net.UnixConn) {
 	if err != nil {
 		r.log.WarnContext(ctx, "refused what a connection wanted to be run", "error", err)
 		_ = writeHello(conn, ending{Reason: "cannot be started: " + err.Error()}, maxAnswer)
+		return
+	}
+	if l.Server != r.server {
+		// What another server is given is not for the programs of this one.
+		r.log.WarnContext(ctx, "refused a program: the bridge means it for another server than this container is for", "for", l.Server)
+		_ = writeHello(conn, ending{Program: l.name(), Reason: "was not started: the container that was asked is another server's"}, maxAnswer)
 		return
 	}
 	_ = conn.SetReadDeadline(time.Time{})
@@ -231,12 +249,7 @@ func relay(ctx context.Context, conn *net.UnixConn, p *program) (reason string) 
 	input := make(chan struct{})
 	go func() {
 		defer close(input)
-		_, err := io.Copy(p.stdin, conn)
-		if err != nil {
-			// The program does not read any more. Only the bridge's leaving
-			// tells that it is to end.
-			_, _ = io.Copy(io.Discard, conn)
-		}
+		feed(p, conn)
 		p.end("was ended, because the bridge has gone")
 	}()
 	out := chunkWriter{conn}
@@ -251,6 +264,49 @@ func relay(ctx context.Context, conn *net.UnixConn, p *program) (reason string) 
 	_ = conn.Close()
 	<-input
 	return reason
+}
+
+// look is for how long a program may leave its input unread until the bridge is
+// looked for.
+const look = time.Second
+
+// feed passes the bridge's input on to the program until the bridge has gone.
+func feed(p *program, conn *net.UnixConn) {
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := conn.Read(buffer)
+		if !fill(p, conn, buffer[:n]) {
+			// The program does not read any more. Only the bridge's leaving
+			// tells that it is to end.
+			_, _ = io.Copy(io.Discard, conn)
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// fill writes to a program's stdin. While that is full, the bridge's leaving is
+// not read, and so it is looked for; the program then has as long to read the
+// rest as it has for its end. It reports false once the program reads no more.
+func fill(p *program, conn *net.UnixConn, text []byte) bool {
+	var gone time.Time
+	for len(text) > 0 {
+		_ = p.stdin.SetWriteDeadline(time.Now().Add(look))
+		n, err := p.stdin.Write(text)
+		text = text[n:]
+		switch {
+		case err == nil:
+		case !errors.Is(err, os.ErrDeadlineExceeded):
+			return false
+		case gone.IsZero() && hungUp(conn):
+			gone = time.Now()
+		case !gone.IsZero() && time.Since(gone) >= p.place.grace.stdin:
+			p.end("was ended, because the bridge has gone")
+		}
+	}
+	return true
 }
 
 // onlyReader hides the other methods of a file: what is copied from it is to

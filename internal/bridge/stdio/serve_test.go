@@ -90,6 +90,149 @@ func TestWhoeverIsNoBridgeEndsNoProgram(t *testing.T) {
 	mustAsk(t, c, "tools/list")
 }
 
+// TestAShimRunsItsOwnServersProgramAlone has a bridge reach the shim of another
+// server than it means to.
+func TestAShimRunsItsOwnServersProgramAlone(t *testing.T) {
+	w := startShim(t, "0s", "victim")
+	c := connect(t, w.transport(Launch{Server: "victim", Command: helper("echo", "token-of-the-victim")}))
+	mustAsk(t, c, "tools/list")
+	for _, server := range []string{"attacker", ""} {
+		_, err := w.transport(Launch{Server: server, Command: helper("echo", "token-of-the-attacker")}).Connect(t.Context())
+		var refused *ProgramError
+		if !errors.As(err, &refused) || !strings.Contains(err.Error(), "another server's") {
+			t.Errorf("server %q: %v", server, err)
+		}
+	}
+	if left := running(t, "token-of-the-attacker", 0); len(left) > 0 {
+		t.Errorf("runs: %q", left)
+	}
+	mustAsk(t, c, "tools/list") // The victim's own goes on.
+}
+
+// TestTheBridgeFollowsNoLink has a server put something else in the place of its
+// shim's socket.
+func TestTheBridgeFollowsNoLink(t *testing.T) {
+	w := startShim(t)
+	folder := t.TempDir()
+	link, file := filepath.Join(folder, "link.sock"), filepath.Join(folder, "file.sock")
+	if err := os.Symlink(socketOf(w), link); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, socket := range []string{link, file, folder} {
+		c, err := Shim(socket, Launch{Command: helper("echo", "token-of-a-link")}, slog.New(slog.DiscardHandler)).Connect(t.Context())
+		if !errors.Is(err, errNoSocket) {
+			t.Errorf("%s: %v", filepath.Base(socket), err)
+		}
+		if err == nil {
+			c.Close()
+		}
+	}
+}
+
+func TestAProgramThatDoesNotReadEndsWithItsBridge(t *testing.T) {
+	w := startShim(t)
+	conn, err := net.Dial("unix", socketOf(w))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writeLaunch(conn, Launch{Command: helper("deaf", "token-of-the-deaf")}); err != nil {
+		t.Fatal(err)
+	}
+	// More than the pipe and the socket hold.
+	_ = conn.SetWriteDeadline(time.Now().Add(300 * time.Millisecond))
+	if _, err := conn.Write(make([]byte, 8<<20)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("8 MiB into a pipe that nobody reads: %v", err)
+	}
+	if len(running(t, "token-of-the-deaf", w.root())) == 0 {
+		t.Error("it does not run")
+	}
+	conn.Close()
+	eventually(t, "no process", func() bool { return len(running(t, "token-of-the-deaf", w.root())) == 0 })
+}
+
+// TestABridgeThatLeavesHasItsLastWordsRead has a program read slowly what the
+// bridge wrote before it left.
+func TestABridgeThatLeavesHasItsLastWordsRead(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "read")
+	w := startShim(t)
+	conn, err := net.Dial("unix", socketOf(w))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writeLaunch(conn, Launch{Command: helper("count", out)}); err != nil {
+		t.Fatal(err)
+	}
+	const length = 1 << 20
+	if _, err := conn.Write(make([]byte, length)); err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+	eventually(t, "all of it read", func() bool {
+		text, _ := os.ReadFile(out)
+		return string(text) == fmt.Sprint(length)
+	})
+}
+
+// TestOutputWithoutEndEndsTheConnection has a container of a server send one
+// message that never ends, and heed nothing.
+func TestOutputWithoutEndEndsTheConnection(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "shim.sock")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		_, _ = readLaunch(conn)
+		_ = writeHello(conn, ending{Program: "x"}, maxAnswer)
+		for piece := make([]byte, maxChunk); err == nil; {
+			_, err = chunkWriter{conn}.Write(piece)
+		}
+	}()
+	transport := Shim(socket, Launch{Command: []string{"x"}}, slog.New(slog.DiscardHandler)).(*shim)
+	transport.dialect.grace = 100 * time.Millisecond
+	c := connect(t, transport)
+	if _, err := c.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "16 MiB") {
+		t.Errorf("got %v", err)
+	}
+	<-over
+}
+
+func TestFilesOfAFormerShimAreRemoved(t *testing.T) {
+	files := t.TempDir()
+	former := filepath.Join(files, "hosted-bridge-123")
+	other := filepath.Join(files, "other")
+	for _, folder := range []string{former, other} {
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, "key"), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := startShim(t, "0s", "", files)
+	if _, err := os.Stat(former); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the former program's files: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(other, "key")); err != nil {
+		t.Errorf("what is no program's: %v", err)
+	}
+	c := connect(t, w.transport(Launch{Command: helper("arguments", "${CONFIG_DIR}")}))
+	if args := mustAskFor[[]string](t, c); filepath.Dir(args[0]) != files {
+		t.Errorf("files are in %s, want them in %s", args[0], files)
+	}
+}
+
 func TestAProgramEndsWithItsBridge(t *testing.T) {
 	w := startShim(t)
 	conn, err := net.Dial("unix", socketOf(w))

@@ -40,6 +40,9 @@ const (
 // errNoShim is for who set up the pod.
 var errNoShim = errors.New("the server's container is not there yet: its image may still be fetched, or the container may not have started")
 
+// errNoSocket is a server that has put something else in its shim's place.
+var errNoSocket = errors.New("the server's container has no socket where its shim listens, but something else, which is not followed")
+
 // Connect implements mcp.Transport. The context ends the attempt, not the
 // connection.
 func (s *shim) Connect(ctx context.Context) (mcp.Connection, error) {
@@ -71,9 +74,12 @@ func (s *shim) dial(ctx context.Context) (*net.UnixConn, error) {
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	for {
-		conn, err := (&net.Dialer{}).DialContext(within, "unix", s.socket)
+		conn, err := knock(within, s.socket)
 		if err == nil {
 			return conn.(*net.UnixConn), nil
+		}
+		if errors.Is(err, errNoSocket) {
+			return nil, err
 		}
 		select {
 		case <-tick.C:

@@ -451,6 +451,9 @@ func TestTheLogHasNoSecret(t *testing.T) {
 		Files:   []File{{Name: "key.json", Content: []byte(whole)}},
 	}
 	inBothWays(t, func(t *testing.T, w way) {
+		if w.shim != nil {
+			w = startShim(t, "0s", launch.Server)
+		}
 		c := connect(t, w.transport(launch))
 		mustAsk(t, c, "tools/list")
 		c.Close()

@@ -170,6 +170,41 @@ func adopt(ctx context.Context) (stop func(), err error) {
 	}, nil
 }
 
+// knock connects to the socket itself that is at the path. The folder is a
+// server's to write in, and a symbolic link in it would lead to what only the
+// bridge can reach, such as another server's shim.
+func knock(ctx context.Context, socket string) (net.Conn, error) {
+	fd, err := unix.Open(socket, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("look for the shim's socket: %w", err)
+	}
+	defer func() { _ = unix.Close(fd) }()
+	var info unix.Stat_t
+	if err := unix.Fstat(fd, &info); err != nil {
+		return nil, fmt.Errorf("look at the shim's socket: %w", err)
+	}
+	if info.Mode&unix.S_IFMT != unix.S_IFSOCK {
+		return nil, errNoSocket
+	}
+	return (&net.Dialer{}).DialContext(ctx, "unix", "/proc/self/fd/"+strconv.Itoa(fd))
+}
+
+// hungUp reports whether the peer writes no more, though not all of what it has
+// written may have been read.
+func hungUp(conn *net.UnixConn) bool {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return true
+	}
+	gone := false
+	err = raw.Control(func(fd uintptr) {
+		state := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}} //nolint:gosec // A descriptor is an int32 to Linux.
+		n, err := unix.Poll(state, 0)
+		gone = err == nil && n > 0
+	})
+	return err != nil || gone
+}
+
 // admit refuses a peer that runs as another user than this process.
 func admit(conn *net.UnixConn) error {
 	raw, err := conn.SyscallConn()
