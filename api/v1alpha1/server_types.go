@@ -136,7 +136,7 @@ type Header struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9]([A-Za-z0-9-]{0,62}[A-Za-z0-9])?$')",message="a header's name must be 1 to 64 letters, digits or hyphens, beginning and ending with a letter or a digit"
-	// +kubebuilder:validation:XValidation:rule="!(self.lowerAscii() in ['host', 'connection', 'content-length', 'content-type', 'content-encoding', 'transfer-encoding', 'te', 'trailer', 'upgrade', 'expect', 'accept', 'accept-encoding', 'keep-alive', 'proxy-authorization', 'proxy-connection', 'last-event-id']) && !self.lowerAscii().startsWith('mcp-')",message="this header belongs to HTTP or MCP itself and cannot be set"
+	// +kubebuilder:validation:XValidation:rule="!(self.lowerAscii() in ['host', 'connection', 'content-length', 'content-type', 'content-encoding', 'transfer-encoding', 'te', 'trailer', 'upgrade', 'expect', 'accept', 'accept-encoding', 'keep-alive', 'proxy-authorization', 'proxy-connection', 'last-event-id', 'traceparent', 'tracestate']) && !self.lowerAscii().startsWith('mcp-') && !self.lowerAscii().startsWith('hosted-bridge-')",message="this header belongs to HTTP, MCP or the bridge itself and cannot be set"
 	Name string `json:"name"`
 
 	// value is the header's value. ${NAME} in it stands for the user's secret

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
 )
 
 // Options are the operator's settings.
@@ -25,6 +27,8 @@ type Options struct {
 	// UpstreamAllowCIDR are the address ranges that the tenants' bridges may
 	// reach though they are not public.
 	UpstreamAllowCIDR []string
+	// UpstreamDenyCIDR are those that they never reach.
+	UpstreamDenyCIDR []string
 	// BridgeOTLPEndpoint is where the tenants' bridges send traces, by OTLP over
 	// HTTP; empty sends none.
 	BridgeOTLPEndpoint string
@@ -64,6 +68,7 @@ func (o *Options) RegisterFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.RuntimeImageNode, "runtime-image-node", o.RuntimeImageNode, "image in which npx runs servers that have no image of their own")
 	fs.StringVar(&o.RuntimeImagePython, "runtime-image-python", o.RuntimeImagePython, "image in which uvx runs servers that have no image of their own")
 	fs.StringArrayVar(&o.UpstreamAllowCIDR, "upstream-allow-cidr", o.UpstreamAllowCIDR, "address range that tenants' servers may be at although it is not public, such as 10.96.0.0/16 for a cluster's Services; give it once for each range, and none in which there is something that tenants must not reach")
+	fs.StringArrayVar(&o.UpstreamDenyCIDR, "upstream-deny-cidr", o.UpstreamDenyCIDR, "address range that no tenant's server may be at, also where it is public or within one of --upstream-allow-cidr; give it once for each range. The API server's address in the cluster's Services is denied without it; its other addresses belong here")
 	fs.StringVar(&o.BridgeOTLPEndpoint, "bridge-otlp-endpoint", o.BridgeOTLPEndpoint, "where tenants' bridges send traces, such as http://collector.observability.svc:4318; without it they send none")
 	fs.StringVar(&o.BaseURL, "base-url", o.BaseURL, "public address of the ingress; a bridge's URL is this and /u/<userID>/mcp")
 	fs.StringVar(&o.KeybrokerURL, "keybroker-url", o.KeybrokerURL, "where the tenants' pods reach the keybroker")
@@ -82,11 +87,28 @@ func (o *Options) Validate() error {
 		notEmpty("runtime-image-node", o.RuntimeImageNode),
 		notEmpty("runtime-image-python", o.RuntimeImagePython),
 		addressRanges("upstream-allow-cidr", o.UpstreamAllowCIDR),
+		addressRanges("upstream-deny-cidr", o.UpstreamDenyCIDR),
 		optionalURL("bridge-otlp-endpoint", o.BridgeOTLPEndpoint, "http", "https"),
 		notEmpty("namespace", o.Namespace),
 		absoluteURL("base-url", o.BaseURL, "http", "https"),
 		absoluteURL("keybroker-url", o.KeybrokerURL, "https"),
 	)
+}
+
+// egress returns where the tenants' bridges may connect to. apiServer is the
+// address at which a process in the cluster finds the API server, empty outside
+// of one: no tenant's server is there, even where the range of the cluster's
+// Services is allowed.
+func (o *Options) egress(apiServer string) config.Egress {
+	e := config.Egress{Allow: o.UpstreamAllowCIDR, Deny: slices.Clone(o.UpstreamDenyCIDR)}
+	if a, err := netip.ParseAddr(apiServer); err == nil {
+		a = a.Unmap().WithZone("")
+		own := netip.PrefixFrom(a, a.BitLen()).String()
+		if !slices.Contains(e.Deny, own) {
+			e.Deny = append(e.Deny, own)
+		}
+	}
+	return e
 }
 
 func notEmpty(flag, value string) error {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
 )
 
 func TestDefaultsAreValid(t *testing.T) {
@@ -28,7 +30,7 @@ func TestEverySettingHasAFlag(t *testing.T) {
 	err := flags.Parse([]string{
 		"--bridge-image=example.com/bridge:1", "--base-url=https://mcp.example.com/", "--keybroker-url=https://keys:8443",
 		"--runtime-image-node=example.com/node:1", "--runtime-image-python=example.com/python:1",
-		"--upstream-allow-cidr=10.0.0.0/8", "--upstream-allow-cidr=fd00::/8",
+		"--upstream-allow-cidr=10.0.0.0/8", "--upstream-allow-cidr=fd00::/8", "--upstream-deny-cidr=10.96.0.1/32", "--upstream-deny-cidr=fd00::1/128",
 		"--bridge-otlp-endpoint=http://collector:4318",
 		"--namespace=system", "--tiers-file=/tiers.yaml", "--leader-elect=false", "--probe-listen=:1", "--metrics-listen=:2",
 	})
@@ -41,7 +43,7 @@ func TestEverySettingHasAFlag(t *testing.T) {
 	want := Options{
 		BridgeImage: "example.com/bridge:1", BaseURL: "https://mcp.example.com", KeybrokerURL: "https://keys:8443",
 		RuntimeImageNode: "example.com/node:1", RuntimeImagePython: "example.com/python:1",
-		UpstreamAllowCIDR: []string{"10.0.0.0/8", "fd00::/8"}, BridgeOTLPEndpoint: "http://collector:4318",
+		UpstreamAllowCIDR: []string{"10.0.0.0/8", "fd00::/8"}, UpstreamDenyCIDR: []string{"10.96.0.1/32", "fd00::1/128"}, BridgeOTLPEndpoint: "http://collector:4318",
 		Namespace: "system", TiersFile: "/tiers.yaml", ProbeListen: ":1", MetricsListen: ":2",
 	}
 	if diff := cmp.Diff(want, o); diff != "" {
@@ -54,18 +56,20 @@ func TestValidateNamesTheFlag(t *testing.T) {
 		change func(*Options)
 		want   string
 	}{
-		"no image":                       {func(o *Options) { o.BridgeImage = "" }, "--bridge-image"},
-		"no image for npx":               {func(o *Options) { o.RuntimeImageNode = "" }, "--runtime-image-node"},
-		"no image for uvx":               {func(o *Options) { o.RuntimeImagePython = "" }, "--runtime-image-python"},
-		"traces that go to no URL":       {func(o *Options) { o.BridgeOTLPEndpoint = "collector:4318" }, "--bridge-otlp-endpoint"},
-		"an address that is no range":    {func(o *Options) { o.UpstreamAllowCIDR = []string{"10.0.0.0/8", "10.1.2.3"} }, `--upstream-allow-cidr "10.1.2.3" must be an address range such as`},
-		"two ranges in one":              {func(o *Options) { o.UpstreamAllowCIDR = []string{"10.0.0.0/8,fd00::/8"} }, "--upstream-allow-cidr"},
-		"a range that begins elsewhere":  {func(o *Options) { o.UpstreamAllowCIDR = []string{"10.1.2.3/8"} }, "as 10.0.0.0/8 does; one address alone is 10.1.2.3/32"},
-		"no namespace":                   {func(o *Options) { o.Namespace = "" }, "--namespace"},
-		"a base URL without a scheme":    {func(o *Options) { o.BaseURL = "mcp.example.com" }, "--base-url must be an absolute URL with http or https"},
-		"a base URL with a query":        {func(o *Options) { o.BaseURL = "https://mcp.example.com/?a=b" }, "--base-url"},
-		"a keybroker without encryption": {func(o *Options) { o.KeybrokerURL = "http://keys:8443" }, "--keybroker-url"},
-		"a keybroker with a password":    {func(o *Options) { o.KeybrokerURL = "https://a:b@keys:8443" }, "--keybroker-url"},
+		"no image":                             {func(o *Options) { o.BridgeImage = "" }, "--bridge-image"},
+		"no image for npx":                     {func(o *Options) { o.RuntimeImageNode = "" }, "--runtime-image-node"},
+		"no image for uvx":                     {func(o *Options) { o.RuntimeImagePython = "" }, "--runtime-image-python"},
+		"traces that go to no URL":             {func(o *Options) { o.BridgeOTLPEndpoint = "collector:4318" }, "--bridge-otlp-endpoint"},
+		"an address that is no range":          {func(o *Options) { o.UpstreamAllowCIDR = []string{"10.0.0.0/8", "10.1.2.3"} }, `--upstream-allow-cidr "10.1.2.3" must be an address range such as`},
+		"two ranges in one":                    {func(o *Options) { o.UpstreamAllowCIDR = []string{"10.0.0.0/8,fd00::/8"} }, "--upstream-allow-cidr"},
+		"a range that begins elsewhere":        {func(o *Options) { o.UpstreamAllowCIDR = []string{"10.1.2.3/8"} }, "as 10.0.0.0/8 does; one address alone is 10.1.2.3/32"},
+		"a denied address that is none":        {func(o *Options) { o.UpstreamDenyCIDR = []string{"kubernetes.default"} }, "--upstream-deny-cidr"},
+		"a denied range that begins elsewhere": {func(o *Options) { o.UpstreamDenyCIDR = []string{"10.1.2.3/8"} }, "--upstream-deny-cidr 10.1.2.3/8 must begin"},
+		"no namespace":                         {func(o *Options) { o.Namespace = "" }, "--namespace"},
+		"a base URL without a scheme":          {func(o *Options) { o.BaseURL = "mcp.example.com" }, "--base-url must be an absolute URL with http or https"},
+		"a base URL with a query":              {func(o *Options) { o.BaseURL = "https://mcp.example.com/?a=b" }, "--base-url"},
+		"a keybroker without encryption":       {func(o *Options) { o.KeybrokerURL = "http://keys:8443" }, "--keybroker-url"},
+		"a keybroker with a password":          {func(o *Options) { o.KeybrokerURL = "https://a:b@keys:8443" }, "--keybroker-url"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -89,5 +93,29 @@ func TestRunRefusesABadTiersFile(t *testing.T) {
 	}
 	if err := run(t.Context(), o, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), o.TiersFile) || !strings.Contains(err.Error(), "perWeek") {
 		t.Errorf("error = %v, want one that names the file and the field", err)
+	}
+}
+
+func TestTheAPIServerIsDenied(t *testing.T) {
+	for name, tt := range map[string]struct {
+		deny []string
+		host string
+		want []string
+	}{
+		"outside of a cluster":             {nil, "", nil},
+		"in a cluster":                     {nil, "10.96.0.1", []string{"10.96.0.1/32"}},
+		"in a cluster of IPv6":             {nil, "fd00::1", []string{"fd00::1/128"}},
+		"in IPv6's notation":               {nil, "::ffff:10.96.0.1", []string{"10.96.0.1/32"}},
+		"besides what is denied":           {[]string{"192.0.2.0/24"}, "10.96.0.1", []string{"192.0.2.0/24", "10.96.0.1/32"}},
+		"once":                             {[]string{"10.96.0.1/32"}, "10.96.0.1", []string{"10.96.0.1/32"}},
+		"by its name, which is no address": {nil, "kubernetes.default", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := Options{UpstreamAllowCIDR: []string{"10.96.0.0/16"}, UpstreamDenyCIDR: tt.deny}
+			want := config.Egress{Allow: []string{"10.96.0.0/16"}, Deny: tt.want}
+			if diff := cmp.Diff(want, o.egress(tt.host)); diff != "" {
+				t.Errorf("egress (-want +got):\n%s", diff)
+			}
+		})
 	}
 }

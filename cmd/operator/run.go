@@ -50,7 +50,7 @@ func run(ctx context.Context, o Options, log *slog.Logger) error {
 			Settings: desired.Settings{
 				BridgeImage: o.BridgeImage, KeybrokerURL: o.KeybrokerURL,
 				RuntimeImageNode: o.RuntimeImageNode, RuntimeImagePython: o.RuntimeImagePython,
-				Egress: o.UpstreamAllowCIDR, OTLPEndpoint: o.BridgeOTLPEndpoint,
+				Egress: o.egress(os.Getenv("KUBERNETES_SERVICE_HOST")), OTLPEndpoint: o.BridgeOTLPEndpoint,
 			},
 			BaseURL:   o.BaseURL,
 			Namespace: o.Namespace,

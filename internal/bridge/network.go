@@ -44,7 +44,7 @@ var errNotPublic = errors.New("the server's address is not public and the instal
 // dialled, so it does not matter how it is written, what a name resolves to the
 // second time and where a redirect leads.
 func newTransport(e config.Egress) *http.Transport {
-	rules, err := netguard.New(e.Allow, e.Unrestricted)
+	rules, err := netguard.New(e.Allow, e.Deny, e.Unrestricted)
 	if err != nil {
 		rules = netguard.Rules{} // config.Validate lets none such through.
 	}

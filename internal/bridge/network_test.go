@@ -160,7 +160,7 @@ func TestNoSpellingReachesLoopback(t *testing.T) {
 
 func mustRules(t *testing.T, e config.Egress) netguard.Rules {
 	t.Helper()
-	rules, err := netguard.New(e.Allow, e.Unrestricted)
+	rules, err := netguard.New(e.Allow, e.Deny, e.Unrestricted)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
@@ -22,9 +23,8 @@ type Settings struct {
 	RuntimeImageNode, RuntimeImagePython string
 	// OTLPEndpoint is where bridges send traces, empty for nowhere.
 	OTLPEndpoint string
-	// Egress are the address ranges that bridges' connections may reach though
-	// they are not public, in CIDR notation.
-	Egress []string
+	// Egress is where bridges' connections may go.
+	Egress config.Egress
 	// KeybrokerURL is where a bridge reaches the keybroker.
 	KeybrokerURL string
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
@@ -26,7 +27,7 @@ var settings = Settings{
 
 	RuntimeImageNode:   "hosted-bridge/runtime-node:test",
 	RuntimeImagePython: "hosted-bridge/runtime-python:test",
-	Egress:             []string{"10.96.0.0/16"},
+	Egress:             config.Egress{Allow: []string{"10.96.0.0/16"}, Deny: []string{"10.96.0.1/32"}},
 }
 
 // TestObjects builds the objects of each testdata/*.in.yaml and compares them

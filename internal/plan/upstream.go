@@ -28,15 +28,15 @@ const (
 	configurationLimit = 1000 << 10
 )
 
-// Configuration returns what the bridge is told. egress are the address ranges
-// that its connections may reach though they are not public.
-func Configuration(b *v1alpha1.HostedBridge, egress []string) config.Config {
+// Configuration returns what the bridge is told. egress is where its
+// connections may go.
+func Configuration(b *v1alpha1.HostedBridge, egress config.Egress) config.Config {
 	c := config.Config{
 		UserID:     string(b.User()),
 		BridgeUID:  string(b.UID),
 		Mode:       modes[b.Spec.Mode],
 		ToolPrefix: prefixes[b.Spec.ToolPrefix],
-		Egress:     config.Egress{Allow: egress},
+		Egress:     egress,
 	}
 	for _, server := range b.Spec.Servers {
 		c.Servers = append(c.Servers, Upstream(server))
@@ -145,7 +145,7 @@ func duration(d *metav1.Duration) config.Duration {
 // serversAreValid is the check that the bridge takes each server, and all of
 // them together. The checks before have the better messages.
 func serversAreValid(o Observed) Finding {
-	whole := Configuration(o.Bridge, nil)
+	whole := Configuration(o.Bridge, config.Egress{})
 	for i := range whole.Servers {
 		one := whole
 		one.Servers = whole.Servers[i : i+1]

@@ -85,18 +85,18 @@ func TestWhatTheBridgeIsToldOfAServer(t *testing.T) {
 func TestWhatTheBridgeIsTold(t *testing.T) {
 	for name, tt := range map[string]struct {
 		spec   v1alpha1.HostedBridgeSpec
-		egress []string
+		egress config.Egress
 		want   config.Config
 	}{
 		"defaults": {
-			v1alpha1.HostedBridgeSpec{Mode: v1alpha1.ModeDirect, ToolPrefix: v1alpha1.ToolPrefixAlways}, nil, config.Config{}},
+			v1alpha1.HostedBridgeSpec{Mode: v1alpha1.ModeDirect, ToolPrefix: v1alpha1.ToolPrefixAlways}, config.Egress{}, config.Config{}},
 		"the router": {
-			v1alpha1.HostedBridgeSpec{Mode: v1alpha1.ModeRouter}, nil, config.Config{Mode: config.Router}},
+			v1alpha1.HostedBridgeSpec{Mode: v1alpha1.ModeRouter}, config.Egress{}, config.Config{Mode: config.Router}},
 		"names with a prefix where there must be one": {
-			v1alpha1.HostedBridgeSpec{ToolPrefix: v1alpha1.ToolPrefixAuto}, nil, config.Config{ToolPrefix: config.PrefixAuto}},
+			v1alpha1.HostedBridgeSpec{ToolPrefix: v1alpha1.ToolPrefixAuto}, config.Egress{}, config.Config{ToolPrefix: config.PrefixAuto}},
 		"names without a prefix, and the cluster's addresses": {
-			v1alpha1.HostedBridgeSpec{ToolPrefix: v1alpha1.ToolPrefixNever}, []string{"10.96.0.0/16"},
-			config.Config{ToolPrefix: config.PrefixNever, Egress: config.Egress{Allow: []string{"10.96.0.0/16"}}}},
+			v1alpha1.HostedBridgeSpec{ToolPrefix: v1alpha1.ToolPrefixNever}, config.Egress{Allow: []string{"10.96.0.0/16"}, Deny: []string{"10.96.0.1/32"}},
+			config.Config{ToolPrefix: config.PrefixNever, Egress: config.Egress{Allow: []string{"10.96.0.0/16"}, Deny: []string{"10.96.0.1/32"}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := bridge("tenants", "alice", time.Hour)

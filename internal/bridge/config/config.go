@@ -37,13 +37,16 @@ var (
 	// configuration files. The limit keeps prefixed tool names short.
 	serverNamePattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9 ._-]{0,62}[A-Za-z0-9])?$`)
 	// headerNamePattern and reservedHeaders repeat the API's rules for a
-	// header: what belongs to HTTP or MCP itself cannot be set.
+	// header: what belongs to HTTP, MCP or the bridge itself cannot be set. The
+	// bridge's own tell of loops, and traces come from whoever calls.
 	headerNamePattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,62}[A-Za-z0-9])?$`)
 	reservedHeaders   = []string{
 		"host", "connection", "content-length", "content-type", "content-encoding",
 		"transfer-encoding", "te", "trailer", "upgrade", "expect", "accept", "accept-encoding",
 		"keep-alive", "proxy-authorization", "proxy-connection", "last-event-id",
+		"traceparent", "tracestate",
 	}
+	reservedPrefixes = []string{"mcp-", "hosted-bridge-"}
 	// variablePattern is POSIX' rule for an environment variable's name, with
 	// the lower-case letters that some servers use.
 	variablePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
@@ -100,8 +103,11 @@ type Egress struct {
 	// Allow are address ranges that may be reached though they are not public,
 	// in CIDR notation.
 	Allow []string `json:"allow,omitempty"`
-	// Unrestricted allows every address: on a person's own machine there is
-	// nothing that this would protect from them.
+	// Deny are address ranges that are never reached, in CIDR notation, also
+	// where they are public, allowed or within a range that is.
+	Deny []string `json:"deny,omitempty"`
+	// Unrestricted allows every address but those of Deny: on a person's own
+	// machine there is nothing that this would protect from them.
 	Unrestricted bool `json:"unrestricted,omitempty"`
 }
 
@@ -175,9 +181,16 @@ func (c Config) validateChoices() error {
 	if !slices.Contains([]Prefix{"", PrefixAlways, PrefixAuto, PrefixNever}, c.ToolPrefix) {
 		return fmt.Errorf("toolPrefix %.80q is none of %s, %s and %s", c.ToolPrefix, PrefixAlways, PrefixAuto, PrefixNever)
 	}
-	for i, cidr := range c.Egress.Allow {
+	if err := validateRanges("egress.allow", c.Egress.Allow); err != nil {
+		return err
+	}
+	return validateRanges("egress.deny", c.Egress.Deny)
+}
+
+func validateRanges(field string, ranges []string) error {
+	for i, cidr := range ranges {
 		if _, err := netip.ParsePrefix(cidr); err != nil {
-			return fmt.Errorf("egress.allow[%d] %.80q is not an address range such as 10.0.0.0/8", i, cidr)
+			return fmt.Errorf("%s[%d] %.80q is not an address range such as 10.0.0.0/8", field, i, cidr)
 		}
 	}
 	return nil

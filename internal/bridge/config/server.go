@@ -291,8 +291,8 @@ func (s Server) validateHeader(h Header) error {
 	if !headerNamePattern.MatchString(h.Name) {
 		return fmt.Errorf("%.80q is not a header's name", h.Name)
 	}
-	if lower := strings.ToLower(h.Name); slices.Contains(reservedHeaders, lower) || strings.HasPrefix(lower, "mcp-") {
-		return fmt.Errorf("%s belongs to HTTP or MCP itself and cannot be set", h.Name)
+	if reserved(strings.ToLower(h.Name)) {
+		return fmt.Errorf("%s belongs to HTTP, MCP or the bridge itself and cannot be set", h.Name)
 	}
 	t, err := template.Parse(h.Value)
 	if err != nil {
@@ -386,6 +386,12 @@ func (s Server) validateText(text string, line bool) error {
 		}
 	}
 	return nil
+}
+
+// reserved reports whether a header, in lower case, cannot be set.
+func reserved(name string) bool {
+	begins := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
+	return slices.Contains(reservedHeaders, name) || slices.ContainsFunc(reservedPrefixes, begins)
 }
 
 func (s Server) validateOAuth() error {

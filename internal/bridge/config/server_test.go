@@ -16,7 +16,7 @@ import (
 func complete() Config {
 	return Config{
 		UserID: "alice", BridgeUID: "u-1", Mode: Router, ToolPrefix: PrefixAuto,
-		Egress: Egress{Allow: []string{"10.0.0.0/8", "fd00::/8"}, Unrestricted: true},
+		Egress: Egress{Allow: []string{"10.0.0.0/8", "fd00::/8"}, Deny: []string{"10.96.0.1/32"}, Unrestricted: true},
 		Servers: []Server{
 			{
 				Name: "hub", Description: "code", Transport: SSE, URL: "https://mcp.example.com/sse",
@@ -74,6 +74,7 @@ func TestValidateRefuses(t *testing.T) {
 		"another mode":                                     {func(c *Config) { c.Mode = "both" }, `mode "both" is neither`},
 		"another rule for prefixes":                        {func(c *Config) { c.ToolPrefix = "often" }, `toolPrefix "often"`},
 		"an address that is no range":                      {func(c *Config) { c.Egress.Allow[1] = "10.0.0.1" }, `egress.allow[1] "10.0.0.1"`},
+		"a denied address that is no range":                {func(c *Config) { c.Egress.Deny[0] = "10.96.0.1" }, `egress.deny[0] "10.96.0.1"`},
 		"a name as a range":                                {func(c *Config) { c.Egress.Allow[0] = "example.com" }, "egress.allow[0]"},
 		"a server's name with a slash":                     {func(c *Config) { web(c).Name = "a/b" }, "servers[0].name"},
 		"a server's name of 65 letters":                    {func(c *Config) { web(c).Name = strings.Repeat("a", 65) }, "servers[0].name"},

@@ -20,10 +20,13 @@ import (
 // special-purpose addresses for IPv4 and IPv6 (RFC 6890 and its updates), with
 // multicast, what is reserved, and the site-local addresses that RFC 3879 took
 // back. Of a network's own NAT64 (64:ff9b:1::/48, RFC 8215) only that network
-// knows where in the address the IPv4 address stands, so it is one of them.
+// knows where in the address the IPv4 address stands, so it is one of them. So
+// is 168.63.129.16, at which Azure's platform serves every virtual machine
+// (Microsoft Learn, "What is IP address 168.63.129.16?"): it is registered as a
+// public address, and gives a machine its settings.
 var special = prefixes(
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16",
-	"172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16",
+	"168.63.129.16/32", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16",
 	"198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
 	"::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16",
 	"fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
@@ -88,34 +91,56 @@ func within(ranges []netip.Prefix, a netip.Addr) bool {
 // Rules are an installation's decision on addresses. The zero Rules permit what
 // is public.
 type Rules struct {
-	allowed      []netip.Prefix
-	unrestricted bool
+	allowed, denied []netip.Prefix
+	unrestricted    bool
 }
 
 // New returns the rules by which the ranges of allow, in CIDR notation, are
 // permitted besides what is public, or everything where unrestricted is set.
-func New(allow []string, unrestricted bool) (Rules, error) {
-	r := Rules{unrestricted: unrestricted}
-	for _, text := range allow {
+// Those of deny are not, whatever else is said of them.
+func New(allow, deny []string, unrestricted bool) (Rules, error) {
+	allowed, err := parse(allow)
+	if err != nil {
+		return Rules{}, fmt.Errorf("parse allowed address range: %w", err)
+	}
+	denied, err := parse(deny)
+	if err != nil {
+		return Rules{}, fmt.Errorf("parse denied address range: %w", err)
+	}
+	return Rules{allowed: allowed, denied: denied, unrestricted: unrestricted}, nil
+}
+
+func parse(texts []string) (ranges []netip.Prefix, err error) {
+	for _, text := range texts {
 		p, err := netip.ParsePrefix(text)
 		if err != nil {
-			return Rules{}, fmt.Errorf("parse allowed address range: %w", err)
+			return nil, err
 		}
 		if p.Addr().Is4In6() && p.Bits() >= 96 {
 			p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
 		}
-		r.allowed = append(r.allowed, p.Masked())
+		ranges = append(ranges, p.Masked())
 	}
-	return r, nil
+	return ranges, nil
 }
 
-// Unrestricted reports whether every address is permitted.
+// Unrestricted reports whether every address is permitted that is not denied.
 func (r Rules) Unrestricted() bool { return r.unrestricted }
 
 // Permits reports whether a may be connected to. A range that is allowed is
 // allowed as it stands: an address that carries one of its addresses is not.
 func (r Rules) Permits(a netip.Addr) bool {
+	if r.denies(a) {
+		return false
+	}
 	return r.unrestricted || a.IsValid() && within(r.allowed, plain(a)) || Public(a)
+}
+
+// denies reports whether a is denied, also by the address that it carries.
+func (r Rules) denies(a netip.Addr) bool {
+	a = plain(a)
+	inner, carries := carried(a)
+	return within(r.denied, a) || carries && r.denies(inner)
 }
 
 // PermitsHost reports whether somebody else, who resolves names by rules that
@@ -123,11 +148,13 @@ func (r Rules) Permits(a netip.Addr) bool {
 // be permitted and be written in the usual way, since 0x7f.1 is an address to
 // some and a name to others.
 func (r Rules) PermitsHost(host string) bool {
-	if r.unrestricted {
-		return true
-	}
 	if a, err := netip.ParseAddr(host); err == nil {
 		return r.Permits(a)
+	}
+	// Of another spelling of an address nobody here can tell whether it is one
+	// that is denied.
+	if r.unrestricted && len(r.denied) == 0 {
+		return true
 	}
 	name := strings.ToLower(strings.TrimSuffix(host, "."))
 	last := name[strings.LastIndexByte(name, '.')+1:]

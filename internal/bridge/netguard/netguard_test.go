@@ -14,6 +14,7 @@ func TestOnlyPublicAddressesArePublic(t *testing.T) {
 		"9.255.255.255": true, "10.0.0.0": false, "10.255.255.255": false, "11.0.0.0": true,
 		"100.63.255.255": true, "100.64.0.0": false, "100.127.255.255": false, "100.128.0.0": true,
 		"126.255.255.255": true, "127.0.0.0": false, "127.0.0.1": false, "127.255.255.255": false, "128.0.0.0": true,
+		"168.63.129.15": true, "168.63.129.16": false, "168.63.129.17": true,
 		"169.253.255.255": true, "169.254.0.0": false, "169.254.169.254": false, "169.254.255.255": false, "169.255.0.0": true,
 		"172.15.255.255": true, "172.16.0.0": false, "172.31.255.255": false, "172.32.0.0": true,
 		"191.255.255.255": true, "192.0.0.0": false, "192.0.0.170": false, "192.0.0.255": false, "192.0.1.0": true,
@@ -30,7 +31,7 @@ func TestOnlyPublicAddressesArePublic(t *testing.T) {
 		"::": false, "::1": false, "::2": false, "::127.0.0.1": false, "::8.8.8.8": false,
 		"::ffff:127.0.0.1": false, "::ffff:10.0.0.1": false, "::ffff:169.254.169.254": false, "::ffff:8.8.8.8": true,
 		"::ffff:0:127.0.0.1": false, "::ffff:0:8.8.8.8": true,
-		"64:ff9b::127.0.0.1": false, "64:ff9b::10.1.2.3": false, "64:ff9b::169.254.169.254": false, "64:ff9b::8.8.8.8": true,
+		"64:ff9b::127.0.0.1": false, "64:ff9b::10.1.2.3": false, "64:ff9b::169.254.169.254": false, "64:ff9b::168.63.129.16": false, "64:ff9b::8.8.8.8": true,
 		"64:ff9b:1::10.1.2.3": false, "64:ff9b:1::8.8.8.8": false, "64:ff9b:1:a00:0:100:808:808": false, "64:ff9b:1:2:3::10.0.0.1": false,
 		"100::": false, "100::1": false, "100::ffff:ffff:ffff:ffff": false,
 		"2001::1": false, "2001:0:1234::1": false, "2001:2::1": false, "2001:10::1": false, "2001:20::1": false,
@@ -81,7 +82,7 @@ func TestTheInstallationAllowsMore(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			r, err := New(tt.allow, tt.all)
+			r, err := New(tt.allow, nil, tt.all)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,7 +97,39 @@ func TestTheInstallationAllowsMore(t *testing.T) {
 	if (Rules{}).Permits(netip.Addr{}) {
 		t.Error("no address is permitted")
 	}
-	if _, err := New([]string{"10.0.0.0"}, false); err == nil {
+	if _, err := New([]string{"10.0.0.0"}, nil, false); err == nil {
+		t.Error("an address without a length is no range")
+	}
+}
+
+func TestWhatIsDeniedIsNeverPermitted(t *testing.T) {
+	deny := []string{"10.96.0.1/32", "1.1.1.0/24", "fd00::1/128", "::ffff:192.0.2.0/120"}
+	for addr, want := range map[string]bool{
+		"10.96.0.1": false, "10.96.0.2": true, "::ffff:10.96.0.1": false, "64:ff9b::10.96.0.1": false,
+		"1.1.1.1": false, "1.1.2.1": true, "64:ff9b::1.1.1.1": false, "64:ff9b::1.1.2.1": true, "2002:0101:0101::1": false,
+		"fd00::1": false, "fd00::1%eth0": false, "fd00::2": true, "192.0.2.1": false,
+	} {
+		for _, all := range []bool{false, true} {
+			r, err := New([]string{"10.96.0.0/16", "fd00::/8", "192.0.2.0/24"}, deny, all)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := r.Permits(netip.MustParseAddr(addr)); got != want {
+				t.Errorf("%s, all %v: permits = %v, want %v", addr, all, got, want)
+			}
+			if got := r.PermitsHost(addr); got != want {
+				t.Errorf("%s, all %v: a proxy may be asked for it: %v, want %v", addr, all, got, want)
+			}
+		}
+	}
+	free, err := New(nil, deny, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if free.PermitsHost("0x0a.0x60.1") || !free.PermitsHost("mcp.example.com") {
+		t.Error("a proxy is asked for what may be a denied address, or for no name")
+	}
+	if _, err := New(nil, []string{"10.0.0.1"}, true); err == nil {
 		t.Error("an address without a length is no range")
 	}
 }
@@ -110,7 +143,7 @@ func TestWhatAProxyMayBeAskedFor(t *testing.T) {
 		"127.1": false, "0": false, "2130706433": false, "0x7f000001": false, "0x7f.1": false, "0177.0.0.1": false, "017700000001": false,
 		"127.0.0.0x1": false, "127.0x0.1": false, "1.1.1.1.": false,
 	}
-	guarded, err := New([]string{"192.168.0.0/16"}, false)
+	guarded, err := New([]string{"192.168.0.0/16"}, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +153,7 @@ func TestWhatAProxyMayBeAskedFor(t *testing.T) {
 			t.Errorf("%q: %v, want %v", host, got, want)
 		}
 	}
-	free, err := New(nil, true)
+	free, err := New(nil, nil, true)
 	if err != nil || !free.PermitsHost("127.1") {
 		t.Errorf("an unrestricted installation refuses: %v", err)
 	}
