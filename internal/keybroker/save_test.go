@@ -101,11 +101,11 @@ func TestABridgeStoresNothingElse(t *testing.T) {
 		{"one that follows a source", savePath, "token-of-alice-pod", "x", func(t *testing.T, _ *world, s *Server) {
 			change(t, s, store.Change{Name: "LOGIN", Value: []byte("y"), Source: &store.Source{Secret: "github"}})
 		}, errManaged},
-		{"one more than the tier allows", savePath, "token-of-alice-pod", "x", func(t *testing.T, _ *world, s *Server) {
-			for _, name := range []string{"A", "B", "C", "D", "E"} {
-				put(t, s.handler(), listPath+"/"+name, "x", http.StatusCreated)
-			}
-		}, errSecretLimit},
+		{"one that was never set", savePath, "token-of-alice-pod", "x", nil, errSecretNotFound},
+		{"one that its user has removed", savePath, "token-of-alice-pod", "x", func(t *testing.T, _ *world, s *Server) {
+			change(t, s, store.Change{Name: "LOGIN", Value: []byte("y")})
+			change(t, s, store.Change{Name: "LOGIN", Delete: true})
+		}, errSecretNotFound},
 		{"for a HostedBridge that is gone", savePath, "token-of-alice-pod", "x", func(_ *testing.T, w *world, _ *Server) { delete(w.bridges, key(tenant, "alice")) }, errBridge},
 		{"by a pod that has ended", savePath, "token-of-alice-pod", "x", func(_ *testing.T, w *world, _ *Server) {
 			pod := w.pods[key(tenant, "alice-pod")]
@@ -137,6 +137,7 @@ func TestAPodThatEndsStillStoresItsLogin(t *testing.T) {
 	now := metav1.Now()
 	w.pods[key(tenant, "alice-pod")].DeletionTimestamp = &now
 	s, _ := testServer(t, w, &bytes.Buffer{})
+	change(t, s, store.Change{Name: "LOGIN", Value: []byte("first")})
 	h := s.handler()
 	if got := save(t, h, savePath, "token-of-alice-pod", canary, ""); got.Code != http.StatusOK {
 		t.Errorf("%d %s", got.Code, got.Body)

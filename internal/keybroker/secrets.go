@@ -153,7 +153,7 @@ func (s *Server) setSecret(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	listing, created, err := s.set(ctx, c, limit)
+	listing, created, err := s.set(ctx, c, limit.another)
 	if err != nil {
 		return answer{}, fmt.Errorf("set secret: %w", err)
 	}
@@ -168,7 +168,9 @@ func (s *Server) setSecret(ctx context.Context, c *call) (answer, error) {
 
 // saveSecret stores the body as the secret of the calling bridge that one of
 // its servers has its login in. That is all that a bridge can change: one that
-// is broken into cannot put another token where its user has set one.
+// is broken into cannot put another token where its user has set one. It
+// replaces a login and creates none: one that its user has removed, while the
+// bridge refreshed it, stays removed.
 func (s *Server) saveSecret(ctx context.Context, c *call) (answer, error) {
 	defer clear(c.body)
 	name := c.request.PathValue("secret")
@@ -189,7 +191,10 @@ func (s *Server) saveSecret(ctx context.Context, c *call) (answer, error) {
 	if len(c.body) == 0 {
 		return answer{}, errEmpty
 	}
-	listing, _, err := s.set(ctx, c, s.limitOf(bridge))
+	removed := func(int) error {
+		return errSecretNotFound.withDetail("The user has no secret of this name, or not any more; a bridge replaces a login and creates none.")
+	}
+	listing, _, err := s.set(ctx, c, removed)
 	if err != nil {
 		return answer{}, fmt.Errorf("save secret: %w", err)
 	}
@@ -210,8 +215,9 @@ func keepsLogin(bridge *v1alpha1.HostedBridge, secret string) bool {
 }
 
 // set stores the body as the secret that the call is about, if the secrets are
-// still those of the revision in If-Match, where that is sent.
-func (s *Server) set(ctx context.Context, c *call, limit limit) (listing store.Listing, created bool, err error) {
+// still those of the revision in If-Match, where that is sent. Whether there may
+// be one more than these many is what another says.
+func (s *Server) set(ctx context.Context, c *call, another func(secrets int) error) (listing store.Listing, created bool, err error) {
 	want := revision(c.request.Header.Get("If-Match"))
 	listing, err = s.store.Update(ctx, c.bridge, func(_ context.Context, current store.Listing, _ func(string) ([]byte, error)) ([]store.Change, error) {
 		was, found := current.Find(c.secret)
@@ -223,7 +229,7 @@ func (s *Server) set(ctx context.Context, c *call, limit limit) (listing store.L
 			return nil, managed(was)
 		}
 		if created {
-			if err := limit.another(len(current.Entries)); err != nil {
+			if err := another(len(current.Entries)); err != nil {
 				return nil, err
 			}
 		}
