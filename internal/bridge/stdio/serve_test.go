@@ -43,6 +43,45 @@ func TestAnotherConnectionEndsTheFormersProgram(t *testing.T) {
 	}
 }
 
+// TestAChangedServerWaitsForTheFormersCalls has a server change while a call is in
+// flight.
+func TestAChangedServerWaitsForTheFormersCalls(t *testing.T) {
+	w := startShim(t)
+	changed := func(courtesy time.Duration) mcp.Transport {
+		s := w.transport(Launch{Command: helper("echo")}).(*shim)
+		s.courtesy = courtesy
+		return s
+	}
+	same := w.transport(Launch{Command: helper("echo")})
+	connect(t, same)
+	former := connect(t, same) // It waits for none of its own.
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	var waits *ProgramError
+	if _, err := changed(time.Hour).Connect(ctx); !errors.As(err, &waits) || !strings.Contains(err.Error(), "before it was changed") {
+		t.Errorf("while the former works: %v", err)
+	}
+	mustAsk(t, former, "tools/call")
+	next := make(chan error, 1)
+	go func() {
+		c, err := changed(time.Hour).Connect(t.Context())
+		if err == nil {
+			defer c.Close()
+		}
+		next <- err
+	}()
+	mustAsk(t, former, "tools/call")
+	former.Close()
+	if err := <-next; err != nil {
+		t.Errorf("after the former: %v", err)
+	}
+	stuck := connect(t, same)
+	mustAsk(t, connect(t, changed(50*time.Millisecond)), "tools/list")
+	if _, err := stuck.Read(t.Context()); err == nil {
+		t.Error("the former has the shim for ever")
+	}
+}
+
 func TestConnectionsAtTheSameTimeLeaveOneProgram(t *testing.T) {
 	w := startShim(t)
 	results := make(chan mcp.Connection)

@@ -107,7 +107,11 @@ func startShim(t *testing.T, args ...string) way {
 		info, err := os.Stat(socket)
 		return err == nil && info.Mode().Perm() == 0o660
 	})
-	w.transport = func(l Launch) mcp.Transport { return Shim(socket, l, w.log.logger(slog.LevelDebug)) }
+	w.transport = func(l Launch) mcp.Transport {
+		s := Shim(socket, l, w.log.logger(slog.LevelDebug)).(*shim)
+		s.courtesy = 0
+		return s
+	}
 	return w
 }
 
