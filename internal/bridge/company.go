@@ -267,11 +267,13 @@ func (b *Bridge) roots(ctx context.Context, u *upstream) *mcp.ListRootsResult {
 
 // request implements peer. A server asks the client whose request it works on.
 func (s *standIn) request(ctx context.Context, l *link, method string, params mcp.Params) (mcp.Result, error) {
-	x := l.origin(params)
-	if x == nil && method == methodRoots {
+	x, several := l.whose(params)
+	switch {
+	case x == nil && method == methodRoots:
 		return s.bridge.roots(ctx, s.upstream), nil
-	}
-	if x == nil {
+	case several:
+		return nil, errWhose(method)
+	case x == nil:
 		return nil, methodNotFound(method)
 	}
 	return x.question(ctx, method, params)

@@ -5,6 +5,7 @@ package bridge
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -95,44 +96,120 @@ func TestAProgramAsksTheClientThatCalled(t *testing.T) {
 	}
 }
 
-// TestAProgramsQuestionGoesToWhoCanAnswer has a call of a client that can answer
-// and a newer one of a client that cannot wait at the same time.
-func TestAProgramsQuestionGoesToWhoCanAnswer(t *testing.T) {
-	asked, release := make(chan struct{}), make(chan struct{})
-	s := emptyServer(nil)
-	rawTool(s, "ask", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		asked <- struct{}{}
-		<-release
-		answer, err := questions[methodElicit](ctx, req.Session)
-		return said("%v %v", answer, err), nil
-	})
-	rawTool(s, "wait", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		asked <- struct{}{}
-		<-release
+// TestAProgramsQuestionGoesToNoOtherClient has calls of two clients be in flight
+// when the program asks something for each. Once there is one call it asks again.
+func TestAProgramsQuestionGoesToNoOtherClient(t *testing.T) {
+	can, cannot := asking, func(string) *mcp.ClientOptions {
+		return &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}}
+	}
+	tests := map[string]struct {
+		ann, ben *mcp.ClientOptions
+		era      string
+	}{
+		"both can be asked":                     {can("ann"), can("ben"), "legacy"},
+		"one cannot be asked":                   {can("ann"), cannot("ben"), "legacy"},
+		"one is modern":                         {can("ann"), can("ben"), "modern"},
+		"one is modern and cannot be asked":     {can("ann"), cannot("ben"), "modern"},
+		"neither can be asked":                  {cannot("ann"), cannot("ben"), "legacy"},
+		"one cannot be asked and one is modern": {cannot("ann"), can("ben"), "modern"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := newCrossing(t)
+			r := newRig(t, fast, newMemoryProgram(t, c.mcp, "legacy").Server)
+			ann, ben := r.named(t, "ann", tt.ann), r.connect(t, tt.era, tt.ben)
+			answers := make(chan string, 2)
+			go func() { answers <- c.call(t, ann, "ann") }()
+			next(t, c.began, "the first call")
+			go func() { answers <- c.call(t, ben, "ben") }()
+			next(t, c.began, "the second call")
+			for _, who := range []string{"ann", "ben"} {
+				c.ask[who] <- struct{}{}
+				if got := next(t, c.told, "what the program is told"); !strings.Contains(got, "calls of several clients are in flight") {
+					t.Errorf("while both call, the program is told %s of %s", got, who)
+				}
+			}
+			close(c.ask["ben"])
+			next(t, answers, "ben's answer")
+			eventually(t, "ann's call alone", func() bool { return len(r.bridge.only().peek().inFlight()) == 1 })
+			c.ask["ann"] <- struct{}{}
+			want := "ann on it <nil>"
+			if tt.ann.ElicitationHandler == nil {
+				want = `<nil> calling "elicitation/create": method not found: "elicitation/create"`
+			}
+			if got := next(t, c.told, "what the program is told"); got != want {
+				t.Errorf("alone, the program is told %s, want %s", got, want)
+			}
+			close(c.ask["ann"])
+			next(t, answers, "ann's answer")
+		})
+	}
+}
+
+// TestAProgramAsksTheOneClientOfSeveralCalls has one client call twice at once.
+func TestAProgramAsksTheOneClientOfSeveralCalls(t *testing.T) {
+	c := newCrossing(t)
+	r := newRig(t, fast, newMemoryProgram(t, c.mcp, "legacy").Server)
+	client := r.named(t, "ann", asking("ann"))
+	answers := make(chan string, 2)
+	for _, call := range []string{"ann", "ben"} {
+		go func() { answers <- c.call(t, client, call) }()
+		next(t, c.began, "a call")
+	}
+	for _, call := range []string{"ann", "ben"} {
+		c.ask[call] <- struct{}{}
+		if got := next(t, c.told, "what the program is told"); got != "ann on it <nil>" {
+			t.Errorf("the program is told %s", got)
+		}
+		close(c.ask[call])
+	}
+	next(t, answers, "an answer")
+	next(t, answers, "the other answer")
+}
+
+// crossing is a server whose calls ask when they are told to.
+type crossing struct {
+	mcp   *mcp.Server
+	began chan struct{}
+	told  chan string              // what the server was answered
+	ask   map[string]chan struct{} // has a call ask, and end once it is closed
+}
+
+func newCrossing(t *testing.T) *crossing {
+	t.Helper()
+	c := &crossing{
+		mcp: emptyServer(nil), began: make(chan struct{}), told: make(chan string),
+		ask: map[string]chan struct{}{"ann": make(chan struct{}), "ben": make(chan struct{})},
+	}
+	rawTool(c.mcp, "ask", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		var args struct{ Who string }
+		if err := json.Unmarshal(req.Params.Arguments, &args); err != nil {
+			return nil, err
+		}
+		c.began <- struct{}{}
+		for range c.ask[args.Who] {
+			answer, err := questions[methodElicit](ctx, req.Session)
+			c.told <- fmt.Sprintf("%v %v", answer, err)
+		}
 		return said("done"), nil
 	})
-	r := newRig(t, fast, newMemoryProgram(t, s, "legacy").Server)
-	can := r.named(t, "ann", asking("ann"))
-	cannot := r.named(t, "ben", &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
-	answers := make(chan string, 2)
-	call := func(client *mcp.ClientSession, tool string) {
-		result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: tool})
-		if err != nil {
-			answers <- err.Error()
-			return
-		}
-		answers <- result.Content[0].(*mcp.TextContent).Text
+	return c
+}
+
+// call calls the server and returns what it answered.
+func (c *crossing) call(t *testing.T, client *mcp.ClientSession, who string) string {
+	result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "ask", Arguments: map[string]any{"who": who}})
+	if err != nil {
+		return err.Error()
 	}
-	go call(can, "ask")
-	next(t, asked, "the first call")
-	go call(cannot, "wait")
-	next(t, asked, "the second call")
-	close(release)
-	got := []string{next(t, answers, "answer"), next(t, answers, "answer")}
-	slices.Sort(got)
-	if diff := cmp.Diff([]string{"ann on it <nil>", "done"}, got); diff != "" {
-		t.Errorf("answers (-want +got):\n%s", diff)
-	}
+	return text(t, result)
+}
+
+// inFlight returns the exchanges of a connection.
+func (l *link) inFlight() []*exchange {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.exchanges)
 }
 
 func TestAProgramIsToldThatAClientCannotAnswer(t *testing.T) {

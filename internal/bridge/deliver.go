@@ -43,7 +43,7 @@ func (b *Bridge) launch(ctx context.Context, q *query, u *upstream) (*parked, ou
 		release()
 		return nil, outcome{err: stateError("request_state_invalid", "requestState is not one that this bridge gave")}
 	}
-	x := &exchange{ctx: ctx, session: q.session, header: q.paramHeaders(u), hops: q.hops, trace: q.traceOf()}
+	x := &exchange{ctx: ctx, method: q.method, session: q.session, header: q.paramHeaders(u), hops: q.hops, trace: q.traceOf()}
 	x.toClient = func(ctx context.Context, method string, params mcp.Params) (mcp.Result, error) {
 		return b.toClient(ctx, method, &mcp.ServerRequest[mcp.Params]{Session: q.client, Params: params})
 	}

@@ -212,3 +212,11 @@ func plainly(err error) string {
 func methodNotFound(method string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method %q is not supported", method)}
 }
+
+// errWhose answers a question that could be that of several clients' calls. The
+// method exists, and for the code that says otherwise the SDK writes a text of
+// its own.
+func errWhose(method string) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf(
+		"method %q is not supported while calls of several clients are in flight: it does not say which of them it is for", method)}
+}

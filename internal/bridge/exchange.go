@@ -21,6 +21,8 @@ type exchange struct {
 	ctx context.Context
 	// toClient sends a message to the client.
 	toClient func(ctx context.Context, method string, params mcp.Params) (mcp.Result, error)
+	// method is that of the request.
+	method string
 	// serial tells the exchange from the link's others.
 	serial string
 	// token is the progress token as the client chose it, and alias the one
@@ -78,8 +80,12 @@ func paramHeaders(h http.Header) http.Header {
 // tap notes the exchange's serial. It does not leave the bridge.
 const metaExchange = "hostedbridge.dev/exchange"
 
-// noExchange is noted of a request that belongs to no exchange.
-const noExchange = "none"
+// noExchange is noted of a request that belongs to no exchange, and
+// severalExchanges of one that may belong to those of several clients.
+const (
+	noExchange       = "none"
+	severalExchanges = "several"
+)
 
 // tag returns the server's request with a note of the exchange, or unchanged
 // where it has an unexpected shape.
@@ -155,6 +161,16 @@ func (x *exchange) settle(ctx context.Context) {
 		end()
 	}
 	x.outbox.flush(ctx)
+}
+
+// mayAsk reports whether a server may ask its client something to answer a
+// request of method.
+func mayAsk(method string) bool {
+	switch method {
+	case methodCallTool, methodGetPrompt, methodReadResource:
+		return true
+	}
+	return false
 }
 
 // answers reports whether the exchange's client can answer what a server asks.

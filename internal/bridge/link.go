@@ -208,32 +208,51 @@ func (l *link) progress(p *mcp.ProgressNotificationParams) bool {
 }
 
 // origin returns the exchange that a server's request belongs to: the one in
-// whose answer it came, else the newest in flight, else nil. It takes the note
-// of it out of params.
+// whose answer it came, else the newest in flight where all are of one client,
+// else nil. It takes the note of it out of params.
 func (l *link) origin(params mcp.Params) *exchange {
+	x, _ := l.whose(params)
+	return x
+}
+
+// whose is origin. It reports besides whether there is none because there are
+// calls of several clients.
+func (l *link) whose(params mcp.Params) (x *exchange, several bool) {
 	meta := params.GetMeta()
 	serial := meta[metaExchange]
 	delete(meta, metaExchange)
+	switch serial {
+	case noExchange:
+		return nil, false
+	case severalExchanges:
+		return nil, true
+	}
+	if x := l.numbered(serial); x != nil {
+		return x, false
+	}
+	return l.sole()
+}
+
+// numbered returns the exchange in flight with a serial.
+func (l *link) numbered(serial any) *exchange {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if serial == any(noExchange) {
-		return nil
-	}
 	for _, x := range l.exchanges {
 		if serial == any(x.serial) {
 			return x
 		}
 	}
-	if len(l.exchanges) == 0 {
-		return nil
-	}
-	return l.exchanges[len(l.exchanges)-1]
+	return nil
 }
 
 // begin counts x as in flight until the returned function is called. It reports
 // false where the connection takes no more exchanges. On a connection that
 // clients share, the server sees a progress token that no other client chose.
 func (l *link) begin(x *exchange, params mcp.Params, shared bool) (end func(), ok bool) {
+	level := ""
+	if l.shared && x.session != nil {
+		level = x.session.logLevel() // Not below: a session that joins holds its lock when it takes l.mu.
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if closed(l.retired) {
@@ -251,7 +270,7 @@ func (l *link) begin(x *exchange, params mcp.Params, shared bool) (end func(), o
 	if l.shared && x.session != nil {
 		// A client that set no level gets what the server says by itself, and
 		// not what another client asked for.
-		x.level = x.session.logLevel()
+		x.level = level
 		x.filter = x.level != "" || l.level != ""
 	}
 	l.exchanges = append(l.exchanges, x)

@@ -224,7 +224,10 @@ func (l *link) wayward(request *jsonrpc.Request, x *exchange) *jsonrpc.Request {
 // to, as far as that can be known.
 func (l *link) tagged(request *jsonrpc.Request) *jsonrpc.Request {
 	serial := noExchange
-	if x := l.likely(func(x *exchange) bool { return x.answers(request.Method, request.Params) }); x != nil {
+	switch x, several := l.sole(); {
+	case several:
+		serial = severalExchanges
+	case x != nil:
 		serial = x.serial
 	}
 	params, err := withMeta(request.Params, metaExchange, serial)
@@ -234,6 +237,25 @@ func (l *link) tagged(request *jsonrpc.Request) *jsonrpc.Request {
 	marked := *request
 	marked.Params = params
 	return &marked
+}
+
+// sole returns the exchange that a question belongs to which names none: the
+// newest in flight, where all are of one client, else nil. The question of one
+// client's call must not be put to another one, which would answer what it never
+// began, so that several clients with calls in flight are nobody.
+func (l *link) sole() (found *exchange, several bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, x := range l.exchanges {
+		if x.takeResult() != nil || !mayAsk(x.method) {
+			continue // Nothing is asked for it.
+		}
+		if found != nil && (x.session == nil || x.session != found.session) {
+			return nil, true // Clients without a session cannot be told apart.
+		}
+		found = x
+	}
+	return found, false
 }
 
 // overheard passes a notification on to the exchange that it belongs to, and
