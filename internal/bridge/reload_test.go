@@ -428,3 +428,42 @@ func TestReconfigureUseSecretsAndCloseAtOnce(t *testing.T) {
 		t.Error("a closed bridge takes a configuration")
 	}
 }
+
+// TestNewCallsGoToTheNewProgramAtOnce has a session's call keep the former
+// program while the server is changed.
+func TestNewCallsGoToTheNewProgramAtOnce(t *testing.T) {
+	s := emptyServer(nil)
+	began, release := make(chan struct{}), make(chan struct{})
+	rawTool(s, "t", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		began <- struct{}{}
+		<-release
+		return said("done"), nil
+	})
+	rawTool(s, "run", func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return said("%p", req.Session), nil
+	})
+	for _, kind := range kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			r := newRig(t, fast, serveOver(t, kind, s, "legacy"))
+			client := r.connect(t, "legacy", nil)
+			run := func() string {
+				result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "run"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return text(t, result)
+			}
+			before := run()
+			answers := outcomeOf(t, client)
+			next(t, began, "a call")
+			r.reconfigure(t, func(c *config.Config) { c.Servers[0].Description = "new" })
+			if run() == before {
+				t.Error("a new call went to the server that was replaced")
+			}
+			release <- struct{}{}
+			if got := next(t, answers, "answer"); got != "done" {
+				t.Errorf("the call in flight: %s", got)
+			}
+		})
+	}
+}

@@ -50,7 +50,7 @@ func (s *session) connect(ctx context.Context, u *upstream) (*link, error) {
 	up := s.uplink(u)
 	up.mu.Lock()
 	defer up.mu.Unlock()
-	if up.link.alive() {
+	if up.link.alive() && up.link.upstream == u { // A server that was replaced ends with the calls that it has.
 		return up.link, nil
 	}
 	if u.shares() {
