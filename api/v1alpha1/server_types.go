@@ -93,7 +93,8 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="self.type == 'Stdio' ? !has(self.url) && !has(self.headers) : has(self.url)",message="url is required where type is StreamableHTTP or SSE, and a transport of type Stdio has neither url nor headers"
 // +kubebuilder:validation:XValidation:rule="has(self.stdio) == (self.type == 'Stdio')",message="stdio is required where type is Stdio, and belongs to no other type"
-// +kubebuilder:validation:XValidation:rule="!has(self.disableListening) || self.type == 'StreamableHTTP'",message="disableListening belongs to the type StreamableHTTP alone"
+// +kubebuilder:validation:XValidation:rule="!has(self.disableListening) || !self.disableListening || self.type == 'StreamableHTTP'",message="disableListening belongs to the type StreamableHTTP alone"
+// +kubebuilder:validation:XValidation:rule="self.type != 'SSE' || !has(self.protocolVersion) || self.protocolVersion != '2026-07-28'",message="protocolVersion 2026-07-28 is not spoken over SSE, which is older: set type StreamableHTTP, or an older version or none"
 type Transport struct {
 	// type is the transport's kind.
 	// +optional

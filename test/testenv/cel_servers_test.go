@@ -90,6 +90,8 @@ func TestBadServersAreRefusedWithTheFieldAndTheAcceptedForm(t *testing.T) {
 		{"stdio without a program", "{servers: [{name: one, transport: {type: Stdio}}]}", []string{at + ".transport", "stdio is required where type is Stdio"}},
 		{"a program over HTTP", "{servers: [{name: one, transport: {url: 'https://h', stdio: {" + memory + "}}}]}", []string{at + ".transport", "belongs to no other type"}},
 		{"no listening over SSE", "{servers: [{name: one, transport: {type: SSE, url: 'https://h', disableListening: true}}]}", []string{at + ".transport", "disableListening belongs to the type StreamableHTTP"}},
+		{"no listening over stdio", "{servers: [{name: one, transport: {type: Stdio, disableListening: true, stdio: {" + memory + "}}}]}", []string{at + ".transport", "disableListening belongs to the type StreamableHTTP"}},
+		{"the modern protocol over SSE", "{servers: [{name: one, transport: {type: SSE, url: 'https://h', protocolVersion: '2026-07-28'}}]}", []string{at + ".transport", "2026-07-28 is not spoken over SSE"}},
 		{"an unknown version of MCP", "{servers: [{name: one, transport: {url: 'https://h', protocolVersion: 2024-01-01}}]}", []string{at + ".transport.protocolVersion", "2025-11-25"}},
 		{"a description that is too long", server("description: " + strings.Repeat("d", 1025)), []string{at + ".description", "1024"}},
 
@@ -196,6 +198,9 @@ func TestGoodServersAreTaken(t *testing.T) {
 		"the router":                       "{mode: Router, toolPrefix: Never}",
 		"SSE":                              "{servers: [{name: one, transport: {type: SSE, url: 'http://h/sse', headers: [{name: X, value: v}], protocolVersion: '2024-11-05'}}]}",
 		"no listening":                     "{servers: [{name: one, transport: {url: 'http://h', disableListening: true}}]}",
+		"listening over SSE":               "{servers: [{name: one, transport: {type: SSE, url: 'http://h', disableListening: false}}]}",
+		"listening over stdio":             "{servers: [{name: one, transport: {type: Stdio, disableListening: false, stdio: {" + memory + "}}}]}",
+		"the modern protocol over HTTP":    "{servers: [{name: one, transport: {url: 'http://h', protocolVersion: '2026-07-28'}}]}",
 		"npx":                              stdio(memory),
 		"npx, before a release":            npx("server-x_y.z", "1.0.0-rc.1+build.5"),
 		"a package in capitals":            npx("JSONStream", "1.3.5"),
