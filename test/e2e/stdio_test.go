@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -199,7 +200,11 @@ func killProgram(t *testing.T, pod corev1.Pod, status corev1.ContainerStatus) {
 
 func killContainer(t *testing.T, pod corev1.Pod, status corev1.ContainerStatus) {
 	t.Helper()
-	for _, pid := range processesIn(t, pod, status) {
+	pids := processesIn(t, pod, status)
+	if len(pids) == 0 && os.Getenv("CLUSTER") == "local" {
+		t.Fatalf("container %s of pod %s has no process that is seen from here", status.Name, pod.Name)
+	}
+	for _, pid := range pids {
 		// One that has ended with another before it is no failure.
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 			t.Fatalf("kill process %d of pod %s: %v", pid, pod.Name, err)
