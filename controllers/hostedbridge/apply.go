@@ -6,14 +6,11 @@ package hostedbridge
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apply"
@@ -49,17 +46,16 @@ func (r *Reconciler) apply(ctx context.Context, b *v1alpha1.HostedBridge, p plan
 // tell makes the nodes of running pods fetch a configuration that has changed.
 // A pod that is gone needs none.
 func (r *Reconciler) tell(ctx context.Context, o plan.Observed, p plan.Plan, out plan.Outcome) error {
-	if out.Workload == nil {
-		return nil // Nothing was applied, and it may not even be a configuration.
+	if p.Action != plan.Run || out.Workload == nil {
+		return nil // No pod is to have it, and it may not even be a configuration.
 	}
 	digest, err := desired.Digest(o.Bridge, r.Settings.Settings)
 	if err != nil {
 		return err
 	}
 	for _, pod := range p.Untold(o, out, digest) {
-		err := r.Client.Apply(ctx, desired.Told(o.Bridge, pod, digest), client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership)
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			return fmt.Errorf("annotate pod %s: %w", pod.Name, err)
+		if err := r.applier().Existing(ctx, pod.UID, desired.Told(o.Bridge, pod, digest)); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -13,8 +13,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/desired"
+	"github.com/hostedbridge/hostedbridge/internal/plan"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -244,6 +247,39 @@ func TestAUserIDBelongsToTheOlderBridge(t *testing.T) {
 	}
 	loser.expect(t, b, v1alpha1.PhasePending, progressing)
 	testenv.ExpectExists(t, f.Client, d)
+}
+
+// TestTheLoserOfAUserIDIsSuspendedWhateverElseIsWrong has the younger of two
+// bridges run already, and then be given a server that no bridge takes.
+func TestTheLoserOfAUserIDIsSuspendedWhateverElseIsWrong(t *testing.T) {
+	f, g := newFixture(t), newFixture(t)
+	a, b := f.bridge("alice"), g.bridge("alice")
+	b.Spec.UserID = a.Spec.UserID
+	testenv.ExpectApplied(t, f.Client, a, b)
+	loser := g
+	if b.Precedes(a) { // Both can be of the same second.
+		loser, b = f, a
+	}
+	objects, err := desired.Objects(b, plan.Plan{Action: plan.Run}, loser.Settings.Settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objects {
+		if err := loser.Client.Apply(t.Context(), o, client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership); err != nil {
+			t.Fatal(err)
+		}
+	}
+	loser.change(t, b, func(s *v1alpha1.HostedBridgeSpec) {
+		s.Servers = programs("one")
+		s.Servers[0].Secrets, s.Servers[0].Transport.Stdio.Env = nil, nil
+		s.Servers[0].Transport.Stdio.Args = []string{"$x"}
+	})
+	loser.expect(t, b, v1alpha1.PhaseFailed, conditions("False UserIDConflict", "False NotAccepted", "False UserIDConflict"))
+	_, d := loser.children("alice")
+	testenv.ExpectExists(t, loser.Client, d)
+	if *d.Spec.Replicas != 0 {
+		t.Errorf("%d replicas, want none", *d.Spec.Replicas)
+	}
 }
 
 func TestABridgeThatIsBeingDeletedIsLeftToEnd(t *testing.T) {

@@ -8,6 +8,7 @@ package apply
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -65,6 +66,36 @@ func (a *Applier) Object(ctx context.Context, owner client.Object, object runtim
 		return fmt.Errorf("apply %s: %w", describe(c), err)
 	}
 	return nil
+}
+
+// Existing applies fields of an object of the bridge's that somebody else makes,
+// as a Deployment's controller makes pods. The object is the one with that UID,
+// which the configuration must have too: one that is gone is not made anew, and
+// another one of its name is left alone. Neither is an error.
+func (a *Applier) Existing(ctx context.Context, uid types.UID, object runtime.ApplyConfiguration) error {
+	c, ok := object.(configuration)
+	if !ok {
+		return fmt.Errorf("apply %T: not a generated apply configuration", object)
+	}
+	if said, err := uidOf(c); err != nil || uid == "" || said != uid {
+		return fmt.Errorf("apply %s: the configuration does not say which object it is for", describe(c))
+	}
+	err := a.Client.Apply(ctx, object, a.FieldOwner, client.ForceOwnership)
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("apply %s: %w", describe(c), err)
+	}
+	return nil
+}
+
+// uidOf reads what no accessor of a generated configuration tells.
+func uidOf(c configuration) (types.UID, error) {
+	encoded, err := json.Marshal(c)
+	if err != nil {
+		return "", err
+	}
+	var said metav1.PartialObjectMetadata
+	err = json.Unmarshal(encoded, &said)
+	return said.UID, err
 }
 
 // existing returns the metadata of the object with c's name, nil where there

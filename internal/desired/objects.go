@@ -30,8 +30,9 @@ type Settings struct {
 }
 
 // Objects returns what p wants applied for b, in the order in which to apply
-// it: the Deployment comes last, because its pod uses the others. It fails
-// only for a bridge that the API's rules would not let in.
+// it: the Deployment comes last, because its pod uses the others. Of a spec that
+// was rejected it takes no server, since nothing says that one can be built. It
+// fails for a spec that should have been rejected.
 func Objects(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) ([]runtime.ApplyConfiguration, error) {
 	if p.Action == plan.Leave {
 		return nil, nil
@@ -39,6 +40,11 @@ func Objects(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) ([]runtime.Apply
 	objects := []runtime.ApplyConfiguration{serviceAccount(b)}
 	if p.Action == plan.Hold {
 		return objects, nil // The pod that runs would take a change of its configuration.
+	}
+	if p.Rejected != (plan.Finding{}) {
+		b = b.DeepCopy()
+		b.Spec.Servers = nil
+		return withWorkload(objects, b, p, s)
 	}
 	told, err := configMap(b, s)
 	if err != nil {
@@ -48,6 +54,10 @@ func Objects(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) ([]runtime.Apply
 	if p.Action == plan.Prepare {
 		return objects, nil
 	}
+	return withWorkload(objects, b, p, s)
+}
+
+func withWorkload(objects []runtime.ApplyConfiguration, b *v1alpha1.HostedBridge, p plan.Plan, s Settings) ([]runtime.ApplyConfiguration, error) {
 	d, err := deployment(b, p, s)
 	if err != nil {
 		return nil, fmt.Errorf("build Deployment %s: %w", Workload(b.Name), err)

@@ -72,12 +72,13 @@ func load(t *testing.T, path string) (*v1alpha1.HostedBridge, plan.Plan) {
 	var in struct {
 		Action plan.Action           `json:"action"`
 		Trust  string                `json:"trust"`
+		Reject string                `json:"reject"`
 		Bridge v1alpha1.HostedBridge `json:"bridge"`
 	}
 	if err := yaml.UnmarshalStrict(data, &in); err != nil {
 		t.Fatal(err)
 	}
-	return &in.Bridge, plan.Plan{Action: in.Action, Trust: in.Trust}
+	return &in.Bridge, plan.Plan{Action: in.Action, Trust: in.Trust, Rejected: plan.Finding{Reason: in.Reject}}
 }
 
 func render(t *testing.T, b *v1alpha1.HostedBridge, p plan.Plan) []byte {

@@ -27,7 +27,7 @@ func conditions(o Observed, p Plan, out Outcome, now time.Time) []metav1.Conditi
 		list[i].Message = bounded(list[i].Message)
 		list[i].ObservedGeneration = o.Bridge.Generation
 		if kind := list[i].Type; kind == v1alpha1.ConditionWorkloadAvailable || kind == v1alpha1.ConditionReady {
-			list[i].ObservedGeneration = p.generation(o) // They are about the spec that the pod was made from.
+			list[i].ObservedGeneration = p.generation(o) // They are about the spec that was acted on.
 		}
 		list[i].LastTransitionTime = metav1.NewTime(now)
 		before := meta.FindStatusCondition(o.Bridge.Status.Conditions, list[i].Type)

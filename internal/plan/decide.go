@@ -18,10 +18,11 @@ const (
 	Leave Action = "Leave"
 	// Prepare applies what a pod needs, but no Deployment.
 	Prepare Action = "Prepare"
-	// Hold applies what a pod needs, but no Deployment, because the pod that
-	// runs would end for one that cannot start.
+	// Hold applies the ServiceAccount alone. The pod that runs would end for one
+	// that cannot start, or take a configuration before it has the secrets for it.
 	Hold Action = "Hold"
-	// Suspend applies everything, with no pod.
+	// Suspend applies everything, with no pod; of a spec that is not accepted only
+	// that there is no pod.
 	Suspend Action = "Suspend"
 	// Run applies everything, with one pod.
 	Run Action = "Run"
