@@ -42,7 +42,8 @@ type stay struct {
 	id        string
 	transport *mcp.StreamableServerTransport
 	session   *mcp.ServerSession
-	// mark tells the events of this stay from those of an earlier one.
+	// mark tells the events of this stay, and its requests to the client, from
+	// those of an earlier one.
 	mark string
 
 	mu    sync.Mutex
@@ -252,7 +253,7 @@ func (s *stays) admit(ctx context.Context, id string, state *mcp.ServerSessionSt
 		transport: &mcp.StreamableServerTransport{SessionID: id, EventStore: s.events},
 		mark:      newMark(),
 	}
-	session, err := s.bridge.server.Connect(ctx, st.transport, &mcp.ServerSessionOptions{State: state})
+	session, err := s.bridge.server.Connect(ctx, &askingTransport{st.transport, st.mark}, &mcp.ServerSessionOptions{State: state})
 	if err != nil {
 		return nil, err
 	}
