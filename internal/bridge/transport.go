@@ -24,20 +24,34 @@ import (
 // takes sessions that another process began: their ids carry what a session is
 // restored from. What a client asked for later on is not in the id and lost
 // with the process: the log level, until the client sets one again, and the
-// subscriptions to resources. A session that sends no request for the timeout is
-// closed, and restored in the same way when one comes.
+// subscriptions to resources. A session of which there is neither a request nor a
+// stream for the timeout is closed, and restored in the same way when one comes.
+// So is the one that has been quiet for longest where there are too many.
 type stays struct {
 	bridge   *Bridge
 	events   mcp.EventStore
 	versions versions
 	timeout  time.Duration
+	limit    int
 	ended    tombs
 
 	mu   sync.Mutex
 	open map[string]*stay
 }
 
-// stay is one session while this process has it.
+// maxOpen bounds the sessions that a process has. One takes about 100 KB with its
+// connections to servers, and a bridge may take 128 MiB in all. A user's clients
+// rarely have a dozen; those that begin a session for each thing they do leave
+// them behind.
+const maxOpen = 128
+
+var (
+	errOver = errors.New("the bridge is shutting down")
+	errFull = errors.New("too many sessions wait for answers")
+	errGone = errors.New("session not found")
+)
+
+// stay is one session while this process has it. stays.mu guards what changes.
 type stay struct {
 	id        string
 	transport *mcp.StreamableServerTransport
@@ -46,15 +60,15 @@ type stay struct {
 	// those of an earlier one.
 	mark string
 
-	mu    sync.Mutex
-	posts int         // in progress
-	timer *time.Timer // ends the stay while there are none; nil when it is over
+	posts, gets int         // in progress
+	quiet       time.Time   // when the last one ended
+	timer       *time.Timer // ends the stay while there is nothing in progress
 }
 
 func newStays(b *Bridge) *stays {
 	return &stays{
 		bridge: b, events: newEventStore(), versions: newVersions(b.ctx),
-		timeout: sessionTimeout, open: map[string]*stay{},
+		timeout: sessionTimeout, limit: maxOpen, open: map[string]*stay{},
 	}
 }
 
@@ -98,12 +112,13 @@ func (s *stays) post(w http.ResponseWriter, r *http.Request) {
 		s.begin(w, r, body)
 		return
 	}
-	st, ok := s.find(r, id)
-	if !ok {
-		s.refuse(w)
+	st, err := s.find(r, id, (*stay).posting)
+	if err != nil {
+		dismiss(w, err)
 		return
 	}
-	s.serve(w, r, st, body)
+	defer s.stops(st, (*stay).posting)
+	st.serve(w, r, body)
 }
 
 // readBody reads the whole body and puts it back. It reports false where it
@@ -132,27 +147,29 @@ func (s *stays) begin(w http.ResponseWriter, r *http.Request, body []byte) {
 	}
 	s.mu.Lock()
 	st, err := s.admit(r.Context(), id, nil)
+	if err == nil {
+		st.starts((*stay).posting)
+	}
 	s.mu.Unlock()
 	if err != nil {
 		http.Error(w, "failed connection", http.StatusServiceUnavailable)
 		return
 	}
-	s.serve(w, r, st, body)
+	defer s.stops(st, (*stay).posting)
+	st.serve(w, r, body)
 	if st.session.InitializeParams() == nil {
 		s.bury(id)
 		s.close(st)
 	}
 }
 
-// serve hands a message to the SDK. The session does not end meanwhile.
-func (s *stays) serve(w http.ResponseWriter, r *http.Request, st *stay, body []byte) {
-	st.starts()
-	defer st.stops(s.timeout)
+// serve hands a message to the SDK.
+func (s *stay) serve(w http.ResponseWriter, r *http.Request, body []byte) {
 	var m struct {
 		ID json.RawMessage `json:"id"`
 	}
 	_ = json.Unmarshal(body, &m) // The SDK says what is wrong with it.
-	st.transport.ServeHTTP(&marked{ResponseWriter: w, mark: st.mark + "." + spell(m.ID)}, r)
+	s.transport.ServeHTTP(&marked{ResponseWriter: w, mark: s.mark + "." + spell(m.ID)}, r)
 }
 
 // listen opens a stream of messages to the client, or goes on with one that
@@ -167,11 +184,12 @@ func (s *stays) listen(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "Bad Request: GET requires an Mcp-Session-Id header", http.StatusBadRequest)
 		return
 	}
-	st, ok := s.find(r, id)
-	if !ok {
-		s.refuse(w)
+	st, err := s.find(r, id, (*stay).listening)
+	if err != nil {
+		dismiss(w, err)
 		return
 	}
+	defer s.stops(st, (*stay).listening)
 	s.resume(w, r, st)
 }
 
@@ -182,10 +200,13 @@ func (s *stays) end(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "Bad Request: DELETE requires an Mcp-Session-Id header", http.StatusBadRequest)
 		return
 	}
+	// A request that restores the session at the same time comes before, and then
+	// it is open, or after, and then it is buried.
 	s.mu.Lock()
+	buried := s.bury(id)
 	st, known := s.open[id]
 	s.mu.Unlock()
-	if !s.bury(id) && !known {
+	if !buried && !known {
 		http.Error(w, "session not found", http.StatusNotFound)
 		return
 	}
@@ -195,14 +216,14 @@ func (s *stays) end(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// refuse answers a request whose session there is not. One that comes while the
+// dismiss answers a request whose session there is not. One that comes while the
 // bridge shuts down may have one in the next process.
-func (s *stays) refuse(w http.ResponseWriter) {
-	if s.bridge.ctx.Err() != nil {
-		http.Error(w, errOver.Error(), http.StatusServiceUnavailable)
+func dismiss(w http.ResponseWriter, err error) {
+	if errors.Is(err, errGone) {
+		http.Error(w, err.Error(), http.StatusNotFound)
 		return
 	}
-	http.Error(w, "session not found", http.StatusNotFound)
+	http.Error(w, err.Error(), http.StatusServiceUnavailable)
 }
 
 // bury keeps a session from being restored. It reports whether the id was that
@@ -216,31 +237,49 @@ func (s *stays) bury(id string) bool {
 	return true
 }
 
+// presence is what a request adds to while it is in progress.
+type presence func(*stay) *int
+
+func (s *stay) posting() *int   { return &s.posts }
+func (s *stay) listening() *int { return &s.gets }
+
 // find returns the session with the id, restored where this process does not
-// have it. Who asks for it at the same time gets the same one.
-func (s *stays) find(r *http.Request, id string) (*stay, bool) {
+// have it. Who asks for it at the same time gets the same one. It does not end
+// until the caller says that the request is over.
+func (s *stays) find(r *http.Request, id string, p presence) (*stay, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if st, ok := s.open[id]; ok {
-		return st, true
+	st, err := s.open[id], error(nil)
+	if st == nil {
+		st, err = s.restore(r, id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	st.starts(p)
+	return st, nil
+}
+
+// restore connects a session that another process began. The caller holds s.mu.
+func (s *stays) restore(r *http.Request, id string) (*stay, error) {
+	if s.bridge.ctx.Err() != nil {
+		return nil, errOver
 	}
 	t, ok := s.bridge.signing.open(id, time.Now())
 	if !ok || s.ended.hold(t.Nonce) {
-		return nil, false
+		return nil, errGone
 	}
 	state, ok := stateOf(t)
 	if !ok {
-		return nil, false
+		return nil, errGone
 	}
 	st, err := s.admit(r.Context(), id, state)
 	if err != nil {
-		return nil, false
+		return nil, err
 	}
 	s.bridge.restored(st.session, state.InitializeParams, hopsOf(r.Context(), r.Header, nil)) //nolint:contextcheck // The session outlives the request that restores it.
-	return st, true
+	return st, nil
 }
-
-var errOver = errors.New("the bridge is shutting down")
 
 // admit connects a session, in the given state where it is restored. The caller
 // holds s.mu.
@@ -248,54 +287,95 @@ func (s *stays) admit(ctx context.Context, id string, state *mcp.ServerSessionSt
 	if s.bridge.ctx.Err() != nil {
 		return nil, errOver
 	}
+	if len(s.open) >= s.limit && !s.evict() {
+		return nil, errFull
+	}
 	st := &stay{
 		id:        id,
 		transport: &mcp.StreamableServerTransport{SessionID: id, EventStore: s.events},
 		mark:      newMark(),
+		quiet:     time.Now(),
 	}
 	session, err := s.bridge.server.Connect(ctx, &askingTransport{st.transport, st.mark}, &mcp.ServerSessionOptions{State: state})
 	if err != nil {
 		return nil, err
 	}
 	st.session = session
-	st.timer = time.AfterFunc(s.timeout, func() { s.close(st) })
+	st.timer = time.AfterFunc(s.timeout, func() { s.expire(st) })
 	s.open[id] = st
 	return st, nil
+}
+
+// evict closes the session that has been quiet for longest, preferably one to
+// which nobody listens. It reports whether there is one without a message in
+// progress. The caller holds s.mu.
+func (s *stays) evict() bool {
+	var found *stay
+	for _, st := range s.open {
+		if st.posts == 0 && (found == nil || st.before(found)) {
+			found = st
+		}
+	}
+	if found == nil {
+		return false
+	}
+	s.forget(found)
+	s.bridge.done.Go(func() { _ = found.session.Close() })
+	return true
+}
+
+// before reports whether s is to be closed rather than other.
+func (s *stay) before(other *stay) bool {
+	if (s.gets == 0) != (other.gets == 0) {
+		return s.gets == 0
+	}
+	return s.quiet.Before(other.quiet)
+}
+
+// expire closes a session of which nothing was heard for the timeout.
+func (s *stays) expire(st *stay) {
+	s.mu.Lock()
+	idle := st.posts+st.gets == 0
+	if idle {
+		s.forget(st)
+	}
+	s.mu.Unlock()
+	if idle {
+		_ = st.session.Close()
+	}
 }
 
 // close ends the session in this process. It waits for what is in progress.
 func (s *stays) close(st *stay) {
 	s.mu.Lock()
-	if s.open[st.id] == st {
-		delete(s.open, st.id)
-	}
+	s.forget(st)
 	s.mu.Unlock()
-	st.mu.Lock()
-	if st.timer != nil {
-		st.timer.Stop()
-		st.timer = nil
-	}
-	st.mu.Unlock()
 	_ = st.session.Close()
 }
 
-// starts keeps the session while a message is in progress.
-func (s *stay) starts() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.posts++
-	if s.timer != nil {
-		s.timer.Stop()
+// forget takes the session out of those that are open. The caller holds s.mu.
+func (s *stays) forget(st *stay) {
+	st.timer.Stop()
+	if s.open[st.id] == st {
+		delete(s.open, st.id)
 	}
 }
 
+// starts keeps the session while a request is in progress. The caller holds
+// stays.mu.
+func (s *stay) starts(p presence) {
+	*p(s)++
+	s.timer.Stop()
+}
+
 // stops ends what starts began.
-func (s *stay) stops(timeout time.Duration) {
+func (s *stays) stops(st *stay, p presence) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.posts--
-	if s.posts == 0 && s.timer != nil {
-		s.timer.Reset(timeout)
+	*p(st)--
+	st.quiet = time.Now()
+	if st.posts+st.gets == 0 && s.open[st.id] == st {
+		st.timer.Reset(s.timeout)
 	}
 }
 

@@ -1,0 +1,145 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+)
+
+// stays has the house serve only sessions, which a test can look at.
+func (h *house) stays(change func(*stays)) *stays {
+	s := newStays(h.bridge)
+	change(s)
+	var handler http.Handler = s
+	h.handler.Store(&handler)
+	return s
+}
+
+// holds reports whether the process has the session of the header.
+func (s *stays) holds(header map[string]string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open[header["Mcp-Session-Id"]] != nil
+}
+
+const pingBody = `{"jsonrpc":"2.0","id":9,"method":"ping"}`
+
+// TestTheQuietestSessionMakesRoom begins more sessions than there may be.
+func TestTheQuietestSessionMakesRoom(t *testing.T) {
+	upstream := serveMCP(t, echoServer("one"), "legacy")
+	t.Cleanup(upstream.Close)
+	h := newHouse(t, config.Server{Name: "one", URL: upstream.URL})
+	s := h.stays(func(s *stays) { s.limit = 3 })
+	hears, first, second := h.session(t), h.session(t), h.session(t)
+	h.events(t, "GET", "", hears)
+	check := func(when string, header map[string]string, want bool) {
+		t.Helper()
+		if s.holds(header) != want {
+			t.Errorf("%s: the session is there: %v, want %v", when, !want, want)
+		}
+	}
+	third := h.session(t)
+	check("one that listens", hears, true)
+	check("the quietest", first, false)
+	check("a later one", second, true)
+	check("the newest", third, true)
+	if resp, body := h.do(t, "POST", h.url, pingBody, first); resp.StatusCode != http.StatusOK {
+		t.Errorf("a session that made room is answered with %d %s", resp.StatusCode, body)
+	}
+	check("the next quietest", second, false)
+	check("the restored one", first, true)
+
+	s.mu.Lock()
+	s.limit = 1
+	s.open[third["Mcp-Session-Id"]].posts++
+	s.open[first["Mcp-Session-Id"]].posts++
+	s.mu.Unlock()
+	h.session(t)
+	check("one that only listens", hears, false)
+}
+
+// TestASessionThatIsBusyMakesNoRoom has a call in progress.
+func TestASessionThatIsBusyMakesNoRoom(t *testing.T) {
+	server, began, release := hanging(t)
+	h := newHouse(t, server)
+	h.stays(func(s *stays) { s.limit = 1 })
+	other := h.session(t)
+	busy := h.session(t)
+	_, events := h.events(t, "POST", `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"hang"}}`, busy)
+	next(t, began, "call")
+	for name, header := range map[string]map[string]string{"another session": other, "a new session": nil} {
+		if resp, _ := h.do(t, "POST", h.url, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`, header); resp.StatusCode != http.StatusServiceUnavailable {
+			t.Errorf("%s is answered with %d, want that it may be tried again", name, resp.StatusCode)
+		}
+	}
+	release()
+	for range events { //nolint:revive // Until the answer is there.
+	}
+	if resp, _ := h.do(t, "POST", h.url, pingBody, other); resp.StatusCode != http.StatusOK {
+		t.Errorf("afterwards another session is answered with %d", resp.StatusCode)
+	}
+}
+
+// TestWhoListensKeepsTheSession has one client listen and one do nothing.
+func TestWhoListensKeepsTheSession(t *testing.T) {
+	ended := make(chan struct{}, 16)
+	up := emptyServer(nil)
+	rawTool(up, "t", func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		go func() {
+			_ = req.Session.Wait()
+			ended <- struct{}{}
+		}()
+		return said("ok"), nil
+	})
+	upstream := serveMCP(t, up, "legacy")
+	t.Cleanup(upstream.Close)
+	h := newHouse(t, config.Server{Name: "one", URL: upstream.URL})
+	s := h.stays(func(s *stays) { s.timeout = 50 * time.Millisecond })
+	listening, silent := h.session(t), h.session(t)
+	h.events(t, "GET", "", listening)
+	for range 2 {
+		h.do(t, "POST", h.url, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}`, silent)
+		next(t, ended, "end of the session that is silent")
+	}
+	if !s.holds(listening) {
+		t.Error("a session ended while its client listened")
+	}
+	h.front.CloseClientConnections()
+	eventually(t, "end of the session whose client is gone", func() bool { return !s.holds(listening) })
+}
+
+// TestASessionThatIsEndedWhileItIsRestoredStaysEnded does both at once.
+func TestASessionThatIsEndedWhileItIsRestoredStaysEnded(t *testing.T) {
+	upstream := serveMCP(t, echoServer("one"), "legacy")
+	t.Cleanup(upstream.Close)
+	h := newHouse(t, config.Server{Name: "one", URL: upstream.URL}, config.Server{Name: "two", URL: upstream.URL})
+	var headers []map[string]string
+	for range 60 {
+		headers = append(headers, h.session(t))
+	}
+	h.move(t)
+	for _, header := range headers {
+		var wait sync.WaitGroup
+		for range 2 {
+			wait.Go(func() { h.do(t, "POST", h.url, pingBody, header) })
+		}
+		wait.Go(func() {
+			if resp, _ := h.do(t, "DELETE", h.url, "", header); resp.StatusCode != http.StatusNoContent {
+				t.Errorf("DELETE is answered with %d", resp.StatusCode)
+			}
+		})
+		wait.Wait()
+		if resp, _ := h.do(t, "POST", h.url, pingBody, header); resp.StatusCode != http.StatusNotFound {
+			t.Fatalf("a session that ended is answered with %d", resp.StatusCode)
+		}
+	}
+}
