@@ -231,7 +231,7 @@ func (b *Bridge) swap(c config.Config, upstreams []*upstream, replaced map[*upst
 func (u *upstream) inherit(old *upstream) {
 	old.mu.Lock()
 	defer old.mu.Unlock()
-	u.watching = maps.Clone(old.watching)
+	u.watching = old.wantedByOthers()
 	if !old.grant.waiting && old.grant.fault == "" && u.grant.usable() && equal(place(old.server), place(u.server)) {
 		u.lists = maps.Clone(old.lists)
 	}
@@ -267,8 +267,10 @@ func (b *Bridge) outlive(u *upstream) {
 	}
 	u.dismiss(b.ctx, rest)
 	l.end()
+	u.granted().cut(errStale) // Nothing uses it.
+	// What came to u until the end goes on as well.
 	for _, s := range b.allSessions() {
-		s.hand(u, nil)
+		s.hand(u, b.successor(u))
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -298,17 +300,80 @@ func (s *session) hand(before, after *upstream) {
 	s.mu.Lock()
 	up := s.uplinks[before]
 	delete(s.uplinks, before)
-	var l *link
-	if up != nil {
-		l = up.link
+	if up == nil {
+		s.mu.Unlock()
+		return
 	}
-	if up != nil && after != nil && !s.ended {
+	l := up.link
+	goesOn := after != nil && !s.ended
+	if goesOn && s.uplinks[after] == nil {
 		s.uplinks[after] = up
 	}
 	s.mu.Unlock()
-	if l != nil && !before.shares() {
-		l.retire()
+	if l != nil {
+		l.leave(s)
 	}
+	if goesOn {
+		// On its own, since it waits for who connects.
+		s.bridge.done.Go(func() { s.goOn(up, after) })
+	}
+}
+
+// goOn has what the client subscribed to with up, at a server whose place u has
+// taken, be subscribed at u.
+func (s *session) goOn(up *uplink, u *upstream) {
+	up.mu.Lock()
+	uris := slices.Sorted(maps.Keys(up.subscribed))
+	up.mu.Unlock()
+	if len(uris) == 0 {
+		return
+	}
+	now := s.uplink(u)
+	now.mu.Lock()
+	var late []string // which a connection that there is does not have
+	for _, uri := range uris {
+		if !now.subscribed[uri] {
+			late = append(late, uri)
+		}
+		now.subscribed[uri] = true
+	}
+	now.mu.Unlock()
+	if u.shares() {
+		for _, uri := range uris {
+			s.follow(u, uri)
+		}
+	}
+	s.resume(u)
+	if u.shares() || len(late) == 0 {
+		return
+	}
+	if l, err := s.connect(s.bridge.ctx, u); err == nil {
+		u.resubscribe(l.grant.rest, l, late...)
+	}
+}
+
+// follow has the shared connection to u tell of a resource to which the client
+// subscribed at another one.
+func (s *session) follow(u *upstream, uri string) {
+	s.mu.Lock()
+	fresh := !s.ended && u.follow(s, uri, true) // Before end, which takes it back.
+	s.mu.Unlock()
+	if !fresh {
+		return
+	}
+	ctx, cancel := context.WithTimeout(s.bridge.ctx, u.timing.timeout)
+	defer cancel()
+	u.expect(ctx, uri)
+}
+
+// successor returns the server that has the place of u now, nil for none.
+func (b *Bridge) successor(u *upstream) *upstream {
+	for _, other := range b.servers() {
+		if other != u && other.server.Name == u.server.Name {
+			return other
+		}
+	}
+	return nil
 }
 
 func (b *Bridge) allSessions() []*session {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -288,41 +289,127 @@ func TestSessionsSurviveEveryShape(t *testing.T) {
 	}
 }
 
+// subscribable returns a server with a resource, what it is subscribed to, and
+// what a client with the options hears of it.
+func subscribable() (s *mcp.Server, count *atomic.Int32, opts *mcp.ClientOptions, updated chan string) {
+	count, updated = &atomic.Int32{}, make(chan string, 4096)
+	s = emptyServer(&mcp.ServerOptions{
+		SubscribeHandler: func(context.Context, *mcp.SubscribeRequest) error {
+			count.Add(1)
+			return nil
+		},
+		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error {
+			count.Add(-1)
+			return nil
+		},
+	})
+	s.AddResource(&mcp.Resource{Name: "a", URI: "test://a"}, nil)
+	return s, count, &mcp.ClientOptions{
+		ResourceUpdatedHandler: func(_ context.Context, req *mcp.ResourceUpdatedNotificationRequest) { updated <- req.Params.URI },
+	}, updated
+}
+
+// updates waits until an update of s reaches the client.
+func updates(t *testing.T, s *mcp.Server, updated chan string) {
+	t.Helper()
+	quietly(updated)
+	eventually(t, "an update", func() bool {
+		if err := s.ResourceUpdated(t.Context(), &mcp.ResourceUpdatedNotificationParams{URI: "test://a"}); err != nil {
+			t.Error(err)
+		}
+		return len(updated) > 0
+	})
+}
+
+// replaced changes the first server and waits for the end of the former one.
+func (r *rig) replaced(t *testing.T, change func(*config.Config)) {
+	t.Helper()
+	old := r.bridge.servers()[0]
+	r.reconfigure(t, change)
+	eventually(t, "the end of the old server", func() bool {
+		r.bridge.mu.Lock()
+		defer r.bridge.mu.Unlock()
+		return r.bridge.lives[old] == nil
+	})
+}
+
 func TestSubscriptionsGoOnAtAServerThatWasChanged(t *testing.T) {
 	for clientEra := range eraNames {
 		for serverEra := range eraNames {
-			t.Run(clientEra+" client and "+serverEra+" server", func(t *testing.T) {
-				s := emptyServer(&mcp.ServerOptions{
-					SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
-					UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
-				})
-				s.AddResource(&mcp.Resource{Name: "a", URI: "test://a"}, nil)
-				r := newRig(t, fast, served(t, "one", s, serverEra), served(t, "two", emptyServer(nil), "legacy"))
-				updated := make(chan string, 4096)
-				client := r.connect(t, clientEra, &mcp.ClientOptions{
-					ResourceUpdatedHandler: func(_ context.Context, req *mcp.ResourceUpdatedNotificationRequest) { updated <- req.Params.URI },
-				})
-				if err := client.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://a"}); err != nil {
-					t.Fatal(err)
+			for _, before := range kinds {
+				for _, after := range kinds {
+					t.Run(fmt.Sprintf("%s client and %s server over %s and then %s", clientEra, serverEra, before, after), func(t *testing.T) {
+						s, _, opts, updated := subscribable()
+						now := serveOver(t, before, s, serverEra)
+						later := now
+						if after != before {
+							later = serveOver(t, after, s, serverEra)
+						}
+						later.Description = "new"
+						r := newRig(t, fast, now, served(t, "two", emptyServer(nil), "legacy"))
+						client := r.connect(t, clientEra, opts)
+						if err := client.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://a"}); err != nil {
+							t.Fatal(err)
+						}
+						r.replaced(t, func(c *config.Config) { c.Servers[0] = later })
+						updates(t, s, updated)
+						if clientEra == "legacy" { // Another one's ends with its stream.
+							if err := client.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "test://a"}); err != nil {
+								t.Error(err)
+							}
+							if u := r.bridge.servers()[0]; u.watched() {
+								t.Errorf("the server is still subscribed to %v", u.interests())
+							}
+						}
+						r.reconfigure(t, func(c *config.Config) { c.Servers = c.Servers[1:] })
+						eventually(t, "no connection to the removed server", func() bool { return sessionsOf(s) == 0 })
+					})
 				}
-				old := r.bridge.servers()[0]
-				r.reconfigure(t, func(c *config.Config) { c.Servers[0].Description = "new" })
-				eventually(t, "the end of the old server", func() bool {
-					r.bridge.mu.Lock()
-					defer r.bridge.mu.Unlock()
-					return r.bridge.lives[old] == nil
-				})
-				quietly(updated)
-				eventually(t, "an update", func() bool {
-					if err := s.ResourceUpdated(t.Context(), &mcp.ResourceUpdatedNotificationParams{URI: "test://a"}); err != nil {
-						t.Error(err)
-					}
-					return len(updated) > 0
-				})
-				r.reconfigure(t, func(c *config.Config) { c.Servers = c.Servers[1:] })
-				eventually(t, "no connection to the removed server", func() bool { return sessionsOf(s) == 0 })
-			})
+			}
 		}
+	}
+}
+
+// TestACallAmidAReplacementLeavesNoConnection has a session use the new server
+// before it is told that it took another one's place.
+func TestACallAmidAReplacementLeavesNoConnection(t *testing.T) {
+	for _, kind := range kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			s, subscriptions, opts, updated := subscribable()
+			one := serveOver(t, kind, s, "legacy")
+			two := one
+			two.Name = "two"
+			r := newRig(t, fast, one, two)
+			client := r.connect(t, "legacy", opts)
+			session, old, successor := r.bridge.allSessions()[0], r.bridge.servers()[0], r.bridge.servers()[1]
+			if err := session.subscribe(t.Context(), old, "test://a", true); err != nil {
+				t.Fatal(err)
+			}
+			l, err := session.connect(t.Context(), successor)
+			if err != nil {
+				t.Fatal(err)
+			}
+			session.hand(old, successor)
+			eventually(t, "the subscription", func() bool { return subscriptions.Load() == 2 })
+			updates(t, s, updated)
+			if now, err := session.connect(t.Context(), successor); err != nil || now != l {
+				t.Errorf("the session has another connection than before: %v", err)
+			}
+			_ = client.Close()
+			eventually(t, "no session", func() bool { return len(r.bridge.allSessions()) == 0 })
+			eventually(t, "the end of its connections", func() bool { return sessionsOf(s) == 2 })
+		})
+	}
+}
+
+// TestServersThatWereReplacedLeaveNothing counts what the bridge's context holds.
+func TestServersThatWereReplacedLeaveNothing(t *testing.T) {
+	r := newRig(t, fast, served(t, "one", echoServer("one"), "legacy"))
+	connected(t, r.bridge)
+	old := r.bridge.only()
+	r.replaced(t, func(c *config.Config) { c.Servers[0].Description = "new" })
+	if old.granted().rest.Err() == nil {
+		t.Error("the grant of a server that was replaced goes on")
 	}
 }
 

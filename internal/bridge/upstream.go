@@ -81,7 +81,7 @@ type upstream struct {
 	tried    int           // attempts to connect that have ended
 	lists    map[string][]item
 	health   health.Server
-	watching map[string]int // subscribed resources, by URI, with the number of subscribers
+	watching map[string]*interest // subscribed resources, by URI
 	// followers are the legacy sessions among the subscribers, where these share
 	// the connection.
 	followers map[*session]map[string]bool
@@ -113,7 +113,7 @@ func newUpstream(s config.Server, network http.RoundTripper, t timing, log *slog
 		settled:   make(chan struct{}),
 		lists:     map[string][]item{},
 		health:    health.New(time.Now()),
-		watching:  map[string]int{},
+		watching:  map[string]*interest{},
 		followers: map[*session]map[string]bool{},
 	}
 	u.transport = network
@@ -215,7 +215,7 @@ func (u *upstream) connect(ctx context.Context, g *grant) (*link, error) {
 	u.settle(l)
 	ctx, cancel := context.WithTimeout(ctx, u.timing.connect)
 	defer cancel()
-	u.resubscribe(ctx, l)
+	u.resubscribe(ctx, l, u.interests()...)
 	u.resumed()
 	return l, nil
 }

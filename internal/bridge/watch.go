@@ -9,25 +9,81 @@ import (
 	"slices"
 )
 
-// watch subscribes the shared connection to a resource. Several clients share
-// one subscription.
+// interest is that of several clients in one resource: they share one
+// subscription at the server.
+type interest struct {
+	clients int
+	// settled is closed when the first one's request has ended, and failed says
+	// how. It is nil where there is none to wait for.
+	settled chan struct{}
+	failed  bool
+}
+
+// watch subscribes the shared connection to a resource. Who comes while another
+// one's request is under way learns how that ends, and asks again where it
+// failed: the reason may have been the other's own.
 func (u *upstream) watch(ctx context.Context, uri string) error {
 	l, err := u.shared(ctx)
 	if err != nil {
 		return err
 	}
+	for {
+		i, first := u.want(uri, make(chan struct{}))
+		if first {
+			err := l.subscribe(ctx, uri, true)
+			u.wanted(uri, i, err)
+			return err
+		}
+		if i.settled == nil {
+			return nil
+		}
+		select {
+		case <-i.settled:
+		case <-ctx.Done():
+			u.forget(uri)
+			return ctx.Err()
+		}
+		if !i.failed {
+			return nil
+		}
+	}
+}
+
+// want counts a subscriber more, and reports whether it is the first, whose
+// request settled tells of.
+func (u *upstream) want(uri string, settled chan struct{}) (i *interest, first bool) {
 	u.mu.Lock()
-	u.watching[uri]++
-	first := u.watching[uri] == 1
-	u.mu.Unlock()
-	if !first {
-		return nil
+	defer u.mu.Unlock()
+	i = u.watching[uri]
+	if i == nil {
+		i, first = &interest{settled: settled}, true
+		u.watching[uri] = i
 	}
-	if err := l.subscribe(ctx, uri, true); err != nil {
-		u.forget(uri)
-		return err
+	i.clients++
+	return i, first
+}
+
+// wanted tells those who wait how the first one's request ended.
+func (u *upstream) wanted(uri string, i *interest, err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	i.failed = err != nil
+	if i.failed && u.watching[uri] == i {
+		delete(u.watching, uri)
 	}
-	return nil
+	close(i.settled)
+}
+
+// expect counts a subscriber that the server is asked for once it is connected
+// to, at the latest: one of a server that u has taken the place of.
+func (u *upstream) expect(ctx context.Context, uri string) {
+	if _, first := u.want(uri, nil); !first {
+		return
+	}
+	// A connection that is made from now on subscribes to it.
+	if l := u.peek(); l.alive() {
+		u.resubscribe(ctx, l, uri)
+	}
 }
 
 // unwatch ends what watch began.
@@ -46,19 +102,45 @@ func (u *upstream) unwatch(ctx context.Context, uri string) error {
 func (u *upstream) forget(uri string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.watching[uri]--
-	if u.watching[uri] > 0 {
+	i := u.watching[uri]
+	if i == nil {
+		return false
+	}
+	i.clients--
+	if i.clients > 0 {
 		return false
 	}
 	delete(u.watching, uri)
 	return true
 }
 
-// resubscribe repeats the subscriptions on a new connection.
-func (u *upstream) resubscribe(ctx context.Context, l *link) {
+// wantedByOthers returns what clients without a session want to know of. The
+// caller holds u.mu.
+func (u *upstream) wantedByOthers() map[string]*interest {
+	others := map[string]*interest{}
+	for uri, i := range u.watching {
+		clients := i.clients
+		for _, uris := range u.followers {
+			if uris[uri] {
+				clients--
+			}
+		}
+		if clients > 0 {
+			others[uri] = &interest{clients: clients}
+		}
+	}
+	return others
+}
+
+// interests returns the resources to which the server is to be subscribed.
+func (u *upstream) interests() []string {
 	u.mu.Lock()
-	uris := slices.Sorted(maps.Keys(u.watching))
-	u.mu.Unlock()
+	defer u.mu.Unlock()
+	return slices.Sorted(maps.Keys(u.watching))
+}
+
+// resubscribe repeats subscriptions on a new connection.
+func (u *upstream) resubscribe(ctx context.Context, l *link, uris ...string) {
 	for _, uri := range uris {
 		if err := l.subscribe(ctx, uri, true); err != nil {
 			u.log.Warn("a resource could not be subscribed again", "error", describe(err))
