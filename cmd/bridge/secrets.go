@@ -6,12 +6,15 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"hash/maphash"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridge/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
 )
@@ -57,6 +60,9 @@ type keeper struct {
 	// turn uses it.
 	have map[string]uint64
 	seed maphash.Seed
+	// refused are the codes with which the keybroker stores none of a secret's
+	// logins, by name, as they were said. Whoever has the turn uses it.
+	refused map[string]string
 	// changes counts by name how often somebody else than the bridge has changed
 	// a secret.
 	mu      sync.Mutex
@@ -74,6 +80,7 @@ func newKeeper(c secretsClient, clock client.Clock, use func(*secret.Set), log *
 		turn:    make(chan struct{}, 1),
 		seed:    maphash.MakeSeed(),
 		have:    map[string]uint64{},
+		refused: map[string]string{},
 		changes: map[string]int{},
 	}
 }
@@ -204,6 +211,10 @@ func (k *keeper) changed(name string) int {
 // anew.
 var errReplaced = errors.New("somebody has set the secret meanwhile")
 
+// final are the codes of refusals that stay until somebody changes the secrets
+// or the HostedBridge: then the bridge is told of that.
+var final = []string{client.CodeSecretManaged, client.CodeSecretNotFound, client.CodeSecretNotWritable}
+
 // saves is how often a login is sent to the keybroker that changes of other
 // secrets overtake.
 const saves = 3
@@ -223,15 +234,33 @@ func (k *keeper) save(ctx context.Context, name string, value []byte) error {
 	}
 	if err == nil {
 		k.have[name] = maphash.Bytes(k.seed, value)
+		delete(k.refused, name)
 		k.log.Info("refreshed login stored", "secret", name)
 		return nil
 	}
-	attrs := []any{"secret", name, "error", err}
-	if refusal, ok := errors.AsType[*client.Refusal](err); ok {
-		attrs = append(attrs, "code", refusal.Code)
+	return k.unsaved(name, err)
+}
+
+// unsaved says that a login is not stored, and returns an error that tells
+// whether trying again is of any use.
+func (k *keeper) unsaved(name string, err error) error {
+	refusal, ok := errors.AsType[*client.Refusal](err)
+	if !ok {
+		k.log.Warn("refreshed login not stored", "secret", name, "error", err)
+		return err
 	}
-	k.log.Warn("refreshed login not stored", attrs...)
-	return err
+	if !slices.Contains(final, refusal.Code) {
+		k.log.Warn("refreshed login not stored", "secret", name, "error", err, "code", refusal.Code)
+		return err
+	}
+	if refusal.Code == client.CodeSecretNotFound {
+		k.ask() // The bridge is to end the login.
+	}
+	if k.refused[name] != refusal.Code {
+		k.refused[name] = refusal.Code
+		k.log.Warn("refreshed login cannot be stored and lasts as long as this process", "secret", name, "error", err, "code", refusal.Code)
+	}
+	return fmt.Errorf("%w: %w", oauth.ErrNotStorable, err)
 }
 
 // send sends the secret until no other's change overtakes it.

@@ -23,6 +23,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
@@ -316,6 +317,38 @@ func TestARefreshedLoginIsStored(t *testing.T) {
 			if len(test.found) > 0 {
 				// The bridge is to have the change of somebody else too.
 				k.turn(t, "r1", nil)
+			}
+		})
+	}
+}
+
+func TestALoginThatCannotBeStoredIsSaidOnce(t *testing.T) {
+	for _, test := range []struct {
+		code  string
+		final bool
+	}{{"secret_managed", true}, {"secret_not_writable", true}, {"secret_not_found", true}, {"busy", false}} {
+		t.Run(test.code, func(t *testing.T) {
+			k := keep(t)
+			k.turn(t, "", with("r1", "old", "0"))
+			<-k.first
+			for range 3 {
+				ended := make(chan error, 1)
+				go func() { ended <- k.save(t.Context(), "LOGIN", []byte("c4n4ry-new")) }()
+				<-k.saved
+				k.results <- &client.Refusal{Status: 409, Code: test.code}
+				if err := <-ended; err == nil || errors.Is(err, oauth.ErrNotStorable) != test.final {
+					t.Errorf("error %v", err)
+				}
+				if test.code == "secret_not_found" {
+					k.turn(t, "r1", nil) // The bridge hears of the removal.
+				}
+			}
+			want := 3
+			if test.final {
+				want = 1
+			}
+			if log := k.log.String(); strings.Count(log, `"code":"`+test.code+`"`) != want || strings.Contains(log, "c4n4ry") {
+				t.Errorf("log, which should say it %d times: %s", want, log)
 			}
 		})
 	}

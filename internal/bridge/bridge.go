@@ -17,13 +17,14 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 )
 
 const (
-	// sessionTimeout ends a session that sent no request for that long. An open
-	// event stream does not count, so it must outlast a client that only
-	// listens; a day of working at a screen has no longer gaps.
+	// sessionTimeout ends a session that sent no request for that long and has no
+	// open event stream. Its id restores it, at the price of a new connection to
+	// each server; a day of working at a screen has no longer gaps.
 	sessionTimeout = 2 * time.Hour
 	// replayBytes bounds what is kept for clients whose stream broke and that
 	// ask for the rest, over all sessions.
@@ -52,6 +53,7 @@ type Bridge struct {
 	ctx     context.Context // the bridge's life; requests to servers descend from it
 	cancel  context.CancelFunc
 	network *exit
+	logins  *logins
 	done    sync.WaitGroup
 	closing sync.WaitGroup // of connections to servers
 	calls   calls
@@ -90,6 +92,9 @@ type Options struct {
 	// SaveSecret stores a secret of the user, such as tokens that were
 	// refreshed. Where it is nil they live as long as the process.
 	SaveSecret func(ctx context.Context, name string, value []byte) error
+	// Turn has processes that share the secrets refresh a login one after the
+	// other. Where it is nil there are no others.
+	Turn oauth.TurnFunc
 
 	// Tracer begins the spans of what clients ask for. Where it is nil there are
 	// none, and a trace that a client has begun is only passed on.
@@ -121,6 +126,7 @@ func New(ctx context.Context, c config.Config, o Options) *Bridge {
 	ctx, b.cancel = context.WithCancel(ctx)
 	b.ctx = ctx
 	b.network = newExit(c.Egress)
+	b.logins = newLogins(o, b.network)
 	b.signing = newSigning(c)
 	b.parking, b.capable = newParking(), newCapable(b)
 	b.server = b.newServer()
@@ -236,6 +242,8 @@ func (b *Bridge) UseSecrets(set *secret.Set) {
 		set.Wipe()
 		return
 	}
+	// First, so that no new connection begins with the tokens of a former login.
+	b.logins.use(set)
 	for _, u := range b.servers() {
 		u.regrant(b.ctx, set)
 	}
@@ -274,7 +282,9 @@ func (b *Bridge) Drain(ctx context.Context) int { return b.calls.wait(ctx) }
 // Close ends all sessions and connections and waits until they are gone.
 func (b *Bridge) Close() {
 	b.granting.Lock()
+	b.mu.Lock()
 	b.cancel()
+	b.mu.Unlock()
 	b.granting.Unlock()
 	var closing sync.WaitGroup
 	for s := range b.server.Sessions() {
@@ -283,18 +293,26 @@ func (b *Bridge) Close() {
 	closing.Wait()
 	b.done.Wait()
 	b.closing.Wait()
+	b.logins.wipe() // which may store tokens first
 	b.network.close()
 	b.secrets.Wipe()
 }
 
-// open records a new legacy session until its client leaves.
+// open records a new legacy session until its client leaves. One that is opened
+// while the bridge is closed, which Close may not see, ends at once.
 func (b *Bridge) open(ss *mcp.ServerSession, who identity) *session {
 	s := &session{bridge: b, client: ss, who: who, uplinks: map[*upstream]*uplink{}}
+	stop := context.AfterFunc(b.ctx, func() { _ = ss.Close() })
 	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ctx.Err() != nil {
+		s.ended = true
+		return s
+	}
 	b.sessions[ss] = s
-	b.mu.Unlock()
 	b.done.Go(func() {
 		_ = ss.Wait()
+		stop()
 		b.mu.Lock()
 		delete(b.sessions, ss)
 		b.mu.Unlock()

@@ -50,7 +50,12 @@ func newGrant(ctx context.Context, s config.Server, set *secret.Set, next http.R
 	g := &grant{view: set.Grant(s.Secrets), waiting: set == nil && len(s.Secrets) > 0}
 	g.rest, g.cut = context.WithCancelCause(ctx)
 	g.life, g.end = context.WithCancel(g.rest)
+	// Taken now: the values are wiped when others come, and errors of what goes
+	// on with them come later.
 	g.hide = g.view.Redactor()
+	if s.OAuth != nil {
+		g.hide = g.hide.With(tokensIn(revealed(s, g.view))...)
+	}
 	if !g.waiting {
 		g.fault = fault(s, g.view)
 	}
@@ -178,7 +183,6 @@ func (u *upstream) regrant(ctx context.Context, set *secret.Set) {
 		before.view = next.view
 		u.mu.Unlock()
 		next.cut(errStale)
-		u.refill()
 		return
 	}
 	u.grant = next
@@ -196,7 +200,6 @@ func (u *upstream) regrant(ctx context.Context, set *secret.Set) {
 		u.health = u.health.InService(time.Now())
 	}
 	u.mu.Unlock()
-	u.refill()
 	before.expire(u.timing.grace)
 	switch {
 	case next.fault != "":
@@ -229,13 +232,6 @@ func (u *upstream) same(before, after secret.View) bool {
 		}
 	}
 	return true
-}
-
-// refill tells the login of the secrets as they are now.
-func (u *upstream) refill() {
-	if u.login != nil {
-		u.login.source.Refill(u.secret)
-	}
 }
 
 // withdraw takes u out of service and returns the notifications of what that

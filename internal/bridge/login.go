@@ -18,13 +18,76 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 )
 
-// maxSent bounds how many of the last tokens are taken out of errors: a server
-// repeats the one that it was just sent, or the one before.
-const maxSent = 4
+// maxSent bounds how many of the last tokens are taken out of errors, access and
+// refresh tokens together: a server repeats the one that it was just sent, or the
+// one before.
+const maxSent = 8
 
-// login is what the bridge has of an OAuth login at a server. It outlives the
-// grants, since a token that was refreshed is nothing new to anybody else.
+// logins are those at the bridge's servers with OAuth. Each is there once, however
+// many servers use it and however often these are replaced: its newest tokens may
+// be nowhere else, and an authorization server takes who shows a used one for a
+// thief.
+type logins struct {
+	options Options
+	network http.RoundTripper
+
+	mu  sync.Mutex
+	set *secret.Set       // what the user's secrets are, nil while they are not there
+	all map[string]*login // by the encoded configuration; they stay until the bridge ends
+}
+
+func newLogins(o Options, network http.RoundTripper) *logins {
+	return &logins{options: o, network: network, all: map[string]*login{}}
+}
+
+// of returns the login of a server, nil for one without OAuth.
+func (a *logins) of(c *config.OAuth) *login {
+	if c == nil {
+		return nil
+	}
+	key, err := json.Marshal(c)
+	if err != nil {
+		panic(err) // Texts alone: only a programming error cannot be encoded.
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.all[string(key)] == nil {
+		a.all[string(key)] = newLogin(*c, a)
+	}
+	return a.all[string(key)]
+}
+
+// use has the logins go on with these secrets.
+func (a *logins) use(set *secret.Set) {
+	a.mu.Lock()
+	a.set = set
+	all := slices.Collect(maps.Values(a.all))
+	a.mu.Unlock()
+	for _, g := range all {
+		// A secret that does not open now is the one that it was.
+		if !set.Grant([]string{g.config.Token}).Unreadable(g.config.Token) {
+			g.source.Refill(g.secret)
+		}
+	}
+}
+
+// wipe forgets all of them.
+func (a *logins) wipe() {
+	a.mu.Lock()
+	all := slices.Collect(maps.Values(a.all))
+	a.mu.Unlock()
+	var wiping sync.WaitGroup
+	for _, g := range all {
+		wiping.Go(g.wipe)
+	}
+	wiping.Wait()
+}
+
+// login is what the bridge has of an OAuth login. It outlives the grants, since a
+// token that was refreshed is nothing new to anybody else.
 type login struct {
+	config config.OAuth
+	logins *logins
 	source *oauth.Source
 
 	mu    sync.Mutex
@@ -33,25 +96,48 @@ type login struct {
 	seed  maphash.Seed
 }
 
-// newLogin returns the login of u, nil for a server without OAuth.
-func newLogin(u *upstream, network http.RoundTripper) *login {
-	if u.server.OAuth == nil {
+func newLogin(c config.OAuth, all *logins) *login {
+	g := &login{config: c, logins: all, saved: map[uint64]bool{}, seed: maphash.MakeSeed()}
+	g.source = oauth.NewSource(c, g.secret, g.save, &http.Client{Transport: all.network}, oauth.SystemClock{})
+	g.source.TakeTurns(g.turn)
+	return g
+}
+
+// secret returns the user's secret of this name. config.Validate has those of a
+// login be granted to every server that uses it.
+func (g *login) secret(name string) (string, bool) {
+	g.logins.mu.Lock()
+	defer g.logins.mu.Unlock()
+	if name != g.config.Token && name != g.config.ClientSecret {
+		return "", false
+	}
+	return g.logins.set.Grant([]string{name}).Lookup(name)
+}
+
+// save stores a secret of the user.
+func (g *login) save(ctx context.Context, name string, value []byte) error {
+	g.note(value)
+	if g.logins.options.SaveSecret == nil {
 		return nil
 	}
-	g := &login{saved: map[uint64]bool{}, seed: maphash.MakeSeed()}
-	save := func(ctx context.Context, name string, value []byte) error {
-		g.note(value)
-		return u.save(ctx, name, value)
+	return g.logins.options.SaveSecret(ctx, name, value)
+}
+
+// turn waits until no other process refreshes the login. What is stored then is
+// what the login goes on with, and so nothing new to others here.
+func (g *login) turn(ctx context.Context, name string) (value []byte, end func(), err error) {
+	if g.logins.options.Turn == nil {
+		return nil, func() {}, nil
 	}
-	g.source = oauth.NewSource(*u.server.OAuth, u.secret, save, &http.Client{Transport: network}, oauth.SystemClock{})
-	return g
+	value, end, err = g.logins.options.Turn(ctx, name)
+	if value != nil {
+		g.note(value)
+	}
+	return value, end, err
 }
 
 // transport returns next with the login's token on every request.
 func (g *login) transport(next http.RoundTripper) http.RoundTripper {
-	if g == nil {
-		return next
-	}
 	return g.source.Transport(&witnessed{next: next, login: g})
 }
 
@@ -81,8 +167,12 @@ func (g *login) send(token string) {
 	}
 }
 
-// note remembers what was stored, which comes back as the user's secret.
+// note remembers what was stored, which comes back as the user's secret, and that
+// no error repeats it.
 func (g *login) note(value []byte) {
+	for _, token := range tokensIn([]string{string(value)}) {
+		g.send(token)
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.saved[maphash.Bytes(g.seed, value)] = true
@@ -97,46 +187,35 @@ func (g *login) own(value string) bool {
 
 // wipe forgets the login.
 func (g *login) wipe() {
-	if g == nil {
-		return
-	}
 	g.source.Wipe()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.sent = nil
 }
 
-// redactor returns what takes the tokens out of texts, and the secrets of s.
-func (g *login) redactor(s config.Server, v secret.View) secret.Redactor {
+// redactor returns what takes out of texts what hide does, and the tokens that
+// were sent since.
+func (g *login) redactor(hide secret.Redactor) secret.Redactor {
 	g.mu.Lock()
-	hidden := slices.Clone(g.sent)
-	g.mu.Unlock()
-	for _, value := range revealed(s, v) {
+	defer g.mu.Unlock()
+	return hide.With(g.sent...)
+}
+
+// tokensIn returns the tokens in the values of secrets, which a server is sent
+// without what is around them.
+func tokensIn(values []string) (tokens []string) {
+	for _, value := range values {
 		var fields map[string]any
-		hidden = append(hidden, value)
 		if json.Unmarshal([]byte(value), &fields) != nil {
 			continue
 		}
 		for _, name := range []string{"access_token", "refresh_token"} {
 			if token, ok := fields[name].(string); ok {
-				hidden = append(hidden, token)
+				tokens = append(tokens, token)
 			}
 		}
 	}
-	values := make(map[string][]byte, len(hidden))
-	for _, value := range hidden {
-		values[value] = []byte(value)
-	}
-	names := slices.Sorted(maps.Keys(values))
-	return secret.NewSet("", values, nil).Grant(names).Redactor()
-}
-
-// save stores a secret of the user.
-func (u *upstream) save(ctx context.Context, name string, value []byte) error {
-	if s, ok := u.owner.(*standIn); ok && s.bridge.options.SaveSecret != nil {
-		return s.bridge.options.SaveSecret(ctx, name, value)
-	}
-	return nil
+	return tokens
 }
 
 // secret returns the secret of this name as it is granted now.
@@ -155,8 +234,5 @@ func (l *link) hides() secret.Redactor {
 	if u == nil || u.login == nil {
 		return l.grant.hide
 	}
-	u.mu.Lock()
-	view := l.grant.view
-	u.mu.Unlock()
-	return u.login.redactor(u.server, view)
+	return u.login.redactor(l.grant.hide)
 }

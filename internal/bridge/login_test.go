@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -169,6 +170,109 @@ func TestARefreshedLoginConnectsNothingAnew(t *testing.T) {
 		_, sent := g.seen()
 		return strings.Contains(sent, "c4n4ry-access-2") && given.Load() == 2
 	})
+}
+
+// TestAServerThatIsReplacedGoesOnWithItsLogin has the secrets say what they did
+// at first: a refresh token that was used, and that nobody may show again.
+func TestAServerThatIsReplacedGoesOnWithItsLogin(t *testing.T) {
+	for name, changes := range map[string][]func(*config.Config){
+		"by one with another timeout": {func(c *config.Config) { c.Servers[0].Timeouts.Connect = config.Duration(time.Minute) }},
+		"by one of another name":      {func(c *config.Config) { c.Servers[0].Name = "two" }},
+		"and removed before": {
+			func(c *config.Config) { c.Servers = nil },
+			func(c *config.Config) { c.Servers[0].Description = "again" },
+		},
+		"and joined by another with its login": {func(c *config.Config) {
+			other := c.Servers[0]
+			other.Name = "two"
+			c.Servers = append(c.Servers, other)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tokens, given := authority(t)
+			g := newGuardedServer(t, config.StreamableHTTP)
+			g.OAuth = &config.OAuth{Grant: config.AuthorizationCode, TokenURL: tokens.URL, ClientID: "me", Token: "LOGIN"}
+			g.Secrets = []string{"LOGIN"}
+			r := newRig(t, fast, g.Server)
+			r.bridge.UseSecrets(secretsOf("r1", "LOGIN", "c4n4ry-first"))
+			connected(t, r.bridge)
+			for _, change := range changes {
+				before := r.bridge.servers()
+				r.reconfigure(t, func(c *config.Config) {
+					c.Servers = []config.Server{g.Server}
+					change(c)
+				})
+				for _, u := range before {
+					r.bridge.mu.Lock()
+					l := r.bridge.lives[u]
+					r.bridge.mu.Unlock()
+					if l != nil && l.over {
+						<-l.idle
+					}
+				}
+				connected(t, r.bridge)
+			}
+			r.bridge.UseSecrets(secretsOf("r2", "LOGIN", "c4n4ry-first"))
+			connected(t, r.bridge)
+			if _, sent := g.seen(); sent != `{"Bearer c4n4ry-access-1":true}` || given.Load() != 1 {
+				t.Errorf("the server was sent %s, and %d tokens were given", sent, given.Load())
+			}
+		})
+	}
+}
+
+func TestALoginEndsWhenItsSecretIsRemoved(t *testing.T) {
+	tokens, given := authority(t)
+	g := newGuardedServer(t, config.StreamableHTTP)
+	g.OAuth = &config.OAuth{Grant: config.AuthorizationCode, TokenURL: tokens.URL, ClientID: "me", Token: "LOGIN"}
+	g.Secrets = []string{"LOGIN"}
+	r := newRig(t, fast, g.Server)
+	r.bridge.UseSecrets(secretsOf("r1", "LOGIN", "c4n4ry-first"))
+	connected(t, r.bridge)
+	r.bridge.UseSecrets(secretsOf("r2"))
+	if got := r.bridge.Health().Servers["one"]; got.Error != "secret LOGIN is not set" {
+		t.Errorf("health = %+v", got)
+	}
+	// The same one again is a new login, and not what was left of the former.
+	r.bridge.UseSecrets(secretsOf("r3", "LOGIN", "c4n4ry-first"))
+	connected(t, r.bridge)
+	eventually(t, "another token", func() bool { return given.Load() == 2 })
+}
+
+// TestSecretsAreTakenOutOfErrorsAfterTheyWereReplaced has a call fail that began
+// with other secrets than there are, and were wiped.
+func TestSecretsAreTakenOutOfErrorsAfterTheyWereReplaced(t *testing.T) {
+	tokens, _ := authority(t)
+	began, release := make(chan struct{}, 1), make(chan struct{})
+	s := emptyServer(nil)
+	rawTool(s, "late", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		began <- struct{}{}
+		<-release
+		return nil, &jsonrpc.Error{Code: -32001, Message: "bad: c4n4ry-key-1, c4n4ry-client-1, c4n4ry-nested-1, c4n4ry-access-1."}
+	})
+	front := httptest.NewServer(mcpHandler(t, s, "legacy"))
+	defer func() {
+		front.CloseClientConnections()
+		front.Close()
+	}()
+	server := config.Server{
+		Name: "one", URL: front.URL, Headers: []config.Header{{Name: "X-Key", Value: "${KEY}"}}, Secrets: []string{"CLIENT", "KEY", "NESTED"},
+		OAuth: &config.OAuth{Grant: config.ClientCredentials, TokenURL: tokens.URL, ClientID: "me", ClientSecret: "CLIENT"},
+	}
+	r := newRig(t, fast, server)
+	r.bridge.UseSecrets(secretsOf("r1", "KEY", "c4n4ry-key-1", "CLIENT", "c4n4ry-client-1", "NESTED", `{"access_token":"c4n4ry-nested-1"}`))
+	client := r.connect(t, "legacy", nil)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "late"})
+		ended <- err
+	}()
+	<-began
+	r.bridge.UseSecrets(secretsOf("r2", "KEY", "other-key", "CLIENT", "other-client", "NESTED", "other-nested"))
+	close(release)
+	if err := <-ended; err == nil || strings.Contains(err.Error(), "c4n4ry") || strings.Count(err.Error(), "[redacted]") != 4 {
+		t.Errorf("error = %v", err)
+	}
 }
 
 func TestATokenGoesNowhereElse(t *testing.T) {

@@ -64,6 +64,7 @@ func (b *Bridge) newServerOf(s config.Server) *upstream {
 	secrets := b.secrets
 	b.mu.Unlock()
 	u := newUpstream(s, b.network, b.timing, b.log)
+	u.logsIn(b.logins.of(s.OAuth))
 	u.grant = newGrant(b.ctx, s, secrets, u.transport)
 	if u.grant.fault != "" {
 		u.health = u.health.OutOfService(time.Now(), u.grant.fault)

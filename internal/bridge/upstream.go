@@ -56,7 +56,8 @@ type upstream struct {
 	timing timing
 	// transport is the network below the connections.
 	transport http.RoundTripper
-	// login is that at a server with OAuth, else nil.
+	// login is that at a server with OAuth, else nil. Other servers may have it
+	// too.
 	login *login
 	log   *slog.Logger
 	owner peer
@@ -120,10 +121,14 @@ func newUpstream(s config.Server, network http.RoundTripper, t timing, log *slog
 	if s.Kind() == config.StreamableHTTP {
 		u.transport = &patience{next: network}
 	}
-	if u.login = newLogin(u, network); u.login != nil {
-		u.transport = &only{server: u.login.transport(u.transport), others: u.transport, origin: originOf(s.URL)}
-	}
 	return u
+}
+
+// logsIn has what goes to the server carry the token of a login, nil for none.
+func (u *upstream) logsIn(g *login) {
+	if u.login = g; g != nil {
+		u.transport = &only{server: g.transport(u.transport), others: u.transport, origin: originOf(u.server.URL)}
+	}
 }
 
 // hop returns the bridge's id in the way of a request.
@@ -136,7 +141,6 @@ func (u *upstream) hop() string {
 
 // run keeps the shared connection until ctx ends.
 func (u *upstream) run(ctx context.Context) {
-	defer u.login.wipe()
 	failures := 0
 	for ctx.Err() == nil {
 		g := u.granted()

@@ -33,8 +33,18 @@ var (
 	errWiped   = &Error{text: "the server's token is not there any more"}
 	errNoToken = &Error{text: "the authorization server's answer holds no bearer token"}
 	errSlow    = &Error{text: "the authorization server does not answer in time"}
+	errTurn    = &Error{text: "the login cannot be locked: another process refreshes it, or its folder cannot be written"}
 	errAway    = &Error{text: "the authorization server cannot be reached"}
 )
+
+// ErrNotStorable is why a SaveFunc has stored nothing where trying again is of no
+// use. The tokens are then kept by the Source alone.
+var ErrNotStorable = errors.New("tokens cannot be stored")
+
+// removed is the error of a secret with a login that its user has removed.
+func removed(name string) *Error {
+	return &Error{text: fmt.Sprintf("log in again: secret %s was removed", name), Login: true, lasting: true}
+}
 
 // unset is the error of a secret that is not there.
 func unset(name string) *Error {

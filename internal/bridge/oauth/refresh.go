@@ -24,15 +24,29 @@ func (s *Source) depart(ctx context.Context) {
 	ask := s.question()
 	s.work.Go(func() {
 		ctx := context.WithoutCancel(ctx)
-		got, err := s.ask(ctx, ask)
-		if s.arrive(f, got, err) {
-			s.store(ctx)
-		}
+		s.fly(ctx, f, ask)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.flight = nil
 		close(f.done)
 	})
+}
+
+// fly makes the request when it is this process's turn, and stores what came of
+// it before the turn ends.
+func (s *Source) fly(ctx context.Context, f *flight, ask question) {
+	over, end, err := s.await(ctx, f)
+	defer end()
+	if over {
+		return
+	}
+	var got *oauth2.Token
+	if err == nil {
+		got, err = s.ask(ctx, ask)
+	}
+	if s.arrive(f, got, err) {
+		s.store(ctx)
+	}
 }
 
 // question is one request to the authorization server.

@@ -38,7 +38,8 @@ const (
 	farewell = 5 * time.Second
 )
 
-// SaveFunc stores the user's secret of that name. It does not keep value.
+// SaveFunc stores the user's secret of that name. It does not keep value. Where
+// it fails it is called again later, unless its error is ErrNotStorable.
 type SaveFunc func(ctx context.Context, name string, value []byte) error
 
 // SecretFunc returns the user's secret of that name, if it is set.
@@ -49,6 +50,7 @@ type SecretFunc func(name string) (string, bool)
 type Source struct {
 	config config.OAuth
 	save   SaveFunc
+	turn   TurnFunc // nil where no other process has the login
 	client *http.Client
 	clock  Clock
 
@@ -118,9 +120,14 @@ func NewSource(c config.OAuth, secretValue func(name string) (string, bool), sav
 	return s
 }
 
+// TakeTurns has turn called before each refresh. It is for a login that other
+// processes have too, and is called before the source's first use.
+func (s *Source) TakeTurns(turn TurnFunc) { s.turn = turn }
+
 // Refill tells what the user's secrets are now. Tokens that this source itself
 // stored, or began with, change nothing; others are those of a new login and
-// are used from now on.
+// are used from now on. Where there are none any more the person has ended the
+// login: its tokens are dropped, also those that are not stored yet.
 func (s *Source) Refill(secretValue func(name string) (string, bool)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,9 +143,24 @@ func (s *Source) Refill(secretValue func(name string) (string, bool)) {
 			s.begin(tokens{})
 		}
 	}
-	if value, ok := secretValue(s.config.Token); s.refreshes() && ok && !s.seen[maphash.String(s.seed, value)] {
+	if !s.refreshes() {
+		return
+	}
+	value, ok := secretValue(s.config.Token)
+	switch {
+	case !ok:
+		s.remove()
+	case !s.seen[maphash.String(s.seed, value)]:
 		s.read(value)
 	}
+}
+
+// remove ends the login. The caller holds s.mu.
+func (s *Source) remove() {
+	clear(s.seen)
+	s.discard()
+	s.begin(tokens{})
+	s.fail(removed(s.config.Token))
 }
 
 // refreshes reports whether there is a login to refresh.

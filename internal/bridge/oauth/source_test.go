@@ -363,6 +363,47 @@ func TestWhatASourceStoredItselfIsNoNewLogin(t *testing.T) {
 	}
 }
 
+// TestALoginThatItsUserRemovesEnds removes it while its tokens are not stored yet.
+func TestALoginThatItsUserRemovesEnds(t *testing.T) {
+	w := newWorld(t, login("canary-refresh-0"))
+	w.set(func() { w.saveErr = errors.New("away") })
+	w.works(1)
+	again := <-w.clock.waits
+	w.set(func() {
+		w.saveErr = nil
+		delete(w.secrets, "LOGIN")
+	})
+	w.Refill(w.lookup)
+	w.fails("log in again: secret LOGIN was removed", true)
+	again.end <- w.clock.Now()
+	w.work.Wait()
+	if _, ok := w.lookup("LOGIN"); ok {
+		t.Error("the login was stored after its user had removed it")
+	}
+	w.clock.advance(24 * time.Hour)
+	w.fails("log in again: secret LOGIN was removed", true)
+	w.as.change(func() { w.as.refresh = "canary-refresh-9" })
+	w.set(func() { w.secrets["LOGIN"] = "canary-refresh-9" })
+	w.Refill(w.lookup)
+	w.works(2)
+}
+
+// TestALoginThatCannotBeStoredIsKeptInMemory gives back what the secret still is.
+func TestALoginThatCannotBeStoredIsKeptInMemory(t *testing.T) {
+	w := newWorld(t, login("canary-refresh-0"))
+	w.set(func() { w.saveErr = fmt.Errorf("it is managed: %w", ErrNotStorable) })
+	for n := range 3 {
+		w.works(n + 1)
+		w.Refill(w.lookup)
+		w.works(n + 1)
+		w.clock.advance(time.Hour)
+	}
+	w.work.Wait() // Nobody tries again.
+	if w.saves != 3 || w.as.refresh == "" {
+		t.Errorf("tried to store %d times; the login is good: %v", w.saves, w.as.refresh != "")
+	}
+}
+
 func TestANewLoginReplacesWhatIsUnderWay(t *testing.T) {
 	w := newWorld(t, login("canary-refresh-0"))
 	w.as.change(func() {

@@ -6,6 +6,7 @@ package oauth
 import (
 	"bytes"
 	"context"
+	"errors"
 	"hash/maphash"
 	"time"
 )
@@ -64,7 +65,7 @@ func (s *Source) attempt(ctx context.Context) bool {
 	defer clear(value)
 	ctx, cancel := context.WithTimeout(ctx, saving)
 	defer cancel()
-	if s.save(ctx, s.config.Token, value) != nil {
+	if err := s.save(ctx, s.config.Token, value); err != nil && !errors.Is(err, ErrNotStorable) {
 		return false // Who saves says why in the log.
 	}
 	s.mu.Lock()

@@ -41,6 +41,22 @@ func (v View) Redactor() Redactor {
 	return Redactor{held: func() []string { return values }}
 }
 
+// With returns a redactor that takes these texts out too.
+func (r Redactor) With(texts ...string) Redactor {
+	var values []string
+	if r.held != nil {
+		values = slices.Clone(r.held())
+	}
+	for _, text := range texts {
+		if text = strings.TrimSpace(text); len(text) >= minRedacted {
+			values = append(values, text)
+		}
+	}
+	slices.SortFunc(values, longest)
+	values = slices.Compact(values)
+	return Redactor{held: func() []string { return values }}
+}
+
 // Redact returns text without the secrets, also where they are encoded in one
 // of the common ways as a whole.
 func (r Redactor) Redact(text string) string {

@@ -65,9 +65,18 @@ func (c *Client) Secrets(ctx context.Context, revision string) (*Secrets, error)
 	return &Secrets{Revision: answer.Revision, Values: answer.Secrets, Unreadable: answer.Unreadable, SessionKeys: answer.SessionKeys}, nil
 }
 
-// CodeRevisionChanged is the code of the Refusal of a SaveSecret that somebody's
-// change has overtaken.
-const CodeRevisionChanged = "revision_changed"
+// The codes of a SaveSecret's Refusal.
+const (
+	// CodeRevisionChanged is that somebody's change has overtaken it.
+	CodeRevisionChanged = "revision_changed"
+	// CodeSecretNotFound is that the user has no secret of this name, or not any
+	// more.
+	CodeSecretNotFound = "secret_not_found"
+	// CodeSecretManaged is that the secret follows a Secret of the user.
+	CodeSecretManaged = "secret_managed"
+	// CodeSecretNotWritable is that no server of the bridge has its login there.
+	CodeSecretNotWritable = "secret_not_writable"
+)
 
 // SaveSecret stores a secret of the bridge that this process is: one that a
 // server of it has as auth.oauth.tokenSecret. Nothing is stored when the secrets
