@@ -21,7 +21,8 @@ type Options struct {
 	// BridgeImage is the image of the tenants' pods.
 	BridgeImage string
 	// RuntimeImageNode and RuntimeImagePython are the images in which npx and
-	// uvx run servers that have none of their own.
+	// uvx run servers that have none of their own. Where one is empty, such
+	// servers are not accepted.
 	RuntimeImageNode   string
 	RuntimeImagePython string
 	// UpstreamAllowCIDR are the address ranges that the tenants' bridges may
@@ -50,23 +51,22 @@ type Options struct {
 // Defaults returns the settings of an installation that changes none.
 func Defaults() Options {
 	return Options{
-		BridgeImage:        "hosted-bridge/bridge:dev",
-		RuntimeImageNode:   "hosted-bridge/runtime-node:dev",
-		RuntimeImagePython: "hosted-bridge/runtime-python:dev",
-		BaseURL:            "http://127.0.0.1:8080",
-		KeybrokerURL:       "https://hosted-bridge-keybroker.hosted-bridge-system.svc:8443",
-		Namespace:          "hosted-bridge-system",
-		LeaderElect:        true,
-		ProbeListen:        ":8081",
-		MetricsListen:      ":8082",
+		BridgeImage:      "hosted-bridge/bridge:dev",
+		RuntimeImageNode: "hosted-bridge/runtime-node:dev",
+		BaseURL:          "http://127.0.0.1:8080",
+		KeybrokerURL:     "https://hosted-bridge-keybroker.hosted-bridge-system.svc:8443",
+		Namespace:        "hosted-bridge-system",
+		LeaderElect:      true,
+		ProbeListen:      ":8081",
+		MetricsListen:    ":8082",
 	}
 }
 
 // RegisterFlags adds a flag for each setting to fs.
 func (o *Options) RegisterFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.BridgeImage, "bridge-image", o.BridgeImage, "image of the tenants' pods")
-	fs.StringVar(&o.RuntimeImageNode, "runtime-image-node", o.RuntimeImageNode, "image in which npx runs servers that have no image of their own")
-	fs.StringVar(&o.RuntimeImagePython, "runtime-image-python", o.RuntimeImagePython, "image in which uvx runs servers that have no image of their own")
+	fs.StringVar(&o.RuntimeImageNode, "runtime-image-node", o.RuntimeImageNode, "image with npx on its PATH for servers that have no image of their own; if it is empty, such servers are not accepted")
+	fs.StringVar(&o.RuntimeImagePython, "runtime-image-python", o.RuntimeImagePython, "image with uvx on its PATH for servers that have no image of their own; without it such servers are not accepted")
 	fs.StringArrayVar(&o.UpstreamAllowCIDR, "upstream-allow-cidr", o.UpstreamAllowCIDR, "address range that tenants' servers may be at although it is not public, such as 10.96.0.0/16 for a cluster's Services; give it once for each range, and none in which there is something that tenants must not reach")
 	fs.StringArrayVar(&o.UpstreamDenyCIDR, "upstream-deny-cidr", o.UpstreamDenyCIDR, "address range that no tenant's server may be at, also where it is public or within one of --upstream-allow-cidr; give it once for each range. The API server's address in the cluster's Services is denied without it; its other addresses belong here")
 	fs.StringVar(&o.BridgeOTLPEndpoint, "bridge-otlp-endpoint", o.BridgeOTLPEndpoint, "where tenants' bridges send traces, such as http://collector.observability.svc:4318; without it they send none")
@@ -84,8 +84,6 @@ func (o *Options) Validate() error {
 	o.BaseURL = strings.TrimRight(o.BaseURL, "/")
 	return errors.Join(
 		notEmpty("bridge-image", o.BridgeImage),
-		notEmpty("runtime-image-node", o.RuntimeImageNode),
-		notEmpty("runtime-image-python", o.RuntimeImagePython),
 		addressRanges("upstream-allow-cidr", o.UpstreamAllowCIDR),
 		addressRanges("upstream-deny-cidr", o.UpstreamDenyCIDR),
 		optionalURL("bridge-otlp-endpoint", o.BridgeOTLPEndpoint, "http", "https"),

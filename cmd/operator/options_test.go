@@ -57,8 +57,6 @@ func TestValidateNamesTheFlag(t *testing.T) {
 		want   string
 	}{
 		"no image":                             {func(o *Options) { o.BridgeImage = "" }, "--bridge-image"},
-		"no image for npx":                     {func(o *Options) { o.RuntimeImageNode = "" }, "--runtime-image-node"},
-		"no image for uvx":                     {func(o *Options) { o.RuntimeImagePython = "" }, "--runtime-image-python"},
 		"traces that go to no URL":             {func(o *Options) { o.BridgeOTLPEndpoint = "collector:4318" }, "--bridge-otlp-endpoint"},
 		"an address that is no range":          {func(o *Options) { o.UpstreamAllowCIDR = []string{"10.0.0.0/8", "10.1.2.3"} }, `--upstream-allow-cidr "10.1.2.3" must be an address range such as`},
 		"two ranges in one":                    {func(o *Options) { o.UpstreamAllowCIDR = []string{"10.0.0.0/8,fd00::/8"} }, "--upstream-allow-cidr"},
@@ -93,6 +91,19 @@ func TestRunRefusesABadTiersFile(t *testing.T) {
 	}
 	if err := run(t.Context(), o, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), o.TiersFile) || !strings.Contains(err.Error(), "perWeek") {
 		t.Errorf("error = %v, want one that names the file and the field", err)
+	}
+}
+
+// TestThereNeedBeNoImageForPackages has no image of Python by default: there is
+// none with uvx that the project could name.
+func TestThereNeedBeNoImageForPackages(t *testing.T) {
+	o := Defaults()
+	if o.RuntimeImagePython != "" {
+		t.Errorf("--runtime-image-python is %s by default", o.RuntimeImagePython)
+	}
+	o.RuntimeImageNode = ""
+	if err := o.Validate(); err != nil {
+		t.Error(err)
 	}
 }
 

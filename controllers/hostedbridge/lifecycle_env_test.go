@@ -223,6 +223,16 @@ func TestASpecThatIsNotAcceptedChangesNothing(t *testing.T) {
 	}
 }
 
+func TestAProgramWithoutAnImageIsNotAccepted(t *testing.T) {
+	f := newFixture(t)
+	f.Settings.RuntimeImageNode = ""
+	b := f.bridge("alice", func(s *v1alpha1.HostedBridgeSpec) { s.Servers = programs("one") })
+	b.Spec.Servers[0].Secrets, b.Spec.Servers[0].Transport.Stdio.Env = nil, nil
+	testenv.ExpectApplied(t, f.Client, b)
+	f.expect(t, b, v1alpha1.PhaseFailed, conditions("False InvalidServer", "False NotAccepted", "False InvalidServer"))
+	expectMessage(t, b, v1alpha1.ConditionAccepted, "spec.servers[0].transport.stdio.image", "npx", "--runtime-image-node")
+}
+
 func TestAUserIDBelongsToTheOlderBridge(t *testing.T) {
 	f, g := newFixture(t), newFixture(t)
 	a, b := f.bridge("alice"), g.bridge("alice")

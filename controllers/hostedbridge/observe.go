@@ -25,7 +25,7 @@ const (
 
 // observe reads what decisions depend on, and decides nothing.
 func (r *Reconciler) observe(ctx context.Context, b *v1alpha1.HostedBridge) (plan.Observed, error) {
-	o := plan.Observed{Bridge: b, Tiers: r.Settings.Tiers}
+	o := plan.Observed{Bridge: b, Tiers: r.Settings.Tiers, Lacking: r.Settings.Lacking()}
 	var claims v1alpha1.HostedBridgeList
 	if err := r.Client.List(ctx, &claims, client.MatchingFields{indexUser: string(b.User())}); err != nil {
 		return o, fmt.Errorf("list HostedBridges of the user: %w", err)

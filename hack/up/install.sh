@@ -29,10 +29,9 @@ TIMEOUT=${TIMEOUT:-180s}
 LOAD_IMAGE=${LOAD_IMAGE:-}
 REGISTRY=${REGISTRY:-}
 images=(operator keybroker ingress bridge everything-server guarded-server npm-servers)
-# Of servers over stdio that are fetched by npx or uvx; `image build --all`.
-for name in runtime-node runtime-python; do
-    [[ ! -e $IMAGES_DIR/$name.tar ]] || images+=("$name")
-done
+# In which servers over stdio run that npx fetches. up.sh builds it where pods
+# reach npm's registry.
+[[ ! -e $IMAGES_DIR/runtime-node.tar ]] || images+=(runtime-node)
 readonly images
 
 # reference NAME  prints the image to run: by digest in a registry, by the tag
@@ -75,16 +74,6 @@ image_lines() {
     done
 }
 
-# runtime_lines  prints the settings of the images for servers that are fetched,
-# where they were built.
-runtime_lines() {
-    local name reference
-    for name in node python; do
-        reference=$(reference "runtime-$name")
-        [[ -z $reference ]] || echo "  - RUNTIME_IMAGE_${name^^}=$reference"
-    done
-}
-
 # write_overlay  makes kustomizations of this installation from those that
 # everybody applies.
 write_overlay() {
@@ -100,7 +89,7 @@ configMapGenerator:
   literals:
   - BASE_URL=$BASE_URL
   - BRIDGE_IMAGE=$(reference bridge)
-$(runtime_lines)
+  - RUNTIME_IMAGE_NODE=$(reference runtime-node)
 images:
 $(image_lines operator keybroker ingress)
 EOF

@@ -55,6 +55,8 @@ export KUBECTL
 
 say "building the images"
 image build
+# npx needs a way to npm's registry, which pods of the local cluster have not.
+[[ $CLUSTER == local ]] || image build --only=runtime-node
 hack/up/install.sh
 [[ $CLUSTER == current ]] || echo "
 kubectl      export KUBECONFIG=$KUBECONFIG

@@ -19,7 +19,8 @@ type Settings struct {
 	// BridgeImage is the image of the bridge's container.
 	BridgeImage string
 	// RuntimeImageNode and RuntimeImagePython are the images in which npx and
-	// uvx run servers that have none of their own.
+	// uvx run servers that have none of their own. Where one is empty, such a
+	// server is not accepted.
 	RuntimeImageNode, RuntimeImagePython string
 	// OTLPEndpoint is where bridges send traces, empty for nowhere.
 	OTLPEndpoint string
@@ -27,6 +28,17 @@ type Settings struct {
 	Egress config.Egress
 	// KeybrokerURL is where a bridge reaches the keybroker.
 	KeybrokerURL string
+}
+
+// Lacking returns the methods of install for which there is no image.
+func (s Settings) Lacking() (methods []v1alpha1.InstallMethod) {
+	if s.RuntimeImageNode == "" {
+		methods = append(methods, v1alpha1.InstallNPX)
+	}
+	if s.RuntimeImagePython == "" {
+		methods = append(methods, v1alpha1.InstallUVX)
+	}
+	return methods
 }
 
 // Objects returns what p wants applied for b, in the order in which to apply

@@ -23,7 +23,7 @@ type check func(Observed) Finding
 
 // acceptance is what a spec must pass. The first finding decides, so that a
 // user who does not own the id at all is not sent to correct the tier first.
-var acceptance = []check{userIDIsFree, tierExists, serversFitTier, headersDiffer, textsAreReadable, loginsAreGranted, serversAreValid}
+var acceptance = []check{userIDIsFree, tierExists, serversFitTier, headersDiffer, textsAreReadable, loginsAreGranted, serversAreValid, runtimesAreThere}
 
 func accept(o Observed) Finding {
 	for _, c := range acceptance {
@@ -69,6 +69,23 @@ func serversFitTier(o Observed) Finding {
 	}
 	return Finding{v1alpha1.ReasonTierLimitExceeded, message}
 }
+
+// runtimesAreThere is the check that there is an image for each program.
+func runtimesAreThere(o Observed) Finding {
+	for i, server := range o.Bridge.Spec.Servers {
+		p := server.Transport.Stdio
+		if p == nil || p.Image != "" || p.Install == nil || !slices.Contains(o.Lacking, p.Install.Method) {
+			continue
+		}
+		return Finding{v1alpha1.ReasonInvalidServer, fmt.Sprintf(
+			"spec.servers[%d].transport.stdio.image: it must be an image that has %s on its PATH, since the installation has none: "+
+				"its operator was started without --runtime-image-%s", i, p.Install.Method, runtimes[p.Install.Method])}
+	}
+	return Finding{}
+}
+
+// runtimes are the names of what methods of install run in.
+var runtimes = map[v1alpha1.InstallMethod]string{v1alpha1.InstallNPX: "node", v1alpha1.InstallUVX: "python"}
 
 // tiersFor returns the names of the tiers that allow so many servers.
 func tiersFor(o Observed, servers int) []string {

@@ -78,6 +78,22 @@ func deleting(b *v1alpha1.HostedBridge) *v1alpha1.HostedBridge {
 	return b
 }
 
+// lacking has one program installed by a method for which there is no image.
+func lacking(m v1alpha1.InstallMethod) func(*Observed) {
+	return func(o *Observed) {
+		o.Lacking = []v1alpha1.InstallMethod{m}
+		o.Bridge.Spec.Servers = []v1alpha1.Server{{Name: "one", Transport: v1alpha1.Transport{Type: v1alpha1.TransportStdio, Stdio: &v1alpha1.Stdio{
+			Install: &v1alpha1.Install{Method: m, Package: "server", Version: "1.0.0"},
+		}}}}
+	}
+}
+
+// withImage gives the program an image of its own.
+func withImage(o *Observed) { o.Bridge.Spec.Servers[0].Transport.Stdio.Image = "team/server" }
+
+// lackingOther has it that there is no image for another method.
+func lackingOther(o *Observed) { o.Lacking = []v1alpha1.InstallMethod{v1alpha1.InstallNPX} }
+
 func TestDecide(t *testing.T) {
 	older := bridge("other", "first", 2*time.Hour)
 	tests := map[string]struct {
@@ -101,6 +117,9 @@ func TestDecide(t *testing.T) {
 		"as many servers as the tier allows":         {observed(withServers(3)), Run, "", ""},
 		"more servers than the tier allows":          {observed(withServers(4)), Leave, "TierLimitExceeded", ""},
 		"many servers in a tier without a limit":     {observed(withServers(64), withTier("pro")), Run, "", ""},
+		"no image for a method of install":           {observed(lacking(v1alpha1.InstallUVX)), Leave, "InvalidServer", ""},
+		"an image of the server's own":               {observed(lacking(v1alpha1.InstallUVX), withImage), Run, "", ""},
+		"no image for another method":                {observed(lacking(v1alpha1.InstallUVX), lackingOther), Run, "", ""},
 		"a younger rival":                            {observed(withRival(bridge("other", "late", time.Minute))), Run, "", ""},
 		"an older rival":                             {observed(withRival(older)), Leave, "UserIDConflict", ""},
 		"an older rival and an unknown tier":         {observed(withRival(older), withTier("gold")), Leave, "UserIDConflict", ""},
@@ -140,6 +159,10 @@ func TestRejectionsNameTheFieldAndTheAcceptedForm(t *testing.T) {
 		"the oldest of several rivals": {
 			observed(withRival(bridge("b", "second", 2*time.Hour), bridge("c", "first", 3*time.Hour), bridge("a", "third", 90*time.Minute))),
 			`spec.userID: "alice" belongs to the older HostedBridge c/first; it must be a user id that no other HostedBridge of the installation has`},
+		"a package of Python without an image for it": {observed(lacking(v1alpha1.InstallUVX)),
+			"spec.servers[0].transport.stdio.image: it must be an image that has uvx on its PATH, since the installation has none: its operator was started without --runtime-image-python"},
+		"a package of npm without an image for it": {observed(lacking(v1alpha1.InstallNPX)),
+			"spec.servers[0].transport.stdio.image: it must be an image that has npx on its PATH, since the installation has none: its operator was started without --runtime-image-node"},
 		"a user id from the name": {named, `metadata.name, which is the user id where spec.userID is not set: "alice" belongs to`},
 	}
 	for name, tt := range tests {

@@ -23,6 +23,8 @@ type Observed struct {
 	Rivals []v1alpha1.HostedBridge
 	// Tiers are the installation's tiers.
 	Tiers quota.Tiers
+	// Lacking are the methods of install for which the installation has no image.
+	Lacking []v1alpha1.InstallMethod
 	// Trust is the keybroker's CA certificate in PEM, empty while it has not
 	// been published.
 	Trust string
