@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 	"github.com/hostedbridge/hostedbridge/internal/laptop"
 )
@@ -73,6 +74,9 @@ type setup struct {
 	// save stores a secret: tokens that were refreshed replace those of before,
 	// which the authorization server may not take again.
 	save func(ctx context.Context, name string, value []byte) error
+	// turn has the processes of this machine refresh a login one after the
+	// other.
+	turn oauth.TurnFunc
 }
 
 // set returns the secrets as a bridge takes them over.
@@ -134,7 +138,7 @@ func (m *machine) load(ctx context.Context) (setup, error) {
 // resolve fills a configuration in: what it names is known once it was built
 // without any value.
 func resolve(ctx context.Context, loaded laptop.Loaded, uid string, resolver laptop.Resolver) (setup, error) {
-	s := setup{Loaded: loaded, save: resolver.Store.Save}
+	s := setup{Loaded: loaded, save: resolver.Store.Save, turn: resolver.Store.Turn}
 	first, err := loaded.File.Config(uid, func(string) (string, bool) { return "", false })
 	if err != nil {
 		return setup{}, err

@@ -172,7 +172,7 @@ func printStatuses(out io.Writer, states []serverStatus) error {
 func (s setup) with(ctx context.Context, server config.Server, f func(*mcp.ClientSession) error) error {
 	c := s.config
 	c.Mode, c.Servers = config.Direct, []config.Server{server}
-	b := bridge.New(ctx, c, bridge.Options{Log: slog.New(slog.DiscardHandler), SaveSecret: s.save})
+	b := bridge.New(ctx, c, bridge.Options{Log: slog.New(slog.DiscardHandler), SaveSecret: s.save, Turn: s.turn})
 	defer b.Close()
 	b.UseSecrets(s.set())
 	near, far := mcp.NewInMemoryTransports()

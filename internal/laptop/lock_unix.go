@@ -6,15 +6,41 @@
 package laptop
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 )
 
 // lock keeps other processes from changing the file at path until unlock is
 // called. A process that ends unlocks.
 func lock(path string) (unlock func(), err error) {
+	return locked(path, func(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX) })
+}
+
+// lockWithin is lock for as long as ctx lasts, tried again after each interval.
+func lockWithin(ctx context.Context, path string, interval time.Duration) (unlock func(), err error) {
+	return locked(path, func(f *os.File) error {
+		ticker := time.NewTicker(interval)
+		defer ticker.Stop()
+		for {
+			err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+			if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+				return err
+			}
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-ticker.C:
+			}
+		}
+	})
+}
+
+func locked(path string, acquire func(*os.File) error) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), folderMode); err != nil {
 		return nil, fmt.Errorf("make the folder: %w", err)
 	}
@@ -23,7 +49,7 @@ func lock(path string) (unlock func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+	if err := acquire(f); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}

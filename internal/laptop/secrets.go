@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/template"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
@@ -20,9 +22,10 @@ import (
 const MaxSecret = 64 << 10
 
 var (
-	errName    = errors.New("the name of a secret has capitals, digits and underscores, such as GITHUB_TOKEN, or a dot, such as credentials.json")
-	errNoValue = errors.New("the secret is empty")
-	errTooLong = fmt.Errorf("the secret is longer than %d bytes", MaxSecret)
+	errName       = errors.New("the name of a secret has capitals, digits and underscores, such as GITHUB_TOKEN, or a dot, such as credentials.json")
+	errNoValue    = errors.New("the secret is empty")
+	errTooLong    = fmt.Errorf("the secret is longer than %d bytes", MaxSecret)
+	errSuperseded = errors.New("the secret is another one by now")
 	// ErrNoSecret is that there is no secret of a name.
 	ErrNoSecret = errors.New("there is no secret of that name")
 )
@@ -33,6 +36,11 @@ var (
 type Secrets struct {
 	path    string
 	keyring Keyring // nil for none
+
+	mu sync.Mutex
+	// held are the logins that this process refreshes, as they were stored when
+	// its turn began; empty for those that were not.
+	held map[string]string
 }
 
 // Keyring keeps secrets outside of files.
@@ -45,7 +53,7 @@ type Keyring interface {
 // OpenSecrets returns the store in this configuration folder. A nil keyring has
 // everything in the file.
 func OpenSecrets(folder string, k Keyring) *Secrets {
-	return &Secrets{path: filepath.Join(folder, "secrets.json"), keyring: k}
+	return &Secrets{path: filepath.Join(folder, "secrets.json"), keyring: k, held: map[string]string{}}
 }
 
 // Path returns the store's file.
@@ -113,30 +121,104 @@ func (s *Secrets) change(f func(*register) error) error {
 // Set stores a secret. It reports whether it is in the keyring; what the keyring
 // does not take, being away or too small, is in the file.
 func (s *Secrets) Set(ctx context.Context, name, value string) (inKeyring bool, err error) {
-	switch {
-	case !template.ValidName(name):
-		return false, errName
-	case value == "":
-		return false, errNoValue
-	case len(value) > MaxSecret:
-		return false, errTooLong
+	if err := valid(name, value); err != nil {
+		return false, err
 	}
 	err = s.change(func(r *register) error {
-		r.Keyring = slices.DeleteFunc(r.Keyring, func(n string) bool { return n == name })
-		if s.keyring != nil && s.keyring.Set(ctx, name, value) == nil {
-			delete(r.Values, name)
-			r.Keyring, inKeyring = append(r.Keyring, name), true
-			return nil
-		}
-		r.Values[name] = value
+		inKeyring = s.put(ctx, r, name, value)
 		return nil
 	})
 	return inKeyring, err
 }
 
-// Save is Set as a bridge calls it, for tokens that were refreshed.
+// CheckName returns what is wrong with a secret's name.
+func CheckName(name string) error {
+	if !template.ValidName(name) {
+		return errName
+	}
+	return nil
+}
+
+func valid(name, value string) error {
+	switch {
+	case value == "":
+		return errors.Join(CheckName(name), errNoValue)
+	case len(value) > MaxSecret:
+		return errors.Join(CheckName(name), errTooLong)
+	}
+	return CheckName(name)
+}
+
+// put puts a secret where it belongs, and reports whether that is the keyring.
+func (s *Secrets) put(ctx context.Context, r *register, name, value string) (inKeyring bool) {
+	r.Keyring = slices.DeleteFunc(r.Keyring, func(n string) bool { return n == name })
+	if s.keyring != nil && s.keyring.Set(ctx, name, value) == nil {
+		delete(r.Values, name)
+		r.Keyring = append(r.Keyring, name)
+		return true
+	}
+	r.Values[name] = value
+	return false
+}
+
+// turnInterval is how often a process that waits for its turn looks whether it
+// has come. A refresh takes some hundred milliseconds.
+const turnInterval = 50 * time.Millisecond
+
+// Turn waits until no other process refreshes the login in the secret of this
+// name, and keeps them from it until end is called. It returns what is stored
+// then, nil for nothing.
+func (s *Secrets) Turn(ctx context.Context, name string) (value []byte, end func(), err error) {
+	if !template.ValidName(name) {
+		return nil, nil, errName // It is part of a path.
+	}
+	end, err = lockWithin(ctx, s.path+"."+name, turnInterval)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := s.load()
+	if err != nil {
+		end()
+		return nil, nil, err
+	}
+	stored, err := s.read(ctx, r, name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held[name] = stored; err != nil {
+		// A keyring that is locked must not end a login that is known.
+		delete(s.held, name)
+	}
+	if stored == "" {
+		return nil, end, nil
+	}
+	return []byte(stored), end, nil
+}
+
+// Save stores tokens that were refreshed. Where the secret is not what it was at
+// the beginning of the turn, somebody has logged in meanwhile: what they stored
+// stays, and the bridge hears of it like of any change.
 func (s *Secrets) Save(ctx context.Context, name string, value []byte) error {
-	_, err := s.Set(ctx, name, string(value))
+	if err := valid(name, string(value)); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	before, turn := s.held[name]
+	s.mu.Unlock()
+	err := s.change(func(r *register) error {
+		if stored, err := s.read(ctx, *r, name); turn && err == nil && stored != before {
+			return errSuperseded
+		}
+		s.put(ctx, r, name, string(value))
+		return nil
+	})
+	if errors.Is(err, errSuperseded) {
+		return nil
+	}
+	if err == nil {
+		s.mu.Lock()
+		s.held[name] = string(value)
+		s.mu.Unlock()
+	}
 	return err
 }
 
@@ -222,6 +304,14 @@ func (r Resolver) elsewhere(name string) string {
 		return ""
 	}
 	return r.Getenv(name)
+}
+
+// read returns a secret of the store as r has it, empty where there is none.
+func (s *Secrets) read(ctx context.Context, r register, name string) (string, error) {
+	if value, inFile := r.Values[name]; inFile || !slices.Contains(r.Keyring, name) {
+		return value, nil
+	}
+	return s.fromKeyring(ctx, name)
 }
 
 func (s *Secrets) fromKeyring(ctx context.Context, name string) (string, error) {

@@ -6,16 +6,23 @@ package laptop
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/zalando/go-keyring"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/oauth"
 )
 
 const canary = "c4n4ry-s3cr3t"
@@ -264,5 +271,154 @@ func TestWriteFileFollowsALink(t *testing.T) {
 	}
 	if info, err := os.Lstat(link); err != nil || info.Mode()&fs.ModeSymlink == 0 {
 		t.Errorf("the link is gone, %v", err)
+	}
+}
+
+// rotating is an authorization server that rotates refresh tokens, and takes who
+// shows a used one for a thief.
+type rotating struct {
+	*httptest.Server
+	mu   sync.Mutex
+	good int
+	// during is called in each refresh, while it is the caller's turn.
+	during func()
+}
+
+func newRotating(t *testing.T) *rotating {
+	a := &rotating{during: func() {}}
+	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if r.PostFormValue("refresh_token") != fmt.Sprintf("r%d", a.good) {
+			t.Errorf("the refresh token %s is shown, and %d is the good one", r.PostFormValue("refresh_token"), a.good)
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		a.during()
+		a.good++
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"access_token":"a%[1]d","refresh_token":"r%[1]d","token_type":"Bearer","expires_in":60}`, a.good)
+	}))
+	t.Cleanup(a.Close)
+	return a
+}
+
+// hurried is a clock by which an hour passes between two looks: each call
+// refreshes.
+type hurried struct {
+	oauth.SystemClock
+	looks atomic.Int64
+}
+
+func (h *hurried) Now() time.Time { return time.Now().Add(time.Duration(h.looks.Add(1)) * time.Hour) }
+
+// sharer is one process's share of a login: a store and a source of its own.
+func sharer(t *testing.T, folder string, a *rotating) (*oauth.Source, *Secrets) {
+	t.Helper()
+	s := OpenSecrets(folder, nil)
+	first, _, err := Resolver{Store: s, Getenv: os.Getenv}.Resolve(t.Context(), []string{"LOGIN"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{}
+	source := oauth.NewSource(config.OAuth{Grant: config.AuthorizationCode, TokenURL: a.URL, ClientID: "c", Token: "LOGIN"},
+		func(string) (string, bool) { return string(first["LOGIN"]), true }, s.Save, &http.Client{Transport: transport}, &hurried{})
+	source.TakeTurns(s.Turn)
+	t.Cleanup(func() { source.Wipe(); transport.CloseIdleConnections() })
+	return source, s
+}
+
+// used sends a request with the source's token, and returns that.
+func used(t *testing.T, s *oauth.Source) string {
+	t.Helper()
+	sent := ""
+	server := roundTripper(func(r *http.Request) (*http.Response, error) {
+		sent = r.Header.Get("Authorization")
+		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
+	})
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://server.example", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := s.Transport(server).RoundTrip(r)
+	if err != nil {
+		t.Error(err)
+		return ""
+	}
+	resp.Body.Close()
+	return sent
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestProcessesThatShareALoginRefreshItInTurn would show a used refresh token if
+// one went on with what it has read at its start.
+func TestProcessesThatShareALoginRefreshItInTurn(t *testing.T) {
+	a, folder := newRotating(t), t.TempDir()
+	if _, err := OpenSecrets(folder, nil).Set(t.Context(), "LOGIN", "r0"); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range 4 {
+		source, _ := sharer(t, folder, a)
+		all.Go(func() {
+			for range 3 {
+				used(t, source)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestALoginThatComesDuringARefreshWins holds that tokens of the login before do
+// not replace it.
+func TestALoginThatComesDuringARefreshWins(t *testing.T) {
+	a, folder := newRotating(t), t.TempDir()
+	person := OpenSecrets(folder, nil)
+	if _, err := person.Set(t.Context(), "LOGIN", "r0"); err != nil {
+		t.Fatal(err)
+	}
+	source, _ := sharer(t, folder, a)
+	a.during = func() {
+		if _, err := person.Set(t.Context(), "LOGIN", "r7"); err != nil {
+			t.Error(err)
+		}
+		a.during = func() {}
+	}
+	if got := used(t, source); got != "Bearer a1" {
+		t.Errorf("sent %q", got)
+	}
+	values, _, err := Resolver{Store: person, Getenv: os.Getenv}.Resolve(t.Context(), []string{"LOGIN"})
+	if string(values["LOGIN"]) != "r7" || err != nil {
+		t.Errorf("the new login is gone, %v", err)
+	}
+	a.mu.Lock()
+	a.good = 7
+	a.mu.Unlock()
+	if got := used(t, source); got != "Bearer a8" {
+		t.Errorf("after the new login %q is sent", got)
+	}
+}
+
+func TestATurnThatDoesNotComeIsNotWaitedForForEver(t *testing.T) {
+	s := OpenSecrets(t.TempDir(), nil)
+	_, end, err := s.Turn(t.Context(), "LOGIN")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := s.Turn(ctx, "LOGIN"); !errors.Is(err, context.Canceled) {
+		t.Errorf("error = %v", err)
+	}
+	end()
+	if _, end, err = s.Turn(t.Context(), "LOGIN"); err != nil {
+		t.Fatal(err)
+	}
+	end()
+	if _, _, err := s.Turn(t.Context(), "../x"); err == nil {
+		t.Error("a path was locked")
 	}
 }
