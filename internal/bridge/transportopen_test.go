@@ -143,3 +143,20 @@ func TestASessionThatIsEndedWhileItIsRestoredStaysEnded(t *testing.T) {
 		}
 	}
 }
+
+// TestASessionThatIsRestoredWhileTheBridgeClosesEnds opens one when Close has
+// seen those that there are.
+func TestASessionThatIsRestoredWhileTheBridgeClosesEnds(t *testing.T) {
+	r := newRig(t, fast)
+	_, transport := mcp.NewInMemoryTransports()
+	ss, err := r.bridge.server.Connect(t.Context(), transport, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.bridge.cancel()
+	s := r.bridge.open(ss, identity{info: implementation})
+	_ = ss.Wait()
+	if !s.ended || r.bridge.session(ss) != nil {
+		t.Error("the bridge still has the session")
+	}
+}
