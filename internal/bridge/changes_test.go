@@ -6,7 +6,11 @@ package bridge
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -256,4 +260,64 @@ func TestASecondSubscriberWaitsForTheFirst(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAServerThatChangesWheneverItIsListed is listed again once, and after that
+// when the time has come.
+func TestAServerThatChangesWheneverItIsListed(t *testing.T) {
+	for _, several := range []bool{false, true} {
+		t.Run(fmt.Sprintf("with another server %v", several), func(t *testing.T) {
+			var lists atomic.Int32
+			s := echoServer("one")
+			s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+				return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+					if method == methodListTools {
+						rawTool(s, fmt.Sprint("tool", lists.Add(1)), func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("x"), nil })
+					}
+					return next(ctx, method, req)
+				}
+			})
+			servers := []config.Server{served(t, "one", s, "legacy")}
+			if several {
+				servers = append(servers, newWitness(t, "two", "modern", nil).Server)
+			}
+			slow := fast
+			slow.interval, slow.pace = time.Hour, time.Hour
+			r := newRig(t, slow, servers...)
+			connected(t, r.bridge)
+			u := r.bridge.servers()[0]
+			for _, kind := range []string{"lists", noteToolsChanged} {
+				eventually(t, "a change too soon of "+kind, func() bool {
+					u.changing.mu.Lock()
+					defer u.changing.mu.Unlock()
+					k := u.changing.kinds[kind]
+					return k != nil && k.next != nil
+				})
+			}
+			if got := lists.Load(); got != 2 {
+				t.Errorf("listed %d times, want at first and after the first change", got)
+			}
+		})
+	}
+}
+
+func TestWhatComesTooSoonIsDoneLater(t *testing.T) {
+	p, over := &paced{}, make(chan struct{})
+	done := make(chan int, 8)
+	for i := range 4 {
+		p.do("a", time.Hour, over, func() { done <- i })
+	}
+	p.do("b", time.Hour, over, func() { done <- 10 })
+	p.catchUp(p.kinds["a"], over)
+	if got := []int{next(t, done, "the first"), next(t, done, "another kind"), next(t, done, "the last")}; !slices.Equal(got, []int{0, 10, 3}) {
+		t.Errorf("done: %v", got)
+	}
+	for i := range 4 {
+		p.do("c", time.Millisecond, over, func() { done <- i })
+	}
+	for next(t, done, "the last") != 3 {
+		continue
+	}
+	close(over)
+	p.catchUp(&pacing{next: func() { t.Error("done after the end") }}, over)
 }

@@ -146,20 +146,32 @@ type standIn struct {
 var _ peer = (*standIn)(nil)
 
 func (s *standIn) notify(l *link, method string, params mcp.Params) {
-	s.share(l, method, params)
 	if _, isChange := changeOf[method]; isChange {
+		s.heed(l, method, params)
+		return
+	}
+	s.share(l, method, params)
+	if p, ok := params.(*mcp.ResourceUpdatedNotificationParams); ok && method == noteResourceUpdated {
+		_ = s.bridge.server.ResourceUpdated(s.bridge.ctx, &mcp.ResourceUpdatedNotificationParams{URI: p.URI})
+	}
+}
+
+// heed takes a server's word that a list changed. One that says so whenever it
+// is asked for the list must not be asked in a loop, by the bridge or by clients.
+func (s *standIn) heed(l *link, method string, params mcp.Params) {
+	u := s.upstream
+	u.changing.do(method, u.timing.pace, u.over, func() {
+		s.share(l, method, params)
 		if s.bridge.transparent() {
 			// Clients of one server read its lists there, so they need not wait
 			// until the bridge has read them too.
 			s.bridge.announce(method)
 		}
+	})
+	u.changing.do("lists", u.timing.pace, u.over, func() {
 		select {
-		case s.upstream.refresh <- struct{}{}:
+		case u.refresh <- struct{}{}:
 		default:
 		}
-		return
-	}
-	if p, ok := params.(*mcp.ResourceUpdatedNotificationParams); ok && method == noteResourceUpdated {
-		_ = s.bridge.server.ResourceUpdated(s.bridge.ctx, &mcp.ResourceUpdatedNotificationParams{URI: p.URI})
-	}
+	})
 }

@@ -32,6 +32,9 @@ type timing struct {
 	grace time.Duration
 	// backoffMin and backoffMax bound the pause between attempts.
 	backoffMin, backoffMax time.Duration
+	// pace is the least time between two changes of one kind that a server's word
+	// is taken for.
+	pace time.Duration
 }
 
 var defaultTiming = timing{
@@ -48,6 +51,9 @@ var defaultTiming = timing{
 	// Not longer than the probe interval, so that a server that came back is
 	// seen about as fast as one that never left.
 	backoffMax: 30 * time.Second,
+	// Nobody can follow a list that changes more often, and a server that says so
+	// whenever it is asked would be asked without end.
+	pace: time.Second,
 }
 
 // upstream is one server: its shared connection, its lists and its health.
@@ -70,6 +76,8 @@ type upstream struct {
 	changed func(note string)
 	// resumed is called after the shared connection was made.
 	resumed func()
+
+	changing paced // what a server says of its lists
 
 	kick    chan struct{} // capacity 1: try to connect now
 	refresh chan struct{} // capacity 1: a list changed
