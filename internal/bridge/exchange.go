@@ -212,6 +212,9 @@ func elicits(caps *mcp.ElicitationCapabilities, params json.RawMessage) bool {
 
 // question puts what the server asks to the exchange's client.
 func (x *exchange) question(ctx context.Context, method string, params mcp.Params) (mcp.Result, error) {
+	if c, ok := x.ctx.Value(callKey{}).(*call); ok {
+		c.asked.Store(true) // That a client cannot answer is an answer too.
+	}
 	if x.ask != nil {
 		return x.ask(ctx, method, params)
 	}

@@ -90,11 +90,27 @@ func (c *call) key() string {
 	default:
 		return ""
 	}
-	era := "legacy"
-	if c.query.era == modern {
-		era = "modern"
+	return c.bridge.policies.prefix(c.bridge, c.upstream) + cache.Key(c.query.method, name, c.query.kind(), arguments)
+}
+
+// kind returns what a server may know of the client: the era, and what it can be
+// asked. A server that wants to know something answers something else to a
+// client that cannot be asked.
+func (q *query) kind() string {
+	kind, caps := "legacy", (*mcp.ClientCapabilities)(nil)
+	if q.era == modern {
+		kind, caps = "modern", q.askable()
+	} else if q.session != nil {
+		caps = q.session.who.caps
 	}
-	return c.bridge.policies.prefix(c.bridge, c.upstream) + cache.Key(c.query.method, name, era, arguments)
+	if caps == nil {
+		return kind
+	}
+	declared, err := json.Marshal(capsOf(caps))
+	if err != nil {
+		panic(err) // it was JSON before
+	}
+	return kind + string(declared)
 }
 
 // common are the keys of a request's _meta that change no answer.
@@ -142,9 +158,10 @@ func (p *policies) kept(key string, now time.Time) (*rawResult, bool) {
 }
 
 // keep keeps an answer for as long as the configuration and the server say. Not
-// an error: the next call may do better.
+// an error: the next call may do better. And not what depends on what a client
+// said when it was asked: the next client may say something else.
 func (c *call) keep(key string, r *rawResult) {
-	if key == "" || r.isError() || r.asks() {
+	if key == "" || r.isError() || r.asks() || c.asked.Load() {
 		return
 	}
 	ttl := time.Duration(c.upstream.server.CacheTTL)

@@ -4,6 +4,7 @@
 package bridge
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -271,5 +272,40 @@ func TestPromptsAndResourcesAreShapedToo(t *testing.T) {
 	}
 	if got := resource.Contents[0].Text; !strings.HasPrefix(got, "xxx") || !strings.Contains(got, "[truncated: ") || resource.Meta[metaTrust] == nil {
 		t.Errorf("resource = %q with %v", got, resource.Meta)
+	}
+}
+
+// TestWhatAClientWasAskedForIsNotKept has a tool that says it only reads answer
+// with what its client says, or that it says nothing.
+func TestWhatAClientWasAskedForIsNotKept(t *testing.T) {
+	s := emptyServer(nil)
+	s.AddTool(&mcp.Tool{Name: "t", InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
+		func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			answer, err := questions[methodElicit](ctx, req.Session)
+			if err != nil {
+				return said("nobody"), nil
+			}
+			return said("%v", answer), nil
+		})
+	upstream := serveMCP(t, s, "legacy")
+	t.Cleanup(upstream.Close)
+	for _, eraName := range []string{"legacy", "modern"} {
+		t.Run(eraName, func(t *testing.T) {
+			r := newPolicyRig(t, Options{}, config.Config{Servers: []config.Server{{Name: "one", URL: upstream.URL, CacheTTL: anHour}}})
+			awaitLists(t, r.bridge)
+			for _, name := range []string{"nobody", "ann", "ben", "nobody"} {
+				var opts *mcp.ClientOptions
+				if name != "nobody" {
+					opts = asking(name)
+				}
+				result, err := r.connect(t, eraName, opts).CallTool(t.Context(), &mcp.CallToolParams{Name: "t"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := text(t, result); !strings.HasPrefix(got, name) {
+					t.Errorf("the answer to %s is %s", name, got)
+				}
+			}
+		})
 	}
 }
