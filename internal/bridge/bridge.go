@@ -126,7 +126,7 @@ func New(ctx context.Context, c config.Config, o Options) *Bridge {
 	ctx, b.cancel = context.WithCancel(ctx)
 	b.ctx = ctx
 	b.network = newExit(c.Egress)
-	b.logins = newLogins(o, b.network)
+	b.logins = newLogins(o, authorizing{discreet{b.network}})
 	b.signing = newSigning(c)
 	b.parking, b.capable = newParking(), newCapable(b)
 	b.server = b.newServer()

@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridge/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 )
 
@@ -95,7 +96,7 @@ func unavailability(err error, server string) *unavailableError {
 	if unavailable, ok := errors.AsType[*unavailableError](err); ok {
 		return unavailable
 	}
-	if lost(err) || unreached(err) || errors.Is(err, errNotPublic) {
+	if lost(err) || unreached(err) || refusedAddress(err) != nil {
 		return &unavailableError{server: server, reason: reasonOf(err)}
 	}
 	return nil
@@ -176,10 +177,21 @@ func unreached(err error) bool {
 // reasonOf returns why a server cannot be used where that is for the user or the
 // installation to change, empty where it is not.
 func reasonOf(err error) string {
-	if errors.Is(err, errNotPublic) {
-		return errNotPublic.Error()
+	if refused := refusedAddress(err); refused != nil {
+		return refused.Error()
 	}
 	return refusedHops(err)
+}
+
+// refusedAddress returns why the bridge itself does not connect to the address,
+// nil where that is not the reason.
+func refusedAddress(err error) error {
+	for _, reason := range []error{errNotPublic, errPlain, oauth.ErrPlain} {
+		if errors.Is(err, reason) {
+			return reason
+		}
+	}
+	return nil
 }
 
 // describe returns the text of err without the address that was called: its
@@ -192,8 +204,8 @@ func plainly(err error) string {
 	var op *net.OpError
 	var target *url.Error
 	switch {
-	case errors.Is(err, errNotPublic):
-		return errNotPublic.Error()
+	case refusedAddress(err) != nil:
+		return refusedAddress(err).Error()
 	case errors.Is(err, context.DeadlineExceeded):
 		return "the server did not answer in time"
 	case errors.As(err, &resolve):

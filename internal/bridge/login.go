@@ -6,6 +6,7 @@ package bridge
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"hash/maphash"
 	"maps"
 	"net/http"
@@ -81,6 +82,19 @@ func (a *logins) wipe() {
 		wiping.Go(g.wipe)
 	}
 	wiping.Wait()
+}
+
+// authorizing is the way to authorization servers, which are not what errPlain
+// speaks of.
+type authorizing struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (a authorizing) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := a.next.RoundTrip(r)
+	if errors.Is(err, errPlain) {
+		return nil, oauth.ErrPlain
+	}
+	return resp, err
 }
 
 // login is what the bridge has of an OAuth login. It outlives the grants, since a

@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -39,32 +41,86 @@ const (
 // names neither the address nor what resolved to it.
 var errNotPublic = errors.New("the server's address is not public and the installation does not allow it")
 
-// newTransport returns the network below all upstream connections. It connects
-// to what e permits and to nothing else: the address is judged when it is
+// errPlain says that secrets would go over the public Internet for everybody on
+// the way to read.
+var errPlain = errors.New("the server's address is public and its URL is not https")
+
+// outlets are the network below all upstream connections. They connect to what
+// an Egress permits and to nothing else: the address is judged when it is
 // dialled, so it does not matter how it is written, what a name resolves to the
 // second time and where a redirect leads.
-func newTransport(e config.Egress) *http.Transport {
+type outlets struct {
+	any *http.Transport
+	// private is for secrets that are sent without encryption. It has its own
+	// connections: those of any may lead to public addresses.
+	private *http.Transport
+}
+
+func newOutlets(e config.Egress) *outlets {
 	rules, err := netguard.New(e.Allow, e.Deny, e.Unrestricted)
 	if err != nil {
 		rules = netguard.Rules{} // config.Validate lets none such through.
 	}
-	return newGuardedTransport(rules, nil, http.ProxyFromEnvironment)
+	return &outlets{
+		any:     newGuardedTransport(rules, nil, http.ProxyFromEnvironment),
+		private: newPrivateTransport(rules, nil, http.ProxyFromEnvironment),
+	}
 }
 
-// newGuardedTransport is newTransport with the resolver, nil for the system's,
+func (o *outlets) close() {
+	o.any.CloseIdleConnections()
+	o.private.CloseIdleConnections()
+}
+
+// newGuardedTransport returns a network with the resolver, nil for the system's,
 // and the choice of a proxy.
 func newGuardedTransport(rules netguard.Rules, resolver *net.Resolver, proxy func(*http.Request) (*url.URL, error)) *http.Transport {
-	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second, Resolver: resolver}
-	dialer.ControlContext = func(_ context.Context, _, address string, _ syscall.RawConn) error {
-		a, err := netip.ParseAddrPort(address)
-		if err != nil || !rules.Permits(a.Addr()) {
+	return newJudgedTransport(func(a netip.Addr) error {
+		if !rules.Permits(a) {
 			return errNotPublic
 		}
 		return nil
+	}, resolver, guardedProxy(rules, proxy))
+}
+
+// newPrivateTransport is newGuardedTransport for requests with secrets that are
+// not encrypted. A proxy is asked for addresses alone: where a name leads only
+// the proxy knows.
+func newPrivateTransport(rules netguard.Rules, resolver *net.Resolver, proxy func(*http.Request) (*url.URL, error)) *http.Transport {
+	judge := func(a netip.Addr) error {
+		switch {
+		case !rules.Permits(a):
+			return errNotPublic
+		case !rules.PermitsPlain(a):
+			return errPlain
+		}
+		return nil
+	}
+	guarded := guardedProxy(rules, proxy)
+	return newJudgedTransport(judge, resolver, func(r *http.Request) (*url.URL, error) {
+		through, err := guarded(r)
+		if err != nil || through == nil {
+			return nil, err
+		}
+		if a, err := netip.ParseAddr(r.URL.Hostname()); err != nil || judge(a) != nil {
+			return nil, errPlain
+		}
+		return through, nil
+	})
+}
+
+func newJudgedTransport(judge func(netip.Addr) error, resolver *net.Resolver, proxy func(*http.Request) (*url.URL, error)) *http.Transport {
+	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second, Resolver: resolver}
+	dialer.ControlContext = func(_ context.Context, _, address string, _ syscall.RawConn) error {
+		a, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return errNotPublic
+		}
+		return judge(a.Addr())
 	}
 	// There is no bound on the time to an answer: a tool may work for minutes.
 	return &http.Transport{
-		Proxy:               guardedProxy(rules, proxy),
+		Proxy:               proxy,
 		DialContext:         dialer.DialContext,
 		ForceAttemptHTTP2:   true,
 		MaxIdleConns:        64,
@@ -89,6 +145,27 @@ func guardedProxy(rules netguard.Rules, proxy func(*http.Request) (*url.URL, err
 		}
 		return through, nil
 	}
+}
+
+// discreet is an exit for requests with secrets: those that are not encrypted go
+// to no public address.
+type discreet struct{ *exit }
+
+// RoundTrip implements http.RoundTripper.
+func (d discreet) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme == "https" {
+		return d.exit.RoundTrip(r)
+	}
+	return d.exit.current.Load().private.RoundTrip(r)
+}
+
+// towards returns the network to a server. What is granted a secret is sent it.
+func (e *exit) towards(s config.Server) http.RoundTripper {
+	credential := func(h config.Header) bool { return strings.EqualFold(h.Name, "Authorization") }
+	if s.OAuth != nil || len(s.Secrets) > 0 || slices.ContainsFunc(s.Headers, credential) {
+		return discreet{e}
+	}
+	return e
 }
 
 // newClient returns the HTTP client of one server's connections.

@@ -286,3 +286,85 @@ func TestAServerWithoutAPublicAddressSaysSo(t *testing.T) {
 		t.Errorf("%d connections", got)
 	}
 }
+
+// TestSecretsGoUnencryptedToNoPublicServer names public addresses, which nothing
+// is sent to: they are refused before there is a connection.
+func TestSecretsGoUnencryptedToNoPublicServer(t *testing.T) {
+	header := []config.Header{{Name: "X-Key", Value: "${KEY}"}}
+	private, connections := loopback(t, http.NotFoundHandler())
+	tests := map[string]struct {
+		server config.Server
+		want   string
+	}{
+		"in a header":                 {config.Server{URL: "http://8.8.8.8:9/mcp", Headers: header, Secrets: []string{"KEY"}}, errPlain.Error()},
+		"in a header of another name": {config.Server{URL: "http://8.8.8.8:9/mcp", Headers: []config.Header{{Name: "authorization", Value: "Bearer x"}}}, errPlain.Error()},
+		"in a header, over SSE":       {config.Server{Transport: config.SSE, URL: "http://8.8.8.8:9/mcp", Headers: header, Secrets: []string{"KEY"}}, errPlain.Error()},
+		"at the authorization server": {config.Server{
+			URL: private.URL, Secrets: []string{"KEY"},
+			OAuth: &config.OAuth{Grant: config.ClientCredentials, TokenURL: "http://8.8.8.8:9/token", ClientID: "me", ClientSecret: "KEY"},
+		}, "the authorization server's address is public and its URL is not https"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			tt.server.Name = "one"
+			r := newRig(t, fast, tt.server)
+			r.bridge.UseSecrets(secretsOf("r1", "KEY", "c4n4ry"))
+			eventually(t, "the reason in the health", func() bool { return r.bridge.Health().Servers["one"].Error == tt.want })
+			if err := called(t, r.connect(t, "legacy", nil), "echo"); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error = %v, want one that says why", err)
+			}
+		})
+	}
+	if got := connections.Load(); got != 0 {
+		t.Errorf("%d connections", got)
+	}
+}
+
+func TestWhichServersAreSentSecrets(t *testing.T) {
+	for name, tt := range map[string]struct {
+		server config.Server
+		want   bool
+	}{
+		"one without any":               {config.Server{URL: "http://a.example"}, false},
+		"one with a header like any":    {config.Server{Headers: []config.Header{{Name: "X-Team", Value: "costs"}}}, false},
+		"one with a secret in a header": {config.Server{Headers: []config.Header{{Name: "X-Team", Value: "${KEY}"}}, Secrets: []string{"KEY"}}, true},
+		"one with a header of its own":  {config.Server{Headers: []config.Header{{Name: "AUTHORIZATION", Value: "x"}}}, true},
+		"one with a login":              {config.Server{OAuth: &config.OAuth{}}, true},
+		"one that is granted a secret":  {config.Server{Secrets: []string{"KEY"}}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newExit(config.Egress{})
+			defer e.close()
+			if _, got := e.towards(tt.server).(discreet); got != tt.want {
+				t.Errorf("it is: %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestAProxyGetsNoSecretsForNames has a name be behind a proxy: it may lead
+// anywhere.
+func TestAProxyGetsNoSecretsForNames(t *testing.T) {
+	proxy, connections := loopback(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
+	address, err := url.Parse(proxy.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := mustRules(t, config.Egress{Allow: []string{"127.0.0.0/8", "10.0.0.0/8"}})
+	network := newPrivateTransport(rules, nil, func(*http.Request) (*url.URL, error) { return address, nil })
+	defer network.CloseIdleConnections()
+	for target, want := range map[string]error{
+		"http://mcp.example.com/": errPlain, "http://8.8.8.8/": errPlain, "http://192.168.0.1/": errNotPublic, "http://10.1.2.3/": nil,
+	} {
+		resp, err := newClient(network).Get(target)
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		if !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", target, err, want)
+		}
+	}
+	if got := connections.Load(); got != 1 {
+		t.Errorf("%d connections, want 1", got)
+	}
+}

@@ -21,27 +21,27 @@ import (
 // exit is where connections leave the bridge. The rules for where they may lead
 // can be replaced, for the connections that are made from then on.
 type exit struct {
-	current atomic.Pointer[http.Transport]
+	current atomic.Pointer[outlets]
 }
 
 func newExit(rules config.Egress) *exit {
 	e := &exit{}
-	e.current.Store(newTransport(rules))
+	e.current.Store(newOutlets(rules))
 	return e
 }
 
 // RoundTrip implements http.RoundTripper.
 func (e *exit) RoundTrip(r *http.Request) (*http.Response, error) {
-	return e.current.Load().RoundTrip(r)
+	return e.current.Load().any.RoundTrip(r)
 }
 
 // use replaces the rules. What is under way ends under the former ones, and its
 // connections are not used again.
 func (e *exit) use(rules config.Egress) {
-	e.current.Swap(newTransport(rules)).CloseIdleConnections()
+	e.current.Swap(newOutlets(rules)).close()
 }
 
-func (e *exit) close() { e.current.Load().CloseIdleConnections() }
+func (e *exit) close() { e.current.Load().close() }
 
 // life is that of a server in the configuration.
 type life struct {
@@ -63,7 +63,7 @@ func (b *Bridge) newServerOf(s config.Server) *upstream {
 	b.mu.Lock()
 	secrets := b.secrets
 	b.mu.Unlock()
-	u := newUpstream(s, b.network, b.timing, b.log)
+	u := newUpstream(s, b.network.towards(s), b.timing, b.log)
 	u.logsIn(b.logins.of(s.OAuth))
 	u.grant = newGrant(b.ctx, s, secrets, u.transport)
 	if u.grant.fault != "" {

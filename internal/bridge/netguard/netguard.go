@@ -136,6 +136,12 @@ func (r Rules) Permits(a netip.Addr) bool {
 	return r.unrestricted || a.IsValid() && within(r.allowed, plain(a)) || Public(a)
 }
 
+// PermitsPlain reports whether secrets may be sent to a without encryption: it
+// is not on the public Internet, or in a range that is allowed.
+func (r Rules) PermitsPlain(a netip.Addr) bool {
+	return r.Permits(a) && (!Public(a) || within(r.allowed, plain(a)))
+}
+
 // denies reports whether a is denied, also by the address that it carries.
 func (r Rules) denies(a netip.Addr) bool {
 	a = plain(a)

@@ -134,6 +134,23 @@ func TestWhatIsDeniedIsNeverPermitted(t *testing.T) {
 	}
 }
 
+func TestSecretsGoUnencryptedToNoPublicAddress(t *testing.T) {
+	for _, all := range []bool{false, true} {
+		r, err := New([]string{"10.96.0.0/16", "1.1.1.0/24"}, []string{"10.96.0.1/32"}, all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for addr, want := range map[string]bool{
+			"8.8.8.8": false, "::ffff:8.8.8.8": false, "64:ff9b::8.8.8.8": false, "2606:4700:4700::1111": false,
+			"1.1.1.1": true, "10.96.0.2": true, "10.96.0.1": false, "127.0.0.1": all, "::1": all, "192.168.0.1": all, "169.254.169.254": all,
+		} {
+			if got := r.PermitsPlain(netip.MustParseAddr(addr)); got != want {
+				t.Errorf("%s, all %v: %v, want %v", addr, all, got, want)
+			}
+		}
+	}
+}
+
 func TestWhatAProxyMayBeAskedFor(t *testing.T) {
 	tests := map[string]bool{
 		"mcp.example.com": true, "mcp.example.com.": true, "a": true, "8.8.8.8": true, "2606:4700:4700::1111": true,

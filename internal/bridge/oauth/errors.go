@@ -37,6 +37,10 @@ var (
 	errAway    = &Error{text: "the authorization server cannot be reached"}
 )
 
+// ErrPlain is what the client of a Source returns for a request that it does not
+// send without encryption.
+var ErrPlain = &Error{text: "the authorization server's address is public and its URL is not https", lasting: true}
+
 // ErrNotStorable is why a SaveFunc has stored nothing where trying again is of no
 // use. The tokens are then kept by the Source alone.
 var ErrNotStorable = errors.New("tokens cannot be stored")
