@@ -32,7 +32,9 @@ type addOptions struct {
 	dir           string
 	key           string
 	allowUnsigned bool
+	newPublisher  bool
 	replace       bool
+	useSecrets    []string
 }
 
 // newAdd returns the command that installs a recipe.
@@ -52,15 +54,13 @@ func newAdd() *cobra.Command {
 	f.StringVar(&o.dir, "dir", "", "folder in which the program was built, for a recipe that builds from source")
 	f.StringVar(&o.key, "key", "", "publisher's public key, or a file with it; known from then on")
 	f.BoolVar(&o.allowUnsigned, "allow-unsigned", false, "take a recipe that nobody signed")
+	f.BoolVar(&o.newPublisher, "new-publisher", false, "take a recipe of another publisher than the installed one")
+	f.StringSliceVar(&o.useSecrets, "use-secret", nil, "secret that is stored already and that the server may have")
 	f.BoolVar(&o.replace, "replace", false, "replace a server of the same name")
 	return c
 }
 
 func (o addOptions) run(c *cobra.Command, m *machine, id string) error {
-	file, err := m.ourFile()
-	if err != nil {
-		return err
-	}
 	claim, err := o.fetch(c, m, id)
 	if err != nil {
 		return err
@@ -71,14 +71,32 @@ func (o addOptions) run(c *cobra.Command, m *machine, id string) error {
 		return err
 	}
 	server := conversion.Server.Name
-	if _, there := file.Servers.Get(server); there && !o.replace {
-		return fmt.Errorf("there is a server %q already; --replace replaces it, --name gives another name", server)
-	}
-	file.Servers = put(file.Servers, server, laptop.FromConfig(conversion.Server))
-	if err := m.write(file); err != nil {
+	file, err := m.ourFile()
+	if err != nil {
 		return err
 	}
-	if err := laptop.OpenTrust(m.folders.State).Remember(claim, server); err != nil {
+	if err := o.mayPut(file, server); err != nil {
+		return err
+	}
+	if err := o.consent(c, m, server, conversion.Secrets); err != nil {
+		return err
+	}
+	for _, s := range conversion.Secrets {
+		claim.Secrets = append(claim.Secrets, s.Name)
+	}
+	err = m.change(func(file *laptop.File) error {
+		if err := o.mayPut(*file, server); err != nil {
+			return err
+		}
+		// What was installed and is not known could be replaced by an older one.
+		if err := laptop.OpenTrust(m.folders.State).Remember(claim, server); err != nil {
+			return err
+		}
+		before, _ := file.Servers.Get(server)
+		file.Servers = put(file.Servers, server, laptop.FromConfig(conversion.Server).WithPolicies(before))
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	c.PrintErrf("added %s (%s)\n", server, conversion.Server.Kind())
@@ -89,6 +107,43 @@ func (o addOptions) run(c *cobra.Command, m *machine, id string) error {
 		c.PrintErrln("next:", step)
 	}
 	return m.askSecrets(c, conversion.Secrets)
+}
+
+// mayPut refuses to replace a server that nobody wants replaced.
+func (o addOptions) mayPut(file laptop.File, server string) error {
+	if _, there := file.Servers.Get(server); there && !o.replace {
+		return fmt.Errorf("there is a server %q already; --replace replaces it, --name gives another name", server)
+	}
+	return nil
+}
+
+// consent says where each secret of the server comes from. One that is there
+// already was given for something else: that the recipe's author has chosen its
+// name is no reason to give it away.
+func (o addOptions) consent(c *cobra.Command, m *machine, server string, secrets []recipe.Secret) error {
+	stored, err := m.store.Names()
+	if err != nil {
+		return err
+	}
+	for _, s := range secrets {
+		switch {
+		case !slices.Contains(stored, s.Name) && !s.Login && m.getenv(s.Name) != "":
+			c.PrintErrf("needs %s; what the environment has is not given to a recipe's server\n", s.Name)
+		case !slices.Contains(stored, s.Name):
+			c.PrintErrf("needs %s, which is not stored yet\n", s.Name)
+		case slices.Contains(o.useSecrets, s.Name):
+			c.PrintErrf("needs %s and gets the stored one\n", s.Name)
+		default:
+			agreed, err := confirm(c, fmt.Sprintf("%s needs %s, which is stored already. Give it to this server?", server, s.Name))
+			if errors.Is(err, errNotInteractive) || err == nil && !agreed {
+				return fmt.Errorf("the recipe asks for %s, which is stored already; --use-secret %s gives it to this server", s.Name, s.Name)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // fetch downloads the recipe and checks its signature.
@@ -104,7 +159,7 @@ func (o addOptions) fetch(c *cobra.Command, m *machine, id string) (laptop.Claim
 	if err != nil {
 		return laptop.Claim{}, err
 	}
-	claim := laptop.Claim{Catalog: catalog, AllowUnsigned: o.allowUnsigned}
+	claim := laptop.Claim{Catalog: catalog, AllowUnsigned: o.allowUnsigned, NewPublisher: o.newPublisher}
 	if text := o.publicKey(); text != "" {
 		if claim.Key, err = recipe.ParseKey(text); err != nil {
 			return laptop.Claim{}, fmt.Errorf("--key: %w", err)
@@ -136,7 +191,7 @@ func platform() string {
 // askSecrets asks for the secrets that are not there yet. Where nobody is there
 // to ask, it lists them.
 func (m *machine) askSecrets(c *cobra.Command, secrets []recipe.Secret) error {
-	resolver := laptop.Resolver{Store: m.store, Getenv: m.getenv}
+	resolver := laptop.Resolver{Store: m.store, Getenv: func(string) string { return "" }}
 	for _, s := range secrets {
 		values, unreadable, err := resolver.Resolve(c.Context(), []string{s.Name})
 		if values == nil {
@@ -200,6 +255,23 @@ func (m *machine) write(f laptop.File) error {
 	return laptop.WriteFile(m.path, encoded)
 }
 
+// change does one change of the configuration while no other process does one.
+func (m *machine) change(f func(*laptop.File) error) error {
+	unlock, err := laptop.Lock(m.path)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	file, err := m.ourFile()
+	if err != nil {
+		return err
+	}
+	if err := f(&file); err != nil {
+		return err
+	}
+	return m.write(file)
+}
+
 // put puts a server into its place, or at the end.
 func put(servers jsondoc.Ordered[laptop.Server], name string, s laptop.Server) jsondoc.Ordered[laptop.Server] {
 	for i := range servers {
@@ -219,16 +291,15 @@ func newRemove() *cobra.Command {
 		Short: "Remove a server from the configuration; its secrets stay",
 		Args:  cobra.ExactArgs(1),
 		RunE: withMachine(&path, func(c *cobra.Command, m *machine, args []string) error {
-			file, err := m.ourFile()
+			err := m.change(func(file *laptop.File) error {
+				before := len(file.Servers)
+				file.Servers = slices.DeleteFunc(file.Servers, func(e jsondoc.Entry[laptop.Server]) bool { return e.Name == args[0] })
+				if len(file.Servers) == before {
+					return fmt.Errorf("there is no server %q in the configuration", args[0])
+				}
+				return nil
+			})
 			if err != nil {
-				return err
-			}
-			before := len(file.Servers)
-			file.Servers = slices.DeleteFunc(file.Servers, func(e jsondoc.Entry[laptop.Server]) bool { return e.Name == args[0] })
-			if len(file.Servers) == before {
-				return fmt.Errorf("there is no server %q in the configuration", args[0])
-			}
-			if err := m.write(file); err != nil {
 				return err
 			}
 			return laptop.OpenTrust(m.folders.State).ForgetServer(args[0])

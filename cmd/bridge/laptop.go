@@ -126,7 +126,11 @@ func (m *machine) load(ctx context.Context) (setup, error) {
 	if err != nil {
 		return setup{}, err
 	}
-	resolver := laptop.Resolver{Store: m.store, Getenv: m.getenv}
+	brought, err := laptop.OpenTrust(m.folders.State).Brought()
+	if err != nil {
+		return setup{}, err
+	}
+	resolver := laptop.Resolver{Store: m.store, Getenv: m.getenv, Brought: brought}
 	if loaded.Format == laptop.Origin {
 		if resolver.DotEnv, err = laptop.ReadDotEnv(m.dotEnv()); err != nil {
 			return setup{}, err

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -29,6 +30,9 @@ func newSecret() *cobra.Command {
 		Short: "Store a secret, from a hidden prompt or from stdin",
 		Args:  cobra.ExactArgs(1),
 		RunE: withMachine(&none, func(c *cobra.Command, m *machine, args []string) error {
+			if err := laptop.CheckName(args[0]); err != nil {
+				return err
+			}
 			value, err := readSecret(c, args[0], "")
 			if err != nil {
 				return err
@@ -98,6 +102,20 @@ func prompt(c *cobra.Command, name, from string) (string, error) {
 		return "", fmt.Errorf("read the secret: %w", err)
 	}
 	return string(b), nil
+}
+
+// confirm asks a question that is answered by yes or no.
+func confirm(c *cobra.Command, question string) (bool, error) {
+	f, ok := interactive(c)
+	if !ok {
+		return false, errNotInteractive
+	}
+	c.PrintErrf("%s [y/N] ", question)
+	answer, err := bufio.NewReader(f).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, fmt.Errorf("read the answer: %w", err)
+	}
+	return strings.EqualFold(strings.TrimSpace(answer), "y"), nil
 }
 
 // readSecret asks for a secret, or reads it from stdin without the line break at

@@ -207,8 +207,8 @@ func newCall() *cobra.Command {
 		Long:  "Call a tool and print its result as JSON. The exit code is 1 where the result is an error.",
 		Args:  cobra.ExactArgs(2),
 		RunE: withMachine(&path, func(c *cobra.Command, m *machine, args []string) error {
-			if !json.Valid([]byte(arguments)) {
-				return errors.New("--args is not JSON")
+			if doc, err := jsondoc.Parse([]byte(arguments)); err != nil || doc.Kind != jsondoc.Object {
+				return errors.New("--args is not JSON, or no object")
 			}
 			s, err := m.load(c.Context())
 			if err != nil {

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -115,11 +116,15 @@ type notes struct {
 	Recipes map[string]installed `json:"recipes"`
 	// ToolsHash are the fingerprints of audited tools, by the server's name.
 	ToolsHash map[string]string `json:"toolsHash"`
+	// Secrets are the names that recipes brought in, by the server's name.
+	Secrets map[string][]string `json:"secrets,omitempty"`
 }
 
 // installed is what is known of one recipe.
 type installed struct {
 	SignedAt string `json:"signedAt"`
+	// Publisher is who signed it, empty in notes from before this was noted.
+	Publisher string `json:"publisher,omitempty"`
 	// Seen are the fingerprints of the signatures that were accepted, the last
 	// one the newest: an older one is a replay, whatever its time says, which no
 	// signature covers.
@@ -153,7 +158,24 @@ func (t *Trust) load() (notes, error) {
 	if n.ToolsHash == nil {
 		n.ToolsHash = map[string]string{}
 	}
+	if n.Secrets == nil {
+		n.Secrets = map[string][]string{}
+	}
 	return n, nil
+}
+
+// change does one change of the notes while no other process does one.
+func (t *Trust) change(f func(*notes) (changed bool)) error {
+	unlock, err := lock(t.path)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	n, err := t.load()
+	if err != nil || !f(&n) {
+		return err
+	}
+	return t.save(n)
 }
 
 func (t *Trust) save(n notes) error {
@@ -172,7 +194,15 @@ type Claim struct {
 	Key ed25519.PublicKey
 	// AllowUnsigned takes a recipe without a signature.
 	AllowUnsigned bool
+	// NewPublisher takes a recipe of another publisher than the installed one.
+	NewPublisher bool
+	// Secrets are the names that the recipe brings in.
+	Secrets []string
 }
+
+// ahead is how far a signature's time may be ahead of this machine's: time zones
+// and clocks that are set wrong.
+const ahead = 24 * time.Hour
 
 // Check verifies a recipe's signature: against the key that is known of its
 // publisher, or that is given and known from then on. It refuses a recipe that
@@ -198,6 +228,10 @@ func (t *Trust) Check(c Claim) error {
 	}
 	if err := recipe.Verify(c.Document.Source, key); err != nil {
 		return err
+	}
+	before := n.Recipes[c.id()].Publisher
+	if before != "" && before != s.PublisherID && !c.NewPublisher {
+		return fmt.Errorf("the recipe is of the publisher %.80q, and the one that was installed is of %.80q; --new-publisher takes it all the same", s.PublisherID, before)
 	}
 	return n.fresh(c, *s)
 }
@@ -234,6 +268,9 @@ func (n notes) fresh(c Claim, s recipe.Signature) error {
 	if err != nil {
 		return err
 	}
+	if at.After(time.Now().Add(ahead)) {
+		return fmt.Errorf("the recipe is signed at %s, which is yet to come", s.SignedAt)
+	}
 	before, there := n.Recipes[c.id()]
 	if !there || len(before.Seen) == 0 {
 		return nil
@@ -253,45 +290,54 @@ func fingerprintOf(s recipe.Signature) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Remember notes that a checked recipe was installed as this server.
+// Remember notes that a checked recipe is installed as this server.
 func (t *Trust) Remember(c Claim, server string) error {
-	n, err := t.load()
-	if err != nil {
-		return err
-	}
+	return t.change(func(n *notes) bool {
+		n.remember(c, server)
+		return true
+	})
+}
+
+func (n *notes) remember(c Claim, server string) {
 	delete(n.ToolsHash, server)
 	if i := c.Document.Recipe.Install; i != nil && i.ToolsHash != "" {
 		n.ToolsHash[server] = i.ToolsHash
 	}
-	if s := c.Document.Recipe.Signature; s != nil {
-		if c.Key != nil {
-			n.Keys[c.publisher()] = recipe.FormatKey(c.Key)
-		}
-		seen := slices.DeleteFunc(n.Recipes[c.id()].Seen, func(f string) bool { return f == fingerprintOf(*s) })
-		seen = append(seen, fingerprintOf(*s))
-		n.Recipes[c.id()] = installed{SignedAt: s.SignedAt, Seen: seen[max(0, len(seen)-maxSeen):]}
+	delete(n.Secrets, server)
+	if len(c.Secrets) > 0 {
+		n.Secrets[server] = c.Secrets
 	}
-	return t.save(n)
+	s := c.Document.Recipe.Signature
+	if s == nil {
+		return
+	}
+	if c.Key != nil {
+		n.Keys[c.publisher()] = recipe.FormatKey(c.Key)
+	}
+	seen := slices.DeleteFunc(n.Recipes[c.id()].Seen, func(f string) bool { return f == fingerprintOf(*s) })
+	seen = append(seen, fingerprintOf(*s))
+	n.Recipes[c.id()] = installed{SignedAt: s.SignedAt, Publisher: s.PublisherID, Seen: seen[max(0, len(seen)-maxSeen):]}
+}
+
+// Brought returns the names of secrets that recipes brought in.
+func (t *Trust) Brought() ([]string, error) {
+	n, err := t.load()
+	return slices.Concat(slices.Collect(maps.Values(n.Secrets))...), err
 }
 
 // Forget forgets the key of a publisher, at every catalog. It reports whether
 // there was one.
-func (t *Trust) Forget(publisher string) (bool, error) {
-	n, err := t.load()
-	if err != nil {
-		return false, err
-	}
-	found := false
-	for id := range n.Keys {
-		if strings.HasSuffix(id, " "+publisher) {
-			delete(n.Keys, id)
-			found = true
+func (t *Trust) Forget(publisher string) (found bool, err error) {
+	err = t.change(func(n *notes) bool {
+		for id := range n.Keys {
+			if strings.HasSuffix(id, " "+publisher) {
+				delete(n.Keys, id)
+				found = true
+			}
 		}
-	}
-	if !found {
-		return false, nil
-	}
-	return true, t.save(n)
+		return found
+	})
+	return found, err
 }
 
 // ToolsHash returns the fingerprint of the tools that were audited, empty where
@@ -301,15 +347,13 @@ func (t *Trust) ToolsHash(server string) (string, error) {
 	return n.ToolsHash[server], err
 }
 
-// ForgetServer forgets what was audited of a server that is removed.
+// ForgetServer forgets what is known of a server that is removed.
 func (t *Trust) ForgetServer(server string) error {
-	n, err := t.load()
-	if err != nil {
-		return err
-	}
-	if _, there := n.ToolsHash[server]; !there {
-		return nil
-	}
-	delete(n.ToolsHash, server)
-	return t.save(n)
+	return t.change(func(n *notes) bool {
+		_, audited := n.ToolsHash[server]
+		_, brought := n.Secrets[server]
+		delete(n.ToolsHash, server)
+		delete(n.Secrets, server)
+		return audited || brought
+	})
 }

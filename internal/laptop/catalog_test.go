@@ -9,8 +9,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
@@ -28,11 +31,16 @@ func public(k ed25519.PrivateKey) ed25519.PublicKey { return k.Public().(ed25519
 // signedAt returns the recipe with this description, signed at a day of 2026.
 func signedAt(t *testing.T, key ed25519.PrivateKey, description string, day int) recipe.Document {
 	t.Helper()
+	return signedBy(t, key, "example", description, time.Date(2026, 1, day, 0, 0, 0, 0, time.UTC))
+}
+
+func signedBy(t *testing.T, key ed25519.PrivateKey, publisher, description string, at time.Time) recipe.Document {
+	t.Helper()
 	doc, err := jsondoc.Parse([]byte(strings.Replace(notesRecipe, "Keeps notes", description, 1)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if doc, err = recipe.Sign(doc, key, "example", time.Date(2026, 1, day, 0, 0, 0, 0, time.UTC)); err != nil {
+	if doc, err = recipe.Sign(doc, key, publisher, at); err != nil {
 		t.Fatal(err)
 	}
 	return parsed(t, doc.Indented())
@@ -119,6 +127,7 @@ func TestTrust(t *testing.T) {
 	first, second, third := signedAt(t, ours, "first", 1), signedAt(t, ours, "second", 2), signedAt(t, ours, "third", 3)
 	// A replay whose time was made newer, which no signature covers.
 	disguised := parsed(t, []byte(strings.Replace(string(first.Source.Indented()), "2026-01-01", "2026-01-09", 1)))
+	usurped := signedBy(t, theirs, "usurper", "x", time.Date(2026, 1, 9, 0, 0, 0, 0, time.UTC))
 	steps := []struct {
 		name    string
 		claim   Claim
@@ -144,6 +153,9 @@ func TestTrust(t *testing.T) {
 		{name: "one without a signature after signed ones", claim: Claim{Catalog: here, Document: unsigned, AllowUnsigned: true}, want: "is not signed, and the one"},
 		{name: "the same publisher at another catalog", claim: Claim{Catalog: elsewhere, Document: third}, want: "--key"},
 		{name: "a newer one", claim: Claim{Catalog: here, Document: third}},
+		{name: "one that is signed the day after tomorrow", claim: Claim{Catalog: here, Document: signedBy(t, ours, "example", "x", time.Now().Add(48*time.Hour))}, want: "yet to come"},
+		{name: "another publisher's of the same id", claim: Claim{Catalog: here, Document: usurped, Key: public(theirs)}, want: "--new-publisher"},
+		{name: "another publisher's that is wanted", claim: Claim{Catalog: here, Document: usurped, Key: public(theirs), NewPublisher: true}, dropped: true},
 		{name: "after the key was forgotten", claim: Claim{Catalog: here, Document: third}, forget: true, want: "--key"},
 	}
 	for _, step := range steps {
@@ -194,5 +206,29 @@ func TestWhatWasAuditedIsRemembered(t *testing.T) {
 	expect("")
 	if err := trust.ForgetServer("s"); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestChangesOfTheNotesAtTheSameTimeAreAllKept holds the names of secrets with
+// it, which the environment does not have for a recipe's server.
+func TestChangesOfTheNotesAtTheSameTimeAreAllKept(t *testing.T) {
+	folder := t.TempDir()
+	var all sync.WaitGroup
+	for _, name := range []string{"A", "B", "C", "D", "E", "F", "G", "H"} {
+		all.Go(func() {
+			if err := OpenTrust(folder).Remember(Claim{Document: parsed(t, []byte(notesRecipe)), Secrets: []string{name}}, name); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	brought, err := OpenTrust(folder).Brought()
+	if len(brought) != 8 || err != nil {
+		t.Errorf("%q, %v", brought, err)
+	}
+	r := Resolver{Store: OpenSecrets(folder, nil), Getenv: func(string) string { return "env" }, Brought: brought}
+	values, _, err := r.Resolve(t.Context(), []string{"A", "X"})
+	if diff := cmp.Diff(map[string][]byte{"X": []byte("env")}, values); diff != "" || err != nil {
+		t.Error(diff, err)
 	}
 }

@@ -50,6 +50,18 @@ type Server struct {
 	MaxResultBytes int             `json:"maxResultBytes,omitempty"`
 }
 
+// WithPolicies returns the server with what of another one is its user's own
+// choice, which no recipe says.
+func (s Server) WithPolicies(of Server) Server {
+	s.Disabled, s.Tools, s.Trust, s.Timeouts, s.Retry = of.Disabled, of.Tools, of.Trust, of.Timeouts, of.Retry
+	s.CacheTTL, s.MaxResultBytes, s.NoListening, s.ProtocolVersion = of.CacheTTL, of.MaxResultBytes, of.NoListening, of.ProtocolVersion
+	return s
+}
+
+// Lock keeps other processes from changing the file at path until unlock is
+// called.
+func Lock(path string) (unlock func(), err error) { return lock(path) }
+
 // Auth is how a remote server's OAuth token is obtained.
 type Auth struct {
 	Grant            config.Grant `json:"grant"`

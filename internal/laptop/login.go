@@ -146,7 +146,11 @@ type tokens struct {
 }
 
 func exchange(ctx context.Context, c *oauth2.Config, code string, options []oauth2.AuthCodeOption) ([]byte, error) {
-	client := &http.Client{Timeout: tokenTimeout, Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}}
+	client := &http.Client{
+		Timeout: tokenTimeout, Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true},
+		// A redirect would take the code and the client's secret somewhere else.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	t, err := c.Exchange(context.WithValue(ctx, oauth2.HTTPClient, client), code, options...)
 	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
 		// Its text holds the server's whole answer.

@@ -26,6 +26,11 @@ func authorizationServer(t *testing.T, challenge, redirect *string) *httptest.Se
 		w.Header().Set("Content-Type", "application/json")
 		sum := sha256.Sum256([]byte(r.PostFormValue("code_verifier")))
 		switch {
+		case r.URL.Path == "/elsewhere":
+			t.Error("the code went on to another place")
+		case r.PostFormValue("code") == "moved":
+			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+			return
 		case r.PostFormValue("code") == "broken":
 			w.WriteHeader(http.StatusBadRequest)
 			_, _ = fmt.Fprint(w, `{"error":"invalid_grant","error_description":"`+canary+`"}`)
@@ -54,6 +59,7 @@ func TestLogin(t *testing.T) {
 		"a refusal":                         {[]string{"error=access_denied&state=STATE"}, "access_denied"},
 		"no code":                           {[]string{"state=STATE"}, "no code"},
 		"a code that the server knows not":  {[]string{"code=broken&state=STATE"}, "400 invalid_grant"},
+		"a token endpoint that redirects":   {[]string{"code=moved&state=STATE"}, "307"},
 		"a page that is loaded once more":   {[]string{"code=the-code&state=STATE", "code=the-code&state=STATE"}, ""},
 		"a person who gives up (no return)": {nil, "not finished in time"},
 	}

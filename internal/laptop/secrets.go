@@ -261,6 +261,9 @@ type Resolver struct {
 	Store  *Secrets
 	DotEnv map[string]string
 	Getenv func(string) string
+	// Brought are names that recipes chose. The environment, of which a recipe's
+	// author can guess a name, does not have them.
+	Brought []string
 }
 
 // Resolve returns the values of the names that have one. What is in the keyring
@@ -300,7 +303,7 @@ func (r Resolver) elsewhere(name string) string {
 		return value
 	}
 	// A dot is in no variable's name.
-	if strings.ContainsRune(name, '.') {
+	if strings.ContainsRune(name, '.') || slices.Contains(r.Brought, name) {
 		return ""
 	}
 	return r.Getenv(name)
