@@ -53,7 +53,7 @@ type dialect struct {
 	log     *slog.Logger
 	hide    secret.Redactor
 	grace   time.Duration // how long a connection that is closed waits for the program's end
-	headers atomic.Bool // whether the program frames its messages with headers
+	headers atomic.Bool   // whether the program frames its messages with headers
 }
 
 // outgoing is a message on its way, and where its fate is told.

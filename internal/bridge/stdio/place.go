@@ -118,7 +118,7 @@ func sweep(files string) error {
 		return fmt.Errorf("look for former programs' files: %w", err)
 	}
 	for _, folder := range left {
-		if err := os.RemoveAll(folder); err != nil {
+		if err := os.RemoveAll(folder); err != nil { //nolint:gosec // The folder is a flag, and the rest a match of the pattern.
 			return fmt.Errorf("remove a former program's files: %s", bare(err))
 		}
 	}
