@@ -108,7 +108,10 @@ func Parse(b []byte) (Loaded, error) {
 	if doc.Kind != jsondoc.Object {
 		return Loaded{}, errors.New("is not a JSON object")
 	}
-	l := Loaded{Format: formatOf(doc)}
+	l := Loaded{}
+	if l.Format, err = formatOf(doc); err != nil {
+		return Loaded{}, err
+	}
 	var problems []jsondoc.Problem
 	switch l.Format {
 	case Common:
@@ -138,7 +141,7 @@ func Parse(b []byte) (Loaded, error) {
 }
 
 // formatOf tells the formats apart.
-func formatOf(doc jsondoc.Value) Format {
+func formatOf(doc jsondoc.Value) (Format, error) {
 	servers, _ := doc.Get("servers")
 	prefix, _ := doc.Get("toolPrefix")
 	server := func(f func(jsondoc.Value) bool) bool {
@@ -146,20 +149,49 @@ func formatOf(doc jsondoc.Value) Format {
 	}
 	switch {
 	case has(doc, "mcpServers"):
-		return Common
-	case has(doc, "inputs"), server(ofVSCode):
-		return VSCode
+		return Common, nil
 	case has(doc, originOnly...), prefix.Kind == jsondoc.Bool, server(func(s jsondoc.Value) bool { return has(s, "transport") }):
-		return Origin
+		return Origin, nil
+	case has(doc, "inputs"), server(func(s jsondoc.Value) bool { return has(s, vscodeOnly...) }):
+		if own := ownMember(doc, servers); own != "" {
+			return "", fmt.Errorf("is VS Code's by some of its members, in which %s would have no effect", own)
+		}
+		return VSCode, nil
+	case server(ofVSCode) && ownMember(doc, servers) == "":
+		return VSCode, nil
 	default:
-		return Ours
+		return Ours, nil
 	}
 }
 
+// vscodeOnly are members of a server that only VS Code's files have.
+var vscodeOnly = []string{"envFile", "gallery"}
+
 // ofVSCode reports whether a server is written as VS Code has them: also a
 // program has a type there.
-func ofVSCode(s jsondoc.Value) bool {
-	return has(s, "envFile", "gallery") || has(s, "type") && has(s, "command")
+func ofVSCode(s jsondoc.Value) bool { return has(s, "type") && has(s, "command") }
+
+// ownMember returns the path of a member that only our own format has, empty for
+// none.
+func ownMember(doc, servers jsondoc.Value) string {
+	for _, name := range []string{"mode", "toolPrefix"} {
+		if has(doc, name) {
+			return name
+		}
+	}
+	for _, server := range servers.Members {
+		for _, m := range server.Value.Members {
+			if slices.Contains(oursOnly, m.Name) {
+				return "servers." + server.Name + "." + m.Name
+			}
+		}
+	}
+	return ""
+}
+
+// oursOnly are the members of a server that no other program's file has.
+var oursOnly = []string{
+	"files", "dir", "auth", "protocolVersion", "noListening", "tools", "trust", "timeouts", "retry", "cacheTTL", "maxResultBytes",
 }
 
 // has reports whether an object has any of these members.

@@ -81,6 +81,7 @@ func TestAFileThatIsNotUnderstoodIsRefused(t *testing.T) {
 		"a template that is broken in a URL":     {`{"servers":{"a":{"url":"https://${A"}}}`, "url: $ at position"},
 		"a duration that is a number":            {`{"servers":{"a":{"url":"https://a","timeouts":{"call":30}}}}`, "servers.a.timeouts.call: a duration must be a string"},
 		"a server twice":                         {`{"servers":{"a":{"url":"https://a"},"a":{"url":"https://b"}}}`, "twice"},
+		"VS Code's with a rule of ours":          {`{"inputs":[],"servers":{"a":{"type":"stdio","command":"x","tools":{"deny":["y"]}}}}`, "servers.a.tools would have no effect"},
 		"a list":                                 {"[]", "not a JSON object"},
 		"a comment":                              {"{\n// mine\n}", "line 2"},
 		"mcp-bridge's with an unknown transport": {`{"servers":{"a":{"transport":"pigeon"}}}`, "servers.a.transport: is none of"},
@@ -183,4 +184,25 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("a configuration that does not encode: %v", err)
 		}
 	})
+}
+
+// TestATypeDoesNotTakeAFileFromUs holds what was dropped if our own file named
+// the type of a program.
+func TestATypeDoesNotTakeAFileFromUs(t *testing.T) {
+	for in, want := range map[string]Format{
+		`{"mode":"router","servers":{"a":{"type":"stdio","command":"x"}}}`:              Ours,
+		`{"servers":{"a":{"type":"stdio","command":"x","tools":{"deny":["y"]}}}}`:       Ours,
+		`{"servers":{"a":{"type":"stdio","command":"x"}}}`:                              VSCode,
+		`{"servers":{"a":{"type":"stdio","command":"x","envFile":".env"}},"inputs":[]}`: VSCode,
+	} {
+		loaded, err := Parse([]byte(in))
+		if err != nil || loaded.Format != want {
+			t.Errorf("%s: %s, %v", in, loaded.Format, err)
+			continue
+		}
+		c, err := loaded.File.Config("uid", lookup(nil))
+		if err != nil || want == Ours && c.Mode != config.Router && len(c.Servers[0].Tools.Deny) == 0 {
+			t.Errorf("%s: %+v, %v", in, c, err)
+		}
+	}
 }

@@ -36,10 +36,35 @@ func Guard(next http.Handler, origins []string) http.Handler {
 			http.Error(w, "the bridge is on this machine: call it localhost or 127.0.0.1", http.StatusForbidden)
 		case !mayAsk(r.Header["Origin"], origins):
 			http.Error(w, "websites may not use the bridge; bridge serve --allow-origin names those that may", http.StatusForbidden)
+		case permit(w, r):
+			w.WriteHeader(http.StatusNoContent)
 		default:
 			next.ServeHTTP(w, short(r))
 		}
 	})
+}
+
+// permit tells a browser that the website of a request may read the answer, and
+// reports whether that is all that the request asks for. Which headers a script
+// may send is no secret: the origin is what counts.
+func permit(w http.ResponseWriter, r *http.Request) (preflight bool) {
+	h := w.Header()
+	h.Add("Vary", "Origin")
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return false
+	}
+	h.Set("Access-Control-Allow-Origin", origin)
+	h.Set("Access-Control-Expose-Headers", "Mcp-Session-Id")
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		return false
+	}
+	h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS")
+	if asked := r.Header.Get("Access-Control-Request-Headers"); asked != "" {
+		h.Set("Access-Control-Allow-Headers", asked)
+		h.Add("Vary", "Access-Control-Request-Headers")
+	}
+	return true
 }
 
 // hostOf returns a Host header's name without its port.

@@ -63,3 +63,43 @@ func TestWebsitesDoNotReachTheBridge(t *testing.T) {
 		})
 	}
 }
+
+// TestAWebsiteThatMayIsToldSo holds what a browser asks before it sends a
+// script's request, and what it wants to see before the script reads the answer.
+func TestAWebsiteThatMayIsToldSo(t *testing.T) {
+	for name, tt := range map[string]struct {
+		method, origin string
+		status         int
+		allowed        string
+		served         bool
+	}{
+		"a preflight":                           {http.MethodOptions, "https://app.example.com", http.StatusNoContent, "https://app.example.com", false},
+		"a request":                             {http.MethodPost, "https://app.example.com", http.StatusOK, "https://app.example.com", true},
+		"a preflight of this machine":           {http.MethodOptions, "http://localhost:6274", http.StatusNoContent, "http://localhost:6274", false},
+		"a preflight of a website that may not": {http.MethodOptions, "https://evil.example.com", http.StatusForbidden, "", false},
+		"a program":                             {http.MethodPost, "", http.StatusOK, "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			served := false
+			h := Guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served = true }), []string{"https://app.example.com"})
+			r := httptest.NewRequest(tt.method, "http://localhost:3100/mcp", nil)
+			r.Header.Set("Access-Control-Request-Method", http.MethodPost)
+			r.Header.Set("Access-Control-Request-Headers", "content-type,mcp-session-id")
+			if tt.origin != "" {
+				r.Header.Set("Origin", tt.origin)
+			}
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			got := w.Header()
+			if w.Code != tt.status || served != tt.served || got.Get("Access-Control-Allow-Origin") != tt.allowed {
+				t.Errorf("status %d, served %v, headers %v", w.Code, served, got)
+			}
+			if tt.allowed != "" && (got.Get("Access-Control-Expose-Headers") != "Mcp-Session-Id" || got.Get("Vary") == "") {
+				t.Errorf("headers %v", got)
+			}
+			if preflight := tt.status == http.StatusNoContent; preflight != (got.Get("Access-Control-Allow-Headers") == "content-type,mcp-session-id") || preflight != (got.Get("Access-Control-Allow-Methods") != "") {
+				t.Errorf("headers %v", got)
+			}
+		})
+	}
+}
