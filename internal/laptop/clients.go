@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -168,12 +169,55 @@ func (c Client) Write(path string, e Entry) (backup string, changed bool, err er
 		return "", false, nil
 	}
 	if before != nil {
-		backup = path + ".bak"
-		if err := WriteFile(backup, before); err != nil {
+		if backup, err = keep(path, before); err != nil {
 			return "", false, err
 		}
 	}
-	return backup, true, WriteFile(path, after)
+	return backup, true, replace(path, after)
+}
+
+// maxBackups bounds the former files that are kept beside a client's.
+const maxBackups = 100
+
+// keep writes the former file beside path, under a name that is not taken: the
+// oldest one is the one from before the bridge.
+func keep(path string, before []byte) (backup string, err error) {
+	for n := range maxBackups {
+		if backup = path + ".bak"; n > 0 {
+			backup += "." + strconv.Itoa(n)
+		}
+		f, err := os.OpenFile(backup, os.O_CREATE|os.O_EXCL|os.O_WRONLY, fileMode)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err == nil {
+			_, err = f.Write(before)
+			err = errors.Join(err, f.Close())
+		}
+		if err != nil {
+			return "", fmt.Errorf("keep the former file: %w", err)
+		}
+		return backup, nil
+	}
+	return "", fmt.Errorf("there are %d former files beside %s: delete some", maxBackups, path)
+}
+
+// replace writes a client's file with the mode that it has.
+func replace(path string, content []byte) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return WriteFile(path, content)
+	}
+	if err != nil {
+		return fmt.Errorf("look at %s: %w", path, err)
+	}
+	if err := WriteFile(path, content); err != nil {
+		return err
+	}
+	if err := os.Chmod(path, info.Mode().Perm()); err != nil {
+		return fmt.Errorf("give %s its mode: %w", path, err)
+	}
+	return nil
 }
 
 func (c Client) merge(before []byte, e Entry) ([]byte, error) {
@@ -204,8 +248,11 @@ func (c Client) merge(before []byte, e Entry) ([]byte, error) {
 // must returns b: encoding a document cannot fail.
 func must(b []byte, _ error) []byte { return b }
 
+// sectionPattern finds the bridge's table however TOML lets it be written.
+var sectionPattern = regexp.MustCompile(`(?m)^[ \t]*\[[ \t]*(mcp_servers|"mcp_servers"|'mcp_servers')[ \t]*\.[ \t]*(` + name + `|"` + name + `"|'` + name + `')[ \t]*[\].]`)
+
 func appendSection(before []byte, e Entry) ([]byte, error) {
-	if bytes.Contains(before, []byte("[mcp_servers."+name+"]")) {
+	if sectionPattern.Match(before) {
 		if bytes.Contains(before, section(e)) {
 			return before, nil
 		}

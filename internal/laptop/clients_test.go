@@ -73,6 +73,7 @@ func TestAClientsFileKeepsEverythingElse(t *testing.T) {
 		"servers of another kind": {client, `{"mcpServers":[]}`, ""},
 		"Codex' file":             {codex, "# mine\nmodel = \"x\"\n\n\n", "# mine\nmodel = \"x\"\n\n[mcp_servers.hosted-bridge]\nurl = \"http://127.0.0.1:1/mcp\"\n"},
 		"Codex' same entry":       {codex, "[mcp_servers.hosted-bridge]\nurl = \"http://127.0.0.1:1/mcp\"\n", "[mcp_servers.hosted-bridge]\nurl = \"http://127.0.0.1:1/mcp\"\n"},
+		"Codex' entry in quotes":  {codex, "[ mcp_servers . 'hosted-bridge' ]\nurl = \"x\"\n", ""},
 		"Codex' other entry":      {codex, "[mcp_servers.hosted-bridge]\nurl = \"x\"\n", ""},
 	}
 	for name, tt := range tests {
@@ -123,5 +124,30 @@ func TestWhereClientsHaveTheirFiles(t *testing.T) {
 		if got := client.File("/h", of[1]); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
+	}
+}
+
+func TestTheFileFromBeforeTheBridgeStaysAndSoDoesItsMode(t *testing.T) {
+	client, err := FindClient("cursor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "mcp.json")
+	if err := os.WriteFile(path, []byte("{}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, url := range []string{"http://127.0.0.1:1/mcp", "http://127.0.0.1:2/mcp"} {
+		if _, _, err := client.Write(path, Entry{URL: url}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if b, err := os.ReadFile(path + ".bak"); err != nil || string(b) != "{}" {
+		t.Errorf("the first backup is %s, %v", b, err)
+	}
+	if b, err := os.ReadFile(path + ".bak.1"); err != nil || !strings.Contains(string(b), ":1/") {
+		t.Errorf("the second backup is %s, %v", b, err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode() != 0o644 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
 }

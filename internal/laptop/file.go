@@ -137,6 +137,9 @@ func Parse(b []byte) (Loaded, error) {
 	if len(wrong) > 0 {
 		return Loaded{}, errors.New(strings.Join(wrong, "; "))
 	}
+	if l.Format != Ours {
+		l.adapt()
+	}
 	return l, nil
 }
 

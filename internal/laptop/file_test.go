@@ -68,24 +68,23 @@ func TestEveryFormatBecomesAConfiguration(t *testing.T) {
 
 func TestAFileThatIsNotUnderstoodIsRefused(t *testing.T) {
 	tests := map[string]struct{ in, want string }{
-		"an unknown field":                       {`{"servers":{"a":{"url":"https://a","token":"x"}}}`, "servers.a.token: unknown field"},
-		"everything wrong at once":               {`{"Mode":"x","servers":{"a":{"url":1},"b":{"tools":{"allow":"x"}}}}`, "Mode: unknown field; servers.a.url: must be a string, not a number; servers.b.tools.allow: must be an array"},
-		"neither a program nor a URL":            {`{"servers":{"a":{}}}`, "servers.a: command or url is required"},
-		"both":                                   {`{"servers":{"a":{"command":"x","url":"https://a"}}}`, "exclude each other"},
-		"a program with headers":                 {`{"servers":{"a":{"command":"x","headers":{"A":"b"}}}}`, "a program has no"},
-		"a URL with arguments":                   {`{"servers":{"a":{"url":"https://a","args":["x"]}}}`, "has no args"},
-		"a type that is none":                    {`{"servers":{"a":{"url":"https://a","type":"ws"}}}`, "neither http nor sse"},
-		"a client's secret in the open":          {`{"servers":{"a":{"url":"https://a","auth":{"grant":"client_credentials","tokenURL":"https://t","clientID":"c","clientSecret":"s3cr3t"}}}}`, "auth.clientSecret must be one secret"},
-		"a grant that is none":                   {`{"servers":{"a":{"url":"https://a","auth":{"grant":"magic","tokenURL":"https://t","clientID":"c"}}}}`, "oauth.grant"},
-		"a dollar sign that begins nothing":      {`{"servers":{"a":{"command":"x","args":["$HOME"]}}}`, "dollar sign"},
-		"a template that is broken in a URL":     {`{"servers":{"a":{"url":"https://${A"}}}`, "url: $ at position"},
-		"a duration that is a number":            {`{"servers":{"a":{"url":"https://a","timeouts":{"call":30}}}}`, "servers.a.timeouts.call: a duration must be a string"},
-		"a server twice":                         {`{"servers":{"a":{"url":"https://a"},"a":{"url":"https://b"}}}`, "twice"},
-		"VS Code's with a rule of ours":          {`{"inputs":[],"servers":{"a":{"type":"stdio","command":"x","tools":{"deny":["y"]}}}}`, "servers.a.tools would have no effect"},
-		"a list":                                 {"[]", "not a JSON object"},
-		"a comment":                              {"{\n// mine\n}", "line 2"},
-		"mcp-bridge's with an unknown transport": {`{"servers":{"a":{"transport":"pigeon"}}}`, "servers.a.transport: is none of"},
-		"a client's with a wrong type":           {`{"mcpServers":{"a":{"command":["x"]}}}`, "mcpServers.a.command: must be a string"},
+		"an unknown field":                   {`{"servers":{"a":{"url":"https://a","token":"x"}}}`, "servers.a.token: unknown field"},
+		"everything wrong at once":           {`{"Mode":"x","servers":{"a":{"url":1},"b":{"tools":{"allow":"x"}}}}`, "Mode: unknown field; servers.a.url: must be a string, not a number; servers.b.tools.allow: must be an array"},
+		"neither a program nor a URL":        {`{"servers":{"a":{}}}`, "servers.a: command or url is required"},
+		"both":                               {`{"servers":{"a":{"command":"x","url":"https://a"}}}`, "exclude each other"},
+		"a program with headers":             {`{"servers":{"a":{"command":"x","headers":{"A":"b"}}}}`, "a program has no"},
+		"a URL with arguments":               {`{"servers":{"a":{"url":"https://a","args":["x"]}}}`, "has no args"},
+		"a type that is none":                {`{"servers":{"a":{"url":"https://a","type":"ws"}}}`, "neither http nor sse"},
+		"a client's secret in the open":      {`{"servers":{"a":{"url":"https://a","auth":{"grant":"client_credentials","tokenURL":"https://t","clientID":"c","clientSecret":"s3cr3t"}}}}`, "auth.clientSecret must be one secret"},
+		"a grant that is none":               {`{"servers":{"a":{"url":"https://a","auth":{"grant":"magic","tokenURL":"https://t","clientID":"c"}}}}`, "oauth.grant"},
+		"a dollar sign that begins nothing":  {`{"servers":{"a":{"command":"x","args":["$HOME"]}}}`, "dollar sign"},
+		"a template that is broken in a URL": {`{"servers":{"a":{"url":"https://${A"}}}`, "url: $ at position"},
+		"a duration that is a number":        {`{"servers":{"a":{"url":"https://a","timeouts":{"call":30}}}}`, "servers.a.timeouts.call: a duration must be a string"},
+		"a server twice":                     {`{"servers":{"a":{"url":"https://a"},"a":{"url":"https://b"}}}`, "twice"},
+		"VS Code's with a rule of ours":      {`{"inputs":[],"servers":{"a":{"type":"stdio","command":"x","tools":{"deny":["y"]}}}}`, "servers.a.tools would have no effect"},
+		"a list":                             {"[]", "not a JSON object"},
+		"a comment":                          {"{\n// mine\n}", "line 2"},
+		"a client's with a wrong type":       {`{"mcpServers":{"a":{"command":["x"]}}}`, "mcpServers.a.command: must be a string"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -204,5 +203,31 @@ func TestATypeDoesNotTakeAFileFromUs(t *testing.T) {
 		if err != nil || want == Ours && c.Mode != config.Router && len(c.Servers[0].Tools.Deny) == 0 {
 			t.Errorf("%s: %+v, %v", in, c, err)
 		}
+	}
+}
+
+// TestOneEntryOfAnotherProgramsFileDoesNotCostTheOthers holds that each is left
+// out or adapted, and said so.
+func TestOneEntryOfAnotherProgramsFileDoesNotCostTheOthers(t *testing.T) {
+	for name, tt := range map[string]struct{ in, server, warning string }{
+		"a name that no server has here":    {`{"mcpServers":{"@acme/x":{"command":"x"},"b":{"command":"y"}}}`, "acme-x", `is called "acme-x" here`},
+		"a transport that is not known":     {`{"mcpServers":{"a":{"type":"ws","url":"wss://a"},"b":{"command":"y"}}}`, "b", `"a" is left out`},
+		"headers of a program":              {`{"mcpServers":{"a":{"command":"x","headers":{"A":"b"}},"b":{"command":"y"}}}`, "a", "gets no headers"},
+		"two URLs":                          {`{"mcpServers":{"a":{"url":"https://a","serverUrl":"https://b"},"b":{"command":"y"}}}`, "a", "several URLs"},
+		"two names that become one":         {`{"mcpServers":{"a/b":{"command":"x"},"a-b":{"command":"z"},"b":{"command":"y"}}}`, "a-b", "is left out"},
+		"more attempts than a bridge makes": {`{"retry":{"maxAttempts":9},"resultCache":{"maxEntries":5},"servers":{"a":{"transport":"stdio","command":"x"},"b":{"transport":"stdio","command":"y"}}}`, "a", "is 5 here"},
+		"entries of a cache":                {`{"resultCache":{"maxEntries":5},"servers":{"b":{"transport":"stdio","command":"y"}}}`, "b", "resultCache.maxEntries"},
+		"mcp-bridge's unknown transport":    {`{"servers":{"a":{"transport":"pigeon","command":"x"},"b":{"transport":"stdio","command":"y"}}}`, "b", "is none of stdio"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			loaded, err := Parse([]byte(tt.in))
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := loaded.File.Config("uid", lookup(nil))
+			if err != nil || c.Servers[0].Name != tt.server || c.Servers[len(c.Servers)-1].Name != "b" || !strings.Contains(strings.Join(loaded.Warnings, "\n"), tt.warning) {
+				t.Errorf("%+v, %q, %v", c.Servers, loaded.Warnings, err)
+			}
+		})
 	}
 }

@@ -4,6 +4,8 @@
 package laptop
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -58,11 +60,18 @@ func (s commonServer) server(path string) (Server, []jsondoc.Problem) {
 	out := Server{
 		Description: s.Description, Disabled: s.Disabled,
 		Command: t.text("command", s.Command), Dir: s.Dir,
-		URL: t.text("url", s.URL+s.ServerURL+s.HTTPURL), Type: s.Type,
+		URL: t.text("url", cmp.Or(s.URL, s.ServerURL, s.HTTPURL)), Type: s.Type,
 		Env: t.entries("env", s.Env), Headers: t.entries("headers", s.Headers),
 	}
 	for _, arg := range s.Args {
 		out.Args = append(out.Args, t.text("args", arg))
+	}
+	if n := len(s.URL) + len(s.ServerURL) + len(s.HTTPURL); n > len(cmp.Or(s.URL, s.ServerURL, s.HTTPURL)) {
+		t.problems = append(t.problems, warning(path, "has several URLs, of which the first of url, serverUrl and httpUrl counts"))
+	}
+	if s.Command != "" && len(s.Headers) > 0 {
+		out.Headers = nil
+		t.problems = append(t.problems, warning(path+".headers", "a program gets no headers"))
 	}
 	switch {
 	case s.Type == "streamable-http", s.Type == "streamableHttp", s.Type == "http", s.Type == "stdio":
@@ -113,4 +122,51 @@ func (t *translator) entries(field string, in jsondoc.Ordered[string]) (out json
 		out = append(out, entry(e.Name, t.text(field+"."+e.Name, e.Value)))
 	}
 	return out
+}
+
+// adapt leaves out the servers of another program's file that no bridge can
+// have, so that one of them does not cost the others, and renames those whose
+// names none can have.
+func (l *Loaded) adapt() {
+	var kept jsondoc.Ordered[Server]
+	for _, e := range l.File.Servers {
+		if name := serverName(e.Name); name != e.Name {
+			l.warn("the server %.80q is called %q here", e.Name, name)
+			e.Name = name
+		}
+		one := File{Servers: jsondoc.Ordered[Server]{e}}
+		if _, there := kept.Get(e.Name); there {
+			l.warn("a second server %q is left out", e.Name)
+			continue
+		}
+		if _, err := one.Config("check", func(string) (string, bool) { return "", false }); err != nil {
+			l.warn("the server %q is left out: %v", e.Name, err)
+			continue
+		}
+		kept = append(kept, e)
+	}
+	l.File.Servers = kept
+}
+
+func (l *Loaded) warn(format string, args ...any) {
+	l.Warnings = append(l.Warnings, fmt.Sprintf(format, args...))
+}
+
+// maxServerName is as long as a server's name may be, in bytes.
+const maxServerName = 64
+
+// serverName returns a name that a server can have: letters, digits and, within
+// it, spaces, dots, underscores and hyphens.
+func serverName(of string) string {
+	name := strings.Map(func(r rune) rune {
+		if r > '~' || !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 ._-", r) {
+			return '-'
+		}
+		return r
+	}, of)
+	name = strings.Trim(name[:min(len(name), maxServerName)], " ._-")
+	if name == "" {
+		return "server"
+	}
+	return name
 }

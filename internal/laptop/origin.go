@@ -68,6 +68,9 @@ type originCache struct {
 // say.
 const defaultCacheTTL = 5 * time.Minute
 
+// maxAttempts is as often as a bridge makes a call.
+const maxAttempts = 5
+
 // readOrigin reads a configuration file of mcp-bridge.
 func readOrigin(doc jsondoc.Value) (File, []jsondoc.Problem) {
 	var o originFile
@@ -84,6 +87,9 @@ func readOrigin(doc jsondoc.Value) (File, []jsondoc.Problem) {
 	}
 	if o.ResultCache != nil && len(o.ResultCache.CacheTTL) > 0 {
 		problems = append(problems, warning("resultCache.cacheTtl", "times for single tools have no effect"))
+	}
+	if o.ResultCache != nil && o.ResultCache.MaxEntries != 0 {
+		problems = append(problems, warning("resultCache.maxEntries", "has no effect: the results that are kept are bounded in bytes"))
 	}
 	if o.Retry != nil {
 		problems = append(problems, o.Retry.warnings("retry")...)
@@ -114,7 +120,8 @@ func (s originServer) server(path string, o originFile) (Server, []jsondoc.Probl
 		out.Type = "sse"
 	case "streamable-http":
 	default:
-		t.problems = append(t.problems, jsondoc.Problem{Path: path + ".transport", Message: "is none of stdio, sse and streamable-http"})
+		t.problems = append(t.problems, warning(path+".transport", "is none of stdio, sse and streamable-http"))
+		out.Command, out.URL = "", ""
 	}
 	for _, file := range s.ConfigFiles {
 		// mcp-bridge leaves what these name to the program.
@@ -142,7 +149,7 @@ func (s originServer) policies(out *Server, t *translator, o originFile) {
 		t.problems = append(t.problems, retry.warnings(t.path+".retry")...)
 	}
 	if retry != nil {
-		out.Retry = config.Retry{MaxAttempts: retry.MaxAttempts, Delay: ms(retry.DelayMS)}
+		out.Retry = config.Retry{MaxAttempts: min(retry.MaxAttempts, maxAttempts), Delay: ms(retry.DelayMS)}
 	}
 	if c := o.ResultCache; c != nil && c.Enabled {
 		if out.CacheTTL = ms(c.DefaultTTLMS); out.CacheTTL == 0 {
@@ -154,6 +161,9 @@ func (s originServer) policies(out *Server, t *translator, o originFile) {
 func (r *originRetry) warnings(path string) (w []jsondoc.Problem) {
 	if r.BackoffMultiplier != 0 && r.BackoffMultiplier != 2 {
 		w = append(w, warning(path+".backoffMultiplier", "the delay always doubles"))
+	}
+	if r.MaxAttempts > maxAttempts {
+		w = append(w, warning(path+".maxAttempts", "is %d here", maxAttempts))
 	}
 	if r.RetryOn != nil {
 		w = append(w, warning(path+".retryOn", "a call is repeated if it was not delivered or its tool says that this is safe"))
