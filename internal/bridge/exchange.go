@@ -42,6 +42,9 @@ type exchange struct {
 	// trace is the W3C trace context under which the server is called, empty for
 	// none.
 	trace string
+	// current, where it is set, returns what the request says with which the
+	// client waits now: it may not be the one that began the exchange.
+	current func() wishes
 	// ask, where it is set, answers what the server asks during the exchange.
 	ask func(ctx context.Context, method string, params mcp.Params) (mcp.Result, error)
 	// session is the legacy client's, nil where there is none.
@@ -55,6 +58,21 @@ type exchange struct {
 	// sent says that the request was written to the network, and refused that
 	// the server answered that it does not know the session.
 	sent, refused bool
+}
+
+// wishes are what a request says of the messages that come before its answer.
+type wishes struct {
+	ctx   context.Context // nil where no request waits
+	token any             // of its progress, nil for none
+	level string          // of log messages, empty for none
+}
+
+// now returns what the client wishes that waits.
+func (x *exchange) now() wishes {
+	if x.current != nil {
+		return x.current()
+	}
+	return wishes{x.ctx, x.token, x.level}
 }
 
 // exchangeKey is the context key of the exchange that an HTTP request belongs
@@ -240,14 +258,18 @@ func (x *exchange) notify(method string, raw json.RawMessage) {
 	if method == noteMessage && x.filter && !x.wants(raw) {
 		return
 	}
+	now := x.now()
 	if method == noteProgress && x.alias != "" {
-		restored, err := withField(raw, metaProgressToken, x.token)
+		if now.token == nil {
+			return
+		}
+		restored, err := withField(raw, metaProgressToken, now.token)
 		if err != nil {
 			return
 		}
 		raw = restored
 	}
-	_, _ = x.toClient(x.ctx, method, &rawParams{raw: raw})
+	_, _ = x.toClient(now.ctx, method, &rawParams{raw: raw})
 }
 
 // levels are the log levels, least severe first.
@@ -258,8 +280,9 @@ func (x *exchange) wants(raw json.RawMessage) bool {
 	var m struct {
 		Level string `json:"level"`
 	}
-	if x.level == "" || json.Unmarshal(raw, &m) != nil {
+	level := x.now().level
+	if level == "" || json.Unmarshal(raw, &m) != nil {
 		return false
 	}
-	return slices.Index(levels, m.Level) >= slices.Index(levels, x.level)
+	return slices.Index(levels, m.Level) >= slices.Index(levels, level)
 }

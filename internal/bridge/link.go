@@ -260,8 +260,15 @@ func (l *link) begin(x *exchange, params mcp.Params, shared bool) (end func(), o
 	}
 	l.serials++
 	x.serial = strconv.Itoa(l.serials)
-	if meta := params.GetMeta(); meta[metaProgressToken] != nil {
+	meta := params.GetMeta()
+	if meta == nil && x.ask != nil {
+		meta = map[string]any{}
+		params.SetMeta(meta)
+	}
+	if meta[metaProgressToken] != nil || x.ask != nil {
 		x.token = meta[metaProgressToken]
+		// A client may wish to hear of the progress only when it comes back with
+		// an answer.
 		if shared || l.shared {
 			x.alias = "hb-" + x.serial
 			meta[metaProgressToken] = x.alias
@@ -395,7 +402,6 @@ func (l *link) withdraw() {
 	select {
 	case <-time.After(withdrawal):
 	case <-l.gone:
-	case <-l.upstream.over:
 	}
 }
 

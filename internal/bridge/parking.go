@@ -63,6 +63,7 @@ type parked struct {
 	request [32]byte // digest of what was asked for
 	caps    *mcp.ClientCapabilities
 	server  *mcp.Implementation
+	link    *link
 	cancel  context.CancelCauseFunc // ends the call at the server
 	asked   chan struct{}           // capacity 1: there is a question
 	done    chan struct{}           // closed when the call has ended, as outcome says
@@ -70,7 +71,7 @@ type parked struct {
 
 	mu        sync.Mutex
 	round     uint32
-	ctx       context.Context // that of the client's request, nil while there is none
+	wishes    wishes // of the client's request that waits
 	client    *mcp.ServerSession
 	questions map[string]*question
 	asks      int // questions so far
@@ -87,17 +88,28 @@ type question struct {
 // parks prepares x to wait for its client, which can be asked as caps say.
 func (b *Bridge) parks(q *query, u *upstream, l *link, caps *mcp.ClientCapabilities, x *exchange) *parked {
 	p := &parked{
-		request: q.digest(u), caps: caps, server: l.session.InitializeResult().ServerInfo,
+		request: q.digest(u), caps: caps, server: l.session.InitializeResult().ServerInfo, link: l,
 		asked: make(chan struct{}, 1), done: make(chan struct{}),
-		ctx: x.ctx, client: q.client, questions: map[string]*question{},
+		wishes: q.wishes(x.ctx), client: q.client, questions: map[string]*question{},
 	}
 	// Reading from crypto/rand does not fail.
 	_, _ = rand.Read(p.id[:])
 	x.ask = p.ask
+	x.current = func() wishes {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.wishes
+	}
 	x.toClient = func(_ context.Context, method string, params mcp.Params) (mcp.Result, error) {
 		return b.tellCurrent(p, method, params)
 	}
 	return p
+}
+
+// wishes returns what a modern request says of the messages before its answer.
+func (q *query) wishes(ctx context.Context) wishes {
+	level, _ := q.meta[metaLogLevel].(string)
+	return wishes{ctx, q.meta[metaProgressToken], level}
 }
 
 // detach has send make the call at the server, which goes on when the client's
@@ -116,7 +128,7 @@ func (b *Bridge) detach(p *parked, send func(context.Context) outcome) {
 // is none, the client hears nothing.
 func (b *Bridge) tellCurrent(p *parked, method string, params mcp.Params) (mcp.Result, error) {
 	p.mu.Lock()
-	ctx, client := p.ctx, p.client
+	ctx, client := p.wishes.ctx, p.client
 	p.mu.Unlock()
 	if ctx == nil {
 		return nil, nil
@@ -209,7 +221,7 @@ func (k *parking) enter(b *Bridge, p *parked) (map[string]inputRequest, string, 
 		requests[key] = inputRequest{asked.method, asked.params}
 	}
 	p.round++
-	p.ctx, p.client = nil, nil
+	p.wishes, p.client = wishes{}, nil
 	k.calls[p.id] = p
 	p.timer = time.AfterFunc(k.limit, func() { k.abandon(p) })
 	state := token.State{Process: b.signing.process, Call: p.id, Round: p.round, Request: p.request}
@@ -220,7 +232,7 @@ func (k *parking) enter(b *Bridge, p *parked) (map[string]inputRequest, string, 
 func (k *parking) abandon(p *parked) {
 	k.mu.Lock()
 	p.mu.Lock()
-	waits := k.calls[p.id] == p && p.ctx == nil
+	waits := k.calls[p.id] == p && p.wishes.ctx == nil
 	if waits {
 		delete(k.calls, p.id)
 	}
@@ -249,33 +261,53 @@ func (b *Bridge) retake(ctx context.Context, q *query, u *upstream) (*parked, er
 	case s.Request != q.digest(u):
 		return nil, stateError("request_state_invalid", "requestState belongs to another request")
 	}
-	b.parking.mu.Lock()
-	defer b.parking.mu.Unlock()
-	p, ok := b.parking.calls[s.Call]
+	p, err := b.parking.leave(s, q.wishes(ctx), q.client, responses)
+	if err != nil {
+		return nil, err
+	}
+	p.link.hear(ctx, q.wishes(ctx).level)
+	p.take(responses)
+	return p, nil
+}
+
+// leave returns the call that the state names, which waits no more: it goes on for
+// the client's request with what that wishes.
+func (k *parking) leave(s token.State, w wishes, client *mcp.ServerSession, responses mcp.InputResponseMap) (*parked, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	p, ok := k.calls[s.Call]
 	if !ok {
 		return nil, stateError("request_state_expired", "the call has ended, or it waited for an answer for too long: call again without requestState")
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.ctx != nil || p.round != s.Round {
+	if p.wishes.ctx != nil || p.round != s.Round {
 		return nil, stateError("request_state_used", "the question that requestState belongs to was answered already")
 	}
-	if err := p.take(responses); err != nil {
+	if err := p.check(responses); err != nil {
 		return nil, err
 	}
 	p.timer.Stop()
-	delete(b.parking.calls, p.id)
-	p.ctx, p.client = ctx, q.client
+	delete(k.calls, p.id)
+	p.wishes, p.client = w, client
 	return p, nil
 }
 
-// take hands the answers to the server. The caller holds p.mu.
-func (p *parked) take(responses mcp.InputResponseMap) error {
+// check reports whether the answers are some to what the server asked. The caller
+// holds p.mu.
+func (p *parked) check(responses mcp.InputResponseMap) error {
 	for key, asked := range p.questions {
 		if response, ok := responses[key]; ok && !fits(asked.method, response) {
 			return stateError("input_response_invalid", fmt.Sprintf("inputResponses[%q] is no answer to %s", key, asked.method))
 		}
 	}
+	return nil
+}
+
+// take hands the answers to the server.
+func (p *parked) take(responses mcp.InputResponseMap) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for key, asked := range p.questions {
 		// What stays unanswered is asked again.
 		if result, ok := responses[key].(mcp.Result); ok {
@@ -286,7 +318,6 @@ func (p *parked) take(responses mcp.InputResponseMap) error {
 	if len(p.questions) > 0 {
 		p.signal()
 	}
-	return nil
 }
 
 // fits reports whether a response is one to a request of method.

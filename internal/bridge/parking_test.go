@@ -488,3 +488,44 @@ func TestWhatAClientCannotIsToldTheServer(t *testing.T) {
 		}
 	}
 }
+
+// TestProgressAndMessagesAreThoseOfTheRequestThatWaits sends each request of one
+// call with other wishes.
+func TestProgressAndMessagesAreThoseOfTheRequestThatWaits(t *testing.T) {
+	s := emptyServer(&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Logging: &mcp.LoggingCapabilities{}}})
+	rawTool(s, "t", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		for i := range 5 {
+			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: req.Params.GetProgressToken(), Progress: float64(i)})
+			_ = req.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "info", Data: "said"})
+			if _, err := questions[methodElicit](ctx, req.Session); err != nil {
+				return nil, err
+			}
+		}
+		return said("done"), nil
+	})
+	upstream := serveMCP(t, s, "legacy")
+	t.Cleanup(upstream.Close)
+	r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+	more := ""
+	for i, tt := range []struct {
+		meta     string
+		progress string // the token that comes back
+		message  bool
+	}{
+		{``, ``, false},
+		{`"progressToken":"a",`, `"a"`, false},
+		{`"progressToken":7,"io.modelcontextprotocol/logLevel":"debug",`, `7`, true},
+		{`"io.modelcontextprotocol/logLevel":"error",`, ``, false},
+		{`"progressToken":"b","io.modelcontextprotocol/logLevel":"info",`, `"b"`, true},
+	} {
+		body := fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t",%s"_meta":{%s"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"raw","version":"1"},"io.modelcontextprotocol/clientCapabilities":%s}}}`, more, tt.meta, canElicit)
+		_, answer := r.do(t, "POST", r.url, body, modernHeader("tools/call", "t"))
+		if strings.Contains(answer, noteProgress) != (tt.progress != "") || !strings.Contains(answer, `"progressToken":`+tt.progress) && tt.progress != "" {
+			t.Errorf("request %d: progress comes as %s, want token %q", i, answer, tt.progress)
+		}
+		if strings.Contains(answer, noteMessage) != tt.message {
+			t.Errorf("request %d: the messages are %s, want some: %v", i, answer, tt.message)
+		}
+		more = accepting(requiredOf(t, answerOf(t, answer)))
+	}
+}
