@@ -58,6 +58,6 @@ func Digest(b *v1alpha1.HostedBridge, s Settings) (string, error) {
 // and an annotation is the change that restarts nothing.
 func Told(b *v1alpha1.HostedBridge, pod plan.Pod, digest string) *corev1ac.PodApplyConfiguration {
 	return corev1ac.Pod(pod.Name, b.Namespace).
-		WithUID(pod.UID). // Existing wants it.
+		WithUID(pod.UID). // A pod that is gone is not made anew.
 		WithAnnotations(map[string]string{v1alpha1.AnnotationConfigDigest: digest})
 }
