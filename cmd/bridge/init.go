@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 
@@ -37,7 +38,7 @@ func newInit() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			entry, err := entryOf(http)
+			entry, err := entryOf(http, path)
 			if err != nil {
 				return err
 			}
@@ -61,8 +62,9 @@ func newInit() *cobra.Command {
 }
 
 // entryOf returns how clients reach the bridge. They may have another PATH, so
-// the program is named by its whole path.
-func entryOf(http string) (laptop.Entry, error) {
+// the program is named by its whole path, and so is the configuration: they also
+// start it in another folder.
+func entryOf(http, config string) (laptop.Entry, error) {
 	if http != "" {
 		address := portOf(http)
 		return laptop.Entry{URL: "http://" + address + "/mcp"}, laptop.CheckListen(address)
@@ -71,7 +73,12 @@ func entryOf(http string) (laptop.Entry, error) {
 	if err != nil {
 		return laptop.Entry{}, fmt.Errorf("find this program: %w", err)
 	}
-	return laptop.Entry{Command: program}, nil
+	if config != "" {
+		if config, err = filepath.Abs(config); err != nil {
+			return laptop.Entry{}, fmt.Errorf("find the configuration: %w", err)
+		}
+	}
+	return laptop.Entry{Command: program, Config: config}, nil
 }
 
 // begin writes a configuration where there is none.

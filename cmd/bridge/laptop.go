@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -92,11 +93,33 @@ func (s setup) set() *secret.Set {
 func (s setup) missing(server config.Server) []string {
 	var names []string
 	for _, name := range server.Required() {
-		if _, there := s.secrets[name]; !there {
+		if _, there := s.secrets[name]; !there && !slices.Contains(s.unreadable, name) {
 			names = append(names, name)
 		}
 	}
 	return names
+}
+
+// locked returns the secrets that a server needs and that are there, but cannot
+// be read.
+func (s setup) locked(server config.Server) []string {
+	return slices.DeleteFunc(slices.Clone(server.Required()), func(name string) bool { return !slices.Contains(s.unreadable, name) })
+}
+
+// remedy is the command that brings a secret of a server.
+func remedy(server config.Server, name string) string {
+	if o := server.OAuth; o != nil && o.Token == name && o.AuthorizationURL != "" {
+		return "bridge login " + server.Name
+	}
+	return "bridge secret set " + name
+}
+
+// remedies are the commands that bring what is missing.
+func (s setup) remedies(server config.Server) (all []string) {
+	for _, name := range s.missing(server) {
+		all = append(all, remedy(server, name))
+	}
+	return all
 }
 
 // server returns the server of this name.
@@ -196,7 +219,7 @@ func (s setup) warn(log *slog.Logger) {
 	}
 	for _, server := range s.config.Servers {
 		for _, name := range s.missing(server) {
-			log.Warn("a secret is missing, its server is out of service; bridge secret set "+name, "server", server.Name)
+			log.Warn("a secret is missing, its server is out of service", "server", server.Name, "secret", name, "remedy", remedy(server, name))
 		}
 	}
 }

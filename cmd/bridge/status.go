@@ -36,7 +36,11 @@ type serverStatus struct {
 	State          string           `json:"state"`
 	Tools          int              `json:"tools"`
 	MissingSecrets []string         `json:"missingSecrets,omitempty"`
-	Error          string           `json:"error,omitempty"`
+	// Unreadable are secrets that are there, in a keyring that is locked.
+	Unreadable []string `json:"unreadableSecrets,omitempty"`
+	// Remedies are the commands that bring the missing ones.
+	Remedies []string `json:"remedies,omitempty"`
+	Error    string   `json:"error,omitempty"`
 	// Audit says how the tools compare to those that the recipe's publisher
 	// audited: same or changed; empty where there is nothing to compare.
 	Audit string `json:"audit,omitempty"`
@@ -45,6 +49,7 @@ type serverStatus struct {
 // The words of a status besides health's.
 const (
 	stateSecretMissing = "secret missing"
+	stateUnreadable    = "secret unreadable"
 	auditSame          = "same"
 	auditChanged       = "changed"
 )
@@ -98,9 +103,13 @@ func (m *machine) statuses(ctx context.Context, s setup, timeout time.Duration) 
 		if err != nil {
 			return nil, err
 		}
-		states[i] = serverStatus{Name: server.Name, Transport: server.Kind(), MissingSecrets: s.missing(server)}
+		states[i] = serverStatus{Name: server.Name, Transport: server.Kind(), MissingSecrets: s.missing(server), Unreadable: s.locked(server), Remedies: s.remedies(server)}
 		if len(states[i].MissingSecrets) > 0 {
 			states[i].State = stateSecretMissing
+			continue
+		}
+		if len(states[i].Unreadable) > 0 {
+			states[i].State = stateUnreadable
 			continue
 		}
 		all.Go(func() { states[i].probe(ctx, s, server, audited) })
@@ -158,7 +167,9 @@ func printStatuses(out io.Writer, states []serverStatus) error {
 		note := st.Error
 		switch {
 		case len(st.MissingSecrets) > 0:
-			note = "bridge secret set " + strings.Join(st.MissingSecrets, " ")
+			note = strings.Join(st.Remedies, "; ")
+		case len(st.Unreadable) > 0:
+			note = "unlock the keyring, which has " + strings.Join(st.Unreadable, ", ")
 		case st.Audit == auditChanged:
 			note = "its tools are not those that the recipe's publisher audited"
 		}

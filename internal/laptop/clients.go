@@ -28,7 +28,7 @@ type Client struct {
 	// member is the object of its servers.
 	member string
 	// program and remote return its entry.
-	program func(command string) jsondoc.Value
+	program func(command string, args jsondoc.Value) jsondoc.Value
 	// remote is nil for a client that takes no URL in its file.
 	remote func(url string) jsondoc.Value
 	// toml says that the file is Codex' TOML.
@@ -46,14 +46,12 @@ func member(name string, value jsondoc.Value) jsondoc.Member {
 
 func text(name, value string) jsondoc.Member { return member(name, jsondoc.Text(value)) }
 
-var serveArgs = jsondoc.Value{Kind: jsondoc.Array, Items: []jsondoc.Value{jsondoc.Text("serve")}}
-
-func plainProgram(command string) jsondoc.Value {
-	return object(text("command", command), member("args", serveArgs))
+func plainProgram(command string, args jsondoc.Value) jsondoc.Value {
+	return object(text("command", command), member("args", args))
 }
 
-func typedProgram(command string) jsondoc.Value {
-	return object(text("type", "stdio"), text("command", command), member("args", serveArgs))
+func typedProgram(command string, args jsondoc.Value) jsondoc.Value {
+	return object(text("type", "stdio"), text("command", command), member("args", args))
 }
 
 func typedURL(url string) jsondoc.Value { return object(text("type", "http"), text("url", url)) }
@@ -118,7 +116,18 @@ func (c Client) File(home, system string) string {
 // there is one.
 type Entry struct {
 	Command string
-	URL     string
+	// Config is the configuration's path, empty for the usual one.
+	Config string
+	URL    string
+}
+
+// args returns the program's arguments, which are written alike in JSON and TOML.
+func (e Entry) args() jsondoc.Value {
+	v := jsondoc.Value{Kind: jsondoc.Array, Items: []jsondoc.Value{jsondoc.Text("serve")}}
+	if e.Config != "" {
+		v.Items = append(v.Items, jsondoc.Text("--config"), jsondoc.Text(e.Config))
+	}
+	return v
 }
 
 // Snippet returns what belongs into the client's file, as a whole file.
@@ -135,7 +144,7 @@ func (c Client) Snippet(e Entry) ([]byte, error) {
 
 func (c Client) entry(e Entry) (jsondoc.Value, error) {
 	if e.URL == "" {
-		return c.program(e.Command), nil
+		return c.program(e.Command, e.args()), nil
 	}
 	if c.remote == nil {
 		return jsondoc.Value{}, fmt.Errorf("%s takes no URL in its file: use the bridge's program", c.Name)
@@ -149,7 +158,8 @@ func section(e Entry) []byte {
 	if e.URL != "" {
 		return fmt.Appendf(nil, "[mcp_servers.%s]\nurl = %s\n", name, strconv.Quote(e.URL))
 	}
-	return fmt.Appendf(nil, "[mcp_servers.%s]\ncommand = %s\nargs = [\"serve\"]\n", name, strconv.Quote(e.Command))
+	args := must(e.args().MarshalJSON())
+	return fmt.Appendf(nil, "[mcp_servers.%s]\ncommand = %s\nargs = %s\n", name, strconv.Quote(e.Command), args)
 }
 
 // Write puts the bridge's entry into the client's file, keeps everything else

@@ -21,6 +21,8 @@ func TestSnippets(t *testing.T) {
 	}{
 		"Claude Code, a program":   {"claude-code", program, `{"mcpServers":{"hosted-bridge":{"type":"stdio","command":"/opt/bridge","args":["serve"]}}}`},
 		"Claude Code, a URL":       {"claude-code", remote, `{"mcpServers":{"hosted-bridge":{"type":"http","url":"http://127.0.0.1:3100/mcp"}}}`},
+		"Cursor, a configuration":  {"cursor", Entry{Command: "/opt/bridge", Config: "/x/c.json"}, `{"mcpServers":{"hosted-bridge":{"command":"/opt/bridge","args":["serve","--config","/x/c.json"]}}}`},
+		"Codex, a configuration":   {"codex", Entry{Command: "/opt/bridge", Config: "/x/c.json"}, `[mcp_servers.hosted-bridge]command="/opt/bridge"args=["serve","--config","/x/c.json"]`},
 		"Claude Desktop":           {"claude-desktop", program, `{"mcpServers":{"hosted-bridge":{"command":"/opt/bridge","args":["serve"]}}}`},
 		"Claude Desktop, a URL":    {"claude-desktop", remote, ""},
 		"Cursor, a URL":            {"cursor", remote, `{"mcpServers":{"hosted-bridge":{"url":"http://127.0.0.1:3100/mcp"}}}`},
