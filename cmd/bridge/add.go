@@ -162,6 +162,9 @@ func (o addOptions) fetch(c *cobra.Command, m *machine, id string) (laptop.Claim
 	claim := laptop.Claim{Catalog: catalog, AllowUnsigned: o.allowUnsigned, NewPublisher: o.newPublisher}
 	if text := o.publicKey(); text != "" {
 		if claim.Key, err = recipe.ParseKey(text); err != nil {
+			if text == o.key {
+				err = fmt.Errorf("no such file, and no key itself: %w", err)
+			}
 			return laptop.Claim{}, fmt.Errorf("--key: %w", err)
 		}
 	}

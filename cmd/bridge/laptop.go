@@ -162,6 +162,16 @@ func (m *machine) load(ctx context.Context) (setup, error) {
 	return resolve(ctx, loaded, uid, resolver)
 }
 
+// loadServer is load for a command about one server.
+func (m *machine) loadServer(ctx context.Context, name string) (setup, config.Server, error) {
+	s, err := m.load(ctx)
+	if err != nil {
+		return setup{}, config.Server{}, err
+	}
+	server, err := s.server(name)
+	return s, server, err
+}
+
 // resolve fills a configuration in: what it names is known once it was built
 // without any value.
 func resolve(ctx context.Context, loaded laptop.Loaded, uid string, resolver laptop.Resolver) (setup, error) {

@@ -119,9 +119,6 @@ func ended(err error, what string) error {
 // that is not valid leaves the bridge as it is.
 func (p *process) follow(ctx context.Context, reconfigure func(config.Config) error) {
 	path := p.options.ConfigFile
-	if path == "" {
-		return
-	}
 	follower{
 		interval: followInterval,
 		read:     func() ([]byte, error) { return os.ReadFile(path) },

@@ -289,11 +289,25 @@ func readyz(t *testing.T, r *running) (int, string) {
 
 func waitFor(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !done(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
+	if !comesTrue(t.Context(), done) {
+		t.Fatalf("never: %s", what)
+	}
+}
+
+// comesTrue looks until done is true, and reports false if that takes 20 s.
+func comesTrue(ctx context.Context, done func() bool) bool {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for !done() {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-ticker.C:
 		}
 	}
+	return true
 }
 
 func TestTheLifeOfABridge(t *testing.T) {

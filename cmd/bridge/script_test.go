@@ -79,14 +79,14 @@ func TestScripts(t *testing.T) {
 
 // await waits until a file holds a text: await FILE TEXT.
 func await(ts *testscript.TestScript, _ bool, args []string) {
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		b, err := os.ReadFile(ts.MkAbs(args[0]))
-		if err == nil && strings.Contains(string(b), args[1]) {
-			return
-		}
-		if time.Now().After(deadline) {
-			ts.Fatalf("%s never holds %s: %s", args[0], args[1], b)
-		}
+	var content []byte
+	there := comesTrue(context.Background(), func() (done bool) {
+		var err error
+		content, err = os.ReadFile(ts.MkAbs(args[0]))
+		return err == nil && strings.Contains(string(content), args[1])
+	})
+	if !there {
+		ts.Fatalf("%s never holds %s: %s", args[0], args[1], content)
 	}
 }
 

@@ -221,11 +221,7 @@ func newCall() *cobra.Command {
 			if doc, err := jsondoc.Parse([]byte(arguments)); err != nil || doc.Kind != jsondoc.Object {
 				return errors.New("--args is not JSON, or no object")
 			}
-			s, err := m.load(c.Context())
-			if err != nil {
-				return err
-			}
-			server, err := s.server(args[0])
+			s, server, err := m.loadServer(c.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -268,11 +264,7 @@ func newLogin() *cobra.Command {
 		Short: "Log in at a server's authorization server and store the tokens",
 		Args:  cobra.ExactArgs(1),
 		RunE: withMachine(&path, func(c *cobra.Command, m *machine, args []string) error {
-			s, err := m.load(c.Context())
-			if err != nil {
-				return err
-			}
-			server, err := s.server(args[0])
+			s, server, err := m.loadServer(c.Context(), args[0])
 			if err != nil {
 				return err
 			}

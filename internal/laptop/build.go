@@ -36,6 +36,7 @@ func (f File) Config(bridgeUID string, lookup LookupFunc) (config.Config, error)
 		Egress:  config.Egress{Unrestricted: true},
 		Servers: []config.Server{},
 	}
+	logins := map[string]string{} // the servers by the secrets of their logins
 	for _, entry := range f.Servers {
 		if entry.Value.Disabled {
 			continue
@@ -43,6 +44,12 @@ func (f File) Config(bridgeUID string, lookup LookupFunc) (config.Config, error)
 		s, err := entry.Value.config(entry.Name, lookup)
 		if err != nil {
 			return config.Config{}, fmt.Errorf("servers.%s: %w", entry.Name, err)
+		}
+		if o := s.OAuth; o != nil && o.Token != "" {
+			if other := logins[o.Token]; other != "" {
+				return config.Config{}, fmt.Errorf("servers.%s: its login is the secret %s, which is that of %s: call it something else", s.Name, o.Token, other)
+			}
+			logins[o.Token] = s.Name
 		}
 		c.Servers = append(c.Servers, s)
 	}

@@ -136,18 +136,8 @@ const maxSeen = 64
 
 func (t *Trust) load() (notes, error) {
 	n := notes{}
-	b, err := readPrivate(t.path)
-	if err != nil {
+	if err := readNotes(t.path, &n); err != nil {
 		return n, fmt.Errorf("read what is known of recipes: %w", err)
-	}
-	if b != nil {
-		doc, err := jsondoc.Parse(b)
-		if err != nil {
-			return n, fmt.Errorf("%s %w", t.path, err)
-		}
-		if problems := jsondoc.Decode(doc, &n); len(problems) > 0 {
-			return n, fmt.Errorf("%s: %s", t.path, problems[0])
-		}
 	}
 	if n.Keys == nil {
 		n.Keys = map[string]string{}

@@ -82,6 +82,7 @@ func TestAFileThatIsNotUnderstoodIsRefused(t *testing.T) {
 		"a duration that is a number":        {`{"servers":{"a":{"url":"https://a","timeouts":{"call":30}}}}`, "servers.a.timeouts.call: a duration must be a string"},
 		"a server twice":                     {`{"servers":{"a":{"url":"https://a"},"a":{"url":"https://b"}}}`, "twice"},
 		"VS Code's with a rule of ours":      {`{"inputs":[],"servers":{"a":{"type":"stdio","command":"x","tools":{"deny":["y"]}}}}`, "servers.a.tools would have no effect"},
+		"two logins in one secret":           {`{"servers":{"my-app":{"url":"https://a","auth":{"grant":"authorization_code","tokenURL":"https://t","clientID":"c"}},"my_app":{"url":"https://b","auth":{"grant":"authorization_code","tokenURL":"https://t","clientID":"c"}}}}`, "OAUTH_MY_APP, which is that of my-app"},
 		"a list":                             {"[]", "not a JSON object"},
 		"a comment":                          {"{\n// mine\n}", "line 2"},
 		"a client's with a wrong type":       {`{"mcpServers":{"a":{"command":["x"]}}}`, "mcpServers.a.command: must be a string"},

@@ -13,6 +13,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 const (
@@ -129,4 +131,21 @@ func readPrivate(path string) ([]byte, error) {
 		return nil, fmt.Errorf("%s can be read by others; run: chmod 600 %s", path, path)
 	}
 	return os.ReadFile(path)
+}
+
+// readNotes reads a file of the bridge's own into what into points to, which
+// stays as it is where there is no file.
+func readNotes[T any](path string, into *T) error {
+	b, err := readPrivate(path)
+	if b == nil || err != nil {
+		return err
+	}
+	doc, err := jsondoc.Parse(b)
+	if err != nil {
+		return fmt.Errorf("%s %w", path, err)
+	}
+	if problems := jsondoc.Decode(doc, into); len(problems) > 0 {
+		return fmt.Errorf("%s: %s", path, problems[0])
+	}
+	return nil
 }

@@ -72,18 +72,8 @@ type register struct {
 
 func (s *Secrets) load() (register, error) {
 	r := register{}
-	b, err := readPrivate(s.path)
-	if err != nil {
+	if err := readNotes(s.path, &r); err != nil {
 		return r, fmt.Errorf("read the secrets: %w", err)
-	}
-	if b != nil {
-		doc, err := jsondoc.Parse(b)
-		if err != nil {
-			return r, fmt.Errorf("the file of the secrets %w", err)
-		}
-		if problems := jsondoc.Decode(doc, &r); len(problems) > 0 {
-			return r, fmt.Errorf("the file of the secrets: %s", problems[0])
-		}
 	}
 	if r.Values == nil {
 		r.Values = map[string]string{}
