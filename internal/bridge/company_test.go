@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -482,4 +483,58 @@ func TestWhoDoesNotReadHoldsUpNobody(t *testing.T) {
 		t.Errorf("one that alone is too large was dropped")
 	}
 	large.flush(t.Context())
+}
+
+// TestASessionJoinsWhileItCalls has a call begin on a shared connection while its
+// session, which is about to join it again, holds its lock.
+func TestASessionJoinsWhileItCalls(t *testing.T) {
+	s := &session{}
+	l := &link{shared: true, retired: make(chan struct{}), idle: make(chan struct{})}
+	for range 100 {
+		began := make(chan struct{})
+		s.mu.Lock()
+		go func() {
+			end, _ := l.begin(&exchange{session: s}, &mcp.CallToolParams{}, false)
+			end()
+			close(began)
+		}()
+		runtime.Gosched()
+		joined := make(chan struct{})
+		go func() {
+			l.enter(s)
+			close(joined)
+		}()
+		next(t, joined, "the session on the connection")
+		s.mu.Unlock()
+		next(t, began, "the call")
+	}
+}
+
+// TestAServerHearsOfTheCallsThatEndWithTheBridge closes the bridge amid a call.
+func TestAServerHearsOfTheCallsThatEndWithTheBridge(t *testing.T) {
+	for _, kind := range kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			began, cancelled := make(chan struct{}), make(chan struct{}, 1)
+			s := emptyServer(nil)
+			rawTool(s, "t", func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				began <- struct{}{}
+				<-ctx.Done()
+				return nil, ctx.Err()
+			})
+			s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+				return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+					if method == "notifications/cancelled" {
+						cancelled <- struct{}{}
+					}
+					return next(ctx, method, req)
+				}
+			})
+			r := newRig(t, fast, serveOver(t, kind, s, "legacy"))
+			answers := outcomeOf(t, r.connect(t, "legacy", nil))
+			next(t, began, "the call")
+			r.bridge.Close()
+			next(t, cancelled, "the cancellation")
+			next(t, answers, "the end of the call")
+		})
+	}
 }

@@ -46,6 +46,9 @@ func TestAnIdleConnectionEndsAndComesBack(t *testing.T) {
 			if got := toolNames(t, client); len(got) != 2 {
 				t.Errorf("tools = %q, want both servers'", got)
 			}
+			if got := r.bridge.instructions(); got != "# one\n\nsay one\n\n# two\n\nsay two" {
+				t.Errorf("instructions = %q, want both servers'", got)
+			}
 			if got := p.started(); got != 1 {
 				t.Errorf("a list started the program %d times more", got-1)
 			}
@@ -89,13 +92,13 @@ func TestAConnectionInUseIsNotIdle(t *testing.T) {
 	if err := client.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://a"}); err != nil {
 		t.Fatal(err)
 	}
-	l := u.peek()
+	l, starts := u.peek(), p.started() // It may have been idle before the call.
 	close(release)
 	if got := next(t, answers, "answer"); got != "done" {
 		t.Errorf("answer = %s", got)
 	}
 	eventually(t, "more than the time", func() bool { return l.quiet(time.Now()) > 100*time.Millisecond })
-	if u.peek() != l || p.started() != 1 {
+	if u.peek() != l || p.started() != starts {
 		t.Error("the connection with a subscription ended")
 	}
 	if err := client.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "test://a"}); err != nil {

@@ -127,13 +127,22 @@ func passable(caps *mcp.ServerCapabilities) *mcp.ServerCapabilities {
 func (b *Bridge) instructions() string {
 	var parts []string
 	for _, u := range b.servers() {
-		if l := u.peek(); l != nil {
-			if text := l.session.InitializeResult().Instructions; text != "" {
-				parts = append(parts, "# "+u.server.Name+"\n\n"+text)
-			}
+		if text := u.introduced(); text != "" {
+			parts = append(parts, "# "+u.server.Name+"\n\n"+text)
 		}
 	}
 	return strings.Join(parts, "\n\n")
+}
+
+// introduced returns what the server says of itself, also while it is idle, and
+// nothing while it is out of service.
+func (u *upstream) introduced() string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !u.grant.usable() {
+		return ""
+	}
+	return u.introduction
 }
 
 // standIn is the peer of a server's shared connection, behind which there are

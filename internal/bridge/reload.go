@@ -234,7 +234,7 @@ func (u *upstream) inherit(old *upstream) {
 	defer old.mu.Unlock()
 	u.watching = old.wantedByOthers()
 	if !old.grant.waiting && old.grant.fault == "" && u.grant.usable() && equal(place(old.server), place(u.server)) {
-		u.lists = maps.Clone(old.lists)
+		u.lists, u.introduction = maps.Clone(old.lists), old.introduction
 	}
 }
 

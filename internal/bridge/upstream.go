@@ -82,15 +82,18 @@ type upstream struct {
 	kick    chan struct{} // capacity 1: try to connect now
 	refresh chan struct{} // capacity 1: a list changed
 
-	mu       sync.Mutex
-	grant    *grant
-	links    map[*link]bool // the connections of grant
-	link     *link
-	settled  chan struct{} // closed when link or tried changes
-	tried    int           // attempts to connect that have ended
-	lists    map[string][]item
-	health   health.Server
-	watching map[string]*interest // subscribed resources, by URI
+	mu      sync.Mutex
+	grant   *grant
+	links   map[*link]bool // the connections of grant
+	link    *link
+	settled chan struct{} // closed when link or tried changes
+	tried   int           // attempts to connect that have ended
+	lists   map[string][]item
+	// introduction is what the server said of itself when it was last connected
+	// to.
+	introduction string
+	health       health.Server
+	watching     map[string]*interest // subscribed resources, by URI
 	// followers are the legacy sessions among the subscribers, where these share
 	// the connection.
 	followers map[*session]map[string]bool
@@ -400,6 +403,7 @@ func (u *upstream) list(ctx context.Context, l *link) error {
 	}
 	before := u.lists
 	u.lists = lists
+	u.introduction = l.session.InitializeResult().Instructions
 	u.mu.Unlock()
 	for _, note := range changes(before, lists) {
 		u.changed(note)
