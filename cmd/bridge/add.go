@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/laptop"
@@ -84,19 +85,7 @@ func (o addOptions) run(c *cobra.Command, m *machine, id string) error {
 	for _, s := range conversion.Secrets {
 		claim.Secrets = append(claim.Secrets, s.Name)
 	}
-	err = m.change(func(file *laptop.File) error {
-		if err := o.mayPut(*file, server); err != nil {
-			return err
-		}
-		// What was installed and is not known could be replaced by an older one.
-		if err := laptop.OpenTrust(m.folders.State).Remember(claim, server); err != nil {
-			return err
-		}
-		before, _ := file.Servers.Get(server)
-		file.Servers = put(file.Servers, server, laptop.FromConfig(conversion.Server).WithPolicies(before))
-		return nil
-	})
-	if err != nil {
+	if err := o.install(m, claim, conversion.Server); err != nil {
 		return err
 	}
 	c.PrintErrf("added %s (%s)\n", server, conversion.Server.Kind())
@@ -107,6 +96,22 @@ func (o addOptions) run(c *cobra.Command, m *machine, id string) error {
 		c.PrintErrln("next:", step)
 	}
 	return m.askSecrets(c, conversion.Secrets)
+}
+
+// install notes the recipe and writes its server.
+func (o addOptions) install(m *machine, claim laptop.Claim, server config.Server) error {
+	return m.change(func(file *laptop.File) error {
+		if err := o.mayPut(*file, server.Name); err != nil {
+			return err
+		}
+		// What was installed and is not known could be replaced by an older one.
+		if err := laptop.OpenTrust(m.folders.State).Remember(claim, server.Name); err != nil {
+			return err
+		}
+		before, _ := file.Servers.Get(server.Name)
+		file.Servers = put(file.Servers, server.Name, laptop.FromConfig(server).WithPolicies(before))
+		return nil
+	})
 }
 
 // mayPut refuses to replace a server that nobody wants replaced.
@@ -134,16 +139,21 @@ func (o addOptions) consent(c *cobra.Command, m *machine, server string, secrets
 		case slices.Contains(o.useSecrets, s.Name):
 			c.PrintErrf("needs %s and gets the stored one\n", s.Name)
 		default:
-			agreed, err := confirm(c, fmt.Sprintf("%s needs %s, which is stored already. Give it to this server?", server, s.Name))
-			if errors.Is(err, errNotInteractive) || err == nil && !agreed {
-				return fmt.Errorf("the recipe asks for %s, which is stored already; --use-secret %s gives it to this server", s.Name, s.Name)
-			}
-			if err != nil {
+			if err := agree(c, server, s.Name); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// agree asks whether a server may have a secret that is stored already.
+func agree(c *cobra.Command, server, name string) error {
+	agreed, err := confirm(c, fmt.Sprintf("%s needs %s, which is stored already. Give it to this server?", server, name))
+	if errors.Is(err, errNotInteractive) || err == nil && !agreed {
+		return fmt.Errorf("the recipe asks for %s, which is stored already; --use-secret %s gives it to this server", name, name)
+	}
+	return err
 }
 
 // fetch downloads the recipe and checks its signature.

@@ -123,24 +123,32 @@ func Parse(b []byte) (Loaded, error) {
 	default:
 		problems = jsondoc.Decode(doc, &l.File)
 	}
+	if err := l.judge(problems); err != nil {
+		return Loaded{}, err
+	}
+	if l.Format != Ours {
+		l.adapt()
+	}
+	return l, nil
+}
+
+// judge tells errors from warnings.
+func (l *Loaded) judge(problems []jsondoc.Problem) error {
 	var wrong []string
 	for _, p := range problems {
 		switch {
 		case !p.Unknown || l.Format == Ours:
 			wrong = append(wrong, p.String())
 		case p.Message == "unknown field":
-			l.Warnings = append(l.Warnings, p.Path+" is not known and has no effect")
+			l.warn("%s is not known and has no effect", p.Path)
 		default:
-			l.Warnings = append(l.Warnings, p.String())
+			l.warn("%s", p)
 		}
 	}
 	if len(wrong) > 0 {
-		return Loaded{}, errors.New(strings.Join(wrong, "; "))
+		return errors.New(strings.Join(wrong, "; "))
 	}
-	if l.Format != Ours {
-		l.adapt()
-	}
-	return l, nil
+	return nil
 }
 
 // formatOf tells the formats apart.
