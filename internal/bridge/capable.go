@@ -236,9 +236,10 @@ func (c *capable) end() {
 			if l.timer != nil {
 				l.timer.Stop()
 			}
-			// What is being connected to ends with the bridge.
+			// What is being connected to ends with the bridge. The server must hear
+			// of the calls that do.
 			if <-l.ready; l.err == nil {
-				l.link.close()
+				l.link.retire()
 			}
 		}
 	}
