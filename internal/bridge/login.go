@@ -46,7 +46,7 @@ func (a *logins) of(c *config.OAuth) *login {
 	if c == nil {
 		return nil
 	}
-	key, err := json.Marshal(c)
+	key, err := json.Marshal(c) //nolint:gosec // G117: The client secret here is the name of one.
 	if err != nil {
 		panic(err) // Texts alone: only a programming error cannot be encoded.
 	}
