@@ -283,7 +283,7 @@ func TestWhatAClientWasAskedForIsNotKept(t *testing.T) {
 		func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			answer, err := questions[methodElicit](ctx, req.Session)
 			if err != nil {
-				return said("nobody"), nil
+				return said("nobody"), nil //nolint:nilerr // It is the answer.
 			}
 			return said("%v", answer), nil
 		})

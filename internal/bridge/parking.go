@@ -253,7 +253,7 @@ func (b *Bridge) retake(ctx context.Context, q *query, u *upstream) (*parked, er
 	}
 	s, err := b.signing.keys.Load().OpenState(state)
 	if err != nil {
-		return nil, nil // It is another's: of a modern server, or forged.
+		return nil, nil //nolint:nilerr // It is another's: of a modern server, or forged.
 	}
 	switch {
 	case s.Process != b.signing.process:

@@ -82,7 +82,7 @@ func TestASessionThatIsBusyMakesNoRoom(t *testing.T) {
 		}
 	}
 	release()
-	for range events { //nolint:revive // Until the answer is there.
+	for range events { // Until the answer is there.
 	}
 	if resp, _ := h.do(t, "POST", h.url, pingBody, other); resp.StatusCode != http.StatusOK {
 		t.Errorf("afterwards another session is answered with %d", resp.StatusCode)
