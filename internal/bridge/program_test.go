@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
 )
 
 // beProgram is a server over stdio, in a process of its own. It returns the
@@ -298,5 +300,39 @@ func TestNoLogHoldsWhatAProgramPrints(t *testing.T) {
 	r.bridge.Close()
 	if text := log.String(); strings.Contains(text, "c4n4ry") || !strings.Contains(text, "cannot begin") {
 		t.Errorf("log = %s", text)
+	}
+}
+
+// lateProgram is a program whose container is not there at the first attempt.
+type lateProgram struct {
+	*memoryProgram
+	early atomic.Bool
+}
+
+func (p *lateProgram) transport(l stdio.Launch) mcp.Transport {
+	if !p.early.Swap(true) {
+		return noShim{}
+	}
+	return p.memoryProgram.transport(l)
+}
+
+type noShim struct{}
+
+// Connect implements mcp.Transport.
+func (noShim) Connect(context.Context) (mcp.Connection, error) { return nil, stdio.ErrNoShim }
+
+func TestAContainerThatIsNotThereYetSaysNothingOfItsProgram(t *testing.T) {
+	p := newMemoryProgram(t, echoServer("one"), "modern")
+	memoryPrograms.Store(t.Name(), &lateProgram{memoryProgram: p})
+	r := newRig(t, fast, p.Server)
+	if _, err := r.connect(t, "modern", nil).ListTools(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	u := r.bridge.only()
+	if got := u.version(); got != "" {
+		t.Errorf("the next connection begins with version %q, want the newest", got)
+	}
+	if l := u.peek(); l.era != modern {
+		t.Errorf("era = %v", l.era)
 	}
 }

@@ -7,10 +7,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,6 +21,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
 )
 
 // timing are the upstreams' intervals; tests shorten them.
@@ -227,10 +231,10 @@ func (u *upstream) connect(ctx context.Context, g *grant) (*link, error) {
 		return nil, err
 	}
 	u.observe(g, began, u.count(methodListTools), nil)
-	u.settle(l)
+	uris := u.settle(l)
 	ctx, cancel := context.WithTimeout(ctx, u.timing.connect)
 	defer cancel()
-	u.resubscribe(ctx, l, u.interests()...)
+	u.resubscribe(ctx, l, uris...)
 	u.resumed()
 	return l, nil
 }
@@ -241,6 +245,9 @@ func (u *upstream) reach(ctx context.Context, g *grant) (*link, error) {
 	l, err := u.attempt(ctx, g)
 	if err == nil || !u.shares() || u.version() != "" || ctx.Err() != nil {
 		return l, err
+	}
+	if errors.Is(err, stdio.ErrNoShim) {
+		return nil, err // It was not asked at all.
 	}
 	u.pin(newestLegacyVersion)
 	l, second := u.attempt(ctx, g)
@@ -477,14 +484,16 @@ func (u *upstream) pause(ctx context.Context, g *grant, failures int) {
 	}
 }
 
-// settle publishes the shared connection, or that an attempt failed.
-func (u *upstream) settle(l *link) {
+// settle publishes the shared connection, or that an attempt failed. It returns
+// the resources to which l is to be subscribed: who comes later does so itself.
+func (u *upstream) settle(l *link) (uris []string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.link = l
 	u.tried++
 	close(u.settled)
 	u.settled = make(chan struct{})
+	return slices.Sorted(maps.Keys(u.watching))
 }
 
 // shared returns the shared connection, waiting a while for a server that is

@@ -47,8 +47,8 @@ const (
 	courtesy = time.Minute
 )
 
-// errNoShim is for who set up the pod.
-var errNoShim = errors.New("the server's container is not there yet: its image may still be fetched, or the container may not have started")
+// ErrNoShim says that nobody listens at the socket. It is for who set up the pod.
+var ErrNoShim = errors.New("the server's container is not there yet: its image may still be fetched, or the container may not have started")
 
 // errNoSocket is a server that has put something else in its shim's place.
 var errNoSocket = errors.New("the server's container has no socket where its shim listens, but something else, which is not followed")
@@ -170,7 +170,7 @@ func (s *shim) dial(ctx context.Context) (*net.UnixConn, error) {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
-			return nil, errNoShim
+			return nil, ErrNoShim
 		}
 	}
 }
