@@ -357,8 +357,8 @@ func TestSubscriptionsGoOnAtAServerThatWasChanged(t *testing.T) {
 							if err := client.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "test://a"}); err != nil {
 								t.Error(err)
 							}
-							if u := r.bridge.servers()[0]; u.watched() {
-								t.Errorf("the server is still subscribed to %v", u.interests())
+							if r.bridge.servers()[0].watched() {
+								t.Error("the server is still subscribed to it")
 							}
 						}
 						r.reconfigure(t, func(c *config.Config) { c.Servers = c.Servers[1:] })

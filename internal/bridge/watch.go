@@ -132,13 +132,6 @@ func (u *upstream) wantedByOthers() map[string]*interest {
 	return others
 }
 
-// interests returns the resources to which the server is to be subscribed.
-func (u *upstream) interests() []string {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return slices.Sorted(maps.Keys(u.watching))
-}
-
 // resubscribe repeats subscriptions on a new connection.
 func (u *upstream) resubscribe(ctx context.Context, l *link, uris ...string) {
 	for _, uri := range uris {
