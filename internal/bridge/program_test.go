@@ -306,20 +306,25 @@ func TestNoLogHoldsWhatAProgramPrints(t *testing.T) {
 // lateProgram is a program whose container is not there at the first attempt.
 type lateProgram struct {
 	*memoryProgram
-	early atomic.Bool
+	there atomic.Bool
 }
 
 func (p *lateProgram) transport(l stdio.Launch) mcp.Transport {
-	if !p.early.Swap(true) {
-		return noShim{}
-	}
-	return p.memoryProgram.transport(l)
+	return &lateTransport{program: p, next: p.memoryProgram.transport(l)}
 }
 
-type noShim struct{}
+type lateTransport struct {
+	program *lateProgram
+	next    mcp.Transport
+}
 
 // Connect implements mcp.Transport.
-func (noShim) Connect(context.Context) (mcp.Connection, error) { return nil, stdio.ErrNoShim }
+func (l *lateTransport) Connect(ctx context.Context) (mcp.Connection, error) {
+	if !l.program.there.Swap(true) {
+		return nil, stdio.ErrNoShim
+	}
+	return l.next.Connect(ctx)
+}
 
 func TestAContainerThatIsNotThereYetSaysNothingOfItsProgram(t *testing.T) {
 	p := newMemoryProgram(t, echoServer("one"), "modern")
