@@ -76,10 +76,6 @@ test-e2e: $(if $(filter local,$(CLUSTER)),assets) bin/image test/e2e/node_module
 	@export KUBECTL="$$($(KUBECTL_PATH))"; \
 	CLUSTER=$(CLUSTER) NAME=$(E2E_NAME) PORT=$(E2E_PORT) KEEP=$(KEEP) TESTFLAGS='$(TESTFLAGS)' hack/test/e2e.sh
 
-.PHONY: test-conformance
-test-conformance: ## The protocol's conformance suite, from npm, through a bridge. Not part of test.
-	@$(STAGE) "conformance suite" go test -tags=conformance -count=1 -timeout=10m $(TESTFLAGS) ./test/conformance
-
 .PHONY: test-vault
 test-vault: ## The transit provider against a real Vault, which is built for it first. Not part of test.
 	@TESTFLAGS='$(TESTFLAGS)' $(STAGE) "transit provider on Vault" hack/test/vault.sh
