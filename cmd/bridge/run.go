@@ -98,6 +98,7 @@ func (p *process) serve(ctx context.Context, public, probes net.Listener) error 
 	group.Go(func() error { p.keep(groupCtx, keeper); return nil })
 	group.Go(func() error { p.await(groupCtx, keeper); return nil })
 	group.Go(func() error { p.follow(groupCtx, b.Reconfigure); return nil })
+	group.Go(func() error { spareMemory(groupCtx, b.Served); return nil })
 	group.Go(func() error {
 		<-groupCtx.Done()
 		p.drain(base, b, front)

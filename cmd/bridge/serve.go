@@ -113,6 +113,7 @@ func (h *home) serve(ctx context.Context, s setup, seen []byte) error {
 	ctx, leave := context.WithCancel(ctx)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { h.follow(ctx, b, seen); return nil })
+	group.Go(func() error { spareMemory(ctx, b.Served); return nil })
 	group.Go(func() error {
 		defer leave()
 		if h.listener == nil {
@@ -162,7 +163,7 @@ func (h *home) follow(ctx context.Context, b *bridge.Bridge, seen []byte) {
 			s.warn(h.log)
 			// The secrets first, so that no new server begins without them.
 			b.UseSecrets(s.set())
-			if err := b.Reconfigure(s.config); err != nil {
+			if err := b.Reconfigure(s.config); err != nil { //nolint:contextcheck // What servers do goes on after this.
 				h.log.Error("the new configuration cannot be used, the former one stays", "error", err)
 				return
 			}

@@ -275,6 +275,9 @@ func (b *Bridge) Health() health.Report {
 	return report
 }
 
+// Served returns how many calls of clients have begun since the start.
+func (b *Bridge) Served() uint64 { return b.calls.served() }
+
 // Drain waits until no client waits for an answer or ctx ends, and returns how
 // many still wait. Clients that only listen are cut off by Close.
 func (b *Bridge) Drain(ctx context.Context) int { return b.calls.wait(ctx) }

@@ -14,6 +14,7 @@ import (
 type calls struct {
 	mu    sync.Mutex
 	count int
+	total uint64        // all that have begun
 	none  chan struct{} // closed when count falls to 0; nil while nobody waits
 }
 
@@ -30,6 +31,7 @@ func (c *calls) add() (end func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.count++
+	c.total++
 	return c.end
 }
 
@@ -41,6 +43,13 @@ func (c *calls) end() {
 		close(c.none)
 		c.none = nil
 	}
+}
+
+// served returns how many calls have begun since the start.
+func (c *calls) served() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.total
 }
 
 // wait waits until no call is in flight or ctx ends, and returns how many are.

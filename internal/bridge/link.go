@@ -260,20 +260,7 @@ func (l *link) begin(x *exchange, params mcp.Params, shared bool) (end func(), o
 	}
 	l.serials++
 	x.serial = strconv.Itoa(l.serials)
-	meta := params.GetMeta()
-	if meta == nil && x.ask != nil {
-		meta = map[string]any{}
-		params.SetMeta(meta)
-	}
-	if meta[metaProgressToken] != nil || x.ask != nil {
-		x.token = meta[metaProgressToken]
-		// A client may wish to hear of the progress only when it comes back with
-		// an answer.
-		if shared || l.shared {
-			x.alias = "hb-" + x.serial
-			meta[metaProgressToken] = x.alias
-		}
-	}
+	x.follow(params, shared || l.shared)
 	if l.shared && x.session != nil {
 		// A client that set no level gets what the server says by itself, and
 		// not what another client asked for.
@@ -289,6 +276,25 @@ func (l *link) begin(x *exchange, params mcp.Params, shared bool) (end func(), o
 		l.used = time.Now()
 		l.settle()
 	}, true
+}
+
+// follow notes the client's progress token. On a connection that clients share
+// the server sees another one. A client that may be asked gets one in any case:
+// it may wish to hear of the progress only when it comes back with an answer.
+func (x *exchange) follow(params mcp.Params, shared bool) {
+	meta := params.GetMeta()
+	if meta == nil && x.ask != nil {
+		meta = map[string]any{}
+		params.SetMeta(meta)
+	}
+	if meta[metaProgressToken] == nil && x.ask == nil {
+		return
+	}
+	x.token = meta[metaProgressToken]
+	if shared {
+		x.alias = "hb-" + x.serial
+		meta[metaProgressToken] = x.alias
+	}
 }
 
 // settle tells that a retired connection has nothing more in flight. The caller

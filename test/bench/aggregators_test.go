@@ -31,7 +31,7 @@ const (
 	// window is how long each load lasts.
 	window = 5 * time.Second
 	// settle is how long a process may rest before its idle memory is read.
-	settle = 3 * time.Second
+	settle = 6 * time.Second
 	// runTimeout bounds all of one way.
 	runTimeout = 2 * time.Minute
 )

@@ -100,16 +100,22 @@ func inspectorReads(t *testing.T, era, url, key string) (prompt, resource string
 			Contents []struct{ Text string }
 		}
 	}
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil || len(got.Result.Messages) == 0 {
-		return "", "", fmt.Errorf("read the inspector's prompt: %v in %.300q", err, stdout)
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		return "", "", fmt.Errorf("read the inspector's prompt: %w in %.300q", err, stdout)
+	}
+	if len(got.Result.Messages) == 0 {
+		return "", "", fmt.Errorf("the inspector's prompt has no messages: %.300q", stdout)
 	}
 	prompt = got.Result.Messages[0].Content.Text
 	stdout, stderr, err = inspect(t, era, url, key, "--method", "resources/read", "--uri", "test://static-text")
 	if err != nil {
 		return "", "", fmt.Errorf("inspector: %w: %s", err, redact(stderr, key))
 	}
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil || len(got.Result.Contents) == 0 {
-		return "", "", fmt.Errorf("read the inspector's resource: %v in %.300q", err, stdout)
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		return "", "", fmt.Errorf("read the inspector's resource: %w in %.300q", err, stdout)
+	}
+	if len(got.Result.Contents) == 0 {
+		return "", "", fmt.Errorf("the inspector's resource has no contents: %.300q", stdout)
 	}
 	return prompt, got.Result.Contents[0].Text, nil
 }

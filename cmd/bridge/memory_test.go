@@ -1,0 +1,45 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestMemoryIsGivenBackOnceAfterEachTimeOfCalls(t *testing.T) {
+	// What was served in all at each tick.
+	served := []uint64{0, 0, 0, 5, 9, 9, 9, 9, 10, 10}
+	want := []int{1, 5, 9} // The ticks after which memory was given back.
+	ctx, cancel := context.WithCancel(t.Context())
+	tick := make(chan time.Time)
+	at := 0
+	var got []int
+	done := make(chan struct{})
+	step := make(chan struct{})
+	r := rest{
+		served: func() uint64 {
+			defer func() { step <- struct{}{} }()
+			return served[at]
+		},
+		free: func() { got = append(got, at) },
+	}
+	go func() {
+		defer close(done)
+		r.run(ctx, tick)
+	}()
+	<-step
+	for at = 1; at < len(served); at++ {
+		tick <- time.Time{}
+		<-step
+	}
+	cancel()
+	<-done
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("given back at (-want +got):\n%s", diff)
+	}
+}
