@@ -7,6 +7,8 @@ import (
 	"context"
 	"os"
 	"runtime/debug"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -28,9 +30,33 @@ func spareMemory(ctx context.Context, served func() uint64) {
 		return
 	}
 	debug.SetGCPercent(gcPercent)
+	if limit := memoryLimit(os.ReadFile); limit > 0 && os.Getenv("GOMEMLIMIT") == "" {
+		// Near its container's limit the process rather collects more often.
+		debug.SetMemoryLimit(limit / 4 * 3)
+	}
 	ticker := time.NewTicker(restAfter)
 	defer ticker.Stop()
 	rest{served: served, free: debug.FreeOSMemory}.run(ctx, ticker.C)
+}
+
+// limitFiles are where a container finds its limit of memory, in control groups
+// of version 2 and 1.
+var limitFiles = []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}
+
+// memoryLimit returns the container's limit in bytes, 0 for none.
+func memoryLimit(read func(string) ([]byte, error)) int64 {
+	for _, file := range limitFiles {
+		content, err := read(file)
+		if err != nil {
+			continue
+		}
+		// Version 2 says "max" for none, version 1 a number that no machine has.
+		limit, err := strconv.ParseInt(strings.TrimSpace(string(content)), 10, 64)
+		if err == nil && limit > 0 && limit < 1<<50 {
+			return limit
+		}
+	}
+	return 0
 }
 
 // rest gives memory back once after each time that calls were served.
