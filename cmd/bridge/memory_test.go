@@ -18,13 +18,12 @@ func TestMemoryIsGivenBackOnceAfterEachTimeOfCalls(t *testing.T) {
 	want := []int{1, 5, 9} // The ticks after which memory was given back.
 	ctx, cancel := context.WithCancel(t.Context())
 	tick := make(chan time.Time)
-	at := 0
-	var got []int
 	done := make(chan struct{})
-	step := make(chan struct{})
+	// Both belong to the goroutine that runs.
+	at, got := -1, []int(nil)
 	r := rest{
 		served: func() uint64 {
-			defer func() { step <- struct{}{} }()
+			at++
 			return served[at]
 		},
 		free: func() { got = append(got, at) },
@@ -33,10 +32,8 @@ func TestMemoryIsGivenBackOnceAfterEachTimeOfCalls(t *testing.T) {
 		defer close(done)
 		r.run(ctx, tick)
 	}()
-	<-step
-	for at = 1; at < len(served); at++ {
+	for range served[1:] {
 		tick <- time.Time{}
-		<-step
 	}
 	cancel()
 	<-done
