@@ -1,0 +1,62 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+)
+
+// TestAChangeReachesTheBridgeWithoutEndingIt has two servers become one tool that
+// finds and calls theirs, under a client that stays connected.
+func TestAChangeReachesTheBridgeWithoutEndingIt(t *testing.T) {
+	n := newTenant(t, "reloaded", "first", "second")
+	session, err := newSDKClient(n, legacyVersion).connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	awaitTools(t, session, "first_"+tool, "second_"+tool)
+	pod := bridgePod(t, n.uid)
+
+	b, err := getBridge(t.Context(), n.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := b.DeepCopy()
+	b.Spec.Mode = v1alpha1.ModeRouter
+	if err := installed.client.Patch(t.Context(), b, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	eventually(t, deliveredTimeout, "one tool is listed", func(ctx context.Context) error {
+		list, err := session.ListTools(ctx, nil)
+		if err == nil && (len(list.Tools) != 1 || list.Tools[0].Name != "mcp") {
+			err = fmt.Errorf("there are %d tools", len(list.Tools))
+		}
+		return err
+	})
+	t.Logf("taken over after %s", time.Since(began).Round(time.Millisecond))
+	result, err := session.CallTool(t.Context(), &mcp.CallToolParams{
+		Name: "mcp", Arguments: map[string]any{"server": "second", "tool": tool},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := isToolText(result); err != nil {
+		t.Error(err)
+	}
+	if now := bridgePod(t, n.uid); now.UID != pod.UID || restarts(now) != restarts(pod) {
+		t.Error("the bridge's process is another")
+	}
+}
