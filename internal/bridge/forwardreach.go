@@ -184,8 +184,7 @@ func (p *policies) settle(b *Bridge, u *upstream, trial bool, r reach) {
 	}
 }
 
-// Breaker returns whether calls to the server are let through, and false where
-// there is no such server.
+// breakerOf returns whether calls to the server are let through.
 func (b *Bridge) breakerOf(u *upstream) breaker.State {
 	b.policies.mu.Lock()
 	defer b.policies.mu.Unlock()

@@ -20,10 +20,6 @@ import (
 	"slices"
 )
 
-// EnvName is the environment variable that carries the encoded configuration
-// into the bridge's pod.
-const EnvName = "BRIDGE_CONFIG"
-
 // maxAttempts bounds how often a call is made: more only load a server that is
 // in trouble already.
 const maxAttempts = 5
