@@ -6,7 +6,6 @@ package bridge
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -177,13 +176,7 @@ func (c *capable) dial(ctx context.Context, u *upstream, caps *mcp.ClientCapabil
 	defer cancel()
 	ctx, cancelTimeout := context.WithTimeout(ctx, u.timing.connect)
 	defer cancelTimeout()
-	who := identity{info: implementation, caps: caps}
-	l, err := dial(ctx, u, u.granted(), who, &panel{})
-	if errors.Is(err, errStale) {
-		// The secrets changed just now, which does not happen twice in a row.
-		l, err = dial(ctx, u, u.granted(), who, &panel{})
-	}
-	return l, err
+	return u.open(ctx, identity{info: implementation, caps: caps}, &panel{})
 }
 
 // give ends a call on a connection, which is closed if none follows.

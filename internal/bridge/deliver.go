@@ -77,10 +77,7 @@ func (q *query) paramHeaders(u *upstream) http.Header {
 		return paramHeaders(q.header)
 	}
 	found := http.Header{}
-	for _, tool := range u.items(methodListTools) {
-		if tool.key != p.Name {
-			continue
-		}
+	if tool, ok := u.find(methodListTools, p.Name); ok {
 		for name, value := range headersOf(tool.raw, p.Arguments) {
 			found.Set(name, value)
 		}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -56,7 +55,8 @@ func (u *upstream) offers(ctx context.Context, tool string) bool {
 }
 
 func (u *upstream) has(tool string) bool {
-	return slices.ContainsFunc(u.items(methodListTools), func(it item) bool { return it.key == tool })
+	_, ok := u.find(methodListTools, tool)
+	return ok
 }
 
 // offer forwards a request and takes out of a page of tools those that are not

@@ -188,13 +188,6 @@ func toolOf(q *query) string {
 
 // continues reports whether the request brings what the server asked for before.
 func (q *query) continues() bool {
-	switch p := q.params.(type) {
-	case *mcp.CallToolParamsRaw:
-		return p.RequestState != "" || len(p.InputResponses) > 0
-	case *mcp.GetPromptParams:
-		return p.RequestState != "" || len(p.InputResponses) > 0
-	case *mcp.ReadResourceParams:
-		return p.RequestState != "" || len(p.InputResponses) > 0
-	}
-	return false
+	state, responses := q.input()
+	return state != "" || len(responses) > 0
 }

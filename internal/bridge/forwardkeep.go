@@ -42,23 +42,18 @@ func hintsOf(u *upstream, tool string) hints {
 	if tool == "" {
 		return hints{}
 	}
-	for _, it := range u.items(methodListTools) {
-		if it.key != tool {
-			continue
-		}
-		var t struct {
-			Annotations struct {
-				ReadOnly    bool `json:"readOnlyHint"`
-				Idempotent  bool `json:"idempotentHint"`
-				Destructive bool `json:"destructiveHint"`
-			} `json:"annotations"`
-		}
-		if json.Unmarshal(it.raw, &t) != nil {
-			return hints{}
-		}
-		return hints{readOnly: t.Annotations.ReadOnly, idempotent: t.Annotations.Idempotent, destructive: t.Annotations.Destructive}
+	it, ok := u.find(methodListTools, tool)
+	var t struct {
+		Annotations struct {
+			ReadOnly    bool `json:"readOnlyHint"`
+			Idempotent  bool `json:"idempotentHint"`
+			Destructive bool `json:"destructiveHint"`
+		} `json:"annotations"`
 	}
-	return hints{}
+	if !ok || json.Unmarshal(it.raw, &t) != nil {
+		return hints{}
+	}
+	return hints{readOnly: t.Annotations.ReadOnly, idempotent: t.Annotations.Idempotent, destructive: t.Annotations.Destructive}
 }
 
 // key returns under what the answer is kept, empty where it is not: only that

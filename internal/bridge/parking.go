@@ -261,11 +261,12 @@ func (b *Bridge) retake(ctx context.Context, q *query, u *upstream) (*parked, er
 	case s.Request != q.digest(u):
 		return nil, stateError("request_state_invalid", "requestState belongs to another request")
 	}
-	p, err := b.parking.leave(s, q.wishes(ctx), q.client, responses)
+	w := q.wishes(ctx)
+	p, err := b.parking.leave(s, w, q.client, responses)
 	if err != nil {
 		return nil, err
 	}
-	p.link.hear(ctx, q.wishes(ctx).level)
+	p.link.hear(ctx, w.level)
 	p.take(responses)
 	return p, nil
 }

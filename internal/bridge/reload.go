@@ -212,12 +212,14 @@ func (b *Bridge) swap(c config.Config, upstreams []*upstream, replaced map[*upst
 		l := b.lives[old]
 		l.over = true
 		l.settle()
-		removed[old.server.Name] = successor == nil
+		if successor == nil {
+			removed[old.server.Name] = true
+		}
 	}
 	gone := func(server string) bool { return removed[server] }
 	maps.DeleteFunc(b.used, func(server string, _ time.Time) bool { return gone(server) })
 	b.recent = slices.DeleteFunc(b.recent, gone)
-	if slices.Contains(slices.Collect(maps.Values(removed)), true) {
+	if len(removed) > 0 {
 		for _, r := range b.registers {
 			r.release(gone)
 		}

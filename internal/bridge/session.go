@@ -5,7 +5,6 @@ package bridge
 
 import (
 	"context"
-	"errors"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -65,11 +64,7 @@ func (s *session) connect(ctx context.Context, u *upstream) (*link, error) {
 	defer cancel()
 	dialCtx, cancelTimeout := context.WithTimeout(dialCtx, u.timing.connect)
 	defer cancelTimeout()
-	l, err := dial(dialCtx, u, u.granted(), s.who, s)
-	if errors.Is(err, errStale) {
-		// The secrets changed just now, which does not happen twice in a row.
-		l, err = dial(dialCtx, u, u.granted(), s.who, s)
-	}
+	l, err := u.open(dialCtx, s.who, s)
 	if err != nil {
 		return nil, err
 	}

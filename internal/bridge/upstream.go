@@ -277,6 +277,16 @@ func (u *upstream) attempt(ctx context.Context, g *grant) (*link, error) {
 	return l, nil
 }
 
+// open connects once for other clients than the bridge itself.
+func (u *upstream) open(ctx context.Context, who identity, p peer) (*link, error) {
+	l, err := dial(ctx, u, u.granted(), who, p)
+	if errors.Is(err, errStale) {
+		// The secrets changed just now, which does not happen twice in a row.
+		l, err = dial(ctx, u, u.granted(), who, p)
+	}
+	return l, err
+}
+
 // version returns the protocol version to begin with, empty for the newest.
 func (u *upstream) version() string {
 	u.mu.Lock()
@@ -546,6 +556,16 @@ func (u *upstream) items(method string) []item {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.lists[method]
+}
+
+// find returns the item of a list with that name or URI.
+func (u *upstream) find(method, key string) (item, bool) {
+	items := u.items(method)
+	i := slices.IndexFunc(items, func(it item) bool { return it.key == key })
+	if i < 0 {
+		return item{}, false
+	}
+	return items[i], true
 }
 
 func (u *upstream) count(method string) int { return len(u.items(method)) }
