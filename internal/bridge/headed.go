@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/exact"
 )
 
 // headerName is an HTTP field name (RFC 9110, section 5.1).
@@ -111,9 +113,7 @@ func (s schema) repeat(object json.RawMessage, headers map[string]string) {
 // headerValue returns a plain value as the protocol writes it into a header.
 func headerValue(value json.RawMessage) (string, bool) {
 	var plain any
-	decoder := json.NewDecoder(bytes.NewReader(value))
-	decoder.UseNumber()
-	if decoder.Decode(&plain) != nil {
+	if exact.Decode(value, &plain) != nil {
 		return "", false
 	}
 	switch v := plain.(type) {

@@ -4,7 +4,6 @@
 package bridge
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -17,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridge/exact"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/token"
 )
 
@@ -390,9 +390,7 @@ func (q *query) digest(u *upstream) [32]byte {
 	switch p := q.params.(type) {
 	case *mcp.CallToolParamsRaw:
 		name = p.Name
-		decoder := json.NewDecoder(bytes.NewReader(p.Arguments))
-		decoder.UseNumber()
-		_ = decoder.Decode(&arguments) // What is no JSON the SDK has refused.
+		_ = exact.Decode(p.Arguments, &arguments) // What is no JSON the SDK has refused.
 	case *mcp.GetPromptParams:
 		name, arguments = p.Name, p.Arguments
 	case *mcp.ReadResourceParams:

@@ -4,13 +4,14 @@
 package bridge
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/exact"
 )
 
 // rawResult is a result as a server sent it. The SDK's types would drop the
@@ -30,9 +31,7 @@ func parseResult(b json.RawMessage) (*rawResult, error) {
 		return nil, fmt.Errorf("parse result: not an object")
 	}
 	if meta, ok := r.fields["_meta"]; ok {
-		decoder := json.NewDecoder(bytes.NewReader(meta))
-		decoder.UseNumber()
-		if err := decoder.Decode(&r.Meta); err != nil {
+		if err := exact.Decode(meta, &r.Meta); err != nil {
 			return nil, fmt.Errorf("parse result: _meta: %w", err)
 		}
 		delete(r.fields, "_meta")

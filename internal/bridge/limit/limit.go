@@ -9,12 +9,13 @@
 package limit
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/exact"
 )
 
 // Min is the smallest bound in bytes: below it not even a note of what was left
@@ -83,9 +84,7 @@ func (r *result) read() {
 	for name, value := range r.fields {
 		switch name {
 		case r.list:
-			d := json.NewDecoder(bytes.NewReader(value))
-			d.UseNumber()
-			if d.Decode(&r.entries) != nil {
+			if exact.Decode(value, &r.entries) != nil {
 				r.entries = nil // of an unexpected shape, and replaced by a note
 				r.notes = append(r.notes, omitted(r.list, len(value)))
 			}
@@ -103,7 +102,7 @@ func (r *result) read() {
 	})
 	r.fixed = Size(r.fields)
 	if raw, ok := r.fields[r.list]; ok {
-		r.fixed += len(encode(r.entries)) - len(raw)
+		r.fixed += len(exact.Encode(r.entries)) - len(raw)
 	}
 	for _, p := range r.parts {
 		r.fixed -= p.size
@@ -219,13 +218,13 @@ func (r *result) cut() {
 // number is too large, and with the notes.
 func (r *result) write() {
 	for len(r.entries) > 0 {
-		r.fields[r.list] = encode(append(slices.Clip(r.entries), r.noted()...))
+		r.fields[r.list] = exact.Encode(append(slices.Clip(r.entries), r.noted()...))
 		if Size(r.fields) <= r.limit {
 			return
 		}
 		r.shorten()
 	}
-	r.fields[r.list] = encode(r.noted())
+	r.fields[r.list] = exact.Encode(r.noted())
 	if Size(r.fields) <= r.limit {
 		return
 	}
@@ -236,7 +235,7 @@ func (r *result) write() {
 		}
 	}
 	r.notes = []string{"[left out: all, since it had too many parts]"}
-	r.fields[r.list] = encode(r.noted())
+	r.fields[r.list] = exact.Encode(r.noted())
 }
 
 // blocksLeftOut counts what shorten took away.
@@ -265,15 +264,4 @@ func (r *result) noted() []map[string]any {
 		notes = append(notes, block)
 	}
 	return notes
-}
-
-// encode returns v, which was decoded or made here, as JSON.
-func encode(v any) json.RawMessage {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		panic(err) // Numbers are as they came, and all else always encodes.
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

@@ -12,14 +12,14 @@
 package trust
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"mime"
-	"reflect"
 	"strings"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/exact"
 )
 
 // lists are the fields of results that hold their content, by method.
@@ -38,8 +38,8 @@ var lists = map[string]string{
 // writing it there would change it. Equal results have equal lines.
 func Mark(method, server string, fields map[string]json.RawMessage) {
 	list := lists[method]
-	entries, ok := decode(fields[list])
-	if !ok {
+	var entries any
+	if exact.Decode(fields[list], &entries) != nil {
 		return
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s", method, server, fields[list]))
@@ -55,7 +55,7 @@ func Mark(method, server string, fields map[string]json.RawMessage) {
 		changed = true
 	})
 	if changed {
-		fields[list] = encode(entries)
+		fields[list] = exact.Encode(entries)
 	}
 }
 
@@ -76,34 +76,43 @@ func CleanJSON(raw json.RawMessage) json.RawMessage { return cleanJSON(raw, fals
 
 // cleanJSON cleans content if it is some: there the fields have meanings.
 func cleanJSON(raw json.RawMessage, content bool) json.RawMessage {
-	before, ok := decode(raw)
-	if !ok {
+	var v any
+	if exact.Decode(raw, &v) != nil {
 		return raw
 	}
-	after, _ := decode(raw)
+	var c cleaner
 	if content {
-		after = cleanContent(after)
+		v = c.content(v)
 	} else {
-		after = cleanValue(after)
+		v = c.value(v)
 	}
-	if reflect.DeepEqual(before, after) {
+	if !c.changed {
 		return raw
 	}
-	return encode(after)
+	return exact.Encode(v)
 }
 
-// cleanValue cleans the strings in a value.
-func cleanValue(v any) any {
+// cleaner notes whether anything had to be cleaned.
+type cleaner struct{ changed bool }
+
+// text notes whether a text differs from what it was.
+func (c *cleaner) text(cleaned, before string) string {
+	c.changed = c.changed || cleaned != before
+	return cleaned
+}
+
+// value cleans the strings in a value.
+func (c *cleaner) value(v any) any {
 	switch v := v.(type) {
 	case string:
-		return Clean(v)
+		return c.text(Clean(v), v)
 	case []any:
 		for i := range v {
-			v[i] = cleanValue(v[i])
+			v[i] = c.value(v[i])
 		}
 	case map[string]any:
 		for name := range v {
-			v[name] = cleanValue(v[name])
+			v[name] = c.value(v[name])
 		}
 	}
 	return v
@@ -116,24 +125,26 @@ var kept = map[string]bool{
 	"annotations": true, "_meta": true, "icons": true,
 }
 
-// cleanContent cleans content blocks, resources and what holds them.
-func cleanContent(v any) any {
+// content cleans content blocks, resources and what holds them.
+func (c *cleaner) content(v any) any {
 	switch v := v.(type) {
 	case string:
-		return Clean(v)
+		return c.text(Clean(v), v)
 	case []any:
 		for i := range v {
-			v[i] = cleanContent(v[i])
+			v[i] = c.content(v[i])
 		}
 	case map[string]any:
-		text, isText := v["text"].(string)
+		document := isJSON(v["mimeType"])
 		for name := range v {
-			if !kept[name] {
-				v[name] = cleanContent(v[name])
+			text, isText := v[name].(string)
+			switch {
+			case kept[name]:
+			case name == "text" && isText && document:
+				v[name] = c.text(cleanDocument(text), text)
+			default:
+				v[name] = c.content(v[name])
 			}
-		}
-		if isText && isJSON(v["mimeType"]) {
-			v["text"] = cleanDocument(text)
 		}
 	}
 	return v
@@ -170,23 +181,4 @@ func blocks(v any, visit func(map[string]any)) {
 		}
 		visit(v)
 	}
-}
-
-// decode returns the value of raw with its numbers as they are written.
-func decode(raw json.RawMessage) (any, bool) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	err := d.Decode(&v)
-	return v, err == nil
-}
-
-func encode(v any) json.RawMessage {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		panic(err) // Numbers are as they came, and all else always encodes.
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

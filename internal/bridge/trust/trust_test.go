@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/exact"
 )
 
 func fieldsOf(t *testing.T, s string) map[string]json.RawMessage {
@@ -108,7 +110,7 @@ func TestResultsAreSanitizedAndKeepTheirShape(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			fields := fieldsOf(t, tt.result)
 			Sanitize(tt.method, fields)
-			got, want := decoded(t, encode(fields)), decoded(t, []byte(tt.want))
+			got, want := decoded(t, exact.Encode(fields)), decoded(t, []byte(tt.want))
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -118,8 +120,8 @@ func TestResultsAreSanitizedAndKeepTheirShape(t *testing.T) {
 
 func decoded(t *testing.T, raw json.RawMessage) any {
 	t.Helper()
-	v, ok := decode(raw)
-	if !ok {
+	var v any
+	if err := exact.Decode(raw, &v); err != nil {
 		t.Fatalf("not JSON: %s", raw)
 	}
 	return v
@@ -166,13 +168,13 @@ func TestForeignTextIsMarked(t *testing.T) {
 		t.Errorf("what is no text block was changed: %+v", content)
 	}
 	if string(fields["structuredContent"]) != `{"a":"b"}` || string(fields["isError"]) != "true" {
-		t.Errorf("fields = %s", encode(fields))
+		t.Errorf("fields = %s", exact.Encode(fields))
 	}
 }
 
 func TestAServerCannotWriteTheBoundary(t *testing.T) {
 	boundaryOf := func(text string) string {
-		fields := fieldsOf(t, `{"messages":[{"role":"user","content":[{"type":"text","text":`+string(encode(text))+`}]}]}`)
+		fields := fieldsOf(t, `{"messages":[{"role":"user","content":[{"type":"text","text":`+string(exact.Encode(text))+`}]}]}`)
 		Mark("prompts/get", "s", fields)
 		m := regexp.MustCompile(`boundary ([0-9a-f]{16})\]"`).FindSubmatch(fields["messages"])
 		if m == nil {
@@ -215,7 +217,7 @@ func FuzzResults(f *testing.F) {
 		}
 		Sanitize(method, fields)
 		Mark(method, "s", fields)
-		if !json.Valid(encode(fields)) {
+		if !json.Valid(exact.Encode(fields)) {
 			t.Errorf("not JSON: %s", b)
 		}
 	})
