@@ -17,6 +17,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 )
@@ -44,7 +45,7 @@ func run(ctx context.Context, o Options, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("keybroker client: %w", err)
 	}
-	source := client.NewSource(keybroker, client.SystemClock{})
+	source := client.NewSource(keybroker, clock.System{})
 	public, err := net.Listen("tcp", o.Listen)
 	if err != nil {
 		return fmt.Errorf("listen for the ingress: %w", err)
@@ -72,7 +73,7 @@ func (p *process) serve(ctx context.Context, public, probes net.Listener) error 
 	// Calls in flight outlive ctx, which only begins the drain.
 	base, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
-	keeper := newKeeper(p.secrets, client.SystemClock{}, nil, p.log)
+	keeper := newKeeper(p.secrets, clock.System{}, nil, p.log)
 	tracer, stopTraces, err := startTraces(base)
 	if err != nil {
 		return err

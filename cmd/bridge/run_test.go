@@ -29,6 +29,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
+	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 )
@@ -202,7 +203,7 @@ func startLoggedBridge(t *testing.T, k *authority, log *slog.Logger, servers ...
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{options: o, log: log, source: client.NewSource(keybroker, client.SystemClock{}), secrets: keybroker}
+	p := &process{options: o, log: log, source: client.NewSource(keybroker, clock.System{}), secrets: keybroker}
 	public, probes := listen(t), listen(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &running{public: "https://" + public.Addr().String(), probes: "http://" + probes.Addr().String(), stop: cancel, ended: make(chan error, 1)}

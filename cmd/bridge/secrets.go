@@ -16,6 +16,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
+	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
 )
 
@@ -39,7 +40,7 @@ type secretsClient interface {
 // stores the tokens that the bridge has refreshed.
 type keeper struct {
 	client secretsClient
-	clock  client.Clock
+	clock  clock.Clock
 	use    func(*secret.Set)
 	// useKeys, where it is not nil, is given the keys of the bridge's sessions
 	// before the bridge is ready. It does not keep them as they are.
@@ -69,7 +70,7 @@ type keeper struct {
 	changes map[string]int
 }
 
-func newKeeper(c secretsClient, clock client.Clock, use func(*secret.Set), log *slog.Logger) *keeper {
+func newKeeper(c secretsClient, clock clock.Clock, use func(*secret.Set), log *slog.Logger) *keeper {
 	return &keeper{
 		client:  c,
 		clock:   clock,

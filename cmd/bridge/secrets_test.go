@@ -25,6 +25,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
+	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 )
@@ -68,7 +69,7 @@ func (p *played) SaveSecret(ctx context.Context, name string, value []byte) erro
 
 // timers is a clock whose waits the test ends.
 type timers struct {
-	client.SystemClock
+	clock.System
 	waits chan wait
 }
 

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
 )
 
@@ -67,7 +68,7 @@ func (c *credentials) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("keybroker: %w", err)
 	}
-	source := client.NewSource(broker, client.SystemClock{})
+	source := client.NewSource(broker, clock.System{})
 	c.source.Store(source)
 	c.secrets.known.Store(client.NewUserSecrets(broker, source))
 	return source.Run(ctx)

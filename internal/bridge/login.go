@@ -17,6 +17,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
+	"github.com/hostedbridge/hostedbridge/internal/clock"
 )
 
 // maxSent bounds how many of the last tokens are taken out of errors, access and
@@ -112,7 +113,7 @@ type login struct {
 
 func newLogin(c config.OAuth, all *logins) *login {
 	g := &login{config: c, logins: all, saved: map[uint64]bool{}, seed: maphash.MakeSeed()}
-	g.source = oauth.NewSource(c, g.secret, g.save, &http.Client{Transport: all.network}, oauth.SystemClock{})
+	g.source = oauth.NewSource(c, g.secret, g.save, &http.Client{Transport: all.network}, clock.System{})
 	g.source.TakeTurns(g.turn)
 	return g
 }

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/test/e2e/canary"
@@ -56,7 +57,7 @@ func (w *world) keybroker(handler http.HandlerFunc) (*client.UserSecrets, *httpt
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	source := client.NewSource(c, client.SystemClock{})
+	source := client.NewSource(c, clock.System{})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- source.Run(ctx) }()

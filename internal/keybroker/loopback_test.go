@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 )
@@ -69,7 +70,7 @@ func newClient(t *testing.T, s *Server, url, token string) *client.Client {
 // source returns a running source of the pod with that token.
 func source(t *testing.T, s *Server, url, token string) *client.Source {
 	t.Helper()
-	source := client.NewSource(newClient(t, s, url, token), client.SystemClock{})
+	source := client.NewSource(newClient(t, s, url, token), clock.System{})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- source.Run(ctx) }()
@@ -213,7 +214,7 @@ func TestTheIngressChangesAUsersSecrets(t *testing.T) {
 		}
 	}
 	bare := newClient(t, s, url, "token-of-ingress-1")
-	_, _, err = client.NewUserSecrets(bare, client.NewSource(bare, client.SystemClock{})).Put(t.Context(), ref, "TOKEN", []byte(canary))
+	_, _, err = client.NewUserSecrets(bare, client.NewSource(bare, clock.System{})).Put(t.Context(), ref, "TOKEN", []byte(canary))
 	if err == nil {
 		t.Error("set before there is a certificate")
 	}

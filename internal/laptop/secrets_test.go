@@ -23,6 +23,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/oauth"
+	"github.com/hostedbridge/hostedbridge/internal/clock"
 )
 
 const canary = "c4n4ry-s3cr3t"
@@ -306,7 +307,7 @@ func newRotating(t *testing.T) *rotating {
 // hurried is a clock by which an hour passes between two looks: each call
 // refreshes.
 type hurried struct {
-	oauth.SystemClock
+	clock.System
 	looks atomic.Int64
 }
 

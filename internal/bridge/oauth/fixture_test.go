@@ -18,44 +18,13 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/clock/clocktest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var start = time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
-
 // limit ends a test that waits for what does not come.
 const limit = 10 * time.Second
-
-// fakeClock stands still until the test moves it.
-type fakeClock struct {
-	mu    sync.Mutex
-	now   time.Time
-	waits chan wait
-}
-
-type wait struct {
-	d   time.Duration
-	end chan time.Time
-}
-
-func (c *fakeClock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *fakeClock) After(d time.Duration) <-chan time.Time {
-	w := wait{d, make(chan time.Time, 1)}
-	c.waits <- w
-	return w.end
-}
-
-func (c *fakeClock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
 
 // authorizationServer rotates refresh tokens, and takes who shows a used one
 // for a thief: then no token of that login is good any more.
@@ -172,7 +141,7 @@ type world struct {
 	*Source
 	t     *testing.T
 	as    *authorizationServer
-	clock *fakeClock
+	clock *clocktest.Clock
 	http  *http.Client
 	// server is what the token is for, and seen the tokens that it got.
 	server *httptest.Server
@@ -200,7 +169,7 @@ func credentials(*world, *config.OAuth) {}
 
 func newWorld(t *testing.T, edit func(*world, *config.OAuth)) *world {
 	t.Helper()
-	w := &world{t: t, as: newAuthorizationServer(t), clock: &fakeClock{now: start, waits: make(chan wait, 16)}, secrets: map[string]string{"SECRET": clientSecret}}
+	w := &world{t: t, as: newAuthorizationServer(t), clock: clocktest.New(16), secrets: map[string]string{"SECRET": clientSecret}}
 	w.server = httptest.NewServer(http.HandlerFunc(w.serve))
 	t.Cleanup(w.server.Close)
 	c := config.OAuth{Grant: config.ClientCredentials, TokenURL: w.as.URL, ClientID: "me", ClientSecret: "SECRET", Scopes: []string{"a", "b"}, Resource: "https://mcp.example/mcp"}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
+	"github.com/hostedbridge/hostedbridge/internal/clock"
 )
 
 const (
@@ -52,7 +53,7 @@ type Source struct {
 	save   SaveFunc
 	turn   TurnFunc // nil where no other process has the login
 	client *http.Client
-	clock  Clock
+	clock  clock.Clock
 
 	// work is what goes on by itself, and closing is closed when it is to end.
 	work    sync.WaitGroup
@@ -105,7 +106,7 @@ type flight struct {
 //
 // One Source serves a server for as long as its configuration stays: it knows
 // what the secrets do not have yet. Of other secrets it is told by Refill.
-func NewSource(c config.OAuth, secretValue func(name string) (string, bool), save func(ctx context.Context, name string, value []byte) error, client *http.Client, clock Clock) *Source {
+func NewSource(c config.OAuth, secretValue func(name string) (string, bool), save func(ctx context.Context, name string, value []byte) error, client *http.Client, clock clock.Clock) *Source {
 	own := *client
 	// A redirect would take the client's credentials somewhere else.
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

@@ -36,7 +36,7 @@ func TestAClientAsksWithItsOwnCredentials(t *testing.T) {
 			if diff := cmp.Diff(want, w.as.requests[asked-1]); diff != "" {
 				t.Errorf("request (-want +got):\n%s", diff)
 			}
-			w.clock.advance(time.Hour)
+			w.clock.Advance(time.Hour)
 			w.works(asked + 1) // It knows by now how the client names itself.
 			if w.saves != 0 {
 				t.Error("a token that anybody can get again was stored")
@@ -90,7 +90,7 @@ func TestALoginGoesOnAfterARestart(t *testing.T) {
 		w.Wipe()
 		w.begin(w.config)
 		w.works(i + 1) // With the access token that was stored.
-		w.clock.advance(time.Hour)
+		w.clock.Advance(time.Hour)
 	}
 	if w.as.refresh == "" {
 		t.Error("a refresh token was shown twice")
@@ -101,7 +101,7 @@ func TestAServerWithoutRotationHasNothingStored(t *testing.T) {
 	w := newWorld(t, login("canary-refresh-0"))
 	w.as.keep = true
 	w.works(1)
-	w.clock.advance(time.Hour)
+	w.clock.Advance(time.Hour)
 	w.works(2)
 	if w.saves != 0 {
 		t.Errorf("stored %d times", w.saves)
@@ -121,9 +121,9 @@ func TestATokenIsReplacedAMinuteBeforeItsEnd(t *testing.T) {
 			w := newWorld(t, credentials)
 			w.as.life = test.life
 			w.works(1)
-			w.clock.advance(test.keeps)
+			w.clock.Advance(test.keeps)
 			w.works(1)
-			w.clock.advance(test.ends - test.keeps)
+			w.clock.Advance(test.ends - test.keeps)
 			w.works(2)
 		})
 	}
@@ -134,7 +134,7 @@ func TestATokenWithoutAnEndIsKept(t *testing.T) {
 		w := newWorld(t, credentials)
 		w.as.life = life
 		w.works(1)
-		w.clock.advance(1000 * time.Hour)
+		w.clock.Advance(1000 * time.Hour)
 		w.works(1)
 	}
 }
@@ -145,15 +145,15 @@ func TestAnAuthorizationServerThatIsAwayDoesNotEndAGoodToken(t *testing.T) {
 	w.as.change(func() {
 		w.as.play = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }
 	})
-	w.clock.advance(time.Hour - early + time.Second)
+	w.clock.Advance(time.Hour - early + time.Second)
 	w.works(2)
 	w.works(2) // It is not asked with each call.
-	w.clock.advance(2 * time.Second)
+	w.clock.Advance(2 * time.Second)
 	w.works(3)
-	w.clock.advance(early)
+	w.clock.Advance(early)
 	w.fails("the authorization server cannot answer now (status 503)", false)
 	w.as.change(func() { w.as.play = nil })
-	w.clock.advance(lastPause)
+	w.clock.Advance(lastPause)
 	w.works(5)
 }
 
@@ -178,7 +178,7 @@ func TestATokenThatTheServerRefusesIsReplacedOnce(t *testing.T) {
 	if w.calls != 5 || w.as.asked() != 1 {
 		t.Errorf("%d requests, the authorization server asked %d times", w.calls, w.as.asked())
 	}
-	w.clock.advance(settled)
+	w.clock.Advance(settled)
 	if status, err := w.call(); status != http.StatusUnauthorized || err != nil || w.calls != 7 || w.as.asked() != 2 {
 		t.Errorf("status %d, error %v, %d requests, asked %d times", status, err, w.calls, w.as.asked())
 	}
@@ -191,7 +191,7 @@ func TestOtherRefusalsAreAnswers(t *testing.T) {
 		rw.WriteHeader(http.StatusForbidden)
 		return true
 	}
-	w.clock.advance(time.Hour)
+	w.clock.Advance(time.Hour)
 	if status, err := w.call(); status != http.StatusForbidden || err != nil || w.calls != 1 || w.as.asked() != 1 {
 		t.Errorf("status %d, error %v, %d requests, asked %d times", status, err, w.calls, w.as.asked())
 	}
@@ -293,23 +293,23 @@ func TestTokensThatAreNotStoredAreTriedAgain(t *testing.T) {
 	w.set(func() { w.saveErr = errors.New("away") })
 	w.works(1)
 	for i := range 4 {
-		pause := <-w.clock.waits
-		if most := firstPause << i; pause.d < most/2 || pause.d > most {
-			t.Errorf("tried again after %s, want up to %s", pause.d, most)
+		pause := <-w.clock.Waits
+		if most := firstPause << i; pause.D < most/2 || pause.D > most {
+			t.Errorf("tried again after %s, want up to %s", pause.D, most)
 		}
 		if i == 2 {
 			// What comes meanwhile is stored instead, and once.
-			w.clock.advance(time.Hour)
+			w.clock.Advance(time.Hour)
 			w.works(2)
 		}
 		if i == 3 {
 			w.set(func() { w.saveErr = nil })
 		}
-		pause.end <- time.Time{}
+		pause.Fire <- time.Time{}
 	}
 	w.eventually(func() bool { value, _ := w.lookup("LOGIN"); return strings.Contains(value, "canary-refresh-2") })
 	w.eventually(func() bool { w.Source.mu.Lock(); defer w.Source.mu.Unlock(); return w.unsaved == nil && !w.persisting })
-	w.clock.advance(time.Hour)
+	w.clock.Advance(time.Hour)
 	w.works(3)
 	if w.as.refresh == "" {
 		t.Error("a refresh token was shown twice")
@@ -356,7 +356,7 @@ func TestWhatASourceStoredItselfIsNoNewLogin(t *testing.T) {
 		return old(name)
 	})
 	w.works(1)
-	w.clock.advance(time.Hour)
+	w.clock.Advance(time.Hour)
 	w.works(2)
 	if w.as.refresh == "" {
 		t.Error("a refresh token was shown twice")
@@ -368,19 +368,19 @@ func TestALoginThatItsUserRemovesEnds(t *testing.T) {
 	w := newWorld(t, login("canary-refresh-0"))
 	w.set(func() { w.saveErr = errors.New("away") })
 	w.works(1)
-	again := <-w.clock.waits
+	again := <-w.clock.Waits
 	w.set(func() {
 		w.saveErr = nil
 		delete(w.secrets, "LOGIN")
 	})
 	w.Refill(w.lookup)
 	w.fails("log in again: secret LOGIN was removed", true)
-	again.end <- w.clock.Now()
+	again.Fire <- w.clock.Now()
 	w.work.Wait()
 	if _, ok := w.lookup("LOGIN"); ok {
 		t.Error("the login was stored after its user had removed it")
 	}
-	w.clock.advance(24 * time.Hour)
+	w.clock.Advance(24 * time.Hour)
 	w.fails("log in again: secret LOGIN was removed", true)
 	w.as.change(func() { w.as.refresh = "canary-refresh-9" })
 	w.set(func() { w.secrets["LOGIN"] = "canary-refresh-9" })
@@ -396,7 +396,7 @@ func TestALoginThatCannotBeStoredIsKeptInMemory(t *testing.T) {
 		w.works(n + 1)
 		w.Refill(w.lookup)
 		w.works(n + 1)
-		w.clock.advance(time.Hour)
+		w.clock.Advance(time.Hour)
 	}
 	w.work.Wait() // Nobody tries again.
 	if w.saves != 3 || w.as.refresh == "" {
@@ -454,7 +454,7 @@ func TestALoginThatIsNone(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t, login(test.value))
 			w.fails(test.want, test.login)
-			w.clock.advance(24 * time.Hour)
+			w.clock.Advance(24 * time.Hour)
 			w.fails(test.want, test.login)
 			if n := w.as.asked(); n != 0 {
 				t.Errorf("the authorization server was asked %d times", n)
@@ -544,7 +544,7 @@ func TestAtTheEndTokensAreStoredThatWereNot(t *testing.T) {
 	w := newWorld(t, login("canary-refresh-0"))
 	w.set(func() { w.saveErr = errors.New("away") })
 	w.works(1)
-	<-w.clock.waits
+	<-w.clock.Waits
 	w.set(func() { w.saveErr = nil })
 	w.Wipe()
 	if value, _ := w.lookup("LOGIN"); !strings.Contains(value, "canary-refresh-1") {
@@ -572,7 +572,7 @@ func TestARefreshThatIsUnderWayAtTheEndIsStored(t *testing.T) {
 		defer close(wiped)
 		w.Wipe()
 	}()
-	if d := (<-w.clock.waits).d; d != farewell {
+	if d := (<-w.clock.Waits).D; d != farewell {
 		t.Errorf("it waits for %s", d)
 	}
 	close(goOn)
@@ -587,7 +587,7 @@ func TestALoginLivesWithThisProcessWhereNothingCanBeStored(t *testing.T) {
 	w := newWorld(t, login("canary-refresh-0"))
 	w.Source.save = nil
 	w.works(1)
-	w.clock.advance(time.Hour)
+	w.clock.Advance(time.Hour)
 	w.works(2)
 }
 

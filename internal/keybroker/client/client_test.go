@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hostedbridge/hostedbridge/internal/clock/clocktest"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 )
 
@@ -215,22 +216,22 @@ func TestASourceOutlivesItsKeybroker(t *testing.T) {
 			_, _ = io.WriteString(w, `{"code":"cluster_unavailable"}`)
 			return
 		}
-		chain, err := a.Issue(rand.Reader, csr, pki.IngressSubject(), start)
+		chain, err := a.Issue(rand.Reader, csr, pki.IngressSubject(), clocktest.Start)
 		if err != nil {
 			t.Error(err)
 		}
 		_, _ = w.Write(chain)
 	}, &log)
-	clock := newFakeClock()
+	clock := clocktest.New(0)
 	s := NewSource(c, clock)
 	ctx := t.Context()
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
-	w := <-clock.waits
+	w := <-clock.Waits
 	away = false
-	clock.end(w)
+	clock.End(w)
 	<-s.FirstReady()
-	<-clock.waits
+	<-clock.Waits
 	if !s.Ready() {
 		t.Error("not ready")
 	}

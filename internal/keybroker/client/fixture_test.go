@@ -17,52 +17,11 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-var start = time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
-
-// wait is one call of After: the test looks at it and ends it.
-type wait struct {
-	d    time.Duration
-	fire chan time.Time
-}
-
-// fakeClock stands still until the test moves it. After blocks until the test
-// receives the wait, so that both go in step.
-type fakeClock struct {
-	mu    sync.Mutex
-	now   time.Time
-	waits chan wait
-}
-
-func newFakeClock() *fakeClock { return &fakeClock{now: start, waits: make(chan wait)} }
-
-func (c *fakeClock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *fakeClock) After(d time.Duration) <-chan time.Time {
-	w := wait{d, make(chan time.Time, 1)}
-	c.waits <- w
-	return w.fire
-}
-
-func (c *fakeClock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
-
-// end lets the time of w pass.
-func (c *fakeClock) end(w wait) {
-	c.advance(w.d)
-	w.fire <- c.Now()
-}
 
 func newAuthority(t *testing.T, first byte) *pki.Authority {
 	t.Helper()
@@ -93,7 +52,7 @@ func issued(t *testing.T, a *pki.Authority, s pki.Subject, now time.Time) *tls.C
 }
 
 // newSource returns an empty source that trusts a and asks issue.
-func newSource(a *pki.Authority, clock Clock, log *slog.Logger, issue func(context.Context) (*tls.Certificate, error)) *Source {
+func newSource(a *pki.Authority, clock clock.Clock, log *slog.Logger, issue func(context.Context) (*tls.Certificate, error)) *Source {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(a.CertificatePEM())
 	return &Source{issue: issue, roots: roots, clock: clock, log: log, first: make(chan struct{}), renewed: make(chan struct{}, 1)}

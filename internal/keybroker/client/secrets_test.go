@@ -17,6 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hostedbridge/hostedbridge/internal/clock"
+	"github.com/hostedbridge/hostedbridge/internal/clock/clocktest"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 )
 
@@ -142,7 +144,7 @@ func users(t *testing.T, handler http.HandlerFunc) *UserSecrets {
 	t.Helper()
 	a := newAuthority(t, 1)
 	c, _ := keybroker(t, a, handler, io.Discard)
-	return NewUserSecrets(c, peer(t, a, pki.IngressSubject(), time.Now(), SystemClock{}))
+	return NewUserSecrets(c, peer(t, a, pki.IngressSubject(), time.Now(), clock.System{}))
 }
 
 func TestTheIngressShowsItsCertificateAndNoToken(t *testing.T) {
@@ -169,7 +171,7 @@ func TestTheIngressShowsItsCertificateAndNoToken(t *testing.T) {
 	answer = `{"secrets":[{"name":"A","size":3,"created":"2026-11-21T12:00:00Z","updated":"2026-11-21T13:00:00Z","keyVersion":2,"source":"github"},{"name":"B","size":0,"keyVersion":1}],"limit":5,"revision":"r1"}`
 	five := 5
 	want := SecretList{Limit: &five, Revision: "r1", Secrets: []SecretInfo{
-		{Name: "A", Size: 3, Created: start, Updated: start.Add(time.Hour), KeyVersion: 2, Source: "github"}, {Name: "B", KeyVersion: 1},
+		{Name: "A", Size: 3, Created: clocktest.Start, Updated: clocktest.Start.Add(time.Hour), KeyVersion: 2, Source: "github"}, {Name: "B", KeyVersion: 1},
 	}}
 	got, err := u.List(t.Context(), ref)
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -249,13 +251,13 @@ func TestAValueIsSentToTheKeybrokerAlone(t *testing.T) {
 		source func(t *testing.T) *Source
 	}{
 		"a keybroker of another authority": {2, func(t *testing.T) *Source {
-			return peer(t, newAuthority(t, 1), pki.IngressSubject(), time.Now(), SystemClock{})
+			return peer(t, newAuthority(t, 1), pki.IngressSubject(), time.Now(), clock.System{})
 		}},
 		"no certificate yet": {1, func(t *testing.T) *Source {
-			return newSource(newAuthority(t, 1), SystemClock{}, slog.New(slog.DiscardHandler), nil)
+			return newSource(newAuthority(t, 1), clock.System{}, slog.New(slog.DiscardHandler), nil)
 		}},
 		"a certificate that has expired": {1, func(t *testing.T) *Source {
-			return peer(t, newAuthority(t, 1), pki.IngressSubject(), time.Now().Add(-7*time.Hour), SystemClock{})
+			return peer(t, newAuthority(t, 1), pki.IngressSubject(), time.Now().Add(-7*time.Hour), clock.System{})
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

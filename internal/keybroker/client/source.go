@@ -14,6 +14,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/clock"
 )
 
 const (
@@ -36,7 +38,7 @@ const (
 type Source struct {
 	issue   func(context.Context) (*tls.Certificate, error)
 	roots   *x509.CertPool
-	clock   Clock
+	clock   clock.Clock
 	log     *slog.Logger
 	current atomic.Pointer[tls.Certificate]
 	first   chan struct{}
@@ -45,7 +47,7 @@ type Source struct {
 }
 
 // NewSource returns a source that is empty until Run has asked the keybroker.
-func NewSource(c *Client, clock Clock) *Source {
+func NewSource(c *Client, clock clock.Clock) *Source {
 	return &Source{issue: c.Certificate, roots: c.roots, clock: clock, log: c.log, first: make(chan struct{}), renewed: make(chan struct{}, 1)}
 }
 

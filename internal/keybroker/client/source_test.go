@@ -11,13 +11,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/internal/clock/clocktest"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 )
 
 // running is a source at work whose keybroker the test plays.
 type running struct {
 	*Source
-	clock   *fakeClock
+	clock   *clocktest.Clock
 	away    bool
 	subject pki.Subject
 }
@@ -26,7 +27,7 @@ type running struct {
 func run(t *testing.T, away bool) *running {
 	t.Helper()
 	a := newAuthority(t, 1)
-	r := &running{clock: newFakeClock(), away: away, subject: pki.IngressSubject()}
+	r := &running{clock: clocktest.New(0), away: away, subject: pki.IngressSubject()}
 	r.Source = newSource(a, r.clock, slog.New(slog.DiscardHandler), func(context.Context) (*tls.Certificate, error) {
 		if r.away {
 			return nil, errors.New("connection refused")
@@ -57,13 +58,13 @@ func TestACertificateIsRenewedAfterAThirdOfItsLife(t *testing.T) {
 	if r.Ready() && r.current.Load() == nil {
 		t.Error("ready without a certificate")
 	}
-	w := <-r.clock.waits
+	w := <-r.clock.Waits
 	<-r.FirstReady()
 	for range 3 {
 		before := r.current.Load()
-		between(t, "renewed", w.d, 108*time.Minute, 2*time.Hour)
-		r.clock.end(w)
-		w = <-r.clock.waits
+		between(t, "renewed", w.D, 108*time.Minute, 2*time.Hour)
+		r.clock.End(w)
+		w = <-r.clock.Waits
 		if after := r.current.Load(); after == before || !after.Leaf.NotAfter.After(before.Leaf.NotAfter) {
 			t.Error("the certificate is not a newer one")
 		}
@@ -81,8 +82,8 @@ func TestACertificateIsRenewedAfterAThirdOfItsLife(t *testing.T) {
 func TestAKeybrokerThatIsAwayIsAskedAgainEverMoreRarely(t *testing.T) {
 	r := run(t, true)
 	for _, most := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60, 60} {
-		w := <-r.clock.waits
-		between(t, "asked again", w.d, most*time.Second/2, most*time.Second+1)
+		w := <-r.clock.Waits
+		between(t, "asked again", w.D, most*time.Second/2, most*time.Second+1)
 		select {
 		case <-r.FirstReady():
 			t.Fatal("ready without a certificate")
@@ -91,50 +92,50 @@ func TestAKeybrokerThatIsAwayIsAskedAgainEverMoreRarely(t *testing.T) {
 		if r.Ready() {
 			t.Fatal("ready without a certificate")
 		}
-		r.clock.end(w)
+		r.clock.End(w)
 	}
-	w := <-r.clock.waits
+	w := <-r.clock.Waits
 	r.away = false
-	r.clock.end(w)
-	w = <-r.clock.waits
+	r.clock.End(w)
+	w = <-r.clock.Waits
 	if !r.Ready() {
 		t.Error("not ready although the keybroker is back")
 	}
 	// And the next absence begins with short waits again.
 	r.away = true
-	r.clock.end(w)
-	w = <-r.clock.waits
-	between(t, "asked again", w.d, time.Second/2, time.Second+1)
+	r.clock.End(w)
+	w = <-r.clock.Waits
+	between(t, "asked again", w.D, time.Second/2, time.Second+1)
 }
 
 func TestTheOldCertificateServesWhileTheKeybrokerIsAway(t *testing.T) {
 	r := run(t, false)
-	w := <-r.clock.waits
+	w := <-r.clock.Waits
 	old := r.current.Load()
 	r.away = true
-	for r.clock.Now().Add(w.d).Before(old.Leaf.NotAfter) {
+	for r.clock.Now().Add(w.D).Before(old.Leaf.NotAfter) {
 		if got, err := r.certificate(); err != nil || got != old {
 			t.Fatalf("at %s: certificate %p, error %v", r.clock.Now(), got, err)
 		}
-		r.clock.end(w)
-		w = <-r.clock.waits
+		r.clock.End(w)
+		w = <-r.clock.Waits
 	}
-	r.clock.advance(2 * w.d)
+	r.clock.Advance(2 * w.D)
 	if _, err := r.certificate(); err == nil || r.Ready() {
 		t.Error("an expired certificate still serves")
 	}
 	r.away = false
-	w.fire <- r.clock.Now()
-	<-r.clock.waits
+	w.Fire <- r.clock.Now()
+	<-r.clock.Waits
 	if got, err := r.certificate(); err != nil || got == old {
 		t.Errorf("back: certificate %p (old %p), error %v", got, old, err)
 	}
 }
 
 func TestACertificateThatHasAlreadyEndedIsAFailure(t *testing.T) {
-	a, clock := newAuthority(t, 1), newFakeClock()
+	a, clock := newAuthority(t, 1), clocktest.New(0)
 	s := newSource(a, clock, slog.New(slog.DiscardHandler), func(context.Context) (*tls.Certificate, error) {
-		return issued(t, a, pki.IngressSubject(), start.Add(-pki.Lifetime)), nil
+		return issued(t, a, pki.IngressSubject(), clocktest.Start.Add(-pki.Lifetime)), nil
 	})
 	if _, err := s.renew(t.Context()); err == nil || s.current.Load() != nil {
 		t.Errorf("error %v, certificate %v", err, s.current.Load())
@@ -143,7 +144,7 @@ func TestACertificateThatHasAlreadyEndedIsAFailure(t *testing.T) {
 
 func TestTheEndOfTheContextEndsARequestUnderWay(t *testing.T) {
 	asked := make(chan struct{})
-	s := newSource(newAuthority(t, 1), newFakeClock(), slog.New(slog.DiscardHandler), func(ctx context.Context) (*tls.Certificate, error) {
+	s := newSource(newAuthority(t, 1), clocktest.New(0), slog.New(slog.DiscardHandler), func(ctx context.Context) (*tls.Certificate, error) {
 		close(asked)
 		<-ctx.Done()
 		return nil, ctx.Err()

@@ -14,11 +14,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/internal/clock"
+	"github.com/hostedbridge/hostedbridge/internal/clock/clocktest"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 )
 
 // peer returns a source that holds the certificate of s, issued at now.
-func peer(t *testing.T, a *pki.Authority, s pki.Subject, now time.Time, clock Clock) *Source {
+func peer(t *testing.T, a *pki.Authority, s pki.Subject, now time.Time, clock clock.Clock) *Source {
 	t.Helper()
 	source := newSource(a, clock, slog.New(slog.DiscardHandler), nil)
 	source.current.Store(issued(t, a, s, now))
@@ -68,7 +70,7 @@ func exchange(t *testing.T, server, client *tls.Config) (serverErr, clientErr er
 func TestIngressAndBridgeKnowEachOther(t *testing.T) {
 	a, other := newAuthority(t, 1), newAuthority(t, 2)
 	bridge, ingress := pki.BridgeSubject("uid-1"), pki.IngressSubject()
-	long := start.Add(-7 * time.Hour)
+	long := clocktest.Start.Add(-7 * time.Hour)
 	type side struct {
 		authority *pki.Authority
 		subject   pki.Subject
@@ -80,20 +82,20 @@ func TestIngressAndBridgeKnowEachOther(t *testing.T) {
 		without          bool // No client certificate.
 		serverNo, dialNo bool // Who refuses.
 	}{
-		{"the right two", side{a, bridge, start}, side{a, ingress, start}, false, false, false},
-		{"another bridge where this one should be", side{a, pki.BridgeSubject("uid-2"), start}, side{a, ingress, start}, false, false, true},
-		{"the ingress in place of the bridge", side{a, ingress, start}, side{a, ingress, start}, false, false, true},
-		{"the keybroker in place of the bridge", side{a, pki.ServiceSubject("uid-1"), start}, side{a, ingress, start}, false, false, true},
-		{"a bridge of another installation", side{other, bridge, start}, side{a, ingress, start}, false, false, true},
-		{"a bridge as the client", side{a, bridge, start}, side{a, bridge, start}, false, true, false},
-		{"another bridge as the client", side{a, bridge, start}, side{a, pki.BridgeSubject("uid-2"), start}, false, true, false},
-		{"the ingress of another installation", side{a, bridge, start}, side{other, ingress, start}, false, true, true},
-		{"no client certificate", side{a, bridge, start}, side{a, ingress, start}, true, true, false},
-		{"a bridge whose certificate has expired", side{a, bridge, long}, side{a, ingress, start}, false, true, false},
-		{"an ingress whose certificate has expired", side{a, bridge, start}, side{a, ingress, long}, false, false, true},
+		{"the right two", side{a, bridge, clocktest.Start}, side{a, ingress, clocktest.Start}, false, false, false},
+		{"another bridge where this one should be", side{a, pki.BridgeSubject("uid-2"), clocktest.Start}, side{a, ingress, clocktest.Start}, false, false, true},
+		{"the ingress in place of the bridge", side{a, ingress, clocktest.Start}, side{a, ingress, clocktest.Start}, false, false, true},
+		{"the keybroker in place of the bridge", side{a, pki.ServiceSubject("uid-1"), clocktest.Start}, side{a, ingress, clocktest.Start}, false, false, true},
+		{"a bridge of another installation", side{other, bridge, clocktest.Start}, side{a, ingress, clocktest.Start}, false, false, true},
+		{"a bridge as the client", side{a, bridge, clocktest.Start}, side{a, bridge, clocktest.Start}, false, true, false},
+		{"another bridge as the client", side{a, bridge, clocktest.Start}, side{a, pki.BridgeSubject("uid-2"), clocktest.Start}, false, true, false},
+		{"the ingress of another installation", side{a, bridge, clocktest.Start}, side{other, ingress, clocktest.Start}, false, true, true},
+		{"no client certificate", side{a, bridge, clocktest.Start}, side{a, ingress, clocktest.Start}, true, true, false},
+		{"a bridge whose certificate has expired", side{a, bridge, long}, side{a, ingress, clocktest.Start}, false, true, false},
+		{"an ingress whose certificate has expired", side{a, bridge, clocktest.Start}, side{a, ingress, long}, false, false, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			clock := newFakeClock()
+			clock := clocktest.New(0)
 			server := peer(t, test.server.authority, test.server.subject, test.server.issued, clock)
 			client := peer(t, test.client.authority, test.client.subject, test.client.issued, clock)
 			config := client.ClientTLS(bridge.URI)
@@ -121,10 +123,10 @@ func stuck(s *Source, config *tls.Config) *tls.Config {
 }
 
 func TestAnExpiredCertificateIsRefusedAlsoWhenItIsShown(t *testing.T) {
-	a, clock := newAuthority(t, 1), newFakeClock()
+	a, clock := newAuthority(t, 1), clocktest.New(0)
 	bridge, ingress := pki.BridgeSubject("uid-1"), pki.IngressSubject()
-	fresh := func(s pki.Subject) *Source { return peer(t, a, s, start, clock) }
-	expired := func(s pki.Subject) *Source { return peer(t, a, s, start.Add(-7*time.Hour), clock) }
+	fresh := func(s pki.Subject) *Source { return peer(t, a, s, clocktest.Start, clock) }
+	expired := func(s pki.Subject) *Source { return peer(t, a, s, clocktest.Start.Add(-7*time.Hour), clock) }
 	old := expired(bridge)
 	if _, err := exchange(t, stuck(old, old.ServerTLS(ingress.URI)), fresh(ingress).ClientTLS(bridge.URI)); err == nil {
 		t.Error("a client takes a server's expired certificate")
@@ -136,9 +138,9 @@ func TestAnExpiredCertificateIsRefusedAlsoWhenItIsShown(t *testing.T) {
 }
 
 func TestWhoWantsAnotherPeerIsRefused(t *testing.T) {
-	a, clock := newAuthority(t, 1), newFakeClock()
-	server := peer(t, a, pki.BridgeSubject("uid-1"), start, clock).ServerTLS(pki.IngressURI())
-	client := peer(t, a, pki.IngressSubject(), start, clock)
+	a, clock := newAuthority(t, 1), clocktest.New(0)
+	server := peer(t, a, pki.BridgeSubject("uid-1"), clocktest.Start, clock).ServerTLS(pki.IngressURI())
+	client := peer(t, a, pki.IngressSubject(), clocktest.Start, clock)
 	for _, want := range []*url.URL{pki.BridgeURI("uid-2"), pki.BridgeURI("UID-1"), pki.BridgeURI(""), pki.IngressURI()} {
 		if _, err := exchange(t, server, client.ClientTLS(want)); err == nil {
 			t.Errorf("the bridge uid-1 passes for %s", want)
@@ -147,29 +149,29 @@ func TestWhoWantsAnotherPeerIsRefused(t *testing.T) {
 }
 
 func TestNoHandshakeBeforeTheFirstCertificate(t *testing.T) {
-	a, clock := newAuthority(t, 1), newFakeClock()
+	a, clock := newAuthority(t, 1), clocktest.New(0)
 	log := slog.New(slog.DiscardHandler)
 	never := func(context.Context) (*tls.Certificate, error) { return nil, errors.New("away") }
 	empty := newSource(a, clock, log, never)
-	ready := peer(t, a, pki.IngressSubject(), start, clock)
+	ready := peer(t, a, pki.IngressSubject(), clocktest.Start, clock)
 	if serverErr, clientErr := exchange(t, empty.ServerTLS(pki.IngressURI()), ready.ClientTLS(pki.BridgeURI("uid-1"))); serverErr == nil || clientErr == nil {
 		t.Errorf("an empty server: server %v, client %v", serverErr, clientErr)
 	}
-	server := peer(t, a, pki.BridgeSubject("uid-1"), start, clock)
+	server := peer(t, a, pki.BridgeSubject("uid-1"), clocktest.Start, clock)
 	if _, clientErr := exchange(t, server.ServerTLS(pki.IngressURI()), empty.ClientTLS(pki.BridgeURI("uid-1"))); clientErr == nil {
 		t.Error("an empty client gets an answer")
 	}
 }
 
 func TestARenewedCertificateIsShownFromThenOn(t *testing.T) {
-	a, clock := newAuthority(t, 1), newFakeClock()
-	bridge := peer(t, a, pki.BridgeSubject("uid-1"), start, clock)
-	ingress := peer(t, a, pki.IngressSubject(), start, clock)
+	a, clock := newAuthority(t, 1), clocktest.New(0)
+	bridge := peer(t, a, pki.BridgeSubject("uid-1"), clocktest.Start, clock)
+	ingress := peer(t, a, pki.IngressSubject(), clocktest.Start, clock)
 	server, client := bridge.ServerTLS(pki.IngressURI()), ingress.ClientTLS(pki.BridgeURI("uid-1"))
-	clock.advance(5 * time.Hour)
+	clock.Advance(5 * time.Hour)
 	bridge.current.Store(issued(t, a, pki.BridgeSubject("uid-1"), clock.Now()))
 	ingress.current.Store(issued(t, a, pki.IngressSubject(), clock.Now()))
-	clock.advance(5 * time.Hour)
+	clock.Advance(5 * time.Hour)
 	if serverErr, clientErr := exchange(t, server, client); serverErr != nil || clientErr != nil {
 		t.Errorf("server %v, client %v", serverErr, clientErr)
 	}
