@@ -51,7 +51,7 @@ func newer(a, b *corev1.Pod) bool {
 func backendOf(b *v1alpha1.HostedBridge, pod *corev1.Pod) Backend {
 	route := Backend{
 		User: b.User(), BridgeUID: b.UID, Namespace: b.Namespace, Name: b.Name, State: Starting,
-		Grants: grantsOf(b.Spec.Servers),
+		Tier: b.Spec.Tier, Grants: grantsOf(b.Spec.Servers),
 	}
 	if b.Status.Secrets != nil {
 		route.SecretsRevision = b.Status.Secrets.Revision

@@ -36,6 +36,8 @@ type Backend struct {
 	Namespace string
 	Name      string
 	State     State
+	// Tier is spec.tier, which says how much the user may.
+	Tier string
 	// Grants are which servers may use which secrets.
 	Grants Grants
 	// SecretsRevision is the revision of the secrets that the bridge should

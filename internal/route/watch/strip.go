@@ -46,7 +46,7 @@ func stripBridge(object any) (any, error) {
 	return &v1alpha1.HostedBridge{
 		ObjectMeta: stripMeta(b.ObjectMeta),
 		Spec: v1alpha1.HostedBridgeSpec{
-			UserID: b.Spec.UserID, DesiredState: b.Spec.DesiredState, APIKeys: b.Spec.APIKeys,
+			UserID: b.Spec.UserID, Tier: b.Spec.Tier, DesiredState: b.Spec.DesiredState, APIKeys: b.Spec.APIKeys,
 			Servers: stripServers(b.Spec.Servers),
 		},
 		Status: v1alpha1.HostedBridgeStatus{
