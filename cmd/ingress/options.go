@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"net/url"
 	"time"
 
@@ -35,6 +36,8 @@ type options struct {
 	DrainDelay   time.Duration
 	DrainTimeout time.Duration
 	LogLevel     string
+	// TrustedProxies are CIDR prefixes or addresses.
+	TrustedProxies []string
 	Ingress      ingress.Config
 }
 
@@ -76,6 +79,7 @@ func (o *options) registerFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.BridgePort, "bridge-port", o.BridgePort, "port on which bridges listen")
 	fs.StringSliceVar(&o.Ingress.AllowedOrigins, "allowed-origins", o.Ingress.AllowedOrigins, "origins from which browsers may call, such as https://app.example.com")
 	fs.StringSliceVar(&o.Ingress.AllowedHosts, "allowed-hosts", o.Ingress.AllowedHosts, "host names under which the service is called, without port (default: any)")
+	fs.StringSliceVar(&o.TrustedProxies, "trusted-proxies", o.TrustedProxies, "addresses or CIDR prefixes of proxies in front, whose X-Forwarded-For counts (default: none)")
 	fs.DurationVar(&o.Ingress.Wait, "wait", o.Ingress.Wait, "how long a call waits for a bridge that is starting")
 	fs.IntVar(&o.Ingress.MaxHeldPerUser, "max-held-per-user", o.Ingress.MaxHeldPerUser, "calls of one user that may wait at once")
 	fs.Int64Var(&o.Ingress.MaxBodyMemory, "max-body-memory", o.Ingress.MaxBodyMemory, "bytes of all request bodies in memory at once; one user may take a quarter")
@@ -102,7 +106,25 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	if o.KeybrokerURL == "" {
 		o.KeybrokerURL = "https://hosted-bridge-keybroker." + o.Namespace + ".svc:8443"
 	}
-	return o, o.validate()
+	var err error
+	o.Ingress.TrustedProxies, err = prefixesOf(o.TrustedProxies)
+	return o, errors.Join(err, o.validate())
+}
+
+// prefixesOf reads CIDR prefixes; an address is a prefix of itself alone.
+func prefixesOf(list []string) ([]netip.Prefix, error) {
+	prefixes := make([]netip.Prefix, 0, len(list))
+	for _, text := range list {
+		p, err := netip.ParsePrefix(text)
+		if a, aerr := netip.ParseAddr(text); aerr == nil {
+			p, err = a.Prefix(a.BitLen())
+		}
+		if err != nil || p.Addr().Is4In6() {
+			return nil, fmt.Errorf("--trusted-proxies has %q: an entry must be an address or a prefix such as 10.0.0.0/8", text)
+		}
+		prefixes = append(prefixes, p.Masked())
+	}
+	return prefixes, nil
 }
 
 // validate returns everything that is wrong with the options, by flag.

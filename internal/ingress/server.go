@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httputil"
+	"net/netip"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -57,6 +58,9 @@ type Config struct {
 	// BodyTimeout is how long a request's body may take to come; 30 s when
 	// zero.
 	BodyTimeout time.Duration
+	// TrustedProxies are the addresses of proxies in front, whose
+	// X-Forwarded-For counts.
+	TrustedProxies []netip.Prefix
 	// LegacySSE serves the transport of 2024-11-05, HTTP+SSE, at /u/:userId/sse.
 	LegacySSE bool
 }
