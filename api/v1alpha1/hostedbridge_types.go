@@ -238,6 +238,13 @@ type APIKey struct {
 	// works until it is removed.
 	// +optional
 	ExpiresAt *metav1.Time `json:"expiresAt,omitempty"`
+
+	// name says what the key is for, such as "laptop". It means nothing to the
+	// installation.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9]([A-Za-z0-9 ._-]{0,61}[A-Za-z0-9])?$')",message="name must be 1 to 63 letters, digits, spaces, full stops, underscores or hyphens, beginning and ending with a letter or a digit"
+	Name string `json:"name,omitempty"`
 }
 
 // Phase sums a bridge up in one word, for the eye. Programs read conditions.
@@ -322,6 +329,27 @@ type HostedBridgeStatus struct {
 	// minutes. The ingress writes it.
 	// +optional
 	LastActivityTime *metav1.Time `json:"lastActivityTime,omitempty"`
+
+	// keys is when each of spec.apiKeys was last used, to within some minutes.
+	// Keys that were not used since they were made are not here. The ingress
+	// writes it.
+	// +optional
+	// +listType=map
+	// +listMapKey=id
+	// +kubebuilder:validation:MaxItems=32
+	Keys []APIKeyStatus `json:"keys,omitempty"`
+}
+
+// APIKeyStatus is what was seen of one key.
+type APIKeyStatus struct {
+	// id is that of the key in spec.apiKeys.
+	// +required
+	// +kubebuilder:validation:MaxLength=32
+	ID string `json:"id"`
+
+	// lastUsedTime is when a request last presented the key.
+	// +required
+	LastUsedTime metav1.Time `json:"lastUsedTime"`
 }
 
 // SecretsStatus is what there is of a bridge's secrets. It holds no value and

@@ -21,6 +21,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 	// Group=hostedbridge.dev, Version=v1alpha1
 	case v1alpha1.SchemeGroupVersion.WithKind("APIKey"):
 		return &apiv1alpha1.APIKeyApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("APIKeyStatus"):
+		return &apiv1alpha1.APIKeyStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Auth"):
 		return &apiv1alpha1.AuthApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CatalogPublisher"):

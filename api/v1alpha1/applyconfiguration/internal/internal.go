@@ -38,6 +38,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: id
       type:
         scalar: string
+    - name: name
+      type:
+        scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.APIKeyStatus
+  map:
+    fields:
+    - name: id
+      type:
+        scalar: string
+    - name: lastUsedTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.Auth
   map:
     fields:
@@ -249,6 +261,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: keyVersion
       type:
         scalar: numeric
+    - name: keys
+      type:
+        list:
+          elementType:
+            namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.APIKeyStatus
+          elementRelationship: associative
+          keys:
+          - id
     - name: lastActivityTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time

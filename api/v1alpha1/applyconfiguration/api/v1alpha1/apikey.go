@@ -21,6 +21,9 @@ type APIKeyApplyConfiguration struct {
 	// expiresAt is when the key stops working. Where it is not set the key
 	// works until it is removed.
 	ExpiresAt *v1.Time `json:"expiresAt,omitempty"`
+	// name says what the key is for, such as "laptop". It means nothing to the
+	// installation.
+	Name *string `json:"name,omitempty"`
 }
 
 // APIKeyApplyConfiguration constructs a declarative configuration of the APIKey type for use with
@@ -50,5 +53,13 @@ func (b *APIKeyApplyConfiguration) WithHash(value string) *APIKeyApplyConfigurat
 // If called multiple times, the ExpiresAt field is set to the value of the last call.
 func (b *APIKeyApplyConfiguration) WithExpiresAt(value v1.Time) *APIKeyApplyConfiguration {
 	b.ExpiresAt = &value
+	return b
+}
+
+// WithName sets the Name field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Name field is set to the value of the last call.
+func (b *APIKeyApplyConfiguration) WithName(value string) *APIKeyApplyConfiguration {
+	b.Name = &value
 	return b
 }

@@ -48,6 +48,10 @@ type HostedBridgeStatusApplyConfiguration struct {
 	// lastActivityTime is when the bridge was last called, to within some
 	// minutes. The ingress writes it.
 	LastActivityTime *metav1.Time `json:"lastActivityTime,omitempty"`
+	// keys is when each of spec.apiKeys was last used, to within some minutes.
+	// Keys that were not used since they were made are not here. The ingress
+	// writes it.
+	Keys []APIKeyStatusApplyConfiguration `json:"keys,omitempty"`
 }
 
 // HostedBridgeStatusApplyConfiguration constructs a declarative configuration of the HostedBridgeStatus type for use with
@@ -156,5 +160,18 @@ func (b *HostedBridgeStatusApplyConfiguration) WithCollisions(values ...string) 
 // If called multiple times, the LastActivityTime field is set to the value of the last call.
 func (b *HostedBridgeStatusApplyConfiguration) WithLastActivityTime(value metav1.Time) *HostedBridgeStatusApplyConfiguration {
 	b.LastActivityTime = &value
+	return b
+}
+
+// WithKeys adds the given value to the Keys field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Keys field.
+func (b *HostedBridgeStatusApplyConfiguration) WithKeys(values ...*APIKeyStatusApplyConfiguration) *HostedBridgeStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithKeys")
+		}
+		b.Keys = append(b.Keys, *values[i])
+	}
 	return b
 }
