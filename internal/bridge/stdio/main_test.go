@@ -173,13 +173,12 @@ func init() {
 			answer(echo)
 		},
 		"huge": func([]string) {
-			fmt.Fprint(os.Stdout, `{"jsonrpc":"2.0","method":"`)
-			piece := strings.Repeat("z", 1<<20)
-			for range 32 {
-				fmt.Fprint(os.Stdout, piece)
-			}
-			fmt.Fprintln(os.Stdout, `"}`)
-			answer(echo)
+			answer(func(m message) any {
+				if m.Method == "huge" {
+					return strings.Repeat("z", maxMessage)
+				}
+				return echo(m)
+			})
 		},
 		"large": func([]string) {
 			answer(func(message) any { return strings.Repeat("z", 8<<20) })

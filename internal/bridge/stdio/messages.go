@@ -11,11 +11,17 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/oversize"
 )
 
-// errTooLong is a message, or a line that might have become one, which is
-// longer than a reader takes.
-var errTooLong = errors.New("sent a message of more than 16 MiB")
+// errTooLong is a message, or a line that might have become one, to whose end
+// nobody reads.
+var errTooLong = errors.New("sent a message of more than 256 MiB")
+
+// passedOver stands for a line that is too large to be taken and answers nothing
+// that was asked.
+const passedOver = "(a line of more than 16 MiB)"
 
 // framing is how a program separates its messages.
 type framing int
@@ -37,17 +43,19 @@ const maxHeaders = 8
 // the caller, who tells messages from other lines.
 type messages struct {
 	r       *bufio.Reader
-	max     int // bytes of a message
+	max     int // bytes of a message that is taken
+	most    int // bytes of one that is read to its end
 	framing framing
 	ahead   []byte // a line that was read to see what it is
 }
 
 func newMessages(r io.Reader, limit int) *messages {
-	return &messages{r: bufio.NewReaderSize(r, 64<<10), max: limit}
+	return &messages{r: bufio.NewReaderSize(r, 64<<10), max: limit, most: 16 * limit}
 }
 
 // next returns the next line or framed message that is not empty, and whether
-// headers preceded it. A line loses the white space around it.
+// headers preceded it. A line loses the white space around it. In place of an
+// answer that is too large it returns an error for the request that it answers.
 func (m *messages) next() (text []byte, framed bool, err error) {
 	for {
 		line, err := m.line()
@@ -77,10 +85,10 @@ func (m *messages) line() ([]byte, error) {
 	var line []byte
 	for {
 		piece, err := m.r.ReadSlice('\n')
-		if len(line)+len(piece) > m.max+len("\r\n") {
-			return nil, errTooLong
-		}
 		line = append(line, piece...)
+		if len(line) > m.max+len("\r\n") {
+			return m.rest(line, err)
+		}
 		switch {
 		case err == nil, errors.Is(err, io.EOF) && len(line) > 0:
 			return bytes.TrimSpace(line), nil
@@ -88,6 +96,32 @@ func (m *messages) line() ([]byte, error) {
 			return nil, err
 		}
 	}
+}
+
+// rest reads the rest of a line that is too large, of which begun is the
+// beginning and err how the last reading of it ended.
+func (m *messages) rest(begun []byte, err error) ([]byte, error) {
+	large, total := &oversize.Message{}, 0
+	for piece := begun; ; piece, err = m.r.ReadSlice('\n') {
+		_, _ = large.Write(piece)
+		if total += len(piece); total > m.most {
+			return nil, errTooLong
+		}
+		switch {
+		case err == nil, errors.Is(err, io.EOF):
+			return instead(large), nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, err
+		}
+	}
+}
+
+// instead returns what takes the place of a message that is too large.
+func instead(large *oversize.Message) []byte {
+	if answer := large.Answer(); answer != nil {
+		return answer
+	}
+	return []byte(passedOver)
 }
 
 // headerPattern is a header line of any name, which JSON never is.
@@ -140,8 +174,15 @@ func (m *messages) body(length int) ([]byte, error) {
 	if first, err := m.r.Peek(1); err != nil || length == 0 || first[0] != '{' && first[0] != '[' {
 		return nil, err
 	}
-	if length > m.max {
+	if length > m.most {
 		return nil, errTooLong
+	}
+	if length > m.max {
+		large := &oversize.Message{}
+		if _, err := io.CopyN(large, m.r, int64(length)); err != nil {
+			return nil, err
+		}
+		return instead(large), nil
 	}
 	// The buffer grows with what comes, not with what is announced.
 	var text bytes.Buffer

@@ -5,6 +5,7 @@ package stdio
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -71,21 +72,54 @@ func TestMessagesAreReadInBothFramings(t *testing.T) {
 	}
 }
 
-func TestALongMessageIsAnError(t *testing.T) {
-	long := strings.Repeat("x", 100_000)
-	for name, in := range map[string]string{
-		"a line":              long + "\n",
-		"a line without end":  long,
-		"an announced length": "Content-Length: 100000\r\n\r\n{",
+func TestALongMessageIsPassedOver(t *testing.T) {
+	const limit = 1 << 10
+	long := strings.Repeat("x", 10*limit)
+	framed := func(text string) string { return fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(text), text) }
+	answer := `{"jsonrpc":"2.0","result":"` + long + `","id":7}`
+	question := `{"jsonrpc":"2.0","method":"ping","params":"` + long + `","id":7}`
+	const refusal = `{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"the server's answer is larger than 16 MiB","data":{"code":"answer_too_large"}}}`
+	for name, tt := range map[string]struct {
+		in   string
+		want []string
+	}{
+		"an answer":                  {answer + "\n" + ping + "\n", []string{refusal, ping}},
+		"an answer at the end":       {answer, []string{refusal}},
+		"a question":                 {question + "\n" + ping + "\n", []string{passedOver, ping}},
+		"no message":                 {long + "\n" + ping + "\n", []string{passedOver, ping}},
+		"an answer with headers":     {framed(answer) + framed(ping), []string{refusal, ping}},
+		"a question with headers":    {framed(question) + framed(ping), []string{passedOver, ping}},
+		"a line of the limit":        {long[:limit] + "\n" + ping + "\n", []string{long[:limit], ping}},
+		"half a message at the end":  {ping + "\n" + framed(answer)[:5*limit], []string{ping, "Content-Length: 10276", passedOver}},
+		"half of what was announced": {framed(answer)[:5*limit], nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := all(strings.NewReader(in), len(long)-3); !errors.Is(err, errTooLong) {
-				t.Errorf("got %v", err)
+			for _, r := range []io.Reader{strings.NewReader(tt.in), iotest.OneByteReader(strings.NewReader(tt.in))} {
+				got, err := all(r, limit)
+				if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+					t.Error(err)
+				}
+				if diff := cmp.Diff(tt.want, got); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
 			}
 		})
 	}
-	if got, err := all(strings.NewReader(long+"\n"), len(long)); len(got) != 1 || !errors.Is(err, io.EOF) {
-		t.Errorf("a line of the limit: %d lines, %v", len(got), err)
+}
+
+func TestAMessageWithoutEndIsAnError(t *testing.T) {
+	const limit = 1 << 10
+	endless := strings.Repeat("x", 20*limit)
+	for name, in := range map[string]string{
+		"a line":              endless + "\n",
+		"a line without end":  endless,
+		"an announced length": "Content-Length: 100000\r\n\r\n{",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := all(strings.NewReader(in), limit); !errors.Is(err, errTooLong) {
+				t.Errorf("got %v", err)
+			}
+		})
 	}
 }
 
@@ -93,6 +127,7 @@ func FuzzMessages(f *testing.F) {
 	f.Add([]byte(ping + "\n" + pong))
 	f.Add([]byte("Content-Length: 40\r\n\r\n" + ping))
 	f.Add([]byte("Content-Type: x\nContent-Length: 2\n\n{}\n[" + ping + "]\n"))
+	f.Add([]byte(`{"id":1,"result":"` + strings.Repeat("x", 2<<10) + `"}` + "\n" + ping))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		texts, err := all(strings.NewReader(string(in)), 1<<10)
 		if err == nil {
@@ -104,6 +139,7 @@ func FuzzMessages(f *testing.F) {
 				t.Errorf("a text of %d bytes", len(text))
 			}
 		}
+		// What takes the place of a message is shorter than the smallest of those.
 		if total > len(in) {
 			t.Errorf("%d bytes of %d", total, len(in))
 		}

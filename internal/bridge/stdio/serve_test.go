@@ -241,7 +241,7 @@ func TestOutputWithoutEndEndsTheConnection(t *testing.T) {
 	transport := Shim(socket, Launch{Command: []string{"x"}}, slog.New(slog.DiscardHandler)).(*shim)
 	transport.dialect.grace = 100 * time.Millisecond
 	c := connect(t, transport)
-	if _, err := c.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "16 MiB") {
+	if _, err := c.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "256 MiB") {
 		t.Errorf("got %v", err)
 	}
 	<-over

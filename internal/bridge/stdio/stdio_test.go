@@ -26,6 +26,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/oversize"
 )
 
 // way is one of the two ways to run a program.
@@ -355,7 +357,6 @@ func TestAProgramThatDoesNotRunSaysWhy(t *testing.T) {
 		"is killed":                  {Launch{Command: helper("killed", value)}, `was killed, as a program is that takes more memory`},
 		"closes its output":          {Launch{Command: helper("mute", value)}, `closed its stdout and was ended`},
 		"exits instead of an answer": {Launch{Command: helper("exit-later", value)}, `ended with status 3`},
-		"sends a huge message":       {Launch{Command: helper("huge", value)}, `sent a message of more than 16 MiB`},
 		"a file outside":             {Launch{Command: helper("echo", value), Files: []File{{Name: "../x"}}}, `files[0] has a name`},
 		"a variable that is none":    {Launch{Command: helper("echo", value), Env: []string{value}}, `env[0] is not a variable`},
 	}
@@ -385,6 +386,18 @@ func TestAProgramThatDoesNotRunSaysWhy(t *testing.T) {
 		}
 		// What failed is no obstacle for the next.
 		mustAsk(t, connect(t, w.transport(Launch{Command: helper("echo")})), "tools/list")
+	})
+}
+
+func TestAHugeAnswerEndsItsCallAlone(t *testing.T) {
+	inBothWays(t, func(t *testing.T, w way) {
+		c := connect(t, w.transport(Launch{Command: helper("huge")}))
+		_, err := ask(t, c, "huge")
+		var rpc *jsonrpc.Error
+		if !errors.As(err, &rpc) || !strings.Contains(string(rpc.Data), oversize.Code) {
+			t.Errorf("got %v, want an error that says so", err)
+		}
+		mustAsk(t, c, "tools/list") // Of the same process: another would need another connection.
 	})
 }
 
