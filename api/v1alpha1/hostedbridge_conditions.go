@@ -81,7 +81,8 @@ const (
 	ReasonAvailable = "Available"
 	// ReasonProgressing: the pod is being made, or is not ready yet.
 	ReasonProgressing = "Progressing"
-	// ReasonSuspended: spec.desiredState is Suspended and no pod runs.
+	// ReasonSuspended: no pod runs, because spec.desiredState is Suspended, or
+	// because it is OnDemand and the bridge is not used.
 	ReasonSuspended = "Suspended"
 	// ReasonNotOwned: an object with the name that the bridge needs exists
 	// and belongs to somebody else. It is not touched.

@@ -91,7 +91,8 @@ const (
 	StateRunning DesiredState = "Running"
 	// StateSuspended keeps the bridge's objects and runs no pod.
 	StateSuspended DesiredState = "Suspended"
-	// StateOnDemand leaves it to the operator when the pod runs.
+	// StateOnDemand runs the pod until it has not been used for
+	// spec.idleTimeout, and again from the next call on.
 	StateOnDemand DesiredState = "OnDemand"
 )
 
@@ -127,6 +128,16 @@ type HostedBridgeSpec struct {
 	// +optional
 	// +kubebuilder:default=OnDemand
 	DesiredState DesiredState `json:"desiredState,omitempty"`
+
+	// idleTimeout is how long a bridge whose desiredState is OnDemand may be
+	// unused before its pod ends. The next call wakes it. The operator counts
+	// what is shorter than its --min-idle-timeout, a minute, as that.
+	// +optional
+	// +kubebuilder:default="15m"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+(h|m|s))+$') && duration(self) >= duration('1s')",message="idleTimeout must be a duration of hours, minutes and seconds such as 15m or 1h30m, and at least 1s"
+	IdleTimeout *metav1.Duration `json:"idleTimeout,omitempty"`
 
 	// servers are the MCP servers behind the bridge.
 	// +optional
@@ -258,9 +269,10 @@ const (
 	PhasePending Phase = "Pending"
 	// PhaseRunning: calls reach the pod.
 	PhaseRunning Phase = "Running"
-	// PhaseSuspended: no pod, as desired.
+	// PhaseSuspended: no pod, as desired, or because the bridge is not used.
 	PhaseSuspended Phase = "Suspended"
-	// PhaseWaking: a suspended bridge's pod is on its way.
+	// PhaseWaking: a bridge that slept was called; its pod is on its way, or
+	// waits for its turn.
 	PhaseWaking Phase = "Waking"
 	// PhaseFailed: nothing will happen until somebody changes something; the
 	// conditions say what.
@@ -325,10 +337,18 @@ type HostedBridgeStatus struct {
 	// +kubebuilder:validation:items:MaxLength=512
 	Collisions []string `json:"collisions,omitempty"`
 
-	// lastActivityTime is when the bridge was last called, to within some
-	// minutes. The ingress writes it.
+	// lastActivityTime is when the bridge was last used: called, answering, or
+	// busy with something that was begun. While it is in use the time is late by
+	// up to a quarter of spec.idleTimeout, and by 5 minutes at most; afterwards
+	// it is exact to a second. The ingress writes it.
 	// +optional
 	LastActivityTime *metav1.Time `json:"lastActivityTime,omitempty"`
+
+	// idleSince is set while the bridge sleeps, and is since when it had not
+	// been used. A lastActivityTime after it wakes the bridge. The operator
+	// writes it.
+	// +optional
+	IdleSince *metav1.Time `json:"idleSince,omitempty"`
 
 	// keys is when each of spec.apiKeys was last used, to within some minutes.
 	// Keys that were not used since they were made are not here. The ingress

@@ -193,6 +193,10 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.DesiredState
       default: OnDemand
+    - name: idleTimeout
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 15m
     - name: mode
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.Mode
@@ -258,6 +262,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - type
+    - name: idleSince
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: keyVersion
       type:
         scalar: numeric

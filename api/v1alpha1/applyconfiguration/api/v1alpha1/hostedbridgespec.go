@@ -7,7 +7,8 @@ package v1alpha1
 
 import (
 	apiv1alpha1 "github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/api/core/v1"
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // HostedBridgeSpecApplyConfiguration represents a declarative configuration of the HostedBridgeSpec type for use
@@ -28,6 +29,10 @@ type HostedBridgeSpecApplyConfiguration struct {
 	ToolPrefix *apiv1alpha1.ToolPrefix `json:"toolPrefix,omitempty"`
 	// desiredState is whether the bridge should run.
 	DesiredState *apiv1alpha1.DesiredState `json:"desiredState,omitempty"`
+	// idleTimeout is how long a bridge whose desiredState is OnDemand may be
+	// unused before its pod ends. The next call wakes it. The operator counts
+	// what is shorter than its --min-idle-timeout, a minute, as that.
+	IdleTimeout *v1.Duration `json:"idleTimeout,omitempty"`
 	// servers are the MCP servers behind the bridge.
 	Servers []ServerApplyConfiguration `json:"servers,omitempty"`
 	// secretRefs are Secrets of this namespace whose values the keybroker seals
@@ -37,15 +42,15 @@ type HostedBridgeSpecApplyConfiguration struct {
 	APIKeys []APIKeyApplyConfiguration `json:"apiKeys,omitempty"`
 	// resources are the requests and limits of the bridge's container. Where
 	// they are not set the installation's defaults hold.
-	Resources *v1.ResourceRequirements `json:"resources,omitempty"`
+	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 	// runtimeClassName is the RuntimeClass of the bridge's pod.
 	RuntimeClassName *string `json:"runtimeClassName,omitempty"`
 	// nodeSelector restricts the nodes on which the bridge's pod may run.
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 	// tolerations of the bridge's pod.
-	Tolerations []v1.Toleration `json:"tolerations,omitempty"`
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 	// affinity of the bridge's pod.
-	Affinity *v1.Affinity `json:"affinity,omitempty"`
+	Affinity *corev1.Affinity `json:"affinity,omitempty"`
 }
 
 // HostedBridgeSpecApplyConfiguration constructs a declarative configuration of the HostedBridgeSpec type for use with
@@ -94,6 +99,14 @@ func (b *HostedBridgeSpecApplyConfiguration) WithDesiredState(value apiv1alpha1.
 	return b
 }
 
+// WithIdleTimeout sets the IdleTimeout field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the IdleTimeout field is set to the value of the last call.
+func (b *HostedBridgeSpecApplyConfiguration) WithIdleTimeout(value v1.Duration) *HostedBridgeSpecApplyConfiguration {
+	b.IdleTimeout = &value
+	return b
+}
+
 // WithServers adds the given value to the Servers field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
 // If called multiple times, values provided by each call will be appended to the Servers field.
@@ -136,7 +149,7 @@ func (b *HostedBridgeSpecApplyConfiguration) WithAPIKeys(values ...*APIKeyApplyC
 // WithResources sets the Resources field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Resources field is set to the value of the last call.
-func (b *HostedBridgeSpecApplyConfiguration) WithResources(value v1.ResourceRequirements) *HostedBridgeSpecApplyConfiguration {
+func (b *HostedBridgeSpecApplyConfiguration) WithResources(value corev1.ResourceRequirements) *HostedBridgeSpecApplyConfiguration {
 	b.Resources = &value
 	return b
 }
@@ -166,7 +179,7 @@ func (b *HostedBridgeSpecApplyConfiguration) WithNodeSelector(entries map[string
 // WithTolerations adds the given value to the Tolerations field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
 // If called multiple times, values provided by each call will be appended to the Tolerations field.
-func (b *HostedBridgeSpecApplyConfiguration) WithTolerations(values ...v1.Toleration) *HostedBridgeSpecApplyConfiguration {
+func (b *HostedBridgeSpecApplyConfiguration) WithTolerations(values ...corev1.Toleration) *HostedBridgeSpecApplyConfiguration {
 	for i := range values {
 		b.Tolerations = append(b.Tolerations, values[i])
 	}
@@ -176,7 +189,7 @@ func (b *HostedBridgeSpecApplyConfiguration) WithTolerations(values ...v1.Tolera
 // WithAffinity sets the Affinity field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Affinity field is set to the value of the last call.
-func (b *HostedBridgeSpecApplyConfiguration) WithAffinity(value v1.Affinity) *HostedBridgeSpecApplyConfiguration {
+func (b *HostedBridgeSpecApplyConfiguration) WithAffinity(value corev1.Affinity) *HostedBridgeSpecApplyConfiguration {
 	b.Affinity = &value
 	return b
 }

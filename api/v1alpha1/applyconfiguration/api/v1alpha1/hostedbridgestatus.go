@@ -45,9 +45,15 @@ type HostedBridgeStatusApplyConfiguration struct {
 	// and that a rule other than their prefix tells apart, such as
 	// tool "search": github, jira. The ingress writes it.
 	Collisions []string `json:"collisions,omitempty"`
-	// lastActivityTime is when the bridge was last called, to within some
-	// minutes. The ingress writes it.
+	// lastActivityTime is when the bridge was last used: called, answering, or
+	// busy with something that was begun. While it is in use the time is late by
+	// up to a quarter of spec.idleTimeout, and by 5 minutes at most; afterwards
+	// it is exact to a second. The ingress writes it.
 	LastActivityTime *metav1.Time `json:"lastActivityTime,omitempty"`
+	// idleSince is set while the bridge sleeps, and is since when it had not
+	// been used. A lastActivityTime after it wakes the bridge. The operator
+	// writes it.
+	IdleSince *metav1.Time `json:"idleSince,omitempty"`
 	// keys is when each of spec.apiKeys was last used, to within some minutes.
 	// Keys that were not used since they were made are not here. The ingress
 	// writes it.
@@ -160,6 +166,14 @@ func (b *HostedBridgeStatusApplyConfiguration) WithCollisions(values ...string) 
 // If called multiple times, the LastActivityTime field is set to the value of the last call.
 func (b *HostedBridgeStatusApplyConfiguration) WithLastActivityTime(value metav1.Time) *HostedBridgeStatusApplyConfiguration {
 	b.LastActivityTime = &value
+	return b
+}
+
+// WithIdleSince sets the IdleSince field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the IdleSince field is set to the value of the last call.
+func (b *HostedBridgeStatusApplyConfiguration) WithIdleSince(value metav1.Time) *HostedBridgeStatusApplyConfiguration {
+	b.IdleSince = &value
 	return b
 }
 
