@@ -42,6 +42,16 @@ func ParseHash(s string) (Hash, error) {
 // String returns the hash as it is stored.
 func (h Hash) String() string { return hashPrefix + hex.EncodeToString(h[:]) }
 
+// MarshalText implements encoding.TextMarshaler, by String.
+func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler, by ParseHash.
+func (h *Hash) UnmarshalText(text []byte) error {
+	parsed, err := ParseHash(string(text))
+	*h = parsed
+	return err
+}
+
 // Match returns the index of the hash that the presented key has, of several
 // equal ones the last, or -1. It compares with every hash, so that the time
 // tells how many there are and neither which one is equal nor how nearly.

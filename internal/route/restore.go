@@ -1,0 +1,63 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package route
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+)
+
+// Key is an entry of a table with the id under which it is found.
+type Key struct {
+	ID string
+	KeyEntry
+}
+
+// AllKeys calls yield for each key, in no order, until it returns false.
+func (t *Table) AllKeys(yield func(Key) bool) {
+	for _, shard := range t.keys {
+		for id, entries := range shard {
+			for _, entry := range entries {
+				if !yield(Key{id, entry}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Restore makes a table of what another had. It refuses what no table has: two
+// backends of one user, a user id that no path could name, and a key that opens
+// nobody's bridge.
+func Restore(backends []Backend, keys []Key) (*Table, error) {
+	users := make(map[v1alpha1.UserID]routed, len(backends))
+	for _, b := range backends {
+		if _, err := v1alpha1.ParseUserID(string(b.User)); err != nil {
+			return nil, fmt.Errorf("restore routes: %w", err)
+		}
+		if users[b.User].exists() {
+			return nil, errors.New("restore routes: a user has two bridges")
+		}
+		users[b.User] = routed{backend: b}
+	}
+	for _, k := range keys {
+		r := users[k.User]
+		if !r.exists() || k.ID == "" {
+			return nil, errors.New("restore routes: a key opens nobody's bridge")
+		}
+		r.keys = append(r.keys, key{k.ID, k.KeyEntry})
+		users[k.User] = r
+	}
+	d := draft{from: &Table{}}
+	for _, r := range users {
+		d.replace(routed{}, r)
+	}
+	if d.table == nil {
+		return d.from, nil
+	}
+	d.table.routes = len(users)
+	return d.table, nil
+}
