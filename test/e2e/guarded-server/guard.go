@@ -14,19 +14,28 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
 )
 
-// newHandler serves MCP without sessions to who presents one of the tokens.
-func newHandler(hashes []apikey.Hash) http.Handler {
+// ssePath is where the transport of 2024-11-05, HTTP+SSE, is served.
+const ssePath = "/sse"
+
+// newHandler serves MCP, without sessions and over SSE, to who presents one of
+// the tokens or one that the authority has given out.
+func newHandler(hashes []apikey.Hash, a *authority) http.Handler {
 	server := newServer()
-	served := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
-		&mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true})
-	return guard(hashes, served)
+	get := func(*http.Request) *mcp.Server { return server }
+	mux := http.NewServeMux()
+	mux.Handle(tokenPath, a)
+	mux.Handle(ssePath, guard(hashes, a, mcp.NewSSEHandler(get, nil)))
+	mux.Handle("/", guard(hashes, a, mcp.NewStreamableHTTPHandler(get,
+		&mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true})))
+	return mux
 }
 
 // guard answers 401 to who presents none of the tokens. The answer says
 // nothing of what was presented.
-func guard(hashes []apikey.Hash, next http.Handler) http.Handler {
+func guard(hashes []apikey.Hash, a *authority, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, ok := apikey.Match(bearerToken(r.Header), hashes); !ok {
+		token := bearerToken(r.Header)
+		if _, ok := apikey.Match(token, hashes); !ok && !a.knows(token) {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="guarded-server"`)
 			http.Error(w, "send the token as Authorization: Bearer <token>", http.StatusUnauthorized)
 			return

@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -52,7 +53,7 @@ func serve(t *testing.T, tokens ...string) string {
 	for _, token := range tokens {
 		hashes = append(hashes, apikey.HashOf(token))
 	}
-	s := httptest.NewServer(newHandler(hashes))
+	s := httptest.NewServer(newHandler(hashes, newAuthority(time.Minute, nil, nil)))
 	t.Cleanup(s.Close)
 	return s.URL
 }
