@@ -44,5 +44,5 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	if err != nil {
 		return err
 	}
-	return run(ctx, o, stderr)
+	return run(ctx, o, stdout, stderr)
 }

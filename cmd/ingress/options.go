@@ -36,9 +36,10 @@ type options struct {
 	DrainDelay   time.Duration
 	DrainTimeout time.Duration
 	LogLevel     string
+	Audit        auditOptions
 	// TrustedProxies are CIDR prefixes or addresses.
 	TrustedProxies []string
-	Ingress      ingress.Config
+	Ingress        ingress.Config
 }
 
 // defaults returns the options of an installation as it is shipped.
@@ -54,6 +55,7 @@ func defaults() options {
 		DrainDelay:   5 * time.Second,
 		DrainTimeout: 25 * time.Second,
 		LogLevel:     "info",
+		Audit:        defaultAudit(),
 		Ingress: ingress.Config{
 			// A pod starts within seconds; a pull of its image may take this.
 			Wait: 30 * time.Second,
@@ -87,6 +89,7 @@ func (o *options) registerFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Ingress.LegacySSE, "legacy-sse", o.Ingress.LegacySSE, "serve the transport of 2024-11-05, HTTP+SSE, at /u/:userId/sse")
 	fs.DurationVar(&o.DrainDelay, "drain-delay", o.DrainDelay, "how long new calls are still taken after SIGTERM")
 	fs.DurationVar(&o.DrainTimeout, "drain-timeout", o.DrainTimeout, "how long calls in flight then have to end")
+	o.Audit.registerFlags(fs)
 	fs.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")
 }
 
@@ -150,5 +153,5 @@ func (o *options) validate() error {
 	check(o.Ingress.MaxHeld >= o.Ingress.MaxHeldPerUser, "max-held", "at least --max-held-per-user")
 	check(o.DrainDelay >= 0, "drain-delay", "0 or more")
 	check(o.DrainTimeout >= 0, "drain-timeout", "0 or more")
-	return errors.Join(append(errs, o.Ingress.Validate())...)
+	return errors.Join(append(errs, o.Ingress.Validate(), o.Audit.validate())...)
 }

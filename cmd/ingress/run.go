@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,6 +19,8 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/audit/sink"
 	"github.com/hostedbridge/hostedbridge/internal/ingress"
 	"github.com/hostedbridge/hostedbridge/internal/route/report"
 	"github.com/hostedbridge/hostedbridge/internal/route/watch"
@@ -31,10 +34,12 @@ type parts struct {
 	status      *watch.StatusWriter
 	prober      *report.Prober
 	bridges     *ingress.Bridges
+	audit       *sink.Sink
+	hasher      *audit.Hasher
 }
 
 // run serves until ctx ends and everything is drained.
-func run(ctx context.Context, o options, stderr io.Writer) error {
+func run(ctx context.Context, o options, stdout, stderr io.Writer) (err error) {
 	log, err := telemetry.NewLogger(stderr, o.LogLevel)
 	if err != nil {
 		return err
@@ -51,6 +56,10 @@ func run(ctx context.Context, o options, stderr io.Writer) error {
 		return err
 	}
 	defer p.bridges.Close()
+	if p.audit, p.hasher, err = o.Audit.open(stdout); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.audit.Close()) }()
 	service, err := newService(ctx, o, p, log)
 	if err != nil {
 		return err
@@ -108,7 +117,7 @@ func newService(ctx context.Context, o options, p *parts, log *slog.Logger) (*te
 	metrics := telemetry.NewRegistry("ingress")
 	readiness := &telemetry.Readiness{Check: func() bool { return p.watcher.Current() != nil && p.credentials.ready() }}
 	server, err := ingress.New(o.Ingress, ingress.Deps{
-		Routes: p.watcher, Bridges: p.bridges, Reports: p.prober, Activity: p.status, Secrets: &p.credentials.secrets,
+		Routes: p.watcher, Bridges: p.bridges, Reports: p.prober, Activity: p.status, Secrets: &p.credentials.secrets, Audit: p.audit, Hasher: p.hasher,
 		Ready: readiness.Ready, Metrics: metrics, Log: log,
 	})
 	if err != nil {

@@ -55,6 +55,7 @@ type world struct {
 	servers   map[string]*http.Server
 	activity  *fakeActivity
 	secrets   *fakeSecrets
+	audit     *fakeAudit
 	logs      *lockedBuffer
 	registry  *prometheus.Registry
 	readiness *telemetry.Readiness
@@ -81,7 +82,7 @@ func newWorld(t testing.TB, config Config, drain ...func(*telemetry.Service)) *w
 	t.Helper()
 	w := &world{
 		t: t, routes: newFakeRoutes(), reports: fakeReports{}, servers: map[string]*http.Server{}, activity: &fakeActivity{},
-		secrets: newFakeSecrets(), logs: &lockedBuffer{}, registry: prometheus.NewRegistry(), ended: make(chan error, 1),
+		secrets: newFakeSecrets(), audit: &fakeAudit{}, logs: &lockedBuffer{}, registry: prometheus.NewRegistry(), ended: make(chan error, 1),
 	}
 	w.readiness = &telemetry.Readiness{Check: func() bool { return w.routes.Current() != nil }}
 	var err error
@@ -93,7 +94,7 @@ func newWorld(t testing.TB, config Config, drain ...func(*telemetry.Service)) *w
 	w.listeners, w.port = listenOnOnePort(t)
 	w.ways = NewBridges(w, w.port)
 	w.server, err = New(config, Deps{
-		Routes: w.routes, Bridges: w.ways, Reports: w.reports, Activity: w.activity, Secrets: w.secrets,
+		Routes: w.routes, Bridges: w.ways, Reports: w.reports, Activity: w.activity, Secrets: w.secrets, Audit: w.audit, Hasher: testHasher(t),
 		Ready: w.readiness.Ready, Metrics: w.registry,
 		Log: slog.New(slog.NewJSONHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})

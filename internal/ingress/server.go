@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
@@ -37,6 +38,12 @@ type Reports interface {
 // Activity is told of each call, for the status of the bridge.
 type Activity interface {
 	Called(b route.Backend, at time.Time)
+}
+
+// AuditTrail takes the entries of tool calls and of administrators' acts. When
+// Write has returned nil, the entry is written.
+type AuditTrail interface {
+	Write(entry audit.Entry) error
 }
 
 // Config is the ingress's own part of the configuration.
@@ -78,6 +85,9 @@ type Deps struct {
 	Reports  Reports
 	Activity Activity
 	Secrets  UserSecrets
+	Audit    AuditTrail
+	// Hasher hides addresses and sessions in audit entries.
+	Hasher *audit.Hasher
 	// Ready reports whether this replica should be called. While it should
 	// not, each answer asks its client to come back on a new connection.
 	Ready   func() bool
@@ -86,7 +96,7 @@ type Deps struct {
 }
 
 func (d Deps) complete() bool {
-	return d.Routes != nil && d.Bridges != nil && d.Reports != nil && d.Activity != nil && d.Secrets != nil && d.Ready != nil && d.Metrics != nil && d.Log != nil
+	return d.Routes != nil && d.Bridges != nil && d.Reports != nil && d.Activity != nil && d.Secrets != nil && d.Audit != nil && d.Hasher != nil && d.Ready != nil && d.Metrics != nil && d.Log != nil
 }
 
 // Server serves the public surface.

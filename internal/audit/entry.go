@@ -1,0 +1,133 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Kind is what a principal proved itself by.
+type Kind string
+
+// The kinds of principals.
+const (
+	// KindUserKey is a user's API key; the principal's ID is the key's.
+	KindUserKey Kind = "user_key"
+	// KindAdminKey is the installation's admin key.
+	KindAdminKey Kind = "admin_key"
+)
+
+// Reporter is who says how a call ended.
+type Reporter string
+
+// The reporters.
+const (
+	// Bridge says that the bridge that ran the call told of it.
+	Bridge Reporter = "bridge"
+	// Ingress says that the entry is made of the request and of what the
+	// ingress saw of the answer: the server is not known, and the tool is
+	// named as the client named it.
+	Ingress Reporter = "ingress"
+)
+
+// Methods that entries have. Those of administrators begin with AdminPrefix.
+const (
+	MethodCallTool = "tools/call"
+	AdminPrefix    = "admin/"
+)
+
+// Principal is who called.
+type Principal struct {
+	Kind Kind   `json:"kind"`
+	ID   string `json:"id,omitempty"`
+	// Issuer is who vouches for the ID, empty for the installation itself.
+	Issuer string `json:"issuer,omitempty"`
+}
+
+// Entry is what the audit trail holds of one tool call, answered or refused,
+// or of one act of an administrator. It has no field for an argument or a
+// result.
+type Entry struct {
+	// ID is unique among the entries of an installation.
+	ID string `json:"id"`
+	// Time is when the entry was made, which for a call is when it ended, to
+	// the millisecond.
+	Time time.Time `json:"time"`
+	// UserID is the user whose bridge was called or changed.
+	UserID    string    `json:"userId,omitempty"`
+	Principal Principal `json:"principal"`
+	Call
+	ReportedBy Reporter `json:"reportedBy"`
+	// SessionHash and SourceIPHash are keyed hashes: equal for equal sessions
+	// and addresses, and of no use to find them.
+	SessionHash  string `json:"sessionHash,omitempty"`
+	SourceIPHash string `json:"sourceIpHash,omitempty"`
+	// UserAgent is as the client has it, cut to 128 bytes of printable ASCII.
+	UserAgent string `json:"userAgent,omitempty"`
+	TraceID   string `json:"traceId,omitempty"`
+	// RequestID is the one in the access log and in the answer's header.
+	RequestID string `json:"requestId,omitempty"`
+}
+
+// Bounded returns e as it may stand in the trail, whatever it was made of.
+func (e Entry) Bounded() Entry {
+	e.Call = e.bounded()
+	if len(e.ParamKeys) == 0 {
+		e.ParamKeys = nil // As it is when it is read again.
+	}
+	for _, s := range []*string{&e.ID, &e.UserID, &e.Principal.ID, &e.SessionHash, &e.SourceIPHash, &e.TraceID, &e.RequestID} {
+		*s = Name(*s)
+	}
+	e.Principal.Issuer, e.UserAgent = Printable(e.Principal.Issuer), Printable(e.UserAgent)
+	e.Time = e.Time.UTC().Truncate(time.Millisecond)
+	return e
+}
+
+// Printable returns s in printable ASCII, other characters replaced by an
+// underscore, and cut to 128 bytes.
+func Printable(s string) string {
+	s = strings.Map(func(c rune) rune {
+		if c < ' ' || c > '~' {
+			return '_'
+		}
+		return c
+	}, s[:min(len(s), maxName*utf8.UTFMax)]) // No more of it is needed, and it may be long.
+	return s[:min(len(s), maxName)]
+}
+
+// validate reports what keeps e from being one that Bounded can give.
+func (e Entry) validate() error {
+	if err := e.Call.validate(); err != nil {
+		return err
+	}
+	for field, s := range map[string]string{
+		"userId": e.UserID, "principal.id": e.Principal.ID, "sessionHash": e.SessionHash,
+		"sourceIpHash": e.SourceIPHash, "traceId": e.TraceID, "requestId": e.RequestID,
+	} {
+		if !validName(s) {
+			return fmt.Errorf("%s is not a name", field)
+		}
+	}
+	if e.ID == "" || !validName(e.ID) {
+		return errors.New("id is not a name")
+	}
+	if !slices.Contains([]Kind{KindUserKey, KindAdminKey}, e.Principal.Kind) {
+		return errors.New("principal.kind is unknown")
+	}
+	if e.ReportedBy != Bridge && e.ReportedBy != Ingress {
+		return errors.New("reportedBy is unknown")
+	}
+	if e.UserAgent != Printable(e.UserAgent) || e.Principal.Issuer != Printable(e.Principal.Issuer) {
+		return errors.New("userAgent or principal.issuer is not printable or too long")
+	}
+	if e.Time.IsZero() {
+		return errors.New("time is missing")
+	}
+	return nil
+}

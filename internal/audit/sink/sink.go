@@ -1,0 +1,158 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sink
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/audit"
+)
+
+// Sink writes entries, in the order in which they come, and those that come
+// while others are written together in one write. Its methods may be called at
+// once.
+type Sink struct {
+	out    output
+	follow func([]audit.Record)
+	now    func() time.Time
+
+	mu      sync.Mutex
+	waiting *batch // the entries for the next write; nil when there are none
+
+	writing sync.Mutex // held over each write; what is below belongs to its holder
+	head    audit.Head
+	torn    []byte // what the output has behind its last whole line, if anything
+	buf     []byte
+	closed  bool
+}
+
+// output is where lines go.
+type output interface {
+	io.Writer
+	// prepare makes room for so many bytes, which may mean another file.
+	prepare(size int, now time.Time) error
+	// commit is told where the chain ends after a write.
+	commit(head audit.Head) error
+	io.Closer
+}
+
+// batch is what is written by one write.
+type batch struct {
+	entries []audit.Entry
+	done    chan struct{}
+	err     error
+}
+
+var errClosed = errors.New("audit: the sink is closed")
+
+// Write writes e. When it returns without an error the line is written. After
+// an error it may be written or not.
+func (s *Sink) Write(e audit.Entry) error {
+	s.mu.Lock()
+	if b := s.waiting; b != nil {
+		b.entries = append(b.entries, e)
+		s.mu.Unlock()
+		<-b.done
+		return b.err
+	}
+	b := &batch{entries: []audit.Entry{e}, done: make(chan struct{})}
+	s.waiting = b
+	s.mu.Unlock()
+	defer close(b.done)
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	s.mu.Lock()
+	s.waiting = nil // From here on b.entries are this goroutine's.
+	s.mu.Unlock()
+	b.err = s.commit(b.entries)
+	return b.err
+}
+
+// Close ends the sink. Later writes fail.
+func (s *Sink) Close() error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	return s.out.Close()
+}
+
+// commit writes entries in one write.
+func (s *Sink) commit(entries []audit.Entry) error {
+	if s.closed {
+		return errClosed
+	}
+	head, records := s.encode(entries)
+	if err := s.out.prepare(len(s.buf), s.now()); err != nil {
+		return fmt.Errorf("audit: %w", err)
+	}
+	n, err := s.out.Write(s.buf)
+	if err != nil || n < len(s.buf) {
+		s.broken(s.buf[:n])
+		records = slices.DeleteFunc(records, func(r audit.Record) bool { return r.Seq > s.head.Seq })
+		err = fmt.Errorf("audit: write: %w", cmp.Or(err, io.ErrShortWrite))
+	} else {
+		s.head, s.torn = head, nil
+		err = s.out.commit(head)
+	}
+	if s.follow != nil && len(records) > 0 {
+		s.follow(records)
+	}
+	return err
+}
+
+// encode fills the buffer with the lines of entries, after the mark of a torn
+// line where one is to be marked.
+func (s *Sink) encode(entries []audit.Entry) (audit.Head, []audit.Record) {
+	head := s.head
+	s.buf = s.buf[:0]
+	if cap(s.buf) > maxKept {
+		s.buf = nil
+	}
+	if len(s.torn) > 0 {
+		s.buf = append(s.buf, '\n')
+		s.buf = head.AppendTorn(s.buf, audit.TornPart(s.torn))
+	}
+	var records []audit.Record
+	for _, e := range entries {
+		r := audit.Record{Prev: head.Hash, Entry: e.Bounded()}
+		s.buf = head.Append(s.buf, e)
+		if r.Head = head; s.follow != nil {
+			records = append(records, r)
+		}
+	}
+	return head, records
+}
+
+// maxKept is the largest buffer that is used again, in bytes.
+const maxKept = 1 << 20
+
+// broken notes what there is of a write that failed: whole lines, which the
+// chain has now, and behind them what is none.
+func (s *Sink) broken(written []byte) {
+	whole := 0
+	for at := 0; ; {
+		length := bytes.IndexByte(written[at:], '\n')
+		if length < 0 {
+			break
+		}
+		if r, err := audit.ParseLine(written[at : at+length]); err == nil {
+			s.head, whole = r.Head, at+length+1
+		}
+		at += length + 1
+	}
+	if whole > 0 {
+		s.torn = nil
+	}
+	s.torn = append(s.torn, written[whole:]...)
+}

@@ -1,0 +1,122 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sink
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/hostedbridge/hostedbridge/internal/audit"
+)
+
+// maxTorn is how much at the end of a file may be no line, in bytes: what one
+// write leaves, which is a line for each of the calls that end at once. With
+// more it is somebody else's file.
+const maxTorn = 4 << 20
+
+// end is where a trail ends.
+type end struct {
+	head audit.Head
+	torn []byte // what stands behind the last whole line
+}
+
+// end returns where the trail ends: by its last line, or where the chain was
+// longer than the lines that are there, by its head. Then the next line leaves
+// the gap to be seen.
+func (f *file) end() (end, error) {
+	e, found, err := endOf(f.file)
+	if err != nil {
+		return end{}, err
+	}
+	if !found {
+		full, err := rotated(f.config.Path)
+		if err != nil {
+			return end{}, err
+		}
+		if e.head, found, err = lastOf(full); err != nil {
+			return end{}, err
+		}
+	}
+	noted, ok := f.noted()
+	switch {
+	case ok && (!found || noted.Writer != e.head.Writer || noted.Seq > e.head.Seq):
+		e.head = noted
+	case !found:
+		e.head = audit.NewChain(newWriter())
+	}
+	return e, nil
+}
+
+// noted returns the end of the chain as it was last written down.
+func (f *file) noted() (audit.Head, bool) {
+	b := make([]byte, 256)
+	n, err := f.head.ReadAt(b, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return audit.Head{}, false
+	}
+	var head audit.Head
+	if json.Unmarshal(b[:n], &head) != nil || !head.Valid() {
+		return audit.Head{}, false
+	}
+	return head, true
+}
+
+// lastOf returns the end of the newest of these files that has a line.
+func lastOf(files []string) (audit.Head, bool, error) {
+	for i := len(files) - 1; i >= 0; i-- {
+		f, err := os.Open(files[i])
+		if err != nil {
+			return audit.Head{}, false, fmt.Errorf("read audit file: %w", err)
+		}
+		e, found, err := endOf(f)
+		if err = errors.Join(err, f.Close()); err != nil || found {
+			return e.head, found, err
+		}
+	}
+	return audit.Head{}, false, nil
+}
+
+// endOf returns the last whole line of f and what is behind it.
+func endOf(f *os.File) (end, bool, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return end{}, false, fmt.Errorf("read audit file: %w", err)
+	}
+	tail := make([]byte, min(info.Size(), maxTorn+audit.MaxLine))
+	if _, err := f.ReadAt(tail, info.Size()-int64(len(tail))); err != nil && !errors.Is(err, io.EOF) {
+		return end{}, false, fmt.Errorf("read audit file: %w", err)
+	}
+	torn := tail
+	for whole := tail; ; {
+		last := bytes.LastIndexByte(whole, '\n')
+		if last < 0 {
+			break
+		}
+		begin := bytes.LastIndexByte(whole[:last], '\n') + 1
+		if r, err := audit.ParseLine(whole[begin:last]); err == nil {
+			return end{head: r.Head, torn: bytes.Clone(tail[last+1:])}, true, nil
+		}
+		whole = whole[:begin]
+	}
+	if len(torn) > maxTorn {
+		return end{}, false, fmt.Errorf("%s is no audit trail: its end has no line of one", f.Name())
+	}
+	return end{torn: bytes.Clone(torn)}, false, nil
+}
+
+// firstRecord returns the first line of f, if it is an entry.
+func firstRecord(f *os.File) (audit.Record, bool) {
+	r := bufio.NewReaderSize(io.NewSectionReader(f, 0, audit.MaxLine+1), audit.MaxLine+1)
+	line, err := r.ReadSlice('\n')
+	if err != nil {
+		return audit.Record{}, false
+	}
+	record, err := audit.ParseLine(line[:len(line)-1])
+	return record, err == nil && record.Torn == nil
+}

@@ -1,0 +1,102 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import (
+	"encoding/json"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/hostedbridge/hostedbridge/internal/audit"
+)
+
+// metaVersion is the member of _meta by which a request without a session says
+// its protocol version.
+const metaVersion = "io.modelcontextprotocol/protocolVersion"
+
+// rpcMessage is what the ingress knows of one JSON-RPC request.
+type rpcMessage struct {
+	// ID is as it was written. A request whose id is null is one too: whoever
+	// answers it or not, it was asked.
+	ID     json.RawMessage
+	Method string
+	// Tool is the tool that is called, empty for other methods.
+	Tool string
+	// Arguments are those of a tool call. They are part of the body.
+	Arguments json.RawMessage
+	// ProtocolVersion is what the request itself says, empty for most of those
+	// that belong to a session.
+	ProtocolVersion string
+}
+
+// isCall reports whether m calls a tool.
+func (m *rpcMessage) isCall() bool { return m.Method == audit.MethodCallTool }
+
+const messagesKey = "messages"
+
+// messagesOf returns the JSON-RPC requests in the body that readBody read: not
+// notifications, not responses, and each of a batch. It returns nil for what is
+// not JSON-RPC. The body is parsed once for each HTTP request.
+func messagesOf(c *gin.Context) []rpcMessage {
+	if known, ok := c.Get(messagesKey); ok {
+		messages, _ := known.([]rpcMessage)
+		return messages
+	}
+	messages := parseMessages(bodyOf(c))
+	c.Set(messagesKey, messages)
+	return messages
+}
+
+func parseMessages(body []byte) []rpcMessage {
+	if !json.Valid(body) {
+		return nil
+	}
+	var messages []rpcMessage
+	if body = trimSpace(body); body[0] == '[' {
+		for item := range items(body) {
+			messages = appendRequest(messages, item)
+		}
+		return messages
+	}
+	return appendRequest(nil, body)
+}
+
+// appendRequest appends the request that object is, if it is one. Of a name
+// that stands twice the last counts, as it does for those who answer.
+func appendRequest(messages []rpcMessage, object []byte) []rpcMessage {
+	var m rpcMessage
+	var params json.RawMessage
+	for name, value := range members(object) {
+		switch name {
+		case "id":
+			m.ID = value
+		case "method":
+			m.Method = nameOf(value)
+		case "params":
+			params = value
+		}
+	}
+	if m.ID == nil || m.Method == "" {
+		return messages
+	}
+	m.readParams(params)
+	return append(messages, m)
+}
+
+func (m *rpcMessage) readParams(params json.RawMessage) {
+	for name, value := range members(params) {
+		switch {
+		case name == "name" && m.isCall():
+			m.Tool = nameOf(value)
+		case name == "arguments" && m.isCall():
+			m.Arguments = value
+		case name == "_meta":
+			for key, v := range members(value) {
+				if key == metaVersion {
+					m.ProtocolVersion = nameOf(v)
+				}
+			}
+		}
+	}
+}
