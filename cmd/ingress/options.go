@@ -66,6 +66,8 @@ func defaults() options {
 			// A quarter of the memory limit of the shipped manifest.
 			MaxBodyMemory: 128 << 20,
 			LegacySSE:     true,
+			// Load balancers forget a silent connection after 30 s at the soonest.
+			KeepAlive: 15 * time.Second,
 		},
 	}
 }
@@ -87,6 +89,7 @@ func (o *options) registerFlags(fs *pflag.FlagSet) {
 	fs.Int64Var(&o.Ingress.MaxBodyMemory, "max-body-memory", o.Ingress.MaxBodyMemory, "bytes of all request bodies in memory at once; one user may take a quarter")
 	fs.IntVar(&o.Ingress.MaxHeld, "max-held", o.Ingress.MaxHeld, "calls of all users that may wait at once")
 	fs.BoolVar(&o.Ingress.LegacySSE, "legacy-sse", o.Ingress.LegacySSE, "serve the transport of 2024-11-05, HTTP+SSE, at /u/:userId/sse")
+	fs.DurationVar(&o.Ingress.KeepAlive, "stream-keep-alive", o.Ingress.KeepAlive, "after how much silence an event stream gets a comment")
 	fs.DurationVar(&o.DrainDelay, "drain-delay", o.DrainDelay, "how long new calls are still taken after SIGTERM")
 	fs.DurationVar(&o.DrainTimeout, "drain-timeout", o.DrainTimeout, "how long calls in flight then have to end")
 	o.Audit.registerFlags(fs)
@@ -109,6 +112,7 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	if o.KeybrokerURL == "" {
 		o.KeybrokerURL = "https://hosted-bridge-keybroker." + o.Namespace + ".svc:8443"
 	}
+	o.Ingress.DrainTimeout = o.DrainTimeout
 	var err error
 	o.Ingress.TrustedProxies, err = prefixesOf(o.TrustedProxies)
 	return o, errors.Join(err, o.validate())
@@ -151,6 +155,7 @@ func (o *options) validate() error {
 	check(o.Ingress.MaxHeldPerUser > 0, "max-held-per-user", "1 or more")
 	check(o.Ingress.MaxBodyMemory >= 16<<20, "max-body-memory", "16777216 or more")
 	check(o.Ingress.MaxHeld >= o.Ingress.MaxHeldPerUser, "max-held", "at least --max-held-per-user")
+	check(o.Ingress.KeepAlive >= time.Second, "stream-keep-alive", "1s or more")
 	check(o.DrainDelay >= 0, "drain-delay", "0 or more")
 	check(o.DrainTimeout >= 0, "drain-timeout", "0 or more")
 	return errors.Join(append(errs, o.Ingress.Validate(), o.Audit.validate())...)

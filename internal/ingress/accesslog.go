@@ -32,6 +32,8 @@ type record struct {
 	attempts int
 	// calls is what the bridge told of its tool calls.
 	calls audit.Trailer
+	// call is what serves the request.
+	call *openCall
 }
 
 // fail notes how the request ended. The cause is kept only where it is ours
@@ -59,7 +61,9 @@ func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		rec := &record{id: newRequestID(), route: routeOf(r.RequestURI)}
-		a := &answer{ResponseWriter: w}
+		ctx, cancel := context.WithCancelCause(context.WithValue(r.Context(), recordKey{}, rec))
+		rec.call = &openCall{answer: answer{ResponseWriter: w}, method: r.Method, record: rec, cancel: cancel}
+		a := &rec.call.answer
 		setBaseHeader(w.Header(), rec.id)
 		s.setDeadlines(w, r)
 		if !s.ready() {
@@ -68,14 +72,17 @@ func (s *Server) observe(next http.Handler) http.Handler {
 			w.Header().Set("Connection", "close")
 		}
 		s.metrics.inFlight.Inc()
+		s.calls.open(rec.call)
 		completed := false
 		defer func() {
+			s.calls.end(rec.call)
+			cancel(nil)
 			s.metrics.inFlight.Dec()
 			elapsed := time.Since(start)
 			s.metrics.observe(rec.route, r.Method, a.code(), elapsed)
 			s.logAccess(r, rec, a, elapsed, completed)
 		}()
-		next.ServeHTTP(a, r.WithContext(context.WithValue(r.Context(), recordKey{}, rec)))
+		next.ServeHTTP(a, r.WithContext(ctx))
 		completed = true
 	})
 }
@@ -137,47 +144,4 @@ func remoteIP(addr string) string {
 		return ""
 	}
 	return host
-}
-
-// answer remembers the status and counts the bytes of a response.
-type answer struct {
-	http.ResponseWriter
-	status int
-	bytes  int64
-}
-
-// WriteHeader implements http.ResponseWriter.
-func (a *answer) WriteHeader(status int) {
-	if a.status == 0 {
-		a.status = status
-	}
-	a.ResponseWriter.WriteHeader(status)
-}
-
-// Write implements http.ResponseWriter.
-func (a *answer) Write(b []byte) (int, error) {
-	if a.status == 0 {
-		a.status = http.StatusOK
-	}
-	n, err := a.ResponseWriter.Write(b)
-	a.bytes += int64(n)
-	return n, err
-}
-
-// Flush implements http.Flusher, which gin asks for by name.
-func (a *answer) Flush() {
-	// The error says that the client is gone; the next write says so too.
-	_ = http.NewResponseController(a.ResponseWriter).Flush()
-}
-
-// Unwrap gives http.ResponseController the connection's deadlines.
-func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
-
-// code is the status that the client saw, or 499 when it left before there
-// was one.
-func (a *answer) code() int {
-	if a.status == 0 {
-		return statusClientClosed
-	}
-	return a.status
 }

@@ -27,6 +27,10 @@ func (s *Server) catch(next http.Handler) http.Handler {
 
 func (s *Server) answerPanic(w http.ResponseWriter, r *http.Request, v any) {
 	if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		if rec := recordOf(r.Context()); rec.call.endedWell(r.Context()) {
+			rec.fail(endedBy(r.Context()), nil)
+			return // Its client sees the end of a stream, and not of a connection.
+		}
 		panic(v)
 	}
 	s.log.ErrorContext(r.Context(), "panic", "requestID", recordOf(r.Context()).id,

@@ -57,6 +57,7 @@ var (
 	errInternal         = &problem{http.StatusInternalServerError, "internal", "Internal error.", 0}
 	errBridgeFailed     = &problem{http.StatusBadGateway, "bridge_failed", "The bridge broke the connection before it answered; the call may have run.", 0}
 	errNotReady         = &problem{http.StatusServiceUnavailable, "not_ready", "This replica is starting.", retrySoon}
+	errEnding           = &problem{http.StatusServiceUnavailable, "ingress_ending", "This replica of the ingress ended before the call did; the call may have run.", retrySoon}
 	errSuspended        = &problem{http.StatusServiceUnavailable, "bridge_suspended", "The bridge is suspended.", 0}
 	errStarting         = &problem{http.StatusServiceUnavailable, "bridge_starting", "The bridge is starting.", retrySoon}
 	errUnreachable      = &problem{http.StatusServiceUnavailable, "bridge_unreachable", "The bridge could not be reached; the call did not run.", retrySoon}

@@ -27,12 +27,12 @@ func (s *Server) handler() (http.Handler, error) {
 	e.NoRoute(s.do(func(*gin.Context) error { return errNotFound }))
 
 	u := e.Group("/u/:userId", s.do(s.checkOrigin), s.do(s.authenticate))
-	u.POST("/mcp", s.limitBodies(maxBody), s.do(s.readBody), s.do(s.forward))
-	u.GET("/mcp", s.do(s.refuseBody), s.do(s.forward))
-	u.DELETE("/mcp", s.do(s.refuseBody), s.do(s.forward))
+	u.POST("/mcp", s.watchCall, s.limitBodies(maxBody), s.do(s.readBody), s.do(s.forward))
+	u.GET("/mcp", s.watchCall, s.do(s.refuseBody), s.do(s.forward))
+	u.DELETE("/mcp", s.watchCall, s.do(s.refuseBody), s.do(s.forward))
 	if s.config.LegacySSE {
-		u.GET(ssePath, s.do(s.refuseBody), s.do(s.forwardSSE))
-		u.POST(ssePath, s.do(s.checkSession), s.limitBodies(maxBody), s.do(s.readBody), s.do(s.forwardSSE))
+		u.GET(ssePath, s.watchCall, s.do(s.refuseBody), s.do(s.forwardSSE))
+		u.POST(ssePath, s.watchCall, s.do(s.checkSession), s.limitBodies(maxBody), s.do(s.readBody), s.do(s.forwardSSE))
 	}
 	u.GET("/health", s.do(s.refuseBody), s.do(s.health))
 
@@ -52,6 +52,9 @@ func (s *Server) do(step func(*gin.Context) error) gin.HandlerFunc {
 			return
 		}
 		c.Abort()
+		if p := endedBy(c.Request.Context()); p != nil && !c.Writer.Written() {
+			err = p
+		}
 		if canceled(c.Request, err) {
 			// Nobody is left to answer, and gin would otherwise send a 200.
 			panic(http.ErrAbortHandler)

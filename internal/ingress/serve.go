@@ -28,16 +28,17 @@ const (
 )
 
 // HTTPServer returns the server of the public surface, HTTP/1.1 and HTTP/2
-// without TLS. It has no read and no write timeout: both would end streams,
-// and readBody sets the deadline that bodies need.
+// without TLS. It has no read and no write timeout: both would end streams.
+// readBody sets the deadline that bodies need, and openCalls ends what a client
+// does not read.
 func (s *Server) HTTPServer() *http.Server {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true)
-	return &http.Server{
+	server := &http.Server{
 		Handler:           s.public,
 		Protocols:         protocols,
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, SendPingTimeout: pingAfter, PingTimeout: pingTimeout, WriteByteTimeout: s.calls.writeTimeout},
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       keepAlive,
 		MaxHeaderBytes:    maxHeader,
@@ -45,4 +46,6 @@ func (s *Server) HTTPServer() *http.Server {
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
+	server.RegisterOnShutdown(s.calls.drain)
+	return server
 }

@@ -65,6 +65,16 @@ type Config struct {
 	// BodyTimeout is how long a request's body may take to come; 30 s when
 	// zero.
 	BodyTimeout time.Duration
+	// KeepAlive is after how much silence an event stream gets a comment; 15 s
+	// when zero.
+	KeepAlive time.Duration
+	// WriteTimeout is how long a client may take none of what is written to
+	// it; 30 s when zero.
+	WriteTimeout time.Duration
+	// DrainTimeout is how long requests have to end after the server's
+	// Shutdown began. Shortly before, those that have not are ended with an
+	// answer. None are when zero.
+	DrainTimeout time.Duration
 	// TrustedProxies are the addresses of proxies in front, whose
 	// X-Forwarded-For counts.
 	TrustedProxies []netip.Prefix
@@ -112,6 +122,7 @@ type Server struct {
 	metrics  *metrics
 	hold     *hold
 	bodies   *bodies
+	calls    *openCalls
 	proxy    *httputil.ReverseProxy
 	public   http.Handler
 }
@@ -130,6 +141,10 @@ func New(config Config, deps Deps) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ingress: register metrics: %w", err)
 	}
+	cm, err := newCallMetrics(deps.Metrics)
+	if err != nil {
+		return nil, fmt.Errorf("ingress: %w", err)
+	}
 	h := &hold{
 		routes: deps.Routes, metrics: m, perUser: config.MaxHeldPerUser, total: config.MaxHeld,
 		dropped: &dropped{until: map[destination]time.Time{}},
@@ -140,6 +155,7 @@ func New(config Config, deps Deps) (*Server, error) {
 		routes: deps.Routes, reports: deps.Reports, activity: deps.Activity,
 		secrets: deps.Secrets, ready: deps.Ready,
 		origins: origins, metrics: m, hold: h, bodies: newBodies(config.MaxBodyMemory),
+		calls: newOpenCalls(config, deps.Routes, cm),
 		proxy: newProxy(&delivery{transport: deps.Bridges.transport, dialer: deps.Bridges.dialer, hold: h, metrics: m}, deps.Log),
 	}
 	s.public, err = s.handler()

@@ -1,0 +1,35 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// callMetrics count what happens to requests while they are open.
+type callMetrics struct {
+	ended     *prometheus.CounterVec
+	keptAlive prometheus.Counter
+}
+
+func newCallMetrics(reg prometheus.Registerer) (*callMetrics, error) {
+	m := &callMetrics{
+		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hostedbridge_ingress_ended_total",
+			Help: "Requests that the ingress ended while they were open, by reason: the code of the problem, or slow_reader.",
+		}, []string{"reason"}),
+		keptAlive: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "hostedbridge_ingress_keep_alives_total",
+			Help: "Comments that were written into silent event streams.",
+		}),
+	}
+	for _, c := range []prometheus.Collector{m.ended, m.keptAlive} {
+		if err := reg.Register(c); err != nil {
+			return nil, fmt.Errorf("register metrics of open requests: %w", err)
+		}
+	}
+	return m, nil
+}
