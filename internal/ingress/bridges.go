@@ -11,28 +11,15 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/h1"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
 const (
-	// idlePerBridge is how many connections to one bridge wait for reuse. It
-	// is half of what a busy user of the largest tier has calls at once, 64:
-	// a burst beyond it costs handshakes, and idle memory stays small.
-	idlePerBridge = 32
-	// idleTimeout is shorter than a bridge's own, so that it is we who close
-	// an idle connection: a server that closes one while a call is on its way
-	// leaves open whether the call ran.
-	idleTimeout = 30 * time.Second
-	// maxAnswerHeader bounds the header that a tenant's bridge makes us read.
-	maxAnswerHeader = 64 << 10
 	// maxRenamed is as many names as a bridge tells that collide.
 	maxRenamed = 32
-	// readBuffer holds a trailer as long as a bridge writes it, 8 KiB with its
-	// name: net/http takes a longer one for an attack and breaks the answer off.
-	readBuffer = 9 << 10
 	// maxReport is many times the report of a bridge with 64 servers.
 	maxReport = 256 << 10
 )
@@ -46,31 +33,17 @@ type Credentials interface {
 
 // Bridges is the way to every bridge: one pool of connections, each of which
 // belongs to the one bridge that has proved itself on it.
-type Bridges struct {
-	dialer    *dialer
-	transport *http.Transport
-}
+type Bridges struct{ pool *pool }
 
 // NewBridges returns the way to bridges that listen on port. There is no
 // timeout for the header of an answer: a tool call may take as long as its
 // client waits, and the client's leaving cancels it.
 func NewBridges(credentials Credentials, port int) *Bridges {
-	d := newDialer(credentials, port)
-	protocols := new(http.Protocols)
-	protocols.SetHTTP1(true)
-	return &Bridges{dialer: d, transport: &http.Transport{
-		DialTLSContext:         d.dialTLS,
-		Protocols:              protocols,
-		DisableCompression:     true,
-		MaxIdleConnsPerHost:    idlePerBridge,
-		IdleConnTimeout:        idleTimeout,
-		MaxResponseHeaderBytes: maxAnswerHeader,
-		ReadBufferSize:         readBuffer,
-	}}
+	return &Bridges{pool: newPool(newDialer(credentials, port))}
 }
 
 // Close ends the idle connections, after the last request.
-func (b *Bridges) Close() { b.transport.CloseIdleConnections() }
+func (b *Bridges) Close() { b.pool.close() }
 
 // Health asks a bridge for its health report.
 func (b *Bridges) Health(ctx context.Context, to route.Backend) (health.Report, error) {
@@ -109,12 +82,8 @@ func (b *Bridges) RefreshSecrets(ctx context.Context, to route.Backend) error {
 
 // ask sends a bridge a request of our own.
 func (b *Bridges) ask(ctx context.Context, to route.Backend, method, path string) (*http.Response, error) {
-	r, err := http.NewRequestWithContext(context.WithValue(ctx, backendKey{}, to), method, "https://"+poolHost(to)+path, nil)
-	if err != nil {
-		return nil, err
-	}
-	r.Host = b.dialer.address(to)
-	return b.transport.RoundTrip(r)
+	question := &exchange{method: method, path: path, host: b.pool.address(to)}
+	return b.pool.send(ctx, to, h1.Request{Head: question, Length: method == http.MethodPost})
 }
 
 // checkReport refuses what a bridge of ours would not say: the report goes

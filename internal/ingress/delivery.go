@@ -4,15 +4,13 @@
 package ingress
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptrace"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/internal/ingress/h1"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
@@ -20,45 +18,47 @@ import (
 type exchange struct {
 	principal principal
 	backend   route.Backend
-	// endpoint ends the bridge's path, and query follows it, checked.
-	endpoint string
-	query    string
-	body     []byte
+	// method, path and query, checked, are the bridge's, and host is where its
+	// pod listens.
+	method, path, query, host string
+	// header is the client's. What of it goes on is rewrite.go's to say.
+	header http.Header
+	// requestID goes out in place of the client's.
+	requestID string
+	body      []byte
 	// deadline ends the waiting for a pod, not the answer.
 	deadline time.Time
-	// err is why there was no answer.
-	err error
 }
 
-type exchangeKey struct{}
-
-func contextWithExchange(ctx context.Context, x *exchange) context.Context {
-	return context.WithValue(ctx, exchangeKey{}, x)
+// bridges are what delivery needs of the way to them.
+type bridges interface {
+	// address is where a bridge's pod listens.
+	address(b route.Backend) string
+	// send carries a request to a bridge, and fails with undelivered only where
+	// nothing of it has left.
+	send(ctx context.Context, to route.Backend, r h1.Request) (*http.Response, error)
 }
 
-func exchangeOf(ctx context.Context) *exchange {
-	return ctx.Value(exchangeKey{}).(*exchange)
-}
-
-// delivery is the transport behind the proxy. It sends a request at most once:
+// delivery brings requests to bridges. It sends a request at most once:
 // only where nothing of it can have left, because there was no connection or
 // no proof of the peer, it drops the route, asks for another and tries again.
 type delivery struct {
-	transport http.RoundTripper
-	dialer    *dialer
-	hold      *hold
-	metrics   *metrics
+	bridges bridges
+	hold    *hold
+	metrics *metrics
 }
 
-// RoundTrip implements http.RoundTripper.
-func (d *delivery) RoundTrip(req *http.Request) (*http.Response, error) {
-	ctx := req.Context()
-	x, rec := exchangeOf(ctx), recordOf(ctx)
+// deliver sends x and returns the bridge's answer, whose header is not yet the
+// client's. It fails with errBridgeFailed when the call may have run, with what
+// hold found when it did not, and with the context's error.
+func (d *delivery) deliver(ctx context.Context, x *exchange) (*http.Response, error) {
+	rec := recordOf(ctx)
 	for {
 		rec.attempts++
-		res, err := d.transport.RoundTrip(d.outbound(req, x))
+		x.host = d.bridges.address(x.backend)
+		res, err := d.bridges.send(ctx, x.backend, h1.Request{Head: x, Length: x.method == http.MethodPost, Body: x.body})
 		if err == nil {
-			return d.finalAnswer(res, rec)
+			return d.finalAnswer(res, rec), nil
 		}
 		failed, ok := errors.AsType[*undelivered](err)
 		if !ok {
@@ -74,48 +74,8 @@ func (d *delivery) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// outbound addresses a copy of req to x's pod.
-func (d *delivery) outbound(req *http.Request, x *exchange) *http.Request {
-	ctx := context.WithValue(withoutTrace{req.Context()}, backendKey{}, x.backend)
-	out := req.WithContext(ctx) //nolint:contextcheck // It is the request's own, without the trace.
-	u := *req.URL
-	u.Host = poolHost(x.backend)
-	out.URL = &u
-	out.Host = d.dialer.address(x.backend)
-	out.Body, out.GetBody, out.ContentLength = nil, nil, 0
-	if len(x.body) > 0 {
-		out.ContentLength = int64(len(x.body))
-		// GetBody lets the transport go to another connection when a pooled
-		// one turns out dead before the first byte.
-		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(x.body)), nil }
-		out.Body, _ = out.GetBody()
-	}
-	return out
-}
-
-// finalAnswer refuses what would leave HTTP, and takes the trailers off: they
-// are headers that pass no allow-list, and one of them is for us. The copy keeps
-// the body from putting them back at its end.
-func (d *delivery) finalAnswer(res *http.Response, rec *record) (*http.Response, error) {
-	if res.StatusCode < http.StatusOK {
-		return nil, errors.Join(fmt.Errorf("%w: status %d", errBridgeFailed, res.StatusCode), res.Body.Close())
-	}
-	answer := *res
-	answer.Trailer = nil
-	answer.Body = &audited{ReadCloser: res.Body, of: res, record: rec, metrics: d.metrics}
-	return &answer, nil
-}
-
-// withoutTrace hides the proxy's client trace from the transport. The proxy
-// would use it to pass 1xx answers on with all their headers, past the
-// allow-list and in place of ours.
-type withoutTrace struct{ context.Context }
-
-// Value implements context.Context.
-func (c withoutTrace) Value(key any) any {
-	v := c.Context.Value(key)
-	if _, trace := v.(*httptrace.ClientTrace); trace {
-		return nil
-	}
-	return v
+// finalAnswer puts what is told at the answer's end before its body.
+func (d *delivery) finalAnswer(res *http.Response, rec *record) *http.Response {
+	res.Body = &audited{ReadCloser: res.Body, of: res, record: rec, metrics: d.metrics}
+	return res
 }

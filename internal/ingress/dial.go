@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/internal/ingress/h1"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
@@ -42,9 +43,8 @@ func (u *undelivered) Unwrap() error { return u.err }
 const (
 	reasonDial      = "dial"
 	reasonHandshake = "handshake"
+	reasonSend      = "send"
 )
-
-type backendKey struct{}
 
 // dialer connects to bridges.
 type dialer struct {
@@ -66,34 +66,24 @@ func newDialer(credentials Credentials, port int) *dialer {
 	}
 }
 
-// poolHost is the host of the outbound URL, by which the transport pools
-// connections. It is made of UIDs, which are never used twice, and not of the
-// address, which the next tenant's pod may get.
-func poolHost(b route.Backend) string {
-	return string(b.BridgeUID) + "." + string(b.PodUID)
-}
-
 // address is where b's pod listens.
 func (d *dialer) address(b route.Backend) string {
 	return net.JoinHostPort(b.PodIP, d.port)
 }
 
-// dialTLS connects to the pod of the request in ctx and returns the connection
-// only if the peer has proved by its certificate to be that bridge.
-func (d *dialer) dialTLS(ctx context.Context, _, addr string) (net.Conn, error) {
-	b, ok := ctx.Value(backendKey{}).(route.Backend)
-	if host, _, err := net.SplitHostPort(addr); !ok || err != nil || host != poolHost(b) {
-		return nil, errors.New("dial: the address is not that of the request's bridge")
-	}
+// dial connects to b's pod and returns the connection only if the peer has
+// proved by its certificate to be that bridge.
+func (d *dialer) dial(ctx context.Context, b route.Backend) (net.Conn, *h1.Records, error) {
 	raw, err := d.net.DialContext(ctx, "tcp", d.address(b))
 	if err != nil {
-		return nil, &undelivered{reasonDial, err}
+		return nil, nil, &undelivered{reasonDial, err}
 	}
-	conn, err := d.handshake(ctx, raw, pki.BridgeURI(string(b.BridgeUID)))
+	records := h1.NewRecords(raw)
+	conn, err := d.handshake(ctx, records, pki.BridgeURI(string(b.BridgeUID)))
 	if err != nil {
-		return nil, errors.Join(&undelivered{reasonHandshake, err}, raw.Close())
+		return nil, nil, errors.Join(&undelivered{reasonHandshake, err}, raw.Close())
 	}
-	return conn, nil
+	return conn, records, nil
 }
 
 func (d *dialer) handshake(ctx context.Context, raw net.Conn, bridge *url.URL) (net.Conn, error) {

@@ -6,6 +6,7 @@ package ingress
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"io"
 	"log/slog"
 	"net/http"
@@ -14,19 +15,24 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/hostedbridge/hostedbridge/internal/ingress/h1"
+	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
-// recordingTransport stands for all bridges and notes who was asked what.
-type recordingTransport struct{ requests []*http.Request }
+// recordingBridges stand for all bridges and note who was sent what.
+type recordingBridges struct {
+	asked []route.Backend
+	sent  [][]byte
+}
 
-func (r *recordingTransport) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.Body != nil {
-		_, _ = io.Copy(io.Discard, req.Body)
-		_ = req.Body.Close()
-	}
-	r.requests = append(r.requests, req)
+func (r *recordingBridges) address(b route.Backend) string { return b.PodIP + ":8443" }
+
+func (r *recordingBridges) send(_ context.Context, to route.Backend, request h1.Request) (*http.Response, error) {
+	r.asked = append(r.asked, to)
+	r.sent = append(r.sent, request.AppendTo(nil))
 	return &http.Response{
-		StatusCode: 200, ProtoMajor: 1, ProtoMinor: 1, Request: req,
+		StatusCode: 200, ProtoMajor: 1, ProtoMinor: 1, ContentLength: -1,
 		Header: http.Header{"Content-Type": {"application/json"}, "Set-Cookie": {"a=b"}},
 		Body:   io.NopCloser(strings.NewReader("answer")),
 	}, nil
@@ -49,9 +55,9 @@ func FuzzHandler(f *testing.F) {
 		f.Add([]byte(line + " HTTP/1.1\r\nHost: x\r\nX-API-Key: KEY\r\n\r\n"))
 	}
 	secrets := newFakeSecrets()
-	s, transport, alice := fuzzServer(f, secrets)
+	s, bridges, alice := fuzzServer(f, secrets)
 	f.Fuzz(func(t *testing.T, message []byte) {
-		transport.requests = nil
+		bridges.asked, bridges.sent = nil, nil
 		secrets.forget()
 		message = bytes.ReplaceAll(message, []byte("KEY"), []byte(alice))
 		r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(message)))
@@ -67,11 +73,11 @@ func FuzzHandler(f *testing.F) {
 			}()
 			s.public.ServeHTTP(w, r.WithContext(t.Context()))
 		}()
-		if len(transport.requests) > 1 {
-			t.Errorf("%d requests went out for one", len(transport.requests))
+		if len(bridges.sent) > 1 {
+			t.Errorf("%d requests went out for one", len(bridges.sent))
 		}
-		for _, out := range transport.requests {
-			checkOutbound(t, out)
+		for i, out := range bridges.sent {
+			checkOutbound(t, bridges.asked[i], out)
 		}
 		for _, asked := range secrets.asked {
 			if asked.of != aliceRef {
@@ -87,14 +93,26 @@ func FuzzHandler(f *testing.F) {
 	})
 }
 
-func checkOutbound(t *testing.T, out *http.Request) {
+// checkOutbound reads what went out as a bridge does.
+func checkOutbound(t *testing.T, to route.Backend, sent []byte) {
 	t.Helper()
-	if got := out.URL.String(); got != "https://uid-alice.uid-alice-1/u/alice/mcp" || out.Host != hosts[0]+":8443" {
-		t.Errorf("went to %s, Host %s", got, out.Host)
+	from := bufio.NewReader(bytes.NewReader(sent))
+	out, err := http.ReadRequest(from)
+	if err != nil {
+		t.Fatalf("sent %q: %v", sent, err)
+	}
+	if _, err := io.Copy(io.Discard, out.Body); err != nil {
+		t.Fatalf("sent %q: read the body: %v", sent, err)
+	}
+	if rest, _ := io.ReadAll(from); len(rest) > 0 {
+		t.Errorf("%q came behind the request", rest)
+	}
+	if to.BridgeUID != "uid-alice" || out.RequestURI != "/u/alice/mcp" || out.Host != hosts[0]+":8443" {
+		t.Errorf("went to %s, %s, Host %s", to.BridgeUID, out.RequestURI, out.Host)
 	}
 	for name, values := range out.Header {
 		_, known := requestHeaders[name]
-		if !known && !isParam(name) && name != "X-Request-Id" {
+		if !known && !isParam(name) && name != "X-Request-Id" && name != "Content-Length" {
 			t.Errorf("header %q went out", name)
 		}
 		// A caller may put the key wherever it likes, but no header that
@@ -109,7 +127,7 @@ func checkOutbound(t *testing.T, out *http.Request) {
 }
 
 // fuzzServer is an ingress without network, of alice and bob.
-func fuzzServer(t testing.TB, secrets UserSecrets) (*Server, *recordingTransport, string) {
+func fuzzServer(t testing.TB, secrets UserSecrets) (*Server, *recordingBridges, string) {
 	t.Helper()
 	w := &world{t: t, routes: newFakeRoutes()}
 	alice := w.addUser("alice")
@@ -123,7 +141,7 @@ func fuzzServer(t testing.TB, secrets UserSecrets) (*Server, *recordingTransport
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport := &recordingTransport{}
-	s.proxy.Transport.(*delivery).transport = transport
-	return s, transport, alice
+	bridges := &recordingBridges{}
+	s.delivery.bridges = bridges
+	return s, bridges, alice
 }

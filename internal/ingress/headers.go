@@ -36,8 +36,7 @@ func checkHeader(h http.Header) error {
 // requestHeaders are the headers that reach a bridge, by canonical name; true
 // where more than one field of the name makes sense. Whatever is not here
 // stays here: above all Authorization, X-Api-Key and Cookie, everything that
-// claims an address or an identity, and Idempotency-Key, at which net/http
-// would begin to replay POSTs by itself.
+// claims an address or an identity.
 var requestHeaders = map[string]bool{
 	"Accept":               true,
 	"Content-Type":         false,
@@ -81,16 +80,10 @@ func repeatedHeader(h http.Header) (name string, repeated bool) {
 	return "", false
 }
 
-// forwardedHeader returns the part of a client's header that goes to the
-// bridge.
-func forwardedHeader(in http.Header) http.Header {
-	out := make(http.Header, len(requestHeaders))
-	for name, values := range in {
-		if _, known := requestHeaders[name]; known || isParam(name) {
-			out[name] = values
-		}
-	}
-	return out
+// forwarded reports whether a client's header of that name goes to the bridge.
+func forwarded(name string) bool {
+	_, known := requestHeaders[name]
+	return known || isParam(name)
 }
 
 // isParam reports whether name is a parameter header. Names with an

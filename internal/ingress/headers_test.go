@@ -4,6 +4,7 @@
 package ingress
 
 import (
+	"bufio"
 	"encoding/json"
 	"net"
 	"net/http"
@@ -31,8 +32,40 @@ func TestForwardedHeader(t *testing.T) {
 		{"the connection's own stay", http.Header{"Connection": {"x"}, "Upgrade": {"websocket"}, "Te": {"trailers"}, "Expect": {"100-continue"}, "Transfer-Encoding": {"chunked"}}, http.Header{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, forwardedHeader(tt.in)); diff != "" {
-				t.Errorf("forwardedHeader (-want +got):\n%s", diff)
+			if diff := cmp.Diff(tt.want, sentHeader(t, tt.in)); diff != "" {
+				t.Errorf("the header that a bridge sees (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// sentHeader returns what a bridge reads of a client's header.
+func sentHeader(t *testing.T, in http.Header) http.Header {
+	t.Helper()
+	x := &exchange{method: "POST", path: "/u/alice/mcp", host: "h:1", header: in}
+	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(string(x.AppendHead(nil)) + "\r\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Header
+}
+
+func TestAHeadIsMadeOfWhatWasChecked(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		x    exchange
+		want string
+	}{
+		{"a message", exchange{method: "POST", path: "/u/alice/mcp", host: "10.0.0.1:8443", requestID: "f00"}, "POST /u/alice/mcp HTTP/1.1\r\nHost: 10.0.0.1:8443\r\nX-Request-Id: f00\r\n"},
+		{"a message of the old transport", exchange{method: "POST", path: "/u/alice/sse", query: "sessionid=s.1", host: "h"}, "POST /u/alice/sse?sessionid=s.1 HTTP/1.1\r\nHost: h\r\n"},
+		{"the client's request id", exchange{method: "GET", path: "/", host: "h", requestID: "ours", header: http.Header{"X-Request-Id": {"theirs"}}}, "GET / HTTP/1.1\r\nHost: h\r\nX-Request-Id: ours\r\n"},
+		{"a value that ends its line", exchange{method: "GET", path: "/", host: "h", header: http.Header{"Mcp-Name": {"a\r\nHost: evil"}}}, "GET / HTTP/1.1\r\nHost: h\r\n"},
+		{"a value with a NUL", exchange{method: "GET", path: "/", host: "h", header: http.Header{"Mcp-Name": {"a\x00"}}}, "GET / HTTP/1.1\r\nHost: h\r\n"},
+		{"headers that Connection names", exchange{method: "GET", path: "/", host: "h", header: http.Header{"Connection": {"keep-alive, mcp-session-id", "Accept"}, "Mcp-Session-Id": {"1"}, "Accept": {"x"}, "Mcp-Name": {"n"}}}, "GET / HTTP/1.1\r\nHost: h\r\nMcp-Name: n\r\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := string(tt.x.AppendHead(nil)); got != tt.want {
+				t.Errorf("%q, want %q", got, tt.want)
 			}
 		})
 	}

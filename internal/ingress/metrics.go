@@ -99,7 +99,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		}),
 		undelivered: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hostedbridge_ingress_undelivered_total",
-			Help: "Attempts that ended before a byte of the request left: dial (no connection) or handshake (the peer did not prove to be the bridge).",
+			Help: "Attempts that ended before a byte of the request left: dial (no connection), handshake (the peer did not prove to be the bridge) or send (the connection broke).",
 		}, []string{"reason"}),
 		retries: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "hostedbridge_ingress_retries_total",

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/http/httputil"
 	"net/netip"
 	"time"
 
@@ -123,7 +122,7 @@ type Server struct {
 	hold     *hold
 	bodies   *bodies
 	calls    *openCalls
-	proxy    *httputil.ReverseProxy
+	delivery *delivery
 	public   http.Handler
 }
 
@@ -155,8 +154,8 @@ func New(config Config, deps Deps) (*Server, error) {
 		routes: deps.Routes, reports: deps.Reports, activity: deps.Activity,
 		secrets: deps.Secrets, ready: deps.Ready,
 		origins: origins, metrics: m, hold: h, bodies: newBodies(config.MaxBodyMemory),
-		calls: newOpenCalls(config, deps.Routes, cm),
-		proxy: newProxy(&delivery{transport: deps.Bridges.transport, dialer: deps.Bridges.dialer, hold: h, metrics: m}, deps.Log),
+		calls:    newOpenCalls(config, deps.Routes, cm),
+		delivery: &delivery{bridges: deps.Bridges.pool, hold: h, metrics: m},
 	}
 	s.public, err = s.handler()
 	if err != nil {

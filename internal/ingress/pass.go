@@ -1,0 +1,111 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/gin-gonic/gin"
+)
+
+// passBuffer is what is read of an answer at once, in bytes. A JSON answer that
+// fits into it is only begun once it is complete.
+const passBuffer = 32 << 10
+
+var passBuffers = sync.Pool{New: func() any { return new([passBuffer]byte) }}
+
+// pass writes a bridge's answer to the client. It returns an error only where
+// nothing has been sent, and otherwise aborts an answer that breaks off, so that
+// nobody takes it for complete.
+func pass(w gin.ResponseWriter, res *http.Response) error {
+	buf := passBuffers.Get().(*[passBuffer]byte)
+	defer passBuffers.Put(buf)
+	if !strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") {
+		begin(w, res)
+		w.Flush() // A stream's client waits for the header, not for an event.
+		passOn(w, res.Body, buf[:], w.Flush)
+		return nil
+	}
+	// Nobody can use a part of it, so that nothing is lost by waiting for the
+	// rest; one write then does, and a bridge that breaks off can be told.
+	n, err := fill(res.Body, buf[:])
+	switch {
+	case errors.Is(err, io.EOF):
+		if res.ContentLength < 0 {
+			res.Header["Content-Length"] = []string{strconv.Itoa(n)}
+		}
+		begin(w, res)
+		write(w, buf[:n])
+		return nil
+	case err != nil:
+		return broken(err)
+	}
+	begin(w, res)
+	write(w, buf[:n])
+	passOn(w, res.Body, buf[:], func() {})
+	return nil
+}
+
+// broken returns why there is no answer: what is a problem already, or the
+// client's leaving, stays that.
+func broken(err error) error {
+	if _, ok := errors.AsType[*problem](err); ok || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return fmt.Errorf("%w: read its answer: %w", errBridgeFailed, err)
+}
+
+// begin makes the header of res the answer's.
+func begin(w gin.ResponseWriter, res *http.Response) {
+	h := w.Header()
+	for name, values := range res.Header {
+		h[name] = values
+	}
+	w.WriteHeader(res.StatusCode)
+	w.WriteHeaderNow()
+}
+
+// fill reads until buf is full or there is an error, such as io.EOF.
+func fill(from io.Reader, buf []byte) (n int, err error) {
+	for n < len(buf) && err == nil {
+		var m int
+		m, err = from.Read(buf[n:])
+		n += m
+	}
+	return n, err
+}
+
+// passOn writes what comes as it comes, and calls sent behind each piece.
+func passOn(w io.Writer, from io.Reader, buf []byte, sent func()) {
+	for {
+		n, err := from.Read(buf)
+		if n > 0 {
+			write(w, buf[:n])
+			sent()
+		}
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+	}
+}
+
+// write aborts the answer when the client is gone.
+func write(w io.Writer, b []byte) {
+	if len(b) == 0 {
+		return
+	}
+	if _, err := w.Write(b); err != nil {
+		panic(http.ErrAbortHandler)
+	}
+}
