@@ -85,6 +85,11 @@ test-rotation: assets ## Another master key under 10,000 envelopes, with reads a
 	@export KUBEBUILDER_ASSETS="$$(bin/cluster build --print-assets)"; \
 	$(STAGE) "rotation under load" go test -tags=rotation -count=1 -timeout=30m -v $(TESTFLAGS) ./test/rotation
 
+.PHONY: soak
+soak: assets ## 1,000,000 calls of 50 users whose bridges change places, and a look for a foreign byte. Not part of test.
+	@export KUBEBUILDER_ASSETS="$$(bin/cluster build --print-assets)"; \
+	$(STAGE) "calls of many tenants" go test -tags=load -count=1 -timeout=60m -v -run='TestNoByte|TestRealBridges|TestARollingRestart' $(TESTFLAGS) ./test/load
+
 .PHONY: fuzz
 fuzz: ## Fuzz every fuzz target for FUZZTIME.
 	@grep -rHoE '^func Fuzz[A-Za-z0-9_]*' --include='*_test.go' --exclude-dir=node_modules . | \

@@ -1,0 +1,146 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build load || testenv
+
+package load
+
+import (
+	"fmt"
+	mathrand "math/rand/v2"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/hostedbridge/hostedbridge/test/testenv"
+)
+
+const (
+	// drainDelay is longer than endpoints lag, as it is where they do by
+	// seconds.
+	drainDelay = time.Second
+	// drainTimeout is how long calls in flight then have.
+	drainTimeout = 10 * time.Second
+	// lag is how long the Service goes on leading to a replica that has ended
+	// or is not ready.
+	lag = 300 * time.Millisecond
+)
+
+// replica is one ingress, and the connections that clients keep to it.
+type replica struct {
+	*process
+	Public, Probes string
+	// clients speak HTTP/1.1 and HTTP/2, as load balancers do, one pool for
+	// all users.
+	clients [2]*http.Client
+}
+
+// ingresses are the replicas of the ingress and the Service in front of them.
+type ingresses struct {
+	installation *installation
+	tokens       []string
+
+	mu        sync.Mutex
+	endpoints []*replica
+	starts    int
+	dead      []*replica
+}
+
+// startIngresses starts so many replicas and waits until they are ready.
+func (i *installation) startIngresses(t *testing.T, n int) *ingresses {
+	t.Helper()
+	g := &ingresses{installation: i}
+	for slot := range n {
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: fmt.Sprintf("ingress-%d", slot)},
+			Spec:       corev1.PodSpec{ServiceAccountName: ingressAccount, Containers: []corev1.Container{{Name: "ingress", Image: "ingress"}}},
+		}
+		testenv.ExpectApplied(t, i.client, pod)
+		g.tokens = append(g.tokens, i.tokenFile(pod))
+	}
+	for slot := range n {
+		g.add(g.start(t, slot))
+	}
+	return g
+}
+
+// start starts the replica of a slot, which writes the slot's audit file, and
+// waits until it is ready. Calls reach it when it is added.
+func (g *ingresses) start(t *testing.T, slot int) *replica {
+	t.Helper()
+	i := g.installation
+	r := &replica{}
+	g.mu.Lock()
+	g.starts++
+	name := fmt.Sprintf("ingress %d of slot %d", g.starts, slot)
+	g.mu.Unlock()
+	r.process = launch(t, name, exec.Command(i.programs.ingress, append([]string{
+		"--kubeconfig=" + i.kubeconfig, "--namespace=" + i.namespace, "--keybroker-url=" + i.keybroker, "--token-file=" + g.tokens[slot],
+		"--listen=127.0.0.1:0", "--probe-listen=127.0.0.1:0", fmt.Sprintf("--bridge-port=%d", i.bridgePort),
+		"--drain-delay=" + drainDelay.String(), "--drain-timeout=" + drainTimeout.String(),
+	}, g.more(slot)...)...))
+	r.said(t, "serving", r)
+	for n := range r.clients {
+		protocols := new(http.Protocols)
+		protocols.SetHTTP1(n == 0)
+		protocols.SetUnencryptedHTTP2(n == 1)
+		transport := &http.Transport{Protocols: protocols, DisableCompression: true, MaxIdleConnsPerHost: 256}
+		r.clients[n] = &http.Client{Transport: transport}
+		t.Cleanup(transport.CloseIdleConnections)
+	}
+	testenv.Eventually(t, name+" is ready", func() bool {
+		if r.over() {
+			t.Fatalf("%s ended: %v", name, r.err)
+		}
+		return answers("http://" + r.Probes + "/readyz")
+	})
+	return r
+}
+
+// more are the options that not every version of these tests has needed.
+func (g *ingresses) more(slot int) []string { return nil }
+
+func (g *ingresses) auditFile(slot int) string {
+	return filepath.Join(g.installation.dir, fmt.Sprintf("audit-%d.jsonl", slot))
+}
+
+// add lets the Service lead to the replica.
+func (g *ingresses) add(r *replica) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.endpoints = append(g.endpoints, r)
+}
+
+// remove ends that.
+func (g *ingresses) remove(r *replica) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.endpoints = slices.DeleteFunc(g.endpoints, func(e *replica) bool { return e == r })
+	g.dead = append(g.dead, r)
+}
+
+// pick returns one of the replicas that the Service leads to.
+func (g *ingresses) pick() *replica {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.endpoints[mathrand.IntN(len(g.endpoints))]
+}
+
+// expectAlive fails when a replica ended that nobody told to.
+func (g *ingresses) expectAlive(t *testing.T) {
+	t.Helper()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, r := range append(slices.Clone(g.endpoints), g.dead...) {
+		if r.crashed() {
+			t.Errorf("%s ended by itself: %v", r.name, r.err)
+		}
+	}
+}
