@@ -1,7 +1,8 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package quota says what a tier allows its users. The package is pure.
+// Package quota says what a tier allows its users, and whether a call fits into
+// it. The package is pure.
 package quota
 
 import (
@@ -35,7 +36,21 @@ type Tier struct {
 	// a user may have at a time.
 	ConcurrentCalls int32 `json:"concurrentCalls"`
 	Streams         int32 `json:"streams"`
+	// MaxBodyBytes is the largest body of a call, DefaultBody if nil.
+	MaxBodyBytes *int32 `json:"maxBodyBytes,omitempty"`
 }
+
+const (
+	// DefaultBody is the limit of the MCP SDKs for a message, 4 MiB, so that
+	// the same call passes here and at a server without us.
+	DefaultBody = 4 << 20
+	// MaxBody is the most that a tier may allow, 16 MiB: bridges read no larger
+	// body, and an ingress keeps each in memory while its call runs.
+	MaxBody = 16 << 20
+)
+
+// Body returns the largest body of a call in bytes.
+func (t Tier) Body() int64 { return int64(ptr.Deref(t.MaxBodyBytes, DefaultBody)) }
 
 // Tiers are an installation's tiers by name.
 type Tiers map[string]Tier
@@ -72,7 +87,7 @@ func Defaults() Tiers {
 //	  free: {perMinute: 30, perHour: 300, ...}
 //
 // They replace the defaults as a whole. It refuses unknown and repeated
-// fields, and limits below one; its errors name the tier and the field.
+// fields, limits below one, and bodies above MaxBody; its errors name the tier and the field.
 func Load(b []byte) (Tiers, error) {
 	var file struct {
 		Tiers Tiers `json:"tiers"`
@@ -121,11 +136,15 @@ func (t Tier) validate() error {
 		{"perMinute", t.PerMinute}, {"perHour", t.PerHour}, {"perDay", t.PerDay}, {"burst", t.Burst},
 		{"servers", ptr.Deref(t.Servers, 1)}, {"secrets", ptr.Deref(t.Secrets, 1)},
 		{"auditDays", t.AuditDays}, {"concurrentCalls", t.ConcurrentCalls}, {"streams", t.Streams},
+		{"maxBodyBytes", ptr.Deref(t.MaxBodyBytes, DefaultBody)},
 	}
 	for _, l := range limits {
 		if l.value < 1 {
 			return fmt.Errorf("%s is %d or not set; it must be at least 1", l.field, l.value)
 		}
+	}
+	if t.Body() > MaxBody {
+		return fmt.Errorf("maxBodyBytes is %d; it must be at most %d", t.Body(), MaxBody)
 	}
 	return nil
 }

@@ -36,12 +36,15 @@ func TestLoad(t *testing.T) {
 	want := Tier{PerMinute: 1, PerHour: 2, PerDay: 3, Burst: 4, AuditDays: 5, ConcurrentCalls: 6, Streams: 7}
 	limited := want
 	limited.Servers, limited.Secrets = ptr.To[int32](8), ptr.To[int32](9)
+	large := want
+	large.MaxBodyBytes = ptr.To[int32](MaxBody)
 	tests := map[string]struct {
 		in   string
 		want Tiers
 	}{
 		"a limit that is left out does not exist": {`tiers: {team: {` + team + `}}`, Tiers{"team": want}},
 		"limits on servers and secrets":           {`tiers: {team: {` + team + `, servers: 8, secrets: 9}}`, Tiers{"team": limited}},
+		"a limit on bodies":                       {`tiers: {team: {` + team + `, maxBodyBytes: 16777216}}`, Tiers{"team": large}},
 		"JSON is YAML":                            {`{"tiers":{"team":{` + quoted(team) + `}}}`, Tiers{"team": want}},
 	}
 	for name, tt := range tests {
@@ -69,6 +72,8 @@ func TestLoadRefuses(t *testing.T) {
 		"a limit that is left out":    {`tiers: {team: {perMinute: 1}}`, "tiers.team.perHour"},
 		"a limit of zero":             {`tiers: {team: {` + team + `, servers: 0}}`, "tiers.team.servers is 0"},
 		"a negative limit":            {`tiers: {team: {` + team + `, secrets: -1}}`, "tiers.team.secrets is -1"},
+		"a body of nothing":           {`tiers: {team: {` + team + `, maxBodyBytes: 0}}`, "tiers.team.maxBodyBytes is 0"},
+		"a body that no bridge reads": {`tiers: {team: {` + team + `, maxBodyBytes: 16777217}}`, "at most 16777216"},
 		"a limit that is no number":   {`tiers: {team: {perMinute: many}}`, "perMinute"},
 		"what is no YAML":             {`{`, "parse tiers"},
 	}

@@ -1,0 +1,91 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package quota
+
+import "time"
+
+// Share returns the tier of which each of so many replicas may give a part when
+// they do not know of each other: together not more than the whole, but at
+// least one each. The burst is left whole. It limits what comes at once, and a
+// client's first calls would meet a part of it.
+func (t Tier) Share(replicas int) Tier {
+	if replicas <= 1 {
+		return t
+	}
+	n := int32(min(replicas, 1<<15))
+	for _, limit := range []*int32{&t.PerMinute, &t.PerHour, &t.PerDay} {
+		*limit = max(1, *limit/n)
+	}
+	// A part of four calls that is rounded down is too often none.
+	t.ConcurrentCalls = (t.ConcurrentCalls + n - 1) / n
+	t.Streams = (t.Streams + n - 1) / n
+	return t
+}
+
+// Shared returns the state from which one of so many replicas goes on by its
+// share of tier t, when s is what was last known of all of them: of what was
+// left in a window it has a part.
+func (s State) Shared(t Tier, replicas int) State {
+	part := t.Share(replicas).windows()
+	for i, limit := range t.windows() {
+		w := &s.Windows[i]
+		w.Used = max(0, part[i]-max(0, limit-w.Used)/int64(max(1, replicas)))
+	}
+	return s
+}
+
+// Debt is what one replica has allowed by its share and nobody else knows of.
+type Debt struct {
+	// Windows have the starts by which the replica counted, and only what it
+	// allowed itself.
+	Windows [3]Window
+}
+
+// Add counts n requests that were allowed at now and have led to the state s.
+func (d Debt) Add(s State, n int) Debt {
+	for i, w := range s.Windows {
+		if d.Windows[i].Start != w.Start {
+			d.Windows[i] = Window{Start: w.Start}
+		}
+		d.Windows[i].Used += int64(n)
+	}
+	return d
+}
+
+// Settle returns s, which is what all replicas know, with what one of them saw
+// of it before, and what it allowed since. A store that has lost its memory
+// knows less than was seen; windows that ended meanwhile are forgotten.
+func (s State) Settle(seen State, d Debt, now time.Time) State {
+	at := now.UnixMicro()
+	for i := range s.Windows {
+		w, span := &s.Windows[i], Spans[i].Microseconds()
+		for _, known := range []Window{seen.Windows[i], {d.Windows[i].Start, 0}} {
+			switch {
+			case at >= known.Start+span:
+			case at >= w.Start+span:
+				*w = known
+			case w.Start == known.Start:
+				w.Used = max(w.Used, known.Used)
+			}
+		}
+		if at < d.Windows[i].Start+span {
+			w.Used += d.Windows[i].Used
+		}
+	}
+	return s
+}
+
+// Join returns what two debts of the same replica are together. Of a window that
+// has ended nothing is owed any more.
+func (d Debt) Join(other Debt) Debt {
+	for i, w := range other.Windows {
+		switch mine := &d.Windows[i]; {
+		case w.Start > mine.Start:
+			*mine = w
+		case w.Start == mine.Start:
+			mine.Used += w.Used
+		}
+	}
+	return d
+}

@@ -1,0 +1,223 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	_ "embed" // The scripts.
+	"errors"
+	"fmt"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/hostedbridge/hostedbridge/internal/quota"
+)
+
+const (
+	// defaultTimeout is how long a request waits for the shared store before
+	// its replica goes on alone: hundreds of times what one takes in a cluster.
+	defaultTimeout = 50 * time.Millisecond
+	// prefix begins every key, so that the store can be one that others use.
+	prefix = "hostedbridge:quota:"
+	// leaseFor is how long the calls that a replica tells of are believed when
+	// it is not heard of any more.
+	leaseFor = 30 * time.Second
+)
+
+//go:embed take.lua
+var takeSource string
+
+//go:embed beat.lua
+var beatSource string
+
+//go:embed tell.lua
+var tellSource string
+
+var takeScript, beatScript = redis.NewScript(takeSource), redis.NewScript(beatSource)
+
+// Redis says where the shared store is.
+type Redis struct {
+	// URL is redis://host:port/database, or rediss:// with TLS. A user's name
+	// may be in it, a password not.
+	URL string
+	// Password returns the password, empty for none. It is asked for at each
+	// new connection.
+	Password func() (string, error)
+	// TLS is used with rediss://; nil for the system's roots.
+	TLS *tls.Config
+	// Timeout is how long a request waits for it, 50 ms if zero.
+	Timeout time.Duration
+}
+
+// link is the way to the shared store.
+type link struct {
+	client  *redis.Client
+	replica string
+	timeout time.Duration
+	// up is whether it is asked. epoch counts how often it has come back.
+	up    atomic.Bool
+	epoch atomic.Int64
+	// ahead is by how much its clock is ahead of ours, in nanoseconds.
+	ahead atomic.Int64
+	// replicas are how many told of themselves when it was last there.
+	replicas atomic.Int64
+	// untold are the bridges whose calls it is to be told of, and telling
+	// receives when there is one.
+	untold  sync.Map
+	telling chan struct{}
+}
+
+// ParseURL reads a store's URL. Its errors do not quote it.
+func ParseURL(raw string) (*redis.Options, error) {
+	u, err := url.Parse(raw)
+	if err != nil || (u.Scheme != "redis" && u.Scheme != "rediss") || u.Host == "" {
+		return nil, errors.New("the URL must be of the form redis://host:port/database, or rediss:// for TLS")
+	}
+	if _, set := u.User.Password(); set {
+		return nil, errors.New("the URL must not have a password in it, which everybody could read in the process list; give it in a file or in the environment")
+	}
+	o, err := redis.ParseURL(raw)
+	if err != nil {
+		return nil, errors.New("the URL must be of the form redis://host:port/database, with a number for the database and no query")
+	}
+	return o, nil
+}
+
+func newLink(r Redis) (*link, error) {
+	o, err := ParseURL(r.URL)
+	if err != nil {
+		return nil, fmt.Errorf("quota store: %w", err)
+	}
+	if r.Timeout <= 0 {
+		r.Timeout = defaultTimeout
+	}
+	if o.TLSConfig != nil && r.TLS != nil {
+		config := r.TLS.Clone()
+		config.ServerName = o.TLSConfig.ServerName
+		o.TLSConfig = config
+	}
+	user := o.Username
+	o.CredentialsProviderContext = func(context.Context) (string, string, error) {
+		if r.Password == nil {
+			return user, "", nil
+		}
+		password, err := r.Password()
+		return user, password, err
+	}
+	// A script that may have run is not sent again, and nobody waits longer
+	// than for one answer.
+	o.MaxRetries, o.DialerRetries = -1, 1
+	o.ContextTimeoutEnabled = true
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = r.Timeout, r.Timeout, r.Timeout, r.Timeout
+	o.Protocol = 2 // Every server that has scripts speaks it.
+	o.DisableIdentity = true
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	return &link{client: redis.NewClient(o), replica: rand.Text(), timeout: r.Timeout, telling: make(chan struct{}, 1)}, nil
+}
+
+// reply is what the script answers.
+type reply struct {
+	refused quota.Limit
+	wait    time.Duration
+	now     time.Time
+	state   quota.State
+}
+
+// inquiry is what the script is asked.
+type inquiry struct {
+	bridge   types.UID
+	tier     quota.Tier
+	want     quota.Want
+	inFlight slots
+	// alone is whether this replica counted by itself since it last asked, and
+	// seen and debt then are what it knows.
+	alone bool
+	seen  quota.State
+	debt  quota.Debt
+}
+
+// args returns the script's arguments, in its order.
+func (l *link) args(q inquiry) []any {
+	t, slot := q.tier, 0
+	if q.want.Slot != quota.None {
+		slot = index(q.want.Slot) + 1
+	}
+	args := []any{
+		q.want.Requests, t.PerMinute, t.PerHour, t.PerDay, t.Burst, t.Interval(),
+		l.replica, q.inFlight[0], q.inFlight[1], t.ConcurrentCalls, t.Streams, slot, leaseFor.Microseconds(),
+	}
+	if q.alone {
+		for i, w := range q.seen.Windows {
+			args = append(args, w.Start, w.Used, q.debt.Windows[i].Start, q.debt.Windows[i].Used)
+		}
+	}
+	return args
+}
+
+func key(bridge types.UID) []string { return []string{prefix + "user:" + string(bridge)} }
+
+// take runs the script.
+func (l *link) take(ctx context.Context, q inquiry) (reply, error) {
+	// A client that leaves is no failure of the store.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.timeout)
+	defer cancel()
+	values, err := takeScript.Run(ctx, l.client, key(q.bridge), l.args(q)...).Int64Slice()
+	if err != nil {
+		return reply{}, err
+	}
+	return parseReply(values)
+}
+
+func parseReply(v []int64) (reply, error) {
+	// The script counts refusals as Limit does.
+	if len(v) != 10 || v[0] < int64(quota.None) || v[0] > int64(quota.Streams) {
+		return reply{}, errors.New("the script's answer has another form than ours")
+	}
+	r := reply{refused: quota.Limit(v[0]), wait: time.Duration(v[1]) * time.Microsecond, now: time.UnixMicro(v[2])}
+	for i := range r.state.Windows {
+		r.state.Windows[i] = quota.Window{Start: v[3+2*i], Used: v[4+2*i]}
+	}
+	r.state.Next = v[9]
+	return r, nil
+}
+
+// beat tells the store of this replica, and notes how many there are.
+func (l *link) beat(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, l.timeout)
+	defer cancel()
+	n, err := beatScript.Run(ctx, l.client, []string{prefix + "replicas"}, l.replica, int(replicaFor.Seconds())).Int64()
+	if err == nil {
+		l.replicas.Store(n)
+	}
+	return err
+}
+
+// tell tells the store what is in flight of several users.
+func (l *link) tell(ctx context.Context, told map[types.UID]slots) error {
+	ctx, cancel := context.WithTimeout(ctx, l.timeout)
+	defer cancel()
+	pipe := l.client.Pipeline()
+	for bridge, inFlight := range told {
+		pipe.Eval(ctx, tellSource, key(bridge), l.replica, inFlight[0], inFlight[1], leaseFor.Microseconds())
+	}
+	_, err := pipe.Exec(ctx)
+	return err
+}
+
+// leave has the store forget this replica.
+func (l *link) leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, l.timeout)
+	defer cancel()
+	// If it is away it forgets by itself.
+	_ = l.client.ZRem(ctx, prefix+"replicas", l.replica).Err()
+	_ = l.client.Close()
+}

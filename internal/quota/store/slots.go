@@ -1,0 +1,90 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/hostedbridge/hostedbridge/internal/quota"
+)
+
+// slotWait is how long a call waits for another one of its user to end. A
+// client that has all its calls in flight sends the next one when it has the
+// end of an answer, and that is before we know that the call has ended.
+const slotWait = 100 * time.Millisecond
+
+// enter takes a slot of this replica's, of at most limit, and if there is none
+// waits for one.
+func (s *Store) enter(ctx context.Context, bridge types.UID, slot quota.Limit, limit int32) bool {
+	var patience <-chan time.Time
+	for {
+		freed := s.tryEnter(bridge, slot, limit)
+		if freed == nil {
+			return true
+		}
+		if patience == nil {
+			patience = s.clock.After(slotWait)
+		}
+		select {
+		case <-freed:
+		case <-patience:
+			return false
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// tryEnter takes a slot and returns nil, or what is closed when one is free.
+func (s *Store) tryEnter(bridge types.UID, slot quota.Limit, limit int32) (freed <-chan struct{}) {
+	s.accounts.update(bridge, s.clock.Now(), func(a *account) {
+		if a.inFlight[index(slot)] < int(limit) {
+			a.inFlight[index(slot)]++
+			return
+		}
+		if a.freed == nil {
+			a.freed = make(chan struct{})
+		}
+		freed = a.freed
+	})
+	return freed
+}
+
+// Give returns the slot that Take has given with what it allowed.
+func (s *Store) Give(bridge types.UID, slot quota.Limit) {
+	if slot == quota.None {
+		return
+	}
+	s.accounts.update(bridge, s.clock.Now(), func(a *account) {
+		a.inFlight[index(slot)]--
+		if a.freed != nil {
+			close(a.freed)
+			a.freed = nil
+		}
+		s.tell(bridge, a)
+	})
+}
+
+// tell has the shared store told what is in flight, if it knows otherwise.
+func (s *Store) tell(bridge types.UID, a *account) {
+	if s.link == nil || a.inFlight == a.told {
+		return
+	}
+	s.link.untold.Store(bridge, struct{}{})
+	select {
+	case s.link.telling <- struct{}{}:
+	default: // It is to be told already.
+	}
+}
+
+// limitOf returns the tier's limit of a kind of slot.
+func limitOf(t quota.Tier, slot quota.Limit) int32 {
+	if slot == quota.Streams {
+		return t.Streams
+	}
+	return t.ConcurrentCalls
+}

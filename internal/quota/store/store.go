@@ -1,0 +1,151 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/hostedbridge/hostedbridge/internal/clock"
+	"github.com/hostedbridge/hostedbridge/internal/quota"
+)
+
+// trustSeen is for how long a refusal of the shared store is repeated without
+// asking it again: who calls on though he is refused costs it one request in
+// that time. Longer, and one whose counts an administrator removes would notice
+// it late.
+const trustSeen = time.Second
+
+// Options are what a Store is made of.
+type Options struct {
+	// Replicas is how many replicas there are at least, while it is not known
+	// from a shared store; at least 1.
+	Replicas int
+	// Redis is the shared store, nil for none.
+	Redis   *Redis
+	Clock   clock.Clock
+	Metrics prometheus.Registerer
+	Log     *slog.Logger
+}
+
+// Store keeps what users have used. It is safe for concurrent use.
+type Store struct {
+	replicas int
+	clock    clock.Clock
+	accounts accounts
+	link     *link // nil without a shared store.
+	metrics  *metrics
+	log      *slog.Logger
+}
+
+// New returns a store. One with a shared store begins as if that were away, and
+// asks for it once Run runs.
+func New(o Options) (*Store, error) {
+	m, err := newMetrics(o.Metrics, o.Redis != nil)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{
+		replicas: max(1, o.Replicas), clock: o.Clock, metrics: m, log: o.Log,
+		accounts: accounts{of: map[types.UID]*account{}},
+	}
+	if o.Redis != nil {
+		s.link, err = newLink(*o.Redis)
+	}
+	return s, err
+}
+
+// Take takes what is wanted of the quota of a bridge's user, who is of that
+// tier: all of it or nothing. When the verdict allows it, the slot has to be
+// given back.
+func (s *Store) Take(ctx context.Context, bridge types.UID, tier quota.Tier, want quota.Want) quota.Verdict {
+	v := s.take(ctx, bridge, tier, want)
+	s.metrics.decided(v)
+	return v
+}
+
+func (s *Store) take(ctx context.Context, bridge types.UID, tier quota.Tier, want quota.Want) quota.Verdict {
+	slot := want.Slot
+	if slot == quota.None && want.Requests == 0 {
+		return quota.Verdict{Left: s.Known(bridge, tier)}
+	}
+	if slot != quota.None && !s.enter(ctx, bridge, slot, limitOf(s.tier(tier), slot)) {
+		return quota.Verdict{Refused: slot, Left: s.Known(bridge, tier)}
+	}
+	v, asked := s.ask(ctx, bridge, tier, want)
+	if asked && slot != quota.None && v.Refused == slot {
+		// Another replica may be about to tell that one of its calls has ended.
+		select {
+		case <-s.clock.After(slotWait):
+			v, asked = s.ask(ctx, bridge, tier, want)
+		case <-ctx.Done():
+		}
+	}
+	if !asked {
+		v = s.takeAlone(bridge, tier, want)
+	}
+	if !v.Allowed() {
+		s.Give(bridge, slot)
+	}
+	return v
+}
+
+// tier returns what this replica may give of a tier by itself.
+func (s *Store) tier(t quota.Tier) quota.Tier {
+	if s.link != nil && s.link.up.Load() {
+		return t
+	}
+	return t.Share(s.others())
+}
+
+// others returns of how many replicas this one has a share.
+func (s *Store) others() int {
+	if s.link == nil {
+		return s.replicas
+	}
+	return max(s.replicas, int(s.link.replicas.Load()))
+}
+
+// takeAlone takes from what this replica may give by itself.
+func (s *Store) takeAlone(bridge types.UID, tier quota.Tier, want quota.Want) (v quota.Verdict) {
+	now := s.now()
+	s.accounts.update(bridge, s.clock.Now(), func(a *account) {
+		if s.link != nil && !a.sharing {
+			a.state, a.sharing = a.seen.Shared(tier, s.others()), true
+		}
+		a.state, v = quota.Take(a.state, tier.Share(s.others()), now, want.Requests)
+		if s.link != nil && v.Allowed() && want.Requests > 0 {
+			a.debt = a.debt.Add(a.state, want.Requests)
+		}
+	})
+	return v
+}
+
+// Known returns what is left to a bridge's user as far as this replica knows,
+// without asking anybody. It is for answers to requests that cost nothing.
+func (s *Store) Known(bridge types.UID, tier quota.Tier) quota.Left {
+	a := s.accounts.known(bridge)
+	state := a.state
+	if s.link != nil && !a.sharing {
+		state = a.seen
+	} else {
+		tier = tier.Share(s.others())
+	}
+	_, v := quota.Take(state, tier, s.now(), 0)
+	return v.Left
+}
+
+// now is the time by which requests are counted: the shared store's, as far as
+// it is known, since the counts are by its clock.
+func (s *Store) now() time.Time {
+	now := s.clock.Now()
+	if s.link != nil {
+		now = now.Add(time.Duration(s.link.ahead.Load()))
+	}
+	return now
+}
