@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -41,6 +42,10 @@ type Options struct {
 	Namespace string
 	// TiersFile replaces the built-in tiers; empty keeps them.
 	TiersFile string
+	// MinIdleTimeout is the shortest idleTimeout that counts.
+	MinIdleTimeout time.Duration
+	// MaxWaking is how many bridges may start at once because they were called.
+	MaxWaking int
 	// LeaderElect lets one of several replicas act.
 	LeaderElect bool
 	// ProbeListen serves /healthz and /readyz, MetricsListen /metrics.
@@ -56,9 +61,14 @@ func Defaults() Options {
 		BaseURL:          "http://127.0.0.1:8080",
 		KeybrokerURL:     "https://hosted-bridge-keybroker.hosted-bridge-system.svc:8443",
 		Namespace:        "hosted-bridge-system",
-		LeaderElect:      true,
-		ProbeListen:      ":8081",
-		MetricsListen:    ":8082",
+		// A pod that ends within a minute of each call would start all day long.
+		MinIdleTimeout: time.Minute,
+		// Some pods a second start on a node. A queue of the cluster's own would
+		// know neither who waits nor in which order.
+		MaxWaking:     32,
+		LeaderElect:   true,
+		ProbeListen:   ":8081",
+		MetricsListen: ":8082",
 	}
 }
 
@@ -74,6 +84,8 @@ func (o *Options) RegisterFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.KeybrokerURL, "keybroker-url", o.KeybrokerURL, "where the tenants' pods reach the keybroker")
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "namespace of the installation")
 	fs.StringVar(&o.TiersFile, "tiers-file", o.TiersFile, "YAML file with the installation's tiers; without it there are free, pro and business")
+	fs.DurationVar(&o.MinIdleTimeout, "min-idle-timeout", o.MinIdleTimeout, "shortest spec.idleTimeout that counts; a shorter one is taken for it")
+	fs.IntVar(&o.MaxWaking, "max-waking", o.MaxWaking, "bridges that may start at once because they were called; the others wait for their turn, 0 lets none wait")
 	fs.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "let one of several replicas act")
 	fs.StringVar(&o.ProbeListen, "probe-listen", o.ProbeListen, "address of /healthz and /readyz")
 	fs.StringVar(&o.MetricsListen, "metrics-listen", o.MetricsListen, "address of /metrics")
@@ -88,6 +100,8 @@ func (o *Options) Validate() error {
 		addressRanges("upstream-deny-cidr", o.UpstreamDenyCIDR),
 		optionalURL("bridge-otlp-endpoint", o.BridgeOTLPEndpoint, "http", "https"),
 		notEmpty("namespace", o.Namespace),
+		notNegative("min-idle-timeout", o.MinIdleTimeout),
+		notNegative("max-waking", o.MaxWaking),
 		absoluteURL("base-url", o.BaseURL, "http", "https"),
 		absoluteURL("keybroker-url", o.KeybrokerURL, "https"),
 	)
@@ -112,6 +126,13 @@ func (o *Options) egress(apiServer string) config.Egress {
 func notEmpty(flag, value string) error {
 	if value == "" {
 		return fmt.Errorf("--%s is empty", flag)
+	}
+	return nil
+}
+
+func notNegative[T int | time.Duration](flag string, value T) error {
+	if value < 0 {
+		return fmt.Errorf("--%s must be 0 or more", flag)
 	}
 	return nil
 }

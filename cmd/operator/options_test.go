@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
@@ -33,6 +34,7 @@ func TestEverySettingHasAFlag(t *testing.T) {
 		"--upstream-allow-cidr=10.0.0.0/8", "--upstream-allow-cidr=fd00::/8", "--upstream-deny-cidr=10.96.0.1/32", "--upstream-deny-cidr=fd00::1/128",
 		"--bridge-otlp-endpoint=http://collector:4318",
 		"--namespace=system", "--tiers-file=/tiers.yaml", "--leader-elect=false", "--probe-listen=:1", "--metrics-listen=:2",
+		"--min-idle-timeout=5s", "--max-waking=3",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -45,6 +47,7 @@ func TestEverySettingHasAFlag(t *testing.T) {
 		RuntimeImageNode: "example.com/node:1", RuntimeImagePython: "example.com/python:1",
 		UpstreamAllowCIDR: []string{"10.0.0.0/8", "fd00::/8"}, UpstreamDenyCIDR: []string{"10.96.0.1/32", "fd00::1/128"}, BridgeOTLPEndpoint: "http://collector:4318",
 		Namespace: "system", TiersFile: "/tiers.yaml", ProbeListen: ":1", MetricsListen: ":2",
+		MinIdleTimeout: 5 * time.Second, MaxWaking: 3,
 	}
 	if diff := cmp.Diff(want, o); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)
@@ -63,6 +66,8 @@ func TestValidateNamesTheFlag(t *testing.T) {
 		"a range that begins elsewhere":        {func(o *Options) { o.UpstreamAllowCIDR = []string{"10.1.2.3/8"} }, "as 10.0.0.0/8 does; one address alone is 10.1.2.3/32"},
 		"a denied address that is none":        {func(o *Options) { o.UpstreamDenyCIDR = []string{"kubernetes.default"} }, "--upstream-deny-cidr"},
 		"a denied range that begins elsewhere": {func(o *Options) { o.UpstreamDenyCIDR = []string{"10.1.2.3/8"} }, "--upstream-deny-cidr 10.1.2.3/8 must begin"},
+		"less than no time to be idle":         {func(o *Options) { o.MinIdleTimeout = -1 }, "--min-idle-timeout must be 0 or more"},
+		"fewer than no bridges that wake":      {func(o *Options) { o.MaxWaking = -1 }, "--max-waking must be 0 or more"},
 		"no namespace":                         {func(o *Options) { o.Namespace = "" }, "--namespace"},
 		"a base URL without a scheme":          {func(o *Options) { o.BaseURL = "mcp.example.com" }, "--base-url must be an absolute URL with http or https"},
 		"a base URL with a query":              {func(o *Options) { o.BaseURL = "https://mcp.example.com/?a=b" }, "--base-url"},

@@ -55,6 +55,9 @@ func run(ctx context.Context, o Options, log *slog.Logger) error {
 			BaseURL:   o.BaseURL,
 			Namespace: o.Namespace,
 			Tiers:     tiers,
+
+			MinIdleTimeout: o.MinIdleTimeout,
+			MaxWaking:      o.MaxWaking,
 		},
 	}
 	if err := r.Setup(ctx, m); err != nil {

@@ -13,6 +13,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"time"
 
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -37,6 +39,11 @@ type Settings struct {
 	Namespace string
 	// Tiers are the installation's tiers.
 	Tiers quota.Tiers
+	// MinIdleTimeout is the shortest idleTimeout that counts; zero lets any.
+	MinIdleTimeout time.Duration
+	// MaxWaking is how many bridges may start at once because they were called;
+	// zero lets any number.
+	MaxWaking int
 }
 
 // Reconciler reconciles one HostedBridge at a time.
@@ -48,6 +55,10 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
 	Settings Settings
+
+	// followed is when the first reconciliation of this process began.
+	followed     sync.Once
+	followedFrom time.Time
 }
 
 // Reconcile brings the bridge's objects and its status up to date.
@@ -55,17 +66,27 @@ func (r *Reconciler) Reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (c
 	if b.DeletionTimestamp != nil {
 		return ctrl.Result{}, nil // Its objects go; making them anew would hold it up.
 	}
-	observed, err := r.observe(ctx, b)
+	now := r.Clock.Now()
+	r.followed.Do(func() { r.followedFrom = now })
+	observed, err := r.observe(ctx, b, now)
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
 	}
-	p := plan.Decide(observed, r.Clock.Now())
+	p := plan.Decide(observed, now)
 	outcome, err := r.apply(ctx, b, p)
 	if err != nil && outcome.Failed == (plan.Finding{}) {
 		return ctrl.Result{}, err // The API server did not answer: nothing is known to say in a status.
 	}
 	err = errors.Join(err, r.tell(ctx, observed, p, outcome), r.applyStatus(ctx, observed, p, outcome))
-	return ctrl.Result{RequeueAfter: outcome.RequeueAfter()}, err
+	return ctrl.Result{RequeueAfter: earlier(outcome.RequeueAfter(), p.RequeueAfter)}, err
+}
+
+// earlier returns the shorter of two times to wait, of which zero is none.
+func earlier(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return a + b
+	}
+	return min(a, b)
 }
 
 // applier returns the writer of the bridge's objects.

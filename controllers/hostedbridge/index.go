@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
 // The indexes under which caches are read, so that no reconcile looks through
@@ -22,6 +23,9 @@ const (
 	indexUID = "uid"
 	// indexPodBridge finds pods by the UID of their HostedBridge.
 	indexPodBridge = "bridge"
+	// indexWaking finds the HostedBridges that were called while they slept and
+	// are not ready yet.
+	indexWaking = "waking"
 )
 
 // Index is one field index.
@@ -40,6 +44,12 @@ func Indexes() []Index {
 		{&v1alpha1.HostedBridge{}, indexUID, func(o client.Object) []string { return []string{string(o.GetUID())} }},
 		{&corev1.Pod{}, indexPodBridge, func(o client.Object) []string {
 			return []string{o.GetAnnotations()[v1alpha1.AnnotationBridgeUID]}
+		}},
+		{&v1alpha1.HostedBridge{}, indexWaking, func(o client.Object) []string {
+			if b := o.(*v1alpha1.HostedBridge); b.Status.Phase != v1alpha1.PhaseWaking && !plan.InQueue(b) {
+				return nil
+			}
+			return []string{isWaking}
 		}},
 	}
 }

@@ -6,6 +6,7 @@ package hostedbridge
 import (
 	"context"
 	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -24,8 +25,11 @@ const (
 )
 
 // observe reads what decisions depend on, and decides nothing.
-func (r *Reconciler) observe(ctx context.Context, b *v1alpha1.HostedBridge) (plan.Observed, error) {
-	o := plan.Observed{Bridge: b, Tiers: r.Settings.Tiers, Lacking: r.Settings.Lacking()}
+func (r *Reconciler) observe(ctx context.Context, b *v1alpha1.HostedBridge, now time.Time) (plan.Observed, error) {
+	o := plan.Observed{
+		Bridge: b, Tiers: r.Settings.Tiers, Lacking: r.Settings.Lacking(),
+		MinIdleTimeout: r.Settings.MinIdleTimeout, FollowedSince: r.followedFrom,
+	}
 	var claims v1alpha1.HostedBridgeList
 	if err := r.Client.List(ctx, &claims, client.MatchingFields{indexUser: string(b.User())}); err != nil {
 		return o, fmt.Errorf("list HostedBridges of the user: %w", err)
@@ -43,6 +47,9 @@ func (r *Reconciler) observe(ctx context.Context, b *v1alpha1.HostedBridge) (pla
 	}
 
 	var err error
+	if o.Waking, err = r.waking(ctx, b, now); err != nil {
+		return o, err
+	}
 	if o.Trust, err = r.trust(ctx); err != nil {
 		return o, err
 	}

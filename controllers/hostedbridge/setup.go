@@ -37,12 +37,13 @@ func (r *Reconciler) Setup(ctx context.Context, m ctrl.Manager) error {
 	// the answer to each apply.
 	err := ctrl.NewControllerManagedBy(m).
 		Named(Name).
-		For(&v1alpha1.HostedBridge{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, secretsReported()))).
+		For(&v1alpha1.HostedBridge{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, secretsReported(), woken()))).
 		Owns(&corev1.ServiceAccount{}, builder.OnlyMetadata).
 		Owns(&corev1.ConfigMap{}, builder.OnlyMetadata).
 		Owns(&appsv1.Deployment{}, builder.OnlyMetadata).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.bridgeOfPod), builder.WithPredicates(podChanged())).
 		Watches(&v1alpha1.HostedBridge{}, handler.EnqueueRequestsFromMapFunc(r.rivals), builder.WithPredicates(claimChanged())).
+		Watches(&v1alpha1.HostedBridge{}, handler.EnqueueRequestsFromMapFunc(r.nextInQueue), builder.WithPredicates(r.started())).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.everyBridge), builder.WithPredicates(r.trustChanged())).
 		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(r.everyBridge), builder.WithPredicates(keybrokerChanged())).
 		WithOptions(controller.Options{

@@ -54,6 +54,9 @@ func statusConfiguration(s v1alpha1.HostedBridgeStatus) *bridgeac.HostedBridgeSt
 	if s.PodName != "" {
 		ac.WithPodName(s.PodName)
 	}
+	if s.IdleSince != nil {
+		ac.WithIdleSince(*s.IdleSince)
+	}
 	for _, c := range s.Conditions {
 		ac.WithConditions(metav1ac.Condition().
 			WithType(c.Type).

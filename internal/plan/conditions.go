@@ -19,10 +19,11 @@ import (
 //
 // A suspended bridge is Ready, with the reason Suspended: it is as its spec
 // wants it, and whoever waits for a set of manifests to become ready need not
-// wait for it. Its calls are refused until it is resumed.
+// wait for it. Its calls are refused until it is resumed. One that sleeps is
+// Ready in the same way; its next call wakes it.
 func conditions(o Observed, p Plan, out Outcome, now time.Time) []metav1.Condition {
 	taken, workload := accepted(p), workloadAvailable(o, p, out)
-	list := []metav1.Condition{taken, secretsSealed(o, p), workload, ready(o, taken, workload)}
+	list := []metav1.Condition{taken, secretsSealed(o, p), workload, ready(o, p, taken, workload)}
 	for i := range list {
 		list[i].Message = bounded(list[i].Message)
 		list[i].ObservedGeneration = o.Bridge.Generation
@@ -81,12 +82,16 @@ func workloadAvailable(o Observed, p Plan, out Outcome) metav1.Condition {
 		return isFalse(kind, Finding{v1alpha1.ReasonNotAccepted, "the user id belongs to another HostedBridge, so no pod runs for this one"})
 	case p.Rejected != (Finding{}) && o.running():
 		return isTrue(kind, v1alpha1.ReasonAvailable, "the pod of the spec that was last accepted is ready"+o.failing())
+	case p.Rejected != (Finding{}) && p.IdleSince != nil:
+		return isFalse(kind, Finding{v1alpha1.ReasonNotAccepted, "the bridge sleeps, and does not wake with a spec that is not accepted"})
 	case p.Rejected != (Finding{}):
 		return isFalse(kind, Finding{v1alpha1.ReasonNotAccepted, "no pod is made for a spec that is not accepted"})
 	case p.Blocked != (Finding{}):
 		return isFalse(kind, p.Blocked)
+	case p.Queued:
+		return isTrue(kind, v1alpha1.ReasonSuspended, "the bridge was called and waits for its turn to wake: as many as may start at once do")
 	case p.Action == Suspend:
-		return suspended(o, out.Workload)
+		return suspended(p, o, out.Workload)
 	case p.Action == Hold && p.generation(o) != o.Bridge.Generation:
 		return isTrue(kind, v1alpha1.ReasonAvailable, "the pod is ready; the change of the spec waits for the keybroker, of which none is ready"+o.failing())
 	case p.Action == Hold:
@@ -96,12 +101,16 @@ func workloadAvailable(o Observed, p Plan, out Outcome) metav1.Condition {
 	}
 }
 
-func suspended(o Observed, w *Workload) metav1.Condition {
+func suspended(p Plan, o Observed, w *Workload) metav1.Condition {
 	const kind = v1alpha1.ConditionWorkloadAvailable
-	if w == nil || !w.empty() || len(o.Pods) > 0 {
-		return isFalse(kind, Finding{v1alpha1.ReasonProgressing, "the pod is ending, as spec.desiredState asks"})
+	why := "as spec.desiredState asks"
+	if p.IdleSince != nil {
+		why = "since the bridge was not used for spec.idleTimeout"
 	}
-	return isTrue(kind, v1alpha1.ReasonSuspended, "no pod runs, as spec.desiredState asks")
+	if w == nil || !w.empty() || len(o.Pods) > 0 {
+		return isFalse(kind, Finding{v1alpha1.ReasonProgressing, "the pod is ending, " + why})
+	}
+	return isTrue(kind, v1alpha1.ReasonSuspended, "no pod runs, "+why)
 }
 
 func running(o Observed, w *Workload) metav1.Condition {
@@ -139,11 +148,14 @@ func notReady(current *Pod, keybroker bool) Finding {
 // ready sums up whether calls reach the bridge. Secrets do not decide it: one
 // that is missing takes the server that needs it out of service, and the
 // others answer. Nor does the container of a server.
-func ready(o Observed, taken, workload metav1.Condition) metav1.Condition {
+func ready(o Observed, p Plan, taken, workload metav1.Condition) metav1.Condition {
 	for _, c := range []metav1.Condition{taken, workload} {
 		if c.Status != metav1.ConditionTrue {
 			return isFalse(v1alpha1.ConditionReady, Finding{c.Reason, c.Message})
 		}
+	}
+	if workload.Reason == v1alpha1.ReasonSuspended && p.IdleSince != nil {
+		return isTrue(v1alpha1.ConditionReady, v1alpha1.ReasonSuspended, "asleep: a call to status.url wakes the bridge and waits for it")
 	}
 	if workload.Reason == v1alpha1.ReasonSuspended {
 		return isTrue(v1alpha1.ConditionReady, v1alpha1.ReasonSuspended,

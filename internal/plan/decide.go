@@ -6,6 +6,8 @@ package plan
 import (
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
 
@@ -38,11 +40,18 @@ type Plan struct {
 	Rejected Finding
 	// Blocked says why an accepted bridge gets no pod yet.
 	Blocked Finding
+	// IdleSince is since when a bridge that sleeps has not been used. It is nil
+	// for one that does not sleep.
+	IdleSince *metav1.Time
+	// Queued says that the bridge was called and waits for its turn to wake.
+	Queued bool
+	// RequeueAfter is when to decide again although nothing was seen to change;
+	// zero is never.
+	RequeueAfter time.Duration
 }
 
-// Decide returns what to do about o. Nothing it decides depends on now yet;
-// the argument is where a clock would otherwise be read.
-func Decide(o Observed, _ time.Time) Plan {
+// Decide returns what to do about o.
+func Decide(o Observed, now time.Time) Plan {
 	p := Plan{Trust: o.Trust, Rejected: accept(o)}
 	switch {
 	case p.Rejected.Reason == v1alpha1.ReasonUserIDConflict && o.WorkloadExists:
@@ -51,8 +60,11 @@ func Decide(o Observed, _ time.Time) Plan {
 		p.Action = Suspend
 	case p.Rejected != (Finding{}):
 		p.Action = Leave
+		p.IdleSince = o.Bridge.Status.IdleSince // One that sleeps goes on sleeping.
 	case o.Bridge.Spec.DesiredState == v1alpha1.StateSuspended:
 		p.Action = Suspend
+	case o.Bridge.Asleep() && (!o.Bridge.Woken() || o.Waking.full()):
+		return p.wake(o)
 	case o.Trust == "":
 		p.Action = Prepare
 		p.Blocked = Finding{v1alpha1.ReasonTrustMissing,
@@ -60,8 +72,7 @@ func Decide(o Observed, _ time.Time) Plan {
 	case !o.KeybrokerReady && o.running():
 		p.Action = Hold
 	default:
-		// Also for OnDemand: a bridge that slept would have nobody to wake it.
 		p.Action = Run
 	}
-	return p
+	return p.sleep(o, now)
 }

@@ -34,6 +34,12 @@ type Observed struct {
 	WorkloadExists bool
 	// Pods are the bridge's pods that have not ended.
 	Pods []Pod
+	// MinIdleTimeout is the shortest idleTimeout that counts.
+	MinIdleTimeout time.Duration
+	// FollowedSince is since when the operator has followed what is used.
+	FollowedSince time.Time
+	// Waking is what other bridges wake.
+	Waking Waking
 }
 
 // Pod is what is observed of one of the bridge's pods.

@@ -241,7 +241,7 @@ func TestTheReportIsAllThatConditionsRead(t *testing.T) {
 }
 
 func TestSecretsChangeTheStatusAtNoTimeByThemselves(t *testing.T) {
-	o := observed(needing("github", "TOKEN"), notSet("TOKEN"), withPods(Pod{Name: "p", Ready: true}))
+	o := observed(needing("github", "TOKEN"), notSet("TOKEN"), withPods(Pod{Name: "p", Ready: true}), withState(v1alpha1.StateRunning))
 	report := *o.Bridge.Status.Secrets
 	first := Decide(o, now).Status(o, Outcome{Workload: &rolled}, now)
 	if first.Secrets != nil || first.KeyVersion != nil {

@@ -23,15 +23,16 @@ func (p Plan) Status(o Observed, out Outcome, now time.Time) v1alpha1.HostedBrid
 	if pod := o.current(); pod != nil {
 		s.PodName = pod.Name
 	}
-	s.Phase = phase(s, p, out)
+	s.IdleSince = p.IdleSince
+	s.Phase = phase(o, s, p, out)
 	return s
 }
 
 // generation returns the generation of the spec that was acted on. While the
-// workload is held it is the last one before, so that nobody who waits for a
-// change takes it for made.
+// workload is held, or waits for its turn, it is the last one before, so that
+// nobody who waits for a change takes it for made.
 func (p Plan) generation(o Observed) int64 {
-	if p.Action == Hold {
+	if p.Action == Hold || p.Queued {
 		return o.Bridge.Status.ObservedGeneration
 	}
 	return o.Bridge.Generation
@@ -41,18 +42,27 @@ func (p Plan) generation(o Observed) int64 {
 // where the user id belongs to another.
 func (p Plan) OwnsURL() bool { return p.Rejected.Reason != v1alpha1.ReasonUserIDConflict }
 
-func phase(s v1alpha1.HostedBridgeStatus, p Plan, out Outcome) v1alpha1.Phase {
+func phase(o Observed, s v1alpha1.HostedBridgeStatus, p Plan, out Outcome) v1alpha1.Phase {
 	workload := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionWorkloadAvailable)
 	switch {
 	case p.Rejected != (Finding{}), stuck(out.Failed):
 		return v1alpha1.PhaseFailed
+	case p.Queued:
+		return v1alpha1.PhaseWaking
 	case workload.Reason == v1alpha1.ReasonSuspended:
 		return v1alpha1.PhaseSuspended
 	case workload.Reason == v1alpha1.ReasonAvailable:
 		return v1alpha1.PhaseRunning
+	case p.Action == Run && o.wakes():
+		return v1alpha1.PhaseWaking
 	default:
 		return v1alpha1.PhasePending
 	}
+}
+
+// wakes says that a bridge that is not ready slept before.
+func (o Observed) wakes() bool {
+	return o.Bridge.Asleep() || o.Bridge.Spec.DesiredState == v1alpha1.StateOnDemand && o.Bridge.Status.Phase == v1alpha1.PhaseWaking
 }
 
 // stuck says that a failure will stay until somebody changes something.

@@ -144,7 +144,7 @@ func TestTheNewestReadyPodStandsForTheBridge(t *testing.T) {
 }
 
 func TestTransitionTimesMoveOnlyWithTheStatus(t *testing.T) {
-	o := observed(withPods(Pod{Name: "p"}))
+	o := observed(withPods(Pod{Name: "p"}), withState(v1alpha1.StateRunning))
 	before := Decide(o, now).Status(o, workload(func(w *Workload) { w.Available = 0 }), now)
 	o.Bridge.Status = before
 	o.Pods[0].Ready = true
