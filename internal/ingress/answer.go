@@ -151,10 +151,17 @@ func isEventStream(h http.Header) bool {
 
 // eventEdge tells from the last bytes of an event stream whether they end an
 // event. Lines end with LF, CR or both, and an empty line ends an event.
-type eventEdge struct{ tail [3]byte }
+type eventEdge struct {
+	begun bool
+	tail  [3]byte
+}
 
 // add takes the next bytes of the stream.
 func (e *eventEdge) add(b []byte) {
+	if len(b) == 0 {
+		return
+	}
+	e.begun = true
 	if len(b) < len(e.tail) {
 		b = append(e.tail[len(b):len(e.tail):len(e.tail)], b...)
 	}
@@ -163,7 +170,7 @@ func (e *eventEdge) add(b []byte) {
 
 // reached reports whether the stream is between two events. Nothing yet is.
 func (e *eventEdge) reached() bool {
-	if e.tail == [3]byte{} {
+	if !e.begun {
 		return true
 	}
 	last := string(e.tail[1:])

@@ -147,7 +147,10 @@ func TestALeavingClientCancelsTheCall(t *testing.T) {
 		<-r.Context().Done()
 		canceled <- struct{}{}
 	})
-	for _, method := range []string{"POST", "GET"} {
+	for i, method := range []string{"POST", "GET", "POST", "GET"} {
+		if i == 2 {
+			w.useHTTP2()
+		}
 		ctx, leave := context.WithCancel(t.Context())
 		go func() {
 			<-arrived
