@@ -108,19 +108,25 @@ func (i *installation) guardedObjects() []client.Object {
 		}
 		pod.Containers = append(pod.Containers, corev1.Container{
 			Name: g.name, Image: i.guarded, ImagePullPolicy: corev1.PullIfNotPresent, Args: args,
-			ReadinessProbe: &corev1.Probe{
-				PeriodSeconds: 1,
-				ProbeHandler:  corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(g.port)}},
-			},
+			ReadinessProbe: listensOn(g.port),
 		})
 		service.Ports = append(service.Ports, corev1.ServicePort{Name: g.name, Port: g.port})
 	}
+	pod.Containers = append(pod.Containers, issuer.container(i.guarded))
+	service.Ports = append(service.Ports, corev1.ServicePort{Name: issuer.name, Port: issuer.port})
 	return []client.Object{
 		&appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod},
 		}},
 		&corev1.Service{ObjectMeta: meta, Spec: service},
+	}
+}
+
+func listensOn(port int32) *corev1.Probe {
+	return &corev1.Probe{
+		PeriodSeconds: 1,
+		ProbeHandler:  corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(port)}},
 	}
 }
 
