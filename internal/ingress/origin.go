@@ -51,10 +51,19 @@ func (o *origins) check(r *http.Request) error {
 	if len(values) == 0 {
 		return nil
 	}
-	if len(values) == 1 && (o.allowed[strings.ToLower(values[0])] || o.sameHost(values[0], r.Host)) {
+	if o.configured(values) != "" || len(values) == 1 && o.sameHost(values[0], r.Host) {
 		return nil
 	}
 	return errOriginNotAllowed
+}
+
+// configured returns the one origin of a request's header if it is one of the
+// configured ones, as it was sent, and otherwise nothing.
+func (o *origins) configured(values []string) string {
+	if len(values) == 1 && o.allowed[strings.ToLower(values[0])] {
+		return values[0]
+	}
+	return ""
 }
 
 // sameHost reports whether origin is the page that this service itself would

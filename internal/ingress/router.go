@@ -41,7 +41,7 @@ func (s *Server) handler() (http.Handler, error) {
 	u.PUT("/secrets/:name", s.limitBodies(maxSecret), s.do(s.putSecret))
 	u.DELETE("/secrets/:name", s.do(s.refuseBody), s.do(s.deleteSecret))
 
-	return s.observe(s.catch(s.checkPath(e))), nil
+	return s.observe(s.catch(s.checkPath(s.cors(e)))), nil
 }
 
 // do makes a gin handler of one that returns its error.
