@@ -8,22 +8,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	v1alpha1ac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/apikey"
+	"github.com/hostedbridge/hostedbridge/internal/userkey"
 )
 
 const keysUsage = `Mint an API key for a user's bridge.
 
-Usage: ingress keys create --user=alice [--name=alice] [--namespace=default] [--expires=90d] [--output=text|json]
+Usage: ingress keys create --user=alice [--name=alice] [--namespace=default] [--expires=90d] [--label=laptop] [--output=text|json]
 
 The key is on the first line of the output and nowhere else: only its hash goes
 into the HostedBridge. The rest of the output is the command that adds it.
@@ -36,21 +35,8 @@ type keyRequest struct {
 	Name      string
 	Namespace string
 	Expires   string
+	Label     string
 	Output    string
-}
-
-// mintedKey is what "keys create" gives back. Its JSON is read by scripts.
-type mintedKey struct {
-	Key  string `json:"key"`
-	ID   string `json:"id"`
-	Hash string `json:"hash"`
-	// FieldManager is the field manager under which Patch must be applied.
-	FieldManager string `json:"fieldManager"`
-	// Patch is an object for server-side apply. apiKeys is a list keyed by
-	// id, so that applying it under a field manager of its own adds this key
-	// and touches no other; a JSON or merge patch would need to know whether
-	// the list exists, or would replace it.
-	Patch *v1alpha1ac.HostedBridgeApplyConfiguration `json:"patch"`
 }
 
 // runKeys runs "keys create" with the arguments after "keys".
@@ -63,6 +49,7 @@ func runKeys(args []string, random io.Reader, now time.Time, stdout, stderr io.W
 	fs.StringVar(&k.Name, "name", "", "name of the user's HostedBridge (default: the user id)")
 	fs.StringVarP(&k.Namespace, "namespace", "n", metav1.NamespaceDefault, "namespace of the user's HostedBridge")
 	fs.StringVar(&k.Expires, "expires", "", "how long the key works, such as 90d or 12h (default: until it is removed)")
+	fs.StringVar(&k.Label, "label", "", "what the key is for, such as laptop; it becomes the key's name in the HostedBridge")
 	fs.StringVarP(&k.Output, "output", "o", "text", "text or json")
 	if err := fs.Parse(args); err != nil {
 		return err
@@ -80,34 +67,23 @@ func runKeys(args []string, random io.Reader, now time.Time, stdout, stderr io.W
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(minted)
 	}
-	return minted.print(stdout)
+	return printKey(stdout, minted)
 }
 
-func (k *keyRequest) mint(random io.Reader, now time.Time) (*mintedKey, error) {
+func (k *keyRequest) mint(random io.Reader, now time.Time) (*userkey.Minted, error) {
 	if k.Name == "" {
 		k.Name = k.User
 	}
 	if err := k.validate(); err != nil {
 		return nil, err
 	}
-	lifetime, err := parseLifetime(k.Expires)
+	lifetime, err := userkey.ParseLifetime(k.Expires)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--expires: %w", err)
 	}
-	key, id, err := apikey.Mint(random, apikey.KindUser)
-	if err != nil {
-		return nil, fmt.Errorf("mint key: %w", err)
-	}
-	hash := apikey.HashOf(key).String()
-	entry := v1alpha1ac.APIKey().WithID(id).WithHash(hash)
-	if lifetime > 0 {
-		entry.WithExpiresAt(metav1.NewTime(now.Add(lifetime).UTC().Truncate(time.Second)))
-	}
-	return &mintedKey{
-		Key: key, ID: id, Hash: hash, FieldManager: "hosted-bridge-key-" + id,
-		Patch: v1alpha1ac.HostedBridge(k.Name, k.Namespace).
-			WithSpec(v1alpha1ac.HostedBridgeSpec().WithAPIKeys(entry)),
-	}, nil
+	return userkey.Mint(random, userkey.Request{
+		Bridge: types.NamespacedName{Namespace: k.Namespace, Name: k.Name}, Name: k.Label, Lifetime: lifetime,
+	}, now)
 }
 
 func (k *keyRequest) validate() error {
@@ -121,31 +97,17 @@ func (k *keyRequest) validate() error {
 	if errs := validation.IsDNS1123Label(k.Namespace); len(errs) > 0 {
 		return fmt.Errorf("--namespace: %s", strings.Join(errs, "; "))
 	}
+	if err := userkey.CheckName(k.Label); err != nil {
+		return fmt.Errorf("--label: %w", err)
+	}
 	if k.Output != "text" && k.Output != "json" {
 		return fmt.Errorf("--output: %q is neither text nor json", k.Output)
 	}
 	return nil
 }
 
-// parseLifetime reads a duration that may be in days, 0 when there is none.
-func parseLifetime(s string) (time.Duration, error) {
-	if s == "" {
-		return 0, nil
-	}
-	lifetime, err := time.ParseDuration(s)
-	if days, ok := strings.CutSuffix(s, "d"); ok {
-		var n uint64
-		// 16 bits are 179 years; a Duration holds 292.
-		n, err = strconv.ParseUint(days, 10, 16)
-		lifetime = time.Duration(n) * 24 * time.Hour
-	}
-	if err != nil || lifetime < time.Second {
-		return 0, fmt.Errorf("--expires: %q is not a lifetime such as 90d or 12h", s)
-	}
-	return lifetime, nil
-}
-
-func (m *mintedKey) print(w io.Writer) error {
+// printKey prints the key and the command that adds it.
+func printKey(w io.Writer, m *userkey.Minted) error {
 	patch, err := json.Marshal(m.Patch)
 	if err != nil {
 		return fmt.Errorf("encode patch: %w", err)

@@ -6,6 +6,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/userkey"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -25,8 +27,9 @@ import (
 func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
 
 // applyKey mints a key and does what the printed command does.
-func applyKey(t *testing.T, c client.Client, k keyRequest) *mintedKey {
+func applyKey(t *testing.T, c client.Client, k keyRequest) *userkey.Minted {
 	t.Helper()
+	k.Name = cmp.Or(k.Name, k.User)
 	minted, err := k.mint(rand.Reader, time.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -35,14 +38,12 @@ func applyKey(t *testing.T, c client.Client, k keyRequest) *mintedKey {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: k.Namespace, Name: minted.name()}}
+	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: k.Namespace, Name: k.Name}}
 	if err := c.Patch(t.Context(), b, client.RawPatch(types.ApplyPatchType, patch), client.FieldOwner(minted.FieldManager)); err != nil {
 		t.Fatal(err)
 	}
 	return minted
 }
-
-func (m *mintedKey) name() string { return *m.Patch.GetName() }
 
 func TestKeysAreAddedOneByOne(t *testing.T) {
 	c := testenv.Client(t)

@@ -36,6 +36,8 @@ type options struct {
 	DrainDelay   time.Duration
 	DrainTimeout time.Duration
 	LogLevel     string
+	// AdminKeyFile holds the admin key; without one it is CATALOG_ADMIN_KEY's.
+	AdminKeyFile string
 	Audit        auditOptions
 	// TrustedProxies are CIDR prefixes or addresses.
 	TrustedProxies []string
@@ -93,6 +95,7 @@ func (o *options) registerFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.DrainDelay, "drain-delay", o.DrainDelay, "how long new calls are still taken after SIGTERM")
 	fs.DurationVar(&o.DrainTimeout, "drain-timeout", o.DrainTimeout, "how long calls in flight then have to end")
 	o.Audit.registerFlags(fs)
+	fs.StringVar(&o.AdminKeyFile, "admin-key-file", o.AdminKeyFile, "file with the key of the admin surface, read again when it changes (default: the environment's CATALOG_ADMIN_KEY)")
 	fs.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")
 }
 

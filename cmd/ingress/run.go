@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +26,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/route/report"
 	"github.com/hostedbridge/hostedbridge/internal/route/watch"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry"
+	"github.com/hostedbridge/hostedbridge/internal/userkey/keyring"
 )
 
 // parts are what runs beside the servers.
@@ -34,6 +36,8 @@ type parts struct {
 	status      *watch.StatusWriter
 	prober      *report.Prober
 	bridges     *ingress.Bridges
+	adminKey    *adminKey
+	keys        *keyring.Keyring
 	audit       *sink.Sink
 	hasher      *audit.Hasher
 }
@@ -77,11 +81,14 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 }
 
 func newParts(ctx context.Context, o options, config *rest.Config, log *slog.Logger) (*parts, error) {
-	p := &parts{credentials: &credentials{options: o, config: config, log: log}}
+	p := &parts{credentials: &credentials{options: o, config: config, log: log}, adminKey: newAdminKey(o.AdminKeyFile, log)}
 	p.bridges = ingress.NewBridges(p.credentials, o.BridgePort)
 	var err error
 	if p.watcher, err = awaitAPI(ctx, config, log); err != nil {
 		return nil, err
+	}
+	if p.keys, err = keyring.New(config, rand.Reader, time.Now); err != nil {
+		return nil, fmt.Errorf("keys: %w", err)
 	}
 	if p.status, err = watch.NewStatusWriter(config, p.watcher, log); err != nil {
 		return nil, fmt.Errorf("status: %w", err)
@@ -118,6 +125,7 @@ func newService(ctx context.Context, o options, p *parts, log *slog.Logger) (*te
 	readiness := &telemetry.Readiness{Check: func() bool { return p.watcher.Current() != nil && p.credentials.ready() }}
 	server, err := ingress.New(o.Ingress, ingress.Deps{
 		Routes: p.watcher, Bridges: p.bridges, Reports: p.prober, Activity: p.status, Secrets: &p.credentials.secrets, Audit: p.audit, Hasher: p.hasher,
+		AdminKey: p.adminKey.get, Keys: p.keys,
 		Ready: readiness.Ready, Metrics: metrics, Log: log,
 	})
 	if err != nil {

@@ -27,8 +27,10 @@ type principal struct {
 // anybody knows.
 var decoy = []apikey.Hash{{}}
 
-// identify returns whose key presented is. Every refusal takes the same way:
-// one hash of what was presented and at least one comparison.
+// identify returns whose key presented is; where it is nobody's, of the
+// principal only the id that was presented, if there was one. Every refusal
+// takes the same way: one hash of what was presented and at least one
+// comparison.
 func identify(t *route.Table, presented string, now time.Time) (principal, bool) {
 	key, err := apikey.Parse(presented)
 	var entries []route.KeyEntry
@@ -44,7 +46,7 @@ func identify(t *route.Table, presented string, now time.Time) (principal, bool)
 	}
 	i, ok := apikey.Match(presented, hashes)
 	if !ok || i >= len(entries) || expired(entries[i], now) {
-		return principal{}, false
+		return principal{keyID: key.ID}, false
 	}
 	return principal{user: entries[i].User, keyID: key.ID, hash: entries[i].Hash}, true
 }
@@ -95,9 +97,10 @@ func (s *Server) authenticate(c *gin.Context) error {
 	if t == nil {
 		return errNotReady
 	}
-	p, ok := identify(t, presentedKey(c.Request.Header), time.Now())
+	presented := presentedKey(c.Request.Header)
+	p, ok := identify(t, presented, time.Now())
 	if !ok {
-		return errUnauthorized
+		return s.refuseAttempt(c.Request, presented, p.keyID)
 	}
 	rec := recordOf(c.Request.Context())
 	rec.user, rec.keyID = p.user, p.keyID

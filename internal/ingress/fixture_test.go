@@ -43,6 +43,9 @@ const patience = 10 * time.Second
 // there, and one could have taken the port of a bridge that starts again.
 var hosts = []string{"127.0.0.2", "127.0.0.3", "127.0.0.4"}
 
+// adminKey is the key of every world's administrators.
+const adminKey = "an-admin-key-of-tests"
+
 // world is an ingress with bridges behind it.
 type world struct {
 	t         testing.TB
@@ -55,6 +58,7 @@ type world struct {
 	servers   map[string]*http.Server
 	activity  *fakeActivity
 	secrets   *fakeSecrets
+	keys      *fakeKeys
 	audit     *fakeAudit
 	logs      *lockedBuffer
 	registry  *prometheus.Registry
@@ -82,7 +86,7 @@ func newWorld(t testing.TB, config Config, drain ...func(*telemetry.Service)) *w
 	t.Helper()
 	w := &world{
 		t: t, routes: newFakeRoutes(), reports: fakeReports{}, servers: map[string]*http.Server{}, activity: &fakeActivity{},
-		secrets: newFakeSecrets(), audit: &fakeAudit{}, logs: &lockedBuffer{}, registry: prometheus.NewRegistry(), ended: make(chan error, 1),
+		secrets: newFakeSecrets(), audit: &fakeAudit{}, keys: newFakeKeys(), logs: &lockedBuffer{}, registry: prometheus.NewRegistry(), ended: make(chan error, 1),
 	}
 	w.readiness = &telemetry.Readiness{Check: func() bool { return w.routes.Current() != nil }}
 	var err error
@@ -95,6 +99,7 @@ func newWorld(t testing.TB, config Config, drain ...func(*telemetry.Service)) *w
 	w.ways = NewBridges(w, w.port)
 	w.server, err = New(config, Deps{
 		Routes: w.routes, Bridges: w.ways, Reports: w.reports, Activity: w.activity, Secrets: w.secrets, Audit: w.audit, Hasher: testHasher(t),
+		AdminKey: func() []byte { return []byte(adminKey) }, Keys: w.keys,
 		Ready: w.readiness.Ready, Metrics: w.registry,
 		Log: slog.New(slog.NewJSONHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})

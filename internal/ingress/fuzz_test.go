@@ -136,6 +136,7 @@ func fuzzServer(t testing.TB, secrets UserSecrets) (*Server, *recordingBridges, 
 	w.setPod("bob", "bob-1", hosts[1])
 	s, err := New(defaults(), Deps{
 		Routes: w.routes, Bridges: NewBridges(w, 8443), Reports: fakeReports{}, Activity: &fakeActivity{}, Secrets: secrets, Audit: &fakeAudit{}, Hasher: testHasher(t),
+		Keys: newFakeKeys(), AdminKey: func() []byte { return []byte(adminKey) },
 		Ready: func() bool { return true }, Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -19,6 +19,7 @@ const (
 	routeSSE     = "sse"
 	routeHealth  = "health"
 	routeSecrets = "secrets"
+	routeAdmin   = "admin"
 	routeOther   = "other"
 )
 
@@ -31,6 +32,9 @@ func routeOf(target string) string {
 	path, ok := cleanTarget(target)
 	if !ok {
 		return routeOther
+	}
+	if strings.HasPrefix(path, "/admin/") {
+		return routeAdmin
 	}
 	// "", "u", the user, the route, and of a secret its name.
 	switch strings.Split(path, "/")[3] {

@@ -23,11 +23,17 @@ const (
 	maxSessionQuery = len("sessionid=") + 4096
 )
 
-// userPath is every path of the public surface. Nothing that needs decoding,
+// userPath is every path of users. Nothing that needs decoding,
 // cleaning or lower-casing matches, so no later step can turn one user's path
 // into another's: '%', '\', ';', '//', dot segments, control bytes and the
 // absolute form all miss the expression.
 var userPath = regexp.MustCompile(`^/u/` + strings.Trim(v1alpha1.UserIDPattern, "^$") + `/(mcp|sse|health|secrets(/(?P<secret>` + strings.Trim(v1alpha1.SecretNamePattern, "^$") + `))?)$`)
+
+// auditPath is where administrators ask for audit entries.
+const auditPath = "/admin/audit"
+
+// adminPath is every path of administrators, under the same rule.
+var adminPath = regexp.MustCompile(`^/admin/(audit|users/` + strings.Trim(v1alpha1.UserIDPattern, "^$") + `/keys(/[0-9A-Za-z]{8,32})?)$`)
 
 // secretPart is which of the expression's parts is the secret's name.
 var secretPart = userPath.SubexpIndex("secret")
@@ -36,14 +42,26 @@ var secretPart = userPath.SubexpIndex("secret")
 // 2024-11-05 says which session a message is for.
 var sessionQuery = regexp.MustCompile(`^sessionid=[A-Za-z0-9_.-]+$`)
 
+// auditQuery is the form of the query for audit entries. Which parameters
+// there are, and what they may say, is for its handler; here nothing passes
+// that two readers could split differently.
+var auditQuery = regexp.MustCompile(`^[A-Za-z]+=([A-Za-z0-9_.:~+-]|%[0-9A-Fa-f]{2})*(&[A-Za-z]+=([A-Za-z0-9_.:~+-]|%[0-9A-Fa-f]{2})*)*$`)
+
+// maxAuditQuery holds every parameter once at its longest, names in percent
+// encoding included.
+const maxAuditQuery = 2048
+
 // cleanTarget returns the path of a raw request target, and whether it is a
-// path of the public surface. The query is cut off unread: but for sessionQuery
-// nothing on this surface takes one, and a key that somebody put there must not
-// count.
+// path of the public surface. The query is cut off unread: but for those of
+// queryOf nothing on this surface takes one, and a key that somebody put there
+// must not count.
 func cleanTarget(target string) (path string, ok bool) {
 	path, _, _ = strings.Cut(target, "?")
 	if len(path) > maxPath {
 		return "", false
+	}
+	if adminPath.MatchString(path) {
+		return path, true
 	}
 	parts := userPath.FindStringSubmatch(path)
 	if parts == nil || len(parts[secretPart]) > v1alpha1.SecretNameLimit {
@@ -52,14 +70,20 @@ func cleanTarget(target string) (path string, ok bool) {
 	return path, true
 }
 
-// sessionOf returns the query of a target whose path is clean, if it is one that
+// queryOf returns the query of a target whose path is clean, if it is one that
 // may pass. Any other query of a path that takes one is malformed.
-func sessionOf(target, path string) (query string, malformed bool) {
+func queryOf(target, path string) (query string, malformed bool) {
 	query = strings.TrimPrefix(target[len(path):], "?")
-	if query == "" || !strings.HasSuffix(path, ssePath) {
+	form, longest := sessionQuery, maxSessionQuery
+	switch {
+	case query == "":
+		return "", false
+	case path == auditPath:
+		form, longest = auditQuery, maxAuditQuery
+	case !strings.HasSuffix(path, ssePath):
 		return "", false
 	}
-	if len(query) > maxSessionQuery || !sessionQuery.MatchString(query) {
+	if len(query) > longest || !form.MatchString(query) {
 		return "", true
 	}
 	return query, false
@@ -76,7 +100,7 @@ func (s *Server) checkPath(next http.Handler) http.Handler {
 			writeProblem(w, r, errNotFound, nil)
 			return
 		}
-		query, malformed := sessionOf(r.RequestURI, path)
+		query, malformed := queryOf(r.RequestURI, path)
 		r.URL = &url.URL{Path: path, RawQuery: query, ForceQuery: malformed}
 		r.RequestURI = path
 		next.ServeHTTP(w, r)

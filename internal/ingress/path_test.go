@@ -178,7 +178,7 @@ func TestOnlyASessionIsAQuery(t *testing.T) {
 			if !ok || path != test.path {
 				t.Fatalf("path %q, %v", path, ok)
 			}
-			if query, malformed := sessionOf(test.target, path); query != test.query || malformed != test.malformed {
+			if query, malformed := queryOf(test.target, path); query != test.query || malformed != test.malformed {
 				t.Errorf("query %q, malformed %v", query, malformed)
 			}
 		})
@@ -203,8 +203,8 @@ func FuzzCleanTarget(f *testing.F) {
 			t.Errorf("cleanTarget(%q) = %q", target, path)
 		}
 		if ok {
-			if query, _ := sessionOf(target, path); query != "" && (target != path+"?"+query || !strings.HasSuffix(path, "/sse") || strings.ContainsAny(query, "%&;?#/ \r\n") || strings.Count(query, "=") != 1) {
-				t.Errorf("sessionOf(%q) = %q", target, query)
+			if query, _ := queryOf(target, path); query != "" && (target != path+"?"+query || !strings.HasSuffix(path, "/sse") || strings.ContainsAny(query, "%&;?#/ \r\n") || strings.Count(query, "=") != 1) {
+				t.Errorf("queryOf(%q) = %q", target, query)
 			}
 		}
 		if _, secret, _ := strings.Cut(strings.TrimPrefix(path, "/u/secrets"), "/secrets/"); len(secret) > 64 || strings.HasPrefix(secret, ".") || strings.Contains(secret, "..") {

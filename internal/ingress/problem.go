@@ -43,6 +43,8 @@ const problemTimeout = 10 * time.Second
 // and somebody else's.
 var (
 	errUnauthorized     = &problem{http.StatusUnauthorized, "unauthorized", "Send a valid API key as Authorization: Bearer <key> or as X-API-Key.", 0}
+	errTooManyAttempts  = &problem{http.StatusTooManyRequests, "too_many_attempts", "There were too many requests with keys that open nothing. A valid key is never refused for that.", time.Second}
+	errAdminDisabled    = &problem{http.StatusServiceUnavailable, "admin_disabled", "This installation has no admin key, so that nobody can administer it here.", 0}
 	errOriginNotAllowed = &problem{http.StatusForbidden, "origin_not_allowed", "Requests from this Origin are not allowed.", 0}
 	errHostNotAllowed   = &problem{http.StatusForbidden, "host_not_allowed", "This service is not known under this Host.", 0}
 	errNotFound         = &problem{http.StatusNotFound, "not_found", "There is nothing here for this caller.", 0}
@@ -63,6 +65,14 @@ var (
 	errUnreachable      = &problem{http.StatusServiceUnavailable, "bridge_unreachable", "The bridge could not be reached; the call did not run.", retrySoon}
 	errBusy             = &problem{http.StatusServiceUnavailable, "busy", "Too many large calls are in flight.", retrySoon}
 	errTooManyHeld      = &problem{http.StatusServiceUnavailable, "too_many_waiting", "Too many requests already wait for the bridge to start.", retrySoon}
+
+	errKeyRequest         = &problem{http.StatusUnprocessableEntity, "key_request_invalid", `Send {"name": "laptop", "expires": "90d"}; both may be left out.`, 0}
+	errKeyRequestTooLarge = &problem{http.StatusRequestEntityTooLarge, "body_too_large", "A request for a key is limited to 4 KiB.", 0}
+	errKeyNotFound        = &problem{http.StatusNotFound, "key_not_found", "The user has no key of this id.", 0}
+	errKeyManaged         = &problem{http.StatusConflict, "key_managed", "The key was not added as one of its own; remove it from spec.apiKeys.", 0}
+	errKeyLimit           = &problem{http.StatusConflict, "key_limit_reached", "The user has as many keys as a HostedBridge takes; revoke one first.", 0}
+	errKeysAway           = &problem{http.StatusServiceUnavailable, "cluster_unavailable", "The API server did not answer or refused. A change may have been made or not; GET shows which.", retrySoon}
+	errActNotAudited      = &problem{http.StatusServiceUnavailable, "audit_unavailable", "The act was done, and could not be written to the audit trail.", retrySoon}
 
 	errSecretEmpty    = &problem{http.StatusBadRequest, "secret_empty", "A secret cannot be empty. DELETE removes it.", 0}
 	errSecretNotFound = &problem{http.StatusNotFound, "secret_not_found", "No secret of this name is set.", 0}

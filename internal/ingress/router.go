@@ -41,6 +41,8 @@ func (s *Server) handler() (http.Handler, error) {
 	u.PUT("/secrets/:name", s.limitBodies(maxSecret), s.do(s.putSecret))
 	u.DELETE("/secrets/:name", s.do(s.refuseBody), s.do(s.deleteSecret))
 
+	s.adminRoutes(e)
+
 	return s.observe(s.catch(s.checkPath(s.cors(e)))), nil
 }
 

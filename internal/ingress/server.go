@@ -94,6 +94,11 @@ type Deps struct {
 	Reports  Reports
 	Activity Activity
 	Secrets  UserSecrets
+	// Keys are what administrators add keys to and remove them from.
+	Keys UserKeys
+	// AdminKey returns the key of the installation's administrators, empty
+	// while there is none. It is asked at each of their requests.
+	AdminKey func() []byte
 	Audit    AuditTrail
 	// Hasher hides addresses and sessions in audit entries.
 	Hasher *audit.Hasher
@@ -105,7 +110,7 @@ type Deps struct {
 }
 
 func (d Deps) complete() bool {
-	return d.Routes != nil && d.Bridges != nil && d.Reports != nil && d.Activity != nil && d.Secrets != nil && d.Audit != nil && d.Hasher != nil && d.Ready != nil && d.Metrics != nil && d.Log != nil
+	return d.Routes != nil && d.Bridges != nil && d.Reports != nil && d.Activity != nil && d.Secrets != nil && d.AdminKey != nil && d.Keys != nil && d.Audit != nil && d.Hasher != nil && d.Ready != nil && d.Metrics != nil && d.Log != nil
 }
 
 // Server serves the public surface.
@@ -120,6 +125,11 @@ type Server struct {
 	origins  *origins
 	metrics  *metrics
 	hold     *hold
+	audit    AuditTrail
+	hasher   *audit.Hasher
+	adminKey func() []byte
+	keys     UserKeys
+	attempts *attempts
 	bodies   *bodies
 	calls    *openCalls
 	delivery *delivery
@@ -144,6 +154,10 @@ func New(config Config, deps Deps) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ingress: %w", err)
 	}
+	a, err := newAttempts(deps.Metrics)
+	if err != nil {
+		return nil, fmt.Errorf("ingress: register metrics: %w", err)
+	}
 	h := &hold{
 		routes: deps.Routes, metrics: m, perUser: config.MaxHeldPerUser, total: config.MaxHeld,
 		dropped: &dropped{until: map[destination]time.Time{}},
@@ -152,7 +166,7 @@ func New(config Config, deps Deps) (*Server, error) {
 	s := &Server{
 		config: config, log: deps.Log,
 		routes: deps.Routes, reports: deps.Reports, activity: deps.Activity,
-		secrets: deps.Secrets, ready: deps.Ready,
+		secrets: deps.Secrets, ready: deps.Ready, audit: deps.Audit, hasher: deps.Hasher, adminKey: deps.AdminKey, keys: deps.Keys, attempts: a,
 		origins: origins, metrics: m, hold: h, bodies: newBodies(config.MaxBodyMemory),
 		calls:    newOpenCalls(config, deps.Routes, cm),
 		delivery: &delivery{bridges: deps.Bridges.pool, hold: h, metrics: m},

@@ -1,0 +1,43 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import (
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/hostedbridge/hostedbridge/internal/audit"
+)
+
+// The acts of administrators, as the method of their audit entries.
+const (
+	actListKeys   = audit.AdminPrefix + "keys.list"
+	actCreateKey  = audit.AdminPrefix + "keys.create"
+	actRevokeKey  = audit.AdminPrefix + "keys.revoke"
+	actQueryAudit = audit.AdminPrefix + "audit.query"
+)
+
+// auditAdmin writes the entry of an act that was done, before it is answered.
+// keyID is that of the key that was acted on, if one was. Where the entry
+// cannot be written the act is not answered: a key that nobody was given opens
+// nothing for anybody.
+func (s *Server) auditAdmin(c *gin.Context, act, keyID string) error {
+	r := c.Request
+	err := s.audit.Write(audit.Entry{
+		ID: rand.Text(), Time: time.Now(), UserID: c.Param("userId"),
+		Principal:    audit.Principal{Kind: audit.KindAdminKey},
+		Call:         audit.Call{Method: act, Action: keyID, Status: audit.Success},
+		ReportedBy:   audit.Ingress,
+		SourceIPHash: s.hasher.Address(s.source(r)),
+		UserAgent:    r.UserAgent(),
+		RequestID:    recordOf(r.Context()).id,
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", errActNotAudited, err)
+	}
+	return nil
+}

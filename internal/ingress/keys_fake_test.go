@@ -1,0 +1,65 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import (
+	"context"
+	"crypto/rand"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/hostedbridge/hostedbridge/internal/userkey"
+)
+
+// fakeKeys are keys that are in no HostedBridge.
+type fakeKeys struct {
+	mu   sync.Mutex
+	keys map[types.UID][]userkey.Info
+	err  error // What the next act fails with.
+}
+
+func newFakeKeys() *fakeKeys { return &fakeKeys{keys: map[types.UID][]userkey.Info{}} }
+
+// fail makes acts fail.
+func (f *fakeKeys) fail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err = err
+}
+
+func (f *fakeKeys) Create(_ context.Context, of userkey.Bridge, name string, lifetime time.Duration) (*userkey.Minted, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return nil, f.err
+	}
+	m, err := userkey.Mint(rand.Reader, userkey.Request{Bridge: of.NamespacedName, Name: name, Lifetime: lifetime}, time.Now())
+	if err == nil {
+		f.keys[of.UID] = append(f.keys[of.UID], userkey.Info{ID: m.ID, Name: name})
+	}
+	return m, err
+}
+
+func (f *fakeKeys) List(_ context.Context, of userkey.Bridge) ([]userkey.Info, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.keys[of.UID]), f.err
+}
+
+func (f *fakeKeys) Revoke(_ context.Context, of userkey.Bridge, id string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return f.err
+	}
+	before := len(f.keys[of.UID])
+	f.keys[of.UID] = slices.DeleteFunc(f.keys[of.UID], func(k userkey.Info) bool { return k.ID == id })
+	if len(f.keys[of.UID]) == before {
+		return userkey.ErrNoKey
+	}
+	return nil
+}

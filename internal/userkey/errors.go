@@ -1,0 +1,40 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package userkey
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// What keeps an act on keys from being done.
+var (
+	// ErrNoBridge says that the HostedBridge is gone, or that another one of
+	// the same name is in its place.
+	ErrNoBridge = errors.New("there is no such HostedBridge")
+	ErrNoKey    = errors.New("the HostedBridge has no key of that id")
+	ErrTooMany  = fmt.Errorf("the HostedBridge has %d keys already", MaxKeys)
+)
+
+// ManagedError says that a key was not added as one of its own.
+type ManagedError struct {
+	// By are the field managers that hold the key.
+	By []string
+}
+
+// Error implements error.
+func (e *ManagedError) Error() string {
+	return "the key is held by the field managers " + strings.Join(e.By, ", ")
+}
+
+// Bridge says whose keys are meant. The UID keeps an act from reaching a later
+// HostedBridge of the same name.
+type Bridge struct {
+	types.NamespacedName
+
+	UID types.UID
+}

@@ -1,0 +1,102 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package userkey
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+)
+
+// Info is what may be told of a key.
+type Info struct {
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"`
+	// CreatedAt is when the key was applied, nil where its field manager does
+	// not tell.
+	CreatedAt *time.Time `json:"createdAt,omitempty"`
+	// ExpiresAt is nil for a key that does not expire.
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+	// LastUsed is when the key was last used, to within some minutes.
+	LastUsed *time.Time `json:"lastUsed,omitempty"`
+	// ManagedBy are the field managers that hold the key, where one of them is
+	// another than the key's own: it is removed where they have it from.
+	ManagedBy []string `json:"managedBy,omitempty"`
+}
+
+// Infos returns what may be told of b's keys, in the order of the spec.
+func Infos(b *v1alpha1.HostedBridge) []Info {
+	infos := make([]Info, len(b.Spec.APIKeys))
+	for i, k := range b.Spec.APIKeys {
+		infos[i] = Info{ID: k.ID, Name: k.Name, CreatedAt: createdAt(b.ManagedFields, k.ID), ManagedBy: others(b.ManagedFields, k.ID)}
+		if k.ExpiresAt != nil {
+			infos[i].ExpiresAt = utc(k.ExpiresAt)
+		}
+		for _, used := range b.Status.Keys {
+			if used.ID == k.ID {
+				infos[i].LastUsed = utc(&used.LastUsedTime)
+			}
+		}
+	}
+	return infos
+}
+
+func utc(t *metav1.Time) *time.Time {
+	u := t.UTC()
+	return &u
+}
+
+// createdAt returns when the key's own manager applied it. Nothing applies a
+// key a second time, so that this is when it was made.
+func createdAt(fields []metav1.ManagedFieldsEntry, id string) *time.Time {
+	for _, f := range fields {
+		if f.Manager == Manager(id) && f.Time != nil {
+			return utc(f.Time)
+		}
+	}
+	return nil
+}
+
+// others returns the managers of the key's entry, none if it is its own alone.
+// An entry that nobody manages is told as such: it came before managers were
+// kept, and removing it is not ours either.
+func others(fields []metav1.ManagedFieldsEntry, id string) []string {
+	var managers []string
+	for _, f := range fields {
+		if f.Subresource == "" && holds(f.FieldsV1, id) && !slices.Contains(managers, f.Manager) {
+			managers = append(managers, f.Manager)
+		}
+	}
+	switch {
+	case len(managers) == 0:
+		return []string{"unknown"}
+	case len(managers) == 1 && managers[0] == Manager(id):
+		return nil
+	}
+	slices.Sort(managers)
+	return managers
+}
+
+// holds reports whether the key of that id is among the fields.
+func holds(fields *metav1.FieldsV1, id string) bool {
+	if fields == nil {
+		return false
+	}
+	var held struct {
+		Spec struct {
+			APIKeys map[string]json.RawMessage `json:"f:apiKeys"`
+		} `json:"f:spec"`
+	}
+	// The API server writes nothing else; a set that cannot be read holds
+	// nothing that we know of.
+	if json.Unmarshal(fields.Raw, &held) != nil {
+		return false
+	}
+	_, ok := held.Spec.APIKeys[`k:{"id":"`+id+`"}`]
+	return ok
+}

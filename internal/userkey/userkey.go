@@ -1,0 +1,120 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package userkey is how an API key gets into a HostedBridge and out of it
+// again: each key is applied under a field manager of its own, so that adding
+// and removing one touches no other and nothing else of the spec. The package
+// is pure.
+package userkey
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1ac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/apikey"
+)
+
+// managerPrefix begins the field managers of keys.
+const managerPrefix = "hosted-bridge-key-"
+
+// MaxKeys is how many keys spec.apiKeys takes.
+const MaxKeys = 32
+
+// Request is what is asked for with a key.
+type Request struct {
+	// Bridge is the HostedBridge that the key is for.
+	Bridge types.NamespacedName
+	// Name says what the key is for. It may be empty.
+	Name string
+	// Lifetime is how long the key works; 0 is until it is removed.
+	Lifetime time.Duration
+}
+
+// Minted is a new key. Its JSON is read by scripts.
+type Minted struct {
+	Key  string `json:"key"`
+	ID   string `json:"id"`
+	Hash string `json:"hash"`
+	// FieldManager is the field manager under which Patch must be applied.
+	FieldManager string `json:"fieldManager"`
+	// Patch is an object for server-side apply. apiKeys is a list keyed by
+	// id, so that applying it under a field manager of its own adds this key
+	// and touches no other; a JSON or merge patch would need to know whether
+	// the list exists, or would replace it.
+	Patch *v1alpha1ac.HostedBridgeApplyConfiguration `json:"patch"`
+	// ExpiresAt is zero for a key that does not expire.
+	ExpiresAt time.Time `json:"-"`
+}
+
+// Mint returns a new key. Its error is of random or of the request's name.
+func Mint(random io.Reader, r Request, now time.Time) (*Minted, error) {
+	if err := CheckName(r.Name); err != nil {
+		return nil, err
+	}
+	key, id, err := apikey.Mint(random, apikey.KindUser)
+	if err != nil {
+		return nil, fmt.Errorf("mint key: %w", err)
+	}
+	m := &Minted{Key: key, ID: id, Hash: apikey.HashOf(key).String(), FieldManager: Manager(id)}
+	entry := v1alpha1ac.APIKey().WithID(id).WithHash(m.Hash)
+	if r.Name != "" {
+		entry.WithName(r.Name)
+	}
+	if r.Lifetime > 0 {
+		m.ExpiresAt = now.Add(r.Lifetime).UTC().Truncate(time.Second)
+		entry.WithExpiresAt(metav1.NewTime(m.ExpiresAt))
+	}
+	m.Patch = v1alpha1ac.HostedBridge(r.Bridge.Name, r.Bridge.Namespace).
+		WithSpec(v1alpha1ac.HostedBridgeSpec().WithAPIKeys(entry))
+	return m, nil
+}
+
+// Removal returns the object that, applied under the key's own field manager,
+// takes the key away.
+func Removal(bridge types.NamespacedName) *v1alpha1ac.HostedBridgeApplyConfiguration {
+	return v1alpha1ac.HostedBridge(bridge.Name, bridge.Namespace)
+}
+
+// Manager returns the field manager under which the key of that id is applied.
+func Manager(id string) string { return managerPrefix + id }
+
+// nameForm is the CRD's rule for a key's name.
+var nameForm = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9 ._-]{0,61}[A-Za-z0-9])?$`)
+
+var errName = errors.New("a key's name must be 1 to 63 letters, digits, spaces, full stops, underscores or hyphens, beginning and ending with a letter or a digit")
+
+// CheckName returns what is wrong with the name of a key; nothing is with
+// none.
+func CheckName(name string) error {
+	if name != "" && !nameForm.MatchString(name) {
+		return errName
+	}
+	return nil
+}
+
+// ParseLifetime reads a duration that may be in days, 0 when there is none.
+func ParseLifetime(s string) (time.Duration, error) {
+	if s == "" {
+		return 0, nil
+	}
+	lifetime, err := time.ParseDuration(s)
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		var n uint64
+		// 16 bits are 179 years; a Duration holds 292.
+		n, err = strconv.ParseUint(days, 10, 16)
+		lifetime = time.Duration(n) * 24 * time.Hour
+	}
+	if err != nil || lifetime < time.Second {
+		return 0, fmt.Errorf("%q is not a lifetime such as 90d or 12h", s)
+	}
+	return lifetime, nil
+}

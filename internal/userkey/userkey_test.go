@@ -1,0 +1,121 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package userkey
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/apikey"
+)
+
+var now = time.Date(2026, 3, 1, 12, 0, 0, 500, time.UTC)
+
+func mint(t *testing.T, r Request) *Minted {
+	t.Helper()
+	m, err := Mint(bytes.NewReader(bytes.Repeat([]byte{7, 99, 200}, 100)), r, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestAMintedKeyIsInItsPatchOnlyByItsHash(t *testing.T) {
+	m := mint(t, Request{Bridge: types.NamespacedName{Namespace: "tenants", Name: "alice"}, Name: "laptop", Lifetime: 36 * time.Hour})
+	patch, err := json.Marshal(m.Patch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"kind":"HostedBridge","apiVersion":"hostedbridge.dev/v1alpha1","metadata":{"name":"alice","namespace":"tenants"},` +
+		`"spec":{"apiKeys":[{"id":"` + m.ID + `","hash":"` + apikey.HashOf(m.Key).String() + `","expiresAt":"2026-03-03T00:00:00Z","name":"laptop"}]}}`
+	if diff := cmp.Diff(want, string(patch)); diff != "" {
+		t.Error(diff)
+	}
+	if m.FieldManager != "hosted-bridge-key-"+m.ID || !m.ExpiresAt.Equal(now.Add(36*time.Hour).Truncate(time.Second)) {
+		t.Errorf("manager %q, expires %v", m.FieldManager, m.ExpiresAt)
+	}
+}
+
+func TestAKeyWithoutALifetimeDoesNotExpire(t *testing.T) {
+	m := mint(t, Request{Bridge: types.NamespacedName{Name: "alice"}})
+	if patch, _ := json.Marshal(m.Patch); !m.ExpiresAt.IsZero() || strings.Contains(string(patch), "expiresAt") || strings.Contains(string(patch), `"name":""`) {
+		t.Errorf("expires %v, %s", m.ExpiresAt, patch)
+	}
+}
+
+func TestNamesOfKeys(t *testing.T) {
+	for name, ok := range map[string]bool{
+		"": true, "laptop": true, "CI of team 4": true, "a": true, strings.Repeat("a", 63): true,
+		strings.Repeat("a", 64): false, " a": false, "a ": false, "-a": false, "a\nb": false, "é": false, `a"`: false, "a/b": false,
+	} {
+		if err := CheckName(name); (err == nil) != ok {
+			t.Errorf("CheckName(%q) = %v", name, err)
+		}
+	}
+	if _, err := Mint(strings.NewReader(""), Request{Name: "a/b"}, now); err == nil {
+		t.Error("a key of a bad name is minted")
+	}
+}
+
+func TestLifetimes(t *testing.T) {
+	for s, want := range map[string]time.Duration{
+		"": 0, "90d": 90 * 24 * time.Hour, "12h": 12 * time.Hour, "1s": time.Second, "65535d": 65535 * 24 * time.Hour,
+		"0d": -1, "-1d": -1, "1.5d": -1, "65536d": -1, "999ms": -1, "d": -1, "forever": -1, "1h1d": -1, "-2h": -1,
+	} {
+		got, err := ParseLifetime(s)
+		if (err == nil) != (want >= 0) || err == nil && got != want {
+			t.Errorf("ParseLifetime(%q) = %v, %v", s, got, err)
+		}
+	}
+}
+
+// entry is what one manager holds.
+func entry(manager, subresource, fields string) metav1.ManagedFieldsEntry {
+	at := metav1.NewTime(now)
+	return metav1.ManagedFieldsEntry{
+		Manager: manager, Subresource: subresource, Operation: metav1.ManagedFieldsOperationApply, Time: &at,
+		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)},
+	}
+}
+
+func TestWhatMayBeToldOfKeys(t *testing.T) {
+	holding := func(ids ...string) string {
+		var keys []string
+		for _, id := range ids {
+			keys = append(keys, `"k:{\"id\":\"`+id+`\"}":{".":{},"f:hash":{},"f:id":{}}`)
+		}
+		return `{"f:spec":{"f:apiKeys":{` + strings.Join(keys, ",") + `}}}`
+	}
+	expires, used := metav1.NewTime(now.Add(time.Hour)), metav1.NewTime(now.Add(-time.Hour))
+	b := &v1alpha1.HostedBridge{}
+	b.ManagedFields = []metav1.ManagedFieldsEntry{
+		entry(Manager("own00000"), "", holding("own00000")),
+		entry("kubectl", "", holding("manifest", "both0000")),
+		entry(Manager("both0000"), "", holding("both0000")),
+		entry("hosted-bridge-ingress", "status", holding("own00000")),
+		entry("odd", "", `{"f:spec":[]}`),
+	}
+	b.Spec.APIKeys = []v1alpha1.APIKey{
+		{ID: "own00000", Name: "laptop", ExpiresAt: &expires}, {ID: "manifest"}, {ID: "both0000"}, {ID: "nobodys0"},
+	}
+	b.Status.Keys = []v1alpha1.APIKeyStatus{{ID: "gone0000", LastUsedTime: expires}, {ID: "own00000", LastUsedTime: used}}
+	at := func(t time.Time) *time.Time { return &t }
+	want := []Info{
+		{ID: "own00000", Name: "laptop", CreatedAt: at(now), ExpiresAt: at(expires.Time), LastUsed: at(used.Time)},
+		{ID: "manifest", ManagedBy: []string{"kubectl"}},
+		{ID: "both0000", CreatedAt: at(now), ManagedBy: []string{Manager("both0000"), "kubectl"}},
+		{ID: "nobodys0", ManagedBy: []string{"unknown"}},
+	}
+	if diff := cmp.Diff(want, Infos(b)); diff != "" {
+		t.Error(diff)
+	}
+}
