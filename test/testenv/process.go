@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
@@ -17,21 +18,20 @@ import (
 // process that runs as its own main does, and returns the file.
 func Kubeconfig(t testing.TB) string {
 	t.Helper()
-	return kubeconfig(t, &clientcmdapi.AuthInfo{})
+	return writeKubeconfig(t, Config(), &clientcmdapi.AuthInfo{})
 }
 
 // KubeconfigOf is a Kubeconfig with the rights of a ServiceAccount alone.
 func KubeconfigOf(t testing.TB, namespace, account string) string {
 	t.Helper()
-	return kubeconfig(t, &clientcmdapi.AuthInfo{
+	return writeKubeconfig(t, Config(), &clientcmdapi.AuthInfo{
 		Impersonate:       "system:serviceaccount:" + namespace + ":" + account,
 		ImpersonateGroups: []string{"system:serviceaccounts", "system:authenticated"},
 	})
 }
 
-func kubeconfig(t testing.TB, as *clientcmdapi.AuthInfo) string {
+func writeKubeconfig(t testing.TB, admin *rest.Config, as *clientcmdapi.AuthInfo) string {
 	t.Helper()
-	admin := Config()
 	as.ClientCertificateData, as.ClientKeyData = admin.CertData, admin.KeyData
 	c := clientcmdapi.NewConfig()
 	c.Clusters["test"] = &clientcmdapi.Cluster{Server: admin.Host, CertificateAuthorityData: admin.CAData}

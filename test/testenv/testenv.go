@@ -64,6 +64,19 @@ func MainOfController(m *testing.M) int {
 }
 
 func start() (*envtest.Environment, error) {
+	environment, err := newEnvironment()
+	if err != nil {
+		return nil, err
+	}
+	if config, err = environment.Start(); err != nil {
+		return nil, fmt.Errorf("start the API server: %w", err)
+	}
+	// The tests themselves are the load; a client-side limit only slows them.
+	config.QPS, config.Burst = -1, -1
+	return environment, nil
+}
+
+func newEnvironment() (*envtest.Environment, error) {
 	if os.Getenv(assetsVariable) == "" {
 		return nil, errors.New(assetsVariable + " is not set: run these tests by `make test-env`, " +
 			"or set it to a folder with kube-apiserver and etcd")
@@ -72,17 +85,10 @@ func start() (*envtest.Environment, error) {
 	if !ok {
 		return nil, errors.New("find the repository: no caller information")
 	}
-	environment := &envtest.Environment{
+	return &envtest.Environment{
 		CRDDirectoryPaths:     []string{filepath.Join(filepath.Dir(file), "..", "..", "config", "crd", "bases")},
 		ErrorIfCRDPathMissing: true,
-	}
-	var err error
-	if config, err = environment.Start(); err != nil {
-		return nil, fmt.Errorf("start the API server: %w", err)
-	}
-	// The tests themselves are the load; a client-side limit only slows them.
-	config.QPS, config.Burst = -1, -1
-	return environment, nil
+	}, nil
 }
 
 // Config returns how to reach the API server that Main started.

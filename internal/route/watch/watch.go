@@ -5,7 +5,9 @@
 // shell: it reads, and package route decides.
 //
 // While the API server is away the last table stays: informers keep what they
-// have, and a list that fails replaces nothing.
+// have, and a list that fails replaces nothing. A list that the API server
+// answers is the truth, also an empty one: who disbelieves it does not see the
+// last key revoked.
 package watch
 
 import (
@@ -20,6 +22,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -43,21 +46,31 @@ type Watcher struct {
 	log     *slog.Logger
 	dirty   chan struct{}
 	current atomic.Pointer[route.Table]
+	contact *contact
 
 	mu      sync.Mutex
 	index   *route.Index
 	changed chan struct{}
+	// followed says that the table is made of what the API server said to this
+	// process. Until then it was confirmed when its source says, or never.
+	followed bool
+	restored time.Time
 }
 
-// New returns a watcher of every namespace that the configuration may read.
+// New returns a watcher of every namespace that the configuration may read. It
+// does not ask the API server for anything yet.
 func New(config *rest.Config, log *slog.Logger) (*Watcher, error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 		return nil, fmt.Errorf("build the scheme: %w", err)
 	}
 	shared := true // Who gets an object of the cache here only reads it.
+	contact := newContact(time.Now())
 	c, err := cache.New(config, cache.Options{
-		Scheme:                       scheme,
+		Scheme: scheme,
+		// The mapper of its own would need the API server's word.
+		Mapper:                       mapperOf(scheme),
+		NewInformer:                  contact.newInformer,
 		DefaultUnsafeDisableDeepCopy: &shared,
 		DefaultWatchErrorHandler: func(ctx context.Context, _ *toolscache.Reflector, err error) {
 			logWatchError(ctx, log, err)
@@ -76,9 +89,44 @@ func New(config *rest.Config, log *slog.Logger) (*Watcher, error) {
 		return nil, fmt.Errorf("make the cache: %w", err)
 	}
 	return &Watcher{
-		cache: c, scheme: scheme, log: log, index: route.NewIndex(),
+		cache: c, scheme: scheme, log: log, index: route.NewIndex(), contact: contact,
 		dirty: make(chan struct{}, 1), changed: make(chan struct{}),
 	}, nil
+}
+
+// mapperOf says how the resources of the watched kinds are called.
+func mapperOf(scheme *runtime.Scheme) meta.RESTMapper {
+	mapper := meta.NewDefaultRESTMapper(scheme.PrioritizedVersionsAllGroups())
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
+	mapper.Add(v1alpha1.GroupVersion.WithKind("HostedBridge"), meta.RESTScopeNamespace)
+	return mapper
+}
+
+// Restore has the watcher publish a table of another time, until the API server
+// has told of everything: then that takes its place as a whole. It reports
+// whether the table was taken: not when the API server was faster.
+func (w *Watcher) Restore(table *route.Table, confirmed time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.followed {
+		return false
+	}
+	w.restored = confirmed
+	w.replace(table)
+	return true
+}
+
+// Confirmed returns when the API server last vouched for the table that Current
+// returned before this call: now while it tells of changes, the time of New
+// where it never did. Ask for Confirmed first and for Current then, and the
+// table is at least as new.
+func (w *Watcher) Confirmed() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.followed && !w.restored.IsZero() {
+		return w.restored
+	}
+	return w.contact.confirmed(time.Now())
 }
 
 // Current returns the newest table, or nil before the first one.
@@ -104,13 +152,16 @@ func (w *Watcher) Bridge(ctx context.Context, b route.Backend) (*v1alpha1.Hosted
 	return bridge, err
 }
 
-// Run publishes tables until ctx ends. Its error is that of the first contact
-// with the API server; later ones are retried by the informers.
+// Run publishes tables until ctx ends. Whatever goes wrong with the API server
+// is retried by the informers.
 func (w *Watcher) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	ended := make(chan error, 1)
 	go func() { ended <- w.cache.Start(ctx) }()
+	var telling sync.WaitGroup
+	telling.Go(func() { w.tell(ctx) })
+	defer telling.Wait()
+	defer cancel()
 	if err := w.listen(ctx); err != nil {
 		stopped := ctx.Err() != nil // And then whatever failed is no error.
 		cancel()
@@ -154,7 +205,8 @@ func logWatchError(ctx context.Context, log *slog.Logger, err error) {
 // follow keeps the index up to date with all objects of one kind. What it
 // returns reports whether the index has all that the first list had.
 func follow[T client.Object](ctx context.Context, w *Watcher, kind T, set, forget func(*route.Index, T)) (toolscache.InformerSynced, error) {
-	informer, err := w.cache.GetInformer(ctx, kind)
+	// Both kinds are listed at once, and waited for then.
+	informer, err := w.cache.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, fmt.Errorf("watch %T: %w", kind, err)
 	}
@@ -211,7 +263,11 @@ func (w *Watcher) publishUntil(ctx context.Context) {
 func (w *Watcher) publish() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	next := w.index.Snapshot()
+	w.followed = true
+	w.replace(w.index.Snapshot())
+}
+
+func (w *Watcher) replace(next *route.Table) {
 	if next == w.current.Load() {
 		return
 	}

@@ -39,18 +39,27 @@ func start(t *testing.T) *Watcher {
 
 func startAt(t *testing.T, config *rest.Config) *Watcher {
 	t.Helper()
+	w, err := New(config, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, w)
+	return w
+}
+
+// run runs w until the test ends, which then fails if w leaves a goroutine.
+func run(t *testing.T, w *Watcher) {
+	t.Helper()
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() {
 		goleak.VerifyNone(t, before,
 			// Connections that client-go keeps for the next client.
 			goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
 			goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
-			goleak.IgnoreAnyFunction("internal/poll.runtime_pollWait"))
+			goleak.IgnoreAnyFunction("internal/poll.runtime_pollWait"),
+			// The API server that the test started meanwhile.
+			goleak.IgnoreAnyFunction("os/exec.(*Cmd).Wait"))
 	})
-	w, err := New(config, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(ctx) }()
@@ -60,7 +69,6 @@ func startAt(t *testing.T, config *rest.Config) *Watcher {
 			t.Error(err)
 		}
 	})
-	return w
 }
 
 // await returns when the table fulfils the condition.

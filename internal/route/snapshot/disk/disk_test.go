@@ -1,0 +1,162 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package disk
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/route"
+	"github.com/hostedbridge/hostedbridge/internal/route/snapshot"
+)
+
+var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// keyFile returns a file with the key that consists of that letter.
+func keyFile(t *testing.T, letter string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(path, []byte(strings.Repeat(letter, 43)+"=\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func open(t *testing.T, path, letter string) *Directory {
+	t.Helper()
+	d, err := Open(path, keyFile(t, letter), "hosted-bridge-system")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func tableOf(t *testing.T, users ...string) *route.Table {
+	t.Helper()
+	var backends []route.Backend
+	for _, user := range users {
+		b := route.Backend{State: route.Ready, PodIP: "10.1.2.3"}
+		b.User = v1alpha1.UserID(user)
+		backends = append(backends, b)
+	}
+	table, err := route.Restore(backends, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+func TestWhatIsKeptIsFoundByTheNextProcess(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "made", "by", "it")
+	d := open(t, path, "A")
+	if _, err := d.Routes(epoch, time.Hour); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("routes of an empty directory: %v", err)
+	}
+	if _, err := d.Credentials(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("credentials of an empty directory: %v", err)
+	}
+	pair := snapshot.Pair{CA: []byte("ca"), Chain: []byte("chain"), Key: []byte("key")}
+	for _, users := range [][]string{{"alice", "bob"}, {"alice"}} { // And once over an old one.
+		if err := errors.Join(d.KeepRoutes(snapshot.Table{Routes: tableOf(t, users...), Confirmed: epoch}), d.KeepCredentials(pair)); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	d = open(t, path, "A")
+	got, err := d.Routes(epoch.Add(time.Minute), time.Hour)
+	if err != nil || !got.Confirmed.Equal(epoch) {
+		t.Fatalf("confirmed at %s, %v", got.Confirmed, err)
+	}
+	if diff := cmp.Diff(slices.Collect(tableOf(t, "alice").Backends), slices.Collect(got.Routes.Backends)); diff != "" {
+		t.Errorf("routes (-want +got):\n%s", diff)
+	}
+	if got, err := d.Credentials(); err != nil || !cmp.Equal(got, pair) {
+		t.Errorf("credentials %v, %v", got, err)
+	}
+	if _, err := open(t, path, "B").Routes(epoch, time.Hour); !errors.Is(err, snapshot.ErrSignature) {
+		t.Errorf("read by another key: %v", err)
+	}
+}
+
+func TestNobodyElseReadsTheFiles(t *testing.T) {
+	path := t.TempDir()
+	d := open(t, path, "A")
+	// A half-written file of an earlier process, open to everybody.
+	if err := os.WriteFile(filepath.Join(path, "credentials.next"), []byte("half"), 0o644); err != nil { //nolint:gosec // That is the point.
+		t.Fatal(err)
+	}
+	if err := errors.Join(d.KeepCredentials(snapshot.Pair{}), d.KeepRoutes(snapshot.Table{Routes: &route.Table{}})); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil || len(entries) != 2 {
+		t.Fatalf("%v, %v: want the two files and nothing else", entries, err)
+	}
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil || info.Mode() != 0o600 {
+			t.Errorf("%s has mode %s (%v)", entry.Name(), info.Mode(), err)
+		}
+	}
+}
+
+func TestAWriteThatFailsLeavesTheOldFile(t *testing.T) {
+	path := t.TempDir()
+	d := open(t, path, "A")
+	if err := d.KeepRoutes(snapshot.Table{Routes: tableOf(t, "alice"), Confirmed: epoch}); err != nil {
+		t.Fatal(err)
+	}
+	// Something that Remove does not remove stands where the next file goes.
+	if err := os.MkdirAll(filepath.Join(path, "routes.next", "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.KeepRoutes(snapshot.Table{Routes: tableOf(t, "bob"), Confirmed: epoch}); err == nil {
+		t.Fatal("written")
+	}
+	if got, err := d.Routes(epoch, time.Hour); err != nil || got.Routes.Len() != 1 {
+		t.Errorf("%v", err)
+	} else if _, ok := got.Routes.Lookup("alice"); !ok {
+		t.Error("the old routes are gone")
+	}
+	if w := d.Writes(snapshot.Routes); w != (Writes{Done: 1, Failed: 1}) {
+		t.Errorf("counted %+v", w)
+	}
+}
+
+func TestABadKeyFileIsNamed(t *testing.T) {
+	bad := filepath.Join(t.TempDir(), "bad")
+	if err := os.WriteFile(bad, []byte("hunter2"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	long := filepath.Join(t.TempDir(), "long")
+	if err := os.WriteFile(long, make([]byte, maxKeyFile+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{bad, long, filepath.Join(t.TempDir(), "none")} {
+		_, err := Open(t.TempDir(), file, "x")
+		if err == nil || !strings.Contains(err.Error(), file) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
+
+func TestAFileOfAnyLengthIsNotRead(t *testing.T) {
+	path := t.TempDir()
+	d := open(t, path, "A")
+	if err := os.WriteFile(filepath.Join(path, "credentials"), make([]byte, snapshot.Credentials.Max()+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Credentials(); err == nil || !strings.Contains(err.Error(), "longer than") {
+		t.Errorf("read: %v", err)
+	}
+}

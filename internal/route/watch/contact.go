@@ -1,0 +1,126 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
+)
+
+// kinds is how many kinds of objects are watched: bridges and pods.
+const kinds = 2
+
+// contact knows whether the API server tells of changes: while a watch of every
+// kind is open. A peer that vanishes without a word is noticed after some 45 s,
+// when client-go's pings of HTTP/2 go unanswered.
+type contact struct {
+	mu   sync.Mutex
+	open map[string]int // watches by kind
+	last time.Time      // the end of the last contact
+}
+
+func newContact(last time.Time) *contact { return &contact{open: map[string]int{}, last: last} }
+
+// confirmed returns when there last was contact: now, if there is.
+func (c *contact) confirmed(now time.Time) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.open) == kinds {
+		return now
+	}
+	return c.last
+}
+
+func (c *contact) opened(kind string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open[kind]++
+}
+
+func (c *contact) closed(kind string, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	had := len(c.open) == kinds
+	if c.open[kind]--; c.open[kind] <= 0 {
+		delete(c.open, kind)
+	}
+	if had && len(c.open) < kinds {
+		c.last = now
+	}
+}
+
+// observe returns lw with watches that tell when they begin and end.
+func (c *contact) observe(kind string, lw *toolscache.ListWatch) *toolscache.ListWatch {
+	inner := lw.WatchFuncWithContext
+	observed := *lw
+	observed.WatchFuncWithContext = func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
+		w, err := inner(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		c.opened(kind)
+		return &openWatch{Interface: w, ended: func() { c.closed(kind, time.Now()) }}, nil
+	}
+	return &observed
+}
+
+// openWatch tells of its end. Who reads a watch stops it, also one that the
+// server has ended.
+type openWatch struct {
+	apiwatch.Interface
+	once  sync.Once
+	ended func()
+}
+
+func (w *openWatch) Stop() {
+	w.once.Do(w.ended)
+	w.Interface.Stop()
+}
+
+// What the log says of contact, and how long it is missing before that is said:
+// the API server ends every watch after some minutes, and the next one begins at
+// once.
+const (
+	saidAway = "the API server does not tell of changes; routes and keys stay as they are"
+	saidBack = "the API server tells of changes again"
+	awayFor  = 5 * time.Second
+)
+
+// tell logs the loss of contact and its end until ctx ends.
+func (w *Watcher) tell(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for away := false; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		confirmed := w.Confirmed()
+		age := time.Since(confirmed)
+		switch {
+		case age >= awayFor && !away:
+			away = true
+			w.log.WarnContext(ctx, saidAway, "since", confirmed)
+		case age < time.Second && away:
+			away = false
+			w.log.InfoContext(ctx, saidBack)
+		}
+	}
+}
+
+// newInformer is toolscache.NewSharedIndexInformer with watches that c observes.
+func (c *contact) newInformer(lw toolscache.ListerWatcher, kind runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+	if plain, ok := lw.(*toolscache.ListWatch); ok {
+		lw = c.observe(fmt.Sprintf("%T", kind), plain)
+	}
+	return toolscache.NewSharedIndexInformer(lw, kind, resync, indexers)
+}
