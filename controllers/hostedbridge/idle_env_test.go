@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,7 +22,10 @@ import (
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
-// use notes that the bridge was used then, as the ingress does.
+// alwaysRunning is a bridge that does not sleep.
+func alwaysRunning(s *v1alpha1.HostedBridgeSpec) { s.DesiredState = v1alpha1.StateRunning }
+
+// used notes that the bridge was used then, as the ingress does.
 func (f *fixture) used(t *testing.T, b *v1alpha1.HostedBridge, at time.Time) {
 	t.Helper()
 	body := fmt.Appendf(nil, `{"status":{"lastActivityTime":%q}}`, at.UTC().Format(time.RFC3339))
@@ -75,7 +79,14 @@ func TestABridgeOnDemandSleepsAndIsWoken(t *testing.T) {
 	f.expect(t, b, v1alpha1.PhaseSuspended, suspended)
 	expectMessage(t, b, v1alpha1.ConditionReady, "asleep")
 
-	f.clock.Step(time.Hour)
+	before := f.versions(t, b)
+	for range 5 {
+		f.clock.Step(time.Hour)
+		testenv.ExpectReconciled(t, f.reconciler, b)
+	}
+	if diff := cmp.Diff(before, f.versions(t, b)); diff != "" {
+		t.Errorf("something is written while a bridge sleeps (-before +after):\n%s", diff)
+	}
 	f.change(t, b, func(s *v1alpha1.HostedBridgeSpec) { s.Servers = servers("another") })
 	f.expect(t, b, v1alpha1.PhaseSuspended, suspended)
 	if n := f.replicas(t, b); n != 0 || b.Status.ObservedGeneration != b.Generation {

@@ -39,7 +39,7 @@ func (f *fixture) versions(t *testing.T, b *v1alpha1.HostedBridge) map[string]st
 
 func TestNothingIsWrittenWhenNothingChanges(t *testing.T) {
 	f := newFixture(t)
-	b := f.bridge("alice")
+	b := f.bridge("alice", alwaysRunning)
 	testenv.ExpectApplied(t, f.Client, b)
 	testenv.ExpectReconciled(t, f.reconciler, b)
 	f.roll(t, b)

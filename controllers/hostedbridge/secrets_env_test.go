@@ -168,7 +168,7 @@ func TestWhetherAKeybrokerIsReady(t *testing.T) {
 
 func TestASecretThatIsSetAnewIsNoReasonToWrite(t *testing.T) {
 	f := newFixture(t)
-	b := f.bridge("alice", github)
+	b := f.bridge("alice", github, alwaysRunning)
 	testenv.ExpectApplied(t, f.Client, b)
 	f.report(t, b, 1, sealed(1, "0000000000000000"))
 	testenv.ExpectReconciled(t, f.reconciler, b)

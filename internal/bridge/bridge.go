@@ -272,6 +272,7 @@ func (b *Bridge) Health() health.Report {
 	report := health.Summarize(servers)
 	report.SecretsRevision = revision
 	report.Renamed = c.renamed
+	report.Busy = b.calls.inFlight() + b.parking.size()
 	return report
 }
 

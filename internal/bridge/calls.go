@@ -52,6 +52,13 @@ func (c *calls) served() uint64 {
 	return c.total
 }
 
+// inFlight returns how many calls clients wait for.
+func (c *calls) inFlight() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.count
+}
+
 // wait waits until no call is in flight or ctx ends, and returns how many are.
 func (c *calls) wait(ctx context.Context) int {
 	c.mu.Lock()

@@ -74,11 +74,8 @@ func (g gauges) Collect(ch chan<- prometheus.Metric) {
 	b.mu.Lock()
 	sessions := len(b.sessions)
 	b.mu.Unlock()
-	b.parking.mu.Lock()
-	parked := len(b.parking.calls)
-	b.parking.mu.Unlock()
 	gauge(sessionsDesc, sessions)
-	gauge(parkedDesc, parked)
+	gauge(parkedDesc, b.parking.size())
 	gauge(cacheDesc, b.policies.cacheBytes())
 	for _, u := range b.servers() {
 		u.mu.Lock()

@@ -57,6 +57,13 @@ type outcome struct {
 	err    error
 }
 
+// size returns how many calls are parked.
+func (k *parking) size() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.calls)
+}
+
 // parked is a modern client's call to a legacy server that may ask.
 type parked struct {
 	id      token.Nonce

@@ -256,6 +256,9 @@ func TestAnAnswerThatIsNotTheCallsIsRefused(t *testing.T) {
 	q := newInquisitive(t)
 	r := newRig(t, fast, q.Server)
 	asked := requiredOf(t, r.ask(t, methodElicit, canElicit, ""))
+	if busy := r.bridge.Health().Busy; busy != 1 {
+		t.Errorf("busy = %d with a parked call, want 1", busy)
+	}
 	other := newRig(t, fast, q.Server)
 	foreign := requiredOf(t, other.ask(t, methodElicit, canElicit, ""))
 	right := accepting(asked)

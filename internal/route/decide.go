@@ -51,7 +51,7 @@ func newer(a, b *corev1.Pod) bool {
 func backendOf(b *v1alpha1.HostedBridge, pod *corev1.Pod) Backend {
 	route := Backend{
 		User: b.User(), BridgeUID: b.UID, Namespace: b.Namespace, Name: b.Name, State: Starting,
-		Tier: b.Spec.Tier, Grants: grantsOf(b.Spec.Servers),
+		Tier: b.Spec.Tier, IdleTimeout: b.IdleTimeout(), Grants: grantsOf(b.Spec.Servers),
 	}
 	if b.Status.Secrets != nil {
 		route.SecretsRevision = b.Status.Secrets.Revision
@@ -60,6 +60,10 @@ func backendOf(b *v1alpha1.HostedBridge, pod *corev1.Pod) Backend {
 	case b.Spec.DesiredState == v1alpha1.StateSuspended:
 		// Even while its pod still ends: no new call may begin.
 		route.State = Suspended
+	case b.Asleep() && !b.Woken():
+		route.State = Sleeping // Its pod may still be ending.
+	case b.Asleep():
+		// The operator has not taken the wake up; a pod that is there is ending.
 	case pod != nil:
 		route.State = Ready
 		route.PodName, route.PodUID, route.PodIP = pod.Name, pod.UID, pod.Status.PodIP

@@ -27,6 +27,8 @@ const (
 	Starting State = "Starting"
 	// Suspended: the bridge should not run; refuse.
 	Suspended State = "Suspended"
+	// Sleeping: the bridge does not run because it was not used; wake it.
+	Sleeping State = "Sleeping"
 )
 
 // Backend is where one user's requests go.
@@ -38,6 +40,9 @@ type Backend struct {
 	State     State
 	// Tier is spec.tier, which says how much the user may.
 	Tier string
+	// IdleTimeout is how long the bridge may be unused before it sleeps, 0 for
+	// one that never does.
+	IdleTimeout time.Duration
 	// Grants are which servers may use which secrets.
 	Grants Grants
 	// SecretsRevision is the revision of the secrets that the bridge should

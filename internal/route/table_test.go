@@ -87,6 +87,18 @@ func TestBuildRoutesAUser(t *testing.T) {
 		{"nowhere when suspended, though the pod still answers", []*v1alpha1.HostedBridge{
 			bridge("one", "alice", 0, func(b *v1alpha1.HostedBridge) { b.Spec.DesiredState = v1alpha1.StateSuspended }),
 		}, []*corev1.Pod{pod(alice, "a", 0)}, Suspended, alice.UID, ""},
+		{"nowhere when it sleeps, though the pod still answers", []*v1alpha1.HostedBridge{
+			bridge("one", "alice", 0, asleep(60, nil)),
+		}, []*corev1.Pod{pod(alice, "a", 0)}, Sleeping, alice.UID, ""},
+		{"nowhere when it sleeps since its last call", []*v1alpha1.HostedBridge{
+			bridge("one", "alice", 0, asleep(60, new(int64(60)))),
+		}, nil, Sleeping, alice.UID, ""},
+		{"nowhere yet when it was called in its sleep, though a pod still answers", []*v1alpha1.HostedBridge{
+			bridge("one", "alice", 0, asleep(60, new(int64(61)))),
+		}, []*corev1.Pod{pod(alice, "a", 0)}, Starting, alice.UID, ""},
+		{"to the pod of one that slept and shall always run", []*v1alpha1.HostedBridge{
+			bridge("one", "alice", 0, asleep(60, nil), func(b *v1alpha1.HostedBridge) { b.Spec.DesiredState = v1alpha1.StateRunning }),
+		}, []*corev1.Pod{pod(alice, "a", 0)}, Ready, alice.UID, "a"},
 		{"no more once the bridge is being deleted", []*v1alpha1.HostedBridge{
 			bridge("one", "alice", 0, func(b *v1alpha1.HostedBridge) { b.DeletionTimestamp = &deleting }),
 		}, []*corev1.Pod{pod(alice, "a", 0)}, "", "", ""},
@@ -111,6 +123,17 @@ func TestBuildRoutesAUser(t *testing.T) {
 				t.Errorf("state %s with address %q", got.State, got.PodIP)
 			}
 		})
+	}
+}
+
+// asleep has a bridge sleep since then, and have been used last, in seconds.
+func asleep(since int64, last *int64) func(*v1alpha1.HostedBridge) {
+	return func(b *v1alpha1.HostedBridge) {
+		b.Spec.DesiredState = v1alpha1.StateOnDemand
+		b.Status.IdleSince = &metav1.Time{Time: time.Unix(since, 0)}
+		if last != nil {
+			b.Status.LastActivityTime = &metav1.Time{Time: time.Unix(*last, 0)}
+		}
 	}
 }
 

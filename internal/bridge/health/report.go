@@ -37,6 +37,9 @@ type Report struct {
 	// SecretsRevision tells which state of the user's secrets the bridge has.
 	// It is empty while there are none.
 	SecretsRevision string `json:"secretsRevision,omitempty"`
+	// Busy is how many calls the bridge works on, or keeps until their client
+	// answers what the server asked.
+	Busy int `json:"busy,omitempty"`
 	// Renamed are features that clients do not see under the name that the
 	// bridge's rule gives them, because it is another one's too. There are at
 	// most 32, however many collide.

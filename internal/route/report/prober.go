@@ -261,7 +261,7 @@ func (p *Prober) schedule(b route.Backend, stale bool, now time.Time) {
 		return
 	}
 	e.asking = false
-	e.due = now.Add(e.pause(stale))
+	e.due = now.Add(within(e.pause(stale), b))
 }
 
 // pause returns how long the next probe waits after one that found the bridge's
@@ -280,6 +280,15 @@ func (e *entry) pause(stale bool) time.Duration {
 		return unsettled
 	}
 	return next(*e.report)
+}
+
+// within returns pause, or less for a bridge that falls asleep soon: that it is
+// busy is known only from its reports.
+func within(pause time.Duration, b route.Backend) time.Duration {
+	if b.IdleTimeout == 0 {
+		return pause
+	}
+	return min(pause, max(b.IdleTimeout/4, scan))
 }
 
 // next spreads the probes of many bridges over the interval.

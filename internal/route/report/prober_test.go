@@ -61,10 +61,17 @@ func running(name string) (*v1alpha1.HostedBridge, *corev1.Pod) {
 // set publishes a table with alice's bridge in that pod, or without a pod, and
 // with the revision of her secrets if there is one.
 func (r *routes) set(pod string, revision ...string) {
+	r.change(pod, func(b *v1alpha1.HostedBridge) {
+		if len(revision) > 0 {
+			b.Status.Secrets = &v1alpha1.SecretsStatus{Revision: revision[0]}
+		}
+	})
+}
+
+// change publishes a table with alice's bridge as it is then, in that pod.
+func (r *routes) change(pod string, edit func(*v1alpha1.HostedBridge)) {
 	b, p := running("alice")
-	if len(revision) > 0 {
-		b.Status.Secrets = &v1alpha1.SecretsStatus{Revision: revision[0]}
-	}
+	edit(b)
 	b.UID, p.Annotations[v1alpha1.AnnotationBridgeUID] = "bridge", "bridge"
 	p.UID = types.UID("pod-" + pod)
 	var pods []*corev1.Pod
@@ -144,6 +151,31 @@ func TestABridgeIsAskedWhenItIsReadyAndOnceAMinute(t *testing.T) {
 			t.Errorf("asked %d times in ten minutes", asked)
 		}
 	})
+}
+
+// TestABridgeThatFallsAsleepSoonIsAskedOften has a bridge tell in time that it
+// is busy.
+func TestABridgeThatFallsAsleepSoonIsAskedOften(t *testing.T) {
+	for timeout, most := range map[time.Duration]time.Duration{
+		time.Minute:      15 * time.Second,
+		2 * time.Second:  scan,
+		24 * time.Hour:   66 * time.Second,
+		80 * time.Second: 20 * time.Second,
+	} {
+		t.Run(timeout.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r, _, count := probes(t, healthy)
+				r.change("a", func(b *v1alpha1.HostedBridge) {
+					b.Spec.DesiredState, b.Spec.IdleTimeout = v1alpha1.StateOnDemand, &metav1.Duration{Duration: timeout}
+				})
+				time.Sleep(10 * time.Minute)
+				want := int(10 * time.Minute / (most + scan))
+				if asked, _ := count(); asked < want || asked > want*5/2 {
+					t.Errorf("asked %d times in ten minutes, want at least %d", asked, want)
+				}
+			})
+		})
+	}
 }
 
 func TestAnotherPodIsAskedAnew(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -64,7 +65,7 @@ func TestCollisionsAreToldByName(t *testing.T) {
 }
 
 func TestNoCollisionRemovesTheField(t *testing.T) {
-	fields := note{health: &health.Report{}}.changes(&v1alpha1.HostedBridgeStatus{Collisions: []string{"x"}})
+	fields, _ := note{health: &health.Report{}}.changes(&v1alpha1.HostedBridgeStatus{Collisions: []string{"x"}}, time.Time{})
 	if b, err := json.Marshal(fields["collisions"]); err != nil || string(b) != "null" {
 		t.Errorf("%s, %v", b, err)
 	}

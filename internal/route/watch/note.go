@@ -15,16 +15,35 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
-// activityGrain is how exact lastActivityTime is. Writing each call down
-// would make the API server the slowest part of every call.
-const activityGrain = 5 * time.Minute
+const (
+	// activityGrain is how long after the last one a lastActivityTime is written.
+	// Writing each call down would make the API server the slowest part of every
+	// call.
+	activityGrain = 5 * time.Minute
+	// grains is how often at least one is written within an idleTimeout, of a
+	// bridge in use.
+	grains = 4
+)
 
 // note is what is known of a bridge and may have to be written.
 type note struct {
 	backend  route.Backend
 	calledAt time.Time // Zero: not called.
 	health   *health.Report
+	// next is when calledAt is to be written, if there is nothing else.
+	next time.Time
 }
+
+// grain returns how long lastActivityTime may be late.
+func (n note) grain() time.Duration {
+	if n.backend.IdleTimeout == 0 {
+		return activityGrain
+	}
+	return max(min(activityGrain, n.backend.IdleTimeout/grains), time.Second)
+}
+
+// due reports whether there may be something to write by now.
+func (n note) due(now time.Time) bool { return n.health != nil || !now.Before(n.next) }
 
 // then returns both notes as one, the later one's word before the earlier's.
 func (n note) then(later note) note {
@@ -34,17 +53,26 @@ func (n note) then(later note) note {
 	if later.health == nil {
 		later.health = n.health
 	}
+	if later.next.IsZero() {
+		later.next = n.next
+	}
 	return later
 }
 
-// changes returns the fields of the status that n says otherwise.
-func (n note) changes(have *v1alpha1.HostedBridgeStatus) map[string]any {
-	fields := map[string]any{}
-	if last := have.LastActivityTime; !n.calledAt.IsZero() && (last == nil || n.calledAt.Sub(last.Time) >= activityGrain) {
+// changes returns the fields of the status that n says otherwise and that are to
+// be written now, and what is to be noted for later.
+func (n note) changes(have *v1alpha1.HostedBridgeStatus, now time.Time) (fields map[string]any, later *note) {
+	fields = map[string]any{}
+	// The status has whole seconds.
+	switch called, last := n.calledAt.Truncate(time.Second), have.LastActivityTime; {
+	case n.calledAt.IsZero() || last != nil && !called.After(last.Time):
+	case last == nil || now.Sub(last.Time) >= n.grain() || have.IdleSince != nil:
 		fields["lastActivityTime"] = metav1.NewTime(n.calledAt)
+	default:
+		later = &note{backend: n.backend, calledAt: n.calledAt, next: last.Add(n.grain())}
 	}
 	if n.health == nil {
-		return fields
+		return fields, later
 	}
 	healthy := 0
 	for _, server := range n.health.Servers {
@@ -62,5 +90,5 @@ func (n note) changes(have *v1alpha1.HostedBridgeStatus) map[string]any {
 	if tools := int32(max(0, min(n.health.Tools, 1<<30))); have.Tools == nil || *have.Tools != tools {
 		fields["tools"] = tools
 	}
-	return fields
+	return fields, later
 }

@@ -55,6 +55,7 @@ type StatusWriter struct {
 
 	mu    sync.Mutex
 	notes map[types.UID]note
+	uses  map[types.UID]*inUse
 }
 
 // NewStatusWriter returns a writer that compares with what the watcher has.
@@ -71,7 +72,7 @@ func NewStatusWriter(config *rest.Config, w *Watcher, log *slog.Logger) (*Status
 		target := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: bridge.Namespace, Name: bridge.Name}}
 		return c.Status().Patch(ctx, target, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1alpha1.FieldOwnerIngress))
 	}
-	return &StatusWriter{bridge: w.Bridge, patch: patch, log: log, notes: map[types.UID]note{}}, nil
+	return &StatusWriter{bridge: w.Bridge, patch: patch, log: log, notes: map[types.UID]note{}, uses: map[types.UID]*inUse{}}, nil
 }
 
 // Called notes that the bridge was called. It never waits.
@@ -79,15 +80,25 @@ func (s *StatusWriter) Called(b route.Backend, at time.Time) {
 	s.keep(note{backend: b, calledAt: at})
 }
 
-// Observe notes what a bridge says of itself. It never waits.
+// Observe notes what a bridge says of itself. One that is busy is in use. It
+// never waits.
 func (s *StatusWriter) Observe(_ context.Context, b route.Backend, r health.Report) {
-	s.keep(note{backend: b, health: &r})
+	n := note{backend: b, health: &r}
+	if r.Busy > 0 {
+		n.calledAt = time.Now()
+	}
+	s.keep(n)
 }
 
 // keep adds n to what is noted of its bridge.
 func (s *StatusWriter) keep(n note) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.keepNote(n)
+}
+
+// keepNote is keep for who holds s.mu.
+func (s *StatusWriter) keepNote(n note) {
 	s.notes[n.backend.BridgeUID] = s.notes[n.backend.BridgeUID].then(n)
 }
 
@@ -119,10 +130,7 @@ func (s *StatusWriter) waiting() int {
 // flush writes what was noted. Its error is an errAway; what was not written
 // then is noted again.
 func (s *StatusWriter) flush(ctx context.Context) error {
-	s.mu.Lock()
-	notes := s.notes
-	s.notes = make(map[types.UID]note, len(notes))
-	s.mu.Unlock()
+	notes := s.take(time.Now())
 	// The first who finds the API server away ends the others' attempts.
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
@@ -145,6 +153,21 @@ func (s *StatusWriter) flush(ctx context.Context) error {
 	return group.Wait()
 }
 
+// take returns what is to be written now. What has time stays noted.
+func (s *StatusWriter) take(now time.Time) []note {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.noteUses(now)
+	notes := make([]note, 0, len(s.notes))
+	for uid, n := range s.notes {
+		if n.due(now) {
+			notes = append(notes, n)
+			delete(s.notes, uid)
+		}
+	}
+	return notes
+}
+
 // restore notes n again, as of before what came since.
 func (s *StatusWriter) restore(n note) {
 	s.mu.Lock()
@@ -164,7 +187,10 @@ func (s *StatusWriter) write(ctx context.Context, n note) error {
 	if err != nil {
 		return nil // Deleted meanwhile, or another of the same name: nothing is owed to it.
 	}
-	fields := n.changes(&bridge.Status)
+	fields, later := n.changes(&bridge.Status, time.Now())
+	if later != nil {
+		s.restore(*later)
+	}
 	if len(fields) == 0 {
 		return nil
 	}

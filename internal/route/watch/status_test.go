@@ -45,6 +45,16 @@ func TestOnlyWhatTheStatusLacksIsWritten(t *testing.T) {
 			v1alpha1.HostedBridgeStatus{LastActivityTime: ago(5 * time.Minute)}, []string{"lastActivityTime"}},
 		{"a call less than that after it", note{calledAt: now},
 			v1alpha1.HostedBridgeStatus{LastActivityTime: ago(5*time.Minute - time.Second)}, nil},
+		{"a call soon after it, five minutes later", note{calledAt: now.Add(-4 * time.Minute)},
+			v1alpha1.HostedBridgeStatus{LastActivityTime: ago(5 * time.Minute)}, []string{"lastActivityTime"}},
+		{"a call of the same second, five minutes later", note{calledAt: now.Add(-5*time.Minute + time.Millisecond)},
+			v1alpha1.HostedBridgeStatus{LastActivityTime: ago(5 * time.Minute)}, nil},
+		{"a call of a bridge that sleeps after a minute", note{calledAt: now, backend: route.Backend{IdleTimeout: time.Minute}},
+			v1alpha1.HostedBridgeStatus{LastActivityTime: ago(15 * time.Second)}, []string{"lastActivityTime"}},
+		{"a call of a bridge that sleeps after a day", note{calledAt: now, backend: route.Backend{IdleTimeout: 24 * time.Hour}},
+			v1alpha1.HostedBridgeStatus{LastActivityTime: ago(5 * time.Minute)}, []string{"lastActivityTime"}},
+		{"a call that the operator had not heard of", note{calledAt: now},
+			v1alpha1.HostedBridgeStatus{LastActivityTime: ago(time.Second), IdleSince: ago(time.Second)}, []string{"lastActivityTime"}},
 		{"a call before it, of another replica", note{calledAt: now},
 			v1alpha1.HostedBridgeStatus{LastActivityTime: ago(-time.Hour)}, nil},
 		{"the first report", note{health: twoOfThree}, v1alpha1.HostedBridgeStatus{}, []string{"servers", "tools"}},
@@ -63,7 +73,8 @@ func TestOnlyWhatTheStatusLacksIsWritten(t *testing.T) {
 			v1alpha1.HostedBridgeStatus{Tools: tools(7)}, []string{"lastActivityTime", "servers"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := slices.Sorted(maps.Keys(test.note.changes(&test.have)))
+			fields, _ := test.note.changes(&test.have, now)
+			got := slices.Sorted(maps.Keys(fields))
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("fields (-want +got):\n%s", diff)
 			}
@@ -73,7 +84,7 @@ func TestOnlyWhatTheStatusLacksIsWritten(t *testing.T) {
 
 func TestABridgeThatClaimsTooManyToolsIsCutShort(t *testing.T) {
 	for claimed, want := range map[int]int32{-1: 0, 1 << 40: 1 << 30} {
-		fields := note{health: &health.Report{Tools: claimed}}.changes(&v1alpha1.HostedBridgeStatus{})
+		fields, _ := note{health: &health.Report{Tools: claimed}}.changes(&v1alpha1.HostedBridgeStatus{}, time.Time{})
 		if fields["tools"] != want {
 			t.Errorf("%d tools become %v", claimed, fields["tools"])
 		}
@@ -131,7 +142,7 @@ func write(t *testing.T) (*StatusWriter, *server) {
 			}
 			return &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Name: b.Name, ResourceVersion: "7"}}, nil
 		},
-		patch: api.patch, log: slog.New(slog.DiscardHandler), notes: map[types.UID]note{},
+		patch: api.patch, log: slog.New(slog.DiscardHandler), notes: map[types.UID]note{}, uses: map[types.UID]*inUse{},
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

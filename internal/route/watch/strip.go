@@ -46,11 +46,11 @@ func stripBridge(object any) (any, error) {
 	return &v1alpha1.HostedBridge{
 		ObjectMeta: stripMeta(b.ObjectMeta),
 		Spec: v1alpha1.HostedBridgeSpec{
-			UserID: b.Spec.UserID, Tier: b.Spec.Tier, DesiredState: b.Spec.DesiredState, APIKeys: b.Spec.APIKeys,
+			UserID: b.Spec.UserID, Tier: b.Spec.Tier, DesiredState: b.Spec.DesiredState, IdleTimeout: b.Spec.IdleTimeout, APIKeys: b.Spec.APIKeys,
 			Servers: stripServers(b.Spec.Servers),
 		},
 		Status: v1alpha1.HostedBridgeStatus{
-			Servers: b.Status.Servers, Tools: b.Status.Tools, LastActivityTime: b.Status.LastActivityTime,
+			Servers: b.Status.Servers, Tools: b.Status.Tools, LastActivityTime: b.Status.LastActivityTime, IdleSince: b.Status.IdleSince,
 			Secrets: stripSecrets(b.Status.Secrets), Collisions: b.Status.Collisions,
 		},
 	}, nil
