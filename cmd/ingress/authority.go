@@ -4,11 +4,15 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/url"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +22,9 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
+	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/internal/route/snapshot"
+	"github.com/hostedbridge/hostedbridge/internal/route/snapshot/disk"
 )
 
 // caName and caKey are where the keybroker publishes its certificate.
@@ -31,14 +38,25 @@ const (
 const caInterval = time.Second
 
 // credentials are the certificates of this process: none until the keybroker
-// has published by what it is known and has issued one.
+// has published by what it is known and has issued one, or those that an
+// earlier process has left.
 type credentials struct {
 	options options
 	config  *rest.Config
 	log     *slog.Logger
-	source  atomic.Pointer[client.Source]
+	// kept outlives the process; nil where nothing does.
+	kept     *disk.Directory
+	restored *trusted
+	source   atomic.Pointer[client.Source]
 	// secrets become known with the source.
 	secrets userSecrets
+}
+
+// trusted is a source of certificates with the CA by which it knows others.
+type trusted struct {
+	ca     []byte
+	broker *client.Client
+	source *client.Source
 }
 
 // ClientTLS returns a configuration for a bridge, nil while there is none.
@@ -56,22 +74,116 @@ func (c *credentials) ready() bool {
 	return source != nil && source.Ready()
 }
 
-// run keeps the certificate fresh until ctx ends.
-func (c *credentials) run(ctx context.Context) error {
-	ca, err := c.awaitCA(ctx)
-	if err != nil || ctx.Err() != nil {
-		return err
+// restore begins with the certificate that an earlier process has left, if it
+// is still good.
+func (c *credentials) restore() {
+	if c.kept == nil {
+		return
 	}
+	pair, err := c.kept.Credentials()
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	var t *trusted
+	if err == nil {
+		t, err = c.trust(pair.CA)
+	}
+	if err == nil {
+		err = t.source.Restore(pair.Chain, pair.Key, pki.IngressURI())
+	}
+	if err != nil {
+		c.log.Warn("the kept certificate is not used", "error", err)
+		return
+	}
+	c.restored = t
+	c.use(t)
+}
+
+func (c *credentials) trust(ca []byte) (*trusted, error) {
 	broker, err := client.New(client.Config{
 		URL: c.options.KeybrokerURL, CAPEM: ca, TokenFile: c.options.TokenFile, Log: c.log,
 	})
 	if err != nil {
-		return fmt.Errorf("keybroker: %w", err)
+		return nil, fmt.Errorf("keybroker: %w", err)
 	}
-	source := client.NewSource(broker, clock.System{})
-	c.source.Store(source)
-	c.secrets.known.Store(client.NewUserSecrets(broker, source))
-	return source.Run(ctx)
+	return &trusted{ca, broker, client.NewSource(broker, clock.System{})}, nil
+}
+
+func (c *credentials) use(t *trusted) {
+	c.source.Store(t.source)
+	c.secrets.known.Store(client.NewUserSecrets(t.broker, t.source))
+}
+
+// run keeps the certificate fresh until ctx ends.
+func (c *credentials) run(ctx context.Context) error {
+	if c.restored == nil {
+		return c.runPublished(ctx)
+	}
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- c.renew(working, c.restored) }()
+	ca, err := c.awaitCA(ctx)
+	if err == nil && (ctx.Err() != nil || bytes.Equal(ca, c.restored.ca)) {
+		return <-ended
+	}
+	stop()
+	if err := errors.Join(err, <-ended); err != nil {
+		return err
+	}
+	c.log.WarnContext(ctx, "the keybroker has another certificate than the kept one")
+	return c.runWith(ctx, ca)
+}
+
+// runPublished is run where nothing was kept.
+func (c *credentials) runPublished(ctx context.Context) error {
+	ca, err := c.awaitCA(ctx)
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
+	return c.runWith(ctx, ca)
+}
+
+func (c *credentials) runWith(ctx context.Context, ca []byte) error {
+	t, err := c.trust(ca)
+	if err != nil {
+		return err
+	}
+	c.use(t)
+	return c.renew(ctx, t)
+}
+
+// renew asks for new certificates and keeps each, until ctx ends.
+func (c *credentials) renew(ctx context.Context, t *trusted) error {
+	if c.kept == nil {
+		return t.source.Run(ctx)
+	}
+	var keeping sync.WaitGroup
+	defer keeping.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	keeping.Go(func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-t.source.Renewed():
+			}
+			if err := c.keep(t); err != nil {
+				c.log.ErrorContext(ctx, "the certificate is not kept for a restart", "error", err)
+			}
+		}
+	})
+	return t.source.Run(ctx)
+}
+
+// keep leaves the newest certificate for the process after this one.
+func (c *credentials) keep(t *trusted) error {
+	chain, key, err := t.source.Export()
+	if err != nil {
+		return err
+	}
+	return c.kept.KeepCredentials(snapshot.Pair{CA: t.ca, Chain: chain, Key: key})
 }
 
 // awaitCA returns the keybroker's certificate as soon as it is published, or

@@ -41,6 +41,7 @@ type options struct {
 	Audit        auditOptions
 	// TrustedProxies are CIDR prefixes or addresses.
 	TrustedProxies []string
+	Snapshot       snapshotOptions
 	Ingress        ingress.Config
 }
 
@@ -57,6 +58,8 @@ func defaults() options {
 		DrainDelay:   5 * time.Second,
 		DrainTimeout: 25 * time.Second,
 		LogLevel:     "info",
+		// The kept certificate lives six hours; a day leaves it the last word.
+		Snapshot: snapshotOptions{MaxAge: 24 * time.Hour},
 		Audit:        defaultAudit(),
 		Ingress: ingress.Config{
 			// A pod starts within seconds; a pull of its image may take this.
@@ -95,6 +98,7 @@ func (o *options) registerFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.DrainDelay, "drain-delay", o.DrainDelay, "how long new calls are still taken after SIGTERM")
 	fs.DurationVar(&o.DrainTimeout, "drain-timeout", o.DrainTimeout, "how long calls in flight then have to end")
 	o.Audit.registerFlags(fs)
+	o.Snapshot.registerFlags(fs)
 	fs.StringVar(&o.AdminKeyFile, "admin-key-file", o.AdminKeyFile, "file with the key of the admin surface, read again when it changes (default: the environment's CATALOG_ADMIN_KEY)")
 	fs.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")
 }
@@ -161,5 +165,7 @@ func (o *options) validate() error {
 	check(o.Ingress.KeepAlive >= time.Second, "stream-keep-alive", "1s or more")
 	check(o.DrainDelay >= 0, "drain-delay", "0 or more")
 	check(o.DrainTimeout >= 0, "drain-timeout", "0 or more")
+	check(o.Snapshot.Dir == "" || o.Snapshot.KeyFile != "", "snapshot-key-file", "set with --snapshot-dir")
+	check(o.Snapshot.MaxAge > 0, "snapshot-max-age", "longer than 0")
 	return errors.Join(append(errs, o.Ingress.Validate(), o.Audit.validate())...)
 }

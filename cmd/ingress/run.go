@@ -24,6 +24,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/audit/sink"
 	"github.com/hostedbridge/hostedbridge/internal/ingress"
 	"github.com/hostedbridge/hostedbridge/internal/route/report"
+	"github.com/hostedbridge/hostedbridge/internal/route/snapshot/disk"
 	"github.com/hostedbridge/hostedbridge/internal/route/watch"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 	"github.com/hostedbridge/hostedbridge/internal/userkey/keyring"
@@ -32,6 +33,8 @@ import (
 // parts are what runs beside the servers.
 type parts struct {
 	credentials *credentials
+	kept        *disk.Directory
+	snapshots   *snapshots
 	watcher     *watch.Watcher
 	status      *watch.StatusWriter
 	prober      *report.Prober
@@ -84,9 +87,15 @@ func newParts(ctx context.Context, o options, config *rest.Config, log *slog.Log
 	p := &parts{credentials: &credentials{options: o, config: config, log: log}, adminKey: newAdminKey(o.AdminKeyFile, log)}
 	p.bridges = ingress.NewBridges(p.credentials, o.BridgePort)
 	var err error
-	if p.watcher, err = awaitAPI(ctx, config, log); err != nil {
+	if p.kept, err = o.Snapshot.open(ctx, o.Namespace, log); err != nil {
 		return nil, err
 	}
+	p.credentials.kept = p.kept
+	p.credentials.restore()
+	if p.watcher, err = watch.New(config, log); err != nil {
+		return nil, fmt.Errorf("watch: %w", err)
+	}
+	p.snapshots = newSnapshots(p.kept, o.Snapshot.MaxAge, p.watcher, log)
 	if p.keys, err = keyring.New(config, rand.Reader, time.Now); err != nil {
 		return nil, fmt.Errorf("keys: %w", err)
 	}
@@ -97,31 +106,13 @@ func newParts(ctx context.Context, o options, config *rest.Config, log *slog.Log
 	return p, nil
 }
 
-// apiInterval is how often the API server is asked for its resources at the
-// start. Ending instead would leave the waiting to the kubelet, which doubles
-// it up to five minutes.
-const apiInterval = 2 * time.Second
-
-// awaitAPI returns a watcher as soon as the API server answers.
-func awaitAPI(ctx context.Context, config *rest.Config, log *slog.Logger) (*watch.Watcher, error) {
-	for {
-		watcher, err := watch.New(config, log)
-		if err == nil {
-			return watcher, nil
-		}
-		log.WarnContext(ctx, "waiting for the API server", "error", err)
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("watch: %w", err)
-		case <-time.After(apiInterval):
-		}
-	}
-}
-
 // newService listens last, so that nobody connects to a process that then
 // ends over its configuration.
 func newService(ctx context.Context, o options, p *parts, log *slog.Logger) (*telemetry.Service, error) {
 	metrics := telemetry.NewRegistry("ingress")
+	if err := registerOutages(metrics, p.watcher, p.kept); err != nil {
+		return nil, err
+	}
 	readiness := &telemetry.Readiness{Check: func() bool { return p.watcher.Current() != nil && p.credentials.ready() }}
 	server, err := ingress.New(o.Ingress, ingress.Deps{
 		Routes: p.watcher, Bridges: p.bridges, Reports: p.prober, Activity: p.status, Secrets: &p.credentials.secrets, Audit: p.audit, Hasher: p.hasher,
@@ -158,7 +149,7 @@ func (p *parts) serve(ctx context.Context, service *telemetry.Service) error {
 	defer end()
 	group, working := errgroup.WithContext(working)
 	defer context.AfterFunc(working, drain)()
-	for _, part := range []func(context.Context) error{p.credentials.run, p.watcher.Run, p.status.Run, p.prober.Run} {
+	for _, part := range []func(context.Context) error{p.credentials.run, p.watcher.Run, p.snapshots.run, p.status.Run, p.prober.Run} {
 		group.Go(func() error { return part(working) })
 	}
 	group.Go(func() error {

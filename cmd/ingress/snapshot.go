@@ -1,0 +1,124 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/pflag"
+
+	"github.com/hostedbridge/hostedbridge/internal/route/snapshot"
+	"github.com/hostedbridge/hostedbridge/internal/route/snapshot/disk"
+	"github.com/hostedbridge/hostedbridge/internal/route/watch"
+)
+
+// restoreAfter is how long the API server has to tell of all routes before those
+// of the snapshot are served: where it answers, a key that was revoked while
+// this process was down never opens anything.
+const restoreAfter = time.Second
+
+// snapshotOptions say where what survives a restart is kept, if anywhere.
+type snapshotOptions struct {
+	Dir     string
+	KeyFile string
+	MaxAge  time.Duration
+}
+
+func (o *snapshotOptions) registerFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.Dir, "snapshot-dir", o.Dir, "directory, of a volume of this pod alone, for what a restart needs while the API server is away (default: nothing is kept)")
+	fs.StringVar(&o.KeyFile, "snapshot-key-file", o.KeyFile, "file with the key that signs it: 32 bytes in base64")
+	fs.DurationVar(&o.MaxAge, "snapshot-max-age", o.MaxAge, "how long ago the API server may have vouched for routes that a restart begins with")
+}
+
+// open returns the directory, nil where nothing is kept.
+func (o *snapshotOptions) open(ctx context.Context, installation string, log *slog.Logger) (*disk.Directory, error) {
+	if o.Dir == "" {
+		return nil, nil
+	}
+	d, err := disk.Open(o.Dir, o.KeyFile, installation)
+	if errors.Is(err, fs.ErrNotExist) {
+		// An installation without the key is to serve nevertheless.
+		log.WarnContext(ctx, "nothing is kept for a restart while the API server is away", "error", err)
+		return nil, nil
+	}
+	return d, err
+}
+
+// snapshots join the routes of the watcher with those on disk.
+type snapshots struct {
+	watcher *watch.Watcher
+	kept    snapshot.Table
+	keeper  *disk.Keeper
+	log     *slog.Logger
+}
+
+// newSnapshots reads what an earlier process has left in d, which may be nil.
+func newSnapshots(d *disk.Directory, maxAge time.Duration, watcher *watch.Watcher, log *slog.Logger) *snapshots {
+	s := &snapshots{watcher: watcher, log: log}
+	if d == nil {
+		return s
+	}
+	kept, err := d.Routes(time.Now(), maxAge)
+	if err == nil {
+		s.kept = kept
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		log.Warn("the kept routes are not used", "error", err)
+	}
+	s.keeper = disk.NewKeeper(d, watcher, s.kept, log)
+	return s
+}
+
+// run restores routes if the API server is away, and keeps them, until ctx ends.
+func (s *snapshots) run(ctx context.Context) error {
+	if s.keeper == nil {
+		return nil
+	}
+	if s.kept.Routes != nil {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(restoreAfter):
+		}
+		if s.watcher.Restore(s.kept.Routes, s.kept.Confirmed) {
+			s.log.WarnContext(ctx, "the API server is away: serving the kept routes", "routes", s.kept.Routes.Len(), "confirmed", s.kept.Confirmed)
+		}
+	}
+	return s.keeper.Run(ctx)
+}
+
+// registerOutages registers what tells how old routes are, and whether they are
+// kept in d, which may be nil.
+func registerOutages(metrics prometheus.Registerer, watcher *watch.Watcher, d *disk.Directory) error {
+	collectors := []prometheus.Collector{prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "hostedbridge_ingress_routes_age_seconds",
+		Help: "Time since the API server last vouched for the routes and keys in use; about 0 while it tells of changes.",
+	}, func() float64 { return max(0, time.Since(watcher.Confirmed()).Seconds()) })}
+	for _, kind := range []snapshot.Kind{snapshot.Routes, snapshot.Credentials} {
+		if d == nil {
+			break
+		}
+		write := func(result string, count func(disk.Writes) int) prometheus.Collector {
+			return prometheus.NewCounterFunc(prometheus.CounterOpts{
+				Name:        "hostedbridge_ingress_snapshot_writes_total",
+				Help:        "Writes of what a restart needs while the API server is away, by kind (routes, credentials) and result (done, failed).",
+				ConstLabels: prometheus.Labels{"kind": string(kind), "result": result},
+			}, func() float64 { return float64(count(d.Writes(kind))) })
+		}
+		collectors = append(collectors,
+			write("done", func(w disk.Writes) int { return w.Done }),
+			write("failed", func(w disk.Writes) int { return w.Failed }))
+	}
+	for _, c := range collectors {
+		if err := metrics.Register(c); err != nil {
+			return fmt.Errorf("register metrics: %w", err)
+		}
+	}
+	return nil
+}
