@@ -41,6 +41,7 @@ type options struct {
 	Audit        auditOptions
 	// TrustedProxies are CIDR prefixes or addresses.
 	TrustedProxies []string
+	Quota          quotaOptions
 	Snapshot       snapshotOptions
 	Ingress        ingress.Config
 }
@@ -61,6 +62,7 @@ func defaults() options {
 		// The kept certificate lives six hours; a day leaves it the last word.
 		Snapshot: snapshotOptions{MaxAge: 24 * time.Hour},
 		Audit:        defaultAudit(),
+		Quota:        quotaOptions{Replicas: 1},
 		Ingress: ingress.Config{
 			// A pod starts within seconds; a pull of its image may take this.
 			Wait: 30 * time.Second,
@@ -98,6 +100,7 @@ func (o *options) registerFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.DrainDelay, "drain-delay", o.DrainDelay, "how long new calls are still taken after SIGTERM")
 	fs.DurationVar(&o.DrainTimeout, "drain-timeout", o.DrainTimeout, "how long calls in flight then have to end")
 	o.Audit.registerFlags(fs)
+	o.Quota.registerFlags(fs)
 	o.Snapshot.registerFlags(fs)
 	fs.StringVar(&o.AdminKeyFile, "admin-key-file", o.AdminKeyFile, "file with the key of the admin surface, read again when it changes (default: the environment's CATALOG_ADMIN_KEY)")
 	fs.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")
@@ -167,5 +170,5 @@ func (o *options) validate() error {
 	check(o.DrainTimeout >= 0, "drain-timeout", "0 or more")
 	check(o.Snapshot.Dir == "" || o.Snapshot.KeyFile != "", "snapshot-key-file", "set with --snapshot-dir")
 	check(o.Snapshot.MaxAge > 0, "snapshot-max-age", "longer than 0")
-	return errors.Join(append(errs, o.Ingress.Validate(), o.Audit.validate())...)
+	return errors.Join(append(errs, o.Ingress.Validate(), o.Audit.validate(), o.Quota.validate())...)
 }

@@ -23,6 +23,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/audit/sink"
 	"github.com/hostedbridge/hostedbridge/internal/ingress"
+	"github.com/hostedbridge/hostedbridge/internal/quota/store"
+	"github.com/hostedbridge/hostedbridge/internal/quota/tierfile"
 	"github.com/hostedbridge/hostedbridge/internal/route/report"
 	"github.com/hostedbridge/hostedbridge/internal/route/snapshot/disk"
 	"github.com/hostedbridge/hostedbridge/internal/route/watch"
@@ -43,6 +45,8 @@ type parts struct {
 	keys        *keyring.Keyring
 	audit       *sink.Sink
 	hasher      *audit.Hasher
+	tiers       *tierfile.File
+	quotas      *store.Store
 }
 
 // run serves until ctx ends and everything is drained.
@@ -110,12 +114,16 @@ func newParts(ctx context.Context, o options, config *rest.Config, log *slog.Log
 // ends over its configuration.
 func newService(ctx context.Context, o options, p *parts, log *slog.Logger) (*telemetry.Service, error) {
 	metrics := telemetry.NewRegistry("ingress")
+	var err error
+	if p.tiers, p.quotas, err = o.Quota.open(metrics, log); err != nil {
+		return nil, err
+	}
 	if err := registerOutages(metrics, p.watcher, p.kept); err != nil {
 		return nil, err
 	}
 	readiness := &telemetry.Readiness{Check: func() bool { return p.watcher.Current() != nil && p.credentials.ready() }}
 	server, err := ingress.New(o.Ingress, ingress.Deps{
-		Routes: p.watcher, Bridges: p.bridges, Reports: p.prober, Activity: p.status, Secrets: &p.credentials.secrets, Audit: p.audit, Hasher: p.hasher,
+		Routes: p.watcher, Bridges: p.bridges, Reports: p.prober, Activity: p.status, Secrets: &p.credentials.secrets, Audit: p.audit, Quotas: p.quotas, Tiers: p.tiers.Tiers, Hasher: p.hasher,
 		AdminKey: p.adminKey.get, Keys: p.keys,
 		Ready: readiness.Ready, Metrics: metrics, Log: log,
 	})
@@ -149,7 +157,7 @@ func (p *parts) serve(ctx context.Context, service *telemetry.Service) error {
 	defer end()
 	group, working := errgroup.WithContext(working)
 	defer context.AfterFunc(working, drain)()
-	for _, part := range []func(context.Context) error{p.credentials.run, p.watcher.Run, p.snapshots.run, p.status.Run, p.prober.Run} {
+	for _, part := range []func(context.Context) error{p.credentials.run, p.watcher.Run, p.snapshots.run, p.status.Run, p.prober.Run, p.tiers.Run, p.quotas.Run} {
 		group.Go(func() error { return part(working) })
 	}
 	group.Go(func() error {

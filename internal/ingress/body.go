@@ -15,9 +15,6 @@ import (
 )
 
 const (
-	// maxBody is the go-sdk's default limit for a message, 4 MiB, so that the
-	// same call passes here and at a server without us.
-	maxBody = 4 << 20
 	// bodyTimeout is the default of Config.BodyTimeout: 4 MiB in it is 140 KB/s.
 	bodyTimeout = 30 * time.Second
 	// maxPeek and peekTimeout bound what is read for the id's sake from a
@@ -39,20 +36,25 @@ func (s *Server) readBody(c *gin.Context) error {
 	if mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || mediaType != "application/json" {
 		return errMediaType
 	}
-	if r.ContentLength > maxBody {
-		return errBodyTooLarge
+	limit := s.bodyLimit(c)
+	if r.ContentLength > limit {
+		return bodyTooLarge(limit)
 	}
 	// Set first, so that after a failure nobody takes the rest for a body.
 	c.Set(bodyKey, []byte(nil))
-	body, err := readWithin(c, maxBody+1, s.config.BodyTimeout)
+	body, err := readWithin(c, limit+1, s.config.BodyTimeout)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errBodyUnreadable, err)
 	}
-	if len(body) > maxBody {
-		return errBodyTooLarge
+	if int64(len(body)) > limit {
+		return bodyTooLarge(limit)
 	}
 	c.Set(bodyKey, body)
 	return nil
+}
+
+func bodyTooLarge(limit int64) error {
+	return errBodyTooLarge.saying(fmt.Sprintf("The body of a request is limited to %d bytes.", limit))
 }
 
 // bodyOf returns what readBody read, nil for a request without.

@@ -30,7 +30,10 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
+	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/internal/quota"
+	"github.com/hostedbridge/hostedbridge/internal/quota/store"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
@@ -64,6 +67,7 @@ type world struct {
 	registry  *prometheus.Registry
 	readiness *telemetry.Readiness
 	ways      *Bridges
+	tiers     quota.Tiers
 	server    *Server
 	addr      string
 	probeAddr string
@@ -86,7 +90,7 @@ func newWorld(t testing.TB, config Config, drain ...func(*telemetry.Service)) *w
 	t.Helper()
 	w := &world{
 		t: t, routes: newFakeRoutes(), reports: fakeReports{}, servers: map[string]*http.Server{}, activity: &fakeActivity{},
-		secrets: newFakeSecrets(), audit: &fakeAudit{}, keys: newFakeKeys(), logs: &lockedBuffer{}, registry: prometheus.NewRegistry(), ended: make(chan error, 1),
+		secrets: newFakeSecrets(), audit: &fakeAudit{}, keys: newFakeKeys(), logs: &lockedBuffer{}, registry: prometheus.NewRegistry(), tiers: testTiers(), ended: make(chan error, 1),
 	}
 	w.readiness = &telemetry.Readiness{Check: func() bool { return w.routes.Current() != nil }}
 	var err error
@@ -98,7 +102,8 @@ func newWorld(t testing.TB, config Config, drain ...func(*telemetry.Service)) *w
 	w.listeners, w.port = listenOnOnePort(t)
 	w.ways = NewBridges(w, w.port)
 	w.server, err = New(config, Deps{
-		Routes: w.routes, Bridges: w.ways, Reports: w.reports, Activity: w.activity, Secrets: w.secrets, Audit: w.audit, Hasher: testHasher(t),
+		Routes: w.routes, Bridges: w.ways, Reports: w.reports, Activity: w.activity, Secrets: w.secrets,
+		Quotas: w.quotas(), Tiers: func() quota.Tiers { return w.tiers }, Audit: w.audit, Hasher: testHasher(t),
 		AdminKey: func() []byte { return []byte(adminKey) }, Keys: w.keys,
 		Ready: w.readiness.Ready, Metrics: w.registry,
 		Log: slog.New(slog.NewJSONHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
@@ -115,6 +120,26 @@ func newWorld(t testing.TB, config Config, drain ...func(*telemetry.Service)) *w
 	t.Cleanup(w.close)
 	w.publish()
 	return w
+}
+
+// testTier is that of users who are not to meet its limits.
+const testTier = "test"
+
+// maxBody is the largest body in it.
+const maxBody = quota.DefaultBody
+
+func testTiers() quota.Tiers {
+	const many = 1 << 20
+	return quota.Tiers{testTier: {PerMinute: many, PerHour: many, PerDay: many, Burst: many, ConcurrentCalls: many, Streams: many}}
+}
+
+// quotas returns a store of this process.
+func (w *world) quotas() Quotas {
+	s, err := store.New(store.Options{Replicas: 1, Clock: clock.System{}, Metrics: w.registry, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return s
 }
 
 // start serves as cmd does.
@@ -254,6 +279,7 @@ func (w *world) addUser(user string) string {
 		w.t.Fatal(err)
 	}
 	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: "tenants", Name: user, UID: types.UID("uid-" + user)}}
+	b.Spec.Tier = testTier
 	b.Spec.APIKeys = []v1alpha1.APIKey{{ID: id, Hash: apikey.HashOf(key).String()}}
 	w.change(func() { w.bridges = append(w.bridges, b) })
 	return key

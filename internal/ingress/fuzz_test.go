@@ -129,13 +129,13 @@ func checkOutbound(t *testing.T, to route.Backend, sent []byte) {
 // fuzzServer is an ingress without network, of alice and bob.
 func fuzzServer(t testing.TB, secrets UserSecrets) (*Server, *recordingBridges, string) {
 	t.Helper()
-	w := &world{t: t, routes: newFakeRoutes()}
+	w := &world{t: t, routes: newFakeRoutes(), registry: prometheus.NewRegistry()}
 	alice := w.addUser("alice")
 	w.addUser("bob")
 	w.setPod("alice", "alice-1", hosts[0])
 	w.setPod("bob", "bob-1", hosts[1])
 	s, err := New(defaults(), Deps{
-		Routes: w.routes, Bridges: NewBridges(w, 8443), Reports: fakeReports{}, Activity: &fakeActivity{}, Secrets: secrets, Audit: &fakeAudit{}, Hasher: testHasher(t),
+		Routes: w.routes, Bridges: NewBridges(w, 8443), Reports: fakeReports{}, Activity: &fakeActivity{}, Secrets: secrets, Quotas: w.quotas(), Tiers: testTiers, Audit: &fakeAudit{}, Hasher: testHasher(t),
 		Keys: newFakeKeys(), AdminKey: func() []byte { return []byte(adminKey) },
 		Ready: func() bool { return true }, Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 	})

@@ -53,7 +53,8 @@ var (
 	errSessionInvalid   = &problem{http.StatusBadRequest, "session_invalid", "The query is not the one of the endpoint that GET has told.", 0}
 	errRepeatedHeader   = &problem{http.StatusBadRequest, "repeated_header", "A header that can have one value was sent more than once.", 0}
 	errBodyUnreadable   = &problem{http.StatusBadRequest, "body_unreadable", "The request body broke off or came too slowly.", 0}
-	errBodyTooLarge     = &problem{http.StatusRequestEntityTooLarge, "body_too_large", "The request body is limited to 4 MiB.", 0}
+	errBodyTooLarge     = &problem{http.StatusRequestEntityTooLarge, "body_too_large", "The body of a request is too large.", 0}
+	errBatchTooLarge    = &problem{http.StatusRequestEntityTooLarge, "batch_too_large", "The batch has more requests than the tier allows in a minute; send it in parts.", 0}
 	errBodyNotAllowed   = &problem{http.StatusBadRequest, "body_not_allowed", "Only a POST, and the PUT of a secret, has a body.", 0}
 	errMediaType        = &problem{http.StatusUnsupportedMediaType, "unsupported_media_type", "Send Content-Type: application/json.", 0}
 	errInternal         = &problem{http.StatusInternalServerError, "internal", "Internal error.", 0}
@@ -165,12 +166,21 @@ func writeProblem(w http.ResponseWriter, r *http.Request, err error, body []byte
 	if p.retryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(int(p.retryAfter.Seconds())))
 	}
+	if p.status == http.StatusNotFound {
+		// What is not there has no quota, and looks like what is not the caller's.
+		h.Del("RateLimit")
+		h.Del("RateLimit-Policy")
+	}
 	if p.status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", `Bearer realm="hosted-bridge"`)
 	}
-	contentType, answer := p.encode()
+	var limit *limitData
+	if e, ok := errors.AsType[*exceeded](err); ok {
+		limit = &e.data
+	}
+	contentType, answer := p.encode(limit)
 	if isRPC(r) {
-		contentType, answer = p.encodeRPC(rpcID(body))
+		contentType, answer = p.encodeRPC(rpcID(body), limit)
 	}
 	h.Set("Content-Type", contentType)
 	h.Set("Content-Length", strconv.Itoa(len(answer)))
@@ -181,14 +191,16 @@ func writeProblem(w http.ResponseWriter, r *http.Request, err error, body []byte
 	_, _ = w.Write(answer)
 }
 
-// encode returns the problem as RFC 9457 has it.
-func (p *problem) encode() (contentType string, body []byte) {
+// encode returns the problem as RFC 9457 has it, and where it is one of a limit,
+// with what can be done about it.
+func (p *problem) encode(limit *limitData) (contentType string, body []byte) {
 	return "application/problem+json", mustMarshal(struct {
 		Title  string `json:"title"`
 		Status int    `json:"status"`
 		Code   string `json:"code"`
 		Detail string `json:"detail"`
-	}{http.StatusText(p.status), p.status, p.code, p.detail})
+		*limitData
+	}{http.StatusText(p.status), p.status, p.code, p.detail, limit})
 }
 
 // JSON-RPC error codes. rpcRefused is one that the protocol leaves to
@@ -201,10 +213,11 @@ const (
 
 // encodeRPC returns the problem as a JSON-RPC error. Without an id the member
 // is left out: null would be the answer to a request whose id is null.
-func (p *problem) encodeRPC(id json.RawMessage) (contentType string, body []byte) {
+func (p *problem) encodeRPC(id json.RawMessage, limit *limitData) (contentType string, body []byte) {
 	type data struct {
 		Code              string `json:"code"`
 		RetryAfterSeconds int    `json:"retryAfterSeconds,omitempty"`
+		*limitData
 	}
 	type rpcError struct {
 		Code    int    `json:"code"`
@@ -222,7 +235,7 @@ func (p *problem) encodeRPC(id json.RawMessage) (contentType string, body []byte
 		Version string          `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id,omitempty"`
 		Error   rpcError        `json:"error"`
-	}{"2.0", id, rpcError{code, p.detail, data{p.code, int(p.retryAfter.Seconds())}}})
+	}{"2.0", id, rpcError{code, p.detail, data{p.code, int(p.retryAfter.Seconds()), limit}}})
 }
 
 // mustMarshal encodes values whose types cannot fail to encode.

@@ -75,7 +75,7 @@ func TestBodies(t *testing.T) {
 		want                    string
 	}{
 		{"as large as allowed", "application/json", big[:maxBody], 200, fmt.Sprint(maxBody)},
-		{"one byte larger", "application/json", big[:maxBody+1], 413, `{"jsonrpc":"2.0","error":{"code":-32600,"message":"The request body is limited to 4 MiB.","data":{"code":"body_too_large"}}}`},
+		{"one byte larger", "application/json", big[:maxBody+1], 413, `{"jsonrpc":"2.0","error":{"code":-32600,"message":"The body of a request is limited to 4194304 bytes.","data":{"code":"body_too_large"}}}`},
 		{"empty", "application/json", "", 200, "0"},
 		{"with a charset", "application/json; charset=utf-8", "{}", 200, "2"},
 		{"of another type", "text/plain", toolCall, 415, `{"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"Send Content-Type: application/json.","data":{"code":"unsupported_media_type"}}}`},

@@ -26,13 +26,13 @@ func (s *Server) handler() (http.Handler, error) {
 	e.NoMethod(s.do(func(*gin.Context) error { return errMethodNotAllowed }))
 	e.NoRoute(s.do(func(*gin.Context) error { return errNotFound }))
 
-	u := e.Group("/u/:userId", s.do(s.checkOrigin), s.do(s.authenticate))
-	u.POST("/mcp", s.watchCall, s.limitBodies(maxBody), s.do(s.readBody), s.do(s.forward))
-	u.GET("/mcp", s.watchCall, s.do(s.refuseBody), s.do(s.forward))
+	u := e.Group("/u/:userId", s.do(s.checkOrigin), s.do(s.authenticate), s.do(s.findAccount))
+	u.POST("/mcp", s.watchCall, s.do(s.checkTier), s.limitCalls, s.do(s.readBody), s.countQuota, s.do(s.forward))
+	u.GET("/mcp", s.watchCall, s.do(s.refuseBody), s.do(s.checkTier), s.countStream, s.do(s.forward))
 	u.DELETE("/mcp", s.watchCall, s.do(s.refuseBody), s.do(s.forward))
 	if s.config.LegacySSE {
-		u.GET(ssePath, s.watchCall, s.do(s.refuseBody), s.do(s.forwardSSE))
-		u.POST(ssePath, s.watchCall, s.do(s.checkSession), s.limitBodies(maxBody), s.do(s.readBody), s.do(s.forwardSSE))
+		u.GET(ssePath, s.watchCall, s.do(s.refuseBody), s.do(s.checkTier), s.countStream, s.do(s.forwardSSE))
+		u.POST(ssePath, s.watchCall, s.do(s.checkSession), s.do(s.checkTier), s.limitCalls, s.do(s.readBody), s.countQuota, s.do(s.forwardSSE))
 	}
 	u.GET("/health", s.do(s.refuseBody), s.do(s.health))
 

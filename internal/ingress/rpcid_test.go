@@ -46,7 +46,7 @@ func FuzzRPCID(f *testing.F) {
 		if len(id) > maxRPCID {
 			t.Errorf("id of %d bytes", len(id))
 		}
-		_, answer := errNotFound.encodeRPC(id)
+		_, answer := errNotFound.encodeRPC(id, nil)
 		if !json.Valid(answer) {
 			t.Errorf("the answer is not JSON: %s", answer)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
+	"github.com/hostedbridge/hostedbridge/internal/quota"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
@@ -100,6 +101,9 @@ type Deps struct {
 	// while there is none. It is asked at each of their requests.
 	AdminKey func() []byte
 	Audit    AuditTrail
+	Quotas   Quotas
+	// Tiers returns the installation's tiers as they are now.
+	Tiers func() quota.Tiers
 	// Hasher hides addresses and sessions in audit entries.
 	Hasher *audit.Hasher
 	// Ready reports whether this replica should be called. While it should
@@ -110,7 +114,7 @@ type Deps struct {
 }
 
 func (d Deps) complete() bool {
-	return d.Routes != nil && d.Bridges != nil && d.Reports != nil && d.Activity != nil && d.Secrets != nil && d.AdminKey != nil && d.Keys != nil && d.Audit != nil && d.Hasher != nil && d.Ready != nil && d.Metrics != nil && d.Log != nil
+	return d.Routes != nil && d.Bridges != nil && d.Reports != nil && d.Activity != nil && d.Secrets != nil && d.Quotas != nil && d.Tiers != nil && d.AdminKey != nil && d.Keys != nil && d.Audit != nil && d.Hasher != nil && d.Ready != nil && d.Metrics != nil && d.Log != nil
 }
 
 // Server serves the public surface.
@@ -125,6 +129,8 @@ type Server struct {
 	origins  *origins
 	metrics  *metrics
 	hold     *hold
+	quotas   Quotas
+	tiers    func() quota.Tiers
 	audit    AuditTrail
 	hasher   *audit.Hasher
 	adminKey func() []byte
@@ -166,7 +172,7 @@ func New(config Config, deps Deps) (*Server, error) {
 	s := &Server{
 		config: config, log: deps.Log,
 		routes: deps.Routes, reports: deps.Reports, activity: deps.Activity,
-		secrets: deps.Secrets, ready: deps.Ready, audit: deps.Audit, hasher: deps.Hasher, adminKey: deps.AdminKey, keys: deps.Keys, attempts: a,
+		secrets: deps.Secrets, quotas: deps.Quotas, tiers: deps.Tiers, ready: deps.Ready, audit: deps.Audit, hasher: deps.Hasher, adminKey: deps.AdminKey, keys: deps.Keys, attempts: a,
 		origins: origins, metrics: m, hold: h, bodies: newBodies(config.MaxBodyMemory),
 		calls:    newOpenCalls(config, deps.Routes, cm),
 		delivery: &delivery{bridges: deps.Bridges.pool, hold: h, metrics: m},

@@ -1,0 +1,105 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/pflag"
+
+	"github.com/hostedbridge/hostedbridge/internal/clock"
+	"github.com/hostedbridge/hostedbridge/internal/quota/store"
+	"github.com/hostedbridge/hostedbridge/internal/quota/tierfile"
+)
+
+// quotaPassword is the environment's variable with the store's password.
+const quotaPassword = "QUOTA_REDIS_PASSWORD" //nolint:gosec // Its name.
+
+// quotaOptions say what users may and where it is counted.
+type quotaOptions struct {
+	// TiersFile replaces the built-in tiers; empty keeps them.
+	TiersFile string
+	// Replicas is how many ingresses share the quotas, as far as no store tells.
+	Replicas int
+	// RedisURL is the shared store's; empty for none.
+	RedisURL string
+	// PasswordFile and CAFile belong to the shared store.
+	PasswordFile string
+	CAFile       string
+}
+
+func (o *quotaOptions) registerFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.TiersFile, "tiers-file", o.TiersFile, "YAML file with the installation's tiers, read again when it changes; without it there are free, pro and business")
+	fs.IntVar(&o.Replicas, "replicas", o.Replicas, "how many ingresses share each quota while no --quota-redis-url is given or reached")
+	fs.StringVar(&o.RedisURL, "quota-redis-url", o.RedisURL, "Redis or Valkey in which all replicas count together, such as redis://host:6379/0, rediss:// with TLS (default: each replica counts for itself)")
+	fs.StringVar(&o.PasswordFile, "quota-redis-password-file", o.PasswordFile, "file with its password, read at each connection (default: the environment's "+quotaPassword+")")
+	fs.StringVar(&o.CAFile, "quota-redis-ca-file", o.CAFile, "PEM file with the authorities that its certificate may be of (default: the system's)")
+}
+
+func (o *quotaOptions) validate() error {
+	var errs []error
+	if o.Replicas < 1 {
+		errs = append(errs, errors.New("--replicas must be 1 or more"))
+	}
+	if o.RedisURL != "" {
+		if _, err := store.ParseURL(o.RedisURL); err != nil {
+			errs = append(errs, fmt.Errorf("--quota-redis-url: %w", err))
+		}
+	} else if o.PasswordFile != "" || o.CAFile != "" {
+		errs = append(errs, errors.New("--quota-redis-password-file and --quota-redis-ca-file need --quota-redis-url"))
+	}
+	return errors.Join(errs...)
+}
+
+// open reads the tiers and makes the store.
+func (o *quotaOptions) open(metrics prometheus.Registerer, log *slog.Logger) (*tierfile.File, *store.Store, error) {
+	tiers, err := tierfile.Open(o.TiersFile, clock.System{}, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	redis, err := o.redis()
+	if err != nil {
+		return nil, nil, fmt.Errorf("quota store: %w", err)
+	}
+	quotas, err := store.New(store.Options{Replicas: o.Replicas, Redis: redis, Clock: clock.System{}, Metrics: metrics, Log: log})
+	return tiers, quotas, err
+}
+
+func (o *quotaOptions) redis() (*store.Redis, error) {
+	if o.RedisURL == "" {
+		return nil, nil
+	}
+	r := &store.Redis{URL: o.RedisURL, Password: o.password}
+	if o.CAFile == "" {
+		return r, nil
+	}
+	pem, err := os.ReadFile(o.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("read authorities: %w", err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("read authorities: %s has no certificate in PEM", o.CAFile)
+	}
+	r.TLS = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}
+	return r, nil
+}
+
+func (o *quotaOptions) password() (string, error) {
+	if o.PasswordFile == "" {
+		return os.Getenv(quotaPassword), nil
+	}
+	b, err := os.ReadFile(o.PasswordFile)
+	if err != nil {
+		return "", fmt.Errorf("read password: %w", err)
+	}
+	return string(bytes.TrimRight(b, "\r\n")), nil
+}

@@ -1,0 +1,63 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/quota"
+)
+
+// exceeded is a refusal for what has been used.
+type exceeded struct {
+	problem *problem
+	data    limitData
+}
+
+// limitData is what a program can do with a refusal, beside its code.
+type limitData struct {
+	// Policy is the name of the limit, as RateLimit-Policy has it.
+	Policy       string `json:"policy"`
+	RetryAfterMs int64  `json:"retryAfterMs"`
+	Limit        int64  `json:"limit"`
+	Remaining    int64  `json:"remaining"`
+	// ResetAt is when there is more. Of calls and streams nobody knows.
+	ResetAt time.Time `json:"resetAt,omitzero"`
+}
+
+// Error implements error.
+func (e *exceeded) Error() string { return e.problem.code + ": " + e.data.Policy }
+
+// Unwrap has an exceeded answered as its problem.
+func (e *exceeded) Unwrap() error { return e.problem }
+
+// slotRetry is the advice where all slots are taken.
+const slotRetry = time.Second
+
+// newExceeded returns the refusal v of a user of that tier.
+func newExceeded(v quota.Verdict, tier quota.Tier, now time.Time) *exceeded {
+	most, remaining, _ := v.Left.Of(v.Refused, tier)
+	code, detail, retry := "rate_limited", "", v.RetryAfter
+	switch v.Refused {
+	case quota.Calls:
+		code, retry = "too_many_calls", slotRetry
+		detail = fmt.Sprintf("The tier allows %d calls at a time; wait for one of them to end.", most)
+	case quota.Streams:
+		code, retry = "too_many_streams", slotRetry
+		detail = fmt.Sprintf("The tier allows %d open streams at a time; end one of them.", most)
+	case quota.Burst:
+		detail = fmt.Sprintf("The tier allows %d requests at once, and then %d a minute.", most, tier.PerMinute)
+	default:
+		detail = fmt.Sprintf("The tier allows %d requests each %s.", most, v.Refused)
+	}
+	data := limitData{Policy: v.Refused.String(), RetryAfterMs: roundUp(retry, time.Millisecond).Milliseconds(), Limit: most, Remaining: remaining}
+	if v.RetryAfter > 0 {
+		data.ResetAt = now.Add(retry).UTC().Round(time.Millisecond)
+	}
+	return &exceeded{&problem{http.StatusTooManyRequests, code, detail, roundUp(retry, time.Second)}, data}
+}
+
+func roundUp(d, unit time.Duration) time.Duration { return (d + unit - 1) / unit * unit }
