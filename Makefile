@@ -110,6 +110,10 @@ bench-secrets: ## What secrets cost, in one table: envelopes, the keybroker, the
 bench-bridge: test/bench/node_modules/.package-lock.json ## The bridge beside what one would take instead, from npm, in one run and one table.
 	@$(STAGE) "bridge and others" go test -tags=bench -count=1 -timeout=20m -v $(TESTFLAGS) ./test/bench
 
+.PHONY: bench-ingress
+bench-ingress: ## The ingress beside nginx, Caddy and plain Go proxies, in one run and one table. For a quiet machine.
+	@TESTFLAGS='$(TESTFLAGS)' $(STAGE) "ingress and others" hack/test/bench-ingress.sh
+
 ##@ Before a commit
 
 .PHONY: presubmit

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Copyright 2026 The hosted-bridge Authors.
+# SPDX-License-Identifier: Apache-2.0
+#
+# Measures the ingress beside nginx, Caddy and plain Go proxies, in one run and
+# one table. What is not there is got first: Caddy is built from its module, nginx
+# unpacked from its Debian package, neither of which becomes a service.
+#
+#   BENCH_ROUNDS   how often the ways take turns (5)
+#   BENCH_SECONDS  how long each is loaded then, for each number of clients (3)
+#   BENCH_ONLY     ways to measure, joined by +, such as direct+hosted-bridge+nginx
+#   TESTFLAGS      for go test
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+peers=$PWD/bin/peers
+mkdir -p "$peers"
+for program in caddy goproxy; do
+    [[ -x $peers/$program ]] || hack/test/stage.sh "build $program" go -C test/load/peers build -o "$peers/$program" "./$program"
+done
+
+nginx=$(PATH="$PATH:/usr/sbin" command -v nginx || true)
+if [[ -z $nginx ]]; then
+    nginx=$peers/nginx/usr/sbin/nginx
+    if [[ ! -x $nginx ]]; then
+        command -v apt-get >/dev/null || { echo "bench-ingress: install nginx: it is not on PATH, and this is no Debian" >&2; exit 1; }
+        [[ -n $(apt-cache search --names-only '^nginx$') ]] || apt-get update -q
+        mkdir -p "$peers/nginx"
+        (cd "$peers/nginx" && apt-get download -q nginx && dpkg -x nginx_*.deb .)
+    fi
+fi
+"$nginx" -V 2>&1 | head -2
+"$peers/caddy" version
+
+BENCH_NGINX=$nginx BENCH_CADDY=$peers/caddy BENCH_GOPROXY=$peers/goproxy \
+    go test -tags=bench -count=1 -timeout=40m -v ${TESTFLAGS:-} ./test/load/proxy
