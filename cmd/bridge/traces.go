@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/otlp"
+	"github.com/hostedbridge/hostedbridge/internal/otlp"
 )
 
 // lastSpans is how long the end of the process waits for who takes spans.
@@ -20,7 +20,9 @@ const lastSpans = 3 * time.Second
 // startTraces returns the tracer that the environment asks for, nil for none,
 // and what sends its last spans.
 func startTraces(ctx context.Context) (trace.Tracer, func(), error) {
-	tracer, shutdown, err := otlp.Start(ctx, bridge.Version, os.Getenv)
+	tracer, shutdown, err := otlp.Start(ctx, otlp.Source{
+		Service: "hosted-bridge", Version: bridge.Version, Package: "github.com/hostedbridge/hostedbridge/internal/bridge",
+	}, os.Getenv)
 	if err != nil || shutdown == nil {
 		return nil, func() {}, err
 	}

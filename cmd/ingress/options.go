@@ -36,6 +36,8 @@ type options struct {
 	DrainDelay   time.Duration
 	DrainTimeout time.Duration
 	LogLevel     string
+	// OTLPEndpoint takes traces; empty for what the environment says.
+	OTLPEndpoint string
 	// AdminKeyFile holds the admin key; without one it is CATALOG_ADMIN_KEY's.
 	AdminKeyFile string
 	Audit        auditOptions
@@ -103,6 +105,7 @@ func (o *options) registerFlags(fs *pflag.FlagSet) {
 	o.Quota.registerFlags(fs)
 	o.Snapshot.registerFlags(fs)
 	fs.StringVar(&o.AdminKeyFile, "admin-key-file", o.AdminKeyFile, "file with the key of the admin surface, read again when it changes (default: the environment's CATALOG_ADMIN_KEY)")
+	fs.StringVar(&o.OTLPEndpoint, "otlp-endpoint", o.OTLPEndpoint, "where traces go, such as http://collector.observability.svc:4318 (default: OTEL_EXPORTER_OTLP_ENDPOINT, or nowhere)")
 	fs.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")
 }
 
@@ -166,6 +169,8 @@ func (o *options) validate() error {
 	check(o.Ingress.MaxBodyMemory >= 16<<20, "max-body-memory", "16777216 or more")
 	check(o.Ingress.MaxHeld >= o.Ingress.MaxHeldPerUser, "max-held", "at least --max-held-per-user")
 	check(o.Ingress.KeepAlive >= time.Second, "stream-keep-alive", "1s or more")
+	otlp, err := url.Parse(o.OTLPEndpoint)
+	check(o.OTLPEndpoint == "" || err == nil && (otlp.Scheme == "http" || otlp.Scheme == "https") && otlp.Host != "", "otlp-endpoint", "an http or https URL")
 	check(o.DrainDelay >= 0, "drain-delay", "0 or more")
 	check(o.DrainTimeout >= 0, "drain-timeout", "0 or more")
 	check(o.Snapshot.Dir == "" || o.Snapshot.KeyFile != "", "snapshot-key-file", "set with --snapshot-dir")

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -41,6 +42,7 @@ type parts struct {
 	status      *watch.StatusWriter
 	prober      *report.Prober
 	bridges     *ingress.Bridges
+	tracer      trace.Tracer
 	adminKey    *adminKey
 	keys        *keyring.Keyring
 	audit       *sink.Sink
@@ -67,6 +69,11 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) (err error) {
 		return err
 	}
 	defer p.bridges.Close()
+	var stopTraces func()
+	if p.tracer, stopTraces, err = startTraces(ctx, o.OTLPEndpoint, log); err != nil {
+		return err
+	}
+	defer stopTraces()
 	if p.audit, p.hasher, err = o.Audit.open(stdout); err != nil {
 		return err
 	}
@@ -125,7 +132,7 @@ func newService(ctx context.Context, o options, p *parts, log *slog.Logger) (*te
 	server, err := ingress.New(o.Ingress, ingress.Deps{
 		Routes: p.watcher, Bridges: p.bridges, Reports: p.prober, Activity: p.status, Secrets: &p.credentials.secrets, Audit: p.audit, Quotas: p.quotas, Tiers: p.tiers.Tiers, Hasher: p.hasher,
 		AdminKey: p.adminKey.get, Keys: p.keys,
-		Ready: readiness.Ready, Metrics: metrics, Log: log,
+		Ready: readiness.Ready, Metrics: metrics, Log: log, Tracer: p.tracer,
 	})
 	if err != nil {
 		return nil, err

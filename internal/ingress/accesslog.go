@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 )
@@ -32,6 +34,13 @@ type record struct {
 	attempts int
 	// calls is what the bridge told of its tool calls.
 	calls audit.Trailer
+	// start is when the request's header was there.
+	start time.Time
+	// traceID is the trace to which the request belongs, in hexadecimal, empty
+	// for none. It is known after authenticate.
+	traceID string
+	// span is nil while the request has none.
+	span trace.Span
 	// call is what serves the request.
 	call *openCall
 }
@@ -60,7 +69,7 @@ func recordOf(ctx context.Context) *record {
 func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
-		rec := &record{id: newRequestID(), route: routeOf(r.RequestURI)}
+		rec := &record{id: newRequestID(), route: routeOf(r.RequestURI), start: start}
 		ctx, cancel := context.WithCancelCause(context.WithValue(r.Context(), recordKey{}, rec))
 		rec.call = &openCall{answer: answer{ResponseWriter: w}, method: r.Method, record: rec, cancel: cancel}
 		a := &rec.call.answer
@@ -80,6 +89,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 			s.metrics.inFlight.Dec()
 			elapsed := time.Since(start)
 			s.metrics.observe(rec.route, r.Method, a.code(), elapsed)
+			rec.endSpan(a.code())
 			s.logAccess(r, rec, a, elapsed, completed)
 		}()
 		next.ServeHTTP(a, r.WithContext(ctx))
@@ -120,6 +130,9 @@ func (s *Server) logAccess(r *http.Request, rec *record, a *answer, elapsed time
 	}
 	if rec.attempts > 1 {
 		attrs = append(attrs, slog.Int("attempts", rec.attempts))
+	}
+	if rec.traceID != "" {
+		attrs = append(attrs, slog.String("traceID", rec.traceID))
 	}
 	attrs = append(attrs, callAttrs(rec.calls)...)
 	if !completed {

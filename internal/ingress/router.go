@@ -26,7 +26,7 @@ func (s *Server) handler() (http.Handler, error) {
 	e.NoMethod(s.do(func(*gin.Context) error { return errMethodNotAllowed }))
 	e.NoRoute(s.do(func(*gin.Context) error { return errNotFound }))
 
-	u := e.Group("/u/:userId", s.do(s.checkOrigin), s.do(s.authenticate), s.do(s.findAccount))
+	u := e.Group("/u/:userId", s.do(s.checkOrigin), s.do(s.authenticate), s.trace, s.do(s.findAccount))
 	u.POST("/mcp", s.watchCall, s.do(s.checkTier), s.limitCalls, s.do(s.readBody), s.countQuota, s.do(s.forward))
 	u.GET("/mcp", s.watchCall, s.do(s.refuseBody), s.do(s.checkTier), s.countStream, s.do(s.forward))
 	u.DELETE("/mcp", s.watchCall, s.do(s.refuseBody), s.do(s.forward))

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -88,7 +89,7 @@ func (c Config) Validate() error {
 	return err
 }
 
-// Deps are the parts that the ingress stands on. None may be nil.
+// Deps are the parts that the ingress stands on. None may be nil but Tracer.
 type Deps struct {
 	Routes   Routes
 	Bridges  *Bridges
@@ -110,7 +111,9 @@ type Deps struct {
 	// not, each answer asks its client to come back on a new connection.
 	Ready   func() bool
 	Metrics prometheus.Registerer
-	Log     *slog.Logger
+	// Tracer begins the spans of requests. Where it is nil there are none.
+	Tracer trace.Tracer
+	Log    *slog.Logger
 }
 
 func (d Deps) complete() bool {
@@ -138,6 +141,7 @@ type Server struct {
 	attempts *attempts
 	bodies   *bodies
 	calls    *openCalls
+	tracer   trace.Tracer
 	delivery *delivery
 	public   http.Handler
 }
@@ -175,6 +179,7 @@ func New(config Config, deps Deps) (*Server, error) {
 		secrets: deps.Secrets, quotas: deps.Quotas, tiers: deps.Tiers, ready: deps.Ready, audit: deps.Audit, hasher: deps.Hasher, adminKey: deps.AdminKey, keys: deps.Keys, attempts: a,
 		origins: origins, metrics: m, hold: h, bodies: newBodies(config.MaxBodyMemory),
 		calls:    newOpenCalls(config, deps.Routes, cm),
+		tracer:   deps.Tracer,
 		delivery: &delivery{bridges: deps.Bridges.pool, hold: h, metrics: m},
 	}
 	s.public, err = s.handler()

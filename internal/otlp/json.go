@@ -53,13 +53,14 @@ type (
 		Value value  `json:"value"`
 	}
 	value struct {
-		String string `json:"stringValue"`
+		String string `json:"stringValue,omitempty"`
+		Int    string `json:"intValue,omitempty"`
 	}
 )
 
-// requestOf returns the request that carries spans, all of one source. A
-// bridge's spans have texts as attributes; what else the environment says of
-// the source is written as text.
+// requestOf returns the request that carries spans, all of one source.
+// Attributes are texts and whole numbers; others are written as text, and those
+// without a text are left out.
 func requestOf(spans []sdktrace.ReadOnlySpan) request {
 	out := scopeSpans{Scope: scope{Name: spans[0].InstrumentationScope().Name}}
 	for _, s := range spans {
@@ -95,7 +96,13 @@ func nanos(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
 func attributesOf(attributes []attribute.KeyValue) []keyValue {
 	out := make([]keyValue, 0, len(attributes))
 	for _, a := range attributes {
-		out = append(out, keyValue{Key: string(a.Key), Value: value{String: a.Value.String()}})
+		v := value{String: a.Value.String()}
+		if a.Value.Type() == attribute.INT64 {
+			v = value{Int: v.String}
+		}
+		if v != (value{}) {
+			out = append(out, keyValue{Key: string(a.Key), Value: v})
+		}
 	}
 	return out
 }

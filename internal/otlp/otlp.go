@@ -1,10 +1,10 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package otlp sends a bridge's spans to where OpenTelemetry's environment
-// variables say, by OTLP over HTTP in its JSON encoding. It is apart from the
-// bridge, which knows only the interface: a program that does not trace runs
-// nothing of it.
+// Package otlp sends a program's spans to where OpenTelemetry's environment
+// variables say, by OTLP over HTTP in its JSON encoding. It is apart from those
+// who make spans, which know only the interface: a program that does not trace
+// runs nothing of it.
 //
 // OpenTelemetry's own exporter speaks protobuf. Merely linking that, and the
 // gRPC code that comes with it, takes 4.5 MB of an idle bridge's memory; the
@@ -38,10 +38,19 @@ const (
 	envHeaders  = "OTEL_EXPORTER_OTLP_HEADERS"
 )
 
-// Start returns the tracer of a bridge of that version, whose spans go out in
-// the background, and what sends the rest of them and ends it. Both are nil
-// where the variables name nobody who takes spans. Nobody need be there yet.
-func Start(ctx context.Context, version string, getenv func(string) string) (trace.Tracer, func(context.Context) error, error) {
+// Source is whose spans they are.
+type Source struct {
+	// Service and Version are the program's name and version; the environment
+	// may name it otherwise. Without a version none is told.
+	Service, Version string
+	// Package is the Go package that makes the spans.
+	Package string
+}
+
+// Start returns the tracer of source, whose spans go out in the background,
+// and what sends the rest of them and ends it. Both are nil where the
+// variables name nobody who takes spans. Nobody need be there yet.
+func Start(ctx context.Context, source Source, getenv func(string) string) (trace.Tracer, func(context.Context) error, error) {
 	endpoint := endpointOf(getenv)
 	if endpoint == "" {
 		return nil, nil, nil
@@ -54,7 +63,7 @@ func Start(ctx context.Context, version string, getenv func(string) string) (tra
 		return nil, nil, fmt.Errorf("export traces: %w", err)
 	}
 	named, err := resource.New(ctx,
-		resource.WithAttributes(attribute.String("service.name", "hosted-bridge"), attribute.String("service.version", version)),
+		resource.WithAttributes(attribute.String("service.name", source.Service), attribute.String("service.version", source.Version)),
 		resource.WithFromEnv(), // which may say otherwise
 	)
 	if err != nil {
@@ -62,7 +71,7 @@ func Start(ctx context.Context, version string, getenv func(string) string) (tra
 	}
 	e := &exporter{endpoint: endpoint, header: header, client: &http.Client{Timeout: timeout, Transport: &http.Transport{Proxy: http.ProxyFromEnvironment}}}
 	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(e), sdktrace.WithResource(named))
-	return provider.Tracer("github.com/hostedbridge/hostedbridge/internal/bridge"), provider.Shutdown, nil
+	return provider.Tracer(source.Package), provider.Shutdown, nil
 }
 
 // endpointOf returns the URL that takes spans, empty for none.

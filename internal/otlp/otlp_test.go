@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,7 +46,7 @@ func TestSpansGoWhereTheVariablesSay(t *testing.T) {
 			}
 		})
 	}
-	if tracer, stop, err := Start(t.Context(), "1", env(nil)); tracer != nil || stop != nil || err != nil {
+	if tracer, stop, err := Start(t.Context(), Source{Service: "hosted-bridge", Version: "1"}, env(nil)); tracer != nil || stop != nil || err != nil {
 		t.Errorf("without an endpoint: %v, %v", tracer, err)
 	}
 }
@@ -57,7 +58,7 @@ func TestWrongVariablesAreRefused(t *testing.T) {
 		"a value that is malformed":  {envEndpoint: "http://x", envHeaders: "a=canary%zz"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, _, err := Start(t.Context(), "1", env(variables))
+			_, _, err := Start(t.Context(), Source{Service: "hosted-bridge", Version: "1"}, env(variables))
 			if err == nil || strings.Contains(err.Error(), "canary") {
 				t.Errorf("error = %v", err)
 			}
@@ -80,11 +81,11 @@ func TestSpansReachTheCollector(t *testing.T) {
 		requests <- g
 	}))
 	defer collector.Close()
-	tracer, stop, err := Start(t.Context(), "1.2.3", env(map[string]string{envEndpoint: collector.URL, envHeaders: "X-Key=a%20b, "}))
+	tracer, stop, err := Start(t.Context(), Source{"hosted-bridge", "1.2.3", "here"}, env(map[string]string{envEndpoint: collector.URL, envHeaders: "X-Key=a%20b, "}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, parent := tracer.Start(t.Context(), "tools/call search", trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(attribute.String("mcp.method.name", "tools/call")))
+	ctx, parent := tracer.Start(t.Context(), "tools/call search", trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(attribute.String("mcp.method.name", "tools/call"), attribute.String("empty", ""), attribute.Int("n", 7)))
 	_, child := tracer.Start(ctx, "tools/call search", trace.WithSpanKind(trace.SpanKindClient))
 	child.SetStatus(codes.Error, "not said")
 	child.End()
@@ -110,7 +111,8 @@ func TestSpansReachTheCollector(t *testing.T) {
 	c, p := spans[0], spans[1]
 	if c.ParentID != p.SpanID || c.TraceID != p.TraceID || c.Kind != 3 || p.Kind != 2 || c.Status.Code != 2 || p.Status.Code != 0 ||
 		len(p.TraceID) != 32 || len(p.SpanID) != 16 || p.Start > p.End || p.Name != "tools/call search" ||
-		p.Attributes[0] != (keyValue{Key: "mcp.method.name", Value: value{String: "tools/call"}}) {
+		!slices.Equal(p.Attributes, []keyValue{{"mcp.method.name", value{String: "tools/call"}}, {"n", value{Int: "7"}}}) ||
+		g.body.ResourceSpans[0].ScopeSpans[0].Scope.Name != "here" {
 		t.Errorf("spans = %+v", spans)
 	}
 }

@@ -1,0 +1,47 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/hostedbridge/hostedbridge/internal/otlp"
+)
+
+// lastSpans is how long the end of the process waits for who takes spans.
+const lastSpans = 3 * time.Second
+
+// startTraces returns the tracer of requests, nil where neither endpoint nor
+// the environment names anybody who takes spans, and what sends the last ones.
+func startTraces(ctx context.Context, endpoint string, log *slog.Logger) (trace.Tracer, func(), error) {
+	source := otlp.Source{Service: "hosted-bridge-ingress", Package: "github.com/hostedbridge/hostedbridge/internal/ingress"}
+	if build, ok := debug.ReadBuildInfo(); ok {
+		source.Version = build.Main.Version
+	}
+	tracer, shutdown, err := otlp.Start(ctx, source, func(name string) string {
+		if name == "OTEL_EXPORTER_OTLP_ENDPOINT" && endpoint != "" {
+			return endpoint
+		}
+		return os.Getenv(name)
+	})
+	if err != nil || shutdown == nil {
+		return nil, func() {}, err
+	}
+	// Spans that nobody takes are lost, and are no request's failure.
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.WarnContext(ctx, "traces", "error", err) }))
+	return tracer, func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSpans)
+		defer cancel()
+		if err := shutdown(ctx); err != nil {
+			log.WarnContext(ctx, "the last traces were not taken", "error", err)
+		}
+	}, nil
+}
