@@ -115,12 +115,20 @@ ensure_master_key() {
         --from-file=1=<(random_key) --from-file=authority=<(random_key) >&2
 }
 
+# ensure_snapshot_key  makes the key that signs what ingresses keep for a restart
+# while the API server is away, once. Nothing is lost with it.
+ensure_snapshot_key() {
+    [[ -z $(kube get secret hosted-bridge-snapshot-key --namespace="$system" --ignore-not-found --output=name) ]] || return 0
+    kube create secret generic hosted-bridge-snapshot-key --namespace="$system" --from-file=key=<(random_key) >&2
+}
+
 random_key() { head -c 32 /dev/urandom | base64; }
 
 install_system() {
     say "applying the installation"
     kube get namespace "$system" >/dev/null 2>&1 || apply --filename=config/default/namespace.yaml
     ensure_master_key
+    ensure_snapshot_key
     apply --kustomize="$overlay/system"
     local kind
     for kind in hostedbridges catalogrecipes catalogpublishers; do
