@@ -90,6 +90,11 @@ soak: assets ## 1,000,000 calls of 50 users whose bridges change places, and a l
 	@export KUBEBUILDER_ASSETS="$$(bin/cluster build --print-assets)"; \
 	$(STAGE) "calls of many tenants" go test -tags=load -count=1 -timeout=60m -v -run='TestNoByte|TestRealBridges|TestARollingRestart' $(TESTFLAGS) ./test/load
 
+.PHONY: chaos
+chaos: assets ## kill -9 of ingresses, bridges and Redis for five minutes under load, and the audit trail afterwards. Not part of test.
+	@export KUBEBUILDER_ASSETS="$$(bin/cluster build --print-assets)"; \
+	$(STAGE) "kill -9 under load" go test -tags=load -count=1 -timeout=30m -v -run=TestEveryAnswered $(TESTFLAGS) ./test/load
+
 .PHONY: fuzz
 fuzz: ## Fuzz every fuzz target for FUZZTIME.
 	@grep -rHoE '^func Fuzz[A-Za-z0-9_]*' --include='*_test.go' --exclude-dir=node_modules . | \

@@ -31,11 +31,15 @@ const (
 	// lag is how long the Service goes on leading to a replica that has ended
 	// or is not ready.
 	lag = 300 * time.Millisecond
+	// trailSize is when the next file of an audit trail is begun, in bytes: the
+	// least that there may be, so that there are some.
+	trailSize = 1 << 20
 )
 
 // replica is one ingress, and the connections that clients keep to it.
 type replica struct {
 	*process
+	home           int
 	Public, Probes string
 	// clients speak HTTP/1.1 and HTTP/2, as load balancers do, one pool for
 	// all users.
@@ -45,47 +49,64 @@ type replica struct {
 // ingresses are the replicas of the ingress and the Service in front of them.
 type ingresses struct {
 	installation *installation
-	tokens       []string
+	token        string
+	// redis is the URL of where quotas are counted, empty for each replica by
+	// itself.
+	redis string
 
 	mu        sync.Mutex
 	endpoints []*replica
-	starts    int
+	homes     int
 	dead      []*replica
 }
 
 // startIngresses starts so many replicas and waits until they are ready.
 func (i *installation) startIngresses(t *testing.T, n int) *ingresses {
 	t.Helper()
-	g := &ingresses{installation: i}
-	for slot := range n {
-		pod := &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: fmt.Sprintf("ingress-%d", slot)},
-			Spec:       corev1.PodSpec{ServiceAccountName: ingressAccount, Containers: []corev1.Container{{Name: "ingress", Image: "ingress"}}},
-		}
-		testenv.ExpectApplied(t, i.client, pod)
-		g.tokens = append(g.tokens, i.tokenFile(pod))
-	}
-	for slot := range n {
-		g.add(g.start(t, slot))
+	g := i.newIngresses(t)
+	for range n {
+		g.add(g.startNew(t))
 	}
 	return g
 }
 
-// start starts the replica of a slot, which writes the slot's audit file, and
-// waits until it is ready. Calls reach it when it is added.
-func (g *ingresses) start(t *testing.T, slot int) *replica {
+// newIngresses makes what replicas need: a pod that has their token.
+func (i *installation) newIngresses(t *testing.T) *ingresses {
+	t.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: "ingress"},
+		Spec:       corev1.PodSpec{ServiceAccountName: ingressAccount, Containers: []corev1.Container{{Name: "ingress", Image: "ingress"}}},
+	}
+	testenv.ExpectApplied(t, i.client, pod)
+	return &ingresses{installation: i, token: i.tokenFile(pod)}
+}
+
+// startNew is start for a replica in a pod of its own.
+func (g *ingresses) startNew(t *testing.T) *replica {
+	t.Helper()
+	g.homes++
+	return g.start(t, g.homes)
+}
+
+// start starts a replica, whose audit trail goes on from that of an earlier one
+// with the same home, and waits until it is ready. Calls reach it when it is
+// added.
+func (g *ingresses) start(t *testing.T, home int) *replica {
 	t.Helper()
 	i := g.installation
-	r := &replica{}
-	g.mu.Lock()
-	g.starts++
-	name := fmt.Sprintf("ingress %d of slot %d", g.starts, slot)
-	g.mu.Unlock()
-	r.process = launch(t, name, exec.Command(i.programs.ingress, append([]string{
-		"--kubeconfig=" + i.kubeconfig, "--namespace=" + i.namespace, "--keybroker-url=" + i.keybroker, "--token-file=" + g.tokens[slot],
+	r := &replica{home: home}
+	args := []string{
+		"--kubeconfig=" + i.kubeconfig, "--namespace=" + i.namespace, "--keybroker-url=" + i.keybroker, "--token-file=" + g.token,
 		"--listen=127.0.0.1:0", "--probe-listen=127.0.0.1:0", fmt.Sprintf("--bridge-port=%d", i.bridgePort),
 		"--drain-delay=" + drainDelay.String(), "--drain-timeout=" + drainTimeout.String(),
-	}, g.more(slot)...)...))
+		"--tiers-file=" + filepath.Join(i.dir, "tiers.yaml"), fmt.Sprintf("--replicas=%d", max(1, g.homes)),
+		"--audit-file=" + g.trail(home), fmt.Sprintf("--audit-max-bytes=%d", trailSize),
+	}
+	if g.redis != "" {
+		args = append(args, "--quota-redis-url="+g.redis)
+	}
+	name := fmt.Sprintf("ingress %d", home)
+	r.process = launch(t, name, exec.Command(i.programs.ingress, args...))
 	r.said(t, "serving", r)
 	for n := range r.clients {
 		protocols := new(http.Protocols)
@@ -104,11 +125,10 @@ func (g *ingresses) start(t *testing.T, slot int) *replica {
 	return r
 }
 
-// more are the options that not every version of these tests has needed.
-func (g *ingresses) more(slot int) []string { return nil }
-
-func (g *ingresses) auditFile(slot int) string {
-	return filepath.Join(g.installation.dir, fmt.Sprintf("audit-%d.jsonl", slot))
+// trail is where the replicas of a home write their audit trail, before full
+// files that are beside it.
+func (g *ingresses) trail(home int) string {
+	return filepath.Join(g.installation.dir, fmt.Sprintf("audit-%d.jsonl", home))
 }
 
 // add lets the Service lead to the replica.

@@ -6,6 +6,7 @@
 package load
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
@@ -28,6 +29,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
@@ -65,9 +67,14 @@ type installation struct {
 func install(t *testing.T, addresses int) *installation {
 	t.Helper()
 	i := &installation{
-		t: t, client: testenv.Client(t), programs: build(t), kubeconfig: testenv.Kubeconfig(t), dir: t.TempDir(), roots: x509.NewCertPool(),
+		t: t, client: testenv.Client(t), kubeconfig: testenv.Kubeconfig(t), dir: t.TempDir(), roots: x509.NewCertPool(),
+	}
+	var err error
+	if i.programs, err = build(); err != nil {
+		t.Fatal(err)
 	}
 	i.namespace = testenv.Namespace(t, i.client)
+	t.Cleanup(i.forget)
 	i.hosts = newHosts(addresses)
 	i.bridgePort = unusedPort(t, i.hosts.all...)
 	i.write("tiers.yaml", tiers)
@@ -80,7 +87,6 @@ func install(t *testing.T, addresses int) *installation {
 	for _, name := range []string{"authority", "1"} {
 		i.write("ring/"+name, base64.StdEncoding.EncodeToString(secret[:]))
 	}
-	var err error
 	if i.authority, err = pki.NewAuthority(secret); err != nil {
 		t.Fatal(err)
 	}
@@ -88,6 +94,15 @@ func install(t *testing.T, addresses int) *installation {
 	i.startKeybroker(ring)
 	testenv.ExpectApplied(t, i.client, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: ingressAccount}})
 	return i
+}
+
+// forget takes away what the ingresses of the next test would ask after.
+func (i *installation) forget() {
+	for _, kind := range []client.Object{&v1alpha1.HostedBridge{}, &corev1.Pod{}} {
+		if err := i.client.DeleteAllOf(context.WithoutCancel(i.t.Context()), kind, client.InNamespace(i.namespace), client.GracePeriodSeconds(0)); err != nil {
+			i.t.Error(err)
+		}
+	}
 }
 
 // write writes a file of the installation and returns its path.
@@ -174,7 +189,7 @@ func (i *installation) tokenFile(pod *corev1.Pod) string {
 }
 
 // hosts are addresses of the loopback that bridges listen on, as pods have
-// addresses of their own. One that is given back is given again.
+// addresses of their own.
 type hosts struct {
 	all  []string
 	free chan string
@@ -191,5 +206,4 @@ func newHosts(n int) *hosts {
 	return h
 }
 
-func (h *hosts) take() string     { return <-h.free }
-func (h *hosts) give(host string) { h.free <- host }
+func (h *hosts) take() string { return <-h.free }

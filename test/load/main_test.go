@@ -10,10 +10,28 @@
 package load
 
 import (
+	"fmt"
 	"os"
 	"testing"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
-func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
+// programDir is where the programs are built.
+var programDir string
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	ctrl.SetLogger(logr.Discard())
+	var err error
+	if programDir, err = os.MkdirTemp("", "load"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(programDir) //nolint:errcheck // It is the system's folder for what may stay behind.
+	return testenv.Main(m)
+}

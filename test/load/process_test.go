@@ -32,26 +32,21 @@ import (
 // programs are the programs as they ship.
 type programs struct{ keybroker, ingress, bridge string }
 
-// build builds the programs, which takes seconds when they are cached.
-func build(t *testing.T) programs {
-	t.Helper()
-	dir := t.TempDir()
-	p := programs{filepath.Join(dir, "keybroker"), filepath.Join(dir, "ingress"), filepath.Join(dir, "bridge")}
+// build builds the programs, once for all tests.
+var build = sync.OnceValues(func() (programs, error) {
+	p := programs{filepath.Join(programDir, "keybroker"), filepath.Join(programDir, "ingress"), filepath.Join(programDir, "bridge")}
 	var group errgroup.Group
 	for _, program := range []string{p.keybroker, p.ingress, p.bridge} {
 		group.Go(func() error {
-			out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/"+filepath.Base(program)).CombinedOutput()
+			out, err := exec.Command("go", "build", "-o", program, "../../cmd/"+filepath.Base(program)).CombinedOutput() //nolint:noctx // No test's context lasts as long.
 			if err != nil {
 				return fmt.Errorf("build %s: %w\n%s", filepath.Base(program), err, out)
 			}
 			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
+	return p, group.Wait()
+})
 
 // process is one of ours that runs.
 type process struct {

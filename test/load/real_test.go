@@ -27,16 +27,12 @@ import (
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
-const (
-	// realTool is the tool of the servers behind real bridges. It returns its
-	// user's canary.
-	realTool = "whoami"
-	// refusedTool is what no server has.
-	refusedTool = "nothing"
-)
+// realTool is the tool of the servers behind real bridges. It returns its user's
+// canary.
+const realTool = "whoami"
 
-// real is a bridge as it ships, with a server of the Go SDK behind it.
-type real struct {
+// hosted is a bridge as it ships, with a server of the Go SDK behind it.
+type hosted struct {
 	*tenant
 	process *process
 	probes  string
@@ -44,9 +40,9 @@ type real struct {
 }
 
 // newReal makes a tenant whose bridge is a process, and runs it.
-func (i *installation) newReal(t *testing.T, n int) *real {
+func (i *installation) newReal(t *testing.T, n int) *hosted {
 	t.Helper()
-	b := &real{tenant: i.newTenant(t, n), probes: unusedAddress(t)}
+	b := &hosted{tenant: i.newTenant(t, n), probes: unusedAddress(t)}
 	b.host = i.hosts.take()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{
 		Namespace: i.namespace, Name: desired.Workload(b.user),
@@ -74,7 +70,7 @@ func (i *installation) newReal(t *testing.T, n int) *real {
 
 // startReal starts the process, again after it was killed, and waits until it is
 // ready.
-func (i *installation) startReal(t *testing.T, b *real) {
+func (i *installation) startReal(t *testing.T, b *hosted) {
 	t.Helper()
 	cmd := exec.Command(i.programs.bridge, b.args...)
 	cmd.Env = append(os.Environ(), "KEYBROKER_CA="+string(i.authority.CertificatePEM()))
@@ -113,7 +109,7 @@ func (g *ingresses) begin(t *testing.T, u *tenant) string {
 	r.Header = http.Header{
 		"Authorization": {"Bearer " + u.key}, "Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"},
 	}
-	res, err := probes.Do(r)
+	res, err := g.pick().clients[0].Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,9 +122,9 @@ func (g *ingresses) begin(t *testing.T, u *tenant) string {
 }
 
 // startReals runs so many real bridges and waits until each answers.
-func (g *ingresses) startReals(t *testing.T, first, n int) []*real {
+func (g *ingresses) startReals(t *testing.T, first, n int) []*hosted {
 	t.Helper()
-	reals := make([]*real, n)
+	reals := make([]*hosted, n)
 	for k := range reals {
 		reals[k] = g.installation.newReal(t, first+k)
 		c := call{of: reals[k].tenant, tool: realTool, modern: true}

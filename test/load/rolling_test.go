@@ -136,8 +136,8 @@ func TestARollingRestartLosesNoCall(t *testing.T) {
 	g := i.startIngresses(t, 2)
 	p := g.startPatient(t, g.populate(t, rollingUsers))
 	for range restarts {
-		for slot, old := range g.current() {
-			g.replace(t, old, slot)
+		for _, old := range g.current() {
+			g.replace(t, old)
 		}
 	}
 	p.end()
@@ -164,9 +164,9 @@ func (g *ingresses) current() []*replica {
 
 // replace does what a rolling update does: the new replica first, and then the
 // old one is told to end, of which the Service hears later.
-func (g *ingresses) replace(t *testing.T, old *replica, slot int) {
+func (g *ingresses) replace(t *testing.T, old *replica) {
 	t.Helper()
-	g.add(g.start(t, slot))
+	g.add(g.startNew(t))
 	old.terminate()
 	heard := time.NewTimer(lag)
 	defer heard.Stop()

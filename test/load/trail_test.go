@@ -1,0 +1,85 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build load || testenv
+
+package load
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// line is what is read of a line of an audit trail.
+type line struct {
+	UserID string `json:"userId"`
+	Tool   string `json:"tool"`
+	Status string `json:"status"`
+}
+
+// called is a tool of a user.
+type called struct{ user, tool string }
+
+// trails are all lines of the trails of an installation.
+type trails struct {
+	// of is how often each user's call of each tool is in a trail.
+	of    map[called]int
+	lines int
+	files int
+	// verified is what "ingress audit verify" said, for each home.
+	verified []string
+}
+
+// readTrails reads the trails and has each verified.
+func (g *ingresses) readTrails(t *testing.T) *trails {
+	t.Helper()
+	all := &trails{of: map[called]int{}}
+	for home := 1; home <= g.homes; home++ {
+		files := filesOf(t, g.trail(home))
+		for _, file := range files {
+			all.read(t, file)
+		}
+		all.files += len(files)
+		out, err := exec.CommandContext(t.Context(), g.installation.programs.ingress, append([]string{"audit", "verify"}, files...)...).CombinedOutput()
+		if err != nil {
+			t.Errorf("the trail of ingress %d is not as it was written: %v\n%s", home, err, out)
+		}
+		all.verified = append(all.verified, string(out))
+	}
+	return all
+}
+
+// filesOf returns the files of a trail, the oldest first: full ones are named
+// by when they were begun.
+func filesOf(t *testing.T, path string) []string {
+	t.Helper()
+	full, err := filepath.Glob(path + ".*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	full = slices.DeleteFunc(full, func(name string) bool { return name == path+".head" })
+	slices.Sort(full)
+	return append(full, path)
+}
+
+func (a *trails) read(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var l line
+		if json.Unmarshal(lines.Bytes(), &l) != nil || l.Tool == "" {
+			continue // Torn, or the mark of that; verify says whether it may be.
+		}
+		a.of[called{l.UserID, l.Tool}]++
+		a.lines++
+	}
+}
