@@ -1,0 +1,299 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package index
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/audit"
+)
+
+const (
+	// batch is how many records are written at once: a few milliseconds' work.
+	batch = 500
+	// maxQueued is how many records wait in memory, of some 1 KiB each. With
+	// more, those of the trail's files are read once there is time.
+	maxQueued = 8192
+	// pauseAtLeast and pauseAtMost are between attempts on a database that is
+	// away.
+	pauseAtLeast, pauseAtMost = 250 * time.Millisecond, 30 * time.Second
+	// writeTimeout bounds one write.
+	writeTimeout = 10 * time.Second
+	// purgeEvery is how often old entries are looked for. Days are what they
+	// are kept for.
+	purgeEvery = time.Hour
+)
+
+// Config says what an index follows and for how long it keeps it.
+type Config struct {
+	// Files returns the files of the trail, the oldest first. Without them,
+	// nil, what is written while the database is away may be lost to the index.
+	Files func() ([]string, error)
+	// Keep says for how long the entries of a user are kept; those of nobody
+	// are of the user "". It is asked for every user at each purge.
+	Keep func(user string) time.Duration
+	Log  *slog.Logger
+}
+
+// Index follows an audit trail.
+type Index struct {
+	store  *Store
+	config Config
+	trail  *trail
+	m      *metrics
+	now    func() time.Time
+	wake   chan struct{}
+	gone   audit.Head // the line in front of which lines were looked for; Run's alone
+
+	mu     sync.Mutex
+	queue  []audit.Record
+	behind bool      // records are lacking in front of the queue
+	since  time.Time // the time of the first of them
+	// writing is the time of the first record that is being written.
+	writing time.Time
+}
+
+// New returns the index in store, which it closes at the end of Run.
+func New(store *Store, config Config) *Index {
+	x := &Index{store: store, config: config, now: time.Now, wake: make(chan struct{}, 1), behind: config.Files != nil}
+	if config.Files != nil {
+		x.trail = &trail{files: config.Files}
+	}
+	x.m = newMetrics(x.lag)
+	return x
+}
+
+// Follow takes what was written to the trail. It never blocks: the sink waits
+// for it.
+func (x *Index) Follow(records []audit.Record) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.queue = append(x.queue, records...)
+	if over := len(x.queue) - maxQueued; over > 0 {
+		x.drop(over)
+	}
+	select {
+	case x.wake <- struct{}{}:
+	default:
+	}
+}
+
+// drop forgets the first n of the queue. Their files have them, if there are
+// any.
+func (x *Index) drop(n int) {
+	if x.trail == nil {
+		x.m.lost.Add(float64(n))
+	} else if !x.behind {
+		x.behind, x.since = true, x.queue[0].Entry.Time
+	}
+	x.queue = slices.Clone(x.queue[n:])
+}
+
+// lag returns for how long the oldest record has waited.
+func (x *Index) lag() time.Duration {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	oldest := x.writing
+	switch {
+	case x.behind && !x.since.IsZero():
+		oldest = x.since
+	case oldest.IsZero() && len(x.queue) > 0:
+		oldest = x.queue[0].Entry.Time
+	}
+	if oldest.IsZero() {
+		return 0
+	}
+	return max(0, x.now().Sub(oldest))
+}
+
+// Run fills the index until ctx ends, and closes it. Whatever fails is tried
+// again: an index that is away keeps nobody from anything but asking it.
+func (x *Index) Run(ctx context.Context) error {
+	var purging sync.WaitGroup
+	purging.Go(func() { x.purgeUntil(ctx) })
+	pause := pauseAtLeast
+	for ctx.Err() == nil {
+		err := x.fill(ctx)
+		if err == nil {
+			pause = pauseAtLeast
+			select {
+			case <-ctx.Done():
+			case <-x.wake:
+			}
+			continue
+		}
+		if ctx.Err() == nil {
+			x.m.failures.Inc()
+			x.config.Log.WarnContext(ctx, "the audit index lags behind the trail", "lag", x.lag(), "error", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, pauseAtMost)
+	}
+	purging.Wait()
+	x.finish(context.WithoutCancel(ctx))
+	return x.store.Close()
+}
+
+// finish writes what still waits, since the next process may be elsewhere.
+func (x *Index) finish(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	if err := x.fill(ctx); err != nil {
+		x.config.Log.WarnContext(ctx, "the audit index ends before the trail", "error", err)
+	}
+}
+
+// fill writes until nothing waits.
+func (x *Index) fill(ctx context.Context) error {
+	for {
+		x.mu.Lock()
+		behind := x.behind
+		x.mu.Unlock()
+		if behind {
+			if err := x.catchUp(ctx); err != nil {
+				return err
+			}
+		}
+		more, err := x.writeQueued(ctx)
+		if err != nil || !more {
+			return err
+		}
+	}
+}
+
+// catchUp reads what is lacking from the trail's files. What is written
+// meanwhile is in the queue as well, and does no harm twice.
+func (x *Index) catchUp(ctx context.Context) error {
+	x.mu.Lock()
+	x.behind = false // Set again by whatever is dropped from here on.
+	since := x.since
+	x.mu.Unlock()
+	progress := func(writer string) (uint64, error) { return x.known(ctx, writer) }
+	err := x.trail.read(ctx, progress, func(records []audit.Record) error {
+		x.mu.Lock()
+		x.writing = records[0].Entry.Time
+		x.mu.Unlock()
+		return x.write(ctx, records)
+	})
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if err != nil {
+		// From the earlier time on, whatever was dropped since.
+		x.behind, x.since = true, since
+		if since.IsZero() {
+			x.since = x.writing
+		}
+	} else if !x.behind {
+		x.since = time.Time{}
+	}
+	x.writing = time.Time{}
+	return err
+}
+
+// writeQueued writes some of the queue. It returns whether there may be more to
+// do.
+func (x *Index) writeQueued(ctx context.Context) (more bool, err error) {
+	records := x.takeQueued()
+	if len(records) == 0 {
+		return false, nil
+	}
+	lacking, err := x.lacks(ctx, records[0])
+	if err == nil && !lacking {
+		err = x.write(ctx, records)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.writing = time.Time{}
+	if lacking && !x.behind {
+		x.behind, x.since = true, records[0].Entry.Time
+	}
+	if err != nil || lacking {
+		x.queue = append(slices.Clone(records), x.queue...)
+		if over := len(x.queue) - maxQueued; over > 0 {
+			x.drop(over)
+		}
+	}
+	return x.behind || len(x.queue) > 0, err
+}
+
+// takeQueued takes a batch off the queue, of lines that follow one another.
+func (x *Index) takeQueued() []audit.Record {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	n := min(batch, len(x.queue))
+	for i := 1; i < n; i++ {
+		if x.queue[i].Seq != x.queue[i-1].Seq+1 {
+			n = i
+		}
+	}
+	records := x.queue[:n:n]
+	x.queue = x.queue[n:]
+	if n > 0 {
+		x.writing = records[0].Entry.Time
+	}
+	return records
+}
+
+// lacks reports whether lines in front of this one are missing that the trail's
+// files may have: the mark of a torn line, of which the sink does not tell, or
+// what a file held that was getting another name while the files were read.
+// Lines that were looked for already are gone.
+func (x *Index) lacks(ctx context.Context, r audit.Record) (bool, error) {
+	if x.trail == nil || r.Head == x.gone {
+		return false, nil
+	}
+	known, err := x.known(ctx, r.Writer)
+	if err != nil || r.Seq <= known+1 {
+		return false, err
+	}
+	x.gone = r.Head
+	return true, nil
+}
+
+// known returns up to which line the writer's chain is in the index.
+func (x *Index) known(ctx context.Context, writer string) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	return x.store.progress(ctx, writer)
+}
+
+func (x *Index) write(ctx context.Context, records []audit.Record) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	if err := x.store.add(ctx, records); err != nil {
+		return err
+	}
+	x.m.indexed.Add(float64(len(records)))
+	return nil
+}
+
+// Search returns a page of entries, and how far the index is behind.
+func (x *Index) Search(ctx context.Context, q audit.Query) (audit.Page, error) {
+	page, err := x.store.Search(ctx, q)
+	page.Lag = x.lag()
+	return page, err
+}
+
+// purgeUntil removes old entries now and then until ctx ends.
+func (x *Index) purgeUntil(ctx context.Context) {
+	for pause := time.Minute; ; pause = purgeEvery {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		removed, err := x.store.purge(ctx, x.now(), x.config.Keep)
+		x.m.purged.Add(float64(removed))
+		if err != nil && ctx.Err() == nil {
+			x.config.Log.WarnContext(ctx, "old audit entries are not removed", "error", err)
+		}
+	}
+}

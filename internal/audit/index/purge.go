@@ -1,0 +1,93 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package index
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// purgeBatch is how many entries one statement removes, so that nobody waits
+// long for the one who does.
+const purgeBatch = 5000
+
+// purge removes the entries that are no longer kept, and returns how many.
+// keep says for how long those of a user are.
+func (s *Store) purge(ctx context.Context, now time.Time, keep func(user string) time.Duration) (removed int64, err error) {
+	if err := s.prepare(ctx); err != nil {
+		return 0, err
+	}
+	users, err := s.users(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, user := range users {
+		n, err := s.purgeUser(ctx, user, now.Add(-keep(user)))
+		removed += n
+		if err != nil {
+			return removed, err
+		}
+	}
+	return removed, nil
+}
+
+// users returns whose entries there are, each found by one step in the index by
+// user: the database itself would read all entries for DISTINCT.
+func (s *Store) users(ctx context.Context) ([]string, error) {
+	var users []string
+	statement := s.dialect.bind(`SELECT user_id FROM audit_entries WHERE user_id > ? ORDER BY user_id LIMIT 1`)
+	var entries int
+	// That of nobody is first: no user is empty.
+	if err := s.db.QueryRowContext(ctx, s.dialect.bind(`SELECT COUNT(*) FROM (SELECT 1 FROM audit_entries WHERE user_id = ? LIMIT 1) AS found`), "").Scan(&entries); err != nil {
+		return nil, fmt.Errorf("list users in the audit index: %w", err)
+	}
+	if entries > 0 {
+		users = append(users, "")
+	}
+	for last := ""; ; {
+		next, found, err := s.oneString(ctx, statement, last)
+		if err != nil {
+			return nil, fmt.Errorf("list users in the audit index: %w", err)
+		}
+		if !found {
+			return users, nil
+		}
+		users, last = append(users, next), next
+	}
+}
+
+func (s *Store) oneString(ctx context.Context, statement string, arg any) (value string, found bool, err error) {
+	rows, err := s.db.QueryContext(ctx, statement, arg)
+	if err != nil {
+		return "", false, err
+	}
+	defer rows.Close() //nolint:errcheck // Err has what went wrong.
+	if rows.Next() {
+		found = true
+		if err := rows.Scan(&value); err != nil {
+			return "", false, err
+		}
+	}
+	return value, found, rows.Err()
+}
+
+const purgeUser = `DELETE FROM audit_entries WHERE (writer, seq) IN
+	(SELECT writer, seq FROM audit_entries WHERE user_id = ? AND time_ms < ? LIMIT ?)`
+
+func (s *Store) purgeUser(ctx context.Context, user string, before time.Time) (removed int64, err error) {
+	for {
+		result, err := s.db.ExecContext(ctx, s.dialect.bind(purgeUser), user, before.UnixMilli(), purgeBatch)
+		if err != nil {
+			return removed, fmt.Errorf("remove old entries from the audit index: %w", err)
+		}
+		n, err := result.RowsAffected()
+		if err != nil {
+			return removed, fmt.Errorf("remove old entries from the audit index: %w", err)
+		}
+		if removed += n; n < purgeBatch {
+			return removed, nil
+		}
+	}
+}

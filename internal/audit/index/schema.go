@@ -1,0 +1,78 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package index
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// schemaVersion is that of the tables below.
+const schemaVersion = 1
+
+// schema is the same for all databases: what both know by the same name.
+// time_ms are Unix milliseconds. entry is the entry as the trail has it, and
+// the other columns are what is asked by.
+var schema = []string{
+	`CREATE TABLE IF NOT EXISTS audit_schema (version BIGINT NOT NULL PRIMARY KEY)`,
+	`CREATE TABLE IF NOT EXISTS audit_entries (
+		writer TEXT NOT NULL,
+		seq BIGINT NOT NULL,
+		time_ms BIGINT NOT NULL,
+		user_id TEXT NOT NULL,
+		server TEXT NOT NULL,
+		tool TEXT NOT NULL,
+		method TEXT NOT NULL,
+		status TEXT NOT NULL,
+		latency_ms BIGINT NOT NULL,
+		entry TEXT NOT NULL,
+		PRIMARY KEY (writer, seq)
+	)`,
+	`CREATE INDEX IF NOT EXISTS audit_entries_by_time ON audit_entries (time_ms, writer, seq)`,
+	`CREATE INDEX IF NOT EXISTS audit_entries_by_user ON audit_entries (user_id, time_ms, writer, seq)`,
+	// Up to which line each chain has been read.
+	`CREATE TABLE IF NOT EXISTS audit_progress (writer TEXT NOT NULL PRIMARY KEY, seq BIGINT NOT NULL)`,
+}
+
+// prepare makes the tables where they are missing.
+func (s *Store) prepare(ctx context.Context) error {
+	if s.prepared.Load() {
+		return nil
+	}
+	err := s.inTx(ctx, func(tx *sql.Tx) error {
+		if s.dialect.lock != "" {
+			// Replicas that start together would make the tables together.
+			if _, err := tx.ExecContext(ctx, s.dialect.lock); err != nil {
+				return err
+			}
+		}
+		for _, statement := range schema {
+			if _, err := tx.ExecContext(ctx, statement); err != nil {
+				return err
+			}
+		}
+		return s.checkVersion(ctx, tx)
+	})
+	if err != nil {
+		return fmt.Errorf("prepare the audit index: %w", err)
+	}
+	s.prepared.Store(true)
+	return nil
+}
+
+// checkVersion refuses the tables of a later release.
+func (s *Store) checkVersion(ctx context.Context, tx *sql.Tx) error {
+	if _, err := tx.ExecContext(ctx, s.dialect.bind(`INSERT INTO audit_schema (version) VALUES (?) ON CONFLICT DO NOTHING`), schemaVersion); err != nil {
+		return err
+	}
+	var version int
+	if err := tx.QueryRowContext(ctx, `SELECT MAX(version) FROM audit_schema`).Scan(&version); err != nil {
+		return err
+	}
+	if version > schemaVersion {
+		return fmt.Errorf("its tables are of version %d, and this release knows version %d", version, schemaVersion)
+	}
+	return nil
+}
