@@ -81,18 +81,22 @@ func (u *tenant) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // The ingress has gone.
 	}
-	if r.URL.Path != "/u/"+u.user+"/mcp" || bytes.Count(body, []byte(canaryPrefix)) != bytes.Count(body, []byte(u.canary)) {
+	if own := "/u/" + u.user + "/"; r.URL.Path != own+"mcp" && r.URL.Path != own+listening || bytes.Count(body, []byte(canaryPrefix)) != bytes.Count(body, []byte(u.canary)) {
 		u.strangers.Add(1)
 	}
-	if r.Method == http.MethodGet {
+	switch {
+	case r.Method == http.MethodGet:
 		u.stream(w, r)
-		return
+	case r.URL.RawQuery != "":
+		w.WriteHeader(http.StatusAccepted)
+		_, _ = io.WriteString(w, u.canary)
+	default:
+		u.answer(w, r, body)
 	}
-	u.answer(w, r, body)
 }
 
-// message is what a fake bridge reads of a call.
-type message struct {
+// toolCall is what a fake bridge reads of a call.
+type toolCall struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
 	Params struct {
@@ -113,7 +117,7 @@ var forms = []string{"whole", "pieces", "events"}
 // answer answers a tool call, with the trailer of a bridge unless the answer has
 // a length.
 func (u *tenant) answer(w http.ResponseWriter, r *http.Request, body []byte) {
-	var m message
+	var m toolCall
 	if err := json.Unmarshal(body, &m); err != nil || m.Method != "tools/call" {
 		http.Error(w, u.canary, http.StatusBadRequest)
 		return

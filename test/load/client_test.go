@@ -22,14 +22,17 @@ import (
 
 // call is one request of a user.
 type call struct {
-	of   *tenant
+	of *tenant
+	// at is whose path the call goes to, with the key of its own user, who is
+	// meant where there is nobody.
+	at   *tenant
 	tool string
 	// form is one of forms.
 	form  string
 	pause time.Duration
 	// method is POST where it is empty.
 	method string
-	// endpoint is mcp where it is empty.
+	// endpoint is mcp where it is empty, and may have a query.
 	endpoint string
 	// session is the session of the earlier era, the constant where it is empty.
 	session string
@@ -37,8 +40,14 @@ type call struct {
 	http2   bool
 }
 
-// id is that of every request of every user.
-const id = 1
+const (
+	// id is that of every request of every user.
+	id = 1
+	// listening is where the transport of 2024-11-05 listens, and message where it
+	// sends, in the session that everybody has.
+	listening = "sse"
+	message   = "sse?sessionid=" + session
+)
 
 // request returns the call as it goes over the wire.
 func (c call) request(ctx context.Context, base string) (*http.Request, error) {
@@ -46,7 +55,7 @@ func (c call) request(ctx context.Context, base string) (*http.Request, error) {
 	if method == http.MethodPost {
 		body = c.body()
 	}
-	r, err := http.NewRequestWithContext(ctx, method, base+"/u/"+c.of.user+"/"+endpoint, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, method, base+"/u/"+cmp.Or(c.at, c.of).user+"/"+endpoint, strings.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +136,12 @@ func (r reply) foreign(u *tenant) bool {
 // answered reports whether the reply is the whole result of the user's tool
 // call, or, of another method, what it asks for.
 func (r reply) answered(c call) bool {
-	if r.err != nil || r.status != http.StatusOK || !bytes.Contains(r.body, []byte(c.of.canary)) {
+	switch {
+	case r.err != nil || !bytes.Contains(r.body, []byte(c.of.canary)):
+		return false
+	case c.endpoint == message:
+		return r.status == http.StatusAccepted
+	case r.status != http.StatusOK:
 		return false
 	}
 	return c.method != "" || bytes.Contains(r.body, []byte(`"result":`)) && bytes.Contains(r.body, fmt.Appendf(nil, `"id":%d,`, id))

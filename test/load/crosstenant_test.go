@@ -16,8 +16,8 @@ import (
 const moveEvery = 100 * time.Millisecond
 
 // TestNoByteOfAnotherUserReachesAnybody has users with equal request ids and
-// equal session ids call in both eras and over both versions of HTTP, while their
-// pods are deleted and the addresses go to other users' pods. All that a user
+// equal session ids call in both eras and over both versions of HTTP, some of them
+// at the paths of others, while their pods are deleted and the addresses go to other users' pods. All that a user
 // sends and all that the user's bridge answers has the user's canary.
 func TestNoByteOfAnotherUserReachesAnybody(t *testing.T) {
 	users, calls := number(t, "LOAD_USERS", defaultUsers), number(t, "LOAD_CALLS", defaultCalls)
@@ -35,6 +35,9 @@ func TestNoByteOfAnotherUserReachesAnybody(t *testing.T) {
 	}
 	if misled == 0 {
 		t.Error("no route ever led to another user's bridge, so nothing was tried")
+	}
+	if result.others["404"] == 0 || result.others["200"] > 0 {
+		t.Errorf("no call of another user's path was refused, or one was answered: %v", result.others)
 	}
 	if result.alien > 0 {
 		t.Errorf("%d answers had what is not their user's, such as %v", result.alien, result.foreign)

@@ -88,12 +88,25 @@ type tally struct {
 	took    []time.Duration
 }
 
-// any returns a random call of a random tenant. The ids are the same for all.
+// anyCall returns a random call of a random tenant. The ids are the same for all.
 func anyCall(tenants []*tenant) call {
 	return call{
 		of: tenants[mathrand.IntN(len(tenants))], tool: "search", form: forms[mathrand.IntN(len(forms))],
 		modern: mathrand.IntN(2) == 0, http2: mathrand.IntN(2) == 0,
 	}
+}
+
+// anyPath is anyCall, now and then of the transport of 2024-11-05, or at the
+// path of another user, where there is nothing for this one.
+func anyPath(tenants []*tenant) call {
+	c := anyCall(tenants)
+	switch mathrand.IntN(20) {
+	case 0:
+		c.endpoint = message
+	case 1:
+		c.at = tenants[mathrand.IntN(len(tenants))]
+	}
+	return c
 }
 
 // hammer makes so many calls, and listens to streams meanwhile. It returns at
@@ -108,7 +121,7 @@ func (g *ingresses) hammer(ctx context.Context, tenants []*tenant, calls int) (r
 	for range workers {
 		callers.Go(func() error {
 			for left.Add(-1) >= 0 && ctx.Err() == nil {
-				g.one(ctx, anyCall(tenants), result)
+				g.one(ctx, anyPath(tenants), result)
 			}
 			return nil
 		})
@@ -152,8 +165,11 @@ func (g *ingresses) one(ctx context.Context, c call, into *tally) {
 // byte to take.
 func (g *ingresses) listen(ctx context.Context, c call, n int, into *tally) {
 	c.method = http.MethodGet
-	if n == 0 {
+	switch n {
+	case 0:
 		c.endpoint = "health"
+	case 1:
+		c.endpoint = listening
 	}
 	r := g.send(ctx, c)
 	into.mu.Lock()
