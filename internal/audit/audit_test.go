@@ -15,7 +15,7 @@ import (
 
 // sample is a call with every field set.
 var sample = Call{
-	Server: "My server", Tool: "search_web", Method: "tools/call", Action: "batch", ParamKeys: []string{"a", "b.c"},
+	ID: "4fd1", Server: "My server", Tool: "search_web", Method: "tools/call", Action: "batch", ParamKeys: []string{"a", "b.c"},
 	Status: ToolError, ErrorType: "-32602", LatencyMS: 12, BytesIn: 34, BytesOut: 56, Cached: true, Retries: 2,
 	ProtocolVersion: "2026-07-28",
 }
@@ -138,7 +138,7 @@ func TestKeysAreNamesOnly(t *testing.T) {
 // that are names, numbers and one boolean may be there.
 func TestACallCannotHoldAValue(t *testing.T) {
 	names := map[string]bool{
-		"Server": true, "Tool": true, "Method": true, "Action": true, "ParamKeys": true, "Status": true, "ErrorType": true, "ProtocolVersion": true,
+		"ID": true, "Server": true, "Tool": true, "Method": true, "Action": true, "ParamKeys": true, "Status": true, "ErrorType": true, "ProtocolVersion": true,
 	}
 	for field := range reflect.TypeFor[Call]().Fields() {
 		switch field.Type.Kind() {

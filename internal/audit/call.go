@@ -1,9 +1,10 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package audit is what a bridge tells the ingress of the tool calls that it
-// made: names, sizes and outcomes. Its types have no field that can hold an
-// argument or a result.
+// Package audit is the audit trail: what a bridge tells the ingress of the tool
+// calls that it made, the entries that the ingress makes of it, and the chain of
+// lines that they are written in. Its types have names, sizes and outcomes, and
+// no field that can hold an argument or a result.
 //
 // The package is pure.
 package audit
@@ -44,6 +45,9 @@ func Statuses() []Status {
 
 // Call is one tool call.
 type Call struct {
+	// ID is the bridge's own name for the call, empty from those that give none.
+	// In an entry its place is taken by the entry's.
+	ID string `json:"id,omitempty"`
 	// Server is the server that the call went to, as the configuration names
 	// it. Empty where it went to none.
 	Server string `json:"server,omitempty"`
@@ -136,7 +140,7 @@ var errNumber = errors.New("a number is negative")
 // validate reports what keeps c from being one that Name and Keys can give.
 func (c Call) validate() error {
 	for field, s := range map[string]string{
-		"server": c.Server, "tool": c.Tool, "method": c.Method, "action": c.Action,
+		"id": c.ID, "server": c.Server, "tool": c.Tool, "method": c.Method, "action": c.Action,
 		"errorType": c.ErrorType, "protocolVersion": c.ProtocolVersion,
 	} {
 		if !validName(s) {
@@ -157,7 +161,7 @@ func (c Call) validate() error {
 
 // bounded returns c as it may stand in a trailer, whatever it was made of.
 func (c Call) bounded() Call {
-	for _, s := range []*string{&c.Server, &c.Tool, &c.Method, &c.Action, &c.ErrorType, &c.ProtocolVersion} {
+	for _, s := range []*string{&c.ID, &c.Server, &c.Tool, &c.Method, &c.Action, &c.ErrorType, &c.ProtocolVersion} {
 		*s = Name(*s)
 	}
 	c.ParamKeys = slices.DeleteFunc(slices.Clone(c.ParamKeys), func(key string) bool { return !validKey(key) })

@@ -78,6 +78,7 @@ type Entry struct {
 // Bounded returns e as it may stand in the trail, whatever it was made of.
 func (e Entry) Bounded() Entry {
 	e.Call = e.bounded()
+	e.Call.ID = ""
 	if len(e.ParamKeys) == 0 {
 		e.ParamKeys = nil // As it is when it is read again.
 	}

@@ -48,14 +48,15 @@ func (h *Hasher) Address(a netip.Addr) string {
 	return h.sum("address\x00" + a.Unmap().WithZone("").String())
 }
 
-// ID returns the id of the entry of a call that the bridge of this UID knows
-// under that name.
-func (h *Hasher) ID(bridge, call string) string {
-	return h.sum("call\x00" + bridge + "\x00" + call)
-}
-
 func (h *Hasher) sum(message string) string {
 	mac := hmac.New(sha256.New, h.key)
 	_, _ = mac.Write([]byte(message)) // A hash takes everything.
 	return hex.EncodeToString(mac.Sum(nil)[:hashed])
+}
+
+// EntryID returns the id of the entry of a call that the user's bridge knows
+// under this name: the same at whichever replica the bridge tells of it.
+func EntryID(userID, call string) string {
+	sum := sha256.Sum256([]byte(userID + "\x00" + call))
+	return hex.EncodeToString(sum[:hashed])
 }

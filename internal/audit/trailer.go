@@ -90,3 +90,16 @@ func ParseTrailer(value string) (Trailer, error) {
 	}
 	return t, nil
 }
+
+// EventPrefix begins the line of an event stream in which a bridge tells of the
+// calls whose answer follows, as in a trailer. The ingress takes it out.
+const EventPrefix = ": hosted-bridge-audit "
+
+// Later is the value of the header TrailerName in an answer that does not have
+// the calls' answers: they follow on another stream, and what there is to tell
+// with them.
+const Later = "later"
+
+// InStreams is the value of the header TrailerName in a request whose sender
+// takes what is told out of event streams.
+const InStreams = "in-streams"

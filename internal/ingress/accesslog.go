@@ -34,6 +34,8 @@ type record struct {
 	attempts int
 	// calls is what the bridge told of its tool calls.
 	calls audit.Trailer
+	// trail is where they get their audit entries.
+	trail *trail
 	// start is when the request's header was there.
 	start time.Time
 	// traceID is the trace to which the request belongs, in hexadecimal, empty

@@ -76,6 +76,6 @@ func (d *delivery) deliver(ctx context.Context, x *exchange) (*http.Response, er
 
 // finalAnswer puts what is told at the answer's end before its body.
 func (d *delivery) finalAnswer(res *http.Response, rec *record) *http.Response {
-	res.Body = &audited{ReadCloser: res.Body, of: res, record: rec, metrics: d.metrics}
+	res.Body = newAudited(res, rec, d.metrics)
 	return res
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/h1"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
@@ -112,7 +113,7 @@ func checkOutbound(t *testing.T, to route.Backend, sent []byte) {
 	}
 	for name, values := range out.Header {
 		_, known := requestHeaders[name]
-		if !known && !isParam(name) && name != "X-Request-Id" && name != "Content-Length" {
+		if !known && !isParam(name) && name != "X-Request-Id" && name != audit.TrailerName && name != "Content-Length" {
 			t.Errorf("header %q went out", name)
 		}
 		// A caller may put the key wherever it likes, but no header that

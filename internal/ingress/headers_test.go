@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/internal/audit"
 )
 
 func TestForwardedHeader(t *testing.T) {
@@ -56,9 +58,9 @@ func TestAHeadIsMadeOfWhatWasChecked(t *testing.T) {
 		x    exchange
 		want string
 	}{
-		{"a message", exchange{method: "POST", path: "/u/alice/mcp", host: "10.0.0.1:8443", requestID: "f00"}, "POST /u/alice/mcp HTTP/1.1\r\nHost: 10.0.0.1:8443\r\nX-Request-Id: f00\r\n"},
+		{"a message", exchange{method: "POST", path: "/u/alice/mcp", host: "10.0.0.1:8443", requestID: "f00"}, "POST /u/alice/mcp HTTP/1.1\r\nHost: 10.0.0.1:8443\r\nX-Request-Id: f00\r\nHosted-Bridge-Audit: in-streams\r\n"},
 		{"a message of the old transport", exchange{method: "POST", path: "/u/alice/sse", query: "sessionid=s.1", host: "h"}, "POST /u/alice/sse?sessionid=s.1 HTTP/1.1\r\nHost: h\r\n"},
-		{"the client's request id", exchange{method: "GET", path: "/", host: "h", requestID: "ours", header: http.Header{"X-Request-Id": {"theirs"}}}, "GET / HTTP/1.1\r\nHost: h\r\nX-Request-Id: ours\r\n"},
+		{"the client's request id", exchange{method: "GET", path: "/", host: "h", requestID: "ours", header: http.Header{"X-Request-Id": {"theirs"}}}, "GET / HTTP/1.1\r\nHost: h\r\nX-Request-Id: ours\r\nHosted-Bridge-Audit: in-streams\r\n"},
 		{"a value that ends its line", exchange{method: "GET", path: "/", host: "h", header: http.Header{"Mcp-Name": {"a\r\nHost: evil"}}}, "GET / HTTP/1.1\r\nHost: h\r\n"},
 		{"a value with a NUL", exchange{method: "GET", path: "/", host: "h", header: http.Header{"Mcp-Name": {"a\x00"}}}, "GET / HTTP/1.1\r\nHost: h\r\n"},
 		{"headers that Connection names", exchange{method: "GET", path: "/", host: "h", header: http.Header{"Connection": {"keep-alive, mcp-session-id", "Accept"}, "Mcp-Session-Id": {"1"}, "Accept": {"x"}, "Mcp-Name": {"n"}}}, "GET / HTTP/1.1\r\nHost: h\r\nMcp-Name: n\r\n"},
@@ -207,6 +209,10 @@ func TestSmuggledHeadersDoNotArrive(t *testing.T) {
 				t.Errorf("X-Request-Id = %q, want the answer's, %q", s.Header["X-Request-Id"], got.header.Get("X-Request-Id"))
 			}
 			delete(s.Header, "X-Request-Id")
+			if told := s.Header[audit.TrailerName]; len(told) != 1 || told[0] != audit.InStreams {
+				t.Errorf("%s = %q", audit.TrailerName, told)
+			}
+			delete(s.Header, audit.TrailerName)
 			want := seen{Method: "GET", Target: "/u/alice/mcp", Host: net.JoinHostPort(hosts[0], strconv.Itoa(w.port)), Header: http.Header{}}
 			if diff := cmp.Diff(want, s); diff != "" {
 				t.Errorf("the bridge saw (-want +got):\n%s", diff)

@@ -64,6 +64,7 @@ var (
 	errSuspended        = &problem{http.StatusServiceUnavailable, "bridge_suspended", "The bridge is suspended.", 0}
 	errStarting         = &problem{http.StatusServiceUnavailable, "bridge_starting", "The bridge is starting.", retrySoon}
 	errUnreachable      = &problem{http.StatusServiceUnavailable, "bridge_unreachable", "The bridge could not be reached; the call did not run.", retrySoon}
+	errAuditAway        = &problem{http.StatusServiceUnavailable, "audit_unavailable", "No audit entry can be written at the moment, and without one there is no answer; a call that was under way may have run.", retrySoon}
 	errBusy             = &problem{http.StatusServiceUnavailable, "busy", "Too many large calls are in flight.", retrySoon}
 	errTooManyHeld      = &problem{http.StatusServiceUnavailable, "too_many_waiting", "Too many requests already wait for the bridge to start.", retrySoon}
 

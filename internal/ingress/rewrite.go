@@ -13,11 +13,11 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/ingress/h1"
 )
 
-// answerFields are responseHeaders as h1 takes them, and trailerFields the one
-// trailer that is for us.
+// answerFields are responseHeaders as h1 takes them, with the one that is for us,
+// and trailerFields the trailer that is.
 var (
 	answerFields = func() map[string]string {
-		names := make(map[string]string, len(responseHeaders))
+		names := map[string]string{audit.TrailerName: audit.TrailerName}
 		for name := range responseHeaders {
 			names[name] = name
 		}
@@ -49,6 +49,7 @@ func (x *exchange) AppendHead(b []byte) []byte {
 	}
 	if x.requestID != "" {
 		b = h1.AppendField(b, "X-Request-Id", x.requestID)
+		b = h1.AppendField(b, audit.TrailerName, audit.InStreams)
 	}
 	return b
 }

@@ -132,6 +132,7 @@ type Server struct {
 	origins  *origins
 	metrics  *metrics
 	hold     *hold
+	trails   *trails
 	quotas   Quotas
 	tiers    func() quota.Tiers
 	audit    AuditTrail
@@ -168,6 +169,10 @@ func New(config Config, deps Deps) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ingress: register metrics: %w", err)
 	}
+	trails, err := newTrails(deps)
+	if err != nil {
+		return nil, fmt.Errorf("ingress: %w", err)
+	}
 	h := &hold{
 		routes: deps.Routes, metrics: m, perUser: config.MaxHeldPerUser, total: config.MaxHeld,
 		dropped: &dropped{until: map[destination]time.Time{}},
@@ -177,7 +182,7 @@ func New(config Config, deps Deps) (*Server, error) {
 		config: config, log: deps.Log,
 		routes: deps.Routes, reports: deps.Reports, activity: deps.Activity,
 		secrets: deps.Secrets, quotas: deps.Quotas, tiers: deps.Tiers, ready: deps.Ready, audit: deps.Audit, hasher: deps.Hasher, adminKey: deps.AdminKey, keys: deps.Keys, attempts: a,
-		origins: origins, metrics: m, hold: h, bodies: newBodies(config.MaxBodyMemory),
+		origins: origins, metrics: m, hold: h, trails: trails, bodies: newBodies(config.MaxBodyMemory),
 		calls:    newOpenCalls(config, deps.Routes, cm),
 		tracer:   deps.Tracer,
 		delivery: &delivery{bridges: deps.Bridges.pool, hold: h, metrics: m},

@@ -57,6 +57,8 @@ func TestAClientOfTheOldTransportIsServed(t *testing.T) {
 	if got := <-sent; got != "/u/alice/sse?sessionid=s.1 "+toolCall {
 		t.Errorf("the bridge saw %s", got)
 	}
+	eventually(t, func() bool { return w.metric("requests_total", "sse", "POST", "202") == 1 })
+	eventually(t, func() bool { return strings.Contains(w.logs.String(), `"method":"POST"`) })
 	if log := w.logs.String(); strings.Contains(log, "s.1") || strings.Contains(log, "canary") || !strings.Contains(log, `"route":"sse","method":"POST","status":202`) {
 		t.Errorf("log: %s", log)
 	}

@@ -1,0 +1,227 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/hostedbridge/hostedbridge/internal/audit"
+)
+
+// trail makes the audit entries of one HTTP request. Each of the tool calls in
+// it gets one before its answer is complete at the client: from what the bridge
+// tells, or else from the request. It belongs to the request's goroutine.
+type trail struct {
+	trails   *trails
+	who      func() audit.Entry // what the entries share
+	messages []rpcMessage
+	began    time.Time
+	// calls are the tool calls, and left those of them that have no entry yet.
+	calls, left []rpcMessage
+	// told counts the entries, and answers the answers to tool calls that were
+	// passed on, or are about to be. There are never more of these.
+	told, answers int
+	// noted are the tools of calls that had their entry when the bridge had not
+	// told of them.
+	noted []string
+}
+
+const trailKey = "trail"
+
+// trailOf returns the trail of a request whose principal is known.
+func (s *Server) trailOf(c *gin.Context) *trail {
+	if known, ok := c.Get(trailKey); ok {
+		return known.(*trail)
+	}
+	t := &trail{trails: s.trails, messages: messagesOf(c), began: time.Now()}
+	for _, m := range t.messages {
+		if m.isCall() {
+			t.calls = append(t.calls, m)
+		}
+	}
+	t.left = slices.Clone(t.calls)
+	r, p := c.Request, principalOf(c)
+	t.who = func() audit.Entry {
+		who := s.caller(r)
+		who.UserID, who.Principal = string(p.user), audit.Principal{Kind: audit.KindUserKey, ID: p.keyID}
+		t.who = func() audit.Entry { return who }
+		return who
+	}
+	c.Set(trailKey, t)
+	return t
+}
+
+// caller returns what an entry says of a request, but for the principal.
+func (s *Server) caller(r *http.Request) audit.Entry {
+	return audit.Entry{
+		SessionHash:  s.trails.hasher.Session(cmp.Or(r.Header.Get("Mcp-Session-Id"), r.URL.Query().Get("sessionid"))),
+		SourceIPHash: s.trails.hasher.Address(s.source(r)),
+		UserAgent:    r.Header.Get("User-Agent"),
+		TraceID:      traceOf(r.Header),
+		RequestID:    recordOf(r.Context()).id,
+	}
+}
+
+// traceOf returns the trace id of a W3C trace context, empty for none.
+func traceOf(h http.Header) string {
+	parts := strings.Split(h.Get("Traceparent"), "-")
+	if len(parts) < 4 || len(parts[1]) != 32 || strings.Trim(parts[1], "0123456789abcdef") != "" {
+		return ""
+	}
+	return parts[1]
+}
+
+// auditCalls lets no answer to a tool call out without its entry, nor a call in
+// while entries cannot be written.
+func (s *Server) auditCalls(c *gin.Context) {
+	t := s.trailOf(c)
+	if len(t.left) > 0 && s.trails.failing.Load() {
+		s.do(func(*gin.Context) error { return errAuditAway })(c)
+		return
+	}
+	recordOf(c.Request.Context()).trail = t
+	defer t.end(c.Request.Context())
+	c.Next()
+}
+
+// tell writes the entries of calls as the bridge tells of them.
+func (t *trail) tell(told audit.Trailer) error {
+	for _, call := range told.Calls {
+		if t.late(call.Tool) {
+			continue
+		}
+		e := t.who()
+		if e.Call, e.ReportedBy = call, audit.Bridge; call.ID != "" {
+			e.ID = audit.EntryID(e.UserID, call.ID)
+		}
+		if err := t.write(e); err != nil {
+			return err
+		}
+		// The tool's name is the server's here, and may not be the client's.
+		i := slices.IndexFunc(t.left, func(m rpcMessage) bool { return audit.Name(m.Tool) == call.Tool })
+		if len(t.left) > 0 {
+			t.left = slices.Delete(t.left, max(i, 0), max(i, 0)+1)
+		}
+	}
+	return nil
+}
+
+// late reports whether what is told of a call of this tool comes after the
+// call's entry was written.
+func (t *trail) late(tool string) bool {
+	i := slices.Index(t.noted, tool)
+	if i < 0 && len(t.left) > 0 || len(t.noted) == 0 {
+		return false
+	}
+	t.noted = slices.Delete(t.noted, max(i, 0), max(i, 0)+1)
+	return true
+}
+
+// answered is told of each JSON-RPC response before it is passed on. Where the
+// bridge has told of fewer calls than were answered, the entry is made here.
+func (t *trail) answered(a rpcAnswer) error {
+	var to *rpcMessage
+	for i := range t.messages {
+		if bytes.Equal(t.messages[i].ID, a.id) {
+			to = &t.messages[i]
+		}
+	}
+	if to != nil && !to.isCall() {
+		return nil
+	}
+	if t.answers++; t.told >= t.answers || len(t.left) == 0 {
+		return nil
+	}
+	i := slices.IndexFunc(t.left, func(m rpcMessage) bool { return bytes.Equal(m.ID, a.id) })
+	i = max(i, 0)
+	if err := t.note(t.left[i], a.status, a.errorType); err != nil {
+		return err
+	}
+	t.left = slices.Delete(t.left, i, i+1)
+	return nil
+}
+
+// rest writes the entries that are still missing, all with this outcome.
+func (t *trail) rest(status audit.Status, errorType string) error {
+	for len(t.left) > 0 {
+		if err := t.note(t.left[0], status, errorType); err != nil {
+			return err
+		}
+		t.left = t.left[1:]
+	}
+	return nil
+}
+
+// end writes what is missing when the request has ended without an answer to
+// all of its calls. There is nobody left to be told that it cannot be written.
+func (t *trail) end(ctx context.Context) {
+	status, errorType := audit.UpstreamError, "no_answer"
+	if ctx.Err() != nil {
+		status, errorType = audit.Cancelled, "client_left"
+		if p := endedBy(ctx); p != nil {
+			errorType = p.code
+		}
+	}
+	_ = t.rest(status, errorType)
+}
+
+// note writes the entry of a call of which the bridge has not told.
+func (t *trail) note(m rpcMessage, status audit.Status, errorType string) error {
+	e := t.who()
+	e.ReportedBy = audit.Ingress
+	e.Call = audit.Call{
+		Tool: m.Tool, Method: m.Method, ParamKeys: audit.Keys(m.Arguments), BytesIn: int64(len(m.Arguments)),
+		Status: status, ErrorType: errorType, LatencyMS: time.Since(t.began).Milliseconds(),
+		ProtocolVersion: m.ProtocolVersion,
+	}
+	if err := t.write(e); err != nil {
+		return err
+	}
+	t.noted = append(t.noted, audit.Name(m.Tool))
+	return nil
+}
+
+func (t *trail) write(e audit.Entry) error {
+	e.Time = time.Now()
+	if e.ID == "" {
+		e.ID = rand.Text()
+	}
+	if err := t.trails.write(e); err != nil {
+		return err
+	}
+	t.told++
+	return nil
+}
+
+// auditRefusal writes the entries of the calls of a request that is answered
+// with p. A refusal goes out even if they cannot be written.
+func (s *Server) auditRefusal(c *gin.Context, p *problem) {
+	if _, known := c.Get(principalKey); !known || c.Request.Method != http.MethodPost {
+		return
+	}
+	if r := recordOf(c.Request.Context()).route; r != routeMCP && r != routeSSE {
+		return
+	}
+	_ = s.trailOf(c).rest(statusOfRefusal(p), p.code)
+}
+
+func statusOfRefusal(p *problem) audit.Status {
+	switch {
+	case p.status == http.StatusTooManyRequests:
+		return audit.RateLimited
+	case p.status >= http.StatusInternalServerError:
+		return audit.UpstreamError
+	default:
+		return audit.Denied
+	}
+}

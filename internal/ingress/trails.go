@@ -1,0 +1,74 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/hostedbridge/hostedbridge/internal/audit"
+)
+
+// trails writes the audit entries of all requests, and knows whether they can
+// be written.
+type trails struct {
+	sink   AuditTrail
+	hasher *audit.Hasher
+	log    *slog.Logger
+	// failing is set from a write that failed to the next that did not. Calls
+	// are not forwarded meanwhile; the entry of their refusal is what finds out
+	// that writes go well again.
+	failing atomic.Bool
+
+	entries  *prometheus.CounterVec
+	failures prometheus.Counter
+	state    prometheus.GaugeFunc
+}
+
+func newTrails(deps Deps) (*trails, error) {
+	t := &trails{sink: deps.Audit, hasher: deps.Hasher, log: deps.Log}
+	t.entries = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "hostedbridge_ingress_audit_entries_total",
+		Help: "Audit entries written, by status and by who reported the call: bridge, or ingress where the bridge said nothing.",
+	}, []string{"status", "reported_by"})
+	t.failures = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "hostedbridge_ingress_audit_failures_total",
+		Help: "Audit entries that could not be written.",
+	})
+	t.state = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "hostedbridge_ingress_audit_failing",
+		Help: "1 while audit entries cannot be written and tool calls are refused for it.",
+	}, func() float64 {
+		if t.failing.Load() {
+			return 1
+		}
+		return 0
+	})
+	for _, c := range []prometheus.Collector{t.entries, t.failures, t.state} {
+		if err := deps.Metrics.Register(c); err != nil {
+			return nil, fmt.Errorf("register metrics: %w", err)
+		}
+	}
+	return t, nil
+}
+
+// write writes an entry, or returns errAuditAway.
+func (t *trails) write(e audit.Entry) error {
+	if err := t.sink.Write(e); err != nil {
+		t.failures.Inc()
+		if !t.failing.Swap(true) {
+			t.log.LogAttrs(context.Background(), slog.LevelError, "audit entries cannot be written; tool calls are refused", slog.String("error", err.Error())) //nolint:forbidigo // It is the installation's trouble, not the request's.
+		}
+		return fmt.Errorf("%w: %w", errAuditAway, err)
+	}
+	t.entries.WithLabelValues(string(e.Status), string(e.ReportedBy)).Inc()
+	if t.failing.Load() && t.failing.Swap(false) {
+		t.log.LogAttrs(context.Background(), slog.LevelInfo, "audit entries can be written again") //nolint:forbidigo // As above.
+	}
+	return nil
+}
