@@ -72,6 +72,9 @@ func peekBody(c *gin.Context) []byte {
 	if _, read := c.Get(bodyKey); read {
 		return bodyOf(c)
 	}
+	if c.Request.Header.Get("Expect") != "" {
+		return nil // Its sender waits for our word, and this is not a yes.
+	}
 	// Without a body there is no id to echo, and that is all it was read for.
 	body, _ := readWithin(c, maxPeek, peekTimeout)
 	return body

@@ -69,6 +69,10 @@ var responseHeaders = map[string]bool{
 // sent twice. Two readers may disagree about which of the two counts, so the
 // request is refused instead of repaired.
 func repeatedHeader(h http.Header) (name string, repeated bool) {
+	// Of two lengths over HTTP/2 net/http takes the first.
+	if len(h["Content-Length"]) > 1 {
+		return "Content-Length", true
+	}
 	for name, values := range h {
 		if len(values) < 2 {
 			continue
