@@ -29,6 +29,8 @@ need modprobe kmod
 # Distributions that do not package the CNI plugins put them in /opt/cni/bin.
 [[ -e /opt/cni/bin/bridge ]] || need /usr/lib/cni/bridge containernetworking-plugins
 [[ -e /etc/ssl/certs/ca-certificates.crt ]] || missing+=(ca-certificates)
+# The tests of quotas run a server of their own, Redis or Valkey.
+command -v valkey-server >/dev/null || need redis-server redis-server
 # npm only unpacks the tests' clients; they bring the node they run on.
 need node nodejs
 need npm npm

@@ -92,7 +92,17 @@ func ParseURL(raw string) (*redis.Options, error) {
 	return o, nil
 }
 
+// silent takes what the client would write to stderr by itself. Whatever fails
+// is returned to us too.
+type silent struct{}
+
+// Printf implements the client's logger.
+func (silent) Printf(context.Context, string, ...any) {}
+
+var silence = sync.OnceFunc(func() { redis.SetLogger(silent{}) })
+
 func newLink(r Redis) (*link, error) {
+	silence()
 	o, err := ParseURL(r.URL)
 	if err != nil {
 		return nil, fmt.Errorf("quota store: %w", err)

@@ -1,0 +1,332 @@
+//go:build testenv
+
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/hostedbridge/hostedbridge/internal/clock"
+	"github.com/hostedbridge/hostedbridge/internal/quota"
+	"github.com/hostedbridge/hostedbridge/test/redisserver"
+)
+
+// patience ends a test that waits for what does not come. It is the time limit
+// of the stores too, where a test is not about that.
+const patience = 20 * time.Second
+
+// replica is a store that runs.
+type replica struct {
+	*Store
+	log *lockedBuffer
+}
+
+// startReplicas starts so many replicas on the server, and waits until they
+// have reached it and know of each other.
+func startReplicas(t *testing.T, redis Redis, n int) []*replica {
+	t.Helper()
+	replicas := make([]*replica, n)
+	for i := range replicas {
+		replicas[i] = startReplica(t, redis, n)
+	}
+	for _, r := range replicas {
+		await(t, "a replica that knows of all", func() bool { return r.link.up.Load() && r.others() == n })
+	}
+	return replicas
+}
+
+func startReplica(t *testing.T, redis Redis, n int) *replica {
+	t.Helper()
+	if redis.Timeout == 0 {
+		redis.Timeout = patience
+	}
+	log := &lockedBuffer{}
+	s, err := New(Options{
+		Replicas: n, Redis: &redis, Clock: clock.System{}, Metrics: prometheus.NewRegistry(),
+		Log: slog.New(slog.NewTextHandler(log, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return &replica{s, log}
+}
+
+// await waits until there is what is waited for.
+func await(t *testing.T, what string, there func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !there(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited too long for %s", what)
+		}
+	}
+}
+
+// storm has all replicas asked so often at once, and returns how many passed.
+func storm(t *testing.T, replicas []*replica, bridge types.UID, tier quota.Tier, each int) int {
+	t.Helper()
+	var passed atomic.Int64
+	var group sync.WaitGroup
+	for _, r := range replicas {
+		for range 4 {
+			group.Go(func() {
+				for range each / 4 {
+					if r.Take(t.Context(), bridge, tier, quota.Want{Requests: 1}).Allowed() {
+						passed.Add(1)
+					}
+				}
+			})
+		}
+	}
+	group.Wait()
+	return int(passed.Load())
+}
+
+// within reports whether got is not more than that part away from want.
+func within(got, want int, part float64) bool {
+	return float64(got) >= float64(want)*(1-part) && float64(got) <= float64(want)*(1+part)
+}
+
+// wide has one limit that a test meets: that of the minute.
+var wide = quota.Tier{PerMinute: 600, PerHour: 100_000, PerDay: 100_000, Burst: 600, ConcurrentCalls: 2, Streams: 1}
+
+func TestTheScriptDecidesAsTheModelDoes(t *testing.T) {
+	server := redisserver.Start(t)
+	r := startReplicas(t, Redis{URL: server.URL()}, 1)[0]
+	random := rand.New(rand.NewPCG(1, 2))
+	refusals := map[quota.Limit]int{}
+	for i := range 3000 {
+		tier := quota.Tier{
+			PerMinute: 1 + random.Int32N(100), PerHour: 1 + random.Int32N(200), PerDay: 1 + random.Int32N(400), Burst: 1 + random.Int32N(30),
+			ConcurrentCalls: 1, Streams: 1,
+		}
+		state, q := randomState(random), inquiry{bridge: types.UID(fmt.Sprint(i)), tier: tier, want: quota.Want{Requests: random.IntN(6)}}
+		if q.alone = random.IntN(2) == 0; q.alone {
+			q.seen, q.debt = randomState(random), quota.Debt{Windows: randomState(random).Windows}
+			if random.IntN(2) == 0 {
+				q.seen.Windows[0].Start, q.debt.Windows[1].Start = state.Windows[0].Start, state.Windows[1].Start
+			}
+		}
+		fields := []any{"next", state.Next}
+		for i, w := range state.Windows {
+			fields = append(fields, fmt.Sprint("s", i+1), w.Start, fmt.Sprint("u", i+1), w.Used)
+		}
+		if err := r.link.client.HSet(t.Context(), key(q.bridge)[0], fields...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		got, err := r.link.take(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if q.alone {
+			state = state.Settle(q.seen, q.debt, got.now)
+		}
+		want, v := quota.Take(state, tier, got.now, q.want.Requests)
+		if diff := cmp.Diff(want, got.state); diff != "" || v.Refused != got.refused || v.RetryAfter != got.wait {
+			t.Fatalf("%d: %+v\nscript: %v for %v, model: %v for %v, state (-model +script):\n%s", i, q, got.refused, got.wait, v.Refused, v.RetryAfter, diff)
+		}
+		refusals[got.refused]++
+	}
+	for _, limit := range []quota.Limit{quota.None, quota.Minute, quota.Hour, quota.Day, quota.Burst} {
+		if refusals[limit] < 50 {
+			t.Errorf("only %d of the cases ended with %v", refusals[limit], limit)
+		}
+	}
+}
+
+// randomState has windows that run, that have ended and that begin in the
+// future, as after a change of the clock.
+func randomState(random *rand.Rand) (s quota.State) {
+	now := time.Now().UnixMicro()
+	for i := range s.Windows {
+		span := quota.Spans[i].Microseconds()
+		s.Windows[i] = quota.Window{Start: now - span*3/2 + random.Int64N(span*7/4), Used: random.Int64N(120 * int64(i+1))}
+	}
+	s.Next = now + random.Int64N(60_000_000) - 10_000_000
+	return s
+}
+
+func TestThreeReplicasGiveAUserHisQuotaOnce(t *testing.T) {
+	server := redisserver.Start(t)
+	replicas := startReplicas(t, Redis{URL: server.URL()}, 3)
+	if passed := storm(t, replicas, "alice", wide, 2000); !within(passed, 600, .02) {
+		t.Errorf("of ten times the quota %d passed, want 600", passed)
+	}
+	if passed := storm(t, replicas, "bob", wide, 80); passed != 240 {
+		t.Errorf("%d of a neighbour's 240 passed", passed)
+	}
+	keys, err := replicas[0].link.client.Keys(t.Context(), "*").Result()
+	if err != nil || len(keys) != 3 {
+		t.Errorf("keys %v, %v", keys, err)
+	}
+	for _, key := range keys {
+		if ttl := replicas[0].link.client.TTL(t.Context(), key).Val(); ttl <= 0 {
+			t.Errorf("%s never expires", key)
+		}
+	}
+}
+
+func TestWithoutItsStoreEachReplicaGivesItsShareOfWhatIsLeft(t *testing.T) {
+	server := redisserver.Start(t)
+	replicas := startReplicas(t, Redis{URL: server.URL()}, 3)
+	for name, before := range map[types.UID]int{"new": 0, "known": 99} {
+		if passed := storm(t, replicas, name, wide, before/3/4*4); passed != before/12*12 {
+			t.Errorf("%s: %d passed before, want %d", name, passed, before)
+		}
+	}
+	server.Stop()
+	total := 96 + storm(t, replicas, "known", wide, 2000)
+	if !within(total, 600, .2) {
+		t.Errorf("of ten times the quota %d passed while the store went away, want 600", total)
+	}
+	if passed := storm(t, replicas, "new", wide, 2000); !within(passed, 600, .2) {
+		t.Errorf("of ten times the quota %d passed without the store, want 600", passed)
+	}
+	for _, r := range replicas {
+		if r.link.up.Load() || !strings.Contains(r.log.String(), "the quota store is away") {
+			t.Errorf("nobody is told: %s", r.log)
+		}
+	}
+	// It has lost its memory, but the replicas tell it what they know.
+	server.Restart(t)
+	for _, r := range replicas {
+		await(t, "the store", r.link.up.Load)
+	}
+	total += storm(t, replicas, "known", wide, 2000)
+	if !within(total, 600, .2) {
+		t.Errorf("%d passed with the store back, want 600 in all", total)
+	}
+}
+
+func TestAStoreThatHangsCostsOneTimeLimit(t *testing.T) {
+	server := redisserver.Start(t)
+	r := startReplicas(t, Redis{URL: server.URL(), Timeout: time.Second}, 1)[0]
+	server.Signal(t, syscall.SIGSTOP)
+	for range 100 {
+		if v := r.Take(t.Context(), "alice", wide, quota.Want{Requests: 1}); !v.Allowed() {
+			t.Errorf("refused by %v", v.Refused)
+		}
+	}
+	var waits dto.Metric
+	if err := r.metrics.duration.Write(&waits); err != nil || waits.GetHistogram().GetSampleCount() > 1 {
+		t.Errorf("%d calls waited for the store, want 1 at most (%v)", waits.GetHistogram().GetSampleCount(), err)
+	}
+	server.Signal(t, syscall.SIGCONT)
+	await(t, "the store", r.link.up.Load)
+	if v := r.Take(t.Context(), "alice", wide, quota.Want{Requests: 1}); v.Left[0].Remaining != 600-101 {
+		t.Errorf("the store was not told: %+v", v)
+	}
+}
+
+func TestAReplicaKnowsTheCallsOfOthers(t *testing.T) {
+	server := redisserver.Start(t)
+	replicas := startReplicas(t, Redis{URL: server.URL()}, 2)
+	call := quota.Want{Requests: 1, Slot: quota.Calls}
+	for _, r := range replicas {
+		if v := r.Take(t.Context(), "alice", wide, call); !v.Allowed() {
+			t.Fatalf("refused by %v", v.Refused)
+		}
+	}
+	for _, r := range replicas {
+		if v := r.Take(t.Context(), "alice", wide, call); v.Refused != quota.Calls || v.Left[0].Remaining != 598 {
+			t.Errorf("a third call: %+v", v)
+		}
+		if v := r.Take(t.Context(), "alice", wide, quota.Want{Slot: quota.Streams}); v.Allowed() != (r == replicas[0]) {
+			t.Errorf("a stream: %+v", v)
+		}
+	}
+	replicas[0].Give("alice", quota.Calls)
+	await(t, "a slot that another replica has freed", func() bool {
+		return replicas[1].Take(t.Context(), "alice", wide, call).Allowed()
+	})
+	// A replica that is gone without a word holds nothing for ever.
+	expired := fmt.Sprint("2 1 ", time.Now().UnixMicro()-1)
+	if err := replicas[0].link.client.HSet(t.Context(), key("bob")[0], "r:gone", expired).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if v := replicas[0].Take(t.Context(), "bob", wide, call); !v.Allowed() {
+		t.Errorf("refused by %v for a replica that is gone", v.Refused)
+	}
+	if left := replicas[0].link.client.HExists(t.Context(), key("bob")[0], "r:gone").Val(); left {
+		t.Error("a replica that is gone is not forgotten")
+	}
+}
+
+func TestWhoIsRefusedIsNotAskedForAgain(t *testing.T) {
+	server := redisserver.Start(t)
+	r := startReplicas(t, Redis{URL: server.URL()}, 1)[0]
+	tier := wide
+	tier.PerDay = 1
+	start := time.Now()
+	for range 1000 {
+		r.Take(t.Context(), "alice", tier, quota.Want{Requests: 1})
+	}
+	var asked dto.Metric
+	// Once for what passes, once each second for what does not.
+	most := 2 + uint64(time.Since(start)/trustSeen)
+	if err := r.metrics.duration.Write(&asked); err != nil || asked.GetHistogram().GetSampleCount() > most {
+		t.Errorf("the store was asked %d times, want %d at most (%v)", asked.GetHistogram().GetSampleCount(), most, err)
+	}
+}
+
+func TestThePasswordIsNeededAndNeverTold(t *testing.T) {
+	server := redisserver.Start(t, "--requirepass", "canary")
+	password := atomic.Pointer[string]{}
+	wrong, right := "another-canary", "canary"
+	password.Store(&wrong)
+	r := startReplica(t, Redis{URL: server.URL(), Password: func() (string, error) { return *password.Load(), nil }}, 1)
+	if v := r.Take(t.Context(), "alice", wide, quota.Want{Requests: 1}); !v.Allowed() || r.link.up.Load() {
+		t.Errorf("%+v with a wrong password", v)
+	}
+	password.Store(&right)
+	await(t, "the store, with the right password", r.link.up.Load)
+	if v := r.Take(t.Context(), "alice", wide, quota.Want{Requests: 1}); v.Left[0].Remaining != 598 {
+		t.Errorf("%+v", v)
+	}
+	if strings.Contains(r.log.String(), "canary") {
+		t.Errorf("log: %s", r.log)
+	}
+}
+
+// lockedBuffer collects a log.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
