@@ -8,6 +8,7 @@
 #
 #   BENCH_ROUNDS   how often the ways take turns (5)
 #   BENCH_SECONDS  how long each is loaded then, for each number of clients (3)
+#   BENCH_CLIENTS  one number of clients in place of 1, 32 and 256
 #   BENCH_ONLY     ways to measure, joined by +, such as direct+hosted-bridge+nginx
 #   TESTFLAGS      for go test
 set -euo pipefail
