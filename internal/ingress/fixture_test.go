@@ -19,6 +19,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -61,8 +62,8 @@ type world struct {
 	servers   map[string]*http.Server
 	activity  *fakeActivity
 	secrets   *fakeSecrets
-	keys      *fakeKeys
 	audit     *fakeAudit
+	keys      *fakeKeys
 	logs      *lockedBuffer
 	registry  *prometheus.Registry
 	readiness *telemetry.Readiness
@@ -103,8 +104,7 @@ func newWorld(t testing.TB, config Config, drain ...func(*telemetry.Service)) *w
 	w.ways = NewBridges(w, w.port)
 	w.server, err = New(config, Deps{
 		Routes: w.routes, Bridges: w.ways, Reports: w.reports, Activity: w.activity, Secrets: w.secrets,
-		Quotas: w.quotas(), Tiers: func() quota.Tiers { return w.tiers }, Audit: w.audit, Hasher: testHasher(t),
-		AdminKey: func() []byte { return []byte(adminKey) }, Keys: w.keys,
+		Quotas: w.quotas(), Tiers: func() quota.Tiers { return w.tiers }, Audit: w.audit, Hasher: testHasher(t), AdminKey: func() []byte { return []byte(adminKey) }, Keys: w.keys,
 		Ready: w.readiness.Ready, Metrics: w.registry,
 		Log: slog.New(slog.NewJSONHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
@@ -467,14 +467,50 @@ func (f fakeReports) Report(bridge types.UID) (health.Report, bool) {
 }
 
 type fakeActivity struct {
+	inFlight atomic.Int64
+
 	mu    sync.Mutex
 	calls []types.UID
+	woken []types.UID
+	wake  func(context.Context, route.Backend) error
 }
 
 func (f *fakeActivity) Called(b route.Backend, _ time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls = append(f.calls, b.BridgeUID)
+}
+
+func (f *fakeActivity) Began(b route.Backend, at time.Time) {
+	f.Called(b, at)
+	f.inFlight.Add(1)
+}
+
+func (f *fakeActivity) Ended(route.Backend, time.Time) { f.inFlight.Add(-1) }
+
+func (f *fakeActivity) Wake(ctx context.Context, b route.Backend) error {
+	f.mu.Lock()
+	f.woken = append(f.woken, b.BridgeUID)
+	wake := f.wake
+	f.mu.Unlock()
+	if wake == nil {
+		return nil
+	}
+	return wake(ctx, b)
+}
+
+// count returns how often bridges were used.
+func (f *fakeActivity) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.calls)
+}
+
+// wakes returns which bridges were woken.
+func (f *fakeActivity) wakes() []types.UID {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.woken)
 }
 
 // lockedBuffer collects the log.

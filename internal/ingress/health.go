@@ -33,7 +33,7 @@ func (s *Server) health(c *gin.Context) error {
 func (s *Server) healthOf(b route.Backend) health.Report {
 	nothing := map[string]health.Server{}
 	switch b.State {
-	case route.Suspended:
+	case route.Suspended, route.Sleeping:
 		return health.Report{Status: healthSuspended, Servers: nothing}
 	case route.Ready:
 		if report, ok := s.reports.Report(b.BridgeUID); ok {

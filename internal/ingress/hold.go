@@ -4,6 +4,7 @@
 package ingress
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -14,23 +15,20 @@ import (
 )
 
 // hold finds the pod for a request, and lets the request wait where the pod is
-// on its way. How long is bounded by the caller's deadline, how many by two
-// limits, because each waiting request keeps its body in memory.
+// on its way. Where the bridge sleeps, it is woken. How long is bounded by the
+// caller's deadline, how many by two limits, because each waiting request keeps
+// its body in memory.
 type hold struct {
 	routes  Routes
 	dropped *dropped
 	metrics *metrics
-	perUser int
-	total   int
-
-	mu      sync.Mutex
-	waiting map[v1alpha1.UserID]int
-	count   int
+	wakes   *wakes
+	waiting *places
 }
 
 // backend returns the pod to which a request of p may go now. It waits until
-// deadline for a bridge that is starting or whose route was dropped, and then
-// returns errStarting or errUnreachable. Other errors: errUnauthorized and
+// deadline for a bridge that is starting, asleep or whose route was dropped, and
+// then returns errStarting, errAsleep or errUnreachable. Other errors: errUnauthorized and
 // errNotFound when key or bridge have gone meanwhile, errSuspended,
 // errTooManyHeld, errNotReady, and the context's.
 func (h *hold) backend(ctx context.Context, p principal, deadline time.Time) (route.Backend, error) {
@@ -38,21 +36,28 @@ func (h *hold) backend(ctx context.Context, p principal, deadline time.Time) (ro
 	if !waitable(err) {
 		return b, err
 	}
-	if !h.enter(p.user) {
+	if !h.waiting.enter(p.user) {
 		return route.Backend{}, errTooManyHeld
 	}
-	defer h.leave(p.user)
-	start := time.Now()
+	h.metrics.holding.Inc()
+	defer func() {
+		h.metrics.holding.Dec()
+		h.waiting.leave(p.user)
+	}()
+	start, slept := time.Now(), errors.Is(err, errAsleep)
 	b, err = h.await(ctx, p, deadline)
 	elapsed := time.Since(start)
 	recordOf(ctx).held += elapsed
+	if slept && err == nil {
+		h.wakes.metrics.waiting.Observe(elapsed.Seconds())
+	}
 	h.metrics.held.WithLabelValues(holdOutcome(ctx, err)).Observe(elapsed.Seconds())
 	return b, err
 }
 
 func (h *hold) await(ctx context.Context, p principal, deadline time.Time) (route.Backend, error) {
-	timeout := time.NewTimer(time.Until(deadline))
-	defer timeout.Stop()
+	waiting, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
 	retry := time.NewTicker(dropFor)
 	defer retry.Stop()
 	for {
@@ -62,18 +67,20 @@ func (h *hold) await(ctx context.Context, p principal, deadline time.Time) (rout
 		if !waitable(err) {
 			return b, err
 		}
+		if errors.Is(err, errAsleep) {
+			h.wake(waiting, p, b)
+		}
 		select {
 		case <-changed:
 		case <-retry.C:
-		case <-timeout.C:
-			return route.Backend{}, err
-		case <-ctx.Done():
-			return route.Backend{}, ctx.Err()
+		case <-waiting.Done():
+			return route.Backend{}, cmp.Or(ctx.Err(), err)
 		}
 	}
 }
 
-// resolve returns p's pod if it can be called at once.
+// resolve returns p's pod if it can be called at once. With errAsleep it returns
+// the bridge.
 func (h *hold) resolve(p principal, now time.Time) (route.Backend, error) {
 	b, err := h.lookup(p, now)
 	if err != nil {
@@ -87,6 +94,8 @@ func (h *hold) resolve(p principal, now time.Time) (route.Backend, error) {
 		return b, nil
 	case route.Suspended:
 		return route.Backend{}, errSuspended
+	case route.Sleeping:
+		return b, errAsleep
 	default:
 		return route.Backend{}, errStarting
 	}
@@ -112,7 +121,7 @@ func (h *hold) lookup(p principal, now time.Time) (route.Backend, error) {
 
 // waitable reports whether time alone may mend err.
 func waitable(err error) bool {
-	return errors.Is(err, errStarting) || errors.Is(err, errUnreachable)
+	return errors.Is(err, errStarting) || errors.Is(err, errUnreachable) || errors.Is(err, errAsleep)
 }
 
 func holdOutcome(ctx context.Context, err error) string {
@@ -126,25 +135,37 @@ func holdOutcome(ctx context.Context, err error) string {
 	}
 }
 
-func (h *hold) enter(user v1alpha1.UserID) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.count >= h.total || h.waiting[user] >= h.perUser {
+// places are how many may wait for something at once, of one user and in all.
+type places struct {
+	perUser, total int
+
+	mu    sync.Mutex
+	users map[v1alpha1.UserID]int
+	count int
+}
+
+func newPlaces(perUser, total int) *places {
+	return &places{perUser: perUser, total: total, users: map[v1alpha1.UserID]int{}}
+}
+
+// enter takes a place, if there is one for the user.
+func (p *places) enter(user v1alpha1.UserID) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.count >= p.total || p.users[user] >= p.perUser {
 		return false
 	}
-	h.count++
-	h.waiting[user]++
-	h.metrics.holding.Inc()
+	p.count++
+	p.users[user]++
 	return true
 }
 
-func (h *hold) leave(user v1alpha1.UserID) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.count--
-	h.waiting[user]--
-	if h.waiting[user] == 0 {
-		delete(h.waiting, user)
+// leave gives back what enter took.
+func (p *places) leave(user v1alpha1.UserID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.count--
+	if p.users[user]--; p.users[user] == 0 {
+		delete(p.users, user)
 	}
-	h.metrics.holding.Dec()
 }

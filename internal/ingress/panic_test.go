@@ -14,13 +14,13 @@ import (
 )
 
 // brokenActivity panics with what it is told.
-type brokenActivity struct{}
+type brokenActivity struct{ Activity }
 
-func (brokenActivity) Called(route.Backend, time.Time) { panic("canary") }
+func (brokenActivity) Began(route.Backend, time.Time) { panic("canary") }
 
 func TestAPanicIsAnInternalErrorAndNoMore(t *testing.T) {
 	w, alice := oneUser(t, defaults(), servedBy("alice"))
-	w.server.activity = brokenActivity{}
+	w.server.activity = brokenActivity{w.activity}
 	got := w.do(w.request("POST", "/u/alice/mcp", alice, toolCall))
 	if want := `{"jsonrpc":"2.0","error":{"code":-32603,"message":"Internal error.","data":{"code":"internal"}}}`; got.status != http.StatusInternalServerError || got.body != want {
 		t.Errorf("got %d %s, want 500 %s", got.status, got.body, want)

@@ -18,6 +18,8 @@ const (
 	maxPath = 160
 	// ssePath ends the path of the transport of 2024-11-05.
 	ssePath = "/sse"
+	// endpointMCP ends the path of the streamable HTTP transport.
+	endpointMCP = "/mcp"
 	// maxSessionQuery holds the longest session id that a bridge signs, of 4,096
 	// characters.
 	maxSessionQuery = len("sessionid=") + 4096

@@ -63,6 +63,7 @@ var (
 	errEnding           = &problem{http.StatusServiceUnavailable, "ingress_ending", "This replica of the ingress ended before the call did; the call may have run.", retrySoon}
 	errSuspended        = &problem{http.StatusServiceUnavailable, "bridge_suspended", "The bridge is suspended.", 0}
 	errStarting         = &problem{http.StatusServiceUnavailable, "bridge_starting", "The bridge is starting.", retrySoon}
+	errAsleep           = &problem{http.StatusServiceUnavailable, "bridge_asleep", "The bridge sleeps, and could not be woken in time.", retrySoon}
 	errUnreachable      = &problem{http.StatusServiceUnavailable, "bridge_unreachable", "The bridge could not be reached; the call did not run.", retrySoon}
 	errAuditAway        = &problem{http.StatusServiceUnavailable, "audit_unavailable", "No audit entry can be written at the moment, and without one there is no answer; a call that was under way may have run.", retrySoon}
 	errBusy             = &problem{http.StatusServiceUnavailable, "busy", "Too many large calls are in flight.", retrySoon}

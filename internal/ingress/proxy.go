@@ -11,7 +11,7 @@ import (
 )
 
 // forward sends the request to the principal's bridge and its answer back.
-func (s *Server) forward(c *gin.Context) error { return s.forwardTo(c, "/mcp") }
+func (s *Server) forward(c *gin.Context) error { return s.forwardTo(c, endpointMCP) }
 
 // forwardSSE is forward for the transport of 2024-11-05.
 func (s *Server) forwardSSE(c *gin.Context) error { return s.forwardTo(c, ssePath) }
@@ -36,6 +36,13 @@ func (s *Server) forwardTo(c *gin.Context, endpoint string) error {
 		return err
 	}
 	ctx, p := r.Context(), principalOf(c)
+	listens, began := listensOnly(c, endpoint), false
+	if listens {
+		var err error
+		if began, err = s.rest(c, p); err != nil {
+			return unlessBegan(began, err)
+		}
+	}
 	x := &exchange{
 		principal: p, method: r.Method, path: "/u/" + string(p.user) + endpoint, header: r.Header,
 		requestID: recordOf(ctx).id, body: bodyOf(c), deadline: time.Now().Add(s.config.Wait),
@@ -45,15 +52,31 @@ func (s *Server) forwardTo(c *gin.Context, endpoint string) error {
 	}
 	backend, err := s.hold.backend(ctx, x.principal, x.deadline)
 	if err != nil {
-		return err
+		return unlessBegan(began, err)
 	}
 	x.backend = backend
-	s.activity.Called(backend, time.Now())
+	defer s.use(backend, listens)()
 	res, err := s.delivery.deliver(ctx, x)
 	if err != nil {
-		return err
+		return unlessBegan(began, err)
 	}
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }()
+	if listens {
+		res.Body = &listened{ReadCloser: res.Body, used: func(at time.Time) { s.activity.Called(backend, at) }}
+	}
 	keepAnswerHeader(res.Header)
+	if began {
+		goOn(c.Writer, res)
+		return nil
+	}
 	return pass(c.Writer, res)
+}
+
+// unlessBegan returns err for an answer that has not begun. One that has can
+// only end: a stream that was kept open, whose client opens it again.
+func unlessBegan(began bool, err error) error {
+	if began {
+		return nil
+	}
+	return err
 }

@@ -5,6 +5,7 @@ package ingress
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -16,7 +17,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
@@ -36,9 +36,16 @@ type Reports interface {
 	Report(bridge types.UID) (health.Report, bool)
 }
 
-// Activity is told of each call, for the status of the bridge.
+// Activity is told how bridges are used, for their status.
 type Activity interface {
 	Called(b route.Backend, at time.Time)
+	// Began and Ended enclose a call. Between them its bridge is in use at each
+	// moment.
+	Began(b route.Backend, at time.Time)
+	Ended(b route.Backend, at time.Time)
+	// Wake has a bridge woken that sleeps, and may find that it does not. It does
+	// not wait for the bridge.
+	Wake(ctx context.Context, b route.Backend) error
 }
 
 // AuditTrail takes the entries of tool calls and of administrators' acts. When
@@ -59,6 +66,9 @@ type Config struct {
 	Wait time.Duration
 	// MaxHeldPerUser and MaxHeld bound the requests that wait at once.
 	MaxHeldPerUser, MaxHeld int
+	// MaxResting bounds the streams that are kept open for clients that listen to
+	// bridges that sleep; 2048 when zero. One user may have MaxHeldPerUser.
+	MaxResting int
 	// MaxBodyMemory bounds the bytes of all request bodies in memory at once;
 	// one user may take a quarter of it. It is at least 16 MiB, so that every
 	// user can send the largest body.
@@ -96,17 +106,17 @@ type Deps struct {
 	Reports  Reports
 	Activity Activity
 	Secrets  UserSecrets
-	// Keys are what administrators add keys to and remove them from.
-	Keys UserKeys
-	// AdminKey returns the key of the installation's administrators, empty
-	// while there is none. It is asked at each of their requests.
-	AdminKey func() []byte
 	Audit    AuditTrail
 	Quotas   Quotas
 	// Tiers returns the installation's tiers as they are now.
 	Tiers func() quota.Tiers
 	// Hasher hides addresses and sessions in audit entries.
 	Hasher *audit.Hasher
+	// Keys are what administrators add keys to and remove them from.
+	Keys UserKeys
+	// AdminKey returns the key of the installation's administrators, empty
+	// while there is none. It is asked at each of their requests.
+	AdminKey func() []byte
 	// Ready reports whether this replica should be called. While it should
 	// not, each answer asks its client to come back on a new connection.
 	Ready   func() bool
@@ -117,7 +127,7 @@ type Deps struct {
 }
 
 func (d Deps) complete() bool {
-	return d.Routes != nil && d.Bridges != nil && d.Reports != nil && d.Activity != nil && d.Secrets != nil && d.Quotas != nil && d.Tiers != nil && d.AdminKey != nil && d.Keys != nil && d.Audit != nil && d.Hasher != nil && d.Ready != nil && d.Metrics != nil && d.Log != nil
+	return d.Routes != nil && d.Bridges != nil && d.Reports != nil && d.Activity != nil && d.Secrets != nil && d.Quotas != nil && d.Tiers != nil && d.Audit != nil && d.Hasher != nil && d.AdminKey != nil && d.Keys != nil && d.Ready != nil && d.Metrics != nil && d.Log != nil
 }
 
 // Server serves the public surface.
@@ -132,19 +142,22 @@ type Server struct {
 	origins  *origins
 	metrics  *metrics
 	hold     *hold
-	trails   *trails
-	quotas   Quotas
-	tiers    func() quota.Tiers
-	audit    AuditTrail
-	hasher   *audit.Hasher
-	adminKey func() []byte
-	keys     UserKeys
-	attempts *attempts
-	bodies   *bodies
-	calls    *openCalls
-	tracer   trace.Tracer
-	delivery *delivery
-	public   http.Handler
+	resting  *places
+	// wakeMetrics are those of bridges that sleep.
+	wakeMetrics *wakeMetrics
+	quotas      Quotas
+	tiers       func() quota.Tiers
+	trails      *trails
+	audit       AuditTrail
+	hasher      *audit.Hasher
+	adminKey    func() []byte
+	keys        UserKeys
+	attempts    *attempts
+	bodies      *bodies
+	calls       *openCalls
+	tracer      trace.Tracer
+	delivery    *delivery
+	public      http.Handler
 }
 
 // New returns a server, or an error that says what of config is wrong.
@@ -161,28 +174,32 @@ func New(config Config, deps Deps) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ingress: register metrics: %w", err)
 	}
-	cm, err := newCallMetrics(deps.Metrics)
-	if err != nil {
-		return nil, fmt.Errorf("ingress: %w", err)
-	}
 	a, err := newAttempts(deps.Metrics)
 	if err != nil {
 		return nil, fmt.Errorf("ingress: register metrics: %w", err)
+	}
+	cm, err := newCallMetrics(deps.Metrics)
+	if err != nil {
+		return nil, fmt.Errorf("ingress: %w", err)
 	}
 	trails, err := newTrails(deps)
 	if err != nil {
 		return nil, fmt.Errorf("ingress: %w", err)
 	}
+	wm, err := newWakeMetrics(deps.Metrics)
+	if err != nil {
+		return nil, fmt.Errorf("ingress: register metrics: %w", err)
+	}
 	h := &hold{
-		routes: deps.Routes, metrics: m, perUser: config.MaxHeldPerUser, total: config.MaxHeld,
+		routes: deps.Routes, metrics: m, wakes: newWakes(deps.Activity.Wake, wm, deps.Log),
 		dropped: &dropped{until: map[destination]time.Time{}},
-		waiting: map[v1alpha1.UserID]int{},
+		waiting: newPlaces(config.MaxHeldPerUser, config.MaxHeld),
 	}
 	s := &Server{
 		config: config, log: deps.Log,
 		routes: deps.Routes, reports: deps.Reports, activity: deps.Activity,
 		secrets: deps.Secrets, quotas: deps.Quotas, tiers: deps.Tiers, ready: deps.Ready, audit: deps.Audit, hasher: deps.Hasher, adminKey: deps.AdminKey, keys: deps.Keys, attempts: a,
-		origins: origins, metrics: m, hold: h, trails: trails, bodies: newBodies(config.MaxBodyMemory),
+		origins: origins, metrics: m, hold: h, wakeMetrics: wm, resting: newPlaces(config.MaxHeldPerUser, cmp.Or(config.MaxResting, maxResting)), trails: trails, bodies: newBodies(config.MaxBodyMemory),
 		calls:    newOpenCalls(config, deps.Routes, cm),
 		tracer:   deps.Tracer,
 		delivery: &delivery{bridges: deps.Bridges.pool, hold: h, metrics: m},

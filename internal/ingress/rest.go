@@ -1,0 +1,134 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/hostedbridge/hostedbridge/internal/route"
+)
+
+const (
+	// restEvery is how often a resting stream looks whether its bridge runs. What
+	// comes on it then is not what anybody waits for.
+	restEvery = time.Second
+	// maxResting is the default of Config.MaxResting. A stream takes some 20 KB.
+	maxResting = 2048
+	// useGrain is how often bytes on a stream are noted as use.
+	useGrain = time.Second
+
+	headerSession = "Mcp-Session-Id"
+)
+
+// listensOnly reports whether a request opens a stream for whatever the bridge
+// may have to say. Its client comes back by itself whenever it ends, so that it
+// neither wakes a bridge nor keeps it awake while nothing comes. The stream of
+// the transport of 2024-11-05 is not among them: it is its session.
+func listensOnly(c *gin.Context, endpoint string) bool {
+	switch {
+	case endpoint != endpointMCP:
+		return false
+	case c.Request.Method == http.MethodGet:
+		return c.GetHeader(headerSession) != ""
+	}
+	messages := messagesOf(c)
+	return len(messages) == 1 && messages[0].Method == methodListen
+}
+
+// rest answers a stream whose bridge sleeps in the bridge's place: it says
+// nothing until the bridge runs because of something else, and reports whether
+// it has. The client has its answer's header then. An error is a problem that
+// nothing was answered before.
+func (s *Server) rest(c *gin.Context, p principal) (began bool, err error) {
+	ctx := c.Request.Context()
+	if b, err := s.hold.lookup(p, time.Now()); err != nil || b.State != route.Sleeping {
+		return false, err
+	}
+	if !s.resting.enter(p.user) {
+		return false, errTooManyHeld
+	}
+	s.wakeMetrics.resting.Inc()
+	defer func() {
+		s.wakeMetrics.resting.Dec()
+		s.resting.leave(p.user)
+	}()
+	h := c.Writer.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no")
+	c.Writer.WriteHeader(http.StatusOK)
+	c.Writer.WriteHeaderNow()
+	c.Writer.Flush()
+	look := time.NewTicker(restEvery)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return true, ctx.Err()
+		case <-look.C:
+		}
+		if b, err := s.hold.lookup(p, time.Now()); err != nil || b.State != route.Sleeping {
+			return true, err
+		}
+	}
+}
+
+// goOn writes a bridge's answer behind a header that the client has already. One
+// that is no stream ends it: the client opens another and is told why.
+func goOn(w gin.ResponseWriter, res *http.Response) {
+	if res.StatusCode != http.StatusOK || !isEventStream(res.Header) {
+		return
+	}
+	buf := passBuffers.Get().(*[passBuffer]byte)
+	defer passBuffers.Put(buf)
+	passOn(w, res.Body, buf[:], w.Flush)
+}
+
+// listened is the body of a stream on which a client only listens. What comes on
+// it is use of the bridge, but for comments, which only keep it open.
+type listened struct {
+	io.ReadCloser
+	used func(at time.Time)
+	last atomic.Int64
+}
+
+// Read implements io.Reader.
+func (l *listened) Read(p []byte) (int, error) {
+	n, err := l.ReadCloser.Read(p)
+	if n > 0 && p[0] != ':' && p[0] != '\n' {
+		if now := time.Now(); now.UnixNano()-l.last.Load() >= int64(useGrain) {
+			l.last.Store(now.UnixNano())
+			l.used(now)
+		}
+	}
+	return n, err
+}
+
+// use notes that the request uses its bridge, and returns what is to be called
+// when it has ended. One that only listens is use when it begins.
+func (s *Server) use(b route.Backend, listens bool) (end func()) {
+	if listens {
+		s.activity.Called(b, time.Now())
+		return func() {}
+	}
+	s.activity.Began(b, time.Now())
+	return func() { s.activity.Ended(b, time.Now()) }
+}
+
+// asleep reports whether p's bridge sleeps, for who is about to wake it.
+func (h *hold) asleep(p principal) bool {
+	b, err := h.lookup(p, time.Now())
+	return err == nil && b.State == route.Sleeping
+}
+
+// wake has p's bridge woken if it sleeps.
+func (h *hold) wake(ctx context.Context, p principal, b route.Backend) {
+	h.wakes.begin(ctx, b, func() bool { return h.asleep(p) })
+}

@@ -1,0 +1,143 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/hostedbridge/hostedbridge/internal/route"
+)
+
+const (
+	// wakesAtOnce is how many wakes are written at a time. One takes some 10 ms,
+	// so that a thousand users who come back in the same moment are asked for
+	// within 2 s, in the order in which they came. How many of their pods start
+	// at once is the operator's to say: no user keeps another's wake from being
+	// written by a bridge that does not get ready.
+	wakesAtOnce = 8
+	// wakeAgain is when a wake is written again if the table still says that the
+	// bridge sleeps: the watch shows what was written long before.
+	wakeAgain = 2 * time.Second
+	// wakeTimeout bounds one write. Its request waits no longer anyway, and holds
+	// up those behind it for so long.
+	wakeTimeout = 5 * time.Second
+	// maxWakes is when wakes of which nothing need be known are swept out. There
+	// are no more live ones than requests that wait.
+	maxWakes = 1024
+)
+
+// wakes wakes bridges. Of all requests that wait for a bridge one has it woken.
+type wakes struct {
+	wake    func(context.Context, route.Backend) error
+	metrics *wakeMetrics
+	log     *slog.Logger
+	slots   chan struct{}
+
+	mu sync.Mutex
+	// until is when the next request may have a bridge woken.
+	until map[types.UID]time.Time
+}
+
+func newWakes(wake func(context.Context, route.Backend) error, m *wakeMetrics, log *slog.Logger) *wakes {
+	return &wakes{wake: wake, metrics: m, log: log, slots: make(chan struct{}, wakesAtOnce), until: map[types.UID]time.Time{}}
+}
+
+// begin has b woken, unless another request does or did a moment ago. asleep
+// says whether it still has to be, when it is its turn. It returns when that is
+// written, or was given up; the next request then tries.
+func (w *wakes) begin(ctx context.Context, b route.Backend, asleep func() bool) {
+	if !w.claim(b.BridgeUID, time.Now()) {
+		return
+	}
+	written := false
+	defer func() { w.release(b.BridgeUID, written, time.Now()) }()
+	select {
+	case w.slots <- struct{}{}: // Whoever waits longest comes first.
+		defer func() { <-w.slots }()
+	case <-ctx.Done():
+		return
+	}
+	if !asleep() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, wakeTimeout)
+	defer cancel()
+	err := w.wake(ctx, b)
+	if written = err == nil; written {
+		w.metrics.wakes.WithLabelValues("written").Inc()
+		return
+	}
+	w.metrics.wakes.WithLabelValues("failed").Inc()
+	w.log.WarnContext(ctx, "bridge not woken", "user", b.User, "error", err)
+}
+
+// claimed is until a claim is released.
+var claimed = time.Unix(1<<40, 0)
+
+// claim reports whether the caller is to have the bridge woken.
+func (w *wakes) claim(bridge types.UID, now time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if now.Before(w.until[bridge]) {
+		return false
+	}
+	if len(w.until) >= maxWakes {
+		for uid, until := range w.until {
+			if !now.Before(until) {
+				delete(w.until, uid)
+			}
+		}
+	}
+	w.until[bridge] = claimed
+	return true
+}
+
+// release lets the next request try, soon after a wake that was written and at
+// once after another.
+func (w *wakes) release(bridge types.UID, written bool, now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if written {
+		w.until[bridge] = now.Add(wakeAgain)
+		return
+	}
+	delete(w.until, bridge)
+}
+
+// wakeMetrics are those of bridges that sleep.
+type wakeMetrics struct {
+	wakes   *prometheus.CounterVec
+	waiting prometheus.Histogram
+	resting prometheus.Gauge
+}
+
+func newWakeMetrics(reg prometheus.Registerer) (*wakeMetrics, error) {
+	m := &wakeMetrics{
+		wakes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hostedbridge_ingress_wakes_total",
+			Help: "Wakes of sleeping bridges by result: written, or failed and tried again by the next request that waits.",
+		}, []string{"result"}),
+		waiting: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "hostedbridge_ingress_wake_wait_seconds",
+			Help:    "How long requests waited that found their bridge asleep and were released to it.",
+			Buckets: []float64{.25, .5, .75, 1, 1.5, 2, 3, 5, 10, 20, 30},
+		}),
+		resting: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "hostedbridge_ingress_resting_streams",
+			Help: "Streams that are kept open for clients that listen to a bridge that sleeps.",
+		}),
+	}
+	for _, c := range []prometheus.Collector{m.wakes, m.waiting, m.resting} {
+		if err := reg.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}

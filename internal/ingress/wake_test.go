@@ -1,0 +1,469 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/route"
+)
+
+// sleep has user's bridge sleep, without a pod.
+func (w *world) sleep(user string) {
+	w.removePod(user)
+	w.changeBridge(user, func(b *v1alpha1.HostedBridge) {
+		b.Spec.DesiredState = v1alpha1.StateOnDemand
+		b.Status.IdleSince = &metav1.Time{Time: time.Unix(60, 0)}
+		b.Status.LastActivityTime = &metav1.Time{Time: time.Unix(60, 0)}
+	})
+}
+
+// called is what a wake that is written does: nobody's bridge is ready by it.
+func (w *world) called(user string) {
+	w.changeBridge(user, func(b *v1alpha1.HostedBridge) { b.Status.LastActivityTime = &metav1.Time{Time: time.Unix(61, 0)} })
+}
+
+// awake does what the operator and the kubelet do then.
+func (w *world) awake(user, pod, host string) {
+	w.changeBridge(user, func(b *v1alpha1.HostedBridge) { b.Status.IdleSince = nil })
+	w.setPod(user, pod, host)
+}
+
+// onWake has f be what a wake does.
+func (w *world) onWake(f func(context.Context, route.Backend) error) {
+	w.activity.mu.Lock()
+	defer w.activity.mu.Unlock()
+	w.activity.wake = f
+}
+
+// wakesUp has each wake bring user's pod on host after a while.
+func (w *world) wakesUp(user, host string) {
+	w.onWake(func(_ context.Context, b route.Backend) error {
+		w.called(string(b.User))
+		w.awake(user, user+"-2", host)
+		return nil
+	})
+}
+
+func TestAThousandFirstCallsAreOneWakeAndAllAreAnswered(t *testing.T) {
+	const calls = 1000
+	config := defaults()
+	config.MaxHeldPerUser, config.MaxHeld, config.MaxBodyMemory = calls, calls, 64<<20
+	w := newWorld(t, config)
+	alice := w.addUser("alice")
+	w.sleep("alice")
+	served := atomic.Int64{}
+	w.serveBridge(hosts[0], "uid-alice", func(rw http.ResponseWriter, _ *http.Request) {
+		served.Add(1)
+		_, _ = io.WriteString(rw, `{}`)
+	})
+	starts := atomic.Int64{}
+	w.onWake(func(_ context.Context, b route.Backend) error {
+		starts.Add(1)
+		w.called(string(b.User))
+		return nil
+	})
+	replies := w.send(calls, alice)
+	w.waitForHeld(calls)
+	w.awake("alice", "alice-1", hosts[0])
+	for range calls {
+		if got := <-replies; got.status != http.StatusOK {
+			t.Fatalf("got %d %s", got.status, got.body)
+		}
+	}
+	if starts.Load() != 1 || served.Load() != calls {
+		t.Errorf("%d wakes, %d calls served; want 1 and %d", starts.Load(), served.Load(), calls)
+	}
+	if n := w.metric("wake_wait_seconds"); n != calls {
+		t.Errorf("%v requests are counted as having waited for a wake", n)
+	}
+}
+
+func TestWhoWakesABridge(t *testing.T) {
+	for name, tt := range map[string]struct {
+		method, path, body string
+		status             int
+		wakes              bool
+	}{
+		"a call":                       {"POST", "/mcp", toolCall, 200, true},
+		"the end of a session":         {"DELETE", "/mcp", "", 200, true},
+		"a stream without a session":   {"GET", "/mcp", "", 200, true},
+		"a stream of HTTP+SSE":         {"GET", "/sse", "", 200, true},
+		"a question about health":      {"GET", "/health", "", 200, false},
+		"a list of secrets":            {"GET", "/secrets", "", 200, false},
+		"a path of nobody":             {"GET", "/else", "", 404, false},
+		"a call that is not a message": {"POST", "/mcp", "", 200, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, defaults())
+			alice := w.addUser("alice")
+			w.sleep("alice")
+			w.serveBridge(hosts[0], "uid-alice", servedBy("alice"))
+			w.wakesUp("alice", hosts[0])
+			got := w.do(w.request(tt.method, "/u/alice"+tt.path, alice, tt.body))
+			if got.status != tt.status || (len(w.activity.wakes()) == 1) != tt.wakes {
+				t.Errorf("got %d %s, woken %v", got.status, got.body, w.activity.wakes())
+			}
+			if tt.path == "/health" && !strings.Contains(got.body, `"suspended"`) {
+				t.Errorf("health is %s", got.body)
+			}
+		})
+	}
+}
+
+func TestOnlyWhoMayCallWakes(t *testing.T) {
+	w := newWorld(t, defaults())
+	w.addUser("alice")
+	bob := w.addUser("bob")
+	w.sleep("alice")
+	for key, status := range map[string]int{bob: 404, "": 401, bob + "x": 401} {
+		if got := w.do(w.request("POST", "/u/alice/mcp", key, toolCall)); got.status != status {
+			t.Errorf("got %d, want %d", got.status, status)
+		}
+	}
+	if woken := w.activity.wakes(); len(woken) > 0 {
+		t.Errorf("woken: %v", woken)
+	}
+}
+
+func TestAWakeThatFailsIsTriedAgainWhileSomebodyWaits(t *testing.T) {
+	w := newWorld(t, defaults())
+	alice := w.addUser("alice")
+	w.sleep("alice")
+	w.serveBridge(hosts[0], "uid-alice", servedBy("alice"))
+	tries := atomic.Int64{}
+	w.onWake(func(context.Context, route.Backend) error {
+		if tries.Add(1) < 3 {
+			return errors.New("the API server is away")
+		}
+		w.awake("alice", "alice-1", hosts[0])
+		return nil
+	})
+	if got := w.do(w.request("POST", "/u/alice/mcp", alice, toolCall)); got.status != 200 {
+		t.Errorf("got %d %s", got.status, got.body)
+	}
+	if failed, written := w.metric("wakes_total", "failed"), w.metric("wakes_total", "written"); failed != 2 || written != 1 {
+		t.Errorf("%v failed, %v written", failed, written)
+	}
+}
+
+func TestABridgeThatDoesNotWakeInTimeIsSaidSo(t *testing.T) {
+	config := defaults()
+	config.Wait = 300 * time.Millisecond
+	w := newWorld(t, config)
+	alice := w.addUser("alice")
+	w.sleep("alice")
+	for code, wake := range map[string]func(context.Context, route.Backend) error{
+		"bridge_asleep":   func(context.Context, route.Backend) error { return errors.New("the API server is away") },
+		"bridge_starting": func(context.Context, route.Backend) error { w.called("alice"); return nil },
+	} {
+		w.sleep("alice")
+		w.onWake(wake)
+		got := w.do(w.request("POST", "/u/alice/mcp", alice, toolCall))
+		if got.status != 503 || !strings.Contains(got.body, code) || got.header.Get("Retry-After") != "5" {
+			t.Errorf("%s: got %d %s, Retry-After %q", code, got.status, got.body, got.header.Get("Retry-After"))
+		}
+	}
+	// One that hangs holds nobody longer than that.
+	w.sleep("alice")
+	w.onWake(func(ctx context.Context, _ route.Backend) error { <-ctx.Done(); return ctx.Err() })
+	if got := w.do(w.request("POST", "/u/alice/mcp", alice, toolCall)); got.status != 503 || !strings.Contains(got.body, "bridge_asleep") {
+		t.Errorf("got %d %s", got.status, got.body)
+	}
+}
+
+// TestAClientThatLeavesDoesNotTakeTheWakeOfOthersWithIt has the request leave
+// that has the bridge woken.
+func TestAClientThatLeavesDoesNotTakeTheWakeOfOthersWithIt(t *testing.T) {
+	w := newWorld(t, defaults())
+	alice := w.addUser("alice")
+	w.sleep("alice")
+	w.serveBridge(hosts[0], "uid-alice", servedBy("alice"))
+	began := make(chan struct{})
+	var first sync.Once
+	w.onWake(func(ctx context.Context, _ route.Backend) error {
+		hangs := false
+		first.Do(func() { hangs = true; close(began) })
+		if hangs {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		w.awake("alice", "alice-1", hosts[0])
+		return nil
+	})
+	ctx, leave := context.WithCancel(t.Context())
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		if res, err := w.client.Do(w.request("POST", "/u/alice/mcp", alice, toolCall).WithContext(ctx)); err == nil {
+			res.Body.Close()
+		}
+	}()
+	<-began
+	replies := w.send(1, alice)
+	w.waitForHeld(2)
+	leave()
+	<-gone
+	if got := <-replies; got.status != 200 {
+		t.Errorf("got %d %s", got.status, got.body)
+	}
+}
+
+// TestWakesOfManyUsersAreWrittenAFewAtATimeInOrder drives wakes without HTTP: a
+// request has come when it is seen to wait.
+func TestWakesOfManyUsersAreWrittenAFewAtATimeInOrder(t *testing.T) {
+	const users = 100
+	w := newWorld(t, defaults())
+	var mu sync.Mutex
+	var busy, busiest int
+	var order []string
+	goOn := make(chan struct{})
+	wakes := newWakes(func(_ context.Context, b route.Backend) error {
+		mu.Lock()
+		order = append(order, b.Name)
+		busy++
+		busiest = max(busiest, busy)
+		mu.Unlock()
+		<-goOn
+		mu.Lock()
+		defer mu.Unlock()
+		busy--
+		return nil
+	}, w.server.wakeMetrics, w.server.log)
+	var all sync.WaitGroup
+	var want []string
+	for i := range users {
+		name := fmt.Sprintf("user-%03d", i)
+		want = append(want, name)
+		all.Go(func() { wakes.begin(t.Context(), backendNamed(name), func() bool { return true }) })
+		eventually(t, func() bool {
+			wakes.mu.Lock()
+			defer wakes.mu.Unlock()
+			return len(wakes.until) == i+1
+		})
+		if i < wakesAtOnce {
+			eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return len(order) == i+1 })
+		}
+	}
+	for range users {
+		goOn <- struct{}{}
+	}
+	all.Wait()
+	slices.Sort(order[:wakesAtOnce])
+	if busiest != wakesAtOnce || len(order) != users {
+		t.Errorf("%d at once, %d in all; want %d, %d", busiest, len(order), wakesAtOnce, users)
+	}
+	for i, name := range order {
+		// Those who are let go on in one moment may come in any order.
+		if at := slices.Index(want, name); at-i > 2*wakesAtOnce || i-at > 2*wakesAtOnce {
+			t.Errorf("%s was woken as number %d", name, i)
+		}
+	}
+}
+
+func backendNamed(name string) route.Backend {
+	return route.Backend{User: v1alpha1.UserID(name), BridgeUID: types.UID(name), Name: name}
+}
+
+func TestAWakeThatIsNeedlessWhenItIsItsTurnIsNotWritten(t *testing.T) {
+	w := newWorld(t, defaults())
+	wakes := newWakes(func(context.Context, route.Backend) error { t.Error("written"); return nil }, w.server.wakeMetrics, w.server.log)
+	wakes.begin(t.Context(), backendNamed("alice"), func() bool { return false })
+	if len(wakes.until) > 0 {
+		t.Error("the next one could not try")
+	}
+}
+
+func TestWakesOfLongAgoAreForgotten(t *testing.T) {
+	w := newWorld(t, defaults())
+	wakes := newWakes(func(context.Context, route.Backend) error { return nil }, w.server.wakeMetrics, w.server.log)
+	now := time.Now()
+	for i := range maxWakes {
+		wakes.claim(types.UID(fmt.Sprint(i)), now)
+		wakes.release(types.UID(fmt.Sprint(i)), true, now)
+	}
+	if wakes.claim("0", now.Add(wakeAgain-time.Millisecond)) {
+		t.Error("woken again before the first one can have shown")
+	}
+	if !wakes.claim("0", now.Add(wakeAgain)) || len(wakes.until) != 1 {
+		t.Errorf("%d are remembered, want the one that is claimed", len(wakes.until))
+	}
+	if wakes.claim("0", now.Add(time.Hour)) {
+		t.Error("claimed twice")
+	}
+}
+
+// said reads the next line of a stream that is not empty or a comment.
+func said(t *testing.T, from *bufio.Reader) string {
+	t.Helper()
+	for {
+		s, err := from.ReadString('\n')
+		if s = strings.TrimSpace(s); s != "" && s[0] != ':' || err != nil {
+			return s
+		}
+	}
+}
+
+func TestAStreamRestsWhileItsBridgeSleepsAndGoesOnWhenItRuns(t *testing.T) {
+	const listen = `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{}}`
+	for name, request := range map[string]func(*world, string) *http.Request{
+		"of a session": func(w *world, key string) *http.Request {
+			r := w.request("GET", "/u/alice/mcp", key, "")
+			r.Header.Set("Mcp-Session-Id", "s1")
+			return r
+		},
+		"without a session": func(w *world, key string) *http.Request { return w.request("POST", "/u/alice/mcp", key, listen) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, defaults())
+			alice := w.addUser("alice")
+			w.sleep("alice")
+			calls := w.activity.count()
+			w.serveBridge(hosts[0], "uid-alice", func(rw http.ResponseWriter, r *http.Request) {
+				rw.Header().Set("Content-Type", "text/event-stream")
+				_, _ = fmt.Fprintf(rw, "data: %s %s\n\n", r.Method, r.Header.Get("Mcp-Session-Id"))
+			})
+			r := request(w, alice)
+			res, err := w.client.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" || res.Header.Get("X-Accel-Buffering") != "no" {
+				t.Errorf("got %d %v", res.StatusCode, res.Header)
+			}
+			if w.metric("resting_streams") != 1 || len(w.activity.wakes()) != 0 || w.activity.count() != calls {
+				t.Errorf("%v rest, woken %v, %d uses", w.metric("resting_streams"), w.activity.wakes(), w.activity.count()-calls)
+			}
+			w.awake("alice", "alice-1", hosts[0])
+			want := strings.TrimSpace("data: " + r.Method + " " + r.Header.Get("Mcp-Session-Id"))
+			if got := said(t, bufio.NewReader(res.Body)); got != want {
+				t.Errorf("the stream goes on with %q, want %q", got, want)
+			}
+			eventually(t, func() bool { return w.metric("resting_streams") == 0 })
+		})
+	}
+}
+
+func TestARestingStreamEnds(t *testing.T) {
+	for name, change := range map[string]func(*world){
+		"when its key is removed":             func(w *world) { w.changeBridge("alice", func(b *v1alpha1.HostedBridge) { b.Spec.APIKeys = nil }) },
+		"when its bridge is deleted":          func(w *world) { w.change(func() { w.bridges = nil }) },
+		"when its bridge is suspended":        func(w *world) { w.changeBridge("alice", func(b *v1alpha1.HostedBridge) { b.Spec.DesiredState = v1alpha1.StateSuspended }) },
+		"when its bridge answers no stream":   func(w *world) { w.awake("alice", "alice-1", hosts[0]) },
+		"when its bridge cannot be connected": func(w *world) { w.awake("alice", "alice-1", hosts[1]) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := defaults()
+			config.Wait = 200 * time.Millisecond
+			w := newWorld(t, config)
+			alice := w.addUser("alice")
+			w.sleep("alice")
+			w.serveBridge(hosts[0], "uid-alice", func(rw http.ResponseWriter, _ *http.Request) { http.Error(rw, "no such session", http.StatusNotFound) })
+			_ = w.listeners[hosts[1]].Close()
+			r := w.request("GET", "/u/alice/mcp", alice, "")
+			r.Header.Set("Mcp-Session-Id", "s1")
+			res, err := w.client.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			change(w)
+			if got := said(t, bufio.NewReader(res.Body)); got != "" {
+				t.Errorf("the stream says %q", got)
+			}
+			eventually(t, func() bool { return w.metric("resting_streams") == 0 })
+		})
+	}
+}
+
+func TestOnlySoManyStreamsRest(t *testing.T) {
+	config := defaults()
+	config.MaxHeldPerUser = 2
+	w := newWorld(t, config)
+	alice := w.addUser("alice")
+	w.sleep("alice")
+	stream := func() *http.Request {
+		r := w.request("GET", "/u/alice/mcp", alice, "")
+		r.Header.Set("Mcp-Session-Id", "s1")
+		return r
+	}
+	for range 2 {
+		res, err := w.client.Do(stream())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+	}
+	if got := w.do(stream()); got.status != 503 || got.header.Get("Retry-After") != "5" {
+		t.Errorf("the third stream: %d %s", got.status, got.body)
+	}
+}
+
+func TestACallInFlightIsUseAndASilentStreamIsNot(t *testing.T) {
+	w := newWorld(t, defaults())
+	alice := w.addUser("alice")
+	events, goOn := make(chan string), make(chan struct{})
+	w.serveBridge(hosts[0], "uid-alice", func(rw http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			<-goOn
+			return
+		}
+		rw.Header().Set("Content-Type", "text/event-stream")
+		_ = http.NewResponseController(rw).Flush()
+		for event := range events {
+			_, _ = io.WriteString(rw, event)
+			_ = http.NewResponseController(rw).Flush()
+		}
+	})
+	w.setPod("alice", "alice-1", hosts[0])
+	replies := w.send(1, alice)
+	eventually(t, func() bool { return w.activity.inFlight.Load() == 1 })
+	close(goOn)
+	<-replies
+	eventually(t, func() bool { return w.activity.inFlight.Load() == 0 })
+
+	before := w.activity.count()
+	r := w.request("GET", "/u/alice/mcp", alice, "")
+	r.Header.Set("Mcp-Session-Id", "s1")
+	res, err := w.client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	defer close(events)
+	from := bufio.NewReader(res.Body)
+	if n := w.activity.count() - before; n != 1 || w.activity.inFlight.Load() != 0 {
+		t.Errorf("a stream that opens is %d uses, and %d calls in flight", n, w.activity.inFlight.Load())
+	}
+	events <- ": still there\n\n"
+	if got, err := from.ReadString('\n'); err != nil || got != ": still there\n" {
+		t.Fatalf("%q, %v", got, err)
+	}
+	if n := w.activity.count() - before; n != 1 {
+		t.Errorf("a comment is use: %d", n-1)
+	}
+	events <- "data: {}\n\n"
+	if got := said(t, from); got != "data: {}" {
+		t.Fatalf("%q", got)
+	}
+	if n := w.activity.count() - before; n != 2 {
+		t.Errorf("an event is %d uses, want 1", n-1)
+	}
+}
