@@ -68,7 +68,7 @@ type world struct {
 	registry  *prometheus.Registry
 	readiness *telemetry.Readiness
 	ways      *Bridges
-	tiers     quota.Tiers
+	tiers     atomic.Pointer[quota.Tiers]
 	server    *Server
 	addr      string
 	probeAddr string
@@ -91,8 +91,9 @@ func newWorld(t testing.TB, config Config, drain ...func(*telemetry.Service)) *w
 	t.Helper()
 	w := &world{
 		t: t, routes: newFakeRoutes(), reports: fakeReports{}, servers: map[string]*http.Server{}, activity: &fakeActivity{},
-		secrets: newFakeSecrets(), audit: &fakeAudit{}, keys: newFakeKeys(), logs: &lockedBuffer{}, registry: prometheus.NewRegistry(), tiers: testTiers(), ended: make(chan error, 1),
+		secrets: newFakeSecrets(), audit: &fakeAudit{}, keys: newFakeKeys(), logs: &lockedBuffer{}, registry: prometheus.NewRegistry(), ended: make(chan error, 1),
 	}
+	w.setTiers(testTiers())
 	w.readiness = &telemetry.Readiness{Check: func() bool { return w.routes.Current() != nil }}
 	var err error
 	if w.authority, err = pki.NewAuthority([32]byte{1}); err != nil {
@@ -104,7 +105,7 @@ func newWorld(t testing.TB, config Config, drain ...func(*telemetry.Service)) *w
 	w.ways = NewBridges(w, w.port)
 	w.server, err = New(config, Deps{
 		Routes: w.routes, Bridges: w.ways, Reports: w.reports, Activity: w.activity, Secrets: w.secrets,
-		Quotas: w.quotas(), Tiers: func() quota.Tiers { return w.tiers }, Audit: w.audit, Hasher: testHasher(t), AdminKey: func() []byte { return []byte(adminKey) }, Keys: w.keys,
+		Quotas: w.quotas(), Tiers: func() quota.Tiers { return *w.tiers.Load() }, Audit: w.audit, Hasher: testHasher(t), AdminKey: func() []byte { return []byte(adminKey) }, Keys: w.keys,
 		Ready: w.readiness.Ready, Metrics: w.registry,
 		Log: slog.New(slog.NewJSONHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
@@ -132,6 +133,9 @@ func testTiers() quota.Tiers {
 	const many = 1 << 20
 	return quota.Tiers{testTier: {PerMinute: many, PerHour: many, PerDay: many, Burst: many, ConcurrentCalls: many, Streams: many}}
 }
+
+// setTiers changes the installation's tiers.
+func (w *world) setTiers(t quota.Tiers) { w.tiers.Store(&t) }
 
 // quotas returns a store of this process.
 func (w *world) quotas() Quotas {
