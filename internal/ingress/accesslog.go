@@ -7,8 +7,8 @@ import (
 	"context"
 	"log/slog"
 	"math/rand/v2"
-	"net"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"time"
 
@@ -120,7 +120,7 @@ func (s *Server) logAccess(r *http.Request, rec *record, a *answer, elapsed time
 		slog.String("requestID", rec.id), slog.String("route", rec.route),
 		slog.String("method", methodLabel(r.Method)), slog.Int("status", a.code()),
 		slog.Duration("duration", elapsed), slog.Int64("bytes", a.bytes),
-		slog.String("protocol", r.Proto), slog.String("remote", remoteIP(r.RemoteAddr)))
+		slog.String("protocol", r.Proto), slog.String("remote", remoteOf(s.source(r))))
 	if rec.user != "" {
 		attrs = append(attrs, slog.String("user", string(rec.user)), slog.String("keyID", rec.keyID))
 	}
@@ -156,10 +156,10 @@ func newRequestID() string {
 	return strconv.FormatUint(rand.Uint64()|1<<63, 16) //nolint:gosec // It guards nothing.
 }
 
-func remoteIP(addr string) string {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
+// remoteOf is a client's address, empty where it has none.
+func remoteOf(source netip.Addr) string {
+	if !source.IsValid() {
 		return ""
 	}
-	return host
+	return source.String()
 }

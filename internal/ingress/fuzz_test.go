@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -55,6 +56,14 @@ func FuzzHandler(f *testing.F) {
 		f.Add([]byte(line + " HTTP/1.1\r\nHost: x\r\nX-API-Key: KEY\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nvalue\r\n0\r\nA: b\r\n\r\n"))
 		f.Add([]byte(line + " HTTP/1.1\r\nHost: x\r\nX-API-Key: KEY\r\n\r\n"))
 	}
+	for _, line := range []string{
+		"OPTIONS /u/alice/mcp HTTP/1.1\r\nHost: x\r\nOrigin: https://app.example.com\r\nAccess-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: authorization, mcp-param-a, cookie\r\n\r\n",
+		"OPTIONS /u/alice/mcp HTTP/1.1\r\nHost: x\r\nOrigin: https://app.example.com.evil.example\r\nAccess-Control-Request-Method: POST\r\n\r\n",
+		"GET /u/alice/mcp HTTP/1.1\r\nHost: x\r\nOrigin: https://app.example.com\r\nAuthorization: Bearer KEY\r\nX-Forwarded-For: 6.6.6.6, [::1]:1\r\n\r\n",
+		"GET /u/alice/mcp HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer KEY\r\nTraceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\nTracestate: a=b\r\nMcp_Session_Id: x\r\n\r\n",
+	} {
+		f.Add([]byte(line))
+	}
 	secrets := newFakeSecrets()
 	s, bridges, alice := fuzzServer(f, secrets)
 	f.Fuzz(func(t *testing.T, message []byte) {
@@ -88,6 +97,7 @@ func FuzzHandler(f *testing.F) {
 				t.Errorf("the secret %q was asked for", asked.name)
 			}
 		}
+		checkCORS(t, r, w.Header())
 		if w.Header().Get("Set-Cookie") != "" || w.Header().Get("X-Content-Type-Options") != "nosniff" {
 			t.Errorf("answer's header = %v", w.Header())
 		}
@@ -127,6 +137,18 @@ func checkOutbound(t *testing.T, to route.Backend, sent []byte) {
 	}
 }
 
+// checkCORS: only the configured origin is let in, and by its name alone.
+func checkCORS(t *testing.T, r *http.Request, answer http.Header) {
+	t.Helper()
+	allowed := answer["Access-Control-Allow-Origin"]
+	if len(allowed) > 0 && (len(allowed) > 1 || !strings.EqualFold(allowed[0], app) || allowed[0] != r.Header.Get("Origin")) {
+		t.Errorf("origin %q is answered with %q", r.Header["Origin"], allowed)
+	}
+	if _, credentials := answer["Access-Control-Allow-Credentials"]; credentials || len(allowed) == 0 && answer.Get("Access-Control-Allow-Methods") != "" {
+		t.Errorf("answer's header = %v", answer)
+	}
+}
+
 // fuzzServer is an ingress without network, of alice and bob.
 func fuzzServer(t testing.TB, secrets UserSecrets) (*Server, *recordingBridges, string) {
 	t.Helper()
@@ -135,7 +157,10 @@ func fuzzServer(t testing.TB, secrets UserSecrets) (*Server, *recordingBridges, 
 	w.addUser("bob")
 	w.setPod("alice", "alice-1", hosts[0])
 	w.setPod("bob", "bob-1", hosts[1])
-	s, err := New(defaults(), Deps{
+	config := defaults()
+	config.AllowedOrigins = []string{app}
+	config.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}
+	s, err := New(config, Deps{
 		Routes: w.routes, Bridges: NewBridges(w, 8443), Reports: fakeReports{}, Activity: &fakeActivity{}, Secrets: secrets, Quotas: w.quotas(), Tiers: testTiers, Audit: &fakeAudit{}, Hasher: testHasher(t),
 		Keys: newFakeKeys(), AdminKey: func() []byte { return []byte(adminKey) },
 		Ready: func() bool { return true }, Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
