@@ -38,9 +38,9 @@ type options struct {
 	LogLevel     string
 	// OTLPEndpoint takes traces; empty for what the environment says.
 	OTLPEndpoint string
+	Audit        auditOptions
 	// AdminKeyFile holds the admin key; without one it is CATALOG_ADMIN_KEY's.
 	AdminKeyFile string
-	Audit        auditOptions
 	// TrustedProxies are CIDR prefixes or addresses.
 	TrustedProxies []string
 	Quota          quotaOptions
@@ -63,8 +63,8 @@ func defaults() options {
 		LogLevel:     "info",
 		// The kept certificate lives six hours; a day leaves it the last word.
 		Snapshot: snapshotOptions{MaxAge: 24 * time.Hour},
-		Audit:        defaultAudit(),
-		Quota:        quotaOptions{Replicas: 1},
+		Audit:    defaultAudit(),
+		Quota:    quotaOptions{Replicas: 1},
 		Ingress: ingress.Config{
 			// A pod starts within seconds; a pull of its image may take this.
 			Wait: 30 * time.Second,
@@ -72,6 +72,8 @@ func defaults() options {
 			// more than some KiB. A client has few calls at once.
 			MaxHeldPerUser: 32,
 			MaxHeld:        1024,
+			// Some 20 KB each.
+			MaxResting: 2048,
 			// A quarter of the memory limit of the shipped manifest.
 			MaxBodyMemory: 128 << 20,
 			LegacySSE:     true,
@@ -97,14 +99,15 @@ func (o *options) registerFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.Ingress.MaxHeldPerUser, "max-held-per-user", o.Ingress.MaxHeldPerUser, "calls of one user that may wait at once")
 	fs.Int64Var(&o.Ingress.MaxBodyMemory, "max-body-memory", o.Ingress.MaxBodyMemory, "bytes of all request bodies in memory at once; one user may take a quarter")
 	fs.IntVar(&o.Ingress.MaxHeld, "max-held", o.Ingress.MaxHeld, "calls of all users that may wait at once")
+	fs.IntVar(&o.Ingress.MaxResting, "max-resting-streams", o.Ingress.MaxResting, "streams that are kept open for clients that listen to bridges that sleep; one user may have --max-held-per-user")
 	fs.BoolVar(&o.Ingress.LegacySSE, "legacy-sse", o.Ingress.LegacySSE, "serve the transport of 2024-11-05, HTTP+SSE, at /u/:userId/sse")
 	fs.DurationVar(&o.Ingress.KeepAlive, "stream-keep-alive", o.Ingress.KeepAlive, "after how much silence an event stream gets a comment")
 	fs.DurationVar(&o.DrainDelay, "drain-delay", o.DrainDelay, "how long new calls are still taken after SIGTERM")
 	fs.DurationVar(&o.DrainTimeout, "drain-timeout", o.DrainTimeout, "how long calls in flight then have to end")
-	o.Audit.registerFlags(fs)
-	o.Quota.registerFlags(fs)
-	o.Snapshot.registerFlags(fs)
 	fs.StringVar(&o.AdminKeyFile, "admin-key-file", o.AdminKeyFile, "file with the key of the admin surface, read again when it changes (default: the environment's CATALOG_ADMIN_KEY)")
+	o.Audit.registerFlags(fs)
+	o.Snapshot.registerFlags(fs)
+	o.Quota.registerFlags(fs)
 	fs.StringVar(&o.OTLPEndpoint, "otlp-endpoint", o.OTLPEndpoint, "where traces go, such as http://collector.observability.svc:4318 (default: OTEL_EXPORTER_OTLP_ENDPOINT, or nowhere)")
 	fs.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")
 }
@@ -171,6 +174,7 @@ func (o *options) validate() error {
 	check(o.Ingress.KeepAlive >= time.Second, "stream-keep-alive", "1s or more")
 	otlp, err := url.Parse(o.OTLPEndpoint)
 	check(o.OTLPEndpoint == "" || err == nil && (otlp.Scheme == "http" || otlp.Scheme == "https") && otlp.Host != "", "otlp-endpoint", "an http or https URL")
+	check(o.Ingress.MaxResting > 0, "max-resting-streams", "1 or more")
 	check(o.DrainDelay >= 0, "drain-delay", "0 or more")
 	check(o.DrainTimeout >= 0, "drain-timeout", "0 or more")
 	check(o.Snapshot.Dir == "" || o.Snapshot.KeyFile != "", "snapshot-key-file", "set with --snapshot-dir")
