@@ -62,7 +62,7 @@ func cleanTarget(target string) (path string, ok bool) {
 	if len(path) > maxPath {
 		return "", false
 	}
-	if adminPath.MatchString(path) {
+	if commonPath(path) || adminPath.MatchString(path) {
 		return path, true
 	}
 	parts := userPath.FindStringSubmatch(path)

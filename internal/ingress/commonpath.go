@@ -1,0 +1,29 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import "strings"
+
+// maxUserID is the longest user id, as v1alpha1.UserIDPattern has it.
+const maxUserID = 63
+
+// commonPath reports whether path is the one of most requests, /u/<id>/mcp. It
+// says so of no path that userPath does not match, and spares those of calls the
+// regular expressions, which take longer than authentication.
+func commonPath(path string) bool {
+	id, ok := strings.CutPrefix(path, "/u/")
+	if !ok {
+		return false
+	}
+	if id, ok = strings.CutSuffix(id, "/mcp"); !ok || id == "" || len(id) > maxUserID {
+		return false
+	}
+	for i := range len(id) {
+		c := id[i]
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && (c != '-' || i == 0 || i == len(id)-1) {
+			return false
+		}
+	}
+	return true
+}
