@@ -58,6 +58,8 @@ case $CLUSTER in
     *) : "${HB_KUBECONFIG:=${KUBECONFIG:-$HOME/.kube/config}}" ;;
 esac
 : "${HB_URL:=http://127.0.0.1:$PORT}"
+# Quotas would end most of the tests.
+export TIERS_FILE=$PWD/test/e2e/tiers.yaml
 export CLUSTER HB_URL HB_KUBECONFIG KUBECTL
 
 # Apart from the installation, so that the table shows what takes the time.

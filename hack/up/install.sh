@@ -13,6 +13,7 @@
 #               "bin/cluster load" or "kind load image-archive"
 #   REGISTRY    instead of LOAD_IMAGE: host/path to which the images are pushed
 #               and from which the cluster pulls them
+#   TIERS_FILE  the installation's tiers (default: config/default/tiers.yaml)
 #   BASE_URL    where users reach the ingress (default: http://127.0.0.1:8080)
 #   TIMEOUT     how long to wait for each thing to become ready (default: 180s)
 set -euo pipefail
@@ -74,6 +75,13 @@ image_lines() {
     done
 }
 
+# tiers_lines  prints the kustomization's entry of tiers that are not the usual.
+tiers_lines() {
+    [[ -n ${TIERS_FILE:-} ]] || return 0
+    cp "$TIERS_FILE" "$overlay/system/tiers.yaml"
+    echo "- {name: hosted-bridge-tiers, behavior: replace, files: [tiers.yaml], options: {disableNameSuffixHash: true}}"
+}
+
 # write_overlay  makes kustomizations of this installation from those that
 # everybody applies.
 write_overlay() {
@@ -90,6 +98,7 @@ configMapGenerator:
   - BASE_URL=$BASE_URL
   - BRIDGE_IMAGE=$(reference bridge)
   - RUNTIME_IMAGE_NODE=$(reference runtime-node)
+$(tiers_lines)
 images:
 $(image_lines operator keybroker ingress)
 EOF

@@ -5,6 +5,7 @@ package quota
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"testing"
 
@@ -127,4 +128,14 @@ func quoted(flow string) string {
 		fields[i] = `"` + name + `":` + value
 	}
 	return strings.Join(fields, ",")
+}
+
+func TestTheShippedTiersAreTheDefaults(t *testing.T) {
+	tiers, err := FromFile("../../config/default/tiers.yaml", os.ReadFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(Defaults(), tiers); diff != "" {
+		t.Errorf("tiers (-want +got):\n%s", diff)
+	}
 }
