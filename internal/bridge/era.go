@@ -20,9 +20,10 @@ const (
 	headerMethod    = "Mcp-Method"
 
 	// maxBody is the size in bytes above which a request's body is refused with
-	// 413. It is the SDK's own default; stated here because the look into the
+	// 413: the most that a tier may allow, of which the ingress lets no more
+	// through than the user's does. It is stated here because the look into the
 	// body must not read further than the SDK would.
-	maxBody = 4 << 20
+	maxBody = 16 << 20
 )
 
 // era tells which of the two protocols a request speaks.
