@@ -41,6 +41,9 @@ type options struct {
 	Audit        auditOptions
 	// AdminKeyFile holds the admin key; without one it is CATALOG_ADMIN_KEY's.
 	AdminKeyFile string
+	// AuditIndex is none, sqlite:PATH, or postgres: and a file that holds the
+	// database's URL.
+	AuditIndex string
 	// TrustedProxies are CIDR prefixes or addresses.
 	TrustedProxies []string
 	Quota          quotaOptions
@@ -61,6 +64,7 @@ func defaults() options {
 		DrainDelay:   5 * time.Second,
 		DrainTimeout: 25 * time.Second,
 		LogLevel:     "info",
+		AuditIndex:   indexNone,
 		// The kept certificate lives six hours; a day leaves it the last word.
 		Snapshot: snapshotOptions{MaxAge: 24 * time.Hour},
 		Audit:    defaultAudit(),
@@ -104,6 +108,7 @@ func (o *options) registerFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.Ingress.KeepAlive, "stream-keep-alive", o.Ingress.KeepAlive, "after how much silence an event stream gets a comment")
 	fs.DurationVar(&o.DrainDelay, "drain-delay", o.DrainDelay, "how long new calls are still taken after SIGTERM")
 	fs.DurationVar(&o.DrainTimeout, "drain-timeout", o.DrainTimeout, "how long calls in flight then have to end")
+	fs.StringVar(&o.AuditIndex, "audit-index", o.AuditIndex, "where audit entries can be asked for: none, sqlite:PATH, or postgres:FILE with the database's URL in the file")
 	fs.StringVar(&o.AdminKeyFile, "admin-key-file", o.AdminKeyFile, "file with the key of the admin surface, read again when it changes (default: the environment's CATALOG_ADMIN_KEY)")
 	o.Audit.registerFlags(fs)
 	o.Snapshot.registerFlags(fs)
@@ -175,6 +180,8 @@ func (o *options) validate() error {
 	otlp, err := url.Parse(o.OTLPEndpoint)
 	check(o.OTLPEndpoint == "" || err == nil && (otlp.Scheme == "http" || otlp.Scheme == "https") && otlp.Host != "", "otlp-endpoint", "an http or https URL")
 	check(o.Ingress.MaxResting > 0, "max-resting-streams", "1 or more")
+	_, _, ok := indexOf(o.AuditIndex)
+	check(ok, "audit-index", "none, sqlite:PATH or postgres:FILE")
 	check(o.DrainDelay >= 0, "drain-delay", "0 or more")
 	check(o.DrainTimeout >= 0, "drain-timeout", "0 or more")
 	check(o.Snapshot.Dir == "" || o.Snapshot.KeyFile != "", "snapshot-key-file", "set with --snapshot-dir")

@@ -22,6 +22,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/audit/index"
 	"github.com/hostedbridge/hostedbridge/internal/audit/sink"
 	"github.com/hostedbridge/hostedbridge/internal/ingress"
 	"github.com/hostedbridge/hostedbridge/internal/quota/store"
@@ -45,6 +46,7 @@ type parts struct {
 	tracer      trace.Tracer
 	adminKey    *adminKey
 	keys        *keyring.Keyring
+	index       *index.Index // nil where there is none
 	audit       *sink.Sink
 	hasher      *audit.Hasher
 	tiers       *tierfile.File
@@ -74,6 +76,12 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) (err error) {
 		return err
 	}
 	defer stopTraces()
+	if p.index, err = o.openIndex(p.keepAudit, log); err != nil {
+		return err
+	}
+	if p.index != nil {
+		o.Audit.Sink.Follow = p.index.Follow
+	}
 	if p.audit, p.hasher, err = o.Audit.open(stdout); err != nil {
 		return err
 	}
@@ -125,13 +133,18 @@ func newService(ctx context.Context, o options, p *parts, log *slog.Logger) (*te
 	if p.tiers, p.quotas, err = o.Quota.open(metrics, log); err != nil {
 		return nil, err
 	}
+	if p.index != nil {
+		if err := p.index.Register(metrics); err != nil {
+			return nil, fmt.Errorf("register metrics: %w", err)
+		}
+	}
 	if err := registerOutages(metrics, p.watcher, p.kept); err != nil {
 		return nil, err
 	}
 	readiness := &telemetry.Readiness{Check: func() bool { return p.watcher.Current() != nil && p.credentials.ready() }}
 	server, err := ingress.New(o.Ingress, ingress.Deps{
 		Routes: p.watcher, Bridges: p.bridges, Reports: p.prober, Activity: p.status, Secrets: &p.credentials.secrets, Audit: p.audit, Quotas: p.quotas, Tiers: p.tiers.Tiers, Hasher: p.hasher,
-		AdminKey: p.adminKey.get, Keys: p.keys,
+		AdminKey: p.adminKey.get, Keys: p.keys, AuditIndex: p.auditIndex(),
 		Ready: readiness.Ready, Metrics: metrics, Log: log, Tracer: p.tracer,
 	})
 	if err != nil {
@@ -164,7 +177,7 @@ func (p *parts) serve(ctx context.Context, service *telemetry.Service) error {
 	defer end()
 	group, working := errgroup.WithContext(working)
 	defer context.AfterFunc(working, drain)()
-	for _, part := range []func(context.Context) error{p.credentials.run, p.watcher.Run, p.snapshots.run, p.status.Run, p.prober.Run, p.tiers.Run, p.quotas.Run} {
+	for _, part := range []func(context.Context) error{p.credentials.run, p.watcher.Run, p.snapshots.run, p.status.Run, p.prober.Run, p.tiers.Run, p.quotas.Run, p.runIndex} {
 		group.Go(func() error { return part(working) })
 	}
 	group.Go(func() error {

@@ -22,13 +22,14 @@ const (
 )
 
 // auditAdmin writes the entry of an act that was done, before it is answered.
-// keyID is that of the key that was acted on, if one was. Where the entry
+// user is whom it is about, and keyID that of the key that was acted on, if
+// any. Where the entry
 // cannot be written the act is not answered: a key that nobody was given opens
 // nothing for anybody.
-func (s *Server) auditAdmin(c *gin.Context, act, keyID string) error {
+func (s *Server) auditAdmin(c *gin.Context, act, user, keyID string) error {
 	r := c.Request
 	err := s.audit.Write(audit.Entry{
-		ID: rand.Text(), Time: time.Now(), UserID: c.Param("userId"),
+		ID: rand.Text(), Time: time.Now(), UserID: user,
 		Principal:    audit.Principal{Kind: audit.KindAdminKey},
 		Call:         audit.Call{Method: act, Action: keyID, Status: audit.Success},
 		ReportedBy:   audit.Ingress,

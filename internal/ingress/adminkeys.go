@@ -56,7 +56,7 @@ func (s *Server) createKey(c *gin.Context) error {
 	if err != nil {
 		return keysProblem(err)
 	}
-	if err := s.auditAdmin(c, actCreateKey, minted.ID); err != nil {
+	if err := s.auditAdmin(c, actCreateKey, c.Param("userId"), minted.ID); err != nil {
 		return err
 	}
 	created := createdKey{Key: minted.Key, ID: minted.ID, Name: name, CreatedAt: time.Now().UTC().Truncate(time.Second)}
@@ -76,7 +76,7 @@ func (s *Server) listKeys(c *gin.Context) error {
 	if err != nil {
 		return keysProblem(err)
 	}
-	if err := s.auditAdmin(c, actListKeys, ""); err != nil {
+	if err := s.auditAdmin(c, actListKeys, c.Param("userId"), ""); err != nil {
 		return err
 	}
 	return answerJSON(c, http.StatusOK, struct {
@@ -95,7 +95,7 @@ func (s *Server) revokeKey(c *gin.Context) error {
 	if err := s.keys.Revoke(c.Request.Context(), of, id); err != nil {
 		return keysProblem(err)
 	}
-	if err := s.auditAdmin(c, actRevokeKey, id); err != nil {
+	if err := s.auditAdmin(c, actRevokeKey, c.Param("userId"), id); err != nil {
 		return err
 	}
 	c.Writer.Header().Set("Cache-Control", "no-store")

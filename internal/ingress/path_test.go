@@ -97,6 +97,32 @@ var hostileTargets = map[string]string{
 	"a name below health":                      "/u/alice/health/TOKEN",
 	"a name below mcp":                         "/u/alice/mcp/TOKEN",
 	"the absolute form of a secret":            "http://x/u/alice/secrets/TOKEN",
+
+	"admin alone":                        "/admin",
+	"admin with a slash":                 "/admin/",
+	"users alone":                        "/admin/users",
+	"a user without keys":                "/admin/users/alice",
+	"keys of no user":                    "/admin/users//keys",
+	"keys with a trailing slash":         "/admin/users/alice/keys/",
+	"a user that is none":                "/admin/users/Alice/keys",
+	"a dot segment before keys":          "/admin/users/alice/../bob/keys",
+	"an encoded user of keys":            "/admin/users/%61lice/keys",
+	"an encoded slash in a user of keys": "/admin/users/alice%2fkeys/keys",
+	"a key's id that is too short":       "/admin/users/alice/keys/1234567",
+	"a key's id of 33 letters":           "/admin/users/alice/keys/" + strings.Repeat("a", 33),
+	"a key's id with a dash":             "/admin/users/alice/keys/abcd-efgh",
+	"a whole key":                        "/admin/users/alice/keys/hb_abcdefghijkl_abcdefghijklmnopqrstuvwxyz12",
+	"a path below a key":                 "/admin/users/alice/keys/abcdefghijkl/x",
+	"a path below audit":                 "/admin/audit/x",
+	"audit with a slash":                 "/admin/audit/",
+	"upper case admin":                   "/Admin/audit",
+	"admin behind a user":                "/u/alice/admin/audit",
+	"a user behind admin":                "/admin/u/alice/mcp",
+	"two slashes before audit":           "/admin//audit",
+	"a matrix parameter of audit":        "/admin/audit;x=1",
+	"the absolute form of audit":         "http://x/admin/audit",
+	"an encoded admin":                   "/%61dmin/audit",
+	"a dot segment from a user to admin": "/u/alice/mcp/../../../admin/audit",
 }
 
 func TestCleanTargetRefuses(t *testing.T) {
@@ -136,6 +162,11 @@ func TestCleanTargetAccepts(t *testing.T) {
 		"/u/alice/secrets/credentials.json?a":    "/u/alice/secrets/credentials.json",
 		"/u/alice/secrets/-a_B.9.tar":            "/u/alice/secrets/-a_B.9.tar",
 		longestPath:                              longestPath,
+		"/admin/audit":                           "/admin/audit",
+		"/admin/audit?userId=alice":              "/admin/audit",
+		"/admin/users/alice/keys":                "/admin/users/alice/keys",
+		"/admin/users/audit/keys?x":              "/admin/users/audit/keys",
+		"/admin/users/alice/keys/abcdefghijkl":   "/admin/users/alice/keys/abcdefghijkl",
 		longestOdd:                               longestOdd,
 		longestFile:                              longestFile,
 	} {
@@ -145,7 +176,7 @@ func TestCleanTargetAccepts(t *testing.T) {
 	}
 }
 
-func TestOnlyASessionIsAQuery(t *testing.T) {
+func TestWhichQueriesPass(t *testing.T) {
 	longest := "sessionid=" + strings.Repeat("a", 4096)
 	for _, test := range []struct {
 		name, target, path, query string
@@ -171,6 +202,18 @@ func TestOnlyASessionIsAQuery(t *testing.T) {
 		{"a newline", "/u/alice/sse?sessionid=a\n", "/u/alice/sse", "", true},
 		{"a slash", "/u/alice/sse?sessionid=a/../../bob", "/u/alice/sse", "", true},
 		{"a session beyond ASCII", "/u/alice/sse?sessionid=а", "/u/alice/sse", "", true},
+		{"a query for entries", "/admin/audit?userId=alice&tool=a%2Fb+c&to=2026-03-01T00:00:00Z", "/admin/audit", "userId=alice&tool=a%2Fb+c&to=2026-03-01T00:00:00Z", false},
+		{"an empty query for entries", "/admin/audit?", "/admin/audit", "", false},
+		{"an empty value", "/admin/audit?tool=", "/admin/audit", "tool=", false},
+		{"a query for entries of two questions", "/admin/audit??tool=a", "/admin/audit", "", true},
+		{"a query for entries with a semicolon", "/admin/audit?tool=a;b", "/admin/audit", "", true},
+		{"a query for entries with a bad escape", "/admin/audit?tool=%0", "/admin/audit", "", true},
+		{"a query for entries with a newline", "/admin/audit?tool=a\n", "/admin/audit", "", true},
+		{"a query for entries that is too long", "/admin/audit?tool=" + strings.Repeat("a", 2048), "/admin/audit", "", true},
+		{"a name without a value", "/admin/audit?tool", "/admin/audit", "", true},
+		{"an encoded name", "/admin/audit?%74ool=a", "/admin/audit", "", true},
+		{"a query of keys", "/admin/users/alice/keys?api_key=x", "/admin/users/alice/keys", "", false},
+		{"a query of a user named audit", "/admin/users/audit/keys?tool=a", "/admin/users/audit/keys", "", false},
 		{"upper case", "/u/alice/sse?sessionID=a", "/u/alice/sse", "", true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -189,11 +232,11 @@ func FuzzCleanTarget(f *testing.F) {
 	for _, target := range hostileTargets {
 		f.Add(target)
 	}
-	for _, target := range []string{"/u/alice/sse", "/u/alice/sse?sessionid=a", "/u/alice/sse?sessionid=a&b", "/u/alice/mcp?x", "/u/alice/secrets", "/u/alice/secrets/TOKEN", "/u/alice/secrets/a.json", longestPath, longestFile, longestOdd} {
+	for _, target := range []string{"/u/alice/sse", "/u/alice/sse?sessionid=a", "/u/alice/sse?sessionid=a&b", "/u/alice/mcp?x", "/admin/audit?userId=a&tool=%2F", "/admin/users/a/keys/abcdefgh", "/u/alice/secrets", "/u/alice/secrets/TOKEN", "/u/alice/secrets/a.json", longestPath, longestFile, longestOdd} {
 		f.Add(target)
 	}
 	// Written otherwise than what is tested.
-	accepted := regexp.MustCompile(`^/u/[a-z0-9]([a-z0-9-]*[a-z0-9])?/(mcp|sse|health|secrets(/([A-Z][A-Z0-9_]*|[\w-]+(\.[\w-]+)+))?)$`)
+	accepted := regexp.MustCompile(`^/(u/[a-z0-9]([a-z0-9-]*[a-z0-9])?/(mcp|sse|health|secrets(/([A-Z][A-Z0-9_]*|[\w-]+(\.[\w-]+)+))?)|admin/(audit|users/[a-z0-9]([a-z0-9-]*[a-z0-9])?/keys(/[0-9A-Za-z]{8,32})?))$`)
 	f.Fuzz(func(t *testing.T, target string) {
 		path, ok := cleanTarget(target)
 		if ok != (path != "") {
@@ -203,7 +246,14 @@ func FuzzCleanTarget(f *testing.F) {
 			t.Errorf("cleanTarget(%q) = %q", target, path)
 		}
 		if ok {
-			if query, _ := queryOf(target, path); query != "" && (target != path+"?"+query || !strings.HasSuffix(path, "/sse") || strings.ContainsAny(query, "%&;?#/ \r\n") || strings.Count(query, "=") != 1) {
+			query, _ := queryOf(target, path)
+			if path == auditPath {
+				if target[len(path):] != "" && query != "" && (target != path+"?"+query || strings.ContainsAny(query, ";?#/ \r\n\\")) {
+					t.Errorf("queryOf(%q) = %q", target, query)
+				}
+				query = ""
+			}
+			if query != "" && (target != path+"?"+query || !strings.HasSuffix(path, "/sse") || strings.ContainsAny(query, "%&;?#/ \r\n") || strings.Count(query, "=") != 1) {
 				t.Errorf("queryOf(%q) = %q", target, query)
 			}
 		}

@@ -74,6 +74,9 @@ var (
 	errKeyNotFound        = &problem{http.StatusNotFound, "key_not_found", "The user has no key of this id.", 0}
 	errKeyManaged         = &problem{http.StatusConflict, "key_managed", "The key was not added as one of its own; remove it from spec.apiKeys.", 0}
 	errKeyLimit           = &problem{http.StatusConflict, "key_limit_reached", "The user has as many keys as a HostedBridge takes; revoke one first.", 0}
+	errAuditQuery         = &problem{http.StatusBadRequest, "query_invalid", "The query is not one for audit entries.", 0}
+	errAuditIndexDisabled = &problem{http.StatusServiceUnavailable, "audit_index_disabled", "This installation keeps no index of its audit trail; --audit-index names one.", 0}
+	errAuditIndexAway     = &problem{http.StatusServiceUnavailable, "audit_index_unavailable", "The index of the audit trail does not answer. The trail itself is not affected.", retrySoon}
 	errKeysAway           = &problem{http.StatusServiceUnavailable, "cluster_unavailable", "The API server did not answer or refused. A change may have been made or not; GET shows which.", retrySoon}
 	errActNotAudited      = &problem{http.StatusServiceUnavailable, "audit_unavailable", "The act was done, and could not be written to the audit trail.", retrySoon}
 

@@ -112,6 +112,9 @@ type Deps struct {
 	Tiers func() quota.Tiers
 	// Hasher hides addresses and sessions in audit entries.
 	Hasher *audit.Hasher
+	// AuditIndex is what administrators ask for entries; NoAuditIndex where
+	// there is none.
+	AuditIndex AuditIndex
 	// Keys are what administrators add keys to and remove them from.
 	Keys UserKeys
 	// AdminKey returns the key of the installation's administrators, empty
@@ -127,7 +130,7 @@ type Deps struct {
 }
 
 func (d Deps) complete() bool {
-	return d.Routes != nil && d.Bridges != nil && d.Reports != nil && d.Activity != nil && d.Secrets != nil && d.Quotas != nil && d.Tiers != nil && d.Audit != nil && d.Hasher != nil && d.AdminKey != nil && d.Keys != nil && d.Ready != nil && d.Metrics != nil && d.Log != nil
+	return d.Routes != nil && d.Bridges != nil && d.Reports != nil && d.Activity != nil && d.Secrets != nil && d.Quotas != nil && d.Tiers != nil && d.Audit != nil && d.Hasher != nil && d.AdminKey != nil && d.Keys != nil && d.AuditIndex != nil && d.Ready != nil && d.Metrics != nil && d.Log != nil
 }
 
 // Server serves the public surface.
@@ -153,6 +156,7 @@ type Server struct {
 	adminKey    func() []byte
 	keys        UserKeys
 	attempts    *attempts
+	auditIndex  AuditIndex
 	bodies      *bodies
 	calls       *openCalls
 	tracer      trace.Tracer
@@ -198,7 +202,7 @@ func New(config Config, deps Deps) (*Server, error) {
 	s := &Server{
 		config: config, log: deps.Log,
 		routes: deps.Routes, reports: deps.Reports, activity: deps.Activity,
-		secrets: deps.Secrets, quotas: deps.Quotas, tiers: deps.Tiers, ready: deps.Ready, audit: deps.Audit, hasher: deps.Hasher, adminKey: deps.AdminKey, keys: deps.Keys, attempts: a,
+		secrets: deps.Secrets, quotas: deps.Quotas, tiers: deps.Tiers, ready: deps.Ready, audit: deps.Audit, hasher: deps.Hasher, adminKey: deps.AdminKey, keys: deps.Keys, auditIndex: deps.AuditIndex, attempts: a,
 		origins: origins, metrics: m, hold: h, wakeMetrics: wm, resting: newPlaces(config.MaxHeldPerUser, cmp.Or(config.MaxResting, maxResting)), trails: trails, bodies: newBodies(config.MaxBodyMemory),
 		calls:    newOpenCalls(config, deps.Routes, cm),
 		tracer:   deps.Tracer,

@@ -1,0 +1,176 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/audit"
+)
+
+// searchTimeout bounds a search for audit entries.
+const searchTimeout = 10 * time.Second
+
+// AuditIndex is where audit entries can be asked for.
+type AuditIndex interface {
+	Search(ctx context.Context, q audit.Query) (audit.Page, error)
+}
+
+// NoAuditIndex is that of an installation without one.
+type NoAuditIndex struct{}
+
+// Search implements AuditIndex.
+func (NoAuditIndex) Search(context.Context, audit.Query) (audit.Page, error) {
+	return audit.Page{}, errAuditIndexDisabled
+}
+
+// auditPage is an answer to a query for entries.
+type auditPage struct {
+	Entries []audit.Entry `json:"entries"`
+	// Next is the cursor of the next page, absent on the last one.
+	Next string `json:"next,omitempty"`
+	// Scope says whose entries these are.
+	Scope string `json:"scope"`
+	// LagSeconds is for how long the index has lacked the oldest entry that it
+	// should have.
+	LagSeconds float64 `json:"lagSeconds"`
+}
+
+// The scopes of an answer.
+const (
+	scopeInstallation = "installation"
+	// scopeReplica is where each replica of the ingress has an index of its own
+	// and the answer is this one's.
+	scopeReplica = "replica"
+)
+
+// queryAudit answers with audit entries, the newest first.
+func (s *Server) queryAudit(c *gin.Context) error {
+	u := c.Request.URL
+	if u.ForceQuery {
+		return errAuditQuery
+	}
+	q, err := parseAuditQuery(u.RawQuery)
+	if err != nil {
+		return errAuditQuery.saying(err.Error())
+	}
+	ctx, cancel := context.WithTimeout(c.Request.Context(), searchTimeout)
+	defer cancel()
+	page, err := s.auditIndex.Search(ctx, q)
+	if err != nil {
+		if _, ok := errors.AsType[*problem](err); ok {
+			return err
+		}
+		return fmt.Errorf("%w: %w", errAuditIndexAway, err)
+	}
+	if err := s.auditAdmin(c, actQueryAudit, q.UserID, ""); err != nil {
+		return err
+	}
+	answer := auditPage{Entries: page.Entries, Scope: scopeReplica, LagSeconds: page.Lag.Seconds()}
+	if answer.Entries == nil {
+		answer.Entries = []audit.Entry{} // A list, and not null, for whoever reads it.
+	}
+	if page.Shared {
+		answer.Scope = scopeInstallation
+	}
+	if page.Next != nil {
+		answer.Next = page.Next.Cursor()
+	}
+	return answerJSON(c, http.StatusOK, answer)
+}
+
+// auditParameters are what a query may have, and how each is read.
+var auditParameters = map[string]func(q *audit.Query, value string) error{
+	"userId": func(q *audit.Query, value string) error {
+		user, err := v1alpha1.ParseUserID(value)
+		q.UserID = string(user)
+		return err
+	},
+	"server": func(q *audit.Query, value string) error { return setName(&q.Server, value) },
+	"tool":   func(q *audit.Query, value string) error { return setName(&q.Tool, value) },
+	"status": func(q *audit.Query, value string) error {
+		q.Status = audit.Status(value)
+		if !slices.Contains(audit.Statuses(), q.Status) {
+			return errors.New("it must be one of " + statusNames())
+		}
+		return nil
+	},
+	"from": func(q *audit.Query, value string) error { return setTime(&q.From, value) },
+	"to":   func(q *audit.Query, value string) error { return setTime(&q.To, value) },
+	"cursor": func(q *audit.Query, value string) error {
+		p, err := audit.ParseCursor(value)
+		q.Before = &p
+		return err
+	},
+	"limit": func(q *audit.Query, value string) error {
+		n, err := strconv.ParseUint(value, 10, 16)
+		if err != nil || n < 1 || n > audit.MaxPage {
+			return fmt.Errorf("it must be a number from 1 to %d", audit.MaxPage)
+		}
+		q.Limit = int(n)
+		return nil
+	},
+}
+
+// parseAuditQuery reads a query. Its errors name the parameter and what it may
+// be, and repeat nothing of what it was.
+func parseAuditQuery(raw string) (audit.Query, error) {
+	q := audit.Query{Limit: audit.DefaultPage}
+	values, err := url.ParseQuery(raw)
+	if err != nil {
+		return q, errors.New("the query is not in the form name=value&name=value")
+	}
+	for name, given := range values {
+		set, known := auditParameters[name]
+		switch {
+		case !known:
+			return q, errors.New("the parameters are userId, server, tool, status, from, to, cursor and limit")
+		case len(given) > 1:
+			return q, errors.New(name + " is given more than once")
+		}
+		if err := set(&q, given[0]); err != nil {
+			return q, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return q, nil
+}
+
+// setName takes what can be a name in an entry.
+func setName(to *string, value string) error {
+	if value == "" || audit.Name(value) != value {
+		return errors.New("it must be a name of at most 128 letters, digits, spaces and ._-/")
+	}
+	*to = value
+	return nil
+}
+
+// setTime takes a time or the beginning of a day in UTC.
+func setTime(to *time.Time, value string) error {
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if t, err := time.Parse(layout, value); err == nil {
+			*to = t
+			return nil
+		}
+	}
+	return errors.New("it must be a time such as 2026-03-01T12:00:00Z or a day such as 2026-03-01")
+}
+
+func statusNames() string {
+	var names []string
+	for _, status := range audit.Statuses() {
+		names = append(names, string(status))
+	}
+	return strings.Join(names, ", ")
+}
