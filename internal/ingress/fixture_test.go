@@ -138,12 +138,27 @@ func testTiers() quota.Tiers {
 // setTiers changes the installation's tiers.
 func (w *world) setTiers(t quota.Tiers) { w.tiers.Store(&t) }
 
-// quotas returns a store of this process.
+// sharedQuotas is the URL of the store in which worlds count together, empty if
+// each counts for itself.
+var sharedQuotas string
+
+// quotas returns a store of this process, or one that it shares.
 func (w *world) quotas() Quotas {
-	s, err := store.New(store.Options{Replicas: 1, Clock: clock.System{}, Metrics: w.registry, Log: slog.New(slog.DiscardHandler)})
+	o := store.Options{Replicas: 1, Clock: clock.System{}, Metrics: w.registry, Log: slog.New(slog.DiscardHandler)}
+	if sharedQuotas != "" {
+		o.Redis = &store.Redis{URL: sharedQuotas, Timeout: patience}
+	}
+	s, err := store.New(o)
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	if o.Redis == nil {
+		return s
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- s.Run(ctx) }()
+	w.t.Cleanup(func() { stop(); <-ended })
 	return s
 }
 
