@@ -51,8 +51,6 @@ func (l *ledger) call(ctx context.Context, g *ingresses, tenants []*tenant) {
 		if mathrand.IntN(8) == 0 {
 			c.pause = mathrand.N(longestTool)
 		}
-		// Real bridges know no such sessions, and need none in the later era.
-		c.modern = c.modern || c.of.server == nil
 		sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), longestCall)
 		r := g.send(sending, c)
 		cancel()
@@ -123,6 +121,7 @@ func TestEveryAnsweredCallHasItsEntryWhateverIsKilled(t *testing.T) {
 	tenants := g.populate(t, chaosFakes)
 	reals := g.startReals(t, chaosFakes, chaosReals)
 	for _, b := range reals {
+		b.session = g.begin(t, b.tenant)
 		tenants = append(tenants, b.tenant)
 	}
 	v := &victims{ingresses: g, tenants: tenants, reals: reals, store: store, kills: map[string]int{}}

@@ -34,7 +34,7 @@ type call struct {
 	method string
 	// endpoint is mcp where it is empty, and may have a query.
 	endpoint string
-	// session is the session of the earlier era, the constant where it is empty.
+	// session is that of the user where it is empty.
 	session string
 	modern  bool
 	http2   bool
@@ -72,7 +72,7 @@ func (c call) request(ctx context.Context, base string) (*http.Request, error) {
 		return r, nil
 	}
 	r.Header.Set("Mcp-Protocol-Version", "2025-11-25")
-	r.Header.Set("Mcp-Session-Id", cmp.Or(c.session, session))
+	r.Header.Set("Mcp-Session-Id", cmp.Or(c.session, c.of.session, session))
 	return r, nil
 }
 

@@ -38,7 +38,7 @@ var build = sync.OnceValues(func() (programs, error) {
 	var group errgroup.Group
 	for _, program := range []string{p.keybroker, p.ingress, p.bridge} {
 		group.Go(func() error {
-			out, err := exec.Command("go", "build", "-o", program, "../../cmd/"+filepath.Base(program)).CombinedOutput() //nolint:noctx // No test's context lasts as long.
+			out, err := exec.Command("go", "build", "-o", program, "../../cmd/"+filepath.Base(program)).CombinedOutput()
 			if err != nil {
 				return fmt.Errorf("build %s: %w\n%s", filepath.Base(program), err, out)
 			}

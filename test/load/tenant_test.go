@@ -32,7 +32,10 @@ const canaryPrefix = "canary-"
 type tenant struct {
 	user, key string
 	// canary is in everything that is the user's: the calls and the answers.
-	canary      string
+	canary string
+	// session is the one that the user's calls of the earlier era are in, the
+	// constant where it is empty.
+	session     string
 	bridge      *v1alpha1.HostedBridge
 	certificate tls.Certificate
 
