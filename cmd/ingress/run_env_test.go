@@ -39,46 +39,63 @@ type installation struct {
 	client    client.Client
 	namespace string
 	authority *pki.Authority
+	options   options
 	log       *testenv.Log
 	public    string
 	probes    string
-	stop      context.CancelFunc
-	ended     chan error
+	end       func()
+	broker    *httptest.Server
 	secrets   *secretsSeen
 }
 
 // start runs the ingress the way main does, with bridges on bridgePort.
 func start(t *testing.T, bridgePort int) *installation {
 	t.Helper()
+	return startAt(t, testenv.Client(t), testenv.Kubeconfig(t), bridgePort)
+}
+
+// startAt is start with another API server and more flags.
+func startAt(t *testing.T, c client.Client, kubeconfig string, bridgePort int, flags ...string) *installation {
+	t.Helper()
 	authority, err := pki.NewAuthority([32]byte{1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := &installation{t: t, client: testenv.Client(t), authority: authority, log: &testenv.Log{}, ended: make(chan error, 1), secrets: &secretsSeen{}}
+	i := &installation{t: t, client: c, authority: authority, secrets: &secretsSeen{}}
 	i.namespace = testenv.Namespace(t, i.client)
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("token"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	o, err := parseOptions([]string{
+	i.options, err = parseOptions(append([]string{
 		"--listen=127.0.0.1:0", "--probe-listen=127.0.0.1:0", "--namespace=" + i.namespace, "--drain-delay=0s",
-		"--kubeconfig=" + testenv.Kubeconfig(t), "--keybroker-url=" + i.keybroker(), "--token-file=" + token,
-	}, io.Discard)
+		"--kubeconfig=" + kubeconfig, "--keybroker-url=" + i.keybroker(), "--token-file=" + token,
+	}, flags...), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.BridgePort = bridgePort
-	ctx, stop := context.WithCancel(context.Background())
-	i.stop = stop
-	go func() { i.ended <- run(ctx, o, i.log) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-i.ended; err != nil {
-			t.Errorf("run: %v", err)
-		}
-	})
-	i.await("the addresses", i.findAddresses)
+	i.options.BridgePort = bridgePort
+	t.Cleanup(func() { i.end() })
+	i.launch()
 	return i
+}
+
+// launch starts the process, and end ends it, so that it can be launched again.
+func (i *installation) launch() {
+	i.t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	ended, log := make(chan error, 1), &testenv.Log{}
+	i.log, i.public = log, ""
+	go func() { ended <- run(ctx, i.options, io.Discard, log) }()
+	i.end = func() {
+		i.t.Helper()
+		i.end = func() {}
+		stop()
+		if err := <-ended; err != nil {
+			i.t.Errorf("run: %v", err)
+		}
+	}
+	i.await("the addresses", i.findAddresses)
 }
 
 // findAddresses reads from the log where the process listens.
@@ -163,6 +180,7 @@ func (i *installation) keybroker() string {
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{i.certificate(pki.ServiceSubject("localhost"))}, ClientAuth: tls.RequestClientCert}
 	server.StartTLS()
 	i.t.Cleanup(server.Close)
+	i.broker = server
 	return strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
 }
 

@@ -25,9 +25,23 @@ type contact struct {
 	mu   sync.Mutex
 	open map[string]int // watches by kind
 	last time.Time      // the end of the last contact
+	err  error          // why the API server was not reached, the last time
 }
 
 func newContact(last time.Time) *contact { return &contact{open: map[string]int{}, last: last} }
+
+func (c *contact) failed(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.err = err
+}
+
+// failure returns why the API server was not reached, the last time.
+func (c *contact) failure() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
 
 // confirmed returns when there last was contact: now, if there is.
 func (c *contact) confirmed(now time.Time) time.Time {
@@ -57,12 +71,15 @@ func (c *contact) closed(kind string, now time.Time) {
 	}
 }
 
-// observe returns lw with watches that tell when they begin and end.
+// observe returns lw with watches that tell when they begin and end, and that
+// wait for an API server that is away.
 func (c *contact) observe(kind string, lw *toolscache.ListWatch) *toolscache.ListWatch {
-	inner := lw.WatchFuncWithContext
 	observed := *lw
+	observed.ListWithContextFunc = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		return untilReached(ctx, c, func() (runtime.Object, error) { return lw.ListWithContextFunc(ctx, o) })
+	}
 	observed.WatchFuncWithContext = func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
-		w, err := inner(ctx, o)
+		w, err := untilReached(ctx, c, func() (apiwatch.Interface, error) { return lw.WatchFuncWithContext(ctx, o) })
 		if err != nil {
 			return nil, err
 		}
@@ -109,7 +126,7 @@ func (w *Watcher) tell(ctx context.Context) {
 		switch {
 		case age >= awayFor && !away:
 			away = true
-			w.log.WarnContext(ctx, saidAway, "since", confirmed)
+			w.log.WarnContext(ctx, saidAway, "since", confirmed, "error", w.contact.failure())
 		case age < time.Second && away:
 			away = false
 			w.log.InfoContext(ctx, saidBack)

@@ -7,9 +7,13 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
 )
@@ -46,7 +50,7 @@ func TestAWatchIsOpenUntilItIsStopped(t *testing.T) {
 	c := newContact(time.Time{})
 	c.opened("other")
 	inner := apiwatch.NewFake()
-	fail := errors.New("connection refused")
+	fail := error(apierrors.NewResourceExpired("too old"))
 	lw := c.observe("pods", &toolscache.ListWatch{WatchFuncWithContext: func(context.Context, metav1.ListOptions) (apiwatch.Interface, error) {
 		return inner, fail
 	}})
@@ -67,4 +71,46 @@ func TestAWatchIsOpenUntilItIsStopped(t *testing.T) {
 	if !inner.IsStopped() {
 		t.Error("the watch goes on")
 	}
+}
+
+func TestAnAPIServerThatIsAwayIsTriedEverySecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start, attempts := time.Now(), 0
+		resource := schema.GroupResource{Resource: "pods"}
+		answers := []error{
+			errors.New("connection refused"), apierrors.NewServiceUnavailable("starting"), apierrors.NewForbidden(resource, "", nil),
+			apierrors.NewUnauthorized("who"), apierrors.NewNotFound(resource, ""), apierrors.NewTooManyRequests("later", 60),
+		}
+		ask := func() error {
+			attempts++
+			if attempts <= len(answers) {
+				return answers[attempts-1]
+			}
+			return apierrors.NewTimeoutError("Too large resource version", 1)
+		}
+		c := newContact(start)
+		lw := c.observe("pods", &toolscache.ListWatch{
+			ListWithContextFunc:  func(context.Context, metav1.ListOptions) (runtime.Object, error) { return nil, ask() },
+			WatchFuncWithContext: func(context.Context, metav1.ListOptions) (apiwatch.Interface, error) { return nil, ask() },
+		})
+		for name, try := range map[string]func(ctx context.Context) error{
+			"list":  func(ctx context.Context) error { _, err := lw.ListWithContext(ctx, metav1.ListOptions{}); return err },
+			"watch": func(ctx context.Context) error { _, err := lw.WatchWithContext(ctx, metav1.ListOptions{}); return err },
+		} {
+			start, attempts = time.Now(), 0
+			// That the question is a wrong one is an answer: the informer asks another.
+			if err := try(t.Context()); !apierrors.IsTimeout(err) || attempts != 7 || time.Since(start) != 6*reachEvery {
+				t.Errorf("%s: %v after %d attempts in %s", name, err, attempts, time.Since(start))
+			}
+			if err := c.failure(); !apierrors.IsTooManyRequests(err) {
+				t.Errorf("%s: the last failure is %v", name, err)
+			}
+			attempts = 0
+			ctx, cancel := context.WithTimeout(t.Context(), reachEvery/2)
+			defer cancel()
+			if err := try(ctx); err == nil || attempts != 1 {
+				t.Errorf("%s: %v after %d attempts, when nobody waits any more", name, err, attempts)
+			}
+		}
+	})
 }

@@ -1,0 +1,199 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build testenv
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/route"
+	"github.com/hostedbridge/hostedbridge/internal/route/snapshot/disk"
+	"github.com/hostedbridge/hostedbridge/test/testenv"
+)
+
+// tenant is a user of an installation with his key.
+type tenant struct {
+	bridge *v1alpha1.HostedBridge
+	user   v1alpha1.UserID
+	key    string
+}
+
+// addTenant makes a bridge of that name with a key.
+func (i *installation) addTenant(name string) tenant {
+	i.t.Helper()
+	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: name}}
+	testenv.ExpectApplied(i.t, i.client, b)
+	key := applyKey(i.t, i.client, keyRequest{User: name, Name: name, Namespace: i.namespace, Output: "text"}).Key
+	return tenant{b, b.User(), key}
+}
+
+// metric returns the value of a metric without labels.
+func (i *installation) metric(name string) float64 {
+	i.t.Helper()
+	res, err := http.Get("http://" + i.probes + "/metrics") //nolint:forbidigo // A test's client.
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(body)) {
+		if digits, ok := strings.CutPrefix(line, name+" "); ok {
+			value, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
+			if err != nil {
+				i.t.Fatal(err)
+			}
+			return value
+		}
+	}
+	i.t.Fatalf("there is no metric %s", name)
+	return 0
+}
+
+// opened calls the tenant's bridge and fails the test if it does not answer.
+func (i *installation) opened(what string, of tenant) {
+	i.t.Helper()
+	if status, body := i.call("POST", "/u/"+string(of.user)+"/mcp", of.key); status != http.StatusOK {
+		i.t.Errorf("%s: a call is answered %d %s", what, status, body)
+	}
+}
+
+// awaitKept returns when the directory has the tenant's route to a ready pod
+// and a certificate.
+func (i *installation) awaitKept(of tenant) {
+	i.t.Helper()
+	o := i.options.Snapshot
+	i.await("a snapshot", func() bool {
+		d, err := disk.Open(o.Dir, o.KeyFile, i.namespace)
+		if err != nil {
+			i.t.Fatal(err)
+		}
+		table, err := d.Routes(time.Now(), o.MaxAge)
+		if err != nil {
+			return false
+		}
+		b, _ := table.Routes.Lookup(of.user)
+		_, err = d.Credentials()
+		return err == nil && b.State == route.Ready
+	})
+}
+
+// keepingFlags has an ingress keep what it needs, and take as many calls as come.
+func keepingFlags(t *testing.T) []string {
+	t.Helper()
+	folder := t.TempDir()
+	for name, content := range map[string]string{
+		"key":   strings.Repeat("A", 43) + "=",
+		"tiers": "tiers: {free: {perMinute: 1000000, perHour: 1000000, perDay: 1000000, burst: 1000000, auditDays: 1, concurrentCalls: 100, streams: 100}}",
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return []string{
+		"--snapshot-dir=" + filepath.Join(folder, "kept"), "--snapshot-key-file=" + filepath.Join(folder, "key"),
+		"--tiers-file=" + filepath.Join(folder, "tiers"),
+	}
+}
+
+func TestARestartWhileTheAPIServerIsAwayLosesNoCall(t *testing.T) {
+	p := testenv.StartControlPlane(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := startAt(t, p.Client(), p.Kubeconfig(), l.Addr().(*net.TCPAddr).Port, keepingFlags(t)...)
+	i.publishCA()
+	i.await("readiness", i.ready)
+	alice := i.addTenant("alice")
+	i.serveBridge(l, alice.bridge)
+	i.addPod(alice.bridge, "127.0.0.1")
+	i.await("alice's bridge", func() bool { status, _ := i.call("POST", "/u/alice/mcp", alice.key); return status == http.StatusOK })
+	i.awaitKept(alice)
+	if age := i.metric("hostedbridge_ingress_routes_age_seconds"); age > 1 {
+		t.Errorf("the routes are %f s old while the API server answers", age)
+	}
+
+	// Whoever could tell of routes or give a certificate is away.
+	p.Stop()
+	i.broker.Close()
+	i.opened("the process that was there before", alice)
+	i.end()
+	launched := time.Now()
+	i.launch()
+	i.await("readiness after a restart", i.ready)
+	t.Logf("ready %s after the start", time.Since(launched).Round(time.Millisecond))
+	i.opened("after a restart", alice)
+	if status, _ := i.call("POST", "/u/alice/mcp", "hb_wrong"); status != http.StatusUnauthorized {
+		t.Errorf("a wrong key is answered %d", status)
+	}
+	i.await("an age", func() bool { return i.metric("hostedbridge_ingress_routes_age_seconds") > 1 })
+	if !strings.Contains(i.log.String(), "serving the kept routes") {
+		t.Errorf("the log does not say so:\n%s", i.log.String())
+	}
+
+	// The API server comes back, and nobody notices.
+	ctx, cancel := context.WithCancel(t.Context())
+	calling := make(chan int)
+	go func() {
+		calls := 0
+		for ; ctx.Err() == nil; calls++ {
+			i.opened("while the API server comes back", alice)
+		}
+		calling <- calls
+	}()
+	p.Start()
+	started := time.Now()
+	i.await("contact", func() bool { return i.metric("hostedbridge_ingress_routes_age_seconds") < 1 })
+	t.Logf("the API server tells of changes %s after its start", time.Since(started).Round(time.Millisecond))
+	bob := i.addTenant("bob")
+	i.await("a user who is new", func() bool { status, _ := i.call("GET", "/u/bob/health", bob.key); return status == http.StatusOK })
+	cancel()
+	t.Logf("%d calls meanwhile", <-calling)
+	testenv.ExpectExists(t, i.client, alice.bridge)
+	alice.bridge.Spec.APIKeys = nil
+	testenv.ExpectApplied(t, i.client, alice.bridge)
+	i.await("the revocation", func() bool { status, _ := i.call("POST", "/u/alice/mcp", alice.key); return status == http.StatusUnauthorized })
+	if shown := i.log.String(); strings.Contains(shown, "PRIVATE KEY") || strings.Contains(shown, alice.key[len(alice.key)-20:]) {
+		t.Error("the log contains a key")
+	}
+
+	// What somebody has changed is not served.
+	i.end()
+	p.Stop()
+	file := filepath.Join(i.options.Snapshot.Dir, "routes")
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, bytes.ReplaceAll(content, []byte(`"bob"`), []byte(`"eve"`)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	i.launch()
+	i.await("the refusal", func() bool { return strings.Contains(i.log.String(), "the kept routes are not used") })
+	if i.ready() {
+		t.Error("ready without routes")
+	}
+	p.Start()
+	i.await("readiness by the API server", i.ready)
+	if status, _ := i.call("GET", "/u/eve/health", bob.key); status != http.StatusNotFound {
+		t.Errorf("another user is answered %d", status)
+	}
+}

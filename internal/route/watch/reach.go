@@ -1,0 +1,51 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// reachEvery is how often an API server is tried that tells nothing of routes. An
+// informer that is told of the failure would wait up to a minute before it tries
+// again, and a key that is revoked right after the outage would work as long.
+const reachEvery = time.Second
+
+// untilReached asks until the API server answers the question.
+func untilReached[T any](ctx context.Context, c *contact, ask func() (T, error)) (T, error) {
+	for {
+		answer, err := ask()
+		if !isUnanswered(err) {
+			return answer, err
+		}
+		c.failed(err)
+		select {
+		case <-ctx.Done():
+			return answer, err
+		case <-time.After(reachEvery):
+		}
+	}
+}
+
+// isUnanswered reports whether err is that of an API server that was not
+// reached, or that cannot or may not answer yet: one that has just started has
+// neither rights nor resources, and says so by 403 and 404. What is wrong with
+// the question is for the informer, which then asks another one.
+func isUnanswered(err error) bool {
+	status := apierrors.APIStatus(nil)
+	if err == nil || !errors.As(err, &status) {
+		return err != nil
+	}
+	switch status.Status().Code {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
+		http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable:
+		return true
+	}
+	return false
+}
