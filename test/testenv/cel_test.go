@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -44,6 +45,11 @@ func TestBadManifestsAreRefusedWithTheFieldAndTheAcceptedForm(t *testing.T) {
 		{"a user id that is too long", func(b *v1alpha1.HostedBridge) { b.Spec.UserID = v1alpha1.UserID(strings.Repeat("a", 64)) }, []string{"spec.userID", "63"}},
 		{"a name with a dot and no user id", func(b *v1alpha1.HostedBridge) { b.Name = "alice.smith" }, []string{"spec.userID", form}},
 		{"an unknown mode", func(b *v1alpha1.HostedBridge) { b.Spec.Mode = "Fast" }, []string{"spec.mode", "Direct"}},
+		{"an idle time that is no duration", func(b *v1alpha1.HostedBridge) {
+			b.Spec.IdleTimeout = &metav1.Duration{Duration: 100 * time.Millisecond}
+		}, []string{"spec.idleTimeout", "15m"}},
+		{"no idle time", func(b *v1alpha1.HostedBridge) { b.Spec.IdleTimeout = &metav1.Duration{} }, []string{"spec.idleTimeout", "at least 1s"}},
+		{"an idle time before it began", func(b *v1alpha1.HostedBridge) { b.Spec.IdleTimeout = &metav1.Duration{Duration: -time.Hour} }, []string{"spec.idleTimeout", "15m"}},
 		{"an unknown desired state", func(b *v1alpha1.HostedBridge) { b.Spec.DesiredState = "Asleep" }, []string{"spec.desiredState", "OnDemand"}},
 		{"a server without a scheme", func(b *v1alpha1.HostedBridge) { b.Spec.Servers[0].Transport.URL = "mcp.example.com" }, []string{"spec.servers[0].transport.url", "absolute http or https"}},
 		{"a server with a password in its URL", func(b *v1alpha1.HostedBridge) { b.Spec.Servers[0].Transport.URL = "https://me:x@mcp.example.com" }, []string{"spec.servers[0].transport.url", "without credentials"}},
