@@ -3,7 +3,7 @@
 
 // Command ingress is the public surface of an installation: it tells who
 // calls and passes the call to that user's bridge. "ingress keys create" mints
-// API keys.
+// API keys, and "ingress audit verify" checks an audit trail.
 package main
 
 import (
@@ -39,6 +39,9 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(args) > 0 && args[0] == "keys" {
 		return runKeys(args[1:], rand.Reader, time.Now(), stdout, stderr)
+	}
+	if len(args) > 0 && args[0] == "audit" {
+		return runAudit(args[1:], os.Stdin, stdout, stderr)
 	}
 	o, err := parseOptions(args, stderr)
 	if err != nil {

@@ -21,6 +21,7 @@ const usage = `Serve the public surface of hosted-bridge.
 
 Usage: ingress [flags]
        ingress keys create --user=alice [flags]
+       ingress audit verify [flags] FILE...
 
 `
 
@@ -128,7 +129,7 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 		return o, err
 	}
 	if fs.NArg() > 0 {
-		return o, fmt.Errorf("%q is no command: there is only keys", fs.Arg(0))
+		return o, fmt.Errorf("%q is no command: there are keys and audit", fs.Arg(0))
 	}
 	if o.KeybrokerURL == "" {
 		o.KeybrokerURL = "https://hosted-bridge-keybroker." + o.Namespace + ".svc:8443"

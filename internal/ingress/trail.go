@@ -10,7 +10,6 @@ import (
 	"crypto/rand"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -63,22 +62,14 @@ func (s *Server) trailOf(c *gin.Context) *trail {
 
 // caller returns what an entry says of a request, but for the principal.
 func (s *Server) caller(r *http.Request) audit.Entry {
+	rec := recordOf(r.Context())
 	return audit.Entry{
 		SessionHash:  s.trails.hasher.Session(cmp.Or(r.Header.Get("Mcp-Session-Id"), r.URL.Query().Get("sessionid"))),
 		SourceIPHash: s.trails.hasher.Address(s.source(r)),
 		UserAgent:    r.Header.Get("User-Agent"),
-		TraceID:      traceOf(r.Header),
-		RequestID:    recordOf(r.Context()).id,
+		TraceID:      rec.traceID,
+		RequestID:    rec.id,
 	}
-}
-
-// traceOf returns the trace id of a W3C trace context, empty for none.
-func traceOf(h http.Header) string {
-	parts := strings.Split(h.Get("Traceparent"), "-")
-	if len(parts) < 4 || len(parts[1]) != 32 || strings.Trim(parts[1], "0123456789abcdef") != "" {
-		return ""
-	}
-	return parts[1]
 }
 
 // auditCalls lets no answer to a tool call out without its entry, nor a call in

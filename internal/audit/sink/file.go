@@ -23,6 +23,8 @@ const (
 	mode       = 0o600
 	headSuffix = ".head"
 	timeLayout = "20060102T150405.000000000Z"
+	// headSize is more than a head takes, in bytes.
+	headSize = 256
 )
 
 // file is a trail in a file. What was full is beside it under names that sort
@@ -141,7 +143,7 @@ func (f *file) commit(head audit.Head) error {
 		return fmt.Errorf("write the end of the audit chain: %w", err)
 	}
 	// One write, always of the same length: nobody finds half of it.
-	if _, err := f.head.WriteAt(fmt.Appendf(nil, "%-255s\n", b), 0); err != nil {
+	if _, err := f.head.WriteAt(fmt.Appendf(nil, "%-*s\n", headSize-1, b), 0); err != nil {
 		return fmt.Errorf("write the end of the audit chain: %w", err)
 	}
 	return nil

@@ -93,8 +93,10 @@ func (s *Sink) commit(entries []audit.Entry) error {
 		return errClosed
 	}
 	head, records := s.encode(entries)
-	if err := s.out.prepare(len(s.buf), s.now()); err != nil {
-		return fmt.Errorf("audit: %w", err)
+	if len(s.torn) == 0 { // The mark has to follow what it marks, in one file.
+		if err := s.out.prepare(len(s.buf), s.now()); err != nil {
+			return fmt.Errorf("audit: %w", err)
+		}
 	}
 	n, err := s.out.Write(s.buf)
 	if err != nil || n < len(s.buf) {

@@ -55,16 +55,34 @@ func (f *file) end() (end, error) {
 
 // noted returns the end of the chain as it was last written down.
 func (f *file) noted() (audit.Head, bool) {
-	b := make([]byte, 256)
+	b := make([]byte, headSize)
 	n, err := f.head.ReadAt(b, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return audit.Head{}, false
 	}
+	return parseHead(b[:n])
+}
+
+func parseHead(b []byte) (audit.Head, bool) {
 	var head audit.Head
-	if json.Unmarshal(b[:n], &head) != nil || !head.Valid() {
+	if json.Unmarshal(b, &head) != nil || !head.Valid() {
 		return audit.Head{}, false
 	}
 	return head, true
+}
+
+// EndOf returns where the chain of the trail at path ended when it was last
+// written to, if that is known.
+func EndOf(path string) (audit.Head, bool, error) {
+	b, err := os.ReadFile(path + headSuffix)
+	if errors.Is(err, os.ErrNotExist) {
+		return audit.Head{}, false, nil
+	}
+	if err != nil {
+		return audit.Head{}, false, fmt.Errorf("read the end of the audit chain: %w", err)
+	}
+	head, ok := parseHead(b)
+	return head, ok, nil
 }
 
 // lastOf returns the end of the newest of these files that has a line.

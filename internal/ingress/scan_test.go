@@ -1,0 +1,130 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/internal/audit"
+)
+
+func TestTheRequestsInABody(t *testing.T) {
+	request := func(id, method string) rpcMessage { return rpcMessage{ID: json.RawMessage(id), Method: method} }
+	call := func(id, tool, arguments string) rpcMessage {
+		m := request(id, "tools/call")
+		m.Tool = tool
+		if arguments != "" {
+			m.Arguments = json.RawMessage(arguments)
+		}
+		return m
+	}
+	tests := map[string]struct {
+		body string
+		want []rpcMessage
+	}{
+		"a request":                         {`{"jsonrpc":"2.0","id":1,"method":"ping"}`, []rpcMessage{request("1", "ping")}},
+		"white space everywhere":            {" \n{ \"id\" :\t\"a b\" , \"method\" : \"ping\" } ", []rpcMessage{request(`"a b"`, "ping")}},
+		"a tool call":                       {callOf("7", "search"), []rpcMessage{call("7", "search", `{"q":"canary"}`)}},
+		"a tool with an escaped name":       {`{"id":1,"method":"tools\/call","params":{"n\u0061me":"se\u0061rch"}}`, []rpcMessage{call("1", "search", "")}},
+		"a batch":                           {`[{"id":1,"method":"a"},{"method":"n"},{"id":2,"result":{}},{"id":3,"method":"b"}]`, []rpcMessage{request("1", "a"), request("3", "b")}},
+		"an id that is null":                {`{"id":null,"method":"ping"}`, []rpcMessage{request("null", "ping")}},
+		"names that differ in case":         {`{"ID":1,"Method":"ping","id":2,"method":"a"}`, []rpcMessage{request("2", "a")}},
+		"a name that stands twice":          {`{"id":1,"id":2,"method":"a","method":"b"}`, []rpcMessage{request("2", "b")}},
+		"braces and quotes in strings":      {`{"x":"}\"]{[\\","id":1,"method":"a"}`, []rpcMessage{request("1", "a")}},
+		"a name of a method that has none":  {`{"id":1,"method":"prompts/get","params":{"name":"p","arguments":{}}}`, []rpcMessage{request("1", "prompts/get")}},
+		"a notification":                    {`{"method":"notifications/x"}`, nil},
+		"a response":                        {`{"id":1,"result":{"method":"a"}}`, nil},
+		"a method that is no string":        {`{"id":1,"method":5}`, nil},
+		"an empty batch":                    {`[]`, nil},
+		"a batch of what is none":           {`[1,"x",null,[{"id":1,"method":"a"}]]`, nil},
+		"no object":                         {`"x"`, nil},
+		"what is not JSON":                  {`{"id":1,"method":"a"`, nil},
+		"two values":                        {`{"id":1,"method":"a"}{}`, nil},
+		"nothing":                           {"", nil},
+		"params that are no object":         {`{"id":1,"method":"tools/call","params":[1]}`, []rpcMessage{call("1", "", "")}},
+		"a version that the request claims": {`{"id":1,"method":"a","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`, []rpcMessage{{ID: json.RawMessage("1"), Method: "a", ProtocolVersion: "2026-07-28"}}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, parseMessages([]byte(tt.body))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// FuzzMembers holds the scanner against encoding/json.
+func FuzzMembers(f *testing.F) {
+	for _, seed := range []string{`{"a":1,"b":{"c":[1,"}"]},"a":"\u0061"}`, `[{"a":[]},2]`, `{}`, `[]`, ` { "é" : null } `, `"x"`, `{"":""}`, `{"\ud800":1}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		got := map[string]string{}
+		for name, value := range members(b) {
+			got[name] = string(value)
+		}
+		var list []string
+		for item := range items(b) {
+			list = append(list, string(item))
+		}
+		if !json.Valid(b) {
+			return // It must only come to an end.
+		}
+		var want map[string]json.RawMessage
+		if json.Unmarshal(b, &want) == nil {
+			for name, value := range want {
+				if got[name] != string(value) {
+					t.Errorf("%s: %q is %q, want %q", b, name, got[name], value)
+				}
+			}
+			if len(got) != len(want) {
+				t.Errorf("%s: %d members, want %d", b, len(got), len(want))
+			}
+		}
+		var all []json.RawMessage
+		if json.Unmarshal(b, &all) == nil && len(all) != len(list) {
+			t.Errorf("%s: %d items, want %d", b, len(list), len(all))
+		}
+		for i := range all {
+			if list[i] != string(all[i]) {
+				t.Errorf("%s: item %d is %q, want %q", b, i, list[i], all[i])
+			}
+		}
+	})
+}
+
+// FuzzEvents cuts a stream into pieces: whatever they are, what passes and what
+// is told are the same, and no answer passes before it has its entry.
+func FuzzEvents(f *testing.F) {
+	told := toldIn(called("web", "search", audit.Success))
+	for _, stream := range []string{
+		eventOf(`{"method":"x"}`) + told + eventOf(resultOf("1")), "data: a\r\n\r\n" + told + "data: b\r\r", ": ping\n\n" + audit.EventPrefix + "x\n\n", audit.EventPrefix, "data",
+	} {
+		f.Add(stream, 1, true)
+		f.Add(stream, 7, false)
+	}
+	f.Fuzz(func(t *testing.T, stream string, piece int, calls bool) {
+		if piece < 1 || strings.Contains(stream, "\r") && piece < len(stream) {
+			return // Between CR and LF an event may end twice.
+		}
+		whole, wholeTold := runEvents(t, stream, len(stream)+1, calls)
+		cut, cutTold := runEvents(t, stream, piece, calls)
+		if whole != cut || wholeTold != cutTold {
+			t.Errorf("in pieces of %d: %q and %q told, want %q and %q", piece, cut, cutTold, whole, wholeTold)
+		}
+		var want strings.Builder
+		for line, all := range eventLines([]byte(stream)) {
+			if !strings.HasPrefix(string(line), audit.EventPrefix) {
+				want.Write(all)
+			}
+		}
+		if whole != want.String() {
+			t.Errorf("%q passed, want %q", whole, want.String())
+		}
+	})
+}
