@@ -107,6 +107,7 @@ func (s *Server) authenticate(c *gin.Context) error {
 	if string(p.user) != c.Param("userId") {
 		return errNotFound
 	}
+	s.noteKeyUse(t, p, time.Now())
 	c.Set(principalKey, p)
 	return nil
 }

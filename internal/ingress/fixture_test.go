@@ -492,6 +492,7 @@ type fakeActivity struct {
 	mu    sync.Mutex
 	calls []types.UID
 	woken []types.UID
+	keys  []string
 	wake  func(context.Context, route.Backend) error
 }
 
@@ -517,6 +518,19 @@ func (f *fakeActivity) Wake(ctx context.Context, b route.Backend) error {
 		return nil
 	}
 	return wake(ctx, b)
+}
+
+func (f *fakeActivity) KeyUsed(b route.Backend, keyID string, _ time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.keys = append(f.keys, string(b.BridgeUID)+" "+keyID)
+}
+
+// usedKeys returns which bridge was called with which key.
+func (f *fakeActivity) usedKeys() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.keys)
 }
 
 // count returns how often bridges were used.

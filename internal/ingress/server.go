@@ -46,6 +46,8 @@ type Activity interface {
 	// Wake has a bridge woken that sleeps, and may find that it does not. It does
 	// not wait for the bridge.
 	Wake(ctx context.Context, b route.Backend) error
+	// KeyUsed notes that the bridge was called with the key of that id.
+	KeyUsed(b route.Backend, keyID string, at time.Time)
 }
 
 // AuditTrail takes the entries of tool calls and of administrators' acts. When
@@ -157,6 +159,7 @@ type Server struct {
 	keys        UserKeys
 	attempts    *attempts
 	auditIndex  AuditIndex
+	keyUses     keyUses
 	bodies      *bodies
 	calls       *openCalls
 	tracer      trace.Tracer

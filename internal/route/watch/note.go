@@ -30,6 +30,7 @@ type note struct {
 	backend  route.Backend
 	calledAt time.Time // Zero: not called.
 	health   *health.Report
+	keys     map[string]time.Time // when keys were used, by id
 	// next is when calledAt is to be written, if there is nothing else.
 	next time.Time
 }
@@ -43,7 +44,7 @@ func (n note) grain() time.Duration {
 }
 
 // due reports whether there may be something to write by now.
-func (n note) due(now time.Time) bool { return n.health != nil || !now.Before(n.next) }
+func (n note) due(now time.Time) bool { return n.health != nil || n.keys != nil || !now.Before(n.next) }
 
 // then returns both notes as one, the later one's word before the earlier's.
 func (n note) then(later note) note {
@@ -53,6 +54,7 @@ func (n note) then(later note) note {
 	if later.health == nil {
 		later.health = n.health
 	}
+	later.keys = laterUses(n.keys, later.keys)
 	if later.next.IsZero() {
 		later.next = n.next
 	}

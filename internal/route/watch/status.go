@@ -191,6 +191,9 @@ func (s *StatusWriter) write(ctx context.Context, n note) error {
 	if later != nil {
 		s.restore(*later)
 	}
+	if keys, changed := n.keysUsed(bridge); changed {
+		fields["keys"] = keys
+	}
 	if len(fields) == 0 {
 		return nil
 	}
