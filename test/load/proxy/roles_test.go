@@ -6,11 +6,9 @@
 package proxy
 
 import (
-	"context"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -32,15 +30,12 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/audit/sink"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/ingress"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 	"github.com/hostedbridge/hostedbridge/internal/quota/store"
 	"github.com/hostedbridge/hostedbridge/internal/route"
-	"github.com/hostedbridge/hostedbridge/internal/userkey"
 )
 
 // tiers has one tier, which counts everything and refuses nothing.
@@ -197,40 +192,24 @@ func (c *credentials) ClientTLS(server *url.URL) *tls.Config {
 	}
 }
 
-// What a call does not come to.
+// What a call hardly comes to, or not at all, and then would panic.
 type (
 	fixedRoutes struct {
 		table   *route.Table
 		changed chan struct{}
 	}
-	noReports  struct{}
-	noActivity struct{}
-	noSecrets  struct{}
-	noKeys     struct{}
+	noReports  struct{ ingress.Reports }
+	noActivity struct{ ingress.Activity }
+	noSecrets  struct{ ingress.UserSecrets }
+	noKeys     struct{ ingress.UserKeys }
 )
-
-var errNone = errors.New("there is none here")
 
 func (f fixedRoutes) Current() *route.Table    { return f.table }
 func (f fixedRoutes) Changed() <-chan struct{} { return f.changed }
 
-func (noReports) Report(types.UID) (health.Report, bool) { return health.Report{}, false }
-func (noActivity) Called(route.Backend, time.Time)       {}
-
-func (noSecrets) List(context.Context, client.Ref) (client.SecretList, error) {
-	return client.SecretList{}, errNone
-}
-
-func (noSecrets) Put(context.Context, client.Ref, string, []byte) (client.SecretInfo, bool, error) {
-	return client.SecretInfo{}, false, errNone
-}
-func (noSecrets) Delete(context.Context, client.Ref, string) error { return errNone }
-
-func (noKeys) Create(context.Context, userkey.Bridge, string, time.Duration) (*userkey.Minted, error) {
-	return nil, errNone
-}
-func (noKeys) List(context.Context, userkey.Bridge) ([]userkey.Info, error) { return nil, errNone }
-func (noKeys) Revoke(context.Context, userkey.Bridge, string) error         { return errNone }
+func (noActivity) Called(route.Backend, time.Time) {}
+func (noActivity) Began(route.Backend, time.Time)  {}
+func (noActivity) Ended(route.Backend, time.Time)  {}
 
 // serve is a child process's part.
 func serve(role, dir, listen, backend string) error {

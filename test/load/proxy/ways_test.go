@@ -136,6 +136,9 @@ func child(t *testing.T, role, dir, backend string) (addr string, pid int) {
 	addr = freeAddr(t)
 	cmd := exec.Command(self) //nolint:noctx // It is ended by a signal.
 	cmd.Env = append(os.Environ(), "BENCH_ROLE="+role, "BENCH_DIR="+dir, "BENCH_LISTEN="+addr, "BENCH_BACKEND="+backend)
+	if role == "ingress" {
+		cmd.Env = append(cmd.Env, "GOGC=400", "GOMEMLIMIT=384MiB") // As config/ingress sets them.
+	}
 	return addr, start(t, addr, filepath.Join(dir, role+".out"), cmd)
 }
 
