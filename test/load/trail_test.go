@@ -7,6 +7,7 @@ package load
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -31,8 +32,6 @@ type trails struct {
 	of    map[called]int
 	lines int
 	files int
-	// verified is what "ingress audit verify" said, for each home.
-	verified []string
 }
 
 // readTrails reads the trails and has each verified.
@@ -45,13 +44,37 @@ func (g *ingresses) readTrails(t *testing.T) *trails {
 			all.read(t, file)
 		}
 		all.files += len(files)
-		out, err := exec.CommandContext(t.Context(), g.installation.programs.ingress, append([]string{"audit", "verify"}, files...)...).CombinedOutput()
-		if err != nil {
+		if out, err := g.verify(t, files...); err != nil {
 			t.Errorf("the trail of ingress %d is not as it was written: %v\n%s", home, err, out)
 		}
-		all.verified = append(all.verified, string(out))
 	}
 	return all
+}
+
+// verify runs "ingress audit verify".
+func (g *ingresses) verify(t *testing.T, files ...string) (said string, err error) {
+	t.Helper()
+	args := append([]string{"audit", "verify", "--only"}, files...)
+	out, err := exec.CommandContext(t.Context(), g.installation.programs.ingress, args...).CombinedOutput()
+	return string(out), err
+}
+
+// expectGapFound takes one line of a trail's first file away and has the rest
+// verified.
+func (g *ingresses) expectGapFound(t *testing.T, home int) {
+	t.Helper()
+	content, err := os.ReadFile(filesOf(t, g.trail(home))[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.SplitAfter(content, []byte("\n"))
+	if len(lines) < 4 {
+		t.Fatalf("the trail has %d lines", len(lines))
+	}
+	without := g.installation.write("gap.jsonl", string(bytes.Join(slices.Delete(lines, len(lines)/2, len(lines)/2+1), nil)))
+	if out, err := g.verify(t, without); err == nil {
+		t.Errorf("a line is missing, and it is said: %s", out)
+	}
 }
 
 // filesOf returns the files of a trail, the oldest first: full ones are named
