@@ -78,14 +78,8 @@ func workloadAvailable(o Observed, p Plan, out Outcome) metav1.Condition {
 	switch {
 	case out.Failed != (Finding{}):
 		return isFalse(kind, out.Failed)
-	case p.Rejected.Reason == v1alpha1.ReasonUserIDConflict:
-		return isFalse(kind, Finding{v1alpha1.ReasonNotAccepted, "the user id belongs to another HostedBridge, so no pod runs for this one"})
-	case p.Rejected != (Finding{}) && o.running():
-		return isTrue(kind, v1alpha1.ReasonAvailable, "the pod of the spec that was last accepted is ready"+o.failing())
-	case p.Rejected != (Finding{}) && p.IdleSince != nil:
-		return isFalse(kind, Finding{v1alpha1.ReasonNotAccepted, "the bridge sleeps, and does not wake with a spec that is not accepted"})
 	case p.Rejected != (Finding{}):
-		return isFalse(kind, Finding{v1alpha1.ReasonNotAccepted, "no pod is made for a spec that is not accepted"})
+		return ofRejected(o, p)
 	case p.Blocked != (Finding{}):
 		return isFalse(kind, p.Blocked)
 	case p.Queued:
@@ -99,6 +93,21 @@ func workloadAvailable(o Observed, p Plan, out Outcome) metav1.Condition {
 	default:
 		return running(o, out.Workload)
 	}
+}
+
+// ofRejected is workloadAvailable of a spec that is not accepted.
+func ofRejected(o Observed, p Plan) metav1.Condition {
+	const kind = v1alpha1.ConditionWorkloadAvailable
+	message := "no pod is made for a spec that is not accepted"
+	switch {
+	case p.Rejected.Reason == v1alpha1.ReasonUserIDConflict:
+		message = "the user id belongs to another HostedBridge, so no pod runs for this one"
+	case o.running():
+		return isTrue(kind, v1alpha1.ReasonAvailable, "the pod of the spec that was last accepted is ready"+o.failing())
+	case p.IdleSince != nil:
+		message = "the bridge sleeps, and does not wake with a spec that is not accepted"
+	}
+	return isFalse(kind, Finding{v1alpha1.ReasonNotAccepted, message})
 }
 
 func suspended(p Plan, o Observed, w *Workload) metav1.Condition {

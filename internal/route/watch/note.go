@@ -61,17 +61,27 @@ func (n note) then(later note) note {
 	return later
 }
 
+// activity returns whether the last use is to be written now, and else when, if
+// ever. One that the operator had not heard of is written at once.
+func (n note) activity(have *v1alpha1.HostedBridgeStatus, now time.Time) (write bool, next time.Time) {
+	last := have.LastActivityTime
+	if n.calledAt.IsZero() || last != nil && !n.calledAt.Truncate(time.Second).After(last.Time) {
+		return false, time.Time{} // The status has whole seconds.
+	}
+	if last == nil || now.Sub(last.Time) >= n.grain() || have.IdleSince != nil {
+		return true, time.Time{}
+	}
+	return false, last.Add(n.grain())
+}
+
 // changes returns the fields of the status that n says otherwise and that are to
 // be written now, and what is to be noted for later.
 func (n note) changes(have *v1alpha1.HostedBridgeStatus, now time.Time) (fields map[string]any, later *note) {
 	fields = map[string]any{}
-	// The status has whole seconds.
-	switch called, last := n.calledAt.Truncate(time.Second), have.LastActivityTime; {
-	case n.calledAt.IsZero() || last != nil && !called.After(last.Time):
-	case last == nil || now.Sub(last.Time) >= n.grain() || have.IdleSince != nil:
+	if write, next := n.activity(have, now); write {
 		fields["lastActivityTime"] = metav1.NewTime(n.calledAt)
-	default:
-		later = &note{backend: n.backend, calledAt: n.calledAt, next: last.Add(n.grain())}
+	} else if !next.IsZero() {
+		later = &note{backend: n.backend, calledAt: n.calledAt, next: next}
 	}
 	if n.health == nil {
 		return fields, later

@@ -71,8 +71,11 @@ func (s *StatusWriter) noteUses(now time.Time) {
 func (s *StatusWriter) Wake(ctx context.Context, b route.Backend) error {
 	for try := 1; ; try++ {
 		bridge, err := s.bridge(ctx, b)
-		if err != nil || !bridge.Asleep() || bridge.Woken() {
-			return nil // Gone, awake, or woken by another replica.
+		if err != nil {
+			return fmt.Errorf("wake: %w", err) // Gone, and then nobody waits for it.
+		}
+		if !bridge.Asleep() || bridge.Woken() {
+			return nil
 		}
 		err = s.writeWake(ctx, bridge, time.Now())
 		if err == nil || apierrors.IsNotFound(err) {
