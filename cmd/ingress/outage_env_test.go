@@ -170,7 +170,10 @@ func TestARestartWhileTheAPIServerIsAwayLosesNoCall(t *testing.T) {
 	testenv.ExpectExists(t, i.client, alice.bridge)
 	alice.bridge.Spec.APIKeys = nil
 	testenv.ExpectApplied(t, i.client, alice.bridge)
-	i.await("the revocation", func() bool { status, _ := i.call("POST", "/u/alice/mcp", alice.key); return status == http.StatusUnauthorized })
+	i.await("the revocation", func() bool {
+		status, _ := i.call("POST", "/u/alice/mcp", alice.key)
+		return status == http.StatusUnauthorized
+	})
 	if shown := i.log.String(); strings.Contains(shown, "PRIVATE KEY") || strings.Contains(shown, alice.key[len(alice.key)-20:]) {
 		t.Error("the log contains a key")
 	}

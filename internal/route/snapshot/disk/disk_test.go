@@ -92,7 +92,7 @@ func TestNobodyElseReadsTheFiles(t *testing.T) {
 	path := t.TempDir()
 	d := open(t, path, "A")
 	// A half-written file of an earlier process, open to everybody.
-	if err := os.WriteFile(filepath.Join(path, "credentials.next"), []byte("half"), 0o644); err != nil { //nolint:gosec // That is the point.
+	if err := os.WriteFile(filepath.Join(path, "credentials.next"), []byte("half"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(d.KeepCredentials(snapshot.Pair{}), d.KeepRoutes(snapshot.Table{Routes: &route.Table{}})); err != nil {

@@ -58,11 +58,29 @@ type kept struct {
 // keeping runs a keeper in a bubble, and returns what it writes.
 type keeping struct {
 	source *source
-	fail   error
 	log    *strings.Builder
-	writes []kept
 	start  time.Time
 	end    func()
+
+	mu     sync.Mutex
+	fail   error
+	writes []kept
+}
+
+func (k *keeping) keep(s snapshot.Table) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.fail == nil {
+		k.writes = append(k.writes, kept{s.Routes.Len(), s.Confirmed.Sub(k.start)})
+	}
+	return k.fail
+}
+
+// failWith has writes fail from now on, or not.
+func (k *keeping) failWith(err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.fail = err
 }
 
 func startKeeping(t *testing.T, last snapshot.Table) *keeping {
@@ -70,12 +88,7 @@ func startKeeping(t *testing.T, last snapshot.Table) *keeping {
 	k := &keeping{source: &source{}, log: &strings.Builder{}, start: time.Now()}
 	keeper := &Keeper{
 		routes: k.source, clock: clock.System{}, last: last, log: slog.New(slog.NewTextHandler(k.log, nil)),
-		keep: func(s snapshot.Table) error {
-			if k.fail == nil {
-				k.writes = append(k.writes, kept{s.Routes.Len(), s.Confirmed.Sub(k.start)})
-			}
-			return k.fail
-		},
+		keep: k.keep,
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -94,6 +107,8 @@ func startKeeping(t *testing.T, last snapshot.Table) *keeping {
 func (k *keeping) after(d time.Duration) []kept {
 	time.Sleep(d)
 	synctest.Wait()
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	writes := k.writes
 	k.writes = nil
 	return writes
@@ -156,13 +171,13 @@ func TestARestoredSnapshotIsNotWrittenAgain(t *testing.T) {
 func TestAWriteThatFailsIsMadeAgainAndSaidOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := startKeeping(t, snapshot.Table{})
-		k.fail = errors.New("no space left on device")
+		k.failWith(errors.New("no space left on device"))
 		k.source.set(tableOf(t, "alice"), time.Time{})
 		expect(t, "while the disk is full", k.after(time.Minute))
 		if n := strings.Count(k.log.String(), "no space left"); n != 1 {
 			t.Errorf("said %d times:\n%s", n, k.log)
 		}
-		k.fail = nil
+		k.failWith(nil)
 		expect(t, "then", k.after(time.Second), kept{1, 61 * time.Second})
 		if !strings.Contains(k.log.String(), "kept again") {
 			t.Errorf("the end of the failure is not said:\n%s", k.log)
