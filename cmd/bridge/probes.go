@@ -4,8 +4,19 @@
 package main
 
 import (
+	"context"
 	"net/http"
 	"sync/atomic"
+	"time"
+)
+
+const (
+	// readyWait is how long a probe for readiness waits for it. The kubelet asks
+	// once a second and gives a probe a second: whoever is not ready yet when it
+	// asks would be so a second later, and a user waits for the pod.
+	readyWait = 800 * time.Millisecond
+	// readyLook is how often it is looked for meanwhile.
+	readyLook = 10 * time.Millisecond
 )
 
 // readiness answers the kubelet. A bridge is ready when the ingress can reach
@@ -24,7 +35,8 @@ func (r *readiness) handler(metrics http.HandlerFunc) http.Handler {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte("ok\n"))
 	})
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, req *http.Request) {
+		r.await(req.Context())
 		switch {
 		case r.draining.Load():
 			http.Error(w, "draining", http.StatusServiceUnavailable)
@@ -37,4 +49,18 @@ func (r *readiness) handler(metrics http.HandlerFunc) http.Handler {
 		}
 	})
 	return mux
+}
+
+// await returns when the bridge is ready, will not be any more, or readyWait is
+// over.
+func (r *readiness) await(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, readyWait)
+	defer cancel()
+	for !r.draining.Load() && (!r.certificate() || !r.secrets()) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(readyLook):
+		}
+	}
 }
