@@ -21,7 +21,7 @@ import (
 )
 
 // quotaPassword is the environment's variable with the store's password.
-const quotaPassword = "QUOTA_REDIS_PASSWORD" //nolint:gosec // Its name.
+const quotaPassword = "QUOTA_REDIS_PASSWORD"
 
 // quotaOptions say what users may and where it is counted.
 type quotaOptions struct {

@@ -158,7 +158,12 @@ func (w *world) quotas() Quotas {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { ended <- s.Run(ctx) }()
-	w.t.Cleanup(func() { stop(); <-ended })
+	w.t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			w.t.Error(err)
+		}
+	})
 	return s
 }
 

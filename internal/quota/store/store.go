@@ -77,15 +77,7 @@ func (s *Store) take(ctx context.Context, bridge types.UID, tier quota.Tier, wan
 	if slot != quota.None && !s.enter(ctx, bridge, slot, limitOf(s.tier(tier), slot)) {
 		return quota.Verdict{Refused: slot, Left: s.Known(bridge, tier)}
 	}
-	v, asked := s.ask(ctx, bridge, tier, want)
-	if asked && slot != quota.None && v.Refused == slot {
-		// Another replica may be about to tell that one of its calls has ended.
-		select {
-		case <-s.clock.After(slotWait):
-			v, asked = s.ask(ctx, bridge, tier, want)
-		case <-ctx.Done():
-		}
-	}
+	v, asked := s.askPatiently(ctx, bridge, tier, want)
 	if !asked {
 		v = s.takeAlone(bridge, tier, want)
 	}
@@ -93,6 +85,21 @@ func (s *Store) take(ctx context.Context, bridge types.UID, tier quota.Tier, wan
 		s.Give(bridge, slot)
 	}
 	return v
+}
+
+// askPatiently is ask, and once more where all slots are taken: another replica
+// may be about to tell that one of its calls has ended.
+func (s *Store) askPatiently(ctx context.Context, bridge types.UID, tier quota.Tier, want quota.Want) (v quota.Verdict, asked bool) {
+	v, asked = s.ask(ctx, bridge, tier, want)
+	if !asked || want.Slot == quota.None || v.Refused != want.Slot {
+		return v, asked
+	}
+	select {
+	case <-s.clock.After(slotWait):
+		return s.ask(ctx, bridge, tier, want)
+	case <-ctx.Done():
+		return v, true
+	}
 }
 
 // tier returns what this replica may give of a tier by itself.
