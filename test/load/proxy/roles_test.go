@@ -132,7 +132,7 @@ func dependencies(dir string, table *route.Table) (ingress.Deps, error) {
 	return ingress.Deps{
 		Routes: fixedRoutes{table, make(chan struct{})}, Reports: noReports{}, Activity: noActivity{},
 		Secrets: noSecrets{}, Keys: noKeys{}, AdminKey: func() []byte { return nil },
-		Audit: trail, Hasher: hasher, Quotas: quotas, Tiers: func() quota.Tiers { return tiers },
+		Audit: trail, Hasher: hasher, AuditIndex: ingress.NoAuditIndex{}, Quotas: quotas, Tiers: func() quota.Tiers { return tiers },
 		Ready: func() bool { return true }, Metrics: metrics, Log: log,
 	}, nil
 }
@@ -210,6 +210,8 @@ func (f fixedRoutes) Changed() <-chan struct{} { return f.changed }
 func (noActivity) Called(route.Backend, time.Time) {}
 func (noActivity) Began(route.Backend, time.Time)  {}
 func (noActivity) Ended(route.Backend, time.Time)  {}
+
+func (noActivity) KeyUsed(route.Backend, string, time.Time) {}
 
 // serve is a child process's part.
 func serve(role, dir, listen, backend string) error {
