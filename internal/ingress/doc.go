@@ -12,7 +12,9 @@
 //	check path    the raw target against one expression      path.go
 //	check origin  Origin and Host against DNS rebinding      origin.go
 //	authenticate  API key -> principal == :userId            authenticate.go
-//	read body     bounded, JSON only                         body.go
+//	find account  tier and what is left of its quota         quota.go
+//	read body     bounded by the tier, JSON only             body.go, bodies.go
+//	count         requests, calls and streams of the tier    quota.go, exceeded.go
 //	hold          wait while the bridge starts               hold.go
 //	forward       to the pod, proved by its certificate      proxy.go, delivery.go, dial.go
 //	tell          what the bridge said of its tool calls     audit.go

@@ -52,7 +52,7 @@ func startReplicas(t *testing.T, redis Redis, n int) []*replica {
 	return replicas
 }
 
-func startReplica(t *testing.T, redis Redis, n int) *replica {
+func startReplica(t testing.TB, redis Redis, n int) *replica {
 	t.Helper()
 	if redis.Timeout == 0 {
 		redis.Timeout = patience
@@ -78,7 +78,7 @@ func startReplica(t *testing.T, redis Redis, n int) *replica {
 }
 
 // await waits until there is what is waited for.
-func await(t *testing.T, what string, there func() bool) {
+func await(t testing.TB, what string, there func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !there(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -310,6 +310,29 @@ func TestThePasswordIsNeededAndNeverTold(t *testing.T) {
 	}
 	if strings.Contains(r.log.String(), "canary") {
 		t.Errorf("log: %s", r.log)
+	}
+}
+
+// BenchmarkTake is what a call costs: a request and a slot, taken and given back.
+func BenchmarkTake(b *testing.B) {
+	endless := quota.Tier{PerMinute: 1 << 30, PerHour: 1 << 30, PerDay: 1 << 30, Burst: 1 << 30, ConcurrentCalls: 1 << 10, Streams: 1}
+	local, err := New(Options{Replicas: 1, Clock: clock.System{}, Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	server := redisserver.Start(b)
+	shared := startReplica(b, Redis{URL: server.URL()}, 1)
+	await(b, "the store", shared.link.up.Load)
+	for name, s := range map[string]*Store{"in the process": local, "in Redis": shared.Store} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if v := s.Take(b.Context(), "alice", endless, quota.Want{Requests: 1, Slot: quota.Calls}); !v.Allowed() {
+					b.Fatalf("refused by %v", v.Refused)
+				}
+				s.Give("alice", quota.Calls)
+			}
+		})
 	}
 }
 
