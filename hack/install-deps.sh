@@ -31,6 +31,8 @@ need modprobe kmod
 [[ -e /etc/ssl/certs/ca-certificates.crt ]] || missing+=(ca-certificates)
 # The tests of quotas run a server of their own, Redis or Valkey.
 command -v valkey-server >/dev/null || need redis-server redis-server
+# The tests of the audit index run a PostgreSQL server of their own.
+compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || need initdb postgresql
 # npm only unpacks the tests' clients; they bring the node they run on.
 need node nodejs
 need npm npm
