@@ -5,6 +5,7 @@ package bridge
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -30,10 +31,18 @@ type records struct {
 	mu     sync.Mutex
 	serial int
 	open   map[string]*recorder
+	// late are those of sessions.
+	late lates
 }
 
-// recorder collects the tool calls of one HTTP request.
+// recorder collects the tool calls of one HTTP request, or those of a session
+// whose answers come on a stream of their own, until they are told.
 type recorder struct {
+	// asked says that the ingress takes what is told in event streams.
+	asked bool
+	// most bounds the calls that are kept; 0 for no bound.
+	most int
+
 	mu     sync.Mutex
 	closed bool
 	calls  []audit.Call
@@ -71,13 +80,26 @@ func (r *recorder) add(c audit.Call) bool {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.closed {
-		r.calls = append(r.calls, c)
+	if r.closed || r.most > 0 && len(r.calls) >= r.most {
+		return false
 	}
-	return !r.closed
+	r.calls = append(r.calls, c)
+	return true
 }
 
-// close returns the calls that ended in time.
+// take returns the calls that have not been told yet.
+func (r *recorder) take() []audit.Call {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	calls := r.calls
+	r.calls = nil
+	return calls
+}
+
+// close returns the calls that ended in time and have not been told.
 func (r *recorder) close() []audit.Call {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,16 +109,28 @@ func (r *recorder) close() []audit.Call {
 
 // recorded returns next with a trailer after each answer that says which tools
 // were called for it, and how that ended. The ingress takes the trailer away
-// and writes the audit log. Calls whose answer takes another way are logged by
-// the bridge.
+// and writes the audit trail. Where the answer is an event stream the bridge tells
+// in it, if the ingress asks for that. Calls of which nobody wants to hear are
+// logged by the bridge.
 func (b *Bridge) recorded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Header.Del(headerRecord)
 		if r.Method != http.MethodPost {
+			if asksToTell(r) {
+				session := r.Header.Get(headerSessionID)
+				late := &b.policies.records.late
+				w = &telling{
+					w, func() []audit.Call { return late.take(session) },
+					func(c audit.Call) bool { return late.add(session, c) },
+				}
+			}
 			next.ServeHTTP(w, r)
 			return
 		}
 		name, rec := b.policies.records.begin()
+		if rec.asked = asksToTell(r); rec.asked {
+			w = &telling{w, rec.take, rec.add}
+		}
 		defer func() {
 			rec.close()
 			b.policies.records.end(name)
@@ -106,7 +140,9 @@ func (b *Bridge) recorded(next http.Handler) http.Handler {
 		calls := rec.close()
 		if r.Context().Err() != nil { // nobody reads the trailer any more
 			for _, c := range calls {
-				b.logCall(c)
+				if !rec.asked || !b.policies.records.late.add(r.Header.Get(headerSessionID), c) {
+					b.logCall(c)
+				}
 			}
 			return
 		}
@@ -123,10 +159,12 @@ func (b *Bridge) recorded(next http.Handler) http.Handler {
 type operation struct {
 	bridge   *Bridge
 	recorder *recorder
+	late     *recorder // nil where nobody asks for it
 	method   string
 	tool     string
 	action   string // of the router's tool
 	version  string
+	session  string // of the legacy client, empty for none
 	began    time.Time
 
 	mu      sync.Mutex
@@ -151,6 +189,7 @@ func (b *Bridge) observe(next mcp.MethodHandler) mcp.MethodHandler {
 			return next(ctx, method, req)
 		}
 		o := b.operation(method, req)
+		o.late = carrierOf(ctx).late
 		ctx, end := b.serverSpan(context.WithValue(ctx, operationKey{}, o), o, req)
 		result, err := next(ctx, method, req)
 		status, kind := o.outcome(ctx, result, err)
@@ -172,8 +211,9 @@ func (b *Bridge) operation(method string, req mcp.Request) *operation {
 	}
 	params := given(req.GetParams())
 	o.version, _ = params.GetMeta()[metaProtocolVersion].(string)
-	if ss, ok := req.GetSession().(*mcp.ServerSession); ok && o.version == "" {
-		if init := ss.InitializeParams(); init != nil {
+	if ss, ok := req.GetSession().(*mcp.ServerSession); ok {
+		o.session = ss.ID()
+		if init := ss.InitializeParams(); init != nil && o.version == "" {
 			o.version = init.ProtocolVersion
 		}
 	}
@@ -250,9 +290,16 @@ func (o *operation) record(c audit.Call, p *mcp.CallToolParamsRaw) {
 	o.mu.Lock()
 	o.recents++
 	o.mu.Unlock()
-	if !o.recorder.add(c) {
+	c.ID = rand.Text()
+	if !o.recorder.add(c) && !o.late.add(c) && !o.keptLate(c) {
 		o.bridge.logCall(c)
 	}
+}
+
+// keptLate keeps a call whose client has left the answer, until it comes for it
+// on another stream. It reports false where nobody asked for that.
+func (o *operation) keptLate(c audit.Call) bool {
+	return o.recorder != nil && o.recorder.asked && o.bridge.policies.records.late.add(o.session, c)
 }
 
 // logCall writes the entry of a call into the bridge's own log.

@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/audit"
 )
 
 // sse serves the transport of 2024-11-05 at /u/{userID}/sse: one stream from the
@@ -57,6 +59,9 @@ func (s *sse) post(w http.ResponseWriter, r *http.Request, id string) {
 		http.Error(w, "session not found", http.StatusNotFound)
 		return
 	}
+	if asksToTell(r) {
+		w.Header().Set(audit.TrailerName, audit.Later)
+	}
 	transport.ServeHTTP(w, r)
 }
 
@@ -65,6 +70,11 @@ func (s *sse) stream(w http.ResponseWriter, r *http.Request) {
 	if s.bridge.ctx.Err() != nil {
 		http.Error(w, "the bridge is shutting down", http.StatusServiceUnavailable)
 		return
+	}
+	var late *recorder
+	if asksToTell(r) {
+		late = &recorder{most: maxLateCalls}
+		w = &telling{w, late.take, late.add}
 	}
 	out := newStream(w)
 	defer out.end()
@@ -85,7 +95,7 @@ func (s *sse) stream(w http.ResponseWriter, r *http.Request) {
 		delete(s.open, id)
 		s.mu.Unlock()
 	}()
-	line := carrier{counts: true, legacyOnly: true, hops: hopsOf(r.Context(), r.Header, nil)}
+	line := carrier{counts: true, legacyOnly: true, hops: hopsOf(r.Context(), r.Header, nil), late: late}
 	// The client can go on hearing nothing; what went wrong shows in its
 	// messages.
 	_ = s.bridge.carryOn(r.Context(), transport, line)

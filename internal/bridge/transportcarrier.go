@@ -20,6 +20,9 @@ type carrier struct {
 	legacyOnly bool
 	// hops are the bridges that the client's connection has passed.
 	hops string
+	// late takes the calls for which the answer to their request has no room;
+	// nil where nobody asks for them.
+	late *recorder
 }
 
 // carrierKey is the context key of a connection's carrier.

@@ -1,0 +1,204 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+)
+
+// asked adds to a header what an ingress says that takes what is told out of
+// event streams.
+func asked(header map[string]string) map[string]string {
+	if header == nil {
+		header = map[string]string{}
+	}
+	header[audit.TrailerName] = audit.InStreams
+	return header
+}
+
+// toldBefore returns the calls that a stream tells of before the line that has
+// text.
+func toldBefore(t *testing.T, stream, text string) []audit.Call {
+	t.Helper()
+	before, _, ok := strings.Cut(stream, text)
+	if !ok {
+		t.Fatalf("%q is not in %q", text, stream)
+	}
+	return toldIn(t, before)
+}
+
+func toldIn(t *testing.T, stream string) (calls []audit.Call) {
+	t.Helper()
+	for line := range strings.Lines(stream) {
+		value, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), audit.EventPrefix)
+		if !ok {
+			continue
+		}
+		told, err := audit.ParseTrailer(value)
+		if err != nil {
+			t.Fatalf("%v: %s", err, value)
+		}
+		calls = append(calls, told.Calls...)
+	}
+	return calls
+}
+
+func expectOne(t *testing.T, calls []audit.Call, tool string) {
+	t.Helper()
+	if len(calls) != 1 || calls[0].Tool != tool || calls[0].Server != "one" || calls[0].Status != audit.Success || calls[0].ID == "" {
+		t.Errorf("told of %+v, want one call of %s", calls, tool)
+	}
+}
+
+func TestAStreamTellsOfACallBeforeItsAnswer(t *testing.T) {
+	s := &script{answer: same(done)}
+	server := s.serve(t)
+	r := newPolicyRig(t, Options{}, config.Config{Servers: []config.Server{server}})
+	awaitLists(t, r.bridge)
+	for name := range eraNames {
+		t.Run(name, func(t *testing.T) {
+			header, body := modernHeader(methodCallTool, "t"), modernBody(7, methodCallTool, `"name":"t","arguments":{"a":"canary"},`)
+			if name == "legacy" {
+				header, body = r.session(t), `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t","arguments":{"a":"canary"}}}`
+			}
+			answer, trailer := r.post(t, asked(header), body)
+			expectOne(t, toldBefore(t, answer, `"id":7`), "t")
+			if len(toldIn(t, answer)) != 1 || trailer != nil || strings.Contains(answer, "canary") {
+				t.Errorf("the trailer has %+v, the stream is %s", trailer, answer)
+			}
+		})
+	}
+}
+
+func TestTheOldTransportTellsOfACallBeforeItsAnswer(t *testing.T) {
+	s := &script{answer: same(done)}
+	r := newPolicyRig(t, Options{}, config.Config{Servers: []config.Server{s.serve(t)}})
+	awaitLists(t, r.bridge)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.sseURL(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set(audit.TrailerName, audit.InStreams)
+	resp, err := r.http.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewReader(resp.Body)
+	until := func(text string) (read string) {
+		for !strings.Contains(read, text) {
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				t.Fatalf("%v after %q", err, read)
+			}
+			read += line
+		}
+		return read
+	}
+	_, query, _ := strings.Cut(until("sessionid="), "?")
+	post := func(body string) {
+		t.Helper()
+		resp, _ := r.do(t, "POST", r.sseURL()+"?"+strings.TrimSpace(query), body, asked(nil))
+		if resp.StatusCode != http.StatusAccepted || resp.Header.Get(audit.TrailerName) != audit.Later {
+			t.Errorf("%d, header %v", resp.StatusCode, resp.Header)
+		}
+	}
+	post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}`)
+	if told := toldIn(t, until(`"id":1`)); told != nil {
+		t.Errorf("told of %+v", told)
+	}
+	post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	for id := 2; id < 4; id++ {
+		post(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"t"}}`, id))
+		expectOne(t, toldIn(t, until(fmt.Sprintf(`"id":%d`, id))), "t")
+	}
+}
+
+// TestAnAnswerThatIsFetchedLaterIsToldOf has a client leave while its call runs,
+// and come back for the answer.
+func TestAnAnswerThatIsFetchedLaterIsToldOf(t *testing.T) {
+	server, began, release := hanging(t)
+	t.Cleanup(release)
+	r := newRig(t, fast, server)
+	header := asked(r.session(t))
+	ctx, leave := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, strings.NewReader(`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"hang"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	for name, value := range header {
+		req.Header.Set(name, value)
+	}
+	resp, err := r.http.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, first := bufio.NewReader(resp.Body), ""
+	for err == nil && !strings.Contains(first, "id: ") {
+		first, err = lines.ReadString('\n')
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-began
+	leave()
+	_ = resp.Body.Close()
+	records := &r.bridge.policies.records
+	open := func() int { records.mu.Lock(); defer records.mu.Unlock(); return len(records.open) }
+	for deadline := time.Now().Add(10 * time.Second); open() > 0; {
+		if time.Now().After(deadline) {
+			t.Fatal("the bridge does not notice that the client has left")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	release()
+	header["Last-Event-Id"] = idOf(t, first+"\n")
+	_, rest := r.do(t, "GET", r.url, "", header)
+	expectOne(t, toldBefore(t, rest, `"id":9`), "hang")
+}
+
+func TestWhatNobodyFetchesIsBounded(t *testing.T) {
+	l := &lates{}
+	for i := range maxLateSessions {
+		if !l.add(fmt.Sprint(i), audit.Call{Tool: "t"}) {
+			t.Fatalf("session %d has no place", i)
+		}
+	}
+	if l.add("one more", audit.Call{}) || l.add("", audit.Call{}) {
+		t.Error("there is a place for more sessions, or for none")
+	}
+	for range maxLateCalls - 1 {
+		l.add("0", audit.Call{})
+	}
+	if l.add("0", audit.Call{}) || len(l.take("0")) != maxLateCalls || len(l.take("0")) != 0 || !l.add("one more", audit.Call{}) {
+		t.Error("a session keeps more calls than it may, or its place")
+	}
+}
+
+// brokenWriter is an answer that cannot be written.
+type brokenWriter struct{ http.ResponseWriter }
+
+func (brokenWriter) Header() http.Header       { return http.Header{"Content-Type": {"text/event-stream"}} }
+func (brokenWriter) Write([]byte) (int, error) { return 3, io.ErrClosedPipe }
+
+func TestWhatCouldNotBeToldIsKept(t *testing.T) {
+	rec := &recorder{}
+	rec.add(audit.Call{Tool: "t", Method: methodCallTool, Status: audit.Success})
+	w := &telling{brokenWriter{}, rec.take, rec.add}
+	if n, err := w.Write([]byte("data: x\n\n")); err == nil || n != 0 || len(rec.take()) != 1 {
+		t.Errorf("%d, %v", n, err)
+	}
+}
