@@ -20,10 +20,13 @@ func commonPath(path string) bool {
 		return false
 	}
 	for i := range len(id) {
-		c := id[i]
-		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && (c != '-' || i == 0 || i == len(id)-1) {
+		inside := i > 0 && i < len(id)-1
+		if c := id[i]; !labelByte(c) && (c != '-' || !inside) {
 			return false
 		}
 	}
 	return true
 }
+
+// labelByte reports whether c may stand anywhere in a DNS label.
+func labelByte(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' }

@@ -44,7 +44,7 @@ func parse(src io.Reader) (parsed, error) {
 	for buf := make([]byte, 1000); ; {
 		n, err := body.read(buf)
 		content.Write(buf[:n])
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

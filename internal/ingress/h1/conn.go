@@ -105,7 +105,7 @@ func (c *Conn) Do(ctx context.Context, r Request) (*http.Response, error) {
 // exchange is one request and its answer. It is the answer's body.
 type exchange struct {
 	conn     *Conn
-	ctx      context.Context //nolint:containedctx // It is the one request's.
+	ctx      context.Context
 	stop     func() bool
 	buffer   *[bufferSize]byte
 	reader   reader
@@ -176,7 +176,7 @@ func (x *exchange) Read(p []byte) (int, error) {
 	if err == nil {
 		return n, nil
 	}
-	if err == io.EOF { //nolint:errorlint // It comes bare from body.read.
+	if errors.Is(err, io.EOF) {
 		x.response.Trailer = x.body.trailer
 		x.err = io.EOF
 		x.end(true)

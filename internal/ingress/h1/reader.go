@@ -57,7 +57,7 @@ func (b *reader) fill() error {
 		if n > 0 {
 			return nil
 		}
-		if err == io.EOF { //nolint:errorlint // Readers return it bare.
+		if errors.Is(err, io.EOF) {
 			return io.ErrUnexpectedEOF
 		}
 		if err != nil {

@@ -80,7 +80,7 @@ func TestIngressBesideOthers(t *testing.T) {
 		}
 		t.Logf("round %d of %d", round+1, rounds)
 	}
-	fmt.Printf("%d rounds of %d s each\n\n%s", rounds, seconds, table(all, measured))
+	t.Logf("%d rounds of %d s each\n\n%s", rounds, seconds, table(all, measured))
 }
 
 // table has a line for each way and number of clients. What a way adds is its

@@ -134,7 +134,7 @@ func child(t *testing.T, role, dir, backend string) (addr string, pid int) {
 		t.Fatal(err)
 	}
 	addr = freeAddr(t)
-	cmd := exec.Command(self) //nolint:noctx // It is ended by a signal.
+	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), "BENCH_ROLE="+role, "BENCH_DIR="+dir, "BENCH_LISTEN="+addr, "BENCH_BACKEND="+backend)
 	if role == "ingress" {
 		cmd.Env = append(cmd.Env, "GOGC=400", "GOMEMLIMIT=384MiB") // As config/ingress sets them.
@@ -166,7 +166,7 @@ func targets(t *testing.T, p peers) []target {
 		name string
 		cmd  func(addr string) *exec.Cmd
 	}{
-		{"nginx", func(addr string) *exec.Cmd { //nolint:noctx // They are ended by a signal.
+		{"nginx", func(addr string) *exec.Cmd {
 			return exec.Command(p.nginx, "-e", dir+"/nginx.log", "-c", configure(t, dir, "nginx.conf", fmt.Sprintf(nginxConf, dir, addr, backend)))
 		}},
 		{"Caddy", func(addr string) *exec.Cmd {
