@@ -44,7 +44,7 @@ func Open(config Config, stream io.Writer) (*Sink, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.out, s.head, s.torn = f, end.head, end.torn
+	s.out, s.head, s.torn, s.feed = f, end.head, end.torn, end.feed
 	return s, nil
 }
 

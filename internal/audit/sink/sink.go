@@ -30,6 +30,7 @@ type Sink struct {
 	writing sync.Mutex // held over each write; what is below belongs to its holder
 	head    audit.Head
 	torn    []byte // what the output has behind its last whole line, if anything
+	feed    bool   // the last line is whole but for its line feed
 	buf     []byte
 	closed  bool
 }
@@ -93,7 +94,7 @@ func (s *Sink) commit(entries []audit.Entry) error {
 		return errClosed
 	}
 	head, records := s.encode(entries)
-	if len(s.torn) == 0 { // The mark has to follow what it marks, in one file.
+	if len(s.torn) == 0 && !s.feed { // The mark has to follow what it marks, in one file.
 		if err := s.out.prepare(len(s.buf), s.now()); err != nil {
 			return fmt.Errorf("audit: %w", err)
 		}
@@ -104,7 +105,7 @@ func (s *Sink) commit(entries []audit.Entry) error {
 		records = slices.DeleteFunc(records, func(r audit.Record) bool { return r.Seq > s.head.Seq })
 		err = fmt.Errorf("audit: write: %w", cmp.Or(err, io.ErrShortWrite))
 	} else {
-		s.head, s.torn = head, nil
+		s.head, s.torn, s.feed = head, nil, false
 		err = s.out.commit(head)
 	}
 	if s.follow != nil && len(records) > 0 {
@@ -120,6 +121,9 @@ func (s *Sink) encode(entries []audit.Entry) (audit.Head, []audit.Record) {
 	s.buf = s.buf[:0]
 	if cap(s.buf) > maxKept {
 		s.buf = nil
+	}
+	if s.feed {
+		s.buf = append(s.buf, '\n')
 	}
 	if len(s.torn) > 0 {
 		s.buf = append(s.buf, '\n')
@@ -142,6 +146,12 @@ const maxKept = 1 << 20
 // broken notes what there is of a write that failed: whole lines, which the
 // chain has now, and behind them what is none.
 func (s *Sink) broken(written []byte) {
+	if len(written) == 0 {
+		return
+	}
+	if s.feed {
+		written, s.feed = written[1:], false
+	}
 	whole := 0
 	for at := 0; ; {
 		length := bytes.IndexByte(written[at:], '\n')
@@ -152,6 +162,11 @@ func (s *Sink) broken(written []byte) {
 			s.head, whole = r.Head, at+length+1
 		}
 		at += length + 1
+	}
+	last := bytes.LastIndexByte(written, '\n') + 1
+	if r, err := audit.ParseLine(written[last:]); err == nil {
+		s.head, s.torn, s.feed = r.Head, nil, true
+		return
 	}
 	if whole > 0 {
 		s.torn = nil

@@ -24,6 +24,7 @@ const maxTorn = 4 << 20
 type end struct {
 	head audit.Head
 	torn []byte // what stands behind the last whole line
+	feed bool   // that line lacks its line feed
 }
 
 // end returns where the trail ends: by its last line, or where the chain was
@@ -109,6 +110,9 @@ func endOf(f *os.File) (end, bool, error) {
 	tail := make([]byte, min(info.Size(), maxTorn+audit.MaxLine))
 	if _, err := f.ReadAt(tail, info.Size()-int64(len(tail))); err != nil && !errors.Is(err, io.EOF) {
 		return end{}, false, fmt.Errorf("read audit file: %w", err)
+	}
+	if r, err := audit.ParseLine(tail[bytes.LastIndexByte(tail, '\n')+1:]); err == nil {
+		return end{head: r.Head, feed: true}, true, nil
 	}
 	torn := tail
 	for whole := tail; ; {
