@@ -161,65 +161,74 @@ func (o *openCalls) drain() {
 
 // sweep looks at each open call once.
 func (o *openCalls) sweep() {
-	t, now := o.routes.Current(), time.Now()
-	var ended, silent, stuck []*openCall
-	o.mu.Lock()
-	for c := range o.calls {
-		if c.ending == nil {
-			if c.ending = o.due(c, t, now); c.ending != nil {
-				ended = append(ended, c)
-				continue
-			}
-		}
-		switch at, since := ticks(), c.writing.Load(); {
-		case since != 0 && at-since > int64(o.writeTimeout):
-			stuck = append(stuck, c)
-		case since == 0 && c.events.Load() && at-c.wrote.Load() >= int64(o.keepAlive):
-			silent = append(silent, c)
-		}
-	}
-	if o.armed = len(o.calls) > 0; o.armed {
-		o.timer.Reset(sweepEvery)
-	}
-	o.mu.Unlock()
-	for _, c := range ended {
+	now := time.Now()
+	f := o.look(now)
+	for _, c := range f.ended {
 		o.metrics.ended.WithLabelValues(c.ending.code).Inc()
 		c.cancel(c.ending)
 		c.deadline(now.Add(endWithin))
 	}
-	for _, c := range stuck {
+	for _, c := range f.stuck {
 		o.metrics.ended.WithLabelValues("slow_reader").Inc()
 		c.deadline(now.Add(-time.Second))
 	}
-	for _, c := range silent {
+	for _, c := range f.silent {
 		go func() {
-			if c.answer.keepAlive() {
+			if c.keepAlive() {
 				o.metrics.keptAlive.Inc()
 			}
 		}()
 	}
 }
 
-// due returns why c has to end now, or nil.
-func (o *openCalls) due(c *openCall, t *route.Table, now time.Time) *problem {
-	if c.watched && t != nil {
-		if p := revoked(c, t, now); p != nil {
-			return p
+// found are the calls for which something is to be done: those that have to
+// end, those whose client takes nothing, and streams that want a comment.
+type found struct{ ended, stuck, silent []*openCall }
+
+// look finds them, and arms the timer anew while there are calls.
+func (o *openCalls) look(now time.Time) (f found) {
+	t, at := o.routes.Current(), ticks()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for c := range o.calls {
+		switch since := c.writing.Load(); {
+		case o.ends(c, t, now):
+			f.ended = append(f.ended, c)
+		case since != 0 && at-since > int64(o.writeTimeout):
+			f.stuck = append(f.stuck, c)
+		case since == 0 && c.events.Load() && at-c.wrote.Load() >= int64(o.keepAlive):
+			f.silent = append(f.silent, c)
 		}
 	}
-	if o.draining.IsZero() {
-		return nil
+	if o.armed = len(o.calls) > 0; o.armed {
+		o.timer.Reset(sweepEvery)
+	}
+	return f
+}
+
+// ends reports whether c has to end now, and did not have to before.
+func (o *openCalls) ends(c *openCall, t *route.Table, now time.Time) bool {
+	if c.ending != nil {
+		return false
+	}
+	if c.watched && t != nil {
+		c.ending = revoked(c, t, now)
+	}
+	if c.ending == nil && !o.draining.IsZero() && o.drained(c, now) {
+		c.ending = errEnding
+	}
+	return c.ending != nil
+}
+
+// drained reports whether the drain has come to c.
+func (o *openCalls) drained(c *openCall, now time.Time) bool {
+	if left := o.drainTimeout - now.Sub(o.draining); o.drainTimeout > 0 && left <= min(drainLead, o.drainTimeout/2) {
+		return true
 	}
 	if c.endAt.IsZero() {
 		c.endAt = now.Add(rand.N(drainSpread)) //nolint:gosec // It guards nothing.
 	}
-	switch left := o.drainTimeout - now.Sub(o.draining); {
-	case o.drainTimeout > 0 && left <= min(drainLead, o.drainTimeout/2):
-		return errEnding
-	case c.listens() && !now.Before(c.endAt) && ticks()-c.wrote.Load() > int64(drainQuiet) && c.betweenEvents():
-		return errEnding
-	}
-	return nil
+	return c.listens() && !now.Before(c.endAt) && ticks()-c.wrote.Load() > int64(drainQuiet) && c.betweenEvents()
 }
 
 // listens reports whether c is a stream that is opened for whatever may come,
