@@ -7,6 +7,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -83,7 +84,7 @@ func (s *Server) rest(c *gin.Context, p principal) (began bool, err error) {
 // goOn writes a bridge's answer behind a header that the client has already. One
 // that is no stream ends it: the client opens another and is told why.
 func goOn(w gin.ResponseWriter, res *http.Response) {
-	if res.StatusCode != http.StatusOK || !isEventStream(res.Header) {
+	if res.StatusCode != http.StatusOK || !strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
 		return
 	}
 	buf := passBuffers.Get().(*[passBuffer]byte)
