@@ -94,7 +94,7 @@ func holds(fields *metav1.FieldsV1, id string) bool {
 	}
 	// The API server writes nothing else; a set that cannot be read holds
 	// nothing that we know of.
-	if json.Unmarshal(fields.Raw, &held) != nil {
+	if json.Unmarshal(fields.GetRawBytes(), &held) != nil {
 		return false
 	}
 	_, ok := held.Spec.APIKeys[`k:{"id":"`+id+`"}`]

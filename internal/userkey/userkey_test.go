@@ -83,7 +83,7 @@ func entry(manager, subresource, fields string) metav1.ManagedFieldsEntry {
 	at := metav1.NewTime(now)
 	return metav1.ManagedFieldsEntry{
 		Manager: manager, Subresource: subresource, Operation: metav1.ManagedFieldsOperationApply, Time: &at,
-		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)},
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields),
 	}
 }
 
