@@ -52,7 +52,7 @@ func (a *answer) begin(status int) {
 	}
 	a.status = status
 	a.wrote.Store(ticks())
-	a.events.Store(status == http.StatusOK && isEventStream(a.Header()))
+	a.events.Store(status == http.StatusOK && takesComments(a.Header()))
 }
 
 // Write implements http.ResponseWriter.
@@ -141,12 +141,16 @@ func (a *answer) betweenEvents() bool {
 	return a.events.Load() && a.edge.reached()
 }
 
-// isEventStream reports whether what follows h are events to which comments
-// can be added: their length is not told and they are not compressed.
+// isEventStream reports whether what follows h are events.
 func isEventStream(h http.Header) bool {
 	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
-	return strings.EqualFold(strings.TrimSpace(kind), "text/event-stream") &&
-		h.Get("Content-Length") == "" && h.Get("Content-Encoding") == ""
+	return strings.EqualFold(strings.TrimSpace(kind), "text/event-stream")
+}
+
+// takesComments reports whether comments can be added to what follows h:
+// events whose length is not told and that are not compressed.
+func takesComments(h http.Header) bool {
+	return isEventStream(h) && h.Get("Content-Length") == "" && h.Get("Content-Encoding") == ""
 }
 
 // eventEdge tells from the last bytes of an event stream whether they end an
