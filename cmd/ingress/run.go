@@ -182,6 +182,7 @@ func (p *parts) serve(ctx context.Context, service *telemetry.Service) error {
 	}
 	group.Go(func() error {
 		defer end()
+		p.snapshots.await(serving)
 		return service.Serve(serving)
 	})
 	return group.Wait()

@@ -93,6 +93,23 @@ func (s *snapshots) run(ctx context.Context) error {
 	return s.keeper.Run(ctx)
 }
 
+// await returns when there are routes, if any are kept: the API server's or the
+// kept ones. While the API server is away nobody takes a replica that starts out
+// of the service, so that its callers had better wait than be refused.
+func (s *snapshots) await(ctx context.Context) {
+	for s.kept.Routes != nil {
+		changed := s.watcher.Changed()
+		if s.watcher.Current() != nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		}
+	}
+}
+
 // registerOutages registers what tells how old routes are, and whether they are
 // kept in d, which may be nil.
 func registerOutages(metrics prometheus.Registerer, watcher *watch.Watcher, d *disk.Directory) error {
