@@ -7,6 +7,7 @@ package load
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -113,7 +114,11 @@ func (g *ingresses) begin(t *testing.T, u *tenant) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = res.Body.Close()
+	defer res.Body.Close()
+	// Who leaves before the end of the answer has begun no session.
+	if _, err := io.Copy(io.Discard, res.Body); err != nil {
+		t.Fatal(err)
+	}
 	session := res.Header.Get("Mcp-Session-Id")
 	if res.StatusCode != http.StatusOK || session == "" {
 		t.Fatalf("initialize: status %d, session %q", res.StatusCode, session)
