@@ -55,7 +55,7 @@ func newAudited(res *http.Response, rec *record, m *metrics) *audited {
 	if a.trail == nil || !strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
 		return a
 	}
-	if isEventStream(res.Header) {
+	if takesComments(res.Header) {
 		a.events = &events{trail: a.trail, told: a.told, early: a.early}
 	} else {
 		a.err = a.early() // Nobody can look into it, or take anything out.
