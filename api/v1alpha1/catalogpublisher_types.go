@@ -55,6 +55,14 @@ type CatalogPublisherSpec struct {
 	// +optional
 	Verified bool `json:"verified,omitempty"`
 
+	// publicKeys are those that the publisher signs recipes with: Ed25519, PEM
+	// or 32 bytes in base64. A signature is good if one of them made it.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=512
+	PublicKeys []string `json:"publicKeys,omitempty"`
+
 	// keys open the catalog's write routes. Only their hashes are here.
 	// +optional
 	// +listType=map

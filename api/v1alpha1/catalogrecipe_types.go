@@ -22,7 +22,9 @@ import (
 // +kubebuilder:printcolumn:name="Verified",type=boolean,JSONPath=`.spec.quality.verified`
 // +kubebuilder:printcolumn:name="Score",type=integer,JSONPath=`.spec.quality.score`
 // +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`
+// +kubebuilder:printcolumn:name="Owner",type=string,JSONPath=`.spec.owner`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.recipe) || self.metadata.name == self.spec.recipe.id",message="metadata.name must be spec.recipe.id"
 type CatalogRecipe struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -52,9 +54,46 @@ type CatalogRecipeSpec struct {
 	// +optional
 	Recipe *Recipe `json:"recipe,omitempty"`
 
+	// source is the recipe as its author signed it, as JSON. A signature covers
+	// what an author wrote, in which a member may stand that recipe leaves out,
+	// such as one that is false. Without a signature there is none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=262144
+	Source string `json:"source,omitempty"`
+
+	// owner is the publisher whose recipe this is, by the name of the
+	// CatalogPublisher; seed for one that the seeder wrote; empty for one that
+	// somebody applied. Only an administrator gives a recipe another owner.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Owner string `json:"owner,omitempty"`
+
+	// deprecated says that the recipe should not be used anymore. It is served
+	// all the same.
+	// +optional
+	Deprecated *RecipeDeprecation `json:"deprecated,omitempty"`
+
 	// quality is what the administrators say. They own it.
 	// +optional
 	Quality *QualityOverlay `json:"quality,omitempty"`
+}
+
+// RecipeDeprecation says since when and why a recipe should not be used.
+type RecipeDeprecation struct {
+	// since is when it was deprecated.
+	// +required
+	Since metav1.Time `json:"since"`
+
+	// reason is why, in a sentence.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason,omitempty"`
+
+	// replacedBy is the recipe to use instead, by its id.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9][a-z0-9-]{0,62}[a-z0-9]$')",message="replacedBy must be the id of a recipe"
+	ReplacedBy string `json:"replacedBy,omitempty"`
 }
 
 // QualityOverlay is what the catalog's administrators say of a recipe.
@@ -105,10 +144,60 @@ type CatalogRecipeStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions hold Accepted: whether the recipe is well-formed. Only an
-	// accepted recipe is served.
+	// conditions hold Accepted: whether the recipe that is there now obeys the
+	// rules. Only an accepted recipe is served.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// versions are the recipe as it was accepted, the newest first: at most ten,
+	// and fewer of long ones. The first is what the catalog serves.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	Versions []RecipeVersion `json:"versions,omitempty"`
 }
+
+// RecipeVersion is a recipe as it was accepted once.
+type RecipeVersion struct {
+	// version is the recipe's recipeVersion. A recipe without one has the first
+	// 12 digits of its digest.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Version string `json:"version"`
+
+	// digest is the SHA-256 of recipe.
+	// +required
+	// +kubebuilder:validation:MaxLength=71
+	Digest string `json:"digest"`
+
+	// acceptedAt is when it was.
+	// +required
+	AcceptedAt metav1.Time `json:"acceptedAt"`
+
+	// recipe is the recipe file, as JSON.
+	// +required
+	// +kubebuilder:validation:MaxLength=262144
+	Recipe string `json:"recipe"`
+}
+
+// ConditionRecipeAccepted says whether a recipe obeys the catalog's rules.
+const ConditionRecipeAccepted = "Accepted"
+
+// Reasons of a recipe's Accepted condition.
+const (
+	// ReasonRecipeValid is that the recipe is served.
+	ReasonRecipeValid = "Valid"
+	// ReasonRecipeMissing is that there is an overlay, and no recipe below it.
+	ReasonRecipeMissing = "RecipeMissing"
+	// ReasonRecipeInvalid is that the recipe breaks the rules. The message says
+	// which ones.
+	ReasonRecipeInvalid = "Invalid"
+	// ReasonRecipeSignature is that the signature is not one of the publisher
+	// over this recipe.
+	ReasonRecipeSignature = "SignatureInvalid"
+	// ReasonRecipeVersion is that the recipe is older than an accepted one, or
+	// another one under the same version.
+	ReasonRecipeVersion = "VersionNotNewer"
+)

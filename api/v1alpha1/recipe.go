@@ -4,7 +4,7 @@
 package v1alpha1
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Recipe says what an MCP server is and how to install, reach and use it. Its
@@ -179,6 +179,16 @@ type RecipeTransportAuth struct {
 	// +optional
 	// +listType=atomic
 	Scopes []string `json:"scopes,omitempty"`
+
+	// audience is whom the token is for.
+	// +optional
+	Audience string `json:"audience,omitempty"`
+
+	// callbackPort is where a laptop's browser comes back to after a login.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=65535
+	CallbackPort int32 `json:"callbackPort,omitempty"`
 }
 
 // RecipeAuth is what a server wants to know of its user.
@@ -220,8 +230,7 @@ type RecipeAuth struct {
 
 	// options are alternatives between which the user chooses.
 	// +optional
-	// +listType=map
-	// +listMapKey=id
+	// +listType=atomic
 	Options []RecipeAuthOption `json:"options,omitempty"`
 
 	// oauth2 is how a stdio server takes an OAuth token.
@@ -283,27 +292,50 @@ type RecipeInstall struct {
 	// +optional
 	Binary string `json:"binary,omitempty"`
 
-	// preInstall and postInstall are commands to run before and after.
-	// +optional
-	PreInstall string `json:"preInstall,omitempty"`
-	// +optional
-	PostInstall string `json:"postInstall,omitempty"`
-
-	// platforms are those the server runs on.
+	// preInstall and postInstall are commands to run before and after. The
+	// catalog accepts no recipe that has any.
 	// +optional
 	// +listType=atomic
-	Platforms []string `json:"platforms,omitempty"`
+	PreInstall []string `json:"preInstall,omitempty"`
+	// +optional
+	// +listType=atomic
+	PostInstall []string `json:"postInstall,omitempty"`
+
+	// platforms is what differs on an operating system: linux, darwin or win32.
+	// +optional
+	Platforms map[string]RecipePlatform `json:"platforms,omitempty"`
 
 	// configFiles are written for the server before it starts.
 	// +optional
-	// +listType=map
-	// +listMapKey=name
+	// +listType=atomic
 	ConfigFiles []RecipeConfigFile `json:"configFiles,omitempty"`
 
 	// toolsHash is the hash of the server's tool list at review.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	ToolsHash string `json:"toolsHash,omitempty"`
+
+	// prerequisites are programs and their versions, for people.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Prerequisites *runtime.RawExtension `json:"prerequisites,omitempty"`
+
+	// healthcheck and verifyCommand are commands for people. Nothing runs them.
+	// +optional
+	Healthcheck string `json:"healthcheck,omitempty"`
+	// +optional
+	VerifyCommand string `json:"verifyCommand,omitempty"`
+}
+
+// RecipePlatform is what of a transport differs on one operating system.
+type RecipePlatform struct {
+	// +optional
+	Command string `json:"command,omitempty"`
+	// +optional
+	// +listType=atomic
+	Args []string `json:"args,omitempty"`
+	// +optional
+	Env map[string]string `json:"env,omitempty"`
 }
 
 // RecipeConfigFile is a file that a server reads.
@@ -353,8 +385,7 @@ type RecipeMetadata struct {
 	// +listType=atomic
 	Languages []string `json:"languages,omitempty"`
 	// +optional
-	// +listType=atomic
-	Audience []string `json:"audience,omitempty"`
+	Audience string `json:"audience,omitempty"`
 
 	// selfHosted says that the server speaks to something the user runs.
 	// +optional
@@ -379,13 +410,13 @@ type RecipeMetadata struct {
 
 	// toolCount, toolExamples and resourceExamples show what is in it.
 	// +optional
-	ToolCount *int32 `json:"toolCount,omitempty"`
+	ToolCount int32 `json:"toolCount,omitempty"`
 	// +optional
 	// +listType=atomic
-	ToolExamples []string `json:"toolExamples,omitempty"`
+	ToolExamples []RecipeToolExample `json:"toolExamples,omitempty"`
 	// +optional
 	// +listType=atomic
-	ResourceExamples []string `json:"resourceExamples,omitempty"`
+	ResourceExamples []RecipeResourceExample `json:"resourceExamples,omitempty"`
 
 	// authSummary says in a few words what the user needs.
 	// +optional
@@ -395,8 +426,11 @@ type RecipeMetadata struct {
 	// +optional
 	RateLimit *RecipeRateLimit `json:"rateLimit,omitempty"`
 
-	// costPerCall, in costCurrency, is a decimal number.
+	// costPerCall, in costCurrency, is a decimal number. It is a text here, as
+	// the API has no such numbers; in a recipe file it is a number.
 	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]+([.][0-9]+)?$')",message="costPerCall must be a decimal number in quotes, such as '0.005'"
 	CostPerCall string `json:"costPerCall,omitempty"`
 	// +optional
 	CostCurrency string `json:"costCurrency,omitempty"`
@@ -404,6 +438,22 @@ type RecipeMetadata struct {
 	// verification is what was tried, and when.
 	// +optional
 	Verification *RecipeVerification `json:"verification,omitempty"`
+}
+
+// RecipeToolExample is one of a server's tools.
+type RecipeToolExample struct {
+	// +required
+	Name string `json:"name"`
+	// +optional
+	Description string `json:"description,omitempty"`
+}
+
+// RecipeResourceExample is one of a server's resources.
+type RecipeResourceExample struct {
+	// +required
+	URI string `json:"uri"`
+	// +optional
+	Description string `json:"description,omitempty"`
 }
 
 // RecipeMaintainer is who looks after a server.
@@ -421,9 +471,9 @@ type RecipeMaintainer struct {
 // RecipeRateLimit is how often to call, by the author's advice.
 type RecipeRateLimit struct {
 	// +optional
-	SuggestedDailyLimit *int64 `json:"suggestedDailyLimit,omitempty"`
+	SuggestedDailyLimit int64 `json:"suggestedDailyLimit,omitempty"`
 	// +optional
-	SuggestedMonthlyLimit *int64 `json:"suggestedMonthlyLimit,omitempty"`
+	SuggestedMonthlyLimit int64 `json:"suggestedMonthlyLimit,omitempty"`
 }
 
 // RecipeVerification is what was tried of a recipe, and when.
@@ -438,8 +488,7 @@ type RecipeVerification struct {
 	// +kubebuilder:validation:Enum=pass;skip
 	Tier2 string `json:"tier2,omitempty"`
 	// +optional
-	// +listType=atomic
-	Tier2Tools []string `json:"tier2Tools,omitempty"`
+	Tier2Tools int32 `json:"tier2Tools,omitempty"`
 	// +optional
 	Tier2Date string `json:"tier2Date,omitempty"`
 	// +optional
@@ -467,6 +516,15 @@ type RecipeCapabilities struct {
 	Tools bool `json:"tools,omitempty"`
 	// +optional
 	Sampling bool `json:"sampling,omitempty"`
+
+	// toolCount, toolNames and sideEffects are of the tools.
+	// +optional
+	ToolCount int32 `json:"toolCount,omitempty"`
+	// +optional
+	// +listType=atomic
+	ToolNames []string `json:"toolNames,omitempty"`
+	// +optional
+	SideEffects string `json:"sideEffects,omitempty"`
 }
 
 // RecipeSkill is what an agent should know to use a server well.
@@ -479,14 +537,12 @@ type RecipeSkill struct {
 
 	// gotchas are what goes wrong.
 	// +optional
-	// +listType=map
-	// +listMapKey=id
+	// +listType=atomic
 	Gotchas []RecipeGotcha `json:"gotchas,omitempty"`
 
 	// workflows are tools in their order.
 	// +optional
-	// +listType=map
-	// +listMapKey=id
+	// +listType=atomic
 	Workflows []RecipeWorkflow `json:"workflows,omitempty"`
 
 	// bestPractices are single sentences.
@@ -540,7 +596,8 @@ type RecipeSignature struct {
 	// +kubebuilder:validation:MinItems=1
 	SignedFields []string `json:"signedFields"`
 
-	// signedAt is when.
+	// signedAt is when, as the publisher wrote it: a time of RFC 3339.
 	// +required
-	SignedAt metav1.Time `json:"signedAt"`
+	// +kubebuilder:validation:MaxLength=40
+	SignedAt string `json:"signedAt"`
 }

@@ -67,6 +67,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.RecipeCapabilitiesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RecipeConfigFile"):
 		return &apiv1alpha1.RecipeConfigFileApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RecipeDeprecation"):
+		return &apiv1alpha1.RecipeDeprecationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RecipeGotcha"):
 		return &apiv1alpha1.RecipeGotchaApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RecipeInstall"):
@@ -77,18 +79,26 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.RecipeMaintainerApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RecipeMetadata"):
 		return &apiv1alpha1.RecipeMetadataApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RecipePlatform"):
+		return &apiv1alpha1.RecipePlatformApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RecipeRateLimit"):
 		return &apiv1alpha1.RecipeRateLimitApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RecipeResourceExample"):
+		return &apiv1alpha1.RecipeResourceExampleApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RecipeSignature"):
 		return &apiv1alpha1.RecipeSignatureApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RecipeSkill"):
 		return &apiv1alpha1.RecipeSkillApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RecipeToolExample"):
+		return &apiv1alpha1.RecipeToolExampleApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RecipeTransport"):
 		return &apiv1alpha1.RecipeTransportApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RecipeTransportAuth"):
 		return &apiv1alpha1.RecipeTransportAuthApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RecipeVerification"):
 		return &apiv1alpha1.RecipeVerificationApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RecipeVersion"):
+		return &apiv1alpha1.RecipeVersionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RecipeWorkflow"):
 		return &apiv1alpha1.RecipeWorkflowApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Retry"):

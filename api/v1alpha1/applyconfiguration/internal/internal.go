@@ -91,6 +91,12 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - id
+    - name: publicKeys
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
     - name: verified
       type:
         scalar: boolean
@@ -126,12 +132,21 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.CatalogRecipeSpec
   map:
     fields:
+    - name: deprecated
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeDeprecation
+    - name: owner
+      type:
+        scalar: string
     - name: quality
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.QualityOverlay
     - name: recipe
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.Recipe
+    - name: source
+      type:
+        scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.CatalogRecipeStatus
   map:
     fields:
@@ -146,6 +161,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: observedGeneration
       type:
         scalar: numeric
+    - name: versions
+      type:
+        list:
+          elementType:
+            namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeVersion
+          elementRelationship: atomic
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.DesiredState
   scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.Header
@@ -484,9 +505,7 @@ var schemaYAML = typed.YAMLObject(`types:
         list:
           elementType:
             namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeAuthOption
-          elementRelationship: associative
-          keys:
-          - id
+          elementRelationship: atomic
     - name: required
       type:
         scalar: boolean
@@ -535,6 +554,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: sampling
       type:
         scalar: boolean
+    - name: sideEffects
+      type:
+        scalar: string
+    - name: toolCount
+      type:
+        scalar: numeric
+    - name: toolNames
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
     - name: tools
       type:
         scalar: boolean
@@ -547,6 +578,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeDeprecation
+  map:
+    fields:
+    - name: reason
+      type:
+        scalar: string
+    - name: replacedBy
+      type:
+        scalar: string
+    - name: since
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeGotcha
   map:
     fields:
@@ -576,9 +619,10 @@ var schemaYAML = typed.YAMLObject(`types:
         list:
           elementType:
             namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeConfigFile
-          elementRelationship: associative
-          keys:
-          - name
+          elementRelationship: atomic
+    - name: healthcheck
+      type:
+        scalar: string
     - name: image
       type:
         scalar: string
@@ -590,20 +634,31 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: string
     - name: platforms
       type:
+        map:
+          elementType:
+            namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipePlatform
+    - name: postInstall
+      type:
         list:
           elementType:
             scalar: string
           elementRelationship: atomic
-    - name: postInstall
-      type:
-        scalar: string
     - name: preInstall
       type:
-        scalar: string
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: prerequisites
+      type:
+        namedType: __untyped_atomic_
     - name: repository
       type:
         scalar: string
     - name: toolsHash
+      type:
+        scalar: string
+    - name: verifyCommand
       type:
         scalar: string
     - name: version
@@ -641,10 +696,7 @@ var schemaYAML = typed.YAMLObject(`types:
     fields:
     - name: audience
       type:
-        list:
-          elementType:
-            scalar: string
-          elementRelationship: atomic
+        scalar: string
     - name: authSummary
       type:
         scalar: string
@@ -703,7 +755,7 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         list:
           elementType:
-            scalar: string
+            namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeResourceExample
           elementRelationship: atomic
     - name: selfHosted
       type:
@@ -727,11 +779,28 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         list:
           elementType:
-            scalar: string
+            namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeToolExample
           elementRelationship: atomic
     - name: verification
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeVerification
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipePlatform
+  map:
+    fields:
+    - name: args
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: command
+      type:
+        scalar: string
+    - name: env
+      type:
+        map:
+          elementType:
+            scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeRateLimit
   map:
     fields:
@@ -741,6 +810,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: suggestedMonthlyLimit
       type:
         scalar: numeric
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeResourceExample
+  map:
+    fields:
+    - name: description
+      type:
+        scalar: string
+    - name: uri
+      type:
+        scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeSignature
   map:
     fields:
@@ -752,7 +830,7 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: string
     - name: signedAt
       type:
-        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+        scalar: string
     - name: signedFields
       type:
         list:
@@ -782,17 +860,22 @@ var schemaYAML = typed.YAMLObject(`types:
         list:
           elementType:
             namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeGotcha
-          elementRelationship: associative
-          keys:
-          - id
+          elementRelationship: atomic
     - name: workflows
       type:
         list:
           elementType:
             namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeWorkflow
-          elementRelationship: associative
-          keys:
-          - id
+          elementRelationship: atomic
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeToolExample
+  map:
+    fields:
+    - name: description
+      type:
+        scalar: string
+    - name: name
+      type:
+        scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeTransport
   map:
     fields:
@@ -830,9 +913,15 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeTransportAuth
   map:
     fields:
+    - name: audience
+      type:
+        scalar: string
     - name: authorizationUrl
       type:
         scalar: string
+    - name: callbackPort
+      type:
+        scalar: numeric
     - name: clientId
       type:
         scalar: string
@@ -894,10 +983,22 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: string
     - name: tier2Tools
       type:
-        list:
-          elementType:
-            scalar: string
-          elementRelationship: atomic
+        scalar: numeric
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeVersion
+  map:
+    fields:
+    - name: acceptedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: digest
+      type:
+        scalar: string
+    - name: recipe
+      type:
+        scalar: string
+    - name: version
+      type:
+        scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeWorkflow
   map:
     fields:
@@ -1537,6 +1638,18 @@ var schemaYAML = typed.YAMLObject(`types:
     elementRelationship: atomic
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.Time
   scalar: untyped
+- name: io.k8s.apimachinery.pkg.runtime.RawExtension
+  map:
+    elementType:
+      scalar: untyped
+      list:
+        elementType:
+          namedType: __untyped_atomic_
+        elementRelationship: atomic
+      map:
+        elementType:
+          namedType: __untyped_deduced_
+        elementRelationship: separable
 - name: io.k8s.apimachinery.pkg.types.UID
   scalar: string
 - name: __untyped_atomic_

@@ -16,6 +16,9 @@ type CatalogPublisherSpecApplyConfiguration struct {
 	Contact *string `json:"contact,omitempty"`
 	// verified says that an administrator has checked who the publisher is.
 	Verified *bool `json:"verified,omitempty"`
+	// publicKeys are those that the publisher signs recipes with: Ed25519, PEM
+	// or 32 bytes in base64. A signature is good if one of them made it.
+	PublicKeys []string `json:"publicKeys,omitempty"`
 	// keys open the catalog's write routes. Only their hashes are here.
 	Keys []PublisherKeyApplyConfiguration `json:"keys,omitempty"`
 }
@@ -47,6 +50,16 @@ func (b *CatalogPublisherSpecApplyConfiguration) WithContact(value string) *Cata
 // If called multiple times, the Verified field is set to the value of the last call.
 func (b *CatalogPublisherSpecApplyConfiguration) WithVerified(value bool) *CatalogPublisherSpecApplyConfiguration {
 	b.Verified = &value
+	return b
+}
+
+// WithPublicKeys adds the given value to the PublicKeys field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the PublicKeys field.
+func (b *CatalogPublisherSpecApplyConfiguration) WithPublicKeys(values ...string) *CatalogPublisherSpecApplyConfiguration {
+	for i := range values {
+		b.PublicKeys = append(b.PublicKeys, values[i])
+	}
 	return b
 }
 

@@ -12,6 +12,17 @@ package v1alpha1
 type CatalogRecipeSpecApplyConfiguration struct {
 	// recipe is what the author says. The seeder or the publisher owns it.
 	Recipe *RecipeApplyConfiguration `json:"recipe,omitempty"`
+	// source is the recipe as its author signed it, as JSON. A signature covers
+	// what an author wrote, in which a member may stand that recipe leaves out,
+	// such as one that is false. Without a signature there is none.
+	Source *string `json:"source,omitempty"`
+	// owner is the publisher whose recipe this is, by the name of the
+	// CatalogPublisher; seed for one that the seeder wrote; empty for one that
+	// somebody applied. Only an administrator gives a recipe another owner.
+	Owner *string `json:"owner,omitempty"`
+	// deprecated says that the recipe should not be used anymore. It is served
+	// all the same.
+	Deprecated *RecipeDeprecationApplyConfiguration `json:"deprecated,omitempty"`
 	// quality is what the administrators say. They own it.
 	Quality *QualityOverlayApplyConfiguration `json:"quality,omitempty"`
 }
@@ -27,6 +38,30 @@ func CatalogRecipeSpec() *CatalogRecipeSpecApplyConfiguration {
 // If called multiple times, the Recipe field is set to the value of the last call.
 func (b *CatalogRecipeSpecApplyConfiguration) WithRecipe(value *RecipeApplyConfiguration) *CatalogRecipeSpecApplyConfiguration {
 	b.Recipe = value
+	return b
+}
+
+// WithSource sets the Source field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Source field is set to the value of the last call.
+func (b *CatalogRecipeSpecApplyConfiguration) WithSource(value string) *CatalogRecipeSpecApplyConfiguration {
+	b.Source = &value
+	return b
+}
+
+// WithOwner sets the Owner field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Owner field is set to the value of the last call.
+func (b *CatalogRecipeSpecApplyConfiguration) WithOwner(value string) *CatalogRecipeSpecApplyConfiguration {
+	b.Owner = &value
+	return b
+}
+
+// WithDeprecated sets the Deprecated field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Deprecated field is set to the value of the last call.
+func (b *CatalogRecipeSpecApplyConfiguration) WithDeprecated(value *RecipeDeprecationApplyConfiguration) *CatalogRecipeSpecApplyConfiguration {
+	b.Deprecated = value
 	return b
 }
 

@@ -16,9 +16,12 @@ import (
 type CatalogRecipeStatusApplyConfiguration struct {
 	// observedGeneration is the generation of the spec that was last checked.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// conditions hold Accepted: whether the recipe is well-formed. Only an
-	// accepted recipe is served.
+	// conditions hold Accepted: whether the recipe that is there now obeys the
+	// rules. Only an accepted recipe is served.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
+	// versions are the recipe as it was accepted, the newest first: at most ten,
+	// and fewer of long ones. The first is what the catalog serves.
+	Versions []RecipeVersionApplyConfiguration `json:"versions,omitempty"`
 }
 
 // CatalogRecipeStatusApplyConfiguration constructs a declarative configuration of the CatalogRecipeStatus type for use with
@@ -44,6 +47,19 @@ func (b *CatalogRecipeStatusApplyConfiguration) WithConditions(values ...*v1.Con
 			panic("nil value passed to WithConditions")
 		}
 		b.Conditions = append(b.Conditions, *values[i])
+	}
+	return b
+}
+
+// WithVersions adds the given value to the Versions field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Versions field.
+func (b *CatalogRecipeStatusApplyConfiguration) WithVersions(values ...*RecipeVersionApplyConfiguration) *CatalogRecipeStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithVersions")
+		}
+		b.Versions = append(b.Versions, *values[i])
 	}
 	return b
 }

@@ -14,6 +14,10 @@ type RecipeCapabilitiesApplyConfiguration struct {
 	Prompts   *bool `json:"prompts,omitempty"`
 	Tools     *bool `json:"tools,omitempty"`
 	Sampling  *bool `json:"sampling,omitempty"`
+	// toolCount, toolNames and sideEffects are of the tools.
+	ToolCount   *int32   `json:"toolCount,omitempty"`
+	ToolNames   []string `json:"toolNames,omitempty"`
+	SideEffects *string  `json:"sideEffects,omitempty"`
 }
 
 // RecipeCapabilitiesApplyConfiguration constructs a declarative configuration of the RecipeCapabilities type for use with
@@ -51,5 +55,31 @@ func (b *RecipeCapabilitiesApplyConfiguration) WithTools(value bool) *RecipeCapa
 // If called multiple times, the Sampling field is set to the value of the last call.
 func (b *RecipeCapabilitiesApplyConfiguration) WithSampling(value bool) *RecipeCapabilitiesApplyConfiguration {
 	b.Sampling = &value
+	return b
+}
+
+// WithToolCount sets the ToolCount field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ToolCount field is set to the value of the last call.
+func (b *RecipeCapabilitiesApplyConfiguration) WithToolCount(value int32) *RecipeCapabilitiesApplyConfiguration {
+	b.ToolCount = &value
+	return b
+}
+
+// WithToolNames adds the given value to the ToolNames field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the ToolNames field.
+func (b *RecipeCapabilitiesApplyConfiguration) WithToolNames(values ...string) *RecipeCapabilitiesApplyConfiguration {
+	for i := range values {
+		b.ToolNames = append(b.ToolNames, values[i])
+	}
+	return b
+}
+
+// WithSideEffects sets the SideEffects field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the SideEffects field is set to the value of the last call.
+func (b *RecipeCapabilitiesApplyConfiguration) WithSideEffects(value string) *RecipeCapabilitiesApplyConfiguration {
+	b.SideEffects = &value
 	return b
 }

@@ -5,6 +5,10 @@
 
 package v1alpha1
 
+import (
+	runtime "k8s.io/apimachinery/pkg/runtime"
+)
+
 // RecipeInstallApplyConfiguration represents a declarative configuration of the RecipeInstall type for use
 // with apply.
 //
@@ -21,15 +25,21 @@ type RecipeInstallApplyConfiguration struct {
 	Repository   *string `json:"repository,omitempty"`
 	BuildCommand *string `json:"buildCommand,omitempty"`
 	Binary       *string `json:"binary,omitempty"`
-	// preInstall and postInstall are commands to run before and after.
-	PreInstall  *string `json:"preInstall,omitempty"`
-	PostInstall *string `json:"postInstall,omitempty"`
-	// platforms are those the server runs on.
-	Platforms []string `json:"platforms,omitempty"`
+	// preInstall and postInstall are commands to run before and after. The
+	// catalog accepts no recipe that has any.
+	PreInstall  []string `json:"preInstall,omitempty"`
+	PostInstall []string `json:"postInstall,omitempty"`
+	// platforms is what differs on an operating system: linux, darwin or win32.
+	Platforms map[string]RecipePlatformApplyConfiguration `json:"platforms,omitempty"`
 	// configFiles are written for the server before it starts.
 	ConfigFiles []RecipeConfigFileApplyConfiguration `json:"configFiles,omitempty"`
 	// toolsHash is the hash of the server's tool list at review.
 	ToolsHash *string `json:"toolsHash,omitempty"`
+	// prerequisites are programs and their versions, for people.
+	Prerequisites *runtime.RawExtension `json:"prerequisites,omitempty"`
+	// healthcheck and verifyCommand are commands for people. Nothing runs them.
+	Healthcheck   *string `json:"healthcheck,omitempty"`
+	VerifyCommand *string `json:"verifyCommand,omitempty"`
 }
 
 // RecipeInstallApplyConfiguration constructs a declarative configuration of the RecipeInstall type for use with
@@ -94,28 +104,36 @@ func (b *RecipeInstallApplyConfiguration) WithBinary(value string) *RecipeInstal
 	return b
 }
 
-// WithPreInstall sets the PreInstall field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the PreInstall field is set to the value of the last call.
-func (b *RecipeInstallApplyConfiguration) WithPreInstall(value string) *RecipeInstallApplyConfiguration {
-	b.PreInstall = &value
-	return b
-}
-
-// WithPostInstall sets the PostInstall field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the PostInstall field is set to the value of the last call.
-func (b *RecipeInstallApplyConfiguration) WithPostInstall(value string) *RecipeInstallApplyConfiguration {
-	b.PostInstall = &value
-	return b
-}
-
-// WithPlatforms adds the given value to the Platforms field in the declarative configuration
+// WithPreInstall adds the given value to the PreInstall field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
-// If called multiple times, values provided by each call will be appended to the Platforms field.
-func (b *RecipeInstallApplyConfiguration) WithPlatforms(values ...string) *RecipeInstallApplyConfiguration {
+// If called multiple times, values provided by each call will be appended to the PreInstall field.
+func (b *RecipeInstallApplyConfiguration) WithPreInstall(values ...string) *RecipeInstallApplyConfiguration {
 	for i := range values {
-		b.Platforms = append(b.Platforms, values[i])
+		b.PreInstall = append(b.PreInstall, values[i])
+	}
+	return b
+}
+
+// WithPostInstall adds the given value to the PostInstall field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the PostInstall field.
+func (b *RecipeInstallApplyConfiguration) WithPostInstall(values ...string) *RecipeInstallApplyConfiguration {
+	for i := range values {
+		b.PostInstall = append(b.PostInstall, values[i])
+	}
+	return b
+}
+
+// WithPlatforms puts the entries into the Platforms field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, the entries provided by each call will be put on the Platforms field,
+// overwriting an existing map entries in Platforms field with the same key.
+func (b *RecipeInstallApplyConfiguration) WithPlatforms(entries map[string]RecipePlatformApplyConfiguration) *RecipeInstallApplyConfiguration {
+	if b.Platforms == nil && len(entries) > 0 {
+		b.Platforms = make(map[string]RecipePlatformApplyConfiguration, len(entries))
+	}
+	for k, v := range entries {
+		b.Platforms[k] = v
 	}
 	return b
 }
@@ -138,5 +156,29 @@ func (b *RecipeInstallApplyConfiguration) WithConfigFiles(values ...*RecipeConfi
 // If called multiple times, the ToolsHash field is set to the value of the last call.
 func (b *RecipeInstallApplyConfiguration) WithToolsHash(value string) *RecipeInstallApplyConfiguration {
 	b.ToolsHash = &value
+	return b
+}
+
+// WithPrerequisites sets the Prerequisites field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Prerequisites field is set to the value of the last call.
+func (b *RecipeInstallApplyConfiguration) WithPrerequisites(value runtime.RawExtension) *RecipeInstallApplyConfiguration {
+	b.Prerequisites = &value
+	return b
+}
+
+// WithHealthcheck sets the Healthcheck field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Healthcheck field is set to the value of the last call.
+func (b *RecipeInstallApplyConfiguration) WithHealthcheck(value string) *RecipeInstallApplyConfiguration {
+	b.Healthcheck = &value
+	return b
+}
+
+// WithVerifyCommand sets the VerifyCommand field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the VerifyCommand field is set to the value of the last call.
+func (b *RecipeInstallApplyConfiguration) WithVerifyCommand(value string) *RecipeInstallApplyConfiguration {
+	b.VerifyCommand = &value
 	return b
 }

@@ -24,7 +24,7 @@ type RecipeMetadataApplyConfiguration struct {
 	// countries, languages and audience say for whom it is.
 	Countries []string `json:"countries,omitempty"`
 	Languages []string `json:"languages,omitempty"`
-	Audience  []string `json:"audience,omitempty"`
+	Audience  *string  `json:"audience,omitempty"`
 	// selfHosted says that the server speaks to something the user runs.
 	SelfHosted *bool `json:"selfHosted,omitempty"`
 	// sideEffects is what a call can do.
@@ -36,14 +36,15 @@ type RecipeMetadataApplyConfiguration struct {
 	FirstPublished *string `json:"firstPublished,omitempty"`
 	LastVerified   *string `json:"lastVerified,omitempty"`
 	// toolCount, toolExamples and resourceExamples show what is in it.
-	ToolCount        *int32   `json:"toolCount,omitempty"`
-	ToolExamples     []string `json:"toolExamples,omitempty"`
-	ResourceExamples []string `json:"resourceExamples,omitempty"`
+	ToolCount        *int32                                    `json:"toolCount,omitempty"`
+	ToolExamples     []RecipeToolExampleApplyConfiguration     `json:"toolExamples,omitempty"`
+	ResourceExamples []RecipeResourceExampleApplyConfiguration `json:"resourceExamples,omitempty"`
 	// authSummary says in a few words what the user needs.
 	AuthSummary *string `json:"authSummary,omitempty"`
 	// rateLimit is the author's advice.
 	RateLimit *RecipeRateLimitApplyConfiguration `json:"rateLimit,omitempty"`
-	// costPerCall, in costCurrency, is a decimal number.
+	// costPerCall, in costCurrency, is a decimal number. It is a text here, as
+	// the API has no such numbers; in a recipe file it is a number.
 	CostPerCall  *string `json:"costPerCall,omitempty"`
 	CostCurrency *string `json:"costCurrency,omitempty"`
 	// verification is what was tried, and when.
@@ -142,13 +143,11 @@ func (b *RecipeMetadataApplyConfiguration) WithLanguages(values ...string) *Reci
 	return b
 }
 
-// WithAudience adds the given value to the Audience field in the declarative configuration
-// and returns the receiver, so that objects can be build by chaining "With" function invocations.
-// If called multiple times, values provided by each call will be appended to the Audience field.
-func (b *RecipeMetadataApplyConfiguration) WithAudience(values ...string) *RecipeMetadataApplyConfiguration {
-	for i := range values {
-		b.Audience = append(b.Audience, values[i])
-	}
+// WithAudience sets the Audience field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Audience field is set to the value of the last call.
+func (b *RecipeMetadataApplyConfiguration) WithAudience(value string) *RecipeMetadataApplyConfiguration {
+	b.Audience = &value
 	return b
 }
 
@@ -211,9 +210,12 @@ func (b *RecipeMetadataApplyConfiguration) WithToolCount(value int32) *RecipeMet
 // WithToolExamples adds the given value to the ToolExamples field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
 // If called multiple times, values provided by each call will be appended to the ToolExamples field.
-func (b *RecipeMetadataApplyConfiguration) WithToolExamples(values ...string) *RecipeMetadataApplyConfiguration {
+func (b *RecipeMetadataApplyConfiguration) WithToolExamples(values ...*RecipeToolExampleApplyConfiguration) *RecipeMetadataApplyConfiguration {
 	for i := range values {
-		b.ToolExamples = append(b.ToolExamples, values[i])
+		if values[i] == nil {
+			panic("nil value passed to WithToolExamples")
+		}
+		b.ToolExamples = append(b.ToolExamples, *values[i])
 	}
 	return b
 }
@@ -221,9 +223,12 @@ func (b *RecipeMetadataApplyConfiguration) WithToolExamples(values ...string) *R
 // WithResourceExamples adds the given value to the ResourceExamples field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
 // If called multiple times, values provided by each call will be appended to the ResourceExamples field.
-func (b *RecipeMetadataApplyConfiguration) WithResourceExamples(values ...string) *RecipeMetadataApplyConfiguration {
+func (b *RecipeMetadataApplyConfiguration) WithResourceExamples(values ...*RecipeResourceExampleApplyConfiguration) *RecipeMetadataApplyConfiguration {
 	for i := range values {
-		b.ResourceExamples = append(b.ResourceExamples, values[i])
+		if values[i] == nil {
+			panic("nil value passed to WithResourceExamples")
+		}
+		b.ResourceExamples = append(b.ResourceExamples, *values[i])
 	}
 	return b
 }

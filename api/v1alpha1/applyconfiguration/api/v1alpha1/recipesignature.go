@@ -5,10 +5,6 @@
 
 package v1alpha1
 
-import (
-	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
-
 // RecipeSignatureApplyConfiguration represents a declarative configuration of the RecipeSignature type for use
 // with apply.
 //
@@ -23,8 +19,8 @@ type RecipeSignatureApplyConfiguration struct {
 	Value *string `json:"value,omitempty"`
 	// signedFields are the recipe's top-level fields under the signature.
 	SignedFields []string `json:"signedFields,omitempty"`
-	// signedAt is when.
-	SignedAt *v1.Time `json:"signedAt,omitempty"`
+	// signedAt is when, as the publisher wrote it: a time of RFC 3339.
+	SignedAt *string `json:"signedAt,omitempty"`
 }
 
 // RecipeSignatureApplyConfiguration constructs a declarative configuration of the RecipeSignature type for use with
@@ -70,7 +66,7 @@ func (b *RecipeSignatureApplyConfiguration) WithSignedFields(values ...string) *
 // WithSignedAt sets the SignedAt field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the SignedAt field is set to the value of the last call.
-func (b *RecipeSignatureApplyConfiguration) WithSignedAt(value v1.Time) *RecipeSignatureApplyConfiguration {
+func (b *RecipeSignatureApplyConfiguration) WithSignedAt(value string) *RecipeSignatureApplyConfiguration {
 	b.SignedAt = &value
 	return b
 }

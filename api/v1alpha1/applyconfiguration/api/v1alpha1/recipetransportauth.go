@@ -28,6 +28,10 @@ type RecipeTransportAuthApplyConfiguration struct {
 	DeviceAuthorizationURL *string `json:"deviceAuthorizationUrl,omitempty"`
 	// scopes are asked for.
 	Scopes []string `json:"scopes,omitempty"`
+	// audience is whom the token is for.
+	Audience *string `json:"audience,omitempty"`
+	// callbackPort is where a laptop's browser comes back to after a login.
+	CallbackPort *int32 `json:"callbackPort,omitempty"`
 }
 
 // RecipeTransportAuthApplyConfiguration constructs a declarative configuration of the RecipeTransportAuth type for use with
@@ -121,5 +125,21 @@ func (b *RecipeTransportAuthApplyConfiguration) WithScopes(values ...string) *Re
 	for i := range values {
 		b.Scopes = append(b.Scopes, values[i])
 	}
+	return b
+}
+
+// WithAudience sets the Audience field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Audience field is set to the value of the last call.
+func (b *RecipeTransportAuthApplyConfiguration) WithAudience(value string) *RecipeTransportAuthApplyConfiguration {
+	b.Audience = &value
+	return b
+}
+
+// WithCallbackPort sets the CallbackPort field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the CallbackPort field is set to the value of the last call.
+func (b *RecipeTransportAuthApplyConfiguration) WithCallbackPort(value int32) *RecipeTransportAuthApplyConfiguration {
+	b.CallbackPort = &value
 	return b
 }

@@ -13,11 +13,11 @@ type RecipeVerificationApplyConfiguration struct {
 	// tier1 says that the server starts and lists its tools.
 	Tier1 *string `json:"tier1,omitempty"`
 	// tier2 says that a tool was called with real credentials.
-	Tier2       *string  `json:"tier2,omitempty"`
-	Tier2Tools  []string `json:"tier2Tools,omitempty"`
-	Tier2Date   *string  `json:"tier2Date,omitempty"`
-	Tier2Reason *string  `json:"tier2Reason,omitempty"`
-	Tier2Note   *string  `json:"tier2Note,omitempty"`
+	Tier2       *string `json:"tier2,omitempty"`
+	Tier2Tools  *int32  `json:"tier2Tools,omitempty"`
+	Tier2Date   *string `json:"tier2Date,omitempty"`
+	Tier2Reason *string `json:"tier2Reason,omitempty"`
+	Tier2Note   *string `json:"tier2Note,omitempty"`
 	// depAudit is what an audit of the dependencies said.
 	DepAudit     *string `json:"depAudit,omitempty"`
 	DepAuditDate *string `json:"depAuditDate,omitempty"`
@@ -46,13 +46,11 @@ func (b *RecipeVerificationApplyConfiguration) WithTier2(value string) *RecipeVe
 	return b
 }
 
-// WithTier2Tools adds the given value to the Tier2Tools field in the declarative configuration
-// and returns the receiver, so that objects can be build by chaining "With" function invocations.
-// If called multiple times, values provided by each call will be appended to the Tier2Tools field.
-func (b *RecipeVerificationApplyConfiguration) WithTier2Tools(values ...string) *RecipeVerificationApplyConfiguration {
-	for i := range values {
-		b.Tier2Tools = append(b.Tier2Tools, values[i])
-	}
+// WithTier2Tools sets the Tier2Tools field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Tier2Tools field is set to the value of the last call.
+func (b *RecipeVerificationApplyConfiguration) WithTier2Tools(value int32) *RecipeVerificationApplyConfiguration {
+	b.Tier2Tools = &value
 	return b
 }
 
