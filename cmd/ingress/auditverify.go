@@ -36,7 +36,7 @@ func runAudit(args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 		return err
 	}
 	if fs.NArg() < 2 || fs.Arg(0) != "verify" {
-		return errors.New("say: ingress audit verify FILE...")
+		return errors.New("audit has one command, verify, and wants at least one file")
 	}
 	return c.run(fs.Args()[1:])
 }
@@ -65,6 +65,11 @@ func (c *check) run(files []string) error {
 			return err
 		}
 	}
+	return c.sum()
+}
+
+// sum says what there was in all of the files.
+func (c *check) sum() error {
 	for _, h := range c.trail.Begins {
 		c.say("the trail of %s begins with line number %d: those before are not in these files", h.Writer, h.Seq)
 	}
@@ -101,6 +106,18 @@ func (c *check) read(name string, last bool) error {
 	if err := c.trail.Read(f); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
+	c.findings(name, last)
+	if !last || !ended {
+		return nil
+	}
+	if err := c.trail.End(head); err != nil {
+		c.find(name, err)
+	}
+	return nil
+}
+
+// findings says what is wrong with the file that was read.
+func (c *check) findings(name string, last bool) {
 	for _, finding := range c.trail.Findings {
 		c.find(name, finding)
 	}
@@ -110,13 +127,6 @@ func (c *check) read(name string, last bool) error {
 	case at > 0:
 		c.find(name, audit.Finding{Line: at, Message: "the line has no end"})
 	}
-	if !last || !ended {
-		return nil
-	}
-	if err := c.trail.End(head); err != nil {
-		c.find(name, err)
-	}
-	return nil
 }
 
 func (c *check) find(name string, finding any) {

@@ -20,7 +20,7 @@ import (
 var sampleEntry = Entry{
 	ID: "e1", Time: time.Date(2026, 11, 21, 12, 0, 0, 123e6, time.UTC), UserID: "alice",
 	Principal: Principal{Kind: KindUserKey, ID: "k1", Issuer: "https://issuer.example/?a=<b>"},
-	Call: func() Call { c := sample; c.ID = ""; return c }(), ReportedBy: Bridge,
+	Call:      func() Call { c := sample; c.ID = ""; return c }(), ReportedBy: Bridge,
 	SessionHash: "5e55", SourceIPHash: "ad", UserAgent: `agent/1.0 (x; "y") <&>`, TraceID: "0af7", RequestID: "f00",
 }
 
@@ -161,7 +161,7 @@ func TestVerifyFindsWhatWasDoneToATrail(t *testing.T) {
 		"what is marked was changed":         {[]string{strings.Replace(broken, "se\nq", "sE\nq", 1)}, "line 2: this is no line of an audit trail; line 4: the line marks the remains of a write that broke off, and other ones or none are before it; 3 lines, 0 torn"},
 		"what is marked was removed":         {[]string{strings.Replace(broken, "{\"writer\":\"t\",\"se\nq\n", "", 1)}, "line 2: the line marks the remains of a write that broke off, and other ones or none are before it; 3 lines, 0 torn"},
 		"a line that is longer than any":     {[]string{joined(l[0], strings.Repeat("x", 3*MaxLine), l[1])}, "line 2: the line is too long; 2 lines, 0 torn"},
-		"a trail that is wrong all the time": {[]string{strings.Repeat(l[0]+"\nx\n", 500)}, check(strings.Repeat(l[0]+"\nx\n", 50)+l[0]+"\n")[:0]},
+		"a trail that is wrong all the time": {[]string{strings.Repeat(l[0]+"\nx\n", 500)}, check(strings.Repeat(l[0]+"\nx\n", 50) + l[0] + "\n")[:0]},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -236,7 +236,7 @@ func TestHashesAreKeyed(t *testing.T) {
 	if _, err := NewHasher([]byte("short")); err == nil {
 		t.Error("a short key was taken")
 	}
-	if EntryID("alice", "1") == EntryID("bob", "1") || EntryID("a", "1") != EntryID("a", "1") {
+	if first, again := EntryID("alice", "1"), EntryID("alice", "1"); first == EntryID("bob", "1") || first != again {
 		t.Error("ids of entries are not of their user")
 	}
 }

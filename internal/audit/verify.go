@@ -68,29 +68,35 @@ func (v *Verifier) Read(r io.Reader) error {
 	}
 	b := bufio.NewReaderSize(r, MaxLine)
 	for {
-		line, err := b.ReadSlice('\n')
-		whole := err == nil
-		if len(line) > 0 {
-			v.line++
-		}
-		ours := !v.Mixed || bytes.HasPrefix(line, []byte(LinePrefix))
-		if ours && len(line) > 0 {
-			v.take(line, whole)
-		}
-		for errors.Is(err, bufio.ErrBufferFull) { // The rest of a line that is none of ours.
-			line, err = b.ReadSlice('\n')
-			if ours {
-				v.addGap(line)
-			}
-		}
+		torn, err := v.next(b)
 		if errors.Is(err, io.EOF) {
-			v.closeGap(!whole && len(line) > 0)
+			v.closeGap(torn)
 			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("read audit trail: %w", err)
 		}
 	}
+}
+
+// next takes the next line, and reports whether it is one without its end.
+func (v *Verifier) next(b *bufio.Reader) (torn bool, err error) {
+	line, err := b.ReadSlice('\n')
+	whole := err == nil
+	if len(line) > 0 {
+		v.line++
+	}
+	ours := !v.Mixed || bytes.HasPrefix(line, []byte(LinePrefix))
+	if ours && len(line) > 0 {
+		v.take(line, whole)
+	}
+	for errors.Is(err, bufio.ErrBufferFull) { // The rest of a line that is none of ours.
+		line, err = b.ReadSlice('\n')
+		if ours {
+			v.addGap(line)
+		}
+	}
+	return !whole && len(line) > 0, err
 }
 
 // take reads one line, with its line feed if it is whole.
@@ -121,18 +127,29 @@ func (v *Verifier) take(line []byte, whole bool) {
 // follow ties a line to the one before it in its chain.
 func (v *Verifier) follow(r Record) {
 	last, known := v.heads[r.Writer]
+	if !known {
+		v.begin(r)
+		return
+	}
 	switch {
-	case !known && r.Seq != 1:
-		v.Begins = append(v.Begins, r.Head)
-	case !known && r.Prev != zeroHash:
-		v.find(v.line, "the line says that it is the first of its chain and names one before it")
-	case known && r.Seq == last.Seq+1 && r.Prev != last.Hash:
+	case r.Seq == last.Seq+1 && r.Prev != last.Hash:
 		v.find(v.line, "the line before was changed: it is not the one that this line follows (number %d of %s)", r.Seq, r.Writer)
-	case known && r.Seq > last.Seq+1:
+	case r.Seq > last.Seq+1:
 		v.find(v.line, "%d lines are missing before this one (number %d of %s follows %d)", r.Seq-last.Seq-1, r.Seq, r.Writer, last.Seq)
-	case known && r.Seq <= last.Seq:
+	case r.Seq <= last.Seq:
 		v.find(v.line, "the line stands in the wrong place or twice (number %d of %s follows %d)", r.Seq, r.Writer, last.Seq)
 		return
+	}
+	v.heads[r.Writer] = r.Head
+}
+
+// begin takes the first line that is read of a chain.
+func (v *Verifier) begin(r Record) {
+	switch {
+	case r.Seq != 1:
+		v.Begins = append(v.Begins, r.Head)
+	case r.Prev != zeroHash:
+		v.find(v.line, "the line says that it is the first of its chain and names one before it")
 	}
 	v.heads[r.Writer] = r.Head
 }

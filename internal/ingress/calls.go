@@ -6,6 +6,7 @@ package ingress
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math/rand/v2"
 	"net/http"
 	"sync"
@@ -81,7 +82,7 @@ func (c *openCall) endedWell(ctx context.Context) bool {
 
 // endedBy returns why the request of ctx was ended by us, or nil.
 func endedBy(ctx context.Context) *problem {
-	p, _ := context.Cause(ctx).(*problem)
+	p, _ := errors.AsType[*problem](context.Cause(ctx))
 	return p
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -66,9 +67,7 @@ func broken(err error) error {
 // begin makes the header of res the answer's.
 func begin(w gin.ResponseWriter, res *http.Response) {
 	h := w.Header()
-	for name, values := range res.Header {
-		h[name] = values
-	}
+	maps.Copy(h, res.Header)
 	w.WriteHeader(res.StatusCode)
 	w.WriteHeaderNow()
 }

@@ -19,7 +19,8 @@ import (
 type trails struct {
 	sink   AuditTrail
 	hasher *audit.Hasher
-	log    *slog.Logger
+	// say logs what is the installation's trouble and no request's.
+	say func(level slog.Level, text string, attrs ...slog.Attr)
 	// failing is set from a write that failed to the next that did not. Calls
 	// are not forwarded meanwhile; the entry of their refusal is what finds out
 	// that writes go well again.
@@ -31,7 +32,10 @@ type trails struct {
 }
 
 func newTrails(deps Deps) (*trails, error) {
-	t := &trails{sink: deps.Audit, hasher: deps.Hasher, log: deps.Log}
+	t := &trails{sink: deps.Audit, hasher: deps.Hasher}
+	t.say = func(level slog.Level, text string, attrs ...slog.Attr) {
+		deps.Log.LogAttrs(context.Background(), level, text, attrs...) //nolint:forbidigo // There is no request that it belongs to.
+	}
 	t.entries = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "hostedbridge_ingress_audit_entries_total",
 		Help: "Audit entries written, by status and by who reported the call: bridge, or ingress where the bridge said nothing.",
@@ -62,13 +66,13 @@ func (t *trails) write(e audit.Entry) error {
 	if err := t.sink.Write(e); err != nil {
 		t.failures.Inc()
 		if !t.failing.Swap(true) {
-			t.log.LogAttrs(context.Background(), slog.LevelError, "audit entries cannot be written; tool calls are refused", slog.String("error", err.Error())) //nolint:forbidigo // It is the installation's trouble, not the request's.
+			t.say(slog.LevelError, "audit entries cannot be written; tool calls are refused", slog.String("error", err.Error()))
 		}
 		return fmt.Errorf("%w: %w", errAuditAway, err)
 	}
 	t.entries.WithLabelValues(string(e.Status), string(e.ReportedBy)).Inc()
 	if t.failing.Load() && t.failing.Swap(false) {
-		t.log.LogAttrs(context.Background(), slog.LevelInfo, "audit entries can be written again") //nolint:forbidigo // As above.
+		t.say(slog.LevelInfo, "audit entries can be written again")
 	}
 	return nil
 }

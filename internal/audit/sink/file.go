@@ -60,7 +60,7 @@ func (f *file) lock() error {
 	if err != nil {
 		return fmt.Errorf("open audit file: %w", err)
 	}
-	if err := syscall.Flock(int(head.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil { //nolint:gosec // A file descriptor is an int.
+	if err := syscall.Flock(int(head.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return errors.Join(fmt.Errorf("lock %s, another process may write to it: %w", f.config.Path, err), head.Close())
 	}
 	f.head = head

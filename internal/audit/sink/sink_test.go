@@ -415,7 +415,7 @@ func killedWriter(t *testing.T, path, run string) []string {
 func writeForEver(path, run string) {
 	s, err := Open(Config{Path: path, MaxBytes: 40 << 10}, nil)
 	if err != nil {
-		fmt.Println(err)
+		_, _ = fmt.Fprintln(os.Stdout, err)
 		return
 	}
 	var wait sync.WaitGroup

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 )
@@ -88,8 +89,8 @@ func EndOf(path string) (audit.Head, bool, error) {
 
 // lastOf returns the end of the newest of these files that has a line.
 func lastOf(files []string) (audit.Head, bool, error) {
-	for i := len(files) - 1; i >= 0; i-- {
-		f, err := os.Open(files[i])
+	for _, name := range slices.Backward(files) {
+		f, err := os.Open(name)
 		if err != nil {
 			return audit.Head{}, false, fmt.Errorf("read audit file: %w", err)
 		}

@@ -95,10 +95,10 @@ func start(t *testing.T, addr, log string, cmd *exec.Cmd) int {
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(os.Interrupt)
 		select {
-		case <-ended:
+		case _ = <-ended:
 		case <-time.After(5 * time.Second):
 			_ = cmd.Process.Kill()
-			<-ended
+			_ = <-ended
 		}
 		_ = out.Close()
 	})
