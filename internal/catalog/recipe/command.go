@@ -136,6 +136,23 @@ func splitPackage(word string) (name, version string) {
 	return word, ""
 }
 
+// Runs returns the package or the image that a transport's command runs, and its
+// version as the command names it, empty where the installer alone knows.
+func (i Install) Runs(t Transport) (name, version string) {
+	switch i.Method {
+	case "npx", "uvx":
+		if at := packageAt(t.Args); at >= 0 {
+			return splitPackage(t.Args[at])
+		}
+	case "docker":
+		if len(t.Args) > 0 && t.Args[0] == "run" {
+			image, _ := runOf(t.Args[1:])
+			return image, ""
+		}
+	}
+	return i.Package, ""
+}
+
 // harmless are the options of docker run that a recipe may use, with whether
 // they take a value. All others are refused: many give a container more than
 // files of its own and an outward network, and some of those the machine.

@@ -54,25 +54,9 @@ func (e *InvalidError) Error() string {
 // Parse reads a recipe in any of the formats and checks it. What is wrong comes
 // as an InvalidError with all of it.
 func Parse(b []byte) (Document, error) {
-	if len(b) > MaxBytes {
-		return Document{}, fmt.Errorf("the recipe is longer than %d bytes", MaxBytes)
-	}
-	source, err := jsondoc.Parse(b)
+	d, problems, err := Read(b)
 	if err != nil {
-		return Document{}, fmt.Errorf("the recipe %w", err)
-	}
-	if source.Kind != jsondoc.Object {
-		return Document{}, errors.New("the recipe is not a JSON object")
-	}
-	d := Document{Source: source, Format: formatOf(source)}
-	var problems []jsondoc.Problem
-	switch d.Format {
-	case V1:
-		d.Recipe, problems = liftV1(source)
-	case ServerJSON:
-		d.Recipe, problems = mapServerJSON(source)
-	default:
-		problems = jsondoc.Decode(source, &d.Recipe)
+		return Document{}, err
 	}
 	var wrong []jsondoc.Problem
 	for _, p := range problems {
@@ -86,6 +70,33 @@ func Parse(b []byte) (Document, error) {
 		return Document{}, &InvalidError{wrong}
 	}
 	return d, nil
+}
+
+// Read reads a recipe in any of the formats, and returns as far as it can be
+// read what there is of it, with all that does not fit and all that is unknown.
+// No rule is checked. The error is that the document is no JSON object.
+func Read(b []byte) (Document, []jsondoc.Problem, error) {
+	if len(b) > MaxBytes {
+		return Document{}, nil, fmt.Errorf("the recipe is longer than %d bytes", MaxBytes)
+	}
+	source, err := jsondoc.Parse(b)
+	if err != nil {
+		return Document{}, nil, fmt.Errorf("the recipe %w", err)
+	}
+	if source.Kind != jsondoc.Object {
+		return Document{}, nil, errors.New("the recipe is not a JSON object")
+	}
+	d := Document{Source: source, Format: formatOf(source)}
+	var problems []jsondoc.Problem
+	switch d.Format {
+	case V1:
+		d.Recipe, problems = liftV1(source)
+	case ServerJSON:
+		d.Recipe, problems = mapServerJSON(source)
+	default:
+		problems = jsondoc.Decode(source, &d.Recipe)
+	}
+	return d, problems, nil
 }
 
 // formatOf tells the formats apart: a server.json has packages or remotes, and

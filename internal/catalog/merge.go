@@ -1,0 +1,90 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+)
+
+// View is what readers get of an entry. As JSON its members are those of the
+// recipe, those of the overlay beside them, and both apart as recipe and
+// quality. No member of the overlay has the name of one of the recipe's, so that
+// what the author says, and maybe has signed, is never changed.
+type View struct {
+	recipe.Recipe
+	Overlay
+	// Listing is what the catalog itself knows.
+	Listing Listing `json:"catalog"`
+	// Author is the recipe, Quality the overlay, apart.
+	Author  recipe.Recipe `json:"recipe"`
+	Quality *Overlay      `json:"quality,omitempty"`
+}
+
+// Listing is what the catalog itself knows of a recipe.
+type Listing struct {
+	Name      string    `json:"name"`
+	Owner     string    `json:"owner,omitempty"`
+	Version   string    `json:"version"`
+	Revision  string    `json:"revision"`
+	CreatedAt time.Time `json:"createdAt"`
+	UpdatedAt time.Time `json:"updatedAt"`
+	// HostedSafe says that a hosted bridge may run the server.
+	HostedSafe bool `json:"hostedSafe"`
+	// AuditOutdated says that the overlay is of another version of the package
+	// than the one that the recipe installs now.
+	AuditOutdated bool         `json:"auditOutdated,omitempty"`
+	Deprecated    *Deprecation `json:"deprecated,omitempty"`
+}
+
+// Merge lays an entry's overlay on top of its recipe. A verification of one
+// version does not count for another.
+func Merge(e Entry) View {
+	v := View{
+		Recipe: e.Recipe,
+		Listing: Listing{
+			Name: e.Name, Owner: e.Owner, Version: currentVersion(e), Revision: e.Revision,
+			CreatedAt: e.Created.UTC(), UpdatedAt: e.Updated.UTC(),
+			HostedSafe: HostedSafe(e.Recipe), Deprecated: e.Deprecated,
+		},
+		Author:  e.Recipe,
+		Quality: e.Quality,
+	}
+	if e.Quality == nil {
+		return v
+	}
+	v.Overlay = *e.Quality
+	if i := e.Recipe.Install; i != nil && e.Quality.AuditedVersion != "" && i.Version != e.Quality.AuditedVersion {
+		v.Listing.AuditOutdated = true
+		if v.Verified != nil {
+			v.Verified = new(false)
+		}
+	}
+	return v
+}
+
+func currentVersion(e Entry) string {
+	if len(e.Versions) > 0 {
+		return e.Versions[0].Version
+	}
+	return e.Recipe.RecipeVersion
+}
+
+// HostedSafe reports whether a hosted bridge may run the recipe's server: the
+// author has not kept it to people's own machines, and one of its transports is
+// one that a pod can have. Images, builds and downloads are not.
+func HostedSafe(r recipe.Recipe) bool {
+	if r.LocalOnly.All {
+		return false
+	}
+	return slices.ContainsFunc(r.Transports, func(t recipe.Transport) bool {
+		if t.Type != recipe.Stdio {
+			return strings.HasPrefix(t.URL, "https://")
+		}
+		return r.Install != nil && (r.Install.Method == "npx" || r.Install.Method == "uvx")
+	})
+}
