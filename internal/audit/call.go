@@ -38,10 +38,10 @@ const (
 	InputRequired Status = "input_required"
 )
 
+var statuses = [...]Status{Success, ToolError, ProtocolError, Denied, RateLimited, UpstreamError, Timeout, Cancelled, InputRequired}
+
 // Statuses are all statuses.
-func Statuses() []Status {
-	return []Status{Success, ToolError, ProtocolError, Denied, RateLimited, UpstreamError, Timeout, Cancelled, InputRequired}
-}
+func Statuses() []Status { return slices.Clone(statuses[:]) }
 
 // Call is one tool call.
 type Call struct {
@@ -95,6 +95,9 @@ func inName(c rune) bool { return plain(c) || c == '/' || c == ' ' }
 // Name returns s as it may stand in a Call: characters that may not are
 // replaced by an underscore, and what is too long is cut.
 func Name(s string) string {
+	if within := s[:min(len(s), maxName)]; isName(within) {
+		return within
+	}
 	var b strings.Builder
 	for _, c := range s {
 		if b.Len() == maxName {
@@ -128,29 +131,48 @@ func Keys(object json.RawMessage) []string {
 }
 
 func validKey(s string) bool {
-	return s != "" && len(s) <= maxKey && strings.IndexFunc(s, func(c rune) bool { return !plain(c) }) < 0
+	if s == "" || len(s) > maxKey {
+		return false
+	}
+	for i := range len(s) {
+		if !plain(rune(s[i])) {
+			return false
+		}
+	}
+	return true
 }
 
-func validName(s string) bool {
-	return len(s) <= maxName && strings.IndexFunc(s, func(c rune) bool { return !inName(c) }) < 0
+func invalidKey(s string) bool { return !validKey(s) }
+
+func validName(s string) bool { return len(s) <= maxName && isName(s) }
+
+// isName reports whether s is of characters of names, none of which is longer
+// than a byte.
+func isName(s string) bool {
+	for i := range len(s) {
+		if !inName(rune(s[i])) {
+			return false
+		}
+	}
+	return true
 }
 
 var errNumber = errors.New("a number is negative")
 
 // validate reports what keeps c from being one that Name and Keys can give.
 func (c Call) validate() error {
-	for field, s := range map[string]string{
-		"id": c.ID, "server": c.Server, "tool": c.Tool, "method": c.Method, "action": c.Action,
-		"errorType": c.ErrorType, "protocolVersion": c.ProtocolVersion,
+	for _, s := range [...]struct{ field, value string }{
+		{"id", c.ID}, {"server", c.Server}, {"tool", c.Tool}, {"method", c.Method}, {"action", c.Action},
+		{"errorType", c.ErrorType}, {"protocolVersion", c.ProtocolVersion},
 	} {
-		if !validName(s) {
-			return fmt.Errorf("%s is not a name", field)
+		if !validName(s.value) {
+			return fmt.Errorf("%s is not a name", s.field)
 		}
 	}
-	if !slices.Contains(Statuses(), c.Status) {
+	if !slices.Contains(statuses[:], c.Status) {
 		return errors.New("status is unknown")
 	}
-	if len(c.ParamKeys) > maxKeys || slices.ContainsFunc(c.ParamKeys, func(key string) bool { return !validKey(key) }) {
+	if len(c.ParamKeys) > maxKeys || slices.ContainsFunc(c.ParamKeys, invalidKey) {
 		return errors.New("paramKeys are too many or no names")
 	}
 	if min(c.LatencyMS, c.BytesIn, c.BytesOut, int64(c.Retries)) < 0 {
@@ -161,12 +183,13 @@ func (c Call) validate() error {
 
 // bounded returns c as it may stand in a trailer, whatever it was made of.
 func (c Call) bounded() Call {
-	for _, s := range []*string{&c.ID, &c.Server, &c.Tool, &c.Method, &c.Action, &c.ErrorType, &c.ProtocolVersion} {
-		*s = Name(*s)
+	c.ID, c.Server, c.Tool, c.Method = Name(c.ID), Name(c.Server), Name(c.Tool), Name(c.Method)
+	c.Action, c.ErrorType, c.ProtocolVersion = Name(c.Action), Name(c.ErrorType), Name(c.ProtocolVersion)
+	if slices.ContainsFunc(c.ParamKeys, invalidKey) {
+		c.ParamKeys = slices.DeleteFunc(slices.Clone(c.ParamKeys), invalidKey)
 	}
-	c.ParamKeys = slices.DeleteFunc(slices.Clone(c.ParamKeys), func(key string) bool { return !validKey(key) })
 	c.ParamKeys = c.ParamKeys[:min(len(c.ParamKeys), maxKeys)]
-	if !slices.Contains(Statuses(), c.Status) {
+	if !slices.Contains(statuses[:], c.Status) {
 		c.Status = ProtocolError
 	}
 	c.LatencyMS, c.BytesIn, c.BytesOut, c.Retries = max(c.LatencyMS, 0), max(c.BytesIn, 0), max(c.BytesOut, 0), max(c.Retries, 0)

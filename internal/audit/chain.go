@@ -63,37 +63,27 @@ type Record struct {
 	Entry Entry
 }
 
-type entryLine struct {
-	link
-	Entry
-}
-
-type tornLine struct {
-	link
-	Torn Torn `json:"torn"`
-}
-
 // Append appends the line of an entry to buf, its line feed included, and moves
 // the head behind it.
 func (h *Head) Append(buf []byte, e Entry) []byte {
-	return h.append(buf, entryLine{h.next(), e.Bounded()})
+	e = e.Bounded()
+	begin := len(buf)
+	return h.end(line(buf).link(h).entry(&e), begin)
 }
 
 // AppendTorn appends the line that marks the one before as torn.
 func (h *Head) AppendTorn(buf []byte, t Torn) []byte {
-	return h.append(buf, tornLine{h.next(), t})
+	begin := len(buf)
+	b := append(line(buf).link(h).name("torn"), '{')
+	return h.end(append(b.number("bytes", t.Bytes).text("sha256", t.SHA256), '}'), begin)
 }
 
-func (h *Head) next() link { return link{h.Writer, h.Seq + 1, h.Hash} }
-
-func (h *Head) append(buf []byte, line any) []byte {
-	b, err := json.Marshal(line)
-	if err != nil {
-		panic(err) // Bounded strings, numbers and times always encode.
-	}
-	h.Seq, h.Hash = h.Seq+1, hashOf(b)
-	buf = append(buf, b[:len(b)-1]...)
-	buf = append(buf, hashMember...)
+// end ends the line that begins at begin, and whose members are all there but
+// the hash.
+func (h *Head) end(buf []byte, begin int) []byte {
+	buf = append(buf, '}')
+	h.Seq, h.Hash = h.Seq+1, hashOf(buf[begin:])
+	buf = append(buf[:len(buf)-1], hashMember...)
 	buf = append(buf, h.Hash...)
 	return append(buf, '"', '}', '\n')
 }
@@ -104,7 +94,13 @@ const hashMember = `,"hash":"`
 
 func hashOf(b []byte) string {
 	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
+	return hexOf(sum[:])
+}
+
+// hexOf returns a hash in hexadecimal.
+func hexOf(sum []byte) string {
+	var digits [2 * sha256.Size]byte
+	return string(digits[:hex.Encode(digits[:], sum)])
 }
 
 // LinePrefix begins every line of the trail.

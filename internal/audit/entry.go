@@ -82,9 +82,8 @@ func (e Entry) Bounded() Entry {
 	if len(e.ParamKeys) == 0 {
 		e.ParamKeys = nil // As it is when it is read again.
 	}
-	for _, s := range []*string{&e.ID, &e.UserID, &e.Principal.ID, &e.SessionHash, &e.SourceIPHash, &e.TraceID, &e.RequestID} {
-		*s = Name(*s)
-	}
+	e.ID, e.UserID, e.Principal.ID, e.TraceID = Name(e.ID), Name(e.UserID), Name(e.Principal.ID), Name(e.TraceID)
+	e.SessionHash, e.SourceIPHash, e.RequestID = Name(e.SessionHash), Name(e.SourceIPHash), Name(e.RequestID)
 	e.Principal.Issuer, e.UserAgent = Printable(e.Principal.Issuer), Printable(e.UserAgent)
 	e.Time = e.Time.UTC().Truncate(time.Millisecond)
 	return e
@@ -93,6 +92,9 @@ func (e Entry) Bounded() Entry {
 // Printable returns s in printable ASCII, other characters replaced by an
 // underscore, and cut to 128 bytes.
 func Printable(s string) string {
+	if within := s[:min(len(s), maxName)]; isPrintable(within) {
+		return within
+	}
 	s = strings.Map(func(c rune) rune {
 		if c < ' ' || c > '~' {
 			return '_'
@@ -102,19 +104,32 @@ func Printable(s string) string {
 	return s[:min(len(s), maxName)]
 }
 
+func isPrintable(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
 // validate reports what keeps e from being one that Bounded can give.
 func (e Entry) validate() error {
 	if err := e.Call.validate(); err != nil {
 		return err
 	}
-	for field, s := range map[string]string{
-		"userId": e.UserID, "principal.id": e.Principal.ID, "sessionHash": e.SessionHash,
-		"sourceIpHash": e.SourceIPHash, "traceId": e.TraceID, "requestId": e.RequestID,
+	for _, s := range [...]struct{ field, value string }{
+		{"userId", e.UserID}, {"principal.id", e.Principal.ID}, {"sessionHash", e.SessionHash},
+		{"sourceIpHash", e.SourceIPHash}, {"traceId", e.TraceID}, {"requestId", e.RequestID},
 	} {
-		if !validName(s) {
-			return fmt.Errorf("%s is not a name", field)
+		if !validName(s.value) {
+			return fmt.Errorf("%s is not a name", s.field)
 		}
 	}
+	return e.validateRest()
+}
+
+func (e Entry) validateRest() error {
 	if e.ID == "" || !validName(e.ID) {
 		return errors.New("id is not a name")
 	}

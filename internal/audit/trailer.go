@@ -70,15 +70,12 @@ func ParseTrailer(value string) (Trailer, error) {
 	if len(value) > maxTrailer {
 		return Trailer{}, errors.New("parse audit trailer: too long")
 	}
-	d := json.NewDecoder(strings.NewReader(value))
-	d.DisallowUnknownFields()
-	var t Trailer
-	if d.Decode(&t) != nil {
-		// Not the decoder's error: it repeats what it read.
-		return Trailer{}, errors.New("parse audit trailer: not a trailer")
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return Trailer{}, errors.New("parse audit trailer: data after the value")
+	t, ok := scanTrailer(value)
+	if !ok {
+		var err error
+		if t, err = decodeTrailer(value); err != nil {
+			return Trailer{}, err
+		}
 	}
 	if t.Dropped < 0 || len(t.Calls) == 0 {
 		return Trailer{}, errors.New("parse audit trailer: no calls")
@@ -87,6 +84,20 @@ func ParseTrailer(value string) (Trailer, error) {
 		if err := c.validate(); err != nil {
 			return Trailer{}, fmt.Errorf("parse audit trailer: call %d: %w", i, err)
 		}
+	}
+	return t, nil
+}
+
+// decodeTrailer reads what a trailer says in any spelling.
+func decodeTrailer(value string) (t Trailer, err error) {
+	d := json.NewDecoder(strings.NewReader(value))
+	d.DisallowUnknownFields()
+	if d.Decode(&t) != nil {
+		// Not the decoder's error: it repeats what it read.
+		return Trailer{}, errors.New("parse audit trailer: not a trailer")
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return Trailer{}, errors.New("parse audit trailer: data after the value")
 	}
 	return t, nil
 }

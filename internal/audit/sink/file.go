@@ -4,7 +4,6 @@
 package sink
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -35,6 +34,7 @@ type file struct {
 	head   *os.File // holds the lock, and the end of the chain
 	size   int64
 	begun  time.Time
+	noted  []byte // what was last written to head
 }
 
 // openFile opens config.Path behind its last line.
@@ -138,12 +138,13 @@ func (f *file) commit(head audit.Head) error {
 	if err := f.sync(); err != nil {
 		return err
 	}
-	b, err := json.Marshal(head)
-	if err != nil {
-		return fmt.Errorf("write the end of the audit chain: %w", err)
+	b := head.AppendJSON(f.noted[:0])
+	for len(b) < headSize-1 {
+		b = append(b, ' ')
 	}
+	f.noted = append(b, '\n')
 	// One write, always of the same length: nobody finds half of it.
-	if _, err := f.head.WriteAt(fmt.Appendf(nil, "%-*s\n", headSize-1, b), 0); err != nil {
+	if _, err := f.head.WriteAt(f.noted, 0); err != nil {
 		return fmt.Errorf("write the end of the audit chain: %w", err)
 	}
 	return nil

@@ -48,7 +48,8 @@ type output interface {
 // batch is what is written by one write.
 type batch struct {
 	entries []audit.Entry
-	done    chan struct{}
+	first   [1]audit.Entry
+	done    chan struct{} // nil while nobody but the writer waits
 	err     error
 }
 
@@ -60,19 +61,25 @@ func (s *Sink) Write(e audit.Entry) error {
 	s.mu.Lock()
 	if b := s.waiting; b != nil {
 		b.entries = append(b.entries, e)
+		if b.done == nil {
+			b.done = make(chan struct{})
+		}
 		s.mu.Unlock()
 		<-b.done
 		return b.err
 	}
-	b := &batch{entries: []audit.Entry{e}, done: make(chan struct{})}
+	b := &batch{first: [1]audit.Entry{e}}
+	b.entries = b.first[:]
 	s.waiting = b
 	s.mu.Unlock()
-	defer close(b.done)
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	s.mu.Lock()
-	s.waiting = nil // From here on b.entries are this goroutine's.
+	s.waiting = nil // From here on b is this goroutine's.
 	s.mu.Unlock()
+	if b.done != nil {
+		defer close(b.done)
+	}
 	b.err = s.commit(b.entries)
 	return b.err
 }
@@ -131,10 +138,10 @@ func (s *Sink) encode(entries []audit.Entry) (audit.Head, []audit.Record) {
 	}
 	var records []audit.Record
 	for _, e := range entries {
-		r := audit.Record{Prev: head.Hash, Entry: e.Bounded()}
+		prev := head.Hash
 		s.buf = head.Append(s.buf, e)
-		if r.Head = head; s.follow != nil {
-			records = append(records, r)
+		if s.follow != nil {
+			records = append(records, audit.Record{Head: head, Prev: prev, Entry: e.Bounded()})
 		}
 	}
 	return head, records

@@ -45,7 +45,7 @@ func (f *file) end() (end, error) {
 			return end{}, err
 		}
 	}
-	noted, ok := f.noted()
+	noted, ok := f.readHead()
 	switch {
 	case ok && (!found || noted.Writer != e.head.Writer || noted.Seq > e.head.Seq):
 		e.head = noted
@@ -55,8 +55,8 @@ func (f *file) end() (end, error) {
 	return e, nil
 }
 
-// noted returns the end of the chain as it was last written down.
-func (f *file) noted() (audit.Head, bool) {
+// readHead returns the end of the chain as it was last written down.
+func (f *file) readHead() (audit.Head, bool) {
 	b := make([]byte, headSize)
 	n, err := f.head.ReadAt(b, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
