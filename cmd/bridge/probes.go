@@ -17,9 +17,11 @@ const (
 	readyWait = 800 * time.Millisecond
 	// readyLook is how often it is looked for meanwhile.
 	readyLook = 10 * time.Millisecond
+
+	readyPath = "/readyz"
 )
 
-// readiness answers the kubelet. A bridge is ready when the ingress can reach
+// readiness answers the kubelet and the ingress. A bridge is ready when the ingress can reach
 // it: with a certificate and not on its way out. Its servers do not matter,
 // since a broken one must not take the others away.
 type readiness struct {
@@ -35,20 +37,37 @@ func (r *readiness) handler(metrics http.HandlerFunc) http.Handler {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte("ok\n"))
 	})
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, req *http.Request) {
+	mux.HandleFunc("GET "+readyPath, func(w http.ResponseWriter, req *http.Request) {
 		r.await(req.Context())
-		switch {
-		case r.draining.Load():
-			http.Error(w, "draining", http.StatusServiceUnavailable)
-		case !r.certificate():
-			http.Error(w, "no certificate yet", http.StatusServiceUnavailable)
-		case !r.secrets():
-			http.Error(w, "no secrets yet", http.StatusServiceUnavailable)
-		default:
-			_, _ = w.Write([]byte("ok\n"))
-		}
+		r.answer(w)
 	})
 	return mux
+}
+
+// inFront serves the ingress's own question before next. It has requests wait
+// for this pod, and asks anew within milliseconds.
+func (r *readiness) inFront(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.Path == readyPath && req.Method == http.MethodGet {
+			r.answer(w)
+			return
+		}
+		next.ServeHTTP(w, req)
+	})
+}
+
+// answer says whether the bridge is ready, and what it lacks if it is not.
+func (r *readiness) answer(w http.ResponseWriter) {
+	switch {
+	case r.draining.Load():
+		http.Error(w, "draining", http.StatusServiceUnavailable)
+	case !r.certificate():
+		http.Error(w, "no certificate yet", http.StatusServiceUnavailable)
+	case !r.secrets():
+		http.Error(w, "no secrets yet", http.StatusServiceUnavailable)
+	default:
+		_, _ = w.Write([]byte("ok\n"))
+	}
 }
 
 // await returns when the bridge is ready, will not be any more, or readyWait is

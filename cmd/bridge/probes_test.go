@@ -6,6 +6,7 @@ package main
 import (
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -44,6 +45,37 @@ func TestAProbeWaitsALittleForReadiness(t *testing.T) {
 				r.handler(func(http.ResponseWriter, *http.Request) {}).ServeHTTP(answer, httptest.NewRequest("GET", "/readyz", nil))
 				if took := time.Since(began); answer.Code != tt.status || took > tt.took {
 					t.Errorf("answered %d after %s, want %d within %s", answer.Code, took, tt.status, tt.took)
+				}
+			})
+		})
+	}
+}
+
+// TestTheIngressIsToldAtOnce asks as the ingress does, and for what else there is.
+func TestTheIngressIsToldAtOnce(t *testing.T) {
+	yes, no := func() bool { return true }, func() bool { return false }
+	for name, tt := range map[string]struct {
+		certificate, secrets func() bool
+		draining             bool
+		status               int
+	}{
+		"it is ready":          {yes, yes, false, 200},
+		"no certificate":       {no, yes, false, 503},
+		"no secrets":           {yes, no, false, 503},
+		"it is on its way out": {yes, yes, true, 503},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := &readiness{certificate: tt.certificate, secrets: tt.secrets}
+				r.draining.Store(tt.draining)
+				front := r.inFront(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+				for path, want := range map[string]int{"GET /readyz": tt.status, "POST /readyz": 418, "GET /readyz/x": 418, "GET /health": 418} {
+					method, path, _ := strings.Cut(path, " ")
+					began, answer := time.Now(), httptest.NewRecorder()
+					front.ServeHTTP(answer, httptest.NewRequest(method, path, nil))
+					if took := time.Since(began); answer.Code != want || took > 0 {
+						t.Errorf("%s %s: answered %d after %s, want %d at once", method, path, answer.Code, took, want)
+					}
 				}
 			})
 		})

@@ -84,7 +84,7 @@ func (p *process) serve(ctx context.Context, public, probes net.Listener) error 
 	p.ready.certificate, p.ready.secrets = p.source.Ready, keeper.ready
 	errorLog := slog.NewLogLogger(p.log.Handler(), slog.LevelDebug)
 	front := &http.Server{
-		Handler:           keeper.handler(b.Handler()),
+		Handler:           p.ready.inFront(keeper.handler(b.Handler())),
 		TLSConfig:         p.source.ServerTLS(pki.IngressURI()),
 		ReadHeaderTimeout: headerTimeout,
 		MaxHeaderBytes:    maxHeader,

@@ -275,8 +275,12 @@ func ask(t *testing.T, c *http.Client, r *running, method, params string) (*http
 
 func readyz(t *testing.T, r *running) (int, string) {
 	t.Helper()
-	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := c.Get(r.probes + "/readyz")
+	return readyzOf(t, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, r.probes)
+}
+
+func readyzOf(t *testing.T, c *http.Client, base string) (int, string) {
+	t.Helper()
+	resp, err := c.Get(base + "/readyz")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -327,10 +331,16 @@ func TestTheLifeOfABridge(t *testing.T) {
 		status, body := readyz(t, r)
 		return status == http.StatusServiceUnavailable && strings.Contains(body, "no secrets yet")
 	})
+	ingress := k.caller(t, pki.IngressSubject())
+	if status, body := readyzOf(t, ingress, r.public); status != http.StatusServiceUnavailable || !strings.Contains(body, "no secrets yet") {
+		t.Errorf("the ingress is told %d %s without secrets", status, body)
+	}
 	k.hand("", map[string][]byte{})
 	waitFor(t, "ready", func() bool { status, _ := readyz(t, r); return status == http.StatusOK })
+	if status, body := readyzOf(t, ingress, r.public); status != http.StatusOK {
+		t.Errorf("the ingress is told %d %s", status, body)
+	}
 
-	ingress := k.caller(t, pki.IngressSubject())
 	if resp, err := k.caller(t, pki.BridgeSubject("another")).Get(r.public + "/health"); err == nil {
 		resp.Body.Close()
 		t.Error("another bridge was let in")
@@ -359,6 +369,9 @@ func TestTheLifeOfABridge(t *testing.T) {
 	<-began
 	r.stop()
 	waitFor(t, "draining", func() bool { status, body := readyz(t, r); return status == 503 && strings.Contains(body, "draining") })
+	if status, body := readyzOf(t, ingress, r.public); status != http.StatusServiceUnavailable || !strings.Contains(body, "draining") {
+		t.Errorf("at the end the ingress is told %d %s", status, body)
+	}
 	if late := k.caller(t, pki.IngressSubject()); healthOf(t, late, r).Status != health.Healthy {
 		t.Error("a call that the ingress sent before it heard of the end is not served")
 	}

@@ -22,6 +22,8 @@ const (
 	maxRenamed = 32
 	// maxReport is many times the report of a bridge with 64 servers.
 	maxReport = 256 << 10
+	// maxReadiness is many times what a bridge says to whether it is ready.
+	maxReadiness = 4 << 10
 )
 
 // Credentials proves who we are to a bridge, and has the bridge prove itself.
@@ -64,6 +66,24 @@ func (b *Bridges) Health(ctx context.Context, to route.Backend) (health.Report, 
 		return health.Report{}, fmt.Errorf("read health: %w", err)
 	}
 	return checkReport(report)
+}
+
+// Ready asks a bridge whether it is ready, and returns nil if it is. The kubelet
+// gets the same answer.
+func (b *Bridges) Ready(ctx context.Context, to route.Backend) error {
+	res, err := b.ask(ctx, to, http.MethodGet, "/readyz")
+	if err != nil {
+		return fmt.Errorf("ask whether it is ready: %w", err)
+	}
+	defer res.Body.Close()
+	// Read to its end, so that the connection serves the next request.
+	if _, err := io.Copy(io.Discard, io.LimitReader(res.Body, maxReadiness)); err != nil {
+		return fmt.Errorf("ask whether it is ready: %w", err)
+	}
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("ask whether it is ready: status %d", res.StatusCode)
+	}
+	return nil
 }
 
 // RefreshSecrets tells a bridge that its secrets are others now. It asks the

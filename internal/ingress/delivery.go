@@ -65,7 +65,7 @@ func (d *delivery) deliver(ctx context.Context, x *exchange) (*http.Response, er
 			return nil, fmt.Errorf("%w: %w", errBridgeFailed, err)
 		}
 		d.metrics.undelivered.WithLabelValues(failed.reason).Inc()
-		d.hold.dropped.add(x.backend, time.Now())
+		d.hold.drop(x.backend)
 		x.backend, err = d.hold.backend(ctx, x.principal, x.deadline)
 		if err != nil {
 			return nil, fmt.Errorf("%w: after %w", err, failed)

@@ -311,7 +311,14 @@ func (w *world) addUser(user string) string {
 }
 
 // setPod makes user's pod the one on host, ready, and forgets others.
-func (w *world) setPod(user, pod, host string) {
+func (w *world) setPod(user, pod, host string) { w.setPodThatIs(corev1.ConditionTrue, user, pod, host) }
+
+// setCandidate is setPod for one that is not ready.
+func (w *world) setCandidate(user, pod, host string) {
+	w.setPodThatIs(corev1.ConditionFalse, user, pod, host)
+}
+
+func (w *world) setPodThatIs(ready corev1.ConditionStatus, user, pod, host string) {
 	w.change(func() {
 		w.pods = removePods(w.pods, user)
 		w.pods = append(w.pods, &corev1.Pod{
@@ -322,7 +329,7 @@ func (w *world) setPod(user, pod, host string) {
 			},
 			Status: corev1.PodStatus{
 				Phase: corev1.PodRunning, PodIP: host, PodIPs: []corev1.PodIP{{IP: host}},
-				Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+				Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}},
 			},
 		})
 	})

@@ -19,11 +19,12 @@ import (
 // caller's deadline, how many by two limits, because each waiting request keeps
 // its body in memory.
 type hold struct {
-	routes  Routes
-	dropped *dropped
-	metrics *metrics
-	wakes   *wakes
-	waiting *places
+	routes     Routes
+	dropped    *dropped
+	candidates *candidates
+	metrics    *metrics
+	wakes      *wakes
+	waiting    *places
 }
 
 // backend returns the pod to which a request of p may go now. It waits until
@@ -60,9 +61,11 @@ func (h *hold) await(ctx context.Context, p principal, deadline time.Time) (rout
 	defer cancel()
 	retry := time.NewTicker(dropFor)
 	defer retry.Stop()
+	h.candidates.join(p.user)
+	defer h.candidates.leave(p.user)
 	for {
 		// Taken before the table is read, so that no change falls between.
-		changed := h.routes.Changed()
+		changed, found := h.routes.Changed(), h.candidates.found(p.user)
 		b, err := h.resolve(p, time.Now())
 		if !waitable(err) {
 			return b, err
@@ -72,6 +75,7 @@ func (h *hold) await(ctx context.Context, p principal, deadline time.Time) (rout
 		}
 		select {
 		case <-changed:
+		case <-found:
 		case <-retry.C:
 		case <-waiting.Done():
 			return route.Backend{}, cmp.Or(ctx.Err(), err)
@@ -97,8 +101,17 @@ func (h *hold) resolve(p principal, now time.Time) (route.Backend, error) {
 	case route.Sleeping:
 		return b, errAsleep
 	default:
+		if b, ok := h.candidates.resolve(b, now); ok {
+			return b, nil
+		}
 		return route.Backend{}, errStarting
 	}
+}
+
+// drop has a pod be left alone for a while, that a request did not get to.
+func (h *hold) drop(b route.Backend) {
+	h.dropped.add(b, time.Now())
+	h.candidates.forget(b)
 }
 
 // lookup returns p's bridge in whatever state. Key and bridge come from one

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -132,7 +133,11 @@ type Deps struct {
 }
 
 func (d Deps) complete() bool {
-	return d.Routes != nil && d.Bridges != nil && d.Reports != nil && d.Activity != nil && d.Secrets != nil && d.Quotas != nil && d.Tiers != nil && d.Audit != nil && d.Hasher != nil && d.AdminKey != nil && d.Keys != nil && d.AuditIndex != nil && d.Ready != nil && d.Metrics != nil && d.Log != nil
+	return !slices.Contains([]bool{
+		d.Routes != nil, d.Bridges != nil, d.Reports != nil, d.Activity != nil, d.Secrets != nil,
+		d.Quotas != nil, d.Tiers != nil, d.Audit != nil, d.Hasher != nil, d.AuditIndex != nil,
+		d.Keys != nil, d.AdminKey != nil, d.Ready != nil, d.Metrics != nil, d.Log != nil,
+	}, false)
 }
 
 // Server serves the public surface.
@@ -197,9 +202,14 @@ func New(config Config, deps Deps) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ingress: register metrics: %w", err)
 	}
+	d := &dropped{until: map[destination]time.Time{}}
+	found, err := newCandidates(deps.Routes, d, deps.Bridges.Ready, deps.Metrics)
+	if err != nil {
+		return nil, fmt.Errorf("ingress: register metrics: %w", err)
+	}
 	h := &hold{
 		routes: deps.Routes, metrics: m, wakes: newWakes(deps.Activity.Wake, wm, deps.Log),
-		dropped: &dropped{until: map[destination]time.Time{}},
+		dropped: d, candidates: found,
 		waiting: newPlaces(config.MaxHeldPerUser, config.MaxHeld),
 	}
 	s := &Server{

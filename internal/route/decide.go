@@ -38,6 +38,27 @@ func isReady(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp == nil && pod.Status.PodIP != "" && v1alpha1.BridgeReady(pod)
 }
 
+// candidate returns the pod that will probably be ready next, or none: the newest
+// that is there to stay, if it has an address. Where that has none yet, an older
+// one is on its way out.
+func candidate(pods []*corev1.Pod) Candidate {
+	var newest *corev1.Pod
+	for _, pod := range pods {
+		if stays(pod) && (newest == nil || newer(pod, newest)) {
+			newest = pod
+		}
+	}
+	if newest == nil || newest.Status.PodIP == "" {
+		return Candidate{}
+	}
+	return Candidate{PodName: newest.Name, PodUID: newest.UID, PodIP: newest.Status.PodIP}
+}
+
+// stays reports whether nobody has told the pod to end and it has not ended.
+func stays(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
+}
+
 // newer orders pods by age, and by UID where the age is the same second's, so
 // that every replica of the ingress picks the same one.
 func newer(a, b *corev1.Pod) bool {
@@ -47,8 +68,8 @@ func newer(a, b *corev1.Pod) bool {
 	return a.UID > b.UID
 }
 
-// backendOf returns the route to b, whose newest ready pod is pod or nil.
-func backendOf(b *v1alpha1.HostedBridge, pod *corev1.Pod) Backend {
+// backendOf returns the route to b, which has these pods.
+func backendOf(b *v1alpha1.HostedBridge, pods []*corev1.Pod) Backend {
 	route := Backend{
 		User: b.User(), BridgeUID: b.UID, Namespace: b.Namespace, Name: b.Name, State: Starting,
 		Tier: b.Spec.Tier, IdleTimeout: b.IdleTimeout(), Grants: grantsOf(b.Spec.Servers),
@@ -64,9 +85,13 @@ func backendOf(b *v1alpha1.HostedBridge, pod *corev1.Pod) Backend {
 		route.State = Sleeping // Its pod may still be ending.
 	case b.Asleep():
 		// The operator has not taken the wake up; a pod that is there is ending.
-	case pod != nil:
-		route.State = Ready
-		route.PodName, route.PodUID, route.PodIP = pod.Name, pod.UID, pod.Status.PodIP
+	default:
+		if pod := newestReady(pods); pod != nil {
+			route.State = Ready
+			route.PodName, route.PodUID, route.PodIP = pod.Name, pod.UID, pod.Status.PodIP
+		} else {
+			route.Candidate = candidate(pods)
+		}
 	}
 	return route
 }

@@ -144,8 +144,8 @@ func (x *Index) decide(user v1alpha1.UserID) routed {
 	if b == nil {
 		return routed{}
 	}
-	pod := newestReady(x.podsOf[bridgeKey{b.Namespace, b.UID}])
-	return routed{backend: backendOf(b, pod), keys: keysOf(b)}
+	pods := x.podsOf[bridgeKey{b.Namespace, b.UID}]
+	return routed{backend: backendOf(b, pods), keys: keysOf(b)}
 }
 
 func nameOf(o metav1.Object) types.NamespacedName {

@@ -54,6 +54,26 @@ type Backend struct {
 	PodName string
 	PodUID  types.UID
 	PodIP   string
+
+	// Candidate is set only while the state is Starting: the pod that will
+	// probably be ready next. Nobody has said that it serves.
+	Candidate Candidate
+}
+
+// Candidate is a pod that has an address and is not ready yet. It is no place to
+// send a request to before the pod itself has said that it is ready, and that it
+// is the bridge's: then Backend.At leads there.
+type Candidate struct {
+	PodName string
+	PodUID  types.UID
+	PodIP   string
+}
+
+// At returns b as it would be if its candidate were ready.
+func (b Backend) At(c Candidate) Backend {
+	b.State, b.Candidate = Ready, Candidate{}
+	b.PodName, b.PodUID, b.PodIP = c.PodName, c.PodUID, c.PodIP
+	return b
 }
 
 // KeyEntry is a key that opens a user's bridge.

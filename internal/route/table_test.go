@@ -126,6 +126,53 @@ func TestBuildRoutesAUser(t *testing.T) {
 	}
 }
 
+func notReady(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }
+
+func TestACandidateIsThePodThatWillBeReadyNext(t *testing.T) {
+	alice, deleting := bridge("one", "alice", 0), metav1.NewTime(epoch)
+	suspended := bridge("one", "alice", 0, func(b *v1alpha1.HostedBridge) { b.Spec.DesiredState = v1alpha1.StateSuspended })
+	for name, test := range map[string]struct {
+		bridge *v1alpha1.HostedBridge
+		pods   []*corev1.Pod
+		want   string
+	}{
+		"none":                            {alice, nil, ""},
+		"one":                             {alice, []*corev1.Pod{pod(alice, "a", 0, notReady)}, "a"},
+		"one, said unready by nobody yet": {alice, []*corev1.Pod{pod(alice, "a", 0, func(p *corev1.Pod) { p.Status.Conditions = nil })}, "a"},
+		"none where one is ready":         {alice, []*corev1.Pod{pod(alice, "a", 0), pod(alice, "b", 1, notReady)}, ""},
+		"not without an address":          {alice, []*corev1.Pod{pod(alice, "a", 0, notReady, func(p *corev1.Pod) { p.Status.PodIP = "" })}, ""},
+		"not the predecessor of one without an address": {alice, []*corev1.Pod{
+			pod(alice, "a", 0, notReady), pod(alice, "b", 1, notReady, func(p *corev1.Pod) { p.Status.PodIP = "" }),
+		}, ""},
+		"not one that is told to end": {alice, []*corev1.Pod{pod(alice, "a", 0, notReady, func(p *corev1.Pod) { p.DeletionTimestamp = &deleting })}, ""},
+		"not one that ended": {alice, []*corev1.Pod{
+			pod(alice, "a", 0, notReady), pod(alice, "b", 1, notReady, func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }),
+			pod(alice, "c", 2, notReady, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }),
+		}, "a"},
+		"the newest":                          {alice, []*corev1.Pod{pod(alice, "a", 0, notReady), pod(alice, "c", 2, notReady), pod(alice, "b", 1, notReady)}, "c"},
+		"not another bridge's":                {alice, []*corev1.Pod{pod(bridge("one", "bob", 0), "a", 0, notReady)}, ""},
+		"none of a suspended bridge":          {suspended, []*corev1.Pod{pod(suspended, "a", 0, notReady)}, ""},
+		"none while it sleeps":                {bridge("one", "alice", 0, asleep(60, nil)), []*corev1.Pod{pod(alice, "a", 0, notReady)}, ""},
+		"none while its wake is not taken up": {bridge("one", "alice", 0, asleep(60, new(int64(61)))), []*corev1.Pod{pod(alice, "a", 0, notReady)}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, _ := Build([]*v1alpha1.HostedBridge{test.bridge}, test.pods).Lookup("alice")
+			if got.Candidate.PodName != test.want {
+				t.Errorf("the candidate is %+v", got.Candidate)
+			}
+			if (got.State == Ready) != (got.PodIP != "") || test.want != "" && got.State != Starting {
+				t.Errorf("state %s, address %q", got.State, got.PodIP)
+			}
+			at := got.At(Candidate{"x", "uid-x", "10.0.0.9"})
+			want := got
+			want.State, want.Candidate, want.PodName, want.PodUID, want.PodIP = Ready, Candidate{}, "x", "uid-x", "10.0.0.9"
+			if at != want {
+				t.Errorf("at a candidate it is %+v", at)
+			}
+		})
+	}
+}
+
 // asleep has a bridge sleep since then, and have been used last, in seconds.
 func asleep(since int64, last *int64) func(*v1alpha1.HostedBridge) {
 	return func(b *v1alpha1.HostedBridge) {

@@ -19,7 +19,7 @@ func stripPod(object any) (any, error) {
 	}
 	stripped := &corev1.Pod{
 		ObjectMeta: stripMeta(pod.ObjectMeta),
-		Status:     corev1.PodStatus{PodIP: pod.Status.PodIP},
+		Status:     corev1.PodStatus{PodIP: pod.Status.PodIP, Phase: pod.Status.Phase},
 	}
 	if uid := pod.Annotations[v1alpha1.AnnotationBridgeUID]; uid != "" {
 		stripped.Annotations = map[string]string{v1alpha1.AnnotationBridgeUID: uid}
