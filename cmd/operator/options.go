@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -40,6 +41,8 @@ type Options struct {
 	KeybrokerURL string
 	// Namespace is the installation's own.
 	Namespace string
+	// CatalogNamespace is where the catalog's recipes are; empty is Namespace.
+	CatalogNamespace string
 	// TiersFile replaces the built-in tiers; empty keeps them.
 	TiersFile string
 	// MinIdleTimeout is the shortest idleTimeout that counts.
@@ -83,6 +86,7 @@ func (o *Options) RegisterFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.BaseURL, "base-url", o.BaseURL, "public address of the ingress; a bridge's URL is this and /u/<userID>/mcp")
 	fs.StringVar(&o.KeybrokerURL, "keybroker-url", o.KeybrokerURL, "where the tenants' pods reach the keybroker")
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "namespace of the installation")
+	fs.StringVar(&o.CatalogNamespace, "catalog-namespace", o.CatalogNamespace, "namespace of the catalog's recipes and publishers; without it they are in the installation's")
 	fs.StringVar(&o.TiersFile, "tiers-file", o.TiersFile, "YAML file with the installation's tiers; without it there are free, pro and business")
 	fs.DurationVar(&o.MinIdleTimeout, "min-idle-timeout", o.MinIdleTimeout, "shortest spec.idleTimeout that counts; a shorter one is taken for it")
 	fs.IntVar(&o.MaxWaking, "max-waking", o.MaxWaking, "bridges that may start at once because they were called; the others wait for their turn, 0 lets none wait")
@@ -106,6 +110,9 @@ func (o *Options) Validate() error {
 		absoluteURL("keybroker-url", o.KeybrokerURL, "https"),
 	)
 }
+
+// catalog returns the namespace of the catalog.
+func (o *Options) catalog() string { return cmp.Or(o.CatalogNamespace, o.Namespace) }
 
 // egress returns where the tenants' bridges may connect to. apiServer is the
 // address at which a process in the cluster finds the API server, empty outside

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 
 	"github.com/go-logr/logr"
@@ -19,6 +20,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/controllers/catalogrecipe"
 	"github.com/hostedbridge/hostedbridge/controllers/hostedbridge"
 	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
@@ -63,6 +65,10 @@ func run(ctx context.Context, o Options, log *slog.Logger) error {
 	if err := r.Setup(ctx, m); err != nil {
 		return err
 	}
+	recipes := &catalogrecipe.Reconciler{Client: m.GetClient(), Clock: clock.RealClock{}}
+	if err := recipes.Setup(ctx, m); err != nil {
+		return err
+	}
 	if err := m.Start(ctx); err != nil {
 		return fmt.Errorf("run controllers: %w", err)
 	}
@@ -76,10 +82,12 @@ func newManager(config *rest.Config, o Options, log *slog.Logger) (ctrl.Manager,
 			return nil, fmt.Errorf("register types: %w", err)
 		}
 	}
+	caches := hostedbridge.CacheOptions(o.Namespace)
+	maps.Copy(caches.ByObject, catalogrecipe.CacheOptions(o.catalog()))
 	m, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,
 		Logger:                  logr.FromSlogHandler(log.Handler()),
-		Cache:                   hostedbridge.CacheOptions(o.Namespace),
+		Cache:                   caches,
 		Metrics:                 metricsserver.Options{BindAddress: o.MetricsListen},
 		HealthProbeBindAddress:  o.ProbeListen,
 		LeaderElection:          o.LeaderElect,

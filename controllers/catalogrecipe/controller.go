@@ -1,0 +1,120 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package catalogrecipe checks the catalog's recipes, however they came there,
+// and keeps the versions that were accepted. It is a shell around
+// catalog.Accept, which is pure.
+package catalogrecipe
+
+import (
+	"context"
+	"crypto/ed25519"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	recipeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
+)
+
+// conflictRetry is longer than caches are late.
+const conflictRetry = 200 * time.Millisecond
+
+// Reconciler reconciles one CatalogRecipe at a time.
+type Reconciler struct {
+	// Client reads from caches that have the index of Setup, and writes.
+	Client client.Client
+	Clock  clock.PassiveClock
+}
+
+// Reconcile implements reconcile.ObjectReconciler.
+func (r *Reconciler) Reconcile(ctx context.Context, o *v1alpha1.CatalogRecipe) (ctrl.Result, error) {
+	if o.DeletionTimestamp != nil {
+		return ctrl.Result{}, nil
+	}
+	keys, err := r.publicKeys(ctx, o)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	status := r.status(o, catalog.Accept(o, keys, r.Clock.Now()))
+	if equality.Semantic.DeepEqual(o.Status, status) {
+		return ctrl.Result{}, nil
+	}
+	err = r.applyStatus(ctx, o, status)
+	if apierrors.IsConflict(err) {
+		// The cache is late, or something changed that is not checked and of
+		// which the predicates say nothing.
+		return ctrl.Result{RequeueAfter: conflictRetry}, nil
+	}
+	return ctrl.Result{}, err
+}
+
+// publicKeys returns those of the publisher whom the recipe's signature names. A
+// publisher that is not there has none.
+func (r *Reconciler) publicKeys(ctx context.Context, o *v1alpha1.CatalogRecipe) ([]ed25519.PublicKey, error) {
+	signer := signerOf(o)
+	if signer == "" {
+		return nil, nil
+	}
+	p := &v1alpha1.CatalogPublisher{}
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: signer}, p)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get CatalogPublisher: %w", err)
+	}
+	return catalog.PublicKeys(p.Spec.PublicKeys), nil
+}
+
+func signerOf(o *v1alpha1.CatalogRecipe) string {
+	if o.Spec.Recipe == nil || o.Spec.Recipe.Signature == nil {
+		return ""
+	}
+	return o.Spec.Recipe.Signature.PublisherID
+}
+
+// status returns the object's status after a verdict.
+func (r *Reconciler) status(o *v1alpha1.CatalogRecipe, v catalog.Verdict) v1alpha1.CatalogRecipeStatus {
+	s := *o.Status.DeepCopy()
+	s.ObservedGeneration, s.Versions = o.Generation, v.Versions
+	condition := metav1.Condition{
+		Type: v1alpha1.ConditionRecipeAccepted, Status: metav1.ConditionFalse,
+		Reason: v.Reason, Message: v.Message, ObservedGeneration: o.Generation,
+		LastTransitionTime: metav1.NewTime(r.Clock.Now()),
+	}
+	if v.Accepted {
+		condition.Status = metav1.ConditionTrue
+	}
+	meta.SetStatusCondition(&s.Conditions, condition)
+	return s
+}
+
+func (r *Reconciler) applyStatus(ctx context.Context, o *v1alpha1.CatalogRecipe, s v1alpha1.CatalogRecipeStatus) error {
+	ac := recipeac.CatalogRecipeStatus().WithObservedGeneration(s.ObservedGeneration)
+	for _, c := range s.Conditions {
+		ac.WithConditions(metav1ac.Condition().WithType(c.Type).WithStatus(c.Status).WithReason(c.Reason).
+			WithMessage(c.Message).WithObservedGeneration(c.ObservedGeneration).WithLastTransitionTime(c.LastTransitionTime))
+	}
+	for _, v := range s.Versions {
+		ac.WithVersions(recipeac.RecipeVersion().WithVersion(v.Version).WithDigest(v.Digest).
+			WithAcceptedAt(v.AcceptedAt).WithRecipe(v.Recipe))
+	}
+	// With the version that was read the API server refuses a verdict on what
+	// has since changed.
+	object := recipeac.CatalogRecipe(o.Name, o.Namespace).WithResourceVersion(o.ResourceVersion).WithStatus(ac)
+	err := r.Client.Status().Apply(ctx, object, client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership)
+	if err := client.IgnoreNotFound(err); err != nil {
+		return fmt.Errorf("apply status: %w", err)
+	}
+	return nil
+}
