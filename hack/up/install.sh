@@ -124,11 +124,15 @@ ensure_master_key() {
         --from-file=1=<(random_key) --from-file=authority=<(random_key) >&2
 }
 
-# ensure_snapshot_key  makes the key that signs what ingresses keep for a restart
-# while the API server is away, once. Nothing is lost with it.
-ensure_snapshot_key() {
-    [[ -z $(kube get secret hosted-bridge-snapshot-key --namespace="$system" --ignore-not-found --output=name) ]] || return 0
-    kube create secret generic hosted-bridge-snapshot-key --namespace="$system" --from-file=key=<(random_key) >&2
+# ensure_ingress_keys  makes, once, the key that signs what ingresses keep for a
+# restart while the API server is away, the one that hides addresses and sessions
+# in the audit trail, and the administrators'. Other ones can take their place.
+ensure_ingress_keys() {
+    local name
+    for name in snapshot-key audit-key admin; do
+        [[ -z $(kube get secret "hosted-bridge-$name" --namespace="$system" --ignore-not-found --output=name) ]] || continue
+        kube create secret generic "hosted-bridge-$name" --namespace="$system" --from-file=key=<(random_key) >&2
+    done
 }
 
 random_key() { head -c 32 /dev/urandom | base64; }
@@ -137,7 +141,7 @@ install_system() {
     say "applying the installation"
     kube get namespace "$system" >/dev/null 2>&1 || apply --filename=config/default/namespace.yaml
     ensure_master_key
-    ensure_snapshot_key
+    ensure_ingress_keys
     apply --kustomize="$overlay/system"
     local kind
     for kind in hostedbridges catalogrecipes catalogpublishers; do

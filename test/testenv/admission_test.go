@@ -1,0 +1,100 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build testenv
+
+package testenv_test
+
+import (
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/testenv"
+)
+
+const admission = "../../config/rbac/admission.yaml"
+
+func TestTheIngressMayChangeTheKeysOfABridgeAlone(t *testing.T) {
+	c := testenv.Client(t)
+	namespace := testenv.Namespace(t, c)
+	testenv.ExpectInstalled(t, c, "../../config/rbac/ingress.yaml", namespace)
+	testenv.ExpectInstalled(t, c, admission, namespace)
+	b := valid(namespace, "alice")
+	b.Labels = map[string]string{"team": "a"}
+	testenv.ExpectApplied(t, c, b)
+	config := testenv.Config()
+	config.Impersonate = rest.ImpersonationConfig{
+		UserName: "system:serviceaccount:hosted-bridge-system:hosted-bridge-ingress",
+		Groups:   []string{"system:serviceaccounts", "system:authenticated"},
+	}
+	ingress, err := client.New(config, client.Options{Scheme: c.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	patch := func(change func(*v1alpha1.HostedBridge)) error {
+		changed := b.DeepCopy()
+		change(changed)
+		return ingress.Patch(t.Context(), changed, client.MergeFrom(b))
+	}
+	suspend := func(b *v1alpha1.HostedBridge) { b.Spec.DesiredState = v1alpha1.StateSuspended }
+	// The API server takes a policy up some time after it was made.
+	testenv.Eventually(t, "the policy holds", func() bool { return refused(patch(suspend)) })
+
+	changes := map[string]func(*v1alpha1.HostedBridge){
+		"a server":     func(b *v1alpha1.HostedBridge) { b.Spec.Servers[0].Transport.URL = "https://mcp.example.org/" },
+		"a tier":       func(b *v1alpha1.HostedBridge) { b.Spec.Tier = "business" },
+		"its secrets":  func(b *v1alpha1.HostedBridge) { b.Spec.SecretRefs = []v1alpha1.SecretRef{{Name: "theirs"}} },
+		"where it is":  func(b *v1alpha1.HostedBridge) { b.Spec.NodeSelector = map[string]string{"a": "b"} },
+		"what it runs": func(b *v1alpha1.HostedBridge) { b.Spec.RuntimeClassName = new("other") },
+		"a toleration": func(b *v1alpha1.HostedBridge) { b.Spec.Tolerations = []corev1.Toleration{{Key: "a"}} },
+		"a label":      func(b *v1alpha1.HostedBridge) { b.Labels = map[string]string{"team": "b"} },
+		"an annotation": func(b *v1alpha1.HostedBridge) {
+			b.Annotations = map[string]string{"a": "b"}
+		},
+		"an owner": func(b *v1alpha1.HostedBridge) {
+			b.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n", UID: "u"}}
+		},
+	}
+	for what, change := range changes {
+		if err := patch(change); !refused(err) {
+			t.Errorf("%s: %v, want that the policy refuses it", what, err)
+		}
+	}
+	key := v1alpha1.APIKey{ID: "0123456789Cd", Hash: "sha256:" + strings.Repeat("0", 64)}
+	if err := patch(func(b *v1alpha1.HostedBridge) { b.Spec.APIKeys = append(b.Spec.APIKeys, key) }); err != nil {
+		t.Errorf("a key: %v", err)
+	}
+	other := b.DeepCopy()
+	suspend(other)
+	if err := c.Patch(t.Context(), other, client.MergeFrom(b)); err != nil {
+		t.Errorf("somebody else's change: %v", err)
+	}
+}
+
+func refused(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "hosted-bridge-ingress-keys")
+}
+
+// TestThePolicyNamesEveryField finds a field that was added to the spec since.
+func TestThePolicyNamesEveryField(t *testing.T) {
+	policy, err := os.ReadFile(admission)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := reflect.TypeFor[v1alpha1.HostedBridgeSpec]()
+	for i := range spec.NumField() {
+		name, _, _ := strings.Cut(spec.Field(i).Tag.Get("json"), ",")
+		same := "object.?spec.?" + name + " == oldObject.?spec.?" + name
+		if has := strings.Contains(string(policy), same); has == (name == "apiKeys") {
+			t.Errorf("spec.%s: compared: %v", name, has)
+		}
+	}
+}
