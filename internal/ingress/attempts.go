@@ -24,9 +24,10 @@ const (
 	sourceBurst = 60
 	sourceEvery = time.Second
 	// idBurst and idEvery are for one key's id, from wherever: somebody who
-	// pastes a key needs a few attempts.
-	idBurst = 10
-	idEvery = 6 * time.Second
+	// pastes a key needs a few attempts, and each is several requests of a client
+	// that tries one version of the protocol after the other.
+	idBurst = 30
+	idEvery = 2 * time.Second
 	// attemptCells is how many sources, and how many ids, are told apart: 128
 	// KiB each. Two that share a cell share its limit.
 	attemptCells = 1 << 14

@@ -70,7 +70,7 @@ func TestNobodyLearnsWhoIsAUser(t *testing.T) {
 	}
 	for _, era := range eras {
 		t.Run("the inspector is refused in the "+era+" era", func(t *testing.T) {
-			for _, key := range []string{"", unknown} {
+			for _, key := range []string{"", mint(t).secret} {
 				_, err := inspectorTools(t, era, trent.url(), key)
 				if err == nil || !strings.Contains(err.Error(), "auth_required") {
 					t.Errorf("without trent's key the inspector says %v, want auth_required", err)

@@ -193,6 +193,8 @@ func allowed(ctx context.Context, c *http.Client, url, key string) error {
 		return err
 	case slices.Contains([]int{http.StatusUnauthorized, http.StatusNotFound}, a.status):
 		return fmt.Errorf("%w: status %d", errRefused, a.status)
+	case a.status == http.StatusTooManyRequests && strings.Contains(string(a.body), "too_many_attempts"):
+		return fmt.Errorf("%w, as often before", errRefused)
 	case a.status != http.StatusOK:
 		return fmt.Errorf("status %d: %.300s", a.status, a.body)
 	}
