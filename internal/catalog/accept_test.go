@@ -1,0 +1,242 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog
+
+import (
+	"crypto/ed25519"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+)
+
+// object returns a CatalogRecipe with nothing of it looked at.
+func object(r recipe.Recipe) *v1alpha1.CatalogRecipe {
+	o := &v1alpha1.CatalogRecipe{}
+	o.Name, o.CreationTimestamp = r.ID, metav1.NewTime(start)
+	o.Spec.Recipe = ToObject(r)
+	return o
+}
+
+// judge lets the catalog look at an object, minutes after the start, and writes
+// what it says into its status.
+func judge(o *v1alpha1.CatalogRecipe, minutes int, keys ...ed25519.PublicKey) Verdict {
+	v := Accept(o, keys, start.Add(time.Duration(minutes)*time.Minute))
+	c := metav1.Condition{Type: v1alpha1.ConditionRecipeAccepted, Status: metav1.ConditionFalse, Reason: v.Reason, Message: v.Message}
+	if v.Accepted {
+		c.Status = metav1.ConditionTrue
+	}
+	meta.SetStatusCondition(&o.Status.Conditions, c)
+	o.Status.Versions = v.Versions
+	return v
+}
+
+func versions(o *v1alpha1.CatalogRecipe) []string {
+	out := []string{}
+	for _, v := range o.Status.Versions {
+		out = append(out, v.Version)
+	}
+	return out
+}
+
+func entry(t *testing.T, o *v1alpha1.CatalogRecipe) Entry {
+	t.Helper()
+	e, err := EntryOf(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func TestAcceptKeepsTheNewestVersions(t *testing.T) {
+	r := valid("notes")
+	o := object(r)
+	for i := range 13 {
+		r.RecipeVersion = fmt.Sprintf("1.%d.0", i)
+		o.Spec.Recipe = ToObject(r)
+		if v := judge(o, i); !v.Accepted {
+			t.Fatal(v.Message)
+		}
+		if v := judge(o, i+1); !v.Accepted || !cmp.Equal(o.Status.Versions, v.Versions) {
+			t.Errorf("looked at again, %s changes", r.RecipeVersion)
+		}
+	}
+	want := []string{"1.12.0", "1.11.0", "1.10.0", "1.9.0", "1.8.0", "1.7.0", "1.6.0", "1.5.0", "1.4.0", "1.3.0"}
+	if diff := cmp.Diff(want, versions(o)); diff != "" {
+		t.Error(diff)
+	}
+	e := entry(t, o)
+	if e.Versions[2].Recipe.RecipeVersion != "1.10.0" || !e.Updated.Equal(start.Add(12*time.Minute)) || !e.Created.Equal(start) {
+		t.Errorf("%+v", e)
+	}
+	if latest := o.Status.Versions[0]; latest.Digest != Digest(latest.Recipe) || latest.Recipe != SourceOf(r) {
+		t.Errorf("%+v", latest)
+	}
+}
+
+func TestAcceptKeepsFewerLongVersions(t *testing.T) {
+	r := valid("notes")
+	r.Install.ConfigFiles = []recipe.ConfigFile{{Name: "a", Content: strings.Repeat("a", 200<<10)}}
+	o := object(r)
+	for i := range 5 {
+		r.RecipeVersion = fmt.Sprintf("1.%d.0", i)
+		o.Spec.Recipe = ToObject(r)
+		judge(o, i)
+	}
+	if diff := cmp.Diff([]string{"1.4.0", "1.3.0", "1.2.0"}, versions(o)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestARecipeWithoutVersionsIsNamedByItsDigest(t *testing.T) {
+	r := valid("notes")
+	r.RecipeVersion = ""
+	o := object(r)
+	judge(o, 1)
+	first := versions(o)[0]
+	r.Description = "Else"
+	o.Spec.Recipe = ToObject(r)
+	judge(o, 2)
+	if got := versions(o); len(got) != 2 || got[1] != first || len(first) != 12 {
+		t.Errorf("%q", got)
+	}
+	r.Description = "Does something"
+	o.Spec.Recipe = ToObject(r)
+	judge(o, 3)
+	if got := versions(o); len(got) != 2 || got[0] != first {
+		t.Errorf("after it came back: %q", got)
+	}
+}
+
+func TestWhatIsServedIsWhatWasAccepted(t *testing.T) {
+	r := valid("notes")
+	o := object(r)
+	if e := entry(t, o); e.Accepted || e.Recipe.ID != "notes" {
+		t.Errorf("before it was looked at: %+v", e)
+	}
+	judge(o, 1)
+	first := entry(t, o)
+	if !first.Accepted || first.Pending != nil || first.Refused != "" {
+		t.Errorf("accepted: %+v", first)
+	}
+
+	bad := r
+	bad.RecipeVersion, bad.Install = "2.0.0", nil
+	o.Spec.Recipe = ToObject(bad)
+	if e := entry(t, o); !e.Accepted || e.Recipe.RecipeVersion != "1.0.0" || e.Pending == nil || e.Revision != first.Revision {
+		t.Errorf("while another waits: %+v", e)
+	}
+	if v := judge(o, 2); v.Accepted || v.Reason != v1alpha1.ReasonRecipeInvalid || !strings.Contains(v.Message, "install: is required") {
+		t.Errorf("%+v", v)
+	}
+	if e := entry(t, o); !e.Accepted || e.Recipe.RecipeVersion != "1.0.0" || !strings.Contains(e.Refused, "install: is required") {
+		t.Errorf("while another is refused: %+v", e)
+	}
+
+	o.Spec.Quality = OverlayObject(Overlay{Score: new(5)})
+	if e := entry(t, o); e.Revision == first.Revision || *e.Quality.Score != 5 {
+		t.Errorf("with an overlay: %+v", e)
+	}
+	o.Spec.Recipe = nil
+	if v := judge(o, 3); v.Accepted || v.Reason != v1alpha1.ReasonRecipeMissing {
+		t.Errorf("%+v", v)
+	}
+	if e := entry(t, o); e.Accepted {
+		t.Errorf("without a recipe: %+v", e)
+	}
+}
+
+func TestASignedRecipeIsServedAsItWasSigned(t *testing.T) {
+	public, private := key(1)
+	// A member that a recipe in the API leaves out, and an order of its own.
+	doc, err := jsondoc.Parse([]byte(strings.Replace(SourceOf(valid("notes")), `"name"`, `"multiInstance":false,"metadata":{"selfHosted":false,"homepage":"https://x.example"},"name"`, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if doc, err = recipe.Sign(doc, private, "acme", start); err != nil {
+		t.Fatal(err)
+	}
+	source, err := doc.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, _, err := ReadSource(string(source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := object(r)
+	if v := judge(o, 1, public); v.Reason != v1alpha1.ReasonRecipeSignature {
+		t.Errorf("without the source: %+v", v)
+	}
+	o.Spec.Source, o.Spec.Owner = string(source), "acme"
+	if v := judge(o, 2, public); !v.Accepted {
+		t.Fatal(v.Message)
+	}
+	i := NewItem(entry(t, o))
+	served, err := jsondoc.Parse(i.Download)
+	if err != nil || recipe.Verify(served, public) != nil {
+		t.Errorf("%v: %s", err, i.Download)
+	}
+	if v := judge(o, 3); v.Accepted || v.Reason != v1alpha1.ReasonRecipeSignature || entry(t, o).Accepted {
+		t.Errorf("after the key was withdrawn: %+v", v)
+	}
+	o.Spec.Owner = "other"
+	if v := judge(o, 4, public); v.Reason != v1alpha1.ReasonRecipeSignature {
+		t.Errorf("of another owner: %+v", v)
+	}
+	o.Spec.Owner = "acme"
+	o.Spec.Recipe.Description = "Else"
+	if v := judge(o, 5, public); v.Reason != v1alpha1.ReasonRecipeSignature || !strings.Contains(v.Message, "spec.source") {
+		t.Errorf("with another recipe beside it: %+v", v)
+	}
+	o.Spec.Source = "{"
+	if v := judge(o, 6, public); v.Reason != v1alpha1.ReasonRecipeInvalid {
+		t.Errorf("with a source that is none: %+v", v)
+	}
+}
+
+func TestAcceptSaysWhatTheProblemsAreOf(t *testing.T) {
+	o := object(valid("notes"))
+	judge(o, 1)
+	o.Spec.Recipe.Description = "Else"
+	if v := judge(o, 2); v.Reason != v1alpha1.ReasonRecipeVersion {
+		t.Errorf("%+v", v)
+	}
+	o.Spec.Recipe.Install.Version = "latest"
+	if v := judge(o, 3); v.Reason != v1alpha1.ReasonRecipeInvalid {
+		t.Errorf("%+v", v)
+	}
+	for range 20 {
+		o.Spec.Recipe.Transports = append(o.Spec.Recipe.Transports, v1alpha1.RecipeTransport{Type: strings.Repeat("x", 1000)})
+	}
+	if v := judge(o, 4); !strings.Contains(v.Message, "more") || len(v.Message) > maxMessage+len("…") {
+		t.Errorf("%d bytes: %s", len(v.Message), v.Message)
+	}
+	o.Name = "other"
+	if v := judge(o, 5); v.Reason != v1alpha1.ReasonRecipeInvalid {
+		t.Errorf("%+v", v)
+	}
+	o.Status.Versions[0].Recipe = "{"
+	if v := judge(o, 6); v.Accepted || !strings.Contains(v.Message, "status.versions[0]") {
+		t.Errorf("%+v", v)
+	}
+	if _, err := EntryOf(o); err == nil {
+		t.Error("a version that is none was read")
+	}
+}
+
+func TestPublicKeys(t *testing.T) {
+	public, _ := key(1)
+	if got := PublicKeys([]string{"nonsense", recipe.FormatKey(public)}); len(got) != 1 || !got[0].Equal(public) {
+		t.Errorf("%v", got)
+	}
+}

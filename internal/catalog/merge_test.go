@@ -1,0 +1,156 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// TestWhatReadersGet compares an item with the files in testdata.
+func TestWhatReadersGet(t *testing.T) {
+	plain := accepted(valid("plain"), 1)
+	everything := accepted(full(t), 2)
+	everything.Name, everything.Owner = "everything", "acme"
+	everything.Quality = &Overlay{
+		Verified: new(true), VerifiedAt: new(start), VerifiedBy: "Ada", Badge: "gold", UpstreamHash: "sha512-x",
+		AuditedVersion: "text", Score: new(0), Notes: "Works.",
+	}
+	everything.Deprecated = &Deprecation{Since: start, Reason: "Old.", ReplacedBy: "plain"}
+	everything.Revision = revision(everything)
+	for _, e := range []Entry{plain, everything} {
+		i := NewItem(e)
+		for kind, got := range map[string][]byte{"view": i.JSON, "summary": i.Summary, "download": i.Download} {
+			golden(t, e.Name+"."+kind+".json", got)
+		}
+		if i.ETag != `"`+e.Revision+`"` {
+			t.Errorf("ETag %s of revision %s", i.ETag, e.Revision)
+		}
+	}
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := json.Indent(&b, got, "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	b.WriteByte('\n')
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), b.String()); diff != "" {
+		t.Errorf("%s (-update writes it): %s", file, diff)
+	}
+}
+
+// TestAnOverlayHidesNothingOfTheAuthors is that no member of the overlay or of
+// the catalog has the name of one of a recipe's.
+func TestAnOverlayHidesNothingOfTheAuthors(t *testing.T) {
+	names := map[string]bool{}
+	for _, kind := range []reflect.Type{reflect.TypeFor[recipe.Recipe](), reflect.TypeFor[Overlay](), reflect.TypeFor[View]()} {
+		for f := range kind.Fields() {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if name != "" && names[name] {
+				t.Errorf("%s stands twice in a view", name)
+			}
+			names[name] = true
+		}
+	}
+}
+
+func TestMergeDoesNotVouchForAnotherVersion(t *testing.T) {
+	e := accepted(valid("notes"), 1)
+	e.Quality = &Overlay{Verified: new(true), AuditedVersion: "1.0.0", Score: new(80)}
+	v := Merge(e)
+	if v.Verified == nil || *v.Verified || !v.Listing.AuditOutdated || *v.Score != 80 {
+		t.Errorf("%+v, %+v", v.Overlay, v.Listing)
+	}
+	if v.Quality != e.Quality || !*v.Quality.Verified {
+		t.Errorf("apart: %+v", v.Quality)
+	}
+	e.Quality.AuditedVersion = "1.2.3"
+	if v = Merge(e); !*v.Verified || v.Listing.AuditOutdated {
+		t.Errorf("%+v, %+v", v.Overlay, v.Listing)
+	}
+}
+
+func TestHostedSafe(t *testing.T) {
+	tests := map[string]struct {
+		change func(*recipe.Recipe)
+		want   bool
+	}{
+		"npx":                  {func(*recipe.Recipe) {}, true},
+		"some tools are local": {func(r *recipe.Recipe) { r.LocalOnly.Tools = []string{"open"} }, true},
+		"all is local":         {func(r *recipe.Recipe) { r.LocalOnly.All = true }, false},
+		"a container":          {func(r *recipe.Recipe) { r.Install.Method = "docker" }, false},
+		"a build with a remote beside": {func(r *recipe.Recipe) {
+			r.Install.Method = "git"
+			r.Transports = append(r.Transports, remote("https://x"))
+		}, true},
+		"a remote without TLS":     {func(r *recipe.Recipe) { r.Transports = []recipe.Transport{remote("http://x")} }, false},
+		"a program out of nowhere": {func(r *recipe.Recipe) { r.Install = nil }, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := valid("notes")
+			tt.change(&r)
+			if HostedSafe(r) != tt.want {
+				t.Errorf("not %v", tt.want)
+			}
+		})
+	}
+}
+
+// FuzzMerge looks for a recipe or an overlay that readers get otherwise than it
+// was written, together or apart.
+func FuzzMerge(f *testing.F) {
+	f.Add("notes", "Keeps notes", "gold", "\u2028<script>", 50, true, int64(1))
+	f.Fuzz(func(t *testing.T, id, description, badge, notes string, score int, verified bool, at int64) {
+		r := valid(id)
+		r.Description = description
+		e := accepted(r, 1)
+		e.Quality = &Overlay{Verified: &verified, VerifiedAt: new(time.Unix(at%4e9, 0).UTC()), Badge: badge, Notes: notes, Score: &score}
+		var got struct {
+			Description string
+			Badge       string
+			Score       *int
+			Recipe      json.RawMessage
+			Quality     Overlay
+		}
+		i := NewItem(e)
+		if err := json.Unmarshal(i.JSON, &got); err != nil {
+			t.Fatalf("%v: %s", err, i.JSON)
+		}
+		if !bytes.Equal(got.Recipe, i.Download) || !bytes.Equal(encode(got.Quality), encode(*e.Quality)) {
+			t.Errorf("apart: %s", i.JSON)
+		}
+		if !bytes.Equal(encode(got.Description), encode(description)) || !bytes.Equal(encode(got.Badge), encode(badge)) || *got.Score != score {
+			t.Errorf("together: %s", i.JSON)
+		}
+		if back := overlayOf(OverlayObject(*e.Quality)); *back.Verified != verified || back.Notes != notes || *back.Score != min(max(score, 0), maxScore) || !back.VerifiedAt.Equal(*e.Quality.VerifiedAt) {
+			t.Errorf("from the API: %+v", back)
+		}
+	})
+}
