@@ -1,0 +1,43 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build testenv
+
+package recipes
+
+import (
+	"os"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/test/testenv"
+)
+
+func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
+
+func TestTheAPIServerTakesEachRecipeAsItIs(t *testing.T) {
+	c := testenv.Client(t)
+	namespace := testenv.Namespace(t, c)
+	each(t, func(t *testing.T, id string, content []byte) {
+		r := mustParse(t, id, content).Recipe
+		o := &v1alpha1.CatalogRecipe{Spec: v1alpha1.CatalogRecipeSpec{Recipe: catalog.ToObject(r)}}
+		o.Namespace, o.Name = namespace, id
+		if err := c.Create(t.Context(), o, client.FieldValidation("Strict")); err != nil {
+			t.Fatal(err)
+		}
+		stored := &v1alpha1.CatalogRecipe{}
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), stored); err != nil {
+			t.Fatal(err)
+		}
+		back, err := catalog.FromObject(stored.Spec.Recipe)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !catalog.Same(r, back) {
+			t.Error("the API server gives back another recipe")
+		}
+	})
+}
