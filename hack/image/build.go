@@ -47,7 +47,11 @@ func build(ctx context.Context, folder, arch string, wanted []spec) ([]built, er
 		if err != nil {
 			return nil, err
 		}
-		b, err := pack(folder, arch, s, program)
+		shipped, err := data(root, s)
+		if err != nil {
+			return nil, err
+		}
+		b, err := pack(folder, arch, s, program, shipped...)
 		if err != nil {
 			return nil, fmt.Errorf("image %s: %w", s.name, err)
 		}
@@ -57,8 +61,8 @@ func build(ctx context.Context, folder, arch string, wanted []spec) ([]built, er
 }
 
 // pack makes the archive of one image where it is not there already.
-func pack(folder, arch string, s spec, program []byte) (built, error) {
-	content, err := rootfs(s, program)
+func pack(folder, arch string, s spec, program []byte, shipped ...file) (built, error) {
+	content, err := rootfs(s, program, shipped...)
 	if err != nil {
 		return built{}, err
 	}

@@ -6,6 +6,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -36,13 +37,17 @@ func TestDockerfileMakesTheSameImage(t *testing.T) {
 // must have besides.
 func linesOf(s spec) []string {
 	if s.pkg != "" {
-		return []string{
+		var lines []string
+		for _, folder := range s.data {
+			lines = append(lines, fmt.Sprintf("\nCOPY %s /rootfs/%s\n", folder, path.Base(folder)))
+		}
+		return append(lines,
 			fmt.Sprintf("go build -trimpath -buildvcs=false -ldflags=\"-s -w\" -o /%s %s\n", s.name, s.pkg),
 			fmt.Sprintf("\nENTRYPOINT [\"/%s\"]\n", s.name),
 			"\nFROM scratch\n",
 			"CGO_ENABLED=0",
-			"/" + rootsPath,
-		}
+			"/"+rootsPath,
+		)
 	}
 	entrypoint, path := s.command()
 	lines := []string{

@@ -33,6 +33,9 @@ type spec struct {
 	pkg         string // package of the binary, as seen from that module.
 	user        int
 	description string
+	// data are folders, from the repository's root, of which an image of a
+	// program carries a copy at its own root.
+	data []string
 
 	parts []part
 	// entrypoint is what an image of parts runs.
@@ -45,7 +48,7 @@ type spec struct {
 var specs = []spec{
 	{name: "operator", module: ".", pkg: "./cmd/operator", user: nonroot, description: "Makes a bridge of each HostedBridge object"},
 	{name: "keybroker", module: ".", pkg: "./cmd/keybroker", user: nonroot, description: "Issues certificates and seals secrets; the only holder of the master key"},
-	{name: "ingress", module: ".", pkg: "./cmd/ingress", user: nonroot, description: "The public surface: lets a request through to the one bridge it is meant for"},
+	{name: "ingress", module: ".", pkg: "./cmd/ingress", user: nonroot, description: "The public surface: lets a request through to the one bridge it is meant for", data: []string{"config/recipes"}},
 	{name: "bridge", module: ".", pkg: "./cmd/bridge", user: nonroot, description: "One user's MCP bridge"},
 	{name: "everything-server", module: ".", pkg: "github.com/modelcontextprotocol/go-sdk/conformance/everything-server", user: nonroot, description: "The MCP Go SDK's conformance server, an upstream for samples and tests"},
 	{name: "guarded-server", module: ".", pkg: "./test/e2e/guarded-server", user: nonroot, description: "An MCP server that wants a bearer token, an upstream for samples and tests"},

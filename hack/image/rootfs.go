@@ -41,16 +41,13 @@ func users(user int) (passwd, group []byte) {
 }
 
 // rootfs returns the one layer of an image as a tar: the binary at /<name>,
-// the CA roots, and the users by name for programs that look themselves up.
-func rootfs(s spec, binary []byte) ([]byte, error) {
+// the CA roots, the users by name for programs that look themselves up, and the
+// files that the program is shipped with.
+func rootfs(s spec, binary []byte, shipped ...file) ([]byte, error) {
 	passwd, group := users(s.user)
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
-	for _, f := range []struct {
-		path    string
-		mode    int64
-		content []byte
-	}{
+	for _, f := range append([]file{
 		{"etc/", 0o755, nil},
 		{"etc/group", 0o644, group},
 		{"etc/passwd", 0o644, passwd},
@@ -58,7 +55,7 @@ func rootfs(s spec, binary []byte) ([]byte, error) {
 		{"etc/ssl/certs/", 0o755, nil},
 		{rootsPath, 0o644, roots()},
 		{s.name, 0o755, binary},
-	} {
+	}, shipped...) {
 		header := &tar.Header{Name: f.path, Mode: f.mode, Size: int64(len(f.content)), ModTime: epoch, Typeflag: tar.TypeReg}
 		if f.content == nil {
 			header.Typeflag = tar.TypeDir

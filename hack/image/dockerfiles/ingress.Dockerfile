@@ -23,6 +23,7 @@ RUN mkdir -p /rootfs/etc/ssl/certs \
     && printf 'root:x:0:\nnonroot:x:65532:\n' >/rootfs/etc/group \
     && cp -L /etc/ssl/certs/ca-certificates.crt /rootfs/etc/ssl/certs/ \
     && cp /ingress /rootfs/ingress
+COPY config/recipes /rootfs/recipes
 
 FROM scratch
 COPY --from=build /rootfs/ /
