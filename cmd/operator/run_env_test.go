@@ -71,6 +71,7 @@ func TestRunWithTheRightsOfTheManifests(t *testing.T) {
 		return sealed != nil && sealed.Reason == v1alpha1.ReasonSealing
 	})
 	expectTold(t, c, d)
+	expectChecked(t, c, o.Namespace)
 	expectNoSecrets(t, namespace, o.Namespace)
 	testenv.Eventually(t, "an event is recorded", func() bool {
 		var events corev1.EventList
@@ -92,6 +93,24 @@ func TestRunWithTheRightsOfTheManifests(t *testing.T) {
 	if bytes.Contains(running, []byte("forbidden")) || bytes.Contains(running, []byte(`"level":"ERROR"`)) {
 		t.Errorf("the log has errors:\n%s", running)
 	}
+}
+
+// expectChecked checks that the operator says what it finds of a recipe, whose
+// signature names a publisher that it has to look for.
+func expectChecked(t *testing.T, c client.Client, namespace string) {
+	t.Helper()
+	recipe := &v1alpha1.CatalogRecipe{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "notes"}}
+	recipe.Spec.Recipe = &v1alpha1.Recipe{
+		SchemaVersion: 2, ID: "notes", Name: "Notes", Description: "Keeps notes", Repository: "https://example.com/notes",
+		Transports: []v1alpha1.RecipeTransport{{Type: "streamable-http", URL: "https://example.com/mcp"}},
+		Signature:  &v1alpha1.RecipeSignature{Algorithm: "ed25519", PublisherID: "nobody", Value: "x", SignedFields: []string{"id"}, SignedAt: "2026-01-02T03:04:05Z"},
+	}
+	testenv.ExpectApplied(t, c, recipe)
+	testenv.Eventually(t, "the recipe is checked", func() bool {
+		testenv.ExpectExists(t, c, recipe)
+		accepted := meta.FindStatusCondition(recipe.Status.Conditions, v1alpha1.ConditionRecipeAccepted)
+		return accepted != nil && accepted.Reason == v1alpha1.ReasonRecipeSignature
+	})
 }
 
 // expectTold checks that the operator annotates a pod of the Deployment's.
