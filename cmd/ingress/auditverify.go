@@ -41,6 +41,10 @@ func runAudit(args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	return c.run(fs.Args()[1:])
 }
 
+// errNoLine keeps a trail that is all gone, and a file that is none, from
+// passing for one that is as it was written.
+var errNoLine = errors.New("no line of an audit trail was found")
+
 // check is one verification.
 type check struct {
 	stdin  io.Reader
@@ -81,6 +85,9 @@ func (c *check) sum() error {
 	}
 	if c.wrong > 0 {
 		return fmt.Errorf("the audit trail is not whole: %d findings", c.wrong)
+	}
+	if c.trail.Lines == 0 {
+		return errNoLine
 	}
 	c.say("%d lines, all as they were written", c.trail.Lines)
 	return nil
