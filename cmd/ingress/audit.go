@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"time"
 
@@ -35,7 +36,7 @@ func (a *auditOptions) registerFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&a.Sink.MaxAge, "audit-max-age", a.Sink.MaxAge, "age at which the next audit file is begun, 0 for never")
 	fs.IntVar(&a.Sink.MaxFiles, "audit-max-files", a.Sink.MaxFiles, "full audit files that are kept, 0 for all")
 	fs.BoolVar(&a.Sink.Sync, "audit-fsync", a.Sink.Sync, "let each answer wait until its audit entries are on the disk")
-	fs.StringVar(&a.KeyFile, "audit-key-file", a.KeyFile, "key for the hashes of addresses and sessions, 16 bytes or more, the same for all replicas (default: a random one of this process)")
+	fs.StringVar(&a.KeyFile, "audit-key-file", a.KeyFile, "key for the hashes of addresses and sessions, 16 bytes or more, the same for all replicas (default, and while there is no such file: a random one of this process)")
 }
 
 func (a *auditOptions) validate() error {
@@ -56,14 +57,10 @@ func (a *auditOptions) validate() error {
 }
 
 // open returns the sink and what hides addresses and sessions in it.
-func (a *auditOptions) open(stdout io.Writer) (*sink.Sink, *audit.Hasher, error) {
-	key := []byte(rand.Text())
-	if a.KeyFile != "" {
-		read, err := os.ReadFile(a.KeyFile)
-		if err != nil {
-			return nil, nil, fmt.Errorf("read --audit-key-file: %w", err)
-		}
-		key = bytes.TrimSpace(read)
+func (a *auditOptions) open(stdout io.Writer, log *slog.Logger) (*sink.Sink, *audit.Hasher, error) {
+	key, err := a.key(log)
+	if err != nil {
+		return nil, nil, err
 	}
 	hasher, err := audit.NewHasher(key)
 	if err != nil {
@@ -74,4 +71,21 @@ func (a *auditOptions) open(stdout io.Writer) (*sink.Sink, *audit.Hasher, error)
 		return nil, nil, fmt.Errorf("audit: %w", err)
 	}
 	return s, hasher, nil
+}
+
+// key returns the key of the hashes. A file that is not there is no error: the
+// Secret that it comes from is one that an installation may have.
+func (a *auditOptions) key(log *slog.Logger) ([]byte, error) {
+	if a.KeyFile == "" {
+		return []byte(rand.Text()), nil
+	}
+	read, err := os.ReadFile(a.KeyFile)
+	if errors.Is(err, os.ErrNotExist) {
+		log.Warn("--audit-key-file does not exist; hashes of addresses and sessions are of this process alone", "file", a.KeyFile) //nolint:noctx // There is no request that it belongs to.
+		return []byte(rand.Text()), nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read --audit-key-file: %w", err)
+	}
+	return bytes.TrimSpace(read), nil
 }

@@ -82,7 +82,7 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) (err error) {
 	if p.index != nil {
 		o.Audit.Sink.Follow = p.index.Follow
 	}
-	if p.audit, p.hasher, err = o.Audit.open(stdout); err != nil {
+	if p.audit, p.hasher, err = o.Audit.open(stdout, log); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.audit.Close()) }()
