@@ -6,6 +6,7 @@ package watch
 import (
 	"context"
 	"errors"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -79,14 +80,19 @@ func TestAnAPIServerThatIsAwayIsTriedEverySecond(t *testing.T) {
 		resource := schema.GroupResource{Resource: "pods"}
 		answers := []error{
 			errors.New("connection refused"), apierrors.NewServiceUnavailable("starting"), apierrors.NewForbidden(resource, "", nil),
-			apierrors.NewUnauthorized("who"), apierrors.NewNotFound(resource, ""), apierrors.NewTooManyRequests("later", 60),
+			apierrors.NewUnauthorized("who"), apierrors.NewNotFound(resource, ""),
+			apierrors.NewInternalError(errors.New("the storage is away")), apierrors.NewTimeoutError("the storage is slow", 1),
+			apierrors.NewGenericServerResponse(http.StatusGatewayTimeout, "list", resource, "", "of a proxy", 0, true),
+			apierrors.NewTooManyRequests("later", 60),
 		}
+		wrong := apierrors.NewTimeoutError("Too large resource version", 1)
+		wrong.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
 		ask := func() error {
 			attempts++
 			if attempts <= len(answers) {
 				return answers[attempts-1]
 			}
-			return apierrors.NewTimeoutError("Too large resource version", 1)
+			return wrong
 		}
 		c := newContact(start)
 		lw := c.observe("pods", &toolscache.ListWatch{
@@ -99,7 +105,7 @@ func TestAnAPIServerThatIsAwayIsTriedEverySecond(t *testing.T) {
 		} {
 			start, attempts = time.Now(), 0
 			// That the question is a wrong one is an answer: the informer asks another.
-			if err := try(t.Context()); !apierrors.IsTimeout(err) || attempts != 7 || time.Since(start) != 6*reachEvery {
+			if err := try(t.Context()); !apierrors.IsTimeout(err) || attempts != len(answers)+1 || time.Since(start) != time.Duration(len(answers))*reachEvery {
 				t.Errorf("%s: %v after %d attempts in %s", name, err, attempts, time.Since(start))
 			}
 			if err := c.failure(); !apierrors.IsTooManyRequests(err) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // reachEvery is how often an API server is tried that tells nothing of routes. An
@@ -35,8 +36,9 @@ func untilReached[T any](ctx context.Context, c *contact, ask func() (T, error))
 
 // isUnanswered reports whether err is that of an API server that was not
 // reached, or that cannot or may not answer yet: one that has just started has
-// neither rights nor resources, and says so by 403 and 404. What is wrong with
-// the question is for the informer, which then asks another one.
+// neither rights nor resources, and says so by 403 and 404, and one whose
+// storage is away, or a proxy in front of one, has answers of 500 and more. What
+// is wrong with the question is for the informer, which then asks another one.
 func isUnanswered(err error) bool {
 	status := apierrors.APIStatus(nil)
 	if err == nil || !errors.As(err, &status) {
@@ -44,8 +46,11 @@ func isUnanswered(err error) bool {
 	}
 	switch status.Status().Code {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
-		http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable:
+		http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable:
 		return true
+	case http.StatusGatewayTimeout:
+		// So it also says that it does not know the version that was asked for.
+		return !apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
 	}
 	return false
 }
