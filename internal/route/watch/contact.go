@@ -19,7 +19,7 @@ import (
 const kinds = 2
 
 // contact knows whether the API server tells of changes: while a watch of every
-// kind is open. A peer that vanishes without a word is noticed after some 45 s,
+// kind is open that has told of what there was before. A peer that vanishes without a word is noticed after some 45 s,
 // when client-go's pings of HTTP/2 go unanswered.
 type contact struct {
 	mu   sync.Mutex
@@ -82,6 +82,9 @@ func (c *contact) observe(kind string, lw *toolscache.ListWatch) *toolscache.Lis
 		w, err := untilReached(ctx, c, func() (apiwatch.Interface, error) { return lw.WatchFuncWithContext(ctx, o) })
 		if err != nil {
 			return nil, err
+		}
+		if o.SendInitialEvents != nil && *o.SendInitialEvents {
+			return newListingWatch(w, func() { c.opened(kind) }, func() { c.closed(kind, time.Now()) }), nil
 		}
 		c.opened(kind)
 		return &openWatch{Interface: w, ended: func() { c.closed(kind, time.Now()) }}, nil
