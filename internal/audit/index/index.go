@@ -51,7 +51,7 @@ type Index struct {
 	gone   audit.Head // the line in front of which lines were looked for; Run's alone
 
 	mu     sync.Mutex
-	queue  []audit.Record
+	queue  queue
 	behind bool      // records are lacking in front of the queue
 	since  time.Time // the time of the first of them
 	// writing is the time of the first record that is being written.
@@ -73,9 +73,11 @@ func New(store *Store, config Config) *Index {
 func (x *Index) Follow(records []audit.Record) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.queue = append(x.queue, records...)
-	if over := len(x.queue) - maxQueued; over > 0 {
-		x.drop(over)
+	for _, r := range records {
+		if x.queue.full() {
+			x.drop(x.queue.pop())
+		}
+		x.queue.push(r)
 	}
 	select {
 	case x.wake <- struct{}{}:
@@ -83,15 +85,14 @@ func (x *Index) Follow(records []audit.Record) {
 	}
 }
 
-// drop forgets the first n of the queue. Their files have them, if there are
-// any.
-func (x *Index) drop(n int) {
+// drop forgets a record for which there is no room. The trail's files have it,
+// if there are any.
+func (x *Index) drop(r audit.Record) {
 	if x.trail == nil {
-		x.m.lost.Add(float64(n))
+		x.m.lost.Inc()
 	} else if !x.behind {
-		x.behind, x.since = true, x.queue[0].Entry.Time
+		x.behind, x.since = true, r.Entry.Time
 	}
-	x.queue = slices.Clone(x.queue[n:])
 }
 
 // lag returns for how long the oldest record has waited.
@@ -102,8 +103,8 @@ func (x *Index) lag() time.Duration {
 	switch {
 	case x.behind && !x.since.IsZero():
 		oldest = x.since
-	case oldest.IsZero() && len(x.queue) > 0:
-		oldest = x.queue[0].Entry.Time
+	case oldest.IsZero() && x.queue.len() > 0:
+		oldest = x.queue.at(0).Entry.Time
 	}
 	if oldest.IsZero() {
 		return 0
@@ -216,27 +217,37 @@ func (x *Index) writeQueued(ctx context.Context) (more bool, err error) {
 		x.behind, x.since = true, records[0].Entry.Time
 	}
 	if err != nil || lacking {
-		x.queue = append(slices.Clone(records), x.queue...)
-		if over := len(x.queue) - maxQueued; over > 0 {
-			x.drop(over)
-		}
+		x.putBack(records)
 	}
-	return x.behind || len(x.queue) > 0, err
+	return x.behind || x.queue.len() > 0, err
+}
+
+// putBack takes records that were not written into the queue again, in front of
+// what has come since.
+func (x *Index) putBack(records []audit.Record) {
+	for i, r := range slices.Backward(records) {
+		if x.queue.full() {
+			for _, old := range records[:i+1] {
+				x.drop(old)
+			}
+			return
+		}
+		x.queue.pushOldest(r)
+	}
 }
 
 // takeQueued takes a batch off the queue, of lines that follow one another.
 func (x *Index) takeQueued() []audit.Record {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	n := min(batch, len(x.queue))
-	for i := 1; i < n; i++ {
-		if x.queue[i].Seq != x.queue[i-1].Seq+1 {
-			n = i
+	records := make([]audit.Record, 0, min(batch, x.queue.len()))
+	for len(records) < cap(records) {
+		if n := len(records); n > 0 && x.queue.at(0).Seq != records[n-1].Seq+1 {
+			break
 		}
+		records = append(records, x.queue.pop())
 	}
-	records := x.queue[:n:n]
-	x.queue = x.queue[n:]
-	if n > 0 {
+	if len(records) > 0 {
 		x.writing = records[0].Entry.Time
 	}
 	return records

@@ -196,7 +196,9 @@ func TestADatabaseThatIsAwayDelaysNobody(t *testing.T) {
 	const away = 600
 	write(t, path, x, 10, away) // It returns: nothing waits for the database.
 	x.mu.Lock()
-	x.drop(len(x.queue) / 2) // As if there were more than is kept.
+	for range x.queue.len() / 2 {
+		x.drop(x.queue.pop()) // As if there were more than is kept.
+	}
 	x.mu.Unlock()
 	if x.lag() <= 0 {
 		t.Error("an index without a database lags by nothing")
@@ -220,8 +222,8 @@ func TestWithoutFilesTheOldestIsLost(t *testing.T) {
 	for n := range maxQueued + 3 {
 		x.Follow(c.records("alice", n))
 	}
-	if len(x.queue) != maxQueued || x.queue[0].Entry.ID != "alice-3" || x.behind {
-		t.Errorf("%d are queued from %s, behind %v", len(x.queue), x.queue[0].Entry.ID, x.behind)
+	if x.queue.len() != maxQueued || x.queue.at(0).Entry.ID != "alice-3" || x.behind {
+		t.Errorf("%d are queued from %s, behind %v", x.queue.len(), x.queue.at(0).Entry.ID, x.behind)
 	}
 	families, err := registry.Gather()
 	if err != nil {
