@@ -25,39 +25,56 @@ func EntryOf(o *v1alpha1.CatalogRecipe) (Entry, error) {
 		Name: o.Name, Owner: o.Spec.Owner, Created: o.CreationTimestamp.Time,
 		Quality: overlayOf(o.Spec.Quality), Deprecated: deprecationOf(o.Spec.Deprecated),
 	}
-	for _, v := range o.Status.Versions {
-		r, _, err := ReadSource(v.Recipe)
-		if err != nil {
-			return Entry{}, fmt.Errorf("read version %.64s of recipe %s: %w", v.Version, o.Name, err)
-		}
-		e.Versions = append(e.Versions, Version{Version: v.Version, Digest: v.Digest, At: v.AcceptedAt.Time, Recipe: r, Source: v.Recipe})
-	}
-	if err := e.serve(o); err != nil {
-		return Entry{}, err
-	}
-	e.Revision = revision(e)
-	return e, nil
-}
-
-// serve decides which recipe the entry serves.
-func (e *Entry) serve(o *v1alpha1.CatalogRecipe) error {
 	var current *recipe.Recipe
 	if o.Spec.Recipe != nil {
 		r, err := FromObject(o.Spec.Recipe)
 		if err != nil {
-			return fmt.Errorf("read recipe %s: %w", o.Name, err)
+			return Entry{}, fmt.Errorf("read recipe %s: %w", o.Name, err)
 		}
 		current = &r
 	}
+	if err := e.readVersions(o, current); err != nil {
+		return Entry{}, err
+	}
+	e.serve(o, current)
+	e.Revision = revision(e)
+	return e, nil
+}
+
+// readVersions reads the versions that were accepted. The newest one mostly is
+// the recipe that the object has, which is read already.
+func (e *Entry) readVersions(o *v1alpha1.CatalogRecipe, current *recipe.Recipe) error {
+	written := ""
+	if current != nil {
+		written = SourceOf(*current)
+	}
+	for _, v := range o.Status.Versions {
+		kept := Version{Version: v.Version, Digest: v.Digest, At: v.AcceptedAt.Time, Source: v.Recipe}
+		if v.Recipe == written {
+			kept.Recipe = *current
+		} else {
+			r, _, err := ReadSource(v.Recipe)
+			if err != nil {
+				return fmt.Errorf("read version %.64s of recipe %s: %w", v.Version, o.Name, err)
+			}
+			kept.Recipe = r
+		}
+		e.Versions = append(e.Versions, kept)
+	}
+	return nil
+}
+
+// serve decides which recipe the entry serves.
+func (e *Entry) serve(o *v1alpha1.CatalogRecipe, current *recipe.Recipe) {
 	accepted, refused := condition(o)
 	switch {
 	case current == nil:
 		// The author took the recipe back; an overlay alone is nothing to serve.
 		e.Refused = refused
-		return nil
+		return
 	case len(e.Versions) == 0:
 		e.Recipe, e.Source, e.Refused = *current, o.Spec.Source, refused
-		return nil
+		return
 	}
 	latest := e.Versions[0]
 	e.Recipe, e.Updated = latest.Recipe, latest.At
@@ -66,10 +83,9 @@ func (e *Entry) serve(o *v1alpha1.CatalogRecipe) error {
 	}
 	if Same(*current, latest.Recipe) {
 		e.Accepted, e.Refused = accepted, refused
-		return nil
+		return
 	}
 	e.Accepted, e.Pending, e.Refused = true, current, refused
-	return nil
 }
 
 // condition returns whether the recipe was accepted when it was last checked,

@@ -4,8 +4,9 @@
 package catalog
 
 import (
+	"bytes"
 	"encoding/json"
-	"strings"
+	"slices"
 	"time"
 )
 
@@ -19,7 +20,8 @@ type Item struct {
 	// Download is the recipe file: as its author wrote it where it is signed.
 	Download []byte
 	// ETag changes with JSON; it is quoted.
-	ETag string
+	ETag   string
+	facets facets
 }
 
 // Summary is what lists show of a recipe.
@@ -75,6 +77,11 @@ func NewItem(e Entry) *Item {
 	i.JSON = encode(i.View)
 	i.Summary = encode(Summarize(i.View))
 	i.Download = []byte(e.source())
+	if at := bytes.LastIndex(i.JSON, i.Download); at >= 0 {
+		// Where nothing is signed, the view has the recipe apart, in these bytes.
+		i.Download = slices.Clip(i.JSON[at : at+len(i.Download)])
+	}
+	i.facets = facetsOf(i)
 	return i
 }
 
@@ -110,36 +117,4 @@ func (i *Item) quality() int64 {
 		q += maxScore + 2
 	}
 	return q
-}
-
-// matches reports whether the item is one that the query's filters keep.
-func (i *Item) matches(q Query) bool {
-	m := i.View.Metadata
-	verified := i.View.Verified != nil && *i.View.Verified
-	deprecated := i.Entry.Deprecated != nil
-	return (q.Category == "" || strings.EqualFold(q.Category, m.Category)) &&
-		(q.Tag == "" || containsFold(m.Tags, q.Tag)) &&
-		(q.Transport == "" || i.hasTransport(q.Transport)) &&
-		(q.Owner == "" || q.Owner == i.Entry.Owner) &&
-		(q.Verified == nil || *q.Verified == verified) &&
-		(q.Deprecated == nil || *q.Deprecated == deprecated) &&
-		(!q.HostedSafe || i.View.Listing.HostedSafe)
-}
-
-func (i *Item) hasTransport(kind string) bool {
-	for _, t := range i.Entry.Recipe.Transports {
-		if string(t.Type) == kind {
-			return true
-		}
-	}
-	return false
-}
-
-func containsFold(list []string, s string) bool {
-	for _, l := range list {
-		if strings.EqualFold(l, s) {
-			return true
-		}
-	}
-	return false
 }

@@ -5,6 +5,7 @@ package catalog
 
 import (
 	"iter"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -52,7 +53,8 @@ type weighted struct {
 
 // index is for each word the recipes that have it.
 type index struct {
-	items    []*Item
+	// items are sorted by name.
+	items    []ranked
 	places   map[string]int32
 	words    []string
 	postings [][]posting
@@ -71,13 +73,13 @@ const (
 )
 
 func newTexts(items map[string]*Item) texts {
-	x := &index{items: make([]*Item, 0, len(items)), places: make(map[string]int32, len(items))}
+	x := &index{items: make([]ranked, 0, len(items)), places: make(map[string]int32, len(items))}
 	postings := make(map[string][]posting)
-	for name, item := range items {
+	for _, name := range slices.Sorted(maps.Keys(items)) {
 		place := int32(len(x.items)) //nolint:gosec // Nobody has so many recipes.
-		x.items = append(x.items, item)
+		x.items = append(x.items, ranked{item: items[name], facets: items[name].facets})
 		x.places[name] = place
-		for _, w := range itemWords(item.Entry.Recipe) {
+		for _, w := range itemWords(items[name].Entry.Recipe) {
 			postings[w.word] = append(postings[w.word], posting{place, w.weight})
 		}
 	}
@@ -125,17 +127,28 @@ func (t texts) with(touched []string, items map[string]*Item) texts {
 
 // search yields the recipes that have all words, of which the last one may be
 // only begun, and how well they fit.
-func (t texts) search(text string, words []string) iter.Seq2[*Item, int] {
+func (t texts) search(text string, words []string) iter.Seq[ranked] {
 	text = strings.ToLower(strings.TrimSpace(text))
-	return func(yield func(*Item, int) bool) {
+	return func(yield func(ranked) bool) {
+		whole, there := t.index.places[text]
 		for place, score := range t.index.search(words) {
-			item := t.index.items[place]
-			if score > 0 && !t.stale[int32(place)] && !yield(item, fit(item, text, score)) { //nolint:gosec // A place in items.
+			if score == 0 || len(t.stale) > 0 && t.stale[int32(place)] { //nolint:gosec // A place in items.
+				continue
+			}
+			hit := t.index.items[place]
+			hit.key = fit(hit.facets, score, there && int(whole) == place)
+			if !yield(hit) {
 				return
 			}
 		}
 		for _, f := range t.fresh {
-			if score := f.score(words); score > 0 && !yield(f.item, fit(f.item, text, score)) {
+			score := f.score(words)
+			if score == 0 {
+				continue
+			}
+			hit := ranked{item: f.item, facets: f.item.facets}
+			hit.key = fit(hit.facets, score, f.item.Entry.Name == text)
+			if !yield(hit) {
 				return
 			}
 		}
@@ -144,14 +157,14 @@ func (t texts) search(text string, words []string) iter.Seq2[*Item, int] {
 
 // fit puts the recipe whose name was typed first, and deprecated ones after
 // others.
-func fit(item *Item, text string, score int) int {
-	if item.Entry.Name == text {
+func fit(f facets, score int, whole bool) int64 {
+	if whole {
 		score += weightWhole
 	}
-	if item.Entry.Deprecated != nil {
+	if f.flags&flagDeprecated != 0 {
 		score /= 2
 	}
-	return max(score, 1)
+	return int64(max(score, 1))
 }
 
 // search returns a score for each place, 0 for those that lack a word.
