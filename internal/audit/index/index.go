@@ -52,8 +52,10 @@ type Index struct {
 
 	mu     sync.Mutex
 	queue  queue
-	behind bool      // records are lacking in front of the queue
-	since  time.Time // the time of the first of them
+	behind bool // records are lacking in front of the queue
+	// since is the time of the first of them. Before it is known what there is,
+	// at the start, it is the time of the start.
+	since time.Time
 	// writing is the time of the first record that is being written.
 	writing time.Time
 }
@@ -62,7 +64,7 @@ type Index struct {
 func New(store *Store, config Config) *Index {
 	x := &Index{store: store, config: config, now: time.Now, wake: make(chan struct{}, 1), behind: config.Files != nil}
 	if config.Files != nil {
-		x.trail = &trail{files: config.Files}
+		x.trail, x.since = &trail{files: config.Files}, x.now()
 	}
 	x.m = newMetrics(x.lag)
 	return x
@@ -90,26 +92,36 @@ func (x *Index) Follow(records []audit.Record) {
 func (x *Index) drop(r audit.Record) {
 	if x.trail == nil {
 		x.m.lost.Inc()
-	} else if !x.behind {
-		x.behind, x.since = true, r.Entry.Time
+	} else {
+		x.lack(r.Entry.Time)
 	}
+}
+
+// lack notes that a record of that time is lacking.
+func (x *Index) lack(at time.Time) {
+	if !x.behind || at.Before(x.since) {
+		x.since = at
+	}
+	x.behind = true
 }
 
 // lag returns for how long the oldest record has waited.
 func (x *Index) lag() time.Duration {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	oldest := x.writing
-	switch {
-	case x.behind && !x.since.IsZero():
-		oldest = x.since
-	case oldest.IsZero() && x.queue.len() > 0:
-		oldest = x.queue.at(0).Entry.Time
+	now := x.now()
+	oldest := now
+	for _, waits := range []time.Time{x.writing, x.since} {
+		if !waits.IsZero() && waits.Before(oldest) {
+			oldest = waits
+		}
 	}
-	if oldest.IsZero() {
-		return 0
+	if x.queue.len() > 0 {
+		if first := x.queue.at(0).Entry.Time; first.Before(oldest) {
+			oldest = first
+		}
 	}
-	return max(0, x.now().Sub(oldest))
+	return now.Sub(oldest)
 }
 
 // Run fills the index until ctx ends, and closes it. Whatever fails is tried
@@ -188,9 +200,9 @@ func (x *Index) catchUp(ctx context.Context) error {
 	defer x.mu.Unlock()
 	if err != nil {
 		// From the earlier time on, whatever was dropped since.
-		x.behind, x.since = true, since
-		if since.IsZero() {
-			x.since = x.writing
+		x.lack(since)
+		if !x.writing.IsZero() {
+			x.lack(x.writing)
 		}
 	} else if !x.behind {
 		x.since = time.Time{}
@@ -213,8 +225,8 @@ func (x *Index) writeQueued(ctx context.Context) (more bool, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.writing = time.Time{}
-	if lacking && !x.behind {
-		x.behind, x.since = true, records[0].Entry.Time
+	if lacking {
+		x.lack(records[0].Entry.Time)
 	}
 	if err != nil || lacking {
 		x.putBack(records)

@@ -267,3 +267,35 @@ func TestAGapIsReadFromTheFiles(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestAnIndexWithoutADatabaseLagsFromTheStart has nobody who knows what the
+// index has: it lags at least since the start, and since the oldest record that
+// it had no room for.
+func TestAnIndexWithoutADatabaseLagsFromTheStart(t *testing.T) {
+	store := opened(t, OpenPostgres, "postgres://index@127.0.0.1:1/index?connect_timeout=1")
+	path := filepath.Join(t.TempDir(), "trail")
+	write(t, path, nil, 0, 3)
+	x := New(store, Config{Files: func() ([]string, error) { return sink.Files(path) }, Log: slog.New(slog.DiscardHandler)})
+	begin := time.Now()
+	x.now = func() time.Time { return begin.Add(time.Hour) }
+	for range 3 {
+		if err := x.fill(t.Context()); err == nil {
+			t.Fatal("there is a database")
+		}
+		if got := x.lag(); got < time.Hour || got > time.Hour+patience {
+			t.Errorf("an index that was without its database for an hour lags by %s", got)
+		}
+	}
+	c := newChain("w")
+	for n := range 2 * maxQueued {
+		e := entry("alice", n)
+		e.Time = begin.Add(-time.Hour)
+		x.Follow([]audit.Record{c.next(e)})
+	}
+	if err := x.fill(t.Context()); err == nil {
+		t.Fatal("there is a database")
+	}
+	if got := x.lag().Round(time.Second); got != 2*time.Hour {
+		t.Errorf("the oldest record that the index lacks is two hours old, and it lags by %s", got)
+	}
+}
