@@ -5,6 +5,7 @@ package index
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"time"
 )
@@ -78,11 +79,7 @@ const purgeUser = `DELETE FROM audit_entries WHERE (writer, seq) IN
 
 func (s *Store) purgeUser(ctx context.Context, user string, before time.Time) (removed int64, err error) {
 	for {
-		result, err := s.db.ExecContext(ctx, s.dialect.bind(purgeUser), user, before.UnixMilli(), purgeBatch)
-		if err != nil {
-			return removed, fmt.Errorf("remove old entries from the audit index: %w", err)
-		}
-		n, err := result.RowsAffected()
+		n, err := s.purgeSome(ctx, user, before)
 		if err != nil {
 			return removed, fmt.Errorf("remove old entries from the audit index: %w", err)
 		}
@@ -90,4 +87,23 @@ func (s *Store) purgeUser(ctx context.Context, user string, before time.Time) (r
 			return removed, nil
 		}
 	}
+}
+
+// purgeSome removes a batch, while no other replica does: two that lock the same
+// rows, each in its own order, would wait for one another.
+func (s *Store) purgeSome(ctx context.Context, user string, before time.Time) (removed int64, err error) {
+	err = s.inTx(ctx, func(tx *sql.Tx) error {
+		if s.dialect.purgeLock != "" {
+			if _, err := tx.ExecContext(ctx, s.dialect.purgeLock); err != nil {
+				return err
+			}
+		}
+		result, err := tx.ExecContext(ctx, s.dialect.bind(purgeUser), user, before.UnixMilli(), purgeBatch)
+		if err != nil {
+			return err
+		}
+		removed, err = result.RowsAffected()
+		return err
+	})
+	return removed, err
 }

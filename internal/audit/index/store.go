@@ -37,8 +37,9 @@ type dialect struct {
 	shared bool
 	// numbered placeholders are $1, $2; others are ?.
 	numbered bool
-	// lock keeps others from preparing the tables until a transaction's end.
-	lock string
+	// lock keeps others from preparing the tables until a transaction's end, and
+	// purgeLock from removing entries.
+	lock, purgeLock string
 }
 
 // bind returns the statement with the database's placeholders for ?, which
@@ -101,8 +102,11 @@ func OpenPostgres(databaseURL string) (*Store, error) {
 	db.SetMaxOpenConns(connections)
 	// A connection to a server that was replaced ends by itself.
 	db.SetConnMaxLifetime(10 * time.Minute)
-	// The number is of no meaning but that all replicas use it.
-	return &Store{db: db, dialect: dialect{shared: true, numbered: true, lock: `SELECT pg_advisory_xact_lock(7203498150)`}}, nil
+	// The numbers are of no meaning but that all replicas use them.
+	return &Store{db: db, dialect: dialect{
+		shared: true, numbered: true,
+		lock: `SELECT pg_advisory_xact_lock(7203498150)`, purgeLock: `SELECT pg_advisory_xact_lock(7203498151)`,
+	}}, nil
 }
 
 // Close ends all connections.

@@ -244,3 +244,54 @@ func TestEntriesAreKeptAsLongAsTheirUsersTierSays(t *testing.T) {
 		}
 	})
 }
+
+// TestReplicasRemoveOldEntriesOneAfterTheOther has one replica in the middle of
+// it, and another that begins.
+func TestReplicasRemoveOldEntriesOneAfterTheOther(t *testing.T) {
+	database := cluster.database(t)
+	one, other := opened(t, OpenPostgres, database), opened(t, OpenPostgres, database)
+	c := newChain("w")
+	add(t, one, c.records("alice", 1, 2, 3)...)
+	keep := func(string) time.Duration { return 0 }
+	tx, err := one.db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback() //nolint:errcheck // It was committed, or the test has failed.
+	if _, err := tx.ExecContext(t.Context(), one.dialect.purgeLock); err != nil {
+		t.Fatal(err)
+	}
+	type outcome struct {
+		removed int64
+		err     error
+	}
+	ended := make(chan outcome, 1)
+	go func() {
+		removed, err := other.purge(t.Context(), start.Add(time.Hour), keep)
+		ended <- outcome{removed, err}
+	}()
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		var waiting int
+		err := one.db.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`).Scan(&waiting)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if waiting == 1 {
+			break
+		}
+		select {
+		case got := <-ended:
+			t.Fatalf("it did not wait: removed %d, %v", got.removed, got.err)
+		default:
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("nobody waits")
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-ended; got.removed != 3 || got.err != nil {
+		t.Errorf("removed %d, %v", got.removed, got.err)
+	}
+}
