@@ -5,8 +5,9 @@ package bridge
 
 import (
 	"context"
+	"net/http"
+	"strings"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -28,9 +29,9 @@ func TestABridgeSaysThatItIsBusy(t *testing.T) {
 			r := newRig(t, fast, w.Server)
 			r.bridge.UseSecrets(secretsOf("r1", "TOKEN", "first-token"))
 			client := connect(r)
-			if busy := r.bridge.Health().Busy; busy != 0 {
-				t.Errorf("busy = %d with a client that does nothing", busy)
-			}
+			// The end of a request comes after its answer.
+			idle := func() bool { return r.bridge.Health().Busy == 0 }
+			eventually(t, "a client that does nothing has no call in flight", idle)
 			answers := outcomeOf(t, client)
 			next(t, w.began, "call")
 			if busy := r.bridge.Health().Busy; busy != 1 {
@@ -40,12 +41,68 @@ func TestABridgeSaysThatItIsBusy(t *testing.T) {
 			if got := next(t, answers, "answer"); got != "done" {
 				t.Errorf("answer = %s", got)
 			}
-			// The end of the request comes after its answer.
-			for deadline := time.Now().Add(10 * time.Second); r.bridge.Health().Busy != 0; time.Sleep(time.Millisecond) {
-				if time.Now().After(deadline) {
-					t.Fatalf("busy = %d after the call", r.bridge.Health().Busy)
-				}
-			}
+			eventually(t, "no call is in flight after the call", idle)
 		})
+	}
+}
+
+// TestACallWhosePOSTBrokeIsInFlight has a client lose the stream of a call and
+// get the answer from another.
+func TestACallWhosePOSTBrokeIsInFlight(t *testing.T) {
+	server, began, release := hanging(t)
+	h := newHouse(t, server)
+	defer release()
+	header := h.session(t)
+	_, events := h.events(t, "POST", `{"jsonrpc":"2.0","id":42,"method":"tools/call","params":{"name":"hang"}}`, header)
+	header["Last-Event-Id"] = idOf(t, next(t, events, "first event"))
+	next(t, began, "call")
+	h.front.CloseClientConnections()
+	posts := func() int {
+		h.bridge.calls.mu.Lock()
+		defer h.bridge.calls.mu.Unlock()
+		return h.bridge.calls.posts
+	}
+	eventually(t, "the end of the POST", func() bool { return posts() == 0 })
+	if busy := h.bridge.Health().Busy; busy != 1 {
+		t.Errorf("busy = %d with a call that goes on, want 1", busy)
+	}
+	now, cancel := context.WithCancel(t.Context())
+	cancel()
+	if left := h.bridge.Drain(now); left != 1 {
+		t.Errorf("a drain leaves %d calls, want the one that goes on", left)
+	}
+	release()
+	if left := h.bridge.Drain(t.Context()); left != 0 {
+		t.Errorf("%d calls are left", left)
+	}
+	if resp, body := h.do(t, "GET", h.url, "", header); resp.StatusCode != http.StatusOK || !strings.Contains(body, "done") {
+		t.Errorf("the rest of the answer is %d %s", resp.StatusCode, body)
+	}
+}
+
+func TestOnlySoManyLegacyCallsAreWorkedOn(t *testing.T) {
+	server, _, _ := hanging(t)
+	h := newHouse(t, server)
+	header := h.session(t)
+	ends := make([]func(), 0, maxPosted)
+	for range maxPosted {
+		end, ok := h.bridge.calls.addPosted()
+		if !ok {
+			t.Fatalf("only %d are taken", len(ends))
+		}
+		ends = append(ends, end)
+	}
+	list := `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
+	if _, body := h.do(t, "POST", h.url, list, header); !strings.Contains(body, `"too_many_calls"`) {
+		t.Errorf("one more is answered with %s", body)
+	}
+	if busy := h.bridge.Health().Busy; busy != maxPosted {
+		t.Errorf("busy = %d, want %d", busy, maxPosted)
+	}
+	for _, end := range ends {
+		end()
+	}
+	if resp, body := h.do(t, "POST", h.url, list, header); resp.StatusCode != http.StatusOK || !strings.Contains(body, `"result"`) {
+		t.Errorf("afterwards: %d %s", resp.StatusCode, body)
 	}
 }

@@ -50,7 +50,11 @@ func (b *Bridge) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			return next(ctx, method, req)
 		}
 		carrier := carrierOf(ctx)
-		defer carrier.count(b, method)()
+		end, err := carrier.count(b, method)
+		if err != nil {
+			return nil, err
+		}
+		defer end()
 		q := b.query(ctx, method, req, ss)
 		if err := b.checkHops(q.hops); err != nil && isCall(method) {
 			return nil, err

@@ -296,6 +296,7 @@ func (s *stays) admit(ctx context.Context, id string, state *mcp.ServerSessionSt
 		mark:      newMark(),
 		quiet:     time.Now(),
 	}
+	ctx = context.WithValue(ctx, carrierKey{}, carrier{posted: true})
 	session, err := s.bridge.server.Connect(ctx, &askingTransport{st.transport, st.mark}, &mcp.ServerSessionOptions{State: state})
 	if err != nil {
 		return nil, err

@@ -14,8 +14,9 @@ import (
 // carrier is what is special about a connection whose requests are no HTTP
 // requests of their own.
 type carrier struct {
-	// counts says that the requests on it must be counted one by one.
-	counts bool
+	// counts says that the requests on it must be counted one by one, and posted
+	// that they come in POSTs, which are counted besides.
+	counts, posted bool
 	// legacyOnly says that it is of a transport that the modern protocol has not.
 	legacyOnly bool
 	// hops are the bridges that the client's connection has passed.
@@ -35,12 +36,19 @@ func carrierOf(ctx context.Context) carrier {
 }
 
 // count counts a request for which a client waits until the returned function is
-// called.
-func (c carrier) count(b *Bridge, method string) (end func()) {
-	if !c.counts || !isCall(method) || method == methodListen {
-		return func() {}
+// called. It refuses one that is too many.
+func (c carrier) count(b *Bridge, method string) (end func(), err error) {
+	switch {
+	case !isCall(method) || method == methodListen:
+	case c.posted:
+		if end, ok := b.calls.addPosted(); ok {
+			return end, nil
+		}
+		return nil, errTooManyCalls
+	case c.counts:
+		return b.calls.add(), nil
 	}
-	return b.calls.add()
+	return func() {}, nil
 }
 
 // unsupportedVersion refuses a modern request on a legacy transport.
