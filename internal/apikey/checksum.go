@@ -10,12 +10,17 @@ import "hash/crc32"
 // characters (32 bits), so every mistyped character and every two exchanged
 // neighbours. It is no protection against anybody.
 func checksum(body string) string {
+	digits := checksumDigits(body)
+	return string(digits[:])
+}
+
+func checksumDigits(body string) (out [checksumLength]byte) {
 	const base = uint32(len(alphabet))
-	sum := crc32.ChecksumIEEE([]byte(body))
-	var out [checksumLength]byte
+	var room [64]byte // A key has fewer characters.
+	sum := crc32.ChecksumIEEE(append(room[:0], body...))
 	for i := len(out) - 1; i >= 0; i-- {
 		out[i] = alphabet[sum%base]
 		sum /= base
 	}
-	return string(out[:])
+	return out
 }

@@ -23,7 +23,10 @@ var ErrBadHash = errors.New("not a key's hash: the form is sha256: and 64 lower-
 type Hash [sha256.Size]byte
 
 // HashOf returns the hash of the whole key, kind and checksum included.
-func HashOf(key string) Hash { return sha256.Sum256([]byte(key)) }
+func HashOf(key string) Hash {
+	var room [64]byte // A key has fewer characters.
+	return sha256.Sum256(append(room[:0], key...))
+}
 
 // ParseHash reads what String writes, and no other spelling of it; otherwise
 // the error is ErrBadHash.

@@ -59,7 +59,7 @@ func Parse(s string) (Key, error) {
 		return Key{}, ErrMalformed
 	}
 	body := s[:len(s)-checksumLength]
-	if checksum(body) != s[len(body):] {
+	if sum := checksumDigits(body); string(sum[:]) != s[len(body):] {
 		return Key{}, ErrChecksum
 	}
 	return Key{Kind: Kind(kind), ID: id}, nil

@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -120,14 +121,16 @@ func Keys(object json.RawMessage) []string {
 	if json.Unmarshal(object, &fields) != nil {
 		return nil
 	}
-	var keys []string
-	for key := range fields {
-		if validKey(key) {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	return keys[:min(len(keys), maxKeys)]
+	return KeysOf(slices.Collect(maps.Keys(fields)))
+}
+
+// KeysOf is Keys for an object whose fields have these names. It takes names for
+// its own.
+func KeysOf(names []string) []string {
+	names = slices.DeleteFunc(names, invalidKey)
+	slices.Sort(names)
+	names = slices.Compact(names)
+	return names[:min(len(names), maxKeys)]
 }
 
 func validKey(s string) bool {

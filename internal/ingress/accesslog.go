@@ -56,8 +56,6 @@ func (r *record) fail(p *problem, err error) {
 	}
 }
 
-type recordKey struct{}
-
 // recordOf returns the request's record.
 func recordOf(ctx context.Context) *record {
 	if r, ok := ctx.Value(recordKey{}).(*record); ok {
@@ -71,10 +69,12 @@ func recordOf(ctx context.Context) *record {
 func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
-		rec := &record{id: newRequestID(), route: routeOf(r.RequestURI), start: start}
-		ctx, cancel := context.WithCancelCause(context.WithValue(r.Context(), recordKey{}, rec))
-		rec.call = &openCall{answer: answer{ResponseWriter: w}, method: r.Method, record: rec, cancel: cancel}
-		a := &rec.call.answer
+		all := &served{record: record{id: newRequestID(), route: routeOf(r.RequestURI), start: start}}
+		rec, a := &all.record, &all.call.answer
+		all.ctx = recordContext{r.Context(), rec}
+		ctx, cancel := context.WithCancelCause(&all.ctx)
+		rec.call, a.ResponseWriter = &all.call, w
+		rec.call.method, rec.call.record, rec.call.cancel = r.Method, rec, cancel
 		setBaseHeader(w.Header(), rec.id)
 		s.setDeadlines(w, r)
 		if !s.ready() || len(r.TransferEncoding) > 0 {

@@ -33,6 +33,7 @@ type audited struct {
 	later   bool // the bridge will tell of the calls on another stream
 
 	kept   []byte // the end of the answer as far as it has come
+	room   [8]byte
 	ready  []byte // what did not fit into a reader's buffer
 	err    error  // what follows it
 	body   []byte // the beginning of an answer that is no stream of events
@@ -51,6 +52,7 @@ const (
 // newAudited returns the body of res for the client.
 func newAudited(res *http.Response, rec *record, m *metrics) *audited {
 	a := &audited{ReadCloser: res.Body, of: res, record: rec, metrics: m, trail: rec.trail}
+	a.kept = a.room[:0]
 	a.later = res.Header.Get(audit.TrailerName) == audit.Later
 	if a.trail == nil || !strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
 		return a

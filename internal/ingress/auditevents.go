@@ -68,7 +68,7 @@ func (e *events) end(finish func(error) error, eof error) error {
 
 // take releases what of e.in can go.
 func (e *events) take() error {
-	if len(e.trail.calls) == 0 {
+	if e.trail.calls == 0 {
 		return e.takeLines()
 	}
 	for {

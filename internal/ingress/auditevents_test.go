@@ -40,7 +40,7 @@ func runEvents(t *testing.T, stream string, size int, calls bool) (passed, told 
 	tr := &trail{trails: trails, who: func() audit.Entry { return audit.Entry{} }}
 	if calls {
 		tr.messages = []rpcMessage{{ID: json.RawMessage("1"), Method: "tools/call", Tool: "search"}}
-		tr.calls, tr.left = tr.messages, append([]rpcMessage(nil), tr.messages...)
+		tr.calls, tr.left = len(tr.messages), append([]rpcMessage(nil), tr.messages...)
 	}
 	var said strings.Builder
 	e := &events{trail: tr, told: func(value string) error { said.WriteString(value + "\n"); return nil }, early: func() error { return nil }}
@@ -60,7 +60,7 @@ func runEvents(t *testing.T, stream string, size int, calls bool) (passed, told 
 
 // TestAnEventPassesOnlyWhenItIsComplete feeds a stream byte by byte.
 func TestAnEventPassesOnlyWhenItIsComplete(t *testing.T) {
-	tr := &trail{calls: []rpcMessage{{}}}
+	tr := &trail{calls: 1}
 	e := &events{trail: tr}
 	for i, c := range []byte("data: {\"method\":\"x\"}\n\n") {
 		e.in = append(e.in, c)

@@ -37,12 +37,13 @@ func identify(t *route.Table, presented string, now time.Time) (principal, bool)
 	if err == nil && key.Kind == apikey.KindUser {
 		entries = t.Keys(key.ID)
 	}
-	hashes := decoy
-	if len(entries) > 0 {
-		hashes = make([]apikey.Hash, len(entries))
-		for i, e := range entries {
-			hashes[i] = e.Hash
-		}
+	var room [4]apikey.Hash // Users have one key, or two while they change it.
+	hashes := room[:0]
+	for i := range entries {
+		hashes = append(hashes, entries[i].Hash)
+	}
+	if len(hashes) == 0 {
+		hashes = decoy
 	}
 	i, ok := apikey.Match(presented, hashes)
 	if !ok || i >= len(entries) || expired(entries[i], now) {
@@ -87,9 +88,7 @@ func presentedKey(h http.Header) string {
 	return key
 }
 
-const principalKey = "principal"
-
-// authenticate puts the principal into the context, when it is the user of
+// authenticate leaves the principal for later steps, when it is the user of
 // the path. An unknown user and somebody else's are the same case, because
 // only the principal is looked at.
 func (s *Server) authenticate(c *gin.Context) error {
@@ -108,13 +107,18 @@ func (s *Server) authenticate(c *gin.Context) error {
 		return errNotFound
 	}
 	s.noteKeyUse(t, p, time.Now())
-	c.Set(principalKey, p)
+	found := stepsOf(c)
+	found.principal, found.authenticated = p, true
 	return nil
 }
 
 // principalOf returns who authenticate let in.
 func principalOf(c *gin.Context) principal {
-	return c.MustGet(principalKey).(principal)
+	found := stepsOf(c)
+	if !found.authenticated {
+		panic("ingress: a step before authenticate asks for the principal")
+	}
+	return found.principal
 }
 
 // expired reports whether e has stopped working by now.

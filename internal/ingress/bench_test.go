@@ -4,13 +4,21 @@
 package ingress
 
 import (
+	"bytes"
+	"context"
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/h1"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
 // echo is a bridge that does nothing, so that what is measured is the way.
@@ -71,5 +79,74 @@ func BenchmarkDirect(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		call(b, client, url, alice)
+	}
+}
+
+// chained is an audit trail that goes nowhere.
+type chained struct {
+	mu   sync.Mutex
+	head audit.Head
+	buf  []byte
+}
+
+// Write implements AuditTrail.
+func (c *chained) Write(e audit.Entry) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.buf = c.head.Append(c.buf[:0], e)
+	return nil
+}
+
+// still is a way to bridges that answer without a connection, and tell of the
+// call as bridges do.
+type still struct{ trailer http.Header }
+
+func (still) address(route.Backend) string { return "127.0.0.2:8443" }
+
+func (s still) send(_ context.Context, _ route.Backend, r h1.Request) (*http.Response, error) {
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, ContentLength: int64(len(r.Body)),
+		Body: io.NopCloser(bytes.NewReader(r.Body)), Trailer: s.trailer,
+	}, nil
+}
+
+// unread is an http.ResponseWriter whose client takes everything.
+type unread struct{ header http.Header }
+
+func (u unread) Header() http.Header               { return u.header }
+func (unread) Write(b []byte) (int, error)         { return len(b), nil }
+func (unread) WriteHeader(int)                     {}
+func (unread) Flush()                              {}
+func (unread) SetReadDeadline(time.Time) error     { return nil }
+func (unread) SetWriteDeadline(time.Time) error    { return nil }
+func (unread) EnableFullDuplex() error             { return nil }
+func (u unread) WriteString(s string) (int, error) { return len(s), nil }
+
+// BenchmarkServed is what the ingress itself does for a call: without a server
+// before it and a connection behind it.
+func BenchmarkServed(b *testing.B) {
+	w, alice := oneUser(b, defaults(), echo)
+	w.server.log = slog.New(slog.NewJSONHandler(io.Discard, nil))
+	w.server.trails.sink = &chained{head: audit.NewChain("bench")}
+	told := audit.EncodeTrailer([]audit.Call{{
+		ID: "c1", Server: "files", Tool: "echo", Method: audit.MethodCallTool, ParamKeys: []string{"message"}, Status: audit.Success,
+		LatencyMS: 3, BytesIn: 20, BytesOut: 120, ProtocolVersion: "2025-11-25",
+	}})
+	for name, trailer := range map[string]http.Header{"told": {audit.TrailerName: {told}}, "silent": nil} {
+		b.Run(name, func(b *testing.B) {
+			w.server.delivery.bridges = still{trailer}
+			r := httptest.NewRequestWithContext(b.Context(), http.MethodPost, "/u/alice/mcp", nil)
+			r.Header = http.Header{
+				"Accept": {"application/json, text/event-stream"}, "Content-Type": {"application/json"}, "Authorization": {"Bearer " + alice},
+				"Mcp-Protocol-Version": {"2025-11-25"}, "Mcp-Session-Id": {"b59a1c32-9f4e-4a60-8f0b-0d1fdd5b1a5c"}, "User-Agent": {"bench/1.0"},
+			}
+			r.ContentLength = int64(len(toolCall))
+			b.ReportAllocs()
+			for b.Loop() {
+				again := *r
+				again.Body = io.NopCloser(strings.NewReader(toolCall))
+				w.server.public.ServeHTTP(unread{make(http.Header, 8)}, &again)
+			}
+		})
 	}
 }

@@ -58,15 +58,17 @@ func (b *bodies) give(user v1alpha1.UserID, size int64) {
 // bytes, before any of it is read, and gives it back when the request has
 // ended, however it did.
 func (s *Server) limitBodies(most int64) gin.HandlerFunc {
-	return func(c *gin.Context) {
-		user, size := principalOf(c).user, bodySize(c.Request, most)
-		s.do(func(*gin.Context) error { return s.bodies.take(user, size) })(c)
-		if c.IsAborted() {
-			return
-		}
-		defer s.bodies.give(user, size)
-		c.Next()
+	return func(c *gin.Context) { s.limitBody(c, most) }
+}
+
+func (s *Server) limitBody(c *gin.Context, most int64) {
+	user, size := principalOf(c).user, bodySize(c.Request, most)
+	if err := s.bodies.take(user, size); err != nil {
+		s.refuse(c, err)
+		return
 	}
+	defer s.bodies.give(user, size)
+	c.Next()
 }
 
 // bodySize returns how many bytes of the body may be kept: what is declared, or

@@ -23,8 +23,6 @@ const (
 	peekTimeout = 2 * time.Second
 )
 
-const bodyKey = "body"
-
 // readBody reads the whole body of a POST. It is read before anything is
 // dialed, because only a body that we hold can be sent again when the first
 // attempt did not reach the bridge.
@@ -33,7 +31,7 @@ func (s *Server) readBody(c *gin.Context) error {
 	if r.Method != http.MethodPost {
 		return nil
 	}
-	if mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || mediaType != "application/json" {
+	if !ofJSON(r.Header.Get("Content-Type")) {
 		return errMediaType
 	}
 	limit := s.bodyLimit(c)
@@ -41,7 +39,8 @@ func (s *Server) readBody(c *gin.Context) error {
 		return bodyTooLarge(limit)
 	}
 	// Set first, so that after a failure nobody takes the rest for a body.
-	c.Set(bodyKey, []byte(nil))
+	found := stepsOf(c)
+	found.bodyRead = true
 	body, err := readWithin(c, limit+1, s.config.BodyTimeout)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errBodyUnreadable, err)
@@ -49,8 +48,17 @@ func (s *Server) readBody(c *gin.Context) error {
 	if int64(len(body)) > limit {
 		return bodyTooLarge(limit)
 	}
-	c.Set(bodyKey, body)
+	found.body = body
 	return nil
+}
+
+func ofJSON(contentType string) bool {
+	const name = "application/json"
+	if contentType == name {
+		return true
+	}
+	mediaType, _, err := mime.ParseMediaType(contentType)
+	return err == nil && mediaType == name
 }
 
 func bodyTooLarge(limit int64) error {
@@ -58,19 +66,15 @@ func bodyTooLarge(limit int64) error {
 }
 
 // bodyOf returns what readBody read, nil for a request without.
-func bodyOf(c *gin.Context) []byte {
-	body, _ := c.Get(bodyKey)
-	b, _ := body.([]byte)
-	return b
-}
+func bodyOf(c *gin.Context) []byte { return stepsOf(c).body }
 
 // peekBody returns the body, or where it has not been read, its beginning.
 func peekBody(c *gin.Context) []byte {
 	if !isRPC(c.Request) {
 		return nil
 	}
-	if _, read := c.Get(bodyKey); read {
-		return bodyOf(c)
+	if found := stepsOf(c); found.bodyRead {
+		return found.body
 	}
 	if c.Request.Header.Get("Expect") != "" {
 		return nil // Its sender waits for our word, and this is not a yes.
@@ -82,7 +86,7 @@ func peekBody(c *gin.Context) []byte {
 
 func readWithin(c *gin.Context, limit int64, timeout time.Duration) (body []byte, err error) {
 	err = within(c, timeout, func() (more bool, err error) {
-		body, err = io.ReadAll(io.LimitReader(c.Request.Body, limit))
+		body, err = readAll(c.Request.Body, c.Request.ContentLength, limit)
 		return int64(len(body)) == limit, err
 	})
 	if err != nil {
@@ -90,6 +94,30 @@ func readWithin(c *gin.Context, limit int64, timeout time.Duration) (body []byte
 	}
 	return body, nil
 }
+
+// readAll reads a body whose length is declared as that, or as -1, and of which
+// no more than limit bytes are wanted.
+func readAll(from io.Reader, declared, limit int64) ([]byte, error) {
+	// Of a long one, not all memory is taken before any of it has come. One byte
+	// more than declared is where the end shows.
+	body := make([]byte, 0, min(max(declared, maxDeclared/128), maxDeclared, limit-1)+1)
+	for {
+		n, err := from.Read(body[len(body):min(int64(cap(body)), limit)])
+		body = body[:len(body)+n]
+		if errors.Is(err, io.EOF) || int64(len(body)) == limit {
+			return body, nil
+		}
+		if err != nil {
+			return body, err
+		}
+		if len(body) == cap(body) {
+			body = append(body, 0)[:len(body)]
+		}
+	}
+}
+
+// maxDeclared is up to which length a declared one is believed, in bytes.
+const maxDeclared = 64 << 10
 
 // within has read take the body within timeout. read reports whether there may
 // be more of it.

@@ -47,6 +47,7 @@ type openCall struct {
 	method string
 	record *record
 	cancel context.CancelCauseFunc
+	steps  steps
 
 	// These are guarded by openCalls.mu. watched is set for a request that
 	// may go on only as long as its key and its bridge are there.

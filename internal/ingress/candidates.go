@@ -22,9 +22,9 @@ const (
 	probePauseMax = 500 * time.Millisecond
 	probeShare    = 16
 	// probeTimeout is for a connection, a handshake and an answer of some bytes
-	// within a cluster. A pod that needs longer would not be fast either, and is
-	// found when the API server says that it is ready.
-	probeTimeout = 400 * time.Millisecond
+	// within a cluster, which take milliseconds unless many pods start on a node:
+	// giving up on a handshake then has it be done twice.
+	probeTimeout = time.Second
 	// probesAtOnce bounds the probes under way over all bridges: twice as many as
 	// the operator lets start at a time.
 	probesAtOnce = 64

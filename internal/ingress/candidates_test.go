@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -157,7 +158,9 @@ func TestACandidateMayBecomeUnusableWhileCallsWait(t *testing.T) {
 }
 
 func TestACandidateThatIsAnotherBridgesGetsNothing(t *testing.T) {
-	w, pod := newWorld(t, impatient()), &starter{}
+	config := defaults()
+	config.Wait = 2 * time.Second
+	w, pod := newWorld(t, config), &starter{}
 	alice := w.addUser("alice")
 	pod.ready.Store(1)
 	w.serveBridge(hosts[1], "uid-bob", pod.ServeHTTP)
@@ -174,11 +177,13 @@ func TestACandidateThatIsAnotherBridgesGetsNothing(t *testing.T) {
 }
 
 func TestACandidateThatNeverGetsReadyIsNotCalled(t *testing.T) {
-	w, alice, pod := candidateWorld(t, impatient())
+	config := defaults()
+	config.Wait = 3 * time.Second
+	w, alice, pod := candidateWorld(t, config)
 	if got := w.call(alice); got.status != 503 || !strings.Contains(got.body, "bridge_starting") {
 		t.Errorf("got %d %s", got.status, got.body)
 	}
-	if n := pod.asked.Load(); pod.called.Load() > 0 || n < 1 || n > int64(impatient().Wait/probePause)+1 {
+	if n := pod.asked.Load(); pod.called.Load() > 0 || n < 1 || n > int64(config.Wait/probePause)+1 {
 		t.Errorf("%d calls, asked %d times", pod.called.Load(), n)
 	}
 }
@@ -293,15 +298,39 @@ func candidatesOf(t *testing.T, table *route.Table, ready func(context.Context, 
 	return c, routes
 }
 
+// questions are what a pod was asked that is never ready.
+type questions struct {
+	mu    sync.Mutex
+	times []time.Time
+	here  int
+	twice bool
+}
+
+func (q *questions) ask(ctx context.Context, _ route.Backend) error {
+	q.mu.Lock()
+	q.times = append(q.times, time.Now())
+	q.here++
+	q.twice = q.twice || q.here > 1
+	q.mu.Unlock()
+	<-time.After(time.Millisecond)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.here--
+	return errors.New("not yet")
+}
+
+func (q *questions) count() int {
+	synctest.Wait()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.times)
+}
+
 func TestOnlyOneAsksAndLessAndLessOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var times []time.Duration
-		began := time.Now()
-		table := startingTable(t, 1)
-		c, routes := candidatesOf(t, table, func(context.Context, route.Backend) error {
-			times = append(times, time.Since(began)) // Which a second one would race with.
-			return errors.New("not yet")
-		})
+		var asked questions
+		began, table := time.Now(), startingTable(t, 1)
+		c, routes := candidatesOf(t, table, asked.ask)
 		for range 10 {
 			c.join("user-0")
 		}
@@ -313,18 +342,20 @@ func TestOnlyOneAsksAndLessAndLessOften(t *testing.T) {
 		for range 9 {
 			c.leave("user-0")
 		}
-		n := len(times)
+		n := asked.count()
 		time.Sleep(5 * time.Second)
-		synctest.Wait()
-		if n < 100 || n > 200 || len(times) < n+8 || times[0] != 0 || times[1] != probePause {
-			t.Errorf("asked %d and %d times, at %v", n, len(times), times[:min(n, 3)])
+		after := asked.count()
+		if n < 100 || n > 200 || after < n+8 || after > n+11 || asked.twice {
+			t.Errorf("asked %d and %d times, two at once: %v", n, after, asked.twice)
+		}
+		if first, second := asked.times[0].Sub(began), asked.times[1].Sub(began); first != 0 || second != probePause+time.Millisecond {
+			t.Errorf("asked after %s and %s", first, second)
 		}
 		c.leave("user-0")
-		synctest.Wait()
-		n = len(times)
+		n = asked.count()
 		time.Sleep(time.Minute)
-		if len(times) != n || len(c.seekers) != 0 {
-			t.Errorf("asked %d times when nobody waited", len(times)-n)
+		if more := asked.count() - n; more != 0 || len(c.seekers) != 0 {
+			t.Errorf("asked %d times when nobody waited", more)
 		}
 	})
 }

@@ -33,6 +33,9 @@ func routeOf(target string) string {
 	if !ok {
 		return routeOther
 	}
+	if commonPath(path) {
+		return routeMCP
+	}
 	if strings.HasPrefix(path, "/admin/") {
 		return routeAdmin
 	}

@@ -43,8 +43,7 @@ func newOrigins(allowed, hosts []string) (*origins, error) {
 
 // check returns nil, errHostNotAllowed or errOriginNotAllowed.
 func (o *origins) check(r *http.Request) error {
-	host := hostname(r.Host)
-	if len(o.hosts) > 0 && !o.hosts[host] {
+	if len(o.hosts) > 0 && !o.hosts[hostname(r.Host)] {
 		return errHostNotAllowed
 	}
 	values := r.Header["Origin"]

@@ -55,7 +55,8 @@ func (s *Server) forwardTo(c *gin.Context, endpoint string) error {
 		return unlessBegan(began, err)
 	}
 	x.backend = backend
-	defer s.use(backend, listens)()
+	s.use(&backend, listens)
+	defer s.used(&backend, listens)
 	res, err := s.delivery.deliver(ctx, x)
 	if err != nil {
 		return unlessBegan(began, err)

@@ -38,7 +38,11 @@ type account struct {
 	known  bool
 }
 
-const accountKey = "account"
+// The names of the headers that tell of quotas, as net/http spells them.
+const (
+	headerRateLimitPolicy = "Ratelimit-Policy"
+	headerRateLimit       = "Ratelimit"
+)
 
 // findAccount finds the tier of the caller's bridge, and tells of it and of what
 // is left in the answer, however that turns out. A tier that the installation
@@ -48,19 +52,18 @@ func (s *Server) findAccount(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	a := &account{bridge: b.BridgeUID, name: b.Tier}
+	a := accountOf(c)
+	a.bridge, a.name = b.BridgeUID, b.Tier
 	a.tier, a.known = s.tiers()[b.Tier]
-	c.Set(accountKey, a)
 	if a.known {
-		h := c.Writer.Header()
-		h.Set("RateLimit-Policy", a.tier.PolicyField())
-		h.Set("RateLimit", s.quotas.Known(a.bridge, a.tier).Field())
+		h, values := c.Writer.Header(), [...]string{a.tier.PolicyField(), s.quotas.Known(a.bridge, a.tier).Field()}
+		h[headerRateLimitPolicy], h[headerRateLimit] = values[:1:1], values[1:]
 	}
 	return nil
 }
 
 // accountOf returns what findAccount found.
-func accountOf(c *gin.Context) *account { return c.MustGet(accountKey).(*account) }
+func accountOf(c *gin.Context) *account { return &stepsOf(c).account }
 
 // checkTier refuses callers of a tier that the installation does not have:
 // nobody knows what they may.
@@ -97,12 +100,8 @@ func (s *Server) takeQuota(c *gin.Context, want quota.Want) {
 		return
 	}
 	a := accountOf(c)
-	var taken bool
-	s.do(func(*gin.Context) (err error) {
-		taken, err = s.take(c, a, want)
-		return err
-	})(c)
-	if !taken {
+	if taken, err := s.take(c, a, want); !taken {
+		s.refuse(c, err)
 		return
 	}
 	defer s.quotas.Give(a.bridge, want.Slot)
@@ -116,7 +115,7 @@ func (s *Server) take(c *gin.Context, a *account, want quota.Want) (bool, error)
 	}
 	ctx := c.Request.Context()
 	v := s.quotas.Take(ctx, a.bridge, a.tier, want)
-	c.Writer.Header().Set("RateLimit", v.Left.Field())
+	c.Writer.Header()[headerRateLimit] = []string{v.Left.Field()}
 	if v.Allowed() {
 		return true, nil
 	}
@@ -133,6 +132,4 @@ func (s *Server) bodyLimit(c *gin.Context) int64 {
 }
 
 // limitCalls is limitBodies for calls, whose limit is the tier's.
-func (s *Server) limitCalls(c *gin.Context) {
-	s.limitBodies(s.bodyLimit(c))(c)
-}
+func (s *Server) limitCalls(c *gin.Context) { s.limitBody(c, s.bodyLimit(c)) }

@@ -112,15 +112,21 @@ func (l *listened) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// use notes that the request uses its bridge, and returns what is to be called
-// when it has ended. One that only listens is use when it begins.
-func (s *Server) use(b route.Backend, listens bool) (end func()) {
+// use notes that the request uses its bridge, until used. One that only listens
+// is use when it begins.
+func (s *Server) use(b *route.Backend, listens bool) {
 	if listens {
-		s.activity.Called(b, time.Now())
-		return func() {}
+		s.activity.Called(*b, time.Now())
+		return
 	}
-	s.activity.Began(b, time.Now())
-	return func() { s.activity.Ended(b, time.Now()) }
+	s.activity.Began(*b, time.Now())
+}
+
+// used is after use, when the answer has ended.
+func (s *Server) used(b *route.Backend, listens bool) {
+	if !listens {
+		s.activity.Ended(*b, time.Now())
+	}
 }
 
 // asleep reports whether p's bridge sleeps, for who is about to wake it.

@@ -49,21 +49,24 @@ func (s *Server) handler() (http.Handler, error) {
 // do makes a gin handler of one that returns its error.
 func (s *Server) do(step func(*gin.Context) error) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		err := step(c)
-		if err == nil {
-			return
+		if err := step(c); err != nil {
+			s.refuse(c, err)
 		}
-		c.Abort()
-		if p := endedBy(c.Request.Context()); p != nil && !c.Writer.Written() {
-			err = p
-		}
-		if canceled(c.Request, err) {
-			// Nobody is left to answer, and gin would otherwise send a 200.
-			panic(http.ErrAbortHandler)
-		}
-		s.auditRefusal(c, publicProblem(err))
-		writeProblem(c.Writer, c.Request, err, peekBody(c))
 	}
+}
+
+// refuse ends a request with the answer that err is.
+func (s *Server) refuse(c *gin.Context, err error) {
+	c.Abort()
+	if p := endedBy(c.Request.Context()); p != nil && !c.Writer.Written() {
+		err = p
+	}
+	if canceled(c.Request, err) {
+		// Nobody is left to answer, and gin would otherwise send a 200.
+		panic(http.ErrAbortHandler)
+	}
+	s.auditRefusal(c, publicProblem(err))
+	writeProblem(c.Writer, c.Request, err, peekBody(c))
 }
 
 func (s *Server) checkOrigin(c *gin.Context) error {

@@ -33,19 +33,15 @@ type rpcMessage struct {
 // isCall reports whether m calls a tool.
 func (m *rpcMessage) isCall() bool { return m.Method == audit.MethodCallTool }
 
-const messagesKey = "messages"
-
 // messagesOf returns the JSON-RPC requests in the body that readBody read: not
 // notifications, not responses, and each of a batch. It returns nil for what is
 // not JSON-RPC. The body is parsed once for each HTTP request.
 func messagesOf(c *gin.Context) []rpcMessage {
-	if known, ok := c.Get(messagesKey); ok {
-		messages, _ := known.([]rpcMessage)
-		return messages
+	found := stepsOf(c)
+	if !found.parsed {
+		found.messages, found.parsed = parseMessages(found.body), true
 	}
-	messages := parseMessages(bodyOf(c))
-	c.Set(messagesKey, messages)
-	return messages
+	return found.messages
 }
 
 func parseMessages(body []byte) []rpcMessage {
@@ -82,6 +78,14 @@ func appendRequest(messages []rpcMessage, object []byte) []rpcMessage {
 	}
 	m.readParams(params)
 	return append(messages, m)
+}
+
+// keysOf is audit.Keys for an object that is known to be valid.
+func keysOf(object json.RawMessage) (keys []string) {
+	for name := range members(object) {
+		keys = append(keys, name)
+	}
+	return audit.KeysOf(keys)
 }
 
 func (m *rpcMessage) readParams(params json.RawMessage) {

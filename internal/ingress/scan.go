@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"iter"
+
+	"github.com/hostedbridge/hostedbridge/internal/audit"
 )
 
 // members returns the members of a JSON object, in order, without decoding or
@@ -109,6 +111,9 @@ func nameOf(raw []byte) string {
 		return ""
 	}
 	inner := raw[1 : len(raw)-1]
+	if name, ok := names[string(inner)]; ok {
+		return name
+	}
 	if plainASCII(inner) {
 		return string(inner)
 	}
@@ -118,6 +123,18 @@ func nameOf(raw []byte) string {
 	}
 	return s
 }
+
+// names are those that nearly every message has, which need not be made anew.
+var names = func() map[string]string {
+	m := map[string]string{}
+	for _, name := range []string{
+		"jsonrpc", "2.0", "id", "method", "params", "name", "arguments", "_meta", "result", "error", "code", "message",
+		"content", "isError", "resultType", "structuredContent", metaVersion, audit.MethodCallTool,
+	} {
+		m[name] = name
+	}
+	return m
+}()
 
 // plainASCII reports whether b is the same in and out of a JSON string.
 func plainASCII(b []byte) bool {

@@ -5,10 +5,12 @@ package ingress
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 )
@@ -127,4 +129,19 @@ func FuzzEvents(f *testing.F) {
 			t.Errorf("%q passed, want %q", whole, want.String())
 		}
 	})
+}
+
+func TestArgumentsAreNamedAsByTheDecoder(t *testing.T) {
+	var many strings.Builder
+	many.WriteString(`{"z":1`)
+	for i := range 100 {
+		fmt.Fprintf(&many, `,"k%d":{"deep":%d}`, i, i)
+	}
+	for _, object := range []string{
+		"", "null", "{}", "[1]", `"x"`, `{"b":1,"a":[{"c":1}],"b":2}`, `{"n\u0061me":1,"a b":2,"\ud800":3,"":4}`, many.String() + "}", ` { "x" : 1 } `,
+	} {
+		if diff := cmp.Diff(audit.Keys(json.RawMessage(object)), keysOf(json.RawMessage(object)), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s: %s", object, diff)
+		}
+	}
 }

@@ -5,7 +5,6 @@ package ingress
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/rand"
 	"net/http"
@@ -25,8 +24,11 @@ type trail struct {
 	who      func() audit.Entry // what the entries share
 	messages []rpcMessage
 	began    time.Time
-	// calls are the tool calls, and left those of them that have no entry yet.
-	calls, left []rpcMessage
+	// calls are how many tool calls there are, and left those of them that have
+	// no entry yet.
+	calls int
+	left  []rpcMessage
+	one   [1]rpcMessage // room for those of most requests
 	// told counts the entries, and answers the answers to tool calls that were
 	// passed on, or are about to be. There are never more of these.
 	told, answers int
@@ -35,36 +37,44 @@ type trail struct {
 	noted []string
 }
 
-const trailKey = "trail"
-
 // trailOf returns the trail of a request whose principal is known.
 func (s *Server) trailOf(c *gin.Context) *trail {
-	if known, ok := c.Get(trailKey); ok {
-		return known.(*trail)
+	found := stepsOf(c)
+	if found.trail != nil {
+		return found.trail
 	}
 	t := &trail{trails: s.trails, messages: messagesOf(c), began: time.Now()}
-	for _, m := range t.messages {
-		if m.isCall() {
-			t.calls = append(t.calls, m)
+	t.left = t.one[:0]
+	for i := range t.messages {
+		if t.messages[i].isCall() {
+			t.left = append(t.left, t.messages[i])
 		}
 	}
-	t.left = slices.Clone(t.calls)
-	r, p := c.Request, principalOf(c)
-	t.who = func() audit.Entry {
-		who := s.caller(r)
-		who.UserID, who.Principal = string(p.user), audit.Principal{Kind: audit.KindUserKey, ID: p.keyID}
-		t.who = func() audit.Entry { return who }
-		return who
-	}
-	c.Set(trailKey, t)
+	t.calls = len(t.left)
+	t.who = func() audit.Entry { return s.whoCalls(c.Request, found) }
+	found.trail = t
 	return t
+}
+
+// whoCalls returns what the entries of a request share.
+func (s *Server) whoCalls(r *http.Request, found *steps) audit.Entry {
+	if !found.callerKnown {
+		found.caller, found.callerKnown = s.caller(r), true
+		found.caller.UserID = string(found.principal.user)
+		found.caller.Principal = audit.Principal{Kind: audit.KindUserKey, ID: found.principal.keyID}
+	}
+	return found.caller
 }
 
 // caller returns what an entry says of a request, but for the principal.
 func (s *Server) caller(r *http.Request) audit.Entry {
 	rec := recordOf(r.Context())
+	session := r.Header.Get("Mcp-Session-Id")
+	if session == "" && r.URL.RawQuery != "" {
+		session = r.URL.Query().Get("sessionid")
+	}
 	return audit.Entry{
-		SessionHash:  s.trails.hasher.Session(cmp.Or(r.Header.Get("Mcp-Session-Id"), r.URL.Query().Get("sessionid"))),
+		SessionHash:  s.trails.hasher.Session(session),
 		SourceIPHash: s.trails.hasher.Address(s.source(r)),
 		UserAgent:    r.Header.Get("User-Agent"),
 		TraceID:      rec.traceID,
@@ -77,7 +87,7 @@ func (s *Server) caller(r *http.Request) audit.Entry {
 func (s *Server) auditCalls(c *gin.Context) {
 	t := s.trailOf(c)
 	if len(t.left) > 0 && s.trails.failing.Load() {
-		s.do(func(*gin.Context) error { return errAuditAway })(c)
+		s.refuse(c, errAuditAway)
 		return
 	}
 	recordOf(c.Request.Context()).trail = t
@@ -171,7 +181,7 @@ func (t *trail) note(m rpcMessage, status audit.Status, errorType string) error 
 	e := t.who()
 	e.ReportedBy = audit.Ingress
 	e.Call = audit.Call{
-		Tool: m.Tool, Method: m.Method, ParamKeys: audit.Keys(m.Arguments), BytesIn: int64(len(m.Arguments)),
+		Tool: m.Tool, Method: m.Method, ParamKeys: keysOf(m.Arguments), BytesIn: int64(len(m.Arguments)),
 		Status: status, ErrorType: errorType, LatencyMS: time.Since(t.began).Milliseconds(),
 		ProtocolVersion: m.ProtocolVersion,
 	}
@@ -197,7 +207,7 @@ func (t *trail) write(e audit.Entry) error {
 // auditRefusal writes the entries of the calls of a request that is answered
 // with p. A refusal goes out even if they cannot be written.
 func (s *Server) auditRefusal(c *gin.Context, p *problem) {
-	if _, known := c.Get(principalKey); !known || c.Request.Method != http.MethodPost {
+	if !stepsOf(c).authenticated || c.Request.Method != http.MethodPost {
 		return
 	}
 	if r := recordOf(c.Request.Context()).route; r != routeMCP && r != routeSSE {
