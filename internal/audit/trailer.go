@@ -38,7 +38,9 @@ func EncodeTrailer(calls []Call) string {
 	}
 	t := Trailer{Calls: make([]Call, 0, len(calls))}
 	for _, c := range calls {
-		t.Calls = append(t.Calls, c.bounded())
+		c = c.bounded()
+		c.Method = MethodCallTool
+		t.Calls = append(t.Calls, c)
 	}
 	value := t.encode()
 	if len(value) > maxTrailer {
@@ -83,6 +85,9 @@ func ParseTrailer(value string) (Trailer, error) {
 	for i, c := range t.Calls {
 		if err := c.validate(); err != nil {
 			return Trailer{}, fmt.Errorf("parse audit trailer: call %d: %w", i, err)
+		}
+		if c.Method != MethodCallTool { // Acts of administrators are the ingress's to tell.
+			return Trailer{}, fmt.Errorf("parse audit trailer: call %d: method is not %s", i, MethodCallTool)
 		}
 	}
 	return t, nil
