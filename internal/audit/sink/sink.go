@@ -53,7 +53,10 @@ type batch struct {
 	err     error
 }
 
-var errClosed = errors.New("audit: the sink is closed")
+var (
+	errClosed   = errors.New("audit: the sink is closed")
+	errPanicked = errors.New("audit: the write panicked")
+)
 
 // Write writes e. When it returns without an error the line is written. After
 // an error it may be written or not.
@@ -80,6 +83,7 @@ func (s *Sink) Write(e audit.Entry) error {
 	if b.done != nil {
 		defer close(b.done)
 	}
+	b.err = errPanicked // What those who wait have, unless commit returns.
 	b.err = s.commit(b.entries)
 	return b.err
 }

@@ -453,3 +453,41 @@ func BenchmarkWrite(b *testing.B) {
 		})
 	}
 }
+
+// panics is an output that is broken.
+type panics struct{ streamOutput }
+
+func (panics) Write([]byte) (int, error) { panic("the output is broken") }
+
+func TestAPanicFailsAllEntriesOfItsWrite(t *testing.T) {
+	s := open(t, Config{Path: filepath.Join(t.TempDir(), "audit.jsonl")})
+	file := s.out
+	t.Cleanup(func() { _ = file.Close() })
+	s.out = panics{}
+	s.writing.Lock() // Until all of them are one batch.
+	errs := make(chan error, 3)
+	for i := range 3 {
+		go func() {
+			defer func() {
+				if p := recover(); p != nil {
+					errs <- fmt.Errorf("panic: %v", p)
+				}
+			}()
+			errs <- s.Write(entry(fmt.Sprint(i)))
+		}()
+	}
+	for n := 0; n < 3; {
+		s.mu.Lock()
+		if s.waiting != nil {
+			n = len(s.waiting.entries)
+		}
+		s.mu.Unlock()
+		time.Sleep(time.Millisecond)
+	}
+	s.writing.Unlock()
+	for range 3 {
+		if err := <-errs; err == nil {
+			t.Error("an entry of a write that panicked is said to be written")
+		}
+	}
+}
