@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/pflag"
 
@@ -31,6 +32,7 @@ func runAudit(args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	fs.Usage = func() { _, _ = io.WriteString(stderr, verifyUsage+fs.FlagUsages()) }
 	c := check{stdin: stdin, stdout: stdout}
 	fs.BoolVar(&c.trail.Mixed, "mixed", false, "pass over lines that are not of an audit trail, such as those of the log")
+	fs.BoolVar(&c.partial, "partial", false, "take a trail whose beginning is not in the files, as where --audit-max-files had it removed")
 	fs.BoolVar(&c.only, "only", false, "read no other files than those that are given")
 	if err := fs.Parse(args); err != nil {
 		return err
@@ -50,6 +52,12 @@ type check struct {
 	stdin  io.Reader
 	stdout io.Writer
 	only   bool
+	// partial takes a beginning that is not there for one that was removed as it
+	// should be.
+	partial bool
+	// stream is set where standard input is read, in which several processes may
+	// have written.
+	stream bool
 	trail  audit.Verifier
 	wrong  int
 }
@@ -64,6 +72,7 @@ func (c *check) run(files []string) error {
 			files = all
 		}
 	}
+	c.stream = slices.Contains(files, "-")
 	for i, name := range files {
 		if err := c.read(name, i == len(files)-1); err != nil {
 			return err
@@ -74,9 +83,7 @@ func (c *check) run(files []string) error {
 
 // sum says what there was in all of the files.
 func (c *check) sum() error {
-	for _, h := range c.trail.Begins {
-		c.say("the trail of %s begins with line number %d: those before are not in these files", h.Writer, h.Seq)
-	}
+	c.beginnings()
 	if c.trail.Torn > 0 {
 		c.say("%d writes broke off and are marked", c.trail.Torn)
 	}
@@ -91,6 +98,21 @@ func (c *check) sum() error {
 	}
 	c.say("%d lines, all as they were written", c.trail.Lines)
 	return nil
+}
+
+// beginnings says which chains have lost their beginning. A chain that stands in
+// the place of another one shows by it too, or by being the second in its file.
+func (c *check) beginnings() {
+	for _, h := range c.trail.Begins {
+		c.say("the trail of %s begins with line number %d: those before are not in these files", h.Writer, h.Seq)
+		if !c.partial {
+			c.wrong++
+		}
+	}
+	if n := len(c.trail.Heads()); n > 1 && !c.stream && !c.trail.Mixed {
+		c.wrong++
+		c.say("there are %d chains, and the files of a trail have one", n)
+	}
 }
 
 // read follows one file. For the last one it is known beside it where the chain
