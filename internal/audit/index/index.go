@@ -66,7 +66,7 @@ func New(store *Store, config Config) *Index {
 	if config.Files != nil {
 		x.trail, x.since = &trail{files: config.Files}, x.now()
 	}
-	x.m = newMetrics(x.lag)
+	x.m = newMetrics(x.lag, func() bool { return store.prepared.Load() })
 	return x
 }
 
@@ -142,7 +142,7 @@ func (x *Index) Run(ctx context.Context) error {
 		}
 		if ctx.Err() == nil {
 			x.m.failures.Inc()
-			x.config.Log.WarnContext(ctx, "the audit index lags behind the trail", "lag", x.lag(), "error", err)
+			x.config.Log.WarnContext(ctx, "the audit index cannot be written to, and is tried again", "lag", x.lag(), "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -159,13 +159,25 @@ func (x *Index) Run(ctx context.Context) error {
 func (x *Index) finish(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	if err := x.fill(ctx); err != nil {
-		x.config.Log.WarnContext(ctx, "the audit index ends before the trail", "error", err)
+	err := x.fill(ctx)
+	if err == nil {
+		return
 	}
+	x.mu.Lock()
+	left := x.queue.len()
+	if x.trail == nil {
+		x.m.lost.Add(float64(left))
+	}
+	x.mu.Unlock()
+	x.config.Log.WarnContext(ctx, "the audit index ends before the trail", "lines", left, "error", err)
 }
 
-// fill writes until nothing waits.
+// fill writes until nothing waits. It says so if there is no database, also
+// when there is nothing to write.
 func (x *Index) fill(ctx context.Context) error {
+	if err := x.prepare(ctx); err != nil {
+		return err
+	}
 	for {
 		x.mu.Lock()
 		behind := x.behind
@@ -286,6 +298,12 @@ func (x *Index) known(ctx context.Context, writer string) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	return x.store.progress(ctx, writer)
+}
+
+func (x *Index) prepare(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	return x.store.prepare(ctx)
 }
 
 func (x *Index) write(ctx context.Context, records []audit.Record) error {

@@ -213,7 +213,7 @@ func TestADatabaseThatIsAwayDelaysNobody(t *testing.T) {
 }
 
 func TestWithoutFilesTheOldestIsLost(t *testing.T) {
-	x := New(nil, Config{Log: slog.New(slog.DiscardHandler)})
+	x := New(new(Store), Config{Log: slog.New(slog.DiscardHandler)})
 	c := newChain("w")
 	registry := prometheus.NewRegistry()
 	if err := x.Register(registry); err != nil {
@@ -225,15 +225,8 @@ func TestWithoutFilesTheOldestIsLost(t *testing.T) {
 	if x.queue.len() != maxQueued || x.queue.at(0).Entry.ID != "alice-3" || x.behind {
 		t.Errorf("%d are queued from %s, behind %v", x.queue.len(), x.queue.at(0).Entry.ID, x.behind)
 	}
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	values := map[string]float64{}
-	for _, f := range families {
-		values[strings.TrimPrefix(f.GetName(), "hostedbridge_ingress_audit_index_")] = f.GetMetric()[0].GetCounter().GetValue() + f.GetMetric()[0].GetGauge().GetValue()
-	}
-	if values["lost_total"] != 3 || values["lag_seconds"] <= 0 || len(values) != 5 {
+	values := gathered(t, registry)
+	if values["lost_total"] != 3 || values["lag_seconds"] <= 0 || values["open"] != 0 || len(values) != 6 {
 		t.Errorf("metrics are %v", values)
 	}
 }
@@ -298,4 +291,68 @@ func TestAnIndexWithoutADatabaseLagsFromTheStart(t *testing.T) {
 	if got := x.lag().Round(time.Second); got != 2*time.Hour {
 		t.Errorf("the oldest record that the index lacks is two hours old, and it lags by %s", got)
 	}
+}
+
+// TestAnIndexThatCannotBeOpenedIsTriedAgain has a database that is not there at
+// the start: with a trail on standard output, what was written meanwhile waits.
+func TestAnIndexThatCannotBeOpenedIsTriedAgain(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "not mounted yet")
+	x, _ := follow(t, Later(func() (*Store, error) { return OpenSQLite(filepath.Join(dir, "index")) }), nil)
+	registry := prometheus.NewRegistry()
+	if err := x.Register(registry); err != nil {
+		t.Fatal(err)
+	}
+	expect := func(metric string, want float64) {
+		t.Helper()
+		for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+			if got := gathered(t, registry)[metric]; got == want {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%s is %v, want %v", metric, gathered(t, registry)[metric], want)
+			}
+		}
+	}
+	expect("failures_total", 1) // Also when there was nothing to write.
+	expect("open", 0)
+	x.Follow(newChain("w").records("alice", 0, 1))
+	if _, err := x.Search(t.Context(), audit.Query{Limit: 1}); err == nil {
+		t.Error("an index that is not open has an answer")
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got := await(t, x, 2); !slices.Equal(got, numbered(0, 2)) {
+		t.Error(got)
+	}
+	expect("open", 1)
+}
+
+// TestWhatAnIndexEndsWithoutIsCounted has an index that ends before its database
+// is there.
+func TestWhatAnIndexEndsWithoutIsCounted(t *testing.T) {
+	x, end := follow(t, Later(func() (*Store, error) { return nil, os.ErrNotExist }), nil)
+	registry := prometheus.NewRegistry()
+	if err := x.Register(registry); err != nil {
+		t.Fatal(err)
+	}
+	x.Follow(newChain("w").records("alice", 0, 1, 2))
+	end()
+	if got := gathered(t, registry)["lost_total"]; got != 3 {
+		t.Errorf("%v are lost, want 3", got)
+	}
+}
+
+// gathered returns the index's metrics by the end of their names.
+func gathered(t *testing.T, registry *prometheus.Registry) map[string]float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]float64{}
+	for _, f := range families {
+		values[strings.TrimPrefix(f.GetName(), "hostedbridge_ingress_audit_index_")] = f.GetMetric()[0].GetCounter().GetValue() + f.GetMetric()[0].GetGauge().GetValue()
+	}
+	return values
 }

@@ -16,9 +16,10 @@ type metrics struct {
 	purged   prometheus.Counter
 	failures prometheus.Counter
 	lag      prometheus.GaugeFunc
+	open     prometheus.GaugeFunc
 }
 
-func newMetrics(lag func() time.Duration) *metrics {
+func newMetrics(lag func() time.Duration, open func() bool) *metrics {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "hostedbridge_ingress_audit_index_" + name, Help: help})
 	}
@@ -31,12 +32,21 @@ func newMetrics(lag func() time.Duration) *metrics {
 			Name: "hostedbridge_ingress_audit_index_lag_seconds",
 			Help: "For how long the oldest line of the audit trail that the index lacks has been written, 0 when it lacks none.",
 		}, func() float64 { return lag().Seconds() }),
+		open: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "hostedbridge_ingress_audit_index_open",
+			Help: "1 once the index was reached and has its tables, 0 while it has never been since the start.",
+		}, func() float64 {
+			if open() {
+				return 1
+			}
+			return 0
+		}),
 	}
 }
 
 // Register adds the index's metrics to reg.
 func (x *Index) Register(reg prometheus.Registerer) error {
-	for _, c := range []prometheus.Collector{x.m.indexed, x.m.lost, x.m.purged, x.m.failures, x.m.lag} {
+	for _, c := range []prometheus.Collector{x.m.indexed, x.m.lost, x.m.purged, x.m.failures, x.m.lag, x.m.open} {
 		if err := reg.Register(c); err != nil {
 			return err
 		}

@@ -14,7 +14,7 @@ import (
 // TestAFullQueueCostsTheSinkNoMore counts the bytes that are allocated under the
 // sink's lock: whoever copies the queue has to put the copy somewhere.
 func TestAFullQueueCostsTheSinkNoMore(t *testing.T) {
-	x := New(nil, Config{Log: slog.New(slog.DiscardHandler)})
+	x := New(new(Store), Config{Log: slog.New(slog.DiscardHandler)})
 	one := newChain("w").records("alice", 0)
 	for range maxQueued {
 		x.Follow(one)
@@ -32,7 +32,7 @@ func TestAFullQueueCostsTheSinkNoMore(t *testing.T) {
 }
 
 func TestAQueueKeepsTheOrder(t *testing.T) {
-	x := New(nil, Config{Log: slog.New(slog.DiscardHandler)})
+	x := New(new(Store), Config{Log: slog.New(slog.DiscardHandler)})
 	c := newChain("w")
 	next := uint64(1) // of what is taken
 	total := 0
@@ -77,7 +77,7 @@ func TestAQueueKeepsTheOrder(t *testing.T) {
 // TestWhatIsPutBackIsOlderThanWhatCame has the queue filled while records are
 // being written, which then does not succeed: the oldest of them go.
 func TestWhatIsPutBackIsOlderThanWhatCame(t *testing.T) {
-	x := New(nil, Config{Files: func() ([]string, error) { return nil, nil }, Log: slog.New(slog.DiscardHandler)})
+	x := New(new(Store), Config{Files: func() ([]string, error) { return nil, nil }, Log: slog.New(slog.DiscardHandler)})
 	x.behind = false
 	c := newChain("w")
 	n := 0

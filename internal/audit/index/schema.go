@@ -36,10 +36,14 @@ var schema = []string{
 	`CREATE TABLE IF NOT EXISTS audit_progress (writer TEXT NOT NULL PRIMARY KEY, seq BIGINT NOT NULL)`,
 }
 
-// prepare makes the tables where they are missing.
+// prepare opens the database and makes the tables where they are missing. What
+// else there is in a store is of use only behind it.
 func (s *Store) prepare(ctx context.Context) error {
 	if s.prepared.Load() {
 		return nil
+	}
+	if err := s.find(); err != nil {
+		return err
 	}
 	err := s.inTx(ctx, func(tx *sql.Tx) error {
 		if s.dialect.lock != "" {

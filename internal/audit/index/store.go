@@ -12,6 +12,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,9 +27,33 @@ const connections = 4
 
 // Store is an index in a database.
 type Store struct {
+	// open returns the store that takes this one's place, nil where this one is
+	// it. opening is held while it is called, and while it is set who has it.
+	open    func() (*Store, error)
+	opening sync.Mutex
+
 	db       *sql.DB
 	dialect  dialect
 	prepared atomic.Bool
+}
+
+// Later returns the store that open opens, once it can. Until then the store's
+// methods fail, and each of them tries.
+func Later(open func() (*Store, error)) *Store { return &Store{open: open} }
+
+// find opens the database, if that is still to be done.
+func (s *Store) find() error {
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	if s.open == nil {
+		return nil
+	}
+	found, err := s.open()
+	if err != nil {
+		return err
+	}
+	s.db, s.dialect, s.open = found.db, found.dialect, nil
+	return nil
 }
 
 // dialect is what databases have each in their own way.
@@ -110,7 +135,17 @@ func OpenPostgres(databaseURL string) (*Store, error) {
 }
 
 // Close ends all connections.
-func (s *Store) Close() error { return s.db.Close() }
+func (s *Store) Close() error {
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	s.open = func() (*Store, error) { return nil, errClosed }
+	if s.db == nil {
+		return nil
+	}
+	return s.db.Close()
+}
+
+var errClosed = errors.New("the audit index is closed")
 
 func (s *Store) inTx(ctx context.Context, do func(*sql.Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, nil)
