@@ -6,6 +6,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -38,30 +39,36 @@ func indexOf(s string) (kind, path string, ok bool) {
 }
 
 // openIndex returns the index of the audit trail, nil where there is to be
-// none. keep says for how long the entries of a user are kept.
-func (o *options) openIndex(keep func(user string) time.Duration, log *slog.Logger) (*index.Index, error) {
+// none. keep says for how long the entries of a user are kept. The database is
+// opened when the index runs, and for as long as that fails again and again: a
+// copy of the trail keeps nobody from being served.
+func (o *options) openIndex(keep func(user string) time.Duration, log *slog.Logger) *index.Index {
 	kind, path, _ := indexOf(o.AuditIndex)
-	var database *index.Store
-	var err error
+	open := func() (*index.Store, error) { return index.OpenSQLite(path) }
 	switch kind {
 	case indexSQLite:
-		database, err = index.OpenSQLite(path)
 	case indexPostgres:
-		var url []byte
-		if url, err = os.ReadFile(path); err == nil {
-			database, err = index.OpenPostgres(string(bytes.TrimSpace(url)))
+		open = func() (*index.Store, error) {
+			url, err := os.ReadFile(path)
+			if err != nil {
+				return nil, err
+			}
+			return index.OpenPostgres(string(bytes.TrimSpace(url)))
 		}
 	default:
-		return nil, nil //nolint:nilnil // No index is no error.
-	}
-	if err != nil {
-		return nil, fmt.Errorf("--audit-index: %w", err)
+		return nil
 	}
 	config := index.Config{Keep: keep, Log: log}
 	if trail := o.Audit.Sink.Path; trail != "" {
 		config.Files = func() ([]string, error) { return sink.Files(trail) }
 	}
-	return index.New(database, config), nil
+	return index.New(index.Later(func() (*index.Store, error) {
+		store, err := open()
+		if err != nil {
+			return nil, fmt.Errorf("--audit-index: %w", err)
+		}
+		return store, nil
+	}), config)
 }
 
 // auditIndex returns what administrators ask.
@@ -72,12 +79,21 @@ func (p *parts) auditIndex() ingress.AuditIndex {
 	return p.index
 }
 
-// runIndex fills the index, where there is one.
-func (p *parts) runIndex(ctx context.Context) error {
+// keepTrail fills the index, where there is one, until end is called: that ends
+// the trail, and after it the index, which has each line then. ctx is that of
+// serving, which ends before the last lines are written.
+func (p *parts) keepTrail(ctx context.Context) (end func() error) {
 	if p.index == nil {
-		return nil
+		return p.audit.Close
 	}
-	return p.index.Run(ctx)
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	go func() { ended <- p.index.Run(running) }()
+	return func() error {
+		err := p.audit.Close()
+		stop()
+		return errors.Join(err, <-ended)
+	}
 }
 
 // keepAudit returns for how long a user's entries are kept: as long as the

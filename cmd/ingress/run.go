@@ -54,7 +54,7 @@ type parts struct {
 }
 
 // run serves until ctx ends and everything is drained.
-func run(ctx context.Context, o options, stdout, stderr io.Writer) (err error) {
+func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	log, err := telemetry.NewLogger(stderr, o.LogLevel)
 	if err != nil {
 		return err
@@ -76,21 +76,19 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) (err error) {
 		return err
 	}
 	defer stopTraces()
-	if p.index, err = o.openIndex(p.keepAudit, log); err != nil {
-		return err
-	}
-	if p.index != nil {
+	if p.index = o.openIndex(p.keepAudit, log); p.index != nil {
 		o.Audit.Sink.Follow = p.index.Follow
 	}
 	if p.audit, p.hasher, err = o.Audit.open(stdout, log); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.audit.Close()) }()
 	service, err := newService(ctx, o, p, log)
 	if err != nil {
-		return err
+		return errors.Join(err, p.audit.Close())
 	}
-	return p.serve(ctx, service)
+	endTrail := p.keepTrail(ctx)
+	err = p.serve(ctx, service)
+	return errors.Join(err, endTrail())
 }
 
 func restConfig(kubeconfig string) (*rest.Config, error) {
@@ -177,7 +175,7 @@ func (p *parts) serve(ctx context.Context, service *telemetry.Service) error {
 	defer end()
 	group, working := errgroup.WithContext(working)
 	defer context.AfterFunc(working, drain)()
-	for _, part := range []func(context.Context) error{p.credentials.run, p.watcher.Run, p.snapshots.run, p.status.Run, p.prober.Run, p.tiers.Run, p.quotas.Run, p.runIndex} {
+	for _, part := range []func(context.Context) error{p.credentials.run, p.watcher.Run, p.snapshots.run, p.status.Run, p.prober.Run, p.tiers.Run, p.quotas.Run} {
 		group.Go(func() error { return part(working) })
 	}
 	group.Go(func() error {

@@ -1,0 +1,107 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !testenv
+
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/audit/index"
+)
+
+// keepForTest begins a trail on standard output with the index at path.
+func keepForTest(t *testing.T, ctx context.Context, path string) (p *parts, end func() error) {
+	t.Helper()
+	o := options{AuditIndex: "sqlite:" + path}
+	p = &parts{index: o.openIndex(func(string) time.Duration { return time.Hour }, slog.New(slog.DiscardHandler))}
+	o.Audit.Sink.Follow = p.index.Follow
+	var err error
+	if p.audit, p.hasher, err = o.Audit.open(io.Discard, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	return p, p.keepTrail(ctx)
+}
+
+func writeForTest(t *testing.T, p *parts) {
+	t.Helper()
+	err := p.audit.Write(audit.Entry{
+		ID: rand.Text(), Time: time.Now(), UserID: "alice", Principal: audit.Principal{Kind: audit.KindUserKey},
+		ReportedBy: audit.Ingress, Call: audit.Call{Method: audit.MethodCallTool, Status: audit.Success},
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// entriesAt returns how many entries the index at path has.
+func entriesAt(t *testing.T, path string) int {
+	t.Helper()
+	store, err := index.OpenSQLite(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	page, err := store.Search(t.Context(), audit.Query{Limit: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(page.Entries)
+}
+
+// TestTheIndexHasWhatIsWrittenInADrain writes after the order to end has come,
+// as calls do that end then.
+func TestTheIndexHasWhatIsWrittenInADrain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "index")
+	ctx, drain := context.WithCancel(t.Context())
+	p, end := keepForTest(t, ctx, path)
+	writeForTest(t, p)
+	drain()
+	for deadline := time.Now().Add(time.Minute); entriesAt(t, path) == 0; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the first entry does not come")
+		}
+	}
+	writeForTest(t, p)
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+	if got := entriesAt(t, path); got != 2 {
+		t.Errorf("the index has %d entries, want 2", got)
+	}
+}
+
+// TestAnIndexThatCannotBeOpenedKeepsNobodyFromServing has it in a directory that
+// comes later.
+func TestAnIndexThatCannotBeOpenedKeepsNobodyFromServing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "missing")
+	p, end := keepForTest(t, t.Context(), filepath.Join(dir, "index"))
+	writeForTest(t, p)
+	if _, err := p.index.Search(t.Context(), audit.Query{Limit: 1}); err == nil {
+		t.Error("an index that is not there has an answer")
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+	if got := entriesAt(t, filepath.Join(dir, "index")); got != 1 {
+		t.Errorf("the index has %d entries, want 1", got)
+	}
+	for _, kind := range []string{"postgres:" + filepath.Join(dir, "url"), "postgres:" + dir} {
+		o := options{AuditIndex: kind}
+		if o.openIndex(nil, slog.New(slog.DiscardHandler)) == nil {
+			t.Errorf("no index for %s", kind)
+		}
+	}
+}
