@@ -23,30 +23,36 @@ type file struct {
 func data(root string, s spec) ([]file, error) {
 	var files []file
 	for _, folder := range s.data {
-		source := filepath.Join(root, filepath.FromSlash(folder))
-		err := filepath.WalkDir(source, func(name string, e fs.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
-			below, err := filepath.Rel(source, name)
-			if err != nil {
-				return err
-			}
-			target := path.Join(path.Base(folder), filepath.ToSlash(below))
-			switch {
-			case e.IsDir():
-				files = append(files, file{path: target + "/", mode: 0o755})
-				return nil
-			case !e.Type().IsRegular():
-				return fmt.Errorf("%s is no ordinary file", name)
-			}
-			content, err := os.ReadFile(name)
-			files = append(files, file{path: target, mode: 0o644, content: content})
-			return err
-		})
+		found, err := filesOf(filepath.Join(root, filepath.FromSlash(folder)), path.Base(folder))
 		if err != nil {
 			return nil, fmt.Errorf("image %s: %w", s.name, err)
 		}
+		files = append(files, found...)
 	}
 	return files, nil
+}
+
+// filesOf returns what is in a folder, as it stands below target in an image.
+func filesOf(folder, target string) ([]file, error) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	var files []file
+	err = fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir():
+			files = append(files, file{path: path.Join(target, name) + "/", mode: 0o755})
+			return nil
+		case !e.Type().IsRegular():
+			return fmt.Errorf("%s in %s is no ordinary file", name, folder)
+		}
+		content, err := root.ReadFile(name)
+		files = append(files, file{path: path.Join(target, name), mode: 0o644, content: content})
+		return err
+	})
+	return files, err
 }

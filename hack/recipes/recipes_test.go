@@ -147,7 +147,6 @@ case "$1 $2" in
 *) echo '{"error": {"code": "E404"}}'; exit 1 ;;
 esac
 `
-	//nolint:gosec // A program must be executable.
 	if err := os.WriteFile(filepath.Join(folder, "npm"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
