@@ -64,6 +64,10 @@ func (d *delivery) deliver(ctx context.Context, x *exchange) (*http.Response, er
 		if !ok {
 			return nil, fmt.Errorf("%w: %w", errBridgeFailed, err)
 		}
+		if gone := ctx.Err(); gone != nil {
+			// The attempt ended for its client's sake, and says nothing of the pod.
+			return nil, fmt.Errorf("%w: during %w", gone, failed)
+		}
 		d.metrics.undelivered.WithLabelValues(failed.reason).Inc()
 		d.hold.drop(x.backend)
 		x.backend, err = d.hold.backend(ctx, x.principal, x.deadline)

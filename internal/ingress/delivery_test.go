@@ -4,7 +4,9 @@
 package ingress
 
 import (
+	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -41,6 +43,40 @@ func TestAWrongPodFailsInTheHandshake(t *testing.T) {
 	}
 	if n := w.metric("undelivered_total", reasonHandshake); n < 1 {
 		t.Errorf("handshakes that failed = %v, want at least one", n)
+	}
+}
+
+// TestAClientThatLeavesDuringTheHandshakeDropsNoRoute has one client leave while
+// the pod is slow to prove itself. The user's other calls find it.
+func TestAClientThatLeavesDuringTheHandshakeDropsNoRoute(t *testing.T) {
+	w := newWorld(t, defaults())
+	alice := w.addUser("alice")
+	w.setPod("alice", "alice-1", hosts[0])
+	ctx, leave := context.WithCancel(t.Context())
+	left := make(chan error, 1)
+	go func() {
+		res, err := w.client.Do(w.request("POST", "/u/alice/mcp", alice, toolCall).WithContext(ctx))
+		if err == nil {
+			res.Body.Close()
+		}
+		left <- err
+	}()
+	conn, err := w.listeners[hosts[0]].Accept() // The handshake goes no further.
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	leave()
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Fatalf("the client that left: %v", err)
+	}
+	eventually(t, func() bool { return w.metric("requests_in_flight") == 0 })
+	backend, ok := w.routes.Current().Lookup("alice")
+	if !ok || w.server.hold.dropped.has(backend, time.Now()) {
+		t.Errorf("alice's route is out of use: %+v", backend)
+	}
+	if n := w.metric("undelivered_total", reasonHandshake); n != 0 {
+		t.Errorf("%v attempts failed", n)
 	}
 }
 
