@@ -33,6 +33,21 @@ type note struct {
 	keys     map[string]time.Time // when keys were used, by id
 	// next is when calledAt is to be written, if there is nothing else.
 	next time.Time
+	// failures is how often in a row it could not be written, and notBefore when
+	// that is tried again.
+	failures  int
+	notBefore time.Time
+	// last says that there is no later time to write it.
+	last bool
+}
+
+// failed returns n when it could not be written: it waits twice as long each
+// time.
+func (n note) failed(now time.Time) note {
+	pause := min(flushEvery<<min(n.failures, 16), flushAtMost)
+	n.failures++
+	n.notBefore = now.Add(pause)
+	return n
 }
 
 // grain returns how long lastActivityTime may be late.
@@ -44,7 +59,9 @@ func (n note) grain() time.Duration {
 }
 
 // due reports whether there may be something to write by now.
-func (n note) due(now time.Time) bool { return n.health != nil || n.keys != nil || !now.Before(n.next) }
+func (n note) due(now time.Time) bool {
+	return !now.Before(n.notBefore) && (n.health != nil || n.keys != nil || !now.Before(n.next))
+}
 
 // then returns both notes as one, the later one's word before the earlier's.
 func (n note) then(later note) note {
@@ -58,6 +75,9 @@ func (n note) then(later note) note {
 	if later.next.IsZero() {
 		later.next = n.next
 	}
+	if later.failures < n.failures {
+		later.failures, later.notBefore = n.failures, n.notBefore
+	}
 	return later
 }
 
@@ -68,7 +88,7 @@ func (n note) activity(have *v1alpha1.HostedBridgeStatus, now time.Time) (write 
 	if n.calledAt.IsZero() || last != nil && !n.calledAt.Truncate(time.Second).After(last.Time) {
 		return false, time.Time{} // The status has whole seconds.
 	}
-	if last == nil || now.Sub(last.Time) >= n.grain() || have.IdleSince != nil {
+	if last == nil || n.last || now.Sub(last.Time) >= n.grain() || have.IdleSince != nil {
 		return true, time.Time{}
 	}
 	return false, last.Add(n.grain())

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"sync"
 	"time"
 
@@ -35,6 +36,13 @@ const (
 	writers = 4
 	// writeTimeout bounds one write.
 	writeTimeout = 10 * time.Second
+	// lastWithin is how long the last flush may take, within what a pod is given
+	// to end. Some 400 notes are written in each second of it.
+	lastWithin = 5 * time.Second
+	// lastTries is how often it is tried for those that another writer was
+	// quicker than, and lastPause how long between.
+	lastTries = 3
+	lastPause = 100 * time.Millisecond
 )
 
 // errAway is a write that failed for no fault of its own: the API server was
@@ -102,12 +110,13 @@ func (s *StatusWriter) keepNote(n note) {
 	s.notes[n.backend.BridgeUID] = s.notes[n.backend.BridgeUID].then(n)
 }
 
-// Run writes until ctx ends.
+// Run writes until ctx ends, and then all that is noted.
 func (s *StatusWriter) Run(ctx context.Context) error {
 	pause := flushEvery
 	for {
 		select {
 		case <-ctx.Done():
+			s.flushLast(ctx)
 			return nil
 		case <-time.After(pause):
 		}
@@ -121,6 +130,29 @@ func (s *StatusWriter) Run(ctx context.Context) error {
 	}
 }
 
+// flushLast writes what is noted, whether it has time or not: nobody else knows
+// of it, and a bridge that was used would fall asleep too soon. It is brief,
+// also where the API server is away.
+func (s *StatusWriter) flushLast(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWithin)
+	defer cancel()
+	for range lastTries {
+		err := s.writeEach(ctx, s.take(time.Now(), true))
+		left := s.waiting()
+		if left == 0 {
+			return
+		}
+		if err != nil {
+			s.log.WarnContext(ctx, "status stays out of date", "bridges", left, "error", err)
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(lastPause):
+		}
+	}
+}
+
 func (s *StatusWriter) waiting() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,22 +162,30 @@ func (s *StatusWriter) waiting() int {
 // flush writes what was noted. Its error is an errAway; what was not written
 // then is noted again.
 func (s *StatusWriter) flush(ctx context.Context) error {
-	notes := s.take(time.Now())
+	return s.writeEach(ctx, s.take(time.Now(), false))
+}
+
+func (s *StatusWriter) writeEach(ctx context.Context, notes []note) error {
 	// The first who finds the API server away ends the others' attempts.
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
 	for _, n := range notes {
 		group.Go(func() error {
 			err := s.write(ctx, n)
-			if apierrors.IsConflict(err) || errors.Is(err, errAway) {
+			switch {
+			case err == nil:
+			case errors.Is(err, errAway):
 				s.restore(n)
-			}
-			if errors.Is(err, errAway) {
 				return err
-			}
-			if err != nil && !apierrors.IsConflict(err) {
-				// Its own fault. The next report or call tries again.
+			case apierrors.IsConflict(err):
+				s.restore(n)
+			default:
+				// Its own fault, that of what looks at its writes, or that of the
+				// API server's store.
 				s.log.WarnContext(ctx, "status not written", "namespace", n.backend.Namespace, "name", n.backend.Name, "error", err)
+				if isBroken(err) {
+					s.restore(n.failed(time.Now()))
+				}
 			}
 			return nil
 		})
@@ -153,14 +193,16 @@ func (s *StatusWriter) flush(ctx context.Context) error {
 	return group.Wait()
 }
 
-// take returns what is to be written now. What has time stays noted.
-func (s *StatusWriter) take(now time.Time) []note {
+// take returns what is to be written now, which is everything the last time.
+// What has time stays noted.
+func (s *StatusWriter) take(now time.Time, last bool) []note {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.noteUses(now)
 	notes := make([]note, 0, len(s.notes))
 	for uid, n := range s.notes {
-		if n.due(now) {
+		n.last = last
+		if last || n.due(now) {
 			notes = append(notes, n)
 			delete(s.notes, uid)
 		}
@@ -214,11 +256,23 @@ func (s *StatusWriter) write(ctx context.Context, n note) error {
 	return client.IgnoreNotFound(err)
 }
 
-// isAway reports whether the API server failed to answer, rather than refused.
+// isAway reports whether the API server did not answer, or said that it cannot
+// at present, whatever it is asked.
 func isAway(err error) bool {
 	status := apierrors.APIStatus(nil)
 	if err == nil || !errors.As(err, &status) {
 		return err != nil
 	}
-	return apierrors.IsTooManyRequests(err) || status.Status().Code >= 500
+	switch status.Status().Code {
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
+// isBroken reports whether the API server failed at this write, which may be the
+// only one: a webhook may answer none of its kind.
+func isBroken(err error) bool {
+	status := apierrors.APIStatus(nil)
+	return errors.As(err, &status) && status.Status().Code >= http.StatusInternalServerError
 }

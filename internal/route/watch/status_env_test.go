@@ -102,6 +102,40 @@ func TestARunningWriterWritesWhatItIsTold(t *testing.T) {
 	}
 }
 
+// TestTheLastUseIsWrittenWhenAWatcherEndsToo ends both at once, as a process
+// does.
+func TestTheLastUseIsWrittenWhenAWatcherEndsToo(t *testing.T) {
+	c := testenv.Client(t)
+	w, err := New(testenv.Config(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	watched := make(chan error, 1)
+	go func() { watched <- w.Run(ctx) }()
+	s := newWriter(t, w)
+	b, backend := applied(t, c, w)
+	s.Called(backend, time.Now())
+	if err := s.flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	awaitBridge(t, w, backend, "the first use", func(seen *v1alpha1.HostedBridge) bool { return seen.Status.LastActivityTime != nil })
+	last := time.Now().Add(10 * time.Second).Truncate(time.Second)
+	s.Called(backend, last)
+	cancel()
+	if err := <-watched; err != nil {
+		t.Error(err)
+	}
+	if err := s.Run(ctx); err != nil {
+		t.Error(err)
+	}
+	testenv.ExpectExists(t, c, b)
+	if at := b.Status.LastActivityTime; at == nil || !at.Time.Equal(last) {
+		t.Errorf("the last use is %v, want %v", at, last)
+	}
+}
+
 func TestALaterBridgeOfTheSameNameGetsNothingOfTheFormer(t *testing.T) {
 	c := testenv.Client(t)
 	w := start(t)

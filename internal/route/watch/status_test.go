@@ -226,6 +226,7 @@ func TestWhatFollowsAFailedWrite(t *testing.T) {
 		{"a conflict is tried again", apierrors.NewConflict(resource, "alice", errors.New("modified")), true},
 		{"an overloaded API server is tried again", apierrors.NewTooManyRequests("later", 1), true},
 		{"a broken one is tried again", apierrors.NewInternalError(errors.New("no leader")), true},
+		{"one that is not there yet is tried again", apierrors.NewServiceUnavailable("later"), true},
 		{"a refusal is not", apierrors.NewForbidden(resource, "alice", errors.New("no")), false},
 		{"a bridge that has gone is not", apierrors.NewNotFound(resource, "alice"), false},
 	} {
@@ -262,4 +263,98 @@ func TestARefusalDoesNotHoldUpTheOthers(t *testing.T) {
 			t.Errorf("patches (-want +got):\n%s", diff)
 		}
 	})
+}
+
+func TestABrokenWriteWaitsLongerEachTimeAndHoldsUpNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, api := write(t)
+		patch, tries := s.patch, 0
+		s.patch = func(ctx context.Context, b *v1alpha1.HostedBridge, p []byte) error {
+			if b.Name == "broken" {
+				tries++
+				return apierrors.NewInternalError(errors.New("failed calling webhook"))
+			}
+			return patch(ctx, b, p)
+		}
+		s.Called(backendOf("broken"), time.Now())
+		for i := range 60 {
+			name := fmt.Sprint("bridge-", i)
+			s.Called(backendOf(name), time.Now())
+			// Calls of the broken one do not have it tried any sooner.
+			s.Called(backendOf("broken"), time.Now())
+			time.Sleep(flushEvery)
+			synctest.Wait()
+		}
+		time.Sleep(flushEvery)
+		if written := api.written(); len(written) != 60 {
+			t.Errorf("%d of the others are written, want 60", len(written))
+		}
+		// After 1, 2, 4, 8, 16 and 30 s.
+		if tries < 5 || tries > 7 {
+			t.Errorf("%d tries in a minute", tries)
+		}
+	})
+}
+
+func TestTheLastFlushWritesWhatHadTime(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		prepare func(*StatusWriter, *server)
+		want    int
+		within  time.Duration
+	}{
+		{"all that is noted", func(*StatusWriter, *server) {}, 101, lastWithin},
+		{"what another writer was quicker than", func(s *StatusWriter, _ *server) {
+			patch, quicker := s.patch, true
+			s.patch = func(ctx context.Context, b *v1alpha1.HostedBridge, p []byte) error {
+				if b.Name == "alice" && quicker {
+					quicker = false
+					return apierrors.NewConflict(schema.GroupResource{}, "alice", errors.New("modified"))
+				}
+				return patch(ctx, b, p)
+			}
+		}, 101, lastWithin},
+		{"nothing while the API server is away", func(_ *StatusWriter, api *server) { api.fail(errors.New("connection refused")) }, 0, time.Second},
+		{"what it can of an API server that hangs", func(s *StatusWriter, _ *server) {
+			s.patch = func(ctx context.Context, _ *v1alpha1.HostedBridge, _ []byte) error {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+		}, 0, lastWithin},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				api := &server{}
+				recent := metav1.NewTime(time.Now())
+				s := &StatusWriter{
+					bridge: func(_ context.Context, b route.Backend) (*v1alpha1.HostedBridge, error) {
+						// Written so recently that the next time has minutes.
+						return &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Name: b.Name}, Status: v1alpha1.HostedBridgeStatus{LastActivityTime: &recent}}, nil
+					},
+					patch: api.patch, log: slog.New(slog.DiscardHandler), notes: map[types.UID]note{}, uses: map[types.UID]*inUse{},
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() { ended <- s.Run(ctx) }()
+				time.Sleep(10 * time.Second)
+				for i := range 100 {
+					s.Called(backendOf(fmt.Sprint("bridge-", i)), time.Now())
+				}
+				s.Began(backendOf("alice"), time.Now())
+				time.Sleep(2 * flushEvery)
+				if written := api.written(); len(written) != 0 {
+					t.Fatalf("what has time is written: %q", written)
+				}
+				test.prepare(s, api)
+				end := time.Now()
+				cancel()
+				if err := <-ended; err != nil || time.Since(end) > test.within {
+					t.Errorf("Run ends after %s with %v", time.Since(end), err)
+				}
+				if written := api.written(); len(written) != test.want {
+					t.Errorf("%d are written, want %d", len(written), test.want)
+				}
+			})
+		})
+	}
 }
