@@ -74,13 +74,13 @@ func newCandidates(routes Routes, d *dropped, ready func(context.Context, route.
 
 // join has the candidates of user's bridge be asked until leave is called as
 // often.
-func (c *candidates) join(user v1alpha1.UserID) {
+func (c *candidates) join(ctx context.Context, user v1alpha1.UserID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.seekers[user]
 	if s == nil {
 		// It outlives the request that began it, if others wait.
-		ctx, stop := context.WithCancel(context.Background())
+		ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 		s = &seeker{stop: stop, found: make(chan struct{})}
 		c.seekers[user] = s
 		go c.seek(ctx, user)

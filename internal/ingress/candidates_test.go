@@ -332,7 +332,7 @@ func TestOnlyOneAsksAndLessAndLessOften(t *testing.T) {
 		began, table := time.Now(), startingTable(t, 1)
 		c, routes := candidatesOf(t, table, asked.ask)
 		for range 10 {
-			c.join("user-0")
+			c.join(t.Context(), "user-0")
 		}
 		// Other users' changes do not have it be asked more often.
 		for time.Since(began) < 30*time.Second {
@@ -372,7 +372,7 @@ func TestSoManyAreAskedAtOnceAndEachHasItsTurn(t *testing.T) {
 			return ctx.Err()
 		})
 		for i := range users {
-			c.join(v1alpha1.UserID(fmt.Sprintf("user-%d", i)))
+			c.join(t.Context(), v1alpha1.UserID(fmt.Sprintf("user-%d", i)))
 		}
 		time.Sleep(users/probesAtOnce*probeTimeout + time.Millisecond)
 		synctest.Wait()
@@ -397,7 +397,7 @@ func TestWhatAPodSaidHoldsForAWhile(t *testing.T) {
 		if resolves() {
 			t.Error("it is used before it was asked")
 		}
-		c.join("user-0")
+		c.join(t.Context(), "user-0")
 		synctest.Wait()
 		c.leave("user-0")
 		if !resolves() {

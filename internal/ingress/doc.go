@@ -15,7 +15,7 @@
 //	find account  tier and what is left of its quota         quota.go
 //	read body     bounded by the tier, JSON only             body.go, bodies.go
 //	count         requests, calls and streams of the tier    quota.go, exceeded.go
-//	hold          wait while the bridge starts               hold.go
+//	hold          wait while the bridge starts               hold.go, wake.go, candidates.go
 //	forward       to the pod, proved by its certificate      proxy.go, delivery.go, dial.go
 //	tell          what the bridge said of its tool calls     audit.go
 //

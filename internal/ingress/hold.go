@@ -61,7 +61,7 @@ func (h *hold) await(ctx context.Context, p principal, deadline time.Time) (rout
 	defer cancel()
 	retry := time.NewTicker(dropFor)
 	defer retry.Stop()
-	h.candidates.join(p.user)
+	h.candidates.join(ctx, p.user)
 	defer h.candidates.leave(p.user)
 	for {
 		// Taken before the table is read, so that no change falls between.

@@ -1,0 +1,56 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/route"
+)
+
+// TestStrippedPodsMakeTheSameTable leaves out of pods nothing that a route is
+// made of.
+func TestStrippedPodsMakeTheSameTable(t *testing.T) {
+	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: "tenants", Name: "alice", UID: "uid-alice"}}
+	conditions := func(ready corev1.ConditionStatus, reason string) []corev1.PodCondition {
+		return []corev1.PodCondition{{Type: corev1.PodScheduled, Status: "True"}, {Type: corev1.PodReady, Status: ready, Reason: reason}}
+	}
+	bridgeServes := []corev1.ContainerStatus{{Name: "another"}, {Name: v1alpha1.BridgeContainer, Ready: true}}
+	for name, tt := range map[string]struct {
+		status    corev1.PodStatus
+		state     route.State
+		candidate bool
+	}{
+		"ready":                      {corev1.PodStatus{PodIP: "10.0.0.1", Phase: corev1.PodRunning, Conditions: conditions("True", "")}, route.Ready, false},
+		"ready but for its servers":  {corev1.PodStatus{PodIP: "10.0.0.1", Phase: corev1.PodRunning, Conditions: conditions("False", "ContainersNotReady"), ContainerStatuses: bridgeServes}, route.Ready, false},
+		"starting":                   {corev1.PodStatus{PodIP: "10.0.0.1", Phase: corev1.PodRunning, Conditions: conditions("False", "ContainersNotReady")}, route.Starting, true},
+		"starting without a word":    {corev1.PodStatus{PodIP: "10.0.0.1", Phase: corev1.PodPending}, route.Starting, true},
+		"starting without address":   {corev1.PodStatus{Phase: corev1.PodPending, Conditions: conditions("False", "ContainersNotReady")}, route.Starting, false},
+		"failed, with its address":   {corev1.PodStatus{PodIP: "10.0.0.1", Phase: corev1.PodFailed, Conditions: conditions("False", "PodFailed")}, route.Starting, false},
+		"finished, with its address": {corev1.PodStatus{PodIP: "10.0.0.1", Phase: corev1.PodSucceeded, Conditions: conditions("False", "PodCompleted")}, route.Starting, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "tenants", Name: "alice-1", UID: types.UID(fmt.Sprint("uid-", name)),
+				Annotations: map[string]string{v1alpha1.AnnotationBridgeUID: "uid-alice", "another": "annotation"},
+			}, Status: tt.status}
+			stripped, err := stripPod(pod.DeepCopy())
+			if err != nil {
+				t.Fatal(err)
+			}
+			bridges := []*v1alpha1.HostedBridge{b}
+			want, _ := route.Build(bridges, []*corev1.Pod{pod}).Lookup("alice")
+			got, _ := route.Build(bridges, []*corev1.Pod{stripped.(*corev1.Pod)}).Lookup("alice")
+			if got != want || got.State != tt.state || (got.Candidate.PodIP != "") != tt.candidate {
+				t.Errorf("got %+v, of the whole pod %+v", got, want)
+			}
+		})
+	}
+}
