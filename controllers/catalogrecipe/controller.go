@@ -8,7 +8,6 @@ package catalogrecipe
 
 import (
 	"context"
-	"crypto/ed25519"
 	"fmt"
 	"time"
 
@@ -58,9 +57,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, o *v1alpha1.CatalogRecipe) (
 	return ctrl.Result{}, err
 }
 
-// publicKeys returns those of the publisher whom the recipe's signature names. A
-// publisher that is not there has none.
-func (r *Reconciler) publicKeys(ctx context.Context, o *v1alpha1.CatalogRecipe) ([]ed25519.PublicKey, error) {
+// publicKeys returns those of the publisher whom the recipe's signature names, as
+// they are written. A publisher that is not there has none.
+func (r *Reconciler) publicKeys(ctx context.Context, o *v1alpha1.CatalogRecipe) ([]string, error) {
 	signer := signerOf(o)
 	if signer == "" {
 		return nil, nil
@@ -73,7 +72,7 @@ func (r *Reconciler) publicKeys(ctx context.Context, o *v1alpha1.CatalogRecipe) 
 	if err != nil {
 		return nil, fmt.Errorf("get CatalogPublisher: %w", err)
 	}
-	return catalog.PublicKeys(p.Spec.PublicKeys), nil
+	return p.Spec.PublicKeys, nil
 }
 
 func signerOf(o *v1alpha1.CatalogRecipe) string {

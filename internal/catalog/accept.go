@@ -36,9 +36,9 @@ type Verdict struct {
 	Versions []v1alpha1.RecipeVersion
 }
 
-// Accept decides whether the catalog takes an object's recipe. keys are the
-// public ones of the publisher whom its signature names.
-func Accept(o *v1alpha1.CatalogRecipe, keys []ed25519.PublicKey, now time.Time) Verdict {
+// Accept decides whether the catalog takes an object's recipe. publicKeys are
+// those of the publisher whom its signature names, as recipe.ParseKey reads them.
+func Accept(o *v1alpha1.CatalogRecipe, publicKeys []string, now time.Time) Verdict {
 	v := Verdict{Versions: o.Status.Versions}
 	if o.Spec.Recipe == nil {
 		v.Reason, v.Message = v1alpha1.ReasonRecipeMissing, "spec.recipe is not there"
@@ -51,7 +51,7 @@ func Accept(o *v1alpha1.CatalogRecipe, keys []ed25519.PublicKey, now time.Time) 
 	}
 	if len(found) == 0 {
 		found = Check(r, Checks{
-			Name: o.Name, Source: source, PublicKeys: keys, Publisher: publisherOf(o.Spec.Owner),
+			Name: o.Name, Source: source, PublicKeys: PublicKeys(publicKeys), Publisher: publisherOf(o.Spec.Owner),
 			Now: now, Previous: previous,
 		})
 	}

@@ -162,7 +162,7 @@ func OverlayObject(o Overlay) *v1alpha1.QualityOverlay {
 		q.VerifiedAt = new(metav1.NewTime(o.VerifiedAt.UTC().Truncate(time.Second)))
 	}
 	if o.Score != nil {
-		q.Score = new(int32(min(max(*o.Score, 0), maxScore))) //nolint:gosec // Within 0 and 100.
+		q.Score = new(int32(min(max(*o.Score, 0), maxScore)))
 	}
 	return q
 }

@@ -68,12 +68,12 @@ func fill(t *testing.T, v reflect.Value) {
 		v.Set(reflect.New(v.Type().Elem()))
 		fill(t, v.Elem())
 	case reflect.Struct:
-		if _, ok := v.Interface().(jsondoc.Value); ok {
+		if _, ok := reflect.TypeAssert[jsondoc.Value](v); ok {
 			v.Set(reflect.ValueOf(jsondoc.Text("value")))
 			return
 		}
-		for i := range v.NumField() {
-			fill(t, v.Field(i))
+		for _, field := range v.Fields() {
+			fill(t, field)
 		}
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))

@@ -74,12 +74,7 @@ func (q *Query) normalize() (cursor, error) {
 	if len(q.Text) > maxText {
 		return cursor{}, &QueryError{"q", fmt.Sprintf("must have at most %d bytes", maxText)}
 	}
-	switch {
-	case q.Sort == SortDefault && q.Text != "":
-		q.Sort = SortRelevance
-	case q.Sort == SortDefault, q.Sort == SortRelevance && q.Text == "":
-		q.Sort = SortPopular
-	case !slices.Contains(Sorts, q.Sort):
+	if q.Sort = q.sort(); !slices.Contains(Sorts, q.Sort) {
 		return cursor{}, &QueryError{"sort", fmt.Sprintf("%.40q is none of %s", q.Sort, strings.Join(names(Sorts), ", "))}
 	}
 	if q.Limit == 0 {
@@ -96,6 +91,17 @@ func (q *Query) normalize() (cursor, error) {
 		return cursor{}, &QueryError{"cursor", "must be the one that the page before gave, with the same query"}
 	}
 	return c, nil
+}
+
+// sort returns the order that is meant.
+func (q *Query) sort() Sort {
+	switch {
+	case q.Sort == SortDefault && q.Text != "":
+		return SortRelevance
+	case q.Sort == SortDefault, q.Sort == SortRelevance && q.Text == "":
+		return SortPopular
+	}
+	return q.Sort
 }
 
 func names(sorts []Sort) []string {

@@ -132,7 +132,7 @@ func (t texts) search(text string, words []string) iter.Seq[ranked] {
 	return func(yield func(ranked) bool) {
 		whole, there := t.index.places[text]
 		for place, score := range t.index.search(words) {
-			if score == 0 || len(t.stale) > 0 && t.stale[int32(place)] { //nolint:gosec // A place in items.
+			if score == 0 || len(t.stale) > 0 && t.stale[int32(place)] {
 				continue
 			}
 			hit := t.index.items[place]
