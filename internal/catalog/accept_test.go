@@ -6,6 +6,7 @@ package catalog
 import (
 	"crypto/ed25519"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
@@ -242,5 +244,24 @@ func TestPublicKeys(t *testing.T) {
 	public, _ := key(1)
 	if got := PublicKeys([]string{"nonsense", recipe.FormatKey(public)}); len(got) != 1 || !got[0].Equal(public) {
 		t.Errorf("%v", got)
+	}
+}
+
+func TestTheExampleOfTheSpecificationIsAccepted(t *testing.T) {
+	document, err := os.ReadFile("../../docs/spec/catalogrecipe.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(document), "```yaml\n")
+	example, _, _ := strings.Cut(rest, "```")
+	o := &v1alpha1.CatalogRecipe{}
+	if err := yaml.UnmarshalStrict([]byte(example), o); err != nil {
+		t.Fatal(err)
+	}
+	if v := judge(o, 1); !v.Accepted {
+		t.Error(v.Message)
+	}
+	if view := NewItem(entry(t, o)).View; !*view.Verified || !view.Listing.HostedSafe {
+		t.Errorf("%+v", view.Listing)
 	}
 }
