@@ -31,6 +31,20 @@ func (e *ManagedError) Error() string {
 	return "the key is held by the field managers " + strings.Join(e.By, ", ")
 }
 
+// UnsureError says that an act was sent to the API server, and that nobody knows
+// what became of it, or all that became of it.
+type UnsureError struct {
+	// KeyID is the key that the act is about.
+	KeyID string
+	Err   error
+}
+
+// Error implements error.
+func (e *UnsureError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what went wrong.
+func (e *UnsureError) Unwrap() error { return e.Err }
+
 // Bridge says whose keys are meant. The UID keeps an act from reaching a later
 // HostedBridge of the same name.
 type Bridge struct {
