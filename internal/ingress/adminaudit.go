@@ -22,16 +22,24 @@ const (
 )
 
 // auditAdmin writes the entry of an act that was done, before it is answered.
-// user is whom it is about, and keyID that of the key that was acted on, if
-// any. Where the entry
-// cannot be written the act is not answered: a key that nobody was given opens
-// nothing for anybody.
+// user is whom it is about, and keyID that of the key that was acted on, if any.
+// Where the entry cannot be written the act is not answered: a key that nobody
+// was given opens nothing for anybody.
 func (s *Server) auditAdmin(c *gin.Context, act, user, keyID string) error {
+	return s.writeAct(c, user, audit.Call{Method: act, Action: keyID, Status: audit.Success})
+}
+
+// auditUnsure is auditAdmin for an act that may have been done.
+func (s *Server) auditUnsure(c *gin.Context, act, user, keyID string) error {
+	return s.writeAct(c, user, audit.Call{Method: act, Action: keyID, Status: audit.UpstreamError, ErrorType: "outcome_unknown"})
+}
+
+func (s *Server) writeAct(c *gin.Context, user string, act audit.Call) error {
 	r := c.Request
 	err := s.audit.Write(audit.Entry{
 		ID: rand.Text(), Time: time.Now(), UserID: user,
 		Principal:    audit.Principal{Kind: audit.KindAdminKey},
-		Call:         audit.Call{Method: act, Action: keyID, Status: audit.Success},
+		Call:         act,
 		ReportedBy:   audit.Ingress,
 		SourceIPHash: s.hasher.Address(s.source(r)),
 		UserAgent:    r.UserAgent(),

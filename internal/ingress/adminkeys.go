@@ -26,7 +26,8 @@ import (
 const maxKeyRequest = 4 << 10
 
 // UserKeys are the keys in users' HostedBridges. Errors other than those that
-// package userkey has are of the API server.
+// package userkey has are of the API server. An act of which nobody knows what
+// became of it ends with a *userkey.UnsureError.
 type UserKeys interface {
 	Create(ctx context.Context, of userkey.Bridge, name string, lifetime time.Duration) (*userkey.Minted, error)
 	List(ctx context.Context, of userkey.Bridge) ([]userkey.Info, error)
@@ -52,9 +53,11 @@ func (s *Server) createKey(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	minted, err := s.keys.Create(c.Request.Context(), of, name, lifetime)
+	ctx, cancel := actContext(c)
+	defer cancel()
+	minted, err := s.keys.Create(ctx, of, name, lifetime)
 	if err != nil {
-		return keysProblem(err)
+		return s.actFailed(c, actCreateKey, err)
 	}
 	if err := s.auditAdmin(c, actCreateKey, c.Param("userId"), minted.ID); err != nil {
 		return err
@@ -92,8 +95,10 @@ func (s *Server) revokeKey(c *gin.Context) error {
 		return err
 	}
 	id := c.Param("keyId")
-	if err := s.keys.Revoke(c.Request.Context(), of, id); err != nil {
-		return keysProblem(err)
+	ctx, cancel := actContext(c)
+	defer cancel()
+	if err := s.keys.Revoke(ctx, of, id); err != nil {
+		return s.actFailed(c, actRevokeKey, err)
 	}
 	if err := s.auditAdmin(c, actRevokeKey, c.Param("userId"), id); err != nil {
 		return err
@@ -102,6 +107,27 @@ func (s *Server) revokeKey(c *gin.Context) error {
 	c.Status(http.StatusNoContent)
 	c.Writer.WriteHeaderNow()
 	return nil
+}
+
+// actTimeout bounds an act, above what the API server has for it.
+const actTimeout = 15 * time.Second
+
+// actContext returns the context of an act, which goes on when its caller
+// leaves: what was begun is done, and told in the audit trail.
+func actContext(c *gin.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(c.Request.Context()), actTimeout)
+}
+
+// actFailed returns what the caller may know of err. An act that may have been
+// done is one for the audit trail.
+func (s *Server) actFailed(c *gin.Context, act string, err error) error {
+	unsure, ok := errors.AsType[*userkey.UnsureError](err)
+	if ok {
+		if err := s.auditUnsure(c, act, c.Param("userId"), unsure.KeyID); err != nil {
+			return err
+		}
+	}
+	return keysProblem(err)
 }
 
 // keysOf returns whose keys the path is about.

@@ -20,6 +20,9 @@ type fakeKeys struct {
 	mu   sync.Mutex
 	keys map[types.UID][]userkey.Info
 	err  error // What the next act fails with.
+	// during is called in the middle of an act, when it has been done; nil for
+	// nothing. Its error is what the act ends with.
+	during func(ctx context.Context) error
 }
 
 func newFakeKeys() *fakeKeys { return &fakeKeys{keys: map[types.UID][]userkey.Info{}} }
@@ -31,17 +34,26 @@ func (f *fakeKeys) fail(err error) {
 	f.err = err
 }
 
-func (f *fakeKeys) Create(_ context.Context, of userkey.Bridge, name string, lifetime time.Duration) (*userkey.Minted, error) {
+// done is called by acts that have been done.
+func (f *fakeKeys) done(ctx context.Context) error {
+	if f.during == nil {
+		return nil
+	}
+	return f.during(ctx)
+}
+
+func (f *fakeKeys) Create(ctx context.Context, of userkey.Bridge, name string, lifetime time.Duration) (*userkey.Minted, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.err != nil {
 		return nil, f.err
 	}
 	m, err := userkey.Mint(rand.Reader, userkey.Request{Bridge: of.NamespacedName, Name: name, Lifetime: lifetime}, time.Now())
-	if err == nil {
-		f.keys[of.UID] = append(f.keys[of.UID], userkey.Info{ID: m.ID, Name: name})
+	if err != nil {
+		return nil, err
 	}
-	return m, err
+	f.keys[of.UID] = append(f.keys[of.UID], userkey.Info{ID: m.ID, Name: name})
+	return m, f.done(ctx)
 }
 
 func (f *fakeKeys) List(_ context.Context, of userkey.Bridge) ([]userkey.Info, error) {
@@ -50,7 +62,7 @@ func (f *fakeKeys) List(_ context.Context, of userkey.Bridge) ([]userkey.Info, e
 	return slices.Clone(f.keys[of.UID]), f.err
 }
 
-func (f *fakeKeys) Revoke(_ context.Context, of userkey.Bridge, id string) error {
+func (f *fakeKeys) Revoke(ctx context.Context, of userkey.Bridge, id string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.err != nil {
@@ -61,5 +73,5 @@ func (f *fakeKeys) Revoke(_ context.Context, of userkey.Bridge, id string) error
 	if len(f.keys[of.UID]) == before {
 		return userkey.ErrNoKey
 	}
-	return nil
+	return f.done(ctx)
 }

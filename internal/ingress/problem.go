@@ -78,7 +78,7 @@ var (
 	errAuditIndexDisabled = &problem{http.StatusServiceUnavailable, "audit_index_disabled", "This installation keeps no index of its audit trail; --audit-index names one.", 0}
 	errAuditIndexAway     = &problem{http.StatusServiceUnavailable, "audit_index_unavailable", "The index of the audit trail does not answer. The trail itself is not affected.", retrySoon}
 	errKeysAway           = &problem{http.StatusServiceUnavailable, "cluster_unavailable", "The API server did not answer or refused. A change may have been made or not; GET shows which.", retrySoon}
-	errActNotAudited      = &problem{http.StatusServiceUnavailable, "audit_unavailable", "The act was done, and could not be written to the audit trail.", retrySoon}
+	errActNotAudited      = &problem{http.StatusServiceUnavailable, "audit_unavailable", "The act was done or may have been, and could not be written to the audit trail.", retrySoon}
 
 	errSecretEmpty    = &problem{http.StatusBadRequest, "secret_empty", "A secret cannot be empty. DELETE removes it.", 0}
 	errSecretNotFound = &problem{http.StatusNotFound, "secret_not_found", "No secret of this name is set.", 0}
