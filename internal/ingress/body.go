@@ -41,7 +41,7 @@ func (s *Server) readBody(c *gin.Context) error {
 	// Set first, so that after a failure nobody takes the rest for a body.
 	found := stepsOf(c)
 	found.bodyRead = true
-	body, err := readWithin(c, limit+1, s.config.BodyTimeout)
+	body, err := readWithin(c, limit+1, asBegun)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errBodyUnreadable, err)
 	}
@@ -119,12 +119,17 @@ func readAll(from io.Reader, declared, limit int64) ([]byte, error) {
 // maxDeclared is up to which length a declared one is believed, in bytes.
 const maxDeclared = 64 << 10
 
+// asBegun is the timeout that observe has set, a moment ago.
+const asBegun time.Duration = 0
+
 // within has read take the body within timeout. read reports whether there may
 // be more of it.
 func within(c *gin.Context, timeout time.Duration, read func() (more bool, err error)) error {
 	control := http.NewResponseController(c.Writer)
-	if err := control.SetReadDeadline(time.Now().Add(timeout)); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		return fmt.Errorf("set read deadline: %w", err)
+	if timeout != asBegun {
+		if err := control.SetReadDeadline(time.Now().Add(timeout)); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+			return fmt.Errorf("set read deadline: %w", err)
+		}
 	}
 	more, err := read()
 	if err != nil {

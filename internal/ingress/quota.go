@@ -56,8 +56,9 @@ func (s *Server) findAccount(c *gin.Context) error {
 	a.bridge, a.name = b.BridgeUID, b.Tier
 	a.tier, a.known = s.tiers()[b.Tier]
 	if a.known {
-		h, values := c.Writer.Header(), [...]string{a.tier.PolicyField(), s.quotas.Known(a.bridge, a.tier).Field()}
-		h[headerRateLimitPolicy], h[headerRateLimit] = values[:1:1], values[1:]
+		h := c.Writer.Header()
+		h[headerRateLimitPolicy] = s.policies.of(a.name, a.tier)
+		h[headerRateLimit] = []string{s.quotas.Known(a.bridge, a.tier).Field()}
 	}
 	return nil
 }

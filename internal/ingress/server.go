@@ -157,6 +157,7 @@ type Server struct {
 	wakeMetrics *wakeMetrics
 	quotas      Quotas
 	tiers       func() quota.Tiers
+	policies    policies
 	trails      *trails
 	audit       AuditTrail
 	hasher      *audit.Hasher
