@@ -67,6 +67,9 @@ func (s State) Settle(seen State, d Debt, now time.Time) State {
 				*w = known
 			case w.Start == known.Start:
 				w.Used = max(w.Used, known.Used)
+			case w.Start > known.Start:
+				// It began anew before its time, and so without what was seen.
+				w.Start, w.Used = known.Start, w.Used+known.Used
 			}
 		}
 		if at < d.Windows[i].Start+span {

@@ -76,7 +76,7 @@ func TestSettle(t *testing.T) {
 		{"the store knows what was seen", seen, 30 * time.Second, 0, 37},
 		{"others have used it further", use(t, seen, tier, time.Second, 10), 30 * time.Second, 0, 47},
 		{"the store has lost its memory", State{}, 30 * time.Second, 0, 37},
-		{"it began anew without", later, 30 * time.Second, 20 * time.Second, 12},
+		{"it lost its memory, and others have gone on", later, 30 * time.Second, 0, 42},
 		{"the minute has ended", seen, time.Minute, 0, 30},
 	} {
 		got := test.store.Settle(seen, debt, noon.Add(test.at))

@@ -5,6 +5,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -22,34 +23,53 @@ func (s *Store) ask(ctx context.Context, bridge types.UID, tier quota.Tier, want
 	if s.link == nil || !s.link.up.Load() {
 		return v, false
 	}
-	epoch, now := s.link.epoch.Load(), s.now()
-	q := inquiry{bridge: bridge, tier: tier, want: want}
-	s.accounts.update(bridge, s.clock.Now(), func(a *account) {
-		if a.epoch == epoch && s.clock.Now().Sub(a.seenAt) < trustSeen {
-			if _, v = quota.Take(a.seen, tier, now, want.Requests); !v.Allowed() {
+	m := s.link.memory.Load()
+	v, err := s.askOnce(ctx, m, inquiry{bridge: bridge, tier: tier, want: want})
+	if errors.Is(err, errForgotten) {
+		if m, err = s.learn(ctx, m); err == nil {
+			v, err = s.askOnce(ctx, m, inquiry{bridge: bridge, tier: tier, want: want})
+		}
+	}
+	if err != nil {
+		s.fail(ctx, m, err)
+		return v, false
+	}
+	return v, true
+}
+
+// askOnce asks the store for which m is the memory. With an error it has taken
+// nothing.
+func (s *Store) askOnce(ctx context.Context, m *memory, q inquiry) (v quota.Verdict, err error) {
+	now := s.now()
+	s.accounts.update(q.bridge, s.clock.Now(), func(a *account) {
+		if a.epoch == m.epoch && s.clock.Now().Sub(a.seenAt) < trustSeen {
+			if _, v = quota.Take(a.seen, q.tier, now, q.want.Requests); !v.Allowed() {
 				return
 			}
 		}
-		q.inFlight, q.alone, q.seen = a.inFlight, a.epoch != epoch, a.seen
+		q.marker, q.inFlight, q.alone, q.seen = m.marker, a.inFlight, a.epoch != m.epoch, a.seen
 		// Nobody else may tell of it meanwhile.
-		q.debt, a.debt, a.epoch = a.debt, quota.Debt{}, epoch
+		q.debt, a.debt, a.epoch = a.debt, quota.Debt{}, m.epoch
 	})
 	if !v.Allowed() {
-		return v, true
+		return v, nil
 	}
-	return s.askFor(ctx, q, epoch)
-}
-
-func (s *Store) askFor(ctx context.Context, q inquiry, epoch int64) (v quota.Verdict, asked bool) {
 	start := s.clock.Now()
 	r, err := s.link.take(ctx, q)
-	now := s.clock.Now()
-	s.metrics.asked(now.Sub(start))
+	s.metrics.asked(s.clock.Now().Sub(start))
 	if err != nil {
-		s.accounts.update(q.bridge, now, func(a *account) { a.debt = a.debt.Join(q.debt) })
-		s.fail(ctx, epoch, err)
-		return v, false
+		s.accounts.update(q.bridge, s.clock.Now(), func(a *account) { a.debt = a.debt.Join(q.debt) })
+		return v, err
 	}
+	s.answered(q, r)
+	_, v = quota.Take(r.state, q.tier, r.now, 0)
+	v.Refused, v.RetryAfter = r.refused, r.wait
+	return v, nil
+}
+
+// answered notes what the store has said.
+func (s *Store) answered(q inquiry, r reply) {
+	now := s.clock.Now()
 	s.link.ahead.Store(int64(r.now.Sub(now)))
 	s.accounts.update(q.bridge, now, func(a *account) {
 		a.sharing = false
@@ -63,15 +83,43 @@ func (s *Store) askFor(ctx context.Context, q inquiry, epoch int64) (v quota.Ver
 		}
 		s.tell(q.bridge, a)
 	})
-	_, v = quota.Take(r.state, q.tier, r.now, 0)
-	v.Refused, v.RetryAfter = r.refused, r.wait
-	return v, true
+}
+
+// learn returns the memory that the store has now, when it has forgotten that
+// before: whoever asks for it tells what this replica knew. Of those who find
+// that out at the same time one asks.
+func (s *Store) learn(ctx context.Context, before *memory) (*memory, error) {
+	s.link.learning.Lock()
+	defer s.link.learning.Unlock()
+	if m := s.link.memory.Load(); m != before {
+		return m, nil
+	}
+	marker, err := s.link.beat(context.WithoutCancel(ctx))
+	if err != nil {
+		return before, err
+	}
+	return s.remember(ctx, before, marker), nil
+}
+
+// remember returns the store's memory, a new one if its marker is not that of
+// the last. The caller holds link.learning.
+func (s *Store) remember(ctx context.Context, before *memory, marker string) *memory {
+	if marker == before.marker {
+		return before
+	}
+	m := &memory{epoch: before.epoch + 1, marker: marker}
+	s.link.memory.Store(m)
+	s.renew()
+	if before.marker != "" {
+		s.log.WarnContext(ctx, "the quota store has lost what it knew: each replica tells it what it knows")
+	}
+	return m
 }
 
 // fail notes that the shared store did not answer as it should. From now on
 // nobody asks it until it answers again.
-func (s *Store) fail(ctx context.Context, epoch int64, err error) {
-	if epoch != s.link.epoch.Load() || !s.link.up.CompareAndSwap(true, false) {
+func (s *Store) fail(ctx context.Context, m *memory, err error) {
+	if m != s.link.memory.Load() || !s.link.up.CompareAndSwap(true, false) {
 		return
 	}
 	s.metrics.up.Set(0)

@@ -31,6 +31,11 @@ const (
 	// leaseFor is how long the calls that a replica tells of are believed when
 	// it is not heard of any more.
 	leaseFor = 30 * time.Second
+	// tellAtOnce is of how many users the store is told in one go, which takes
+	// it some milliseconds, in which it answers nobody else.
+	tellAtOnce = 200
+	// tellTimeout is how long it has for that. No call waits for it.
+	tellTimeout = 2 * time.Second
 )
 
 //go:embed take.lua
@@ -42,7 +47,10 @@ var beatSource string
 //go:embed tell.lua
 var tellSource string
 
-var takeScript, beatScript = redis.NewScript(takeSource), redis.NewScript(beatSource)
+var takeScript, beatScript, tellScript = redis.NewScript(takeSource), redis.NewScript(beatSource), redis.NewScript(tellSource)
+
+// errForgotten says that the store has lost what it knew, and has done nothing.
+var errForgotten = errors.New("the store has lost what it knew")
 
 // Redis says where the shared store is.
 type Redis struct {
@@ -61,11 +69,14 @@ type Redis struct {
 // link is the way to the shared store.
 type link struct {
 	client  *redis.Client
+	teller  *redis.Client // with time for more
 	replica string
 	timeout time.Duration
-	// up is whether it is asked. epoch counts how often it has come back.
-	up    atomic.Bool
-	epoch atomic.Int64
+	// up is whether it is asked, and memory what it is asked for.
+	up     atomic.Bool
+	memory atomic.Pointer[memory]
+	// learning is held by who asks whether its memory is another one.
+	learning sync.Mutex
 	// ahead is by how much its clock is ahead of ours, in nanoseconds.
 	ahead atomic.Int64
 	// replicas are how many told of themselves when it was last there.
@@ -74,6 +85,14 @@ type link struct {
 	// receives when there is one.
 	untold  sync.Map
 	telling chan struct{}
+}
+
+// memory is one time in which the store has answered and kept what it was told.
+type memory struct {
+	// epoch counts them.
+	epoch int64
+	// marker is what the store knows it by.
+	marker string
 }
 
 // ParseURL reads a store's URL. Its errors do not quote it.
@@ -131,7 +150,15 @@ func newLink(r Redis) (*link, error) {
 	o.Protocol = 2 // Every server that has scripts speaks it.
 	o.DisableIdentity = true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	return &link{client: redis.NewClient(o), replica: rand.Text(), timeout: r.Timeout, telling: make(chan struct{}, 1)}, nil
+	patient := *o
+	patient.ReadTimeout, patient.WriteTimeout, patient.PoolTimeout = tellTimeout, tellTimeout, tellTimeout
+	patient.PoolSize = 1
+	l := &link{
+		client: redis.NewClient(o), teller: redis.NewClient(&patient),
+		replica: rand.Text(), timeout: r.Timeout, telling: make(chan struct{}, 1),
+	}
+	l.memory.Store(&memory{})
+	return l, nil
 }
 
 // reply is what the script answers.
@@ -148,6 +175,8 @@ type inquiry struct {
 	tier     quota.Tier
 	want     quota.Want
 	inFlight slots
+	// marker is that of the memory that is asked.
+	marker string
 	// alone is whether this replica counted by itself since it last asked, and
 	// seen and debt then are what it knows.
 	alone bool
@@ -163,7 +192,7 @@ func (l *link) args(q inquiry) []any {
 	}
 	args := []any{
 		q.want.Requests, t.PerMinute, t.PerHour, t.PerDay, t.Burst, t.Interval(),
-		l.replica, q.inFlight[0], q.inFlight[1], t.ConcurrentCalls, t.Streams, slot, leaseFor.Microseconds(),
+		l.replica, q.inFlight[0], q.inFlight[1], t.ConcurrentCalls, t.Streams, slot, leaseFor.Microseconds(), q.marker,
 	}
 	if q.alone {
 		for i, w := range q.seen.Windows {
@@ -173,14 +202,21 @@ func (l *link) args(q inquiry) []any {
 	return args
 }
 
+// The keys that all users share.
+const (
+	replicasKey = prefix + "replicas"
+	markerKey   = prefix + "marker"
+)
+
 func key(bridge types.UID) []string { return []string{prefix + "user:" + string(bridge)} }
 
-// take runs the script.
+// take runs the script. It returns errForgotten when the store has another
+// memory.
 func (l *link) take(ctx context.Context, q inquiry) (reply, error) {
 	// A client that leaves is no failure of the store.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.timeout)
 	defer cancel()
-	values, err := takeScript.Run(ctx, l.client, key(q.bridge), l.args(q)...).Int64Slice()
+	values, err := takeScript.Run(ctx, l.client, append(key(q.bridge), markerKey), l.args(q)...).Int64Slice()
 	if err != nil {
 		return reply{}, err
 	}
@@ -188,6 +224,9 @@ func (l *link) take(ctx context.Context, q inquiry) (reply, error) {
 }
 
 func parseReply(v []int64) (reply, error) {
+	if len(v) == 1 && v[0] == -1 {
+		return reply{}, errForgotten
+	}
 	// The script counts refusals as Limit does.
 	if len(v) != 10 || v[0] < int64(quota.None) || v[0] > int64(quota.Streams) {
 		return reply{}, errors.New("the script's answer has another form than ours")
@@ -200,24 +239,43 @@ func parseReply(v []int64) (reply, error) {
 	return r, nil
 }
 
-// beat tells the store of this replica, and notes how many there are.
-func (l *link) beat(ctx context.Context) error {
+// beat tells the store of this replica, notes how many there are, and returns
+// the store's marker.
+func (l *link) beat(ctx context.Context) (marker string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
-	n, err := beatScript.Run(ctx, l.client, []string{prefix + "replicas"}, l.replica, int(replicaFor.Seconds())).Int64()
-	if err == nil {
-		l.replicas.Store(n)
+	answer, err := beatScript.Run(ctx, l.client, []string{replicasKey, markerKey}, l.replica, int(replicaFor.Seconds()), rand.Text()).Slice()
+	if err != nil {
+		return "", err
+	}
+	if len(answer) == 2 {
+		n, isNumber := answer[0].(int64)
+		marker, isText := answer[1].(string)
+		if isNumber && isText {
+			l.replicas.Store(n)
+			return marker, nil
+		}
+	}
+	return "", errors.New("the script's answer has another form than ours")
+}
+
+// tell tells the store what is in flight of several users, tellAtOnce at most.
+func (l *link) tell(ctx context.Context, told map[types.UID]slots) error {
+	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
+	defer cancel()
+	err := l.tellBy(ctx, told)
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		if err = tellScript.Load(ctx, l.teller).Err(); err == nil {
+			err = l.tellBy(ctx, told)
+		}
 	}
 	return err
 }
 
-// tell tells the store what is in flight of several users.
-func (l *link) tell(ctx context.Context, told map[types.UID]slots) error {
-	ctx, cancel := context.WithTimeout(ctx, l.timeout)
-	defer cancel()
-	pipe := l.client.Pipeline()
+func (l *link) tellBy(ctx context.Context, told map[types.UID]slots) error {
+	pipe := l.teller.Pipeline()
 	for bridge, inFlight := range told {
-		pipe.Eval(ctx, tellSource, key(bridge), l.replica, inFlight[0], inFlight[1], leaseFor.Microseconds())
+		tellScript.EvalSha(ctx, pipe, key(bridge), l.replica, inFlight[0], inFlight[1], leaseFor.Microseconds())
 	}
 	_, err := pipe.Exec(ctx)
 	return err
@@ -228,6 +286,7 @@ func (l *link) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
 	// If it is away it forgets by itself.
-	_ = l.client.ZRem(ctx, prefix+"replicas", l.replica).Err()
+	_ = l.client.ZRem(ctx, replicasKey, l.replica).Err()
 	_ = l.client.Close()
+	_ = l.teller.Close()
 }

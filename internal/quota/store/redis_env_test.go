@@ -125,7 +125,7 @@ func TestTheScriptDecidesAsTheModelDoes(t *testing.T) {
 			PerMinute: 1 + random.Int32N(100), PerHour: 1 + random.Int32N(200), PerDay: 1 + random.Int32N(400), Burst: 1 + random.Int32N(30),
 			ConcurrentCalls: 1, Streams: 1,
 		}
-		state, q := randomState(random), inquiry{bridge: types.UID(fmt.Sprint(i)), tier: tier, want: quota.Want{Requests: random.IntN(6)}}
+		state, q := randomState(random), inquiry{marker: r.link.memory.Load().marker, bridge: types.UID(fmt.Sprint(i)), tier: tier, want: quota.Want{Requests: random.IntN(6)}}
 		if q.alone = random.IntN(2) == 0; q.alone {
 			q.seen, q.debt = randomState(random), quota.Debt{Windows: randomState(random).Windows}
 			if random.IntN(2) == 0 {
@@ -181,7 +181,7 @@ func TestThreeReplicasGiveAUserHisQuotaOnce(t *testing.T) {
 		t.Errorf("%d of a neighbour's 240 passed", passed)
 	}
 	keys, err := replicas[0].link.client.Keys(t.Context(), "*").Result()
-	if err != nil || len(keys) != 3 {
+	if err != nil || len(keys) != 4 {
 		t.Errorf("keys %v, %v", keys, err)
 	}
 	for _, key := range keys {
@@ -221,6 +221,97 @@ func TestWithoutItsStoreEachReplicaGivesItsShareOfWhatIsLeft(t *testing.T) {
 	if !within(total, 600, .2) {
 		t.Errorf("%d passed with the store back, want 600 in all", total)
 	}
+}
+
+// TestAStoreThatForgetsForgivesNobody has the store come back empty sooner than
+// anybody notices that it was away.
+func TestAStoreThatForgetsForgivesNobody(t *testing.T) {
+	server := redisserver.Start(t)
+	replicas := startReplicas(t, Redis{URL: server.URL()}, 2)
+	known := wide
+	known.PerMinute, known.ConcurrentCalls = 30, 1
+	if passed := storm(t, replicas, "alice", known, 100); passed != 30 {
+		t.Fatalf("%d passed before, want 30", passed)
+	}
+	// Bob's last call is open.
+	if v := replicas[0].Take(t.Context(), "bob", known, quota.Want{Requests: 1, Slot: quota.Calls}); !v.Allowed() {
+		t.Fatalf("refused by %v", v.Refused)
+	}
+	for round := range 3 {
+		time.Sleep(trustSeen) // What is refused is asked for again.
+		// As a restart within a moment: no beat falls into it.
+		if err := replicas[0].link.client.FlushAll(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if passed := storm(t, replicas, "alice", known, 100); passed != 0 {
+			t.Errorf("round %d: %d more passed", round, passed)
+		}
+	}
+	for _, r := range replicas {
+		await(t, "the open call of another user", func() bool {
+			return r.link.client.HLen(t.Context(), key("bob")[0]).Val() > 0
+		})
+		if !r.link.up.Load() || !strings.Contains(r.log.String(), "has lost what it knew") {
+			t.Errorf("nobody is told: %s", r.log)
+		}
+	}
+	if v := replicas[1].Take(t.Context(), "bob", known, quota.Want{Requests: 1, Slot: quota.Calls}); v.Refused != quota.Calls {
+		t.Errorf("another call of his: %v", v.Refused)
+	}
+}
+
+// TestManyUsersAreToldOf has each of many users an open stream. The store is
+// asked with the time limit that it has by default.
+func TestManyUsersAreToldOf(t *testing.T) {
+	const users = 8000
+	server := redisserver.Start(t)
+	r := startReplica(t, Redis{URL: server.URL(), Timeout: defaultTimeout}, 1)
+	await(t, "the store", r.link.up.Load)
+	for i := range users {
+		r.accounts.update(types.UID(fmt.Sprint("user-", i)), time.Now(), func(a *account) { a.inFlight = slots{0, 1} })
+	}
+	r.renew()
+	held := func(i int) bool {
+		return r.link.client.HExists(t.Context(), key(types.UID(fmt.Sprint("user-", i)))[0], "r:"+r.link.replica).Val()
+	}
+	await(t, "all of them", func() bool {
+		waits := 0
+		r.link.untold.Range(func(any, any) bool { waits++; return false })
+		return waits == 0 && held(0) && held(users-1)
+	})
+	for i := range users {
+		if !held(i) {
+			t.Fatalf("the store was not told of user %d", i)
+		}
+	}
+}
+
+// TestWhoCouldNotBeToldOfIsToldOfLater has the store refuse to be told, and
+// nothing else.
+func TestWhoCouldNotBeToldOfIsToldOfLater(t *testing.T) {
+	server := redisserver.Start(t)
+	r := startReplicas(t, Redis{URL: server.URL()}, 1)[0]
+	// The hash of one is none.
+	if err := r.link.client.Set(t.Context(), key("alice")[0], "canary", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, user := range []types.UID{"alice", "bob"} {
+		r.accounts.update(user, time.Now(), func(a *account) { a.inFlight = slots{1, 0} })
+	}
+	r.renew()
+	r.tellAll(t.Context())
+	if !r.link.up.Load() {
+		t.Error("the store is taken for away")
+	}
+	if _, waits := r.link.untold.Load(types.UID("alice")); !waits {
+		t.Error("who could not be told of is forgotten")
+	}
+	if err := r.link.client.Del(t.Context(), key("alice")[0]).Err(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "what the store is told later", func() bool {
+		return r.link.client.HExists(t.Context(), key("alice")[0], "r:"+r.link.replica).Val()
+	})
 }
 
 func TestAStoreThatHangsCostsOneTimeLimit(t *testing.T) {

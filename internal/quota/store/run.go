@@ -40,13 +40,10 @@ func (s *Store) Run(ctx context.Context) error {
 			return nil
 		case <-beat:
 			s.beat(ctx)
+			s.tellAll(ctx) // Those of whom it could not be told.
 			beat = s.clock.After(beatInterval)
 		case <-renew:
-			s.accounts.each(func(bridge types.UID, a *account) {
-				if a.inFlight != (slots{}) {
-					s.link.untold.Store(bridge, struct{}{})
-				}
-			})
+			s.renew()
 			s.tellAll(ctx)
 			renew = s.clock.After(renewInterval)
 		case <-s.link.telling:
@@ -60,42 +57,70 @@ func (s *Store) Run(ctx context.Context) error {
 	}
 }
 
-// beat tells of this replica, and notices whether the store is there.
+// renew has the store told of all calls and streams again.
+func (s *Store) renew() {
+	s.accounts.each(func(bridge types.UID, a *account) {
+		if a.inFlight != (slots{}) {
+			s.link.untold.Store(bridge, struct{}{})
+		}
+	})
+}
+
+// beat tells of this replica, and notices whether the store is there and knows
+// what it knew.
 func (s *Store) beat(ctx context.Context) {
-	err := s.link.beat(ctx)
+	s.link.learning.Lock()
+	defer s.link.learning.Unlock()
+	before := s.link.memory.Load()
+	marker, err := s.link.beat(ctx)
 	if err != nil {
-		s.fail(ctx, s.link.epoch.Load(), err)
+		s.fail(ctx, before, err)
 		return
 	}
 	s.metrics.replicas.Set(float64(s.others()))
+	m := s.remember(ctx, before, marker)
 	if s.link.up.Load() {
 		return
 	}
-	// Whoever asks from now on tells what was allowed meanwhile.
-	s.link.epoch.Add(1)
+	if m == before {
+		// Whoever asks from now on tells what was allowed meanwhile.
+		s.link.memory.Store(&memory{epoch: before.epoch + 1, marker: marker})
+	}
 	s.link.up.Store(true)
 	s.metrics.up.Set(1)
 	s.log.InfoContext(ctx, "the quota store is there", "replicas", s.link.replicas.Load())
 }
 
 // tellAll tells the store what is in flight of the users of whom it knows
-// otherwise. While it is away nothing is lost: what it knows holds for leaseFor,
-// and whoever asks tells his numbers with it.
+// otherwise. Those of whom it cannot be told are told of later: what it knows
+// holds for leaseFor, and whoever asks tells his numbers with it. Whether the
+// store is there is for those to find out who wait for it.
 func (s *Store) tellAll(ctx context.Context) {
-	told := map[types.UID]slots{}
-	s.link.untold.Range(func(k, _ any) bool {
-		s.link.untold.Delete(k)
-		bridge := k.(types.UID)
-		told[bridge] = s.accounts.known(bridge).inFlight
-		return true
-	})
-	if !s.link.up.Load() || len(told) == 0 {
+	if !s.link.up.Load() {
 		return
 	}
-	epoch := s.link.epoch.Load()
+	told := make(map[types.UID]slots, tellAtOnce)
+	s.link.untold.Range(func(k, _ any) bool {
+		bridge := k.(types.UID)
+		s.link.untold.Delete(bridge)
+		told[bridge] = s.accounts.known(bridge).inFlight
+		return len(told) < tellAtOnce || s.tellSome(ctx, told)
+	})
+	s.tellSome(ctx, told)
+}
+
+// tellSome tells the store of some users, who are not in told afterwards. It
+// reports whether it could.
+func (s *Store) tellSome(ctx context.Context, told map[types.UID]slots) bool {
+	if len(told) == 0 {
+		return true
+	}
+	defer clear(told)
 	if err := s.link.tell(ctx, told); err != nil {
-		s.fail(ctx, epoch, err)
-		return
+		for bridge := range told {
+			s.link.untold.Store(bridge, struct{}{})
+		}
+		return false
 	}
 	for bridge, inFlight := range told {
 		s.accounts.update(bridge, s.clock.Now(), func(a *account) {
@@ -103,4 +128,5 @@ func (s *Store) tellAll(ctx context.Context) {
 			s.tell(bridge, a)
 		})
 	}
+	return true
 }

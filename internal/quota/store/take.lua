@@ -4,13 +4,16 @@
 --
 -- KEYS[1]  a hash: s1 u1 s2 u2 s3 u3 are the windows' starts and counts, next is
 --          State.Next, and r:<replica> has "calls streams expiry" of a replica.
+-- KEYS[2]  the marker, see beat.lua
 -- ARGV     1 requests, 2-4 limits of the windows, 5 burst, 6 interval,
 --          7 replica, 8-9 its calls and streams, with those that are asked for,
 --          10-11 limits of those, 12 what is asked for: 0, 1 a call, 2 a stream,
---          13 how long the replica's numbers hold,
---          14 on, if the replica was on its own: for each window the start and
+--          13 how long the replica's numbers hold, 14 the marker that it knows,
+--          15 on, if the replica was on its own: for each window the start and
 --          the count that it saw, the start and the count of its debt.
--- Times are in microseconds. Returns refused, wait, now, the windows, next.
+-- Times are in microseconds. Returns refused, wait, now, the windows, next; or
+-- -1 and nothing else, having done nothing, if the marker is another.
+if redis.call('GET', KEYS[2]) ~= ARGV[14] then return {-1} end
 local spans = {60000000, 3600000000, 86400000000}
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -37,14 +40,16 @@ end
 local starts, used = {}, {}
 for i = 1, 3 do
   starts[i], used[i] = known['s' .. i] or 0, known['u' .. i] or 0
-  if arg[14] then
-    local at = 10 + 4 * i
+  if arg[15] then
+    local at = 11 + 4 * i
     for _, seen in ipairs({{arg[at], arg[at + 1]}, {arg[at + 2], 0}}) do
       if now < seen[1] + spans[i] then
         if now >= starts[i] + spans[i] then
           starts[i], used[i] = seen[1], seen[2]
         elseif starts[i] == seen[1] then
           used[i] = math.max(used[i], seen[2])
+        elseif starts[i] > seen[1] then
+          starts[i], used[i] = seen[1], used[i] + seen[2]
         end
       end
     end

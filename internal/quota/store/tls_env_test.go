@@ -35,7 +35,7 @@ func TestOverTLSTheStoreHasToProveWhoItIs(t *testing.T) {
 	url := "rediss://127.0.0.1:" + port + "/0"
 	stranger := startReplica(t, Redis{URL: url, TLS: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: x509.NewCertPool()}}, 1)
 	startReplicas(t, Redis{URL: url, TLS: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}}, 1)
-	if err := stranger.link.beat(t.Context()); err == nil || !strings.Contains(err.Error(), "certificate") {
+	if _, err := stranger.link.beat(t.Context()); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a store that proves nothing answers: %v", err)
 	}
 	if v := stranger.Take(t.Context(), "alice", wide, quota.Want{Requests: 1}); !v.Allowed() || stranger.link.up.Load() {
