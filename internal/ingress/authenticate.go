@@ -103,12 +103,13 @@ func (s *Server) authenticate(c *gin.Context) error {
 	}
 	rec := recordOf(c.Request.Context())
 	rec.user, rec.keyID = p.user, p.keyID
+	found := stepsOf(c)
+	found.principal = p
 	if string(p.user) != c.Param("userId") {
 		return errNotFound
 	}
 	s.noteKeyUse(t, p, time.Now())
-	found := stepsOf(c)
-	found.principal, found.authenticated = p, true
+	found.authenticated = true
 	return nil
 }
 

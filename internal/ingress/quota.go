@@ -80,7 +80,11 @@ func (s *Server) checkTier(c *gin.Context) error {
 // for as long as they run. Notifications and responses take none: a call that
 // waits for its client's answer would otherwise be in its own way.
 func (s *Server) countQuota(c *gin.Context) {
-	messages := messagesOf(c)
+	messages, a := messagesOf(c), accountOf(c)
+	if stepsOf(c).overlong || !a.tier.Fits(len(messages)) {
+		s.refuseBatch(c, a)
+		return
+	}
 	want := quota.Want{Requests: len(messages)}
 	if len(messages) > 0 {
 		want.Slot = quota.Calls
@@ -111,9 +115,6 @@ func (s *Server) takeQuota(c *gin.Context, want quota.Want) {
 
 // take reports whether the account has what is wanted, and refuses otherwise.
 func (s *Server) take(c *gin.Context, a *account, want quota.Want) (bool, error) {
-	if !a.tier.Fits(want.Requests) {
-		return false, errBatchTooLarge
-	}
 	ctx := c.Request.Context()
 	v := s.quotas.Take(ctx, a.bridge, a.tier, want)
 	c.Writer.Header()[headerRateLimit] = []string{v.Left.Field()}
@@ -122,6 +123,9 @@ func (s *Server) take(c *gin.Context, a *account, want quota.Want) (bool, error)
 	}
 	if err := ctx.Err(); err != nil {
 		return false, err // It left while it waited for a slot.
+	}
+	if want.Requests > 1 {
+		v = s.chargeRefused(c, a, v)
 	}
 	return false, newExceeded(v, a.tier, time.Now())
 }

@@ -168,8 +168,9 @@ type quotaData struct {
 }
 
 func TestABatchThatNeverFitsIsRefusedForGood(t *testing.T) {
-	w, alice := ofTier(t, func(t *quota.Tier) { t.PerMinute = 2 }, servedBy("alice"))
-	batch := "[" + rpcRequest + "," + rpcRequest + "," + rpcRequest + "]"
+	w, alice := ofTier(t, func(t *quota.Tier) { t.PerMinute = 3 }, servedBy("alice"))
+	batch := "[" + rpcRequest + "," + rpcRequest + "," + rpcRequest + "," + rpcRequest + "]"
+	// The attempt costs one of the three.
 	if got := w.do(w.request("POST", "/u/alice/mcp", alice, batch)); got.status != 413 || !strings.Contains(got.body, "batch_too_large") || got.header.Get("Retry-After") != "" {
 		t.Errorf("%d %s", got.status, got.body)
 	}

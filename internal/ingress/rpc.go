@@ -39,23 +39,29 @@ func (m *rpcMessage) isCall() bool { return m.Method == audit.MethodCallTool }
 func messagesOf(c *gin.Context) []rpcMessage {
 	found := stepsOf(c)
 	if !found.parsed {
-		found.messages, found.parsed = parseMessages(found.body), true
+		found.messages, found.overlong = parseMessages(found.body)
+		found.parsed = true
 	}
 	return found.messages
 }
 
-func parseMessages(body []byte) []rpcMessage {
+// parseMessages returns the requests in body, and whether it is a batch of more
+// than maxBatch members, of which the others were not looked at.
+func parseMessages(body []byte) (messages []rpcMessage, overlong bool) {
 	if !json.Valid(body) {
-		return nil
+		return nil, false
 	}
-	var messages []rpcMessage
-	if body = trimSpace(body); body[0] == '[' {
-		for item := range items(body) {
-			messages = appendRequest(messages, item)
+	if body = trimSpace(body); body[0] != '[' {
+		return appendRequest(nil, body), false
+	}
+	n := 0
+	for item := range items(body) {
+		if n++; n > maxBatch {
+			return messages, true
 		}
-		return messages
+		messages = appendRequest(messages, item)
 	}
-	return appendRequest(nil, body)
+	return messages, false
 }
 
 // appendRequest appends the request that object is, if it is one. Of a name

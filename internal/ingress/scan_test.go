@@ -53,7 +53,8 @@ func TestTheRequestsInABody(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, parseMessages([]byte(tt.body))); diff != "" {
+			got, overlong := parseMessages([]byte(tt.body))
+			if diff := cmp.Diff(tt.want, got); overlong || diff != "" {
 				t.Error(diff)
 			}
 		})

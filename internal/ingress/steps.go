@@ -15,7 +15,8 @@ import (
 // the request's goroutine. What the access log may say is in the record.
 type steps struct {
 	principal principal
-	// authenticated says that principal was let in.
+	// authenticated says that principal was let in. Where it is not and there is
+	// a principal, that one asked for what is another's, or nobody's.
 	authenticated bool
 	// account is whose quota it is counted against, once findAccount found it.
 	account account
@@ -25,6 +26,9 @@ type steps struct {
 	// messages are those of body, once they were asked for.
 	messages []rpcMessage
 	parsed   bool
+	// overlong says that body is a batch of more than maxBatch members, of which
+	// messages has the first ones.
+	overlong bool
 	// trail makes the audit entries, from when there may be some.
 	trail *trail
 	// caller is what they share, once there is one.

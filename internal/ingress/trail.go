@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -163,6 +164,21 @@ func (t *trail) rest(status audit.Status, errorType string) error {
 	return nil
 }
 
+// refused writes the entry of a request that is refused as a whole: one, also
+// for a batch, of whose calls none has run. It has the first call, and the number
+// of them.
+func (t *trail) refused(status audit.Status, errorType string, overlong bool) error {
+	if t.calls < 2 || len(t.left) < t.calls {
+		return t.rest(status, errorType)
+	}
+	first, size := t.left[0], fmt.Sprintf("batch of %d calls", t.calls)
+	if overlong {
+		size = fmt.Sprintf("batch of more than %d", maxBatch)
+	}
+	t.left = nil
+	return t.noteAs(first, size, status, errorType)
+}
+
 // end writes what is missing when the request has ended without an answer to
 // all of its calls. There is nobody left to be told that it cannot be written.
 func (t *trail) end(ctx context.Context) {
@@ -178,10 +194,14 @@ func (t *trail) end(ctx context.Context) {
 
 // note writes the entry of a call of which the bridge has not told.
 func (t *trail) note(m rpcMessage, status audit.Status, errorType string) error {
+	return t.noteAs(m, "", status, errorType)
+}
+
+func (t *trail) noteAs(m rpcMessage, action string, status audit.Status, errorType string) error {
 	e := t.who()
 	e.ReportedBy = audit.Ingress
 	e.Call = audit.Call{
-		Tool: m.Tool, Method: m.Method, ParamKeys: keysOf(m.Arguments), BytesIn: int64(len(m.Arguments)),
+		Tool: m.Tool, Method: m.Method, Action: action, ParamKeys: keysOf(m.Arguments), BytesIn: int64(len(m.Arguments)),
 		Status: status, ErrorType: errorType, LatencyMS: time.Since(t.began).Milliseconds(),
 		ProtocolVersion: m.ProtocolVersion,
 	}
@@ -204,16 +224,21 @@ func (t *trail) write(e audit.Entry) error {
 	return nil
 }
 
-// auditRefusal writes the entries of the calls of a request that is answered
-// with p. A refusal goes out even if they cannot be written.
+// auditRefusal writes the entries of a request that is answered with p: of its
+// calls where they were read, and else of the request itself. A refusal goes out
+// even if they cannot be written.
 func (s *Server) auditRefusal(c *gin.Context, p *problem) {
-	if !stepsOf(c).authenticated || c.Request.Method != http.MethodPost {
-		return
+	found, route := stepsOf(c), recordOf(c.Request.Context()).route
+	calls := c.Request.Method == http.MethodPost && (route == routeMCP || route == routeSSE)
+	switch {
+	case found.principal.user == "":
+	case !found.authenticated, calls && found.body == nil:
+		s.auditUnread(c, p)
+	case calls && p.status < http.StatusInternalServerError:
+		_ = s.trailOf(c).refused(statusOfRefusal(p), p.code, found.overlong)
+	case calls:
+		_ = s.trailOf(c).rest(statusOfRefusal(p), p.code)
 	}
-	if r := recordOf(c.Request.Context()).route; r != routeMCP && r != routeSSE {
-		return
-	}
-	_ = s.trailOf(c).rest(statusOfRefusal(p), p.code)
 }
 
 func statusOfRefusal(p *problem) audit.Status {

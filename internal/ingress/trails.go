@@ -26,13 +26,14 @@ type trails struct {
 	// that writes go well again.
 	failing atomic.Bool
 
+	unread   *unreadRefusals
 	entries  *prometheus.CounterVec
 	failures prometheus.Counter
 	state    prometheus.GaugeFunc
 }
 
 func newTrails(deps Deps) (*trails, error) {
-	t := &trails{sink: deps.Audit, hasher: deps.Hasher}
+	t := &trails{sink: deps.Audit, hasher: deps.Hasher, unread: newUnread()}
 	t.say = func(level slog.Level, text string, attrs ...slog.Attr) {
 		deps.Log.LogAttrs(context.Background(), level, text, attrs...) //nolint:forbidigo // There is no request that it belongs to.
 	}
@@ -53,7 +54,7 @@ func newTrails(deps Deps) (*trails, error) {
 		}
 		return 0
 	})
-	for _, c := range []prometheus.Collector{t.entries, t.failures, t.state} {
+	for _, c := range []prometheus.Collector{t.entries, t.failures, t.state, t.unread.dropped} {
 		if err := deps.Metrics.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}
