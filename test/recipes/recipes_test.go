@@ -172,7 +172,7 @@ func TestEachFileIsIndentedByTwoSpaces(t *testing.T) {
 
 func TestWhatNeedsTheMachineIsNotHosted(t *testing.T) {
 	// These read folders or drive programs of the machine they run on.
-	local := []string{"chrome-devtools", "eslint", "filesystem", "git", "heroku", "kubernetes", "mcpvault", "nx", "playwright"}
+	local := []string{"chrome-devtools", "eslint", "filesystem", "git", "kubernetes", "mcpvault", "nx", "playwright"}
 	each(t, func(t *testing.T, id string, content []byte) {
 		if got := mustParse(t, id, content).Recipe.LocalOnly.All; got != slices.Contains(local, id) {
 			t.Errorf("localOnly is %t", got)
