@@ -97,7 +97,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 			rec.endSpan(a.code())
 			s.logAccess(r, rec, a, elapsed, completed)
 		}()
-		next.ServeHTTP(a, r.WithContext(ctx))
+		next.ServeHTTP(a, r.WithContext(ctx)) //nolint:contextcheck // It is the request's own with its record.
 		completed = true
 	})
 }
