@@ -38,7 +38,10 @@ func (e *exceeded) Unwrap() error { return e.problem }
 const slotRetry = time.Second
 
 // newExceeded returns the refusal v of a user of that tier.
-func newExceeded(v quota.Verdict, tier quota.Tier, now time.Time) *exceeded {
+func newExceeded(v quota.Verdict, tier quota.Tier, now time.Time) error {
+	if v.Refused == quota.Batch {
+		return errBatchTooLarge.saying("The batch has more requests than this replica may pass in a minute by itself; send it in parts.")
+	}
 	most, remaining, _ := v.Left.Of(v.Refused, tier)
 	code, detail, retry := "rate_limited", "", v.RetryAfter
 	switch v.Refused {

@@ -17,11 +17,13 @@ const (
 	Burst
 	Calls
 	Streams
+	// Batch is met by more requests at once than a window ever allows.
+	Batch
 )
 
 // String returns the limit's name, as clients see it.
 func (l Limit) String() string {
-	return [...]string{"none", "minute", "hour", "day", "burst", "calls", "streams"}[l]
+	return [...]string{"none", "minute", "hour", "day", "burst", "calls", "streams", "batch"}[l]
 }
 
 // Spans are how long the windows are: minute, hour and day.

@@ -118,18 +118,26 @@ func (s *Store) others() int {
 	return max(s.replicas, int(s.link.replicas.Load()))
 }
 
-// takeAlone takes from what this replica may give by itself.
+// takeAlone takes from what this replica may give by itself. What is more than
+// its whole share passes in parts only, whatever time goes by.
 func (s *Store) takeAlone(bridge types.UID, tier quota.Tier, want quota.Want) (v quota.Verdict) {
-	now := s.now()
+	now, share := s.now(), tier.Share(s.others())
+	requests := want.Requests
+	if !share.Fits(requests) {
+		requests = 0
+	}
 	s.accounts.update(bridge, s.clock.Now(), func(a *account) {
 		if s.link != nil && !a.sharing {
 			a.state, a.sharing = a.seen.Shared(tier, s.others()), true
 		}
-		a.state, v = quota.Take(a.state, tier.Share(s.others()), now, want.Requests)
-		if s.link != nil && v.Allowed() && want.Requests > 0 {
-			a.debt = a.debt.Add(a.state, want.Requests)
+		a.state, v = quota.Take(a.state, share, now, requests)
+		if s.link != nil && v.Allowed() && requests > 0 {
+			a.debt = a.debt.Add(a.state, requests)
 		}
 	})
+	if requests < want.Requests {
+		v.Refused = quota.Batch
+	}
 	return v
 }
 

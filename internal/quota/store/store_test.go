@@ -76,6 +76,31 @@ func TestReplicasThatKnowNothingOfEachOtherShareAQuota(t *testing.T) {
 	}
 }
 
+func TestABatchThatIsMoreThanAShareIsNotPutOff(t *testing.T) {
+	clock := clocktest.New(0)
+	s := alone(t, clock, 3)
+	take := func(n int) quota.Verdict {
+		return s.Take(t.Context(), "alice", tier, quota.Want{Requests: n, Slot: quota.Calls})
+	}
+	for range 3 {
+		if v := take(31); v.Refused != quota.Batch || v.RetryAfter != 0 {
+			t.Errorf("31 at once, of a share of 30: refused by %v, for %v", v.Refused, v.RetryAfter)
+		}
+		clock.Advance(time.Minute)
+	}
+	if v := take(30); !v.Allowed() || v.Left[0].Remaining != 0 {
+		t.Errorf("in parts: %+v", v)
+	}
+	s.Give("alice", quota.Calls)
+	// What is refused now and passes later is told when.
+	if v := take(30); v.Refused != quota.Minute || v.RetryAfter != time.Minute {
+		t.Errorf("once more: refused by %v, for %v", v.Refused, v.RetryAfter)
+	}
+	if a := s.accounts.known("alice"); a.inFlight != (slots{}) {
+		t.Errorf("in flight: %v", a.inFlight)
+	}
+}
+
 func TestCallsAndStreamsAreCountedApart(t *testing.T) {
 	clock := clocktest.New(1)
 	s := alone(t, clock, 1)
