@@ -81,7 +81,7 @@ func (a *auditOptions) key(log *slog.Logger) ([]byte, error) {
 	}
 	read, err := os.ReadFile(a.KeyFile)
 	if errors.Is(err, os.ErrNotExist) {
-		log.Warn("--audit-key-file does not exist; hashes of addresses and sessions are of this process alone", "file", a.KeyFile) //nolint:noctx // There is no request that it belongs to.
+		log.Warn("--audit-key-file does not exist; hashes of addresses and sessions are of this process alone", "file", a.KeyFile)
 		return []byte(rand.Text()), nil
 	}
 	if err != nil {

@@ -50,7 +50,8 @@ func TestAWatchThatListsIsOpenWhenItHas(t *testing.T) {
 					t.Errorf("confirmed %s after the start by a list that is not whole", got.Sub(start))
 				}
 				if untilBookmark {
-					pass(func() { inner.Action(apiwatch.Bookmark, bookmark(map[string]string{metav1.InitialEventsAnnotationKey: "true"})) }, apiwatch.Bookmark)
+					last := bookmark(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
+					pass(func() { inner.Action(apiwatch.Bookmark, last) }, apiwatch.Bookmark)
 					if !c.confirmed(time.Now()).Equal(time.Now()) {
 						t.Error("no contact by a watch whose list is whole")
 					}

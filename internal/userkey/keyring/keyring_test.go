@@ -46,7 +46,7 @@ func keysOf(managers ...string) v1alpha1.HostedBridge {
 	b.Spec.APIKeys = []v1alpha1.APIKey{{ID: "k1"}}
 	for _, m := range managers {
 		b.ManagedFields = append(b.ManagedFields, metav1.ManagedFieldsEntry{
-			Manager: m, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:apiKeys":{"k:{\"id\":\"k1\"}":{}}}}`)},
+			Manager: m, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:apiKeys":{"k:{\"id\":\"k1\"}":{}}}}`),
 		})
 	}
 	return b
@@ -85,7 +85,7 @@ func TestWhatARefusalSaysOfAnAct(t *testing.T) {
 			_, created := ring.Create(t.Context(), of(s.bridge), "", 0)
 			for act, err := range map[string]error{"create": created, "revoke": ring.Revoke(t.Context(), of(s.bridge), "k1")} {
 				for _, known := range []error{userkey.ErrTooMany, userkey.ErrNoBridge, userkey.ErrNoKey} {
-					if errors.Is(err, known) != (known == tt.is) {
+					if errors.Is(err, known) != errors.Is(tt.is, known) {
 						t.Errorf("%s: %v", act, err)
 					}
 				}
