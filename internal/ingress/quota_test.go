@@ -269,7 +269,7 @@ func TestATierThatDoesNotExistAllowsNothing(t *testing.T) {
 	w, alice := oneUser(t, defaults(), func(http.ResponseWriter, *http.Request) { asked++ })
 	w.changeBridge("alice", func(b *v1alpha1.HostedBridge) { b.Spec.Tier = "platinum" })
 	for _, test := range []struct{ method, path, body string }{
-		{"POST", "/mcp", rpcRequest}, {"GET", "/mcp", ""}, {"GET", "/sse", ""}, {"POST", "/sse?sessionid=s", rpcRequest},
+		{"POST", "/mcp", rpcRequest}, {"GET", "/mcp", ""}, {"DELETE", "/mcp", ""}, {"GET", "/sse", ""}, {"POST", "/sse?sessionid=s", rpcRequest},
 	} {
 		got := w.do(w.request(test.method, "/u/alice"+test.path, alice, test.body))
 		if got.status != 409 || !strings.Contains(got.body, "tier_unknown") || !strings.Contains(got.body, `platinum`) || !strings.Contains(got.body, testTier+".") {

@@ -27,12 +27,12 @@ func (s *Server) handler() (http.Handler, error) {
 	e.NoRoute(s.do(func(*gin.Context) error { return errNotFound }))
 
 	u := e.Group("/u/:userId", s.do(s.checkOrigin), s.do(s.authenticate), s.trace, s.do(s.findAccount))
-	u.POST("/mcp", s.watchCall, s.do(s.checkTier), s.limitCalls, s.do(s.readBody), s.countQuota, s.auditCalls, s.do(s.forward))
+	u.POST("/mcp", s.watchCall, s.do(s.checkTier), s.limitCalls, s.do(s.readBody), s.countQuota, s.boundFree, s.auditCalls, s.do(s.forward))
 	u.GET("/mcp", s.watchCall, s.do(s.refuseBody), s.do(s.checkTier), s.countStream, s.auditCalls, s.do(s.forward))
-	u.DELETE("/mcp", s.watchCall, s.do(s.refuseBody), s.auditCalls, s.do(s.forward))
+	u.DELETE("/mcp", s.watchCall, s.do(s.refuseBody), s.do(s.checkTier), s.boundFree, s.auditCalls, s.do(s.forward))
 	if s.config.LegacySSE {
 		u.GET(ssePath, s.watchCall, s.do(s.refuseBody), s.do(s.checkTier), s.countStream, s.auditCalls, s.do(s.forwardSSE))
-		u.POST(ssePath, s.watchCall, s.do(s.checkSession), s.do(s.checkTier), s.limitCalls, s.do(s.readBody), s.countQuota, s.auditCalls, s.do(s.forwardSSE))
+		u.POST(ssePath, s.watchCall, s.do(s.checkSession), s.do(s.checkTier), s.limitCalls, s.do(s.readBody), s.countQuota, s.boundFree, s.auditCalls, s.do(s.forwardSSE))
 	}
 	u.GET("/health", s.do(s.refuseBody), s.do(s.health))
 

@@ -153,6 +153,7 @@ type Server struct {
 	metrics  *metrics
 	hold     *hold
 	resting  *places
+	free     *places
 	// wakeMetrics are those of bridges that sleep.
 	wakeMetrics *wakeMetrics
 	quotas      Quotas
@@ -217,7 +218,7 @@ func New(config Config, deps Deps) (*Server, error) {
 		config: config, log: deps.Log,
 		routes: deps.Routes, reports: deps.Reports, activity: deps.Activity,
 		secrets: deps.Secrets, quotas: deps.Quotas, tiers: deps.Tiers, ready: deps.Ready, audit: deps.Audit, hasher: deps.Hasher, adminKey: deps.AdminKey, keys: deps.Keys, auditIndex: deps.AuditIndex, attempts: a,
-		origins: origins, metrics: m, hold: h, wakeMetrics: wm, resting: newPlaces(config.MaxHeldPerUser, cmp.Or(config.MaxResting, maxResting)), trails: trails, bodies: newBodies(config.MaxBodyMemory),
+		origins: origins, metrics: m, hold: h, wakeMetrics: wm, resting: newPlaces(config.MaxHeldPerUser, cmp.Or(config.MaxResting, maxResting)), free: newFree(), trails: trails, bodies: newBodies(config.MaxBodyMemory),
 		calls:    newOpenCalls(config, deps.Routes, cm),
 		tracer:   deps.Tracer,
 		delivery: &delivery{bridges: deps.Bridges.pool, hold: h, metrics: m},

@@ -1,0 +1,62 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/quota"
+)
+
+func TestWhatCostsNothingIsBoundedToo(t *testing.T) {
+	came, end := make(chan struct{}, 2*maxFree), make(chan struct{})
+	w, alice := oneUser(t, defaults(), func(rw http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		came <- struct{}{}
+		if !strings.Contains(string(body), "tools/list") {
+			<-end
+		}
+		rw.WriteHeader(http.StatusAccepted)
+	})
+	kinds := []struct{ method, path, body string }{
+		{"POST", "/mcp", rpcNotification}, {"POST", "/mcp", rpcResponse}, {"DELETE", "/mcp", ""}, {"POST", "/sse?sessionid=s", rpcNotification},
+	}
+	statuses := make([]<-chan int, maxFree)
+	for i := range statuses {
+		kind := kinds[i%len(kinds)]
+		statuses[i] = w.begin(w.request(kind.method, "/u/alice"+kind.path, alice, kind.body))
+	}
+	for range statuses {
+		<-came
+	}
+	for _, kind := range kinds {
+		got := w.do(w.request(kind.method, "/u/alice"+kind.path, alice, kind.body))
+		if got.status != 429 || got.header.Get("Retry-After") != "1" || !strings.Contains(got.body, "too_many_calls") {
+			t.Errorf("one more %s %s %s: %d %s", kind.method, kind.path, kind.body, got.status, got.body)
+		}
+	}
+	// Calls have their own limit.
+	if got := w.do(w.request("POST", "/u/alice/mcp", alice, rpcRequest)); got.status != 202 {
+		t.Errorf("a call: %d %s", got.status, got.body)
+	}
+	close(end)
+	for _, status := range statuses {
+		if got := <-status; got != 202 {
+			t.Errorf("one of those in flight: %d", got)
+		}
+	}
+	eventually(t, func() bool { return w.do(w.request("DELETE", "/u/alice/mcp", alice, "")).status == 202 })
+}
+
+func TestABatchThatNeverPassesIsNotPutOff(t *testing.T) {
+	err := newExceeded(quota.Verdict{Refused: quota.Batch}, testTiers()[testTier], time.Now())
+	if p, ok := errors.AsType[*problem](err); !ok || p.code != "batch_too_large" || p.retryAfter != 0 {
+		t.Errorf("%v", err)
+	}
+}
