@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -48,6 +49,9 @@ type openCall struct {
 	record *record
 	cancel context.CancelCauseFunc
 	steps  steps
+	// listening is whether the client only listens, and opens the stream again
+	// when it ends.
+	listening atomic.Bool
 
 	// These are guarded by openCalls.mu. watched is set for a request that
 	// may go on only as long as its key and its bridge are there.
@@ -234,10 +238,11 @@ func (o *openCalls) drained(c *openCall, now time.Time) bool {
 }
 
 // listens reports whether c is a stream that is opened for whatever may come,
-// and can be opened again without loss. That of the transport of 2024-11-05 is
-// its session, and ends with it.
+// or for what is left of an answer, and can be opened again without loss. That
+// of the transport of 2024-11-05 is its session, and ends with it.
 func (c *openCall) listens() bool {
-	return c.method == http.MethodGet && c.record.route == routeMCP && c.events.Load()
+	opened := c.method == http.MethodGet && c.record.route == routeMCP || c.listening.Load()
+	return opened && c.events.Load()
 }
 
 // revoked returns why c's caller would no longer be let in.

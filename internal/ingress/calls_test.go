@@ -328,3 +328,25 @@ func TestADrainEndsStreamsWell(t *testing.T) {
 		}
 	})
 }
+
+// TestADrainEndsStreamsOfTheNewestVersion has a drain that would last for a long
+// time.
+func TestADrainEndsStreamsOfTheNewestVersion(t *testing.T) {
+	config := defaults()
+	config.DrainTimeout = time.Hour
+	bridge := newScript()
+	w, alice := oneUser(t, config, bridge.ServeHTTP, func(s *telemetry.Service) { s.DrainTimeout = config.DrainTimeout })
+	res, err := w.client.Do(w.request("POST", "/u/alice/mcp", alice, `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	began := time.Now()
+	w.stop()
+	if got, err := io.ReadAll(res.Body); err != nil || len(got) > 0 {
+		t.Errorf("the stream ended with %q, %v", got, err)
+	}
+	if took := time.Since(began); took > config.DrainTimeout/2 {
+		t.Errorf("after %s", took)
+	}
+}

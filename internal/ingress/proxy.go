@@ -37,7 +37,8 @@ func (s *Server) forwardTo(c *gin.Context, endpoint string) error {
 	}
 	ctx, p := r.Context(), principalOf(c)
 	listens, began := listensOnly(c, endpoint), false
-	if listens {
+	if rests(listens, endpoint) {
+		recordOf(ctx).call.listening.Store(true)
 		var err error
 		if began, err = s.rest(c, p); err != nil {
 			return unlessBegan(began, err)

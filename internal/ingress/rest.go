@@ -25,23 +25,35 @@ const (
 	// useGrain is how often bytes on a stream are noted as use.
 	useGrain = time.Second
 
-	headerSession = "Mcp-Session-Id"
+	headerSession   = "Mcp-Session-Id"
+	headerLastEvent = "Last-Event-Id"
 )
 
 // listensOnly reports whether a request opens a stream for whatever the bridge
-// may have to say. Its client comes back by itself whenever it ends, so that it
-// neither wakes a bridge nor keeps it awake while nothing comes. The stream of
-// the transport of 2024-11-05 is not among them: it is its session.
+// may have to say, which keeps a bridge awake only while something comes. What
+// the client asks for beside it is use by itself, or busy by the bridge's word.
 func listensOnly(c *gin.Context, endpoint string) bool {
 	switch {
+	case c.Request.Method == http.MethodGet && endpoint == endpointMCP:
+		return c.GetHeader(headerSession) != "" && !asksForTheRest(c.GetHeader(headerLastEvent))
+	case c.Request.Method == http.MethodGet:
+		return true
 	case endpoint != endpointMCP:
 		return false
-	case c.Request.Method == http.MethodGet:
-		return c.GetHeader(headerSession) != ""
 	}
 	messages := messagesOf(c)
 	return len(messages) == 1 && messages[0].Method == methodListen
 }
+
+// asksForTheRest reports whether a stream goes on with the answer to a call, by
+// the id of the last event that came. Those of a stream that is no answer have
+// nothing before the underscore.
+func asksForTheRest(lastEvent string) bool { return lastEvent != "" && lastEvent[0] != '_' }
+
+// rests reports whether a stream that only listens does not even wake its
+// bridge, since its client opens it again by itself whenever it ends. That of
+// the transport of 2024-11-05 does: it is its session.
+func rests(listens bool, endpoint string) bool { return listens && endpoint == endpointMCP }
 
 // rest answers a stream whose bridge sleeps in the bridge's place: it says
 // nothing until the bridge runs because of something else, and reports whether

@@ -468,3 +468,42 @@ func TestACallInFlightIsUseAndASilentStreamIsNot(t *testing.T) {
 		t.Errorf("an event is %d uses, want 1", n-1)
 	}
 }
+
+func TestWhichStreamsAreUseForAsLongAsTheyAreOpen(t *testing.T) {
+	for _, test := range []struct {
+		name, path, last string
+		inFlight         int32
+	}{
+		{"one of a session", "/mcp", "", 0},
+		{"the same, that goes on", "/mcp", "_7.mark.", 0},
+		{"the rest of an answer", "/mcp", "abc_0.mark.NDI", 1},
+		{"one of HTTP+SSE", "/sse", "", 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, defaults())
+			alice := w.addUser("alice")
+			end := make(chan struct{})
+			w.serveBridge(hosts[0], "uid-alice", func(rw http.ResponseWriter, _ *http.Request) {
+				rw.Header().Set("Content-Type", "text/event-stream")
+				_ = http.NewResponseController(rw).Flush()
+				<-end
+			})
+			defer close(end)
+			w.setPod("alice", "alice-1", hosts[0])
+			r := w.request("GET", "/u/alice"+test.path, alice, "")
+			r.Header.Set("Mcp-Session-Id", "s1")
+			if test.last != "" {
+				r.Header.Set("Last-Event-Id", test.last)
+			}
+			res, err := w.client.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			// It is in flight before the bridge has answered.
+			if n := int32(w.activity.inFlight.Load()); n != test.inFlight || w.activity.count() == 0 {
+				t.Errorf("%d calls are in flight, want %d; %d uses", n, test.inFlight, w.activity.count())
+			}
+		})
+	}
+}
