@@ -89,17 +89,17 @@ func filterOf(q Query) filter {
 }
 
 // all reports that the filter keeps everything.
-func (f filter) all() bool { return f.mask == 0 && !f.whole }
+func (f *filter) all() bool { return f.mask == 0 && !f.whole }
 
-func (f filter) keeps(c facets, i *Item) bool {
+func (f *filter) keeps(c facets, i *Item) bool {
 	return c.flags&f.mask == f.want &&
 		(f.query.Category == "" || c.category == f.category) &&
 		c.tags&f.tag == f.tag &&
 		(!f.whole || f.keepsItem(i))
 }
 
-func (f filter) keepsItem(i *Item) bool {
-	q, m := f.query, i.View.Metadata
+func (f *filter) keepsItem(i *Item) bool {
+	q, m := &f.query, &i.View.Metadata
 	return (q.Category == "" || strings.EqualFold(q.Category, m.Category)) &&
 		(q.Tag == "" || slices.ContainsFunc(m.Tags, func(tag string) bool { return strings.EqualFold(q.Tag, tag) })) &&
 		(q.Transport == "" || slices.ContainsFunc(i.View.Transports, func(t recipe.Transport) bool { return string(t.Type) == q.Transport })) &&
