@@ -55,7 +55,7 @@ func TestABatchHasSoManyMembersAndNoMore(t *testing.T) {
 		"all of them are no objects":     {batchOf(maxBatch+1, "7"), 413, 999, nil, ""},
 		"calls of a tool":                {batchOf(maxBatch+1, call), 413, 999, []outline{byIngress("search", audit.Denied, "batch_too_large")}, "batch of more than 100"},
 		"as many calls as a body holds":  {whole, 413, 999, []outline{byIngress("", audit.Denied, "batch_too_large")}, "batch of more than 100"},
-		"one that is not JSON to an end": {strings.TrimSuffix(batchOf(maxBatch+1, call), "]"), 200, 1000, nil, ""},
+		"one that is not JSON to an end": {strings.TrimSuffix(batchOf(maxBatch+1, call), "]"), 400, 1000, []outline{byIngress("", audit.Denied, "message_invalid")}, "mcp"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, alice := ofTier(t, func(t *quota.Tier) { t.PerMinute, t.PerHour, t.PerDay = 1000, 1000, 1000 }, answer)

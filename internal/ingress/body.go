@@ -49,7 +49,7 @@ func (s *Server) readBody(c *gin.Context) error {
 		return bodyTooLarge(limit)
 	}
 	found.body = body
-	return nil
+	return s.checkMessages(c)
 }
 
 func ofJSON(contentType string) bool {

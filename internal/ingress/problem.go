@@ -53,6 +53,7 @@ var (
 	errSessionInvalid   = &problem{http.StatusBadRequest, "session_invalid", "The query is not the one of the endpoint that GET has told.", 0}
 	errRepeatedHeader   = &problem{http.StatusBadRequest, "repeated_header", "A header that can have one value was sent more than once.", 0}
 	errBodyUnreadable   = &problem{http.StatusBadRequest, "body_unreadable", "The request body broke off or came too slowly.", 0}
+	errNotOneMessage    = &problem{http.StatusBadRequest, "message_invalid", "Send exactly one JSON value, in which each member of a message stands once and is spelled as the protocol has it.", 0}
 	errBodyTooLarge     = &problem{http.StatusRequestEntityTooLarge, "body_too_large", "The body of a request is too large.", 0}
 	errBatchTooLarge    = &problem{http.StatusRequestEntityTooLarge, "batch_too_large", "The batch has more requests than the tier allows in a minute; send it in parts.", 0}
 	errBodyNotAllowed   = &problem{http.StatusBadRequest, "body_not_allowed", "Only a POST, and the PUT of a secret, has a body.", 0}
@@ -211,6 +212,7 @@ func (p *problem) encode(limit *limitData) (contentType string, body []byte) {
 // JSON-RPC error codes. rpcRefused is one that the protocol leaves to
 // implementations and that MCP does not use.
 const (
+	rpcParseError     = -32700
 	rpcInvalidRequest = -32600
 	rpcInternal       = -32603
 	rpcRefused        = -32050
@@ -230,10 +232,12 @@ func (p *problem) encodeRPC(id json.RawMessage, limit *limitData) (contentType s
 		Data    data   `json:"data"`
 	}
 	code := rpcRefused
-	switch p.status {
-	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType:
+	switch {
+	case p == errNotOneMessage:
+		code = rpcParseError
+	case p.status == http.StatusBadRequest || p.status == http.StatusRequestEntityTooLarge || p.status == http.StatusUnsupportedMediaType:
 		code = rpcInvalidRequest
-	case http.StatusInternalServerError, http.StatusBadGateway:
+	case p.status == http.StatusInternalServerError || p.status == http.StatusBadGateway:
 		code = rpcInternal
 	}
 	return "application/json", mustMarshal(struct {

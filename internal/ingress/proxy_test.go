@@ -63,6 +63,12 @@ func TestABodyOfAGetStaysHere(t *testing.T) {
 	}
 }
 
+// rpcErrorOf is the JSON-RPC error that p is.
+func rpcErrorOf(p *problem) string {
+	_, answer := p.encodeRPC(nil, nil)
+	return string(answer)
+}
+
 func TestBodies(t *testing.T) {
 	w, alice := oneUser(t, defaults(), func(rw http.ResponseWriter, r *http.Request) {
 		n, _ := io.Copy(io.Discard, r.Body)
@@ -70,15 +76,18 @@ func TestBodies(t *testing.T) {
 		rw.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(rw, "%d", n)
 	})
-	big := `{"jsonrpc":"2.0","id":7,"method":"x","params":"` + strings.Repeat("a", maxBody)
+	big := func(size int) string {
+		begin, end := `{"jsonrpc":"2.0","id":7,"method":"x","params":"`, `"}`
+		return begin + strings.Repeat("a", size-len(begin)-len(end)) + end
+	}
 	for _, tt := range []struct {
 		name, contentType, body string
 		status                  int
 		want                    string
 	}{
-		{"as large as allowed", "application/json", big[:maxBody], 200, fmt.Sprint(maxBody)},
-		{"one byte larger", "application/json", big[:maxBody+1], 413, `{"jsonrpc":"2.0","error":{"code":-32600,"message":"The body of a request is limited to 4194304 bytes.","data":{"code":"body_too_large"}}}`},
-		{"empty", "application/json", "", 200, "0"},
+		{"as large as allowed", "application/json", big(maxBody), 200, fmt.Sprint(maxBody)},
+		{"one byte larger", "application/json", big(maxBody + 1), 413, `{"jsonrpc":"2.0","error":{"code":-32600,"message":"The body of a request is limited to 4194304 bytes.","data":{"code":"body_too_large"}}}`},
+		{"empty", "application/json", "", 400, rpcErrorOf(errNotOneMessage)},
 		{"with a charset", "application/json; charset=utf-8", "{}", 200, "2"},
 		{"of another type", "text/plain", toolCall, 415, `{"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"Send Content-Type: application/json.","data":{"code":"unsupported_media_type"}}}`},
 		{"of a form", "application/x-www-form-urlencoded", "a=b", 415, `{"jsonrpc":"2.0","error":{"code":-32600,"message":"Send Content-Type: application/json.","data":{"code":"unsupported_media_type"}}}`},

@@ -42,6 +42,8 @@ func TestTheRequestsInABody(t *testing.T) {
 		"a notification":                    {`{"method":"notifications/x"}`, nil},
 		"a response":                        {`{"id":1,"result":{"method":"a"}}`, nil},
 		"a method that is no string":        {`{"id":1,"method":5}`, nil},
+		"a method without a name":           {`{"id":1,"method":""}`, []rpcMessage{request("1", "")}},
+		"a method that is null":             {`{"id":1,"method":null}`, []rpcMessage{request("1", "")}},
 		"an empty batch":                    {`[]`, nil},
 		"a batch of what is none":           {`[1,"x",null,[{"id":1,"method":"a"}]]`, nil},
 		"no object":                         {`"x"`, nil},
@@ -53,7 +55,7 @@ func TestTheRequestsInABody(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, overlong := parseMessages([]byte(tt.body))
+			got, overlong, _ := parseMessages([]byte(tt.body))
 			if diff := cmp.Diff(tt.want, got); overlong || diff != "" {
 				t.Error(diff)
 			}

@@ -29,6 +29,8 @@ type steps struct {
 	// overlong says that body is a batch of more than maxBatch members, of which
 	// messages has the first ones.
 	overlong bool
+	// plain says that no reader of body finds other messages.
+	plain bool
 	// trail makes the audit entries, from when there may be some.
 	trail *trail
 	// caller is what they share, once there is one.

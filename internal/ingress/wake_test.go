@@ -116,7 +116,7 @@ func TestWhoWakesABridge(t *testing.T) {
 		"a question about health":      {"GET", "/health", "", 200, false},
 		"a list of secrets":            {"GET", "/secrets", "", 200, false},
 		"a path of nobody":             {"GET", "/else", "", 404, false},
-		"a call that is not a message": {"POST", "/mcp", "", 200, true},
+		"a call that is not a message": {"POST", "/mcp", "", 400, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, defaults())
