@@ -7,8 +7,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"iter"
-	"strings"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 )
@@ -17,10 +15,13 @@ import (
 // bytes. What kind of message a longer one holds shows in its beginning.
 const maxEvent = 64 << 10
 
-// events passes a stream of events on, without the comments by which the bridge
-// tells of calls. Where the stream answers tool calls each event is held until
-// it is complete, and before a response an entry is written for it; elsewhere
-// whatever comes passes at once.
+// byteOrderMark may begin a stream of events, and is no part of its first line.
+const byteOrderMark = "\ufeff"
+
+// events passes a stream of events on, line by line, without the comments by
+// which the bridge tells of calls. Where the stream answers tool calls each event
+// is held until it is complete, and before a response an entry is written for
+// it; elsewhere whatever comes passes at once.
 type events struct {
 	trail *trail
 	// told takes what the bridge tells, and early has entries made of calls of
@@ -28,13 +29,33 @@ type events struct {
 	told  func(value string) error
 	early func() error
 
-	in      []byte // what has come of an event
-	line    int    // where in it the line begins that is not complete
-	passing bool   // the event is too long and its beginning has been passed on
-	out     []byte // what can go
-	sent    int    // how much of it has gone
-	err     error  // what follows it
+	begun bool   // the stream's first bytes have come
+	in    []byte // what has come of a line that is not complete
+	seen  int    // how much of it has no end of a line for sure
+	held  []byte // the lines of an event that is not complete
+	data  []byte // what these say
+	// passing is set for the rest of an event that was too long to be held, and
+	// of which it was seen what it is.
+	passing bool
+	rest    rest // where the rest of a line belongs whose beginning was taken
+	// cr is set behind a line that ended with CR, to which a LF may belong, and
+	// dropped if that line was taken out.
+	cr, dropped bool
+
+	out  []byte // what can go
+	sent int    // how much of it has gone
+	err  error  // what follows it
 }
+
+// rest is what is done with the rest of a line.
+type rest int
+
+const (
+	restNone rest = iota // a line begins
+	restPasses
+	restIsData
+	restIsDropped
+)
 
 // read is io.Reader's Read. finish is called at the end of the stream.
 func (e *events) read(p []byte, from io.Reader, finish func(error) error) (int, error) {
@@ -59,154 +80,186 @@ func (e *events) read(p []byte, from io.Reader, finish func(error) error) (int, 
 
 // end releases what follows the last event, which some clients take for one.
 func (e *events) end(finish func(error) error, eof error) error {
-	if err := e.release(e.in); err != nil {
+	if err := e.line(e.in, e.in); err != nil {
 		return err
 	}
 	e.in = nil
+	if err := e.release(); err != nil {
+		return err
+	}
 	return finish(eof)
 }
 
-// take releases what of e.in can go.
+// take takes what of e.in can be taken.
 func (e *events) take() error {
-	if e.trail.calls == 0 {
-		return e.takeLines()
+	if !e.begin() {
+		return nil
 	}
-	for {
-		end := e.eventEnd()
-		if end == 0 {
+	for len(e.in) > 0 {
+		i := bytes.IndexAny(e.in[e.seen:], "\r\n")
+		if i < 0 {
+			e.seen = len(e.in)
 			break
 		}
-		if err := e.release(e.in[:end]); err != nil {
+		i += e.seen
+		end := i + 1
+		if e.in[i] == '\r' {
+			if end < len(e.in) && e.in[end] == '\n' {
+				end++
+			}
+			e.cr = end == len(e.in)
+		}
+		if err := e.line(e.in[:i], e.in[:end]); err != nil {
 			return err
 		}
-		e.in, e.line, e.passing = e.in[end:], 0, false
-	}
-	if len(e.in) > maxEvent || e.passing {
-		// A line that is not complete stays whole, as far as it can be.
-		if err := e.release(e.in); err != nil {
-			return err
-		}
-		// The next byte may end the event only if this was the end of a line.
-		e.line -= len(e.in)
-		e.in, e.passing = e.in[:0], true
+		e.in, e.seen = e.in[end:], 0
 	}
 	if len(e.in) == 0 {
-		e.in = nil // What was released is not kept for a silent stream.
-	}
-	return nil
-}
-
-// takeLines releases all but the beginning of a line that may be for us.
-func (e *events) takeLines() error {
-	for line, whole := range eventLines(e.in) {
-		complete := len(line) < len(whole)
-		value, tells := bytes.CutPrefix(line, []byte(audit.EventPrefix))
-		switch {
-		case e.passing: // The line has begun before.
-			e.out = append(e.out, whole...)
-		case tells && complete:
-			if err := e.told(string(value)); err != nil {
-				return err
-			}
-		case !complete && len(line) <= maxEvent && (tells || strings.HasPrefix(audit.EventPrefix, string(line))):
-			e.in = append([]byte(nil), line...)
-			return nil
-		default:
-			e.out = append(e.out, whole...)
-		}
-		e.passing = !complete
-	}
-	e.in = nil
-	return nil
-}
-
-// eventEnd returns where the first event ends, behind its empty line, or 0.
-func (e *events) eventEnd() int {
-	for {
-		from := max(e.line, 0)
-		i := bytes.IndexAny(e.in[from:], "\r\n")
-		if i < 0 {
-			return 0
-		}
-		end := from + i + 1
-		if e.in[end-1] == '\r' && end < len(e.in) && e.in[end] == '\n' {
-			end++
-		}
-		empty := from+i == e.line
-		if e.line = end; empty {
-			return end
-		}
-	}
-}
-
-// release looks at an event, or at its beginning where it is too long, and lets
-// it go once the entries are written.
-func (e *events) release(event []byte) error {
-	begun := len(e.out)
-	if e.passing {
-		e.out = append(e.out, event...)
+		e.in = nil // What was taken is not kept for a silent stream.
 		return nil
 	}
-	data, err := e.look(event)
-	if err == nil {
-		err = e.answered(data)
-	}
-	if err != nil {
-		e.out = e.out[:begun]
-	}
-	return err
+	return e.beginning()
 }
 
-// look adds to what can go all of an event but what the bridge tells in it, and
-// returns its data.
-func (e *events) look(event []byte) (data []byte, err error) {
-	for line, whole := range eventLines(event) {
-		value, tells := bytes.CutPrefix(line, []byte(audit.EventPrefix))
-		if tells {
-			if err := e.told(string(value)); err != nil {
-				return nil, err
-			}
-			continue
+// begin takes what is no line: a mark of the byte order at the stream's
+// beginning, and the LF behind a CR. It reports false while that is not sure.
+func (e *events) begin() bool {
+	if !e.begun {
+		if len(e.in) < len(byteOrderMark) && startOf(byteOrderMark, e.in) {
+			return false
 		}
-		if value, ok := bytes.CutPrefix(line, []byte("data:")); ok {
-			data = append(append(data, bytes.TrimPrefix(value, []byte(" "))...), '\n')
+		e.in, e.begun = bytes.TrimPrefix(e.in, []byte(byteOrderMark)), true
+	}
+	if !e.cr || len(e.in) == 0 {
+		return true
+	}
+	if e.cr = false; e.in[0] == '\n' {
+		switch {
+		case e.dropped:
+		case len(e.held) > 0:
+			e.held = append(e.held, '\n')
+		default:
+			e.out = append(e.out, '\n')
+		}
+		e.in = e.in[1:]
+	}
+	return true
+}
+
+// line takes a line, or the rest of one; whole has its end, too.
+func (e *events) line(line, whole []byte) error {
+	was := e.rest
+	e.rest, e.dropped = restNone, was == restIsDropped
+	switch {
+	case e.dropped:
+		return nil
+	case was == restNone && bytes.HasPrefix(line, []byte(audit.EventPrefix)):
+		e.dropped = true
+		return e.told(string(line[len(audit.EventPrefix):]))
+	case was == restNone && len(line) == 0 && len(whole) > 0:
+		if err := e.release(); err != nil {
+			return err
 		}
 		e.out = append(e.out, whole...)
-	}
-	return data, nil
-}
-
-// answered has the entries written of the responses in an event's data.
-func (e *events) answered(data []byte) error {
-	if len(data) == 0 {
 		return nil
 	}
-	if len(data) > maxEvent && data[0] == '[' {
+	return e.add(was, line, whole)
+}
+
+// beginning takes the beginning of a line, unless it may be one for us, or there
+// is room to hold it.
+func (e *events) beginning() error {
+	begins := e.rest == restNone
+	ours := begins && (startOf(audit.EventPrefix, e.in) || bytes.HasPrefix(e.in, []byte(audit.EventPrefix)))
+	switch {
+	case ours && len(e.in) <= maxEvent,
+		!ours && e.holds() && len(e.held)+len(e.in) <= maxEvent,
+		!ours && e.holds() && begins && startOf(dataPrefix, e.in):
+		return nil
+	case ours: // Longer than anything that is told.
+		e.rest = restIsDropped
+		err := e.told(string(e.in))
+		e.in, e.seen = nil, 0
+		return err
+	}
+	part, was := e.in, e.rest
+	e.in, e.seen = nil, 0
+	if begins {
+		e.rest = restPasses
+		if bytes.HasPrefix(part, []byte(dataPrefix)) {
+			e.rest = restIsData
+		}
+	}
+	return e.add(was, part, part)
+}
+
+// startOf reports whether b is the beginning of s, or all of it.
+func startOf(s string, b []byte) bool { return len(b) <= len(s) && s[:len(b)] == string(b) }
+
+// dataPrefix begins the lines of an event that have its data.
+const dataPrefix = "data:"
+
+// add takes a line, or a part of one, that is not for us.
+func (e *events) add(was rest, line, whole []byte) error {
+	if !e.holds() {
+		e.out = append(e.out, whole...)
+		return nil
+	}
+	value, data := line, was == restIsData
+	if was == restNone {
+		value, data = bytes.CutPrefix(line, []byte(dataPrefix))
+		value = bytes.TrimPrefix(value, []byte(" "))
+	}
+	if data {
+		e.data = append(e.data, value...)
+		if len(whole) > len(line) {
+			e.data = append(e.data, '\n')
+		}
+	}
+	if e.held = append(e.held, whole...); len(e.held) <= maxEvent {
+		return nil
+	}
+	if e.data = trimSpace(e.data); len(e.data) > 0 { // Else nobody can tell yet what it is.
+		if err := e.answered(false); err != nil {
+			return err
+		}
+		e.passing = true
+	}
+	e.flush()
+	return nil
+}
+
+// holds reports whether what comes is held until it is known what it is.
+func (e *events) holds() bool { return e.trail.calls > 0 && !e.passing }
+
+// release looks at an event that is complete and lets it go once the entries
+// are written.
+func (e *events) release() error {
+	if e.data = trimSpace(e.data); len(e.data) > 0 && e.holds() {
+		if err := e.answered(true); err != nil {
+			return err
+		}
+	}
+	e.flush()
+	e.data, e.passing = nil, false
+	return nil
+}
+
+func (e *events) flush() {
+	e.out = append(e.out, e.held...)
+	e.held = nil
+}
+
+// answered has the entries written of the responses in an event's data, or in
+// the beginning of it.
+func (e *events) answered(complete bool) error {
+	if !complete && e.data[0] == '[' {
 		return e.early()
 	}
-	for a := range answersIn(data) {
+	for a := range answersIn(e.data) {
 		if err := e.trail.answered(a); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// eventLines returns the lines of b, without and with what ends them.
-func eventLines(b []byte) iter.Seq2[[]byte, []byte] {
-	return func(yield func(line, whole []byte) bool) {
-		for len(b) > 0 {
-			i := bytes.IndexAny(b, "\r\n")
-			end := i + 1
-			if i < 0 {
-				i, end = len(b), len(b)
-			} else if b[i] == '\r' && end < len(b) && b[end] == '\n' {
-				end++
-			}
-			if !yield(b[:i], b[:end]) {
-				return
-			}
-			b = b[end:]
-		}
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -81,5 +82,96 @@ func TestAnEventPassesOnlyWhenItIsComplete(t *testing.T) {
 	e.in = []byte("data: x\n: hosted-b")
 	if err := e.take(); err != nil || string(e.out) != "data: x\n" {
 		t.Errorf("%q can go, %v", e.out, err)
+	}
+}
+
+// strangeStreams answer a call in ways that are to make a reader overlook the
+// answer, or what is told of the call.
+func strangeStreams() map[string]string {
+	result, told := eventOf(resultOf("1")), toldIn(called("web", "search", audit.ToolError))
+	long := strings.Repeat("x", maxEvent)
+	return map[string]string{
+		"a byte order mark":                 byteOrderMark + "data: " + resultOf("1") + "\n\n",
+		"one before what is told":           byteOrderMark + told + result,
+		"lines that end with both":          strings.ReplaceAll(told+result, "\n", "\r\n"),
+		"a long comment":                    ": " + long + "\n" + result,
+		"many comments":                     strings.Repeat(": "+long[:1000]+"\n", 100) + result,
+		"a long comment, and told":          ": " + long + "\n" + told + result,
+		"told behind a long beginning":      "id: " + long[:maxEvent-100] + "\n" + told + result,
+		"told across the limit":             ": " + long[:maxEvent-50] + "\n" + told + result,
+		"told in the middle of a long one":  "data: {\"x\":\"" + long + "\",\ndata: \"y\":1,\n" + told + "data: \"id\":1,\"result\":{}}\n\n",
+		"lines of data without any":         strings.Repeat("data:\n", maxEvent/5) + result,
+		"data of white space":               "data: " + strings.Repeat(" ", 2*maxEvent) + resultOf("1") + "\n\n",
+		"a name of data across the limit":   ": " + long[:maxEvent-5] + "\n" + result,
+		"a long batch":                      "data: [" + strings.Repeat(" ", maxEvent) + resultOf("1") + "]\n\n",
+		"a batch behind a comment":          "data: [\n: " + long + "\ndata: " + resultOf("1") + "]\n\n",
+		"an answer with much behind it":     "data: " + resultOf("1") + "\n: " + long + "\n\n",
+		"a told line longer than any event": audit.EventPrefix + long + long + "\n" + result,
+	}
+}
+
+func TestNoAnswerInAStrangeStreamIsOverlooked(t *testing.T) {
+	for name, stream := range strangeStreams() {
+		for _, size := range []int{7, 1 << 10, 32 << 10} {
+			passed, told, entries := passing(t, stream, size, nil)
+			if strings.Contains(passed, strings.TrimSpace(audit.EventPrefix)) || strings.Contains(passed, "server") {
+				t.Errorf("%s in pieces of %d: what is told passes", name, size)
+			}
+			tells := strings.Contains(stream, `"server"`)
+			if tells != strings.Contains(told, `"server"`) || len(entries) != 1 {
+				t.Errorf("%s in pieces of %d: %d entries, told %.100q", name, size, len(entries), told)
+			}
+			if without, _, _ := passing(t, stream, size, errors.New("disk full")); strings.Contains(without, `"result":{`) {
+				t.Errorf("%s in pieces of %d: the answer passes without an entry", name, size)
+			}
+		}
+	}
+}
+
+// passing returns what passes of a stream that answers one call, what is told in
+// it and the entries, when writing them fails with err.
+func passing(t *testing.T, stream string, size int, err error) (passed, told string, entries []audit.Entry) {
+	t.Helper()
+	sink := &fakeAudit{err: err}
+	trails, failed := newTrails(Deps{Audit: sink, Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
+	if failed != nil {
+		t.Fatal(failed)
+	}
+	tr := &trail{trails: trails, who: func() audit.Entry { return audit.Entry{} }, calls: 1}
+	tr.messages = []rpcMessage{{ID: json.RawMessage("1"), Method: "tools/call", Tool: "search"}}
+	tr.left = append(tr.left, tr.messages...)
+	var said, out strings.Builder
+	e := &events{trail: tr, early: func() error { return tr.rest(audit.Success, "") }, told: func(value string) error {
+		said.WriteString(value + "\n")
+		read, err := audit.ParseTrailer(value)
+		if err != nil {
+			return nil // As audited does.
+		}
+		return tr.tell(read)
+	}}
+	buf, from := make([]byte, 32<<10), &pieces{stream, size}
+	for {
+		n, err := e.read(buf, from, func(eof error) error { return eof })
+		out.Write(buf[:n])
+		if err != nil {
+			return out.String(), said.String(), sink.all()
+		}
+	}
+}
+
+// TestAnEventWhoseLineEndIsCutIsOne has LF come later than the CR before it.
+func TestAnEventWhoseLineEndIsCutIsOne(t *testing.T) {
+	e := &events{trail: &trail{calls: 1}}
+	for _, piece := range []string{"data: {\"method\":\r", "\ndata: \"x\"}\r", "\n\r"} {
+		if len(e.out) > 0 {
+			t.Fatalf("before %q %q can go", piece, e.out)
+		}
+		e.in = append(e.in, piece...)
+		if err := e.take(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := "data: {\"method\":\r\ndata: \"x\"}\r\n\r"; string(e.out) != want {
+		t.Errorf("%q can go, want %q", e.out, want)
 	}
 }
