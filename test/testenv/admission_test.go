@@ -90,8 +90,8 @@ func TestThePolicyNamesEveryField(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec := reflect.TypeFor[v1alpha1.HostedBridgeSpec]()
-	for i := range spec.NumField() {
-		name, _, _ := strings.Cut(spec.Field(i).Tag.Get("json"), ",")
+	for field := range spec.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		same := "object.?spec.?" + name + " == oldObject.?spec.?" + name
 		if has := strings.Contains(string(policy), same); has == (name == "apiKeys") {
 			t.Errorf("spec.%s: compared: %v", name, has)
