@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 )
@@ -53,8 +52,12 @@ const (
 func newAudited(res *http.Response, rec *record, m *metrics) *audited {
 	a := &audited{ReadCloser: res.Body, of: res, record: rec, metrics: m, trail: rec.trail}
 	a.kept = a.room[:0]
-	a.later = res.Header.Get(audit.TrailerName) == audit.Later
-	if a.trail == nil || !strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
+	if a.later = answersLater(res, rec); a.later {
+		// What has no answer has no body either.
+		res.Header.Set("Content-Length", "0")
+		return a
+	}
+	if a.trail == nil || !isEventStream(res.Header) {
 		return a
 	}
 	if takesComments(res.Header) {
@@ -65,9 +68,18 @@ func newAudited(res *http.Response, rec *record, m *metrics) *audited {
 	return a
 }
 
+// answersLater reports whether the calls' answers, and what the bridge tells of
+// them, are on another stream: only that to a message of HTTP+SSE can say so.
+func answersLater(res *http.Response, rec *record) bool {
+	return res.StatusCode == http.StatusAccepted && res.Header.Get(audit.TrailerName) == audit.Later &&
+		rec.route == routeSSE && rec.call != nil && rec.call.method == http.MethodPost
+}
+
 // Read implements io.Reader.
 func (a *audited) Read(p []byte) (int, error) {
 	switch {
+	case a.later:
+		return 0, a.finish(io.EOF)
 	case len(a.ready) > 0 || a.err != nil:
 		n := copy(p, a.ready)
 		if a.ready = a.ready[n:]; len(a.ready) > 0 {
@@ -147,12 +159,14 @@ func (a *audited) finish(eof error) error {
 	if err := a.note(); err != nil {
 		return err
 	}
-	if a.trail == nil || a.events != nil && !a.later {
-		return eof // What has no answer yet gets its entry at the request's end.
-	}
-	if a.later && (a.events != nil || a.of.StatusCode == http.StatusAccepted) {
+	switch {
+	case a.trail == nil:
+		return eof
+	case a.later:
 		a.trail.left = nil
 		return eof
+	case a.events != nil:
+		return eof // What has no answer yet gets its entry at the request's end.
 	}
 	if err := a.trail.rest(a.outcome()); err != nil {
 		return err

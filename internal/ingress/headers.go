@@ -105,7 +105,7 @@ func keepAnswerHeader(h http.Header) {
 			delete(h, name)
 		}
 	}
-	if strings.HasPrefix(h.Get("Content-Type"), "text/event-stream") {
+	if isEventStream(h) {
 		// Reverse proxies in front of us would otherwise collect events.
 		h.Set("X-Accel-Buffering", "no")
 	}

@@ -134,7 +134,8 @@ func (t *trail) late(tool string) bool {
 func (t *trail) answered(a rpcAnswer) error {
 	var to *rpcMessage
 	for i := range t.messages {
-		if bytes.Equal(t.messages[i].ID, a.id) {
+		// Of several with one id it is taken for the answer to a call.
+		if bytes.Equal(t.messages[i].ID, a.id) && (to == nil || !to.isCall()) {
 			to = &t.messages[i]
 		}
 	}

@@ -118,6 +118,8 @@ func TestEachAnsweredToolCallHasOneEntry(t *testing.T) {
 		"a stream whose last event has no end":     {callOf("1", "search"), isEvents, "data: " + resultOf("1"), nil, "", []outline{byIngress("search", audit.Success, "")}},
 		"a stream with a long answer":              {callOf("1", "search"), isEvents, eventOf(`{"id":1,"result":{"x":"` + strings.Repeat("y", 1<<20) + `"}}`), nil, "", []outline{byIngress("search", audit.Success, "")}},
 		"a stream that ends without an answer":     {callOf("1", "search"), isEvents, eventOf(`{"method":"x"}`), nil, "", []outline{byIngress("search", audit.UpstreamError, "no_answer")}},
+		"a batch whose ids are equal":              {"[" + callOf("1", "search") + `,{"id":1,"method":"tools/list"}]`, isEvents, eventOf(resultOf("1")), nil, "", []outline{byIngress("search", audit.Success, "")}},
+		"a content type in other letters":          {callOf("1", "search"), "Text/Event-Stream; charset=utf-8", byteOrderMark + toldIn(search) + eventOf(resultOf("1")), nil, eventOf(resultOf("1")), []outline{byBridge("web", "search", audit.Success)}},
 		"a stream with the answer to another request": {"[" + callOf("1", "search") + `,{"id":2,"method":"tools/list"}]`, isEvents, eventOf(resultOf("2")) + eventOf(resultOf("1")), nil, "",
 			[]outline{byIngress("search", audit.Success, "")}},
 	}
@@ -383,5 +385,41 @@ func TestABridgeThatSaysNothingOfLater(t *testing.T) {
 	eventually(t, func() bool { return len(w.audit.all()) > 0 })
 	if diff := cmp.Diff([]outline{byIngress("search", audit.Success, "")}, outlines(w.audit.all())); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestOnlyAMessageOfHTTPAndSSEIsAnsweredLater has bridges say so elsewhere.
+func TestOnlyAMessageOfHTTPAndSSEIsAnsweredLater(t *testing.T) {
+	for name, tt := range map[string]struct {
+		path        string
+		status      int
+		contentType string
+		body        string
+		want        int // entries
+		passes      bool
+	}{
+		"a stream":               {"/mcp", 200, isEvents, eventOf(resultOf("1")), 1, true},
+		"a whole answer":         {"/mcp", 200, isJSON, resultOf("1"), 1, true},
+		"an accepted message":    {"/mcp", 202, isJSON, resultOf("1"), 1, true},
+		"HTTP+SSE that answers":  {"/sse?sessionid=s.1", 200, isJSON, resultOf("1"), 1, true},
+		"HTTP+SSE, and a stream": {"/sse?sessionid=s.1", 202, isEvents, eventOf(resultOf("1")), 0, false},
+		"HTTP+SSE, and a body":   {"/sse?sessionid=s.1", 202, isJSON, resultOf("1"), 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, alice := oneUser(t, defaults(), func(rw http.ResponseWriter, _ *http.Request) {
+				rw.Header().Set("Content-Type", tt.contentType)
+				rw.Header().Set(audit.TrailerName, audit.Later)
+				rw.WriteHeader(tt.status)
+				_, _ = io.WriteString(rw, tt.body)
+			})
+			got := w.do(w.request("POST", "/u/alice"+tt.path, alice, callOf("1", "search")))
+			if got.status != tt.status || tt.passes != (got.body == tt.body) || !tt.passes && got.body != "" {
+				t.Errorf("%d %q", got.status, got.body)
+			}
+			eventually(t, func() bool { return w.metric("requests_in_flight") == 0 })
+			if n := len(w.audit.all()); n != tt.want {
+				t.Errorf("%d entries, want %d", n, tt.want)
+			}
+		})
 	}
 }
