@@ -33,6 +33,8 @@ type trail struct {
 	// told counts the entries, and answers the answers to tool calls that were
 	// passed on, or are about to be. There are never more of these.
 	told, answers int
+	// reported counts the calls that the bridge told of in time.
+	reported int
 	// noted are the tools of calls that had their entry when the bridge had not
 	// told of them.
 	noted []string
@@ -103,6 +105,9 @@ func (t *trail) tell(told audit.Trailer) error {
 			continue
 		}
 		e := t.who()
+		if t.reported++; t.reported > toldPerCall*t.calls && !t.trails.extra.take(e.UserID, time.Now()) {
+			continue
+		}
 		if e.Call, e.ReportedBy = call, audit.Bridge; call.ID != "" {
 			e.ID = audit.EntryID(e.UserID, call.ID)
 		}

@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -421,5 +423,34 @@ func TestOnlyAMessageOfHTTPAndSSEIsAnsweredLater(t *testing.T) {
 				t.Errorf("%d entries, want %d", n, tt.want)
 			}
 		})
+	}
+}
+
+// TestABridgeCannotHaveEntriesWrittenWithoutEnd has one tell of calls that nobody
+// made.
+func TestABridgeCannotHaveEntriesWrittenWithoutEnd(t *testing.T) {
+	search := called("web", "search", audit.Success)
+	flood := strings.Repeat(toldIn(slices.Repeat([]audit.Call{search}, 50)...), 20)
+	w, alice := oneUser(t, defaults(), answers(isEvents, flood+eventOf(resultOf("1"))))
+	began := time.Now()
+	listen := w.request("GET", "/u/alice/mcp", alice, "")
+	listen.Header.Set("Mcp-Session-Id", "s")
+	if got := w.do(listen); got.status != 200 || got.body != eventOf(resultOf("1")) {
+		t.Errorf("%d %.100q", got.status, got.body)
+	}
+	most := extraBurst + int(time.Since(began)/extraEvery) + 1
+	if n := len(w.audit.all()); n < extraBurst || n > most {
+		t.Errorf("%d entries, want %d to %d", n, extraBurst, most)
+	}
+	if n := w.metric("audit_told_ignored_total"); n < float64(1000-most) {
+		t.Errorf("%v were ignored", n)
+	}
+	before := len(w.audit.all())
+	if got := w.do(w.request("POST", "/u/alice/mcp", alice, callOf("1", "search"))); got.status != 200 {
+		t.Errorf("%d %.100q", got.status, got.body)
+	}
+	most = toldPerCall + int(time.Since(began)/extraEvery) + 1
+	if n := len(w.audit.all()) - before; n < toldPerCall || n > most {
+		t.Errorf("%d entries of one call, want %d to %d", n, toldPerCall, most)
 	}
 }

@@ -25,6 +25,8 @@ type trails struct {
 	// are not forwarded meanwhile; the entry of their refusal is what finds out
 	// that writes go well again.
 	failing atomic.Bool
+	// extra is what bridges may tell of calls beyond those that a request has.
+	extra *extra
 
 	unread   *unreadRefusals
 	entries  *prometheus.CounterVec
@@ -33,7 +35,7 @@ type trails struct {
 }
 
 func newTrails(deps Deps) (*trails, error) {
-	t := &trails{sink: deps.Audit, hasher: deps.Hasher, unread: newUnread()}
+	t := &trails{sink: deps.Audit, hasher: deps.Hasher, unread: newUnread(), extra: newExtra()}
 	t.say = func(level slog.Level, text string, attrs ...slog.Attr) {
 		deps.Log.LogAttrs(context.Background(), level, text, attrs...) //nolint:forbidigo // There is no request that it belongs to.
 	}
@@ -54,7 +56,7 @@ func newTrails(deps Deps) (*trails, error) {
 		}
 		return 0
 	})
-	for _, c := range []prometheus.Collector{t.entries, t.failures, t.state, t.unread.dropped} {
+	for _, c := range []prometheus.Collector{t.entries, t.failures, t.state, t.unread.dropped, t.extra.ignored} {
 		if err := deps.Metrics.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}
