@@ -454,3 +454,33 @@ func TestABridgeCannotHaveEntriesWrittenWithoutEnd(t *testing.T) {
 		t.Errorf("%d entries of one call, want %d to %d", n, toldPerCall, most)
 	}
 }
+
+func TestAnOutputThatTakesNothingHoldsNoCall(t *testing.T) {
+	w, alice := oneUser(t, defaults(), answers(isJSON, resultOf("1")))
+	w.server.trails.timeout = 50 * time.Millisecond
+	release := make(chan struct{})
+	w.audit.before = func(audit.Entry) { <-release }
+	for range 3 { // Only the first has a write begun.
+		if got := w.do(w.request("POST", "/u/alice/mcp", alice, callOf("1", "search"))); got.status != 503 || !strings.Contains(got.body, "audit_unavailable") {
+			t.Errorf("%d %s", got.status, got.body)
+		}
+	}
+	if n := w.server.trails.stuck.Load(); n != 1 || w.metric("audit_failing") != 1 {
+		t.Errorf("%d writes are under way, failing %v", n, w.metric("audit_failing"))
+	}
+	close(release)
+	eventually(t, func() bool {
+		return w.do(w.request("POST", "/u/alice/mcp", alice, callOf("2", "search"))).status == 200
+	})
+	if w.metric("audit_failing") != 0 {
+		t.Error("it is still failing")
+	}
+}
+
+func TestASinkThatPanicsWritesNothing(t *testing.T) {
+	w, alice := oneUser(t, defaults(), answers(isJSON, resultOf("1")))
+	w.audit.before = func(audit.Entry) { panic("broken") }
+	if got := w.do(w.request("POST", "/u/alice/mcp", alice, callOf("1", "search"))); got.status != 503 || !strings.Contains(got.body, "audit_unavailable") {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+}

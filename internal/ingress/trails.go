@@ -5,9 +5,11 @@ package ingress
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -25,6 +27,10 @@ type trails struct {
 	// are not forwarded meanwhile; the entry of their refusal is what finds out
 	// that writes go well again.
 	failing atomic.Bool
+	// stuck counts the writes that have not returned in time. While there are
+	// some, no other is begun: the output takes nothing.
+	stuck   atomic.Int64
+	timeout time.Duration
 	// extra is what bridges may tell of calls beyond those that a request has.
 	extra *extra
 
@@ -35,7 +41,7 @@ type trails struct {
 }
 
 func newTrails(deps Deps) (*trails, error) {
-	t := &trails{sink: deps.Audit, hasher: deps.Hasher, unread: newUnread(), extra: newExtra()}
+	t := &trails{sink: deps.Audit, hasher: deps.Hasher, unread: newUnread(), timeout: auditTimeout, extra: newExtra()}
 	t.say = func(level slog.Level, text string, attrs ...slog.Attr) {
 		deps.Log.LogAttrs(context.Background(), level, text, attrs...) //nolint:forbidigo // There is no request that it belongs to.
 	}
@@ -66,7 +72,7 @@ func newTrails(deps Deps) (*trails, error) {
 
 // write writes an entry, or returns errAuditAway.
 func (t *trails) write(e audit.Entry) error {
-	if err := t.sink.Write(e); err != nil {
+	if err := t.writeInTime(e); err != nil {
 		t.failures.Inc()
 		if !t.failing.Swap(true) {
 			t.say(slog.LevelError, "audit entries cannot be written; tool calls are refused", slog.String("error", err.Error()))
@@ -78,4 +84,47 @@ func (t *trails) write(e audit.Entry) error {
 		t.say(slog.LevelInfo, "audit entries can be written again")
 	}
 	return nil
+}
+
+// auditTimeout is how long a call waits for its entry to be written. A disk that
+// is slow takes a second; standard output that nobody reads takes for ever.
+const auditTimeout = 10 * time.Second
+
+var errAuditStuck = errors.New("an entry has been on its way for too long")
+
+// writeInTime has the sink write e, and gives up on it after a while. The entry
+// may be written later all the same.
+func (t *trails) writeInTime(e audit.Entry) error {
+	if t.stuck.Load() > 0 {
+		return errAuditStuck
+	}
+	const waits, left, done = 0, 1, 2
+	var state atomic.Int32
+	written := make(chan error, 1)
+	go func() {
+		err := errors.New("the sink panicked")
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("%w: %v", err, p)
+			}
+			if !state.CompareAndSwap(waits, done) {
+				t.stuck.Add(-1)
+			}
+			written <- err
+		}()
+		err = t.sink.Write(e)
+	}()
+	timer := time.NewTimer(t.timeout)
+	defer timer.Stop()
+	select {
+	case err := <-written:
+		return err
+	case <-timer.C:
+	}
+	t.stuck.Add(1)
+	if !state.CompareAndSwap(waits, left) {
+		t.stuck.Add(-1)
+		return <-written
+	}
+	return errAuditStuck
 }
