@@ -156,7 +156,7 @@ func (x *exchange) fail(err error, sent int64) error {
 	x.end(false)
 	if x.writing != nil {
 		// The connection is closed, so that it ends at once.
-		_ = <-x.writing
+		err = errors.Join(err, <-x.writing)
 	}
 	switch {
 	case x.ctx.Err() != nil:

@@ -90,15 +90,18 @@ func start(t *testing.T, addr, log string, cmd *exec.Cmd) int {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // However it ended: it was told to.
+	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(os.Interrupt)
 		select {
-		case _ = <-ended:
+		case <-ended:
 		case <-time.After(5 * time.Second):
 			_ = cmd.Process.Kill()
-			_ = <-ended
+			<-ended
 		}
 		_ = out.Close()
 	})
