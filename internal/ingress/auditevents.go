@@ -170,17 +170,11 @@ func (e *events) line(line, whole []byte) error {
 // is room to hold it.
 func (e *events) beginning() error {
 	begins := e.rest == restNone
-	ours := begins && (startOf(audit.EventPrefix, e.in) || bytes.HasPrefix(e.in, []byte(audit.EventPrefix)))
-	switch {
-	case ours && len(e.in) <= maxEvent,
-		!ours && e.holds() && len(e.held)+len(e.in) <= maxEvent,
-		!ours && e.holds() && begins && startOf(dataPrefix, e.in):
+	if begins && (startOf(audit.EventPrefix, e.in) || bytes.HasPrefix(e.in, []byte(audit.EventPrefix))) {
+		return e.beginningOfOurs()
+	}
+	if e.holds() && (len(e.held)+len(e.in) <= maxEvent || begins && startOf(dataPrefix, e.in)) {
 		return nil
-	case ours: // Longer than anything that is told.
-		e.rest = restIsDropped
-		err := e.told(string(e.in))
-		e.in, e.seen = nil, 0
-		return err
 	}
 	part, was := e.in, e.rest
 	e.in, e.seen = nil, 0
@@ -191,6 +185,18 @@ func (e *events) beginning() error {
 		}
 	}
 	return e.add(was, part, part)
+}
+
+// beginningOfOurs waits for the rest of a line that is or may be for us, unless it
+// is longer than anything that is told.
+func (e *events) beginningOfOurs() error {
+	if len(e.in) <= maxEvent {
+		return nil
+	}
+	e.rest = restIsDropped
+	err := e.told(string(e.in))
+	e.in, e.seen = nil, 0
+	return err
 }
 
 // startOf reports whether b is the beginning of s, or all of it.

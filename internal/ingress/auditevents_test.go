@@ -145,7 +145,7 @@ func passing(t *testing.T, stream string, size int, err error) (passed, told str
 		said.WriteString(value + "\n")
 		read, err := audit.ParseTrailer(value)
 		if err != nil {
-			return nil // As audited does.
+			return nil //nolint:nilerr // As audited does.
 		}
 		return tr.tell(read)
 	}}
