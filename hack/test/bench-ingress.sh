@@ -30,7 +30,7 @@ if [[ -z $nginx ]]; then
         (cd "$peers/nginx" && apt-get download -q nginx && dpkg -x nginx_*.deb .)
     fi
 fi
-"$nginx" -V 2>&1 | head -2
+"$nginx" -v
 "$peers/caddy" version
 
 BENCH_NGINX=$nginx BENCH_CADDY=$peers/caddy BENCH_GOPROXY=$peers/goproxy \
