@@ -32,8 +32,6 @@ const (
 	// The API server says so itself a second or two later; where it does not, the
 	// next request that waits asks again.
 	provenFor = 5 * time.Second
-	// maxProven is when proofs that are over are swept out.
-	maxProven = 1024
 )
 
 // candidates finds pods that are ready before the API server says so, which the
@@ -47,10 +45,11 @@ type candidates struct {
 	ready  func(ctx context.Context, b route.Backend) error
 	probes *prometheus.CounterVec
 	slots  chan struct{}
+	// proven are the pods that have said so.
+	proven marks[destination]
 
 	mu      sync.Mutex
 	seekers map[v1alpha1.UserID]*seeker
-	proven  map[destination]time.Time // Until when.
 }
 
 // seeker asks the candidates of one user's bridge while requests wait for it.
@@ -63,7 +62,7 @@ type seeker struct {
 func newCandidates(routes Routes, d *dropped, ready func(context.Context, route.Backend) error, reg prometheus.Registerer) (*candidates, error) {
 	c := &candidates{
 		routes: routes, dropped: d, ready: ready, slots: make(chan struct{}, probesAtOnce),
-		seekers: map[v1alpha1.UserID]*seeker{}, proven: map[destination]time.Time{},
+		seekers: map[v1alpha1.UserID]*seeker{},
 		probes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hostedbridge_ingress_candidate_probes_total",
 			Help: "Questions to pods that are not ready by the API server's word, while requests wait for them, by result: ready or not_ready.",
@@ -113,34 +112,18 @@ func (c *candidates) resolve(b route.Backend, now time.Time) (route.Backend, boo
 		return route.Backend{}, false
 	}
 	b = b.At(b.Candidate)
-	return b, c.isProven(b, now) && !c.dropped.has(b, now)
+	return b, c.proven.has(destinationOf(b), now) && !c.dropped.has(b, now)
 }
 
 // forget has a pod be asked again before it is used again.
-func (c *candidates) forget(b route.Backend) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.proven, destinationOf(b))
-}
-
-func (c *candidates) isProven(b route.Backend, now time.Time) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return now.Before(c.proven[destinationOf(b)])
-}
+func (c *candidates) forget(b route.Backend) { c.proven.clear(destinationOf(b)) }
 
 // prove notes that a pod is ready, and tells those who wait for it.
 func (c *candidates) prove(user v1alpha1.UserID, b route.Backend, now time.Time) {
+	// Before they are told, so that they find it.
+	c.proven.set(destinationOf(b), now.Add(provenFor), now)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.proven) >= maxProven {
-		for to, until := range c.proven {
-			if !now.Before(until) {
-				delete(c.proven, to)
-			}
-		}
-	}
-	c.proven[destinationOf(b)] = now.Add(provenFor)
 	if s := c.seekers[user]; s != nil {
 		close(s.found)
 		s.found = make(chan struct{})
@@ -190,7 +173,7 @@ func (c *candidates) candidate(user v1alpha1.UserID) (route.Backend, bool) {
 	}
 	b = b.At(b.Candidate)
 	now := time.Now()
-	return b, !c.dropped.has(b, now) && !c.isProven(b, now)
+	return b, !c.dropped.has(b, now) && !c.proven.has(destinationOf(b), now)
 }
 
 // probe asks a pod, when it is its turn.

@@ -291,7 +291,7 @@ func candidatesOf(t *testing.T, table *route.Table, ready func(context.Context, 
 	t.Helper()
 	routes := newFakeRoutes()
 	routes.set(table)
-	c, err := newCandidates(routes, &dropped{until: map[destination]time.Time{}}, ready, prometheus.NewRegistry())
+	c, err := newCandidates(routes, &dropped{}, ready, prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -420,12 +420,12 @@ func TestWhatAPodSaidHoldsForAWhile(t *testing.T) {
 		if resolves() {
 			t.Error("its word holds for ever")
 		}
-		for i := range 2 * maxProven {
+		for i := range 2 * maxMarks {
 			b.Candidate.PodUID = types.UID(fmt.Sprint(i))
 			c.prove("user-0", b.At(b.Candidate), time.Now())
 			time.Sleep(provenFor / 100)
 		}
-		if n := len(c.proven); n > maxProven {
+		if n := len(c.proven.until); n > maxMarks {
 			t.Errorf("%d proofs are kept", n)
 		}
 	})

@@ -4,7 +4,6 @@
 package ingress
 
 import (
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -18,10 +17,6 @@ import (
 // trying twice a second finds the restarted one without hammering it.
 const dropFor = 500 * time.Millisecond
 
-// maxDropped is when expired entries are swept out. There can be no more live
-// entries than pods that failed within dropFor.
-const maxDropped = 1024
-
 // destination is what a route leads to: a pod that moved to another address
 // is another destination.
 type destination struct {
@@ -34,31 +29,12 @@ func destinationOf(b route.Backend) destination {
 }
 
 // dropped are the routes that led nowhere, or to somebody else, a moment ago.
-type dropped struct {
-	mu    sync.Mutex
-	until map[destination]time.Time
-}
+type dropped struct{ marks marks[destination] }
 
 func (d *dropped) add(b route.Backend, now time.Time) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.until) >= maxDropped {
-		for k, until := range d.until {
-			if !now.Before(until) {
-				delete(d.until, k)
-			}
-		}
-	}
-	d.until[destinationOf(b)] = now.Add(dropFor)
+	d.marks.set(destinationOf(b), now.Add(dropFor), now)
 }
 
 func (d *dropped) has(b route.Backend, now time.Time) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	until, ok := d.until[destinationOf(b)]
-	if ok && !now.Before(until) {
-		delete(d.until, destinationOf(b))
-		return false
-	}
-	return ok
+	return d.marks.has(destinationOf(b), now)
 }

@@ -204,7 +204,7 @@ func New(config Config, deps Deps) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ingress: register metrics: %w", err)
 	}
-	d := &dropped{until: map[destination]time.Time{}}
+	d := &dropped{}
 	found, err := newCandidates(deps.Routes, d, deps.Bridges.Ready, deps.Metrics)
 	if err != nil {
 		return nil, fmt.Errorf("ingress: register metrics: %w", err)

@@ -6,7 +6,6 @@ package ingress
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -28,9 +27,6 @@ const (
 	// wakeTimeout bounds one write. Its request waits no longer anyway, and holds
 	// up those behind it for so long.
 	wakeTimeout = 5 * time.Second
-	// maxWakes is when wakes of which nothing need be known are swept out. There
-	// are no more live ones than requests that wait.
-	maxWakes = 1024
 )
 
 // wakes wakes bridges. Of all requests that wait for a bridge one has it woken.
@@ -39,14 +35,12 @@ type wakes struct {
 	metrics *wakeMetrics
 	log     *slog.Logger
 	slots   chan struct{}
-
-	mu sync.Mutex
-	// until is when the next request may have a bridge woken.
-	until map[types.UID]time.Time
+	// woken are the bridges that the next request may not have woken yet.
+	woken marks[types.UID]
 }
 
 func newWakes(wake func(context.Context, route.Backend) error, m *wakeMetrics, log *slog.Logger) *wakes {
-	return &wakes{wake: wake, metrics: m, log: log, slots: make(chan struct{}, wakesAtOnce), until: map[types.UID]time.Time{}}
+	return &wakes{wake: wake, metrics: m, log: log, slots: make(chan struct{}, wakesAtOnce)}
 }
 
 // begin has b woken, unless another request does or did a moment ago. asleep
@@ -83,32 +77,17 @@ var claimed = time.Unix(1<<40, 0)
 
 // claim reports whether the caller is to have the bridge woken.
 func (w *wakes) claim(bridge types.UID, now time.Time) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if now.Before(w.until[bridge]) {
-		return false
-	}
-	if len(w.until) >= maxWakes {
-		for uid, until := range w.until {
-			if !now.Before(until) {
-				delete(w.until, uid)
-			}
-		}
-	}
-	w.until[bridge] = claimed
-	return true
+	return w.woken.claim(bridge, claimed, now)
 }
 
 // release lets the next request try, soon after a wake that was written and at
 // once after another.
 func (w *wakes) release(bridge types.UID, written bool, now time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if written {
-		w.until[bridge] = now.Add(wakeAgain)
+		w.woken.set(bridge, now.Add(wakeAgain), now)
 		return
 	}
-	delete(w.until, bridge)
+	w.woken.clear(bridge)
 }
 
 // wakeMetrics are those of bridges that sleep.

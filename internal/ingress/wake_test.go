@@ -284,7 +284,7 @@ func TestAWakeThatIsNeedlessWhenItIsItsTurnIsNotWritten(t *testing.T) {
 	w := newWorld(t, defaults())
 	wakes := newWakes(func(context.Context, route.Backend) error { t.Error("written"); return nil }, w.server.wakeMetrics, w.server.log)
 	wakes.begin(t.Context(), backendNamed("alice"), func() bool { return false })
-	if len(wakes.until) > 0 {
+	if len(wakes.woken.until) > 0 {
 		t.Error("the next one could not try")
 	}
 }
@@ -293,15 +293,15 @@ func TestWakesOfLongAgoAreForgotten(t *testing.T) {
 	w := newWorld(t, defaults())
 	wakes := newWakes(func(context.Context, route.Backend) error { return nil }, w.server.wakeMetrics, w.server.log)
 	now := time.Now()
-	for i := range maxWakes {
+	for i := range maxMarks {
 		wakes.claim(types.UID(fmt.Sprint(i)), now)
 		wakes.release(types.UID(fmt.Sprint(i)), true, now)
 	}
 	if wakes.claim("0", now.Add(wakeAgain-time.Millisecond)) {
 		t.Error("woken again before the first one can have shown")
 	}
-	if !wakes.claim("0", now.Add(wakeAgain)) || len(wakes.until) != 1 {
-		t.Errorf("%d are remembered, want the one that is claimed", len(wakes.until))
+	if !wakes.claim("0", now.Add(wakeAgain)) || len(wakes.woken.until) != 1 {
+		t.Errorf("%d are remembered, want the one that is claimed", len(wakes.woken.until))
 	}
 	if wakes.claim("0", now.Add(time.Hour)) {
 		t.Error("claimed twice")
