@@ -6,7 +6,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/route/snapshot"
 	"github.com/hostedbridge/hostedbridge/internal/route/snapshot/disk"
 	"github.com/hostedbridge/hostedbridge/internal/route/watch"
+	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
 
 // restoreAfter is how long the API server has to tell of all routes before those
@@ -117,10 +117,10 @@ func registerOutages(metrics prometheus.Registerer, watcher *watch.Watcher, d *d
 		Name: "hostedbridge_ingress_routes_age_seconds",
 		Help: "Time since the API server last vouched for the routes and keys in use; about 0 while it tells of changes.",
 	}, func() float64 { return max(0, time.Since(watcher.Confirmed()).Seconds()) })}
+	if d == nil {
+		return telemetry.Register(metrics, collectors...)
+	}
 	for _, kind := range []snapshot.Kind{snapshot.Routes, snapshot.Credentials} {
-		if d == nil {
-			break
-		}
 		write := func(result string, count func(disk.Writes) int) prometheus.Collector {
 			return prometheus.NewCounterFunc(prometheus.CounterOpts{
 				Name:        "hostedbridge_ingress_snapshot_writes_total",
@@ -132,10 +132,5 @@ func registerOutages(metrics prometheus.Registerer, watcher *watch.Watcher, d *d
 			write("done", func(w disk.Writes) int { return w.Done }),
 			write("failed", func(w disk.Writes) int { return w.Failed }))
 	}
-	for _, c := range collectors {
-		if err := metrics.Register(c); err != nil {
-			return fmt.Errorf("register metrics: %w", err)
-		}
-	}
-	return nil
+	return telemetry.Register(metrics, collectors...)
 }

@@ -4,13 +4,13 @@
 package sealing
 
 import (
-	"fmt"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
+	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
 
 // unknownKey stands for the key of an envelope that is damaged so much that it
@@ -42,10 +42,8 @@ func NewMetrics(registry prometheus.Registerer, sealed prometheus.Counter) (*Met
 			[]string{"key"}, nil),
 		bridges: map[types.NamespacedName]map[envelope.KeyID]int{},
 	}
-	for _, c := range []prometheus.Collector{m.rewrapped, m} {
-		if err := registry.Register(c); err != nil {
-			return nil, fmt.Errorf("register metrics: %w", err)
-		}
+	if err := telemetry.Register(registry, m.rewrapped, m); err != nil {
+		return nil, err
 	}
 	return m, nil
 }

@@ -4,9 +4,9 @@
 package ingress
 
 import (
-	"fmt"
-
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
 
 // callMetrics count what happens to requests while they are open.
@@ -26,10 +26,8 @@ func newCallMetrics(reg prometheus.Registerer) (*callMetrics, error) {
 			Help: "Comments that were written into silent event streams.",
 		}),
 	}
-	for _, c := range []prometheus.Collector{m.ended, m.keptAlive} {
-		if err := reg.Register(c); err != nil {
-			return nil, fmt.Errorf("register metrics of open requests: %w", err)
-		}
+	if err := telemetry.Register(reg, m.ended, m.keptAlive); err != nil {
+		return nil, err
 	}
 	return m, nil
 }

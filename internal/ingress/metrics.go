@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
 
 // The values of the route label, and with them the only names by which a
@@ -126,10 +128,8 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		Name: "hostedbridge_ingress_audit_trailers_total",
 		Help: "Answers whose bridge told of its calls, by result: read, or invalid if it was not in the form that bridges write.",
 	}, []string{"result"})
-	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inFlight, m.undelivered, m.retries, m.holding, m.held, m.audited} {
-		if err := reg.Register(c); err != nil {
-			return nil, err
-		}
+	if err := telemetry.Register(reg, m.requests, m.duration, m.inFlight, m.undelivered, m.retries, m.holding, m.held, m.audited); err != nil {
+		return nil, err
 	}
 	return m, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
 
 // trails writes the audit entries of all requests, and knows whether they can
@@ -62,10 +63,8 @@ func newTrails(deps Deps) (*trails, error) {
 		}
 		return 0
 	})
-	for _, c := range []prometheus.Collector{t.entries, t.failures, t.state, t.unread.dropped, t.extra.ignored} {
-		if err := deps.Metrics.Register(c); err != nil {
-			return nil, fmt.Errorf("register metrics: %w", err)
-		}
+	if err := telemetry.Register(deps.Metrics, t.entries, t.failures, t.state, t.unread.dropped, t.extra.ignored); err != nil {
+		return nil, err
 	}
 	return t, nil
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/internal/route"
+	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
 
 const (
@@ -113,10 +114,8 @@ func newWakeMetrics(reg prometheus.Registerer) (*wakeMetrics, error) {
 			Help: "Streams that are kept open for clients that listen to a bridge that sleeps.",
 		}),
 	}
-	for _, c := range []prometheus.Collector{m.wakes, m.waiting, m.resting} {
-		if err := reg.Register(c); err != nil {
-			return nil, err
-		}
+	if err := telemetry.Register(reg, m.wakes, m.waiting, m.resting); err != nil {
+		return nil, err
 	}
 	return m, nil
 }

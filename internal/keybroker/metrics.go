@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
 
 // routeOther is the route label of requests that meet no route.
@@ -73,10 +74,8 @@ func newMetrics(reg prometheus.Registerer, master MasterKey) (*metrics, error) {
 		Name: "hostedbridge_keybroker_master_key_version",
 		Help: "Version of the master key that seals, 0 as long as a transit engine was not reached since the start.",
 	}, func() float64 { return float64(master.Keys().Current().Version) })
-	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inFlight, m.issued, m.opens, m.unreadable, m.sealed, current} {
-		if err := reg.Register(c); err != nil {
-			return nil, err
-		}
+	if err := telemetry.Register(reg, m.requests, m.duration, m.inFlight, m.issued, m.opens, m.unreadable, m.sealed, current); err != nil {
+		return nil, err
 	}
 	return m, nil
 }

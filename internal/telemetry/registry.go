@@ -4,6 +4,7 @@
 package telemetry
 
 import (
+	"fmt"
 	"runtime"
 	"runtime/debug"
 
@@ -25,6 +26,17 @@ func NewRegistry(component string) *prometheus.Registry {
 		buildInfo(component),
 	)
 	return r
+}
+
+// Register adds collectors to reg. It fails with the first that does not fit
+// beside what is there, and leaves those before it.
+func Register(reg prometheus.Registerer, collectors ...prometheus.Collector) error {
+	for _, c := range collectors {
+		if err := reg.Register(c); err != nil {
+			return fmt.Errorf("register metrics: %w", err)
+		}
+	}
+	return nil
 }
 
 // buildInfo is a series that is always 1, by which other series can be joined

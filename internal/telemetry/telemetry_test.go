@@ -18,6 +18,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 )
 
@@ -229,5 +231,29 @@ func TestLoggerTakesTheFourLevelsOnly(t *testing.T) {
 		if got := bytes.Count(out.Bytes(), []byte("\n")); got != test.lines {
 			t.Errorf("level %q writes %d lines, want %d", test.level, got, test.lines)
 		}
+	}
+}
+
+func TestCollectorsAreRegisteredOrTheFirstThatDoesNotFitIsTold(t *testing.T) {
+	named := func(name string) prometheus.Collector {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: name})
+	}
+	r := prometheus.NewRegistry()
+	if err := Register(r, named("one"), named("two")); err != nil {
+		t.Fatal(err)
+	}
+	if err := Register(r, named("three"), named("two"), named("four")); err == nil {
+		t.Error("the same collector twice is no error")
+	}
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range families {
+		names = append(names, f.GetName())
+	}
+	if diff := cmp.Diff([]string{"one", "three", "two"}, names); diff != "" {
+		t.Error(diff)
 	}
 }

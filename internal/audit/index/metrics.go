@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
 
 // metrics are those of one index.
@@ -46,10 +48,5 @@ func newMetrics(lag func() time.Duration, open func() bool) *metrics {
 
 // Register adds the index's metrics to reg.
 func (x *Index) Register(reg prometheus.Registerer) error {
-	for _, c := range []prometheus.Collector{x.m.indexed, x.m.lost, x.m.purged, x.m.failures, x.m.lag, x.m.open} {
-		if err := reg.Register(c); err != nil {
-			return err
-		}
-	}
-	return nil
+	return telemetry.Register(reg, x.m.indexed, x.m.lost, x.m.purged, x.m.failures, x.m.lag, x.m.open)
 }

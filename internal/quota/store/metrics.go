@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/hostedbridge/hostedbridge/internal/quota"
+	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
 
 // metrics are the store's. No label holds a user.
@@ -45,10 +46,8 @@ func newMetrics(reg prometheus.Registerer, shared bool) (*metrics, error) {
 	if shared {
 		collectors = append(collectors, m.up, m.replicas, m.duration)
 	}
-	for _, c := range collectors {
-		if err := reg.Register(c); err != nil {
-			return nil, fmt.Errorf("quota store: register metrics: %w", err)
-		}
+	if err := telemetry.Register(reg, collectors...); err != nil {
+		return nil, fmt.Errorf("quota store: %w", err)
 	}
 	return m, nil
 }
