@@ -5,7 +5,6 @@ package ingress
 
 import (
 	"hash/maphash"
-	"math"
 	"net/http"
 	"net/netip"
 	"sync/atomic"
@@ -126,6 +125,6 @@ func (s *Server) refuseAttempt(r *http.Request, presented, id string) error {
 // after returns p with another time to wait, in whole seconds rounded up.
 func (p *problem) after(wait time.Duration) *problem {
 	later := *p
-	later.retryAfter = time.Duration(math.Ceil(wait.Seconds())) * time.Second
+	later.retryAfter = roundUp(wait, time.Second)
 	return &later
 }

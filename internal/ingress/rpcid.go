@@ -20,13 +20,20 @@ func rpcID(body []byte) json.RawMessage {
 	if len(body) == 0 || body[0] != '{' {
 		return nil
 	}
-	// A map and not a struct: a struct would take "ID" for "id".
-	var message map[string]json.RawMessage
-	if err := json.Unmarshal(body, &message); err != nil {
+	if !json.Valid(body) {
 		return nil
 	}
-	id := message["id"]
-	if message["method"] == nil || len(id) == 0 || len(id) > maxRPCID {
+	var id json.RawMessage
+	var method bool
+	for name, value := range members(body) {
+		switch name {
+		case "id":
+			id = value
+		case "method":
+			method = true
+		}
+	}
+	if !method || len(id) == 0 || len(id) > maxRPCID {
 		return nil
 	}
 	if c := id[0]; c != '"' && c != '-' && (c < '0' || c > '9') {
