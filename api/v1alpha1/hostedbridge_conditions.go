@@ -24,6 +24,9 @@ const (
 const (
 	// ReasonAccepted: the spec is taken.
 	ReasonAccepted = "Accepted"
+	// ReasonRecipesUnusable: the spec is taken, and servers, which the message
+	// names, are out of service for their recipes. Accepted is True.
+	ReasonRecipesUnusable = "RecipesUnusable"
 	// ReasonUserIDConflict: an older HostedBridge has the same user id. This
 	// object gets nothing until that one is deleted.
 	ReasonUserIDConflict = "UserIDConflict"
@@ -102,4 +105,30 @@ const (
 const (
 	// ReasonReady: calls reach the bridge.
 	ReasonReady = "Ready"
+)
+
+// Reasons of a server's recipe, in status.recipes. With the first three the
+// server is in service.
+const (
+	// ReasonRecipeInUse: the server is what the recipe says.
+	ReasonRecipeInUse = "InUse"
+	// ReasonRecipeDeprecated: so it is, and the recipe should not be used anymore.
+	ReasonRecipeDeprecated = "Deprecated"
+	// ReasonRecipeKept: the catalog does not have the recipe, or the version, any
+	// more. The server stays what it was.
+	ReasonRecipeKept = "Kept"
+	// ReasonRecipeNotFound: the catalog does not have the recipe.
+	ReasonRecipeNotFound = "NotFound"
+	// ReasonRecipeNotAccepted: the catalog has the recipe and does not serve it.
+	ReasonRecipeNotAccepted = "NotAccepted"
+	// ReasonRecipeVersionUnknown: the recipe does not have the version.
+	ReasonRecipeVersionUnknown = "VersionUnknown"
+	// ReasonRecipeLocalOnly: the recipe's author keeps it to people's own machines.
+	ReasonRecipeLocalOnly = "LocalOnly"
+	// ReasonRecipeNotHostable: no transport of the recipe is one that this
+	// installation can host.
+	ReasonRecipeNotHostable = "NotHostable"
+	// ReasonRecipeSecretNotGranted: the recipe names a secret that is not among
+	// the secrets that spec.servers[].secrets lets the server use.
+	ReasonRecipeSecretNotGranted = "SecretNotGranted"
 )

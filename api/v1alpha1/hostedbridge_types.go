@@ -319,6 +319,14 @@ type HostedBridgeStatus struct {
 	// +optional
 	Secrets *SecretsStatus `json:"secrets,omitempty"`
 
+	// recipes are what the recipes of spec.servers come to. The operator writes
+	// them.
+	// +optional
+	// +listType=map
+	// +listMapKey=server
+	// +kubebuilder:validation:MaxItems=64
+	Recipes []RecipeStatus `json:"recipes,omitempty"`
+
 	// servers is how many of the bridge's servers answer, of how many: "2/3".
 	// The ingress writes it.
 	// +optional
@@ -372,6 +380,61 @@ type APIKeyStatus struct {
 	LastUsedTime metav1.Time `json:"lastUsedTime"`
 }
 
+// RecipeStatus is what a server's recipe comes to.
+type RecipeStatus struct {
+	// server is the name of the server in spec.servers.
+	// +required
+	// +kubebuilder:validation:MaxLength=32
+	Server string `json:"server"`
+
+	// recipe is the recipe's id.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Recipe string `json:"recipe"`
+
+	// pinned is the version that the spec asks for, empty for the latest.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Pinned string `json:"pinned,omitempty"`
+
+	// version is the one that is in use, with its digest. Both are empty while
+	// the server is out of service for its recipe.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Version string `json:"version,omitempty"`
+	// +optional
+	// +kubebuilder:validation:MaxLength=71
+	Digest string `json:"digest,omitempty"`
+
+	// reason is one word for what the recipe is, and message says it in a
+	// sentence.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Reason string `json:"reason"`
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	Message string `json:"message,omitempty"`
+
+	// secrets are the names of the user's secrets that the server may use.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=128
+	// +kubebuilder:validation:items:MaxLength=64
+	Secrets []string `json:"secrets,omitempty"`
+
+	// tokenSecret is the one of them with the tokens of a login, which the bridge
+	// writes anew when it has refreshed them.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	TokenSecret string `json:"tokenSecret,omitempty"`
+
+	// source is what the recipe says of the server, as JSON. The server keeps it
+	// when the catalog does not have the version any more.
+	// +optional
+	// +kubebuilder:validation:MaxLength=131072
+	Source string `json:"source,omitempty"`
+}
+
 // SecretsStatus is what there is of a bridge's secrets. It holds no value and
 // nothing that was made of one.
 type SecretsStatus struct {
@@ -379,6 +442,12 @@ type SecretsStatus struct {
 	// servers this is about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// observedRecipes tells the secrets of status.recipes that this is about from
+	// others. It is empty where no recipe names any.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	ObservedRecipes string `json:"observedRecipes,omitempty"`
 
 	// count is how many secrets are sealed.
 	// +optional

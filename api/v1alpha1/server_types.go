@@ -4,13 +4,16 @@
 package v1alpha1
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Server is one MCP server behind a bridge.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.auth) || self.transport.type != 'Stdio'",message="auth belongs to servers that are reached over HTTP: a server over stdio gets its credentials by transport.stdio.env or transport.stdio.files, as ${NAME} of one of its secrets"
-// +kubebuilder:validation:XValidation:rule="!has(self.auth) || !has(self.transport.headers) || self.transport.headers.all(h, h.name.lowerAscii() != 'authorization')",message="auth and a header Authorization exclude each other: auth sets that header"
+// +kubebuilder:validation:XValidation:rule="has(self.transport) != has(self.recipe)",message="a server has either transport, which says how it is reached, or recipe, by which the catalog does: set one of the two"
+// +kubebuilder:validation:XValidation:rule="!has(self.auth) || !has(self.recipe)",message="auth and recipe exclude each other: the recipe says how the bridge gets a token"
+// +kubebuilder:validation:XValidation:rule="!has(self.auth) || !has(self.transport) || self.transport.type != 'Stdio'",message="auth belongs to servers that are reached over HTTP: a server over stdio gets its credentials by transport.stdio.env or transport.stdio.files, as ${NAME} of one of its secrets"
+// +kubebuilder:validation:XValidation:rule="!has(self.auth) || !has(self.transport) || !has(self.transport.headers) || self.transport.headers.all(h, h.name.lowerAscii() != 'authorization')",message="auth and a header Authorization exclude each other: auth sets that header"
 type Server struct {
 	// name tells the server from the bridge's others and prefixes its tools
 	// where there are several.
@@ -24,9 +27,15 @@ type Server struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Description string `json:"description,omitempty"`
 
-	// transport is how the bridge reaches the server.
-	// +required
-	Transport Transport `json:"transport"`
+	// transport is how the bridge reaches the server. Where it is not set the
+	// recipe says it.
+	// +optional
+	Transport Transport `json:"transport,omitzero"`
+
+	// recipe is the recipe of the catalog that says how the bridge reaches the
+	// server.
+	// +optional
+	Recipe *RecipeReference `json:"recipe,omitempty"`
 
 	// auth is how the bridge gets the token that it sends to the server.
 	// +optional
@@ -34,7 +43,9 @@ type Server struct {
 
 	// secrets are the names of the user's secrets that this server may use.
 	// It sees no others. While one of them is not set, or cannot be opened,
-	// this server alone is out of service.
+	// this server alone is out of service. A server of a recipe may use those
+	// that the recipe names; where there are any here, it may use only these,
+	// and is out of service when its recipe names others.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
@@ -71,6 +82,28 @@ type Server struct {
 	// +kubebuilder:validation:Minimum=1024
 	// +kubebuilder:validation:Maximum=67108864
 	MaxResultBytes *int32 `json:"maxResultBytes,omitempty"`
+}
+
+// RecipeReference names a recipe of the catalog.
+type RecipeReference struct {
+	// name is the recipe's id.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9][a-z0-9-]{0,62}[a-z0-9]$')",message="a recipe's name must be 2 to 64 lower-case letters, digits or hyphens, beginning and ending with a letter or a digit"
+	Name string `json:"name"`
+
+	// version is one version of the recipe, as its status.versions has it. Where
+	// it is not set the server follows the latest that is accepted.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9A-Za-z][0-9A-Za-z.+_-]*$')",message="version must be one version of the recipe, such as 1.2.3; leave it out to follow the latest"
+	Version string `json:"version,omitempty"`
+
+	// resources are the requests and limits of the container, where the recipe's
+	// server is a program. What they do not mention has the installation's
+	// defaults.
+	// +optional
+	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 }
 
 // TransportType is a way to reach an MCP server.

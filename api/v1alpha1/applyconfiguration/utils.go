@@ -83,12 +83,16 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.RecipePlatformApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RecipeRateLimit"):
 		return &apiv1alpha1.RecipeRateLimitApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RecipeReference"):
+		return &apiv1alpha1.RecipeReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RecipeResourceExample"):
 		return &apiv1alpha1.RecipeResourceExampleApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RecipeSignature"):
 		return &apiv1alpha1.RecipeSignatureApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RecipeSkill"):
 		return &apiv1alpha1.RecipeSkillApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RecipeStatus"):
+		return &apiv1alpha1.RecipeStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RecipeToolExample"):
 		return &apiv1alpha1.RecipeToolExampleApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RecipeTransport"):

@@ -309,6 +309,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: podName
       type:
         scalar: string
+    - name: recipes
+      type:
+        list:
+          elementType:
+            namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeStatus
+          elementRelationship: associative
+          keys:
+          - server
     - name: secrets
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.SecretsStatus
@@ -810,6 +818,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: suggestedMonthlyLimit
       type:
         scalar: numeric
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeReference
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: resources
+      type:
+        namedType: io.k8s.api.core.v1.ResourceRequirements
+    - name: version
+      type:
+        scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeResourceExample
   map:
     fields:
@@ -867,6 +887,42 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeWorkflow
           elementRelationship: atomic
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeStatus
+  map:
+    fields:
+    - name: digest
+      type:
+        scalar: string
+    - name: message
+      type:
+        scalar: string
+    - name: pinned
+      type:
+        scalar: string
+    - name: reason
+      type:
+        scalar: string
+    - name: recipe
+      type:
+        scalar: string
+    - name: secrets
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: server
+      type:
+        scalar: string
+    - name: source
+      type:
+        scalar: string
+    - name: tokenSecret
+      type:
+        scalar: string
+    - name: version
+      type:
+        scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeToolExample
   map:
     fields:
@@ -1086,6 +1142,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: observedGeneration
       type:
         scalar: numeric
+    - name: observedRecipes
+      type:
+        scalar: string
     - name: revision
       type:
         scalar: string
@@ -1107,6 +1166,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
+    - name: recipe
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeReference
     - name: retry
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.Retry

@@ -36,6 +36,9 @@ type HostedBridgeStatusApplyConfiguration struct {
 	// secrets is what the keybroker reports of the bridge's secrets. The
 	// keybroker writes it.
 	Secrets *SecretsStatusApplyConfiguration `json:"secrets,omitempty"`
+	// recipes are what the recipes of spec.servers come to. The operator writes
+	// them.
+	Recipes []RecipeStatusApplyConfiguration `json:"recipes,omitempty"`
 	// servers is how many of the bridge's servers answer, of how many: "2/3".
 	// The ingress writes it.
 	Servers *string `json:"servers,omitempty"`
@@ -132,6 +135,19 @@ func (b *HostedBridgeStatusApplyConfiguration) WithKeyVersion(value int32) *Host
 // If called multiple times, the Secrets field is set to the value of the last call.
 func (b *HostedBridgeStatusApplyConfiguration) WithSecrets(value *SecretsStatusApplyConfiguration) *HostedBridgeStatusApplyConfiguration {
 	b.Secrets = value
+	return b
+}
+
+// WithRecipes adds the given value to the Recipes field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Recipes field.
+func (b *HostedBridgeStatusApplyConfiguration) WithRecipes(values ...*RecipeStatusApplyConfiguration) *HostedBridgeStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithRecipes")
+		}
+		b.Recipes = append(b.Recipes, *values[i])
+	}
 	return b
 }
 

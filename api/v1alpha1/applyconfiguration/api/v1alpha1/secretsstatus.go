@@ -14,6 +14,9 @@ type SecretsStatusApplyConfiguration struct {
 	// observedGeneration is the generation of the spec whose secretRefs and
 	// servers this is about.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
+	// observedRecipes tells the secrets of status.recipes that this is about from
+	// others. It is empty where no recipe names any.
+	ObservedRecipes *string `json:"observedRecipes,omitempty"`
 	// count is how many secrets are sealed.
 	Count *int32 `json:"count,omitempty"`
 	// revision changes when a secret is set or removed. A bridge's pod that
@@ -37,6 +40,14 @@ func SecretsStatus() *SecretsStatusApplyConfiguration {
 // If called multiple times, the ObservedGeneration field is set to the value of the last call.
 func (b *SecretsStatusApplyConfiguration) WithObservedGeneration(value int64) *SecretsStatusApplyConfiguration {
 	b.ObservedGeneration = &value
+	return b
+}
+
+// WithObservedRecipes sets the ObservedRecipes field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ObservedRecipes field is set to the value of the last call.
+func (b *SecretsStatusApplyConfiguration) WithObservedRecipes(value string) *SecretsStatusApplyConfiguration {
+	b.ObservedRecipes = &value
 	return b
 }
 

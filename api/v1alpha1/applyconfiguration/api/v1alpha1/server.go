@@ -20,13 +20,19 @@ type ServerApplyConfiguration struct {
 	Name *string `json:"name,omitempty"`
 	// description tells a model what the server is for, in mode Router.
 	Description *string `json:"description,omitempty"`
-	// transport is how the bridge reaches the server.
+	// transport is how the bridge reaches the server. Where it is not set the
+	// recipe says it.
 	Transport *TransportApplyConfiguration `json:"transport,omitempty"`
+	// recipe is the recipe of the catalog that says how the bridge reaches the
+	// server.
+	Recipe *RecipeReferenceApplyConfiguration `json:"recipe,omitempty"`
 	// auth is how the bridge gets the token that it sends to the server.
 	Auth *AuthApplyConfiguration `json:"auth,omitempty"`
 	// secrets are the names of the user's secrets that this server may use.
 	// It sees no others. While one of them is not set, or cannot be opened,
-	// this server alone is out of service.
+	// this server alone is out of service. A server of a recipe may use those
+	// that the recipe names; where there are any here, it may use only these,
+	// and is out of service when its recipe names others.
 	Secrets []apiv1alpha1.SecretName `json:"secrets,omitempty"`
 	// tools are the tools that there are of the server.
 	Tools *ToolFilterApplyConfiguration `json:"tools,omitempty"`
@@ -71,6 +77,14 @@ func (b *ServerApplyConfiguration) WithDescription(value string) *ServerApplyCon
 // If called multiple times, the Transport field is set to the value of the last call.
 func (b *ServerApplyConfiguration) WithTransport(value *TransportApplyConfiguration) *ServerApplyConfiguration {
 	b.Transport = value
+	return b
+}
+
+// WithRecipe sets the Recipe field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Recipe field is set to the value of the last call.
+func (b *ServerApplyConfiguration) WithRecipe(value *RecipeReferenceApplyConfiguration) *ServerApplyConfiguration {
+	b.Recipe = value
 	return b
 }
 
