@@ -11,7 +11,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"io"
 	"net"
 	"net/http"
@@ -28,6 +27,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/internal/pki/pkitest"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -177,32 +177,11 @@ func (i *installation) keybroker() string {
 		}
 		_, _ = w.Write(chain)
 	}))
-	server.TLS = &tls.Config{Certificates: []tls.Certificate{i.certificate(pki.ServiceSubject("localhost"))}, ClientAuth: tls.RequestClientCert}
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{pkitest.Certificate(i.t, i.authority, pki.ServiceSubject("localhost"))}, ClientAuth: tls.RequestClientCert}
 	server.StartTLS()
 	i.t.Cleanup(server.Close)
 	i.broker = server
 	return strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
-}
-
-func (i *installation) certificate(s pki.Subject) tls.Certificate {
-	i.t.Helper()
-	key, csr, err := pki.NewRequest(rand.Reader)
-	if err != nil {
-		i.t.Fatal(err)
-	}
-	chain, err := i.authority.Issue(rand.Reader, csr, s, time.Now())
-	if err != nil {
-		i.t.Fatal(err)
-	}
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		i.t.Fatal(err)
-	}
-	pair, err := tls.X509KeyPair(chain, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
-	if err != nil {
-		i.t.Fatal(err)
-	}
-	return pair
 }
 
 // publishCA does what the keybroker does at its start.
@@ -234,7 +213,7 @@ func (i *installation) serveBridge(l net.Listener, b *v1alpha1.HostedBridge) {
 		defer close(done)
 		_ = server.Serve(tls.NewListener(l, &tls.Config{
 			MinVersion: tls.VersionTLS13, ClientAuth: tls.RequireAnyClientCert,
-			Certificates:     []tls.Certificate{i.certificate(pki.BridgeSubject(string(b.UID)))},
+			Certificates:     []tls.Certificate{pkitest.Certificate(i.t, i.authority, pki.BridgeSubject(string(b.UID)))},
 			VerifyConnection: pki.VerifyPeer(roots, pki.IngressURI(), x509.ExtKeyUsageClientAuth, time.Now),
 		}))
 	}()

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/internal/pki/pkitest"
 )
 
 // impatient gives up on bridges quickly.
@@ -191,7 +192,7 @@ func TestABridgeWithoutOurAuthorityIsNotServed(t *testing.T) {
 	}
 	other := &world{t: t, authority: authority}
 	server := &http.Server{Handler: servedBy("impostor"), ReadHeaderTimeout: patience, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
-	l := tls.NewListener(w.listeners[hosts[0]], &tls.Config{Certificates: []tls.Certificate{other.certificate(pki.BridgeSubject("uid-alice"))}})
+	l := tls.NewListener(w.listeners[hosts[0]], &tls.Config{Certificates: []tls.Certificate{pkitest.Certificate(t, other.authority, pki.BridgeSubject("uid-alice"))}})
 	done := make(chan struct{})
 	go func() { defer close(done); _ = server.Serve(l) }()
 	t.Cleanup(func() { _ = server.Close(); <-done })

@@ -9,7 +9,6 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"io"
 	"log/slog"
 	"net"
@@ -33,6 +32,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/internal/pki/pkitest"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 	"github.com/hostedbridge/hostedbridge/internal/quota/store"
 	"github.com/hostedbridge/hostedbridge/internal/route"
@@ -226,28 +226,6 @@ func listenOnOnePort(t testing.TB) (map[string]net.Listener, int) {
 	return nil, 0
 }
 
-// certificate returns a certificate for subject.
-func (w *world) certificate(subject pki.Subject) tls.Certificate {
-	w.t.Helper()
-	key, csr, err := pki.NewRequest(rand.Reader)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	chain, err := w.authority.Issue(rand.Reader, csr, subject, time.Now())
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	certificate, err := tls.X509KeyPair(chain, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return certificate
-}
-
 // ClientTLS implements Credentials.
 func (w *world) ClientTLS(server *url.URL) *tls.Config {
 	return &tls.Config{
@@ -264,7 +242,7 @@ func (w *world) ingressCertificate() tls.Certificate {
 	if c, ok := ingressCertificates.Load(w.authority); ok {
 		return c.(tls.Certificate)
 	}
-	c := w.certificate(pki.IngressSubject())
+	c := pkitest.Certificate(w.t, w.authority, pki.IngressSubject())
 	ingressCertificates.Store(w.authority, c)
 	return c
 }
@@ -275,7 +253,7 @@ func (w *world) serveBridge(host, uid string, handler http.HandlerFunc) {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: patience, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
 	l := tls.NewListener(w.listeners[host], &tls.Config{
 		MinVersion:   tls.VersionTLS13,
-		Certificates: []tls.Certificate{w.certificate(pki.BridgeSubject(uid))},
+		Certificates: []tls.Certificate{pkitest.Certificate(w.t, w.authority, pki.BridgeSubject(uid))},
 		ClientAuth:   tls.RequireAnyClientCert, ClientCAs: w.roots,
 		VerifyConnection: pki.VerifyPeer(w.roots, pki.IngressURI(), x509.ExtKeyUsageClientAuth, time.Now),
 	})

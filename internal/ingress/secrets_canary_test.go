@@ -22,6 +22,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/internal/pki/pkitest"
 	"github.com/hostedbridge/hostedbridge/test/e2e/canary"
 )
 
@@ -43,7 +44,7 @@ func (w *world) keybroker(handler http.HandlerFunc) (*client.UserSecrets, *httpt
 		_, _ = rw.Write(chain)
 	}))
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
-	server.TLS = &tls.Config{Certificates: []tls.Certificate{w.certificate(pki.ServiceSubject("localhost"))}, MinVersion: tls.VersionTLS13}
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{pkitest.Certificate(w.t, w.authority, pki.ServiceSubject("localhost"))}, MinVersion: tls.VersionTLS13}
 	server.StartTLS()
 	w.t.Cleanup(server.Close)
 	token := filepath.Join(w.t.TempDir(), "token")

@@ -11,7 +11,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
-	"encoding/pem"
 	"fmt"
 	"log/slog"
 	"net"
@@ -22,7 +21,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -32,6 +30,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/internal/pki/pkitest"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -143,35 +142,13 @@ func (i *installation) front(keybroker string) string {
 	proxy.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
 	server := &http.Server{
 		Handler: proxy, ReadHeaderTimeout: patience, ErrorLog: proxy.ErrorLog,
-		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{i.certificate(pki.ServiceSubject("localhost"))}},
+		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pkitest.Certificate(i.t, i.authority, pki.ServiceSubject("localhost"))}},
 	}
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = server.ServeTLS(l, "", "") }()
 	i.t.Cleanup(func() { _ = server.Close(); <-ended; transport.CloseIdleConnections() })
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	return "https://localhost:" + port
-}
-
-// certificate returns one of the installation's for a subject.
-func (i *installation) certificate(of pki.Subject) tls.Certificate {
-	i.t.Helper()
-	key, csr, err := pki.NewRequest(rand.Reader)
-	if err != nil {
-		i.t.Fatal(err)
-	}
-	chain, err := i.authority.Issue(rand.Reader, csr, of, time.Now())
-	if err != nil {
-		i.t.Fatal(err)
-	}
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		i.t.Fatal(err)
-	}
-	pair, err := tls.X509KeyPair(chain, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
-	if err != nil {
-		i.t.Fatal(err)
-	}
-	return pair
 }
 
 // tokenFile writes a token as the kubelet projects it into a pod.

@@ -22,6 +22,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/internal/pki/pkitest"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -66,7 +67,7 @@ func (i *installation) newTenant(t *testing.T, n int) *tenant {
 	u.bridge.Spec.Tier = tier
 	u.bridge.Spec.APIKeys = []v1alpha1.APIKey{{ID: id, Hash: apikey.HashOf(key).String()}}
 	testenv.ExpectApplied(t, i.client, u.bridge)
-	u.certificate = i.certificate(pki.BridgeSubject(string(u.bridge.UID)))
+	u.certificate = pkitest.Certificate(i.t, i.authority, pki.BridgeSubject(string(u.bridge.UID)))
 	return u
 }
 
