@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
+	problems "github.com/hostedbridge/hostedbridge/internal/problem"
 )
 
 // problem is an error that the caller may see. Its code is part of the API
@@ -154,6 +155,9 @@ func publicProblem(err error) *problem {
 	if p, ok := errors.AsType[*problem](err); ok {
 		return p
 	}
+	if p, ok := errors.AsType[*problems.Problem](err); ok {
+		return &problem{p.Status, p.Code, p.Detail, p.RetryAfter}
+	}
 	return errInternal
 }
 
@@ -169,22 +173,20 @@ func writeProblem(w http.ResponseWriter, r *http.Request, err error, body []byte
 	recordOf(r.Context()).fail(p, err)
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
-	if p.retryAfter > 0 {
-		h.Set("Retry-After", strconv.Itoa(int(p.retryAfter.Seconds())))
-	}
+	p.public().SetHeader(h, "hosted-bridge")
 	if p.status == http.StatusNotFound {
 		// What is not there has no quota, and looks like what is not the caller's.
 		h.Del("RateLimit")
 		h.Del("RateLimit-Policy")
-	}
-	if p.status == http.StatusUnauthorized {
-		h.Set("WWW-Authenticate", `Bearer realm="hosted-bridge"`)
 	}
 	var limit *limitData
 	if e, ok := errors.AsType[*exceeded](err); ok {
 		limit = &e.data
 	}
 	contentType, answer := p.encode(limit)
+	if listed, ok := errors.AsType[*problems.Problem](err); ok && listed.Code == p.code {
+		answer = listed.Encode(nil) // With all that is wrong.
+	}
 	if isRPC(r) {
 		contentType, answer = p.encodeRPC(rpcID(body), limit)
 	}
@@ -197,16 +199,15 @@ func writeProblem(w http.ResponseWriter, r *http.Request, err error, body []byte
 	_, _ = w.Write(answer)
 }
 
+// public returns the problem as it is answered.
+func (p *problem) public() *problems.Problem {
+	return &problems.Problem{Status: p.status, Code: p.code, Detail: p.detail, RetryAfter: p.retryAfter}
+}
+
 // encode returns the problem as RFC 9457 has it, and where it is one of a limit,
 // with what can be done about it.
 func (p *problem) encode(limit *limitData) (contentType string, body []byte) {
-	return "application/problem+json", mustMarshal(struct {
-		Title  string `json:"title"`
-		Status int    `json:"status"`
-		Code   string `json:"code"`
-		Detail string `json:"detail"`
-		*limitData
-	}{http.StatusText(p.status), p.status, p.code, p.detail, limit})
+	return problems.ContentType, p.public().Encode(limit)
 }
 
 // JSON-RPC error codes. rpcRefused is one that the protocol leaves to

@@ -4,7 +4,6 @@
 package keybroker
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	problems "github.com/hostedbridge/hostedbridge/internal/problem"
 )
 
 // problem is an error that the caller may see. Its code is part of the API and
@@ -126,23 +126,10 @@ func isProblem(err error) bool {
 
 // writeProblem answers with p as RFC 9457 has it.
 func writeProblem(w http.ResponseWriter, p *problem) {
-	body, err := json.Marshal(struct {
-		Title  string `json:"title"`
-		Status int    `json:"status"`
-		Code   string `json:"code"`
-		Detail string `json:"detail"`
-	}{http.StatusText(p.status), p.status, p.code, p.detail})
-	if err != nil {
-		panic(err) // Strings and a number: only a programming error cannot be encoded.
-	}
+	public := problems.Problem{Status: p.status, Code: p.code, Detail: p.detail, RetryAfter: p.retryAfter}
+	body := public.Encode(nil)
 	h := w.Header()
-	if p.retryAfter > 0 {
-		h.Set("Retry-After", strconv.Itoa(int(p.retryAfter.Seconds())))
-	}
-	if p.status == http.StatusUnauthorized {
-		h.Set("WWW-Authenticate", `Bearer realm="hosted-bridge-keybroker"`)
-	}
-	h.Set("Content-Type", "application/problem+json")
+	public.SetHeader(h, "hosted-bridge-keybroker")
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(p.status)
 	// Whoever hung up does not read the error either.
