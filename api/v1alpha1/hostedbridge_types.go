@@ -428,6 +428,11 @@ type RecipeStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	TokenSecret string `json:"tokenSecret,omitempty"`
 
+	// credentialsURL is where the user gets them.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	CredentialsURL string `json:"credentialsURL,omitempty"`
+
 	// source is what the recipe says of the server, as JSON. The server keeps it
 	// when the catalog does not have the version any more.
 	// +optional

@@ -890,6 +890,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeStatus
   map:
     fields:
+    - name: credentialsURL
+      type:
+        scalar: string
     - name: digest
       type:
         scalar: string

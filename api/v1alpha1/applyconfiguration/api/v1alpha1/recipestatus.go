@@ -29,6 +29,8 @@ type RecipeStatusApplyConfiguration struct {
 	// tokenSecret is the one of them with the tokens of a login, which the bridge
 	// writes anew when it has refreshed them.
 	TokenSecret *string `json:"tokenSecret,omitempty"`
+	// credentialsURL is where the user gets them.
+	CredentialsURL *string `json:"credentialsURL,omitempty"`
 	// source is what the recipe says of the server, as JSON. The server keeps it
 	// when the catalog does not have the version any more.
 	Source *string `json:"source,omitempty"`
@@ -111,6 +113,14 @@ func (b *RecipeStatusApplyConfiguration) WithSecrets(values ...string) *RecipeSt
 // If called multiple times, the TokenSecret field is set to the value of the last call.
 func (b *RecipeStatusApplyConfiguration) WithTokenSecret(value string) *RecipeStatusApplyConfiguration {
 	b.TokenSecret = &value
+	return b
+}
+
+// WithCredentialsURL sets the CredentialsURL field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the CredentialsURL field is set to the value of the last call.
+func (b *RecipeStatusApplyConfiguration) WithCredentialsURL(value string) *RecipeStatusApplyConfiguration {
+	b.CredentialsURL = &value
 	return b
 }
 
