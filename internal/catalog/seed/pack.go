@@ -1,0 +1,200 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package seed
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+	"github.com/go-git/go-git/v5/storage/memory"
+
+	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+)
+
+const (
+	// maxTransfer is how many bytes a repository's server may send. A commit
+	// with ten thousand recipes has some ten MiB.
+	maxTransfer = 48 << 20
+	// maxInflated is how many bytes the objects of a commit may have, which are
+	// in memory for as long as it is read.
+	maxInflated = 128 << 20
+	// maxObjects is how many objects there may be: files and folders.
+	maxObjects = 200_000
+)
+
+// fetch returns a commit's objects, without its history. Where the server can,
+// it leaves out files that are no recipes, being too long for one.
+func fetch(ctx context.Context, session transport.UploadPackSession, a *packp.AdvRefs, hash plumbing.Hash) (*memory.Storage, error) {
+	request := packp.NewUploadPackRequestFromCapabilities(a.Capabilities)
+	request.Wants = []plumbing.Hash{hash}
+	wanted := []capability.Capability{capability.NoProgress}
+	if a.Capabilities.Supports(capability.Shallow) {
+		request.Depth = packp.DepthCommits(1)
+		wanted = append(wanted, capability.Shallow)
+	}
+	if a.Capabilities.Supports(capability.Filter) {
+		// Those of at least this size are left out.
+		request.Filter = packp.FilterBlobLimit(recipe.MaxBytes+1, packp.BlobLimitPrefixNone)
+		wanted = append(wanted, capability.Filter)
+	}
+	for _, c := range wanted {
+		if !a.Capabilities.Supports(c) {
+			continue
+		}
+		if err := request.Capabilities.Set(c); err != nil {
+			return nil, err
+		}
+	}
+	response, err := session.UploadPack(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Close() }()
+	pack, err := io.ReadAll(demultiplex(request.Capabilities, response))
+	if err != nil {
+		return nil, err
+	}
+	if err := measure(pack); err != nil {
+		return nil, err
+	}
+	objects := memory.NewStorage()
+	if err := packfile.UpdateObjectStorage(objects, bytes.NewReader(pack)); err != nil {
+		return nil, fmt.Errorf("read the objects: %w", err)
+	}
+	return objects, nil
+}
+
+func demultiplex(c *capability.List, r io.Reader) io.Reader {
+	switch {
+	case c.Supports(capability.Sideband64k):
+		return sideband.NewDemuxer(sideband.Sideband64k, r)
+	case c.Supports(capability.Sideband):
+		return sideband.NewDemuxer(sideband.Sideband, r)
+	}
+	return r
+}
+
+// measure refuses a pack whose objects would not fit into memory: a few bytes
+// can be any number of zeros. It is done before any of them is kept.
+func measure(pack []byte) error {
+	s := packfile.NewScanner(bytes.NewReader(pack))
+	_, count, err := s.Header()
+	if err != nil {
+		return fmt.Errorf("read the pack: %w", err)
+	}
+	if count > maxObjects {
+		return fmt.Errorf("there are more than %d objects", maxObjects)
+	}
+	left := uint64(maxInflated)
+	for range count {
+		h, err := s.NextObjectHeader()
+		if err != nil {
+			return fmt.Errorf("read the pack: %w", err)
+		}
+		var b beginning
+		if h.Length >= 0 && uint64(h.Length) <= left {
+			left -= uint64(h.Length)
+			if _, _, err := s.NextObject(&b); err != nil {
+				return fmt.Errorf("read the pack: %w", err)
+			}
+		} else {
+			return errTooLarge
+		}
+		if !h.Type.IsDelta() {
+			continue
+		}
+		result, err := b.result()
+		if err != nil {
+			return err
+		}
+		if result > left {
+			return errTooLarge
+		}
+		left -= result
+	}
+	return nil
+}
+
+var errTooLarge = fmt.Errorf("the objects of the commit have more than %d bytes", maxInflated)
+
+// beginning keeps the first bytes that are written to it: two numbers.
+type beginning struct {
+	b [2 * binary.MaxVarintLen64]byte
+	n int
+}
+
+// Write implements io.Writer.
+func (b *beginning) Write(p []byte) (int, error) {
+	b.n += copy(b.b[b.n:], p)
+	return len(p), nil
+}
+
+// result returns how long the object is that a delta makes: the second number
+// in it, after the length of what it changes.
+func (b *beginning) result() (uint64, error) {
+	_, n := binary.Uvarint(b.b[:b.n])
+	if n > 0 {
+		if result, m := binary.Uvarint(b.b[n:b.n]); m > 0 {
+			return result, nil
+		}
+	}
+	return 0, errors.New("the pack has a delta that is none")
+}
+
+// newHTTPClient returns a client for one run.
+func newHTTPClient(next http.RoundTripper) *http.Client {
+	return &http.Client{
+		Transport: &bounded{next: next, left: maxTransfer},
+		// The token is for one host, and what another one serves is not what was
+		// configured.
+		CheckRedirect: func(r *http.Request, via []*http.Request) error {
+			if r.URL.Host != via[0].URL.Host {
+				return errors.New("the server redirects to another host: name that one, if it is to be trusted")
+			}
+			return nil
+		},
+	}
+}
+
+// bounded lets all answers have so many bytes together.
+type bounded struct {
+	next http.RoundTripper
+	left int64
+}
+
+// RoundTrip implements http.RoundTripper.
+func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := b.next.RoundTrip(r)
+	if err == nil {
+		response.Body = &boundedBody{ReadCloser: response.Body, left: &b.left}
+	}
+	return response, err
+}
+
+type boundedBody struct {
+	io.ReadCloser
+
+	left *int64
+}
+
+// Read implements io.Reader.
+func (b *boundedBody) Read(p []byte) (int, error) {
+	if *b.left <= 0 {
+		return 0, fmt.Errorf("the server sends more than %d bytes", maxTransfer)
+	}
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), *b.left)])
+	*b.left -= int64(n)
+	return n, err
+}
