@@ -143,10 +143,9 @@ func (i *installation) expectActs(b *v1alpha1.HostedBridge, want ...string) {
 	})
 }
 
-// TestAKeyDoesNotBringABridgeBack acts on a HostedBridge that is gone, and on
-// one that has another's name.
-func TestAKeyDoesNotBringABridgeBack(t *testing.T) {
-	c := testenv.Client(t)
+// ringOf returns a keyring, and a bridge to make keys for.
+func ringOf(t *testing.T, c client.Client) (*keyring.Keyring, *v1alpha1.HostedBridge, userkey.Bridge) {
+	t.Helper()
 	ring, err := keyring.New(testenv.Config(), rand.Reader, time.Now)
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +153,14 @@ func TestAKeyDoesNotBringABridgeBack(t *testing.T) {
 	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Namespace(t, c), Name: "alice"}}
 	b.Spec.UserID = v1alpha1.UserID(b.Namespace)
 	testenv.ExpectApplied(t, c, b)
-	of := userkey.Bridge{NamespacedName: client.ObjectKeyFromObject(b), UID: b.UID}
+	return ring, b, userkey.Bridge{NamespacedName: client.ObjectKeyFromObject(b), UID: b.UID}
+}
+
+// TestAKeyDoesNotBringABridgeBack acts on a HostedBridge that is gone, and on
+// one that has another's name.
+func TestAKeyDoesNotBringABridgeBack(t *testing.T) {
+	c := testenv.Client(t)
+	ring, b, of := ringOf(t, c)
 	minted, err := ring.Create(t.Context(), of, "", 0)
 	if err != nil {
 		t.Fatal(err)
@@ -191,16 +197,9 @@ func expectNoBridge(t *testing.T, ring *keyring.Keyring, of userkey.Bridge, id s
 }
 
 func TestABridgeTakesSoManyKeysAndNoMore(t *testing.T) {
-	c := testenv.Client(t)
-	ring, err := keyring.New(testenv.Config(), rand.Reader, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Namespace(t, c), Name: "alice"}}
-	b.Spec.UserID = v1alpha1.UserID(b.Namespace)
-	testenv.ExpectApplied(t, c, b)
-	of := userkey.Bridge{NamespacedName: client.ObjectKeyFromObject(b), UID: b.UID}
+	ring, _, of := ringOf(t, testenv.Client(t))
 	var last *userkey.Minted
+	var err error
 	for range userkey.MaxKeys {
 		if last, err = ring.Create(t.Context(), of, "", time.Hour); err != nil {
 			t.Fatal(err)

@@ -6,7 +6,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -26,6 +25,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 	"github.com/hostedbridge/hostedbridge/test/redisserver"
+	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
 // patience ends a test that waits for what does not come. It is the time limit
@@ -35,7 +35,7 @@ const patience = 20 * time.Second
 // replica is a store that runs.
 type replica struct {
 	*Store
-	log *lockedBuffer
+	log *testenv.Log
 }
 
 // startReplicas starts so many replicas on the server, and waits until they
@@ -57,7 +57,7 @@ func startReplica(t testing.TB, redis Redis, n int) *replica {
 	if redis.Timeout == 0 {
 		redis.Timeout = patience
 	}
-	log := &lockedBuffer{}
+	log := &testenv.Log{}
 	s, err := New(Options{
 		Replicas: n, Redis: &redis, Clock: clock.System{}, Metrics: prometheus.NewRegistry(),
 		Log: slog.New(slog.NewTextHandler(log, nil)),
@@ -425,22 +425,4 @@ func BenchmarkTake(b *testing.B) {
 			}
 		})
 	}
-}
-
-// lockedBuffer collects a log.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
