@@ -37,4 +37,9 @@ const (
 	FieldOwnerOperator  = "hosted-bridge-operator"
 	FieldOwnerIngress   = "hosted-bridge-ingress"
 	FieldOwnerKeybroker = "hosted-bridge-keybroker"
+	// In the catalog the ingress writes for three: the seeder and publishers,
+	// whose are the recipes, and administrators, whose are the overlays.
+	FieldOwnerSeeder    = "hosted-bridge-seeder"
+	FieldOwnerPublisher = "hosted-bridge-publisher"
+	FieldOwnerAdmin     = "hosted-bridge-admin"
 )

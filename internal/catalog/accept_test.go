@@ -138,8 +138,8 @@ func TestWhatIsServedIsWhatWasAccepted(t *testing.T) {
 	bad := r
 	bad.RecipeVersion, bad.Install = "2.0.0", nil
 	o.Spec.Recipe = ToObject(bad)
-	if e := entry(t, o); !e.Accepted || e.Recipe.RecipeVersion != "1.0.0" || e.Pending == nil || e.Revision != first.Revision {
-		t.Errorf("while another waits: %+v", e)
+	if e := entry(t, o); !e.Accepted || e.Recipe.RecipeVersion != "1.0.0" || e.Pending == nil || e.Revision == first.Revision {
+		t.Errorf("while another waits, of which who writes next must know: %+v", e)
 	}
 	if v := judge(o, 2); v.Accepted || v.Reason != v1alpha1.ReasonRecipeInvalid || !strings.Contains(v.Message, "install: is required") {
 		t.Errorf("%+v", v)

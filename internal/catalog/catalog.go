@@ -39,7 +39,8 @@ type Entry struct {
 	Created, Updated time.Time
 	// Versions are those that were accepted, the newest first.
 	Versions []Version
-	// Revision changes with each change of what is served. It is opaque.
+	// Revision changes with each change of what is served, and of what waits for
+	// its check. It is opaque.
 	Revision string
 	// Accepted says that Recipe may be served.
 	Accepted bool

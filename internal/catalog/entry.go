@@ -105,13 +105,16 @@ func condition(o *v1alpha1.CatalogRecipe) (accepted bool, refused string) {
 // revisionBytes are enough that two revisions of one recipe are never the same.
 const revisionBytes = 12
 
+// revision is also of what waits for its check: of two writers who read the same
+// the second would undo the first.
 func revision(e Entry) string {
 	b, err := json.Marshal(struct {
 		Owner, Source string
 		Quality       *Overlay
 		Deprecated    *Deprecation
 		Accepted      bool
-	}{e.Owner, e.source(), e.Quality, e.Deprecated, e.Accepted})
+		Pending       *recipe.Recipe `json:",omitempty"`
+	}{e.Owner, e.source(), e.Quality, e.Deprecated, e.Accepted, e.Pending})
 	if err != nil {
 		return "" // All of these are texts, numbers and times of the API.
 	}
