@@ -82,6 +82,8 @@ func defaults() options {
 			// A quarter of the memory limit of the shipped manifest.
 			MaxBodyMemory: 128 << 20,
 			LegacySSE:     true,
+			// A person who looks around makes a few, an installer one for each recipe.
+			CatalogReads: 50,
 			// Load balancers forget a silent connection after 30 s at the soonest.
 			KeepAlive: 15 * time.Second,
 		},
@@ -106,6 +108,7 @@ func (o *options) registerFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.Ingress.MaxHeld, "max-held", o.Ingress.MaxHeld, "calls of all users that may wait at once")
 	fs.IntVar(&o.Ingress.MaxResting, "max-resting-streams", o.Ingress.MaxResting, "streams that are kept open for clients that listen to bridges that sleep; one user may have --max-held-per-user")
 	fs.BoolVar(&o.Ingress.LegacySSE, "legacy-sse", o.Ingress.LegacySSE, "serve the transport of 2024-11-05, HTTP+SSE, at /u/:userId/sse")
+	fs.IntVar(&o.Ingress.CatalogReads, "catalog-reads-per-second", o.Ingress.CatalogReads, "requests of one address to what anyone may read of the catalog, on average; ten seconds' worth may come at once; 0 is no limit")
 	fs.DurationVar(&o.Ingress.KeepAlive, "stream-keep-alive", o.Ingress.KeepAlive, "after how much silence an event stream gets a comment")
 	fs.DurationVar(&o.DrainDelay, "drain-delay", o.DrainDelay, "how long new calls are still taken after SIGTERM")
 	fs.DurationVar(&o.DrainTimeout, "drain-timeout", o.DrainTimeout, "how long calls in flight then have to end")
@@ -177,6 +180,7 @@ func (o *options) validate() error {
 	check(o.Ingress.MaxHeldPerUser > 0, "max-held-per-user", "1 or more")
 	check(o.Ingress.MaxBodyMemory >= 16<<20, "max-body-memory", "16777216 or more")
 	check(o.Ingress.MaxHeld >= o.Ingress.MaxHeldPerUser, "max-held", "at least --max-held-per-user")
+	check(o.Ingress.CatalogReads >= 0 && o.Ingress.CatalogReads <= 1_000_000, "catalog-reads-per-second", "from 0 to 1000000")
 	check(o.Ingress.KeepAlive >= time.Second, "stream-keep-alive", "1s or more")
 	otlp, err := url.Parse(o.OTLPEndpoint)
 	check(o.OTLPEndpoint == "" || err == nil && (otlp.Scheme == "http" || otlp.Scheme == "https") && otlp.Host != "", "otlp-endpoint", "an http or https URL")

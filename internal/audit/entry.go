@@ -21,6 +21,9 @@ const (
 	KindUserKey Kind = "user_key"
 	// KindAdminKey is the installation's admin key.
 	KindAdminKey Kind = "admin_key"
+	// KindPublisherKey is a publisher's key; the principal's ID is the publisher
+	// and the key, with a slash between.
+	KindPublisherKey Kind = "publisher_key"
 )
 
 // Reporter is who says how a call ended.
@@ -36,10 +39,12 @@ const (
 	Ingress Reporter = "ingress"
 )
 
-// Methods that entries have. Those of administrators begin with AdminPrefix.
+// Methods that entries have. Those of administrators begin with AdminPrefix,
+// those of publishers with PublishPrefix.
 const (
 	MethodCallTool = "tools/call"
 	AdminPrefix    = "admin/"
+	PublishPrefix  = "publish/"
 )
 
 // Principal is who called.
@@ -51,8 +56,8 @@ type Principal struct {
 }
 
 // Entry is what the audit trail holds of one tool call, answered or refused,
-// or of one act of an administrator. It has no field for an argument or a
-// result.
+// or of one act of an administrator or a publisher. It has no field for an
+// argument or a result.
 type Entry struct {
 	// ID is unique among the entries of an installation.
 	ID string `json:"id"`
@@ -133,7 +138,7 @@ func (e Entry) validateRest() error {
 	if e.ID == "" || !validName(e.ID) {
 		return errors.New("id is not a name")
 	}
-	if !slices.Contains([]Kind{KindUserKey, KindAdminKey}, e.Principal.Kind) {
+	if !slices.Contains([]Kind{KindUserKey, KindAdminKey, KindPublisherKey}, e.Principal.Kind) {
 		return errors.New("principal.kind is unknown")
 	}
 	if e.ReportedBy != Bridge && e.ReportedBy != Ingress {

@@ -69,7 +69,7 @@ func recordOf(ctx context.Context) *record {
 func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
-		all := &served{record: record{id: newRequestID(), route: routeOf(r.RequestURI), start: start}}
+		all := &served{record: record{id: newRequestID(), route: s.routeOf(r.RequestURI), start: start}}
 		rec, a := &all.record, &all.call.answer
 		all.ctx = recordContext{r.Context(), rec}
 		ctx, cancel := context.WithCancelCause(&all.ctx)

@@ -35,10 +35,14 @@ func (s *Server) auditUnsure(c *gin.Context, act, user, keyID string) error {
 }
 
 func (s *Server) writeAct(c *gin.Context, user string, act audit.Call) error {
+	return s.writeActBy(c, audit.Principal{Kind: audit.KindAdminKey}, user, act)
+}
+
+func (s *Server) writeActBy(c *gin.Context, who audit.Principal, user string, act audit.Call) error {
 	r := c.Request
 	err := s.audit.Write(audit.Entry{
 		ID: rand.Text(), Time: time.Now(), UserID: user,
-		Principal:    audit.Principal{Kind: audit.KindAdminKey},
+		Principal:    who,
 		Call:         act,
 		ReportedBy:   audit.Ingress,
 		SourceIPHash: s.hasher.Address(s.source(r)),

@@ -106,7 +106,7 @@ func newWorld(t testing.TB, config Config, drain ...func(*telemetry.Service)) *w
 	w.ways = NewBridges(w, w.port)
 	w.server, err = New(config, Deps{
 		Routes: w.routes, Bridges: w.ways, Reports: w.reports, Activity: w.activity, Secrets: w.secrets,
-		Quotas: w.quotas(), Tiers: func() quota.Tiers { return *w.tiers.Load() }, Audit: w.audit, Hasher: testHasher(t), AdminKey: func() []byte { return []byte(adminKey) }, Keys: w.keys, AuditIndex: w.index,
+		Quotas: w.quotas(), Tiers: func() quota.Tiers { return *w.tiers.Load() }, Audit: w.audit, Hasher: testHasher(t), AdminKey: func() []byte { return []byte(adminKey) }, Keys: w.keys, AuditIndex: w.index, Catalog: fakeCatalog{},
 		Ready: w.readiness.Ready, Metrics: w.registry,
 		Log: slog.New(slog.NewJSONHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})

@@ -22,6 +22,7 @@ const (
 	routeHealth  = "health"
 	routeSecrets = "secrets"
 	routeAdmin   = "admin"
+	routeCatalog = "catalog"
 	routeOther   = "other"
 )
 
@@ -30,6 +31,22 @@ const (
 const statusClientClosed = 499
 
 // routeOf returns the route label of a raw request target.
+func (s *Server) routeOf(target string) string {
+	route := routeOf(target)
+	if route != routeOther {
+		return route
+	}
+	switch path, _, _, ok := s.catalogTarget(target); {
+	case !ok:
+		return routeOther
+	case strings.HasPrefix(path, "/admin/"):
+		return routeAdmin
+	default:
+		return routeCatalog
+	}
+}
+
+// routeOf returns the route label of a target that is not the catalog's.
 func routeOf(target string) string {
 	path, ok := cleanTarget(target)
 	if !ok {

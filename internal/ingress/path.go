@@ -91,18 +91,27 @@ func queryOf(target, path string) (query string, malformed bool) {
 	return query, false
 }
 
+// target returns the path and the query of a raw request target, as cleanTarget
+// and queryOf do, and those of the catalog.
+func (s *Server) target(target string) (path, query string, malformed, ok bool) {
+	if path, ok = cleanTarget(target); ok {
+		query, malformed = queryOf(target, path)
+		return path, query, malformed, true
+	}
+	return s.catalogTarget(target)
+}
+
 // checkPath lets only well-formed targets reach the router, and gives it a URL
 // that holds the checked path, a checked query and nothing else. It looks at the
 // target as it came over the wire, because net/url has already decoded URL.Path.
 // Where there is a query that is not taken, ForceQuery says so.
 func (s *Server) checkPath(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		path, ok := cleanTarget(r.RequestURI)
+		path, query, malformed, ok := s.target(r.RequestURI)
 		if !ok {
 			writeProblem(w, r, errNotFound, nil)
 			return
 		}
-		query, malformed := queryOf(r.RequestURI, path)
 		r.URL = &url.URL{Path: path, RawQuery: query, ForceQuery: malformed}
 		r.RequestURI = path
 		next.ServeHTTP(w, r)

@@ -42,6 +42,7 @@ func (s *Server) handler() (http.Handler, error) {
 	u.DELETE("/secrets/:name", s.do(s.refuseBody), s.do(s.deleteSecret))
 
 	s.adminRoutes(e)
+	s.catalogRoutes(e)
 
 	return s.observe(s.catch(s.checkPath(s.cors(e)))), nil
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 	"github.com/hostedbridge/hostedbridge/internal/route"
+	"github.com/hostedbridge/hostedbridge/internal/surface"
 )
 
 // Routes is what is known of users, keys and pods.
@@ -92,6 +93,9 @@ type Config struct {
 	// TrustedProxies are the addresses of proxies in front, whose
 	// X-Forwarded-For counts.
 	TrustedProxies []netip.Prefix
+	// CatalogReads is how many requests in a second one source may make of what
+	// anyone may read of the catalog, on average; no limit when zero.
+	CatalogReads int
 	// LegacySSE serves the transport of 2024-11-05, HTTP+SSE, at /u/:userId/sse.
 	LegacySSE bool
 }
@@ -102,7 +106,8 @@ func (c Config) Validate() error {
 	return err
 }
 
-// Deps are the parts that the ingress stands on. None may be nil but Tracer.
+// Deps are the parts that the ingress stands on. None may be nil but Tracer and
+// Catalog.
 type Deps struct {
 	Routes   Routes
 	Bridges  *Bridges
@@ -120,6 +125,8 @@ type Deps struct {
 	AuditIndex AuditIndex
 	// Keys are what administrators add keys to and remove them from.
 	Keys UserKeys
+	// Catalog serves recipes. Where it is nil there are none.
+	Catalog surface.Part
 	// AdminKey returns the key of the installation's administrators, empty
 	// while there is none. It is asked at each of their requests.
 	AdminKey func() []byte
@@ -166,6 +173,8 @@ type Server struct {
 	keys        UserKeys
 	attempts    *attempts
 	auditIndex  AuditIndex
+	catalog     surface.Part
+	reads       *limiter
 	keyUses     keyUses
 	bodies      *bodies
 	calls       *openCalls
@@ -219,8 +228,9 @@ func New(config Config, deps Deps) (*Server, error) {
 		routes: deps.Routes, reports: deps.Reports, activity: deps.Activity,
 		secrets: deps.Secrets, quotas: deps.Quotas, tiers: deps.Tiers, ready: deps.Ready, audit: deps.Audit, hasher: deps.Hasher, adminKey: deps.AdminKey, keys: deps.Keys, auditIndex: deps.AuditIndex, attempts: a,
 		origins: origins, metrics: m, hold: h, wakeMetrics: wm, resting: newPlaces(config.MaxHeldPerUser, cmp.Or(config.MaxResting, maxResting)), free: newFree(), trails: trails, bodies: newBodies(config.MaxBodyMemory),
-		calls:    newOpenCalls(config, deps.Routes, cm),
-		tracer:   deps.Tracer,
+		calls:   newOpenCalls(config, deps.Routes, cm),
+		tracer:  deps.Tracer,
+		catalog: deps.Catalog, reads: newReads(config.CatalogReads),
 		delivery: &delivery{bridges: deps.Bridges.pool, hold: h, metrics: m},
 	}
 	s.public, err = s.handler()

@@ -1,0 +1,218 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import (
+	"errors"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/internal/audit"
+	problems "github.com/hostedbridge/hostedbridge/internal/problem"
+	"github.com/hostedbridge/hostedbridge/internal/surface"
+)
+
+// fakeCatalog is a catalog that tells what reached it.
+type fakeCatalog struct{}
+
+var (
+	fakePath  = regexp.MustCompile(`^/(recipes(/[a-z]+)?|admin/recipes/[a-z]+|v0\.1/servers/[a-z]+%2F[a-z]+)$`)
+	fakeQuery = regexp.MustCompile(`^q=[a-z]*$`)
+)
+
+func (fakeCatalog) Target(path string) (*regexp.Regexp, bool) {
+	if path == "/recipes" {
+		return fakeQuery, true
+	}
+	return nil, fakePath.MatchString(path)
+}
+
+func (fakeCatalog) Routes() []surface.Route {
+	echo := func(c surface.Call) error {
+		_, err := c.Writer().Write([]byte(c.Request().URL.Path + "?" + c.Request().URL.RawQuery + " " + c.Param("name")))
+		return err
+	}
+	write := func(c surface.Call) error {
+		if c.Key() != "right" {
+			return c.Refuse("some-id")
+		}
+		body, err := c.Body()
+		if err != nil {
+			return err
+		}
+		if string(body) == `"bad"` {
+			return problems.New(http.StatusUnprocessableEntity, "bad", "It is bad.").With([]string{"why"})
+		}
+		act := surface.Act{Name: "recipes.create", On: c.Param("name"), Publisher: "acme", KeyID: "k1", Unsure: string(body) == `"unsure"`}
+		if err := c.Audit(act); err != nil {
+			return err
+		}
+		_, err = c.Writer().Write(body)
+		return err
+	}
+	return []surface.Route{
+		{Method: http.MethodGet, Path: "/recipes", Handle: echo},
+		{Method: http.MethodGet, Path: "/recipes/:name", Handle: echo},
+		{Method: http.MethodGet, Path: "/v0.1/servers/:name", Handle: echo},
+		{Method: http.MethodPut, Path: "/recipes/:name", Access: surface.Keyed, MaxBody: 16, Handle: write},
+		{Method: http.MethodPut, Path: "/admin/recipes/:name", Access: surface.Admin, MaxBody: 16, Handle: func(c surface.Call) error {
+			return c.Audit(surface.Act{Name: "recipes.quality", On: c.Param("name")})
+		}},
+	}
+}
+
+func TestTheCatalogGetsWhatItsPathsAndQueriesAllow(t *testing.T) {
+	w := newWorld(t, defaults())
+	for target, want := range map[string]struct {
+		status int
+		body   string
+	}{
+		"/recipes":              {200, "/recipes? "},
+		"/recipes?q=a":          {200, "/recipes?q=a "},
+		"/recipes?q=%41":        {400, "query_invalid"},
+		"/recipes?q=a;b":        {400, "query_invalid"},
+		"/recipes/notes":        {200, "/recipes/notes? notes"},
+		"/recipes/notes?q=a":    {400, "query_invalid"},
+		"/recipes/notes/":       {404, "not_found"},
+		"/recipes/%6eotes":      {404, "not_found"},
+		"/recipes//notes":       {404, "not_found"},
+		"/v0.1/servers/a%2Fb":   {200, "/v0.1/servers/a%2Fb? a%2Fb"},
+		"/v0.1/servers/a%252Fb": {404, "not_found"},
+		"/v0.1/servers/a/b":     {404, "not_found"},
+		"/v0.1/servers/..%2Fb":  {404, "not_found"},
+		"/u/alice%2Fmcp":        {404, "not_found"},
+		"/recipes?q=" + strings.Repeat("a", maxCatalogQuery): {400, "query_invalid"},
+	} {
+		t.Run(target[:min(len(target), 40)], func(t *testing.T) {
+			got := w.raw("GET " + target + " HTTP/1.1\r\nHost: x\r\n\r\n")
+			if got.status != want.status || !strings.Contains(got.body, want.body) {
+				t.Errorf("%d %s, want %d %s", got.status, got.body, want.status, want.body)
+			}
+		})
+	}
+	if got := w.metric("requests_total", routeCatalog, "200"); got != 4 {
+		t.Errorf("%v requests are counted as the catalog's, want 4", got)
+	}
+}
+
+func TestAnyPageReadsTheCatalogAndNoneWritesIt(t *testing.T) {
+	w := newWorld(t, defaults())
+	read := w.request(http.MethodGet, "/recipes", "", "")
+	read.Header.Set("Origin", "https://elsewhere.example")
+	if got := w.do(read); got.status != http.StatusOK || got.header.Get("Access-Control-Allow-Origin") != "*" {
+		t.Errorf("a page of another site reads: %d %v", got.status, got.header)
+	}
+	head := w.request(http.MethodHead, "/recipes", "", "")
+	if got := w.do(head); got.status != http.StatusOK || got.body != "" {
+		t.Errorf("HEAD: %d %q", got.status, got.body)
+	}
+	write := w.request(http.MethodPut, "/recipes/notes", "right", `{}`)
+	write.Header.Set("Origin", "https://elsewhere.example")
+	if got := w.do(write); got.status != http.StatusForbidden {
+		t.Errorf("a page of another site writes: %d", got.status)
+	}
+	if got := w.do(w.request(http.MethodGet, "/recipes", "", "body")); got.status != http.StatusBadRequest {
+		t.Errorf("a read with a body: %d", got.status)
+	}
+}
+
+func TestAWriteOfTheCatalogIsReadBoundedAndAudited(t *testing.T) {
+	w := newWorld(t, defaults())
+	put := func(key, body string) reply {
+		r := w.request(http.MethodPut, "/recipes/notes", key, body)
+		r.Header.Set("Content-Type", "application/json")
+		return w.do(r)
+	}
+	for name, test := range map[string]struct {
+		got    reply
+		status int
+		body   string
+	}{
+		"no key":     {put("", `{}`), 401, "unauthorized"},
+		"wrong key":  {put("wrong", `{}`), 401, "unauthorized"},
+		"too large":  {put("right", `"0123456789abcdef"`), 413, "limited to 16 bytes"},
+		"the part's": {put("right", `"bad"`), 422, `"problems":["why"]`},
+		"fits":       {put("right", `"0123456789abcd"`), 200, `"0123456789abcd"`},
+		"unsure":     {put("right", `"unsure"`), 200, ``},
+	} {
+		if test.got.status != test.status || !strings.Contains(test.got.body, test.body) {
+			t.Errorf("%s: %d %s", name, test.got.status, test.got.body)
+		}
+	}
+	text := w.request(http.MethodPut, "/recipes/notes", "right", "x")
+	text.Header.Set("Content-Type", "text/plain")
+	if got := w.do(text); got.status != http.StatusUnsupportedMediaType {
+		t.Errorf("text: %d", got.status)
+	}
+	if got := w.do(w.request(http.MethodPut, "/admin/recipes/notes", "right", "")); got.status != http.StatusUnauthorized {
+		t.Errorf("a publisher's key as the admin key: %d", got.status)
+	}
+	if got := w.do(w.request(http.MethodPut, "/admin/recipes/notes", adminKey, "")); got.status != http.StatusOK {
+		t.Errorf("the admin key: %d", got.status)
+	}
+	type entry struct{ Who, Method, On, Status string }
+	var got []entry
+	for _, e := range w.audit.all() {
+		got = append(got, entry{string(e.Principal.Kind) + " " + e.Principal.ID, e.Method, e.Action, string(e.Status)})
+	}
+	slices.SortFunc(got, func(a, b entry) int { return strings.Compare(a.Method+a.Status, b.Method+b.Status) })
+	want := []entry{
+		{"admin_key ", "admin/recipes.quality", "notes", string(audit.Success)},
+		{"publisher_key acme/k1", "publish/recipes.create", "notes", string(audit.Success)},
+		{"publisher_key acme/k1", "publish/recipes.create", "notes", string(audit.UpstreamError)},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if w.server.bodies.held != 0 {
+		t.Errorf("%d bytes of bodies are still held", w.server.bodies.held)
+	}
+	w.audit.fail(errors.New("no room"))
+	if got := put("right", `{}`); got.status != http.StatusServiceUnavailable || strings.Contains(got.body, `{}`) {
+		t.Errorf("an act that is not audited is answered: %d %s", got.status, got.body)
+	}
+}
+
+func TestOneSourceReadsTheCatalogAtALimitedRate(t *testing.T) {
+	config := defaults()
+	config.CatalogReads = 1
+	w := newWorld(t, config)
+	refused := 0
+	for range 2 * readsBurst {
+		got := w.do(w.request(http.MethodGet, "/recipes", "", ""))
+		if got.status == http.StatusTooManyRequests {
+			refused++
+			if got.header.Get("Retry-After") == "" || got.code(t) != "too_many_requests" {
+				t.Errorf("a refusal says %v %s", got.header, got.body)
+			}
+		}
+	}
+	if refused == 0 {
+		t.Error("nothing was refused")
+	}
+	l := newReads(1)
+	now := time.Unix(1, 0)
+	for range readsBurst {
+		if wait := l.take(1, now); wait != 0 {
+			t.Fatalf("a read within the burst waits %v", wait)
+		}
+	}
+	if l.take(1, now) == 0 || l.take(1, now.Add(time.Second)) != 0 {
+		t.Error("the limit is not one in a second")
+	}
+}
+
+func TestWithoutACatalogItsPathsAreNone(t *testing.T) {
+	w := newWorld(t, defaults())
+	w.server.catalog = nil
+	if got := w.do(w.request(http.MethodGet, "/recipes", "", "")); got.status != http.StatusNotFound {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+}

@@ -1,0 +1,82 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package surface is what a part of the public HTTP surface and the ingress that
+// serves it agree on, so that neither imports the other. It holds types alone.
+package surface
+
+import (
+	"net/http"
+	"regexp"
+	"time"
+)
+
+// Access is who may call a route.
+type Access int
+
+const (
+	// Public is anyone, also a web page; each source at a limited rate.
+	Public Access = iota
+	// Keyed is for who has a key of the part's own, which the part checks by
+	// Call.Key.
+	Keyed
+	// Admin is for who has the installation's admin key, which the ingress
+	// checks.
+	Admin
+)
+
+// Route is one method of one path.
+type Route struct {
+	Method string
+	// Path has a name with a colon where a part of it differs, such as
+	// /recipes/:name.
+	Path   string
+	Access Access
+	// MaxBody is how many bytes a body may have; 0 is that there is none.
+	MaxBody int64
+	Handle  func(Call) error
+}
+
+// Part is a part of the public surface.
+type Part interface {
+	// Routes are what it serves.
+	Routes() []Route
+	// Target reports whether a path, as it came over the wire, is one of the
+	// part's, and which form its query has, nil where it takes none. A form
+	// must leave nothing that two readers could split or decode differently.
+	Target(path string) (query *regexp.Regexp, ok bool)
+}
+
+// Call is one request of a route. Errors that a handler returns are answered as
+// problems, as package problem has them; any other is an internal error.
+type Call interface {
+	Request() *http.Request
+	Writer() http.ResponseWriter
+	// Param is the part of the path of that name.
+	Param(name string) string
+	// Now is when the request began.
+	Now() time.Time
+	// Key is the key that was presented, empty for none, and for several.
+	Key() string
+	// Refuse returns the error for a key that opens nothing. Many of one
+	// source, or with one key's id, are answered by asking to wait.
+	Refuse(keyID string) error
+	// Body reads the body, of JSON.
+	Body() ([]byte, error)
+	// Audit writes what was done to the audit trail. An error means that the
+	// act must not be answered.
+	Audit(Act) error
+}
+
+// Act is what an administrator or a publisher did, for the audit trail.
+type Act struct {
+	// Name is what was done, such as recipes.create.
+	Name string
+	// On is what it was done to: a recipe, a publisher, or a publisher's key.
+	On string
+	// Publisher is who did it, and KeyID by which key; both are empty for an
+	// administrator.
+	Publisher, KeyID string
+	// Unsure says that it may have been done.
+	Unsure bool
+}
