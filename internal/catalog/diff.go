@@ -29,6 +29,9 @@ type Change struct {
 	Kind ChangeKind `json:"change"`
 	// Recipe is what to write; only with Create and Update.
 	Recipe recipe.Recipe `json:"-"`
+	// Source is the recipe as its author wrote it, where that is signed. Diff
+	// does not know it; whoever read the recipe fills it in.
+	Source string `json:"-"`
 	// Reason says why, where that is not plain.
 	Reason string `json:"reason,omitempty"`
 }

@@ -33,9 +33,12 @@ func (d directory) Each(ctx context.Context, f func(File)) error {
 	}
 	defer func() { _ = root.Close() }()
 	// All files are of one state, also if another one is mounted meanwhile.
+	if _, err := root.Lstat(mounted); errors.Is(err, fs.ErrNotExist) {
+		return each(ctx, rootTree{root}, f)
+	}
 	now, err := root.OpenRoot(mounted)
 	if errors.Is(err, fs.ErrNotExist) {
-		return each(ctx, rootTree{root}, f)
+		return fmt.Errorf("%s/%s is a link to nothing: what should be mounted is not", string(d), mounted)
 	}
 	if err != nil {
 		return err

@@ -1,0 +1,125 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package seed
+
+import (
+	"context"
+	"crypto/ed25519"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+)
+
+// found is what a source has.
+type found struct {
+	recipes []recipe.Recipe
+	// files are the recipes' paths, and sources what their authors wrote where
+	// that is signed, by name.
+	files, sources map[string]string
+	broken         []catalog.BrokenRecipe
+	// kept are the names that the source has and that cannot be used.
+	kept []string
+}
+
+// checker knows against what files are checked.
+type checker struct {
+	store Store
+	now   time.Time
+}
+
+// read reads and checks all recipes of a source.
+func (c checker) read(ctx context.Context, s Source) (*found, error) {
+	f := &found{files: map[string]string{}, sources: map[string]string{}}
+	if err := s.Each(ctx, func(file File) { f.add(file, c) }); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func (f *found) add(file File, c checker) {
+	if file.Problem != "" {
+		f.refuse(file, "", catalog.Problem{Code: catalog.CodeSyntax, Message: file.Problem})
+		return
+	}
+	d, problems := c.parse(file)
+	r := d.Recipe
+	if len(problems) > 0 {
+		f.refuse(file, r.ID, problems...)
+		return
+	}
+	if first, twice := f.files[r.ID]; twice {
+		f.refuseBoth(r.ID, first, file)
+		return
+	}
+	if r.Signature != nil && d.Format == recipe.V2 {
+		b, _ := d.Source.MarshalJSON() // What was read can be written.
+		f.sources[r.ID] = string(b)
+	}
+	f.files[r.ID] = file.Path
+	f.recipes = append(f.recipes, r)
+}
+
+// refuse notes a file that cannot be used. Neither the name that its place has
+// nor the one that it says of itself counts as gone.
+func (f *found) refuse(file File, id string, problems ...catalog.Problem) {
+	f.broken = append(f.broken, catalog.BrokenRecipe{File: file.Path, Name: file.Name, Problems: problems})
+	f.kept = append(f.kept, file.Name)
+	if id != "" {
+		f.kept = append(f.kept, id)
+	}
+}
+
+// refuseBoth notes two files of one recipe, of which nobody can say which one
+// counts. The first is out already where there are three.
+func (f *found) refuseBoth(id, first string, second File) {
+	problem := catalog.Problem{Field: "id", Code: catalog.CodeName, Message: "is in the source more than once: " + first + " and " + second.Path}
+	before := len(f.recipes)
+	f.recipes = slices.DeleteFunc(f.recipes, func(r recipe.Recipe) bool { return r.ID == id })
+	if len(f.recipes) < before {
+		f.refuse(File{Path: first, Name: id}, "", problem)
+	}
+	f.refuse(second, id, problem)
+}
+
+// parse checks a file as the catalog checks what others publish.
+func (c checker) parse(file File) (recipe.Document, []catalog.Problem) {
+	checks := catalog.Checks{Now: c.now}
+	// Which keys a signature needs, and what the recipe comes after, the file
+	// itself says.
+	d, _, err := recipe.Read(file.Content)
+	if err != nil {
+		return recipe.Document{}, []catalog.Problem{{Code: catalog.CodeSyntax, Message: err.Error()}}
+	}
+	if d.Format != recipe.ServerJSON {
+		checks.Name = file.Name // The registry's names have another form.
+	}
+	if s := d.Recipe.Signature; s != nil {
+		checks.PublicKeys = c.publicKeys(s.PublisherID)
+	}
+	if e, there := c.store.Current().Entry(d.Recipe.ID); there && e.Owner == catalog.SeedOwner && len(e.Versions) > 0 {
+		checks.Previous = &e.Versions[0]
+	}
+	return catalog.Parse(file.Content, checks)
+}
+
+func (c checker) publicKeys(publisher string) []ed25519.PublicKey {
+	p, _ := c.store.Publisher(publisher)
+	return catalog.PublicKeys(p.PublicKeys)
+}
+
+// report says what the changes are, by name.
+func (f *found) report(source string, changes []catalog.Change) catalog.SeedReport {
+	r := catalog.SeedReport{Source: source, Counts: map[catalog.ChangeKind]int{}, Changes: []catalog.Change{}, Broken: f.broken}
+	for _, c := range changes {
+		r.Counts[c.Kind]++
+		if c.Kind != catalog.None || c.Reason != "" {
+			r.Changes = append(r.Changes, c)
+		}
+	}
+	slices.SortStableFunc(r.Broken, func(a, b catalog.BrokenRecipe) int { return strings.Compare(a.File, b.File) })
+	return r
+}
