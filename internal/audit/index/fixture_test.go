@@ -59,7 +59,7 @@ func postgresProgram(name string) (string, bool) {
 }
 
 // begin makes the cluster and starts it, the first time.
-func (p *postgres) begin(t *testing.T) {
+func (p *postgres) begin(t testing.TB) {
 	t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,7 +107,7 @@ func (p *postgres) command(path string, args ...string) *exec.Cmd {
 	return c
 }
 
-func (p *postgres) run(t *testing.T) {
+func (p *postgres) run(t testing.TB) {
 	t.Helper()
 	server, _ := postgresProgram("postgres")
 	log, err := os.OpenFile(p.dir+"/log", os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -158,7 +158,7 @@ func (p *postgres) remove() {
 }
 
 // database returns the URL of a new and empty database.
-func (p *postgres) database(t *testing.T) string {
+func (p *postgres) database(t testing.TB) string {
 	t.Helper()
 	p.begin(t)
 	p.mu.Lock()

@@ -24,6 +24,9 @@ const (
 	pauseAtLeast, pauseAtMost = 250 * time.Millisecond, 30 * time.Second
 	// writeTimeout bounds one write.
 	writeTimeout = 10 * time.Second
+	// prepareTimeout bounds the making of the tables. An index over the entries
+	// of another release takes some seconds for each 1,000,000 of them.
+	prepareTimeout = 15 * time.Minute
 	// purgeEvery is how often old entries are looked for. Days are what they
 	// are kept for.
 	purgeEvery = time.Hour
@@ -301,7 +304,7 @@ func (x *Index) known(ctx context.Context, writer string) (uint64, error) {
 }
 
 func (x *Index) prepare(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, prepareTimeout)
 	defer cancel()
 	return x.store.prepare(ctx)
 }

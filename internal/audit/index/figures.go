@@ -1,0 +1,165 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package index
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/audit"
+)
+
+// inTime is of the calls of a time. The index by time has all columns that the
+// statements below name, so that entries themselves are not read.
+const inTime = ` FROM audit_entries WHERE time_ms >= ? AND time_ms < ? AND method = '` + audit.MethodCallTool + `'`
+
+// shortened is a latency to two digits, so that there are as many different
+// ones as a screen has lines, and not as many as there are calls.
+const shortened = `CASE WHEN latency_ms < 100 THEN latency_ms
+	WHEN latency_ms < 1000 THEN latency_ms / 10 * 10
+	WHEN latency_ms < 10000 THEN latency_ms / 100 * 100
+	WHEN latency_ms < 100000 THEN latency_ms / 1000 * 1000
+	WHEN latency_ms < 1000000 THEN latency_ms / 10000 * 10000
+	ELSE 1000000 END`
+
+var (
+	countSteps = `SELECT time_ms / ?, status, ` + shortened + `, COUNT(*)` + inTime + ` GROUP BY 1, 2, 3`
+
+	tally      = `COUNT(*) AS calls, SUM(CASE WHEN status IN (` + failed() + `) THEN 1 ELSE 0 END)`
+	countTools = `SELECT server, tool, ` + tally + inTime + ` AND server <> '' GROUP BY server, tool ORDER BY calls DESC, server, tool LIMIT ?`
+	countUses  = `SELECT user_id, server, ` + tally + inTime + ` GROUP BY user_id, server ORDER BY calls DESC, user_id, server LIMIT ?`
+)
+
+// failed returns the statuses that have Failed, as SQL has them.
+func failed() string {
+	var quoted []string
+	for _, status := range audit.Statuses() {
+		if status.Failed() {
+			quoted = append(quoted, "'"+string(status)+"'")
+		}
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// Figures returns how much was called. Each figure is counted by itself: what is
+// written meanwhile may be in one and not in the other. Its Lag is left to the
+// follower.
+func (s *Store) Figures(ctx context.Context, q audit.FiguresQuery) (audit.Figures, error) {
+	f, err := s.countSteps(ctx, q)
+	if err != nil {
+		return f, err
+	}
+	f.Shared = s.dialect.shared
+	count := func(rows *sql.Rows) error {
+		var c audit.ToolCalls
+		err := rows.Scan(&c.Server, &c.Tool, &c.Calls, &c.Errors)
+		f.Tools = append(f.Tools, c)
+		return err
+	}
+	if err := s.each(ctx, countTools, count, q.From.UnixMilli(), q.To.UnixMilli(), max(1, min(q.Top, audit.MaxTop))); err != nil {
+		return f, err
+	}
+	f.Uses, err = s.Uses(ctx, q.From, q.To)
+	return f, err
+}
+
+// Uses returns who called which server from that time on and before this one,
+// the most calls first, and MaxUses at most.
+func (s *Store) Uses(ctx context.Context, from, to time.Time) (uses []audit.Use, err error) {
+	err = s.each(ctx, countUses, func(rows *sql.Rows) error {
+		var u audit.Use
+		err := rows.Scan(&u.UserID, &u.Server, &u.Calls, &u.Errors)
+		uses = append(uses, u)
+		return err
+	}, from.UnixMilli(), to.UnixMilli(), audit.MaxUses)
+	return uses, err
+}
+
+// each asks for rows, and hands each of them on.
+func (s *Store) each(ctx context.Context, statement string, each func(*sql.Rows) error, args ...any) error {
+	if err := s.prepare(ctx); err != nil {
+		return err
+	}
+	rows, err := s.db.QueryContext(ctx, s.dialect.bind(statement), args...)
+	if err != nil {
+		return fmt.Errorf("count in the audit index: %w", err)
+	}
+	defer rows.Close() //nolint:errcheck // Err has what went wrong.
+	for rows.Next() {
+		if err := each(rows); err != nil {
+			return fmt.Errorf("count in the audit index: %w", err)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("count in the audit index: %w", err)
+	}
+	return nil
+}
+
+// countSteps returns the steps and their total.
+func (s *Store) countSteps(ctx context.Context, q audit.FiguresQuery) (audit.Figures, error) {
+	sums := map[int64]*sum{}
+	total := newSum()
+	step := q.Step.Milliseconds()
+	err := s.each(ctx, countSteps, func(rows *sql.Rows) error {
+		var at, ms, n int64
+		var status audit.Status
+		if err := rows.Scan(&at, &status, &ms, &n); err != nil {
+			return err
+		}
+		if sums[at] == nil {
+			sums[at] = newSum()
+		}
+		sums[at].add(status, ms, n)
+		total.add(status, ms, n)
+		return nil
+	}, step, q.From.UnixMilli(), q.To.UnixMilli())
+	if err != nil {
+		return audit.Figures{}, err
+	}
+	f := audit.Figures{Total: total.calls()}
+	for _, start := range q.Starts() {
+		part := audit.Step{Start: start}
+		if of := sums[start.UnixMilli()/step]; of != nil {
+			part.Calls = of.calls()
+		}
+		f.Steps = append(f.Steps, part)
+	}
+	return f, nil
+}
+
+// sum is what a step is made of.
+type sum struct {
+	byStatus map[audit.Status]int64
+	took     audit.Histogram
+}
+
+func newSum() *sum { return &sum{map[audit.Status]int64{}, audit.Histogram{}} }
+
+func (s *sum) add(status audit.Status, ms, n int64) {
+	s.byStatus[status] += n
+	if !status.Refused() {
+		s.took[ms] += n
+	}
+}
+
+func (s *sum) calls() audit.Calls {
+	return audit.Calls{ByStatus: s.byStatus, Latency: s.took.Latency()}
+}
+
+// Figures returns how much was called.
+func (x *Index) Figures(ctx context.Context, q audit.FiguresQuery) (audit.Figures, error) {
+	f, err := x.store.Figures(ctx, q)
+	f.Lag = x.lag()
+	return f, err
+}
+
+// Uses returns who called which server from that time on and before this one,
+// the most calls first, and audit.MaxUses at most.
+func (x *Index) Uses(ctx context.Context, from, to time.Time) ([]audit.Use, error) {
+	return x.store.Uses(ctx, from, to)
+}

@@ -1,0 +1,263 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package index
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/internal/audit"
+)
+
+// called returns the entry of a call that ended minutes after start.
+func called(minutes int, user, server, tool string, status audit.Status, ms int64) audit.Entry {
+	return audit.Entry{
+		ID: "id", Time: start.Add(time.Duration(minutes) * time.Minute), UserID: user,
+		Principal: audit.Principal{Kind: audit.KindUserKey, ID: "key"}, ReportedBy: audit.Bridge,
+		Call: audit.Call{Server: server, Tool: tool, Method: audit.MethodCallTool, Status: status, LatencyMS: ms},
+	}
+}
+
+func addEntries(t *testing.T, s *Store, entries ...audit.Entry) {
+	t.Helper()
+	c := newChain("w")
+	var records []audit.Record
+	for _, e := range entries {
+		records = append(records, c.next(e))
+	}
+	add(t, s, records...)
+}
+
+func figures(t *testing.T, s *Store, q audit.FiguresQuery) audit.Figures {
+	t.Helper()
+	f, err := s.Figures(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func calls(p50, p95, p99 int64, by map[audit.Status]int64) audit.Calls {
+	return audit.Calls{ByStatus: by, Latency: audit.Latency{P50: p50, P95: p95, P99: p99}}
+}
+
+func TestFigures(t *testing.T) {
+	everywhere(t, func(t *testing.T, open func() *Store) {
+		s := open()
+		act := called(20, "alice", "one", "a", audit.Success, 1)
+		act.Method = audit.AdminPrefix + "keys.list"
+		addEntries(t, s,
+			called(-1, "alice", "one", "a", audit.Success, 1), // Before the time.
+			called(0, "alice", "one", "a", audit.Success, 10),
+			called(1, "alice", "one", "b", audit.ToolError, 20),
+			called(2, "bob", "one", "a", audit.RateLimited, 0),
+			called(3, "bob", "two", "a", audit.Denied, 0),
+			called(59, "bob", "", "made up", audit.ProtocolError, 5),
+			act, // No call.
+			called(150, "alice", "one", "a", audit.Timeout, 30_999),
+			called(151, "alice", "one", "a", audit.Success, 1_299),
+			called(180, "alice", "one", "a", audit.Success, 1), // Behind it.
+		)
+		got := figures(t, s, audit.FiguresQuery{From: start, To: start.Add(3 * time.Hour), Step: time.Hour, Top: 2})
+		want := audit.Figures{
+			Shared: s.dialect.shared,
+			Total: calls(20, 30_000, 30_000, map[audit.Status]int64{
+				audit.Success: 2, audit.ToolError: 1, audit.RateLimited: 1, audit.Denied: 1, audit.ProtocolError: 1, audit.Timeout: 1,
+			}),
+			Steps: []audit.Step{
+				{Start: start, Calls: calls(10, 20, 20, map[audit.Status]int64{
+					audit.Success: 1, audit.ToolError: 1, audit.RateLimited: 1, audit.Denied: 1, audit.ProtocolError: 1,
+				})},
+				{Start: start.Add(time.Hour)},
+				{Start: start.Add(2 * time.Hour), Calls: calls(1_200, 30_000, 30_000, map[audit.Status]int64{audit.Success: 1, audit.Timeout: 1})},
+			},
+			Tools: []audit.ToolCalls{{Server: "one", Tool: "a", Tally: audit.Tally{Calls: 4, Errors: 1}}, {Server: "one", Tool: "b", Tally: audit.Tally{Calls: 1, Errors: 1}}},
+			Uses: []audit.Use{
+				{UserID: "alice", Server: "one", Tally: audit.Tally{Calls: 4, Errors: 2}},
+				{UserID: "bob", Tally: audit.Tally{Calls: 1, Errors: 1}},
+				{UserID: "bob", Server: "one", Tally: audit.Tally{Calls: 1}},
+				{UserID: "bob", Server: "two", Tally: audit.Tally{Calls: 1}},
+			},
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestFiguresOfDays(t *testing.T) {
+	everywhere(t, func(t *testing.T, open func() *Store) {
+		s := open()
+		// start is at noon.
+		addEntries(t, s, called(0, "a", "s", "t", audit.Success, 1), called(11*60+59, "a", "s", "t", audit.Success, 1), called(12*60, "a", "s", "t", audit.Success, 1))
+		got := figures(t, s, audit.FiguresQuery{From: start.Add(-time.Hour), To: start.Add(36 * time.Hour), Step: 24 * time.Hour, Top: 1})
+		midnight := start.Truncate(24 * time.Hour)
+		want := []audit.Step{
+			{Start: midnight, Calls: calls(1, 1, 1, map[audit.Status]int64{audit.Success: 2})},
+			{Start: midnight.Add(24 * time.Hour), Calls: calls(1, 1, 1, map[audit.Status]int64{audit.Success: 1})},
+		}
+		if diff := cmp.Diff(want, got.Steps); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestFiguresOfNothing(t *testing.T) {
+	everywhere(t, func(t *testing.T, open func() *Store) {
+		s := open()
+		got := figures(t, s, audit.FiguresQuery{From: start, To: start.Add(time.Minute), Step: time.Hour, Top: 10})
+		if got.Total.Count() != 0 || len(got.Steps) != 1 || len(got.Tools) != 0 || len(got.Uses) != 0 {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// TestLatencyIsToTwoDigits has a call of each length by itself.
+func TestLatencyIsToTwoDigits(t *testing.T) {
+	everywhere(t, func(t *testing.T, open func() *Store) {
+		s := open()
+		want := map[int64]int64{
+			0: 0, 1: 1, 99: 99, 100: 100, 109: 100, 999: 990, 1000: 1000, 1099: 1000, 9999: 9900,
+			10_999: 10_000, 99_999: 99_000, 109_999: 100_000, 999_999: 990_000, 1_000_000: 1_000_000, 1 << 62: 1_000_000,
+		}
+		var entries []audit.Entry
+		minutes := map[int64]int{}
+		for ms := range want {
+			minutes[ms] = len(entries) * 60
+			entries = append(entries, called(minutes[ms], "a", "s", "t", audit.Success, ms))
+		}
+		addEntries(t, s, entries...)
+		got := figures(t, s, audit.FiguresQuery{From: start, To: start.Add(time.Duration(len(want)) * time.Hour), Step: time.Hour, Top: 1})
+		for ms, short := range want {
+			if l := got.Steps[minutes[ms]/60].Latency; l.P50 != short || l.P99 != short {
+				t.Errorf("%d ms is shown as %+v, want %d", ms, l, short)
+			}
+		}
+	})
+}
+
+func TestUsesAreOfATime(t *testing.T) {
+	everywhere(t, func(t *testing.T, open func() *Store) {
+		s := open()
+		addEntries(t, s, called(0, "a", "s", "t", audit.Success, 1), called(1, "a", "s", "u", audit.Success, 1), called(1, "b", "s", "t", audit.Success, 1), called(2, "a", "s", "t", audit.Success, 1))
+		got, err := s.Uses(t.Context(), start.Add(time.Minute), start.Add(2*time.Minute))
+		want := []audit.Use{{UserID: "a", Server: "s", Tally: audit.Tally{Calls: 1}}, {UserID: "b", Server: "s", Tally: audit.Tally{Calls: 1}}}
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Error(diff, err)
+		}
+	})
+}
+
+// TestFiguresAreCountedInAnIndexAlone asks the databases how they would count:
+// what reads the entries themselves takes many times as long.
+func TestFiguresAreCountedInAnIndexAlone(t *testing.T) {
+	everywhere(t, func(t *testing.T, open func() *Store) {
+		s := open()
+		c := newChain("w")
+		for n := range 40 {
+			var ns []int
+			for i := range batch {
+				ns = append(ns, n*batch+i)
+			}
+			add(t, s, c.records("alice", ns...)...)
+		}
+		explain := "EXPLAIN QUERY PLAN "
+		if s.dialect.numbered {
+			explain = "EXPLAIN "
+			if _, err := s.db.ExecContext(t.Context(), "VACUUM ANALYZE audit_entries"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		from, to := start.UnixMilli(), start.UnixMilli()+1000
+		for statement, args := range map[string][]any{countSteps: {3_600_000, from, to}, countTools: {from, to, 10}, countUses: {from, to, 10}} {
+			plan := planOf(t, s, explain+statement, args)
+			if !strings.Contains(plan, "COVERING INDEX audit_entries_of_time") && !strings.Contains(plan, "Index Only Scan using audit_entries_of_time") {
+				t.Errorf("%s\nis counted by\n%s", statement, plan)
+			}
+		}
+	})
+}
+
+func planOf(t *testing.T, s *Store, statement string, args []any) string {
+	t.Helper()
+	rows, err := s.db.QueryContext(t.Context(), s.dialect.bind(statement), args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	columns, _ := rows.Columns()
+	var plan strings.Builder
+	for rows.Next() {
+		values := make([]any, len(columns))
+		into := make([]any, len(columns))
+		for i := range values {
+			into[i] = &values[i]
+		}
+		if err := rows.Scan(into...); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintln(&plan, values...)
+	}
+	return plan.String()
+}
+
+// TestTheTablesOfAnotherReleaseGetTheirIndex begins with those of the one that
+// counted nothing.
+func TestTheTablesOfAnotherReleaseGetTheirIndex(t *testing.T) {
+	everywhere(t, func(t *testing.T, open func() *Store) {
+		first := open()
+		addEntries(t, first, called(0, "a", "s", "t", audit.Success, 1))
+		for _, statement := range []string{`DROP INDEX audit_entries_of_time`, `CREATE INDEX audit_entries_by_time ON audit_entries (time_ms, writer, seq)`} {
+			if _, err := first.db.ExecContext(t.Context(), statement); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := open()
+		if got := figures(t, s, audit.FiguresQuery{From: start, To: start.Add(time.Hour), Step: time.Hour, Top: 1}); got.Total.Count() != 1 {
+			t.Errorf("%+v", got)
+		}
+		if names := indexesOf(t, s); !slices.Contains(names, "audit_entries_of_time") || slices.Contains(names, "audit_entries_by_time") {
+			t.Errorf("the indexes are %v", names)
+		}
+	})
+}
+
+func indexesOf(t *testing.T, s *Store) (names []string) {
+	t.Helper()
+	statement := `SELECT name FROM sqlite_master WHERE type = 'index'`
+	if s.dialect.numbered {
+		statement = `SELECT indexname FROM pg_indexes WHERE tablename = 'audit_entries'`
+	}
+	rows, err := s.db.QueryContext(t.Context(), statement)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+func TestCountingEndsWithItsContext(t *testing.T) {
+	everywhere(t, func(t *testing.T, open func() *Store) {
+		s := open()
+		addEntries(t, s, called(0, "a", "s", "t", audit.Success, 1))
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := s.Figures(ctx, audit.FiguresQuery{From: start, To: start.Add(time.Hour), Step: time.Hour, Top: 1}); err == nil {
+			t.Error("a question that nobody waits for is answered")
+		}
+	})
+}
