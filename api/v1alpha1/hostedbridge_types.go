@@ -392,11 +392,6 @@ type RecipeStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	Recipe string `json:"recipe"`
 
-	// pinned is the version that the spec asks for, empty for the latest.
-	// +optional
-	// +kubebuilder:validation:MaxLength=64
-	Pinned string `json:"pinned,omitempty"`
-
 	// version is the one that is in use, with its digest. Both are empty while
 	// the server is out of service for its recipe.
 	// +optional

@@ -4,6 +4,9 @@
 package catalog
 
 import (
+	"errors"
+	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -76,15 +79,36 @@ func currentVersion(e Entry) string {
 
 // HostedSafe reports whether a hosted bridge may run the recipe's server: the
 // author has not kept it to people's own machines, and one of its transports is
-// one that a pod can have. Images, builds and downloads are not.
+// one that a pod can have.
 func HostedSafe(r recipe.Recipe) bool {
-	if r.LocalOnly.All {
-		return false
-	}
-	return slices.ContainsFunc(r.Transports, func(t recipe.Transport) bool {
-		if t.Type != recipe.Stdio {
-			return strings.HasPrefix(t.URL, "https://")
+	return !r.LocalOnly.All && slices.ContainsFunc(r.Transports, func(t recipe.Transport) bool { return Hostable(r, t) == nil })
+}
+
+// Hostable returns why a pod cannot have one of the recipe's transports, nil
+// where it can. Images, builds and downloads are none that it can have.
+func Hostable(r recipe.Recipe, t recipe.Transport) error {
+	if t.Type == recipe.Stdio {
+		if r.Install == nil || r.Install.Method != "npx" && r.Install.Method != "uvx" {
+			return errors.New("only programs that npx or uvx run are hosted")
 		}
-		return r.Install != nil && (r.Install.Method == "npx" || r.Install.Method == "uvx")
-	})
+		return nil
+	}
+	u, err := url.Parse(t.URL)
+	switch {
+	case strings.Contains(t.URL, "${"):
+		return errors.New("its URL names a variable, which only a bridge on the user's own machine fills in")
+	case err != nil || u.Host == "":
+		return errors.New("its URL is not one with a host")
+	case isOwnMachine(u.Hostname()):
+		return errors.New("its URL leads to the user's own machine")
+	case u.Scheme == "https", u.Scheme == "http" && r.Metadata.SelfHosted:
+		return nil
+	default:
+		return errors.New("its URL is not https")
+	}
+}
+
+func isOwnMachine(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && (a.Unmap().IsLoopback() || a.IsUnspecified())
 }

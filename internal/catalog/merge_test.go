@@ -111,6 +111,13 @@ func TestHostedSafe(t *testing.T) {
 		}, true},
 		"a remote without TLS":     {func(r *recipe.Recipe) { r.Transports = []recipe.Transport{remote("http://x")} }, false},
 		"a program out of nowhere": {func(r *recipe.Recipe) { r.Install = nil }, false},
+		"a remote without TLS of the user's own": {func(r *recipe.Recipe) {
+			r.Transports, r.Metadata.SelfHosted = []recipe.Transport{remote("http://notes.tools.svc/mcp")}, true
+		}, true},
+		"a remote on the user's machine": {func(r *recipe.Recipe) {
+			r.Transports, r.Metadata.SelfHosted = []recipe.Transport{remote("http://127.0.0.1:3000/mcp"), remote("https://localhost/mcp"), remote("http://[::]/")}, true
+		}, false},
+		"a remote at a variable": {func(r *recipe.Recipe) { r.Transports = []recipe.Transport{remote("https://${NOTES_HOST}/mcp")} }, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

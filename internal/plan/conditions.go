@@ -22,7 +22,7 @@ import (
 // wait for it. Its calls are refused until it is resumed. One that sleeps is
 // Ready in the same way; its next call wakes it.
 func conditions(o Observed, p Plan, out Outcome, now time.Time) []metav1.Condition {
-	taken, workload := accepted(p), workloadAvailable(o, p, out)
+	taken, workload := accepted(o, p), workloadAvailable(o, p, out)
 	list := []metav1.Condition{taken, secretsSealed(o, p), workload, ready(o, p, taken, workload)}
 	for i := range list {
 		list[i].Message = bounded(list[i].Message)
@@ -63,11 +63,16 @@ func bounded(message string) string {
 	return strings.ToValidUTF8(message[:messageLimit], "") + "…"
 }
 
-func accepted(p Plan) metav1.Condition {
+func accepted(o Observed, p Plan) metav1.Condition {
 	if p.Rejected != (Finding{}) {
 		return isFalse(v1alpha1.ConditionAccepted, p.Rejected)
 	}
-	return isTrue(v1alpha1.ConditionAccepted, v1alpha1.ReasonAccepted, "the installation takes the spec")
+	reason := v1alpha1.ReasonAccepted
+	out, warned := unusable(o.Bridge)
+	if out != "" {
+		reason = v1alpha1.ReasonRecipesUnusable
+	}
+	return isTrue(v1alpha1.ConditionAccepted, reason, "the installation takes the spec"+out+warned)
 }
 
 // available is the message of a workload as it should be.
@@ -170,5 +175,6 @@ func ready(o Observed, p Plan, taken, workload metav1.Condition) metav1.Conditio
 		return isTrue(v1alpha1.ConditionReady, v1alpha1.ReasonSuspended,
 			"suspended as spec.desiredState asks: calls are refused until it is Running or OnDemand")
 	}
-	return isTrue(v1alpha1.ConditionReady, v1alpha1.ReasonReady, "calls to status.url reach the bridge"+wanting(o.Bridge)+o.failing())
+	out, _ := unusable(o.Bridge)
+	return isTrue(v1alpha1.ConditionReady, v1alpha1.ReasonReady, "calls to status.url reach the bridge"+out+wanting(o.Bridge)+o.failing())
 }

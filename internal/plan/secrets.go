@@ -44,7 +44,7 @@ func secretsSealed(o Observed, p Plan) metav1.Condition {
 	case !o.KeybrokerReady:
 		return isUnknown(kind, Finding{v1alpha1.ReasonKeybrokerUnavailable,
 			"no keybroker is ready to say; what runs goes on with the secrets it has, and none can be set or sealed"})
-	case wanted && report.ObservedGeneration < b.Generation:
+	case wanted && (report.ObservedGeneration < b.Generation || report.ObservedRecipes != RecipeSecrets(b.Status.Recipes)):
 		return isFalse(kind, Finding{v1alpha1.ReasonSealing, "the keybroker has not yet acted on this spec"})
 	case len(out) > 0:
 		return isFalse(kind, Finding{v1alpha1.ReasonSecretsMissing, missing(out, report, b, p)})
@@ -55,9 +55,10 @@ func secretsSealed(o Observed, p Plan) metav1.Condition {
 	}
 }
 
-// wantsSecrets says that the spec names a secret, or where one comes from.
+// wantsSecrets says that the spec or a recipe names a secret, or where one comes
+// from.
 func wantsSecrets(b *v1alpha1.HostedBridge) bool {
-	return len(b.Spec.SecretRefs) > 0 || slices.ContainsFunc(b.Spec.Servers, func(s v1alpha1.Server) bool {
+	return len(b.Spec.SecretRefs) > 0 || RecipeSecrets(b.Status.Recipes) != "" || slices.ContainsFunc(b.Spec.Servers, func(s v1alpha1.Server) bool {
 		return len(s.Secrets) > 0
 	})
 }
@@ -92,7 +93,11 @@ func outOfService(b *v1alpha1.HostedBridge, notSet, unreadable []string) []lack 
 // who has not got the user id the URL leads elsewhere.
 func missing(out []lack, report v1alpha1.SecretsStatus, b *v1alpha1.HostedBridge, p Plan) string {
 	message := enumerate(out, "; ", func(l lack) string {
-		return fmt.Sprintf("server %s is out of service until these secrets are set: %s", l.server, names(l.secrets))
+		said := fmt.Sprintf("server %s is out of service until these secrets are set: %s", l.server, names(l.secrets))
+		if from := RecipeOf(b, l.server).CredentialsURL; from != "" {
+			said += ", which " + from + " gives"
+		}
+		return said
 	}) + "; set a secret "
 	if p.OwnsURL() {
 		message += fmt.Sprintf("by PUT /u/%s/secrets/<NAME>, or ", b.User())

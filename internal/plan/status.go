@@ -19,6 +19,7 @@ func (p Plan) Status(o Observed, out Outcome, now time.Time) v1alpha1.HostedBrid
 		ObservedGeneration: p.generation(o),
 		Conditions:         conditions(o, p, out, now),
 		UserID:             o.Bridge.User(),
+		Recipes:            o.Bridge.Status.Recipes,
 	}
 	if pod := o.current(); pod != nil {
 		s.PodName = pod.Name

@@ -39,7 +39,9 @@ func Configuration(b *v1alpha1.HostedBridge, egress config.Egress) config.Config
 		Egress:     egress,
 	}
 	for _, server := range b.Spec.Servers {
-		c.Servers = append(c.Servers, Upstream(server))
+		if !outOfUse(server) {
+			c.Servers = append(c.Servers, Upstream(server))
+		}
 	}
 	return c
 }
@@ -146,9 +148,12 @@ func duration(d *metav1.Duration) config.Duration {
 // them together. The checks before have the better messages.
 func serversAreValid(o Observed) Finding {
 	whole := Configuration(o.Bridge, config.Egress{})
-	for i := range whole.Servers {
+	for i, server := range o.Bridge.Spec.Servers {
+		if outOfUse(server) {
+			continue
+		}
 		one := whole
-		one.Servers = whole.Servers[i : i+1]
+		one.Servers = []config.Server{Upstream(server)}
 		if err := one.Validate(); err != nil {
 			return Finding{v1alpha1.ReasonInvalidServer, fmt.Sprintf("spec.servers[%d]: %s", i, strings.TrimPrefix(err.Error(), "bridge configuration: "))}
 		}

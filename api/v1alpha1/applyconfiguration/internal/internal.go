@@ -899,9 +899,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: message
       type:
         scalar: string
-    - name: pinned
-      type:
-        scalar: string
     - name: reason
       type:
         scalar: string

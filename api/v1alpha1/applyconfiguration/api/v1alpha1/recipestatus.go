@@ -14,8 +14,6 @@ type RecipeStatusApplyConfiguration struct {
 	Server *string `json:"server,omitempty"`
 	// recipe is the recipe's id.
 	Recipe *string `json:"recipe,omitempty"`
-	// pinned is the version that the spec asks for, empty for the latest.
-	Pinned *string `json:"pinned,omitempty"`
 	// version is the one that is in use, with its digest. Both are empty while
 	// the server is out of service for its recipe.
 	Version *string `json:"version,omitempty"`
@@ -55,14 +53,6 @@ func (b *RecipeStatusApplyConfiguration) WithServer(value string) *RecipeStatusA
 // If called multiple times, the Recipe field is set to the value of the last call.
 func (b *RecipeStatusApplyConfiguration) WithRecipe(value string) *RecipeStatusApplyConfiguration {
 	b.Recipe = &value
-	return b
-}
-
-// WithPinned sets the Pinned field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Pinned field is set to the value of the last call.
-func (b *RecipeStatusApplyConfiguration) WithPinned(value string) *RecipeStatusApplyConfiguration {
-	b.Pinned = &value
 	return b
 }
 

@@ -1,0 +1,75 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resolve
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/internal/plan"
+)
+
+// versionOf returns the version of a recipe that is meant, or why there is none.
+// gone says that there may have been one: the object was deleted, or is made
+// anew, or keeps newer versions alone. Whoever means to take a recipe from those
+// who run it does not do so by that.
+func versionOf(o *v1alpha1.CatalogRecipe, ref v1alpha1.RecipeReference) (version v1alpha1.RecipeVersion, f plan.Finding, gone bool) {
+	none := v1alpha1.RecipeVersion{}
+	switch {
+	case o == nil:
+		return none, plan.Finding{Reason: v1alpha1.ReasonRecipeNotFound, Message: fmt.Sprintf("the catalog has no recipe %s", ref.Name)}, true
+	case o.Spec.Recipe == nil:
+		return none, notAccepted("recipe %s was taken back: there is an overlay, and nothing below it", ref.Name), false
+	case len(o.Status.Versions) == 0:
+		return none, notAccepted("recipe %s was not accepted yet%s", ref.Name, verdict(o)), true
+	case withdrawn(o):
+		return none, notAccepted("recipe %s is not served any more%s", ref.Name, verdict(o)), false
+	case ref.Version == "":
+		return o.Status.Versions[0], plan.Finding{}, false
+	}
+	known := make([]string, 0, len(o.Status.Versions))
+	for _, v := range o.Status.Versions {
+		if v.Version == ref.Version {
+			return v, plan.Finding{}, false
+		}
+		known = append(known, v.Version)
+	}
+	return none, plan.Finding{Reason: v1alpha1.ReasonRecipeVersionUnknown, Message: fmt.Sprintf(
+		"the catalog does not have version %s of recipe %s; it must be one of: %s", ref.Version, ref.Name, strings.Join(known, ", "))}, true
+}
+
+func notAccepted(format string, args ...any) plan.Finding {
+	return plan.Finding{Reason: v1alpha1.ReasonRecipeNotAccepted, Message: fmt.Sprintf(format, args...)}
+}
+
+// withdrawn reports whether the recipe that was accepted last is refused now as
+// it is, for instance since its publisher withdrew a key. A verdict on what has
+// since changed counts for nothing, and one on a newer recipe, which was never
+// served, does not touch the one before.
+func withdrawn(o *v1alpha1.CatalogRecipe) bool {
+	c := meta.FindStatusCondition(o.Status.Conditions, v1alpha1.ConditionRecipeAccepted)
+	if c == nil || c.Status != metav1.ConditionFalse || c.ObservedGeneration != o.Generation {
+		return false
+	}
+	current, err := catalog.FromObject(o.Spec.Recipe)
+	if err != nil {
+		return false
+	}
+	latest, _, err := catalog.ReadSource(o.Status.Versions[0].Recipe)
+	return err == nil && catalog.Same(current, latest)
+}
+
+// verdict returns what the condition says against a recipe.
+func verdict(o *v1alpha1.CatalogRecipe) string {
+	c := meta.FindStatusCondition(o.Status.Conditions, v1alpha1.ConditionRecipeAccepted)
+	if c == nil || c.Status == metav1.ConditionTrue {
+		return ""
+	}
+	return ": " + c.Message
+}
