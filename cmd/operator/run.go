@@ -58,8 +58,9 @@ func run(ctx context.Context, o Options, log *slog.Logger) error {
 			Namespace: o.Namespace,
 			Tiers:     tiers,
 
-			MinIdleTimeout: o.MinIdleTimeout,
-			MaxWaking:      o.MaxWaking,
+			CatalogNamespace: o.catalog(),
+			MinIdleTimeout:   o.MinIdleTimeout,
+			MaxWaking:        o.MaxWaking,
 		},
 	}
 	if err := r.Setup(ctx, m); err != nil {

@@ -37,6 +37,8 @@ type Settings struct {
 	// Namespace is the installation's own namespace, where the keybroker
 	// publishes its certificate.
 	Namespace string
+	// CatalogNamespace is where the catalog's recipes are.
+	CatalogNamespace string
 	// Tiers are the installation's tiers.
 	Tiers quota.Tiers
 	// MinIdleTimeout is the shortest idleTimeout that counts; zero lets any.
@@ -68,6 +70,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (c
 	}
 	now := r.Clock.Now()
 	r.followed.Do(func() { r.followedFrom = now })
+	b, err := r.withRecipes(ctx, b)
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("resolve recipes: %w", err)
+	}
 	observed, err := r.observe(ctx, b, now)
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("observe: %w", err)

@@ -75,6 +75,7 @@ func newFixtureWithoutTrust(t *testing.T) *fixture {
 			Tiers:     quota.Defaults(),
 		},
 	}
+	f.Settings.CatalogNamespace = f.Settings.Namespace
 	f.use(indexed(direct))
 	return f
 }

@@ -26,6 +26,8 @@ const (
 	// indexWaking finds the HostedBridges that were called while they slept and
 	// are not ready yet.
 	indexWaking = "waking"
+	// indexRecipe finds HostedBridges by the recipes that they name.
+	indexRecipe = "recipe"
 )
 
 // Index is one field index.
@@ -51,6 +53,7 @@ func Indexes() []Index {
 			}
 			return []string{isWaking}
 		}},
+		{&v1alpha1.HostedBridge{}, indexRecipe, func(o client.Object) []string { return recipeUses(o.(*v1alpha1.HostedBridge)) }},
 	}
 }
 

@@ -105,7 +105,7 @@ func endings(t *corev1.ContainerStateTerminated) string {
 	case t == nil:
 		return "its container ends again and again (CrashLoopBackOff)"
 	case t.Reason == "OOMKilled":
-		return "its container ended for want of memory (OOMKilled) and is started again; transport.stdio.resources can give it more"
+		return "its container ended for want of memory (OOMKilled) and is started again; transport.stdio.resources, or recipe.resources, can give it more"
 	default:
 		return fmt.Sprintf("its container ended with exit code %d and is started again", t.ExitCode)
 	}

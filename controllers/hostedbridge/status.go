@@ -57,6 +57,9 @@ func statusConfiguration(s v1alpha1.HostedBridgeStatus) *bridgeac.HostedBridgeSt
 	if s.IdleSince != nil {
 		ac.WithIdleSince(*s.IdleSince)
 	}
+	for _, recipe := range s.Recipes {
+		ac.WithRecipes(recipeConfiguration(recipe))
+	}
 	for _, c := range s.Conditions {
 		ac.WithConditions(metav1ac.Condition().
 			WithType(c.Type).
@@ -77,7 +80,7 @@ func (r *Reconciler) recordChanges(b *v1alpha1.HostedBridge, after v1alpha1.Host
 	accepted := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionAccepted)
 	if before == nil || before.Status != accepted.Status || before.Reason != accepted.Reason {
 		kind := corev1.EventTypeNormal
-		if accepted.Status != metav1.ConditionTrue {
+		if accepted.Status != metav1.ConditionTrue || accepted.Reason == v1alpha1.ReasonRecipesUnusable {
 			kind = corev1.EventTypeWarning
 		}
 		r.Recorder.Eventf(b, nil, kind, accepted.Reason, "Accept", "%s", accepted.Message)
