@@ -39,6 +39,7 @@ func stripBridge(object any) (any, error) {
 	kept.Spec.SecretRefs = b.Spec.SecretRefs
 	kept.Status.KeyVersion = b.Status.KeyVersion
 	kept.Status.Secrets = b.Status.Secrets
+	kept.Status.Recipes = b.Status.Recipes
 	return kept, nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
+	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
 // Reasons of events on a HostedBridge.
@@ -57,7 +58,8 @@ func status(b *v1alpha1.HostedBridge, out outcome) (v1alpha1.SecretsStatus, *int
 		ObservedGeneration: b.Generation,
 		Count:              int32(len(out.listing.Entries)), //nolint:gosec // As many as fit into one Secret.
 		Revision:           out.listing.Revision,
-		Missing:            missing(b.Spec.Servers, out.listing.Entries),
+		ObservedRecipes:    plan.RecipeSecrets(b.Status.Recipes),
+		Missing:            missing(plan.Servers(b), out.listing.Entries),
 		Failures:           merged(out.failures),
 	}
 	lowest := out.listing.Lowest()
@@ -100,6 +102,9 @@ func statusConfiguration(s v1alpha1.SecretsStatus, keyVersion *int32) *bridgeac.
 		WithObservedGeneration(s.ObservedGeneration).
 		WithCount(s.Count).
 		WithMissing(s.Missing...)
+	if s.ObservedRecipes != "" {
+		secrets.WithObservedRecipes(s.ObservedRecipes)
+	}
 	if s.Revision != "" {
 		secrets.WithRevision(s.Revision)
 	}

@@ -68,8 +68,8 @@ func (r *Reconciler) requests(ctx context.Context, which ...client.ListOption) [
 	return requests
 }
 
-// specOrReportChanged passes a changed spec, and a changed report: the report
-// is compared with the cache before it is written, so whatever the cache did
+// specOrReportChanged passes a changed spec, what its recipes come to, and a
+// changed report: the report is compared with the cache before it is written, so whatever the cache did
 // not have yet must come by here.
 func specOrReportChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
@@ -77,6 +77,7 @@ func specOrReportChanged() predicate.Predicate {
 		after, ok2 := e.ObjectNew.(*v1alpha1.HostedBridge)
 		return !ok || !ok2 || before.Generation != after.Generation || before.UID != after.UID ||
 			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+			!equality.Semantic.DeepEqual(before.Status.Recipes, after.Status.Recipes) ||
 			!equality.Semantic.DeepEqual(before.Status.KeyVersion, after.Status.KeyVersion) ||
 			!equality.Semantic.DeepEqual(before.Status.Secrets, after.Status.Secrets)
 	}}

@@ -207,9 +207,14 @@ func (s *Server) saveSecret(ctx context.Context, c *call) (answer, error) {
 }
 
 // keepsLogin reports whether a server of the bridge has the tokens of a login
-// in the secret.
+// in the secret, by the spec or by its recipe.
 func keepsLogin(bridge *v1alpha1.HostedBridge, secret string) bool {
 	return slices.ContainsFunc(bridge.Spec.Servers, func(server v1alpha1.Server) bool {
+		if server.Recipe != nil {
+			return slices.ContainsFunc(bridge.Status.Recipes, func(r v1alpha1.RecipeStatus) bool {
+				return r.Server == server.Name && r.Recipe == server.Recipe.Name && r.TokenSecret == secret
+			})
+		}
 		return server.Auth != nil && server.Auth.OAuth != nil && string(server.Auth.OAuth.TokenSecret) == secret
 	})
 }

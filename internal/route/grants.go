@@ -17,23 +17,43 @@ import (
 // than the names, and a Backend stays comparable.
 type Grants string
 
-// grantsOf returns what servers are granted. The API server's rules let no name
-// with a space in it in; one that has it nevertheless grants nothing.
-func grantsOf(servers []v1alpha1.Server) Grants {
+// grantsOf returns what servers are granted, by the spec or by their recipes. The
+// API server's rules let no name with a space in it in; one that has it
+// nevertheless grants nothing.
+func grantsOf(servers []v1alpha1.Server, recipes []v1alpha1.RecipeStatus) Grants {
 	var lines strings.Builder
 	for _, server := range servers {
-		if len(server.Secrets) == 0 || !isWord(server.Name) {
+		secrets := secretsOf(server, recipes)
+		if len(secrets) == 0 || !isWord(server.Name) {
 			continue
 		}
 		lines.WriteString(server.Name)
-		for _, secret := range server.Secrets {
-			if isWord(string(secret)) {
-				lines.WriteString(" " + string(secret))
+		for _, secret := range secrets {
+			if isWord(secret) {
+				lines.WriteString(" " + secret)
 			}
 		}
 		lines.WriteByte('\n')
 	}
 	return Grants(lines.String())
+}
+
+// secretsOf returns the secrets that a server may use. What the spec says of one
+// of a recipe only bounds them.
+func secretsOf(server v1alpha1.Server, recipes []v1alpha1.RecipeStatus) []string {
+	if server.Recipe != nil {
+		for _, r := range recipes {
+			if r.Server == server.Name {
+				return r.Secrets
+			}
+		}
+		return nil
+	}
+	names := make([]string, len(server.Secrets))
+	for i, name := range server.Secrets {
+		names[i] = string(name)
+	}
+	return names
 }
 
 func isWord(name string) bool { return name != "" && !strings.ContainsFunc(name, unicode.IsSpace) }

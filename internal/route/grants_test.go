@@ -30,10 +30,29 @@ func TestGrantsNameTheServersOfASecret(t *testing.T) {
 		{"names that the API server would not take", []v1alpha1.Server{server("a b", "TOKEN"), server("", "TOKEN"), server("c", "X TOKEN", "", "Y\nTOKEN TOKEN")}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, grantsOf(test.servers).Servers("TOKEN")); diff != "" {
+			if diff := cmp.Diff(test.want, grantsOf(test.servers, nil).Servers("TOKEN")); diff != "" {
 				t.Errorf("servers (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestARecipeGrantsWhatItNames(t *testing.T) {
+	servers := []v1alpha1.Server{
+		{Name: "followed", Recipe: &v1alpha1.RecipeReference{Name: "notes"}},
+		{Name: "bounded", Recipe: &v1alpha1.RecipeReference{Name: "notes"}, Secrets: []v1alpha1.SecretName{"TOKEN", "OTHER"}},
+		{Name: "lost", Recipe: &v1alpha1.RecipeReference{Name: "gone"}, Secrets: []v1alpha1.SecretName{"TOKEN"}},
+		{Name: "inline", Secrets: []v1alpha1.SecretName{"OTHER"}},
+	}
+	got := grantsOf(servers, []v1alpha1.RecipeStatus{
+		{Server: "bounded", Secrets: []string{"TOKEN"}}, {Server: "followed", Secrets: []string{"TOKEN"}}, {Server: "lost"},
+		{Server: "inline", Secrets: []string{"TOKEN"}},
+	})
+	if diff := cmp.Diff([]string{"followed", "bounded"}, got.Servers("TOKEN")); diff != "" {
+		t.Errorf("of TOKEN (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"inline"}, got.Servers("OTHER")); diff != "" {
+		t.Errorf("of OTHER (-want +got):\n%s", diff)
 	}
 }
 

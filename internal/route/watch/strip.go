@@ -51,17 +51,34 @@ func stripBridge(object any) (any, error) {
 		},
 		Status: v1alpha1.HostedBridgeStatus{
 			Servers: b.Status.Servers, Tools: b.Status.Tools, LastActivityTime: b.Status.LastActivityTime, Keys: b.Status.Keys, IdleSince: b.Status.IdleSince,
-			Secrets: stripSecrets(b.Status.Secrets), Collisions: b.Status.Collisions,
+			Secrets: stripSecrets(b.Status.Secrets), Collisions: b.Status.Collisions, Recipes: stripRecipes(b.Status.Recipes),
 		},
 	}, nil
 }
 
-// stripServers keeps the names of the secrets that servers may use.
+// stripServers keeps the names of the secrets that servers may use, and of their
+// recipes.
 func stripServers(servers []v1alpha1.Server) []v1alpha1.Server {
 	var stripped []v1alpha1.Server
 	for _, server := range servers {
-		if len(server.Secrets) > 0 {
-			stripped = append(stripped, v1alpha1.Server{Name: server.Name, Secrets: server.Secrets})
+		kept := v1alpha1.Server{Name: server.Name, Secrets: server.Secrets}
+		if server.Recipe != nil {
+			kept.Recipe = &v1alpha1.RecipeReference{Name: server.Recipe.Name}
+		}
+		if len(kept.Secrets) > 0 || kept.Recipe != nil {
+			stripped = append(stripped, kept)
+		}
+	}
+	return stripped
+}
+
+// stripRecipes keeps the names of the secrets that servers may use by their
+// recipes.
+func stripRecipes(recipes []v1alpha1.RecipeStatus) []v1alpha1.RecipeStatus {
+	var stripped []v1alpha1.RecipeStatus
+	for _, r := range recipes {
+		if len(r.Secrets) > 0 {
+			stripped = append(stripped, v1alpha1.RecipeStatus{Server: r.Server, Secrets: r.Secrets})
 		}
 	}
 	return stripped
