@@ -18,11 +18,7 @@ import (
 // open sends the beginning of a request on a connection of its own.
 func (w *world) open(text string) net.Conn {
 	w.t.Helper()
-	conn, err := net.Dial("tcp", w.addr)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.t.Cleanup(func() { _ = conn.Close() })
+	conn := w.dial()
 	if _, err := io.WriteString(conn, text); err != nil {
 		w.t.Fatal(err)
 	}

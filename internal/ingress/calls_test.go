@@ -7,7 +7,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -177,12 +176,7 @@ func TestAClientThatDoesNotReadIsLetGo(t *testing.T) {
 				w.useHTTP2()
 				w.stream("GET", "/u/alice/mcp", alice)
 			} else {
-				conn, err := net.Dial("tcp", w.addr)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer conn.Close()
-				fmt.Fprintf(conn, "GET /u/alice/mcp HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", alice)
+				fmt.Fprintf(w.dial(), "GET /u/alice/mcp HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", alice)
 			}
 			select {
 			case <-gone:
@@ -233,12 +227,7 @@ func TestOpenRequestsEndWithTheirKeyAndTheirBridge(t *testing.T) {
 				w.serveBridge(hosts[1], "uid-bob", bobs.ServeHTTP)
 				w.setPod("bob", "bob-1", hosts[1])
 				listening, answering, other := w.stream("GET", "/u/alice/mcp", alice), w.stream("POST", "/u/alice/mcp", alice), w.stream("GET", "/u/bob/mcp", bob)
-				waiting := make(chan reply, 1)
-				go func() {
-					r := w.request("POST", "/u/alice/mcp", alice, toolCall)
-					r.Header.Set("Mcp-Name", "slow")
-					waiting <- w.do(r)
-				}()
+				waiting := w.slowCall(alice)
 				<-arrived
 				start := time.Now()
 				w.changeBridge("alice", tt.edit)
@@ -263,6 +252,17 @@ func TestOpenRequestsEndWithTheirKeyAndTheirBridge(t *testing.T) {
 			})
 		}
 	})
+}
+
+// slowCall sends a call that its bridge does not answer by itself.
+func (w *world) slowCall(key string) <-chan reply {
+	answer := make(chan reply, 1)
+	go func() {
+		r := w.request("POST", "/u/alice/mcp", key, toolCall)
+		r.Header.Set("Mcp-Name", "slow")
+		answer <- w.do(r)
+	}()
+	return answer
 }
 
 func TestAStreamInTheMiddleOfAnEventIsCut(t *testing.T) {
@@ -299,12 +299,7 @@ func TestADrainEndsStreamsWell(t *testing.T) {
 		}, func(s *telemetry.Service) { s.DrainTimeout = config.DrainTimeout })
 		use(w)
 		listening, ending, endless := w.stream("GET", "/u/alice/mcp", alice), w.stream("POST", "/u/alice/mcp", alice), w.stream("GET", "/u/alice/sse", alice)
-		waiting := make(chan reply, 1)
-		go func() {
-			r := w.request("POST", "/u/alice/mcp", alice, toolCall)
-			r.Header.Set("Mcp-Name", "slow")
-			waiting <- w.do(r)
-		}()
+		waiting := w.slowCall(alice)
 		<-arrived
 		w.stop()
 		// Who only listens goes elsewhere while the others go on.

@@ -390,13 +390,22 @@ func (w *world) do(r *http.Request) reply {
 	return reply{res.StatusCode, res.Header, string(body), res.Close}
 }
 
-// raw sends bytes as they are and returns the first answer.
-func (w *world) raw(message string) reply {
+// dial returns a connection to the ingress that the end of the test closes, if
+// nothing does before.
+func (w *world) dial() net.Conn {
 	w.t.Helper()
 	conn, err := net.Dial("tcp", w.addr)
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	w.t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// raw sends bytes as they are and returns the first answer.
+func (w *world) raw(message string) reply {
+	w.t.Helper()
+	conn := w.dial()
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(patience))
 	if _, err := io.WriteString(conn, message); err != nil {

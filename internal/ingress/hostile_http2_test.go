@@ -6,7 +6,6 @@ package ingress
 import (
 	"bytes"
 	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -25,10 +24,7 @@ const refusedFrame = 0
 // status and body of the answer.
 func (w *world) rawHTTP2(body string, fields ...string) (status int, answer string) {
 	w.t.Helper()
-	conn, err := net.Dial("tcp", w.addr)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	conn := w.dial()
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(patience))
 	framer := http2.NewFramer(conn, conn)

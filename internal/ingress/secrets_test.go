@@ -430,13 +430,9 @@ func TestSecretsInLogAndMetrics(t *testing.T) {
 // and never read why.
 func TestATooLongSecretIsRefusedAfterItHasCome(t *testing.T) {
 	w, alice := oneUser(t, defaults(), servedBy("alice"))
-	conn, err := net.Dial("tcp", w.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	conn := w.dial()
 	half := strings.Repeat("x", maxSecret)
-	_, err = fmt.Fprintf(conn, "PUT /u/alice/secrets/TOKEN HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
+	_, err := fmt.Fprintf(conn, "PUT /u/alice/secrets/TOKEN HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
 		alice, 2*maxSecret, half)
 	if err != nil {
 		t.Fatal(err)

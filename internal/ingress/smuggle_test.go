@@ -18,10 +18,7 @@ import (
 // the connection ends.
 func (w *world) conversation(message string) []reply {
 	w.t.Helper()
-	conn, err := net.Dial("tcp", w.addr)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	conn := w.dial()
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(patience))
 	if _, err := io.WriteString(conn, message); err != nil {
