@@ -82,7 +82,7 @@ func Diff(source []recipe.Recipe, current []Entry, broken ...string) []Change {
 
 func change(r recipe.Recipe, e Entry, there bool) Change {
 	switch {
-	case !there:
+	case !there || e.vacant():
 		return Change{Name: r.ID, Kind: Create, Recipe: r}
 	case e.Owner != SeedOwner:
 		return Change{Name: r.ID, Kind: None, Reason: reasonForeign}
@@ -93,6 +93,9 @@ func change(r recipe.Recipe, e Entry, there bool) Change {
 	}
 	return Change{Name: r.ID, Kind: None}
 }
+
+// vacant reports whether there is an overlay alone, which waits for a recipe.
+func (e Entry) vacant() bool { return e.Owner == "" && e.Recipe.ID == "" && e.Pending == nil }
 
 // written returns what the object says.
 func written(e Entry) recipe.Recipe {

@@ -26,11 +26,13 @@ func TestDiffSaysWhatASeedDoes(t *testing.T) {
 	}
 	source := []recipe.Recipe{
 		valid("new"), valid("same"), changed, valid("foreign"), refused, valid("back"), valid("withdrawn"), valid("new"),
+		valid("overlaid"),
 	}
 	current := []Entry{
 		accepted(valid("same"), 1), accepted(valid("changed"), 1), foreign, waiting,
 		deprecated("back", ReasonVanished), deprecated("withdrawn", "unsafe"),
 		accepted(valid("vanished"), 1), deprecated("long-gone", ReasonVanished), accepted(valid("broken"), 1),
+		{Name: "overlaid", Quality: &Overlay{Badge: "gold"}},
 	}
 	want := []Change{
 		{Name: "back", Kind: Update, Reason: reasonBack},
@@ -38,6 +40,7 @@ func TestDiffSaysWhatASeedDoes(t *testing.T) {
 		{Name: "foreign", Kind: None, Reason: reasonForeign},
 		{Name: "new", Kind: Create},
 		{Name: "new", Kind: None, Reason: reasonTwice},
+		{Name: "overlaid", Kind: Create},
 		{Name: "same", Kind: None},
 		{Name: "vanished", Kind: Deprecate, Reason: ReasonVanished},
 		{Name: "waiting", Kind: None},
