@@ -50,7 +50,7 @@ func stripBridge(object any) (any, error) {
 			Servers: stripServers(b.Spec.Servers),
 		},
 		Status: v1alpha1.HostedBridgeStatus{
-			Servers: b.Status.Servers, Tools: b.Status.Tools, LastActivityTime: b.Status.LastActivityTime, Keys: b.Status.Keys, IdleSince: b.Status.IdleSince,
+			Phase: b.Status.Phase, Servers: b.Status.Servers, Tools: b.Status.Tools, LastActivityTime: b.Status.LastActivityTime, Keys: b.Status.Keys, IdleSince: b.Status.IdleSince,
 			Secrets: stripSecrets(b.Status.Secrets), Collisions: b.Status.Collisions, Recipes: stripRecipes(b.Status.Recipes),
 		},
 	}, nil

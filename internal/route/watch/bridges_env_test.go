@@ -1,0 +1,67 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build testenv
+
+package watch
+
+import (
+	"errors"
+	"log/slog"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/route"
+	"github.com/hostedbridge/hostedbridge/internal/usage"
+	"github.com/hostedbridge/hostedbridge/test/testenv"
+)
+
+// TestBridgesHaveWhatIsCounted leaves out of bridges nothing that figures are
+// made of.
+func TestBridgesHaveWhatIsCounted(t *testing.T) {
+	c := testenv.Client(t)
+	w, err := New(testenv.Config(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Bridges(t.Context()); !errors.Is(err, ErrUnknown) {
+		t.Errorf("before anything is known: %v", err)
+	}
+	if restored, err := route.Restore(nil, nil); err != nil || !w.Restore(restored, metav1.Now().Time) {
+		t.Fatal(err)
+	}
+	if _, err := w.Bridges(t.Context()); !errors.Is(err, ErrUnknown) {
+		t.Errorf("with a table of another time: %v", err)
+	}
+	b := &v1alpha1.HostedBridge{
+		ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Namespace(t, c), Name: "alice"},
+		Spec:       v1alpha1.HostedBridgeSpec{Servers: []v1alpha1.Server{{Name: "gh", Recipe: &v1alpha1.RecipeReference{Name: "github"}}}},
+	}
+	b.Spec.UserID = v1alpha1.UserID(b.Namespace)
+	testenv.ExpectApplied(t, c, b)
+	b.Status.Phase = v1alpha1.PhaseFailed
+	if err := c.Status().Update(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	run(t, w)
+	await(t, w, "the bridge", func(table *route.Table) bool { _, ok := table.Lookup(b.Spec.UserID); return ok })
+	bridges, err := w.Bridges(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ours []*v1alpha1.HostedBridge
+	for _, found := range bridges {
+		if found.Namespace == b.Namespace {
+			ours = append(ours, found)
+		}
+	}
+	has := usage.Of(ours)
+	if has.Users != 1 || has.Phases[v1alpha1.PhaseFailed] != 1 {
+		t.Errorf("%+v", has)
+	}
+	if top := has.TopRecipes(nil, 1); len(top) != 1 || top[0].Recipe != "github" || top[0].Bridges != 1 {
+		t.Errorf("recipes %+v", top)
+	}
+}
