@@ -81,7 +81,7 @@ func (c Catalog) convert(server v1alpha1.Server, r recipe.Recipe, t recipe.Trans
 	if t.Type == recipe.Stdio {
 		said.Transport, err = c.program(*r.Install, *conversion.Server.Program)
 	} else {
-		said.Transport, said.Auth, err = remote(t.Type, conversion.Server)
+		said.Transport, said.Auth, err = overHTTP(t.Type, conversion.Server)
 	}
 	if err != nil {
 		return v1alpha1.RecipeStatus{}, err
@@ -114,7 +114,7 @@ func encode(server v1alpha1.Server, said plan.RecipeServer, status v1alpha1.Reci
 	return status, nil
 }
 
-func remote(kind recipe.TransportType, s config.Server) (v1alpha1.Transport, *v1alpha1.Auth, error) {
+func overHTTP(kind recipe.TransportType, s config.Server) (v1alpha1.Transport, *v1alpha1.Auth, error) {
 	t := v1alpha1.Transport{Type: types[kind], URL: s.URL}
 	for _, h := range s.Headers {
 		t.Headers = append(t.Headers, v1alpha1.Header{Name: h.Name, Value: h.Value})

@@ -1,0 +1,117 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resolve
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/plan"
+)
+
+func TestARemoteServerIsBetterThanAProgram(t *testing.T) {
+	r := notes(func(r *recipe.Recipe) { r.Transports = append(r.Transports, remote().Transports...) })
+	got := Bridge(bridge(named("mine")), catalogOf(accepted(t, r))).Spec.Servers[0]
+	want := v1alpha1.Transport{
+		Type: v1alpha1.TransportStreamableHTTP, URL: "https://notes.example.com/mcp",
+		Headers: []v1alpha1.Header{{Name: "Authorization", Value: "Bearer ${NOTES_TOKEN}"}},
+	}
+	if diff := cmp.Diff(want, got.Transport); diff != "" {
+		t.Errorf("transport (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]v1alpha1.SecretName{"NOTES_TOKEN"}, got.Secrets); diff != "" {
+		t.Errorf("it may use what the other transport names (-want +got):\n%s", diff)
+	}
+	r.Transports[1].URL = "https://${NOTES_LANG}.example.com/mcp"
+	if got := Bridge(bridge(named("mine")), catalogOf(accepted(t, r))).Spec.Servers[0]; got.Transport.Stdio == nil {
+		t.Errorf("where that cannot be hosted: %+v", got)
+	}
+}
+
+func TestALoginIsThatOfTheServer(t *testing.T) {
+	r := remote(func(r *recipe.Recipe) {
+		r.Auth.EnvVars = []string{"NOTES_CLIENT_SECRET"}
+		r.Transports[0].Auth = &recipe.TransportAuth{
+			Type: "oauth2", GrantType: "authorization_code", ClientID: "bridges", ClientSecret: "${NOTES_CLIENT_SECRET}",
+			AuthorizationURL: "https://notes.example.com/login", TokenURL: "https://notes.example.com/token", Scopes: []string{"read"},
+		}
+	})
+	got := Bridge(bridge(named("my-notes")), catalogOf(accepted(t, r)))
+	want := &v1alpha1.Auth{OAuth: &v1alpha1.OAuth{
+		Grant: v1alpha1.OAuthAuthorizationCode, TokenURL: "https://notes.example.com/token", ClientID: "bridges",
+		ClientSecret: "NOTES_CLIENT_SECRET", TokenSecret: "OAUTH_MY_NOTES", Scopes: []string{"read"},
+	}}
+	if diff := cmp.Diff(want, got.Spec.Servers[0].Auth); diff != "" {
+		t.Errorf("auth (-want +got):\n%s", diff)
+	}
+	if s := got.Status.Recipes[0]; s.TokenSecret != "OAUTH_MY_NOTES" || !cmp.Equal(s.Secrets, []string{"NOTES_CLIENT_SECRET", "OAUTH_MY_NOTES"}) {
+		t.Errorf("status: %+v", s)
+	}
+	if err := plan.Configuration(got, config.Egress{}).Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTheSeedCanBeHosted resolves every recipe of the installation, which are
+// real: what says that it is safe to host is something that a bridge takes.
+func TestTheSeedCanBeHosted(t *testing.T) {
+	files, err := filepath.Glob("../../config/recipes/*/recipe.json")
+	if err != nil || len(files) < 40 {
+		t.Fatalf("%d recipes: %v", len(files), err)
+	}
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, problems := catalog.Parse(b, catalog.Checks{})
+		if len(problems) > 0 {
+			t.Fatalf("%s: %v", file, problems)
+		}
+		o := accepted(t, d.Recipe)
+		server := v1alpha1.Server{Name: "server", Recipe: &v1alpha1.RecipeReference{Name: o.Name}}
+		got := Bridge(bridge(server), catalogOf(o))
+		want := v1alpha1.ReasonRecipeInUse
+		if !catalog.HostedSafe(d.Recipe) {
+			want = v1alpha1.ReasonRecipeLocalOnly
+		}
+		expect(t, got.Status.Recipes[0], want, "")
+		if _, err := plan.Configuration(got, config.Egress{}).Encode(); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
+
+func FuzzBridge(f *testing.F) {
+	f.Add("npx", "-y", "@example/notes@1.2.3", "https://notes.example.com/mcp", "${NOTES_TOKEN}", "open", true)
+	f.Add("npx", "--package", "a", "http://x/${A}", "$${A:-${B}}", "", false)
+	f.Fuzz(func(t *testing.T, command, arg, pkg, url, value, tool string, program bool) {
+		r := notes(func(r *recipe.Recipe) {
+			r.LocalOnly.Tools = []string{tool}
+			r.Transports = []recipe.Transport{{Type: recipe.StreamableHTTP, URL: url, Headers: jsondoc.Ordered[string]{{Name: "X-Key", Value: value}}}}
+			if program {
+				r.Transports = []recipe.Transport{{Type: recipe.Stdio, Command: command, Args: []string{arg, pkg}, Env: jsondoc.Ordered[string]{{Name: "KEY", Value: value}}}}
+			}
+		})
+		o := &v1alpha1.CatalogRecipe{}
+		o.Name, o.Spec.Recipe = r.ID, catalog.ToObject(r)
+		o.Status.Versions = []v1alpha1.RecipeVersion{{Version: "1.0.0", Digest: "d", Recipe: catalog.SourceOf(r)}}
+		got := Bridge(bridge(named("mine")), catalogOf(o))
+		// Whatever a recipe says, the bridge's configuration stays one.
+		if _, err := plan.Configuration(got, config.Egress{}).Encode(); err != nil {
+			t.Errorf("%v: %+v", err, got.Status.Recipes)
+		}
+		if s := got.Status.Recipes[0]; (s.Source == "") != (got.Spec.Servers[0].Transport.URL == "" && got.Spec.Servers[0].Transport.Stdio == nil) {
+			t.Errorf("%+v", s)
+		}
+	})
+}

@@ -1,0 +1,98 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resolve
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+)
+
+// TestWhatRunsStaysWhenTheCatalogLosesIt holds each way by which a recipe can be
+// gone against each by which it was withdrawn.
+func TestWhatRunsStaysWhenTheCatalogLosesIt(t *testing.T) {
+	served := accepted(t, notes())
+	was := Bridge(bridge(named("mine")), catalogOf(served))
+	newer := notes(func(r *recipe.Recipe) { r.RecipeVersion = "1.1.0" })
+	anew := served.DeepCopy()
+	anew.Status = v1alpha1.CatalogRecipeStatus{}
+	forgotten := accepted(t, notes(), newer)
+	forgotten.Status.Versions = forgotten.Status.Versions[:1]
+	withdrawn := served.DeepCopy()
+	verdictOn(withdrawn, metav1.ConditionFalse, "signature: no key")
+	local := accepted(t, notes(), notes(func(r *recipe.Recipe) { r.RecipeVersion, r.LocalOnly.All = "1.1.0", true }))
+	for name, tt := range map[string]struct {
+		o      *v1alpha1.CatalogRecipe
+		server v1alpha1.Server
+		reason string
+	}{
+		"it was deleted":                                {nil, named("mine"), v1alpha1.ReasonRecipeKept},
+		"it was deleted, and is pinned now":             {nil, named("mine", version("1.0.0")), v1alpha1.ReasonRecipeKept},
+		"it was made anew and waits for its verdict":    {anew, named("mine"), v1alpha1.ReasonRecipeKept},
+		"its pinned version was one too many":           {forgotten, named("mine", version("1.0.0")), v1alpha1.ReasonRecipeKept},
+		"it was deleted, and another version is wanted": {nil, named("mine", version("1.1.0")), v1alpha1.ReasonRecipeNotFound},
+		"another server names it":                       {nil, named("other"), v1alpha1.ReasonRecipeNotFound},
+		"it is refused as it is":                        {withdrawn, named("mine"), v1alpha1.ReasonRecipeNotAccepted},
+		"its new version is local":                      {local, named("mine"), v1alpha1.ReasonRecipeLocalOnly},
+		"it was deleted, and a secret is not granted any more": {nil, named("mine", func(s *v1alpha1.Server) { s.Secrets = []v1alpha1.SecretName{"NOTES_LANG"} }),
+			v1alpha1.ReasonRecipeSecretNotGranted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := bridge(tt.server)
+			b.Status = *was.Status.DeepCopy()
+			got := Bridge(b, catalogOf(tt.o))
+			expect(t, got.Status.Recipes[0], tt.reason, "")
+			if tt.reason != v1alpha1.ReasonRecipeKept {
+				return
+			}
+			if diff := cmp.Diff(was.Spec.Servers[0].Transport, got.Spec.Servers[0].Transport); diff != "" {
+				t.Errorf("the server (-before +after):\n%s", diff)
+			}
+			again := bridge(tt.server)
+			again.Status = got.Status
+			if diff := cmp.Diff(got, Bridge(again, catalogOf(tt.o))); diff != "" {
+				t.Errorf("decided again (-first +second):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAVerdictThatIsNotAboutWhatIsServedChangesNothing(t *testing.T) {
+	o := accepted(t, notes())
+	// The author writes another recipe, which is refused, and takes that back:
+	// the verdict is still the one on the other.
+	o.Spec.Recipe = catalog.ToObject(notes(func(r *recipe.Recipe) { r.RecipeVersion = "0.9.0" }))
+	o.Generation++
+	verdictOn(o, metav1.ConditionFalse, "recipeVersion: must be higher")
+	expect(t, Bridge(bridge(named("mine")), catalogOf(o)).Status.Recipes[0], v1alpha1.ReasonRecipeInUse, "1.0.0")
+	o.Spec.Recipe = catalog.ToObject(notes())
+	o.Generation++
+	expect(t, Bridge(bridge(named("mine")), catalogOf(o)).Status.Recipes[0], v1alpha1.ReasonRecipeInUse, "1.0.0")
+}
+
+func TestADeprecatedRecipeStillRuns(t *testing.T) {
+	o := accepted(t, notes())
+	o.Spec.Deprecated = &v1alpha1.RecipeDeprecation{Since: metav1.NewTime(start), Reason: "its service ends", ReplacedBy: "paper"}
+	got := Bridge(bridge(named("mine")), catalogOf(o))
+	expect(t, got.Status.Recipes[0], v1alpha1.ReasonRecipeDeprecated, "deprecated since 2026-01-02: its service ends; use recipe paper instead")
+	if got.Spec.Servers[0].Transport.Stdio == nil {
+		t.Error("it does not run")
+	}
+}
+
+func TestABridgeWithoutRecipesIsLeftAlone(t *testing.T) {
+	b := bridge(v1alpha1.Server{Name: "a", Transport: v1alpha1.Transport{URL: "https://a"}})
+	if got := Bridge(b, Catalog{}); got != b {
+		t.Errorf("got %+v", got)
+	}
+	b.Status.Recipes = []v1alpha1.RecipeStatus{{Server: "a", Recipe: "notes"}}
+	if got := Bridge(b, Catalog{}); len(got.Status.Recipes) != 0 || len(b.Status.Recipes) != 1 {
+		t.Errorf("a server that has no recipe any more: %+v", got.Status.Recipes)
+	}
+}

@@ -1,0 +1,163 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resolve
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+)
+
+func TestAServerIsWhatItsRecipeSays(t *testing.T) {
+	b := bridge(v1alpha1.Server{Name: "first", Transport: v1alpha1.Transport{URL: "https://a"}}, named("mine"))
+	before := b.DeepCopy()
+	o := accepted(t, notes())
+	got := Bridge(b, catalogOf(o))
+	if diff := cmp.Diff(before, b); diff != "" {
+		t.Errorf("the bridge itself was changed (-before +after):\n%s", diff)
+	}
+	want := v1alpha1.Server{
+		Name: "mine", Description: "Keeps notes.", Recipe: &v1alpha1.RecipeReference{Name: "notes"},
+		Transport: v1alpha1.Transport{Type: v1alpha1.TransportStdio, Stdio: &v1alpha1.Stdio{
+			Install: &v1alpha1.Install{Method: "npx", Package: "@example/notes", Version: "1.2.3"},
+			Command: []string{"npx", "-y", "@example/notes@1.2.3", "--lang", "${NOTES_LANG:-en}"},
+			Env:     []v1alpha1.StdioVariable{{Name: "TOKEN", Value: "${NOTES_TOKEN}"}},
+		}},
+		Secrets: []v1alpha1.SecretName{"NOTES_LANG", "NOTES_TOKEN"},
+	}
+	if diff := cmp.Diff([]v1alpha1.Server{b.Spec.Servers[0], want}, got.Spec.Servers); diff != "" {
+		t.Errorf("servers (-want +got):\n%s", diff)
+	}
+	status := got.Status.Recipes[0]
+	expect(t, status, v1alpha1.ReasonRecipeInUse, "version 1.0.0 of recipe notes")
+	status.Source, status.Message = "", ""
+	if diff := cmp.Diff(v1alpha1.RecipeStatus{
+		Server: "mine", Recipe: "notes", Version: "1.0.0", Digest: o.Status.Versions[0].Digest, Reason: v1alpha1.ReasonRecipeInUse,
+		Secrets: []string{"NOTES_LANG", "NOTES_TOKEN"}, CredentialsURL: "https://notes.example.com/keys",
+	}, status); diff != "" {
+		t.Errorf("status (-want +got):\n%s", diff)
+	}
+}
+
+func TestWhatTheSpecSaysOfAServerStays(t *testing.T) {
+	r := notes(func(r *recipe.Recipe) { r.LocalOnly.Tools = []string{"open_editor", "delete"} })
+	limits := new(v1alpha1.Server)
+	b := bridge(named("mine", func(s *v1alpha1.Server) {
+		s.Description = "Notes of the team"
+		s.Trust = v1alpha1.TrustUntrusted
+		s.Tools = &v1alpha1.ToolFilter{Allow: []string{"search", "open_editor"}, Deny: []string{"delete"}}
+		s.MaxResultBytes = new(int32(4096))
+		*limits = *s
+	}))
+	got := Bridge(b, catalogOf(accepted(t, r))).Spec.Servers[0]
+	if got.Description != limits.Description || got.Trust != limits.Trust || *got.MaxResultBytes != 4096 {
+		t.Errorf("%+v", got)
+	}
+	want := &v1alpha1.ToolFilter{Allow: []string{"search", "open_editor"}, Deny: []string{"delete", "open_editor"}}
+	if diff := cmp.Diff(want, got.Tools); diff != "" {
+		t.Errorf("tools (-want +got):\n%s", diff)
+	}
+	if len(b.Spec.Servers[0].Tools.Deny) != 1 {
+		t.Errorf("the spec's own filter was changed: %v", b.Spec.Servers[0].Tools)
+	}
+}
+
+func TestWhichVersionAServerGets(t *testing.T) {
+	older := notes()
+	newer := notes(func(r *recipe.Recipe) {
+		r.RecipeVersion, r.Install.Version, r.Transports[0].Args[1] = "1.1.0", "1.3.0", "@example/notes@1.3.0"
+	})
+	o := accepted(t, older, newer)
+	got := Bridge(bridge(named("latest"), named("pinned", version("1.0.0")), named("newest", version("1.1.0"))), catalogOf(o))
+	for i, want := range []string{"1.1.0", "1.0.0", "1.1.0"} {
+		if s := got.Status.Recipes[i]; s.Version != want || s.Reason != v1alpha1.ReasonRecipeInUse {
+			t.Errorf("server %s: version %s, %s; want %s", s.Server, s.Version, s.Message, want)
+		}
+	}
+	if v := got.Spec.Servers[1].Transport.Stdio.Install.Version; v != "1.2.3" {
+		t.Errorf("the pinned one installs %s", v)
+	}
+}
+
+func TestWhyAServerIsOutOfService(t *testing.T) {
+	local := notes(func(r *recipe.Recipe) { r.LocalOnly.All = true })
+	docker := notes(func(r *recipe.Recipe) {
+		r.Install = &recipe.Install{Method: "docker", Image: "example/notes:1.2.3"}
+		r.Transports = []recipe.Transport{{Type: recipe.Stdio, Command: "docker", Args: []string{"run", "-i", "--rm", "example/notes:1.2.3"}}}
+		r.Auth = nil
+	})
+	never := accepted(t, notes())
+	never.Status = v1alpha1.CatalogRecipeStatus{}
+	verdictOn(never, metav1.ConditionFalse, "name: is required")
+	back := accepted(t, notes())
+	back.Spec.Recipe = nil
+	refused := accepted(t, notes())
+	verdictOn(refused, metav1.ConditionFalse, "signature: the publisher has no public key")
+	broken := accepted(t, notes())
+	broken.Status.Versions[0].Recipe = "{"
+	large := remote(func(r *recipe.Recipe) { r.Description = strings.Repeat("a", 500) })
+	for name, tt := range map[string]struct {
+		o       *v1alpha1.CatalogRecipe
+		server  v1alpha1.Server
+		lacking []v1alpha1.InstallMethod
+		reason  string
+		message string
+	}{
+		"no such recipe":                  {nil, named("mine"), nil, "NotFound", "the catalog has no recipe notes"},
+		"never accepted":                  {never, named("mine"), nil, "NotAccepted", "was not accepted yet: name: is required"},
+		"taken back by its author":        {back, named("mine"), nil, "NotAccepted", "was taken back"},
+		"refused as it is":                {refused, named("mine"), nil, "NotAccepted", "is not served any more: signature: the publisher has no public key"},
+		"refused, and an older is pinned": {refused, named("mine", version("1.0.0")), nil, "NotAccepted", "is not served any more"},
+		"not to be read":                  {broken, named("mine"), nil, "NotAccepted", "cannot be read"},
+		"a version that it has not":       {accepted(t, notes()), named("mine", version("2.0.0")), nil, "VersionUnknown", "version 2.0.0 of recipe notes; it must be one of: 1.0.0"},
+		"for people's own machines":       {accepted(t, local), named("mine"), nil, "LocalOnly", "bridge add notes"},
+		"a container of its own":          {accepted(t, docker), named("mine"), nil, "NotHostable", "transports[0]: only programs that npx or uvx run"},
+		"no image for it":                 {accepted(t, notes()), named("mine"), []v1alpha1.InstallMethod{"npx"}, "NotHostable", "the installation has no image with npx"},
+		"a secret that the spec does not grant": {accepted(t, notes()), named("mine", func(s *v1alpha1.Server) { s.Secrets = []v1alpha1.SecretName{"NOTES_LANG"} }), nil,
+			"SecretNotGranted", "does not have: NOTES_TOKEN"},
+		"a login with a client of one's own": {accepted(t, remote(func(r *recipe.Recipe) {
+			r.Transports[0].Auth = &recipe.TransportAuth{Type: "oauth2", GrantType: "authorization_code", AuthorizationURL: "https://notes.example.com/login", TokenURL: "https://notes.example.com/token"}
+		})), named("mine"), nil, "NotHostable", "names a variable"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			other := v1alpha1.Server{Name: "other", Transport: v1alpha1.Transport{URL: "https://a"}}
+			got := Bridge(bridge(tt.server, other), catalogOf(tt.o, tt.lacking...))
+			expect(t, got.Status.Recipes[0], tt.reason, tt.message)
+			if s := got.Spec.Servers[0]; s.Transport.URL != "" || s.Transport.Stdio != nil || s.Secrets != nil {
+				t.Errorf("the server is %+v", s)
+			}
+			if diff := cmp.Diff(other, got.Spec.Servers[1]); diff != "" {
+				t.Errorf("the other server (-want +got):\n%s", diff)
+			}
+		})
+	}
+	t.Run("more than a bridge holds", func(t *testing.T) {
+		var servers []v1alpha1.Server
+		for i := range 64 {
+			servers = append(servers, named(fmt.Sprintf("s%d", i)))
+		}
+		o := accepted(t, large)
+		r, _, _ := catalog.ReadSource(o.Status.Versions[0].Recipe)
+		r.Transports[0].URL += "?" + strings.Repeat("a", 10<<10)
+		o.Status.Versions[0].Recipe = catalog.SourceOf(r)
+		got := Bridge(bridge(servers...), catalogOf(o))
+		size, out := 0, 0
+		for _, s := range got.Status.Recipes {
+			if size += len(s.Source); s.Source == "" {
+				out++
+				expect(t, s, v1alpha1.ReasonRecipeNotHostable, "which is as much as a bridge holds")
+			}
+		}
+		if size > bridgeLimit || out == 0 || out > 20 {
+			t.Errorf("%d bytes, and %d servers are out of service", size, out)
+		}
+	})
+}
