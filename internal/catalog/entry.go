@@ -154,6 +154,16 @@ func deprecationOf(d *v1alpha1.RecipeDeprecation) *Deprecation {
 	return &Deprecation{Since: d.Since.UTC(), Reason: d.Reason, ReplacedBy: d.ReplacedBy}
 }
 
+// DeprecationObject returns a deprecation as the API has it, nil for none.
+func DeprecationObject(d *Deprecation) *v1alpha1.RecipeDeprecation {
+	if d == nil {
+		return nil
+	}
+	// The API has whole seconds.
+	since := metav1.NewTime(d.Since.UTC().Truncate(time.Second))
+	return &v1alpha1.RecipeDeprecation{Since: since, Reason: d.Reason, ReplacedBy: d.ReplacedBy}
+}
+
 // OverlayObject returns an overlay as the API has it.
 func OverlayObject(o Overlay) *v1alpha1.QualityOverlay {
 	q := &v1alpha1.QualityOverlay{

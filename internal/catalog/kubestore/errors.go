@@ -23,17 +23,21 @@ const (
 	// timeout bounds one act, which is a few requests of the API server.
 	timeout = 10 * time.Second
 	// tries is how often an act begins anew that another writer was quicker
-	// than, and pause how long between. Most of the others are the operator,
-	// which writes once after each change.
-	tries = 5
-	pause = 20 * time.Millisecond
+	// than, and pause how long between, longer each time. Most of the others are
+	// the operator, which writes once after each change.
+	tries = 8
+	pause = 5 * time.Millisecond
 	// maxReason is how much is told of what the API server says, which may go on
 	// with the value.
 	maxReason = 512
 )
 
-// errRaced says that an object is not what was read any more.
-var errRaced = errors.New("another writer was quicker each time")
+var (
+	// errTaken says that somebody made an object of that name meanwhile.
+	errTaken = errors.New("somebody took the name meanwhile")
+	// errRaced says that an object is not what was read any more.
+	errRaced = errors.New("another writer was quicker each time")
+)
 
 // again repeats an act while others are quicker.
 func (s *Store) again(ctx context.Context, act func() error) error {
@@ -48,14 +52,26 @@ func (s *Store) again(ctx context.Context, act func() error) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(pause):
+		case <-time.After(pause * time.Duration(try)):
 		}
 	}
 }
 
 // raced reports whether the API server refused a version, and not a field that
 // somebody else holds.
-func raced(err error) bool { return apierrors.IsConflict(err) && len(holdersOf(err)) == 0 }
+func raced(err error) bool {
+	return errors.Is(err, errTaken) || apierrors.IsConflict(err) && len(holdersOf(err)) == 0
+}
+
+// taken reports whether an apply of what there was not was refused since it is
+// there now: somebody holds its fields, or versionOfNothing is not its version.
+func taken(err error) bool {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok || !apierrors.IsInvalid(err) || status.ErrStatus.Details == nil {
+		return apierrors.IsConflict(err)
+	}
+	return slices.ContainsFunc(status.ErrStatus.Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.resourceVersion" })
+}
 
 // holdersOf returns the field managers for which the API server refused an
 // apply.

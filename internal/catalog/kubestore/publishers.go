@@ -1,0 +1,186 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubestore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/apikey"
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
+)
+
+// CreatePublisher writes a publisher with one key, which is in the answer and
+// nowhere else; expires is nil for a key that does not. Its errors are
+// catalog.ErrExists, *catalog.InvalidError and the API server's.
+func (s *Store) CreatePublisher(ctx context.Context, p catalog.Publisher, expires *time.Time) (catalog.Publisher, string, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	entry, key, err := s.mint(expires)
+	if found := catalog.CheckPublisher(p); len(found) > 0 {
+		err = &catalog.InvalidError{Problems: found}
+	}
+	if err != nil {
+		return catalog.Publisher{}, "", err
+	}
+	o := &v1alpha1.CatalogPublisher{}
+	o.Namespace, o.Name = s.namespace, p.ID
+	describe(o, p)
+	o.Spec.Keys = []v1alpha1.PublisherKey{entry}
+	err = s.client.Create(ctx, o, client.FieldOwner(v1alpha1.FieldOwnerAdmin))
+	if apierrors.IsAlreadyExists(err) {
+		return catalog.Publisher{}, "", catalog.ErrExists
+	}
+	if err != nil {
+		return catalog.Publisher{}, "", refusal(err, "create CatalogPublisher")
+	}
+	return catalog.PublisherOf(o), key, nil
+}
+
+// describe says who the publisher is.
+func describe(o *v1alpha1.CatalogPublisher, p catalog.Publisher) {
+	o.Spec.DisplayName, o.Spec.Contact, o.Spec.Verified = p.DisplayName, p.Contact, p.Verified
+	o.Spec.PublicKeys = slices.Clone(p.PublicKeys)
+}
+
+// mint makes a key and what is stored of it.
+func (s *Store) mint(expires *time.Time) (v1alpha1.PublisherKey, string, error) {
+	// The API has whole seconds.
+	now := s.now().UTC().Truncate(time.Second)
+	if expires != nil && !expires.After(now) {
+		return v1alpha1.PublisherKey{}, "", &catalog.InvalidError{Problems: []catalog.Problem{
+			{Field: "expiresAt", Code: catalog.CodeInvalid, Message: "must be in the future"},
+		}}
+	}
+	key, id, err := apikey.Mint(s.random, apikey.KindPublisher)
+	if err != nil {
+		return v1alpha1.PublisherKey{}, "", fmt.Errorf("mint key: %w", err)
+	}
+	entry := v1alpha1.PublisherKey{ID: id, Hash: apikey.HashOf(key).String(), CreatedAt: new(metav1.NewTime(now))}
+	if expires != nil {
+		entry.ExpiresAt = new(metav1.NewTime(expires.UTC().Truncate(time.Second)))
+	}
+	return entry, key, nil
+}
+
+// UpdatePublisher replaces who the publisher is, and nothing of their keys.
+// ifMatch is the revision that must be there, or catalog.AnyRevision. Its errors
+// are catalog.ErrNotFound, ErrChanged, *catalog.ManagedError,
+// *catalog.InvalidError and the API server's.
+func (s *Store) UpdatePublisher(ctx context.Context, p catalog.Publisher, ifMatch string) (catalog.Publisher, error) {
+	if found := catalog.CheckPublisher(p); len(found) > 0 {
+		return catalog.Publisher{}, &catalog.InvalidError{Problems: found}
+	}
+	return s.changePublisher(ctx, p.ID, func(o *v1alpha1.CatalogPublisher) error {
+		if ifMatch != catalog.AnyRevision && catalog.PublisherOf(o).Revision != ifMatch {
+			return catalog.ErrChanged
+		}
+		before := o.Spec
+		describe(o, p)
+		by, err := holders(o.ManagedFields, changedKeys(before, o.Spec), func(entry metav1.ManagedFieldsEntry) bool {
+			return entry.Manager == v1alpha1.FieldOwnerAdmin
+		})
+		if err == nil && len(by) > 0 {
+			err = &catalog.ManagedError{By: by}
+		}
+		return err
+	})
+}
+
+// changedKeys returns the fields that differ.
+func changedKeys(a, b v1alpha1.CatalogPublisherSpec) []string {
+	var keys []string
+	for key, same := range map[string]bool{
+		"f:displayName": a.DisplayName == b.DisplayName,
+		"f:contact":     a.Contact == b.Contact,
+		"f:verified":    a.Verified == b.Verified,
+		"f:publicKeys":  slices.Equal(a.PublicKeys, b.PublicKeys),
+	} {
+		if !same {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// AddPublisherKey adds a key, which is in the answer and nowhere else. Where the
+// publisher has as many as there may be, the oldest one goes that does not work
+// any more. Its errors are catalog.ErrNotFound, ErrTooManyKeys,
+// *catalog.InvalidError and the API server's.
+func (s *Store) AddPublisherKey(ctx context.Context, id string, expires *time.Time) (p catalog.Publisher, keyID, key string, err error) {
+	entry, key, err := s.mint(expires)
+	if err != nil {
+		return catalog.Publisher{}, "", "", err
+	}
+	p, err = s.changePublisher(ctx, id, func(o *v1alpha1.CatalogPublisher) error {
+		if len(o.Spec.Keys) >= catalog.MaxPublisherKeys {
+			dead := slices.IndexFunc(o.Spec.Keys, func(k v1alpha1.PublisherKey) bool {
+				return k.RevokedAt != nil || k.ExpiresAt != nil && !s.now().Before(k.ExpiresAt.Time)
+			})
+			if dead < 0 {
+				return catalog.ErrTooManyKeys
+			}
+			o.Spec.Keys = slices.Delete(o.Spec.Keys, dead, dead+1)
+		}
+		o.Spec.Keys = append(o.Spec.Keys, entry)
+		return nil
+	})
+	if err != nil {
+		return catalog.Publisher{}, "", "", err
+	}
+	return p, entry.ID, key, nil
+}
+
+// RevokePublisherKey withdraws a key, also one that is withdrawn already. It
+// stops working when the watches tell of it, within a second. Its errors are
+// catalog.ErrNotFound and the API server's.
+func (s *Store) RevokePublisherKey(ctx context.Context, id, keyID string) error {
+	_, err := s.changePublisher(ctx, id, func(o *v1alpha1.CatalogPublisher) error {
+		i := slices.IndexFunc(o.Spec.Keys, func(k v1alpha1.PublisherKey) bool { return k.ID == keyID })
+		if i < 0 {
+			return catalog.ErrNotFound
+		}
+		if o.Spec.Keys[i].RevokedAt == nil {
+			o.Spec.Keys[i].RevokedAt = new(metav1.NewTime(s.now().UTC().Truncate(time.Second)))
+		}
+		return nil
+	})
+	return err
+}
+
+// changePublisher makes one change, anew while others are quicker. It is a patch
+// and no apply: an apply would hold what others say too, and a key that they
+// remove would go on working.
+func (s *Store) changePublisher(ctx context.Context, id string, change func(*v1alpha1.CatalogPublisher) error) (catalog.Publisher, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	var p catalog.Publisher
+	err := s.again(ctx, func() error {
+		o, err := s.publisher(ctx, id)
+		if err != nil {
+			return err
+		}
+		before := o.DeepCopy()
+		if err := change(o); err != nil {
+			return err
+		}
+		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+		if err := s.client.Patch(ctx, o, patch, client.FieldOwner(v1alpha1.FieldOwnerAdmin)); err != nil {
+			if raced(err) {
+				return err
+			}
+			return refusal(err, "patch CatalogPublisher")
+		}
+		p = catalog.PublisherOf(o)
+		return nil
+	})
+	return p, err
+}
