@@ -1,0 +1,103 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubestore
+
+import (
+	"crypto/rand"
+	"log/slog"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/apikey"
+)
+
+// offline returns a store that never reaches an API server.
+func offline(t *testing.T, now func() time.Time) *Store {
+	t.Helper()
+	s, err := New(&rest.Config{Host: "http://127.0.0.1:1"}, Options{Namespace: "catalog", Random: rand.Reader, Now: now, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// mint returns a key of that kind and what an object has of it.
+func mint(t *testing.T, kind apikey.Kind) (string, v1alpha1.PublisherKey) {
+	t.Helper()
+	key, id, err := apikey.Mint(rand.Reader, kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key, v1alpha1.PublisherKey{ID: id, Hash: apikey.HashOf(key).String()}
+}
+
+func publisherWith(name string, keys ...v1alpha1.PublisherKey) *v1alpha1.CatalogPublisher {
+	o := &v1alpha1.CatalogPublisher{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	o.Spec.Keys = keys
+	return o
+}
+
+func TestWhoseAKeyIs(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	clock := now
+	s := offline(t, func() time.Time { return clock })
+	good, goodEntry := mint(t, apikey.KindPublisher)
+	other, otherEntry := mint(t, apikey.KindPublisher)
+	gone, goneEntry := mint(t, apikey.KindPublisher)
+	brief, briefEntry := mint(t, apikey.KindPublisher)
+	strange, strangeEntry := mint(t, apikey.KindPublisher)
+	unhashed, unhashedEntry := mint(t, apikey.KindPublisher)
+	user, userEntry := mint(t, apikey.KindUser)
+	unknown, _ := mint(t, apikey.KindPublisher)
+	goneEntry.RevokedAt = new(metav1.NewTime(now.Add(time.Hour)))
+	briefEntry.ExpiresAt = new(metav1.NewTime(now))
+	strangeEntry.Hash = otherEntry.Hash
+	unhashedEntry.Hash = unhashed
+	deleted := publisherWith("deleted", otherEntry)
+	deleted.DeletionTimestamp = &metav1.Time{Time: now}
+	s.replacePublishers([]*v1alpha1.CatalogPublisher{
+		publisherWith("acme", goodEntry, goneEntry, briefEntry, strangeEntry, unhashedEntry, userEntry), publisherWith("none"), deleted,
+	})
+	longer := publisherWith("longer")
+	second, secondEntry := mint(t, apikey.KindPublisher)
+	secondEntry.ExpiresAt = new(metav1.NewTime(now.Add(time.Second)))
+	longer.Spec.Keys = []v1alpha1.PublisherKey{secondEntry}
+	s.setPublisher(longer)
+
+	for name, tt := range map[string]struct{ key, want string }{
+		"a key":                                   {good, "acme"},
+		"a key that expires later":                {second, "longer"},
+		"a key that expires now":                  {brief, ""},
+		"a key that is withdrawn, from whenever":  {gone, ""},
+		"a key of a publisher that is going":      {other, ""},
+		"a key under whose id another's hash is":  {strange, ""},
+		"a key that stands where its hash should": {unhashed, ""},
+		"a user's key":                            {user, ""},
+		"a key that nobody has":                   {unknown, ""},
+		"a key with another secret":               {good[:len(good)-1] + "~", ""},
+		"nothing":                                 {"", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, id, ok := s.PublisherByKey(tt.key)
+			if got != tt.want || ok != (tt.want != "") {
+				t.Errorf("%q, %q, %t", got, id, ok)
+			}
+		})
+	}
+	if _, id, ok := s.PublisherByKey(unknown); ok || id == "" {
+		t.Error("nobody knows which key was tried")
+	}
+	clock = now.Add(time.Second)
+	if _, _, ok := s.PublisherByKey(second); ok {
+		t.Error("a key works after its end")
+	}
+	s.forgetPublisher("acme")
+	if _, _, ok := s.PublisherByKey(good); ok {
+		t.Error("a key of nobody works")
+	}
+}
