@@ -49,6 +49,7 @@ type options struct {
 	TrustedProxies []string
 	Quota          quotaOptions
 	Snapshot       snapshotOptions
+	Catalog        catalogOptions
 	Ingress        ingress.Config
 }
 
@@ -117,6 +118,7 @@ func (o *options) registerFlags(fs *pflag.FlagSet) {
 	o.Audit.registerFlags(fs)
 	o.Snapshot.registerFlags(fs)
 	o.Quota.registerFlags(fs)
+	o.Catalog.registerFlags(fs)
 	fs.StringVar(&o.OTLPEndpoint, "otlp-endpoint", o.OTLPEndpoint, "where traces go, such as http://collector.observability.svc:4318 (default: OTEL_EXPORTER_OTLP_ENDPOINT, or nowhere)")
 	fs.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/audit/index"
 	"github.com/hostedbridge/hostedbridge/internal/audit/sink"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/kubestore"
 	"github.com/hostedbridge/hostedbridge/internal/ingress"
 	"github.com/hostedbridge/hostedbridge/internal/quota/store"
 	"github.com/hostedbridge/hostedbridge/internal/quota/tierfile"
@@ -51,6 +52,7 @@ type parts struct {
 	hasher      *audit.Hasher
 	tiers       *tierfile.File
 	quotas      *store.Store
+	catalog     *kubestore.Store
 }
 
 // run serves until ctx ends and everything is drained.
@@ -119,6 +121,9 @@ func newParts(ctx context.Context, o options, config *rest.Config, log *slog.Log
 	if p.status, err = watch.NewStatusWriter(config, p.watcher, log); err != nil {
 		return nil, fmt.Errorf("status: %w", err)
 	}
+	if p.catalog, err = o.Catalog.open(config, o.Namespace, log); err != nil {
+		return nil, err
+	}
 	p.prober = report.NewProber(p.watcher, p.bridges.Health, p.bridges.RefreshSecrets, p.status.Observe, log)
 	return p, nil
 }
@@ -175,7 +180,7 @@ func (p *parts) serve(ctx context.Context, service *telemetry.Service) error {
 	defer end()
 	group, working := errgroup.WithContext(working)
 	defer context.AfterFunc(working, drain)()
-	for _, part := range []func(context.Context) error{p.credentials.run, p.watcher.Run, p.snapshots.run, p.status.Run, p.prober.Run, p.tiers.Run, p.quotas.Run} {
+	for _, part := range []func(context.Context) error{p.credentials.run, p.watcher.Run, p.snapshots.run, p.status.Run, p.prober.Run, p.tiers.Run, p.quotas.Run, p.catalog.Run} {
 		group.Go(func() error { return part(working) })
 	}
 	group.Go(func() error {

@@ -1,0 +1,39 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+
+	"github.com/hostedbridge/hostedbridge/internal/catalog/kubestore"
+)
+
+// catalogOptions say where the catalog is.
+type catalogOptions struct {
+	// Namespace is where the recipes are; empty is the installation's.
+	Namespace string
+}
+
+func (o *catalogOptions) registerFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.Namespace, "catalog-namespace", o.Namespace, "namespace of the catalog's recipes and publishers; without it they are in the installation's")
+}
+
+// open returns the catalog, which is followed once it runs. The ingress is ready
+// without it: what keeps recipes from being read keeps nobody from their bridge.
+func (o *catalogOptions) open(config *rest.Config, installation string, log *slog.Logger) (*kubestore.Store, error) {
+	store, err := kubestore.New(config, kubestore.Options{
+		Namespace: cmp.Or(o.Namespace, installation), Random: rand.Reader, Now: time.Now, Log: log,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("catalog: %w", err)
+	}
+	return store, nil
+}
