@@ -13,6 +13,7 @@ import (
 func (s *Server) adminRoutes(e *gin.Engine) {
 	a := e.Group("/admin", s.do(s.checkOrigin), s.do(s.requireAdmin))
 	a.GET("/audit", s.do(s.refuseBody), s.do(s.queryAudit))
+	a.GET("/analytics", s.do(s.refuseBody), s.do(s.queryAnalytics))
 	a.GET("/users/:userId/keys", s.do(s.refuseBody), s.do(s.listKeys))
 	a.POST("/users/:userId/keys", s.do(s.createKey))
 	a.DELETE("/users/:userId/keys/:keyId", s.do(s.refuseBody), s.do(s.revokeKey))

@@ -31,7 +31,7 @@ func TestAdministratorsHaveTheAdminKey(t *testing.T) {
 		"the key as a cookie": {"Cookie": {"key=" + adminKey}},
 		"two keys":            {"Authorization": {"Bearer " + adminKey}, "X-Api-Key": {alice}},
 	} {
-		for _, path := range []string{keysOfAlice, "/admin/users/nobody/keys", "/admin/audit"} {
+		for _, path := range []string{keysOfAlice, "/admin/users/nobody/keys", "/admin/audit", "/admin/analytics"} {
 			r := w.request("GET", path, "", "")
 			r.Header = header
 			if got := w.do(r); got.status != http.StatusUnauthorized {
@@ -274,7 +274,7 @@ func TestAnIndexThatIsAwayOrNotThere(t *testing.T) {
 func TestTheAdminSurfaceHasOnlyItsMethods(t *testing.T) {
 	w, _, _ := twoUsers(t)
 	for path, allowed := range map[string][]string{
-		"/admin/audit": {"GET"}, keysOfAlice: {"GET", "POST"}, keysOfAlice + "/abcdefghijkl": {"DELETE"},
+		"/admin/audit": {"GET"}, "/admin/analytics": {"GET"}, keysOfAlice: {"GET", "POST"}, keysOfAlice + "/abcdefghijkl": {"DELETE"},
 	} {
 		for _, method := range []string{"GET", "POST", "PUT", "DELETE", "PATCH"} {
 			got := w.do(w.request(method, path, adminKey, "")).status

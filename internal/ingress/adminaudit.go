@@ -15,10 +15,11 @@ import (
 
 // The acts of administrators, as the method of their audit entries.
 const (
-	actListKeys   = audit.AdminPrefix + "keys.list"
-	actCreateKey  = audit.AdminPrefix + "keys.create"
-	actRevokeKey  = audit.AdminPrefix + "keys.revoke"
-	actQueryAudit = audit.AdminPrefix + "audit.query"
+	actListKeys       = audit.AdminPrefix + "keys.list"
+	actCreateKey      = audit.AdminPrefix + "keys.create"
+	actRevokeKey      = audit.AdminPrefix + "keys.revoke"
+	actQueryAudit     = audit.AdminPrefix + "audit.query"
+	actQueryAnalytics = audit.AdminPrefix + "analytics.query"
 )
 
 // auditAdmin writes the entry of an act that was done, before it is answered.

@@ -23,9 +23,10 @@ import (
 // searchTimeout bounds a search for audit entries.
 const searchTimeout = 10 * time.Second
 
-// AuditIndex is where audit entries can be asked for.
+// AuditIndex is where audit entries can be asked for, and how many there are.
 type AuditIndex interface {
 	Search(ctx context.Context, q audit.Query) (audit.Page, error)
+	Figures(ctx context.Context, q audit.FiguresQuery) (audit.Figures, error)
 }
 
 // NoAuditIndex is that of an installation without one.
@@ -34,6 +35,11 @@ type NoAuditIndex struct{}
 // Search implements AuditIndex.
 func (NoAuditIndex) Search(context.Context, audit.Query) (audit.Page, error) {
 	return audit.Page{}, errAuditIndexDisabled
+}
+
+// Figures implements AuditIndex.
+func (NoAuditIndex) Figures(context.Context, audit.FiguresQuery) (audit.Figures, error) {
+	return audit.Figures{}, errAuditIndexDisabled
 }
 
 // auditPage is an answer to a query for entries.
@@ -55,6 +61,13 @@ const (
 	// and the answer is this one's.
 	scopeReplica = "replica"
 )
+
+func scopeOf(shared bool) string {
+	if shared {
+		return scopeInstallation
+	}
+	return scopeReplica
+}
 
 // queryAudit answers with audit entries, the newest first.
 func (s *Server) queryAudit(c *gin.Context) error {
@@ -78,12 +91,9 @@ func (s *Server) queryAudit(c *gin.Context) error {
 	if err := s.auditAdmin(c, actQueryAudit, q.UserID, ""); err != nil {
 		return err
 	}
-	answer := auditPage{Entries: page.Entries, Scope: scopeReplica, LagSeconds: page.Lag.Seconds()}
+	answer := auditPage{Entries: page.Entries, Scope: scopeOf(page.Shared), LagSeconds: page.Lag.Seconds()}
 	if answer.Entries == nil {
 		answer.Entries = []audit.Entry{} // A list, and not null, for whoever reads it.
-	}
-	if page.Shared {
-		answer.Scope = scopeInstallation
 	}
 	if page.Next != nil {
 		answer.Next = page.Next.Cursor()
@@ -128,23 +138,29 @@ var auditParameters = map[string]func(q *audit.Query, value string) error{
 // be, and repeat nothing of what it was.
 func parseAuditQuery(raw string) (audit.Query, error) {
 	q := audit.Query{Limit: audit.DefaultPage}
+	return q, parseQuery(&q, raw, auditParameters, "userId, server, tool, status, from, to, cursor and limit")
+}
+
+// parseQuery sets of q what a query has, each parameter at most once. names are
+// those of the parameters, for who sent another.
+func parseQuery[Q any](q *Q, raw string, parameters map[string]func(q *Q, value string) error, names string) error {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
-		return q, errors.New("the query is not in the form name=value&name=value")
+		return errors.New("the query is not in the form name=value&name=value")
 	}
 	for name, given := range values {
-		set, known := auditParameters[name]
+		set, known := parameters[name]
 		switch {
 		case !known:
-			return q, errors.New("the parameters are userId, server, tool, status, from, to, cursor and limit")
+			return errors.New("the parameters are " + names)
 		case len(given) > 1:
-			return q, errors.New(name + " is given more than once")
+			return errors.New(name + " is given more than once")
 		}
-		if err := set(&q, given[0]); err != nil {
-			return q, fmt.Errorf("%s: %w", name, err)
+		if err := set(q, given[0]); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	return q, nil
+	return nil
 }
 
 // setName takes what can be a name in an entry.
@@ -156,10 +172,11 @@ func setName(to *string, value string) error {
 	return nil
 }
 
-// setTime takes a time or the beginning of a day in UTC.
+// setTime takes a time or the beginning of a day in UTC, since 1970: the first
+// of all times would be one that was not given.
 func setTime(to *time.Time, value string) error {
 	for _, layout := range []string{time.RFC3339, time.DateOnly} {
-		if t, err := time.Parse(layout, value); err == nil {
+		if t, err := time.Parse(layout, value); err == nil && t.Unix() >= 0 {
 			*to = t
 			return nil
 		}

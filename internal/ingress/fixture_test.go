@@ -65,6 +65,7 @@ type world struct {
 	audit     *fakeAudit
 	keys      *fakeKeys
 	index     *fakeIndex
+	inventory *fakeInventory
 	logs      *lockedBuffer
 	registry  *prometheus.Registry
 	readiness *telemetry.Readiness
@@ -92,7 +93,7 @@ func newWorld(t testing.TB, config Config, drain ...func(*telemetry.Service)) *w
 	t.Helper()
 	w := &world{
 		t: t, routes: newFakeRoutes(), reports: fakeReports{}, servers: map[string]*http.Server{}, activity: &fakeActivity{},
-		secrets: newFakeSecrets(), audit: &fakeAudit{}, keys: newFakeKeys(), index: &fakeIndex{}, logs: &lockedBuffer{}, registry: prometheus.NewRegistry(), ended: make(chan error, 1),
+		secrets: newFakeSecrets(), audit: &fakeAudit{}, keys: newFakeKeys(), index: &fakeIndex{}, inventory: &fakeInventory{}, logs: &lockedBuffer{}, registry: prometheus.NewRegistry(), ended: make(chan error, 1),
 	}
 	w.setTiers(testTiers())
 	w.readiness = &telemetry.Readiness{Check: func() bool { return w.routes.Current() != nil }}
@@ -106,7 +107,7 @@ func newWorld(t testing.TB, config Config, drain ...func(*telemetry.Service)) *w
 	w.ways = NewBridges(w, w.port)
 	w.server, err = New(config, Deps{
 		Routes: w.routes, Bridges: w.ways, Reports: w.reports, Activity: w.activity, Secrets: w.secrets,
-		Quotas: w.quotas(), Tiers: func() quota.Tiers { return *w.tiers.Load() }, Audit: w.audit, Hasher: testHasher(t), AdminKey: func() []byte { return []byte(adminKey) }, Keys: w.keys, AuditIndex: w.index, Catalog: fakeCatalog{},
+		Quotas: w.quotas(), Tiers: func() quota.Tiers { return *w.tiers.Load() }, Audit: w.audit, Hasher: testHasher(t), AdminKey: func() []byte { return []byte(adminKey) }, Keys: w.keys, AuditIndex: w.index, Inventory: w.inventory.get, Catalog: fakeCatalog{},
 		Ready: w.readiness.Ready, Metrics: w.registry,
 		Log: slog.New(slog.NewJSONHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})

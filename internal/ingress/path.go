@@ -34,8 +34,11 @@ var userPath = regexp.MustCompile(`^/u/` + strings.Trim(v1alpha1.UserIDPattern, 
 // auditPath is where administrators ask for audit entries.
 const auditPath = "/admin/audit"
 
+// analyticsPath is where they ask how the installation is used.
+const analyticsPath = "/admin/analytics"
+
 // adminPath is every path of administrators, under the same rule.
-var adminPath = regexp.MustCompile(`^/admin/(audit|users/` + strings.Trim(v1alpha1.UserIDPattern, "^$") + `/keys(/[0-9A-Za-z]{8,32})?)$`)
+var adminPath = regexp.MustCompile(`^/admin/(audit|analytics|users/` + strings.Trim(v1alpha1.UserIDPattern, "^$") + `/keys(/[0-9A-Za-z]{8,32})?)$`)
 
 // secretPart is which of the expression's parts is the secret's name.
 var secretPart = userPath.SubexpIndex("secret")
@@ -44,7 +47,7 @@ var secretPart = userPath.SubexpIndex("secret")
 // 2024-11-05 says which session a message is for.
 var sessionQuery = regexp.MustCompile(`^sessionid=[A-Za-z0-9_.-]+$`)
 
-// auditQuery is the form of the query for audit entries. Which parameters
+// auditQuery is the form of the query for audit entries and figures. Which parameters
 // there are, and what they may say, is for its handler; here nothing passes
 // that two readers could split differently.
 var auditQuery = regexp.MustCompile(`^[A-Za-z]+=([A-Za-z0-9_.:~+-]|%[0-9A-Fa-f]{2})*(&[A-Za-z]+=([A-Za-z0-9_.:~+-]|%[0-9A-Fa-f]{2})*)*$`)
@@ -80,7 +83,7 @@ func queryOf(target, path string) (query string, malformed bool) {
 	switch {
 	case query == "":
 		return "", false
-	case path == auditPath:
+	case path == auditPath, path == analyticsPath:
 		form, longest = auditQuery, maxAuditQuery
 	case !strings.HasSuffix(path, ssePath):
 		return "", false

@@ -115,6 +115,8 @@ var hostileTargets = map[string]string{
 	"a path below a key":                 "/admin/users/alice/keys/abcdefghijkl/x",
 	"a path below audit":                 "/admin/audit/x",
 	"audit with a slash":                 "/admin/audit/",
+	"a path below analytics":             "/admin/analytics/x",
+	"analytics encoded":                  "/admin/%61nalytics",
 	"upper case admin":                   "/Admin/audit",
 	"admin behind a user":                "/u/alice/admin/audit",
 	"a user behind admin":                "/admin/u/alice/mcp",
@@ -164,6 +166,7 @@ func TestCleanTargetAccepts(t *testing.T) {
 		longestPath:                              longestPath,
 		"/admin/audit":                           "/admin/audit",
 		"/admin/audit?userId=alice":              "/admin/audit",
+		"/admin/analytics?step=day":              "/admin/analytics",
 		"/admin/users/alice/keys":                "/admin/users/alice/keys",
 		"/admin/users/audit/keys?x":              "/admin/users/audit/keys",
 		"/admin/users/alice/keys/abcdefghijkl":   "/admin/users/alice/keys/abcdefghijkl",
@@ -204,6 +207,8 @@ func TestWhichQueriesPass(t *testing.T) {
 		{"a session beyond ASCII", "/u/alice/sse?sessionid=а", "/u/alice/sse", "", true},
 		{"a query for entries", "/admin/audit?userId=alice&tool=a%2Fb+c&to=2026-03-01T00:00:00Z", "/admin/audit", "userId=alice&tool=a%2Fb+c&to=2026-03-01T00:00:00Z", false},
 		{"an empty query for entries", "/admin/audit?", "/admin/audit", "", false},
+		{"a query for analytics", "/admin/analytics?from=2026-03-01T00:00:00%2B01:00&step=day", "/admin/analytics", "from=2026-03-01T00:00:00%2B01:00&step=day", false},
+		{"a query for analytics with a semicolon", "/admin/analytics?step=day;x", "/admin/analytics", "", true},
 		{"an empty value", "/admin/audit?tool=", "/admin/audit", "tool=", false},
 		{"a query for entries of two questions", "/admin/audit??tool=a", "/admin/audit", "", true},
 		{"a query for entries with a semicolon", "/admin/audit?tool=a;b", "/admin/audit", "", true},
@@ -232,11 +237,11 @@ func FuzzCleanTarget(f *testing.F) {
 	for _, target := range hostileTargets {
 		f.Add(target)
 	}
-	for _, target := range []string{"/u/alice/sse", "/u/alice/sse?sessionid=a", "/u/alice/sse?sessionid=a&b", "/u/alice/mcp?x", "/admin/audit?userId=a&tool=%2F", "/admin/users/a/keys/abcdefgh", "/u/alice/secrets", "/u/alice/secrets/TOKEN", "/u/alice/secrets/a.json", longestPath, longestFile, longestOdd} {
+	for _, target := range []string{"/u/alice/sse", "/u/alice/sse?sessionid=a", "/u/alice/sse?sessionid=a&b", "/u/alice/mcp?x", "/admin/audit?userId=a&tool=%2F", "/admin/analytics?step=day", "/admin/users/a/keys/abcdefgh", "/u/alice/secrets", "/u/alice/secrets/TOKEN", "/u/alice/secrets/a.json", longestPath, longestFile, longestOdd} {
 		f.Add(target)
 	}
 	// Written otherwise than what is tested.
-	accepted := regexp.MustCompile(`^/(u/[a-z0-9]([a-z0-9-]*[a-z0-9])?/(mcp|sse|health|secrets(/([A-Z][A-Z0-9_]*|[\w-]+(\.[\w-]+)+))?)|admin/(audit|users/[a-z0-9]([a-z0-9-]*[a-z0-9])?/keys(/[0-9A-Za-z]{8,32})?))$`)
+	accepted := regexp.MustCompile(`^/(u/[a-z0-9]([a-z0-9-]*[a-z0-9])?/(mcp|sse|health|secrets(/([A-Z][A-Z0-9_]*|[\w-]+(\.[\w-]+)+))?)|admin/(audit|analytics|users/[a-z0-9]([a-z0-9-]*[a-z0-9])?/keys(/[0-9A-Za-z]{8,32})?))$`)
 	f.Fuzz(func(t *testing.T, target string) {
 		path, ok := cleanTarget(target)
 		if ok != (path != "") {
@@ -247,7 +252,7 @@ func FuzzCleanTarget(f *testing.F) {
 		}
 		if ok {
 			query, _ := queryOf(target, path)
-			if path == auditPath {
+			if path == auditPath || path == analyticsPath {
 				if target[len(path):] != "" && query != "" && (target != path+"?"+query || strings.ContainsAny(query, ";?#/ \r\n\\")) {
 					t.Errorf("queryOf(%q) = %q", target, query)
 				}

@@ -23,6 +23,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/internal/surface"
+	"github.com/hostedbridge/hostedbridge/internal/usage"
 )
 
 // Routes is what is known of users, keys and pods.
@@ -123,6 +124,9 @@ type Deps struct {
 	// AuditIndex is what administrators ask for entries; NoAuditIndex where
 	// there is none.
 	AuditIndex AuditIndex
+	// Inventory returns what the installation has, or an error while that is not
+	// known.
+	Inventory func(context.Context) (usage.Inventory, error)
 	// Keys are what administrators add keys to and remove them from.
 	Keys UserKeys
 	// Catalog serves recipes. Where it is nil there are none.
@@ -142,7 +146,7 @@ type Deps struct {
 func (d Deps) complete() bool {
 	return !slices.Contains([]bool{
 		d.Routes != nil, d.Bridges != nil, d.Reports != nil, d.Activity != nil, d.Secrets != nil,
-		d.Quotas != nil, d.Tiers != nil, d.Audit != nil, d.Hasher != nil, d.AuditIndex != nil,
+		d.Quotas != nil, d.Tiers != nil, d.Audit != nil, d.Hasher != nil, d.AuditIndex != nil, d.Inventory != nil,
 		d.Keys != nil, d.AdminKey != nil, d.Ready != nil, d.Metrics != nil, d.Log != nil,
 	}, false)
 }
@@ -173,6 +177,8 @@ type Server struct {
 	keys        UserKeys
 	attempts    *attempts
 	auditIndex  AuditIndex
+	inventory   func(context.Context) (usage.Inventory, error)
+	counting    chan struct{} // Full while calls are counted.
 	catalog     surface.Part
 	reads       *limiter
 	keyUses     keyUses
@@ -226,7 +232,7 @@ func New(config Config, deps Deps) (*Server, error) {
 	s := &Server{
 		config: config, log: deps.Log,
 		routes: deps.Routes, reports: deps.Reports, activity: deps.Activity,
-		secrets: deps.Secrets, quotas: deps.Quotas, tiers: deps.Tiers, ready: deps.Ready, audit: deps.Audit, hasher: deps.Hasher, adminKey: deps.AdminKey, keys: deps.Keys, auditIndex: deps.AuditIndex, attempts: a,
+		secrets: deps.Secrets, quotas: deps.Quotas, tiers: deps.Tiers, ready: deps.Ready, audit: deps.Audit, hasher: deps.Hasher, adminKey: deps.AdminKey, keys: deps.Keys, auditIndex: deps.AuditIndex, inventory: deps.Inventory, counting: make(chan struct{}, 1), attempts: a,
 		origins: origins, metrics: m, hold: h, wakeMetrics: wm, resting: newPlaces(config.MaxHeldPerUser, cmp.Or(config.MaxResting, maxResting)), free: newFree(), trails: trails, bodies: newBodies(config.MaxBodyMemory),
 		calls:   newOpenCalls(config, deps.Routes, cm),
 		tracer:  deps.Tracer,

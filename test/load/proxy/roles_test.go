@@ -6,6 +6,7 @@
 package proxy
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
@@ -36,6 +37,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 	"github.com/hostedbridge/hostedbridge/internal/quota/store"
 	"github.com/hostedbridge/hostedbridge/internal/route"
+	"github.com/hostedbridge/hostedbridge/internal/usage"
 )
 
 // tiers has one tier, which counts everything and refuses nothing.
@@ -132,7 +134,8 @@ func dependencies(dir string, table *route.Table) (ingress.Deps, error) {
 	return ingress.Deps{
 		Routes: fixedRoutes{table, make(chan struct{})}, Reports: noReports{}, Activity: noActivity{},
 		Secrets: noSecrets{}, Keys: noKeys{}, AdminKey: func() []byte { return nil },
-		Audit: trail, Hasher: hasher, AuditIndex: ingress.NoAuditIndex{}, Quotas: quotas, Tiers: func() quota.Tiers { return tiers },
+		Inventory: func(context.Context) (usage.Inventory, error) { return usage.Inventory{}, nil },
+		Audit:     trail, Hasher: hasher, AuditIndex: ingress.NoAuditIndex{}, Quotas: quotas, Tiers: func() quota.Tiers { return tiers },
 		Ready: func() bool { return true }, Metrics: metrics, Log: log,
 	}, nil
 }
