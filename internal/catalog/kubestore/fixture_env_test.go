@@ -41,10 +41,31 @@ type fixture struct {
 	namespace string
 }
 
+// start makes a catalog of the test's own. The store has the rights of the
+// ingress alone.
 func start(t *testing.T) *fixture {
 	t.Helper()
 	c := testenv.Client(t)
-	return startIn(t, testenv.Config(), testenv.Namespace(t, c))
+	namespace := testenv.Namespace(t, c)
+	testenv.ExpectInstalled(t, c, rights, namespace)
+	testenv.ExpectInstalled(t, c, policy, namespace)
+	return startIn(t, ingressConfig(), namespace)
+}
+
+// What an installation has for the ingress.
+const (
+	rights = "../../../config/rbac/ingress.yaml"
+	policy = "../../../config/rbac/catalog-admission.yaml"
+)
+
+// ingressConfig is how the ingress reaches the API server.
+func ingressConfig() *rest.Config {
+	config := testenv.Config()
+	config.Impersonate = rest.ImpersonationConfig{
+		UserName: "system:serviceaccount:hosted-bridge-system:hosted-bridge-ingress",
+		Groups:   []string{"system:serviceaccounts", "system:authenticated"},
+	}
+	return config
 }
 
 // startIn runs a replica on a catalog.

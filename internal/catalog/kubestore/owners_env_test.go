@@ -111,7 +111,7 @@ func TestASecondSeedWritesNothing(t *testing.T) {
 	for _, name := range []string{"one", "two", "three", "four", "five"} {
 		changes = append(changes, catalog.Change{Name: name, Kind: catalog.Create, Recipe: valid(name)})
 	}
-	other := startIn(t, testenv.Config(), f.namespace)
+	other := startIn(t, ingressConfig(), f.namespace)
 	ended := make(chan error)
 	go func() { ended <- other.ApplySeed(t.Context(), changes, false) }()
 	err := f.seed(changes...)

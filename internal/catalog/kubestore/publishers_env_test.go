@@ -43,7 +43,7 @@ func (f *fixture) publisherObject(id string) *v1alpha1.CatalogPublisher {
 
 func TestAKeyOpensUntilItIsWithdrawnOnEveryReplica(t *testing.T) {
 	f := start(t)
-	other := startIn(t, testenv.Config(), f.namespace)
+	other := startIn(t, ingressConfig(), f.namespace)
 	ctx := t.Context()
 	p, first, err := f.CreatePublisher(ctx, catalog.Publisher{ID: "acme", DisplayName: "Acme", Contact: "a@example.com", Verified: true}, nil)
 	if err != nil || p.DisplayName != "Acme" || len(p.Keys) != 1 || p.Keys[0].CreatedAt == nil || p.Revision == "" {

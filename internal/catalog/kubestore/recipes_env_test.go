@@ -64,7 +64,7 @@ func TestARecipeThatCannotBeReadIsLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.await("the one that can be read", func() bool { return f.Current().Len() == 1 })
-	again := startIn(t, testenv.Config(), f.namespace)
+	again := startIn(t, ingressConfig(), f.namespace)
 	if _, served := again.Current().Get("other"); !served || again.Current().Len() != 1 {
 		t.Error("one that cannot be read keeps others back")
 	}
@@ -187,7 +187,7 @@ func TestOneOfManyWins(t *testing.T) {
 	first := start(t)
 	replicas := []*fixture{first}
 	for range 3 {
-		replicas = append(replicas, startIn(t, testenv.Config(), first.namespace))
+		replicas = append(replicas, startIn(t, ingressConfig(), first.namespace))
 	}
 	race := func(act func(i int, f *fixture) error) (won int, errs []error) {
 		results := make([]error, len(replicas))
