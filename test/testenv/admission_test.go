@@ -83,6 +83,51 @@ func refused(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "hosted-bridge-ingress-keys")
 }
 
+// TestTheIngressMayNotChangeWhatRecipesComeTo tries what would give a user's
+// bridge a server of somebody else's.
+func TestTheIngressMayNotChangeWhatRecipesComeTo(t *testing.T) {
+	c := testenv.Client(t)
+	namespace := testenv.Namespace(t, c)
+	testenv.ExpectInstalled(t, c, "../../config/rbac/ingress.yaml", namespace)
+	testenv.ExpectInstalled(t, c, admission, namespace)
+	b := valid(namespace, "alice")
+	testenv.ExpectApplied(t, c, b)
+	b.Status.Recipes = []v1alpha1.RecipeStatus{{Server: "mine", Recipe: "notes", Reason: v1alpha1.ReasonRecipeInUse, Source: "{}"}}
+	if err := c.Status().Update(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	config := testenv.Config()
+	config.Impersonate = rest.ImpersonationConfig{
+		UserName: "system:serviceaccount:hosted-bridge-system:hosted-bridge-ingress",
+		Groups:   []string{"system:serviceaccounts", "system:authenticated"},
+	}
+	ingress, err := client.New(config, client.Options{Scheme: c.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	patch := func(change func(*v1alpha1.HostedBridgeStatus)) error {
+		changed := b.DeepCopy()
+		change(&changed.Status)
+		return ingress.Status().Patch(t.Context(), changed, client.MergeFrom(b))
+	}
+	refused := func(err error) bool {
+		return err != nil && strings.Contains(err.Error(), "the ingress may not change status.recipes")
+	}
+	another := func(s *v1alpha1.HostedBridgeStatus) { s.Recipes[0].Source = `{"transport":{"url":"https://evil.example.com"}}` }
+	testenv.Eventually(t, "the policy holds", func() bool { return refused(patch(another)) })
+	if err := patch(func(s *v1alpha1.HostedBridgeStatus) { s.Recipes = nil }); !refused(err) {
+		t.Errorf("without them: %v", err)
+	}
+	if err := patch(func(s *v1alpha1.HostedBridgeStatus) {
+		s.Recipes = append(s.Recipes, v1alpha1.RecipeStatus{Server: "other", Recipe: "notes", Reason: "InUse", TokenSecret: "TOKEN"})
+	}); !refused(err) {
+		t.Errorf("one more: %v", err)
+	}
+	if err := patch(func(s *v1alpha1.HostedBridgeStatus) { s.Servers, s.Tools = "1/1", new(int32(3)) }); err != nil {
+		t.Errorf("its own part of the status: %v", err)
+	}
+}
+
 // TestThePolicyNamesEveryField finds a field that was added to the spec since.
 func TestThePolicyNamesEveryField(t *testing.T) {
 	policy, err := os.ReadFile(admission)
