@@ -8,6 +8,7 @@ package hostedbridge_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -24,28 +25,42 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/hostedbridge"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
-// counting counts the statuses that are written.
+// counting counts the statuses that are written, of which each reconciliation
+// writes one: all, and those of each bridge by name.
 type counting struct {
 	client.Client
 	statuses atomic.Int32
+	each     sync.Map
+}
+
+// of returns how often the bridge of that name was reconciled.
+func (c *counting) of(name string) int32 {
+	n, _ := c.each.LoadOrStore(name, new(atomic.Int32))
+	return n.(*atomic.Int32).Load()
 }
 
 func (c *counting) Status() client.SubResourceWriter {
-	return &countingWriter{c.Client.Status(), &c.statuses}
+	return &countingWriter{c.Client.Status(), c}
 }
 
 type countingWriter struct {
 	client.SubResourceWriter
-	n *atomic.Int32
+	c *counting
 }
 
 func (w *countingWriter) Apply(ctx context.Context, o runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
-	w.n.Add(1)
-	return w.SubResourceWriter.Apply(ctx, o, opts...)
+	err := w.SubResourceWriter.Apply(ctx, o, opts...)
+	w.c.statuses.Add(1)
+	if b, ok := o.(*bridgeac.HostedBridgeApplyConfiguration); ok {
+		n, _ := w.c.each.LoadOrStore(*b.Name, new(atomic.Int32))
+		n.(*atomic.Int32).Add(1)
+	}
+	return err
 }
 
 // start runs the fixture's controller as the operator does, with caches,
@@ -80,10 +95,11 @@ func (f *fixture) start(t *testing.T) *counting {
 	return c
 }
 
-// cacheOptions are the operator's, without the bridges of other tests.
+// cacheOptions are the operator's, without the bridges and recipes of other tests.
 func (f *fixture) cacheOptions() cache.Options {
 	options := hostedbridge.CacheOptions(f.Settings.Namespace)
 	options.ByObject[&v1alpha1.HostedBridge{}] = cache.ByObject{Namespaces: map[string]cache.Config{f.namespace: {}}}
+	options.ByObject[&v1alpha1.CatalogRecipe{}] = cache.ByObject{Namespaces: map[string]cache.Config{f.Settings.CatalogNamespace: {}}}
 	return options
 }
 

@@ -81,6 +81,33 @@ func TestABridgeStoresTheLoginThatItRefreshed(t *testing.T) {
 	}
 }
 
+// TestARecipesLoginIsStoredToo has the login named by the status and not by the
+// spec.
+func TestARecipesLoginIsStoredToo(t *testing.T) {
+	w := newWorld()
+	b := w.bridges[key(tenant, "alice")]
+	b.Spec.Servers = []v1alpha1.Server{{Name: "mine", Recipe: &v1alpha1.RecipeReference{Name: "notes"}}}
+	b.Status.Recipes = []v1alpha1.RecipeStatus{{Server: "mine", Recipe: "notes", TokenSecret: "LOGIN", Secrets: []string{"LOGIN", "TOKEN"}}}
+	s, _ := testServer(t, w, &bytes.Buffer{})
+	h := s.handler()
+	put(t, h, listPath+"/LOGIN", "first", http.StatusCreated)
+	put(t, h, setPath, "other", http.StatusCreated)
+	if w := save(t, h, savePath, "token-of-alice-pod", "second", ""); w.Code != http.StatusOK {
+		t.Errorf("the login: %d %s", w.Code, w.Body)
+	}
+	if w := save(t, h, "/v1/secrets/TOKEN", "token-of-alice-pod", "x", ""); w.Code != errNotLogin.status {
+		t.Errorf("another secret: %d %s", w.Code, w.Body)
+	}
+	b.Spec.Servers[0].Recipe.Name = "other"
+	if w := save(t, h, savePath, "token-of-alice-pod", "third", ""); w.Code != errNotLogin.status {
+		t.Errorf("of a recipe that the spec does not name any more: %d %s", w.Code, w.Body)
+	}
+	b.Spec.Servers = nil
+	if w := save(t, h, savePath, "token-of-alice-pod", "third", ""); w.Code != errNotLogin.status {
+		t.Errorf("of a server that is gone: %d %s", w.Code, w.Body)
+	}
+}
+
 func TestABridgeStoresNothingElse(t *testing.T) {
 	now := metav1.Now()
 	for _, test := range []struct {

@@ -156,6 +156,13 @@ func TestBadServersAreRefusedWithTheFieldAndTheAcceptedForm(t *testing.T) {
 		{"a scope twice", server("auth: {oauth: {grant: ClientCredentials, " + tokenURL + ", clientSecret: A, scopes: [a, a]}}"), []string{oauth + ".scopes[1]", "Duplicate"}},
 		{"too many scopes", server("auth: {oauth: {grant: ClientCredentials, " + tokenURL + ", clientSecret: A, scopes: " + listOf(33, "s#") + "}}"), []string{oauth + ".scopes", "32"}},
 
+		{"neither a transport nor a recipe", "{servers: [{name: one}]}", []string{at, "either transport, which says how it is reached, or recipe"}},
+		{"a transport and a recipe", server("recipe: {name: notes}"), []string{at, "either transport, which says how it is reached, or recipe"}},
+		{"auth and a recipe", "{servers: [{name: one, recipe: {name: notes}, secrets: [A], auth: {oauth: {grant: ClientCredentials, " + tokenURL + ", clientSecret: A}}}]}", []string{at, "auth and recipe exclude each other"}},
+		{"a recipe without a name", "{servers: [{name: one, recipe: {version: 1.0.0}}]}", []string{at + ".recipe.name", "Required"}},
+		{"a recipe in capitals", "{servers: [{name: one, recipe: {name: Notes}}]}", []string{at + ".recipe.name", "2 to 64 lower-case letters"}},
+		{"a range of versions", "{servers: [{name: one, recipe: {name: notes, version: ^1.2.3}}]}", []string{at + ".recipe.version", "leave it out to follow the latest"}},
+
 		{"an unknown level of trust", server("trust: Blind"), []string{at + ".trust", `"Trusted", "Untrusted", "Sanitize"`}},
 		{"a tool allowed twice", server("tools: {allow: [a, a]}"), []string{at + ".tools.allow[1]", "Duplicate"}},
 		{"too many tools", server("tools: {deny: " + listOf(257, "t#") + "}"), []string{at + ".tools.deny", "256"}},
@@ -216,6 +223,9 @@ func TestGoodServersAreTaken(t *testing.T) {
 		"a client's credentials":           server("secrets: [A], auth: {oauth: {grant: ClientCredentials, " + tokenURL + ", clientSecret: A, scopes: [a, b], resource: 'https://h'}}"),
 		"a login":                          server("secrets: [a.json], auth: {oauth: {grant: AuthorizationCode, " + tokenURL + ", tokenSecret: a.json}}"),
 		"a login of a client with a name":  server("secrets: [A, B], auth: {oauth: {grant: AuthorizationCode, " + tokenURL + ", clientSecret: A, tokenSecret: B}}"),
+		"a recipe":                         "{servers: [{name: one, recipe: {name: notes}}]}",
+		"all of a recipe":                  "{servers: [{name: one, recipe: {name: notes, version: 1.0.0-rc.1+5, resources: {limits: {memory: 1Gi}}}, secrets: [A], tools: {deny: [a]}, trust: Sanitize}]}",
+		"as many recipes as there may be":  "{servers: " + listOf(64, "{name: s#, recipe: {name: r#-"+strings.Repeat("r", 60)+"}}") + "}",
 		"policies":                         server("description: d, tools: {allow: [a], deny: [b]}, trust: Sanitize, timeouts: {connect: 1s, call: 24h, idle: 1h30m}, retry: {maxAttempts: 5, delay: 10ms}, cacheTTL: 1.5m, maxResultBytes: 67108864"),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -54,3 +54,40 @@ func TestStrippedPodsMakeTheSameTable(t *testing.T) {
 		})
 	}
 }
+
+// TestStrippedBridgesMakeTheSameTable leaves out of a bridge's recipes nothing
+// that a route is made of, and what runs by them.
+func TestStrippedBridgesMakeTheSameTable(t *testing.T) {
+	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: "tenants", Name: "alice", UID: "uid-alice"}}
+	b.Spec.Servers = []v1alpha1.Server{
+		{Name: "inline", Secrets: []v1alpha1.SecretName{"TOKEN"}, Transport: v1alpha1.Transport{URL: "https://a"}},
+		{Name: "plain", Transport: v1alpha1.Transport{URL: "https://b"}},
+		{Name: "mine", Recipe: &v1alpha1.RecipeReference{Name: "notes", Version: "1.0.0"}, Secrets: []v1alpha1.SecretName{"NOTES", "MORE"}},
+		{Name: "lost", Recipe: &v1alpha1.RecipeReference{Name: "paper"}},
+	}
+	b.Status.Recipes = []v1alpha1.RecipeStatus{
+		{Server: "mine", Recipe: "notes", Secrets: []string{"NOTES"}, Source: "{}", Message: "long"}, {Server: "lost", Recipe: "paper"},
+	}
+	object, err := stripBridge(b.DeepCopy())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stripped := object.(*v1alpha1.HostedBridge)
+	want, _ := route.Build([]*v1alpha1.HostedBridge{b}, nil).Lookup("alice")
+	got, _ := route.Build([]*v1alpha1.HostedBridge{stripped}, nil).Lookup("alice")
+	if got != want || len(got.Grants.Servers("NOTES")) != 1 || got.Grants.Servers("MORE") != nil {
+		t.Errorf("got %+v, of the whole bridge %+v", got, want)
+	}
+	if r := stripped.Status.Recipes; len(r) != 1 || r[0].Source != "" || r[0].Message != "" {
+		t.Errorf("recipes: %+v", r)
+	}
+	var names []string
+	for _, s := range stripped.Spec.Servers {
+		if s.Recipe != nil {
+			names = append(names, s.Recipe.Name)
+		}
+	}
+	if fmt.Sprint(names) != "[notes paper]" {
+		t.Errorf("the recipes that it names are %v", names)
+	}
+}
