@@ -85,7 +85,7 @@ func (s *Server) catalogSteps(access surface.Access) []gin.HandlerFunc {
 func openToPages(c *gin.Context) {
 	h := c.Writer.Header()
 	h.Set("Access-Control-Allow-Origin", "*")
-	h.Set("Access-Control-Expose-Headers", "ETag, Link, Retry-After, X-Request-Id")
+	h.Set("Access-Control-Expose-Headers", "ETag, Retry-After, X-Request-Id")
 }
 
 func (s *Server) checkHost(c *gin.Context) error { return s.origins.checkHost(c.Request) }

@@ -1,0 +1,199 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+	"unicode/utf8"
+
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/internal/surface"
+)
+
+// setQuality replaces what the administrators say of a recipe.
+func (a *API) setQuality(c surface.Call) error {
+	tried, err := dryRun(c)
+	if err != nil {
+		return err
+	}
+	var overlay catalog.Overlay
+	found, err := decode(c, &overlay)
+	if err != nil {
+		return err
+	}
+	if found = append(found, checkOverlay(overlay)...); len(found) > 0 {
+		return bodyProblem(found)
+	}
+	revision, err := ifMatch(c.Request().Header["If-Match"])
+	if err != nil {
+		return err
+	}
+	if overlay.Verified != nil && *overlay.Verified && overlay.VerifiedAt == nil {
+		overlay.VerifiedAt = new(c.Now().UTC().Truncate(time.Second))
+	}
+	ctx, cancel := act(c.Request(), actTimeout)
+	defer cancel()
+	name := c.Param("name")
+	e, created, err := a.store.SetQuality(ctx, name, overlay, revision, tried)
+	if err := tell(c, surface.Act{Name: "recipes.quality", On: name}, err, tried, refused); err != nil {
+		return err
+	}
+	if !tried {
+		e = a.settled(ctx, e, func(now catalog.Entry, there bool) bool { return there && sameOverlay(now.Quality, e.Quality) })
+		c.Writer().Header().Set("ETag", `"`+e.Revision+`"`)
+	}
+	status := http.StatusOK
+	if created && !tried {
+		status = http.StatusCreated
+	}
+	return answer(c, status, overlaid{Name: name, Revision: e.Revision, Quality: e.Quality, DryRun: tried, Served: e.Accepted})
+}
+
+// overlaid is the answer to an overlay.
+type overlaid struct {
+	Name     string           `json:"name"`
+	Revision string           `json:"revision"`
+	Quality  *catalog.Overlay `json:"quality"`
+	// Served says that the catalog serves the recipe, and the overlay with it.
+	Served bool `json:"served"`
+	DryRun bool `json:"dryRun,omitempty"`
+}
+
+// clearQuality removes what the administrators say of a recipe.
+func (a *API) clearQuality(c surface.Call) error {
+	if c.Request().URL.RawQuery != "" {
+		return errQuery.Saying("This route takes no query.")
+	}
+	ctx, cancel := act(c.Request(), actTimeout)
+	defer cancel()
+	name := c.Param("name")
+	err := a.store.ClearQuality(ctx, name)
+	if err := tell(c, surface.Act{Name: "recipes.quality.clear", On: name}, err, false, refused); err != nil {
+		return err
+	}
+	a.await(ctx, name, func(e catalog.Entry, there bool) bool { return !there || e.Quality == nil })
+	return done(c)
+}
+
+// checkOverlay returns all for which an overlay is not taken; the numbers are the
+// API's.
+func checkOverlay(o catalog.Overlay) []catalog.Problem {
+	var found []catalog.Problem
+	if o.Score != nil && (*o.Score < 0 || *o.Score > 100) {
+		found = append(found, invalid("score", "must be from 0 to 100"))
+	}
+	for _, text := range []struct {
+		field, value string
+		most         int
+	}{
+		{"verifiedBy", o.VerifiedBy, 128},
+		{"badge", o.Badge, 64},
+		{"upstreamHash", o.UpstreamHash, 256},
+		{"auditedVersion", o.AuditedVersion, 64},
+		{"notes", o.Notes, 4096},
+	} {
+		if utf8.RuneCountInString(text.value) > text.most {
+			found = append(found, invalid(text.field, fmt.Sprintf("must be at most %d characters", text.most)))
+		}
+	}
+	return found
+}
+
+// sameOverlay compares what the API server gave with what is read.
+func sameOverlay(a, b *catalog.Overlay) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	x, y := *a, *b
+	same := equal(x.Verified, y.Verified) && equal(x.Score, y.Score) &&
+		(x.VerifiedAt == nil) == (y.VerifiedAt == nil) && (x.VerifiedAt == nil || x.VerifiedAt.Equal(*y.VerifiedAt))
+	x.Verified, x.Score, x.VerifiedAt = nil, nil, nil
+	y.Verified, y.Score, y.VerifiedAt = nil, nil, nil
+	return same && x == y
+}
+
+func equal[T comparable](a, b *T) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+// setOwner gives a recipe to somebody else.
+func (a *API) setOwner(c surface.Call) error {
+	var asked struct {
+		Owner string `json:"owner"`
+	}
+	found, err := decode(c, &asked)
+	if err != nil {
+		return err
+	}
+	if asked.Owner == "" {
+		found = append(found, invalid("owner", `must be a publisher's id, or "seed"`))
+	}
+	if len(found) > 0 {
+		return bodyProblem(found)
+	}
+	ctx, cancel := act(c.Request(), actTimeout)
+	defer cancel()
+	name := c.Param("name")
+	e, err := a.store.SetOwner(ctx, name, asked.Owner)
+	if err := tell(c, surface.Act{Name: "recipes.owner", On: name}, err, false, refused); err != nil {
+		return err
+	}
+	e = a.settled(ctx, e, func(now catalog.Entry, there bool) bool { return there && now.Owner == asked.Owner })
+	c.Writer().Header().Set("ETag", `"`+e.Revision+`"`)
+	return answer(c, http.StatusOK, struct {
+		Name     string `json:"name"`
+		Owner    string `json:"owner"`
+		Revision string `json:"revision"`
+	}{name, asked.Owner, e.Revision})
+}
+
+// seedTimeout bounds a seed: that of ten thousand new recipes takes some minutes.
+const seedTimeout = 10 * time.Minute
+
+// seed brings the catalog in line with its source.
+func (a *API) seed(c surface.Call) error {
+	tried, err := dryRun(c)
+	if err != nil {
+		return err
+	}
+	if a.seeder == nil {
+		return errNoSeed
+	}
+	if _, err := a.snapshot(); err != nil {
+		return err
+	}
+	ctx, cancel := act(c.Request(), seedTimeout)
+	defer cancel()
+	report, err := a.seeder.Seed(ctx, tried)
+	if err := tell(c, surface.Act{Name: "seed", On: report.Source}, err, tried, seedRefused); err != nil {
+		return err
+	}
+	return answer(c, http.StatusOK, report)
+}
+
+// seedRefused is refused for a seed. Of one that failed something may have been
+// written.
+func seedRefused(err error) (answer error, certain bool) {
+	parts, ok := errors.AsType[catalog.ChangeErrors](err)
+	if !ok {
+		return fmt.Errorf("%w: %w", errSeed.Saying("The seed failed: "+err.Error()+"."), err), false
+	}
+	found := make([]seedProblem, len(parts))
+	for i, part := range parts {
+		found[i] = seedProblem{part.Name, part.Err.Error()}
+	}
+	return fmt.Errorf("%w: %w", errSeedPart.With(found), err), false
+}
+
+// seedProblem is why one change of a seed was not made.
+type seedProblem struct {
+	Name    string `json:"name"`
+	Message string `json:"message"`
+}

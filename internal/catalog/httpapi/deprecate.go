@@ -1,0 +1,101 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package httpapi
+
+import (
+	"regexp"
+	"time"
+	"unicode/utf8"
+
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/surface"
+)
+
+// maxReason is how long the reason of a deprecation may be, in characters.
+const maxReason = 1024
+
+var recipeID = regexp.MustCompile(`^` + recipeName + `$`)
+
+// deprecate says that a recipe should not be used anymore. It is served all the
+// same.
+func (p publication) deprecate() error {
+	var asked struct {
+		Reason     string `json:"reason"`
+		ReplacedBy string `json:"replacedBy"`
+	}
+	found, err := decode(p.Call, &asked)
+	if err != nil {
+		return err
+	}
+	if utf8.RuneCountInString(asked.Reason) > maxReason {
+		found = append(found, invalid("reason", "must be at most 1024 characters"))
+	}
+	if asked.ReplacedBy != "" && (!recipeID.MatchString(asked.ReplacedBy) || asked.ReplacedBy == p.Param("name")) {
+		found = append(found, invalid("replacedBy", "must be the id of another recipe"))
+	}
+	if len(found) > 0 {
+		return bodyProblem(found)
+	}
+	since := p.Now().UTC().Truncate(time.Second)
+	return p.setDeprecation("recipes.deprecate", &catalog.Deprecation{Since: since, Reason: asked.Reason, ReplacedBy: asked.ReplacedBy})
+}
+
+// undeprecate takes a deprecation back.
+func (p publication) undeprecate() error { return p.setDeprecation("recipes.undeprecate", nil) }
+
+// setDeprecation writes the recipe as it is, with another deprecation.
+func (p publication) setDeprecation(name string, deprecated *catalog.Deprecation) error {
+	revision, err := ifMatch(p.Request().Header["If-Match"])
+	if err != nil {
+		return err
+	}
+	e, err := p.own()
+	if err != nil {
+		return err
+	}
+	if revision == "" {
+		// The recipe of this revision is written again, and no other.
+		revision = e.Revision
+	}
+	d := catalog.Draft{Name: e.Name, Owner: e.Owner, Recipe: e.Recipe, Source: e.Source, Deprecated: deprecated}
+	if e.Pending != nil {
+		if e.Pending.Signature != nil {
+			return errPending // What its author wrote is not known here.
+		}
+		d.Recipe, d.Source = *e.Pending, ""
+	}
+	if e.Deprecated != nil && deprecated != nil && e.Deprecated.Reason == deprecated.Reason && e.Deprecated.ReplacedBy == deprecated.ReplacedBy {
+		d.Deprecated = e.Deprecated // Said before; since then it is.
+	}
+	return p.replace(name, d, revision, nil)
+}
+
+// decode reads a small body, and returns all that does not fit in it.
+func decode(c surface.Call, into any) ([]catalog.Problem, error) {
+	body, err := c.Body()
+	if err != nil {
+		return nil, err
+	}
+	if len(body) == 0 {
+		body = []byte("{}")
+	}
+	doc, err := jsondoc.Parse(body)
+	if err != nil || doc.Kind != jsondoc.Object {
+		return nil, bodyProblem([]catalog.Problem{{Code: catalog.CodeSyntax, Message: "the body must be a JSON object in which each member stands once"}})
+	}
+	var found []catalog.Problem
+	for _, p := range jsondoc.Decode(doc, into) {
+		if p.Unknown {
+			found = append(found, catalog.Problem{Field: p.Path, Code: catalog.CodeUnknownField, Message: "is not a field of this request"})
+			continue
+		}
+		found = append(found, invalid(p.Path, p.Message))
+	}
+	return found, nil
+}
+
+func invalid(field, message string) catalog.Problem {
+	return catalog.Problem{Field: field, Code: catalog.CodeInvalid, Message: message}
+}

@@ -1,0 +1,94 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/internal/problem"
+)
+
+// The problems. Their codes are part of the API.
+var (
+	errNotRead        = problem.New(http.StatusServiceUnavailable, "catalog_not_read", "This replica has not read the catalog yet.").After(5 * time.Second)
+	errNoRecipe       = problem.New(http.StatusNotFound, "recipe_not_found", "The catalog serves no recipe of this name.")
+	errNoVersion      = problem.New(http.StatusNotFound, "version_not_found", "The recipe has no such version, or it is so old that it is not kept.")
+	errNoPublisher    = problem.New(http.StatusNotFound, "publisher_not_found", "There is no publisher of this id.")
+	errNoKey          = problem.New(http.StatusNotFound, "key_not_found", "The publisher has no key of this id.")
+	errQuery          = problem.New(http.StatusBadRequest, "query_invalid", "The query is not one of this route.")
+	errIfMatchMissing = problem.New(http.StatusPreconditionRequired, "if_match_required", `Send If-Match with the ETag of the recipe that this is to replace, or If-Match: * for any.`)
+	errIfMatch        = problem.New(http.StatusBadRequest, "if_match_invalid", `If-Match must be one ETag as the catalog gave it, such as "35c793f2e16158c78bad136d", or *.`)
+	errChanged        = problem.New(http.StatusPreconditionFailed, "revision_changed", "The revision in If-Match is not the present one. Read it again, and decide anew.")
+	errNotOwner       = problem.New(http.StatusForbidden, "not_owner", "The name belongs to somebody else. An administrator can transfer it.")
+	errExists         = problem.New(http.StatusConflict, "name_taken", "The name is taken. If it is yours, change it by PUT.")
+	errManaged        = problem.New(http.StatusConflict, "managed_elsewhere", "Somebody keeps this with other tools.")
+	errPending        = problem.New(http.StatusConflict, "recipe_pending", "The last change of this signed recipe is not accepted. Replace it by PUT first.")
+	errInvalid        = problem.New(http.StatusUnprocessableEntity, "recipe_invalid", "The catalog does not take the recipe; problems has all that is wrong with it.")
+	errRequest        = problem.New(http.StatusUnprocessableEntity, "request_invalid", "The body is not one for this route; problems has all that is wrong with it.")
+	errOwnerUnknown   = problem.New(http.StatusUnprocessableEntity, "owner_unknown", `The new owner must be a publisher's id, or "seed".`)
+	errTooManyKeys    = problem.New(http.StatusConflict, "key_limit_reached", "The publisher has as many working keys as there may be; revoke one first.")
+	errClusterAway    = problem.New(http.StatusServiceUnavailable, "cluster_unavailable", "The API server did not answer or refused. A change may have been made or not; GET shows which.").After(5 * time.Second)
+	errNoSeed         = problem.New(http.StatusServiceUnavailable, "seed_disabled", "This installation has no source of recipes; --catalog-seed names one.")
+	errSeed           = problem.New(http.StatusBadGateway, "seed_failed", "The source could not be used.")
+	errSeedPart       = problem.New(http.StatusBadGateway, "seed_incomplete", "Some changes could not be made; problems has them. The others were.")
+)
+
+// bodyProblem returns the answer to a body of this route that is not taken.
+func bodyProblem(found []catalog.Problem) error { return errRequest.With(found) }
+
+// refused returns what the caller may know of a store's error, and whether it is
+// certain that nothing was done.
+func refused(err error) (answer error, certain bool) {
+	invalid, isInvalid := errors.AsType[*catalog.InvalidError](err)
+	managed, isManaged := errors.AsType[*catalog.ManagedError](err)
+	switch {
+	case isInvalid:
+		return errInvalid.With(invalid.Problems), true
+	case isManaged:
+		return errManaged.Saying("It is held by " + strings.Join(managed.By, ", ") + "; change it there."), true
+	}
+	for _, known := range []struct {
+		err     error
+		problem *problem.Problem
+	}{
+		{catalog.ErrNotFound, errNoRecipe},
+		{catalog.ErrExists, errExists},
+		{catalog.ErrNotOwner, errNotOwner},
+		{catalog.ErrChanged, errChanged},
+		{catalog.ErrNoPublisher, errOwnerUnknown},
+		{catalog.ErrTooManyKeys, errTooManyKeys},
+	} {
+		if errors.Is(err, known.err) {
+			return known.problem, true
+		}
+	}
+	return fmt.Errorf("%w: %w", errClusterAway, err), false
+}
+
+// refusedPublisher is refused where what was not found is a publisher.
+func refusedPublisher(err error) (answer error, certain bool) {
+	answer, certain = refused(err)
+	switch {
+	case errors.Is(err, catalog.ErrNotFound):
+		return errNoPublisher, true
+	case errors.Is(err, catalog.ErrExists):
+		return errExists.Saying("There is a publisher of this id."), true
+	}
+	if invalid, ok := errors.AsType[*catalog.InvalidError](err); ok {
+		return bodyProblem(invalid.Problems), true
+	}
+	return answer, certain
+}
+
+// act returns the context of an act, which goes on when its caller leaves: what
+// was begun is done, and told in the audit trail.
+func act(r *http.Request, timeout time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(r.Context()), timeout)
+}

@@ -1,0 +1,159 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/internal/surface"
+)
+
+// list answers with recipes.
+func (a *API) list(c surface.Call) error {
+	found, err := a.find(c, listParameters)
+	if err != nil {
+		return err
+	}
+	return listed("recipes", found, func(i *catalog.Item) []byte { return i.Summary }).write(c)
+}
+
+// search is list for a text, which must be there.
+func (a *API) search(c surface.Call) error {
+	if err := needText(c); err != nil {
+		return err
+	}
+	return a.list(c)
+}
+
+func needText(c surface.Call) error {
+	q, err := listParameters.read(c.Request().URL.RawQuery)
+	if err == nil && q.Text == "" {
+		return errQuery.Saying("q is missing: the words to search for.")
+	}
+	return err
+}
+
+// find returns the recipes that a request asks for.
+func (a *API) find(c surface.Call, p parameters) (catalog.Page, error) {
+	snapshot, err := a.snapshot()
+	if err != nil {
+		return catalog.Page{}, err
+	}
+	q, err := p.read(c.Request().URL.RawQuery)
+	if err != nil {
+		return catalog.Page{}, err
+	}
+	found, err := snapshot.List(q.Query)
+	return found, queryProblem(err)
+}
+
+// listed returns the page of a list, whose items are JSON already. Its ETag is of
+// what they are made of, which is shorter than they are.
+func listed(member string, found catalog.Page, of func(*catalog.Item) []byte) page {
+	items := make([][]byte, len(found.Items))
+	size := 128
+	for i, item := range found.Items {
+		items[i] = of(item)
+		size += len(items[i]) + 1
+	}
+	b := make([]byte, 0, size)
+	b = append(append(append(b, `{"`...), member...), `":[`...)
+	for i, item := range items {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, item...)
+	}
+	b = append(b, `],"total":`...)
+	b = strconv.AppendInt(b, int64(found.Total), 10)
+	if found.Next != "" {
+		b = append(b, `,"next":"`...)
+		b = append(append(b, found.Next...), '"')
+	}
+	return page{append(b, '}'), tagOf(member, found)}
+}
+
+// tagOf returns the ETag of a list. It is weak: it says that the same recipes are
+// listed, in whatever form this version of the program writes them.
+func tagOf(shape string, found catalog.Page) string {
+	h := fnv.New128a()
+	for _, text := range []string{shape, strconv.Itoa(found.Total), found.Next} {
+		_, _ = io.WriteString(h, text+"\n")
+	}
+	for _, item := range found.Items {
+		_, _ = io.WriteString(h, item.Entry.Name+" "+item.Entry.Revision+"\n")
+	}
+	return fmt.Sprintf(`W/"%x"`, h.Sum(nil))
+}
+
+// item returns the recipe of the path.
+func (a *API) item(c surface.Call) (*catalog.Item, error) {
+	snapshot, err := a.snapshot()
+	if err != nil {
+		return nil, err
+	}
+	item, ok := snapshot.Get(c.Param("name"))
+	if !ok {
+		return nil, errNoRecipe
+	}
+	return item, nil
+}
+
+// get answers with a recipe.
+func (a *API) get(c surface.Call) error {
+	item, err := a.item(c)
+	if err != nil {
+		return err
+	}
+	return page{item.JSON, item.ETag}.write(c)
+}
+
+// listedVersion is what is told of a version.
+type listedVersion struct {
+	Version    string    `json:"version"`
+	Digest     string    `json:"digest"`
+	AcceptedAt time.Time `json:"acceptedAt"`
+	Current    bool      `json:"current,omitempty"`
+	Signed     bool      `json:"signed"`
+}
+
+// versions answers with the versions of a recipe that are kept, the newest first.
+func (a *API) versions(c surface.Call) error {
+	item, err := a.item(c)
+	if err != nil {
+		return err
+	}
+	all := make([]listedVersion, len(item.Entry.Versions))
+	for i, v := range item.Entry.Versions {
+		all[i] = listedVersion{v.Version, v.Digest, v.At.UTC(), i == 0, v.Recipe.Signature != nil}
+	}
+	b, err := json.Marshal(struct {
+		Name     string          `json:"name"`
+		Versions []listedVersion `json:"versions"`
+	}{item.Entry.Name, all})
+	if err != nil {
+		return err
+	}
+	return page{b, item.ETag}.write(c)
+}
+
+// version answers with the recipe file of one version.
+func (a *API) version(c surface.Call) error {
+	item, err := a.item(c)
+	if err != nil {
+		return err
+	}
+	for _, v := range item.Entry.Versions {
+		if v.Version == c.Param("version") {
+			return page{[]byte(v.Source), `"` + v.Digest + `"`}.write(c)
+		}
+	}
+	return errNoVersion
+}

@@ -1,0 +1,114 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package httpapi
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/hostedbridge/hostedbridge/internal/surface"
+)
+
+// The sizes of bodies, in bytes.
+const (
+	maxRecipe = 256 << 10
+	maxSmall  = 16 << 10
+)
+
+// Routes implements surface.Part.
+func (a *API) Routes() []surface.Route {
+	get, post, put, del := http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
+	routes := []surface.Route{
+		{Method: get, Path: "/recipes", Handle: a.list},
+		{Method: get, Path: "/search", Handle: a.search},
+		{Method: get, Path: "/recipes/:name", Handle: a.get},
+		{Method: get, Path: "/recipes/:name/versions", Handle: a.versions},
+		{Method: get, Path: "/recipes/:name/versions/:version", Handle: a.version},
+
+		{Method: get, Path: "/api/recipes", Handle: a.originList},
+		{Method: get, Path: "/api/search", Handle: a.originSearch},
+		{Method: get, Path: "/api/recipes/:name", Handle: a.get},
+		{Method: get, Path: "/api/recipes/:name/download", Handle: a.download},
+	}
+	for _, r := range []surface.Route{
+		{Method: post, Path: "/recipes", MaxBody: maxRecipe, Handle: a.publishing(publication.create)},
+		{Method: put, Path: "/recipes/:name", MaxBody: maxRecipe, Handle: a.publishing(publication.update)},
+		{Method: del, Path: "/recipes/:name", Handle: a.publishing(publication.remove)},
+		{Method: put, Path: "/recipes/:name/deprecation", MaxBody: maxSmall, Handle: a.publishing(publication.deprecate)},
+		{Method: del, Path: "/recipes/:name/deprecation", Handle: a.publishing(publication.undeprecate)},
+	} {
+		r.Access = surface.Keyed
+		routes = append(routes, r)
+	}
+	for _, r := range []surface.Route{
+		{Method: put, Path: "/admin/recipes/:name/quality", MaxBody: maxSmall, Handle: a.setQuality},
+		{Method: del, Path: "/admin/recipes/:name/quality", Handle: a.clearQuality},
+		{Method: put, Path: "/admin/recipes/:name/owner", MaxBody: maxSmall, Handle: a.setOwner},
+		{Method: get, Path: "/admin/publishers", Handle: a.listPublishers},
+		{Method: post, Path: "/admin/publishers", MaxBody: maxSmall, Handle: a.createPublisher},
+		{Method: get, Path: "/admin/publishers/:id", Handle: a.getPublisher},
+		{Method: put, Path: "/admin/publishers/:id", MaxBody: maxSmall, Handle: a.updatePublisher},
+		{Method: post, Path: "/admin/publishers/:id/keys", MaxBody: maxSmall, Handle: a.addKey},
+		{Method: del, Path: "/admin/publishers/:id/keys/:keyId", Handle: a.revokeKey},
+		{Method: post, Path: "/admin/seed", Handle: a.seed},
+	} {
+		r.Access = surface.Admin
+		routes = append(routes, r)
+	}
+	return routes
+}
+
+// The parts of paths, as they come over the wire. What needs decoding is not
+// among them, but for the slash and the plus sign in the official registry's.
+const (
+	recipeName    = `[a-z0-9][a-z0-9-]{0,62}[a-z0-9]`
+	publisherName = `[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?`
+	keyName       = `[0-9A-Za-z]{8,32}`
+	versionName   = `[0-9A-Za-z]([0-9A-Za-z._+-]|%2[Bb]){0,63}`
+)
+
+// readQuery is the form of a query of reads, and dryQuery that of writes. Nothing
+// passes that two readers could split differently.
+var (
+	readQuery = regexp.MustCompile(`^` + parameter + `(&` + parameter + `)*$`)
+	dryQuery  = regexp.MustCompile(`^dryRun=[A-Za-z]*$`)
+)
+
+// parameter has of the characters that some clients leave as they are those that
+// mean nothing in a query.
+const parameter = `[A-Za-z][A-Za-z_]*=([A-Za-z0-9_.:~+!*'()@/,-]|%[0-9A-Fa-f]{2})*`
+
+// paths are the forms of all paths.
+type paths struct {
+	lists, plain, dry *regexp.Regexp
+}
+
+func newPaths() paths {
+	of := func(alternatives ...string) *regexp.Regexp {
+		return regexp.MustCompile(`^/(` + strings.Join(alternatives, "|") + `)$`)
+	}
+	return paths{
+		lists: of(`search`, `api/recipes`, `api/search`),
+		plain: of(
+			`recipes/`+recipeName+`/versions(/`+versionName+`)?`,
+			`api/recipes/`+recipeName+`(/download)?`,
+			`admin/recipes/`+recipeName+`/owner`,
+			`admin/publishers(/`+publisherName+`(/keys(/`+keyName+`)?)?)?`),
+		dry: of(`recipes/`+recipeName+`(/deprecation)?`, `admin/recipes/`+recipeName+`/quality`, `admin/seed`),
+	}
+}
+
+// Target implements surface.Part. The list of recipes is the one path whose GET
+// and POST take different queries.
+func (a *API) Target(path string) (query *regexp.Regexp, ok bool) {
+	switch {
+	case path == "/recipes", a.paths.lists.MatchString(path):
+		return readQuery, true
+	case a.paths.dry.MatchString(path):
+		return dryQuery, true
+	default:
+		return nil, a.paths.plain.MatchString(path)
+	}
+}

@@ -1,0 +1,284 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/surface"
+)
+
+// publication is a publisher's write.
+type publication struct {
+	surface.Call
+
+	api       *API
+	publisher catalog.Publisher
+	keyID     string
+	snapshot  *catalog.Snapshot
+	// dryRun says that the write is only tried: it is checked here and by the API
+	// server, and nothing is stored.
+	dryRun bool
+}
+
+// publishing returns a handler for who has a publisher's key.
+func (a *API) publishing(write func(publication) error) func(surface.Call) error {
+	return func(c surface.Call) error {
+		snapshot, err := a.snapshot()
+		if err != nil {
+			return err
+		}
+		id, keyID, ok := a.store.PublisherByKey(c.Key())
+		if !ok {
+			return c.Refuse(keyID)
+		}
+		publisher, ok := a.store.Publisher(id)
+		if !ok {
+			return c.Refuse(keyID) // Deleted a moment ago.
+		}
+		a.store.NoteKeyUse(id, keyID, c.Now())
+		p := publication{Call: c, api: a, publisher: publisher, keyID: keyID, snapshot: snapshot}
+		if p.dryRun, err = dryRun(c); err != nil {
+			return err
+		}
+		return write(p)
+	}
+}
+
+// draft reads the recipe of the body and checks it against what is there.
+func (p publication) draft(name string, previous *catalog.Version) (catalog.Draft, []string, error) {
+	body, err := p.Body()
+	if err != nil {
+		return catalog.Draft{}, nil, err
+	}
+	doc, found := catalog.Parse(body, catalog.Checks{
+		Name: name, Publisher: p.publisher.ID, PublicKeys: catalog.PublicKeys(p.publisher.PublicKeys),
+		Now: p.Now(), Previous: previous,
+	})
+	if len(found) > 0 {
+		return catalog.Draft{}, nil, errInvalid.With(found)
+	}
+	d := catalog.Draft{Name: doc.Recipe.ID, Owner: p.publisher.ID, Recipe: doc.Recipe}
+	if doc.Recipe.Signature != nil && doc.Format == recipe.V2 {
+		source, err := doc.Source.MarshalJSON()
+		if err != nil {
+			return catalog.Draft{}, nil, fmt.Errorf("encode the signed recipe: %w", err)
+		}
+		d.Source = string(source)
+	}
+	return d, slices.Concat(doc.Warnings, doc.Recipe.Warnings(p.Now())), nil
+}
+
+// own returns the recipe of the path, which must be the publisher's.
+func (p publication) own() (catalog.Entry, error) {
+	e, ok := p.snapshot.Entry(p.Param("name"))
+	switch {
+	case !ok || e.Owner == "" && len(e.Versions) == 0 && e.Recipe.ID == "":
+		return e, errNoRecipe
+	case e.Owner != p.publisher.ID:
+		return e, errNotOwner
+	}
+	return e, nil
+}
+
+// create publishes a recipe under a name that is free.
+func (p publication) create() error {
+	d, warnings, err := p.draft("", nil)
+	if err != nil {
+		return err
+	}
+	if e, ok := p.snapshot.Entry(d.Name); ok && e.Owner != "" && e.Owner != p.publisher.ID {
+		return errExists.Saying("The name belongs to somebody else.")
+	}
+	ctx, cancel := act(p.Request(), actTimeout)
+	defer cancel()
+	written, err := p.api.store.CreateRecipe(ctx, d, p.dryRun)
+	if err := p.told("recipes.create", d.Name, err); err != nil {
+		return err
+	}
+	if !p.dryRun {
+		p.Writer().Header().Set("Location", "/recipes/"+d.Name)
+		written = p.api.settled(ctx, written, served(d))
+		return p.report(http.StatusCreated, written, d, warnings)
+	}
+	return p.report(http.StatusOK, written, d, warnings)
+}
+
+// update replaces a recipe of the publisher's.
+func (p publication) update() error {
+	revision, err := ifMatch(p.Request().Header["If-Match"])
+	if err != nil {
+		return err
+	}
+	e, err := p.own()
+	if err != nil {
+		return err
+	}
+	if revision == "" {
+		return errIfMatchMissing
+	}
+	var previous *catalog.Version
+	if len(e.Versions) > 0 {
+		previous = &e.Versions[0]
+	}
+	d, warnings, err := p.draft(e.Name, previous)
+	if err != nil {
+		return err
+	}
+	d.Deprecated = e.Deprecated
+	return p.replace("recipes.update", d, revision, warnings)
+}
+
+// replace writes the draft in place of what is there, and answers.
+func (p publication) replace(name string, d catalog.Draft, revision string, warnings []string) error {
+	ctx, cancel := act(p.Request(), actTimeout)
+	defer cancel()
+	written, err := p.api.store.UpdateRecipe(ctx, d, revision, p.dryRun)
+	if err := p.told(name, d.Name, err); err != nil {
+		return err
+	}
+	if !p.dryRun {
+		written = p.api.settled(ctx, written, served(d))
+	}
+	return p.report(http.StatusOK, written, d, warnings)
+}
+
+// remove deletes a recipe of the publisher's, with its versions.
+func (p publication) remove() error {
+	revision, err := ifMatch(p.Request().Header["If-Match"])
+	if err != nil {
+		return err
+	}
+	e, err := p.own()
+	if err != nil {
+		return err
+	}
+	if revision == "" {
+		revision = catalog.AnyRevision
+	}
+	ctx, cancel := act(p.Request(), actTimeout)
+	defer cancel()
+	err = p.api.store.DeleteRecipe(ctx, e.Name, p.publisher.ID, revision, p.dryRun)
+	if err := p.told("recipes.delete", e.Name, err); err != nil {
+		return err
+	}
+	if !p.dryRun {
+		p.api.await(ctx, e.Name, func(_ catalog.Entry, there bool) bool { return !there })
+	}
+	return done(p.Call)
+}
+
+// told writes a write to the audit trail, and returns what keeps it from being
+// answered as done. One that is only tried is none.
+func (p publication) told(name, on string, err error) error {
+	return tell(p.Call, surface.Act{Name: name, On: on, Publisher: p.publisher.ID, KeyID: p.keyID}, err, p.dryRun, refused)
+}
+
+// tell writes an act to the audit trail, unless it was only tried or certainly
+// not done, and returns the error to answer with.
+func tell(c surface.Call, a surface.Act, err error, tried bool, refused func(error) (error, bool)) error {
+	if err == nil {
+		if tried {
+			return nil
+		}
+		return c.Audit(a)
+	}
+	answer, certain := refused(err)
+	if certain || tried {
+		return answer
+	}
+	a.Unsure = true
+	if err := c.Audit(a); err != nil {
+		return err
+	}
+	return answer
+}
+
+// ifMatch returns the revision of If-Match, empty for none.
+func ifMatch(fields []string) (string, error) {
+	field := strings.TrimSpace(strings.Join(fields, ","))
+	if field == "" || field == catalog.AnyRevision {
+		return field, nil
+	}
+	tags := splitTags(field)
+	if len(tags) != 1 || tags[0] != field || strings.HasPrefix(field, "W/") {
+		return "", errIfMatch
+	}
+	return strings.Trim(field, `"`), nil
+}
+
+// The states of a recipe that was written.
+const (
+	stateServed  = "served"
+	stateWaiting = "waiting"
+	stateRefused = "refused"
+)
+
+// written is the answer to a write.
+type written struct {
+	Name     string `json:"name"`
+	Version  string `json:"version"`
+	Revision string `json:"revision"`
+	// State is served, waiting for its check, or refused by it, for a Reason.
+	State  string `json:"state,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// DryRun says that nothing was written.
+	DryRun     bool                 `json:"dryRun,omitempty"`
+	Deprecated *catalog.Deprecation `json:"deprecated,omitempty"`
+	Warnings   []string             `json:"warnings,omitempty"`
+}
+
+// report answers a write.
+func (p publication) report(status int, e catalog.Entry, d catalog.Draft, warnings []string) error {
+	w := written{
+		Name: d.Name, Version: catalog.VersionOf(d.Recipe, catalog.Digest(fileOf(d))), Revision: e.Revision,
+		DryRun: p.dryRun, Deprecated: d.Deprecated, Warnings: warnings,
+	}
+	if !p.dryRun {
+		w.State, w.Reason = stateOf(e, d)
+		p.Writer().Header().Set("ETag", `"`+e.Revision+`"`)
+	}
+	return answer(p.Call, status, w)
+}
+
+func fileOf(d catalog.Draft) string {
+	if d.Source != "" {
+		return d.Source
+	}
+	return catalog.SourceOf(d.Recipe)
+}
+
+// stateOf returns what became of a draft.
+func stateOf(e catalog.Entry, d catalog.Draft) (state, reason string) {
+	switch {
+	case served(d)(e, true):
+		return stateServed, ""
+	case e.Refused != "":
+		return stateRefused, e.Refused
+	default:
+		return stateWaiting, ""
+	}
+}
+
+// served reports whether an entry serves the draft.
+func served(d catalog.Draft) func(catalog.Entry, bool) bool {
+	return func(e catalog.Entry, there bool) bool {
+		return there && e.Accepted && e.Pending == nil && e.Owner == d.Owner &&
+			catalog.Same(e.Recipe, d.Recipe) && sameDeprecation(e.Deprecated, d.Deprecated)
+	}
+}
+
+// sameDeprecation compares as the API stores it, in whole seconds.
+func sameDeprecation(a, b *catalog.Deprecation) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Reason == b.Reason && a.ReplacedBy == b.ReplacedBy && a.Since.Truncate(time.Second).Equal(b.Since.Truncate(time.Second))
+}
