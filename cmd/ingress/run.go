@@ -144,10 +144,14 @@ func newService(ctx context.Context, o options, p *parts, log *slog.Logger) (*te
 	if err := registerOutages(metrics, p.watcher, p.kept); err != nil {
 		return nil, err
 	}
+	recipes, err := p.catalogAPI(nil, log)
+	if err != nil {
+		return nil, err
+	}
 	readiness := &telemetry.Readiness{Check: func() bool { return p.watcher.Current() != nil && p.credentials.ready() }}
 	server, err := ingress.New(o.Ingress, ingress.Deps{ //nolint:contextcheck // What it logs later is of no request.
 		Routes: p.watcher, Bridges: p.bridges, Reports: p.prober, Activity: p.status, Secrets: &p.credentials.secrets, Audit: p.audit, Quotas: p.quotas, Tiers: p.tiers.Tiers, Hasher: p.hasher,
-		AdminKey: p.adminKey.get, Keys: p.keys, AuditIndex: p.auditIndex(), Inventory: p.inventory,
+		AdminKey: p.adminKey.get, Keys: p.keys, AuditIndex: p.auditIndex(), Inventory: p.inventory, Catalog: recipes,
 		Ready: readiness.Ready, Metrics: metrics, Log: log, Tracer: p.tracer,
 	})
 	if err != nil {
