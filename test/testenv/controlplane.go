@@ -63,6 +63,9 @@ func (p *ControlPlane) ConfigOf(namespace, account string) *rest.Config {
 	return c
 }
 
+// Data returns the folder in which etcd has all that there is.
+func (p *ControlPlane) Data() string { return p.environment.ControlPlane.Etcd.DataDir }
+
 // Client returns a client without a cache.
 func (p *ControlPlane) Client() client.Client {
 	p.t.Helper()
