@@ -184,7 +184,7 @@ func (p *parts) serve(ctx context.Context, service *telemetry.Service) error {
 	defer end()
 	group, working := errgroup.WithContext(working)
 	defer context.AfterFunc(working, drain)()
-	for _, part := range []func(context.Context) error{p.credentials.run, p.watcher.Run, p.snapshots.run, p.status.Run, p.prober.Run, p.tiers.Run, p.quotas.Run, p.catalog.Run} {
+	for _, part := range []func(context.Context) error{p.credentials.run, p.watcher.Run, p.snapshots.run, p.status.Run, p.prober.Run, p.tiers.Run, p.quotas.Run, p.catalog.Run, p.popularity(service.Log).Run} {
 		group.Go(func() error { return part(working) })
 	}
 	group.Go(func() error {

@@ -1,0 +1,114 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build testenv
+
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/route/watch"
+	"github.com/hostedbridge/hostedbridge/test/testenv"
+)
+
+// namingBridge applies a bridge that names a recipe.
+func namingBridge(t *testing.T, namespace string) *v1alpha1.HostedBridge {
+	t.Helper()
+	b := &v1alpha1.HostedBridge{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: namespace},
+		Spec: v1alpha1.HostedBridgeSpec{
+			Tier: "pro", Servers: []v1alpha1.Server{{Name: "gh", Recipe: &v1alpha1.RecipeReference{Name: "recipe-of-" + namespace}}},
+		},
+	}
+	testenv.ExpectApplied(t, testenv.Client(t), b)
+	return b
+}
+
+func TestAnalyticsOfTheAdminSurface(t *testing.T) {
+	first, second := startTwo(t)
+	b := namingBridge(t, first.namespace)
+	type answer struct {
+		Totals struct {
+			Users               int
+			Bridges             map[string]int
+			Recipes, Publishers *int
+		}
+		Calls   *struct{ Total int }
+		Recipes []struct {
+			Recipe         string
+			Bridges, Calls int
+		}
+		Scope string
+	}
+	var got answer
+	first.await("the bridge's recipe", func() bool {
+		got = answer{}
+		if first.admin("GET", "analytics?top=100", "", &got) != http.StatusOK || got.Totals.Recipes == nil {
+			return false
+		}
+		for _, r := range got.Recipes {
+			if r.Recipe == b.Spec.Servers[0].Recipe.Name {
+				return r.Bridges == 1 && r.Calls == 0
+			}
+		}
+		return false
+	})
+	if got.Totals.Users < 1 || got.Totals.Bridges["Pending"] < 1 || got.Calls == nil || got.Calls.Total != 0 || got.Scope != "replica" {
+		t.Errorf("%+v", got)
+	}
+	// The other has no index, and totals nevertheless.
+	second.await("the totals", func() bool {
+		got = answer{}
+		return second.admin("GET", "analytics", "", &got) == http.StatusOK && got.Totals.Users >= 1
+	})
+	if got.Calls != nil || got.Recipes != nil {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestTheCatalogIsToldWhatIsPopular begins before anything is known.
+func TestTheCatalogIsToldWhatIsPopular(t *testing.T) {
+	log := slog.New(slog.DiscardHandler)
+	b := namingBridge(t, testenv.Namespace(t, testenv.Client(t)))
+	var p parts
+	var err error
+	if p.watcher, err = watch.New(testenv.Config(), log); err != nil {
+		t.Fatal(err)
+	}
+	if p.catalog, err = (&catalogOptions{}).open(testenv.Config(), b.Namespace, log); err != nil {
+		t.Fatal(err)
+	}
+	told := p.catalog.Changed()
+	runUntilTheEnd(t, p.popularity(log).Run)
+	runUntilTheEnd(t, p.watcher.Run)
+	select {
+	case <-told:
+	case <-time.After(time.Minute):
+		t.Fatal("the catalog is told nothing")
+	}
+	if got := p.catalog.Current().Popularity(b.Spec.Servers[0].Recipe.Name); got != 100 {
+		t.Errorf("its popularity is %d", got)
+	}
+}
+
+// runUntilTheEnd runs a part until the test ends.
+func runUntilTheEnd(t *testing.T, run func(context.Context) error) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
