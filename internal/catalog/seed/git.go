@@ -61,7 +61,7 @@ func (r *repository) Each(ctx context.Context, f func(File)) error {
 	}
 	advertised, err := session.AdvertisedReferencesContext(ctx)
 	if err != nil {
-		return fmt.Errorf("ask for branches and tags: %w", plain(err))
+		return fmt.Errorf("ask for branches and tags: %w", plain(ctx, err))
 	}
 	hash, err := want(r.ref, advertised)
 	if err != nil {
@@ -69,7 +69,7 @@ func (r *repository) Each(ctx context.Context, f func(File)) error {
 	}
 	objects, err := fetch(ctx, session, advertised, hash)
 	if err != nil {
-		return fmt.Errorf("fetch %s: %w", hash, plain(err))
+		return fmt.Errorf("fetch %s: %w", hash, plain(ctx, err))
 	}
 	top, err := treeOf(objects, hash, r.dir)
 	if err != nil {
@@ -109,8 +109,12 @@ func (r *repository) auth() (transport.AuthMethod, error) {
 	return &githttp.BasicAuth{Username: user, Password: token}, nil
 }
 
-// plain replaces errors that repeat what the server wrote, of any length.
-func plain(err error) error {
+// plain replaces errors that repeat what the server wrote, of any length, and
+// those that do not say that the time is over.
+func plain(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	for known, text := range map[error]string{
 		transport.ErrAuthenticationRequired: "the server wants a token, or does not know this one",
 		transport.ErrAuthorizationFailed:    "the token does not open the repository",

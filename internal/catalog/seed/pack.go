@@ -99,32 +99,35 @@ func measure(pack []byte) error {
 	}
 	left := uint64(maxInflated)
 	for range count {
-		h, err := s.NextObjectHeader()
-		if err != nil {
-			return fmt.Errorf("read the pack: %w", err)
-		}
-		var b beginning
-		if h.Length >= 0 && uint64(h.Length) <= left {
-			left -= uint64(h.Length)
-			if _, _, err := s.NextObject(&b); err != nil {
-				return fmt.Errorf("read the pack: %w", err)
-			}
-		} else {
-			return errTooLarge
-		}
-		if !h.Type.IsDelta() {
-			continue
-		}
-		result, err := b.result()
-		if err != nil {
+		if left, err = measureObject(s, left); err != nil {
 			return err
 		}
-		if result > left {
-			return errTooLarge
-		}
-		left -= result
 	}
 	return nil
+}
+
+// measureObject returns how many bytes there may be after the next object.
+func measureObject(s *packfile.Scanner, left uint64) (uint64, error) {
+	h, err := s.NextObjectHeader()
+	if err != nil {
+		return 0, fmt.Errorf("read the pack: %w", err)
+	}
+	if h.Length < 0 || uint64(h.Length) > left {
+		return 0, errTooLarge
+	}
+	left -= uint64(h.Length)
+	var b beginning
+	if _, _, err := s.NextObject(&b); err != nil {
+		return 0, fmt.Errorf("read the pack: %w", err)
+	}
+	if !h.Type.IsDelta() {
+		return left, nil
+	}
+	result, err := b.result()
+	if err == nil && result > left {
+		err = errTooLarge
+	}
+	return left - result, err
 }
 
 var errTooLarge = fmt.Errorf("the objects of the commit have more than %d bytes", maxInflated)

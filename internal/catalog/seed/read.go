@@ -5,7 +5,6 @@ package seed
 
 import (
 	"context"
-	"crypto/ed25519"
 	"slices"
 	"strings"
 	"time"
@@ -98,7 +97,8 @@ func (c checker) parse(file File) (recipe.Document, []catalog.Problem) {
 		checks.Name = file.Name // The registry's names have another form.
 	}
 	if s := d.Recipe.Signature; s != nil {
-		checks.PublicKeys = c.publicKeys(s.PublisherID)
+		p, _ := c.store.Publisher(s.PublisherID)
+		checks.PublicKeys = catalog.PublicKeys(p.PublicKeys)
 	}
 	if e, there := c.store.Current().Entry(d.Recipe.ID); there && e.Owner == catalog.SeedOwner && len(e.Versions) > 0 {
 		checks.Previous = &e.Versions[0]
@@ -106,14 +106,9 @@ func (c checker) parse(file File) (recipe.Document, []catalog.Problem) {
 	return catalog.Parse(file.Content, checks)
 }
 
-func (c checker) publicKeys(publisher string) []ed25519.PublicKey {
-	p, _ := c.store.Publisher(publisher)
-	return catalog.PublicKeys(p.PublicKeys)
-}
-
 // report says what the changes are, by name.
-func (f *found) report(source string, changes []catalog.Change) catalog.SeedReport {
-	r := catalog.SeedReport{Source: source, Counts: map[catalog.ChangeKind]int{}, Changes: []catalog.Change{}, Broken: f.broken}
+func (f *found) report(changes []catalog.Change) catalog.SeedReport {
+	r := catalog.SeedReport{Counts: map[catalog.ChangeKind]int{}, Changes: []catalog.Change{}, Broken: f.broken}
 	for _, c := range changes {
 		r.Counts[c.Kind]++
 		if c.Kind != catalog.None || c.Reason != "" {

@@ -76,7 +76,7 @@ func (s *Seeder) Seed(ctx context.Context, dryRun bool) (catalog.SeedReport, err
 	}
 	defer func() { <-s.turn }()
 	report, err := s.seed(ctx, dryRun)
-	report.DryRun = dryRun
+	report.Source, report.DryRun = s.source.String(), dryRun
 	if !dryRun {
 		s.m.observe(report, err, s.clock.Now())
 	}
@@ -96,21 +96,21 @@ func (s *Seeder) seed(ctx context.Context, dryRun bool) (catalog.SeedReport, err
 		f.sign(changes)
 		writes := writesOf(changes)
 		if len(writes) == 0 {
-			return f.report(s.source.String(), changes), nil
+			return f.report(changes), nil
 		}
 		err := s.store.ApplySeed(ctx, writes, dryRun)
 		if raced(err) && try < tries {
-			s.await(ctx, f, writes)
+			s.await(ctx, writes)
 			continue
 		}
 		f.judge(changes, &err)
 		if !dryRun {
-			s.await(ctx, f, writesOf(changes))
+			s.await(ctx, writesOf(changes))
 		}
 		if err != nil {
 			err = fmt.Errorf("write recipes: %w", err)
 		}
-		return f.report(s.source.String(), changes), err
+		return f.report(changes), err
 	}
 }
 
@@ -175,7 +175,7 @@ func (f *found) judge(changes []catalog.Change, err *error) {
 
 // await waits until the catalog that is read has what was written. That it does
 // not is no failure: the next seed looks again.
-func (s *Seeder) await(ctx context.Context, f *found, writes []catalog.Change) {
+func (s *Seeder) await(ctx context.Context, writes []catalog.Change) {
 	ctx, cancel := context.WithTimeout(ctx, settled)
 	defer cancel()
 	for {

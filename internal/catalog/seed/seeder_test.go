@@ -145,7 +145,7 @@ func TestASourceThatIsNotThereChangesNothing(t *testing.T) {
 			s, at, _ := testSeeder(t, nil, store)
 			*at = source
 			r, err := s.Seed(t.Context(), false)
-			if err == nil || len(store.applied) > 0 || len(r.Changes) > 0 {
+			if err == nil || len(store.applied) > 0 || len(r.Changes) > 0 || r.Source != "memory:" {
 				t.Errorf("%v, %v, %v", err, store.applied, r)
 			}
 		})
