@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/hostedbridge/hostedbridge/internal/catalog/seed"
 	"github.com/hostedbridge/hostedbridge/internal/ingress"
 )
 
@@ -50,6 +51,7 @@ type options struct {
 	Quota          quotaOptions
 	Snapshot       snapshotOptions
 	Catalog        catalogOptions
+	Seed           seedOptions
 	Ingress        ingress.Config
 }
 
@@ -71,6 +73,7 @@ func defaults() options {
 		Snapshot: snapshotOptions{MaxAge: 24 * time.Hour},
 		Audit:    defaultAudit(),
 		Quota:    quotaOptions{Replicas: 1},
+		Seed:     seedOptions{Place: seed.None},
 		Ingress: ingress.Config{
 			// A pod starts within seconds; a pull of its image may take this.
 			Wait: 30 * time.Second,
@@ -119,6 +122,7 @@ func (o *options) registerFlags(fs *pflag.FlagSet) {
 	o.Snapshot.registerFlags(fs)
 	o.Quota.registerFlags(fs)
 	o.Catalog.registerFlags(fs)
+	o.Seed.registerFlags(fs)
 	fs.StringVar(&o.OTLPEndpoint, "otlp-endpoint", o.OTLPEndpoint, "where traces go, such as http://collector.observability.svc:4318 (default: OTEL_EXPORTER_OTLP_ENDPOINT, or nowhere)")
 	fs.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")
 }
@@ -193,5 +197,5 @@ func (o *options) validate() error {
 	check(o.DrainTimeout >= 0, "drain-timeout", "0 or more")
 	check(o.Snapshot.Dir == "" || o.Snapshot.KeyFile != "", "snapshot-key-file", "set with --snapshot-dir")
 	check(o.Snapshot.MaxAge > 0, "snapshot-max-age", "longer than 0")
-	return errors.Join(append(errs, o.Ingress.Validate(), o.Audit.validate(), o.Quota.validate())...)
+	return errors.Join(append(errs, o.Ingress.Validate(), o.Audit.validate(), o.Quota.validate(), o.Seed.validate())...)
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/audit/index"
 	"github.com/hostedbridge/hostedbridge/internal/audit/sink"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/kubestore"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/seed"
 	"github.com/hostedbridge/hostedbridge/internal/ingress"
 	"github.com/hostedbridge/hostedbridge/internal/quota/store"
 	"github.com/hostedbridge/hostedbridge/internal/quota/tierfile"
@@ -53,6 +54,8 @@ type parts struct {
 	tiers       *tierfile.File
 	quotas      *store.Store
 	catalog     *kubestore.Store
+	seeder      *seed.Seeder // nil where there is no source of recipes
+	seedAtStart func(context.Context) error
 }
 
 // run serves until ctx ends and everything is drained.
@@ -103,7 +106,7 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 }
 
 func newParts(ctx context.Context, o options, config *rest.Config, log *slog.Logger) (*parts, error) {
-	p := &parts{credentials: &credentials{options: o, config: config, log: log}, adminKey: newAdminKey(o.AdminKeyFile, log)}
+	p := &parts{seedAtStart: func(context.Context) error { return nil }, credentials: &credentials{options: o, config: config, log: log}, adminKey: newAdminKey(o.AdminKeyFile, log)}
 	p.bridges = ingress.NewBridges(p.credentials, o.BridgePort)
 	var err error
 	if p.kept, err = o.Snapshot.open(ctx, o.Namespace, log); err != nil {
@@ -144,7 +147,10 @@ func newService(ctx context.Context, o options, p *parts, log *slog.Logger) (*te
 	if err := registerOutages(metrics, p.watcher, p.kept); err != nil {
 		return nil, err
 	}
-	recipes, err := p.catalogAPI(nil, log)
+	if err := o.Seed.open(p, metrics, log); err != nil {
+		return nil, err
+	}
+	recipes, err := p.catalogAPI(p.seeder, log)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +190,7 @@ func (p *parts) serve(ctx context.Context, service *telemetry.Service) error {
 	defer end()
 	group, working := errgroup.WithContext(working)
 	defer context.AfterFunc(working, drain)()
-	for _, part := range []func(context.Context) error{p.credentials.run, p.watcher.Run, p.snapshots.run, p.status.Run, p.prober.Run, p.tiers.Run, p.quotas.Run, p.catalog.Run, p.popularity(service.Log).Run} {
+	for _, part := range []func(context.Context) error{p.credentials.run, p.watcher.Run, p.snapshots.run, p.status.Run, p.prober.Run, p.tiers.Run, p.quotas.Run, p.catalog.Run, p.seedAtStart, p.popularity(service.Log).Run} {
 		group.Go(func() error { return part(working) })
 	}
 	group.Go(func() error {
