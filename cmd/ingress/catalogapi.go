@@ -7,10 +7,15 @@ import (
 	"log/slog"
 
 	"github.com/hostedbridge/hostedbridge/internal/catalog/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/seed"
 )
 
 // catalogAPI returns what serves the catalog. seeder is nil where there is no
 // source of recipes.
-func (p *parts) catalogAPI(seeder httpapi.Seeder, log *slog.Logger) (*httpapi.API, error) {
-	return httpapi.New(httpapi.Options{Store: p.catalog, Seeder: seeder, Log: log})
+func (p *parts) catalogAPI(seeder *seed.Seeder, log *slog.Logger) (*httpapi.API, error) {
+	o := httpapi.Options{Store: p.catalog, Log: log}
+	if seeder != nil {
+		o.Seeder = seeder
+	}
+	return httpapi.New(o)
 }

@@ -128,6 +128,10 @@ func (c cursor) String() string {
 	return base64.RawURLEncoding.EncodeToString([]byte(text))
 }
 
+// CursorAfter returns the cursor of what comes after this recipe in a list by
+// name, for those who leave out recipes of their own accord.
+func CursorAfter(name string) string { return cursor{sort: SortName, name: name}.String() }
+
 // parseCursor reads a cursor, and nothing that String would write differently.
 func parseCursor(s string) (cursor, bool) {
 	const longest = 160 // a sort, a number and a name of 64 characters, in base64

@@ -7,6 +7,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -55,6 +56,9 @@ type Options struct {
 	Store Store
 	// Seeder is nil where there is no source of recipes.
 	Seeder Seeder
+	// Namespace is what the official registry's API puts before a recipe's name,
+	// such as com.example.catalog; DefaultNamespace when empty.
+	Namespace string
 	// Settle is how long a write waits until it is served; three seconds when
 	// zero.
 	Settle time.Duration
@@ -75,7 +79,9 @@ type API struct {
 	seeder Seeder
 	settle time.Duration
 	log    *slog.Logger
-	paths  paths
+	// namespace is of the names in the official registry\'s form.
+	namespace string
+	paths     paths
 }
 
 // New returns an API, or what is wrong with its options.
@@ -87,7 +93,11 @@ func New(o Options) (*API, error) {
 	if a.settle == 0 {
 		a.settle = settle
 	}
-	a.paths = newPaths()
+	a.namespace = cmp.Or(o.Namespace, DefaultNamespace)
+	if err := checkNamespace(a.namespace); err != nil {
+		return nil, err
+	}
+	a.paths = newPaths(a.namespace)
 	return a, nil
 }
 

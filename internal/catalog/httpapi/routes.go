@@ -31,6 +31,10 @@ func (a *API) Routes() []surface.Route {
 		{Method: get, Path: "/api/search", Handle: a.originSearch},
 		{Method: get, Path: "/api/recipes/:name", Handle: a.get},
 		{Method: get, Path: "/api/recipes/:name/download", Handle: a.download},
+
+		{Method: get, Path: "/v0.1/servers", Handle: a.registryList},
+		{Method: get, Path: "/v0.1/servers/:name/versions", Handle: a.registryVersions},
+		{Method: get, Path: "/v0.1/servers/:name/versions/:version", Handle: a.registryVersion},
 	}
 	for _, r := range []surface.Route{
 		{Method: post, Path: "/recipes", MaxBody: maxRecipe, Handle: a.publishing(publication.create)},
@@ -85,12 +89,13 @@ type paths struct {
 	lists, plain, dry *regexp.Regexp
 }
 
-func newPaths() paths {
+func newPaths(namespace string) paths {
 	of := func(alternatives ...string) *regexp.Regexp {
 		return regexp.MustCompile(`^/(` + strings.Join(alternatives, "|") + `)$`)
 	}
+	server := `v0\.1/servers/` + regexp.QuoteMeta(namespace) + `%2[Ff]` + recipeName + `/versions`
 	return paths{
-		lists: of(`search`, `api/recipes`, `api/search`),
+		lists: of(`search`, `api/recipes`, `api/search`, `v0\.1/servers`, server+`(/`+versionName+`)?`),
 		plain: of(
 			`recipes/`+recipeName+`/versions(/`+versionName+`)?`,
 			`api/recipes/`+recipeName+`(/download)?`,
