@@ -83,7 +83,7 @@ var (
 	errAuditIndexDisabled = &problem{http.StatusServiceUnavailable, "audit_index_disabled", "This installation keeps no index of its audit trail; --audit-index names one.", 0}
 	errAuditIndexAway     = &problem{http.StatusServiceUnavailable, "audit_index_unavailable", "The index of the audit trail does not answer. The trail itself is not affected.", retrySoon}
 	errAnalyticsQuery     = &problem{http.StatusBadRequest, "query_invalid", "The query is not one for analytics.", 0}
-	errAnalyticsSlow      = &problem{http.StatusServiceUnavailable, "analytics_too_slow", "The calls of this time could not be counted within 20 seconds. Ask for a shorter time, or one question after the other.", retrySoon}
+	errAnalyticsSlow      = &problem{http.StatusServiceUnavailable, "analytics_too_slow", "The calls of this time could not be counted within 30 seconds. Ask for a shorter time, or one question after the other.", retrySoon}
 	errInventoryUnknown   = &problem{http.StatusServiceUnavailable, "cluster_unavailable", "The API server has not told this replica yet what there is.", retrySoon}
 	errKeysAway           = &problem{http.StatusServiceUnavailable, "cluster_unavailable", "The API server did not answer or refused. A change may have been made or not; GET shows which.", retrySoon}
 	errActNotAudited      = &problem{http.StatusServiceUnavailable, "audit_unavailable", "The act was done or may have been, and could not be written to the audit trail.", retrySoon}
