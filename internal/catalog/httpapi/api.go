@@ -81,6 +81,7 @@ type API struct {
 	log    *slog.Logger
 	// namespace is of the names in the official registry\'s form.
 	namespace string
+	document  document
 	paths     paths
 }
 
@@ -95,6 +96,10 @@ func New(o Options) (*API, error) {
 	}
 	a.namespace = cmp.Or(o.Namespace, DefaultNamespace)
 	if err := checkNamespace(a.namespace); err != nil {
+		return nil, err
+	}
+	var err error
+	if a.document, err = newDocument(); err != nil {
 		return nil, err
 	}
 	a.paths = newPaths(a.namespace)

@@ -26,6 +26,7 @@ func (a *API) Routes() []surface.Route {
 		{Method: get, Path: "/recipes/:name", Handle: a.get},
 		{Method: get, Path: "/recipes/:name/versions", Handle: a.versions},
 		{Method: get, Path: "/recipes/:name/versions/:version", Handle: a.version},
+		{Method: get, Path: "/openapi.json", Handle: a.document.serve},
 
 		{Method: get, Path: "/api/recipes", Handle: a.originList},
 		{Method: get, Path: "/api/search", Handle: a.originSearch},
@@ -96,7 +97,7 @@ func newPaths(namespace string) paths {
 	server := `v0\.1/servers/` + regexp.QuoteMeta(namespace) + `%2[Ff]` + recipeName + `/versions`
 	return paths{
 		lists: of(`search`, `api/recipes`, `api/search`, `v0\.1/servers`, server+`(/`+versionName+`)?`),
-		plain: of(
+		plain: of(`openapi\.json`,
 			`recipes/`+recipeName+`/versions(/`+versionName+`)?`,
 			`api/recipes/`+recipeName+`(/download)?`,
 			`admin/recipes/`+recipeName+`/owner`,
