@@ -276,3 +276,18 @@ func TestAServerWaitsForItsRecipeAndOthersDoNot(t *testing.T) {
 	f.change(t, b, using("1.0.0"))
 	f.recipeIs(t, b, v1alpha1.ReasonRecipeInUse, "1.0.0")
 }
+
+func TestAServerThatIsOutOfServiceForItsRecipeIsAnEvent(t *testing.T) {
+	f := newFixture(t)
+	b := f.bridge("alice", using(""))
+	testenv.ExpectApplied(t, f.Client, b)
+	testenv.ExpectReconciled(t, f.reconciler, b)
+	select {
+	case e := <-f.events.Events:
+		if !strings.HasPrefix(e, "Warning RecipesUnusable ") || !strings.Contains(e, "server mine: the catalog has no recipe notes") {
+			t.Errorf("event %q", e)
+		}
+	default:
+		t.Error("no event")
+	}
+}

@@ -38,6 +38,7 @@ func TestWhatRunsStaysWhenTheCatalogLosesIt(t *testing.T) {
 		"its pinned version was one too many":           {forgotten, named("mine", version("1.0.0")), v1alpha1.ReasonRecipeKept},
 		"it was deleted, and another version is wanted": {nil, named("mine", version("1.1.0")), v1alpha1.ReasonRecipeNotFound},
 		"another server names it":                       {nil, named("other"), v1alpha1.ReasonRecipeNotFound},
+		"the server names another recipe":               {nil, named("mine", func(s *v1alpha1.Server) { s.Recipe.Name = "paper" }), v1alpha1.ReasonRecipeNotFound},
 		"it is refused as it is":                        {withdrawn, named("mine"), v1alpha1.ReasonRecipeNotAccepted},
 		"its new version is local":                      {local, named("mine"), v1alpha1.ReasonRecipeLocalOnly},
 		"it was deleted, and a secret is not granted any more": {nil, named("mine", func(s *v1alpha1.Server) { s.Secrets = []v1alpha1.SecretName{"NOTES_LANG"} }),

@@ -14,6 +14,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 func TestAServerIsWhatItsRecipeSays(t *testing.T) {
@@ -103,6 +104,14 @@ func TestWhyAServerIsOutOfService(t *testing.T) {
 	verdictOn(refused, metav1.ConditionFalse, "signature: the publisher has no public key")
 	broken := accepted(t, notes())
 	broken.Status.Versions[0].Recipe = "{"
+	// What the rules of today would not accept may have been accepted once.
+	once := func(change func(*recipe.Recipe)) *v1alpha1.CatalogRecipe {
+		o := accepted(t, notes())
+		r := notes()
+		change(&r)
+		o.Status.Versions[0].Recipe = catalog.SourceOf(r)
+		return o
+	}
 	large := remote(func(r *recipe.Recipe) { r.Description = strings.Repeat("a", 500) })
 	for name, tt := range map[string]struct {
 		o       *v1alpha1.CatalogRecipe
@@ -121,6 +130,13 @@ func TestWhyAServerIsOutOfService(t *testing.T) {
 		"for people's own machines":       {accepted(t, local), named("mine"), nil, "LocalOnly", "bridge add notes"},
 		"a container of its own":          {accepted(t, docker), named("mine"), nil, "NotHostable", "transports[0]: only programs that npx or uvx run"},
 		"no image for it":                 {accepted(t, notes()), named("mine"), []v1alpha1.InstallMethod{"npx"}, "NotHostable", "the installation has no image with npx"},
+		"another program":                 {once(func(r *recipe.Recipe) { r.Transports[0].Command = "bash" }), named("mine"), nil, "NotHostable", "is started by \"bash\" and not by npx"},
+		"a header that is the bridge's": {once(func(r *recipe.Recipe) {
+			r.Transports = []recipe.Transport{{Type: recipe.StreamableHTTP, URL: "https://a", Headers: jsondoc.Ordered[string]{{Name: "Mcp-Session-Id", Value: "x"}}}}
+		}), named("mine"), nil, "NotHostable", "Mcp-Session-Id belongs to HTTP, MCP or the bridge itself"},
+		"more than a server's worth": {once(func(r *recipe.Recipe) {
+			r.Install.ConfigFiles = []recipe.ConfigFile{{Name: "a", Content: strings.Repeat("a", 100<<10)}, {Name: "b", Content: strings.Repeat("b", 100<<10)}}
+		}), named("mine"), nil, "NotHostable", "and may say 131072"},
 		"a secret that the spec does not grant": {accepted(t, notes()), named("mine", func(s *v1alpha1.Server) { s.Secrets = []v1alpha1.SecretName{"NOTES_LANG"} }), nil,
 			"SecretNotGranted", "does not have: NOTES_TOKEN"},
 		"a login with a client of one's own": {accepted(t, remote(func(r *recipe.Recipe) {
