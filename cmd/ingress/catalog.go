@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 
+	"github.com/hostedbridge/hostedbridge/internal/catalog/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/kubestore"
 )
 
@@ -20,10 +21,14 @@ import (
 type catalogOptions struct {
 	// Namespace is where the recipes are; empty is the installation's.
 	Namespace string
+	// Registry is what stands before the names of recipes where they are read as
+	// those of an MCP registry.
+	Registry string
 }
 
 func (o *catalogOptions) registerFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Namespace, "catalog-namespace", o.Namespace, "namespace of the catalog's recipes and publishers; without it they are in the installation's")
+	fs.StringVar(&o.Registry, "catalog-registry-name", o.Registry, "reversed domain before the names of recipes at /v0.1, such as com.example.catalog (default: "+httpapi.DefaultNamespace+")")
 }
 
 // open returns the catalog, which is followed once it runs. The ingress is ready
