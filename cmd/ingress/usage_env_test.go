@@ -7,14 +7,18 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"log/slog"
 	"net/http"
+	"path/filepath"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/audit/index"
 	"github.com/hostedbridge/hostedbridge/internal/route/watch"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -74,11 +78,40 @@ func TestAnalyticsOfTheAdminSurface(t *testing.T) {
 	}
 }
 
-// TestTheCatalogIsToldWhatIsPopular begins before anything is known.
+// indexOfCalls runs an index that has so many calls of the bridge's server, of
+// now.
+func indexOfCalls(t *testing.T, b *v1alpha1.HostedBridge, calls int) *index.Index {
+	t.Helper()
+	o := options{AuditIndex: "sqlite:" + filepath.Join(t.TempDir(), "index")}
+	x := o.openIndex(func(string) time.Duration { return time.Hour }, slog.New(slog.DiscardHandler))
+	head := audit.NewChain("w")
+	for range calls {
+		r := audit.Record{Prev: head.Hash, Entry: audit.Entry{
+			ID: rand.Text(), Time: time.Now().Add(-time.Minute), UserID: string(b.User()), Principal: audit.Principal{Kind: audit.KindUserKey}, ReportedBy: audit.Bridge,
+			Call: audit.Call{Server: b.Spec.Servers[0].Name, Tool: "t", Method: audit.MethodCallTool, Status: audit.Success},
+		}}
+		if head.Append(nil, r.Entry) == nil {
+			t.Fatal("the entry makes no line")
+		}
+		r.Head = head
+		x.Follow([]audit.Record{r})
+	}
+	runUntilTheEnd(t, x.Run)
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		if page, err := x.Search(t.Context(), audit.Query{Limit: calls}); err == nil && len(page.Entries) == calls {
+			return x
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the index is not filled")
+		}
+	}
+}
+
+// TestTheCatalogIsToldWhatIsPopular begins before anything is known of bridges.
 func TestTheCatalogIsToldWhatIsPopular(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	b := namingBridge(t, testenv.Namespace(t, testenv.Client(t)))
-	var p parts
+	p := parts{index: indexOfCalls(t, b, 3)}
 	var err error
 	if p.watcher, err = watch.New(testenv.Config(), log); err != nil {
 		t.Fatal(err)
@@ -94,7 +127,7 @@ func TestTheCatalogIsToldWhatIsPopular(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Fatal("the catalog is told nothing")
 	}
-	if got := p.catalog.Current().Popularity(b.Spec.Servers[0].Recipe.Name); got != 100 {
+	if got := p.catalog.Current().Popularity(b.Spec.Servers[0].Recipe.Name); got != 103 {
 		t.Errorf("its popularity is %d", got)
 	}
 }
