@@ -12,7 +12,7 @@ import (
 // +kubebuilder:object:root=true
 // +kubebuilder:ac:generate=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:shortName=publisher,categories=hosted-bridge
+// +kubebuilder:resource:shortName={publisher,publishers},categories=hosted-bridge
 // +kubebuilder:printcolumn:name="Display-Name",type=string,JSONPath=`.spec.displayName`
 // +kubebuilder:printcolumn:name="Verified",type=boolean,JSONPath=`.spec.verified`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`

@@ -15,7 +15,7 @@ import (
 // +kubebuilder:object:root=true
 // +kubebuilder:ac:generate=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:shortName=recipe,categories=hosted-bridge
+// +kubebuilder:resource:shortName={recipe,recipes},categories=hosted-bridge
 // +kubebuilder:printcolumn:name="Title",type=string,JSONPath=`.spec.recipe.name`
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.spec.recipe.recipeVersion`
 // +kubebuilder:printcolumn:name="Category",type=string,JSONPath=`.spec.recipe.metadata.category`
