@@ -20,20 +20,13 @@ func (a *API) setQuality(c surface.Call) error {
 	if err != nil {
 		return err
 	}
-	var overlay catalog.Overlay
-	found, err := decode(c, &overlay)
+	overlay, err := readOverlay(c)
 	if err != nil {
 		return err
-	}
-	if found = append(found, checkOverlay(overlay)...); len(found) > 0 {
-		return bodyProblem(found)
 	}
 	revision, err := ifMatch(c.Request().Header["If-Match"])
 	if err != nil {
 		return err
-	}
-	if overlay.Verified != nil && *overlay.Verified && overlay.VerifiedAt == nil {
-		overlay.VerifiedAt = new(c.Now().UTC().Truncate(time.Second))
 	}
 	ctx, cancel := act(c.Request(), actTimeout)
 	defer cancel()
@@ -42,15 +35,32 @@ func (a *API) setQuality(c surface.Call) error {
 	if err := tell(c, surface.Act{Name: "recipes.quality", On: name}, err, tried, refused); err != nil {
 		return err
 	}
+	status := http.StatusOK
 	if !tried {
 		e = a.settled(ctx, e, func(now catalog.Entry, there bool) bool { return there && sameOverlay(now.Quality, e.Quality) })
 		c.Writer().Header().Set("ETag", `"`+e.Revision+`"`)
-	}
-	status := http.StatusOK
-	if created && !tried {
-		status = http.StatusCreated
+		if created {
+			status = http.StatusCreated
+		}
 	}
 	return answer(c, status, overlaid{Name: name, Revision: e.Revision, Quality: e.Quality, DryRun: tried, Served: e.Accepted})
+}
+
+// readOverlay reads an overlay. One that says verified and not since when says
+// it now.
+func readOverlay(c surface.Call) (catalog.Overlay, error) {
+	var overlay catalog.Overlay
+	found, err := decode(c, &overlay)
+	if err != nil {
+		return overlay, err
+	}
+	if found = append(found, checkOverlay(overlay)...); len(found) > 0 {
+		return overlay, bodyProblem(found)
+	}
+	if overlay.Verified != nil && *overlay.Verified && overlay.VerifiedAt == nil {
+		overlay.VerifiedAt = new(c.Now().UTC().Truncate(time.Second))
+	}
+	return overlay, nil
 }
 
 // overlaid is the answer to an overlay.
@@ -180,16 +190,16 @@ func (a *API) seed(c surface.Call) error {
 
 // seedRefused is refused for a seed. Of one that failed something may have been
 // written.
-func seedRefused(err error) (answer error, certain bool) {
+func seedRefused(err error) (certain bool, answer error) {
 	parts, ok := errors.AsType[catalog.ChangeErrors](err)
 	if !ok {
-		return fmt.Errorf("%w: %w", errSeed.Saying("The seed failed: "+err.Error()+"."), err), false
+		return false, fmt.Errorf("%w: %w", errSeed.Saying("The seed failed: "+err.Error()+"."), err)
 	}
 	found := make([]seedProblem, len(parts))
 	for i, part := range parts {
 		found[i] = seedProblem{part.Name, part.Err.Error()}
 	}
-	return fmt.Errorf("%w: %w", errSeedPart.With(found), err), false
+	return false, fmt.Errorf("%w: %w", errSeedPart.With(found), err)
 }
 
 // seedProblem is why one change of a seed was not made.

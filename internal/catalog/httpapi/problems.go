@@ -43,48 +43,50 @@ var (
 // bodyProblem returns the answer to a body of this route that is not taken.
 func bodyProblem(found []catalog.Problem) error { return errRequest.With(found) }
 
+// storeProblems are what the caller sees of a store's errors.
+var storeProblems = []struct {
+	err     error
+	problem *problem.Problem
+}{
+	{catalog.ErrNotFound, errNoRecipe},
+	{catalog.ErrExists, errExists},
+	{catalog.ErrNotOwner, errNotOwner},
+	{catalog.ErrChanged, errChanged},
+	{catalog.ErrNoPublisher, errOwnerUnknown},
+	{catalog.ErrTooManyKeys, errTooManyKeys},
+}
+
 // refused returns what the caller may know of a store's error, and whether it is
 // certain that nothing was done.
-func refused(err error) (answer error, certain bool) {
+func refused(err error) (certain bool, answer error) {
 	invalid, isInvalid := errors.AsType[*catalog.InvalidError](err)
 	managed, isManaged := errors.AsType[*catalog.ManagedError](err)
 	switch {
 	case isInvalid:
-		return errInvalid.With(invalid.Problems), true
+		return true, errInvalid.With(invalid.Problems)
 	case isManaged:
-		return errManaged.Saying("It is held by " + strings.Join(managed.By, ", ") + "; change it there."), true
+		return true, errManaged.Saying("It is held by " + strings.Join(managed.By, ", ") + "; change it there.")
 	}
-	for _, known := range []struct {
-		err     error
-		problem *problem.Problem
-	}{
-		{catalog.ErrNotFound, errNoRecipe},
-		{catalog.ErrExists, errExists},
-		{catalog.ErrNotOwner, errNotOwner},
-		{catalog.ErrChanged, errChanged},
-		{catalog.ErrNoPublisher, errOwnerUnknown},
-		{catalog.ErrTooManyKeys, errTooManyKeys},
-	} {
+	for _, known := range storeProblems {
 		if errors.Is(err, known.err) {
-			return known.problem, true
+			return true, known.problem
 		}
 	}
-	return fmt.Errorf("%w: %w", errClusterAway, err), false
+	return false, fmt.Errorf("%w: %w", errClusterAway, err)
 }
 
 // refusedPublisher is refused where what was not found is a publisher.
-func refusedPublisher(err error) (answer error, certain bool) {
-	answer, certain = refused(err)
+func refusedPublisher(err error) (certain bool, answer error) {
+	invalid, isInvalid := errors.AsType[*catalog.InvalidError](err)
 	switch {
 	case errors.Is(err, catalog.ErrNotFound):
-		return errNoPublisher, true
+		return true, errNoPublisher
 	case errors.Is(err, catalog.ErrExists):
-		return errExists.Saying("There is a publisher of this id."), true
+		return true, errExists.Saying("There is a publisher of this id.")
+	case isInvalid:
+		return true, bodyProblem(invalid.Problems)
 	}
-	if invalid, ok := errors.AsType[*catalog.InvalidError](err); ok {
-		return bodyProblem(invalid.Problems), true
-	}
-	return answer, certain
+	return refused(err)
 }
 
 // act returns the context of an act, which goes on when its caller leaves: what

@@ -4,6 +4,7 @@
 package httpapi
 
 import (
+	"errors"
 	"net/http"
 	"time"
 
@@ -171,13 +172,12 @@ func (a *API) revokeKey(c surface.Call) error {
 }
 
 // refusedKey is refusedPublisher where what was not found may be the key.
-func (a *API) refusedKey(id string) func(error) (error, bool) {
-	return func(err error) (error, bool) {
-		answer, certain := refusedPublisher(err)
-		if _, there := a.store.Publisher(id); there && answer == error(errNoPublisher) {
-			answer = errNoKey
+func (a *API) refusedKey(id string) func(error) (bool, error) {
+	return func(err error) (certain bool, answer error) {
+		if _, there := a.store.Publisher(id); there && errors.Is(err, catalog.ErrNotFound) {
+			return true, errNoKey
 		}
-		return answer, certain
+		return refusedPublisher(err)
 	}
 }
 

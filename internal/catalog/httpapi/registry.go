@@ -53,8 +53,8 @@ var registryParameters = parameters{
 	},
 	// What was deleted is not kept, so that there is nothing to include.
 	"include_deleted": func(_ *search, v string) error {
-		var any *bool
-		return setChoice(&any, v)
+		var included *bool
+		return setChoice(&included, v)
 	},
 }
 

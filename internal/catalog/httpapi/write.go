@@ -183,14 +183,14 @@ func (p publication) told(name, on string, err error) error {
 
 // tell writes an act to the audit trail, unless it was only tried or certainly
 // not done, and returns the error to answer with.
-func tell(c surface.Call, a surface.Act, err error, tried bool, refused func(error) (error, bool)) error {
+func tell(c surface.Call, a surface.Act, err error, tried bool, refused func(error) (bool, error)) error {
 	if err == nil {
 		if tried {
 			return nil
 		}
 		return c.Audit(a)
 	}
-	answer, certain := refused(err)
+	certain, answer := refused(err)
 	if certain || tried {
 		return answer
 	}
