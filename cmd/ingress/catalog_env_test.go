@@ -151,10 +151,37 @@ func TestTheCatalogFromPublishToDownload(t *testing.T) {
 	for _, path := range []string{"/search?q=notes&sort=quality", "/api/recipes?limit=5&sort=popular", "/v0.1/servers/dev.hostedbridge.catalog%2Fnotes/versions/latest", "/openapi.json"} {
 		first.expect(path, first.ask("GET", path, "", "", ""), http.StatusOK)
 	}
+	first.expectDescribed()
 	first.expectRefusals(key)
 	first.expectTransfer()
 	first.expectRevoked(second, key, keyID)
 	first.expectCatalogActs()
+}
+
+// expectDescribed asks for each route of administrators that is described, without
+// a key: one that is none of the ingress's would be a 404 or a 405.
+func (i *installation) expectDescribed() {
+	i.t.Helper()
+	var doc struct {
+		Paths map[string]map[string]json.RawMessage
+	}
+	if err := json.Unmarshal([]byte(i.ask("GET", "/openapi.json", "", "", "").body), &doc); err != nil {
+		i.t.Fatal(err)
+	}
+	example := strings.NewReplacer("{userId}", "alice", "{keyId}", "AbCdEfGhIjKl", "{id}", "acme", "{name}", "notes")
+	asked := 0
+	for path, item := range doc.Paths {
+		for method := range item {
+			if !strings.HasPrefix(path, "/admin/") || method == "parameters" {
+				continue
+			}
+			asked++
+			i.expect(method+" "+path, i.ask(strings.ToUpper(method), example.Replace(path), "", "", ""), http.StatusUnauthorized)
+		}
+	}
+	if asked < 15 {
+		i.t.Errorf("%d routes of administrators are described", asked)
+	}
 }
 
 // expectRefusals has the ingress, the API server and the catalog refuse what they
