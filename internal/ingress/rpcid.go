@@ -3,10 +3,7 @@
 
 package ingress
 
-import (
-	"bytes"
-	"encoding/json"
-)
+import "encoding/json"
 
 // maxRPCID is the longest request id that is echoed, in bytes. Clients count
 // or send UUIDs; an id of any length would let an error be as long as a call.
@@ -16,10 +13,6 @@ const maxRPCID = 256
 // nil when there is none to echo: a notification, a response, a batch, an id
 // that is neither string nor number, or a body that is not JSON.
 func rpcID(body []byte) json.RawMessage {
-	body = bytes.TrimLeft(body, " \t\r\n")
-	if len(body) == 0 || body[0] != '{' {
-		return nil
-	}
 	if !json.Valid(body) {
 		return nil
 	}
