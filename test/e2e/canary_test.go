@@ -123,7 +123,33 @@ func travel(t *testing.T, n tenant) map[string]string {
 		t.Errorf("PUT for nobody: status %d, want %d", a.status, http.StatusNotFound)
 	}
 	awaitPresented(t, n, left, values["a secret in use"])
+	maps.Copy(values, publishersKeys(t))
 	return values
+}
+
+// publishersKeys uses publishers' keys everywhere that they go, also where they
+// open nothing, and returns them.
+func publishersKeys(t *testing.T) map[string]string {
+	t.Helper()
+	p, boss := newPublisher(t, "keyed"), admin(t)
+	keys := "/admin/publishers/" + p.id + "/keys"
+	var withdrawn struct{ Key, KeyID string }
+	boss.must(t, http.StatusCreated, http.MethodPost, keys, `{}`).into(t, &withdrawn)
+	name := installed.name("keyed")
+	file := fileOf(t, remote(name, left, "1.0.0"))
+	p.mustPublish(t, name, file)
+	// Where a recipe may not have a key, the refusal must not have it either.
+	leaky := remote(name, left, "2.0.0")
+	leaky.Transports[0].Headers[0].Value = p.key
+	p.must(t, http.StatusUnprocessableEntity, http.MethodPut, "/recipes/"+name, fileOf(t, leaky), "If-Match", "*")
+	boss.must(t, http.StatusNoContent, http.MethodDelete, keys+"/"+withdrawn.KeyID, "")
+	old := newCurl(withdrawn.Key)
+	for _, path := range []string{"/recipes", "/admin/publishers", "/u/" + p.id + "/mcp"} {
+		if a := old.ask(t, http.MethodPost, path, file); a.status < http.StatusBadRequest {
+			t.Errorf("POST %s with a withdrawn publisher's key: status %d", path, a.status)
+		}
+	}
+	return map[string]string{"a publisher's key": p.key, "a withdrawn publisher's key": withdrawn.Key}
 }
 
 // plantedValue is a value where the search must find it.
