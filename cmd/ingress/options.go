@@ -188,14 +188,16 @@ func (o *options) validate() error {
 	check(o.Ingress.MaxHeld >= o.Ingress.MaxHeldPerUser, "max-held", "at least --max-held-per-user")
 	check(o.Ingress.CatalogReads >= 0 && o.Ingress.CatalogReads <= 1_000_000, "catalog-reads-per-second", "from 0 to 1000000")
 	check(o.Ingress.KeepAlive >= time.Second, "stream-keep-alive", "1s or more")
-	otlp, err := url.Parse(o.OTLPEndpoint)
-	check(o.OTLPEndpoint == "" || err == nil && (otlp.Scheme == "http" || otlp.Scheme == "https") && otlp.Host != "", "otlp-endpoint", "an http or https URL")
+	check(o.OTLPEndpoint == "" || isHTTP(o.OTLPEndpoint), "otlp-endpoint", "an http or https URL")
 	check(o.Ingress.MaxResting > 0, "max-resting-streams", "1 or more")
 	_, _, ok := indexOf(o.AuditIndex)
 	check(ok, "audit-index", "none, sqlite:PATH or postgres:FILE")
 	check(o.DrainDelay >= 0, "drain-delay", "0 or more")
 	check(o.DrainTimeout >= 0, "drain-timeout", "0 or more")
-	check(o.Snapshot.Dir == "" || o.Snapshot.KeyFile != "", "snapshot-key-file", "set with --snapshot-dir")
-	check(o.Snapshot.MaxAge > 0, "snapshot-max-age", "longer than 0")
-	return errors.Join(append(errs, o.Ingress.Validate(), o.Audit.validate(), o.Quota.validate(), o.Seed.validate())...)
+	return errors.Join(append(errs, o.Ingress.Validate(), o.Audit.validate(), o.Quota.validate(), o.Snapshot.validate(), o.Seed.validate())...)
+}
+
+func isHTTP(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
