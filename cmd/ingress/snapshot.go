@@ -37,6 +37,17 @@ func (o *snapshotOptions) registerFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.MaxAge, "snapshot-max-age", o.MaxAge, "how long ago the API server may have vouched for routes that a restart begins with")
 }
 
+func (o *snapshotOptions) validate() error {
+	var errs []error
+	if o.Dir != "" && o.KeyFile == "" {
+		errs = append(errs, errors.New("--snapshot-key-file must be set with --snapshot-dir"))
+	}
+	if o.MaxAge <= 0 {
+		errs = append(errs, errors.New("--snapshot-max-age must be longer than 0"))
+	}
+	return errors.Join(errs...)
+}
+
 // open returns the directory, nil where nothing is kept.
 func (o *snapshotOptions) open(ctx context.Context, installation string, log *slog.Logger) (*disk.Directory, error) {
 	if o.Dir == "" {
