@@ -118,11 +118,19 @@ func (a *API) servers(snapshot *catalog.Snapshot, q search) (found []*catalog.It
 }
 
 func (a *API) matches(item *catalog.Item, q search) bool {
-	if indexOf(item, q.version) < 0 || item.Entry.Updated.Before(q.since) {
-		return false
-	}
-	return q.Text == "" || strings.Contains(a.namespace+"/"+item.Entry.Name, q.Text) ||
+	named := q.Text == "" || inName(strings.ToLower(a.namespace), item.Entry.Name, q.Text) ||
 		strings.Contains(strings.ToLower(item.View.Author.Name), q.Text)
+	return named && indexOf(item, q.version) >= 0 && !item.Entry.Updated.Before(q.since)
+}
+
+// inName reports whether a text is a part of namespace/name, without putting the
+// two together for each of many recipes.
+func inName(namespace, name, text string) bool {
+	if strings.Contains(name, text) || strings.Contains(namespace, text) {
+		return true
+	}
+	before, after, ok := strings.Cut(text, "/")
+	return ok && strings.HasSuffix(namespace, before) && strings.HasPrefix(name, after)
 }
 
 // indexOf returns which of a recipe's versions is meant, empty for the latest, or

@@ -90,6 +90,15 @@ func TestTheCatalogIsARegistryOfServers(t *testing.T) {
 	}
 }
 
+func TestATextIsAPartOfANameWithItsNamespace(t *testing.T) {
+	const namespace, name = "com.example", "notes-of-all"
+	for _, text := range []string{"com", "example/", "e/n", "/notes", "/", "of", "com.example/notes-of-all", "com.example/notes-of-all/", "x/n", "e/x", "e//n", "all/com", ""} {
+		if got, want := inName(namespace, name, text), strings.Contains(namespace+"/"+name, text); got != want {
+			t.Errorf("%q: %t", text, got)
+		}
+	}
+}
+
 func TestTheRegistrysPagesFollowOneAnother(t *testing.T) {
 	w := newWorld(t)
 	w.seeded("aa-x", "bb", "cc-x", "dd-x", "ee", "ff-x")
