@@ -202,7 +202,7 @@ func writeProblem(w http.ResponseWriter, r *http.Request, err error, body []byte
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(problemTimeout))
 	w.WriteHeader(p.status)
 	// Whoever hung up does not read the error either.
-	_, _ = w.Write(answer)
+	_, _ = w.Write(answer) //nolint:gosec // It is JSON, and is never shown as a page.
 }
 
 // public returns the problem as it is answered.
