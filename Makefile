@@ -119,6 +119,10 @@ bench-bridge: test/bench/node_modules/.package-lock.json ## The bridge beside wh
 bench-ingress: ## The ingress beside nginx, Caddy and plain Go proxies, in one run and one table. For a quiet machine.
 	@TESTFLAGS='$(TESTFLAGS)' $(STAGE) "ingress and others" hack/test/bench-ingress.sh
 
+.PHONY: bench-catalog
+bench-catalog: assets ## 10,000 recipes: their import, and reads beside file servers, in one run. For a quiet machine.
+	@TESTFLAGS='$(TESTFLAGS)' $(STAGE) "catalog and file servers" hack/test/bench-catalog.sh
+
 .PHONY: check-recipes
 check-recipes: ## What the npm registry says of the packages of config/recipes. FILES=1 looks into them too. Not part of test.
 	@go run ./hack/recipes $(if $(FILES),--files)

@@ -20,16 +20,7 @@ for program in caddy goproxy; do
     [[ -x $peers/$program ]] || hack/test/stage.sh "build $program" go -C test/load/peers build -o "$peers/$program" "./$program"
 done
 
-nginx=$(PATH="$PATH:/usr/sbin" command -v nginx || true)
-if [[ -z $nginx ]]; then
-    nginx=$peers/nginx/usr/sbin/nginx
-    if [[ ! -x $nginx ]]; then
-        command -v apt-get >/dev/null || { echo "bench-ingress: install nginx: it is not on PATH, and this is no Debian" >&2; exit 1; }
-        [[ -n $(apt-cache search --names-only '^nginx$') ]] || apt-get update -q
-        mkdir -p "$peers/nginx"
-        (cd "$peers/nginx" && apt-get download -q nginx && dpkg -x nginx_*.deb .)
-    fi
-fi
+nginx=$(hack/test/nginx.sh)
 "$nginx" -v
 "$peers/caddy" version
 
