@@ -103,7 +103,7 @@ func theManagersAre(t *testing.T, name string, want ...string) {
 	owns := map[string]string{}
 	for _, m := range o.Metadata.ManagedFields {
 		if m.Subresource == "" {
-			owns[m.Manager] = string(m.FieldsV1.Raw)
+			owns[m.Manager] = m.FieldsV1.GetRawString()
 		}
 	}
 	for _, manager := range want {
