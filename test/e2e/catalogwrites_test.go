@@ -19,6 +19,9 @@ func catalogIsPublished(t *testing.T) {
 	p, name := newPublisher(t, "author"), installed.name("life")
 	file := p.signed(t, remote(name, left, "1.0.0"))
 	p.must(t, http.StatusOK, http.MethodPost, "/recipes?dryRun=All", file)
+	for _, other := range otherFormats {
+		p.must(t, http.StatusOK, http.MethodPost, "/recipes?dryRun=All", other)
+	}
 	p.must(t, http.StatusNotFound, http.MethodGet, "/recipes/"+name, "")
 	first := p.mustPublish(t, name, file)
 	if a := p.must(t, http.StatusOK, http.MethodGet, "/api/recipes/"+name+"/download", ""); string(a.body) != file {
@@ -52,6 +55,14 @@ func catalogIsPublished(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// otherFormats are recipes as they were written before version 2, and as the
+// official registry has them.
+var otherFormats = []string{
+	`{"schemaVersion":1,"name":"older","description":"Does it the old way.","transport":"streamable-http","url":"https://old.example.com/mcp","homepage":"https://old.example.com"}`,
+	`{"name":"io.github.example/weather","description":"Weather","version":"1.0.2","websiteUrl":"https://weather.example.com",
+		"remotes":[{"type":"streamable-http","url":"https://weather.example.com/mcp"}]}`,
 }
 
 func mentions(text string) func(answer) error {
