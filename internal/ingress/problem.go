@@ -57,7 +57,7 @@ var (
 	errNotOneMessage    = &problem{http.StatusBadRequest, "message_invalid", "Send exactly one JSON value, in which each member of a message stands once and is spelled as the protocol has it.", 0}
 	errBodyTooLarge     = &problem{http.StatusRequestEntityTooLarge, "body_too_large", "The body of a request is too large.", 0}
 	errBatchTooLarge    = &problem{http.StatusRequestEntityTooLarge, "batch_too_large", "The batch has more requests than the tier allows in a minute; send it in parts.", 0}
-	errBodyNotAllowed   = &problem{http.StatusBadRequest, "body_not_allowed", "Only a POST, and the PUT of a secret, has a body.", 0}
+	errBodyNotAllowed   = &problem{http.StatusBadRequest, "body_not_allowed", "A request of this method has no body at this path.", 0}
 	errMediaType        = &problem{http.StatusUnsupportedMediaType, "unsupported_media_type", "Send Content-Type: application/json.", 0}
 	errInternal         = &problem{http.StatusInternalServerError, "internal", "Internal error.", 0}
 	errBridgeFailed     = &problem{http.StatusBadGateway, "bridge_failed", "The bridge broke the connection before it answered; the call may have run.", 0}
