@@ -180,6 +180,13 @@ type RecipeVersion struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=262144
 	Recipe string `json:"recipe"`
+
+	// withdrawn says that the version is signed, and by no key that its
+	// publisher has now: nobody knows anymore whose recipe it is, so it is not
+	// served and not to be run. It is looked at anew whenever the publisher's
+	// keys change.
+	// +optional
+	Withdrawn bool `json:"withdrawn,omitempty"`
 }
 
 // ConditionRecipeAccepted says whether a recipe obeys the catalog's rules.

@@ -1055,6 +1055,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: version
       type:
         scalar: string
+    - name: withdrawn
+      type:
+        scalar: boolean
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeWorkflow
   map:
     fields:

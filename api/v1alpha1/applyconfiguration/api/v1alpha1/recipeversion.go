@@ -23,6 +23,11 @@ type RecipeVersionApplyConfiguration struct {
 	AcceptedAt *v1.Time `json:"acceptedAt,omitempty"`
 	// recipe is the recipe file, as JSON.
 	Recipe *string `json:"recipe,omitempty"`
+	// withdrawn says that the version is signed, and by no key that its
+	// publisher has now: nobody knows anymore whose recipe it is, so it is not
+	// served and not to be run. It is looked at anew whenever the publisher's
+	// keys change.
+	Withdrawn *bool `json:"withdrawn,omitempty"`
 }
 
 // RecipeVersionApplyConfiguration constructs a declarative configuration of the RecipeVersion type for use with
@@ -60,5 +65,13 @@ func (b *RecipeVersionApplyConfiguration) WithAcceptedAt(value v1.Time) *RecipeV
 // If called multiple times, the Recipe field is set to the value of the last call.
 func (b *RecipeVersionApplyConfiguration) WithRecipe(value string) *RecipeVersionApplyConfiguration {
 	b.Recipe = &value
+	return b
+}
+
+// WithWithdrawn sets the Withdrawn field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Withdrawn field is set to the value of the last call.
+func (b *RecipeVersionApplyConfiguration) WithWithdrawn(value bool) *RecipeVersionApplyConfiguration {
+	b.Withdrawn = &value
 	return b
 }
