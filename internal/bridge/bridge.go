@@ -100,8 +100,9 @@ type Options struct {
 	// none, and a trace that a client has begun is only passed on.
 	Tracer trace.Tracer
 
-	timing *timing // tests shorten it
-	runs   runner  // what runs programs, where tests replace it
+	timing   *timing // tests shorten it
+	runs     runner  // what runs programs, where tests replace it
+	thorough bool    // all goes through the whole of the SDK: tests compare with that
 }
 
 // New returns a bridge that connects to its servers in the background until

@@ -113,6 +113,7 @@ func (b *Bridge) pass(ctx context.Context, q *query, l *link, x *exchange, param
 	if q.era == legacy && l.era == modern {
 		err = b.converse(ctx, q, l, x, params)
 	} else {
+		x.suffices = !b.options.thorough
 		_, err = l.call(ctx, q.method, params)
 	}
 	if err != nil && errors.Is(context.Cause(ctx), errStale) {

@@ -51,6 +51,13 @@ type exchange struct {
 	session *session
 	// outbox holds what came for the client on a connection that it shares.
 	outbox outbox
+	// suffices says that nothing is wanted of the answer but what the exchange
+	// keeps of it.
+	suffices bool
+	// number is the id of the request that was sent, and plainly says that it has
+	// a plain answer. Only who sends the request and reads its answer uses them.
+	number  string
+	plainly bool
 
 	mu     sync.Mutex
 	result json.RawMessage

@@ -183,7 +183,7 @@ func newWay(t *testing.T, way, eraName string, server config.Server, o Options) 
 }
 
 // awaitLists waits until all servers are connected, on which hints depend.
-func awaitLists(t *testing.T, b *Bridge) {
+func awaitLists(t testing.TB, b *Bridge) {
 	t.Helper()
 	deadline := time.After(10 * time.Second)
 	for _, u := range b.servers() {
@@ -204,7 +204,7 @@ func awaitLists(t *testing.T, b *Bridge) {
 }
 
 // newPolicyRig is newRig with more of the configuration and the options.
-func newPolicyRig(t *testing.T, o Options, c config.Config) *rig {
+func newPolicyRig(t testing.TB, o Options, c config.Config) *rig {
 	t.Helper()
 	c.UserID, c.BridgeUID, c.Egress = "alice", "uid-1", config.Egress{Unrestricted: true}
 	if err := c.Validate(); err != nil {

@@ -22,7 +22,7 @@ import (
 )
 
 // do sends one request to the bridge, past any SDK.
-func (r *rig) do(t *testing.T, method, url, body string, header map[string]string) (*http.Response, string) {
+func (r *rig) do(t testing.TB, method, url, body string, header map[string]string) (*http.Response, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
@@ -60,7 +60,7 @@ func answerOf(t *testing.T, body string) map[string]json.RawMessage {
 }
 
 // session opens a legacy session and returns its headers.
-func (r *rig) session(t *testing.T) map[string]string {
+func (r *rig) session(t testing.TB) map[string]string {
 	t.Helper()
 	resp, _ := r.do(t, "POST", r.url, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}`, nil)
 	header := map[string]string{"Mcp-Session-Id": resp.Header.Get("Mcp-Session-Id"), "Mcp-Protocol-Version": "2025-11-25"}

@@ -46,6 +46,8 @@ type recorder struct {
 	mu     sync.Mutex
 	closed bool
 	calls  []audit.Call
+	// rushes is the express call that the request is, nil for none.
+	rushes *express
 }
 
 // begin returns a new recorder and its name.
@@ -85,6 +87,26 @@ func (r *recorder) add(c audit.Call) bool {
 	}
 	r.calls = append(r.calls, c)
 	return true
+}
+
+// accompany notes that the request is an express call.
+func (r *recorder) accompany(e *express) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rushes = e
+}
+
+// express returns the express call that the request is, nil for none.
+func (o *operation) express() *express {
+	if o == nil || o.recorder == nil {
+		return nil
+	}
+	o.recorder.mu.Lock()
+	defer o.recorder.mu.Unlock()
+	return o.recorder.rushes
 }
 
 // take returns the calls that have not been told yet.

@@ -6,6 +6,7 @@ package bridge
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,15 +56,30 @@ func (t *tap) RoundTrip(r *http.Request) (*http.Response, error) {
 func (t *tap) deliver(r *http.Request, x *exchange) (*http.Response, error) {
 	// A GET only asks for the rest of an answer: its fate says nothing about
 	// the request, which was delivered before.
-	delivers := r.Method == http.MethodPost
-	if delivers {
-		x.sending()
+	if r.Method != http.MethodPost {
+		return t.watch(r, x)
 	}
+	x.sending()
+	if !x.suffices {
+		return t.watch(r, x)
+	}
+	x.number = numberOf(r)
+	ctx, end := follow(context.WithoutCancel(r.Context()), r.Context())
+	resp, err := t.watch(r.WithContext(ctx), x)
+	if err != nil {
+		end()
+		return nil, err
+	}
+	return spare(r, resp, x, end), nil
+}
+
+// watch sends a request and has the exchange see the answer.
+func (t *tap) watch(r *http.Request, x *exchange) (*http.Response, error) {
 	resp, err := t.next.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}
-	if delivers && resp.StatusCode == http.StatusNotFound {
+	if r.Method == http.MethodPost && resp.StatusCode == http.StatusNotFound {
 		x.refuse()
 	}
 	if resp.StatusCode != http.StatusOK {
@@ -112,6 +128,9 @@ func tooLarge(begun []byte, rest io.Reader) ([]byte, error) {
 // instead: nothing of a notification that was passed on, and a request with a
 // note of the exchange that it belongs to.
 func observe(message []byte, x *exchange) []byte {
+	if x.hears(message) {
+		return message
+	}
 	var m struct {
 		ID     json.RawMessage `json:"id"`
 		Method string          `json:"method"`
@@ -138,14 +157,20 @@ type eventBody struct {
 	src   io.ReadCloser
 	lines *bufio.Reader
 	// see returns what the SDK is to see instead of a message, nil for nothing.
-	see func(message []byte) []byte
-	out []byte
-	err error
+	see  func(message []byte) []byte
+	seen bool // whether there was a message
+	out  []byte
+	err  error
 }
 
 // newEventBody returns the body on which see looks at every message.
 func newEventBody(src io.ReadCloser, see func([]byte) []byte) *eventBody {
-	return &eventBody{src: src, lines: bufio.NewReader(src), see: see}
+	b := &eventBody{src: src, lines: bufio.NewReader(src)}
+	b.see = func(message []byte) []byte {
+		b.seen = true
+		return see(message)
+	}
+	return b
 }
 
 // Read implements io.Reader.

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/plain"
 )
 
 // stays serves the legacy era over streamable HTTP. Unlike the SDK's handler it
@@ -54,7 +56,9 @@ var (
 // stay is one session while this process has it. stays.mu guards what changes.
 type stay struct {
 	id        string
+	bridge    *Bridge
 	transport *mcp.StreamableServerTransport
+	conn      *askingConn
 	session   *mcp.ServerSession
 	// mark tells the events of this stay, and its requests to the client, from
 	// those of an earlier one.
@@ -118,7 +122,7 @@ func (s *stays) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.stops(st, (*stay).posting)
-	st.serve(w, r, body)
+	st.serve(w, r, body, s.events)
 }
 
 // readBody reads the whole body and puts it back. It reports false where it
@@ -156,19 +160,26 @@ func (s *stays) begin(w http.ResponseWriter, r *http.Request, body []byte) {
 		return
 	}
 	defer s.stops(st, (*stay).posting)
-	st.serve(w, r, body)
+	st.serve(w, r, body, s.events)
 	if st.session.InitializeParams() == nil {
 		s.bury(id)
 		s.close(st)
 	}
 }
 
-// serve hands a message to the SDK.
-func (s *stay) serve(w http.ResponseWriter, r *http.Request, body []byte) {
+// serve hands a message to the session. What is odd about it, the SDK says.
+func (s *stay) serve(w http.ResponseWriter, r *http.Request, body []byte, events mcp.EventStore) {
+	if m, ok := plain.Parse(body); ok {
+		if call := s.express(r, m); call != nil {
+			s.rush(&marked{ResponseWriter: w, mark: s.mark + "." + spell(m.ID)}, r, call, events)
+			return
+		}
+	}
 	var m struct {
 		ID json.RawMessage `json:"id"`
 	}
-	_ = json.Unmarshal(body, &m) // The SDK says what is wrong with it.
+	_ = json.Unmarshal(body, &m)
+	s.conn.widen(r.Context())
 	s.transport.ServeHTTP(&marked{ResponseWriter: w, mark: s.mark + "." + spell(m.ID)}, r)
 }
 
@@ -292,16 +303,18 @@ func (s *stays) admit(ctx context.Context, id string, state *mcp.ServerSessionSt
 	}
 	st := &stay{
 		id:        id,
+		bridge:    s.bridge,
 		transport: &mcp.StreamableServerTransport{SessionID: id, EventStore: s.events},
 		mark:      newMark(),
 		quiet:     time.Now(),
 	}
 	ctx = context.WithValue(ctx, carrierKey{}, carrier{posted: true})
-	session, err := s.bridge.server.Connect(ctx, &askingTransport{st.transport, st.mark}, &mcp.ServerSessionOptions{State: state})
+	asking := &askingTransport{StreamableServerTransport: st.transport, mark: st.mark}
+	session, err := s.bridge.server.Connect(ctx, asking, &mcp.ServerSessionOptions{State: state})
 	if err != nil {
 		return nil, err
 	}
-	st.session = session
+	st.session, st.conn = session, asking.conn
 	st.timer = time.AfterFunc(s.timeout, func() { s.expire(st) })
 	s.open[id] = st
 	return st, nil

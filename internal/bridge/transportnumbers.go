@@ -7,8 +7,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -25,6 +27,7 @@ const noteCancelled = "notifications/cancelled"
 type askingTransport struct {
 	*mcp.StreamableServerTransport
 	mark string
+	conn *askingConn // once it is connected
 }
 
 // Connect implements mcp.Transport.
@@ -33,20 +36,45 @@ func (a *askingTransport) Connect(ctx context.Context) (mcp.Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &askingConn{Connection: c, mark: a.mark + "-"}, nil
+	a.conn = &askingConn{
+		Connection: c, mark: a.mark + "-",
+		incoming: make(chan arrival), closed: make(chan struct{}), calls: map[jsonrpc.ID]*express{},
+	}
+	go a.conn.listen(context.WithoutCancel(ctx))
+	return a.conn, nil
 }
 
 // askingConn is the connection of an askingTransport.
 type askingConn struct {
 	mcp.Connection
 	mark string // what is before the SDK's number
+
+	incoming chan arrival
+	closed   chan struct{}
+	closing  sync.Once
+
+	mu      sync.Mutex
+	calls   map[jsonrpc.ID]*express // in progress, nil for those that came over the SDK's HTTP
+	renamed []renamed
+}
+
+// arrival is what reading the connection gave.
+type arrival struct {
+	message jsonrpc.Message
+	err     error
+}
+
+// Close implements mcp.Connection.
+func (c *askingConn) Close() error {
+	c.closing.Do(func() { close(c.closed) })
+	return c.Connection.Close()
 }
 
 // Read implements mcp.Connection. The answer to a question of another stay is
 // nobody's.
 func (c *askingConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
-		m, err := c.Connection.Read(ctx)
+		m, err := c.next(ctx)
 		response, ok := m.(*jsonrpc.Response)
 		if err != nil || !ok {
 			return m, err
@@ -56,6 +84,18 @@ func (c *askingConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 			own.ID = id
 			return &own, nil
 		}
+	}
+}
+
+// next returns the next message, whichever way it came.
+func (c *askingConn) next(ctx context.Context) (jsonrpc.Message, error) {
+	select {
+	case r := <-c.incoming:
+		return r.message, r.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-c.closed:
+		return nil, io.EOF
 	}
 }
 
@@ -76,9 +116,15 @@ func (c *askingConn) number(id jsonrpc.ID) (jsonrpc.ID, bool) {
 
 // Write implements mcp.Connection.
 func (c *askingConn) Write(ctx context.Context, m jsonrpc.Message) error {
+	if response, ok := m.(*jsonrpc.Response); ok && c.leave(ctx, response) {
+		return nil
+	}
 	request, ok := m.(*jsonrpc.Request)
 	if !ok {
 		return c.Connection.Write(ctx, m)
+	}
+	if e := operationOf(ctx).express(); e != nil {
+		e.need(ctx) // What comes before the answer has no other stream.
 	}
 	shown := *request
 	switch {

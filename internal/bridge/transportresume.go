@@ -76,6 +76,9 @@ func (m *marked) Write(p []byte) (int, error) {
 func (s *stays) resume(w http.ResponseWriter, r *http.Request, st *stay) {
 	last := r.Header.Get(headerLastEventID)
 	event, mark, request := cutEventID(last)
+	if last != "" && mark == st.mark {
+		event = st.conn.current(r.Context(), event)
+	}
 	stream, _, _ := strings.Cut(event, "_")
 	switch {
 	case last == "":
