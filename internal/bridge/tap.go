@@ -64,13 +64,16 @@ func (t *tap) deliver(r *http.Request, x *exchange) (*http.Response, error) {
 		return t.watch(r, x)
 	}
 	x.number = numberOf(r)
-	ctx, end := follow(context.WithoutCancel(r.Context()), r.Context())
+	caller := r.Context()
+	ctx, end := context.WithCancelCause(context.WithoutCancel(caller))
+	last := &lasting{stop: context.AfterFunc(caller, func() { end(context.Cause(caller)) }), end: func() { end(errDone) }}
 	resp, err := t.watch(r.WithContext(ctx), x)
 	if err != nil {
-		end()
+		last.stop()
+		last.end()
 		return nil, err
 	}
-	return spare(r, resp, x, end), nil
+	return spare(r, resp, x, last), nil
 }
 
 // watch sends a request and has the exchange see the answer.
@@ -167,7 +170,7 @@ type eventBody struct {
 func newEventBody(src io.ReadCloser, see func([]byte) []byte) *eventBody {
 	b := &eventBody{src: src, lines: bufio.NewReader(src)}
 	b.see = func(message []byte) []byte {
-		b.seen = true
+		b.seen = b.seen || len(bytes.TrimSpace(message)) > 0
 		return see(message)
 	}
 	return b
@@ -206,6 +209,7 @@ func (b *eventBody) event() ([]byte, error) {
 			break
 		}
 	}
+	b.seen = b.seen || e.large != nil
 	return e.shown(b.see), end
 }
 

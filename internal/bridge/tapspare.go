@@ -4,7 +4,6 @@
 package bridge
 
 import (
-	"bytes"
 	"io"
 	"net/http"
 	"regexp"
@@ -47,22 +46,32 @@ func numberOf(r *http.Request) string {
 	return ""
 }
 
-// spare returns what the SDK is to see of the answer to r, which belongs to x. The
-// request ends with what end ends; a connection whose request has ended cannot
-// be used again, so that is not before the end of the answer.
-func spare(r *http.Request, resp *http.Response, x *exchange, end func()) *http.Response {
+// lasting is a request that may last longer than whoever made it waits.
+type lasting struct {
+	stop func() bool // has the caller's end no longer end it
+	end  func()
+}
+
+// spare returns what the SDK is to see of the answer to r, which belongs to x. A
+// connection whose request is cancelled cannot be used again, so that a spared
+// one lasts until the end of its answer.
+func spare(r *http.Request, resp *http.Response, x *exchange, l *lasting) *http.Response {
+	before, now := r.Header.Get(headerSessionID), resp.Header.Get(headerSessionID)
+	if x.number == "" || now != "" && now != before {
+		return resp // The SDK refuses the answer of another session unread.
+	}
 	events, isStream := resp.Body.(*eventBody)
 	if isStream {
 		events.ahead()
 	}
-	before, now := r.Header.Get(headerSessionID), resp.Header.Get(headerSessionID)
-	if !x.plainly || x.number == "" || now != "" && now != before {
+	if !x.plainly {
 		return resp // What cancels the request still does.
 	}
+	l.stop()
 	if isStream {
-		go finishReading(events.src, end)
+		go finishReading(events.src, l.end)
 	} else {
-		end()
+		l.end()
 	}
 	// The SDK takes this for one request that failed, and its connection for
 	// whole.
@@ -100,6 +109,5 @@ func (b *eventBody) ahead() {
 		var part []byte
 		part, b.err = b.event()
 		b.out = append(b.out, part...)
-		b.seen = b.seen || bytes.Contains(part, []byte("data:"))
 	}
 }
