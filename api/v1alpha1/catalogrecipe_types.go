@@ -49,6 +49,8 @@ type CatalogRecipeList struct {
 }
 
 // CatalogRecipeSpec is a recipe and its quality overlay.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.deleted) || !has(self.recipe)",message="deleted must go before there is a recipe again"
 type CatalogRecipeSpec struct {
 	// recipe is what the author says. The seeder or the publisher owns it.
 	// +optional
@@ -72,6 +74,12 @@ type CatalogRecipeSpec struct {
 	// all the same.
 	// +optional
 	Deprecated *RecipeDeprecation `json:"deprecated,omitempty"`
+
+	// deleted is when the owner deleted the recipe. The name stays the owner's,
+	// and the versions that were accepted stay what the next one is checked
+	// against, until an administrator deletes the object.
+	// +optional
+	Deleted *metav1.Time `json:"deleted,omitempty"`
 
 	// quality is what the administrators say. They own it.
 	// +optional
@@ -126,6 +134,15 @@ type QualityOverlay struct {
 	// +kubebuilder:validation:MaxLength=64
 	AuditedVersion string `json:"auditedVersion,omitempty"`
 
+	// recipeDigest is the version of the recipe that was checked, by its digest
+	// in status.versions. What is said of one version does not hold for another.
+	// Without it verifiedAt must not lie before the version that is served was
+	// accepted; without both nothing counts as verified.
+	// +optional
+	// +kubebuilder:validation:MaxLength=71
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^sha256:[0-9a-f]{64}$')",message="recipeDigest must be sha256: and 64 hexadecimal digits"
+	RecipeDigest string `json:"recipeDigest,omitempty"`
+
 	// score is from 0, unusable, to 100.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
@@ -145,7 +162,8 @@ type CatalogRecipeStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// conditions hold Accepted: whether the recipe that is there now obeys the
-	// rules. Only an accepted recipe is served.
+	// rules. Only an accepted recipe is served. One that was ever deprecated has
+	// Deprecated besides, which says since when it is, or is not anymore.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -189,8 +207,22 @@ type RecipeVersion struct {
 	Withdrawn bool `json:"withdrawn,omitempty"`
 }
 
-// ConditionRecipeAccepted says whether a recipe obeys the catalog's rules.
-const ConditionRecipeAccepted = "Accepted"
+// Conditions of a recipe.
+const (
+	// ConditionRecipeAccepted says whether a recipe obeys the catalog's rules.
+	ConditionRecipeAccepted = "Accepted"
+	// ConditionRecipeDeprecated says whether a recipe is deprecated. One that
+	// never was does not have it.
+	ConditionRecipeDeprecated = "Deprecated"
+)
+
+// Reasons of a recipe's Deprecated condition.
+const (
+	// ReasonDeprecationSaid is that spec.deprecated is there.
+	ReasonDeprecationSaid = "Said"
+	// ReasonDeprecationTakenBack is that it was, and is not anymore.
+	ReasonDeprecationTakenBack = "TakenBack"
+)
 
 // Reasons of a recipe's Accepted condition.
 const (

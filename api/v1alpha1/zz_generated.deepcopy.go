@@ -248,6 +248,10 @@ func (in *CatalogRecipeSpec) DeepCopyInto(out *CatalogRecipeSpec) {
 		*out = new(RecipeDeprecation)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.Deleted != nil {
+		in, out := &in.Deleted, &out.Deleted
+		*out = (*in).DeepCopy()
+	}
 	if in.Quality != nil {
 		in, out := &in.Quality, &out.Quality
 		*out = new(QualityOverlay)

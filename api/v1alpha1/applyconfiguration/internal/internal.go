@@ -132,6 +132,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.CatalogRecipeSpec
   map:
     fields:
+    - name: deleted
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: deprecated
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeDeprecation
@@ -451,6 +454,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: install
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeInstall
+    - name: recipeDigest
+      type:
+        scalar: string
     - name: instanceNameHint
       type:
         scalar: string

@@ -5,6 +5,10 @@
 
 package v1alpha1
 
+import (
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
 // CatalogRecipeSpecApplyConfiguration represents a declarative configuration of the CatalogRecipeSpec type for use
 // with apply.
 //
@@ -23,6 +27,10 @@ type CatalogRecipeSpecApplyConfiguration struct {
 	// deprecated says that the recipe should not be used anymore. It is served
 	// all the same.
 	Deprecated *RecipeDeprecationApplyConfiguration `json:"deprecated,omitempty"`
+	// deleted is when the owner deleted the recipe. The name stays the owner's,
+	// and the versions that were accepted stay what the next one is checked
+	// against, until an administrator deletes the object.
+	Deleted *v1.Time `json:"deleted,omitempty"`
 	// quality is what the administrators say. They own it.
 	Quality *QualityOverlayApplyConfiguration `json:"quality,omitempty"`
 }
@@ -62,6 +70,14 @@ func (b *CatalogRecipeSpecApplyConfiguration) WithOwner(value string) *CatalogRe
 // If called multiple times, the Deprecated field is set to the value of the last call.
 func (b *CatalogRecipeSpecApplyConfiguration) WithDeprecated(value *RecipeDeprecationApplyConfiguration) *CatalogRecipeSpecApplyConfiguration {
 	b.Deprecated = value
+	return b
+}
+
+// WithDeleted sets the Deleted field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Deleted field is set to the value of the last call.
+func (b *CatalogRecipeSpecApplyConfiguration) WithDeleted(value v1.Time) *CatalogRecipeSpecApplyConfiguration {
+	b.Deleted = &value
 	return b
 }
 

@@ -17,7 +17,8 @@ type CatalogRecipeStatusApplyConfiguration struct {
 	// observedGeneration is the generation of the spec that was last checked.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// conditions hold Accepted: whether the recipe that is there now obeys the
-	// rules. Only an accepted recipe is served.
+	// rules. Only an accepted recipe is served. One that was ever deprecated has
+	// Deprecated besides, which says since when it is, or is not anymore.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// versions are the recipe as it was accepted, the newest first: at most ten,
 	// and fewer of long ones. The first is what the catalog serves.

@@ -26,6 +26,11 @@ type QualityOverlayApplyConfiguration struct {
 	UpstreamHash *string `json:"upstreamHash,omitempty"`
 	// auditedVersion is the package's version that was checked.
 	AuditedVersion *string `json:"auditedVersion,omitempty"`
+	// recipeDigest is the version of the recipe that was checked, by its digest
+	// in status.versions. What is said of one version does not hold for another.
+	// Without it verifiedAt must not lie before the version that is served was
+	// accepted; without both nothing counts as verified.
+	RecipeDigest *string `json:"recipeDigest,omitempty"`
 	// score is from 0, unusable, to 100.
 	Score *int32 `json:"score,omitempty"`
 	// notes are free text.
@@ -83,6 +88,14 @@ func (b *QualityOverlayApplyConfiguration) WithUpstreamHash(value string) *Quali
 // If called multiple times, the AuditedVersion field is set to the value of the last call.
 func (b *QualityOverlayApplyConfiguration) WithAuditedVersion(value string) *QualityOverlayApplyConfiguration {
 	b.AuditedVersion = &value
+	return b
+}
+
+// WithRecipeDigest sets the RecipeDigest field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the RecipeDigest field is set to the value of the last call.
+func (b *QualityOverlayApplyConfiguration) WithRecipeDigest(value string) *QualityOverlayApplyConfiguration {
+	b.RecipeDigest = &value
 	return b
 }
 
