@@ -108,15 +108,22 @@ const (
 )
 
 // Reasons of a server's recipe, in status.recipes. With the first three the
-// server is in service.
+// server is in service, with the next two it is where it was before, and with
+// the others it is out of service.
 const (
 	// ReasonRecipeInUse: the server is what the recipe says.
 	ReasonRecipeInUse = "InUse"
 	// ReasonRecipeDeprecated: so it is, and the recipe should not be used anymore.
 	ReasonRecipeDeprecated = "Deprecated"
 	// ReasonRecipeKept: the catalog does not have the recipe, or the version, any
-	// more. The server stays what it was.
+	// more, or has another one under the name. The server stays what it was.
 	ReasonRecipeKept = "Kept"
+	// ReasonRecipeMoved: the latest version runs at another place than the one
+	// before, such as another host. It is not followed there.
+	ReasonRecipeMoved = "Moved"
+	// ReasonRecipeSecretsAdded: the latest version names more secrets than the
+	// one before, or than the spec grants. It is not followed.
+	ReasonRecipeSecretsAdded = "SecretsAdded"
 	// ReasonRecipeNotFound: the catalog does not have the recipe.
 	ReasonRecipeNotFound = "NotFound"
 	// ReasonRecipeNotAccepted: the catalog has the recipe and does not serve it.
@@ -128,7 +135,7 @@ const (
 	// ReasonRecipeNotHostable: no transport of the recipe is one that this
 	// installation can host.
 	ReasonRecipeNotHostable = "NotHostable"
-	// ReasonRecipeSecretNotGranted: the recipe names a secret that is not among
+	// ReasonRecipeSecretNotGranted: the version names a secret that is not among
 	// the secrets that spec.servers[].secrets lets the server use.
 	ReasonRecipeSecretNotGranted = "SecretNotGranted"
 )

@@ -392,8 +392,8 @@ type RecipeStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	Recipe string `json:"recipe"`
 
-	// version is the one that is in use, with its digest. Both are empty while
-	// the server is out of service for its recipe.
+	// version is the one that is in use, with its digest. While the server is out
+	// of service for its recipe both are empty, and so is all that a recipe says.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Version string `json:"version,omitempty"`
@@ -431,7 +431,73 @@ type RecipeStatus struct {
 	// source is what the recipe says of the server, as JSON. The server keeps it
 	// when the catalog does not have the version any more.
 	// +optional
-	// +kubebuilder:validation:MaxLength=131072
+	// +kubebuilder:validation:MaxLength=8192
+	Source string `json:"source,omitempty"`
+
+	// uid is that of the recipe's object, and owner the recipe's owner. Another
+	// recipe of the same name, by somebody else, is not followed.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	UID string `json:"uid,omitempty"`
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Owner string `json:"owner,omitempty"`
+
+	// place is where the server is: the origins of its URLs, or the package that
+	// is its program. A version of another place is not followed.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4608
+	Place string `json:"place,omitempty"`
+
+	// last is what the server was before it went out of service, if it ever was
+	// in service. Later versions are held against it.
+	// +optional
+	Last *LastRecipe `json:"last,omitempty"`
+}
+
+// LastRecipe is what a server was by a version of its recipe.
+type LastRecipe struct {
+	// version and digest are those of the version.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Version string `json:"version"`
+	// +required
+	// +kubebuilder:validation:MaxLength=71
+	Digest string `json:"digest"`
+
+	// uid is that of the recipe's object, and owner the recipe's owner.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	UID string `json:"uid,omitempty"`
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Owner string `json:"owner,omitempty"`
+
+	// place is where the server was.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4608
+	Place string `json:"place,omitempty"`
+
+	// secrets are the names of the user's secrets that it could use, and
+	// tokenSecret the one of them with the tokens of a login.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=128
+	// +kubebuilder:validation:items:MaxLength=64
+	Secrets []string `json:"secrets,omitempty"`
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	TokenSecret string `json:"tokenSecret,omitempty"`
+
+	// credentialsURL is where the user gets them.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	CredentialsURL string `json:"credentialsURL,omitempty"`
+
+	// source is what the recipe said of the server. It is not set where the
+	// server must not run by it again.
+	// +optional
+	// +kubebuilder:validation:MaxLength=8192
 	Source string `json:"source,omitempty"`
 }
 

@@ -44,8 +44,9 @@ type Server struct {
 	// secrets are the names of the user's secrets that this server may use.
 	// It sees no others. While one of them is not set, or cannot be opened,
 	// this server alone is out of service. A server of a recipe may use those
-	// that the recipe names; where there are any here, it may use only these,
-	// and is out of service when its recipe names others.
+	// that the recipe named when it was first resolved; a version that names
+	// others is followed only when they are here. Where there are any here, it
+	// may use only these.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
@@ -93,7 +94,8 @@ type RecipeReference struct {
 	Name string `json:"name"`
 
 	// version is one version of the recipe, as its status.versions has it. Where
-	// it is not set the server follows the latest that is accepted.
+	// it is not set the server follows the latest that is accepted, as long as
+	// that runs at the same place with the same secrets.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9A-Za-z][0-9A-Za-z.+_-]*$')",message="version must be one version of the recipe, such as 1.2.3; leave it out to follow the latest"

@@ -47,6 +47,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.HostedBridgeStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Install"):
 		return &apiv1alpha1.InstallApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("LastRecipe"):
+		return &apiv1alpha1.LastRecipeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("OAuth"):
 		return &apiv1alpha1.OAuthApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PublisherKey"):

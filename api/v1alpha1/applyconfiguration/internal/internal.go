@@ -349,6 +349,39 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.InstallMethod
   scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.LastRecipe
+  map:
+    fields:
+    - name: credentialsURL
+      type:
+        scalar: string
+    - name: digest
+      type:
+        scalar: string
+    - name: owner
+      type:
+        scalar: string
+    - name: place
+      type:
+        scalar: string
+    - name: secrets
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: source
+      type:
+        scalar: string
+    - name: tokenSecret
+      type:
+        scalar: string
+    - name: uid
+      type:
+        scalar: string
+    - name: version
+      type:
+        scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.Mode
   scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.OAuth
@@ -421,6 +454,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: notes
       type:
         scalar: string
+    - name: recipeDigest
+      type:
+        scalar: string
     - name: score
       type:
         scalar: numeric
@@ -454,9 +490,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: install
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeInstall
-    - name: recipeDigest
-      type:
-        scalar: string
     - name: instanceNameHint
       type:
         scalar: string
@@ -902,7 +935,16 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: digest
       type:
         scalar: string
+    - name: last
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.LastRecipe
     - name: message
+      type:
+        scalar: string
+    - name: owner
+      type:
+        scalar: string
+    - name: place
       type:
         scalar: string
     - name: reason
@@ -924,6 +966,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
     - name: tokenSecret
+      type:
+        scalar: string
+    - name: uid
       type:
         scalar: string
     - name: version

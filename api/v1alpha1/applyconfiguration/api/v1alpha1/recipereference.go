@@ -17,7 +17,8 @@ type RecipeReferenceApplyConfiguration struct {
 	// name is the recipe's id.
 	Name *string `json:"name,omitempty"`
 	// version is one version of the recipe, as its status.versions has it. Where
-	// it is not set the server follows the latest that is accepted.
+	// it is not set the server follows the latest that is accepted, as long as
+	// that runs at the same place with the same secrets.
 	Version *string `json:"version,omitempty"`
 	// resources are the requests and limits of the container, where the recipe's
 	// server is a program. What they do not mention has the installation's

@@ -14,8 +14,8 @@ type RecipeStatusApplyConfiguration struct {
 	Server *string `json:"server,omitempty"`
 	// recipe is the recipe's id.
 	Recipe *string `json:"recipe,omitempty"`
-	// version is the one that is in use, with its digest. Both are empty while
-	// the server is out of service for its recipe.
+	// version is the one that is in use, with its digest. While the server is out
+	// of service for its recipe both are empty, and so is all that a recipe says.
 	Version *string `json:"version,omitempty"`
 	Digest  *string `json:"digest,omitempty"`
 	// reason is one word for what the recipe is, and message says it in a
@@ -32,6 +32,16 @@ type RecipeStatusApplyConfiguration struct {
 	// source is what the recipe says of the server, as JSON. The server keeps it
 	// when the catalog does not have the version any more.
 	Source *string `json:"source,omitempty"`
+	// uid is that of the recipe's object, and owner the recipe's owner. Another
+	// recipe of the same name, by somebody else, is not followed.
+	UID   *string `json:"uid,omitempty"`
+	Owner *string `json:"owner,omitempty"`
+	// place is where the server is: the origins of its URLs, or the package that
+	// is its program. A version of another place is not followed.
+	Place *string `json:"place,omitempty"`
+	// last is what the server was before it went out of service, if it ever was
+	// in service. Later versions are held against it.
+	Last *LastRecipeApplyConfiguration `json:"last,omitempty"`
 }
 
 // RecipeStatusApplyConfiguration constructs a declarative configuration of the RecipeStatus type for use with
@@ -119,5 +129,37 @@ func (b *RecipeStatusApplyConfiguration) WithCredentialsURL(value string) *Recip
 // If called multiple times, the Source field is set to the value of the last call.
 func (b *RecipeStatusApplyConfiguration) WithSource(value string) *RecipeStatusApplyConfiguration {
 	b.Source = &value
+	return b
+}
+
+// WithUID sets the UID field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the UID field is set to the value of the last call.
+func (b *RecipeStatusApplyConfiguration) WithUID(value string) *RecipeStatusApplyConfiguration {
+	b.UID = &value
+	return b
+}
+
+// WithOwner sets the Owner field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Owner field is set to the value of the last call.
+func (b *RecipeStatusApplyConfiguration) WithOwner(value string) *RecipeStatusApplyConfiguration {
+	b.Owner = &value
+	return b
+}
+
+// WithPlace sets the Place field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Place field is set to the value of the last call.
+func (b *RecipeStatusApplyConfiguration) WithPlace(value string) *RecipeStatusApplyConfiguration {
+	b.Place = &value
+	return b
+}
+
+// WithLast sets the Last field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Last field is set to the value of the last call.
+func (b *RecipeStatusApplyConfiguration) WithLast(value *LastRecipeApplyConfiguration) *RecipeStatusApplyConfiguration {
+	b.Last = value
 	return b
 }

@@ -31,8 +31,9 @@ type ServerApplyConfiguration struct {
 	// secrets are the names of the user's secrets that this server may use.
 	// It sees no others. While one of them is not set, or cannot be opened,
 	// this server alone is out of service. A server of a recipe may use those
-	// that the recipe names; where there are any here, it may use only these,
-	// and is out of service when its recipe names others.
+	// that the recipe named when it was first resolved; a version that names
+	// others is followed only when they are here. Where there are any here, it
+	// may use only these.
 	Secrets []apiv1alpha1.SecretName `json:"secrets,omitempty"`
 	// tools are the tools that there are of the server.
 	Tools *ToolFilterApplyConfiguration `json:"tools,omitempty"`
