@@ -57,29 +57,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, o *v1alpha1.CatalogRecipe) (
 	return ctrl.Result{}, err
 }
 
-// publicKeys returns those of the publisher whom the recipe's signature names, as
-// they are written. A publisher that is not there has none.
-func (r *Reconciler) publicKeys(ctx context.Context, o *v1alpha1.CatalogRecipe) ([]string, error) {
-	signer := signerOf(o)
-	if signer == "" {
-		return nil, nil
+// publicKeys returns those of the publishers whom the signatures name, as they
+// are written. A publisher that is not there has none.
+func (r *Reconciler) publicKeys(ctx context.Context, o *v1alpha1.CatalogRecipe) (map[string][]string, error) {
+	keys := make(map[string][]string)
+	for _, signer := range catalog.Signers(o) {
+		p := &v1alpha1.CatalogPublisher{}
+		err := r.Client.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: signer}, p)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("get CatalogPublisher: %w", err)
+		}
+		keys[signer] = p.Spec.PublicKeys
 	}
-	p := &v1alpha1.CatalogPublisher{}
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: signer}, p)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("get CatalogPublisher: %w", err)
-	}
-	return p.Spec.PublicKeys, nil
-}
-
-func signerOf(o *v1alpha1.CatalogRecipe) string {
-	if o.Spec.Recipe == nil || o.Spec.Recipe.Signature == nil {
-		return ""
-	}
-	return o.Spec.Recipe.Signature.PublisherID
+	return keys, nil
 }
 
 // status returns the object's status after a verdict.
@@ -105,8 +98,11 @@ func (r *Reconciler) applyStatus(ctx context.Context, o *v1alpha1.CatalogRecipe,
 			WithMessage(c.Message).WithObservedGeneration(c.ObservedGeneration).WithLastTransitionTime(c.LastTransitionTime))
 	}
 	for _, v := range s.Versions {
-		ac.WithVersions(recipeac.RecipeVersion().WithVersion(v.Version).WithDigest(v.Digest).
-			WithAcceptedAt(v.AcceptedAt).WithRecipe(v.Recipe))
+		version := recipeac.RecipeVersion().WithVersion(v.Version).WithDigest(v.Digest).WithAcceptedAt(v.AcceptedAt).WithRecipe(v.Recipe)
+		if v.Withdrawn {
+			version.WithWithdrawn(true)
+		}
+		ac.WithVersions(version)
 	}
 	// With the version that was read the API server refuses a verdict on what
 	// has since changed.

@@ -251,6 +251,86 @@ func TestAPublishersKeyDecidesOnWhatIsSigned(t *testing.T) {
 	}
 }
 
+// signedBy returns a recipe that acme signed, and as what.
+func signedBy(t *testing.T, private ed25519.PrivateKey, version string, at time.Time) (r recipe.Recipe, source string) {
+	t.Helper()
+	unsigned := valid("notes")
+	unsigned.RecipeVersion = version
+	doc, err := jsondoc.Encode(unsigned)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if doc, err = recipe.Sign(doc, private, "acme", at); err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, _, err = catalog.ReadSource(string(b)); err != nil {
+		t.Fatal(err)
+	}
+	return r, string(b)
+}
+
+// TestAWithdrawnKeyIsSaidOfOlderVersionsToo has a publisher change the key between
+// two versions, and hand the recipe to another one.
+func TestAWithdrawnKeyIsSaidOfOlderVersionsToo(t *testing.T) {
+	c, namespace := run(t)
+	old := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+	public, current, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	publisher := &v1alpha1.CatalogPublisher{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "acme"}}
+	publisher.Spec.PublicKeys = []string{recipe.FormatKey(old.Public().(ed25519.PublicKey)), recipe.FormatKey(public)}
+	if err := c.Create(t.Context(), publisher); err != nil {
+		t.Fatal(err)
+	}
+	r, source := signedBy(t, old, "1.0.0", start.Add(-time.Hour))
+	o := object(namespace, r)
+	o.Spec.Source, o.Spec.Owner = source, "acme"
+	testenv.ExpectApplied(t, c, o)
+	expect(t, c, o, v1alpha1.ReasonRecipeValid)
+	write(t, c, o, func(s *v1alpha1.CatalogRecipeSpec) {
+		r, s.Source = signedBy(t, current, "1.1.0", start)
+		s.Recipe = catalog.ToObject(r)
+	})
+	if e := expect(t, c, o, v1alpha1.ReasonRecipeValid); len(e.Versions) != 2 || e.Versions[0].Withdrawn || e.Versions[1].Withdrawn {
+		t.Fatalf("with both keys: %+v", e.Versions)
+	}
+
+	isWithdrawn := func(what string, newest, older bool) {
+		t.Helper()
+		testenv.Eventually(t, what, func() bool {
+			testenv.ExpectExists(t, c, o)
+			v := o.Status.Versions
+			return len(v) == 2 && v[0].Withdrawn == newest && v[1].Withdrawn == older
+		})
+	}
+	publisher.Spec.PublicKeys = publisher.Spec.PublicKeys[1:]
+	if err := c.Update(t.Context(), publisher); err != nil {
+		t.Fatal(err)
+	}
+	isWithdrawn("the older version is withdrawn", false, true)
+	if e := expect(t, c, o, v1alpha1.ReasonRecipeValid); !e.Accepted {
+		t.Errorf("the newest is not served: %+v", e)
+	}
+
+	// What the spec says now has no part in whose keys are looked at.
+	write(t, c, o, func(s *v1alpha1.CatalogRecipeSpec) { s.Recipe, s.Source = catalog.ToObject(valid("notes")), "" })
+	if e := expect(t, c, o, v1alpha1.ReasonRecipeInvalid); !e.Accepted {
+		t.Errorf("before its key is withdrawn: %+v", e)
+	}
+	if err := c.Delete(t.Context(), publisher); err != nil {
+		t.Fatal(err)
+	}
+	isWithdrawn("both are withdrawn without the publisher", true, true)
+	if e := expect(t, c, o, v1alpha1.ReasonRecipeInvalid); e.Accepted {
+		t.Errorf("a refused change has a withdrawn recipe served: %+v", e)
+	}
+}
+
 func TestTheAPIServerRefusesTheWrongShape(t *testing.T) {
 	c := testenv.Client(t)
 	namespace := testenv.Namespace(t, c)

@@ -17,12 +17,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
 )
 
 // Name names the controller in logs and metrics.
 const Name = "catalogrecipe"
 
-// indexSigner finds recipes by the publisher whom their signature names.
+// indexSigner finds recipes by the publishers whom their signatures name.
 const indexSigner = "signer"
 
 // concurrency is how many recipes are checked at a time. Each is one request of
@@ -59,15 +60,10 @@ func (r *Reconciler) Setup(ctx context.Context, m ctrl.Manager) error {
 	return nil
 }
 
-func signers(o client.Object) []string {
-	if signer := signerOf(o.(*v1alpha1.CatalogRecipe)); signer != "" {
-		return []string{signer}
-	}
-	return nil
-}
+func signers(o client.Object) []string { return catalog.Signers(o.(*v1alpha1.CatalogRecipe)) }
 
-// recipesOf returns the recipes that a publisher signed: a key that comes or
-// goes changes what is said of them.
+// recipesOf returns the recipes of which a publisher signed a version: a key that
+// comes or goes changes what is said of them.
 func (r *Reconciler) recipesOf(ctx context.Context, publisher client.Object) []reconcile.Request {
 	var list v1alpha1.CatalogRecipeList
 	err := r.Client.List(ctx, &list, client.InNamespace(publisher.GetNamespace()), client.MatchingFields{indexSigner: publisher.GetName()})

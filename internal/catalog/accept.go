@@ -32,14 +32,15 @@ const (
 type Verdict struct {
 	Accepted        bool
 	Reason, Message string
-	// Versions are what to keep of the recipe, the newest first.
+	// Versions are what to keep of the recipe, the newest first, with which of
+	// them are withdrawn now.
 	Versions []v1alpha1.RecipeVersion
 }
 
 // Accept decides whether the catalog takes an object's recipe. publicKeys are
-// those of the publisher whom its signature names, as recipe.ParseKey reads them.
-func Accept(o *v1alpha1.CatalogRecipe, publicKeys []string, now time.Time) Verdict {
-	v := Verdict{Versions: o.Status.Versions}
+// those of each of the object's Signers, as recipe.ParseKey reads them.
+func Accept(o *v1alpha1.CatalogRecipe, publicKeys map[string][]string, now time.Time) Verdict {
+	v := Verdict{Versions: withWithdrawn(o.Status.Versions, publicKeys)}
 	if o.Spec.Recipe == nil {
 		v.Reason, v.Message = v1alpha1.ReasonRecipeMissing, "spec.recipe is not there"
 		return v
@@ -51,19 +52,42 @@ func Accept(o *v1alpha1.CatalogRecipe, publicKeys []string, now time.Time) Verdi
 	}
 	if len(found) == 0 {
 		found = Check(r, Checks{
-			Name: o.Name, Source: source, PublicKeys: PublicKeys(publicKeys), Publisher: publisherOf(o.Spec.Owner),
+			Name: o.Name, Source: source, PublicKeys: PublicKeys(publicKeys[signerOf(r)]), Publisher: publisherOf(o.Spec.Owner),
 			Now: now, Previous: previous,
 		})
+	}
+	fresh := previous == nil || !Same(r, previous.Recipe)
+	newest := versionOf(o, r, now)
+	if len(found) == 0 && fresh {
+		found = taken(newest, v.Versions)
 	}
 	if len(found) > 0 {
 		v.Reason, v.Message = reasonOf(found), messageOf(found)
 		return v
 	}
 	v.Accepted, v.Reason, v.Message = true, v1alpha1.ReasonRecipeValid, "the recipe is served"
-	if previous == nil || !Same(r, previous.Recipe) {
-		v.Versions = withVersion(o, r, now)
+	if fresh {
+		v.Versions = withVersion(newest, v.Versions)
 	}
 	return v
+}
+
+func signerOf(r recipe.Recipe) string {
+	if r.Signature == nil {
+		return ""
+	}
+	return r.Signature.PublisherID
+}
+
+// taken refuses another content under the name of a version that is kept: who
+// pinned it would get that.
+func taken(newest v1alpha1.RecipeVersion, kept []v1alpha1.RecipeVersion) []Problem {
+	for _, old := range kept {
+		if old.Version == newest.Version && old.Digest != newest.Digest {
+			return []Problem{{Field: "recipeVersion", Code: CodeVersion, Message: fmt.Sprintf("%.64s is a version that the catalog has with another content", old.Version)}}
+		}
+	}
+	return nil
 }
 
 // PublicKeys returns those of the texts that are keys.
@@ -118,25 +142,30 @@ func previousOf(o *v1alpha1.CatalogRecipe) (*Version, error) {
 	return &Version{Version: v.Version, Digest: v.Digest, At: v.AcceptedAt.Time, Recipe: r, Source: v.Recipe}, nil
 }
 
-// withVersion puts the recipe before the versions that there were.
-func withVersion(o *v1alpha1.CatalogRecipe, r recipe.Recipe, now time.Time) []v1alpha1.RecipeVersion {
+// versionOf returns the object's recipe as a version that is accepted now.
+func versionOf(o *v1alpha1.CatalogRecipe, r recipe.Recipe, now time.Time) v1alpha1.RecipeVersion {
 	source := SourceOf(r)
 	if o.Spec.Source != "" && r.Signature != nil {
 		source = o.Spec.Source
 	}
 	digest := Digest(source)
-	kept := []v1alpha1.RecipeVersion{{
+	return v1alpha1.RecipeVersion{
 		Version: VersionOf(r, digest), Digest: digest, Recipe: source,
 		AcceptedAt: metav1.NewTime(now.UTC().Truncate(time.Second)), // The API has whole seconds.
-	}}
+	}
+}
+
+// withVersion puts a version before those that there were.
+func withVersion(newest v1alpha1.RecipeVersion, before []v1alpha1.RecipeVersion) []v1alpha1.RecipeVersion {
+	kept := []v1alpha1.RecipeVersion{newest}
 	size := 0
-	for _, old := range o.Status.Versions {
+	for _, old := range before {
 		size += len(old.Recipe)
 		if len(kept) == maxVersions || size > maxHistory {
 			break
 		}
 		// A recipe without versions may come back to what it was.
-		if old.Version != kept[0].Version {
+		if old.Digest != newest.Digest {
 			kept = append(kept, old)
 		}
 	}

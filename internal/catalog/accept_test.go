@@ -36,7 +36,7 @@ func judge(o *v1alpha1.CatalogRecipe, minutes int, keys ...ed25519.PublicKey) Ve
 	for _, k := range keys {
 		texts = append(texts, recipe.FormatKey(k))
 	}
-	v := Accept(o, texts, start.Add(time.Duration(minutes)*time.Minute))
+	v := Accept(o, map[string][]string{"acme": texts}, start.Add(time.Duration(minutes)*time.Minute))
 	c := metav1.Condition{Type: v1alpha1.ConditionRecipeAccepted, Status: metav1.ConditionFalse, Reason: v.Reason, Message: v.Message}
 	if v.Accepted {
 		c.Status = metav1.ConditionTrue
@@ -192,8 +192,12 @@ func TestASignedRecipeIsServedAsItWasSigned(t *testing.T) {
 	if err != nil || recipe.Verify(served, public) != nil {
 		t.Errorf("%v: %s", err, i.Download)
 	}
-	if v := judge(o, 3); v.Accepted || v.Reason != v1alpha1.ReasonRecipeSignature || entry(t, o).Accepted {
+	before := o.DeepCopy()
+	if v := judge(o, 3); v.Accepted || v.Reason != v1alpha1.ReasonRecipeSignature || entry(t, o).Accepted || !v.Versions[0].Withdrawn {
 		t.Errorf("after the key was withdrawn: %+v", v)
+	}
+	if before.Status.Versions[0].Withdrawn || entry(t, before).Revision == entry(t, o).Revision {
+		t.Error("what was there before is changed, or the revision is not")
 	}
 	o.Spec.Owner = "other"
 	if v := judge(o, 4, public); v.Reason != v1alpha1.ReasonRecipeSignature {
@@ -207,6 +211,121 @@ func TestASignedRecipeIsServedAsItWasSigned(t *testing.T) {
 	o.Spec.Source = "{"
 	if v := judge(o, 6, public); v.Reason != v1alpha1.ReasonRecipeInvalid {
 		t.Errorf("with a source that is none: %+v", v)
+	}
+}
+
+// signedObject returns an object with what acme signed with the key of this seed.
+func signedObject(t *testing.T, o *v1alpha1.CatalogRecipe, version string, seed byte, minutes int) {
+	t.Helper()
+	r := valid("notes")
+	r.RecipeVersion = version
+	r, doc := signed(t, r, seed, start.Add(time.Duration(minutes)*time.Minute))
+	source, err := doc.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Spec.Recipe, o.Spec.Source = ToObject(r), string(source)
+}
+
+func TestAVersionIsWithdrawnWithTheKeyThatSignedIt(t *testing.T) {
+	first, _ := key(1)
+	second, _ := key(2)
+	o := object(valid("notes"))
+	signedObject(t, o, "1.0.0", 1, 1)
+	judge(o, 1, first, second)
+	signedObject(t, o, "1.1.0", 2, 2)
+	judge(o, 2, first, second)
+	withdrawn := func() []bool {
+		t.Helper()
+		var all []bool
+		for i, v := range entry(t, o).Versions {
+			if v.Withdrawn != o.Status.Versions[i].Withdrawn {
+				t.Error("the entry says otherwise")
+			}
+			all = append(all, v.Withdrawn)
+		}
+		return all
+	}
+	if diff := cmp.Diff([]bool{false, false}, withdrawn()); diff != "" {
+		t.Error(diff)
+	}
+	if v := judge(o, 3, second); !v.Accepted || !entry(t, o).Accepted {
+		t.Errorf("%+v", v)
+	}
+	if diff := cmp.Diff([]bool{false, true}, withdrawn()); diff != "" {
+		t.Error("after the first key was withdrawn: " + diff)
+	}
+
+	// Neither an overlay nor a recipe that is refused brings one back.
+	judge(o, 4, first)
+	o.Spec.Quality = OverlayObject(Overlay{Score: new(5)})
+	if diff := cmp.Diff([]bool{true, false}, withdrawn()); diff != "" || entry(t, o).Accepted {
+		t.Error("with an overlay: " + diff)
+	}
+	bad := valid("notes")
+	o.Spec.Recipe, o.Spec.Source = ToObject(bad), ""
+	if e := entry(t, o); e.Accepted {
+		t.Errorf("while another one waits: %+v", e)
+	}
+	if v := judge(o, 5, first); v.Accepted || entry(t, o).Accepted {
+		t.Errorf("while another one is refused: %+v", v)
+	}
+	o.Spec.Recipe = nil
+	judge(o, 6)
+	if diff := cmp.Diff([]bool{true, true}, withdrawn()); diff != "" {
+		t.Error("without a recipe: " + diff)
+	}
+	judge(o, 7, first, second)
+	if diff := cmp.Diff([]bool{false, false}, withdrawn()); diff != "" {
+		t.Error("after the keys came back: " + diff)
+	}
+}
+
+// TestSignersAreFoundHoweverTheyAreSpelled holds that a signature cannot be hidden
+// from the withdrawal of its key.
+func TestSignersAreFoundHoweverTheyAreSpelled(t *testing.T) {
+	o := object(valid("notes"))
+	signedObject(t, o, "1.0.0", 1, 1)
+	o.Spec.Source = strings.Replace(o.Spec.Source, `"signature"`, `"\u0073ignature"`, 1)
+	public, _ := key(1)
+	if v := judge(o, 1, public); !v.Accepted || !strings.Contains(v.Versions[0].Recipe, `\u0073`) {
+		t.Fatalf("%+v", v)
+	}
+	o.Spec.Recipe = ToObject(valid("notes"))
+	o.Status.Versions = append(o.Status.Versions, v1alpha1.RecipeVersion{Recipe: "{"}, v1alpha1.RecipeVersion{Recipe: `"signature"`})
+	if diff := cmp.Diff([]string{"acme"}, Signers(o)); diff != "" {
+		t.Error(diff)
+	}
+	if v := judge(o, 2); !v.Versions[0].Withdrawn {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestNoVersionTakesThePlaceOfAnother(t *testing.T) {
+	r := valid("notes")
+	r.RecipeVersion = ""
+	o := object(r)
+	judge(o, 1)
+	first := o.Status.Versions[0]
+
+	// Whoever pinned the digits would get this.
+	r.RecipeVersion, r.Description = first.Version, "Else"
+	o.Spec.Recipe = ToObject(r)
+	if v := judge(o, 2); v.Accepted || !cmp.Equal([]v1alpha1.RecipeVersion{first}, v.Versions) || !strings.Contains(v.Message, "recipeVersion") {
+		t.Errorf("the digits of a digest as a version: %+v", v)
+	}
+
+	// Twelve digits of two contents can be the same, with some patience.
+	r.RecipeVersion = ""
+	o.Spec.Recipe = ToObject(r)
+	other := valid("notes")
+	other.Description = "Another"
+	colliding := first
+	colliding.Version = VersionOf(r, Digest(SourceOf(r)))
+	colliding.Recipe, colliding.Digest = SourceOf(other), Digest(SourceOf(other))
+	o.Status.Versions = []v1alpha1.RecipeVersion{first, colliding}
+	if v := judge(o, 3); v.Accepted || v.Reason != v1alpha1.ReasonRecipeVersion || !cmp.Equal([]v1alpha1.RecipeVersion{first, colliding}, v.Versions) {
+		t.Errorf("another content of the same digits: %+v", v)
 	}
 }
 

@@ -83,4 +83,7 @@ type Version struct {
 	Recipe recipe.Recipe
 	// Source is the recipe file, as JSON.
 	Source string
+	// Withdrawn says that the key that signed it is not its publisher's anymore:
+	// it is kept, and not to be used.
+	Withdrawn bool
 }

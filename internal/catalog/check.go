@@ -6,6 +6,7 @@ package catalog
 import (
 	"crypto/ed25519"
 	"fmt"
+	"regexp"
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
@@ -80,6 +81,9 @@ type Checks struct {
 	Previous *Version
 }
 
+// digits is how VersionOf names a recipe without a version.
+var digits = regexp.MustCompile(`^[0-9a-f]{12}$`)
+
 // clockSkew is how far a signer's clock may be ahead.
 const clockSkew = 10 * time.Minute
 
@@ -98,6 +102,9 @@ func Check(r recipe.Recipe, c Checks) []Problem {
 	}
 	if c.Name != "" && r.ID != c.Name {
 		p.add("id", CodeName, "must be %s, the name under which the recipe is written", c.Name)
+	}
+	if digits.MatchString(r.RecipeVersion) {
+		p.add("recipeVersion", CodeInvalid, "must not be 12 hexadecimal digits: so the catalog names recipes without a version")
 	}
 	p.safe(r)
 	p.pinned(r)

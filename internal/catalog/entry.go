@@ -19,7 +19,8 @@ import (
 // EntryOf returns the entry of an object. What it serves is the version that was
 // accepted last: a recipe that was just written, or was refused, does not take
 // the place of the one before. One that was accepted and is refused now, for
-// instance since its publisher withdrew a key, is not served.
+// instance since its publisher withdrew a key, is not served, and one that is
+// withdrawn is not either while another one waits or is refused.
 func EntryOf(o *v1alpha1.CatalogRecipe) (Entry, error) {
 	e := Entry{
 		Name: o.Name, Owner: o.Spec.Owner, Created: o.CreationTimestamp.Time,
@@ -49,7 +50,7 @@ func (e *Entry) readVersions(o *v1alpha1.CatalogRecipe, current *recipe.Recipe) 
 		written = SourceOf(*current)
 	}
 	for _, v := range o.Status.Versions {
-		kept := Version{Version: v.Version, Digest: v.Digest, At: v.AcceptedAt.Time, Source: v.Recipe}
+		kept := Version{Version: v.Version, Digest: v.Digest, At: v.AcceptedAt.Time, Source: v.Recipe, Withdrawn: v.Withdrawn}
 		if v.Recipe == written {
 			kept.Recipe = *current
 		} else {
@@ -82,10 +83,10 @@ func (e *Entry) serve(o *v1alpha1.CatalogRecipe, current *recipe.Recipe) {
 		e.Source = latest.Source
 	}
 	if Same(*current, latest.Recipe) {
-		e.Accepted, e.Refused = accepted, refused
+		e.Accepted, e.Refused = accepted && !latest.Withdrawn, refused
 		return
 	}
-	e.Accepted, e.Pending, e.Refused = true, current, refused
+	e.Accepted, e.Pending, e.Refused = !latest.Withdrawn, current, refused
 }
 
 // condition returns whether the recipe was accepted when it was last checked,
@@ -108,13 +109,20 @@ const revisionBytes = 12
 // revision is also of what waits for its check: of two writers who read the same
 // the second would undo the first.
 func revision(e Entry) string {
+	var withdrawn []string
+	for _, v := range e.Versions {
+		if v.Withdrawn {
+			withdrawn = append(withdrawn, v.Version)
+		}
+	}
 	b, err := json.Marshal(struct {
 		Owner, Source string
 		Quality       *Overlay
 		Deprecated    *Deprecation
 		Accepted      bool
 		Pending       *recipe.Recipe `json:",omitempty"`
-	}{e.Owner, e.source(), e.Quality, e.Deprecated, e.Accepted, e.Pending})
+		Withdrawn     []string       `json:",omitempty"`
+	}{e.Owner, e.source(), e.Quality, e.Deprecated, e.Accepted, e.Pending, withdrawn})
 	if err != nil {
 		return "" // All of these are texts, numbers and times of the API.
 	}

@@ -19,6 +19,7 @@ import (
 var (
 	errNotRead        = problem.New(http.StatusServiceUnavailable, "catalog_not_read", "This replica has not read the catalog yet.").After(5 * time.Second)
 	errNoRecipe       = problem.New(http.StatusNotFound, "recipe_not_found", "The catalog serves no recipe of this name.")
+	errWithdrawn      = problem.New(http.StatusGone, "version_withdrawn", "The publisher has withdrawn the key that signed this version.")
 	errNoVersion      = problem.New(http.StatusNotFound, "version_not_found", "The recipe has no such version, or it is so old that it is not kept.")
 	errNoPublisher    = problem.New(http.StatusNotFound, "publisher_not_found", "There is no publisher of this id.")
 	errNoKey          = problem.New(http.StatusNotFound, "key_not_found", "The publisher has no key of this id.")

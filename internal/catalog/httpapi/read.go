@@ -122,6 +122,7 @@ type listedVersion struct {
 	AcceptedAt time.Time `json:"acceptedAt"`
 	Current    bool      `json:"current,omitempty"`
 	Signed     bool      `json:"signed"`
+	Withdrawn  bool      `json:"withdrawn,omitempty"`
 }
 
 // versions answers with the versions of a recipe that are kept, the newest first.
@@ -132,7 +133,7 @@ func (a *API) versions(c surface.Call) error {
 	}
 	all := make([]listedVersion, len(item.Entry.Versions))
 	for i, v := range item.Entry.Versions {
-		all[i] = listedVersion{v.Version, v.Digest, v.At.UTC(), i == 0, v.Recipe.Signature != nil}
+		all[i] = listedVersion{v.Version, v.Digest, v.At.UTC(), i == 0, v.Recipe.Signature != nil, v.Withdrawn}
 	}
 	b, err := json.Marshal(struct {
 		Name     string          `json:"name"`
@@ -152,6 +153,9 @@ func (a *API) version(c surface.Call) error {
 	}
 	for _, v := range item.Entry.Versions {
 		if v.Version == c.Param("version") {
+			if v.Withdrawn {
+				return errWithdrawn
+			}
 			return page{[]byte(v.Source), `"` + v.Digest + `"`}.write(c)
 		}
 	}

@@ -51,7 +51,8 @@ var registryParameters = parameters{
 		q.since = at
 		return nil
 	},
-	// What was deleted is not kept, so that there is nothing to include.
+	// What was deleted or withdrawn is not served, so that there is nothing to
+	// include.
 	"include_deleted": func(_ *search, v string) error {
 		var included *bool
 		return setChoice(&included, v)
@@ -134,9 +135,12 @@ func inName(namespace, name, text string) bool {
 }
 
 // indexOf returns which of a recipe's versions is meant, empty for the latest, or
-// -1 for none.
+// -1 for none and for one that is withdrawn.
 func indexOf(item *catalog.Item, version string) int {
 	for i, v := range item.Entry.Versions {
+		if v.Withdrawn {
+			continue
+		}
 		if version == "" || version == latest || v.Version == version {
 			return i
 		}
@@ -172,10 +176,13 @@ func (a *API) registryVersions(c surface.Call) error {
 	if err != nil {
 		return err
 	}
-	list := official.List{Metadata: official.Metadata{Count: len(item.Entry.Versions)}}
-	for i := range item.Entry.Versions {
-		list.Servers = append(list.Servers, official.Of(item, i, a.namespace))
+	list := official.List{}
+	for i, v := range item.Entry.Versions {
+		if !v.Withdrawn {
+			list.Servers = append(list.Servers, official.Of(item, i, a.namespace))
+		}
 	}
+	list.Metadata.Count = len(list.Servers)
 	return a.listOf(c, list, item.ETag)
 }
 
