@@ -6,29 +6,11 @@ package jsondoc
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
 	"strconv"
 	"strings"
+	"sync"
 )
-
-// Problem is one thing that is wrong with a document.
-type Problem struct {
-	// Path is where, such as transports[0].url; empty for the whole document.
-	Path    string
-	Message string
-	// Unknown says that the path is one that the reader does not know, and no
-	// more is wrong with it.
-	Unknown bool
-}
-
-// String returns the problem as one line.
-func (p Problem) String() string {
-	if p.Path == "" {
-		return p.Message
-	}
-	return p.Path + ": " + p.Message
-}
 
 // Ordered is an object whose members keep their order.
 type Ordered[T any] []Entry[T]
@@ -75,19 +57,62 @@ func Encode(v any) (Value, error) {
 }
 
 // Decode stores v in what into points to, by the json tags of its fields, and
-// returns all that does not fit. What fits is stored all the same.
+// returns what does not fit, as far as Problems keeps it. What fits is stored all
+// the same.
 func Decode(v Value, into any) []Problem {
 	var d decoder
-	d.decode("", v, reflect.ValueOf(into).Elem())
-	return d.problems
+	d.decode(v, reflect.ValueOf(into).Elem())
+	return d.problems.List()
 }
 
 type decoder struct {
-	problems []Problem
+	problems Problems
+	// path is where the value is that is being decoded.
+	path []byte
 }
 
-func (d *decoder) wrong(path, format string, args ...any) {
-	d.problems = append(d.problems, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
+func (d *decoder) wrong(message string) {
+	d.problems.Add(Problem{Path: d.where(), Message: message})
+}
+
+// wrongKind does nothing for those that are only counted: there may be one for
+// each item of an array.
+func (d *decoder) wrongKind(want, got Kind) {
+	p := Problem{More: 1}
+	if d.problems.room(false) {
+		p = Problem{Path: d.where(), Message: fmt.Sprintf("must be %s, not %s", want, got)}
+	}
+	d.problems.Add(p)
+}
+
+func (d *decoder) unknown(name string) {
+	p := Problem{Unknown: true, More: 1}
+	if d.problems.room(true) {
+		before := d.enter(name)
+		p = Problem{Path: d.where(), Message: "unknown field", Unknown: true}
+		d.path = d.path[:before]
+	}
+	d.problems.Add(p)
+}
+
+// where returns as much of the path as a problem keeps, and a byte more where it
+// is longer.
+func (d *decoder) where() string { return string(d.path[:min(len(d.path), maxText+1)]) }
+
+// enter goes to a member, and returns how long the path was before.
+func (d *decoder) enter(name string) int {
+	before := len(d.path)
+	if before > 0 {
+		d.path = append(d.path, '.')
+	}
+	d.path = append(d.path, name...)
+	return before
+}
+
+func (d *decoder) member(m Member, target reflect.Value) {
+	before := d.enter(m.Name)
+	d.decode(m.Value, target)
+	d.path = d.path[:before]
 }
 
 var (
@@ -96,7 +121,7 @@ var (
 	unmarshalerType = reflect.TypeFor[json.Unmarshaler]()
 )
 
-func (d *decoder) decode(path string, v Value, target reflect.Value) {
+func (d *decoder) decode(v Value, target reflect.Value) {
 	t := target.Type()
 	switch {
 	case t == valueType:
@@ -105,16 +130,16 @@ func (d *decoder) decode(path string, v Value, target reflect.Value) {
 		// As encoding/json has it: nothing was said.
 	case t.Kind() == reflect.Pointer:
 		target.Set(reflect.New(t.Elem()))
-		d.decode(path, v, target.Elem())
+		d.decode(v, target.Elem())
 	case reflect.PointerTo(t).Implements(unmarshalerType):
 		u, _ := reflect.TypeAssert[json.Unmarshaler](target.Addr())
 		if err := u.UnmarshalJSON(v.append(nil)); err != nil {
-			d.wrong(path, "%v", err)
+			d.wrong(err.Error())
 		}
 	case t.Implements(orderedType):
-		d.decodeOrdered(path, v, target)
+		d.decodeOrdered(v, target)
 	default:
-		d.decodeKind(path, v, target)
+		d.decodeKind(v, target)
 	}
 }
 
@@ -124,9 +149,9 @@ var kinds = map[reflect.Kind]Kind{
 	reflect.Slice: Array, reflect.Map: Object, reflect.Struct: Object,
 }
 
-func (d *decoder) decodeKind(path string, v Value, target reflect.Value) {
+func (d *decoder) decodeKind(v Value, target reflect.Value) {
 	if want := kinds[target.Kind()]; want != v.Kind {
-		d.wrong(path, "must be %s, not %s", want, v.Kind)
+		d.wrongKind(want, v.Kind)
 		return
 	}
 	switch target.Kind() {
@@ -137,7 +162,7 @@ func (d *decoder) decodeKind(path string, v Value, target reflect.Value) {
 	case reflect.Int:
 		n, err := strconv.Atoi(v.Text)
 		if err != nil {
-			d.wrong(path, "must be a whole number")
+			d.wrong("must be a whole number")
 			return
 		}
 		target.SetInt(int64(n))
@@ -145,75 +170,81 @@ func (d *decoder) decodeKind(path string, v Value, target reflect.Value) {
 		f, _ := strconv.ParseFloat(v.Text, 64) // Parse has read it.
 		target.SetFloat(f)
 	case reflect.Slice:
-		d.decodeSlice(path, v, target)
+		d.decodeSlice(v, target)
 	case reflect.Map:
-		d.decodeMap(path, v, target)
+		d.decodeMap(v, target)
 	default:
-		d.decodeStruct(path, v, target)
+		d.decodeStruct(v, target)
 	}
 }
 
-func (d *decoder) decodeSlice(path string, v Value, target reflect.Value) {
+func (d *decoder) decodeSlice(v Value, target reflect.Value) {
 	target.Set(reflect.MakeSlice(target.Type(), len(v.Items), len(v.Items)))
 	for i, item := range v.Items {
-		d.decode(fmt.Sprintf("%s[%d]", path, i), item, target.Index(i))
+		before := len(d.path)
+		d.path = append(strconv.AppendInt(append(d.path, '['), int64(i), 10), ']')
+		d.decode(item, target.Index(i))
+		d.path = d.path[:before]
 	}
 }
 
-func (d *decoder) decodeMap(path string, v Value, target reflect.Value) {
+func (d *decoder) decodeMap(v Value, target reflect.Value) {
 	target.Set(reflect.MakeMapWithSize(target.Type(), len(v.Members)))
 	for _, m := range v.Members {
 		value := reflect.New(target.Type().Elem()).Elem()
-		d.decode(join(path, m.Name), m.Value, value)
+		d.member(m, value)
 		target.SetMapIndex(reflect.ValueOf(m.Name).Convert(target.Type().Key()), value)
 	}
 }
 
-func (d *decoder) decodeOrdered(path string, v Value, target reflect.Value) {
+func (d *decoder) decodeOrdered(v Value, target reflect.Value) {
 	if v.Kind != Object {
-		d.wrong(path, "must be %s, not %s", Object, v.Kind)
+		d.wrongKind(Object, v.Kind)
 		return
 	}
 	target.Set(reflect.MakeSlice(target.Type(), len(v.Members), len(v.Members)))
 	for i, m := range v.Members {
 		entry := target.Index(i)
 		entry.Field(0).SetString(m.Name)
-		d.decode(join(path, m.Name), m.Value, entry.Field(1))
+		d.member(m, entry.Field(1))
 	}
 }
 
-func (d *decoder) decodeStruct(path string, v Value, target reflect.Value) {
-	fields := fieldsOf(target)
+func (d *decoder) decodeStruct(v Value, target reflect.Value) {
+	fields := fieldsOf(target.Type())
 	for _, m := range v.Members {
-		field, known := fields[m.Name]
-		if !known {
-			d.problems = append(d.problems, Problem{Path: join(path, m.Name), Message: "unknown field", Unknown: true})
-			continue
+		if index, known := fields[m.Name]; known {
+			d.member(m, target.FieldByIndex(index))
+		} else {
+			d.unknown(m.Name)
 		}
-		d.decode(join(path, m.Name), m.Value, field)
 	}
 }
 
-// fieldsOf returns a struct's fields by their names in JSON, those of embedded
-// structs with them.
-func fieldsOf(target reflect.Value) map[string]reflect.Value {
-	fields := map[string]reflect.Value{}
-	for i := range target.NumField() {
-		f := target.Type().Field(i)
+// structs has what fieldsOf found of each type: an array may hold very many
+// structs.
+var structs sync.Map
+
+// fieldsOf returns where a struct's fields are by their names in JSON, those of
+// embedded structs with them.
+func fieldsOf(t reflect.Type) map[string][]int {
+	if found, ok := structs.Load(t); ok {
+		fields, _ := found.(map[string][]int)
+		return fields
+	}
+	fields := map[string][]int{}
+	for i := range t.NumField() {
+		f := t.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case f.Anonymous && name == "":
-			maps.Copy(fields, fieldsOf(target.Field(i)))
+			for inner, index := range fieldsOf(f.Type) {
+				fields[inner] = append([]int{i}, index...)
+			}
 		case name != "" && name != "-":
-			fields[name] = target.Field(i)
+			fields[name] = []int{i}
 		}
 	}
+	structs.Store(t, fields)
 	return fields
-}
-
-func join(path, name string) string {
-	if path == "" {
-		return name
-	}
-	return path + "." + name
 }

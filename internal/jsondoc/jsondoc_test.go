@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -105,6 +106,99 @@ func TestDecodeFindsAllThatDoesNotFit(t *testing.T) {
 	}
 	if _, there := d.Entries.Get("none"); there {
 		t.Error("an entry that is not there was found")
+	}
+}
+
+// listOf returns a document whose member of this name has so many of the item.
+func listOf(t *testing.T, name, item string, n int) Value {
+	t.Helper()
+	v, err := Parse([]byte(`{"` + name + `":[` + strings.TrimSuffix(strings.Repeat(item+",", n), ",") + `]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestOfManyProblemsTheFirstOnesAreNamed(t *testing.T) {
+	type list struct {
+		Tags  []string `json:"tags"`
+		Inner []inner  `json:"inner"`
+	}
+	for name, tt := range map[string]struct {
+		v     Value
+		first string
+		last  Problem
+	}{
+		"items":          {listOf(t, "tags", "1", 128_000), "tags[0]: must be a string, not a number", Problem{Message: "and 127900 more", More: 127_900}},
+		"unknown fields": {listOf(t, "inner", `{"x":1}`, 30_000), "inner[0].x: unknown field", Problem{Message: "and 29900 more unknown fields", Unknown: true, More: 29_900}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var l list
+			got := Decode(tt.v, &l)
+			if len(got) != MaxProblems+1 || got[0].String() != tt.first || got[MaxProblems] != tt.last {
+				t.Errorf("%d problems from %v to %v", len(got), got[0], got[len(got)-1])
+			}
+			if n := testing.AllocsPerRun(1, func() { Decode(tt.v, &l) }); n > 1000 {
+				t.Errorf("%v allocations", n)
+			}
+		})
+	}
+}
+
+func TestManyStructsAreReadWithoutAskingForTheirFieldsAgain(t *testing.T) {
+	v := listOf(t, "inner", `{"url":"x"}`, 10_000)
+	var l struct {
+		Inner []inner `json:"inner"`
+	}
+	if n := testing.AllocsPerRun(1, func() { Decode(v, &l) }); n > 100 || len(l.Inner) != 10_000 || l.Inner[9_999].URL != "x" {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestUnknownFieldsHideNoProblem(t *testing.T) {
+	v := listOf(t, "entries", "0", 1).With("entries", Value{})
+	for i := range 2 * MaxProblems {
+		v.Members = append(v.Members, Member{"x" + strings.Repeat("x", i), Value{}})
+	}
+	v.Members = append(v.Members, Member{"name", Value{Kind: Bool, Text: "true"}})
+	var d document
+	got := Decode(v, &d)
+	want := []Problem{{Path: "name", Message: "must be a string, not a boolean"}, {Message: "and 100 more unknown fields", Unknown: true, More: 100}}
+	if diff := cmp.Diff(want, got[len(got)-2:]); len(got) != MaxProblems+2 || diff != "" {
+		t.Errorf("%d problems: %s", len(got), diff)
+	}
+}
+
+func TestLongNamesAreNotRepeated(t *testing.T) {
+	long := strings.Repeat("ä", 50_000)
+	v := Value{Kind: Object, Members: []Member{{"entries", Value{Kind: Object, Members: []Member{{long, listOf(t, "ports", `"x"`, 2*MaxProblems)}}}}}}
+	var d document
+	size := 0
+	for _, p := range Decode(v, &d) {
+		if size += len(p.String()); !utf8.ValidString(p.Path) {
+			t.Errorf("half a character in %q", p.Path)
+		}
+	}
+	if size > MaxProblems*1024 {
+		t.Errorf("the problems have %d bytes", size)
+	}
+}
+
+func TestProblemsOfSeveralListsAreCountedTogether(t *testing.T) {
+	var all Problems
+	for range 2 {
+		var part Problems
+		for range MaxProblems - 10 {
+			part.Add(Problem{Path: "a", Message: "b"})
+		}
+		part.Add(Problem{More: 5})
+		for _, p := range part.List() {
+			all.Add(p)
+		}
+	}
+	got := all.List()
+	if last := got[len(got)-1]; len(got) != MaxProblems-4 || last.More != 95 {
+		t.Errorf("%d problems, the last one %+v", len(got), last)
 	}
 }
 

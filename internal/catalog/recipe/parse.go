@@ -58,16 +58,16 @@ func Parse(b []byte) (Document, error) {
 	if err != nil {
 		return Document{}, err
 	}
-	var wrong []jsondoc.Problem
-	for _, p := range problems {
+	var wrong jsondoc.Problems
+	for _, p := range append(problems, d.Recipe.Validate()...) {
 		if p.Unknown {
-			d.Warnings = append(d.Warnings, p.Path+": unknown field, ignored")
+			d.Warnings = append(d.Warnings, p.String()+", ignored")
 			continue
 		}
-		wrong = append(wrong, p)
+		wrong.Add(p)
 	}
-	if wrong = append(wrong, d.Recipe.Validate()...); len(wrong) > 0 {
-		return Document{}, &InvalidError{wrong}
+	if list := wrong.List(); len(list) > 0 {
+		return Document{}, &InvalidError{list}
 	}
 	return d, nil
 }

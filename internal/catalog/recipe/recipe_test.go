@@ -5,6 +5,7 @@ package recipe
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 const v1Recipe = `{"schemaVersion":1,"name":"My Notes","description":"Keeps notes","transport":"stdio","command":"npx",
@@ -103,6 +105,81 @@ func TestParseSaysAllThatIsWrong(t *testing.T) {
 		if _, err := Parse([]byte(text)); err == nil {
 			t.Errorf("%s was taken", name)
 		}
+	}
+}
+
+// manyVariables returns a text with so many different variables.
+func manyVariables(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "${A%d}", i)
+	}
+	return b.String()
+}
+
+func TestARecipeHasSoManyVariablesAndNoMore(t *testing.T) {
+	with := func(used string, declared int) []jsondoc.Problem {
+		names := make([]string, declared)
+		for i := range names {
+			names[i] = fmt.Sprintf("A%d", i)
+		}
+		return Recipe{
+			SchemaVersion: 2, ID: "ab", Name: "n", Description: "d", Repository: "r", Auth: &Auth{EnvVars: names},
+			Transports: []Transport{{Type: StreamableHTTP, URL: "https://example.com/" + used}},
+		}.Validate()
+	}
+	if found := with(manyVariables(maxVariables), maxVariables); len(found) > 0 {
+		t.Errorf("as many as there may be: %v", found)
+	}
+	for name, found := range map[string][]jsondoc.Problem{
+		"one too many":       with("", maxVariables+1),
+		"many and all named": with(manyVariables(20_000), 20_000),
+	} {
+		if len(found) != 1 || found[0].Path != "auth.envVars" {
+			t.Errorf("%s: %d problems, %v", name, len(found), found[0])
+		}
+	}
+	// What is not named is looked for among so many that comparing them with
+	// each other takes no time.
+	if names := variablesOf(Transport{URL: manyVariables(30_000), Args: []string{manyVariables(100)}}); len(names) != maxVariables+1 {
+		t.Errorf("%d variables were collected", len(names))
+	}
+	_, err := Parse([]byte(`{"name":"notes","description":"d","homepage":"https://example.com","transport":"sse","url":"https://example.com/` + manyVariables(20_000) + `"}`))
+	if invalid, ok := errors.AsType[*InvalidError](err); !ok || len(invalid.Problems) != 1 || invalid.Problems[0].Path != "auth.envVars" {
+		t.Errorf("version 1: %.500v", err)
+	}
+}
+
+func TestARecipeWithManyFaultsIsRefusedBriefly(t *testing.T) {
+	list := func(item string, n int) string {
+		return "[" + strings.TrimSuffix(strings.Repeat(item+",", n), ",") + "]"
+	}
+	const head = `"schemaVersion":2,"id":"ab","name":"n","description":"d","repository":"r"`
+	for name, text := range map[string]string{
+		"items of another kind": `{` + head + `,"metadata":{"tags":` + list("1", 100_000) + `}}`,
+		"broken rules":          `{` + head + `,"transports":` + list(`{"type":"x"}`, 10_000) + `}`,
+		"both":                  `{` + head + `,"metadata":{"tags":` + list("1", 50_000) + `},"transports":` + list(`{"type":"x"}`, 5_000) + `}`,
+	} {
+		_, err := Parse([]byte(text))
+		invalid, ok := errors.AsType[*InvalidError](err)
+		if !ok || len(invalid.Problems) != jsondoc.MaxProblems+1 || !strings.HasSuffix(err.Error(), " more") {
+			t.Errorf("%s: %.500v", name, err)
+		}
+	}
+	d, err := Parse([]byte(`{"name":"a/notes","description":"d","version":"1.0.0","remotes":[{"type":"sse","url":"https://example.com"}],"packages":` + list("{}", 50_000) + `}`))
+	if err != nil || len(d.Warnings) != jsondoc.MaxProblems+1 || d.Warnings[jsondoc.MaxProblems] != "and 49900 more unknown fields, ignored" {
+		t.Errorf("%d warnings, %v", len(d.Warnings), err)
+	}
+	r := Recipe{Skill: &Skill{Gotchas: make([]Gotcha, 10_000), Workflows: make([]Workflow, maxWarnings)}}
+	if w := r.Warnings(time.Time{}); len(w) != 2*maxWarnings+1 || w[maxWarnings] != "and 9980 more of them" {
+		t.Errorf("%d warnings", len(w))
+	}
+}
+
+func TestAVariableOfAServerJSONIsWrittenOnce(t *testing.T) {
+	variables := jsondoc.Ordered[registryInput]{{Name: "host"}, {Name: "HOST"}, {Name: "none"}}
+	if got := braced("https://{host}/{HOST}/{other}/{}/{", variables); got != "https://${HOST}/${HOST}/{other}/{}/{" {
+		t.Error(got)
 	}
 }
 

@@ -5,6 +5,7 @@ package recipe
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
@@ -75,7 +76,10 @@ type registryInput struct {
 // problem only if nothing else is left.
 func mapServerJSON(v jsondoc.Value) (Recipe, []jsondoc.Problem) {
 	var s serverJSON
-	problems := jsondoc.Decode(v, &s)
+	var problems jsondoc.Problems
+	for _, p := range jsondoc.Decode(v, &s) {
+		problems.Add(p)
+	}
 	r := Recipe{
 		SchemaVersion: 2,
 		ID:            idOf(s.Name[strings.LastIndexByte(s.Name, '/')+1:]),
@@ -90,7 +94,7 @@ func mapServerJSON(v jsondoc.Value) (Recipe, []jsondoc.Problem) {
 	if s.Repository != nil {
 		r.Repository = s.Repository.URL
 	}
-	problems = append(problems, r.packages(s.Packages)...)
+	r.packages(s.Packages, &problems)
 	r.remotes(s.Remotes)
 	if r.Repository == "" && r.Metadata.Homepage == "" && len(s.Remotes) > 0 {
 		r.Metadata.Homepage = s.Remotes[0].URL // the one place that is known to be theirs
@@ -104,14 +108,14 @@ func mapServerJSON(v jsondoc.Value) (Recipe, []jsondoc.Problem) {
 	if len(names) > 0 {
 		r.Auth = &Auth{Required: true, Type: "api-key", EnvVars: names}
 	}
-	return r, problems
+	return r, problems.List()
 }
 
-func (r *Recipe) packages(packages []registryPackage) (problems []jsondoc.Problem) {
+func (r *Recipe) packages(packages []registryPackage, problems *jsondoc.Problems) {
 	for i, p := range packages {
 		t, install, ok := transportOf(p)
 		if !ok {
-			problems = append(problems, jsondoc.Problem{Path: fmt.Sprintf("packages[%d]: registry %.40q", i, p.RegistryType), Unknown: true})
+			problems.Add(jsondoc.Problem{Path: fmt.Sprintf("packages[%d]: registry %.40q", i, p.RegistryType), Message: "unknown field", Unknown: true})
 			continue
 		}
 		if r.Install == nil {
@@ -119,7 +123,6 @@ func (r *Recipe) packages(packages []registryPackage) (problems []jsondoc.Proble
 		}
 		r.Transports = append(r.Transports, t)
 	}
-	return problems
 }
 
 func (r *Recipe) remotes(remotes []registryRemote) {
@@ -223,12 +226,21 @@ func valueOf(in registryInput) string {
 	}
 }
 
-// braced writes {name} as ${NAME} for the variables that there are.
+var inBraces = regexp.MustCompile(`\{[^{}]*\}`)
+
+// braced writes {name} as ${NAME} for the variables that there are, in one pass
+// over the text: there may be very many.
 func braced(text string, variables jsondoc.Ordered[registryInput]) string {
+	known := make(map[string]bool, len(variables))
 	for _, v := range variables {
-		text = strings.ReplaceAll(text, "{"+v.Name+"}", "${"+variableName(v.Name)+"}")
+		known["{"+v.Name+"}"] = true
 	}
-	return text
+	return inBraces.ReplaceAllStringFunc(text, func(found string) string {
+		if !known[found] {
+			return found
+		}
+		return "${" + variableName(found[1:len(found)-1]) + "}"
+	})
 }
 
 // variableName makes a variable's name of another.

@@ -15,12 +15,15 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
-// The longest texts, in characters, and the age from which a verification is
-// called old: the origin's rules.
 const (
+	// The longest texts, in characters, and the age from which a verification is
+	// called old: the origin's rules.
 	maxName        = 128
 	maxDescription = 512
 	oldAfter       = 90 * 24 * time.Hour
+	// maxVariables is how many variables a recipe may name: as many as the API
+	// has room for.
+	maxVariables = 64
 )
 
 var (
@@ -41,10 +44,10 @@ var (
 )
 
 // findings collects what is wrong.
-type findings []jsondoc.Problem
+type findings struct{ jsondoc.Problems }
 
 func (f *findings) wrong(path, format string, args ...any) {
-	*f = append(*f, jsondoc.Problem{Path: path, Message: fmt.Sprintf(format, args...)})
+	f.Add(jsondoc.Problem{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
 func (f *findings) oneOf(path, value string, allowed []string) {
@@ -53,7 +56,8 @@ func (f *findings) oneOf(path, value string, allowed []string) {
 	}
 }
 
-// Validate returns all that is wrong with the recipe.
+// Validate returns what is wrong with the recipe, as far as jsondoc.Problems keeps
+// it.
 func (r Recipe) Validate() []jsondoc.Problem {
 	var f findings
 	if r.SchemaVersion != 2 {
@@ -83,7 +87,7 @@ func (r Recipe) Validate() []jsondoc.Problem {
 	f.install(r)
 	f.oneOf("metadata.origin", r.Metadata.Origin, origins)
 	f.oneOf("metadata.sideEffects", r.Metadata.SideEffects, effects)
-	return f
+	return f.List()
 }
 
 func (f *findings) transport(path string, t Transport) {
@@ -153,6 +157,10 @@ func (f *findings) auth(r Recipe) {
 			f.wrong("auth.credentialsUrl", "must be an http or https URL")
 		}
 	}
+	if len(declared) > maxVariables {
+		f.wrong("auth.envVars", "must name at most %d variables", maxVariables)
+		return
+	}
 	for i, t := range r.Transports {
 		for _, text := range textsOf(t) {
 			for _, name := range appendVariables(nil, text.Value) {
@@ -207,6 +215,9 @@ func (r Recipe) Warnings(now time.Time) []string {
 	return slices.Concat(w, r.Install.warnings(r.Metadata.Origin), r.Skill.warnings())
 }
 
+// maxWarnings is how many warnings of one kind are given.
+const maxWarnings = 20
+
 func (i *Install) warnings(origin string) []string {
 	if i == nil {
 		return nil
@@ -228,16 +239,30 @@ func (s *Skill) warnings() []string {
 	if s == nil {
 		return nil
 	}
+	gotchas := incomplete("skill.gotchas[%d] needs an id and a summary", s.Gotchas, func(g Gotcha) bool {
+		return g.ID == "" || g.Summary == ""
+	})
+	return append(gotchas, incomplete("skill.workflows[%d] needs an id, a name and steps", s.Workflows, func(flow Workflow) bool {
+		return flow.ID == "" || flow.Name == "" || len(flow.Steps) == 0
+	})...)
+}
+
+// incomplete warns of the items of a list that lack something. Those beyond
+// maxWarnings are counted.
+func incomplete[T any](warning string, list []T, lacks func(T) bool) []string {
 	var w []string
-	for i, g := range s.Gotchas {
-		if g.ID == "" || g.Summary == "" {
-			w = append(w, fmt.Sprintf("skill.gotchas[%d] needs an id and a summary", i))
+	more := 0
+	for i, item := range list {
+		switch {
+		case !lacks(item):
+		case len(w) < maxWarnings:
+			w = append(w, fmt.Sprintf(warning, i))
+		default:
+			more++
 		}
 	}
-	for i, flow := range s.Workflows {
-		if flow.ID == "" || flow.Name == "" || len(flow.Steps) == 0 {
-			w = append(w, fmt.Sprintf("skill.workflows[%d] needs an id, a name and steps", i))
-		}
+	if more > 0 {
+		w = append(w, fmt.Sprintf("and %d more of them", more))
 	}
 	return w
 }

@@ -10,9 +10,13 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/template"
 )
 
-// appendVariables adds the variables of text to names, each once.
+// appendVariables adds the variables of text to names, each once. It stops when
+// there are more than a recipe may have.
 func appendVariables(names []string, text string) []string {
 	for _, m := range variablePattern.FindAllStringSubmatch(text, -1) {
+		if len(names) > maxVariables {
+			break
+		}
 		if m[1] != configDir && !slices.Contains(names, m[1]) {
 			names = append(names, m[1])
 		}
