@@ -4,6 +4,7 @@
 package httpapi
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -76,9 +77,19 @@ func (p publication) draft(name string, previous *catalog.Version) (catalog.Draf
 	return d, slices.Concat(doc.Warnings, doc.Recipe.Warnings(p.Now())), nil
 }
 
+// replicaLag is longer than one replica mostly is behind another one.
+const replicaLag = 500 * time.Millisecond
+
 // own returns the recipe of the path, which must be the publisher's.
 func (p publication) own() (catalog.Entry, error) {
-	e, ok := p.snapshot.Entry(p.Param("name"))
+	name := p.Param("name")
+	e, ok := p.snapshot.Entry(name)
+	if !ok {
+		// Its owner may have published it through another replica just now.
+		ctx, cancel := context.WithTimeout(p.Request().Context(), replicaLag)
+		defer cancel()
+		e, ok = p.api.await(ctx, name, func(_ catalog.Entry, there bool) bool { return there })
+	}
 	switch {
 	case !ok || e.Owner == "" && len(e.Versions) == 0 && e.Recipe.ID == "":
 		return e, errNoRecipe
