@@ -5,7 +5,6 @@ package catalog
 
 import (
 	"crypto/ed25519"
-	"fmt"
 	"regexp"
 	"time"
 
@@ -87,18 +86,16 @@ var digits = regexp.MustCompile(`^[0-9a-f]{12}$`)
 // clockSkew is how far a signer's clock may be ahead.
 const clockSkew = 10 * time.Minute
 
-// problems collects what is wrong.
-type problems []Problem
-
-func (p *problems) add(field string, code Code, format string, args ...any) {
-	*p = append(*p, Problem{Field: field, Code: code, Message: fmt.Sprintf(format, args...)})
-}
-
 // Check returns all for which the catalog does not take the recipe.
 func Check(r recipe.Recipe, c Checks) []Problem {
 	var p problems
+	p.check(r, c)
+	return p.all()
+}
+
+func (p *problems) check(r recipe.Recipe, c Checks) {
 	for _, found := range r.Validate() {
-		p.add(found.Path, CodeInvalid, "%s", found.Message)
+		p.take(found, CodeInvalid, found.Message)
 	}
 	if c.Name != "" && r.ID != c.Name {
 		p.add("id", CodeName, "must be %s, the name under which the recipe is written", c.Name)
@@ -114,7 +111,6 @@ func Check(r recipe.Recipe, c Checks) []Problem {
 	if c.Previous != nil && !Same(r, c.Previous.Recipe) {
 		p.newer(r, *c.Previous)
 	}
-	return p
 }
 
 // Parse reads a recipe in any of the formats and checks it. Members that a
@@ -129,31 +125,18 @@ func Parse(b []byte, c Checks) (recipe.Document, []Problem) {
 	for _, f := range found {
 		switch {
 		case !f.Unknown:
-			p.add(f.Path, CodeInvalid, "%s", f.Message)
+			p.take(f, CodeInvalid, f.Message)
 		case d.Format == recipe.ServerJSON:
-			d.Warnings = append(d.Warnings, f.Path+": unknown field, ignored")
+			d.Warnings = append(d.Warnings, f.String()+", ignored")
 		default:
-			p.add(f.Path, CodeUnknownField, "is not a field of a recipe")
+			p.take(f, CodeUnknownField, "is not a field of a recipe")
 		}
 	}
 	if d.Format == recipe.V2 {
 		c.Source = &d.Source
 	}
-	return d, unique(append(p, Check(d.Recipe, c)...))
-}
-
-// unique leaves one problem for each field and code: what does not fit often
-// breaks a rule too.
-func unique(all []Problem) []Problem {
-	seen := make(map[[2]string]bool, len(all))
-	var kept []Problem
-	for _, p := range all {
-		if key := [2]string{p.Field, string(p.Code)}; !seen[key] || p.Code != CodeInvalid {
-			seen[key] = true
-			kept = append(kept, p)
-		}
-	}
-	return kept
+	p.check(d.Recipe, c)
+	return d, p.all()
 }
 
 func (p *problems) signature(r recipe.Recipe, c Checks) {
