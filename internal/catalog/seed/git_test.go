@@ -156,6 +156,15 @@ func TestAnotherHostIsNotFollowed(t *testing.T) {
 			}
 		}
 	}
+	asked := 0
+	g.before = func(w http.ResponseWriter, r *http.Request) bool {
+		asked++
+		http.Redirect(w, r, "/r.git/info/refs?service=git-upload-pack", http.StatusFound)
+		return true
+	}
+	if got, err := filesIn(t, g.source(t, "", token)); err == nil || !strings.Contains(err.Error(), "more than 5 times") || asked != maxRedirects+1 {
+		t.Errorf("redirects in a circle, of which %d were followed: %q, %v", asked-1, got, err)
+	}
 	moved := func(w http.ResponseWriter, r *http.Request) bool {
 		if strings.HasPrefix(r.URL.Path, "/r.git") {
 			http.Redirect(w, r, strings.Replace(r.URL.String(), "/r.git", "/moved.git", 1), http.StatusMovedPermanently)
@@ -166,6 +175,20 @@ func TestAnotherHostIsNotFollowed(t *testing.T) {
 	g.before = moved
 	if got, err := filesIn(t, g.source(t, "", token)); err != nil || len(got) != 1 {
 		t.Errorf("a repository that moved on its host: %q, %v", got, err)
+	}
+}
+
+func TestARedirectKeepsTheSchemeAndTheHost(t *testing.T) {
+	for to, followed := range map[string]bool{
+		"https://git.example.com/moved.git":      true,
+		"http://git.example.com/r.git":           false,
+		"https://git.example.com:8443/r.git":     false,
+		"https://git.example.com.evil.net/r.git": false,
+	} {
+		from, next := httptest.NewRequest(http.MethodGet, "https://git.example.com/r.git", nil), httptest.NewRequest(http.MethodGet, to, nil)
+		if err := newHTTPClient(nil).CheckRedirect(next, []*http.Request{from}); (err == nil) != followed {
+			t.Errorf("%s: %v", to, err)
+		}
 	}
 }
 

@@ -32,6 +32,8 @@ const (
 	maxInflated = 128 << 20
 	// maxObjects is how many objects there may be: files and folders.
 	maxObjects = 200_000
+	// maxRedirects is how many redirects one request follows.
+	maxRedirects = 5
 )
 
 // fetch returns a commit's objects, without its history. Where the server can,
@@ -159,16 +161,24 @@ func (b *beginning) result() (uint64, error) {
 // newHTTPClient returns a client for one run.
 func newHTTPClient(next http.RoundTripper) *http.Client {
 	return &http.Client{
-		Transport: &bounded{next: next, left: maxTransfer},
-		// The token is for one host, and what another one serves is not what was
-		// configured.
-		CheckRedirect: func(r *http.Request, via []*http.Request) error {
-			if r.URL.Host != via[0].URL.Host {
-				return errors.New("the server redirects to another host: name that one, if it is to be trusted")
-			}
-			return nil
-		},
+		Transport:     &bounded{next: next, left: maxTransfer},
+		CheckRedirect: checkRedirect,
 	}
+}
+
+// checkRedirect follows a repository that moved on its host. The token is for one
+// host and for nobody on the way to it, and what another host serves is not what
+// was configured.
+func checkRedirect(r *http.Request, via []*http.Request) error {
+	switch from := via[0].URL; {
+	case r.URL.Host != from.Host:
+		return errors.New("the server redirects to another host: name that one, if it is to be trusted")
+	case r.URL.Scheme != from.Scheme:
+		return fmt.Errorf("the server redirects from %s to %.16q", from.Scheme, r.URL.Scheme)
+	case len(via) > maxRedirects:
+		return fmt.Errorf("the server redirects more than %d times", maxRedirects)
+	}
+	return nil
 }
 
 // bounded lets all answers have so many bytes together.
