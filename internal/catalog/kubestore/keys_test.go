@@ -5,6 +5,7 @@ package kubestore
 
 import (
 	"crypto/rand"
+	"errors"
 	"log/slog"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
 )
 
 // offline returns a store that never reaches an API server.
@@ -99,5 +101,15 @@ func TestWhoseAKeyIs(t *testing.T) {
 	s.forgetPublisher("acme")
 	if _, _, ok := s.PublisherByKey(good); ok {
 		t.Error("a key of nobody works")
+	}
+}
+
+func TestALifetimeThatIsOverIsNamedAsItWasAsked(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	s := offline(t, func() time.Time { return now })
+	_, _, err := s.CreatePublisher(t.Context(), catalog.Publisher{ID: "acme"}, &now)
+	invalid, ok := errors.AsType[*catalog.InvalidError](err)
+	if !ok || len(invalid.Problems) != 1 || invalid.Problems[0].Field != "expires" {
+		t.Errorf("error = %v", err)
 	}
 }

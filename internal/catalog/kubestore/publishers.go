@@ -57,7 +57,7 @@ func (s *Store) mint(expires *time.Time) (v1alpha1.PublisherKey, string, error) 
 	now := s.now().UTC().Truncate(time.Second)
 	if expires != nil && !expires.After(now) {
 		return v1alpha1.PublisherKey{}, "", &catalog.InvalidError{Problems: []catalog.Problem{
-			{Field: "expiresAt", Code: catalog.CodeInvalid, Message: "must be in the future"},
+			{Field: "expires", Code: catalog.CodeInvalid, Message: "must be in the future"},
 		}}
 	}
 	key, id, err := apikey.Mint(s.random, apikey.KindPublisher)
