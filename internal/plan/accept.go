@@ -23,7 +23,25 @@ type check func(Observed) Finding
 
 // acceptance is what a spec must pass. The first finding decides, so that a
 // user who does not own the id at all is not sent to correct the tier first.
-var acceptance = []check{userIDIsFree, tierExists, serversFitTier, headersDiffer, textsAreReadable, loginsAreGranted, serversAreValid, runtimesAreThere}
+var acceptance = append([]check{userIDIsFree, tierExists, serversFitTier}, append(slices.Clone(ofServers), runtimesAreThere)...)
+
+// ofServers are the checks that a server passes or not whatever the rest of the
+// spec and the installation are.
+var ofServers = []check{headersDiffer, textsAreReadable, loginsAreGranted, serversAreValid}
+
+// Refuses returns why no bridge would take the server, which is what a spec with
+// it would be refused for.
+func Refuses(server v1alpha1.Server) Finding {
+	b := &v1alpha1.HostedBridge{Spec: v1alpha1.HostedBridgeSpec{UserID: "user", Servers: []v1alpha1.Server{server}}}
+	b.UID = "bridge"
+	for _, c := range ofServers {
+		if f := c(Observed{Bridge: b}); f != (Finding{}) {
+			f.Message = strings.TrimLeft(strings.TrimPrefix(f.Message, "spec.servers[0]"), ".: ")
+			return f
+		}
+	}
+	return Finding{}
+}
 
 func accept(o Observed) Finding {
 	for _, c := range acceptance {

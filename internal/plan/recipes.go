@@ -115,12 +115,11 @@ func outOfUse(server v1alpha1.Server) bool {
 func unusable(b *v1alpha1.HostedBridge) (out, warned string) {
 	var lost, odd []v1alpha1.RecipeStatus
 	for _, s := range b.Status.Recipes {
-		switch s.Reason {
-		case v1alpha1.ReasonRecipeInUse:
-		case v1alpha1.ReasonRecipeDeprecated, v1alpha1.ReasonRecipeKept:
-			odd = append(odd, s)
-		default:
+		switch {
+		case s.Source == "":
 			lost = append(lost, s)
+		case s.Reason != v1alpha1.ReasonRecipeInUse:
+			odd = append(odd, s)
 		}
 	}
 	say := func(s v1alpha1.RecipeStatus) string { return "server " + s.Server + ": " + s.Message }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apitypes "k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
@@ -106,8 +107,42 @@ func expect(t *testing.T, got v1alpha1.RecipeStatus, reason, message string) {
 	if got.Reason != reason || !strings.Contains(got.Message, message) {
 		t.Errorf("%s (%s), want %s with %q", got.Reason, got.Message, reason, message)
 	}
-	inService := map[string]bool{v1alpha1.ReasonRecipeInUse: true, v1alpha1.ReasonRecipeDeprecated: true, v1alpha1.ReasonRecipeKept: true}
-	if (got.Source != "") != inService[reason] || (got.Version != "") != inService[reason] {
-		t.Errorf("%s with version %q and %d bytes of source", reason, got.Version, len(got.Source))
+	inService := map[string]bool{v1alpha1.ReasonRecipeInUse: true, v1alpha1.ReasonRecipeDeprecated: true, v1alpha1.ReasonRecipeKept: true}[reason]
+	if stays := reason == v1alpha1.ReasonRecipeMoved || reason == v1alpha1.ReasonRecipeSecretsAdded; stays {
+		inService = got.Source != ""
 	}
+	if runs := got.Source != ""; runs != inService || (got.Version != "") != runs || (got.Last != nil) && runs || !runs && len(got.Secrets) > 0 {
+		t.Errorf("%s with version %q, secrets %v, last %+v and %d bytes of source", reason, got.Version, got.Secrets, got.Last, len(got.Source))
+	}
+}
+
+// after returns what the servers come to by each of the catalogs in turn.
+func after(server v1alpha1.Server, catalogs ...Catalog) *v1alpha1.HostedBridge {
+	b := bridge(server)
+	for _, c := range catalogs {
+		b = onward(b, server, c)
+	}
+	return b
+}
+
+// onward returns what the bridge comes to when its server is that one.
+func onward(b *v1alpha1.HostedBridge, server v1alpha1.Server, c Catalog) *v1alpha1.HostedBridge {
+	next := bridge(server)
+	next.Status = b.Status
+	return Bridge(next, c)
+}
+
+func secrets(names ...v1alpha1.SecretName) func(*v1alpha1.Server) {
+	return func(s *v1alpha1.Server) { s.Secrets = names }
+}
+
+// by makes the object one of that UID and owner.
+func by(o *v1alpha1.CatalogRecipe, uid apitypes.UID, owner string) *v1alpha1.CatalogRecipe {
+	o.UID, o.Spec.Owner = uid, owner
+	return o
+}
+
+// at returns a version of the remote recipe that is at a URL.
+func at(version, url string) recipe.Recipe {
+	return remote(func(r *recipe.Recipe) { r.RecipeVersion, r.Transports[0].URL = version, url })
 }

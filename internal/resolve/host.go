@@ -79,7 +79,7 @@ func (c Catalog) convert(server v1alpha1.Server, r recipe.Recipe, t recipe.Trans
 	}
 	said := plan.RecipeServer{Description: r.Description, Denied: r.LocalOnly.Tools}
 	if t.Type == recipe.Stdio {
-		said.Transport, err = c.program(*r.Install, *conversion.Server.Program)
+		said.Transport, err = program(*r.Install, *conversion.Server.Program)
 	} else {
 		said.Transport, said.Auth, err = overHTTP(t.Type, conversion.Server)
 	}
@@ -93,15 +93,14 @@ func (c Catalog) convert(server v1alpha1.Server, r recipe.Recipe, t recipe.Trans
 	if len(conversion.Secrets) > 0 {
 		status.CredentialsURL = conversion.Secrets[0].URL
 	}
-	return encode(server, said, status)
+	return c.encode(server, said, status)
 }
 
 // encode puts what a recipe says into the status, if a bridge takes the server
 // that comes of it.
-func encode(server v1alpha1.Server, said plan.RecipeServer, status v1alpha1.RecipeStatus) (v1alpha1.RecipeStatus, error) {
-	whole := config.Config{UserID: "user", BridgeUID: "bridge", Servers: []config.Server{plan.Upstream(said.Over(server, status.Secrets))}}
-	if err := whole.Validate(); err != nil {
-		return status, errors.New(strings.TrimPrefix(err.Error(), "bridge configuration: "))
+func (c Catalog) encode(server v1alpha1.Server, said plan.RecipeServer, status v1alpha1.RecipeStatus) (v1alpha1.RecipeStatus, error) {
+	if n := len(status.Secrets); n > secretLimit {
+		return status, fmt.Errorf("it names %d secrets, and a server may use %d", n, secretLimit)
 	}
 	b, err := json.Marshal(said)
 	if err != nil {
@@ -110,8 +109,25 @@ func encode(server v1alpha1.Server, said plan.RecipeServer, status v1alpha1.Reci
 	if len(b) > serverLimit {
 		return status, fmt.Errorf("it says %d bytes of its server, and may say %d", len(b), serverLimit)
 	}
-	status.Source = string(b)
-	return status, nil
+	status.Source, status.Place = string(b), placeOf(said)
+	return status, c.runs(server, status)
+}
+
+// runs says why the bridge as it is would not take the server by that status,
+// for which the whole bridge would be refused. Everything that is asked of a
+// server of the spec is asked of it.
+func (c Catalog) runs(server v1alpha1.Server, status v1alpha1.RecipeStatus) error {
+	var said plan.RecipeServer
+	if err := json.Unmarshal([]byte(status.Source), &said); err != nil {
+		return fmt.Errorf("read what the recipe says: %w", err)
+	}
+	if stdio := said.Transport.Stdio; stdio != nil && stdio.Install != nil && slices.Contains(c.Lacking, stdio.Install.Method) {
+		return fmt.Errorf("the installation has no image with %s", stdio.Install.Method)
+	}
+	if f := plan.Refuses(said.Over(server, status.Secrets)); f != (plan.Finding{}) {
+		return errors.New(f.Message)
+	}
+	return nil
 }
 
 func overHTTP(kind recipe.TransportType, s config.Server) (v1alpha1.Transport, *v1alpha1.Auth, error) {
@@ -133,11 +149,8 @@ func overHTTP(kind recipe.TransportType, s config.Server) (v1alpha1.Transport, *
 }
 
 // program returns the program that npx or uvx run in the installation's image.
-func (c Catalog) program(i recipe.Install, p config.Program) (v1alpha1.Transport, error) {
+func program(i recipe.Install, p config.Program) (v1alpha1.Transport, error) {
 	method := v1alpha1.InstallMethod(i.Method)
-	if slices.Contains(c.Lacking, method) {
-		return v1alpha1.Transport{}, fmt.Errorf("the installation has no image with %s", method)
-	}
 	if p.Command[0] != i.Method {
 		return v1alpha1.Transport{}, fmt.Errorf("its program is started by %.40q and not by %s", p.Command[0], i.Method)
 	}

@@ -25,7 +25,8 @@ func TestWhatRunsStaysWhenTheCatalogLosesIt(t *testing.T) {
 	forgotten := accepted(t, notes(), newer)
 	forgotten.Status.Versions = forgotten.Status.Versions[:1]
 	withdrawn := served.DeepCopy()
-	verdictOn(withdrawn, metav1.ConditionFalse, "signature: no key")
+	withdrawn.Status.Versions[0].Withdrawn = true
+	overlay := by(&v1alpha1.CatalogRecipe{ObjectMeta: metav1.ObjectMeta{Name: "notes"}}, "another", "")
 	local := accepted(t, notes(), notes(func(r *recipe.Recipe) { r.RecipeVersion, r.LocalOnly.All = "1.1.0", true }))
 	for name, tt := range map[string]struct {
 		o      *v1alpha1.CatalogRecipe
@@ -39,7 +40,8 @@ func TestWhatRunsStaysWhenTheCatalogLosesIt(t *testing.T) {
 		"it was deleted, and another version is wanted": {nil, named("mine", version("1.1.0")), v1alpha1.ReasonRecipeNotFound},
 		"another server names it":                       {nil, named("other"), v1alpha1.ReasonRecipeNotFound},
 		"the server names another recipe":               {nil, named("mine", func(s *v1alpha1.Server) { s.Recipe.Name = "paper" }), v1alpha1.ReasonRecipeNotFound},
-		"it is refused as it is":                        {withdrawn, named("mine"), v1alpha1.ReasonRecipeNotAccepted},
+		"it was deleted, and an overlay is there":       {overlay, named("mine"), v1alpha1.ReasonRecipeKept},
+		"it is withdrawn":                               {withdrawn, named("mine"), v1alpha1.ReasonRecipeNotAccepted},
 		"its new version is local":                      {local, named("mine"), v1alpha1.ReasonRecipeLocalOnly},
 		"it was deleted, and a secret is not granted any more": {nil, named("mine", func(s *v1alpha1.Server) { s.Secrets = []v1alpha1.SecretName{"NOTES_LANG"} }),
 			v1alpha1.ReasonRecipeSecretNotGranted},

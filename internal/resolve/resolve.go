@@ -6,7 +6,9 @@
 // as if that stood in the spec.
 //
 // A recipe never takes more than its own server out of service, and what runs
-// is not taken down because the catalog does not have a recipe anymore.
+// is not taken down because the catalog does not have a recipe anymore. Who
+// follows a recipe's latest version follows its author, and not to another place
+// or to more of the user's secrets.
 //
 // The package is pure.
 package resolve
@@ -22,12 +24,15 @@ import (
 
 const (
 	// serverLimit is how much one recipe may say of a server, in bytes of JSON.
-	// The API takes as much, and recipes are some hundred bytes of it.
-	serverLimit = 128 << 10
-	// bridgeLimit is for all of a bridge's servers together. What they say is in
-	// its status, and an object holds 1.5 MiB.
-	bridgeLimit = 512 << 10
-	// messageLimit is half of what the API takes.
+	// Of the installation's recipes none says more than 600, and what they say is
+	// in the status of each bridge that follows them and in its configuration.
+	serverLimit = 8 << 10
+	// bridgeLimit is for all of a bridge's servers together.
+	bridgeLimit = 64 << 10
+	// secretLimit is how many secrets one recipe may name, which is how many the
+	// spec can grant to a server.
+	secretLimit = 32
+	// messageLimit is half of what the API takes, in bytes.
 	messageLimit = 1024
 )
 
@@ -64,10 +69,11 @@ func Bridge(b *v1alpha1.HostedBridge, c Catalog) *v1alpha1.HostedBridge {
 		if server.Recipe == nil {
 			continue
 		}
-		status := c.server(server, plan.RecipeOf(b, server.Name))
-		if size += len(status.Source); size > bridgeLimit {
-			size -= len(status.Source)
-			status = lost(server, plan.Finding{Reason: v1alpha1.ReasonRecipeNotHostable, Message: fmt.Sprintf(
+		d := decision{catalog: c, server: server, last: lastOf(plan.RecipeOf(b, server.Name), server.Recipe.Name)}
+		status := d.decide()
+		if size += stored(status); size > bridgeLimit {
+			size -= stored(status)
+			status = d.lost(plan.Finding{Reason: v1alpha1.ReasonRecipeNotHostable, Message: fmt.Sprintf(
 				"with recipe %s the recipes of this bridge say more than %d bytes of their servers, which is as much as a bridge holds", server.Recipe.Name, bridgeLimit)})
 		}
 		out.Status.Recipes = append(out.Status.Recipes, status)
@@ -76,63 +82,82 @@ func Bridge(b *v1alpha1.HostedBridge, c Catalog) *v1alpha1.HostedBridge {
 	return out
 }
 
-// server returns what a server's recipe comes to. before is what it was.
-func (c Catalog) server(server v1alpha1.Server, before v1alpha1.RecipeStatus) v1alpha1.RecipeStatus {
-	ref := server.Recipe
-	o := c.Recipes[ref.Name]
+// stored is how much of what recipes say is in the status, in bytes.
+func stored(s v1alpha1.RecipeStatus) int {
+	if s.Last != nil {
+		return len(s.Last.Source)
+	}
+	return len(s.Source)
+}
+
+// decision is about one server of a bridge.
+type decision struct {
+	catalog Catalog
+	server  v1alpha1.Server
+	// last is what the server is by its recipe until now, or was before it went
+	// out of service. It is zero for one that never ran.
+	last v1alpha1.LastRecipe
+}
+
+// decide returns what the server's recipe comes to.
+func (d decision) decide() v1alpha1.RecipeStatus {
+	ref := d.server.Recipe
+	o := d.catalog.Recipes[ref.Name]
+	if f := d.estranged(o); f != (plan.Finding{}) {
+		return d.kept(f)
+	}
 	version, f, gone := versionOf(o, *ref)
+	if f == (plan.Finding{}) {
+		f = d.replaced(version)
+		gone = f != (plan.Finding{})
+	}
+	if gone {
+		return d.kept(f)
+	}
 	if f != (plan.Finding{}) {
-		if gone && keeps(before, *ref) {
-			return granted(server, kept(before, f))
-		}
-		return lost(server, f)
+		return d.lost(f)
 	}
-	status, f := c.host(server, version)
+	status, f := d.catalog.host(d.server, version)
 	if f != (plan.Finding{}) {
-		return lost(server, f)
+		return d.lost(f)
 	}
-	if d := o.Spec.Deprecated; d != nil {
-		status.Reason, status.Message = v1alpha1.ReasonRecipeDeprecated, deprecated(ref.Name, *d)
+	status.UID, status.Owner = string(o.UID), o.Spec.Owner
+	if f := d.strays(status); f != (plan.Finding{}) {
+		return d.behind(o, f)
 	}
-	return granted(server, status)
-}
-
-// keeps reports whether the server ran what is asked for. A pin counts from the
-// version that runs, be it that the server followed the latest until now.
-func keeps(before v1alpha1.RecipeStatus, ref v1alpha1.RecipeReference) bool {
-	return before.Source != "" && before.Recipe == ref.Name && (ref.Version == "" || ref.Version == before.Version)
-}
-
-func kept(before v1alpha1.RecipeStatus, why plan.Finding) v1alpha1.RecipeStatus {
-	status := *before.DeepCopy()
-	status.Reason = v1alpha1.ReasonRecipeKept
-	status.Message = bounded(fmt.Sprintf("%s; the server stays what version %s says", why.Message, before.Version))
-	return status
-}
-
-func lost(server v1alpha1.Server, f plan.Finding) v1alpha1.RecipeStatus {
-	return v1alpha1.RecipeStatus{Server: server.Name, Recipe: server.Recipe.Name, Reason: f.Reason, Message: bounded(f.Message)}
+	if deprecation := o.Spec.Deprecated; deprecation != nil {
+		status.Reason, status.Message = v1alpha1.ReasonRecipeDeprecated, deprecated(ref.Name, *deprecation)
+	}
+	return d.granted(status)
 }
 
 // granted takes a server out of service whose recipe names more secrets than
-// the spec lets it use: the author of a recipe that its users follow could
-// otherwise have any of their secrets by naming it.
-func granted(server v1alpha1.Server, status v1alpha1.RecipeStatus) v1alpha1.RecipeStatus {
-	if len(server.Secrets) == 0 {
+// the spec lets it use: the author of a recipe could otherwise have any of the
+// user's secrets by naming it.
+func (d decision) granted(status v1alpha1.RecipeStatus) v1alpha1.RecipeStatus {
+	if len(d.server.Secrets) == 0 {
 		return status
 	}
-	var others []string
-	for _, name := range status.Secrets {
-		if !slices.Contains(server.Secrets, v1alpha1.SecretName(name)) {
-			others = append(others, name)
-		}
-	}
+	others := beyond(status.Secrets, names(d.server.Secrets))
 	if len(others) == 0 {
 		return status
 	}
-	return lost(server, plan.Finding{Reason: v1alpha1.ReasonRecipeSecretNotGranted, Message: fmt.Sprintf(
+	return d.paused(plan.Finding{Reason: v1alpha1.ReasonRecipeSecretNotGranted, Message: fmt.Sprintf(
 		"version %s of recipe %s names secrets that spec.servers[].secrets of the server does not have: %s; add them there if the server is to get them, or pin a version that names no others",
 		status.Version, status.Recipe, strings.Join(others, ", "))})
+}
+
+func names(secrets []v1alpha1.SecretName) []string {
+	list := make([]string, len(secrets))
+	for i, name := range secrets {
+		list[i] = string(name)
+	}
+	return list
+}
+
+// beyond returns those of the names that are not in bound.
+func beyond(names, bound []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(bound, name) })
 }
 
 func deprecated(name string, d v1alpha1.RecipeDeprecation) string {

@@ -20,7 +20,7 @@ import (
 func TestAServerIsWhatItsRecipeSays(t *testing.T) {
 	b := bridge(v1alpha1.Server{Name: "first", Transport: v1alpha1.Transport{URL: "https://a"}}, named("mine"))
 	before := b.DeepCopy()
-	o := accepted(t, notes())
+	o := by(accepted(t, notes()), "uid-1", "acme")
 	got := Bridge(b, catalogOf(o))
 	if diff := cmp.Diff(before, b); diff != "" {
 		t.Errorf("the bridge itself was changed (-before +after):\n%s", diff)
@@ -43,6 +43,7 @@ func TestAServerIsWhatItsRecipeSays(t *testing.T) {
 	if diff := cmp.Diff(v1alpha1.RecipeStatus{
 		Server: "mine", Recipe: "notes", Version: "1.0.0", Digest: o.Status.Versions[0].Digest, Reason: v1alpha1.ReasonRecipeInUse,
 		Secrets: []string{"NOTES_LANG", "NOTES_TOKEN"}, CredentialsURL: "https://notes.example.com/keys",
+		UID: "uid-1", Owner: "acme", Place: "npx @example/notes",
 	}, status); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
@@ -101,6 +102,7 @@ func TestWhyAServerIsOutOfService(t *testing.T) {
 	back := accepted(t, notes())
 	back.Spec.Recipe = nil
 	refused := accepted(t, notes())
+	refused.Status.Versions[0].Withdrawn = true
 	verdictOn(refused, metav1.ConditionFalse, "signature: the publisher has no public key")
 	broken := accepted(t, notes())
 	broken.Status.Versions[0].Recipe = "{"
@@ -120,23 +122,32 @@ func TestWhyAServerIsOutOfService(t *testing.T) {
 		reason  string
 		message string
 	}{
-		"no such recipe":                  {nil, named("mine"), nil, "NotFound", "the catalog has no recipe notes"},
-		"never accepted":                  {never, named("mine"), nil, "NotAccepted", "was not accepted yet: name: is required"},
-		"taken back by its author":        {back, named("mine"), nil, "NotAccepted", "was taken back"},
-		"refused as it is":                {refused, named("mine"), nil, "NotAccepted", "is not served any more: signature: the publisher has no public key"},
-		"refused, and an older is pinned": {refused, named("mine", version("1.0.0")), nil, "NotAccepted", "is not served any more"},
-		"not to be read":                  {broken, named("mine"), nil, "NotAccepted", "cannot be read"},
-		"a version that it has not":       {accepted(t, notes()), named("mine", version("2.0.0")), nil, "VersionUnknown", "version 2.0.0 of recipe notes; it must be one of: 1.0.0"},
-		"for people's own machines":       {accepted(t, local), named("mine"), nil, "LocalOnly", "bridge add notes"},
-		"a container of its own":          {accepted(t, docker), named("mine"), nil, "NotHostable", "transports[0]: only programs that npx or uvx run"},
-		"no image for it":                 {accepted(t, notes()), named("mine"), []v1alpha1.InstallMethod{"npx"}, "NotHostable", "the installation has no image with npx"},
-		"another program":                 {once(func(r *recipe.Recipe) { r.Transports[0].Command = "bash" }), named("mine"), nil, "NotHostable", "is started by \"bash\" and not by npx"},
+		"no such recipe":                              {nil, named("mine"), nil, "NotFound", "the catalog has no recipe notes"},
+		"never accepted":                              {never, named("mine"), nil, "NotAccepted", "was not accepted yet: name: is required"},
+		"taken back by its author":                    {back, named("mine"), nil, "NotAccepted", "was taken back"},
+		"refused as it is":                            {refused, named("mine"), nil, "NotAccepted", "is not served any more: it was withdrawn: signature: the publisher has no public key"},
+		"refused, and it is pinned":                   {refused, named("mine", version("1.0.0")), nil, "NotAccepted", "is not served any more"},
+		"refused, and one that is not kept is pinned": {refused, named("mine", version("0.9.0")), nil, "NotAccepted", "is not served any more"},
+		"not to be read":                              {broken, named("mine"), nil, "NotAccepted", "cannot be read"},
+		"a version that it has not":                   {accepted(t, notes()), named("mine", version("2.0.0")), nil, "VersionUnknown", "version 2.0.0 of recipe notes; it must be one of: 1.0.0"},
+		"for people's own machines":                   {accepted(t, local), named("mine"), nil, "LocalOnly", "bridge add notes"},
+		"a container of its own":                      {accepted(t, docker), named("mine"), nil, "NotHostable", "transports[0]: only programs that npx or uvx run"},
+		"no image for it":                             {accepted(t, notes()), named("mine"), []v1alpha1.InstallMethod{"npx"}, "NotHostable", "the installation has no image with npx"},
+		"another program":                             {once(func(r *recipe.Recipe) { r.Transports[0].Command = "bash" }), named("mine"), nil, "NotHostable", "is started by \"bash\" and not by npx"},
 		"a header that is the bridge's": {once(func(r *recipe.Recipe) {
 			r.Transports = []recipe.Transport{{Type: recipe.StreamableHTTP, URL: "https://a", Headers: jsondoc.Ordered[string]{{Name: "Mcp-Session-Id", Value: "x"}}}}
 		}), named("mine"), nil, "NotHostable", "Mcp-Session-Id belongs to HTTP, MCP or the bridge itself"},
+		"a NUL that no program takes": {once(func(r *recipe.Recipe) {
+			r.Install.ConfigFiles = []recipe.ConfigFile{{Name: "a.json", Content: "x\x00y"}}
+		}), named("mine"), nil, "NotHostable", "it holds the character NUL"},
+		"more secrets than a server may have": {once(func(r *recipe.Recipe) {
+			for i := range 33 {
+				r.Transports[0].Env = append(r.Transports[0].Env, jsondoc.Entry[string]{Name: fmt.Sprintf("V%d", i), Value: fmt.Sprintf("${S%d:-}", i)})
+			}
+		}), named("mine"), nil, "NotHostable", "and a server may use 32"},
 		"more than a server's worth": {once(func(r *recipe.Recipe) {
 			r.Install.ConfigFiles = []recipe.ConfigFile{{Name: "a", Content: strings.Repeat("a", 100<<10)}, {Name: "b", Content: strings.Repeat("b", 100<<10)}}
-		}), named("mine"), nil, "NotHostable", "and may say 131072"},
+		}), named("mine"), nil, "NotHostable", "and may say 8192"},
 		"a secret that the spec does not grant": {accepted(t, notes()), named("mine", func(s *v1alpha1.Server) { s.Secrets = []v1alpha1.SecretName{"NOTES_LANG"} }), nil,
 			"SecretNotGranted", "does not have: NOTES_TOKEN"},
 		"a login with a client of one's own": {accepted(t, remote(func(r *recipe.Recipe) {
@@ -162,7 +173,7 @@ func TestWhyAServerIsOutOfService(t *testing.T) {
 		}
 		o := accepted(t, large)
 		r, _, _ := catalog.ReadSource(o.Status.Versions[0].Recipe)
-		r.Transports[0].URL += "?" + strings.Repeat("a", 10<<10)
+		r.Transports[0].URL += "?" + strings.Repeat("a", 1800)
 		o.Status.Versions[0].Recipe = catalog.SourceOf(r)
 		got := Bridge(bridge(servers...), catalogOf(o))
 		size, out := 0, 0
@@ -172,7 +183,7 @@ func TestWhyAServerIsOutOfService(t *testing.T) {
 				expect(t, s, v1alpha1.ReasonRecipeNotHostable, "which is as much as a bridge holds")
 			}
 		}
-		if size > bridgeLimit || out == 0 || out > 20 {
+		if size > bridgeLimit || out == 0 || out > 40 {
 			t.Errorf("%d bytes, and %d servers are out of service", size, out)
 		}
 	})

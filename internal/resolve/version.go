@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
@@ -24,21 +23,22 @@ func versionOf(o *v1alpha1.CatalogRecipe, ref v1alpha1.RecipeReference) (version
 	switch {
 	case o == nil:
 		return none, plan.Finding{Reason: v1alpha1.ReasonRecipeNotFound, Message: fmt.Sprintf("the catalog has no recipe %s", ref.Name)}, true
-	case o.Spec.Recipe == nil:
-		return none, notAccepted("recipe %s was taken back: there is an overlay, and nothing below it", ref.Name), false
 	case len(o.Status.Versions) == 0:
 		return none, notAccepted("recipe %s was not accepted yet%s", ref.Name, verdict(o)), true
-	case withdrawn(o):
-		return none, notAccepted("recipe %s is not served any more%s", ref.Name, verdict(o)), false
+	case o.Spec.Recipe == nil:
+		return none, notAccepted("recipe %s was taken back: there is an overlay, and nothing below it", ref.Name), false
 	case ref.Version == "":
-		return o.Status.Versions[0], plan.Finding{}, false
+		return served(o, o.Status.Versions[0])
 	}
 	known := make([]string, 0, len(o.Status.Versions))
 	for _, v := range o.Status.Versions {
 		if v.Version == ref.Version {
-			return v, plan.Finding{}, false
+			return served(o, v)
 		}
 		known = append(known, v.Version)
+	}
+	if newest := o.Status.Versions[0]; newest.Withdrawn {
+		return none, withdrawn(o, newest), false // And so may the one be that is not kept.
 	}
 	return none, plan.Finding{Reason: v1alpha1.ReasonRecipeVersionUnknown, Message: fmt.Sprintf(
 		"the catalog does not have version %s of recipe %s; it must be one of: %s", ref.Version, ref.Name, strings.Join(known, ", "))}, true
@@ -48,21 +48,17 @@ func notAccepted(format string, args ...any) plan.Finding {
 	return plan.Finding{Reason: v1alpha1.ReasonRecipeNotAccepted, Message: fmt.Sprintf(format, args...)}
 }
 
-// withdrawn reports whether the recipe that was accepted last is refused now as
-// it is, for instance since its publisher withdrew a key. A verdict on what has
-// since changed counts for nothing, and one on a newer recipe, which was never
-// served, does not touch the one before.
-func withdrawn(o *v1alpha1.CatalogRecipe) bool {
-	c := meta.FindStatusCondition(o.Status.Conditions, v1alpha1.ConditionRecipeAccepted)
-	if c == nil || c.Status != metav1.ConditionFalse || c.ObservedGeneration != o.Generation {
-		return false
+// served returns the version, unless it was withdrawn: that is a fact of the
+// version, whatever there is of the recipe beside it.
+func served(o *v1alpha1.CatalogRecipe, v v1alpha1.RecipeVersion) (v1alpha1.RecipeVersion, plan.Finding, bool) {
+	if v.Withdrawn {
+		return v1alpha1.RecipeVersion{}, withdrawn(o, v), false
 	}
-	current, err := catalog.FromObject(o.Spec.Recipe)
-	if err != nil {
-		return false
-	}
-	latest, _, err := catalog.ReadSource(o.Status.Versions[0].Recipe)
-	return err == nil && catalog.Same(current, latest)
+	return v, plan.Finding{}, false
+}
+
+func withdrawn(o *v1alpha1.CatalogRecipe, v v1alpha1.RecipeVersion) plan.Finding {
+	return notAccepted("version %s of recipe %s is not served any more: it was withdrawn%s", v.Version, o.Name, verdict(o))
 }
 
 // verdict returns what the condition says against a recipe.

@@ -1,0 +1,146 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resolve
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/plan"
+)
+
+// asBefore says that the spec asks for what the server ran last, or for whatever
+// is the latest. A version that did not run here before is one that somebody
+// wants as it is now, whoever wrote it.
+func (d decision) asBefore() bool {
+	wanted := d.server.Recipe.Version
+	return d.last.Version != "" && (wanted == "" || wanted == d.last.Version)
+}
+
+// estranged says why a recipe is not the one that the server ran, though it has
+// its name. Whoever may publish could otherwise take over the users of a recipe
+// that was deleted. An owner who makes their own anew is no stranger.
+func (d decision) estranged(o *v1alpha1.CatalogRecipe) plan.Finding {
+	if o == nil || !d.asBefore() || d.last.UID == "" || d.last.UID == string(o.UID) {
+		return plan.Finding{}
+	}
+	if o.Spec.Owner != "" && o.Spec.Owner == d.last.Owner {
+		return plan.Finding{}
+	}
+	return notAccepted("recipe %s was deleted and made anew, by %s, and may be another one; to take it name a version that the server did not run, or give the server another name",
+		o.Name, ownerName(o.Spec.Owner))
+}
+
+// replaced says why a version that is pinned is not the one that the server ran.
+func (d decision) replaced(v v1alpha1.RecipeVersion) plan.Finding {
+	if d.server.Recipe.Version == "" || !d.asBefore() || v.Digest == d.last.Digest {
+		return plan.Finding{}
+	}
+	return notAccepted("version %s of recipe %s is not what it was; to take it all the same give the server another name", v.Version, d.server.Recipe.Name)
+}
+
+func ownerName(owner string) string {
+	if owner == "" {
+		return "nobody who is known"
+	}
+	return "publisher " + owner
+}
+
+// strays says why a server that follows the latest version does not follow it
+// to this one: what the user trusted was a place, and secrets to be sent there.
+func (d decision) strays(latest v1alpha1.RecipeStatus) plan.Finding {
+	if d.server.Recipe.Version != "" || d.last.Version == "" || d.last.Digest == latest.Digest {
+		return plan.Finding{}
+	}
+	if d.last.Place != "" && d.last.Place != latest.Place {
+		return plan.Finding{Reason: v1alpha1.ReasonRecipeMoved, Message: fmt.Sprintf(
+			"version %s of recipe %s runs at another place than version %s: %s, and not %s; to take it set spec.servers[].recipe.version to %s",
+			latest.Version, latest.Recipe, d.last.Version, latest.Place, d.last.Place, latest.Version)}
+	}
+	bound := d.last.Secrets
+	if len(d.server.Secrets) > 0 {
+		bound = names(d.server.Secrets)
+	}
+	if others := beyond(latest.Secrets, bound); len(others) > 0 {
+		return plan.Finding{Reason: v1alpha1.ReasonRecipeSecretsAdded, Message: fmt.Sprintf(
+			"version %s of recipe %s names secrets that the server may not use: %s; to take it list all its secrets in spec.servers[].secrets: %s",
+			latest.Version, latest.Recipe, strings.Join(others, ", "), strings.Join(latest.Secrets, ", "))}
+	}
+	return plan.Finding{}
+}
+
+// behind leaves the server at the version that it runs, where it may run that.
+func (d decision) behind(o *v1alpha1.CatalogRecipe, f plan.Finding) v1alpha1.RecipeStatus {
+	for _, v := range o.Status.Versions {
+		if v.Digest == d.last.Digest && v.Withdrawn {
+			gone := withdrawn(o, v)
+			gone.Message += "; and " + f.Message
+			return d.lost(gone)
+		}
+	}
+	if d.last.Source == "" {
+		return d.lost(f)
+	}
+	return d.stays(f.Reason, f.Message)
+}
+
+// kept leaves the server what it was, if that is what the spec asks for. Where
+// it is not, the spec may be corrected.
+func (d decision) kept(f plan.Finding) v1alpha1.RecipeStatus {
+	if !d.asBefore() || d.last.Source == "" {
+		return d.paused(f)
+	}
+	return d.stays(v1alpha1.ReasonRecipeKept, f.Message)
+}
+
+// stays returns what the server was. The installation may be another than when
+// it was decided, and the spec too.
+func (d decision) stays(reason, why string) v1alpha1.RecipeStatus {
+	last := d.last
+	status := v1alpha1.RecipeStatus{
+		Server: d.server.Name, Recipe: d.server.Recipe.Name, Reason: reason,
+		Message: bounded(fmt.Sprintf("%s; the server stays what version %s says", why, last.Version)),
+		Version: last.Version, Digest: last.Digest, UID: last.UID, Owner: last.Owner, Place: last.Place,
+		Secrets: last.Secrets, TokenSecret: last.TokenSecret, CredentialsURL: last.CredentialsURL, Source: last.Source,
+	}
+	if err := d.catalog.runs(d.server, status); err != nil {
+		return d.paused(plan.Finding{Reason: v1alpha1.ReasonRecipeNotHostable, Message: fmt.Sprintf(
+			"%s; and what version %s says cannot be hosted here any more: %v", why, last.Version, err)})
+	}
+	return d.granted(status)
+}
+
+// lost takes the server out of service for its recipe's sake, from where it does
+// not come back by itself. What later versions are held against is remembered:
+// an author could otherwise change everything by two versions.
+func (d decision) lost(f plan.Finding) v1alpha1.RecipeStatus {
+	d.last.Source = ""
+	return d.paused(f)
+}
+
+// paused takes the server out of service until the spec, or the installation, is
+// corrected.
+func (d decision) paused(f plan.Finding) v1alpha1.RecipeStatus {
+	status := v1alpha1.RecipeStatus{Server: d.server.Name, Recipe: d.server.Recipe.Name, Reason: f.Reason, Message: bounded(f.Message)}
+	if d.last.Version != "" {
+		status.Last = d.last.DeepCopy()
+	}
+	return status
+}
+
+// lastOf returns what the server is by that recipe, or was before it went out of
+// service.
+func lastOf(s v1alpha1.RecipeStatus, recipe string) v1alpha1.LastRecipe {
+	switch {
+	case s.Recipe != recipe:
+		return v1alpha1.LastRecipe{}
+	case s.Last != nil:
+		return *s.Last
+	}
+	return v1alpha1.LastRecipe{
+		Version: s.Version, Digest: s.Digest, UID: s.UID, Owner: s.Owner, Place: s.Place,
+		Secrets: s.Secrets, TokenSecret: s.TokenSecret, CredentialsURL: s.CredentialsURL, Source: s.Source,
+	}
+}

@@ -1,0 +1,49 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resolve
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/hostedbridge/hostedbridge/internal/plan"
+)
+
+// placeOf returns where a server gets its secrets: the origins of its URLs, or
+// the package that is its program, in whatever version.
+func placeOf(said plan.RecipeServer) string {
+	if stdio := said.Transport.Stdio; stdio != nil {
+		if stdio.Install == nil {
+			return strings.Join(stdio.Command, " ")
+		}
+		return string(stdio.Install.Method) + " " + stdio.Install.Package
+	}
+	place := origin(said.Transport.URL)
+	if auth := said.Auth; auth != nil && auth.OAuth != nil {
+		if tokens := origin(auth.OAuth.TokenURL); tokens != place {
+			place += " with tokens of " + tokens
+		}
+	}
+	return place
+}
+
+// standardPorts are left out of an origin, as in most URLs.
+var standardPorts = map[string]string{"http": "80", "https": "443"}
+
+// origin returns a URL's scheme, host and port in one spelling.
+func origin(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil || u.Host == "" {
+		return raw
+	}
+	scheme := strings.ToLower(u.Scheme)
+	host := strings.ToLower(u.Hostname())
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	if port := u.Port(); port != "" && port != standardPorts[scheme] {
+		host += ":" + port
+	}
+	return scheme + "://" + host
+}
