@@ -187,8 +187,15 @@ func TestARecipesChangeReachesThoseWhomItConcerns(t *testing.T) {
 // starts the operator anew without it, and makes it anew.
 func TestALostRecipeTakesNothingDown(t *testing.T) {
 	f := newFixture(t)
-	o := f.publish(t, notes("1.0.0", "1.2.3"))
-	f.accept(t, o)
+	owned := func(t *testing.T, owner string) *v1alpha1.CatalogRecipe {
+		t.Helper()
+		o := f.publish(t, notes("1.0.0", "1.2.3"))
+		o.Spec.Owner = owner
+		testenv.ExpectApplied(t, f.Client, o)
+		f.accept(t, o)
+		return o
+	}
+	o := owned(t, catalog.SeedOwner)
 	follower, pinned := f.bridge("follower", using("")), f.bridge("pinned", using("1.0.0"))
 	both := []*v1alpha1.HostedBridge{follower, pinned}
 	was := map[string]built{}
@@ -221,12 +228,22 @@ func TestALostRecipeTakesNothingDown(t *testing.T) {
 			f.recipeIs(t, b, v1alpha1.ReasonRecipeKept, "1.0.0")
 		}
 		same(t, "without it")
-		o = f.publish(t, notes("1.0.0", "1.2.3"))
-		f.accept(t, o)
+		o = owned(t, "")
+		for _, b := range both {
+			f.eventually(t, "somebody else's is looked at", b, func() bool {
+				return strings.Contains(plan.RecipeOf(b, "mine").Message, "made anew, by nobody who is known")
+			})
+			f.recipeIs(t, b, v1alpha1.ReasonRecipeKept, "1.0.0")
+		}
+		same(t, "made anew by somebody else")
+		if err := f.Delete(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		o = owned(t, catalog.SeedOwner)
 		for _, b := range both {
 			f.recipeIs(t, b, v1alpha1.ReasonRecipeInUse, "1.0.0")
 		}
-		same(t, "made anew")
+		same(t, "made anew by its owner")
 	})
 	t.Run("an operator that starts with it", func(t *testing.T) {
 		c := f.start(t)
@@ -289,5 +306,69 @@ func TestAServerThatIsOutOfServiceForItsRecipeIsAnEvent(t *testing.T) {
 		}
 	default:
 		t.Error("no event")
+	}
+}
+
+// TestAnEventIsNoLongerThanTheAPITakes has as many servers as a message names,
+// and of each as much as there can be to say.
+func TestAnEventIsNoLongerThanTheAPITakes(t *testing.T) {
+	f := newFixture(t)
+	o := f.publish(t, notes("1.0.0", "1.2.3"))
+	meta.SetStatusCondition(&o.Status.Conditions, metav1.Condition{
+		Type: v1alpha1.ConditionRecipeAccepted, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonRecipeInvalid, Message: strings.Repeat("no ", 1000),
+	})
+	if err := f.Status().Update(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	b := f.bridge("alice", func(s *v1alpha1.HostedBridgeSpec) {
+		s.Servers = nil
+		for _, name := range []string{"a", "b", "c"} {
+			s.Servers = append(s.Servers, v1alpha1.Server{Name: name, Recipe: &v1alpha1.RecipeReference{Name: "notes"}})
+		}
+	})
+	testenv.ExpectApplied(t, f.Client, b)
+	testenv.ExpectReconciled(t, f.reconciler, b)
+	select {
+	case e := <-f.events.Events:
+		note, ok := strings.CutPrefix(e, "Warning RecipesUnusable ")
+		if !ok || len(note) > 1024 || !strings.HasSuffix(note, "…") {
+			t.Errorf("%d bytes: %s", len(note), e)
+		}
+	default:
+		t.Error("no event")
+	}
+}
+
+// TestAVersionThatMovedIsLeftToTheUser follows a recipe that takes its program
+// from another package, which the user then asks for.
+func TestAVersionThatMovedIsLeftToTheUser(t *testing.T) {
+	f := newFixture(t)
+	f.accept(t, f.publish(t, notes("1.0.0", "1.2.3")))
+	f.start(t)
+	b := f.bridge("alice", using(""))
+	f.run(t, b)
+	was := f.built(t, "alice")
+	f.accept(t, f.publish(t, notes("1.1.0", "1.2.3", func(r *recipe.Recipe) {
+		r.Install.Package, r.Transports[0].Args[1] = "@other/notes", "@other/notes@1.2.3"
+	})))
+	f.recipeIs(t, b, v1alpha1.ReasonRecipeMoved, "1.0.0")
+	if got := f.built(t, "alice"); got != was {
+		t.Errorf("objects were written:\n%+v\n%+v", was, got)
+	}
+	f.change(t, b, using("1.1.0"))
+	f.recipeIs(t, b, v1alpha1.ReasonRecipeInUse, "1.1.0")
+	f.change(t, b, using(""))
+	f.eventually(t, "the pin is gone", b, func() bool { return b.Status.ObservedGeneration == b.Generation })
+	f.recipeIs(t, b, v1alpha1.ReasonRecipeInUse, "1.1.0")
+	if s := plan.RecipeOf(b, "mine"); s.Place != "npx @other/notes" || s.UID == "" || s.Last != nil {
+		t.Errorf("the status is %+v", s)
+	}
+	// Out of service the status remembers what it was.
+	o := f.publish(t, notes("1.1.0", "1.2.3"))
+	o.Spec.Recipe = nil
+	testenv.ExpectApplied(t, f.Client, o)
+	f.recipeIs(t, b, v1alpha1.ReasonRecipeNotAccepted, "")
+	if last := plan.RecipeOf(b, "mine").Last; last == nil || last.Version != "1.1.0" || last.Place != "npx @other/notes" || last.UID == "" || last.Source != "" {
+		t.Errorf("the status remembers %+v", last)
 	}
 }

@@ -83,7 +83,7 @@ func (r *Reconciler) recordChanges(b *v1alpha1.HostedBridge, after v1alpha1.Host
 		if accepted.Status != metav1.ConditionTrue || accepted.Reason == v1alpha1.ReasonRecipesUnusable {
 			kind = corev1.EventTypeWarning
 		}
-		r.Recorder.Eventf(b, nil, kind, accepted.Reason, "Accept", "%s", accepted.Message)
+		r.Recorder.Eventf(b, nil, kind, accepted.Reason, "Accept", "%s", plan.Note(accepted.Message))
 	}
 	if b.Status.Phase == after.Phase {
 		return
@@ -93,5 +93,5 @@ func (r *Reconciler) recordChanges(b *v1alpha1.HostedBridge, after v1alpha1.Host
 		kind = corev1.EventTypeWarning
 	}
 	ready := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
-	r.Recorder.Eventf(b, nil, kind, string(after.Phase), "Reconcile", "%s", ready.Message)
+	r.Recorder.Eventf(b, nil, kind, string(after.Phase), "Reconcile", "%s", plan.Note(ready.Message))
 }

@@ -145,15 +145,5 @@ func (r *Reconciler) recordFailures(b *v1alpha1.HostedBridge, after []v1alpha1.S
 		}
 		said = append(said, f.Name+": "+f.Message)
 	}
-	r.Recorder.Eventf(b, nil, corev1.EventTypeWarning, eventFailed, "Seal", "%s", shorten(strings.Join(said, "; ")))
-}
-
-// maxNote is less than the 1024 bytes that the API takes as an event's note.
-const maxNote = 1000
-
-func shorten(s string) string {
-	if len(s) <= maxNote {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxNote], "") + "…"
+	r.Recorder.Eventf(b, nil, corev1.EventTypeWarning, eventFailed, "Seal", "%s", plan.Note(strings.Join(said, "; ")))
 }

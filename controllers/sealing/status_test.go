@@ -72,9 +72,3 @@ func TestOld(t *testing.T) {
 		t.Errorf("old (-want +got):\n%s", diff)
 	}
 }
-
-func TestANoteIsCutWithinWhatTheAPITakes(t *testing.T) {
-	if s := shorten(strings.Repeat("é", 600)); len(s) > 1024 || !strings.HasSuffix(s, "é…") {
-		t.Errorf("%d bytes", len(s))
-	}
-}
