@@ -50,36 +50,23 @@ func (p *problems) pinned(r recipe.Recipe) {
 	} else if pattern, known := exact[i.Method]; known && !pattern.MatchString(i.Version) {
 		p.add("install.version", CodeUnpinned, "must be one version, such as 1.2.3, and with git a tag or a commit's 40 digits")
 	}
+	if pattern, known := registered[i.Method]; known && i.Package != "" && !pattern.MatchString(i.Package) {
+		p.add("install.package", CodeUnpinned, "must be the name of a package in the registry of %s, and nothing else", i.Method)
+	}
 	for n, t := range r.Transports {
 		if t.Type == recipe.Stdio {
-			p.runs(fmt.Sprintf("transports[%d].args", n), *i, t)
+			p.installed(fmt.Sprintf("transports[%d]", n), *i, t)
 		}
-	}
-	for name, platform := range i.Platforms {
-		if len(platform.Args) > 0 {
-			t := recipe.Transport{Type: recipe.Stdio, Command: platform.Command, Args: platform.Args}
-			p.runs("install.platforms."+name+".args", *i, t)
-		}
-	}
-}
-
-func (p *problems) runs(field string, i recipe.Install, t recipe.Transport) {
-	name, version := i.Runs(t)
-	expected := i.Package
-	if i.Method == "docker" {
-		expected = i.Image
-	}
-	if name != expected {
-		p.add(field, CodeDrift, "run %.128q, but install says %.128q", name, expected)
-	}
-	if version != "" && version != i.Version {
-		p.add(field, CodeDrift, "run version %.64q, but install.version is %.64q", version, i.Version)
 	}
 }
 
 // safe refuses commands beside the server's own, credentials, and remote servers
 // that anyone on the way could replace.
 func (p *problems) safe(r recipe.Recipe) {
+	p.plain(r)
+	for _, use := range r.Undeclared() {
+		p.add(use.Name, CodeInvalid, "uses %.64s, which auth.envVars does not name", use.Value)
+	}
 	if i := r.Install; i != nil {
 		if len(i.PreInstall) > 0 {
 			p.add("install.preInstall", CodeHook, "the catalog takes no commands that an installer would run")
@@ -97,17 +84,46 @@ func (p *problems) safe(r recipe.Recipe) {
 	for n, t := range r.Transports {
 		field := fmt.Sprintf("transports[%d]", n)
 		p.command(field, t)
-		if t.Type != recipe.Stdio && strings.HasPrefix(t.URL, "http://") && !r.Metadata.SelfHosted {
-			p.add(field+".url", CodePlainHTTP, "must begin with https://, unless metadata.selfHosted says that it is a server of the user's own")
+		if !r.Metadata.SelfHosted {
+			p.encrypted(field, t)
 		}
 		p.remote(field, t)
 	}
 }
 
+// encrypted refuses plain HTTP to the server, and to the one that gives out its
+// tokens and is sent what they are given for.
+func (p *problems) encrypted(field string, t recipe.Transport) {
+	refuse := func(field, url string) {
+		if scheme, _, _ := strings.Cut(url, "://"); url != "" && !strings.EqualFold(scheme, "https") {
+			p.add(field, CodePlainHTTP, "must begin with https://, unless metadata.selfHosted says that it is a server of the user's own")
+		}
+	}
+	if t.Type != recipe.Stdio {
+		refuse(field+".url", t.URL)
+	}
+	if a := t.Auth; a != nil {
+		refuse(field+".auth.tokenUrl", a.TokenURL)
+		refuse(field+".auth.authorizationUrl", a.AuthorizationURL)
+		refuse(field+".auth.deviceAuthorizationUrl", a.DeviceAuthorizationURL)
+	}
+}
+
+// isShell reports whether a command runs whatever it is given, or is a line of a
+// shell itself.
+func isShell(command string) bool {
+	return slices.Contains(shells, programOf(command)) || strings.ContainsAny(command, " ;|&`\n")
+}
+
+// programOf returns a command without its folders.
+func programOf(command string) string {
+	return strings.ToLower(command[strings.LastIndexAny(command, `/\`)+1:])
+}
+
 // command refuses shells, and credentials in what a program is started with.
 func (p *problems) command(field string, t recipe.Transport) {
-	command := strings.ToLower(t.Command[strings.LastIndexAny(t.Command, `/\`)+1:])
-	if slices.Contains(shells, command) || strings.ContainsAny(t.Command, " ;|&`\n") {
+	command := programOf(t.Command)
+	if isShell(t.Command) {
 		p.add(field+".command", CodeShell, "must be the program itself and no shell: give its arguments in args")
 	}
 	if command == "npx" || command == "npx.cmd" {
@@ -121,6 +137,7 @@ func (p *problems) command(field string, t recipe.Transport) {
 	for _, e := range t.Env {
 		p.secret(field+".env."+e.Name, e.Value)
 	}
+	p.steered(field, t)
 }
 
 func (p *problems) remote(field string, t recipe.Transport) {

@@ -252,7 +252,7 @@ func (w *converter) program(t Transport) error {
 		return errors.New("a program needs install")
 	}
 	if p, ok := i.Platforms[w.choice.Platform]; ok {
-		t = p.over(t)
+		t = p.Over(t)
 	}
 	if t.Framing == "lsp" {
 		return errors.New("the framing lsp is not MCP's, which separates messages by line breaks")
@@ -277,8 +277,8 @@ func (w *converter) program(t Transport) error {
 	return nil
 }
 
-// over lays what differs on this platform over a transport.
-func (p Platform) over(t Transport) Transport {
+// Over lays what differs on this platform over a transport.
+func (p Platform) Over(t Transport) Transport {
 	if p.Command != "" {
 		t.Command = p.Command
 	}

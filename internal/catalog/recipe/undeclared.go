@@ -1,0 +1,47 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recipe
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+)
+
+// Undeclared returns where variables that auth.envVars does not name stand
+// outside of the transports, each as its path and its name: whoever installs the
+// recipe reads there which secrets it gets. Validate looks at the transports.
+func (r Recipe) Undeclared() jsondoc.Ordered[string] {
+	var declared, bound []string
+	if a := r.Auth; a != nil {
+		declared = a.EnvVars
+		if a.OAuth2 != nil && a.OAuth2.EnvBinding != "" {
+			bound = []string{a.OAuth2.EnvBinding}
+		}
+	}
+	var found jsondoc.Ordered[string]
+	add := func(path string, names []string) {
+		for _, name := range names {
+			if !slices.Contains(declared, name) {
+				found = append(found, jsondoc.Entry[string]{Name: path, Value: name})
+			}
+		}
+	}
+	add("auth.oauth2.envBinding", bound)
+	if r.Install == nil {
+		return found
+	}
+	for _, system := range slices.Sorted(maps.Keys(r.Install.Platforms)) {
+		p := r.Install.Platforms[system]
+		for _, text := range (Transport{Command: p.Command, Args: p.Args, Env: p.Env}).Texts() {
+			add("install.platforms."+system+"."+text.Name, appendVariables(nil, text.Value))
+		}
+	}
+	return found
+}
+
+// Texts returns all texts of a transport in which variables may stand, with their
+// paths within it.
+func (t Transport) Texts() jsondoc.Ordered[string] { return textsOf(t) }
