@@ -88,6 +88,8 @@ func defaults() options {
 			LegacySSE:     true,
 			// A person who looks around makes a few, an installer one for each recipe.
 			CatalogReads: 50,
+			// A pipeline that publishes some hundred recipes needs a minute.
+			CatalogWrites: 10,
 			// Load balancers forget a silent connection after 30 s at the soonest.
 			KeepAlive: 15 * time.Second,
 		},
@@ -113,6 +115,7 @@ func (o *options) registerFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.Ingress.MaxResting, "max-resting-streams", o.Ingress.MaxResting, "streams that are kept open for clients that listen to bridges that sleep; one user may have --max-held-per-user")
 	fs.BoolVar(&o.Ingress.LegacySSE, "legacy-sse", o.Ingress.LegacySSE, "serve the transport of 2024-11-05, HTTP+SSE, at /u/:userId/sse")
 	fs.IntVar(&o.Ingress.CatalogReads, "catalog-reads-per-second", o.Ingress.CatalogReads, "requests of one address to what anyone may read of the catalog, on average; ten seconds' worth may come at once; 0 is no limit")
+	fs.IntVar(&o.Ingress.CatalogWrites, "catalog-writes-per-second", o.Ingress.CatalogWrites, "requests with the keys of one publisher, on average; ten seconds' worth may come at once; 0 is no limit")
 	fs.DurationVar(&o.Ingress.KeepAlive, "stream-keep-alive", o.Ingress.KeepAlive, "after how much silence an event stream gets a comment")
 	fs.DurationVar(&o.DrainDelay, "drain-delay", o.DrainDelay, "how long new calls are still taken after SIGTERM")
 	fs.DurationVar(&o.DrainTimeout, "drain-timeout", o.DrainTimeout, "how long calls in flight then have to end")
@@ -187,6 +190,7 @@ func (o *options) validate() error {
 	check(o.Ingress.MaxBodyMemory >= 16<<20, "max-body-memory", "16777216 or more")
 	check(o.Ingress.MaxHeld >= o.Ingress.MaxHeldPerUser, "max-held", "at least --max-held-per-user")
 	check(o.Ingress.CatalogReads >= 0 && o.Ingress.CatalogReads <= 1_000_000, "catalog-reads-per-second", "from 0 to 1000000")
+	check(o.Ingress.CatalogWrites >= 0 && o.Ingress.CatalogWrites <= 1_000_000, "catalog-writes-per-second", "from 0 to 1000000")
 	check(o.Ingress.KeepAlive >= time.Second, "stream-keep-alive", "1s or more")
 	check(o.OTLPEndpoint == "" || isHTTP(o.OTLPEndpoint), "otlp-endpoint", "an http or https URL")
 	check(o.Ingress.MaxResting > 0, "max-resting-streams", "1 or more")

@@ -17,21 +17,26 @@ import (
 )
 
 const (
+	// readMethods are those by which a page may read the catalog, and readHeaders
+	// what it may send beside what any page may. Some clients name the type of a
+	// body that they do not send.
+	readMethods = http.MethodGet + ", " + http.MethodHead
+	readHeaders = "Content-Type, If-None-Match"
 	// maxCatalogPath holds the longest name and version of a recipe in percent
 	// encoding.
 	maxCatalogPath = 512
 	// maxCatalogQuery holds every parameter once, a long search included.
 	maxCatalogQuery = 2048
-	// readsBurst is for how many seconds' reads may come at once.
-	readsBurst = 10
+	// rateBurst is for how many seconds' requests may come at once.
+	rateBurst = 10
 )
 
-// newReads returns the limit of public reads, nil for none.
-func newReads(perSecond int) *limiter {
+// newRate returns a limit of requests, nil for none.
+func newRate(perSecond int) *limiter {
 	if perSecond <= 0 {
 		return nil
 	}
-	return &limiter{burst: readsBurst * int64(perSecond), every: time.Second / time.Duration(perSecond)}
+	return &limiter{burst: rateBurst * int64(perSecond), every: time.Second / time.Duration(perSecond)}
 }
 
 // catalogTarget returns the path and the query of a raw request target, and
@@ -56,6 +61,13 @@ func (s *Server) catalogRoutes(e *gin.Engine) {
 	if s.catalog == nil {
 		return
 	}
+	methods := map[string][]string{}
+	for _, route := range s.catalog.Routes() {
+		methods[route.Path] = append(methods[route.Path], route.Method)
+		if route.Method == http.MethodGet {
+			methods[route.Path] = append(methods[route.Path], http.MethodHead)
+		}
+	}
 	for _, route := range s.catalog.Routes() {
 		steps := append(s.catalogSteps(route.Access), s.do(checkCatalogQuery))
 		if route.MaxBody == 0 {
@@ -65,6 +77,10 @@ func (s *Server) catalogRoutes(e *gin.Engine) {
 		e.Handle(route.Method, route.Path, steps...)
 		if route.Method == http.MethodGet {
 			e.Handle(http.MethodHead, route.Path, steps...)
+		}
+		if route.Access == surface.Public {
+			steps := append(s.catalogSteps(route.Access), s.do(checkCatalogQuery), s.do(s.refuseBody), s.do(preflightRead(strings.Join(methods[route.Path], ", "))))
+			e.Handle(http.MethodOptions, route.Path, steps...)
 		}
 	}
 }
@@ -86,6 +102,26 @@ func openToPages(c *gin.Context) {
 	h := c.Writer.Header()
 	h.Set("Access-Control-Allow-Origin", "*")
 	h.Set("Access-Control-Expose-Headers", "ETag, Retry-After, X-Request-Id")
+}
+
+// preflightRead answers what a browser asks before a page reads with a header
+// that not every page may send. What it allows is the same for all. Whoever asks
+// nothing is told the methods of the path.
+func preflightRead(methods string) func(*gin.Context) error {
+	return func(c *gin.Context) error {
+		h := c.Writer.Header()
+		if c.GetHeader("Access-Control-Request-Method") == "" {
+			h.Set("Allow", methods)
+			return errMethodNotAllowed
+		}
+		h.Set("Access-Control-Allow-Methods", readMethods)
+		h.Set("Access-Control-Allow-Headers", readHeaders)
+		h.Set("Access-Control-Max-Age", preflightAge)
+		h.Set("Cache-Control", "no-store")
+		c.Status(http.StatusNoContent)
+		c.Writer.WriteHeaderNow()
+		return nil
+	}
 }
 
 func (s *Server) checkHost(c *gin.Context) error { return s.origins.checkHost(c.Request) }
@@ -145,6 +181,18 @@ func (c *catalogCall) Key() string { return presentedKey(c.c.Request.Header) }
 // Refuse implements surface.Call.
 func (c *catalogCall) Refuse(keyID string) error {
 	return c.server.refuseAttempt(c.c.Request, c.Key(), keyID)
+}
+
+// Admit implements surface.Call.
+func (c *catalogCall) Admit(holder string) error {
+	s := c.server
+	if s.writes == nil {
+		return nil
+	}
+	if wait := s.writes.take(maphash.String(s.attempts.seed, holder), time.Now()); wait > 0 {
+		return errTooManyWrites.after(wait)
+	}
+	return nil
 }
 
 // Body implements surface.Call. The memory of all such bodies is bounded

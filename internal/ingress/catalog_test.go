@@ -43,6 +43,9 @@ func (fakeCatalog) Routes() []surface.Route {
 		if c.Key() != "right" {
 			return c.Refuse("some-id")
 		}
+		if err := c.Admit("acme"); err != nil {
+			return err
+		}
 		body, err := c.Body()
 		if err != nil {
 			return err
@@ -185,7 +188,7 @@ func TestOneSourceReadsTheCatalogAtALimitedRate(t *testing.T) {
 	config.CatalogReads = 1
 	w := newWorld(t, config)
 	refused := 0
-	for range 2 * readsBurst {
+	for range 2 * rateBurst {
 		got := w.do(w.request(http.MethodGet, "/recipes", "", ""))
 		if got.status == http.StatusTooManyRequests {
 			refused++
@@ -197,15 +200,94 @@ func TestOneSourceReadsTheCatalogAtALimitedRate(t *testing.T) {
 	if refused == 0 {
 		t.Error("nothing was refused")
 	}
-	l := newReads(1)
+	l := newRate(1)
 	now := time.Unix(1, 0)
-	for range readsBurst {
+	for range rateBurst {
 		if wait := l.take(1, now); wait != 0 {
 			t.Fatalf("a read within the burst waits %v", wait)
 		}
 	}
 	if l.take(1, now) == 0 || l.take(1, now.Add(time.Second)) != 0 {
 		t.Error("the limit is not one in a second")
+	}
+}
+
+func TestOnePublisherWritesAtALimitedRate(t *testing.T) {
+	config := defaults()
+	config.CatalogWrites = 1
+	w := newWorld(t, config)
+	put := func(key string) reply {
+		r := w.request(http.MethodPut, "/recipes/notes", key, `{}`)
+		r.Header.Set("Content-Type", "application/json")
+		return w.do(r)
+	}
+	for range 2 * rateBurst {
+		if got := put("wrong"); got.status != http.StatusUnauthorized {
+			t.Fatalf("a wrong key: %d", got.status)
+		}
+	}
+	refused := 0
+	for n := range 2 * rateBurst {
+		got := put("right")
+		switch {
+		case got.status == http.StatusOK:
+		case got.status == http.StatusTooManyRequests && n >= rateBurst && got.header.Get("Retry-After") != "" && got.code(t) == "too_many_requests":
+			refused++
+		default:
+			t.Fatalf("request %d: %d %v %s", n, got.status, got.header, got.body)
+		}
+	}
+	if refused == 0 {
+		t.Error("nothing was refused")
+	}
+	if got := w.do(w.request(http.MethodGet, "/recipes", "", "")); got.status != http.StatusOK {
+		t.Errorf("a read: %d", got.status)
+	}
+	if c := (&catalogCall{server: w.server}); c.Admit("other") != nil || c.Admit("acme") == nil {
+		t.Error("another publisher's requests are counted with these")
+	}
+}
+
+func TestBrowsersMayAskBeforeTheyReadTheCatalog(t *testing.T) {
+	config := defaults()
+	config.AllowedOrigins, config.AllowedHosts = []string{app}, []string{"127.0.0.1"}
+	w := newWorld(t, config)
+	granted := map[string]string{
+		"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "ETag, Retry-After, X-Request-Id",
+		"Access-Control-Allow-Methods": "GET, HEAD", "Access-Control-Allow-Headers": "Content-Type, If-None-Match", "Access-Control-Max-Age": "600",
+	}
+	seen := map[string]string{"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "ETag, Retry-After, X-Request-Id"}
+	none := map[string]string{}
+	for _, tt := range []struct {
+		name, path, asks, host string
+		status                 int
+		want                   map[string]string
+	}{
+		{"a list", "/recipes", "GET", "", 204, granted},
+		{"a list with a query", "/recipes?q=a", "GET", "", 204, granted},
+		{"a recipe", "/recipes/notes", "HEAD", "", 204, granted},
+		{"a write grants reading alone", "/recipes/notes", "PUT", "", 204, granted},
+		{"a query that is none", "/recipes?q=%41", "GET", "", 400, seen},
+		{"another host", "/recipes", "GET", "evil.example", 403, seen},
+		{"no question", "/recipes", "", "", 405, seen},
+		{"an administrator's", "/admin/recipes/notes", "PUT", "", 405, none},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := w.request(http.MethodOptions, tt.path, "", "")
+			r.Host = tt.host
+			r.Header.Set("Origin", app)
+			r.Header.Set("Access-Control-Request-Headers", "if-none-match,authorization")
+			if tt.asks != "" {
+				r.Header.Set("Access-Control-Request-Method", tt.asks)
+			}
+			got := w.do(r)
+			if diff := cmp.Diff(tt.want, corsHeader(got.header)); got.status != tt.status || diff != "" {
+				t.Errorf("status %d, want %d (-want +got):\n%s", got.status, tt.status, diff)
+			}
+		})
+	}
+	if got := w.do(w.request(http.MethodOptions, "/recipes/notes", "", "")); got.header.Get("Allow") != "GET, HEAD, PUT" {
+		t.Errorf("the methods of a path are %q", got.header.Get("Allow"))
 	}
 }
 

@@ -31,8 +31,8 @@ const (
 
 // cors tells browsers that pages of the configured origins may call, and
 // answers what they ask before they do. It is before authentication, since a
-// browser asks without a key, and says the same of every user. What is not a
-// user's, no page may call.
+// browser asks without a key, and says the same of every user. Of what is not a
+// user's, pages may read what anyone may: those routes answer for themselves.
 func (s *Server) cors(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasPrefix(r.URL.Path, "/u/") {

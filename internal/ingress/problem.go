@@ -74,6 +74,8 @@ var (
 	errCatalogQuery = &problem{http.StatusBadRequest, "query_invalid", "This route takes no query, or not one of this form: name=value, joined with &, in percent encoding.", 0}
 	errTooManyReads = &problem{http.StatusTooManyRequests, "too_many_requests", "There were too many requests of the catalog from this address.", time.Second}
 
+	errTooManyWrites = &problem{http.StatusTooManyRequests, "too_many_requests", "There were too many requests with keys of this publisher.", time.Second}
+
 	errKeyRequest         = &problem{http.StatusUnprocessableEntity, "key_request_invalid", `Send {"name": "laptop", "expires": "90d"}; both may be left out.`, 0}
 	errKeyRequestTooLarge = &problem{http.StatusRequestEntityTooLarge, "body_too_large", "A request for a key is limited to 4 KiB.", 0}
 	errKeyNotFound        = &problem{http.StatusNotFound, "key_not_found", "The user has no key of this id.", 0}

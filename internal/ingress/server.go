@@ -97,6 +97,9 @@ type Config struct {
 	// CatalogReads is how many requests in a second one source may make of what
 	// anyone may read of the catalog, on average; no limit when zero.
 	CatalogReads int
+	// CatalogWrites is how many requests in a second the keys of one publisher
+	// may make, on average; no limit when zero.
+	CatalogWrites int
 	// LegacySSE serves the transport of 2024-11-05, HTTP+SSE, at /u/:userId/sse.
 	LegacySSE bool
 }
@@ -181,6 +184,7 @@ type Server struct {
 	counting    chan struct{} // Full while calls are counted.
 	catalog     surface.Part
 	reads       *limiter
+	writes      *limiter
 	keyUses     keyUses
 	bodies      *bodies
 	calls       *openCalls
@@ -236,7 +240,7 @@ func New(config Config, deps Deps) (*Server, error) {
 		origins: origins, metrics: m, hold: h, wakeMetrics: wm, resting: newPlaces(config.MaxHeldPerUser, cmp.Or(config.MaxResting, maxResting)), free: newFree(), trails: trails, bodies: newBodies(config.MaxBodyMemory),
 		calls:   newOpenCalls(config, deps.Routes, cm),
 		tracer:  deps.Tracer,
-		catalog: deps.Catalog, reads: newReads(config.CatalogReads),
+		catalog: deps.Catalog, reads: newRate(config.CatalogReads), writes: newRate(config.CatalogWrites),
 		delivery: &delivery{bridges: deps.Bridges.pool, hold: h, metrics: m},
 	}
 	s.public, err = s.handler()

@@ -61,6 +61,9 @@ type Call interface {
 	// Refuse returns the error for a key that opens nothing. Many of one
 	// source, or with one key's id, are answered by asking to wait.
 	Refuse(keyID string) error
+	// Admit counts a request of whose key it was, and returns the error for one
+	// who makes too many.
+	Admit(holder string) error
 	// Body reads the body, of JSON.
 	Body() ([]byte, error)
 	// Audit writes what was done to the audit trail. An error means that the

@@ -33,6 +33,10 @@ type world struct {
 	mu       sync.Mutex
 	acts     []surface.Act
 	auditErr error
+	// admitted are the publishers whose requests were counted, which are too many
+	// while busy.
+	admitted []string
+	busy     bool
 }
 
 func newWorld(t testing.TB, options ...func(*Options)) *world {
@@ -104,6 +108,16 @@ func (c *call) Key() string {
 }
 func (c *call) Refuse(string) error {
 	return problem.New(http.StatusUnauthorized, "unauthorized", "")
+}
+
+func (c *call) Admit(holder string) error {
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	c.w.admitted = append(c.w.admitted, holder)
+	if c.w.busy {
+		return problem.New(http.StatusTooManyRequests, "too_many_requests", "")
+	}
+	return nil
 }
 
 func (c *call) Body() ([]byte, error) { return io.ReadAll(io.LimitReader(c.r.Body, c.maxBody)) }
