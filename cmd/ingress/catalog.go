@@ -24,11 +24,14 @@ type catalogOptions struct {
 	// Registry is what stands before the names of recipes where they are read as
 	// those of an MCP registry.
 	Registry string
+	// MaxRecipes is how many recipes one publisher may have; 0 is no limit.
+	MaxRecipes int
 }
 
 func (o *catalogOptions) registerFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Namespace, "catalog-namespace", o.Namespace, "namespace of the catalog's recipes and publishers; without it they are in the installation's")
 	fs.StringVar(&o.Registry, "catalog-registry-name", o.Registry, "reversed domain before the names of recipes at /v0.1, such as com.example.catalog (default: "+httpapi.DefaultNamespace+")")
+	fs.IntVar(&o.MaxRecipes, "catalog-max-recipes-per-publisher", o.MaxRecipes, "how many names one publisher may have in the catalog; 0 is no limit")
 }
 
 // open returns the catalog, which is followed once it runs. The ingress is ready

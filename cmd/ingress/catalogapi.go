@@ -12,8 +12,8 @@ import (
 
 // catalogAPI returns what serves the catalog. seeder is nil where there is no
 // source of recipes.
-func (p *parts) catalogAPI(registry string, seeder *seed.Seeder, log *slog.Logger) (*httpapi.API, error) {
-	o := httpapi.Options{Store: p.catalog, Namespace: registry, Log: log}
+func (p *parts) catalogAPI(of catalogOptions, seeder *seed.Seeder, log *slog.Logger) (*httpapi.API, error) {
+	o := httpapi.Options{Store: p.catalog, Namespace: of.Registry, MaxRecipes: of.MaxRecipes, Log: log}
 	if seeder != nil {
 		o.Seeder = seeder
 	}

@@ -74,6 +74,9 @@ func defaults() options {
 		Audit:    defaultAudit(),
 		Quota:    quotaOptions{Replicas: 1},
 		Seed:     seedOptions{Place: seed.None},
+		// Some times what one organization publishes, and a part of the 10,000 that
+		// the catalog is made for.
+		Catalog: catalogOptions{MaxRecipes: 500},
 		Ingress: ingress.Config{
 			// A pod starts within seconds; a pull of its image may take this.
 			Wait: 30 * time.Second,
@@ -191,6 +194,7 @@ func (o *options) validate() error {
 	check(o.Ingress.MaxHeld >= o.Ingress.MaxHeldPerUser, "max-held", "at least --max-held-per-user")
 	check(o.Ingress.CatalogReads >= 0 && o.Ingress.CatalogReads <= 1_000_000, "catalog-reads-per-second", "from 0 to 1000000")
 	check(o.Ingress.CatalogWrites >= 0 && o.Ingress.CatalogWrites <= 1_000_000, "catalog-writes-per-second", "from 0 to 1000000")
+	check(o.Catalog.MaxRecipes >= 0, "catalog-max-recipes-per-publisher", "0 or more")
 	check(o.Ingress.KeepAlive >= time.Second, "stream-keep-alive", "1s or more")
 	check(o.OTLPEndpoint == "" || isHTTP(o.OTLPEndpoint), "otlp-endpoint", "an http or https URL")
 	check(o.Ingress.MaxResting > 0, "max-resting-streams", "1 or more")

@@ -150,7 +150,7 @@ func newService(ctx context.Context, o options, p *parts, log *slog.Logger) (*te
 	if err := o.Seed.open(p, metrics, log); err != nil {
 		return nil, err
 	}
-	recipes, err := p.catalogAPI(o.Catalog.Registry, p.seeder, log)
+	recipes, err := p.catalogAPI(o.Catalog, p.seeder, log)
 	if err != nil {
 		return nil, err
 	}

@@ -107,6 +107,18 @@ func (s *Snapshot) Entry(name string) (Entry, bool) {
 	return Entry{}, false
 }
 
+// Owned returns how many names are the owner's, also of recipes that are not
+// served.
+func (s *Snapshot) Owned(owner string) int {
+	n := 0
+	for _, e := range s.entries {
+		if e.Owner == owner {
+			n++
+		}
+	}
+	return n
+}
+
 // Entries returns all entries by name, also those that are not served.
 func (s *Snapshot) Entries() []Entry {
 	all := make([]Entry, 0, len(s.entries))

@@ -32,7 +32,7 @@ func (a *API) setQuality(c surface.Call) error {
 	defer cancel()
 	name := c.Param("name")
 	e, created, err := a.store.SetQuality(ctx, name, overlay, revision, tried)
-	if err := tell(c, surface.Act{Name: "recipes.quality", On: name}, err, tried, refused); err != nil {
+	if err := tell(c, surface.Act{Name: "recipes.quality", On: name}, err, tried, refusedOverlay); err != nil {
 		return err
 	}
 	status := http.StatusOK

@@ -62,7 +62,9 @@ type Options struct {
 	// Settle is how long a write waits until it is served; three seconds when
 	// zero.
 	Settle time.Duration
-	Log    *slog.Logger
+	// MaxRecipes is how many recipes one publisher may have; no limit when zero.
+	MaxRecipes int
+	Log        *slog.Logger
 }
 
 const (
@@ -78,7 +80,9 @@ type API struct {
 	store  Store
 	seeder Seeder
 	settle time.Duration
-	log    *slog.Logger
+	// maxRecipes is Options.MaxRecipes.
+	maxRecipes int
+	log        *slog.Logger
 	// namespace is of the names in the official registry\'s form.
 	namespace string
 	document  document
@@ -90,7 +94,7 @@ func New(o Options) (*API, error) {
 	if o.Store == nil || o.Log == nil {
 		return nil, errors.New("catalog API: a dependency is missing")
 	}
-	a := &API{store: o.Store, seeder: o.Seeder, settle: o.Settle, log: o.Log}
+	a := &API{store: o.Store, seeder: o.Seeder, settle: o.Settle, maxRecipes: o.MaxRecipes, log: o.Log}
 	if a.settle == 0 {
 		a.settle = settle
 	}

@@ -44,6 +44,9 @@ func (a *API) publishing(write func(publication) error) func(surface.Call) error
 		if !ok {
 			return c.Refuse(keyID) // Deleted a moment ago.
 		}
+		if err := c.Admit(id); err != nil {
+			return err
+		}
 		a.store.NoteKeyUse(id, keyID, c.Now())
 		p := publication{Call: c, api: a, publisher: publisher, keyID: keyID, snapshot: snapshot}
 		if p.dryRun, err = dryRun(c); err != nil {
@@ -107,6 +110,9 @@ func (p publication) create() error {
 	}
 	if e, ok := p.snapshot.Entry(d.Name); ok && e.Owner != "" && e.Owner != p.publisher.ID {
 		return errExists.Saying("The name belongs to somebody else.")
+	}
+	if err := p.room(d.Name); err != nil {
+		return err
 	}
 	ctx, cancel := act(p.Request(), actTimeout)
 	defer cancel()

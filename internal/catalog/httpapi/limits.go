@@ -1,0 +1,37 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/internal/problem"
+)
+
+var errTooManyRecipes = problem.New(http.StatusConflict, "recipe_limit_reached", "The publisher has as many recipes as there may be.")
+
+// room refuses another name for a publisher who has as many as there may be. The
+// publishers of many recipes at once may get some more: a replica counts what it
+// has been told of.
+func (p publication) room(name string) error {
+	most := p.api.maxRecipes
+	if most == 0 || p.snapshot.Owned(p.publisher.ID) < most {
+		return nil
+	}
+	if e, there := p.snapshot.Entry(name); there && e.Owner == p.publisher.ID {
+		return nil // It is counted already.
+	}
+	return errTooManyRecipes.Saying(fmt.Sprintf("The publisher has as many recipes as there may be: %d. An administrator can raise --catalog-max-recipes-per-publisher.", most))
+}
+
+// refusedOverlay is refused where what is invalid is what administrators say.
+func refusedOverlay(err error) (certain bool, answer error) {
+	if invalid, ok := errors.AsType[*catalog.InvalidError](err); ok {
+		return true, bodyProblem(invalid.Problems)
+	}
+	return refused(err)
+}
