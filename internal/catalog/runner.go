@@ -63,7 +63,9 @@ func (p *problems) fetches(field string, i recipe.Install, t recipe.Transport) {
 	}
 	f, err := recipe.Fetches(i.Method, t.Args)
 	if err != nil {
-		p.add(field+".args", CodeDrift, "%v", err)
+		if !isShell(t.Command) {
+			p.add(field+".args", CodeDrift, "%v", err)
+		}
 		return
 	}
 	name, version := f.Version()
