@@ -136,8 +136,8 @@ type QualityOverlay struct {
 
 	// recipeDigest is the version of the recipe that was checked, by its digest
 	// in status.versions. What is said of one version does not hold for another.
-	// Without it verifiedAt must not lie before the version that is served was
-	// accepted; without both nothing counts as verified.
+	// Without it, where the recipe has an owner, it counts as verified only if
+	// verifiedAt does not lie before the version that is served was accepted.
 	// +optional
 	// +kubebuilder:validation:MaxLength=71
 	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^sha256:[0-9a-f]{64}$')",message="recipeDigest must be sha256: and 64 hexadecimal digits"

@@ -28,8 +28,8 @@ type QualityOverlayApplyConfiguration struct {
 	AuditedVersion *string `json:"auditedVersion,omitempty"`
 	// recipeDigest is the version of the recipe that was checked, by its digest
 	// in status.versions. What is said of one version does not hold for another.
-	// Without it verifiedAt must not lie before the version that is served was
-	// accepted; without both nothing counts as verified.
+	// Without it, where the recipe has an owner, it counts as verified only if
+	// verifiedAt does not lie before the version that is served was accepted.
 	RecipeDigest *string `json:"recipeDigest,omitempty"`
 	// score is from 0, unusable, to 100.
 	Score *int32 `json:"score,omitempty"`
