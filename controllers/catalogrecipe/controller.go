@@ -88,6 +88,7 @@ func (r *Reconciler) status(o *v1alpha1.CatalogRecipe, v catalog.Verdict) v1alph
 		condition.Status = metav1.ConditionTrue
 	}
 	meta.SetStatusCondition(&s.Conditions, condition)
+	catalog.NoteDeprecation(&s.Conditions, o, r.Clock.Now())
 	return s
 }
 

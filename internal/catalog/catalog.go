@@ -34,13 +34,17 @@ type Entry struct {
 	Quality *Overlay
 	// Deprecated is nil for a recipe that may be used.
 	Deprecated *Deprecation
+	// Deleted is when the owner deleted the recipe, nil for one that is there. Of
+	// what was deleted there are the owner, the versions and the overlay.
+	Deleted *time.Time
 	// Created is when the recipe came into the catalog, Updated when the version
-	// that is served was accepted.
-	Created, Updated time.Time
+	// that is served was accepted. StatusAt is when its deprecation began or ended
+	// last, zero where there never was one.
+	Created, Updated, StatusAt time.Time
 	// Versions are those that were accepted, the newest first.
 	Versions []Version
-	// Revision changes with each change of what is served, and of what waits for
-	// its check. It is opaque.
+	// Revision changes with each write of the recipe and with each change of what
+	// is served. It is opaque. Matches compares it as writers do.
 	Revision string
 	// Accepted says that Recipe may be served.
 	Accepted bool
@@ -60,6 +64,8 @@ type Overlay struct {
 	// AuditedVersion its version.
 	UpstreamHash   string `json:"upstreamHash,omitempty"`
 	AuditedVersion string `json:"auditedVersion,omitempty"`
+	// RecipeDigest is the version of the recipe that was checked.
+	RecipeDigest string `json:"recipeDigest,omitempty"`
 	// Score is from 0, unusable, to 100.
 	Score *int   `json:"score,omitempty"`
 	Notes string `json:"notes,omitempty"`

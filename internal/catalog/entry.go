@@ -4,12 +4,10 @@
 package catalog
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -24,7 +22,7 @@ import (
 func EntryOf(o *v1alpha1.CatalogRecipe) (Entry, error) {
 	e := Entry{
 		Name: o.Name, Owner: o.Spec.Owner, Created: o.CreationTimestamp.Time,
-		Quality: overlayOf(o.Spec.Quality), Deprecated: deprecationOf(o.Spec.Deprecated),
+		Quality: overlayOf(o.Spec.Quality), Deprecated: deprecationOf(o.Spec.Deprecated), Deleted: timeOf(o.Spec.Deleted),
 	}
 	var current *recipe.Recipe
 	if o.Spec.Recipe != nil {
@@ -38,7 +36,8 @@ func EntryOf(o *v1alpha1.CatalogRecipe) (Entry, error) {
 		return Entry{}, err
 	}
 	e.serve(o, current)
-	e.Revision = revision(e)
+	e.StatusAt = statusAt(o, e)
+	e.Revision = revision(o, e)
 	return e, nil
 }
 
@@ -92,42 +91,57 @@ func (e *Entry) serve(o *v1alpha1.CatalogRecipe, current *recipe.Recipe) {
 // condition returns whether the recipe was accepted when it was last checked,
 // and why not.
 func condition(o *v1alpha1.CatalogRecipe) (accepted bool, refused string) {
-	for _, c := range o.Status.Conditions {
-		if c.Type == v1alpha1.ConditionRecipeAccepted {
-			if c.Status == metav1.ConditionTrue {
-				return true, ""
-			}
-			return false, c.Message
-		}
+	switch c := meta.FindStatusCondition(o.Status.Conditions, v1alpha1.ConditionRecipeAccepted); {
+	case c == nil:
+		return false, ""
+	case c.Status != metav1.ConditionTrue && c.ObservedGeneration != o.Generation:
+		return false, "" // It was said of what was there before.
+	case c.Status == metav1.ConditionTrue:
+		return true, ""
+	default:
+		return false, c.Message
 	}
-	return false, ""
 }
 
-// revisionBytes are enough that two revisions of one recipe are never the same.
-const revisionBytes = 12
+// statusAt returns when the deprecation began or ended last. The operator sees
+// its end, of which nothing stays in the spec.
+func statusAt(o *v1alpha1.CatalogRecipe, e Entry) time.Time {
+	var at time.Time
+	if e.Deprecated != nil {
+		at = e.Deprecated.Since
+	}
+	if c := meta.FindStatusCondition(o.Status.Conditions, v1alpha1.ConditionRecipeDeprecated); c != nil {
+		at = later(at, c.LastTransitionTime.Time)
+	}
+	return at
+}
 
-// revision is also of what waits for its check: of two writers who read the same
-// the second would undo the first.
-func revision(e Entry) string {
-	var withdrawn []string
-	for _, v := range e.Versions {
-		if v.Withdrawn {
-			withdrawn = append(withdrawn, v.Version)
-		}
+// Changed returns when the recipe was last accepted anew, or deprecated, or not
+// anymore.
+func (e Entry) Changed() time.Time { return later(e.Updated, e.StatusAt) }
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
 	}
-	b, err := json.Marshal(struct {
-		Owner, Source string
-		Quality       *Overlay
-		Deprecated    *Deprecation
-		Accepted      bool
-		Pending       *recipe.Recipe `json:",omitempty"`
-		Withdrawn     []string       `json:",omitempty"`
-	}{e.Owner, e.source(), e.Quality, e.Deprecated, e.Accepted, e.Pending, withdrawn})
-	if err != nil {
-		return "" // All of these are texts, numbers and times of the API.
+	return a
+}
+
+// Of returns the overlay as one of the version that the entry serves, or would,
+// unless it names one.
+func (o Overlay) Of(e Entry) Overlay {
+	if o.RecipeDigest == "" {
+		o.RecipeDigest = e.digest()
 	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:revisionBytes])
+	return o
+}
+
+// digest returns the digest of the version that is served, or would be.
+func (e Entry) digest() string {
+	if len(e.Versions) > 0 {
+		return e.Versions[0].Digest
+	}
+	return Digest(e.source())
 }
 
 // source returns the recipe file.
@@ -144,7 +158,7 @@ func overlayOf(q *v1alpha1.QualityOverlay) *Overlay {
 	}
 	o := &Overlay{
 		Verified: q.Verified, VerifiedBy: q.VerifiedBy, Badge: q.Badge,
-		UpstreamHash: q.UpstreamHash, AuditedVersion: q.AuditedVersion, Notes: q.Notes,
+		UpstreamHash: q.UpstreamHash, AuditedVersion: q.AuditedVersion, RecipeDigest: q.RecipeDigest, Notes: q.Notes,
 	}
 	if q.VerifiedAt != nil {
 		o.VerifiedAt = new(q.VerifiedAt.UTC())
@@ -176,7 +190,7 @@ func DeprecationObject(d *Deprecation) *v1alpha1.RecipeDeprecation {
 func OverlayObject(o Overlay) *v1alpha1.QualityOverlay {
 	q := &v1alpha1.QualityOverlay{
 		Verified: o.Verified, VerifiedBy: o.VerifiedBy, Badge: o.Badge,
-		UpstreamHash: o.UpstreamHash, AuditedVersion: o.AuditedVersion, Notes: o.Notes,
+		UpstreamHash: o.UpstreamHash, AuditedVersion: o.AuditedVersion, RecipeDigest: o.RecipeDigest, Notes: o.Notes,
 	}
 	if o.VerifiedAt != nil {
 		// The API has whole seconds.

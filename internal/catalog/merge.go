@@ -38,8 +38,8 @@ type Listing struct {
 	UpdatedAt time.Time `json:"updatedAt"`
 	// HostedSafe says that a hosted bridge may run the server.
 	HostedSafe bool `json:"hostedSafe"`
-	// AuditOutdated says that the overlay is of another version of the package
-	// than the one that the recipe installs now.
+	// AuditOutdated says that the overlay is of another version of the recipe, or
+	// of the package, than the one that is served now, or does not say of which.
 	AuditOutdated bool         `json:"auditOutdated,omitempty"`
 	Deprecated    *Deprecation `json:"deprecated,omitempty"`
 }
@@ -61,13 +61,33 @@ func Merge(e Entry) View {
 		return v
 	}
 	v.Overlay = *e.Quality
-	if i := e.Recipe.Install; i != nil && e.Quality.AuditedVersion != "" && i.Version != e.Quality.AuditedVersion {
+	if outdated(e) {
 		v.Listing.AuditOutdated = true
 		if v.Verified != nil {
 			v.Verified = new(false)
 		}
 	}
 	return v
+}
+
+// outdated reports whether the overlay is of another recipe than the one that is
+// served. The version of the package alone would not tell: a remote server has
+// none, and a publisher may name another program of the same version.
+func outdated(e Entry) bool {
+	q := e.Quality
+	if i := e.Recipe.Install; i != nil && q.AuditedVersion != "" && i.Version != q.AuditedVersion {
+		return true
+	}
+	switch {
+	case q.RecipeDigest != "":
+		return q.RecipeDigest != e.digest()
+	case q.Verified == nil || !*q.Verified:
+		return false // It vouches for nothing.
+	case e.Owner == "":
+		return false // Who applied the recipe applies the overlay.
+	default:
+		return q.VerifiedAt == nil || q.VerifiedAt.Before(e.Updated.Truncate(time.Second))
+	}
 }
 
 func currentVersion(e Entry) string {

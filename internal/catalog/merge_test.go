@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 )
 
@@ -28,10 +29,10 @@ func TestWhatReadersGet(t *testing.T) {
 	everything.Name, everything.Owner = "everything", "acme"
 	everything.Quality = &Overlay{
 		Verified: new(true), VerifiedAt: new(start), VerifiedBy: "Ada", Badge: "gold", UpstreamHash: "sha512-x",
-		AuditedVersion: "text", Score: new(0), Notes: "Works.",
+		AuditedVersion: "text", RecipeDigest: everything.digest(), Score: new(0), Notes: "Works.",
 	}
 	everything.Deprecated = &Deprecation{Since: start, Reason: "Old.", ReplacedBy: "plain"}
-	everything.Revision = revision(everything)
+	everything.Revision = revision(&v1alpha1.CatalogRecipe{}, everything)
 	for _, e := range []Entry{plain, everything} {
 		i := NewItem(e)
 		for kind, got := range map[string][]byte{"view": i.JSON, "summary": i.Summary, "download": i.Download} {
@@ -81,18 +82,53 @@ func TestAnOverlayHidesNothingOfTheAuthors(t *testing.T) {
 }
 
 func TestMergeDoesNotVouchForAnotherVersion(t *testing.T) {
-	e := accepted(valid("notes"), 1)
-	e.Quality = &Overlay{Verified: new(true), AuditedVersion: "1.0.0", Score: new(80)}
-	v := Merge(e)
-	if v.Verified == nil || *v.Verified || !v.Listing.AuditOutdated || *v.Score != 80 {
-		t.Errorf("%+v, %+v", v.Overlay, v.Listing)
+	published := func(change ...func(*Entry)) Entry {
+		e := accepted(valid("notes"), 5)
+		e.Owner = "acme"
+		e.Quality = &Overlay{Verified: new(true), AuditedVersion: "1.2.3", RecipeDigest: e.digest(), Score: new(80)}
+		for _, c := range change {
+			c(&e)
+		}
+		return e
 	}
-	if v.Quality != e.Quality || !*v.Quality.Verified {
-		t.Errorf("apart: %+v", v.Quality)
+	unnamed := func(verifiedAt *time.Time) func(*Entry) {
+		return func(e *Entry) { e.Quality.RecipeDigest, e.Quality.VerifiedAt = "", verifiedAt }
 	}
-	e.Quality.AuditedVersion = "1.2.3"
-	if v = Merge(e); !*v.Verified || v.Listing.AuditOutdated {
-		t.Errorf("%+v, %+v", v.Overlay, v.Listing)
+	tests := map[string]struct {
+		entry    Entry
+		outdated bool
+	}{
+		"the version that was checked": {published(), false},
+		"another package": {published(func(e *Entry) {
+			r := e.Recipe
+			r.RecipeVersion, r.Transports, r.Install = "1.1.0", []recipe.Transport{remote("https://example.com")}, nil
+			next := accepted(r, 6)
+			e.Recipe, e.Versions = r, append(next.Versions, e.Versions...)
+		}), true},
+		"another version of the package":                    {published(func(e *Entry) { e.Quality.AuditedVersion = "1.0.0" }), true},
+		"no digest, and checked before it was accepted":     {published(unnamed(new(start.Add(5*time.Minute - time.Second)))), true},
+		"no digest, and checked when it was accepted":       {published(unnamed(new(start.Add(5 * time.Minute)))), false},
+		"neither a digest nor a time":                       {published(unnamed(nil)), true},
+		"neither, in one file with the recipe":              {published(unnamed(nil), func(e *Entry) { e.Owner = "" }), false},
+		"another owner":                                     {published(func(e *Entry) { e.Owner = "beta" }), false},
+		"notes of the version before":                       {published(func(e *Entry) { e.Quality.Verified, e.Quality.RecipeDigest = nil, Digest("else") }), true},
+		"notes of nobody knows which":                       {published(unnamed(nil), func(e *Entry) { e.Quality.Verified = nil }), false},
+		"one that waits, and the digest of what is written": {published(func(e *Entry) { e.Versions, e.Accepted = nil, false }), false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			v := Merge(tt.entry)
+			if v.Listing.AuditOutdated != tt.outdated || *v.Score != 80 {
+				t.Errorf("%+v, %+v", v.Overlay, v.Listing)
+			}
+			said := tt.entry.Quality.Verified
+			if v.Quality.Verified != said {
+				t.Errorf("apart: %+v", v.Quality)
+			}
+			if said != nil && *v.Verified == tt.outdated {
+				t.Errorf("verified: %v", *v.Verified)
+			}
+		})
 	}
 }
 

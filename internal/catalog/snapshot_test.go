@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 )
 
@@ -36,7 +37,7 @@ func accepted(r recipe.Recipe, minutes int) Entry {
 		Name: r.ID, Owner: SeedOwner, Recipe: r, Created: start, Updated: at, Accepted: true,
 		Versions: []Version{{Version: r.RecipeVersion, At: at, Recipe: r, Source: SourceOf(r), Digest: Digest(SourceOf(r))}},
 	}
-	e.Revision = revision(e)
+	e.Revision = revision(&v1alpha1.CatalogRecipe{}, e)
 	return e
 }
 
@@ -60,7 +61,7 @@ func library() []Entry {
 		case "beta":
 			e.Recipe.Transports = []recipe.Transport{{Type: recipe.StreamableHTTP, URL: "https://example.com/mcp"}}
 			e.Recipe.Install = nil
-			e.Quality = &Overlay{Verified: new(true), Score: new(10)}
+			e.Quality = &Overlay{Verified: new(true), VerifiedAt: new(e.Updated), Score: new(10)}
 		case "gamma":
 			e.Recipe.LocalOnly.All = true
 			e.Recipe.Metadata.Category = "search"

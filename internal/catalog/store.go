@@ -61,6 +61,20 @@ type Draft struct {
 	Deprecated *Deprecation
 }
 
+// Replacement replaces a publisher's part of a recipe.
+type Replacement struct {
+	Name string
+	// Owner is whose the recipe must be.
+	Owner string
+	// IfMatch is a revision that must match, or AnyRevision.
+	IfMatch string
+	// DryRun says that nothing is to be stored.
+	DryRun bool
+	// Draft returns what to write over what is there. It is asked again each time
+	// that another writer was quicker; its errors are those of the write.
+	Draft func(live Entry) (Draft, error)
+}
+
 // SeedReport says what a seed did, or would do.
 type SeedReport struct {
 	// Source is where the recipes came from, without credentials.

@@ -7,12 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"time"
 	"unicode/utf8"
 
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/surface"
 )
+
+// digests are of the form that versions have.
+var digests = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
 // setQuality replaces what the administrators say of a recipe.
 func (a *API) setQuality(c surface.Call) error {
@@ -89,12 +93,38 @@ func (a *API) clearQuality(c surface.Call) error {
 	return done(c)
 }
 
+// free removes a recipe with all that was said of it. Its name is free then.
+func (a *API) free(c surface.Call) error {
+	tried, err := dryRun(c)
+	if err != nil {
+		return err
+	}
+	revision, err := ifMatch(c.Request().Header["If-Match"])
+	if err != nil {
+		return err
+	}
+	ctx, cancel := act(c.Request(), actTimeout)
+	defer cancel()
+	name := c.Param("name")
+	err = a.store.DeleteRecipe(ctx, name, revision, tried)
+	if err := tell(c, surface.Act{Name: "recipes.delete", On: name}, err, tried, refused); err != nil {
+		return err
+	}
+	if !tried {
+		a.await(ctx, name, func(_ catalog.Entry, there bool) bool { return !there })
+	}
+	return done(c)
+}
+
 // checkOverlay returns all for which an overlay is not taken; the numbers are the
 // API's.
 func checkOverlay(o catalog.Overlay) []catalog.Problem {
 	var found []catalog.Problem
 	if o.Score != nil && (*o.Score < 0 || *o.Score > 100) {
 		found = append(found, invalid("score", "must be from 0 to 100"))
+	}
+	if o.RecipeDigest != "" && !digests.MatchString(o.RecipeDigest) {
+		found = append(found, invalid("recipeDigest", "must be the digest of one of the recipe's versions: sha256: and 64 hexadecimal digits"))
 	}
 	for _, text := range []struct {
 		field, value string

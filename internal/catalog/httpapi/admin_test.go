@@ -26,6 +26,9 @@ func TestAnOverlayIsLaidOnARecipe(t *testing.T) {
 	created.into(t, &got)
 	want := overlaid{Name: "alpha", Revision: strings.Trim(w.get("/recipes/alpha").header.Get("ETag"), `"`), Served: true,
 		Quality: &catalog.Overlay{Verified: new(true), VerifiedAt: &today, VerifiedBy: "Ada", Score: new(90)}}
+	if alpha, ok := w.store.Current().Entry("alpha"); ok {
+		want.Quality.RecipeDigest = alpha.Versions[0].Digest
+	}
 	if diff := cmp.Diff(want, got); diff != "" || created.status != http.StatusCreated {
 		t.Errorf("%d %s", created.status, diff)
 	}

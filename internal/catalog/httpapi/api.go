@@ -33,8 +33,9 @@ type Store interface {
 	NoteKeyUse(publisherID, keyID string, at time.Time)
 
 	CreateRecipe(ctx context.Context, d catalog.Draft, dryRun bool) (catalog.Entry, error)
-	UpdateRecipe(ctx context.Context, d catalog.Draft, ifMatch string, dryRun bool) (catalog.Entry, error)
-	DeleteRecipe(ctx context.Context, name, owner, ifMatch string, dryRun bool) error
+	UpdateRecipe(ctx context.Context, r catalog.Replacement) (catalog.Entry, error)
+	RetireRecipe(ctx context.Context, name, owner, ifMatch string, dryRun bool) error
+	DeleteRecipe(ctx context.Context, name, ifMatch string, dryRun bool) error
 
 	SetQuality(ctx context.Context, name string, o catalog.Overlay, ifMatch string, dryRun bool) (e catalog.Entry, created bool, err error)
 	ClearQuality(ctx context.Context, name string) error

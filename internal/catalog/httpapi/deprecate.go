@@ -56,20 +56,21 @@ func (p publication) setDeprecation(name string, deprecated *catalog.Deprecation
 		return err
 	}
 	if revision == "" {
-		// The recipe of this revision is written again, and no other.
-		revision = e.Revision
+		revision = catalog.AnyRevision
 	}
-	d := catalog.Draft{Name: e.Name, Owner: e.Owner, Recipe: e.Recipe, Source: e.Source, Deprecated: deprecated}
-	if e.Pending != nil {
-		if e.Pending.Signature != nil {
-			return errPending // What its author wrote is not known here.
+	return p.replace(name, e.Name, revision, func(live catalog.Entry) (catalog.Draft, []string, error) {
+		d := catalog.Draft{Name: live.Name, Owner: live.Owner, Recipe: live.Recipe, Source: live.Source, Deprecated: deprecated}
+		if live.Pending != nil {
+			if live.Pending.Signature != nil {
+				return d, nil, errPending // What its author wrote is not known here.
+			}
+			d.Recipe, d.Source = *live.Pending, ""
 		}
-		d.Recipe, d.Source = *e.Pending, ""
-	}
-	if e.Deprecated != nil && deprecated != nil && e.Deprecated.Reason == deprecated.Reason && e.Deprecated.ReplacedBy == deprecated.ReplacedBy {
-		d.Deprecated = e.Deprecated // Said before; since then it is.
-	}
-	return p.replace(name, d, revision, nil)
+		if was := live.Deprecated; was != nil && deprecated != nil && was.Reason == deprecated.Reason && was.ReplacedBy == deprecated.ReplacedBy {
+			d.Deprecated = was // Said before; since then it is.
+		}
+		return d, nil, nil
+	})
 }
 
 // decode reads a small body, and returns all that does not fit in it.

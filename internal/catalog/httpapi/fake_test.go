@@ -13,7 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
@@ -35,11 +38,14 @@ type fakeStore struct {
 	unsynced   bool
 	// away has the operator look at nothing.
 	away bool
+	// later is how long after today the operator looks.
+	later time.Duration
 	// fails is the error of the next write.
 	fails  error
 	used   []string
 	writes int
 	minted int
+	made   int
 }
 
 func newFakeStore(t testing.TB) *fakeStore {
@@ -64,7 +70,10 @@ func (s *fakeStore) refresh() {
 			if v.Accepted {
 				status = metav1.ConditionTrue
 			}
-			o.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionRecipeAccepted, Status: status, Message: v.Message}}
+			meta.SetStatusCondition(&o.Status.Conditions, metav1.Condition{
+				Type: v1alpha1.ConditionRecipeAccepted, Status: status, Message: v.Message, ObservedGeneration: o.Generation,
+			})
+			catalog.NoteDeprecation(&o.Status.Conditions, o, today.Add(s.later))
 		}
 		e, err := catalog.EntryOf(o)
 		if err != nil {
@@ -125,6 +134,16 @@ func (s *fakeStore) NoteKeyUse(publisherID, keyID string, _ time.Time) {
 	s.used = append(s.used, publisherID+"/"+keyID)
 }
 
+// number counts a change of the spec, as the API server does.
+func (s *fakeStore) number(before, after *v1alpha1.CatalogRecipe) {
+	if before == nil {
+		s.made++
+		after.UID, after.Generation = types.UID(strconv.Itoa(s.made)), 1
+	} else if !equality.Semantic.DeepEqual(before.Spec, after.Spec) {
+		after.Generation++
+	}
+}
+
 // change makes one write, unless it is to fail or only tried.
 func (s *fakeStore) change(name string, dryRun bool, write func(before *v1alpha1.CatalogRecipe) (*v1alpha1.CatalogRecipe, error)) (catalog.Entry, error) {
 	s.mu.Lock()
@@ -133,9 +152,13 @@ func (s *fakeStore) change(name string, dryRun bool, write func(before *v1alpha1
 		s.fails = nil
 		return catalog.Entry{}, err
 	}
-	after, err := write(s.recipes[name])
+	before := s.recipes[name]
+	after, err := write(before)
 	if err != nil {
 		return catalog.Entry{}, err
+	}
+	if after != nil {
+		s.number(before, after)
 	}
 	var e catalog.Entry
 	if after != nil {
@@ -155,28 +178,33 @@ func (s *fakeStore) change(name string, dryRun bool, write func(before *v1alpha1
 	return e, nil
 }
 
-func (s *fakeStore) expect(o *v1alpha1.CatalogRecipe, owner, ifMatch string) error {
+func (s *fakeStore) expect(o *v1alpha1.CatalogRecipe, owner string, agrees func(catalog.Entry) bool) (catalog.Entry, error) {
 	switch {
-	case o == nil:
-		return catalog.ErrNotFound
+	case o == nil, o.Spec.Deleted != nil && owner != "":
+		return catalog.Entry{}, catalog.ErrNotFound
 	case owner != "" && o.Spec.Owner != owner:
-		return catalog.ErrNotOwner
-	case ifMatch == catalog.AnyRevision, ifMatch == "":
-		return nil
+		return catalog.Entry{}, catalog.ErrNotOwner
 	}
 	e, err := catalog.EntryOf(o)
-	if err == nil && e.Revision != ifMatch {
+	if err == nil && !agrees(e) {
 		err = catalog.ErrChanged
 	}
-	return err
+	return e, err
+}
+
+func matching(ifMatch string) func(catalog.Entry) bool {
+	return func(e catalog.Entry) bool { return ifMatch == "" || e.Matches(ifMatch) }
 }
 
 func (s *fakeStore) CreateRecipe(_ context.Context, d catalog.Draft, dryRun bool) (catalog.Entry, error) {
 	return s.change(d.Name, dryRun, func(before *v1alpha1.CatalogRecipe) (*v1alpha1.CatalogRecipe, error) {
-		if before != nil {
-			return nil, catalog.ErrExists
-		}
 		o := &v1alpha1.CatalogRecipe{ObjectMeta: metav1.ObjectMeta{Name: d.Name, CreationTimestamp: metav1.NewTime(today)}}
+		if before != nil {
+			if before.Spec.Deleted == nil || before.Spec.Owner != d.Owner {
+				return nil, catalog.ErrExists
+			}
+			o = before.DeepCopy()
+		}
 		fill(o, d)
 		return o, nil
 	})
@@ -184,12 +212,17 @@ func (s *fakeStore) CreateRecipe(_ context.Context, d catalog.Draft, dryRun bool
 
 func fill(o *v1alpha1.CatalogRecipe, d catalog.Draft) {
 	o.Spec.Recipe, o.Spec.Owner, o.Spec.Source = catalog.ToObject(d.Recipe), d.Owner, d.Source
-	o.Spec.Deprecated = catalog.DeprecationObject(d.Deprecated)
+	o.Spec.Deprecated, o.Spec.Deleted = catalog.DeprecationObject(d.Deprecated), nil
 }
 
-func (s *fakeStore) UpdateRecipe(_ context.Context, d catalog.Draft, ifMatch string, dryRun bool) (catalog.Entry, error) {
-	return s.change(d.Name, dryRun, func(before *v1alpha1.CatalogRecipe) (*v1alpha1.CatalogRecipe, error) {
-		if err := s.expect(before, d.Owner, ifMatch); err != nil {
+func (s *fakeStore) UpdateRecipe(_ context.Context, r catalog.Replacement) (catalog.Entry, error) {
+	return s.change(r.Name, r.DryRun, func(before *v1alpha1.CatalogRecipe) (*v1alpha1.CatalogRecipe, error) {
+		live, err := s.expect(before, r.Owner, matching(r.IfMatch))
+		if err != nil {
+			return nil, err
+		}
+		d, err := r.Draft(live)
+		if err != nil {
 			return nil, err
 		}
 		o := before.DeepCopy()
@@ -198,21 +231,35 @@ func (s *fakeStore) UpdateRecipe(_ context.Context, d catalog.Draft, ifMatch str
 	})
 }
 
-func (s *fakeStore) DeleteRecipe(_ context.Context, name, owner, ifMatch string, dryRun bool) error {
+func (s *fakeStore) RetireRecipe(_ context.Context, name, owner, ifMatch string, dryRun bool) error {
 	_, err := s.change(name, dryRun, func(before *v1alpha1.CatalogRecipe) (*v1alpha1.CatalogRecipe, error) {
-		return nil, s.expect(before, owner, ifMatch)
+		if _, err := s.expect(before, owner, matching(ifMatch)); err != nil {
+			return nil, err
+		}
+		o := before.DeepCopy()
+		o.Spec = v1alpha1.CatalogRecipeSpec{Owner: owner, Quality: o.Spec.Quality, Deleted: new(metav1.NewTime(today))}
+		return o, nil
+	})
+	return err
+}
+
+func (s *fakeStore) DeleteRecipe(_ context.Context, name, ifMatch string, dryRun bool) error {
+	_, err := s.change(name, dryRun, func(before *v1alpha1.CatalogRecipe) (*v1alpha1.CatalogRecipe, error) {
+		_, err := s.expect(before, "", matching(ifMatch))
+		return nil, err
 	})
 	return err
 }
 
 func (s *fakeStore) SetQuality(_ context.Context, name string, overlay catalog.Overlay, ifMatch string, dryRun bool) (e catalog.Entry, created bool, err error) {
 	e, err = s.change(name, dryRun, func(before *v1alpha1.CatalogRecipe) (*v1alpha1.CatalogRecipe, error) {
-		if err := s.expect(before, "", ifMatch); err != nil {
+		live, err := s.expect(before, "", func(e catalog.Entry) bool { return ifMatch == "" || e.Shows(ifMatch) })
+		if err != nil {
 			return nil, err
 		}
 		o := before.DeepCopy()
 		created = o.Spec.Quality == nil
-		o.Spec.Quality = catalog.OverlayObject(overlay)
+		o.Spec.Quality = catalog.OverlayObject(overlay.Of(live))
 		return o, nil
 	})
 	return e, created, err

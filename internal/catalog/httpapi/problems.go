@@ -62,7 +62,10 @@ var storeProblems = []struct {
 func refused(err error) (certain bool, answer error) {
 	invalid, isInvalid := errors.AsType[*catalog.InvalidError](err)
 	managed, isManaged := errors.AsType[*catalog.ManagedError](err)
+	own, isOwn := errors.AsType[*problem.Problem](err)
 	switch {
+	case isOwn:
+		return true, own // What was found against the draft.
 	case isInvalid:
 		return true, errInvalid.With(invalid.Problems)
 	case isManaged:

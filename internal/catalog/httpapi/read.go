@@ -9,6 +9,7 @@ import (
 	"hash/fnv"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
@@ -145,14 +146,22 @@ func (a *API) versions(c surface.Call) error {
 	return page{b, item.ETag}.write(c)
 }
 
+// plus is how a plus sign may come in a path. Target lets nothing else pass that
+// needs decoding.
+var plus = strings.NewReplacer("%2B", "+", "%2b", "+")
+
+// versionIn returns the version of the path.
+func versionIn(c surface.Call) string { return plus.Replace(c.Param("version")) }
+
 // version answers with the recipe file of one version.
 func (a *API) version(c surface.Call) error {
 	item, err := a.item(c)
 	if err != nil {
 		return err
 	}
+	version := versionIn(c)
 	for _, v := range item.Entry.Versions {
-		if v.Version == c.Param("version") {
+		if v.Version == version {
 			if v.Withdrawn {
 				return errWithdrawn
 			}

@@ -121,7 +121,7 @@ func (a *API) servers(snapshot *catalog.Snapshot, q search) (found []*catalog.It
 func (a *API) matches(item *catalog.Item, q search) bool {
 	named := q.Text == "" || inName(strings.ToLower(a.namespace), item.Entry.Name, q.Text) ||
 		strings.Contains(strings.ToLower(item.View.Author.Name), q.Text)
-	return named && indexOf(item, q.version) >= 0 && !item.Entry.Updated.Before(q.since)
+	return named && indexOf(item, q.version) >= 0 && !item.Entry.Changed().Before(q.since)
 }
 
 // inName reports whether a text is a part of namespace/name, without putting the
@@ -192,8 +192,7 @@ func (a *API) registryVersion(c surface.Call) error {
 	if err != nil {
 		return err
 	}
-	version := strings.NewReplacer("%2B", "+", "%2b", "+").Replace(c.Param("version"))
-	i := indexOf(item, version)
+	i := indexOf(item, versionIn(c))
 	if i < 0 {
 		return errNoVersion
 	}

@@ -51,7 +51,7 @@ func TestAReplicaThatIsBehindWaitsForWhatItsOwnerPublished(t *testing.T) {
 		if got := w.do(write.method, write.path, write.body, append(key, "If-Match", "*")...); got.status >= http.StatusBadRequest {
 			t.Errorf("%s %s: %d %s", write.method, write.path, got.status, got.body)
 		}
-		w.do(http.MethodDelete, "/recipes/notes", "", append(key, "If-Match", "*")...)
+		w.admin(http.MethodDelete, "/admin/recipes/notes", "")
 	}
 	if got := w.do(http.MethodPut, "/recipes/there-is-none", recipeOf("there-is-none", "1.0.0"), append(key, "If-Match", "*")...); got.code() != "recipe_not_found" {
 		t.Errorf("what there is not: %d %s", got.status, got.body)

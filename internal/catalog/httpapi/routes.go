@@ -50,6 +50,7 @@ func (a *API) Routes() []surface.Route {
 	for _, r := range []surface.Route{
 		{Method: put, Path: "/admin/recipes/:name/quality", MaxBody: maxSmall, Handle: a.setQuality},
 		{Method: del, Path: "/admin/recipes/:name/quality", Handle: a.clearQuality},
+		{Method: del, Path: "/admin/recipes/:name", Handle: a.free},
 		{Method: put, Path: "/admin/recipes/:name/owner", MaxBody: maxSmall, Handle: a.setOwner},
 		{Method: get, Path: "/admin/publishers", Handle: a.listPublishers},
 		{Method: post, Path: "/admin/publishers", MaxBody: maxSmall, Handle: a.createPublisher},
@@ -102,7 +103,7 @@ func newPaths(namespace string) paths {
 			`api/recipes/`+recipeName+`(/download)?`,
 			`admin/recipes/`+recipeName+`/owner`,
 			`admin/publishers(/`+publisherName+`(/keys(/`+keyName+`)?)?)?`),
-		dry: of(`recipes/`+recipeName+`(/deprecation)?`, `admin/recipes/`+recipeName+`/quality`, `admin/seed`),
+		dry: of(`recipes/`+recipeName+`(/deprecation)?`, `admin/recipes/`+recipeName+`(/quality)?`, `admin/seed`),
 	}
 }
 

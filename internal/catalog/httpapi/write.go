@@ -56,18 +56,14 @@ func (a *API) publishing(write func(publication) error) func(surface.Call) error
 	}
 }
 
-// draft reads the recipe of the body and checks it against what is there.
-func (p publication) draft(name string, previous *catalog.Version) (catalog.Draft, []string, error) {
-	body, err := p.Body()
-	if err != nil {
-		return catalog.Draft{}, nil, err
-	}
+// draft checks the recipe of the body against what is there.
+func (p publication) draft(body []byte, name string, previous *catalog.Version) (catalog.Draft, []string, error) {
 	doc, found := catalog.Parse(body, catalog.Checks{
 		Name: name, Publisher: p.publisher.ID, PublicKeys: catalog.PublicKeys(p.publisher.PublicKeys),
 		Now: p.Now(), Previous: previous,
 	})
 	if len(found) > 0 {
-		return catalog.Draft{}, nil, errInvalid.With(found)
+		return catalog.Draft{Name: doc.Recipe.ID}, nil, errInvalid.With(found)
 	}
 	d := catalog.Draft{Name: doc.Recipe.ID, Owner: p.publisher.ID, Recipe: doc.Recipe}
 	if doc.Recipe.Signature != nil && doc.Format == recipe.V2 {
@@ -80,6 +76,14 @@ func (p publication) draft(name string, previous *catalog.Version) (catalog.Draf
 	return d, slices.Concat(doc.Warnings, doc.Recipe.Warnings(p.Now())), nil
 }
 
+// before returns the version after which an entry goes on.
+func before(e catalog.Entry) *catalog.Version {
+	if len(e.Versions) == 0 {
+		return nil
+	}
+	return &e.Versions[0]
+}
+
 // replicaLag is longer than one replica mostly is behind another one.
 const replicaLag = 500 * time.Millisecond
 
@@ -87,29 +91,41 @@ const replicaLag = 500 * time.Millisecond
 func (p publication) own() (catalog.Entry, error) {
 	name := p.Param("name")
 	e, ok := p.snapshot.Entry(name)
-	if !ok {
+	if !ok || e.Deleted != nil {
 		// Its owner may have published it through another replica just now.
 		ctx, cancel := context.WithTimeout(p.Request().Context(), replicaLag)
 		defer cancel()
-		e, ok = p.api.await(ctx, name, func(_ catalog.Entry, there bool) bool { return there })
+		e, ok = p.api.await(ctx, name, func(e catalog.Entry, there bool) bool { return there && e.Deleted == nil })
 	}
 	switch {
 	case !ok || e.Owner == "" && len(e.Versions) == 0 && e.Recipe.ID == "":
 		return e, errNoRecipe
 	case e.Owner != p.publisher.ID:
 		return e, errNotOwner
+	case e.Deleted != nil:
+		return e, errNoRecipe.Saying("The recipe was deleted. The name is still yours: publish under it by POST.")
 	}
 	return e, nil
 }
 
-// create publishes a recipe under a name that is free.
+// create publishes a recipe under a name that is free, or the publisher's from a
+// recipe that was deleted.
 func (p publication) create() error {
-	d, warnings, err := p.draft("", nil)
+	body, err := p.Body()
 	if err != nil {
 		return err
 	}
-	if e, ok := p.snapshot.Entry(d.Name); ok && e.Owner != "" && e.Owner != p.publisher.ID {
+	d, warnings, err := p.draft(body, "", nil)
+	if err != nil {
+		return err
+	}
+	switch e, _ := p.snapshot.Entry(d.Name); {
+	case e.Owner != "" && e.Owner != p.publisher.ID:
 		return errExists.Saying("The name belongs to somebody else.")
+	case e.Deleted != nil:
+		if d, warnings, err = p.draft(body, "", before(e)); err != nil {
+			return err
+		}
 	}
 	if err := p.room(d.Name); err != nil {
 		return err
@@ -141,24 +157,32 @@ func (p publication) update() error {
 	if revision == "" {
 		return errIfMatchMissing
 	}
-	var previous *catalog.Version
-	if len(e.Versions) > 0 {
-		previous = &e.Versions[0]
-	}
-	d, warnings, err := p.draft(e.Name, previous)
+	body, err := p.Body()
 	if err != nil {
 		return err
 	}
-	d.Deprecated = e.Deprecated
-	return p.replace("recipes.update", d, revision, warnings)
+	return p.replace("recipes.update", e.Name, revision, func(live catalog.Entry) (catalog.Draft, []string, error) {
+		d, warnings, err := p.draft(body, live.Name, before(live))
+		d.Deprecated = live.Deprecated
+		return d, warnings, err
+	})
 }
 
-// replace writes the draft in place of what is there, and answers.
-func (p publication) replace(name string, d catalog.Draft, revision string, warnings []string) error {
+// replace writes what draft makes of what is there now, and answers. What this
+// replica knows may be older.
+func (p publication) replace(named, name, revision string, draft func(catalog.Entry) (catalog.Draft, []string, error)) error {
 	ctx, cancel := act(p.Request(), actTimeout)
 	defer cancel()
-	written, err := p.api.store.UpdateRecipe(ctx, d, revision, p.dryRun)
-	if err := p.told(name, d.Name, err); err != nil {
+	var d catalog.Draft
+	var warnings []string
+	written, err := p.api.store.UpdateRecipe(ctx, catalog.Replacement{
+		Name: name, Owner: p.publisher.ID, IfMatch: revision, DryRun: p.dryRun,
+		Draft: func(live catalog.Entry) (_ catalog.Draft, err error) {
+			d, warnings, err = draft(live)
+			return d, err
+		},
+	})
+	if err := p.told(named, name, err); err != nil {
 		return err
 	}
 	if !p.dryRun {
@@ -167,7 +191,8 @@ func (p publication) replace(name string, d catalog.Draft, revision string, warn
 	return p.report(http.StatusOK, written, d, warnings)
 }
 
-// remove deletes a recipe of the publisher's, with its versions.
+// remove takes a recipe of the publisher's out of the catalog. The name stays
+// the publisher's.
 func (p publication) remove() error {
 	revision, err := ifMatch(p.Request().Header["If-Match"])
 	if err != nil {
@@ -182,12 +207,12 @@ func (p publication) remove() error {
 	}
 	ctx, cancel := act(p.Request(), actTimeout)
 	defer cancel()
-	err = p.api.store.DeleteRecipe(ctx, e.Name, p.publisher.ID, revision, p.dryRun)
+	err = p.api.store.RetireRecipe(ctx, e.Name, p.publisher.ID, revision, p.dryRun)
 	if err := p.told("recipes.delete", e.Name, err); err != nil {
 		return err
 	}
 	if !p.dryRun {
-		p.api.await(ctx, e.Name, func(_ catalog.Entry, there bool) bool { return !there })
+		p.api.await(ctx, e.Name, func(now catalog.Entry, there bool) bool { return !there || now.Deleted != nil })
 	}
 	return done(p.Call)
 }

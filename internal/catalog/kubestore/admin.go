@@ -17,8 +17,11 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 )
 
-// SetQuality replaces what the administrators say of a recipe. ifMatch is as
-// with UpdateRecipe; empty is any. created says that nothing was said before.
+// SetQuality replaces what the administrators say of a recipe: of the version
+// that is served, unless the overlay names another one. ifMatch is the revision
+// that must be there, or catalog.AnyRevision; empty is any. It must be the same
+// in both halves: who says something of a recipe has seen what is served. created
+// says that nothing was said before.
 // Its errors are catalog.ErrNotFound, ErrChanged, *catalog.ManagedError,
 // *catalog.InvalidError and the API server's.
 func (s *Store) SetQuality(ctx context.Context, name string, o catalog.Overlay, ifMatch string, dryRun bool) (e catalog.Entry, created bool, err error) {
@@ -26,15 +29,18 @@ func (s *Store) SetQuality(ctx context.Context, name string, o catalog.Overlay, 
 		ifMatch = catalog.AnyRevision
 	}
 	e, err = s.changeRecipe(ctx, func(ctx context.Context) (*v1alpha1.CatalogRecipe, error) {
-		on, err := s.expect(ctx, name, "", ifMatch)
-		if err != nil {
+		on, live, err := s.expect(ctx, name, "")
+		switch {
+		case err != nil:
 			return nil, err
+		case !live.Shows(ifMatch):
+			return nil, catalog.ErrChanged
 		}
 		if err := overlayIsOurs(on); err != nil {
 			return nil, err
 		}
 		created = on.Spec.Quality == nil
-		spec := v1alpha1.CatalogRecipeSpec{Quality: catalog.OverlayObject(o)}
+		spec := v1alpha1.CatalogRecipeSpec{Quality: catalog.OverlayObject(o.Of(live))}
 		return s.apply(ctx, write{Name: name, Manager: v1alpha1.FieldOwnerAdmin, Spec: spec, On: on, DryRun: dryRun})
 	})
 	return e, created, err

@@ -27,11 +27,11 @@ const (
 )
 
 // What belongs to the writer of a recipe: all of it goes to a new writer.
-var contentKeys = []string{"f:recipe", "f:source", "f:owner", "f:deprecated"}
+var contentKeys = []string{"f:recipe", "f:source", "f:owner", "f:deprecated", "f:deleted"}
 
 // What nobody else may hold when a recipe is written: it would stay behind.
 // Administrators may hold owner, from a transfer, and anyone deprecated.
-var heldKeys = []string{"f:recipe", "f:source", "f:owner"}
+var heldKeys = []string{"f:recipe", "f:source", "f:owner", "f:deleted"}
 
 func readFields(entry metav1.ManagedFieldsEntry) (fieldSet, error) {
 	var set fieldSet

@@ -120,6 +120,14 @@ func draft(owner string, r recipe.Recipe) catalog.Draft {
 	return catalog.Draft{Name: r.ID, Owner: owner, Recipe: r}
 }
 
+// put replaces a recipe by the draft, whatever is there.
+func put(d catalog.Draft, ifMatch string, dryRun bool) catalog.Replacement {
+	return catalog.Replacement{
+		Name: d.Name, Owner: d.Owner, IfMatch: ifMatch, DryRun: dryRun,
+		Draft: func(catalog.Entry) (catalog.Draft, error) { return d, nil },
+	}
+}
+
 // create publishes a recipe and returns it.
 func (f *fixture) create(d catalog.Draft) catalog.Entry {
 	f.t.Helper()
@@ -193,7 +201,7 @@ func expectHeld(t *testing.T, o *v1alpha1.CatalogRecipe, want map[string][]strin
 	t.Helper()
 	held := managers(o)
 	for manager, fields := range want {
-		for _, field := range []string{"recipe", "source", "owner", "deprecated", "quality"} {
+		for _, field := range []string{"recipe", "source", "owner", "deprecated", "deleted", "quality"} {
 			holds := strings.Contains(held[manager], `"f:`+field+`":`)
 			expected := false
 			for _, w := range fields {

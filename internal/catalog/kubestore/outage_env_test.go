@@ -44,7 +44,7 @@ func TestTheCatalogStaysWhileTheAPIServerIsAway(t *testing.T) {
 	plane.Stop()
 	brief, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	if _, err := f.UpdateRecipe(brief, draft("acme", valid("notes")), catalog.AnyRevision, false); err == nil {
+	if _, err := f.UpdateRecipe(brief, put(draft("acme", valid("notes")), catalog.AnyRevision, false)); err == nil {
 		t.Error("a write succeeded")
 	}
 	if _, served := f.Current().Get("notes"); !served || !f.opens(key, "acme")() || !f.Synced() {
@@ -53,13 +53,13 @@ func TestTheCatalogStaysWhileTheAPIServerIsAway(t *testing.T) {
 
 	plane.Start()
 	testenv.Eventually(t, "a write succeeds", func() bool {
-		return f.DeleteRecipe(ctx, "notes", "acme", catalog.AnyRevision, false) == nil
+		return f.RetireRecipe(ctx, "notes", "acme", catalog.AnyRevision, false) == nil
 	})
 	f.create(draft("acme", valid("other")))
 	f.await("what changed since", func() bool {
-		_, gone := f.Current().Entry("notes")
+		_, left := f.Current().Get("notes")
 		_, there := f.Current().Entry("other")
-		return there && !gone
+		return there && !left
 	})
 }
 

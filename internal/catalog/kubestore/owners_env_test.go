@@ -213,7 +213,7 @@ func TestAfterATransferTheNewOwnerReplacesAll(t *testing.T) {
 			}
 			expectHeld(t, f.object("notes"), map[string][]string{publisherApplies: content, adminApplies: {"quality"}, adminUpdates: {"owner"}})
 
-			if e, err = f.UpdateRecipe(t.Context(), draft("acme", poor), e.Revision, false); err != nil {
+			if e, err = f.UpdateRecipe(t.Context(), put(draft("acme", poor), e.Revision, false)); err != nil {
 				t.Fatal(err)
 			}
 			if o := f.object("notes"); o.Spec.Recipe.Skill != nil || o.Spec.Recipe.Auth != nil || o.Spec.Recipe.Metadata != nil || o.Spec.Deprecated != nil {
@@ -228,7 +228,7 @@ func TestAfterATransferTheNewOwnerReplacesAll(t *testing.T) {
 			if _, err = f.SetOwner(t.Context(), "notes", catalog.SeedOwner); err != nil {
 				t.Fatal(err)
 			}
-			if _, err = f.UpdateRecipe(t.Context(), draft("acme", poor), catalog.AnyRevision, false); !errors.Is(err, catalog.ErrNotOwner) {
+			if _, err = f.UpdateRecipe(t.Context(), put(draft("acme", poor), catalog.AnyRevision, false)); !errors.Is(err, catalog.ErrNotOwner) {
 				t.Errorf("the former owner writes: %v", err)
 			}
 			f.mustSeed(catalog.Change{Name: "notes", Kind: catalog.Update, Recipe: rich})
@@ -246,7 +246,7 @@ func TestATransferMendsWhatOtherToolsTook(t *testing.T) {
 	if _, err := f.SetOwner(t.Context(), "notes", "acme"); err != nil {
 		t.Fatal(err)
 	}
-	e, err := f.UpdateRecipe(t.Context(), draft("acme", valid("notes")), catalog.AnyRevision, false)
+	e, err := f.UpdateRecipe(t.Context(), put(draft("acme", valid("notes")), catalog.AnyRevision, false))
 	if err != nil || e.Recipe.Description != "Keeps notes" {
 		t.Errorf("%v: %+v", err, e)
 	}

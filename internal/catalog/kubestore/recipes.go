@@ -8,8 +8,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -96,19 +98,28 @@ func specOf(d catalog.Draft) v1alpha1.CatalogRecipeSpec {
 	return spec
 }
 
-// CreateRecipe writes a recipe of a name that nobody has. An overlay that waits
-// for its recipe is no recipe. Its errors are catalog.ErrExists,
-// *catalog.InvalidError and the API server's.
+// CreateRecipe writes a recipe of a name that nobody has, or that its owner
+// deleted. An overlay that waits for its recipe is no recipe. Its errors are
+// catalog.ErrExists, *catalog.ManagedError, *catalog.InvalidError and the API
+// server's.
 func (s *Store) CreateRecipe(ctx context.Context, d catalog.Draft, dryRun bool) (catalog.Entry, error) {
 	return s.changeRecipe(ctx, func(ctx context.Context) (*v1alpha1.CatalogRecipe, error) {
+		w := write{Name: d.Name, Manager: managerOf(d.Owner), Spec: specOf(d), DryRun: dryRun}
 		on, err := s.recipe(ctx, d.Name)
 		switch {
-		case err == nil && !vacant(on):
-			return nil, catalog.ErrExists
-		case err != nil && !errors.Is(err, catalog.ErrNotFound):
+		case errors.Is(err, catalog.ErrNotFound):
+			return s.apply(ctx, w)
+		case err != nil:
 			return nil, err
 		}
-		return s.apply(ctx, write{Name: d.Name, Manager: managerOf(d.Owner), Spec: specOf(d), On: on, DryRun: dryRun})
+		w.On = on
+		switch {
+		case vacant(on):
+			return s.apply(ctx, w)
+		case retired(on) && on.Spec.Owner == d.Owner:
+			return s.replace(ctx, w)
+		}
+		return nil, catalog.ErrExists
 	})
 }
 
@@ -117,18 +128,48 @@ func vacant(o *v1alpha1.CatalogRecipe) bool {
 	return o.Spec.Recipe == nil && o.Spec.Owner == "" && o.DeletionTimestamp == nil
 }
 
-// UpdateRecipe replaces a recipe of the draft's owner. ifMatch is the revision
-// that must be there, or catalog.AnyRevision. Its errors are
+// retired reports whether the owner deleted the recipe, and has the name alone.
+func retired(o *v1alpha1.CatalogRecipe) bool {
+	return o.Spec.Recipe == nil && o.Spec.Deleted != nil && o.DeletionTimestamp == nil
+}
+
+// UpdateRecipe replaces a recipe of the owner's. Its errors are
 // catalog.ErrNotFound, ErrNotOwner, ErrChanged, *catalog.ManagedError,
-// *catalog.InvalidError and the API server's.
-func (s *Store) UpdateRecipe(ctx context.Context, d catalog.Draft, ifMatch string, dryRun bool) (catalog.Entry, error) {
+// *catalog.InvalidError, those of the draft and the API server's.
+func (s *Store) UpdateRecipe(ctx context.Context, r catalog.Replacement) (catalog.Entry, error) {
 	return s.changeRecipe(ctx, func(ctx context.Context) (*v1alpha1.CatalogRecipe, error) {
-		on, err := s.expect(ctx, d.Name, d.Owner, ifMatch)
+		on, live, err := s.expect(ctx, r.Name, r.Owner)
 		if err != nil {
 			return nil, err
 		}
-		return s.replace(ctx, write{Name: d.Name, Manager: managerOf(d.Owner), Spec: specOf(d), On: on, DryRun: dryRun})
+		if !live.Matches(r.IfMatch) {
+			return nil, catalog.ErrChanged
+		}
+		d, err := r.Draft(live)
+		if err != nil {
+			return nil, err
+		}
+		return s.replace(ctx, write{Name: r.Name, Manager: managerOf(r.Owner), Spec: specOf(d), On: on, DryRun: r.DryRun})
 	})
+}
+
+// RetireRecipe takes a recipe of the owner's out of the catalog. The name stays
+// the owner's, and the versions that were accepted stay there: whoever publishes
+// under it again goes on after them. ifMatch is as with catalog.Replacement, and the
+// errors are as with UpdateRecipe.
+func (s *Store) RetireRecipe(ctx context.Context, name, owner, ifMatch string, dryRun bool) error {
+	_, err := s.changeRecipe(ctx, func(ctx context.Context) (*v1alpha1.CatalogRecipe, error) {
+		on, live, err := s.expect(ctx, name, owner)
+		if err != nil {
+			return nil, err
+		}
+		if !live.Matches(ifMatch) {
+			return nil, catalog.ErrChanged
+		}
+		left := v1alpha1.CatalogRecipeSpec{Owner: owner, Deleted: new(metav1.NewTime(s.now().UTC().Truncate(time.Second)))}
+		return s.replace(ctx, write{Name: name, Manager: managerOf(owner), Spec: left, On: on, DryRun: dryRun})
+	})
+	return err
 }
 
 // replace applies the whole of a writer's part, which nobody else may hold.
@@ -143,35 +184,20 @@ func (s *Store) replace(ctx context.Context, w write) (*v1alpha1.CatalogRecipe, 
 	return s.apply(ctx, w)
 }
 
-// expect reads a recipe that must be of the owner, empty for anyone's, and of
-// the revision.
-func (s *Store) expect(ctx context.Context, name, owner, ifMatch string) (*v1alpha1.CatalogRecipe, error) {
+// expect reads a recipe that must be of the owner, empty for anyone's.
+func (s *Store) expect(ctx context.Context, name, owner string) (*v1alpha1.CatalogRecipe, catalog.Entry, error) {
 	o, err := s.recipe(ctx, name)
 	if err != nil {
-		return nil, err
+		return nil, catalog.Entry{}, err
 	}
 	switch {
-	case vacant(o):
-		return nil, catalog.ErrNotFound
+	case vacant(o), retired(o):
+		return nil, catalog.Entry{}, catalog.ErrNotFound
 	case owner != "" && o.Spec.Owner != owner:
-		return nil, catalog.ErrNotOwner
+		return nil, catalog.Entry{}, catalog.ErrNotOwner
 	}
-	return o, matches(o, ifMatch)
-}
-
-// matches returns catalog.ErrChanged for another revision.
-func matches(o *v1alpha1.CatalogRecipe, ifMatch string) error {
-	if ifMatch == catalog.AnyRevision {
-		return nil
-	}
-	e, err := catalog.EntryOf(o)
-	if err != nil {
-		return err
-	}
-	if e.Revision != ifMatch {
-		return catalog.ErrChanged
-	}
-	return nil
+	live, err := catalog.EntryOf(o)
+	return o, live, err
 }
 
 // changeRecipe makes one change, anew while others are quicker, and returns the
@@ -191,15 +217,21 @@ func (s *Store) changeRecipe(ctx context.Context, change func(context.Context) (
 	return e, err
 }
 
-// DeleteRecipe removes a recipe, its versions and its overlay. owner is whose it
-// must be, empty for anyone's; ifMatch is as with UpdateRecipe. Its errors are
-// catalog.ErrNotFound, ErrNotOwner, ErrChanged and the API server's.
-func (s *Store) DeleteRecipe(ctx context.Context, name, owner, ifMatch string, dryRun bool) error {
+// DeleteRecipe removes a recipe, its versions and its overlay, also one that its
+// owner deleted: the name is free then. ifMatch is as with catalog.Replacement; empty
+// is any. Its errors are catalog.ErrNotFound, ErrChanged and the API server's.
+func (s *Store) DeleteRecipe(ctx context.Context, name, ifMatch string, dryRun bool) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return s.again(ctx, func() error {
-		o, err := s.expect(ctx, name, owner, ifMatch)
-		if err != nil {
+		o, err := s.recipe(ctx, name)
+		switch {
+		case err != nil:
+			return err
+		case vacant(o):
+			return catalog.ErrNotFound
+		}
+		if err := sameRevision(o, ifMatch); err != nil {
 			return err
 		}
 		options := append(dry[client.DeleteOption](dryRun), client.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion})
@@ -209,4 +241,17 @@ func (s *Store) DeleteRecipe(ctx context.Context, name, owner, ifMatch string, d
 		}
 		return refusal(err, "delete CatalogRecipe")
 	})
+}
+
+// sameRevision returns catalog.ErrChanged for another revision. Where any will
+// do the object is not read: it may be one that cannot be.
+func sameRevision(o *v1alpha1.CatalogRecipe, ifMatch string) error {
+	if ifMatch == "" || ifMatch == catalog.AnyRevision {
+		return nil
+	}
+	e, err := catalog.EntryOf(o)
+	if err == nil && !e.Matches(ifMatch) {
+		err = catalog.ErrChanged
+	}
+	return err
 }

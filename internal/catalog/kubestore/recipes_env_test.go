@@ -40,7 +40,11 @@ func TestAWrittenRecipeIsShownAndServedOnceAccepted(t *testing.T) {
 		t.Error("its popularity is not known")
 	}
 
-	if err := f.DeleteRecipe(t.Context(), "notes", "acme", catalog.AnyRevision, false); err != nil {
+	if err := f.RetireRecipe(t.Context(), "notes", "acme", catalog.AnyRevision, false); err != nil {
+		t.Fatal(err)
+	}
+	f.await("that it is not served", func() bool { _, served := f.Current().Get("notes"); return !served })
+	if err := f.DeleteRecipe(t.Context(), "notes", "", false); err != nil {
 		t.Fatal(err)
 	}
 	f.await("that it went", func() bool { _, there := f.Current().Entry("notes"); return !there })
@@ -83,13 +87,13 @@ func TestADryRunChangesNothing(t *testing.T) {
 	version := f.object("notes").ResourceVersion
 	other := valid("notes")
 	other.Description = "Else"
-	if e, err = f.UpdateRecipe(ctx, draft("acme", other), catalog.AnyRevision, true); err != nil || e.Recipe.Description != "Else" {
+	if e, err = f.UpdateRecipe(ctx, put(draft("acme", other), catalog.AnyRevision, true)); err != nil || e.Recipe.Description != "Else" {
 		t.Errorf("%+v, %v", e, err)
 	}
 	if e, created, err := f.SetQuality(ctx, "notes", catalog.Overlay{Badge: "gold"}, "", true); err != nil || !created || e.Quality == nil {
 		t.Errorf("%+v, %t, %v", e, created, err)
 	}
-	if err := f.DeleteRecipe(ctx, "notes", "acme", catalog.AnyRevision, true); err != nil {
+	if err := f.RetireRecipe(ctx, "notes", "acme", catalog.AnyRevision, true); err != nil {
 		t.Error(err)
 	}
 	changes := []catalog.Change{{Name: "new", Kind: catalog.Create, Recipe: valid("new")}}
@@ -122,13 +126,13 @@ func TestWhatIsRefusedIsNamedAndChangesNothing(t *testing.T) {
 		return func() error { _, err := f.CreateRecipe(ctx, d, false); return err }
 	}
 	update := func(d catalog.Draft, ifMatch string) func() error {
-		return func() error { _, err := f.UpdateRecipe(ctx, d, ifMatch, false); return err }
+		return func() error { _, err := f.UpdateRecipe(ctx, put(d, ifMatch, false)); return err }
 	}
 	quality := func(name, ifMatch string) func() error {
 		return func() error { _, _, err := f.SetQuality(ctx, name, catalog.Overlay{}, ifMatch, false); return err }
 	}
 	remove := func(name, owner, ifMatch string) func() error {
-		return func() error { return f.DeleteRecipe(ctx, name, owner, ifMatch, false) }
+		return func() error { return f.RetireRecipe(ctx, name, owner, ifMatch, false) }
 	}
 	give := func(name, owner string) func() error {
 		return func() error { _, err := f.SetOwner(ctx, name, owner); return err }
@@ -149,7 +153,7 @@ func TestWhatIsRefusedIsNamedAndChangesNothing(t *testing.T) {
 		"an update of what was seeded":        {update(draft("acme", valid("seeded")), catalog.AnyRevision), catalog.ErrNotOwner},
 		"an update of what was applied":       {update(draft("acme", valid("applied")), catalog.AnyRevision), catalog.ErrNotOwner},
 		"an update of nothing":                {update(draft("acme", valid("none")), catalog.AnyRevision), catalog.ErrNotFound},
-		"an update of another revision":       {update(draft("acme", valid("notes")), mine.Revision+"0"), catalog.ErrChanged},
+		"an update of another revision":       {update(draft("acme", valid("notes")), "0"+mine.Revision), catalog.ErrChanged},
 		"an update of no revision":            {update(draft("acme", valid("notes")), ""), catalog.ErrChanged},
 		"a removal of another's":              {remove("notes", "beta", catalog.AnyRevision), catalog.ErrNotOwner},
 		"a removal of another revision":       {remove("notes", "acme", "0"), catalog.ErrChanged},
@@ -227,7 +231,7 @@ func TestOneOfManyWins(t *testing.T) {
 		won, errs = race(func(i int, f *fixture) error {
 			r := valid("notes")
 			r.RecipeVersion, r.Description = "1.1.0", publisher(i)
-			_, err := f.UpdateRecipe(t.Context(), draft(owner, r), e.Revision, false)
+			_, err := f.UpdateRecipe(t.Context(), put(draft(owner, r), e.Revision, false))
 			return err
 		})
 		lost(won, errs, catalog.ErrChanged)
@@ -235,8 +239,10 @@ func TestOneOfManyWins(t *testing.T) {
 			t.Fatalf("another one's recipe is there: %+v", e.Pending)
 		}
 		won, errs = race(func(_ int, f *fixture) error {
-			return f.DeleteRecipe(t.Context(), "notes", owner, e.Revision, false)
+			return f.RetireRecipe(t.Context(), "notes", owner, e.Revision, false)
 		})
+		lost(won, errs, catalog.ErrNotFound)
+		won, errs = race(func(_ int, f *fixture) error { return f.DeleteRecipe(t.Context(), "notes", "", false) })
 		lost(won, errs, catalog.ErrNotFound)
 	}
 }
@@ -286,7 +292,7 @@ func TestAnUpdateReplacesTheWholeRecipe(t *testing.T) {
 		t.Fatalf("%+v", e)
 	}
 	d.Recipe.Auth, d.Recipe.Metadata, d.Deprecated = nil, recipe.Metadata{Category: "search"}, nil
-	if e, err := f.UpdateRecipe(t.Context(), d, e.Revision, false); err != nil || e.Deprecated != nil || !catalog.Same(e.Recipe, d.Recipe) {
+	if e, err := f.UpdateRecipe(t.Context(), put(d, e.Revision, false)); err != nil || e.Deprecated != nil || !catalog.Same(e.Recipe, d.Recipe) {
 		t.Errorf("%v: %s", err, catalog.SourceOf(e.Recipe))
 	}
 }
@@ -299,7 +305,7 @@ func TestWhatOtherToolsHoldIsNotOverwritten(t *testing.T) {
 		s.Recipe.Skill = &v1alpha1.RecipeSkill{APIVersion: "v3"}
 	})
 	var managed *catalog.ManagedError
-	_, err := f.UpdateRecipe(ctx, draft("acme", valid("notes")), catalog.AnyRevision, false)
+	_, err := f.UpdateRecipe(ctx, put(draft("acme", valid("notes")), catalog.AnyRevision, false))
 	if !errors.As(err, &managed) || !slices.Equal(managed.By, []string{"kubectl-edit"}) {
 		t.Errorf("got %v", err)
 	}
@@ -310,12 +316,12 @@ func TestWhatOtherToolsHoldIsNotOverwritten(t *testing.T) {
 	})
 	next := valid("deprecated")
 	next.RecipeVersion = "1.1.0"
-	if e, err := f.UpdateRecipe(ctx, draft("acme", next), catalog.AnyRevision, false); err != nil || e.Deprecated == nil {
+	if e, err := f.UpdateRecipe(ctx, put(draft("acme", next), catalog.AnyRevision, false)); err != nil || e.Deprecated == nil {
 		t.Errorf("the publisher took the administrator's deprecation back: %v, %+v", err, e.Deprecated)
 	}
 	d := draft("acme", next)
 	d.Deprecated = &catalog.Deprecation{Since: time.Now(), Reason: "mine"}
-	if _, err := f.UpdateRecipe(ctx, d, catalog.AnyRevision, false); !errors.As(err, &managed) {
+	if _, err := f.UpdateRecipe(ctx, put(d, catalog.AnyRevision, false)); !errors.As(err, &managed) {
 		t.Errorf("got %v", err)
 	}
 

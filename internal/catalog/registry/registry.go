@@ -96,10 +96,14 @@ type Repository struct {
 // Of returns version i of a recipe, whose name stands after the namespace.
 func Of(item *catalog.Item, i int, namespace string) Response {
 	e, v := item.Entry, item.Entry.Versions[i]
+	changed := v.At.UTC()
+	if e.StatusAt.After(changed) {
+		changed = e.StatusAt.UTC()
+	}
 	r := Response{
 		Server: serverOf(v.Recipe, namespace+"/"+e.Name, v.Version),
 		Meta: Meta{
-			Official: Official{Status: active, StatusChangedAt: v.At.UTC(), PublishedAt: v.At.UTC(), UpdatedAt: v.At.UTC(), IsLatest: i == 0},
+			Official: Official{Status: active, StatusChangedAt: changed, PublishedAt: v.At.UTC(), UpdatedAt: changed, IsLatest: i == 0},
 			Catalog:  Listing{Recipe: e.Name, HostedSafe: catalog.HostedSafe(v.Recipe)},
 		},
 	}
