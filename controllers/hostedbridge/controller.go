@@ -70,6 +70,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (c
 	}
 	now := r.Clock.Now()
 	r.followed.Do(func() { r.followedFrom = now })
+	ran := b.Status.Recipes
 	b, err := r.withRecipes(ctx, b)
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("resolve recipes: %w", err)
@@ -78,6 +79,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (c
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
 	}
+	observed.Recipes = ran
 	p := plan.Decide(observed, now)
 	outcome, err := r.apply(ctx, b, p)
 	if err != nil && outcome.Failed == (plan.Finding{}) {

@@ -18,6 +18,9 @@ import (
 type Observed struct {
 	// Bridge is the object to decide about.
 	Bridge *v1alpha1.HostedBridge
+	// Recipes are the status.recipes that the bridge had before it was decided
+	// what its recipes come to now.
+	Recipes []v1alpha1.RecipeStatus
 	// Rivals are the other HostedBridges of any namespace with the same user
 	// id.
 	Rivals []v1alpha1.HostedBridge

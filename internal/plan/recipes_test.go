@@ -76,6 +76,29 @@ func TestAServerThatIsOutOfServiceForItsRecipeIsThatAlone(t *testing.T) {
 	}
 }
 
+// TestWhatAPodGoesOnWithStaysInTheStatus resolves the recipe to something else
+// than what the pod runs.
+func TestWhatAPodGoesOnWithStaysInTheStatus(t *testing.T) {
+	ran := []v1alpha1.RecipeStatus{{Server: "mine", Recipe: "notes", Version: "0.9.0", TokenSecret: "OAUTH_MINE", Secrets: []string{"OAUTH_MINE"}}}
+	before := func(o *Observed) { o.Recipes = ran }
+	unknown := func(o *Observed) { o.Bridge.Spec.Tier = "unknown" }
+	runs := withPods(Pod{Name: "p", Ready: true})
+	mine := ofRecipe("mine", inUse, atNotes)
+	for name, tt := range map[string]struct {
+		o    Observed
+		want string
+	}{
+		"it runs":                            {observed(mine, resolved, before, runs), "1.0.0"},
+		"it runs, and no keybroker is there": {observed(mine, resolved, before, runs, withoutKeybroker), "0.9.0"},
+		"it runs, and the spec is refused":   {observed(mine, resolved, before, runs, unknown), "0.9.0"},
+		"the spec is refused":                {observed(mine, resolved, before, unknown), "1.0.0"},
+	} {
+		if got := Decide(tt.o, now).Status(tt.o, Outcome{}, now).Recipes; len(got) != 1 || got[0].Version != tt.want {
+			t.Errorf("%s: %+v, want version %s", name, got, tt.want)
+		}
+	}
+}
+
 func TestARecipeThatRunsAndIsOddIsSaid(t *testing.T) {
 	for _, reason := range []string{v1alpha1.ReasonRecipeDeprecated, v1alpha1.ReasonRecipeKept} {
 		odd := inUse

@@ -19,7 +19,7 @@ func (p Plan) Status(o Observed, out Outcome, now time.Time) v1alpha1.HostedBrid
 		ObservedGeneration: p.generation(o),
 		Conditions:         conditions(o, p, out, now),
 		UserID:             o.Bridge.User(),
-		Recipes:            o.Bridge.Status.Recipes,
+		Recipes:            p.recipes(o),
 	}
 	if pod := o.current(); pod != nil {
 		s.PodName = pod.Name
@@ -37,6 +37,15 @@ func (p Plan) generation(o Observed) int64 {
 		return o.Bridge.Status.ObservedGeneration
 	}
 	return o.Bridge.Generation
+}
+
+// recipes returns what the pod runs by. One that goes on with what it has needs
+// what it was granted by that, such as to keep a login that it refreshes.
+func (p Plan) recipes(o Observed) []v1alpha1.RecipeStatus {
+	if (p.Action == Hold || p.Action == Leave) && o.running() {
+		return o.Recipes
+	}
+	return o.Bridge.Status.Recipes
 }
 
 // OwnsURL reports whether the user's URL leads to this bridge. It does not

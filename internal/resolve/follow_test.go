@@ -52,6 +52,8 @@ func TestARecipeThatIsMadeAnewBySomebodyElseIsNotFollowed(t *testing.T) {
 
 	moved := by(accepted(t, at("1.0.0", home), at("1.0.1", home)), "uid-1", "heir")
 	expect(t, after(named("mine"), catalogOf(first), catalogOf(moved)).Status.Recipes[0], v1alpha1.ReasonRecipeInUse, "1.0.1")
+	unowned := by(accepted(t, at("1.0.0", home)), "uid-1", "")
+	expect(t, after(named("mine"), catalogOf(unowned), catalogOf(nobody)).Status.Recipes[0], v1alpha1.ReasonRecipeKept, "by nobody who is known")
 	again := by(accepted(t, at("1.0.0", home), at("1.0.1", home)), "uid-3", "acme")
 	expect(t, after(named("mine"), catalogOf(first), catalogOf(again)).Status.Recipes[0], v1alpha1.ReasonRecipeInUse, "1.0.1")
 }

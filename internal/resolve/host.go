@@ -110,6 +110,9 @@ func (c Catalog) encode(server v1alpha1.Server, said plan.RecipeServer, status v
 		return status, fmt.Errorf("it says %d bytes of its server, and may say %d", len(b), serverLimit)
 	}
 	status.Source, status.Place = string(b), placeOf(said)
+	if len(status.Place) > placeLimit {
+		return status, fmt.Errorf("its URLs have hosts of more than %d bytes", placeLimit)
+	}
 	return status, c.runs(server, status)
 }
 

@@ -32,6 +32,9 @@ const (
 	// secretLimit is how many secrets one recipe may name, which is how many the
 	// spec can grant to a server.
 	secretLimit = 32
+	// placeLimit is for the name of the place where a server is, in bytes. The API
+	// takes more.
+	placeLimit = 2048
 	// messageLimit is half of what the API takes, in bytes.
 	messageLimit = 1024
 )

@@ -145,6 +145,12 @@ func TestWhyAServerIsOutOfService(t *testing.T) {
 				r.Transports[0].Env = append(r.Transports[0].Env, jsondoc.Entry[string]{Name: fmt.Sprintf("V%d", i), Value: fmt.Sprintf("${S%d:-}", i)})
 			}
 		}), named("mine"), nil, "NotHostable", "and a server may use 32"},
+		"a host that no status has room for": {once(func(r *recipe.Recipe) {
+			r.Install = nil
+			r.Transports = []recipe.Transport{{Type: recipe.StreamableHTTP, URL: "https://a", Auth: &recipe.TransportAuth{
+				Type: "oauth2", GrantType: "client_credentials", ClientID: "c", ClientSecret: "${NOTES_TOKEN}", TokenURL: "https://" + strings.Repeat("a", 5000),
+			}}}
+		}), named("mine"), nil, "NotHostable", "have hosts of more than 2048 bytes"},
 		"more than a server's worth": {once(func(r *recipe.Recipe) {
 			r.Install.ConfigFiles = []recipe.ConfigFile{{Name: "a", Content: strings.Repeat("a", 100<<10)}, {Name: "b", Content: strings.Repeat("b", 100<<10)}}
 		}), named("mine"), nil, "NotHostable", "and may say 8192"},
