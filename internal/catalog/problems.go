@@ -5,6 +5,7 @@ package catalog
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
@@ -51,5 +52,5 @@ func (p *problems) all() []Problem {
 	if p.more == 0 {
 		return p.list
 	}
-	return append(p.list[:len(p.list):len(p.list)], Problem{Code: CodeInvalid, Message: fmt.Sprintf("and %d more", p.more)})
+	return append(slices.Clip(p.list), Problem{Code: CodeInvalid, Message: fmt.Sprintf("and %d more", p.more)})
 }

@@ -5,6 +5,7 @@ package jsondoc
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -81,7 +82,7 @@ func (p *Problems) List() []Problem {
 		unknown bool
 	}{{"and %d more", p.known - named[false], false}, {"and %d more unknown fields", p.unknown - named[true], true}} {
 		if rest.more > 0 {
-			list = append(list[:len(list):len(list)], Problem{Message: fmt.Sprintf(rest.of, rest.more), Unknown: rest.unknown, More: rest.more})
+			list = append(slices.Clip(list), Problem{Message: fmt.Sprintf(rest.of, rest.more), Unknown: rest.unknown, More: rest.more})
 		}
 	}
 	return list

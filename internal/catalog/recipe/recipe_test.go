@@ -144,6 +144,12 @@ func TestARecipeHasSoManyVariablesAndNoMore(t *testing.T) {
 	if names := variablesOf(Transport{URL: manyVariables(30_000), Args: []string{manyVariables(100)}}); len(names) != maxVariables+1 {
 		t.Errorf("%d variables were collected", len(names))
 	}
+	install := &Install{Platforms: map[string]Platform{"linux": {Args: []string{"${OTHER}"}}}}
+	for declared, want := range map[int]int{maxVariables: 1, maxVariables + 1: 0} {
+		if found := (Recipe{Auth: &Auth{EnvVars: make([]string, declared)}, Install: install}).Undeclared(); len(found) != want {
+			t.Errorf("with %d names, %d others were looked for", declared, len(found))
+		}
+	}
 	_, err := Parse([]byte(`{"name":"notes","description":"d","homepage":"https://example.com","transport":"sse","url":"https://example.com/` + manyVariables(20_000) + `"}`))
 	if invalid, ok := errors.AsType[*InvalidError](err); !ok || len(invalid.Problems) != 1 || invalid.Problems[0].Path != "auth.envVars" {
 		t.Errorf("version 1: %.500v", err)

@@ -30,8 +30,8 @@ func (r Recipe) Undeclared() jsondoc.Ordered[string] {
 		}
 	}
 	add("auth.oauth2.envBinding", bound)
-	if r.Install == nil {
-		return found
+	if r.Install == nil || len(declared) > maxVariables {
+		return found // Validate refuses a list that is so long.
 	}
 	for _, system := range slices.Sorted(maps.Keys(r.Install.Platforms)) {
 		p := r.Install.Platforms[system]
