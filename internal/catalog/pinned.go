@@ -43,6 +43,16 @@ func (p *problems) pinned(r recipe.Recipe) {
 	if i == nil {
 		return
 	}
+	p.source(*i)
+	for n, t := range r.Transports {
+		if t.Type == recipe.Stdio {
+			p.installed(fmt.Sprintf("transports[%d]", n), *i, t)
+		}
+	}
+}
+
+// source refuses an install that does not name one package in one version.
+func (p *problems) source(i recipe.Install) {
 	if i.Method == "docker" {
 		if i.Image != "" && !exactImage.MatchString(i.Image) {
 			p.add("install.image", CodeUnpinned, "must end in a tag that is a version, or in a digest")
@@ -52,11 +62,6 @@ func (p *problems) pinned(r recipe.Recipe) {
 	}
 	if pattern, known := registered[i.Method]; known && i.Package != "" && !pattern.MatchString(i.Package) {
 		p.add("install.package", CodeUnpinned, "must be the name of a package in the registry of %s, and nothing else", i.Method)
-	}
-	for n, t := range r.Transports {
-		if t.Type == recipe.Stdio {
-			p.installed(fmt.Sprintf("transports[%d]", n), *i, t)
-		}
 	}
 }
 

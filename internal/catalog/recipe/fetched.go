@@ -27,14 +27,17 @@ var naming = map[string][]string{"npx": {"-p", "--package"}, "uvx": {"--from"}}
 func Fetches(method string, args []string) (Fetched, error) {
 	var f Fetched
 	for n := 0; n < len(args); n++ {
-		word, more := args[n], n+1 < len(args)
+		word, next := args[n], ""
+		if n+1 < len(args) {
+			next = args[n+1]
+		}
 		switch {
-		case method == "npx" && (word == "-y" || word == "--yes"):
-		case slices.Contains(naming[method], word) && f.Package == "" && more && args[n+1] != "":
+		case isYes(method, word):
+		case slices.Contains(naming[method], word) && f.Package == "" && next != "":
 			n++
-			f.Package = args[n]
-		case word == "--" && more && !strings.HasPrefix(args[n+1], "-"):
-			return f.start(args[n+1]), nil
+			f.Package = next
+		case word == "--" && next != "" && next[0] != '-':
+			return f.start(next), nil
 		case strings.HasPrefix(word, "-"):
 			option, _, _ := strings.Cut(word, "=")
 			return Fetched{}, fmt.Errorf("%.40q may not stand before the program: only %s may, once, with the package as the next word%s", option, strings.Join(naming[method], " or "), yes(method))
@@ -44,6 +47,9 @@ func Fetches(method string, args []string) (Fetched, error) {
 	}
 	return Fetched{}, errors.New("name no program")
 }
+
+// isYes reports whether a word is npx's not to ask.
+func isYes(method, word string) bool { return method == "npx" && (word == "-y" || word == "--yes") }
 
 // start notes the first word that is no option: the package, unless one is named.
 func (f Fetched) start(word string) Fetched {
