@@ -111,6 +111,7 @@ func concerned(before, after *v1alpha1.CatalogRecipe) ([]string, time.Duration) 
 // standing is what is said of all of a recipe's versions.
 type standing struct {
 	TakenBack  bool
+	Deleted    bool
 	Deprecated *v1alpha1.RecipeDeprecation
 	Withdrawn  map[string]bool
 	// Verdict is what the catalog says of a recipe that has nothing to run. That
@@ -119,7 +120,10 @@ type standing struct {
 }
 
 func standingOf(o *v1alpha1.CatalogRecipe) standing {
-	s := standing{TakenBack: o.Spec.Recipe == nil, Deprecated: o.Spec.Deprecated, Withdrawn: map[string]bool{}}
+	s := standing{
+		TakenBack: o.Spec.Recipe == nil, Deleted: o.Spec.Deleted != nil,
+		Deprecated: o.Spec.Deprecated, Withdrawn: map[string]bool{},
+	}
 	for _, v := range o.Status.Versions {
 		if v.Withdrawn {
 			s.Withdrawn[v.Digest] = true

@@ -26,6 +26,12 @@ func TestWhatRunsStaysWhenTheCatalogLosesIt(t *testing.T) {
 	forgotten.Status.Versions = forgotten.Status.Versions[:1]
 	withdrawn := served.DeepCopy()
 	withdrawn.Status.Versions[0].Withdrawn = true
+	deleted := served.DeepCopy()
+	deleted.Spec.Recipe, deleted.Spec.Deleted = nil, new(metav1.Now())
+	both := withdrawn.DeepCopy()
+	both.Spec = deleted.Spec
+	takenBack := served.DeepCopy()
+	takenBack.Spec.Recipe = nil
 	overlay := by(&v1alpha1.CatalogRecipe{ObjectMeta: metav1.ObjectMeta{Name: "notes"}}, "another", "")
 	local := accepted(t, notes(), notes(func(r *recipe.Recipe) { r.RecipeVersion, r.LocalOnly.All = "1.1.0", true }))
 	for name, tt := range map[string]struct {
@@ -33,16 +39,22 @@ func TestWhatRunsStaysWhenTheCatalogLosesIt(t *testing.T) {
 		server v1alpha1.Server
 		reason string
 	}{
-		"it was deleted":                                {nil, named("mine"), v1alpha1.ReasonRecipeKept},
-		"it was deleted, and is pinned now":             {nil, named("mine", version("1.0.0")), v1alpha1.ReasonRecipeKept},
-		"it was made anew and waits for its verdict":    {anew, named("mine"), v1alpha1.ReasonRecipeKept},
-		"its pinned version was one too many":           {forgotten, named("mine", version("1.0.0")), v1alpha1.ReasonRecipeKept},
-		"it was deleted, and another version is wanted": {nil, named("mine", version("1.1.0")), v1alpha1.ReasonRecipeNotFound},
-		"another server names it":                       {nil, named("other"), v1alpha1.ReasonRecipeNotFound},
-		"the server names another recipe":               {nil, named("mine", func(s *v1alpha1.Server) { s.Recipe.Name = "paper" }), v1alpha1.ReasonRecipeNotFound},
-		"it was deleted, and an overlay is there":       {overlay, named("mine"), v1alpha1.ReasonRecipeKept},
-		"it is withdrawn":                               {withdrawn, named("mine"), v1alpha1.ReasonRecipeNotAccepted},
-		"its new version is local":                      {local, named("mine"), v1alpha1.ReasonRecipeLocalOnly},
+		"it was deleted":                                          {nil, named("mine"), v1alpha1.ReasonRecipeKept},
+		"it was deleted, and is pinned now":                       {nil, named("mine", version("1.0.0")), v1alpha1.ReasonRecipeKept},
+		"it was made anew and waits for its verdict":              {anew, named("mine"), v1alpha1.ReasonRecipeKept},
+		"its pinned version was one too many":                     {forgotten, named("mine", version("1.0.0")), v1alpha1.ReasonRecipeKept},
+		"it was deleted, and another version is wanted":           {nil, named("mine", version("1.1.0")), v1alpha1.ReasonRecipeNotFound},
+		"another server names it":                                 {nil, named("other"), v1alpha1.ReasonRecipeNotFound},
+		"the server names another recipe":                         {nil, named("mine", func(s *v1alpha1.Server) { s.Recipe.Name = "paper" }), v1alpha1.ReasonRecipeNotFound},
+		"it was deleted, and an overlay is there":                 {overlay, named("mine"), v1alpha1.ReasonRecipeKept},
+		"its publisher deleted it":                                {deleted, named("mine"), v1alpha1.ReasonRecipeKept},
+		"its publisher deleted it, and it is pinned now":          {deleted, named("mine", version("1.0.0")), v1alpha1.ReasonRecipeKept},
+		"its publisher deleted it, and another version is wanted": {deleted, named("mine", version("1.1.0")), v1alpha1.ReasonRecipeNotFound},
+		"its publisher deleted it, and another server names it":   {deleted, named("other"), v1alpha1.ReasonRecipeNotFound},
+		"its publisher deleted it, and it is withdrawn":           {both, named("mine"), v1alpha1.ReasonRecipeNotAccepted},
+		"an administrator took the recipe from below its overlay": {takenBack, named("mine"), v1alpha1.ReasonRecipeNotAccepted},
+		"it is withdrawn":                                         {withdrawn, named("mine"), v1alpha1.ReasonRecipeNotAccepted},
+		"its new version is local":                                {local, named("mine"), v1alpha1.ReasonRecipeLocalOnly},
 		"it was deleted, and a secret is not granted any more": {nil, named("mine", func(s *v1alpha1.Server) { s.Secrets = []v1alpha1.SecretName{"NOTES_LANG"} }),
 			v1alpha1.ReasonRecipeSecretNotGranted},
 	} {

@@ -25,7 +25,7 @@ func versionOf(o *v1alpha1.CatalogRecipe, ref v1alpha1.RecipeReference) (version
 		return none, plan.Finding{Reason: v1alpha1.ReasonRecipeNotFound, Message: fmt.Sprintf("the catalog has no recipe %s", ref.Name)}, true
 	case len(o.Status.Versions) == 0:
 		return none, notAccepted("recipe %s was not accepted yet%s", ref.Name, verdict(o)), true
-	case o.Spec.Recipe == nil:
+	case o.Spec.Recipe == nil && o.Spec.Deleted == nil:
 		return none, notAccepted("recipe %s was taken back: there is an overlay, and nothing below it", ref.Name), false
 	case ref.Version == "":
 		return served(o, o.Status.Versions[0])
@@ -40,6 +40,9 @@ func versionOf(o *v1alpha1.CatalogRecipe, ref v1alpha1.RecipeReference) (version
 	if newest := o.Status.Versions[0]; newest.Withdrawn {
 		return none, withdrawn(o, newest), false // And so may the one be that is not kept.
 	}
+	if o.Spec.Deleted != nil {
+		return none, deleted(ref.Name), true
+	}
 	return none, plan.Finding{Reason: v1alpha1.ReasonRecipeVersionUnknown, Message: fmt.Sprintf(
 		"the catalog does not have version %s of recipe %s; it must be one of: %s", ref.Version, ref.Name, strings.Join(known, ", "))}, true
 }
@@ -49,12 +52,20 @@ func notAccepted(format string, args ...any) plan.Finding {
 }
 
 // served returns the version, unless it was withdrawn: that is a fact of the
-// version, whatever there is of the recipe beside it.
+// version, whatever there is of the recipe beside it. Of a recipe that its
+// publisher deleted there are versions too.
 func served(o *v1alpha1.CatalogRecipe, v v1alpha1.RecipeVersion) (v1alpha1.RecipeVersion, plan.Finding, bool) {
 	if v.Withdrawn {
 		return v1alpha1.RecipeVersion{}, withdrawn(o, v), false
 	}
+	if o.Spec.Deleted != nil {
+		return v1alpha1.RecipeVersion{}, deleted(o.Name), true
+	}
 	return v, plan.Finding{}, false
+}
+
+func deleted(name string) plan.Finding {
+	return plan.Finding{Reason: v1alpha1.ReasonRecipeNotFound, Message: fmt.Sprintf("recipe %s was deleted by its publisher", name)}
 }
 
 func withdrawn(o *v1alpha1.CatalogRecipe, v v1alpha1.RecipeVersion) plan.Finding {
