@@ -25,7 +25,7 @@ var (
 	errNoKey          = problem.New(http.StatusNotFound, "key_not_found", "The publisher has no key of this id.")
 	errQuery          = problem.New(http.StatusBadRequest, "query_invalid", "The query is not one of this route.")
 	errIfMatchMissing = problem.New(http.StatusPreconditionRequired, "if_match_required", `Send If-Match with the ETag of the recipe that this is to replace, or If-Match: * for any.`)
-	errIfMatch        = problem.New(http.StatusBadRequest, "if_match_invalid", `If-Match must be one ETag as the catalog gave it, such as "35c793f2e16158c78bad136d", or *.`)
+	errIfMatch        = problem.New(http.StatusBadRequest, "if_match_invalid", `If-Match must be one ETag as the catalog gave it, such as "c242bfba0842b5b6.bb1a98f9fd1ccc77", or *.`)
 	errChanged        = problem.New(http.StatusPreconditionFailed, "revision_changed", "The revision in If-Match is not the present one. Read it again, and decide anew.")
 	errNotOwner       = problem.New(http.StatusForbidden, "not_owner", "The name belongs to somebody else. An administrator can transfer it.")
 	errExists         = problem.New(http.StatusConflict, "name_taken", "The name is taken. If it is yours, change it by PUT.")
