@@ -64,7 +64,7 @@ func (s *fakeStore) refresh() {
 	for _, name := range slices.Sorted(maps.Keys(s.recipes)) {
 		o := s.recipes[name]
 		if !s.away {
-			v := catalog.Accept(o, map[string][]string{o.Spec.Owner: s.publishers[o.Spec.Owner].PublicKeys}, today)
+			v := catalog.Accept(o, map[string][]string{o.Spec.Owner: s.publishers[o.Spec.Owner].PublicKeys}, today.Add(s.later))
 			o.Status.Versions = v.Versions
 			status := metav1.ConditionFalse
 			if v.Accepted {
