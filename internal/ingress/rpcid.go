@@ -26,11 +26,16 @@ func rpcID(body []byte) json.RawMessage {
 			method = true
 		}
 	}
-	if !method || len(id) == 0 || len(id) > maxRPCID {
-		return nil
-	}
-	if c := id[0]; c != '"' && c != '-' && (c < '0' || c > '9') {
+	if !method || !echoable(id) {
 		return nil
 	}
 	return id
+}
+
+func echoable(id json.RawMessage) bool {
+	if len(id) == 0 || len(id) > maxRPCID {
+		return false
+	}
+	c := id[0]
+	return c == '"' || c == '-' || '0' <= c && c <= '9'
 }

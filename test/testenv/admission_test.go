@@ -113,7 +113,9 @@ func TestTheIngressMayNotChangeWhatRecipesComeTo(t *testing.T) {
 	refused := func(err error) bool {
 		return err != nil && strings.Contains(err.Error(), "the ingress may not change status.recipes")
 	}
-	another := func(s *v1alpha1.HostedBridgeStatus) { s.Recipes[0].Source = `{"transport":{"url":"https://evil.example.com"}}` }
+	another := func(s *v1alpha1.HostedBridgeStatus) {
+		s.Recipes[0].Source = `{"transport":{"url":"https://evil.example.com"}}`
+	}
 	testenv.Eventually(t, "the policy holds", func() bool { return refused(patch(another)) })
 	if err := patch(func(s *v1alpha1.HostedBridgeStatus) { s.Recipes = nil }); !refused(err) {
 		t.Errorf("without them: %v", err)
