@@ -16,6 +16,11 @@ import (
 // era. again says that it failed without having been delivered. A request that
 // brings what its server asked for goes on with the call that it belongs to.
 func (b *Bridge) deliver(ctx context.Context, q *query, u *upstream) (result mcp.Result, again bool, err error) {
+	if u.drift() != nil {
+		if _, err := u.shared(ctx); err != nil {
+			return nil, false, err
+		}
+	}
 	p, err := b.retake(ctx, q, u)
 	if err != nil {
 		return nil, false, err
@@ -38,6 +43,10 @@ func (b *Bridge) launch(ctx context.Context, q *query, u *upstream) (*parked, ou
 	l, release, err := b.link(ctx, q, u, caps)
 	if err != nil {
 		return nil, outcome{err: err}
+	}
+	if err := l.clears(ctx, q); err != nil {
+		release()
+		return nil, outcome{again: lost(err), err: err}
 	}
 	if state, _ := q.input(); state != "" && l.era == legacy {
 		release()

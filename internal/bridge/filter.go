@@ -11,9 +11,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// filtered reports whether there are tools at the server that the user wants
+// filtered reports whether there may be tools at the server that the user wants
 // nobody to have.
-func (u *upstream) filtered() bool { return len(u.server.Tools.Allow)+len(u.server.Tools.Deny) > 0 }
+func (u *upstream) filtered() bool {
+	return len(u.server.Tools.Allow)+len(u.server.Tools.Deny) > 0 || u.audited()
+}
 
 // offered returns what the server last listed, without the tools that are taken
 // away. The slice must not be changed.

@@ -51,7 +51,7 @@ func (b *Bridge) forward(ctx context.Context, q *query, u *upstream) (mcp.Result
 // answer returns the kept answer, or that of the server.
 func (c *call) answer(ctx context.Context) (mcp.Result, error) {
 	key := c.key()
-	if kept, ok := c.bridge.policies.kept(key, time.Now()); ok {
+	if kept, ok := c.bridge.policies.kept(key, time.Now()); ok && c.upstream.drift() == nil {
 		c.cached = true
 		return kept, nil
 	}

@@ -126,7 +126,7 @@ func (b *Bridge) probe(ctx context.Context, u *upstream, hops string) error {
 // would list each other's lists for ever. Other clients learn nothing of it.
 func (b *Bridge) traced(method, hops string, result mcp.Result) mcp.Result {
 	list, ok := result.(*rawResult)
-	if !ok || hops != "" && b.transparent() {
+	if !ok || hops != "" && b.relays(method) {
 		return result // Its one server was asked with the hops, and this bridge among them.
 	}
 	field := listOf[method].field

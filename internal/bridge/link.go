@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -60,6 +61,10 @@ type link struct {
 	shared bool
 	// ended is why the connection is gone, set before gone is closed.
 	ended error
+	// vetted is the state of the server's changes in which its tools were compared
+	// on this connection, 0 for none. vetting is held while they are.
+	vetted  atomic.Uint64
+	vetting sync.Mutex
 
 	mu        sync.Mutex
 	members   map[*session]*outbox // the sessions that use a shared connection
@@ -180,6 +185,7 @@ func (l *link) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 			l.peer.notify(l, method, given(req.GetParams()))
 		case noteMessage, noteResourceUpdated, noteElicitDone, noteToolsChanged, notePromptsChanged, noteResourcesChanged:
+			l.noteChange(method)
 			l.peer.notify(l, method, given(req.GetParams()))
 		}
 		return next(ctx, method, req)
@@ -314,10 +320,17 @@ func (l *link) call(ctx context.Context, method string, params mcp.Params) (mcp.
 
 // subscribe asks for the updates of a resource, or for no more of them.
 func (l *link) subscribe(ctx context.Context, uri string, on bool) error {
-	if on {
-		return l.guard(l.session.Subscribe(ctx, &mcp.SubscribeParams{URI: uri}))
+	if !on {
+		return l.guard(l.session.Unsubscribe(ctx, &mcp.UnsubscribeParams{URI: uri}))
 	}
-	return l.guard(l.session.Unsubscribe(ctx, &mcp.UnsubscribeParams{URI: uri}))
+	err := l.guard(l.session.Subscribe(ctx, &mcp.SubscribeParams{URI: uri}))
+	if l.era == modern && l.dead() {
+		// The SDK ends the subscriptions that there are when a session is closed.
+		// One that comes just after that would wait for ever.
+		_ = l.session.Unsubscribe(ctx, &mcp.UnsubscribeParams{URI: uri})
+		return l.guard(mcp.ErrConnectionClosed)
+	}
+	return err
 }
 
 // guard marks an error that came from the server with the secrets that it must

@@ -139,7 +139,7 @@ func (b *Bridge) instructions() string {
 func (u *upstream) introduced() string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if !u.grant.usable() {
+	if !u.grant.usable() || u.drifted != "" {
 		return ""
 	}
 	return u.introduction
@@ -177,6 +177,11 @@ func (s *standIn) heed(l *link, method string, params mcp.Params) {
 			s.bridge.announce(method)
 		}
 	})
+	u.reread()
+}
+
+// reread has the bridge read the lists again soon.
+func (u *upstream) reread() {
 	u.changing.do("lists", u.timing.pace, u.over, func() {
 		select {
 		case u.refresh <- struct{}{}:

@@ -237,6 +237,9 @@ func (u *upstream) inherit(old *upstream) {
 	u.watching = old.wantedByOthers()
 	if !old.grant.waiting && old.grant.fault == "" && u.grant.usable() && equal(place(old.server), place(u.server)) {
 		u.lists, u.introduction = maps.Clone(old.lists), old.introduction
+		if u.judge(u.lists[methodListTools]) != "" {
+			u.lists, u.introduction = map[string][]item{}, ""
+		}
 	}
 }
 

@@ -238,13 +238,16 @@ func (b *Bridge) refreshServers(ctx context.Context, q *query, server string) (m
 
 // relist reads the server's lists again.
 func (u *upstream) relist(ctx context.Context) error {
-	l, err := u.shared(ctx)
+	l, err := u.joined(ctx)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, u.timing.timeout)
 	defer cancel()
-	return u.list(ctx, l)
+	if err := u.list(ctx, l); err != nil {
+		return err
+	}
+	return u.drift()
 }
 
 // forget drops the results that are kept of u.

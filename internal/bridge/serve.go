@@ -163,7 +163,7 @@ func (b *Bridge) answer(ctx context.Context, q *query) (mcp.Result, error) {
 	if p, ok := q.params.(*mcp.SetLoggingLevelParams); ok {
 		return empty(), q.session.setLevel(ctx, p)
 	}
-	if _, list := listOf[q.method]; list && !b.transparent() {
+	if _, list := listOf[q.method]; list && !b.relays(q.method) {
 		return b.listAll(ctx, q)
 	}
 	if b.routes(q) {

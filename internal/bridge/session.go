@@ -49,7 +49,8 @@ func (s *session) connect(ctx context.Context, u *upstream) (*link, error) {
 	up := s.uplink(u)
 	up.mu.Lock()
 	defer up.mu.Unlock()
-	if up.link.alive() && up.link.upstream == u { // A server that was replaced ends with the calls that it has.
+	// A server that was replaced ends with the calls that it has.
+	if up.link.alive() && up.link.upstream == u && u.drift() == nil {
 		return up.link, nil
 	}
 	if u.shares() {
@@ -59,6 +60,9 @@ func (s *session) connect(ctx context.Context, u *upstream) (*link, error) {
 	// session finding out for itself.
 	if _, err := u.shared(ctx); err != nil {
 		return nil, err
+	}
+	if up.link.alive() && up.link.upstream == u {
+		return up.link, nil // The server is back in service.
 	}
 	dialCtx, cancel := follow(s.bridge.ctx, ctx)
 	defer cancel()

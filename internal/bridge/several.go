@@ -177,6 +177,9 @@ func (b *Bridge) listAll(ctx context.Context, q *query) (mcp.Result, error) {
 		return nil, invalidParams("unknown cursor %.80q", cursor)
 	}
 	b.awaitFirst(ctx)
+	if err := b.compared(ctx, q); err != nil {
+		return nil, err
+	}
 	c := b.currentCatalog()
 	raws := []json.RawMessage{}
 	if c.meta != nil && q.method == methodListTools {
@@ -284,7 +287,11 @@ func (b *Bridge) listsChanged(note string) {
 		}
 	}
 	b.announce(note)
-	if b.transparent() {
+	switch only := b.only(); {
+	case only == nil:
+	case only.audited():
+		b.inform(note, b.listening()) // The server need not say what the bridge made of its lists.
+	default:
 		b.inform(note, b.apart())
 	}
 }

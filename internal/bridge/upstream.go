@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -106,6 +107,12 @@ type upstream struct {
 	// reason is why the server cannot be reached, where somebody can do something
 	// about it.
 	reason string
+	// drifted is in what the tools differ from those that were audited, empty for
+	// nothing.
+	drifted string
+
+	// changes is one more than how often the server said that its tools changed.
+	changes atomic.Uint64
 }
 
 // item is one entry of a server's list.
@@ -132,6 +139,7 @@ func newUpstream(s config.Server, network http.RoundTripper, t timing, log *slog
 		watching:  map[string]*interest{},
 		followers: map[*session]map[string]bool{},
 	}
+	u.changes.Store(1)
 	u.transport = network
 	if s.Kind() == config.StreamableHTTP {
 		u.transport = &patience{next: network}
@@ -384,7 +392,9 @@ func (u *upstream) observe(g *grant, began time.Time, tools int, err error) {
 		return
 	}
 	before := u.health.Status
-	u.health = u.health.After(p)
+	if err != nil || u.drifted == "" {
+		u.health = u.health.After(p)
+	}
 	u.reason = reasonOf(err)
 	after := u.health
 	u.mu.Unlock()
@@ -402,6 +412,7 @@ func (u *upstream) list(ctx context.Context, l *link) error {
 		methodListResources: caps.Resources != nil,
 		methodListTemplates: caps.Resources != nil,
 	}
+	state := u.changes.Load()
 	lists := make(map[string][]item, len(offered))
 	for method, ok := range offered {
 		if !ok {
@@ -413,16 +424,25 @@ func (u *upstream) list(ctx context.Context, l *link) error {
 		}
 		lists[method] = items
 	}
+	drifted := u.judge(lists[methodListTools])
 	u.mu.Lock()
 	if l.grant != u.grant {
 		u.mu.Unlock()
 		return errStale
 	}
-	before := u.lists
-	u.lists = lists
-	u.introduction = l.session.InitializeResult().Instructions
+	was := u.drifted
+	notes := u.accept(l, lists, drifted)
 	u.mu.Unlock()
-	for _, note := range changes(before, lists) {
+	switch {
+	case drifted == "":
+		l.vetted.Store(state)
+		if was != "" {
+			u.log.Info("server is back in service: its tools are those that were audited")
+		}
+	case drifted != was:
+		u.log.Warn("server is out of service", "error", drifted)
+	}
+	for _, note := range notes {
 		u.changed(note)
 	}
 	return nil
@@ -500,49 +520,98 @@ func (u *upstream) settle(l *link) (uris []string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.link = l
+	if l != nil {
+		u.calm()
+	}
 	u.tried++
 	close(u.settled)
 	u.settled = make(chan struct{})
 	return slices.Sorted(maps.Keys(u.watching))
 }
 
-// shared returns the shared connection, waiting a while for a server that is
-// not connected.
+// rouse has the server connected to now. The caller holds u.mu and has seen that
+// there is no connection.
+func (u *upstream) rouse() {
+	select {
+	case u.kick <- struct{}{}:
+	default:
+	}
+}
+
+// calm takes back what rouse asked for: it would have a connection that ends idle
+// be made again for nobody. The caller holds u.mu and has seen a connection.
+func (u *upstream) calm() {
+	select {
+	case <-u.kick:
+	default:
+	}
+}
+
+// shared returns the shared connection to a server that is in service, waiting a
+// while for one that is not connected.
 func (u *upstream) shared(ctx context.Context) (*link, error) {
+	l, err := u.joined(ctx)
+	if err == nil {
+		err = u.drift()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// joined is shared also for a server that has other tools than were audited.
+func (u *upstream) joined(ctx context.Context) (*link, error) {
 	timer := time.NewTimer(u.timing.wait)
 	defer timer.Stop()
 	first := -1
 	for {
-		u.mu.Lock()
-		l, tried, settled, fault, reason := u.link, u.tried, u.settled, u.grant.fault, u.reason
-		u.mu.Unlock()
-		if fault != "" {
-			return nil, &unavailableError{server: u.server.Name, reason: fault}
-		}
-		if l.alive() {
-			l.touch()
-			return l, nil
-		}
-		if first < 0 {
-			first = tried
-		}
-		// The first attempt that ends may have begun before the server was
-		// there; the second tells.
-		if l == nil && tried >= first+2 {
-			return nil, &unavailableError{server: u.server.Name, reason: reason}
-		}
-		select {
-		case u.kick <- struct{}{}:
-		default:
+		now := u.look(&first)
+		if now.link != nil || now.failure != nil {
+			return now.link, now.failure
 		}
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-timer.C:
-			return nil, &unavailableError{server: u.server.Name, reason: reason}
-		case <-settled:
+			return nil, &unavailableError{server: u.server.Name, reason: now.reason}
+		case <-now.settled:
 		}
 	}
+}
+
+// sight is what somebody sees who needs the shared connection.
+type sight struct {
+	link    *link // nil where there is none that is alive
+	failure error // why there is none to wait for
+	reason  string
+	settled chan struct{}
+}
+
+// look returns how things are, and has the server connected to where there is
+// something to wait for. first is the number of attempts that had ended at the
+// first look, negative before.
+func (u *upstream) look(first *int) sight {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if *first < 0 {
+		*first = u.tried
+	}
+	now := sight{reason: u.reason, settled: u.settled}
+	switch {
+	case u.grant.fault != "":
+		now.failure = &unavailableError{server: u.server.Name, reason: u.grant.fault}
+	case u.link.alive():
+		now.link = u.link
+		now.link.touch()
+	case u.link == nil && u.tried >= *first+2:
+		// The first attempt that ends may have begun before the server was
+		// there; the second tells.
+		now.failure = &unavailableError{server: u.server.Name, reason: u.reason}
+	default:
+		u.rouse()
+	}
+	return now
 }
 
 // peek returns the shared connection if there is one.

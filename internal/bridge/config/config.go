@@ -46,6 +46,8 @@ var (
 	// variablePattern is POSIX' rule for an environment variable's name, with
 	// the lower-case letters that some servers use.
 	variablePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+	// hashPattern is how a recipe writes the fingerprint of its server's tools.
+	hashPattern = regexp.MustCompile(`^sha256-[0-9a-f]{64}$`)
 	// versionPattern is that of all of MCP's protocol versions.
 	versionPattern = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
 	// fileNamePattern lets no name through that leads out of a folder.

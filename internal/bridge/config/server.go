@@ -55,6 +55,11 @@ type Server struct {
 	Secrets []string `json:"secrets,omitempty"`
 	// Tools are the tools that there are of this server.
 	Tools Tools `json:"tools,omitzero"`
+	// ToolsHash is the fingerprint of the tools that the server was audited with,
+	// sha256- and 64 hexadecimal digits, as a recipe names it. It is that of all
+	// tools that the server lists, whatever Tools takes away. With others the
+	// server is out of service. Empty compares nothing.
+	ToolsHash string `json:"toolsHash,omitempty"`
 	// Trust is how far the server's results are passed on as they are. Empty is
 	// Trusted.
 	Trust Trust `json:"trust,omitempty"`
@@ -434,6 +439,9 @@ func (o *OAuth) validate() error {
 func (s Server) validatePolicy() error {
 	if s.ProtocolVersion != "" && !versionPattern.MatchString(s.ProtocolVersion) {
 		return fmt.Errorf("protocolVersion %.80q is not a date such as 2025-11-25", s.ProtocolVersion)
+	}
+	if s.ToolsHash != "" && !hashPattern.MatchString(s.ToolsHash) {
+		return fmt.Errorf("toolsHash %.80q is not sha256- and 64 hexadecimal digits", s.ToolsHash)
 	}
 	if !slices.Contains([]Trust{"", Trusted, Untrusted, Sanitize}, s.Trust) {
 		return fmt.Errorf("trust %.80q is none of %s, %s and %s", s.Trust, Trusted, Untrusted, Sanitize)

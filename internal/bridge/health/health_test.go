@@ -113,6 +113,21 @@ func TestOutOfServiceIsUnhealthyAtOnce(t *testing.T) {
 	}
 }
 
+func TestAReasonEndsWithWhatItIsTheReasonOf(t *testing.T) {
+	out := New(start).OutOfService(start, "other tools")
+	out.Reason = ReasonToolsChanged
+	for what, next := range map[string]Server{
+		"another reason": out.OutOfService(start, "secret TOKEN is not set"),
+		"being back":     out.InService(start),
+		"a failure":      out.After(Probe{At: start, Failure: "refused"}),
+		"a success":      out.After(Probe{At: start, Tools: 7}),
+	} {
+		if next.Reason != "" {
+			t.Errorf("after %s the reason is %s", what, next.Reason)
+		}
+	}
+}
+
 func TestTheRevisionOfTheSecretsIsInTheReport(t *testing.T) {
 	r := Summarize(nil)
 	r.SecretsRevision = "0011223344556677"

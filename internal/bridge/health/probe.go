@@ -42,7 +42,7 @@ func New(now time.Time) Server {
 // keeps the status that it had.
 func (s Server) After(p Probe) Server {
 	at := p.At
-	s.LastCheck = &at
+	s.LastCheck, s.Reason = &at, ""
 	if p.Failure == "" {
 		s.Failures, s.Error, s.Tools = 0, "", p.Tools
 		s.LatencyMS = p.Latency.Milliseconds()
@@ -60,14 +60,14 @@ func (s Server) After(p Probe) Server {
 // that no probe finds. It is unhealthy at once and offers nothing.
 func (s Server) OutOfService(at time.Time, reason string) Server {
 	s.LastCheck = &at
-	s.Tools, s.Error = 0, truncate(reason)
+	s.Tools, s.Error, s.Reason = 0, truncate(reason), ""
 	return s.become(Unhealthy, at)
 }
 
 // InService returns the health of a server for whose being out of service the
 // reason is gone: nothing is known of it yet.
 func (s Server) InService(at time.Time) Server {
-	s.Failures, s.Error = 0, ""
+	s.Failures, s.Error, s.Reason = 0, "", ""
 	return s.become(Connecting, at)
 }
 

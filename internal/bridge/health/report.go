@@ -25,6 +25,10 @@ const (
 	Connecting Status = "connecting"
 )
 
+// ReasonToolsChanged is the reason of a server that has other tools than those
+// that were audited. It is out of service until it has them again.
+const ReasonToolsChanged = "tools_changed"
+
 // Report is a bridge's health.
 type Report struct {
 	// Status is healthy when every server is, unhealthy when none works, and
@@ -78,6 +82,8 @@ type Server struct {
 	// Error is the last probe's failure, empty when it succeeded. It holds no
 	// URL and no header.
 	Error string `json:"error,omitempty"`
+	// Reason tells what kind of thing Error is, where a program may want to know.
+	Reason string `json:"reason,omitempty"`
 	// Since is when the server's status last changed.
 	Since *time.Time `json:"since,omitempty"`
 	// LastUsed is when a client last asked something of the server. It is not
