@@ -109,8 +109,12 @@ func TestSubscriptionsOutlastAChangeOfSecrets(t *testing.T) {
 	for clientEra := range eraNames {
 		for serverEra := range eraNames {
 			t.Run(clientEra+" client and "+serverEra+" server", func(t *testing.T) {
+				subscribed := make(chan struct{}, 64)
 				s := emptyServer(&mcp.ServerOptions{
-					SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
+					SubscribeHandler: func(context.Context, *mcp.SubscribeRequest) error {
+						subscribed <- struct{}{}
+						return nil
+					},
 					UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
 				})
 				s.AddResource(&mcp.Resource{Name: "a", URI: "test://a"}, nil)
@@ -125,6 +129,9 @@ func TestSubscriptionsOutlastAChangeOfSecrets(t *testing.T) {
 				if err := client.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://a"}); err != nil {
 					t.Fatal(err)
 				}
+				// A modern client does not wait for the answer, and there is none while
+				// the server has no secret.
+				next(t, subscribed, "subscription")
 				r.bridge.UseSecrets(secretsOf("r2", "TOKEN", "second-token"))
 				connected(t, r.bridge)
 				r.bridge.UseSecrets(secretsOf("r3"))

@@ -61,8 +61,13 @@ func (s *station) open(t *testing.T, servers ...config.Server) {
 	t.Helper()
 	brief := fast
 	brief.connect, brief.wait = 2*time.Second, time.Second
+	s.openWith(t, brief, servers...)
+}
+
+func (s *station) openWith(t *testing.T, t0 timing, servers ...config.Server) {
+	t.Helper()
 	c := config.Config{UserID: "alice", BridgeUID: s.uid, Egress: config.Egress{Unrestricted: true}, Servers: servers}
-	s.bridge = New(t.Context(), c, Options{Log: slog.New(slog.DiscardHandler), timing: &brief})
+	s.bridge = New(t.Context(), c, Options{Log: slog.New(slog.DiscardHandler), timing: &t0})
 	handler := s.bridge.Handler()
 	s.handler.Store(&handler)
 }
@@ -142,7 +147,8 @@ func TestBridgesBehindEachOther(t *testing.T) {
 	var chain []*station
 	for i := range maxHops + 1 {
 		s := newStation(t, fmt.Sprint("uid-", i))
-		s.open(t, next)
+		// Each waits for all behind it, which takes a while on a busy machine.
+		s.openWith(t, fast, next)
 		next = s.server("one")
 		chain = append(chain, s)
 	}

@@ -30,7 +30,7 @@ func (u *upstream) watch(ctx context.Context, uri string) error {
 	for {
 		i, first := u.want(uri, make(chan struct{}))
 		if first {
-			err := l.subscribe(ctx, uri, true)
+			err := u.subscribe(ctx, l, uri)
 			u.wanted(uri, i, err)
 			return err
 		}
@@ -47,6 +47,19 @@ func (u *upstream) watch(ctx context.Context, uri string) error {
 			return nil
 		}
 	}
+}
+
+// subscribe subscribes l to a resource, and the connection that takes its place
+// where l ends meanwhile: a client is not told why a subscription failed.
+func (u *upstream) subscribe(ctx context.Context, l *link, uri string) error {
+	err := l.subscribe(ctx, uri, true)
+	if err == nil || !l.dead() || ctx.Err() != nil {
+		return err
+	}
+	if l, err = u.shared(ctx); err != nil {
+		return err
+	}
+	return l.subscribe(ctx, uri, true)
 }
 
 // want counts a subscriber more, and reports whether it is the first, whose
