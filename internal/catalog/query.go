@@ -29,7 +29,7 @@ const (
 var Sorts = []Sort{SortPopular, SortUpdated, SortName, SortQuality, SortRelevance}
 
 const (
-	// DefaultLimit is the length of a page that asks for none: the origin's.
+	// DefaultLimit is the length of a page that asks for none: mcp-bridge's.
 	DefaultLimit = 20
 	// MaxLimit bounds one answer to some hundred KiB.
 	MaxLimit = 100

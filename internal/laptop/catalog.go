@@ -24,7 +24,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
-// catalogTimeout bounds a download: the origin's figure.
+// catalogTimeout bounds a download: mcp-bridge's figure.
 const catalogTimeout = 5 * time.Second
 
 // Catalog is where recipes come from.

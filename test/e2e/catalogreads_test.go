@@ -137,7 +137,7 @@ func catalogIsReadAgain(t *testing.T, c curl) {
 	}
 }
 
-// catalogInOtherShapes reads what the origin's clients and those of the official
+// catalogInOtherShapes reads what mcp-bridge's clients and those of the official
 // registry read.
 func catalogInOtherShapes(t *testing.T, c curl) {
 	var origin struct {

@@ -42,11 +42,11 @@ func BenchmarkReads(b *testing.B) {
 		target string
 		handle func(surface.Call) error
 	}{
-		"list":     {"/recipes?sort=name", a.list},
-		"filtered": {"/recipes?category=tools&limit=100", a.list},
-		"search":   {"/search?q=server+recipe-0", a.search},
-		"origin":   {"/api/recipes", a.originList},
-		"registry": {"/v0.1/servers?search=recipe-0999", a.registryList},
+		"list":       {"/recipes?sort=name", a.list},
+		"filtered":   {"/recipes?category=tools&limit=100", a.list},
+		"search":     {"/search?q=server+recipe-0", a.search},
+		"mcp-bridge": {"/api/recipes", a.listForMCPBridge},
+		"registry":   {"/v0.1/servers?search=recipe-0999", a.registryList},
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -241,16 +241,16 @@ func TestTheOriginsListsSayWhatItsClientShows(t *testing.T) {
 	w.seeded("alpha")
 	w.admin(http.MethodPut, "/admin/recipes/alpha/quality", `{"verified":true,"badge":"gold","score":80}`)
 	var page struct {
-		Results []originItem
+		Results []mcpBridgeItem
 		Total   int
 	}
 	w.get("/api/recipes?limit=5&sort=popular&hostedSafe=true").into(t, &page)
-	want := originItem{
+	want := mcpBridgeItem{
 		ID: "alpha", Name: "alpha", Title: "Server alpha", Description: "Does something with alpha.", Category: "tools",
 		Tags: []string{"first"}, Quality: new(80), Transports: []string{"stdio"}, Version: "1.0.0", HostedSafe: true,
 		Badges: []string{"verified", "gold"},
 	}
-	if diff := cmp.Diff([]originItem{want}, page.Results); diff != "" || page.Total != 1 {
+	if diff := cmp.Diff([]mcpBridgeItem{want}, page.Results); diff != "" || page.Total != 1 {
 		t.Errorf("%s, total %d", diff, page.Total)
 	}
 }

@@ -28,8 +28,8 @@ func (a *API) Routes() []surface.Route {
 		{Method: get, Path: "/recipes/:name/versions/:version", Handle: a.version},
 		{Method: get, Path: "/openapi.json", Handle: a.document.serve},
 
-		{Method: get, Path: "/api/recipes", Handle: a.originList},
-		{Method: get, Path: "/api/search", Handle: a.originSearch},
+		{Method: get, Path: "/api/recipes", Handle: a.listForMCPBridge},
+		{Method: get, Path: "/api/search", Handle: a.searchForMCPBridge},
 		{Method: get, Path: "/api/recipes/:name", Handle: a.get},
 		{Method: get, Path: "/api/recipes/:name/download", Handle: a.download},
 

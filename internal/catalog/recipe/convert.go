@@ -20,7 +20,7 @@ type Choice struct {
 	// Transport is the only type that will do. Empty is the first of Order of
 	// which the recipe has one that can be converted.
 	Transport TransportType
-	// Order is which transport is better, the best first. Empty is the origin's
+	// Order is which transport is better, the best first. Empty is mcp-bridge's
 	// rule for a person's own machine: stdio, which works without a network and
 	// in a process of its own, then streamable HTTP, then SSE.
 	Order []TransportType
@@ -294,7 +294,7 @@ func (p Platform) Over(t Transport) Transport {
 	return t
 }
 
-// bindings says what becomes of tokens that the origin hands to a program.
+// bindings says what becomes of tokens that mcp-bridge hands to a program.
 func (w *converter) bindings(t Transport) {
 	a := w.recipe.Auth
 	if a == nil || a.OAuth2 == nil {

@@ -17,7 +17,7 @@ import (
 
 const (
 	// The longest texts, in characters, and the age from which a verification is
-	// called old: the origin's rules.
+	// called old: mcp-bridge's rules.
 	maxName        = 128
 	maxDescription = 512
 	oldAfter       = 90 * 24 * time.Hour

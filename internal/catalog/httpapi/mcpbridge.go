@@ -10,9 +10,9 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/surface"
 )
 
-// originItem is a recipe in the lists of the origin, by whose name its client
+// mcpBridgeItem is a recipe in the lists of mcp-bridge, by whose name its client
 // installs it.
-type originItem struct {
+type mcpBridgeItem struct {
 	ID           string   `json:"id"`
 	Name         string   `json:"name"`
 	Title        string   `json:"title"`
@@ -32,9 +32,9 @@ type originItem struct {
 	Badges       []string `json:"badges"`
 }
 
-func originOf(i *catalog.Item) []byte {
+func mcpBridgeItemOf(i *catalog.Item) []byte {
 	s := catalog.Summarize(i.View)
-	o := originItem{
+	o := mcpBridgeItem{
 		ID: s.ID, Name: s.ID, Title: s.Name, Description: s.Description, Category: s.Category, Tags: s.Tags,
 		Quality: s.Score, AuthRequired: s.AuthRequired, AuthSummary: s.AuthSummary, Origin: s.Origin,
 		Maturity: s.Maturity, SideEffects: s.SideEffects, Pricing: s.Pricing, Transports: s.Transports,
@@ -56,21 +56,21 @@ func originOf(i *catalog.Item) []byte {
 	return b
 }
 
-// originList answers with recipes in the origin's shape.
-func (a *API) originList(c surface.Call) error {
+// listForMCPBridge answers with recipes in mcp-bridge's shape.
+func (a *API) listForMCPBridge(c surface.Call) error {
 	found, err := a.find(c, listParameters)
 	if err != nil {
 		return err
 	}
-	return listed("results", found, originOf).write(c)
+	return listed("results", found, mcpBridgeItemOf).write(c)
 }
 
-// originSearch is originList for a text, which must be there.
-func (a *API) originSearch(c surface.Call) error {
+// searchForMCPBridge is listForMCPBridge for a text, which must be there.
+func (a *API) searchForMCPBridge(c surface.Call) error {
 	if err := needText(c); err != nil {
 		return err
 	}
-	return a.originList(c)
+	return a.listForMCPBridge(c)
 }
 
 // download answers with the recipe file as its author wrote it, which is what a
