@@ -22,6 +22,8 @@ type RecipeServer struct {
 	Auth        *v1alpha1.Auth     `json:"auth,omitempty"`
 	// Denied are the tools that a hosted bridge does not show.
 	Denied []string `json:"denied,omitempty"`
+	// ToolsHash is the fingerprint of the tools that were audited, empty for none.
+	ToolsHash string `json:"toolsHash,omitempty"`
 }
 
 // Over returns the server of a spec with what its recipe says, as if that stood
@@ -68,13 +70,21 @@ func Servers(b *v1alpha1.HostedBridge) []v1alpha1.Server {
 			continue
 		}
 		servers[i].Secrets = nil
-		status := RecipeOf(b, server.Name)
-		var said RecipeServer
-		if status.Recipe == server.Recipe.Name && json.Unmarshal([]byte(status.Source), &said) == nil {
-			servers[i] = said.Over(server, status.Secrets)
+		if said, ok := saidOf(b, server); ok {
+			servers[i] = said.Over(server, RecipeOf(b, server.Name).Secrets)
 		}
 	}
 	return servers
+}
+
+// saidOf returns what status.recipes has of what the server's recipe says.
+func saidOf(b *v1alpha1.HostedBridge, server v1alpha1.Server) (said RecipeServer, ok bool) {
+	if server.Recipe == nil {
+		return RecipeServer{}, false
+	}
+	status := RecipeOf(b, server.Name)
+	ok = status.Recipe == server.Recipe.Name && json.Unmarshal([]byte(status.Source), &said) == nil
+	return said, ok
 }
 
 // RecipeOf returns what status.recipes says of the server, nothing where it has

@@ -40,10 +40,20 @@ func Configuration(b *v1alpha1.HostedBridge, egress config.Egress) config.Config
 	}
 	for _, server := range b.Spec.Servers {
 		if !outOfUse(server) {
-			c.Servers = append(c.Servers, Upstream(server))
+			c.Servers = append(c.Servers, told(b, server))
 		}
 	}
 	return c
+}
+
+// told returns what the bridge is told of one of its servers. What tools were
+// audited only a recipe says.
+func told(b *v1alpha1.HostedBridge, server v1alpha1.Server) config.Server {
+	s := Upstream(server)
+	if said, ok := saidOf(b, server); ok {
+		s.ToolsHash = said.ToolsHash
+	}
+	return s
 }
 
 // The bridge's words for those of the API. What is the bridge's default is left
@@ -153,7 +163,7 @@ func serversAreValid(o Observed) Finding {
 			continue
 		}
 		one := whole
-		one.Servers = []config.Server{Upstream(server)}
+		one.Servers = []config.Server{told(o.Bridge, server)}
 		if err := one.Validate(); err != nil {
 			return Finding{v1alpha1.ReasonInvalidServer, fmt.Sprintf("spec.servers[%d]: %s", i, strings.TrimPrefix(err.Error(), "bridge configuration: "))}
 		}

@@ -78,6 +78,9 @@ func (c Catalog) convert(server v1alpha1.Server, r recipe.Recipe, t recipe.Trans
 		return v1alpha1.RecipeStatus{}, err
 	}
 	said := plan.RecipeServer{Description: r.Description, Denied: r.LocalOnly.Tools}
+	if r.Install != nil {
+		said.ToolsHash = r.Install.ToolsHash
+	}
 	if t.Type == recipe.Stdio {
 		said.Transport, err = program(*r.Install, *conversion.Server.Program)
 	} else {

@@ -6,6 +6,7 @@ package resolve
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -58,6 +59,38 @@ func TestALoginIsThatOfTheServer(t *testing.T) {
 	}
 	if err := plan.Configuration(got, config.Egress{}).Validate(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestTheFingerprintOfTheToolsReachesTheBridge has a program and a server at a
+// URL, and one that goes on as it was when its recipe is gone.
+func TestTheFingerprintOfTheToolsReachesTheBridge(t *testing.T) {
+	hash := "sha256-" + strings.Repeat("0a", 32)
+	audited := func(r *recipe.Recipe) {
+		if r.Install == nil {
+			r.Install = &recipe.Install{Method: "npx", Package: "@example/notes", Version: "1.2.3"}
+		}
+		r.Install.ToolsHash = hash
+	}
+	told := func(b *v1alpha1.HostedBridge) string { return plan.Configuration(b, config.Egress{}).Servers[0].ToolsHash }
+	for name, r := range map[string]recipe.Recipe{"a program": notes(audited), "a server at a URL": remote(audited)} {
+		got := Bridge(bridge(named("mine")), catalogOf(accepted(t, r)))
+		if told(got) != hash {
+			t.Errorf("%s: the bridge is told %q", name, told(got))
+		}
+		b := bridge(named("mine"))
+		b.Status = got.Status
+		if kept := Bridge(b, catalogOf(nil)); told(kept) != hash {
+			t.Errorf("%s that is kept: the bridge is told %q", name, told(kept))
+		}
+	}
+	if got := Bridge(bridge(named("mine")), catalogOf(accepted(t, notes()))); told(got) != "" {
+		t.Errorf("without one the bridge is told %q", told(got))
+	}
+	o := &v1alpha1.CatalogRecipe{}
+	o.Name, o.Spec.Recipe = "notes", catalog.ToObject(notes(func(r *recipe.Recipe) { r.Install.ToolsHash = "md5" }))
+	if v := catalog.Accept(o, nil, start); v.Accepted {
+		t.Error("a recipe is accepted whose fingerprint no bridge takes")
 	}
 }
 
