@@ -137,6 +137,8 @@ func (b *Bridge) part(s *session) {
 // subscribeFor asks for the updates of a resource for the session, or for no
 // more of them.
 func (l *link) subscribeFor(ctx context.Context, s *session, uri string, on bool) error {
+	ctx, cancel := follow(l.grant.rest, ctx)
+	defer cancel()
 	if !l.shared {
 		return l.subscribe(ctx, uri, on)
 	}

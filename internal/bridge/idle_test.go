@@ -40,6 +40,7 @@ func TestAnIdleConnectionEndsAndComesBack(t *testing.T) {
 			}()
 			next(t, ended, "end of the program")
 			eventually(t, "no connection", func() bool { return r.bridge.servers()[0].peek() == nil })
+			starts := p.started() // It may have been idle before the first call.
 			if got := r.bridge.Health().Servers["one"]; got.Status != health.Healthy || got.Tools != 1 || got.Failures != 0 {
 				t.Errorf("health = %+v, want what it was", got)
 			}
@@ -49,16 +50,39 @@ func TestAnIdleConnectionEndsAndComesBack(t *testing.T) {
 			if got := r.bridge.instructions(); got != "# one\n\nsay one\n\n# two\n\nsay two" {
 				t.Errorf("instructions = %q, want both servers'", got)
 			}
-			if got := p.started(); got != 1 {
-				t.Errorf("a list started the program %d times more", got-1)
+			if got := p.started(); got != starts {
+				t.Errorf("a list started the program %d times more", got-starts)
 			}
 			if err := called(t, client, "one_echo"); err != nil {
 				t.Errorf("the next call: %v", err)
 			}
-			if got := p.started(); got != 2 {
-				t.Errorf("started %d times", got)
+			if got := p.started(); got != starts+1 {
+				t.Errorf("the next call started the program %d times", got-starts)
 			}
 		})
+	}
+}
+
+// TestAWishForAConnectionEndsWithIt has somebody need a server that is just being
+// connected to, which must not have it connected to once more when it is idle.
+func TestAWishForAConnectionEndsWithIt(t *testing.T) {
+	s := config.Server{Name: "one", URL: "http://127.0.0.1:1"}
+	u := newUpstream(s, &http.Transport{}, fast, quiet)
+	u.grant = newGrant(t.Context(), s, nil, &http.Transport{})
+	t.Cleanup(func() { u.grant.cut(errStale) })
+	first := -1
+	for range 2 {
+		u.look(&first)
+		if len(u.kick) != 1 {
+			t.Error("nobody is told that the server is needed")
+		}
+		l := &link{gone: make(chan struct{}), retired: make(chan struct{})}
+		u.settle(l)
+		if now := u.look(&first); now.link != l || len(u.kick) != 0 {
+			t.Errorf("with a connection: %+v, and %d wishes", now, len(u.kick))
+		}
+		u.settle(nil)
+		first = -1
 	}
 }
 

@@ -223,9 +223,14 @@ func (s *session) subscribe(ctx context.Context, u *upstream, uri string, on boo
 	if err != nil {
 		return rpcError(err, u.server.Name)
 	}
-	ctx, cancel := follow(l.grant.rest, ctx)
-	defer cancel()
-	if err := l.subscribeFor(ctx, s, uri, on); err != nil {
+	err = l.subscribeFor(ctx, s, uri, on)
+	if err != nil && l.dead() && ctx.Err() == nil {
+		// It ended meanwhile, and another one takes its place.
+		if l, err = s.connect(ctx, u); err == nil {
+			err = l.subscribeFor(ctx, s, uri, on)
+		}
+	}
+	if err != nil {
 		return rpcError(err, u.server.Name)
 	}
 	up := s.uplink(u)

@@ -72,7 +72,9 @@ func TestTheFingerprintOfTheToolsReachesTheBridge(t *testing.T) {
 		}
 		r.Install.ToolsHash = hash
 	}
-	told := func(b *v1alpha1.HostedBridge) string { return plan.Configuration(b, config.Egress{}).Servers[0].ToolsHash }
+	told := func(b *v1alpha1.HostedBridge) string {
+		return plan.Configuration(b, config.Egress{}).Servers[0].ToolsHash
+	}
 	for name, r := range map[string]recipe.Recipe{"a program": notes(audited), "a server at a URL": remote(audited)} {
 		got := Bridge(bridge(named("mine")), catalogOf(accepted(t, r)))
 		if told(got) != hash {
