@@ -21,12 +21,13 @@ func (d decision) asBefore() bool {
 
 // estranged says why a recipe is not the one that the server ran, though it has
 // its name. Whoever may publish could otherwise take over the users of a recipe
-// that was deleted. An owner who makes their own anew is no stranger.
+// that was deleted. An owner who makes their own anew is no stranger, and nobody
+// but who may write objects makes one without an owner anew, as from a backup.
 func (d decision) estranged(o *v1alpha1.CatalogRecipe) plan.Finding {
 	if o == nil || !d.asBefore() || d.last.UID == "" || d.last.UID == string(o.UID) {
 		return plan.Finding{}
 	}
-	if o.Spec.Owner != "" && o.Spec.Owner == d.last.Owner {
+	if o.Spec.Owner == d.last.Owner {
 		return plan.Finding{}
 	}
 	return notAccepted("recipe %s was deleted and made anew, by %s, and may be another one; to take it name a version that the server did not run, or give the server another name",
@@ -57,7 +58,7 @@ func (d decision) strays(latest v1alpha1.RecipeStatus) plan.Finding {
 	if d.last.Place != "" && d.last.Place != latest.Place {
 		return plan.Finding{Reason: v1alpha1.ReasonRecipeMoved, Message: fmt.Sprintf(
 			"version %s of recipe %s runs at another place than version %s: %s, and not %s; to take it set spec.servers[].recipe.version to %s",
-			latest.Version, latest.Recipe, d.last.Version, latest.Place, d.last.Place, latest.Version)}
+			latest.Version, latest.Recipe, d.last.Version, shown(latest.Place), shown(d.last.Place), latest.Version)}
 	}
 	bound := d.last.Secrets
 	if len(d.server.Secrets) > 0 {
@@ -84,6 +85,19 @@ func (d decision) behind(o *v1alpha1.CatalogRecipe, f plan.Finding) v1alpha1.Rec
 		return d.lost(f)
 	}
 	return d.stays(f.Reason, f.Message)
+}
+
+// crowded is for a version that does not fit beside the bridge's other recipes.
+// The server stays what it was, for which there is room, if that is what the
+// spec asks for.
+func (d decision) crowded() v1alpha1.RecipeStatus {
+	f := plan.Finding{Reason: v1alpha1.ReasonRecipeNotHostable, Message: fmt.Sprintf(
+		"with recipe %s the recipes of this bridge say more than %d bytes of their servers, which is as much as a bridge holds", d.server.Recipe.Name, bridgeLimit)}
+	if !d.asBefore() || d.last.Source == "" {
+		return d.paused(f)
+	}
+	f.Reason = v1alpha1.ReasonRecipeKept
+	return d.behind(d.catalog.Recipes[d.server.Recipe.Name], f)
 }
 
 // kept leaves the server what it was, if that is what the spec asks for. Where

@@ -52,8 +52,16 @@ func TestARecipeThatIsMadeAnewBySomebodyElseIsNotFollowed(t *testing.T) {
 
 	moved := by(accepted(t, at("1.0.0", home), at("1.0.1", home)), "uid-1", "heir")
 	expect(t, after(named("mine"), catalogOf(first), catalogOf(moved)).Status.Recipes[0], v1alpha1.ReasonRecipeInUse, "1.0.1")
+	// Who may write objects makes one without an owner anew, which is followed as
+	// far as any other version.
 	unowned := by(accepted(t, at("1.0.0", home)), "uid-1", "")
-	expect(t, after(named("mine"), catalogOf(unowned), catalogOf(nobody)).Status.Recipes[0], v1alpha1.ReasonRecipeKept, "by nobody who is known")
+	expect(t, after(named("mine"), catalogOf(unowned), catalogOf(nobody)).Status.Recipes[0], v1alpha1.ReasonRecipeInUse, "1.0.1")
+	restored := by(accepted(t, at("1.0.0", home)), "uid-2", "")
+	expect(t, after(named("mine", version("1.0.0")), catalogOf(unowned), catalogOf(restored)).Status.Recipes[0], v1alpha1.ReasonRecipeInUse, "1.0.0")
+	elsewhere := by(accepted(t, at("1.0.0", home), at("1.0.1", evil)), "uid-2", "")
+	expect(t, after(named("mine"), catalogOf(unowned), catalogOf(elsewhere)).Status.Recipes[0], v1alpha1.ReasonRecipeMoved, "")
+	published := by(accepted(t, at("1.0.0", home), at("1.0.1", home)), "uid-2", "acme")
+	expect(t, after(named("mine"), catalogOf(unowned), catalogOf(published)).Status.Recipes[0], v1alpha1.ReasonRecipeKept, "by publisher acme")
 	again := by(accepted(t, at("1.0.0", home), at("1.0.1", home)), "uid-3", "acme")
 	expect(t, after(named("mine"), catalogOf(first), catalogOf(again)).Status.Recipes[0], v1alpha1.ReasonRecipeInUse, "1.0.1")
 }

@@ -11,13 +11,14 @@ import (
 )
 
 // placeOf returns where a server gets its secrets: the origins of its URLs, or
-// the package that is its program, in whatever version.
+// the package that is its program, in whatever version, with the origins of all
+// URLs that it is told. A host that it is told without a scheme is not seen.
 func placeOf(said plan.RecipeServer) string {
 	if stdio := said.Transport.Stdio; stdio != nil {
 		if stdio.Install == nil {
-			return strings.Join(stdio.Command, " ")
+			return strings.Join(stdio.Command, " ") + told(toldOrigins(stdio))
 		}
-		return string(stdio.Install.Method) + " " + stdio.Install.Package
+		return string(stdio.Install.Method) + " " + stdio.Install.Package + told(toldOrigins(stdio))
 	}
 	place := origin(said.Transport.URL)
 	if auth := said.Auth; auth != nil && auth.OAuth != nil {
@@ -26,6 +27,20 @@ func placeOf(said plan.RecipeServer) string {
 		}
 	}
 	return place
+}
+
+// shownLimit is how much of a place a message shows, in bytes, so that there is
+// room for what to do.
+const shownLimit = 200
+
+// shown returns a place without its middle, if it is long.
+func shown(place string) string {
+	if len(place) <= shownLimit {
+		return place
+	}
+	const gap = "…"
+	half := (shownLimit - len(gap)) / 2
+	return strings.ToValidUTF8(place[:half], "") + gap + strings.ToValidUTF8(place[len(place)-half:], "")
 }
 
 // standardPorts are left out of an origin, as in most URLs.

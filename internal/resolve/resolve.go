@@ -66,23 +66,41 @@ func Bridge(b *v1alpha1.HostedBridge, c Catalog) *v1alpha1.HostedBridge {
 		return b
 	}
 	out := b.DeepCopy()
-	out.Status.Recipes = nil
-	size := 0
+	var decisions []decision
 	for _, server := range b.Spec.Servers {
-		if server.Recipe == nil {
-			continue
+		if server.Recipe != nil {
+			decisions = append(decisions, decision{catalog: c, server: server, last: lastOf(plan.RecipeOf(b, server.Name), server.Recipe.Name)})
 		}
-		d := decision{catalog: c, server: server, last: lastOf(plan.RecipeOf(b, server.Name), server.Recipe.Name)}
-		status := d.decide()
-		if size += stored(status); size > bridgeLimit {
-			size -= stored(status)
-			status = d.lost(plan.Finding{Reason: v1alpha1.ReasonRecipeNotHostable, Message: fmt.Sprintf(
-				"with recipe %s the recipes of this bridge say more than %d bytes of their servers, which is as much as a bridge holds", server.Recipe.Name, bridgeLimit)})
-		}
-		out.Status.Recipes = append(out.Status.Recipes, status)
 	}
+	out.Status.Recipes = together(decisions)
 	out.Spec.Servers = plan.Servers(out)
 	return out
+}
+
+// together returns what the recipes come to within bridgeLimit. What servers are
+// until now has its room; what is new has what is left then, so that no recipe
+// takes another one's server out of service by growing.
+func together(decisions []decision) []v1alpha1.RecipeStatus {
+	if len(decisions) == 0 {
+		return nil
+	}
+	all := make([]v1alpha1.RecipeStatus, len(decisions))
+	size := 0
+	for i, d := range decisions {
+		all[i] = d.decide()
+		size += min(stored(all[i]), len(d.last.Source))
+	}
+	for i, d := range decisions {
+		more := stored(all[i]) - len(d.last.Source)
+		switch {
+		case more <= 0:
+		case size+more > bridgeLimit:
+			all[i] = d.crowded()
+		default:
+			size += more
+		}
+	}
+	return all
 }
 
 // stored is how much of what recipes say is in the status, in bytes.
