@@ -117,6 +117,7 @@ func packageOf(r recipe.Recipe, t recipe.Transport) (Package, bool) {
 // each program of the kind is run with are left out: clients add them.
 func around(t recipe.Transport, p Package) (before, after []string) {
 	at := slices.IndexFunc(t.Args, func(word string) bool {
+		_, word = optionOf(word)
 		rest, ok := strings.CutPrefix(word, p.Identifier)
 		return ok && (rest == "" || rest[0] == '@' || rest[0] == '=' || rest[0] == ':')
 	})
@@ -124,6 +125,9 @@ func around(t recipe.Transport, p Package) (before, after []string) {
 		return nil, t.Args // The program has another name than its package.
 	}
 	before = t.Args[:at]
+	if option, _ := optionOf(t.Args[at]); option != "" {
+		before = append(slices.Clone(before), option)
+	}
 	switch p.RegistryType {
 	case "npm":
 		before = slices.DeleteFunc(slices.Clone(before), func(word string) bool { return word == "-y" || word == "--yes" })
@@ -131,6 +135,17 @@ func around(t recipe.Transport, p Package) (before, after []string) {
 		before = withoutRun(before, t)
 	}
 	return before, t.Args[at+1:]
+}
+
+// optionOf splits the option that names the package from it, where both are one
+// word.
+func optionOf(word string) (option, rest string) {
+	for _, option = range []string{"--package", "--from"} {
+		if rest, ok := strings.CutPrefix(word, option+"="); ok {
+			return option, rest
+		}
+	}
+	return "", word
 }
 
 // withoutRun leaves out run, its usual options, and the environment.

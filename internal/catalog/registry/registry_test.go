@@ -138,6 +138,16 @@ func TestARecipeIsWrittenAsAServer(t *testing.T) {
 	}
 }
 
+func TestTheOptionOfAPackageStaysBeforeIt(t *testing.T) {
+	const source = `{"schemaVersion":2,"id":"notes","name":"Notes","description":"Keeps notes.","repository":"https://github.com/example/notes","transports":[{"type":"stdio","command":"npx","args":["-y","--package=@example/notes@1.2.3","serve","--all"]}],"install":{"method":"npx","package":"@example/notes","version":"1.2.3"}}`
+	p := Of(itemOf(t, source), 0, "com.example").Server.Packages[0]
+	before := []Argument{{Type: "positional", Value: "--package"}}
+	after := []Argument{{Type: "positional", Value: "serve"}, {Type: "positional", Value: "--all"}}
+	if diff := cmp.Diff([][]Argument{before, after}, [][]Argument{p.RuntimeArguments, p.PackageArguments}); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestAServerThatIsReadAgainRunsTheSame(t *testing.T) {
 	for name, source := range map[string]string{
 		"npm":  full,
