@@ -341,7 +341,7 @@ func TestAcceptSaysWhatTheProblemsAreOf(t *testing.T) {
 	if v := judge(o, 3); v.Reason != v1alpha1.ReasonRecipeInvalid {
 		t.Errorf("%+v", v)
 	}
-	for range 20 {
+	for range 14 {
 		o.Spec.Recipe.Transports = append(o.Spec.Recipe.Transports, v1alpha1.RecipeTransport{Type: strings.Repeat("x", 1000)})
 	}
 	if v := judge(o, 4); !strings.Contains(v.Message, "more") || len(v.Message) > maxMessage+len("…") {

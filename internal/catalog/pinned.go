@@ -5,6 +5,7 @@ package catalog
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -44,9 +45,11 @@ func (p *problems) pinned(r recipe.Recipe) {
 		return
 	}
 	p.source(*i)
+	systems := slices.Sorted(maps.Keys(i.Platforms))
 	for n, t := range r.Transports {
 		if t.Type == recipe.Stdio {
-			p.installed(fmt.Sprintf("transports[%d]", n), *i, t)
+			p.runs(fmt.Sprintf("transports[%d]", n), *i, t)
+			p.elsewhere(systems, *i, t)
 		}
 	}
 }
@@ -79,7 +82,8 @@ func (p *problems) safe(r recipe.Recipe) {
 		if len(i.PostInstall) > 0 {
 			p.add("install.postInstall", CodeHook, "the catalog takes no commands that an installer would run")
 		}
-		for name, platform := range i.Platforms {
+		for _, name := range slices.Sorted(maps.Keys(i.Platforms)) {
+			platform := i.Platforms[name]
 			p.command("install.platforms."+name, recipe.Transport{Command: platform.Command, Args: platform.Args, Env: platform.Env})
 		}
 		for n, file := range i.ConfigFiles {

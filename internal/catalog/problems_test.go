@@ -33,7 +33,7 @@ func TestARecipeWithManyFaultsIsAnsweredBriefly(t *testing.T) {
 	}{
 		"of the format":    {head + remote + `}],"metadata":{"tags":` + list("1", 128_000) + `}}`, CodeInvalid, 127_900},
 		"unknown fields":   {head + remote + `}],` + members("1", 20_000) + `}`, CodeUnknownField, 19_900},
-		"broken rules":     {head + `"transports":` + list(`{"type":"x"}`, 10_000) + `}`, CodeInvalid, 9_900},
+		"broken rules":     {head + remote + `}],"install":{"method":"binary","version":"1.0","configFiles":` + list(`{"name":"/"}`, 10_000) + `}}`, CodeInvalid, 9_900},
 		"credentials":      {head + remote + `,"headers":{` + members(`"Bearer 0123456789"`, 5_000) + `}}]}`, CodeSecret, 4_900},
 		"as many as named": {head + remote + `}],` + members("1", jsondoc.MaxProblems) + `}`, CodeUnknownField, 0},
 		"a long name":      {head + remote + `,"headers":{"` + strings.Repeat("n", 100_000) + `":1}}]}`, CodeInvalid, 0},

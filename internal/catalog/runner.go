@@ -4,7 +4,6 @@
 package catalog
 
 import (
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,25 +15,26 @@ var (
 	// registered are the names under which the installers' registries have
 	// packages. All else that they take, such as the URL of a repository or of an
 	// archive, is whatever is there on that day.
-	registered = map[string]*regexp.Regexp{"npx": npmName, "npm": npmName, "uvx": pypiName, "pip": pypiName}
+	registered = map[string]*regexp.Regexp{"npx": npmName, "npm": npmName, "uvx": recipe.PythonPackage, "pip": recipe.PythonPackage}
 	npmName    = regexp.MustCompile(`^(@[A-Za-z0-9_~][A-Za-z0-9._~-]*/)?[A-Za-z0-9_~][A-Za-z0-9._~-]*$`)
-	pypiName   = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?(\[[A-Za-z0-9._-]+(,[A-Za-z0-9._-]+)*\])?$`)
 
-	// steering are the variables by which installers take packages from elsewhere,
-	// and by which interpreters and loaders run what no package has.
-	steering = regexp.MustCompile(`(?i)^(npm_config_.*|uv_.*|pip_.*|node_options|node_path|python(path|home|startup|inspect|userbase)|ld_.*|dyld_.*|bash_env|path)$`)
-
-	// program is how a package names one of its programs; others run whatever they
-	// are given.
+	// program is how a package names one of its programs.
 	program = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
-	others  = regexp.MustCompile(`^(node|nodejs|npm|npx|pnpm|yarn|bun|bunx|deno|corepack|tsx|ts-node|uv|uvx|pip[0-9.]*|pipx|python[0-9.]*|pypy[0-9.]*|perl|ruby|docker|podman|git|curl|wget|make|nohup|timeout|busybox|awk|find)(\.(cmd|exe))?$`)
+	// others are programs, and packages of that name, that run whatever they are
+	// given: interpreters, installers, and what starts another program.
+	others = regexp.MustCompile(`^(` + strings.Join([]string{
+		`node|nodejs|npm|npx|pnpm|pnpx|yarn|yarnpkg|bun|bunx|deno|corepack|tsx|ts-node|jiti|zx`,
+		`uv|uvx|pip|pipx|(c?python|pypy|graalpy|pyodide|ipython)w?[0-9.]*t?|py|poetry|pdm|hatch|conda|mamba`,
+		`perl|ruby|gem|bundle|bundler|php|lua|luajit|tclsh|wish|expect|java|dotnet|go|cargo|osascript`,
+		`wscript|cscript|mshta|rundll32|regsvr32|docker|podman|git|ssh|socat|nc|ncat|netcat|curl|wget|make`,
+		`nohup|timeout|setsid|nice|ionice|stdbuf|chroot|unshare|doas|su|busybox|awk|gawk|find|parallel`,
+	}, "|") + `)[0-9.]*$`)
 )
 
-// installed refuses commands that run another program than install says, on any
-// operating system.
-func (p *problems) installed(field string, i recipe.Install, t recipe.Transport) {
-	p.runs(field, i, t)
-	for _, system := range slices.Sorted(maps.Keys(i.Platforms)) {
+// elsewhere refuses commands that run another program than install says on one of
+// these operating systems.
+func (p *problems) elsewhere(systems []string, i recipe.Install, t recipe.Transport) {
+	for _, system := range systems {
 		platform := i.Platforms[system]
 		if platform.Command != "" || len(platform.Args) > 0 {
 			p.runs("install.platforms."+system, i, platform.Over(t))
@@ -53,7 +53,10 @@ func (p *problems) runs(field string, i recipe.Install, t recipe.Transport) {
 		expected = i.Image
 	}
 	name, version := i.Runs(t)
-	p.drift(field+".args", i, name, version, expected)
+	if name != expected {
+		p.another(field+".args", name, expected)
+	}
+	p.drift(field+".args", i, version)
 }
 
 // fetches is runs of the installers that fetch a package whenever it is started.
@@ -69,26 +72,34 @@ func (p *problems) fetches(field string, i recipe.Install, t recipe.Transport) {
 		return
 	}
 	name, version := f.Version()
-	p.drift(field+".args", i, name, version, i.Package)
-	if f.Program != "" && (!program.MatchString(f.Program) || others.MatchString(strings.ToLower(f.Program)) || isShell(f.Program)) {
+	if !i.Names(name) {
+		p.another(field+".args", name, i.Package)
+	}
+	p.drift(field+".args", i, version)
+	switch {
+	case runsOthers(name), f.Program == "" && runsOthers(name[strings.LastIndexByte(name, '/')+1:]):
+		p.add(field+".args", CodeDrift, "run %.64q, which runs whatever it is given and is no server", name)
+	case f.Program != "" && (!program.MatchString(f.Program) || runsOthers(f.Program)):
 		p.add(field+".args", CodeDrift, "run %.64q, which is not a program of the package alone", f.Program)
 	}
 }
 
-func (p *problems) drift(field string, i recipe.Install, name, version, expected string) {
-	if name != expected {
-		p.add(field, CodeDrift, "run %.128q, but install says %.128q", name, expected)
+// runsOthers reports whether a program, or the package of one, runs whatever it
+// is given. What a Python package has besides, its extras, is nothing to that.
+func runsOthers(name string) bool {
+	name, _, _ = strings.Cut(strings.ToLower(name), "[")
+	for _, ending := range []string{".exe", ".cmd", ".bat"} {
+		name = strings.TrimSuffix(name, ending)
 	}
-	if version != "" && version != i.Version {
-		p.add(field, CodeDrift, "run version %.64q, but install.version is %.64q", version, i.Version)
-	}
+	return others.MatchString(name) || slices.Contains(shells, name)
 }
 
-// steered refuses variables that decide what runs.
-func (p *problems) steered(field string, t recipe.Transport) {
-	for _, e := range t.Env {
-		if steering.MatchString(e.Name) {
-			p.add(field+".env."+e.Name, CodeDrift, "decides where packages come from, or what runs beside them: install alone may say that")
-		}
+func (p *problems) another(field, name, expected string) {
+	p.add(field, CodeDrift, "run %.128q, but install says %.128q", name, expected)
+}
+
+func (p *problems) drift(field string, i recipe.Install, version string) {
+	if version != "" && version != i.Version {
+		p.add(field, CodeDrift, "run version %.64q, but install.version is %.64q", version, i.Version)
 	}
 }

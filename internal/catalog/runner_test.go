@@ -4,6 +4,8 @@
 package catalog
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -49,8 +51,15 @@ func TestWhatRunsIsWhatInstallSays(t *testing.T) {
 		change func(*recipe.Recipe)
 		want   []string
 	}{
-		"another package as an option":         {npx("-y", "--package=@evil/x", "@s/p@1.2.3"), drift},
-		"the package as one word":              {npx("-y", "--package=@s/p@1.2.3", "p"), drift},
+		"another package as an option":         {npx("-y", "--package=@evil/x", "@s/p@1.2.3"), append(drift, drift...)},
+		"a second package as one word":         {npx("-y", "--package=@s/p@1.2.3", "--package=@evil/x", "evil"), drift},
+		"a short option with its package":      {npx("-y", "-p=@s/p@1.2.3", "p"), drift},
+		"another index as one word with uvx":   {uvx("--index=https://evil.example", "p==1.2"), drift},
+		"another interpreter":                  {uvx("--python", "/tmp/python", "p==1.2"), drift},
+		"another interpreter as one word":      {uvx("--python=./python3.12", "p==1.2"), drift},
+		"another name with extras":             {uvx("--from", "q[cli]==1.2", "p"), drift},
+		"a URL where extras belong":            {uvx("--from", "p[https://evil.example==1.2", "p"), drift},
+		"npm's names in other letters":         {npx("-y", "@S/p@1.2.3"), drift},
 		"another package as two words":         {npx("-y", "--package", "@evil/x", "@s/p@1.2.3"), append(drift, drift...)},
 		"a second package":                     {npx("-y", "-p", "@s/p@1.2.3", "-p", "@evil/x", "evil"), drift},
 		"another registry":                     {npx("-y", "--registry=https://evil.example", "@s/p@1.2.3"), drift},
@@ -81,6 +90,13 @@ func TestWhatRunsIsWhatInstallSays(t *testing.T) {
 		"one that a variable names everywhere": {called("${P:-evil}"), []string{"install.package unpinned", "transports[0].args[1] invalid"}},
 
 		"a good one":                         {npx("-y", "@s/p@1.2.3", "--registry=its own", "-c"), []string{"transports[0].args shell"}},
+		"the package as one word":            {npx("-y", "--package=@s/p@1.2.3", "p"), []string{}},
+		"the package as one word with uvx":   {uvx("--from=p==1.2", "p-server"), []string{}},
+		"a quiet one":                        {npx("-y", "--quiet", "@s/p@1.2.3"), []string{}},
+		"a quiet one with uvx":               {uvx("-q", "p@1.2"), []string{}},
+		"a version of Python":                {uvx("--python", "3.12", "p@1.2"), []string{}},
+		"a version of Python as one word":    {uvx("--python=3.12.1", "--from", "p==1.2", "p"), []string{}},
+		"extras that install does not name":  {uvx("--from", "P[cli]==1.2", "p"), []string{}},
 		"a good one with options of its own": {npx("-y", "@s/p@1.2.3", "--package=its-own", "--with", "x"), []string{}},
 		"the package by an option":           {npx("--yes", "-p", "@s/p@1.2.3", "--", "mcp", "start", "--api-key"), []string{}},
 		"the package by an option of uvx's":  {uvx("--from", "p==1.2", "p-server", "--index", "x"), []string{}},
@@ -98,6 +114,141 @@ func TestWhatRunsIsWhatInstallSays(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// runsOnly has the recipe install and run the package of this name and version.
+func runsOnly(method, name, version string, rest ...string) func(*recipe.Recipe) {
+	args := append([]string{name + "@" + version}, rest...)
+	if method == "npx" {
+		args = append([]string{"-y"}, args...)
+	}
+	return func(r *recipe.Recipe) {
+		installed(r, recipe.Install{Method: method, Package: name, Version: version}, method, args...)
+	}
+}
+
+// TestAPackageThatRunsWhateverItIsGivenIsNoServer holds for packages whose own
+// program is meant, as none is named.
+func TestAPackageThatRunsWhateverItIsGivenIsNoServer(t *testing.T) {
+	drift := []string{"transports[0].args drift"}
+	tests := map[string]struct {
+		change func(*recipe.Recipe)
+		want   []string
+	}{
+		"uv":                      {runsOnly("uvx", "uv", "0.5.0", "tool", "run", "evil"), drift},
+		"Python":                  {runsOnly("uvx", "python", "3.12", "-c", "x"), drift},
+		"Python with its version": {runsOnly("uvx", "Python3.13t", "3.13", "-c", "x"), drift},
+		"Python with extras":      {runsOnly("uvx", "python[x]", "3.12", "-c", "x"), drift},
+		"CPython":                 {runsOnly("uvx", "cpython", "3.12"), drift},
+		"a program beside Python": {func(r *recipe.Recipe) {
+			installed(r, recipe.Install{Method: "uvx", Package: "python", Version: "3.12"}, "uvx", "--from", "python@3.12", "notes")
+		}, drift},
+		"Node.js":                    {runsOnly("npx", "node", "20.0.0", "-e", "x"), drift},
+		"Node.js of a scope":         {runsOnly("npx", "@s/node", "20.0.0", "-e", "x"), drift},
+		"Bun":                        {runsOnly("npx", "bun", "1.0.0", "x", "evil"), drift},
+		"npm":                        {runsOnly("npx", "npm", "10.0.0", "exec", "evil"), drift},
+		"pnpm":                       {runsOnly("npx", "pnpm", "9.0.0", "dlx", "evil"), drift},
+		"a shell":                    {runsOnly("npx", "bash", "1.0.0", "x"), drift},
+		"one that names the package": {runsOnly("npx", "mcp-python-git-node", "1.0.0", "node"), []string{}},
+		"a server of Node.js":        {runsOnly("npx", "@node/mcp", "1.0.0"), []string{}},
+		"names that begin so":        {runsOnly("uvx", "gopher-mcp", "1.0"), []string{}},
+	}
+	for name := range strings.FieldsSeq("osascript ssh go php java dotnet cargo gem lua tclsh expect wscript cscript mshta rundll32 socat nc setsid nice stdbuf SSH.EXE python3.12.exe php8.3") {
+		tests["beside the package: "+name] = struct {
+			change func(*recipe.Recipe)
+			want   []string
+		}{npx("-y", "-p", "@s/p@1.2.3", name, "x"), drift}
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := valid("notes")
+			tt.change(&r)
+			if diff := cmp.Diff(tt.want, found(Check(r, Checks{Name: "notes"}))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestARecipeSaysNotWhomInstallersBelieve holds for variables that have a value,
+// and for those that the user fills in.
+func TestARecipeSaysNotWhomInstallersBelieve(t *testing.T) {
+	tests := map[string]struct {
+		name, value string
+		taken       bool
+	}{
+		"a proxy":                        {"HTTPS_PROXY", "http://evil.example:443", false},
+		"one in lower case":              {"https_proxy", "http://evil.example", false},
+		"one for all":                    {"ALL_PROXY", "socks5://evil.example", false},
+		"one without a kind":             {"PROXY", "http://evil.example", false},
+		"one as a default":               {"HTTPS_PROXY", "${KEY:-http://evil.example}", false},
+		"one with a user":                {"HTTPS_PROXY", "http://${KEY}@evil.example", false},
+		"one in a second line":           {"HTTPS_PROXY", "${KEY}\nhttp://evil.example", false},
+		"the user's":                     {"HTTPS_PROXY", "${KEY}", true},
+		"the user's, who may have none":  {"https_proxy", "${KEY:-}", true},
+		"a switch":                       {"NOTES_USE_PROXY", "false", true},
+		"another word":                   {"PROXY_TIMEOUT", "30", true},
+		"authorities of Node.js":         {"NODE_EXTRA_CA_CERTS", "${CONFIG_DIR}/ca.pem", false},
+		"none that are checked":          {"NODE_TLS_REJECT_UNAUTHORIZED", "0", false},
+		"authorities of uv":              {"SSL_CERT_FILE", "${CONFIG_DIR}/ca.pem", false},
+		"a folder of them":               {"SSL_CERT_DIR", "${CONFIG_DIR}", false},
+		"authorities of pip":             {"REQUESTS_CA_BUNDLE", "${CONFIG_DIR}/ca.pem", false},
+		"authorities of curl":            {"CURL_CA_BUNDLE", "${CONFIG_DIR}/ca.pem", false},
+		"what OpenSSL loads":             {"OPENSSL_CONF", "${CONFIG_DIR}/x", false},
+		"what Python loads for warnings": {"PYTHONWARNINGS", "all:0:antigravity.x:0:0", false},
+		"what Python loads for a halt":   {"PYTHONBREAKPOINT", "os.system", false},
+		"the command processor":          {"ComSpec", "x", false},
+		"where npm installs":             {"PREFIX", "${CONFIG_DIR}", false},
+		"where the configurations are":   {"HOME", "${CONFIG_DIR}", false},
+		"where Windows has them":         {"USERPROFILE", "${CONFIG_DIR}", false},
+		"where Windows' programs do":     {"APPDATA", "${CONFIG_DIR}", false},
+		"where the XDG base is":          {"XDG_CONFIG_HOME", "${CONFIG_DIR}", false},
+		"what Python shows":              {"PYTHONUNBUFFERED", "1", true},
+		"a home of its own":              {"NOTES_HOME", "/tmp", true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := valid("notes")
+			r.Auth = &recipe.Auth{EnvVars: []string{"KEY"}}
+			r.Transports[0].Env = jsondoc.Ordered[string]{{Name: tt.name, Value: tt.value}}
+			want := []string{"transports[0].env." + tt.name + " drift"}
+			if tt.taken {
+				want = []string{}
+			}
+			if diff := cmp.Diff(want, found(Check(r, Checks{Name: "notes"}))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestACommandIsLookedAtInBounds holds for a recipe without a fault but its size,
+// and for one whose every command is another than install says.
+func TestACommandIsLookedAtInBounds(t *testing.T) {
+	with := func(transports, platforms int, name string) recipe.Recipe {
+		r := valid("notes")
+		r.Transports, r.Install.Platforms = nil, map[string]recipe.Platform{}
+		for range transports {
+			r.Transports = append(r.Transports, stdio("npx", "-y", name))
+		}
+		for n := range platforms {
+			r.Install.Platforms[fmt.Sprint("p", n)] = recipe.Platform{Command: "npx"}
+		}
+		return r
+	}
+	for name, tt := range map[string]struct {
+		recipe recipe.Recipe
+		want   []string
+	}{
+		"as large as may be":     {with(16, 16, "@example/notes"), []string{}},
+		"one transport too many": {with(17, 16, "@evil/x"), []string{"transports invalid"}},
+		"one platform too many":  {with(16, 17, "@evil/x"), []string{"install.platforms invalid"}},
+		"many of both":           {with(1_600, 1_600, "@evil/x"), []string{"install.platforms invalid", "transports invalid"}},
+	} {
+		if diff := cmp.Diff(tt.want, found(Check(tt.recipe, Checks{Name: "notes"}))); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
 	}
 }
 

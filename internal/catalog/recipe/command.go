@@ -55,10 +55,11 @@ func (w *converter) checkout(i Install) error {
 	return nil
 }
 
-// runners are the options of npx and uvx that take the next word.
+// runners are the options of npx and uvx that take the next word, besides those
+// that name the package.
 var runners = map[string][]string{
-	"npx": {"-p", "--package", "-c", "--call", "-w", "--workspace"},
-	"uvx": {"--from", "--with", "-p", "--python", "--index", "--index-url", "--default-index"},
+	"npx": {"-c", "--call", "-w", "--workspace"},
+	"uvx": {"--with", "-p", "--python", "--index", "--index-url", "--default-index"},
 }
 
 // runner returns the command of a package that is fetched when it starts. Of
@@ -75,10 +76,10 @@ func (w *converter) runner(i Install, command []string) []string {
 		// npx asks otherwise, and nobody is there to answer.
 		args = slices.Insert(args, 0, "-y")
 	}
-	if at := packageAt(args); at < 0 {
+	if at, from := packageAt(i.Method, args); at < 0 {
 		w.warn("the arguments name no package")
 	} else {
-		args[at] = w.pin(i, args[at])
+		args[at] = args[at][:from] + w.pin(i, args[at][from:])
 	}
 	return append(command[:1:1], args...)
 }
@@ -88,7 +89,7 @@ func (w *converter) pin(i Install, word string) string {
 	name, version := splitPackage(word)
 	exact := i.Version != "" && i.Version != "latest"
 	switch {
-	case name != i.Package:
+	case !i.Names(name):
 		w.warn("install.package is %s, but the arguments run %s", i.Package, name)
 	case version == "" && exact:
 		return name + "@" + i.Version
@@ -101,21 +102,25 @@ func (w *converter) pin(i Install, word string) string {
 	return word
 }
 
-// packageAt returns the index of the word that is the package, -1 for none.
-func packageAt(args []string) int {
+// packageAt returns the index of the word with the package, -1 for none, and where
+// in the word it begins: after the option in --package=notes.
+func packageAt(method string, args []string) (at, from int) {
 	for i := 0; i < len(args); i++ {
 		word := args[i]
 		if !strings.HasPrefix(word, "-") {
-			return i
+			return i, 0
 		}
-		if word == "--from" || word == "-p" || word == "--package" {
-			return nextAfter(args, i)
-		}
-		if slices.Contains(runners["npx"], word) || slices.Contains(runners["uvx"], word) {
+		option, _, assigned := strings.Cut(word, "=")
+		switch {
+		case slices.Contains(naming[method], option) && assigned:
+			return i, len(option) + len("=")
+		case slices.Contains(naming[method], option):
+			return nextAfter(args, i), 0
+		case slices.Contains(runners[method], word):
 			i++
 		}
 	}
-	return -1
+	return -1, 0
 }
 
 func nextAfter(args []string, i int) int {
@@ -141,8 +146,8 @@ func splitPackage(word string) (name, version string) {
 func (i Install) Runs(t Transport) (name, version string) {
 	switch i.Method {
 	case "npx", "uvx":
-		if at := packageAt(t.Args); at >= 0 {
-			return splitPackage(t.Args[at])
+		if at, from := packageAt(i.Method, t.Args); at >= 0 {
+			return splitPackage(t.Args[at][from:])
 		}
 	case "docker":
 		if len(t.Args) > 0 && t.Args[0] == "run" {

@@ -6,6 +6,7 @@ package recipe
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -18,29 +19,37 @@ type Fetched struct {
 	Program string
 }
 
-// naming are the options before the package.
-var naming = map[string][]string{"npx": {"-p", "--package"}, "uvx": {"--from"}}
+var (
+	// naming are the options before the package.
+	naming = map[string][]string{"npx": {"-p", "--package"}, "uvx": {"--from"}}
+	// silent are those that change nothing of what runs.
+	silent = map[string][]string{"npx": {"-y", "--yes", "-q", "--quiet"}, "uvx": {"-q", "--quiet"}}
+	// pythons are uvx's for the version of Python, and pythonVersion is one: a path
+	// would be another program.
+	pythons       = []string{"-p", "--python"}
+	pythonVersion = regexp.MustCompile(`^[0-9]+(\.[0-9]+){0,2}$`)
+)
 
 // Fetches returns what the arguments of npx or uvx fetch and start. It refuses
 // every option before the program but the few that change nothing of that: others
 // bring further packages, or take them from elsewhere.
 func Fetches(method string, args []string) (Fetched, error) {
 	var f Fetched
-	for n := 0; n < len(args); n++ {
-		word, next := args[n], ""
-		if n+1 < len(args) {
-			next = args[n+1]
+	for len(args) > 0 {
+		word, next := args[0], ""
+		if len(args) > 1 {
+			next = args[1]
 		}
+		named, words := allowed(method, word, next)
 		switch {
-		case isYes(method, word):
-		case slices.Contains(naming[method], word) && f.Package == "" && next != "":
-			n++
-			f.Package = next
+		case words > 0 && (named == "" || f.Package == ""):
+			f.Package += named
+			args = args[words:]
 		case word == "--" && next != "" && next[0] != '-':
 			return f.start(next), nil
 		case strings.HasPrefix(word, "-"):
 			option, _, _ := strings.Cut(word, "=")
-			return Fetched{}, fmt.Errorf("%.40q may not stand before the program: only %s may, once, with the package as the next word%s", option, strings.Join(naming[method], " or "), yes(method))
+			return Fetched{}, fmt.Errorf("%.40q may not stand before the program: only %s may, once, with the package%s", option, strings.Join(naming[method], " or "), besides(method))
 		default:
 			return f.start(word), nil
 		}
@@ -48,8 +57,33 @@ func Fetches(method string, args []string) (Fetched, error) {
 	return Fetched{}, errors.New("name no program")
 }
 
-// isYes reports whether a word is npx's not to ask.
-func isYes(method, word string) bool { return method == "npx" && (word == "-y" || word == "--yes") }
+// allowed returns how many words an option has that may stand before the program,
+// none for all others, and the package if it names one.
+func allowed(method, word, next string) (named string, words int) {
+	if slices.Contains(silent[method], word) {
+		return "", 1
+	}
+	option, value, joined := strings.Cut(word, "=")
+	words = 1
+	switch {
+	case !joined:
+		value, words = next, 2
+	case !strings.HasPrefix(option, "--"):
+		return "", 0 // Short options are not joined to what they name in the same way everywhere.
+	}
+	switch {
+	case isPython(method, option, value):
+		return "", words
+	case slices.Contains(naming[method], option) && value != "":
+		return value, words
+	}
+	return "", 0
+}
+
+// isPython reports whether an option of uvx's names a version of Python.
+func isPython(method, option, value string) bool {
+	return method == "uvx" && slices.Contains(pythons, option) && pythonVersion.MatchString(value)
+}
 
 // start notes the first word that is no option: the package, unless one is named.
 func (f Fetched) start(word string) Fetched {
@@ -61,12 +95,38 @@ func (f Fetched) start(word string) Fetched {
 	return f
 }
 
-func yes(method string) string {
+func besides(method string) string {
 	if method == "npx" {
-		return ", and -y"
+		return ", and -y and --quiet"
 	}
-	return ""
+	return ", and --quiet, and --python with a version such as 3.12"
 }
 
 // Version splits the package from the version that the arguments give it.
 func (f Fetched) Version() (name, version string) { return splitPackage(f.Package) }
+
+// PythonPackage is how a package of Python's registry is named, with its extras.
+var PythonPackage = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?(\[[A-Za-z0-9._-]+(,[A-Za-z0-9._-]+)*\])?$`)
+
+// separators are all the same in a Python package's name.
+var separators = regexp.MustCompile(`[-_.]+`)
+
+// Names reports whether a name is that of the installed package. Python takes
+// upper case and lower case for the same, and so each of - _ and dots; extras are
+// parts of the same package.
+func (i Install) Names(name string) bool {
+	if name == i.Package {
+		return true
+	}
+	if i.Method != "uvx" && i.Method != "pip" || !PythonPackage.MatchString(name) {
+		return false
+	}
+	return project(name) == project(i.Package)
+}
+
+// project returns a Python package's name as its registry compares it, without
+// extras.
+func project(name string) string {
+	name, _, _ = strings.Cut(name, "[")
+	return separators.ReplaceAllString(strings.ToLower(name), "-")
+}

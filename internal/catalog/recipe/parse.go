@@ -162,12 +162,12 @@ func liftV1(v jsondoc.Value) (Recipe, []jsondoc.Problem) {
 func installOf(command string, args []string) *Install {
 	switch command {
 	case "npx", "uvx":
-		at := packageAt(args)
+		at, from := packageAt(command, args)
 		if at < 0 {
 			return &Install{Method: "binary"}
 		}
 		i := &Install{Method: command}
-		i.Package, i.Version = splitPackage(args[at])
+		i.Package, i.Version = splitPackage(args[at][from:])
 		return i
 	case "docker":
 		image := ""

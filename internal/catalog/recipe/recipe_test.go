@@ -156,15 +156,53 @@ func TestARecipeHasSoManyVariablesAndNoMore(t *testing.T) {
 	}
 }
 
+// TestARecipeHasSoManyTransportsAndPlatformsAndNoMore holds also that nothing of
+// them is looked at where there are more: each has a fault that nobody names.
+func TestARecipeHasSoManyTransportsAndPlatformsAndNoMore(t *testing.T) {
+	with := func(transports, platforms int, command string) []jsondoc.Problem {
+		r := Recipe{
+			SchemaVersion: 2, ID: "ab", Name: "n", Description: "d", Repository: "r",
+			Install: &Install{Method: "binary", Platforms: map[string]Platform{}},
+		}
+		for range transports {
+			r.Transports = append(r.Transports, Transport{Type: Stdio, Command: command})
+		}
+		for i := range platforms {
+			r.Install.Platforms[fmt.Sprint("p", i)] = Platform{Command: "x"}
+		}
+		return r.Validate()
+	}
+	if found := with(maxTransports, maxPlatforms, "x"); len(found) > 0 {
+		t.Errorf("as many as there may be: %v", found)
+	}
+	for name, tt := range map[string]struct {
+		found []jsondoc.Problem
+		paths []string
+	}{
+		"one transport too many": {with(maxTransports+1, 0, ""), []string{"transports"}},
+		"one platform too many":  {with(1, maxPlatforms+1, ""), []string{"install.platforms"}},
+		"many of both":           {with(2_900, 6_500, ""), []string{"transports", "install.platforms"}},
+	} {
+		var paths []string
+		for _, p := range tt.found {
+			paths = append(paths, p.Path)
+		}
+		if diff := cmp.Diff(tt.paths, paths); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
 func TestARecipeWithManyFaultsIsRefusedBriefly(t *testing.T) {
 	list := func(item string, n int) string {
 		return "[" + strings.TrimSuffix(strings.Repeat(item+",", n), ",") + "]"
 	}
 	const head = `"schemaVersion":2,"id":"ab","name":"n","description":"d","repository":"r"`
+	const files = `,"transports":[{"type":"sse","url":"https://example.com"}],"install":{"method":"binary","configFiles":`
 	for name, text := range map[string]string{
 		"items of another kind": `{` + head + `,"metadata":{"tags":` + list("1", 100_000) + `}}`,
-		"broken rules":          `{` + head + `,"transports":` + list(`{"type":"x"}`, 10_000) + `}`,
-		"both":                  `{` + head + `,"metadata":{"tags":` + list("1", 50_000) + `},"transports":` + list(`{"type":"x"}`, 5_000) + `}`,
+		"broken rules":          `{` + head + files + list(`{"name":"/"}`, 10_000) + `}}`,
+		"both":                  `{` + head + `,"metadata":{"tags":` + list("1", 50_000) + `}` + files + list(`{"name":"/"}`, 5_000) + `}}`,
 	} {
 		_, err := Parse([]byte(text))
 		invalid, ok := errors.AsType[*InvalidError](err)

@@ -24,6 +24,11 @@ const (
 	// maxVariables is how many variables a recipe may name: as many as the API
 	// has room for.
 	maxVariables = 64
+	// maxTransports and maxPlatforms are how many ways to reach a server a recipe
+	// may have, and how many operating systems it may tell apart. Each platform is
+	// looked at over each transport. Recipes have one or two of either.
+	maxTransports = 16
+	maxPlatforms  = 16
 )
 
 var (
@@ -77,17 +82,35 @@ func (r Recipe) Validate() []jsondoc.Problem {
 	if r.Repository == "" && r.Metadata.Homepage == "" {
 		f.wrong("repository", "this or metadata.homepage is required")
 	}
-	if len(r.Transports) == 0 {
-		f.wrong("transports", "at least one is required")
+	f.sizes(r)
+	if !r.Oversized() {
+		for i, t := range r.Transports {
+			f.transport(fmt.Sprintf("transports[%d]", i), t)
+		}
+		f.auth(r)
+		f.install(r)
 	}
-	for i, t := range r.Transports {
-		f.transport(fmt.Sprintf("transports[%d]", i), t)
-	}
-	f.auth(r)
-	f.install(r)
 	f.oneOf("metadata.origin", r.Metadata.Origin, origins)
 	f.oneOf("metadata.sideEffects", r.Metadata.SideEffects, effects)
 	return f.List()
+}
+
+// Oversized reports whether the recipe has more transports or platforms than one
+// may have. Nobody looks at them then: the work grows with their product.
+func (r Recipe) Oversized() bool {
+	return len(r.Transports) > maxTransports || r.Install != nil && len(r.Install.Platforms) > maxPlatforms
+}
+
+func (f *findings) sizes(r Recipe) {
+	switch n := len(r.Transports); {
+	case n == 0:
+		f.wrong("transports", "at least one is required")
+	case n > maxTransports:
+		f.wrong("transports", "must be at most %d, and are %d", maxTransports, n)
+	}
+	if i := r.Install; i != nil && len(i.Platforms) > maxPlatforms {
+		f.wrong("install.platforms", "must be at most %d, and are %d", maxPlatforms, len(i.Platforms))
+	}
 }
 
 func (f *findings) transport(path string, t Transport) {
