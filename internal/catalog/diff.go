@@ -94,8 +94,11 @@ func change(r recipe.Recipe, e Entry, there bool) Change {
 	return Change{Name: r.ID, Kind: None}
 }
 
-// vacant reports whether there is an overlay alone, which waits for a recipe.
-func (e Entry) vacant() bool { return e.Owner == "" && e.Recipe.ID == "" && e.Pending == nil }
+// vacant reports whether there is an overlay alone, which waits for its first
+// recipe.
+func (e Entry) vacant() bool {
+	return e.Owner == "" && e.Recipe.ID == "" && e.Pending == nil && len(e.Versions) == 0
+}
 
 // written returns what the object says.
 func written(e Entry) recipe.Recipe {

@@ -16,6 +16,9 @@ var (
 	ErrNotFound = errors.New("there is no such recipe or publisher in the catalog")
 	ErrExists   = errors.New("the name is taken")
 	ErrNotOwner = errors.New("the recipe belongs to somebody else")
+	// ErrTakenBack says that an administrator took a recipe from those who run it.
+	// Its owner does not bring it back.
+	ErrTakenBack = errors.New("an administrator took the recipe back")
 	// ErrChanged says that If-Match names another revision than the one that
 	// is there.
 	ErrChanged = errors.New("the revision is another one now")
@@ -61,16 +64,18 @@ type Draft struct {
 	Deprecated *Deprecation
 }
 
-// Replacement replaces a publisher's part of a recipe.
+// Replacement replaces a publisher's part of a recipe, or is the first.
 type Replacement struct {
 	Name string
 	// Owner is whose the recipe must be.
 	Owner string
-	// IfMatch is a revision that must match, or AnyRevision.
+	// IfMatch is a revision that must match, or AnyRevision. It is ignored where
+	// the recipe is to be created.
 	IfMatch string
 	// DryRun says that nothing is to be stored.
 	DryRun bool
-	// Draft returns what to write over what is there. It is asked again each time
+	// Draft returns what to write over what is there: the zero Entry where nothing
+	// is, and what its owner left where they deleted it. It is asked again each time
 	// that another writer was quicker; its errors are those of the write.
 	Draft func(live Entry) (Draft, error)
 }

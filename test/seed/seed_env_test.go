@@ -114,7 +114,11 @@ func TestASeedTouchesItsOwnRecipesAlone(t *testing.T) {
 	if err := c.Create(t.Context(), applied, client.FieldOwner("kubectl")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.CreateRecipe(t.Context(), catalog.Draft{Name: "published", Owner: "acme", Recipe: valid("published", "1.0.0")}, false); err != nil {
+	published := catalog.Draft{Name: "published", Owner: "acme", Recipe: valid("published", "1.0.0")}
+	_, err := r.CreateRecipe(t.Context(), catalog.Replacement{
+		Name: published.Name, Owner: published.Owner, Draft: func(catalog.Entry) (catalog.Draft, error) { return published, nil },
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	expectSeeded(t, s, map[catalog.ChangeKind]int{catalog.Create: 4})

@@ -32,7 +32,7 @@ type Store interface {
 	PublisherByKey(presented string) (publisherID, keyID string, ok bool)
 	NoteKeyUse(publisherID, keyID string, at time.Time)
 
-	CreateRecipe(ctx context.Context, d catalog.Draft, dryRun bool) (catalog.Entry, error)
+	CreateRecipe(ctx context.Context, r catalog.Replacement) (catalog.Entry, error)
 	UpdateRecipe(ctx context.Context, r catalog.Replacement) (catalog.Entry, error)
 	RetireRecipe(ctx context.Context, name, owner, ifMatch string, dryRun bool) error
 	DeleteRecipe(ctx context.Context, name, ifMatch string, dryRun bool) error

@@ -184,6 +184,8 @@ func (s *fakeStore) expect(o *v1alpha1.CatalogRecipe, owner string, agrees func(
 		return catalog.Entry{}, catalog.ErrNotFound
 	case owner != "" && o.Spec.Owner != owner:
 		return catalog.Entry{}, catalog.ErrNotOwner
+	case owner != "" && o.Spec.Recipe == nil:
+		return catalog.Entry{}, catalog.ErrTakenBack
 	}
 	e, err := catalog.EntryOf(o)
 	if err == nil && !agrees(e) {
@@ -196,14 +198,26 @@ func matching(ifMatch string) func(catalog.Entry) bool {
 	return func(e catalog.Entry) bool { return ifMatch == "" || e.Matches(ifMatch) }
 }
 
-func (s *fakeStore) CreateRecipe(_ context.Context, d catalog.Draft, dryRun bool) (catalog.Entry, error) {
-	return s.change(d.Name, dryRun, func(before *v1alpha1.CatalogRecipe) (*v1alpha1.CatalogRecipe, error) {
-		o := &v1alpha1.CatalogRecipe{ObjectMeta: metav1.ObjectMeta{Name: d.Name, CreationTimestamp: metav1.NewTime(today)}}
+func (s *fakeStore) CreateRecipe(_ context.Context, r catalog.Replacement) (catalog.Entry, error) {
+	return s.change(r.Name, r.DryRun, func(before *v1alpha1.CatalogRecipe) (*v1alpha1.CatalogRecipe, error) {
+		o := &v1alpha1.CatalogRecipe{ObjectMeta: metav1.ObjectMeta{Name: r.Name, CreationTimestamp: metav1.NewTime(today)}}
+		var live catalog.Entry
+		var err error
 		if before != nil {
-			if before.Spec.Deleted == nil || before.Spec.Owner != d.Owner {
+			switch mine := before.Spec.Owner == r.Owner; {
+			case mine && before.Spec.Recipe == nil && before.Spec.Deleted == nil:
+				return nil, catalog.ErrTakenBack
+			case !mine, before.Spec.Deleted == nil:
 				return nil, catalog.ErrExists
 			}
 			o = before.DeepCopy()
+			if live, err = catalog.EntryOf(o); err != nil {
+				return nil, err
+			}
+		}
+		d, err := r.Draft(live)
+		if err != nil {
+			return nil, err
 		}
 		fill(o, d)
 		return o, nil

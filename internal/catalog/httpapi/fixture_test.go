@@ -226,8 +226,13 @@ func (w *world) seeded(names ...string) {
 		if len(found) > 0 {
 			w.t.Fatal(found)
 		}
-		if _, err := w.store.CreateRecipe(w.t.Context(), catalog.Draft{Name: name, Owner: catalog.SeedOwner, Recipe: doc.Recipe}, false); err != nil {
+		if _, err := w.store.CreateRecipe(w.t.Context(), first(catalog.Draft{Name: name, Owner: catalog.SeedOwner, Recipe: doc.Recipe})); err != nil {
 			w.t.Fatal(err)
 		}
 	}
+}
+
+// first writes the draft where there is nothing.
+func first(d catalog.Draft) catalog.Replacement {
+	return catalog.Replacement{Name: d.Name, Owner: d.Owner, Draft: func(catalog.Entry) (catalog.Draft, error) { return d, nil }}
 }

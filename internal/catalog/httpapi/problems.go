@@ -29,6 +29,7 @@ var (
 	errChanged        = problem.New(http.StatusPreconditionFailed, "revision_changed", "The revision in If-Match is not the present one. Read it again, and decide anew.")
 	errNotOwner       = problem.New(http.StatusForbidden, "not_owner", "The name belongs to somebody else. An administrator can transfer it.")
 	errExists         = problem.New(http.StatusConflict, "name_taken", "The name is taken. If it is yours, change it by PUT.")
+	errTakenBack      = problem.New(http.StatusConflict, "recipe_taken_back", "An administrator took the recipe back. They alone can free the name, or bring the recipe back.")
 	errManaged        = problem.New(http.StatusConflict, "managed_elsewhere", "Somebody keeps this with other tools.")
 	errPending        = problem.New(http.StatusConflict, "recipe_pending", "The last change of this signed recipe is not accepted. Replace it by PUT first.")
 	errInvalid        = problem.New(http.StatusUnprocessableEntity, "recipe_invalid", "The catalog does not take the recipe; problems has all that is wrong with it.")
@@ -52,6 +53,7 @@ var storeProblems = []struct {
 	{catalog.ErrNotFound, errNoRecipe},
 	{catalog.ErrExists, errExists},
 	{catalog.ErrNotOwner, errNotOwner},
+	{catalog.ErrTakenBack, errTakenBack},
 	{catalog.ErrChanged, errChanged},
 	{catalog.ErrNoPublisher, errOwnerUnknown},
 	{catalog.ErrTooManyKeys, errTooManyKeys},

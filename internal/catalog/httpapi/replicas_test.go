@@ -38,7 +38,7 @@ func TestAReplicaThatIsBehindWaitsForWhatItsOwnerPublished(t *testing.T) {
 		if len(found) > 0 {
 			t.Error(found)
 		}
-		if _, err := w.store.CreateRecipe(t.Context(), catalog.Draft{Name: "notes", Owner: "acme", Recipe: doc.Recipe}, false); err != nil {
+		if _, err := w.store.CreateRecipe(t.Context(), first(catalog.Draft{Name: "notes", Owner: "acme", Recipe: doc.Recipe})); err != nil {
 			t.Error(err)
 		}
 	}

@@ -91,11 +91,12 @@ const replicaLag = 500 * time.Millisecond
 func (p publication) own() (catalog.Entry, error) {
 	name := p.Param("name")
 	e, ok := p.snapshot.Entry(name)
-	if !ok || e.Deleted != nil {
-		// Its owner may have published it through another replica just now.
+	if !ok || e.Deleted != nil || takenBack(e) {
+		// Its owner may have published it through another replica just now, or an
+		// administrator brought it back.
 		ctx, cancel := context.WithTimeout(p.Request().Context(), replicaLag)
 		defer cancel()
-		e, ok = p.api.await(ctx, name, func(e catalog.Entry, there bool) bool { return there && e.Deleted == nil })
+		e, ok = p.api.await(ctx, name, func(e catalog.Entry, there bool) bool { return there && e.Deleted == nil && !takenBack(e) })
 	}
 	switch {
 	case !ok || e.Owner == "" && len(e.Versions) == 0 && e.Recipe.ID == "":
@@ -104,8 +105,15 @@ func (p publication) own() (catalog.Entry, error) {
 		return e, errNotOwner
 	case e.Deleted != nil:
 		return e, errNoRecipe.Saying("The recipe was deleted. The name is still yours: publish under it by POST.")
+	case takenBack(e):
+		return e, errTakenBack
 	}
 	return e, nil
+}
+
+// takenBack reports whether an administrator took the recipe of an owner back.
+func takenBack(e catalog.Entry) bool {
+	return e.Owner != "" && e.Recipe.ID == "" && e.Pending == nil && e.Deleted == nil
 }
 
 // create publishes a recipe under a name that is free, or the publisher's from a
@@ -119,20 +127,21 @@ func (p publication) create() error {
 	if err != nil {
 		return err
 	}
-	switch e, _ := p.snapshot.Entry(d.Name); {
-	case e.Owner != "" && e.Owner != p.publisher.ID:
+	if e, _ := p.snapshot.Entry(d.Name); e.Owner != "" && e.Owner != p.publisher.ID {
 		return errExists.Saying("The name belongs to somebody else.")
-	case e.Deleted != nil:
-		if d, warnings, err = p.draft(body, "", before(e)); err != nil {
-			return err
-		}
 	}
 	if err := p.room(d.Name); err != nil {
 		return err
 	}
 	ctx, cancel := act(p.Request(), actTimeout)
 	defer cancel()
-	written, err := p.api.store.CreateRecipe(ctx, d, p.dryRun)
+	written, err := p.api.store.CreateRecipe(ctx, catalog.Replacement{
+		Name: d.Name, Owner: p.publisher.ID, DryRun: p.dryRun,
+		Draft: func(live catalog.Entry) (_ catalog.Draft, err error) {
+			d, warnings, err = p.draft(body, d.Name, before(live))
+			return d, err
+		},
+	})
 	if err := p.told("recipes.create", d.Name, err); err != nil {
 		return err
 	}
@@ -243,17 +252,23 @@ func tell(c surface.Call, a surface.Act, err error, tried bool, refused func(err
 	return answer
 }
 
-// ifMatch returns the revision of If-Match, empty for none.
+// ifMatch returns the revision of If-Match, empty for none. A tag that holds
+// nothing, or an asterisk, is the slip of somebody who does not mean any.
 func ifMatch(fields []string) (string, error) {
 	field := strings.TrimSpace(strings.Join(fields, ","))
-	if field == "" || field == catalog.AnyRevision {
+	if len(fields) == 0 || field == catalog.AnyRevision {
 		return field, nil
 	}
 	tags := splitTags(field)
 	if len(tags) != 1 || tags[0] != field || strings.HasPrefix(field, "W/") {
 		return "", errIfMatch
 	}
-	return strings.Trim(field, `"`), nil
+	switch tag := strings.Trim(field, `"`); tag {
+	case "", catalog.AnyRevision:
+		return "", errIfMatch
+	default:
+		return tag, nil
+	}
 }
 
 // The states of a recipe that was written.

@@ -43,7 +43,7 @@ func TestADeletedRecipeLeavesItsOwnerAndItsVersions(t *testing.T) {
 		act  func() error
 		want error
 	}{
-		"another publisher":         {func() error { _, err := f.CreateRecipe(ctx, draft("beta", valid("notes")), false); return err }, catalog.ErrExists},
+		"another publisher":         {func() error { _, err := f.CreateRecipe(ctx, put(draft("beta", valid("notes")), "", false)); return err }, catalog.ErrExists},
 		"an update":                 {func() error { _, err := f.UpdateRecipe(ctx, put(d, catalog.AnyRevision, false)); return err }, catalog.ErrNotFound},
 		"deleted again":             {func() error { return f.RetireRecipe(ctx, "notes", "acme", catalog.AnyRevision, false) }, catalog.ErrNotFound},
 		"an overlay":                {func() error { _, _, err := f.SetQuality(ctx, "notes", catalog.Overlay{}, "", false); return err }, catalog.ErrNotFound},

@@ -131,7 +131,7 @@ func put(d catalog.Draft, ifMatch string, dryRun bool) catalog.Replacement {
 // create publishes a recipe and returns it.
 func (f *fixture) create(d catalog.Draft) catalog.Entry {
 	f.t.Helper()
-	e, err := f.CreateRecipe(f.t.Context(), d, false)
+	e, err := f.CreateRecipe(f.t.Context(), put(d, "", false))
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -25,6 +25,9 @@ func TestTheIngressMayDoNoMoreThanTheStoreDoes(t *testing.T) {
 	f := start(t)
 	ctx := t.Context()
 	f.create(draft("acme", valid("notes")))
+	applied := &v1alpha1.CatalogRecipe{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "applied"}}
+	applied.Spec.Recipe = catalog.ToObject(valid("applied"))
+	testenv.ExpectApplied(t, f.api, applied)
 	_, _, err := f.CreatePublisher(ctx, catalog.Publisher{ID: "acme"}, new(time.Now().Add(time.Hour)))
 	if err != nil {
 		t.Fatal(err)
@@ -83,6 +86,18 @@ func TestTheIngressMayDoNoMoreThanTheStoreDoes(t *testing.T) {
 		"a recipe's annotation":     recipe(func(o *v1alpha1.CatalogRecipe) { o.Annotations = map[string]string{"a": "b"} }),
 		"a recipe's finalizer":      recipe(func(o *v1alpha1.CatalogRecipe) { o.Finalizers = []string{"a/b"} }),
 		"a recipe without an owner": recipe(func(o *v1alpha1.CatalogRecipe) { o.Spec.Owner = "" }),
+		"one without, changed": func() error {
+			o := f.object("applied")
+			before := o.DeepCopy()
+			o.Spec.Recipe.Description = "Another program"
+			return ingress.Patch(ctx, o, client.MergeFrom(before))
+		},
+		"one without, emptied": func() error {
+			o := f.object("applied")
+			before := o.DeepCopy()
+			o.Spec.Recipe = nil
+			return ingress.Patch(ctx, o, client.MergeFrom(before))
+		},
 		"a new one without": func() error {
 			o := &v1alpha1.CatalogRecipe{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "mine"}}
 			o.Spec.Recipe = catalog.ToObject(valid("mine"))

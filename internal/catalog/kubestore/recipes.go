@@ -100,32 +100,55 @@ func specOf(d catalog.Draft) v1alpha1.CatalogRecipeSpec {
 
 // CreateRecipe writes a recipe of a name that nobody has, or that its owner
 // deleted. An overlay that waits for its recipe is no recipe. Its errors are
-// catalog.ErrExists, *catalog.ManagedError, *catalog.InvalidError and the API
-// server's.
-func (s *Store) CreateRecipe(ctx context.Context, d catalog.Draft, dryRun bool) (catalog.Entry, error) {
+// catalog.ErrExists, ErrTakenBack, *catalog.ManagedError, *catalog.InvalidError,
+// those of the draft and the API server's.
+func (s *Store) CreateRecipe(ctx context.Context, r catalog.Replacement) (catalog.Entry, error) {
 	return s.changeRecipe(ctx, func(ctx context.Context) (*v1alpha1.CatalogRecipe, error) {
-		w := write{Name: d.Name, Manager: managerOf(d.Owner), Spec: specOf(d), DryRun: dryRun}
-		on, err := s.recipe(ctx, d.Name)
+		w := write{Name: r.Name, Manager: managerOf(r.Owner), DryRun: r.DryRun}
+		var live catalog.Entry
+		on, err := s.recipe(ctx, r.Name)
 		switch {
 		case errors.Is(err, catalog.ErrNotFound):
-			return s.apply(ctx, w)
 		case err != nil:
 			return nil, err
+		default:
+			w.On = on
+			if live, err = mayCreate(on, r.Owner); err != nil {
+				return nil, err
+			}
 		}
-		w.On = on
-		switch {
-		case vacant(on):
-			return s.apply(ctx, w)
-		case retired(on) && on.Spec.Owner == d.Owner:
+		d, err := r.Draft(live)
+		if err != nil {
+			return nil, err
+		}
+		w.Spec = specOf(d)
+		if live.Deleted != nil {
 			return s.replace(ctx, w)
 		}
-		return nil, catalog.ErrExists
+		return s.apply(ctx, w)
 	})
 }
 
-// vacant reports whether nobody has the name.
+// mayCreate returns what is there of a recipe that the owner may create.
+func mayCreate(on *v1alpha1.CatalogRecipe, owner string) (catalog.Entry, error) {
+	switch {
+	case vacant(on), retired(on) && on.Spec.Owner == owner:
+		return catalog.EntryOf(on)
+	case takenBack(on) && on.Spec.Owner == owner:
+		return catalog.Entry{}, catalog.ErrTakenBack
+	}
+	return catalog.Entry{}, catalog.ErrExists
+}
+
+// vacant reports whether nobody has the name, and nobody had it.
 func vacant(o *v1alpha1.CatalogRecipe) bool {
-	return o.Spec.Recipe == nil && o.Spec.Owner == "" && o.DeletionTimestamp == nil
+	return o.Spec.Recipe == nil && o.Spec.Owner == "" && len(o.Status.Versions) == 0 && o.DeletionTimestamp == nil
+}
+
+// takenBack reports whether an administrator took the recipe from those who run
+// it: there is neither a recipe nor its owner's word that it is deleted.
+func takenBack(o *v1alpha1.CatalogRecipe) bool {
+	return o.Spec.Recipe == nil && o.Spec.Deleted == nil && !vacant(o)
 }
 
 // retired reports whether the owner deleted the recipe, and has the name alone.
@@ -134,7 +157,7 @@ func retired(o *v1alpha1.CatalogRecipe) bool {
 }
 
 // UpdateRecipe replaces a recipe of the owner's. Its errors are
-// catalog.ErrNotFound, ErrNotOwner, ErrChanged, *catalog.ManagedError,
+// catalog.ErrNotFound, ErrNotOwner, ErrTakenBack, ErrChanged, *catalog.ManagedError,
 // *catalog.InvalidError, those of the draft and the API server's.
 func (s *Store) UpdateRecipe(ctx context.Context, r catalog.Replacement) (catalog.Entry, error) {
 	return s.changeRecipe(ctx, func(ctx context.Context) (*v1alpha1.CatalogRecipe, error) {
@@ -195,6 +218,8 @@ func (s *Store) expect(ctx context.Context, name, owner string) (*v1alpha1.Catal
 		return nil, catalog.Entry{}, catalog.ErrNotFound
 	case owner != "" && o.Spec.Owner != owner:
 		return nil, catalog.Entry{}, catalog.ErrNotOwner
+	case owner != "" && takenBack(o):
+		return nil, catalog.Entry{}, catalog.ErrTakenBack
 	}
 	live, err := catalog.EntryOf(o)
 	return o, live, err

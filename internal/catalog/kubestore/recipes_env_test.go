@@ -77,7 +77,7 @@ func TestARecipeThatCannotBeReadIsLeftOut(t *testing.T) {
 func TestADryRunChangesNothing(t *testing.T) {
 	f := start(t)
 	ctx := t.Context()
-	e, err := f.CreateRecipe(ctx, draft("acme", valid("notes")), true)
+	e, err := f.CreateRecipe(ctx, put(draft("acme", valid("notes")), "", true))
 	if err != nil || e.Name != "notes" || e.Recipe.Name != "Notes" {
 		t.Errorf("%+v, %v", e, err)
 	}
@@ -123,7 +123,7 @@ func TestWhatIsRefusedIsNamedAndChangesNothing(t *testing.T) {
 	wrongName.Name = "another"
 
 	create := func(d catalog.Draft) func() error {
-		return func() error { _, err := f.CreateRecipe(ctx, d, false); return err }
+		return func() error { _, err := f.CreateRecipe(ctx, put(d, "", false)); return err }
 	}
 	update := func(d catalog.Draft, ifMatch string) func() error {
 		return func() error { _, err := f.UpdateRecipe(ctx, put(d, ifMatch, false)); return err }
@@ -217,7 +217,7 @@ func TestOneOfManyWins(t *testing.T) {
 	}
 	for range 10 {
 		won, errs := race(func(i int, f *fixture) error {
-			_, err := f.CreateRecipe(t.Context(), draft(publisher(i), valid("notes")), false)
+			_, err := f.CreateRecipe(t.Context(), put(draft(publisher(i), valid("notes")), "", false))
 			return err
 		})
 		lost(won, errs, catalog.ErrExists)
