@@ -116,7 +116,8 @@ const (
 	// ReasonRecipeDeprecated: so it is, and the recipe should not be used anymore.
 	ReasonRecipeDeprecated = "Deprecated"
 	// ReasonRecipeKept: the catalog does not have the recipe, or the version, any
-	// more, or has another one under the name. The server stays what it was.
+	// more, or has another one under the name, or the latest version does not fit
+	// beside the bridge's other recipes. The server stays what it was.
 	ReasonRecipeKept = "Kept"
 	// ReasonRecipeMoved: the latest version runs at another place than the one
 	// before, such as another host. It is not followed there.

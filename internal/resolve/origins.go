@@ -4,7 +4,6 @@
 package resolve
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"maps"
 	"regexp"
@@ -12,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
 )
 
 // originsLimit is how much of a place the origins that a program is told may
@@ -88,7 +88,7 @@ func told(origins []string) string {
 	}
 	list := strings.Join(origins, ", ")
 	if len(list) > originsLimit {
-		list = fmt.Sprintf("%d origins (SHA-256 %x)", len(origins), sha256.Sum256([]byte(list)))
+		list = fmt.Sprintf("%d origins (%s)", len(origins), catalog.Digest(list))
 	}
 	return " with " + list
 }

@@ -87,7 +87,7 @@ func TestAPlaceNamesWhatAProgramIsTold(t *testing.T) {
 	}{
 		"none":  {func(*recipe.Recipe) {}, "npx @example/notes"},
 		"two":   {argument(home + " https://a.example.com:443/x " + home), "npx @example/notes with https://a.example.com, https://notes.example.com"},
-		"a lot": {configured(strings.Join(many, "\n")), "npx @example/notes with 100 origins (SHA-256 "},
+		"a lot": {configured(strings.Join(many, "\n")), "npx @example/notes with 100 origins (sha256:"},
 	} {
 		got := after(named("mine"), catalogOf(accepted(t, telling("1.0.0", tt.change)))).Status.Recipes[0]
 		if name == "a lot" && strings.HasPrefix(got.Place, tt.place) && len(got.Place) < 200 {

@@ -91,15 +91,15 @@ const replicaLag = 500 * time.Millisecond
 func (p publication) own() (catalog.Entry, error) {
 	name := p.Param("name")
 	e, ok := p.snapshot.Entry(name)
-	if !ok || e.Deleted != nil || takenBack(e) {
+	if !stands(e, ok) {
 		// Its owner may have published it through another replica just now, or an
 		// administrator brought it back.
 		ctx, cancel := context.WithTimeout(p.Request().Context(), replicaLag)
 		defer cancel()
-		e, ok = p.api.await(ctx, name, func(e catalog.Entry, there bool) bool { return there && e.Deleted == nil && !takenBack(e) })
+		e, ok = p.api.await(ctx, name, stands)
 	}
 	switch {
-	case !ok || e.Owner == "" && len(e.Versions) == 0 && e.Recipe.ID == "":
+	case !ok || overlayAlone(e):
 		return e, errNoRecipe
 	case e.Owner != p.publisher.ID:
 		return e, errNotOwner
@@ -109,6 +109,14 @@ func (p publication) own() (catalog.Entry, error) {
 		return e, errTakenBack
 	}
 	return e, nil
+}
+
+// stands reports whether there is a recipe that its owner may change.
+func stands(e catalog.Entry, there bool) bool { return there && e.Deleted == nil && !takenBack(e) }
+
+// overlayAlone reports whether there never was a recipe.
+func overlayAlone(e catalog.Entry) bool {
+	return e.Owner == "" && len(e.Versions) == 0 && e.Recipe.ID == ""
 }
 
 // takenBack reports whether an administrator took the recipe of an owner back.
