@@ -444,7 +444,8 @@ type RecipeStatus struct {
 	Owner string `json:"owner,omitempty"`
 
 	// place is where the server is: the origins of its URLs, or the package that
-	// is its program. A version of another place is not followed.
+	// is its program and the origins that it is told. A version of another place
+	// is not followed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4608
 	Place string `json:"place,omitempty"`
