@@ -37,7 +37,8 @@ type RecipeStatusApplyConfiguration struct {
 	UID   *string `json:"uid,omitempty"`
 	Owner *string `json:"owner,omitempty"`
 	// place is where the server is: the origins of its URLs, or the package that
-	// is its program. A version of another place is not followed.
+	// is its program and the origins that it is told. A version of another place
+	// is not followed.
 	Place *string `json:"place,omitempty"`
 	// last is what the server was before it went out of service, if it ever was
 	// in service. Later versions are held against it.
