@@ -313,19 +313,24 @@ func (c *askingConn) enter(id jsonrpc.ID) bool {
 }
 
 // leave takes the answer to an express call, and reports false for an answer
-// that the SDK's HTTP must have.
+// that the SDK's HTTP must have. Whoever has seen an answer may use its id for
+// another call, so that the id is free before.
 func (c *askingConn) leave(ctx context.Context, m *jsonrpc.Response) bool {
 	c.mu.Lock()
 	e := c.calls[m.ID]
-	c.mu.Unlock()
 	taken := e != nil && e.take(m)
-	if e != nil && !taken {
-		e.wait(ctx)
+	if taken || e == nil {
+		delete(c.calls, m.ID)
 	}
-	c.mu.Lock()
-	delete(c.calls, m.ID)
 	c.mu.Unlock()
-	return taken
+	if taken || e == nil {
+		return taken
+	}
+	e.wait(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.calls, m.ID)
+	return false
 }
 
 // renamed is a stream that goes on as one of the SDK's.

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
@@ -583,4 +584,31 @@ func TestExpressCallsCrossOthers(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// TestAnIdIsFreeOnceItsAnswerIsThere looks for the call of an answer when
+// somebody has the answer.
+func TestAnIdIsFreeOnceItsAnswerIsThere(t *testing.T) {
+	id, err := jsonrpc.MakeID(7.0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &askingConn{calls: map[jsonrpc.ID]*express{}}
+	for range 1000 {
+		e := newExpress(id)
+		e.answer = make(chan jsonrpc.Message) // Who takes the answer runs before who gave it.
+		if !c.admit(e) {
+			t.Fatal("the id is in use")
+		}
+		done := make(chan bool)
+		go func() { done <- c.leave(t.Context(), &jsonrpc.Response{ID: id}) }()
+		<-e.answer
+		if next := newExpress(id); !c.admit(next) {
+			t.Fatal("the id is in use after its answer")
+		}
+		c.leave(t.Context(), &jsonrpc.Response{ID: id})
+		if !<-done {
+			t.Fatal("the answer is the SDK's")
+		}
+	}
 }
