@@ -159,10 +159,10 @@ func TestRunPrintsWhatIsToBeDone(t *testing.T) {
 	for id, install := range map[string]string{
 		"one": `"npx", "package": "one", "version": "1.2.0"`,
 		"two": `"npx", "package": "two", "version": "2.0.0"`,
-		"pip": `"uvx", "package": "pip", "version": "2.0.0"`,
+		"egg": `"uvx", "package": "egg", "version": "2.0.0"`,
 	} {
 		name, command := id, "npx"
-		if id == "pip" {
+		if id == "egg" {
 			command = "uvx"
 		}
 		content := `{"schemaVersion": 2, "id": "` + id + `", "name": "` + name + `", "description": "d", "repository": "https://h/r",
