@@ -114,8 +114,9 @@ func catalogIsFiltered(t *testing.T, c curl) {
 	}
 }
 
+// catalogIsReadAgain reads what no other test writes meanwhile.
 func catalogIsReadAgain(t *testing.T, c curl) {
-	for _, path := range []string{"/recipes/airtable", "/recipes/airtable/versions", "/recipes/airtable/versions/1.0.0", "/recipes?category=productivity", "/openapi.json"} {
+	for _, path := range []string{"/recipes/aws-knowledge", "/recipes/aws-knowledge/versions", "/recipes/aws-knowledge/versions/1.0.0", "/recipes?owner=seed&q=aws-knowledge", "/openapi.json"} {
 		first := c.must(t, http.StatusOK, http.MethodGet, path, "")
 		tag := first.header.Get("Etag")
 		again := c.must(t, http.StatusNotModified, http.MethodGet, path, "", "If-None-Match", `"another", `+tag)
@@ -132,7 +133,7 @@ func catalogIsReadAgain(t *testing.T, c curl) {
 		Catalog struct{ Owner, Version string }
 		Recipe  struct{ ID string }
 	}
-	if c.must(t, http.StatusOK, http.MethodGet, "/recipes/airtable", "").into(t, &r); r.ID != "airtable" || r.Recipe.ID != "airtable" || r.Catalog.Owner != "seed" {
+	if c.must(t, http.StatusOK, http.MethodGet, "/recipes/aws-knowledge", "").into(t, &r); r.ID != "aws-knowledge" || r.Recipe.ID != "aws-knowledge" || r.Catalog.Owner != "seed" {
 		t.Errorf("%+v", r)
 	}
 }
