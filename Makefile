@@ -163,6 +163,11 @@ bin/cluster:
 bin/image:
 	@go -C hack/image build -buildvcs=false -o ../../bin/image .
 
+bin/helm: hack/helm/go.mod hack/helm/go.sum
+	@echo "building helm: a minute or two, once" >&2
+	@CGO_ENABLED=0 go -C hack/helm build -buildvcs=false -trimpath -ldflags='-s -w' -o ../../bin/helm helm.sh/helm/v4/cmd/helm
+	@touch $@
+
 bin/golangci-lint: hack/tools/go.mod hack/tools/go.sum
 	@echo "building golangci-lint: a minute or two, once" >&2
 	@go build -modfile=hack/tools/go.mod -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
