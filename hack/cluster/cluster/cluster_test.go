@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -168,6 +169,26 @@ func TestConfigurationNamesEveryFile(t *testing.T) {
 	content, err := os.ReadFile(c.kubeconfig())
 	if err != nil || !bytes.Contains(content, []byte("https://127.0.0.1:12345")) {
 		t.Errorf("the administrator's kubeconfig does not name the host's port: %v", err)
+	}
+}
+
+func TestTheAuditLogIsBoundedAndHasNoBodies(t *testing.T) {
+	c := cluster{name: "test", folder: t.TempDir()}
+	var args []string
+	for _, p := range c.controlPlane("/assets") {
+		args = append(args, p.args...)
+	}
+	for _, bound := range []string{"--audit-log-maxsize=", "--audit-log-maxbackup="} {
+		// 0 is none.
+		if !slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, bound) && a != bound+"0" }) {
+			t.Errorf("no %s, so that the log grows with the cluster's age", bound)
+		}
+	}
+	for line := range strings.Lines(auditPolicy) {
+		level, ok := strings.CutPrefix(strings.TrimSpace(line), "- level: ")
+		if ok && level != "None" && level != "Metadata" {
+			t.Errorf("level %s records bodies, and those of Secrets are among them", level)
+		}
 	}
 }
 

@@ -47,7 +47,9 @@ func (c cluster) controlPlane(assets string) []program {
 			"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
 			"--allow-privileged=true",
 			"--audit-policy-file=" + c.path("config", "audit.yaml"), "--audit-log-path=" + c.path("logs", "audit.log"),
-			"--audit-log-maxsize=100", "--audit-log-maxbackup=1", // 100 MB twice.
+			// At most 200 MB: an end-to-end run writes some 20 MB, and then every
+			// hour another 10 MB of leases that are renewed.
+			"--audit-log-maxsize=100", "--audit-log-maxbackup=1",
 		}},
 	}
 }

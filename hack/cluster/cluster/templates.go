@@ -62,12 +62,22 @@ state = "/run/containerd"
     conf_dir = "{{.Folder}}/config/cni"
 `
 
-// auditPolicy records who did what to which object, once for each request and
-// without bodies: those of Secrets and tokens are in them.
+// auditPolicy records who did what to which object, without bodies: those of
+// Secrets and tokens are in them. A watch is recorded when it starts, too: those
+// of the installation end with it. Left out is what the cluster does to itself,
+// and what administrators read: that is most of all requests, and says nothing
+// of anybody's rights. What nobody or somebody unknown asks is recorded.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
 rules:
+- level: None
+  userGroups: ["system:serviceaccounts:kube-system", "system:nodes"]
+- level: None
+  users: ["system:apiserver", "system:kube-controller-manager", "system:kube-scheduler", "system:kube-proxy", "system:coredns"]
+- level: None
+  userGroups: ["system:masters"]
+  verbs: [get, list, watch]
 - level: Metadata
 `
 
