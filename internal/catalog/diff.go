@@ -82,7 +82,7 @@ func Diff(source []recipe.Recipe, current []Entry, broken ...string) []Change {
 
 func change(r recipe.Recipe, e Entry, there bool) Change {
 	switch {
-	case !there || e.vacant():
+	case !there || e.Vacant():
 		return Change{Name: r.ID, Kind: Create, Recipe: r}
 	case e.Owner != SeedOwner:
 		return Change{Name: r.ID, Kind: None, Reason: reasonForeign}
@@ -94,9 +94,9 @@ func change(r recipe.Recipe, e Entry, there bool) Change {
 	return Change{Name: r.ID, Kind: None}
 }
 
-// vacant reports whether there is an overlay alone, which waits for its first
+// Vacant reports whether there is an overlay alone, which waits for its first
 // recipe.
-func (e Entry) vacant() bool {
+func (e Entry) Vacant() bool {
 	return e.Owner == "" && e.Recipe.ID == "" && e.Pending == nil && len(e.Versions) == 0
 }
 

@@ -98,7 +98,7 @@ func TestADeletedRecipeIsNotServed(t *testing.T) {
 	o.Spec.Recipe, o.Spec.Deleted = nil, new(metav1.NewTime(start))
 	judge(o, 2)
 	e := entry(t, o)
-	if e.Accepted || e.Deleted == nil || e.Owner != "acme" || len(e.Versions) != 1 || e.vacant() {
+	if e.Accepted || e.Deleted == nil || e.Owner != "acme" || len(e.Versions) != 1 || e.Vacant() {
 		t.Errorf("%+v", e)
 	}
 	if _, there := NewSnapshot([]Entry{e}, nil).Get("notes"); there {

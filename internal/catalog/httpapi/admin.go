@@ -11,6 +11,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/surface"
 )
@@ -28,7 +30,7 @@ func (a *API) setQuality(c surface.Call) error {
 	if err != nil {
 		return err
 	}
-	revision, err := ifMatch(c.Request().Header["If-Match"])
+	revision, err := ifMatch(c.Request())
 	if err != nil {
 		return err
 	}
@@ -36,13 +38,13 @@ func (a *API) setQuality(c surface.Call) error {
 	defer cancel()
 	name := c.Param("name")
 	e, created, err := a.store.SetQuality(ctx, name, overlay, revision, tried)
-	if err := tell(c, surface.Act{Name: "recipes.quality", On: name}, err, tried, refusedOverlay); err != nil {
+	if err := tell(c, surface.Act{Name: "recipes.quality", On: name}, err, tried, refusedBody); err != nil {
 		return err
 	}
 	status := http.StatusOK
 	if !tried {
 		e = a.settled(ctx, e, func(now catalog.Entry, there bool) bool { return there && sameOverlay(now.Quality, e.Quality) })
-		c.Writer().Header().Set("ETag", `"`+e.Revision+`"`)
+		tagged(c, e.Revision)
 		if created {
 			status = http.StatusCreated
 		}
@@ -99,7 +101,7 @@ func (a *API) free(c surface.Call) error {
 	if err != nil {
 		return err
 	}
-	revision, err := ifMatch(c.Request().Header["If-Match"])
+	revision, err := ifMatch(c.Request())
 	if err != nil {
 		return err
 	}
@@ -149,18 +151,11 @@ func sameOverlay(a, b *catalog.Overlay) bool {
 		return a == b
 	}
 	x, y := *a, *b
-	same := equal(x.Verified, y.Verified) && equal(x.Score, y.Score) &&
+	same := ptr.Equal(x.Verified, y.Verified) && ptr.Equal(x.Score, y.Score) &&
 		(x.VerifiedAt == nil) == (y.VerifiedAt == nil) && (x.VerifiedAt == nil || x.VerifiedAt.Equal(*y.VerifiedAt))
 	x.Verified, x.Score, x.VerifiedAt = nil, nil, nil
 	y.Verified, y.Score, y.VerifiedAt = nil, nil, nil
 	return same && x == y
-}
-
-func equal[T comparable](a, b *T) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return *a == *b
 }
 
 // setOwner gives a recipe to somebody else.
@@ -186,7 +181,7 @@ func (a *API) setOwner(c surface.Call) error {
 		return err
 	}
 	e = a.settled(ctx, e, func(now catalog.Entry, there bool) bool { return there && now.Owner == asked.Owner })
-	c.Writer().Header().Set("ETag", `"`+e.Revision+`"`)
+	tagged(c, e.Revision)
 	return answer(c, http.StatusOK, struct {
 		Name     string `json:"name"`
 		Owner    string `json:"owner"`

@@ -80,6 +80,11 @@ func splitTags(field string) []string {
 	}
 }
 
+// tagged has the answer name the revision of what it is about.
+func tagged(c surface.Call, revision string) {
+	c.Writer().Header().Set("ETag", `"`+revision+`"`)
+}
+
 // answer answers an act, or what not everyone may read.
 func answer(c surface.Call, status int, v any) error {
 	b, err := json.Marshal(v)

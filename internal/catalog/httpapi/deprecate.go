@@ -9,8 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
-	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
-	"github.com/hostedbridge/hostedbridge/internal/surface"
 )
 
 // maxReason is how long the reason of a deprecation may be, in characters.
@@ -47,11 +45,7 @@ func (p publication) undeprecate() error { return p.setDeprecation("recipes.unde
 
 // setDeprecation writes the recipe as it is, with another deprecation.
 func (p publication) setDeprecation(name string, deprecated *catalog.Deprecation) error {
-	revision, err := ifMatch(p.Request().Header["If-Match"])
-	if err != nil {
-		return err
-	}
-	e, err := p.own()
+	e, revision, err := p.ownAt()
 	if err != nil {
 		return err
 	}
@@ -71,32 +65,4 @@ func (p publication) setDeprecation(name string, deprecated *catalog.Deprecation
 		}
 		return d, nil, nil
 	})
-}
-
-// decode reads a small body, and returns all that does not fit in it.
-func decode(c surface.Call, into any) ([]catalog.Problem, error) {
-	body, err := c.Body()
-	if err != nil {
-		return nil, err
-	}
-	if len(body) == 0 {
-		body = []byte("{}")
-	}
-	doc, err := jsondoc.Parse(body)
-	if err != nil || doc.Kind != jsondoc.Object {
-		return nil, bodyProblem([]catalog.Problem{{Code: catalog.CodeSyntax, Message: "the body must be a JSON object in which each member stands once"}})
-	}
-	var found []catalog.Problem
-	for _, p := range jsondoc.Decode(doc, into) {
-		if p.Unknown {
-			found = append(found, catalog.Problem{Field: p.Path, Code: catalog.CodeUnknownField, Message: "is not a field of this request"})
-			continue
-		}
-		found = append(found, invalid(p.Path, p.Message))
-	}
-	return found, nil
-}
-
-func invalid(field, message string) catalog.Problem {
-	return catalog.Problem{Field: field, Code: catalog.CodeInvalid, Message: message}
 }

@@ -4,11 +4,9 @@
 package httpapi
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 
-	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/problem"
 )
 
@@ -26,12 +24,4 @@ func (p publication) room(name string) error {
 		return nil // It is counted already.
 	}
 	return errTooManyRecipes.Saying(fmt.Sprintf("The publisher has as many recipes as there may be: %d. An administrator can raise --catalog-max-recipes-per-publisher.", most))
-}
-
-// refusedOverlay is refused where what is invalid is what administrators say.
-func refusedOverlay(err error) (certain bool, answer error) {
-	if invalid, ok := errors.AsType[*catalog.InvalidError](err); ok {
-		return true, bodyProblem(invalid.Problems)
-	}
-	return refused(err)
 }

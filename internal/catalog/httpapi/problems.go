@@ -81,18 +81,23 @@ func refused(err error) (certain bool, answer error) {
 	return false, fmt.Errorf("%w: %w", errClusterAway, err)
 }
 
+// refusedBody is refused where what is invalid is the body, and no recipe.
+func refusedBody(err error) (certain bool, answer error) {
+	if invalid, ok := errors.AsType[*catalog.InvalidError](err); ok {
+		return true, bodyProblem(invalid.Problems)
+	}
+	return refused(err)
+}
+
 // refusedPublisher is refused where what was not found is a publisher.
 func refusedPublisher(err error) (certain bool, answer error) {
-	invalid, isInvalid := errors.AsType[*catalog.InvalidError](err)
 	switch {
 	case errors.Is(err, catalog.ErrNotFound):
 		return true, errNoPublisher
 	case errors.Is(err, catalog.ErrExists):
 		return true, errExists.Saying("There is a publisher of this id.")
-	case isInvalid:
-		return true, bodyProblem(invalid.Problems)
 	}
-	return refused(err)
+	return refusedBody(err)
 }
 
 // act returns the context of an act, which goes on when its caller leaves: what

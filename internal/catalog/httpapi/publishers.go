@@ -63,7 +63,7 @@ func (a *API) getPublisher(c surface.Call) error {
 	if err := c.Audit(surface.Act{Name: "publishers.get", On: p.ID}); err != nil {
 		return err
 	}
-	c.Writer().Header().Set("ETag", `"`+p.Revision+`"`)
+	tagged(c, p.Revision)
 	return answer(c, http.StatusOK, p)
 }
 
@@ -95,13 +95,13 @@ func (a *API) createPublisher(c surface.Call) error {
 	}
 	a.awaitKey(ctx, p.ID, keyID, true)
 	c.Writer().Header().Set("Location", "/admin/publishers/"+p.ID)
-	c.Writer().Header().Set("ETag", `"`+p.Revision+`"`)
+	tagged(c, p.Revision)
 	return answer(c, http.StatusCreated, createdKey{key, keyID, p})
 }
 
 // updatePublisher replaces who a publisher is, and nothing of their keys.
 func (a *API) updatePublisher(c surface.Call) error {
-	revision, err := ifMatch(c.Request().Header["If-Match"])
+	revision, err := ifMatch(c.Request())
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (a *API) updatePublisher(c surface.Call) error {
 	if err := tell(c, surface.Act{Name: "publishers.update", On: asked.ID}, err, false, refusedPublisher); err != nil {
 		return err
 	}
-	c.Writer().Header().Set("ETag", `"`+p.Revision+`"`)
+	tagged(c, p.Revision)
 	return answer(c, http.StatusOK, p)
 }
 

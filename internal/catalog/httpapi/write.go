@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
@@ -99,7 +98,7 @@ func (p publication) own() (catalog.Entry, error) {
 		e, ok = p.api.await(ctx, name, stands)
 	}
 	switch {
-	case !ok || overlayAlone(e):
+	case !ok || e.Vacant():
 		return e, errNoRecipe
 	case e.Owner != p.publisher.ID:
 		return e, errNotOwner
@@ -111,13 +110,17 @@ func (p publication) own() (catalog.Entry, error) {
 	return e, nil
 }
 
+// ownAt is own, with the revision that If-Match names, empty for none.
+func (p publication) ownAt() (e catalog.Entry, revision string, err error) {
+	if revision, err = ifMatch(p.Request()); err != nil {
+		return e, "", err
+	}
+	e, err = p.own()
+	return e, revision, err
+}
+
 // stands reports whether there is a recipe that its owner may change.
 func stands(e catalog.Entry, there bool) bool { return there && e.Deleted == nil && !takenBack(e) }
-
-// overlayAlone reports whether there never was a recipe.
-func overlayAlone(e catalog.Entry) bool {
-	return e.Owner == "" && len(e.Versions) == 0 && e.Recipe.ID == ""
-}
 
 // takenBack reports whether an administrator took the recipe of an owner back.
 func takenBack(e catalog.Entry) bool {
@@ -163,11 +166,7 @@ func (p publication) create() error {
 
 // update replaces a recipe of the publisher's.
 func (p publication) update() error {
-	revision, err := ifMatch(p.Request().Header["If-Match"])
-	if err != nil {
-		return err
-	}
-	e, err := p.own()
+	e, revision, err := p.ownAt()
 	if err != nil {
 		return err
 	}
@@ -211,11 +210,7 @@ func (p publication) replace(named, name, revision string, draft func(catalog.En
 // remove takes a recipe of the publisher's out of the catalog. The name stays
 // the publisher's.
 func (p publication) remove() error {
-	revision, err := ifMatch(p.Request().Header["If-Match"])
-	if err != nil {
-		return err
-	}
-	e, err := p.own()
+	e, revision, err := p.ownAt()
 	if err != nil {
 		return err
 	}
@@ -260,25 +255,6 @@ func tell(c surface.Call, a surface.Act, err error, tried bool, refused func(err
 	return answer
 }
 
-// ifMatch returns the revision of If-Match, empty for none. A tag that holds
-// nothing, or an asterisk, is the slip of somebody who does not mean any.
-func ifMatch(fields []string) (string, error) {
-	field := strings.TrimSpace(strings.Join(fields, ","))
-	if len(fields) == 0 || field == catalog.AnyRevision {
-		return field, nil
-	}
-	tags := splitTags(field)
-	if len(tags) != 1 || tags[0] != field || strings.HasPrefix(field, "W/") {
-		return "", errIfMatch
-	}
-	switch tag := strings.Trim(field, `"`); tag {
-	case "", catalog.AnyRevision:
-		return "", errIfMatch
-	default:
-		return tag, nil
-	}
-}
-
 // The states of a recipe that was written.
 const (
 	stateServed  = "served"
@@ -308,7 +284,7 @@ func (p publication) report(status int, e catalog.Entry, d catalog.Draft, warnin
 	}
 	if !p.dryRun {
 		w.State, w.Reason = stateOf(e, d)
-		p.Writer().Header().Set("ETag", `"`+e.Revision+`"`)
+		tagged(p.Call, e.Revision)
 	}
 	return answer(p.Call, status, w)
 }
