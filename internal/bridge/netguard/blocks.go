@@ -22,16 +22,13 @@ func (b Block) Contains(a netip.Addr) bool { return b.CIDR.Contains(a) && !withi
 var (
 	everyIPv4 = netip.MustParsePrefix("0.0.0.0/0")
 	everyIPv6 = netip.MustParsePrefix("::/0")
-	// mapped is IPv4's notation within IPv6. A connection to such an address is
-	// one of IPv4, and nothing is routed to it as it stands.
-	mapped = netip.MustParsePrefix("::ffff:0:0/96")
 )
 
 // Blocks returns the addresses that r permits, so that whoever judges packets
 // says the same as whoever dials: an address is in a block if and only if
 // Permits says so. They may overlap.
 func (r Rules) Blocks() []Block {
-	denied := append(carrying(r.denied), mapped)
+	denied := carrying(r.denied)
 	refused := slices.Concat(denied, carrying(special))
 	if r.unrestricted {
 		refused = denied

@@ -23,12 +23,14 @@ import (
 // knows where in the address the IPv4 address stands, so it is one of them. So
 // is 168.63.129.16, at which Azure's platform serves every virtual machine
 // (Microsoft Learn, "What is IP address 168.63.129.16?"): it is registered as a
-// public address, and gives a machine its settings.
+// public address, and gives a machine its settings. ::/80 holds both notations of
+// IPv4 in IPv6 (RFC 4291, 2.5.5): one is obsolete, and the other stands for an
+// address of IPv4 and is on no wire; nothing else of it is assigned.
 var special = prefixes(
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16",
 	"168.63.129.16/32", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16",
 	"198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
-	"::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16",
+	"::/80", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16",
 	"fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
 )
 

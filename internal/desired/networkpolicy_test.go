@@ -1,0 +1,80 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+)
+
+// TestNetworkPolicy builds the policy of each testdata/networkpolicy/*.in.yaml
+// and compares it with the *.out.yaml beside it, as TestObjects does.
+func TestNetworkPolicy(t *testing.T) {
+	inputs, err := filepath.Glob("testdata/networkpolicy/*.in.yaml")
+	if err != nil || len(inputs) == 0 {
+		t.Fatalf("no inputs: %v", err)
+	}
+	for _, input := range inputs {
+		t.Run(strings.TrimSuffix(filepath.Base(input), ".in.yaml"), func(t *testing.T) {
+			data, err := os.ReadFile(input)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var n Network
+			if err := yaml.UnmarshalStrict(data, &n); err != nil {
+				t.Fatal(err)
+			}
+			policy, err := NetworkPolicy("tenants", n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := yaml.Marshal(policy)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden := strings.TrimSuffix(input, ".in.yaml") + ".out.yaml"
+			if *update {
+				if err := os.WriteFile(golden, got, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Errorf("policy (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNoRuleIsToNobodyInParticular(t *testing.T) {
+	n := Network{
+		Namespace: "hosted-bridge-system", DNS: DNS{Namespace: "kube-system", Port: 53},
+		Egress: config.Egress{Deny: []string{"0.0.0.0/0", "::/0"}},
+	}
+	policy, err := NetworkPolicy("tenants", n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, rule := range policy.Spec.Egress {
+		if len(rule.To) == 0 {
+			t.Errorf("egress[%d] is to everybody", i)
+		}
+	}
+}
+
+func TestARangeThatIsNoneMakesNoPolicy(t *testing.T) {
+	if policy, err := NetworkPolicy("tenants", Network{Egress: config.Egress{Allow: []string{"10.0.0.1"}}}); err == nil {
+		t.Errorf("policy %v", policy)
+	}
+}
