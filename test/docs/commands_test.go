@@ -1,0 +1,153 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package docs
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// reasons are all for which commands may not be run by the documentation's own
+// tests. Each has a sentence beside it in the page that says more.
+var reasons = []string{
+	"installation", // They make, end or change an installation that other tests use.
+	"registry",     // They need a registry of packages or images, or the internet.
+	"service",      // They need a program of somebody else's that is not there.
+	"long",         // They take more minutes than a test has.
+	"machine",      // They change the reader's own machine, or need a person at it.
+	"test",         // Another test runs them; it stands in the sentence.
+}
+
+// TestEveryCommandIsRunOrSaysWhyNot holds the pages to the form in which their
+// commands can be run, and checks the commands without running them.
+func TestEveryCommandIsRunOrSaysWhyNot(t *testing.T) {
+	f := learn(t)
+	pages, err := Pages(Root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages {
+		var written []string
+		defined := []string{"new_key", "await"}
+		for _, step := range page.Steps {
+			said := func(format string, args ...any) {
+				t.Helper()
+				t.Errorf("%s:%d: "+format, append([]any{page.Path, step.Line}, args...)...)
+			}
+			switch step.Kind {
+			case File:
+				written = append(written, step.Name)
+			case Shown:
+				if err := looksRun(step); err != "" {
+					said("%s", err)
+				}
+			case NotRun:
+				checkReason(t, page, step)
+				fallthrough
+			default:
+				for _, err := range f.problems(t, step, written, &defined) {
+					said("%v", err)
+				}
+			}
+		}
+	}
+}
+
+// problems returns what is wrong with the commands of a step.
+func (f facts) problems(t *testing.T, step Step, written []string, defined *[]string) (all []error) {
+	script := step.Commands()
+	if err := bash(t, script); err != nil {
+		return []error{err}
+	}
+	calls, err := Calls(script)
+	if err != nil {
+		return []error{err}
+	}
+	for _, function := range regexp.MustCompile(`(?m)^\s*([a-z_]+)\(\)`).FindAllStringSubmatch(script, -1) {
+		*defined = append(*defined, function[1])
+	}
+	for _, call := range calls {
+		if strings.HasPrefix(call[0], "$") {
+			continue
+		}
+		if err := f.check(call, *defined); err != nil {
+			all = append(all, err)
+		}
+		if err := files(call, written); err != nil {
+			all = append(all, err)
+		}
+	}
+	return all
+}
+
+var command = regexp.MustCompile(`^(\$ |(make|kubectl|curl|helm|go|ingress|bridge|keybroker|git|docker|kind|vault|hack/\S+) [^=]*$)`)
+
+// looksRun returns what is wrong with a block that looks like commands and whose
+// language does not say so.
+func looksRun(step Step) string {
+	if slices.Contains([]string{"bash", "shell", "shellsession", "zsh"}, step.Language) {
+		return "commands are sh, or console where their output is shown"
+	}
+	if step.Language != "" && step.Language != "text" {
+		return ""
+	}
+	for line := range strings.Lines(step.Text) {
+		if command.MatchString(strings.TrimSpace(line)) {
+			return "a block without a language has commands: it is sh, or console where their output is shown"
+		}
+	}
+	return ""
+}
+
+// checkReason checks why something is not run.
+func checkReason(t *testing.T, page Page, step Step) {
+	t.Helper()
+	if !slices.Contains(reasons, step.Reason) || step.Why == "" {
+		t.Errorf("%s:%d: not run for the reason %q; %q: reasons are %s, and a sentence comes after one", page.Path, step.Line, step.Reason, step.Why, strings.Join(reasons, ", "))
+	}
+	if step.Reason != "test" {
+		return
+	}
+	name, _, _ := strings.Cut(step.Why, " ")
+	if _, err := os.Stat(filepath.Join(Root, name)); err == nil {
+		return
+	}
+	if !slices.Contains(tests(t), name) {
+		t.Errorf("%s:%d: there is no test %s", page.Path, step.Line, name)
+	}
+}
+
+var found []string
+
+// tests returns the names of all tests of the repository.
+func tests(t *testing.T) []string {
+	t.Helper()
+	if found != nil {
+		return found
+	}
+	function := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	for _, folder := range []string{"api", "cmd", "controllers", "hack", "internal", "test"} {
+		err := filepath.WalkDir(filepath.Join(Root, folder), func(path string, entry os.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, "_test.go") {
+				if err == nil && entry.Name() == "node_modules" {
+					return filepath.SkipDir
+				}
+				return err
+			}
+			content, err := os.ReadFile(path)
+			for _, name := range function.FindAllSubmatch(content, -1) {
+				found = append(found, string(name[1]))
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return found
+}

@@ -1,0 +1,94 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package docs
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+// flagsPage is where the flags of all programs are.
+const flagsPage = "docs/reference/flags.md"
+
+// Command is a program or one of its subcommands, as it is typed, with what it
+// is for and its flags.
+type Command struct {
+	Name, Summary string
+	Flags         *pflag.FlagSet
+}
+
+// ExpectFlags fails the test where the reference has not exactly these commands
+// under the program's heading. With the environment's UPDATE_DOCS=1 it writes
+// them there instead.
+func ExpectFlags(t *testing.T, program string, commands []Command) {
+	t.Helper()
+	var b strings.Builder
+	for i, c := range commands {
+		fmt.Fprintf(&b, "%s `%s`\n\n%s\n\n%s\n", strings.Repeat("#", 2+min(i, 1)), c.Name, c.Summary, table(c.Flags))
+	}
+	ExpectPart(t, flagsPage, program, strings.TrimSpace(b.String()))
+}
+
+// table lists flags in the order of the alphabet.
+func table(flags *pflag.FlagSet) string {
+	var b strings.Builder
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden || f.Name == "help" {
+			return
+		}
+		name := "`--" + f.Name + "`"
+		if f.Shorthand != "" {
+			name += ", `-" + f.Shorthand + "`"
+		}
+		kind, usage := pflag.UnquoteUsage(f)
+		if kind != "" {
+			name += " " + kind
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", name, defaultOf(f), strings.ReplaceAll(usage, "|", `\|`))
+	})
+	if b.Len() == 0 {
+		return "It has no flags.\n"
+	}
+	return "| flag | default | |\n| --- | --- | --- |\n" + b.String()
+}
+
+func defaultOf(f *pflag.Flag) string {
+	switch f.DefValue {
+	case "", "[]", "false":
+		return ""
+	}
+	return "`" + f.DefValue + "`"
+}
+
+// ExpectPart fails the test where the part of a page between its two comments is
+// another one.
+func ExpectPart(t *testing.T, page, part, want string) {
+	t.Helper()
+	file := Root + "/" + page
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin, end := fmt.Appendf(nil, "<!-- begin %s -->\n", part), fmt.Appendf(nil, "<!-- end %s -->", part)
+	before, rest, begun := bytes.Cut(content, begin)
+	got, after, ended := bytes.Cut(rest, end)
+	if !begun || !ended {
+		t.Fatalf("%s has no part %s", page, part)
+	}
+	want = "\n" + want + "\n\n"
+	if string(got) == want {
+		return
+	}
+	if os.Getenv("UPDATE_DOCS") == "" {
+		t.Fatalf("%s is not what the program says of %s: run UPDATE_DOCS=1 make docs-reference", page, part)
+	}
+	if err := os.WriteFile(file, bytes.Join([][]byte{before, begin, []byte(want), end, after}, nil), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
