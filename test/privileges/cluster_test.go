@@ -1,0 +1,102 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package privileges_test
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/test/privileges"
+)
+
+// exceptions are the rights that a run of all end-to-end tests need not use.
+var exceptions = []privileges.Exception{}
+
+// TestEachProcessHasTheRightsThatItUses compares the cluster that HB_KUBECONFIG
+// leads to with the audit log of its API server, after the end-to-end tests.
+// HB_AUDIT_LOG names the file; those that it was before lie beside it.
+func TestEachProcessHasTheRightsThatItUses(t *testing.T) {
+	c := privileges.Comparison{
+		Namespace: system,
+		Accounts:  []string{"hosted-bridge-ingress", "hosted-bridge-keybroker", "hosted-bridge-operator"},
+		Grants:    granting(t),
+		Log:       logged(t),
+	}
+	if !c.Log.Created[system] {
+		t.Fatalf("the audit log does not begin before the installation of %s, so that it shows nothing of what was never used", system)
+	}
+	c.Compare(exceptions...)
+	var table strings.Builder
+	if err := c.WriteUses(&table); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("what was used:\n%s", table.String())
+	if len(c.Findings) == 0 {
+		return
+	}
+	table.Reset()
+	if err := c.WriteFindings(&table); err != nil {
+		t.Fatal(err)
+	}
+	t.Errorf("rights and their use differ; docs/operations/rights.md says what to do about it:\n%s", table.String())
+}
+
+// granting returns the cluster's roles and bindings.
+func granting(t *testing.T) (g privileges.Grants) {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("HB_KUBECONFIG"))
+	if err != nil {
+		t.Fatalf("HB_KUBECONFIG: %v", err)
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var (
+		roles           rbacv1.RoleList
+		clusterRoles    rbacv1.ClusterRoleList
+		bindings        rbacv1.RoleBindingList
+		clusterBindings rbacv1.ClusterRoleBindingList
+	)
+	for _, list := range []client.ObjectList{&roles, &clusterRoles, &bindings, &clusterBindings} {
+		if err := c.List(t.Context(), list); err != nil {
+			t.Fatalf("list %T: %v", list, err)
+		}
+	}
+	return privileges.Grants{
+		Roles: roles.Items, ClusterRoles: clusterRoles.Items,
+		RoleBindings: bindings.Items, ClusterRoleBindings: clusterBindings.Items,
+	}
+}
+
+// logged returns the whole of the audit log.
+func logged(t *testing.T) (l privileges.Log) {
+	t.Helper()
+	file := cmp.Or(os.Getenv("HB_AUDIT_LOG"), "HB_AUDIT_LOG is not set")
+	files, err := filepath.Glob(strings.TrimSuffix(file, ".log") + "*.log")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("there is no audit log %s (%v)", file, err)
+	}
+	for _, name := range files {
+		f, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Read(f); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		f.Close()
+	}
+	return l
+}
