@@ -16,6 +16,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/catalog/seed"
 	"github.com/hostedbridge/hostedbridge/internal/ingress"
+	"github.com/hostedbridge/hostedbridge/internal/scope"
 )
 
 const usage = `Serve the public surface of hosted-bridge.
@@ -31,7 +32,9 @@ type options struct {
 	Listen       string
 	ProbeListen  string
 	Namespace    string
-	Kubeconfig   string
+	// WatchNamespaces are where HostedBridges are looked after; none are all.
+	WatchNamespaces scope.Namespaces
+	Kubeconfig      string
 	KeybrokerURL string
 	TokenFile    string
 	BridgePort   int
@@ -104,6 +107,7 @@ func (o *options) registerFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Listen, "listen", o.Listen, "address of the public surface (HTTP/1.1 and HTTP/2, without TLS)")
 	fs.StringVar(&o.ProbeListen, "probe-listen", o.ProbeListen, "address of /healthz, /readyz and /metrics")
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "namespace of the installation")
+	fs.StringSliceVar((*[]string)(&o.WatchNamespaces), scope.Flag, o.WatchNamespaces, scope.FlagUsage)
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "kubeconfig file (default: the pod's service account)")
 	fs.StringVar(&o.KeybrokerURL, "keybroker-url", o.KeybrokerURL, "URL of the keybroker (default: the service hosted-bridge-keybroker in --namespace)")
 	fs.StringVar(&o.TokenFile, "token-file", o.TokenFile, "projected service-account token for the keybroker")
@@ -202,7 +206,7 @@ func (o *options) validate() error {
 	check(ok, "audit-index", "none, sqlite:PATH or postgres:FILE")
 	check(o.DrainDelay >= 0, "drain-delay", "0 or more")
 	check(o.DrainTimeout >= 0, "drain-timeout", "0 or more")
-	return errors.Join(append(errs, o.Ingress.Validate(), o.Audit.validate(), o.Quota.validate(), o.Snapshot.validate(), o.Seed.validate())...)
+	return errors.Join(append(errs, o.WatchNamespaces.Validate(), o.Ingress.Validate(), o.Audit.validate(), o.Quota.validate(), o.Snapshot.validate(), o.Seed.validate())...)
 }
 
 func isHTTP(text string) bool {

@@ -114,7 +114,7 @@ func newParts(ctx context.Context, o options, config *rest.Config, log *slog.Log
 	}
 	p.credentials.kept = p.kept
 	p.credentials.restore()
-	if p.watcher, err = watch.New(config, log); err != nil {
+	if p.watcher, err = watch.New(config, o.WatchNamespaces, log); err != nil {
 		return nil, fmt.Errorf("watch: %w", err)
 	}
 	p.snapshots = newSnapshots(p.kept, o.Snapshot.MaxAge, p.watcher, log)

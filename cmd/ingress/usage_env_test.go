@@ -113,7 +113,7 @@ func TestTheCatalogIsToldWhatIsPopular(t *testing.T) {
 	b := namingBridge(t, testenv.Namespace(t, testenv.Client(t)))
 	p := parts{index: indexOfCalls(t, b, 3)}
 	var err error
-	if p.watcher, err = watch.New(testenv.Config(), log); err != nil {
+	if p.watcher, err = watch.New(testenv.Config(), nil, log); err != nil {
 		t.Fatal(err)
 	}
 	if p.catalog, err = (&catalogOptions{}).open(testenv.Config(), b.Namespace, log); err != nil {

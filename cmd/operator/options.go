@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/scope"
 )
 
 // Options are the operator's settings.
@@ -35,12 +36,17 @@ type Options struct {
 	// BridgeOTLPEndpoint is where the tenants' bridges send traces, by OTLP over
 	// HTTP; empty sends none.
 	BridgeOTLPEndpoint string
+	// BridgePriorityClass is the PriorityClass of the tenants' pods; empty names
+	// none.
+	BridgePriorityClass string
 	// BaseURL is the ingress's public address, as users type it.
 	BaseURL string
 	// KeybrokerURL is where the tenants' pods reach the keybroker.
 	KeybrokerURL string
 	// Namespace is the installation's own.
 	Namespace string
+	// WatchNamespaces are where HostedBridges are looked after; none are all.
+	WatchNamespaces scope.Namespaces
 	// CatalogNamespace is where the catalog's recipes are; empty is Namespace.
 	CatalogNamespace string
 	// TiersFile replaces the built-in tiers; empty keeps them.
@@ -83,9 +89,11 @@ func (o *Options) RegisterFlags(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&o.UpstreamAllowCIDR, "upstream-allow-cidr", o.UpstreamAllowCIDR, "address range that tenants' servers may be at although it is not public, such as 10.96.0.0/16 for a cluster's Services; give it once for each range, and none in which there is something that tenants must not reach")
 	fs.StringArrayVar(&o.UpstreamDenyCIDR, "upstream-deny-cidr", o.UpstreamDenyCIDR, "address range that no tenant's server may be at, also where it is public or within one of --upstream-allow-cidr; give it once for each range. The API server's address in the cluster's Services is denied without it; its other addresses belong here")
 	fs.StringVar(&o.BridgeOTLPEndpoint, "bridge-otlp-endpoint", o.BridgeOTLPEndpoint, "where tenants' bridges send traces, such as http://collector.observability.svc:4318; without it they send none")
+	fs.StringVar(&o.BridgePriorityClass, "bridge-priority-class", o.BridgePriorityClass, "PriorityClass of the tenants' pods, which must exist; without it they have the cluster's default. A change replaces each pod, as one of --bridge-image does")
 	fs.StringVar(&o.BaseURL, "base-url", o.BaseURL, "public address of the ingress; a bridge's URL is this and /u/<userID>/mcp")
 	fs.StringVar(&o.KeybrokerURL, "keybroker-url", o.KeybrokerURL, "where the tenants' pods reach the keybroker")
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "namespace of the installation")
+	fs.StringSliceVar((*[]string)(&o.WatchNamespaces), scope.Flag, o.WatchNamespaces, scope.FlagUsage)
 	fs.StringVar(&o.CatalogNamespace, "catalog-namespace", o.CatalogNamespace, "namespace of the catalog's recipes and publishers; without it they are in the installation's")
 	fs.StringVar(&o.TiersFile, "tiers-file", o.TiersFile, "YAML file with the installation's tiers; without it there are free, pro and business")
 	fs.DurationVar(&o.MinIdleTimeout, "min-idle-timeout", o.MinIdleTimeout, "shortest spec.idleTimeout that counts; a shorter one is taken for it")
@@ -104,6 +112,7 @@ func (o *Options) Validate() error {
 		addressRanges("upstream-deny-cidr", o.UpstreamDenyCIDR),
 		optionalURL("bridge-otlp-endpoint", o.BridgeOTLPEndpoint, "http", "https"),
 		notEmpty("namespace", o.Namespace),
+		o.WatchNamespaces.Validate(),
 		notNegative("min-idle-timeout", o.MinIdleTimeout),
 		notNegative("max-waking", o.MaxWaking),
 		absoluteURL("base-url", o.BaseURL, "http", "https"),

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/scope"
 )
 
 func TestDefaultsAreValid(t *testing.T) {
@@ -33,7 +34,7 @@ func TestEverySettingHasAFlag(t *testing.T) {
 		"--runtime-image-node=example.com/node:1", "--runtime-image-python=example.com/python:1",
 		"--upstream-allow-cidr=10.0.0.0/8", "--upstream-allow-cidr=fd00::/8", "--upstream-deny-cidr=10.96.0.1/32", "--upstream-deny-cidr=fd00::1/128",
 		"--bridge-otlp-endpoint=http://collector:4318",
-		"--namespace=system", "--tiers-file=/tiers.yaml", "--leader-elect=false", "--probe-listen=:1", "--metrics-listen=:2",
+		"--namespace=system", "--watch-namespaces=tenants,trials", "--tiers-file=/tiers.yaml", "--leader-elect=false", "--probe-listen=:1", "--metrics-listen=:2",
 		"--min-idle-timeout=5s", "--max-waking=3",
 	})
 	if err != nil {
@@ -46,7 +47,7 @@ func TestEverySettingHasAFlag(t *testing.T) {
 		BridgeImage: "example.com/bridge:1", BaseURL: "https://mcp.example.com", KeybrokerURL: "https://keys:8443",
 		RuntimeImageNode: "example.com/node:1", RuntimeImagePython: "example.com/python:1",
 		UpstreamAllowCIDR: []string{"10.0.0.0/8", "fd00::/8"}, UpstreamDenyCIDR: []string{"10.96.0.1/32", "fd00::1/128"}, BridgeOTLPEndpoint: "http://collector:4318",
-		Namespace: "system", TiersFile: "/tiers.yaml", ProbeListen: ":1", MetricsListen: ":2",
+		Namespace: "system", WatchNamespaces: scope.Namespaces{"tenants", "trials"}, TiersFile: "/tiers.yaml", ProbeListen: ":1", MetricsListen: ":2",
 		MinIdleTimeout: 5 * time.Second, MaxWaking: 3,
 	}
 	if diff := cmp.Diff(want, o); diff != "" {
@@ -68,6 +69,7 @@ func TestValidateNamesTheFlag(t *testing.T) {
 		"a denied range that begins elsewhere": {func(o *Options) { o.UpstreamDenyCIDR = []string{"10.1.2.3/8"} }, "--upstream-deny-cidr 10.1.2.3/8 must begin"},
 		"less than no time to be idle":         {func(o *Options) { o.MinIdleTimeout = -1 }, "--min-idle-timeout must be 0 or more"},
 		"fewer than no bridges that wake":      {func(o *Options) { o.MaxWaking = -1 }, "--max-waking must be 0 or more"},
+		"a watched namespace that is none":     {func(o *Options) { o.WatchNamespaces = scope.Namespaces{"tenants", "*"} }, `--watch-namespaces: "*" is not the name of a namespace`},
 		"no namespace":                         {func(o *Options) { o.Namespace = "" }, "--namespace"},
 		"a base URL without a scheme":          {func(o *Options) { o.BaseURL = "mcp.example.com" }, "--base-url must be an absolute URL with http or https"},
 		"a base URL with a query":              {func(o *Options) { o.BaseURL = "https://mcp.example.com/?a=b" }, "--base-url"},

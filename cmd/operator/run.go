@@ -53,6 +53,7 @@ func run(ctx context.Context, o Options, log *slog.Logger) error {
 				BridgeImage: o.BridgeImage, KeybrokerURL: o.KeybrokerURL,
 				RuntimeImageNode: o.RuntimeImageNode, RuntimeImagePython: o.RuntimeImagePython,
 				Egress: o.egress(os.Getenv("KUBERNETES_SERVICE_HOST")), OTLPEndpoint: o.BridgeOTLPEndpoint,
+				PriorityClass: o.BridgePriorityClass,
 			},
 			BaseURL:   o.BaseURL,
 			Namespace: o.Namespace,
@@ -83,7 +84,7 @@ func newManager(config *rest.Config, o Options, log *slog.Logger) (ctrl.Manager,
 			return nil, fmt.Errorf("register types: %w", err)
 		}
 	}
-	caches := hostedbridge.CacheOptions(o.Namespace)
+	caches := hostedbridge.CacheOptions(o.Namespace, o.WatchNamespaces)
 	maps.Copy(caches.ByObject, catalogrecipe.CacheOptions(o.catalog()))
 	m, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,

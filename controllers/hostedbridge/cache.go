@@ -14,11 +14,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/scope"
 )
 
 // CacheOptions limit what the operator holds in memory to the installation's
-// own objects, and of them to what is read. namespace is the installation's.
-func CacheOptions(namespace string) cache.Options {
+// own objects, and of them to what is read. namespace is the installation's, and
+// HostedBridges are looked after in the watched ones.
+func CacheOptions(namespace string, watched scope.Namespaces) cache.Options {
 	own := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{
 		v1alpha1.LabelName:      v1alpha1.NameValue,
 		v1alpha1.LabelManagedBy: v1alpha1.ManagedByValue,
@@ -28,15 +30,17 @@ func CacheOptions(namespace string) cache.Options {
 	// Bridges' ConfigMaps everywhere but in the installation's own namespace,
 	// where there is the keybroker's certificate. A bridge that is there all the
 	// same works, and its ConfigMap is looked at live.
-	configMaps := cache.ByObject{Namespaces: map[string]cache.Config{
-		cache.AllNamespaces: {LabelSelector: own.Label, Transform: stripConfigMap},
-		namespace:           {FieldSelector: fields.OneTermEqualSelector("metadata.name", trustName)},
-	}}
+	configMaps := cache.ByObject{Namespaces: map[string]cache.Config{}}
+	for _, each := range watched.Queries() {
+		configMaps.Namespaces[each] = cache.Config{LabelSelector: own.Label, Transform: stripConfigMap}
+	}
+	configMaps.Namespaces[namespace] = cache.Config{FieldSelector: fields.OneTermEqualSelector("metadata.name", trustName)}
 	keybroker := cache.ByObject{Namespaces: map[string]cache.Config{
 		namespace: {LabelSelector: labels.SelectorFromSet(keybrokerSlices)},
 	}}
 	return cache.Options{
-		DefaultTransform: cache.TransformStripManagedFields(),
+		DefaultTransform:  cache.TransformStripManagedFields(),
+		DefaultNamespaces: scope.Each(watched, cache.Config{}),
 		// A read of anything else would silently begin to cache all of it.
 		ReaderFailOnMissingInformer: true,
 		ByObject: map[client.Object]cache.ByObject{

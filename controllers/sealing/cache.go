@@ -10,13 +10,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/scope"
 )
 
 // CacheOptions limit what the keybroker holds in memory: of HostedBridges what
-// is read, and of all Secrets their names and versions. No data of a Secret is
-// ever in a cache.
-func CacheOptions() cache.Options {
+// is read, and of all Secrets of the watched namespaces their names and versions.
+// No data of a Secret is ever in a cache.
+func CacheOptions(watched scope.Namespaces) cache.Options {
 	return cache.Options{
+		DefaultNamespaces: scope.Each(watched, cache.Config{}),
 		// A read of anything else would silently begin to cache all of it.
 		ReaderFailOnMissingInformer: true,
 		ByObject: map[client.Object]cache.ByObject{

@@ -22,7 +22,7 @@ import (
 // made of.
 func TestBridgesHaveWhatIsCounted(t *testing.T) {
 	c := testenv.Client(t)
-	w, err := New(testenv.Config(), slog.New(slog.DiscardHandler))
+	w, err := New(testenv.Config(), nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

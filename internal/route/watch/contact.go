@@ -18,17 +18,22 @@ import (
 // kinds is how many kinds of objects are watched: bridges and pods.
 const kinds = 2
 
-// contact knows whether the API server tells of changes: while a watch of every
-// kind is open that has told of what there was before. A peer that vanishes without a word is noticed after some 45 s,
-// when client-go's pings of HTTP/2 go unanswered.
+// contact knows whether the API server tells of changes: while every informer,
+// that is one of each kind in each namespace, has a watch open that has told of
+// what there was before. A peer that vanishes without a word is noticed after some
+// 45 s, when client-go's pings of HTTP/2 go unanswered.
 type contact struct {
-	mu   sync.Mutex
-	open map[string]int // watches by kind
-	last time.Time      // the end of the last contact
-	err  error          // why the API server was not reached, the last time
+	mu    sync.Mutex
+	all   int            // informers when everything is watched
+	named int            // informers that have a name
+	open  map[string]int // watches by informer
+	last  time.Time      // the end of the last contact
+	err   error          // why the API server was not reached, the last time
 }
 
-func newContact(last time.Time) *contact { return &contact{open: map[string]int{}, last: last} }
+func newContact(last time.Time, all int) *contact {
+	return &contact{all: all, open: map[string]int{}, last: last}
+}
 
 func (c *contact) failed(err error) {
 	c.mu.Lock()
@@ -47,33 +52,33 @@ func (c *contact) failure() error {
 func (c *contact) confirmed(now time.Time) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.open) == kinds {
+	if len(c.open) == c.all {
 		return now
 	}
 	return c.last
 }
 
-func (c *contact) opened(kind string) {
+func (c *contact) opened(informer string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.open[kind]++
+	c.open[informer]++
 }
 
-func (c *contact) closed(kind string, now time.Time) {
+func (c *contact) closed(informer string, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	had := len(c.open) == kinds
-	if c.open[kind]--; c.open[kind] <= 0 {
-		delete(c.open, kind)
+	had := len(c.open) == c.all
+	if c.open[informer]--; c.open[informer] <= 0 {
+		delete(c.open, informer)
 	}
-	if had && len(c.open) < kinds {
+	if had && len(c.open) < c.all {
 		c.last = now
 	}
 }
 
 // observe returns lw with watches that tell when they begin and end, and that
 // wait for an API server that is away.
-func (c *contact) observe(kind string, lw *toolscache.ListWatch) *toolscache.ListWatch {
+func (c *contact) observe(informer string, lw *toolscache.ListWatch) *toolscache.ListWatch {
 	observed := *lw
 	observed.ListWithContextFunc = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		return untilReached(ctx, c, func() (runtime.Object, error) { return lw.ListWithContextFunc(ctx, o) })
@@ -84,10 +89,10 @@ func (c *contact) observe(kind string, lw *toolscache.ListWatch) *toolscache.Lis
 			return nil, err
 		}
 		if o.SendInitialEvents != nil && *o.SendInitialEvents {
-			return newListingWatch(w, func() { c.opened(kind) }, func() { c.closed(kind, time.Now()) }), nil
+			return newListingWatch(w, func() { c.opened(informer) }, func() { c.closed(informer, time.Now()) }), nil
 		}
-		c.opened(kind)
-		return &openWatch{Interface: w, ended: func() { c.closed(kind, time.Now()) }}, nil
+		c.opened(informer)
+		return &openWatch{Interface: w, ended: func() { c.closed(informer, time.Now()) }}, nil
 	}
 	return &observed
 }
@@ -140,7 +145,16 @@ func (w *Watcher) tell(ctx context.Context) {
 // newInformer is toolscache.NewSharedIndexInformer with watches that c observes.
 func (c *contact) newInformer(lw toolscache.ListerWatcher, kind runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 	if plain, ok := lw.(*toolscache.ListWatch); ok {
-		lw = c.observe(fmt.Sprintf("%T", kind), plain)
+		lw = c.observe(c.name(kind), plain)
 	}
 	return toolscache.NewSharedIndexInformer(lw, kind, resync, indexers)
+}
+
+// name tells one more informer from the others: by its kind, and by a number
+// since nothing says for which namespace it is.
+func (c *contact) name(kind runtime.Object) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.named++
+	return fmt.Sprintf("%T %d", kind, c.named)
 }

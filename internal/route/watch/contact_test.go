@@ -22,7 +22,7 @@ import (
 func TestThereIsContactWhileAWatchOfEachKindIsOpen(t *testing.T) {
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
-	c := newContact(start)
+	c := newContact(start, kinds)
 	for now, step := range []struct {
 		name string
 		do   func(now time.Time)
@@ -48,7 +48,7 @@ func TestThereIsContactWhileAWatchOfEachKindIsOpen(t *testing.T) {
 }
 
 func TestAWatchIsOpenUntilItIsStopped(t *testing.T) {
-	c := newContact(time.Time{})
+	c := newContact(time.Time{}, kinds)
 	c.opened("other")
 	inner := apiwatch.NewFake()
 	fail := error(apierrors.NewResourceExpired("too old"))
@@ -94,7 +94,7 @@ func TestAnAPIServerThatIsAwayIsTriedEverySecond(t *testing.T) {
 			}
 			return wrong
 		}
-		c := newContact(start)
+		c := newContact(start, kinds)
 		lw := c.observe("pods", &toolscache.ListWatch{
 			ListWithContextFunc:  func(context.Context, metav1.ListOptions) (runtime.Object, error) { return nil, ask() },
 			WatchFuncWithContext: func(context.Context, metav1.ListOptions) (apiwatch.Interface, error) { return nil, ask() },

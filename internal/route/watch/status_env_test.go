@@ -106,7 +106,7 @@ func TestARunningWriterWritesWhatItIsTold(t *testing.T) {
 // does.
 func TestTheLastUseIsWrittenWhenAWatcherEndsToo(t *testing.T) {
 	c := testenv.Client(t)
-	w, err := New(testenv.Config(), slog.New(slog.DiscardHandler))
+	w, err := New(testenv.Config(), nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,6 +32,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/route"
+	"github.com/hostedbridge/hostedbridge/internal/scope"
 )
 
 // settle is how long events are gathered before the next table is made. A
@@ -57,21 +58,22 @@ type Watcher struct {
 	restored time.Time
 }
 
-// New returns a watcher of every namespace that the configuration may read. It
-// does not ask the API server for anything yet.
-func New(config *rest.Config, log *slog.Logger) (*Watcher, error) {
+// New returns a watcher of those namespaces. It does not ask the API server for
+// anything yet.
+func New(config *rest.Config, watched scope.Namespaces, log *slog.Logger) (*Watcher, error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 		return nil, fmt.Errorf("build the scheme: %w", err)
 	}
 	shared := true // Who gets an object of the cache here only reads it.
-	contact := newContact(time.Now())
+	contact := newContact(time.Now(), kinds*len(watched.Queries()))
 	c, err := cache.New(config, cache.Options{
 		Scheme: scheme,
 		// The mapper of its own would need the API server's word.
 		Mapper:                       mapperOf(scheme),
 		NewInformer:                  contact.newInformer,
 		DefaultUnsafeDisableDeepCopy: &shared,
+		DefaultNamespaces:            scope.Each(watched, cache.Config{}),
 		DefaultWatchErrorHandler: func(ctx context.Context, _ *toolscache.Reflector, err error) {
 			logWatchError(ctx, log, err)
 		},

@@ -1,0 +1,140 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tokens
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	jose "github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+	authenticationv1 "k8s.io/api/authentication/v1"
+)
+
+// skew is how far the clock here may be behind the API server's, which said from
+// when on a token is valid. No token is good for longer by it.
+const skew = 10 * time.Second
+
+// algorithms are those with which Kubernetes signs, also by an external signer.
+var algorithms = []jose.SignatureAlgorithm{jose.RS256, jose.ES256, jose.ES384, jose.ES512}
+
+// The parts of a review under which the API server says to which pod a token is
+// bound.
+const (
+	extraPodName = "authentication.kubernetes.io/pod-name"
+	extraPodUID  = "authentication.kubernetes.io/pod-uid"
+)
+
+// Verifier verifies tokens. Any number may be verified at once.
+type Verifier struct {
+	source Source
+	now    func() time.Time
+	known  atomic.Pointer[trust]
+
+	// reading is held by who reads the keys; what follows is theirs.
+	reading chan struct{}
+	failure error
+	failed  time.Time
+}
+
+// New returns a verifier, which has read nothing yet.
+func New(source Source, now func() time.Time) *Verifier {
+	v := &Verifier{source: source, now: now, reading: make(chan struct{}, 1)}
+	v.known.Store(&trust{})
+	return v
+}
+
+// private is what Kubernetes puts into tokens besides.
+type private struct {
+	Kubernetes struct {
+		Namespace      string `json:"namespace"`
+		Pod            bound  `json:"pod"`
+		ServiceAccount bound  `json:"serviceaccount"`
+	} `json:"kubernetes.io"`
+}
+
+// bound is an object that a token is bound to.
+type bound struct {
+	Name string `json:"name"`
+	UID  string `json:"uid"`
+}
+
+func (b bound) missing() bool { return b.Name == "" || b.UID == "" }
+
+// Review says what a token is good for, in the words of a TokenReview. It is an
+// error when that cannot be said, and none when the token is refused.
+func (v *Verifier) Review(ctx context.Context, token, audience string) (*authenticationv1.TokenReviewStatus, error) {
+	parsed, err := jwt.ParseSigned(token, algorithms)
+	if err != nil || len(parsed.Headers) != 1 || parsed.Headers[0].KeyID == "" {
+		return refused("no token that is signed as the API server signs")
+	}
+	trusted, err := v.trustFor(ctx, parsed.Headers[0].KeyID)
+	if err != nil {
+		return nil, err
+	}
+	key, found := trusted.find(parsed.Headers[0].KeyID, parsed.Headers[0].Algorithm)
+	if !found {
+		return refused("not signed by the API server")
+	}
+	var public jwt.Claims
+	var own private
+	if err := parsed.Claims(key.Key, &public, &own); err != nil {
+		return refused("not signed by the API server")
+	}
+	if err := v.check(&public, trusted.issuer, audience); err != nil {
+		return refused(err.Error())
+	}
+	return describe(&public, &own, audience)
+}
+
+// check says why the token is not one of that issuer for that audience now.
+func (v *Verifier) check(c *jwt.Claims, issuer, audience string) error {
+	now := v.now()
+	switch {
+	case c.Issuer != issuer:
+		return errors.New("of another issuer")
+	case len(c.Audience) != 1 || c.Audience[0] != audience:
+		// One that is good for somebody else, too, could come from there.
+		return errors.New("not for this audience alone")
+	case c.Expiry == nil:
+		return errors.New("does not expire")
+	case !now.Before(c.Expiry.Time()):
+		return errors.New("has expired")
+	case c.NotBefore != nil && now.Add(skew).Before(c.NotBefore.Time()), c.IssuedAt != nil && now.Add(skew).Before(c.IssuedAt.Time()):
+		return errors.New("not valid yet")
+	}
+	return nil
+}
+
+// describe returns of whom the token is, if it is one of a ServiceAccount that is
+// bound to a pod.
+func describe(c *jwt.Claims, own *private, audience string) (*authenticationv1.TokenReviewStatus, error) {
+	k := own.Kubernetes
+	if k.Namespace == "" || k.ServiceAccount.missing() {
+		return refused("not of a service account")
+	}
+	name := fmt.Sprintf("system:serviceaccount:%s:%s", k.Namespace, k.ServiceAccount.Name)
+	if c.Subject != name {
+		return refused("its subject is another than its service account")
+	}
+	if k.Pod.missing() {
+		return refused("not bound to a pod")
+	}
+	return &authenticationv1.TokenReviewStatus{
+		Authenticated: true, Audiences: []string{audience},
+		User: authenticationv1.UserInfo{
+			Username: name, UID: k.ServiceAccount.UID,
+			Extra: map[string]authenticationv1.ExtraValue{extraPodName: {k.Pod.Name}, extraPodUID: {k.Pod.UID}},
+		},
+	}, nil
+}
+
+// refused is the answer about a token that is good for nothing. It says nothing
+// that is in the token.
+func refused(why string) (*authenticationv1.TokenReviewStatus, error) {
+	return &authenticationv1.TokenReviewStatus{Error: why}, nil
+}
