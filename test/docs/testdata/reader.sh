@@ -1,0 +1,25 @@
+# What a reader brings along. The pages' comments may use these functions.
+set -eo pipefail
+
+# new_key USER  adds a key to the user's HostedBridge in the namespace tenants, by
+# the command that is printed with it, and prints it once it opens the bridge.
+new_key() {
+    local minted key
+    minted=$(ingress keys create --user="$1" --namespace=tenants)
+    key=$(head -n 1 <<<"$minted")
+    bash -c "$(tail -n +2 <<<"$minted")" >&2 </dev/null
+    await curl -sf -o /dev/null -H "Authorization: Bearer $key" "$HB_URL/u/$1/health"
+    printf '%s' "$key"
+}
+
+# await COMMAND  runs a command until it succeeds, for half a minute.
+await() {
+    local end=$((SECONDS + 30))
+    until "$@" >/dev/null 2>&1; do
+        [[ $SECONDS -lt $end ]] || { echo "not within 30 s: $1" >&2; return 1; }
+        sleep 0.2
+    done
+}
+
+# An answer that is an error fails the page.
+curl() { command curl --fail-with-body "$@"; }
