@@ -1,0 +1,113 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build bench && linux
+
+package scale
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/hostedbridge/hostedbridge/test/testenv"
+)
+
+// toolhive is the ServiceAccount of toolhive's operator.
+const toolhive = "toolhive-operator"
+
+// peer is toolhive's operator. Beside what is named here the proxy in its pod
+// makes a StatefulSet; no proxy runs in a pod that kwok plays.
+func peer() contender {
+	return contender{
+		name: "toolhive", tenant: schema.GroupVersionResource{Group: "toolhive.stacklok.dev", Version: "v1beta1", Resource: "mcpservers"}, owner: "MCPServer",
+		made: []schema.GroupVersionResource{serviceAccounts, roles, roleBindings, configMaps, services, deployments}, objects: 8,
+		object: mcpServer,
+		ready: func(o *unstructured.Unstructured) bool {
+			phase, _, _ := unstructured.NestedString(o.Object, "status", "phase")
+			return phase == "Ready"
+		},
+	}
+}
+
+// mcpServer is the fetch server of toolhive's examples.
+func mcpServer(i int) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "toolhive.stacklok.dev/v1beta1", "kind": "MCPServer",
+		"metadata": map[string]any{"namespace": namespaceOf(i), "name": nameOf(i)},
+		"spec": map[string]any{
+			"image": "ghcr.io/stackloklabs/gofetch/server", "transport": "streamable-http", "proxyPort": int64(8080), "mcpPort": int64(8080),
+			"resources": map[string]any{"requests": map[string]any{"cpu": "50m", "memory": "64Mi"}, "limits": map[string]any{"cpu": "100m", "memory": "128Mi"}},
+		},
+	}}
+}
+
+// measurePeer measures toolhive's operator on a control plane of its own, with
+// its CRDs and the rights of its chart.
+func measurePeer(t *testing.T, p plan) (f Figures) {
+	t.Helper()
+	last := p.peerSizes[len(p.peerSizes)-1] + p.burst
+	plane := startPlane(t, last)
+	s := plane.installPeer(t, p.peerBinary)
+	f.Empty = s.memory(t)
+	from := 0
+	for _, size := range p.peerSizes {
+		plane.makeNamespaces(t, from, size, false)
+		f.Provision = append(f.Provision, s.provision(t, from, size, p.rate))
+		from = size
+	}
+	plane.makeNamespaces(t, from, last, false)
+	f.Burst = s.provision(t, from, last, 0)
+	f.Quiet = s.quiet(t, p.peerQuiet)
+	return f
+}
+
+func (p *plane) installPeer(t *testing.T, binary string) *subject {
+	t.Helper()
+	charts := filepath.Join(os.Getenv("SCALE_PEER_MODULE"), "deploy", "charts")
+	if _, err := envtest.InstallCRDs(p.config, envtest.CRDInstallOptions{Paths: []string{filepath.Join(charts, "operator-crds", "files", "crds")}}); err != nil {
+		t.Fatal(err)
+	}
+	testenv.ExpectInstalled(t, p.client, filepath.Join(charts, "operator", "templates", "clusterrole", "role.yaml"), installationNamespace)
+	for _, o := range []client.Object{
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: installationNamespace, Name: toolhive}},
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: toolhive},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "toolhive-operator-manager-role"},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: installationNamespace, Name: toolhive}},
+		},
+	} {
+		if err := p.client.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	metrics, probes := freeAddr(t), freeAddr(t)
+	cmd := exec.Command(binary, "--leader-elect", "--metrics-bind-address="+metrics, "--health-probe-bind-address="+probes)
+	// As its chart sets them, but for the limit of 110 MiB that it gives to its
+	// collector; and nobody outside is asked for another version.
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+p.kubeconfig(t, userOf(toolhive)), "POD_NAMESPACE="+installationNamespace, "GODEBUG=gctrace=1",
+		"GOGC=75", "UNSTRUCTURED_LOGS=false", "TOOLHIVE_USE_CONFIGMAP=true", "ENABLE_EXPERIMENTAL_FEATURES=false", "TOOLHIVE_ENABLE_STORAGE_VERSION_MIGRATOR=true",
+		"TOOLHIVE_RUNNER_IMAGE=ghcr.io/stacklok/toolhive/proxyrunner:v0.47.0", "VMCP_IMAGE=ghcr.io/stacklok/toolhive/vmcp:v0.47.0",
+		"TOOLHIVE_REGISTRY_API_IMAGE=ghcr.io/stacklok/toolhive/thv-registry-api:v0.1.0", "TOOLHIVE_PROXY_HOST=0.0.0.0", "TOOLHIVE_SKIP_UPDATE_CHECK=true")
+	operator := start(t, p.dir, toolhive, cmd)
+	operator.metrics = "http://" + metrics + "/metrics"
+	operator.awaitOK(t, "http://"+probes+"/readyz")
+	return &subject{
+		plane: p, watch: p.watch(t, peer()), controller: "mcpserver", accounts: []string{toolhive},
+		operator: func() *program { return operator },
+		programs: func() map[string]*program {
+			all := p.programs()
+			all["operator"] = operator
+			return all
+		},
+	}
+}

@@ -1,0 +1,221 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build bench && linux
+
+package scale
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/hostedbridge/hostedbridge/test/testenv"
+)
+
+// subject returns the installation as it is measured.
+func (in *installation) subject(t *testing.T) *subject {
+	t.Helper()
+	return &subject{
+		plane: in.plane, watch: in.plane.watch(t, ours()), controller: "hostedbridge",
+		accounts: []string{"hosted-bridge-operator", "hosted-bridge-keybroker", "hosted-bridge-ingress"},
+		operator: func() *program { return in.operators[in.leader(t)] },
+		programs: func() map[string]*program {
+			leads := in.leader(t)
+			all := in.plane.programs()
+			all["operator"], all["keybroker"], all["ingress"] = in.operators[leads], in.keybroker, in.ingress
+			for i, p := range in.operators {
+				if i != leads && !p.isOver() {
+					all["operator, waiting"] = p
+				}
+			}
+			return all
+		},
+	}
+}
+
+// programs are those of the control plane.
+func (p *plane) programs() map[string]*program {
+	return map[string]*program{
+		"kube-apiserver": p.server, "etcd": p.etcd, "kube-controller-manager": p.controllers, "kube-scheduler": p.scheduler, "kwok": p.kwok,
+	}
+}
+
+// Asleep is what it takes to let every tenant on demand fall asleep.
+type Asleep struct {
+	AsleepTenants int                `json:"asleep"`
+	AsleepWrites  map[string]float64 `json:"writesPerTenantToFallAsleep"`
+	AsleepKinds   map[string]string  `json:"writesPerTenantToFallAsleepByKind"`
+}
+
+// sleep lets the tenants on demand fall asleep.
+func (s *subject) sleep(t *testing.T, tenants int) (a Asleep) {
+	t.Helper()
+	a.AsleepWrites, a.AsleepKinds = map[string]float64{}, map[string]string{}
+	before := s.plane.audit.writes()
+	each(t, 0, tenants, func(i int) error {
+		if !onDemand(i) {
+			return nil
+		}
+		_, err := s.plane.dynamic.Resource(bridges).Namespace(namespaceOf(i)).Patch(t.Context(), nameOf(i), types.MergePatchType, []byte(`{"spec":{"idleTimeout":"1m"}}`), metav1.PatchOptions{})
+		return err
+	})
+	if late := s.watch.await(t, 0, tenants, provisionLimit(tenants), func(i int, l life) bool { return !onDemand(i) || !l.asleep.IsZero() }); late > 0 {
+		t.Errorf("%d tenants did not fall asleep", late)
+	}
+	s.plane.audit.settle(t, 10*time.Second, provisionLimit(tenants))
+	written := s.plane.audit.since(before)
+	a.AsleepTenants = tenants / 2
+	for _, account := range s.accounts {
+		a.AsleepWrites[account] = float64(written.of(account)) / float64(a.AsleepTenants)
+		a.AsleepKinds[account] = written.perTenant(account, a.AsleepTenants)
+	}
+	return a
+}
+
+// Quiet is what is written when nothing happens.
+type Quiet struct {
+	QuietSeconds  float64           `json:"quietSeconds"`
+	QuietWrites   int               `json:"quietWrites"`
+	QuietKinds    map[string]string `json:"quietWritesByKind"`
+	QuietRenewals int               `json:"quietLeaseRenewals"`
+	// QuietMemory is at the end, when the collector has run: it does every two
+	// minutes at the latest.
+	QuietMemory map[string]Memory `json:"quietMemory"`
+	QuietCPU    map[string]string `json:"quietCPU"`
+	QuietEtcd   Etcd              `json:"quietEtcd"`
+}
+
+func (s *subject) quiet(t *testing.T, d time.Duration) (q Quiet) {
+	t.Helper()
+	before, cpu := s.plane.audit.writes(), s.cpuTimes(t)
+	<-time.After(d) // That nothing happens is what is measured.
+	written := s.plane.audit.since(before)
+	q.QuietSeconds, q.QuietWrites, q.QuietRenewals, q.QuietKinds = d.Seconds(), written.besides(), written.renewals(), map[string]string{}
+	for _, account := range s.accounts {
+		if n := written.of(account); n > 0 {
+			q.QuietKinds[account] = written.perTenant(account, 1)
+		}
+	}
+	q.QuietCPU = map[string]string{}
+	for name, after := range s.cpuTimes(t) {
+		q.QuietCPU[name] = fmt.Sprintf("%.1f %%", 100*(after-cpu[name]).Seconds()/d.Seconds())
+	}
+	q.QuietMemory, q.QuietEtcd = s.memory(t), s.plane.etcdSize(t)
+	t.Logf("%s: quiet for %s: %d writes %v, %d renewals", s.watch.contender.name, d, q.QuietWrites, q.QuietKinds, q.QuietRenewals)
+	return q
+}
+
+// one creates a tenant and returns how long it takes from since until it has its
+// children.
+func (s *subject) one(t *testing.T, i int, since time.Time) float64 {
+	t.Helper()
+	s.plane.makeNamespaces(t, i, i+1, false)
+	s.plane.create(t, s.watch, i, i+1, 0)
+	if late := s.watch.await(t, i, i+1, startLimit, func(_ int, l life) bool { return !l.children.IsZero() }); late > 0 {
+		t.Errorf("tenant %d has no children", i)
+		return 0
+	}
+	return s.watch.of(i).children.Sub(since).Seconds()
+}
+
+// failover ends the leader in some way, and returns how long it takes until a
+// tenant that is created then has its children. Another operator takes the place
+// of the ended one.
+func (in *installation) failover(t *testing.T, s *subject, i int, how os.Signal) float64 {
+	t.Helper()
+	leads := in.leader(t)
+	began := time.Now()
+	_ = in.operators[leads].cmd.Process.Signal(how)
+	took := s.one(t, i, began)
+	<-in.operators[leads].ended
+	in.operators[leads] = in.startOperator(t)
+	t.Logf("failover after %s: %.1f s", how, took)
+	return took
+}
+
+// Restart is what all operators do that start anew.
+type Restart struct {
+	// Tenants is how many there are, Seconds how long it takes from the start
+	// until a tenant that is created then has its children.
+	Tenants int     `json:"tenants"`
+	Seconds float64 `json:"seconds"`
+	// Writes are those for the tenants that were there before.
+	Writes int    `json:"writes"`
+	Kinds  string `json:"writesByKind"`
+	// Looked is how long it takes until all of them have been looked at.
+	Looked float64 `json:"lookedAtAllSeconds"`
+}
+
+func (in *installation) restart(t *testing.T, s *subject, i int) (r Restart) {
+	t.Helper()
+	for _, p := range in.operators {
+		p.end(os.Interrupt)
+	}
+	r.Tenants = i
+	s.plane.audit.settle(t, 2*time.Second, startLimit)
+	before, began := s.plane.audit.writes(), time.Now()
+	in.operators = []*program{in.startOperator(t)}
+	in.leader(t)
+	var idle time.Time
+	testenv.EventuallyWithin(t, provisionLimit(i), "the operator has looked at all", func() bool {
+		said, err := get(in.operators[0].metrics)
+		if err != nil || !strings.Contains(string(said), `controller_runtime_active_workers{controller="hostedbridge"}`) {
+			return false
+		}
+		if s.reconciles(t).total() < float64(i) {
+			return false
+		}
+		idle = time.Now()
+		return true
+	})
+	r.Looked = idle.Sub(began).Seconds()
+	s.plane.audit.settle(t, 10*time.Second, provisionLimit(i))
+	written := s.plane.audit.since(before)
+	r.Writes, r.Kinds = written.of("hosted-bridge-operator"), written.perTenant("hosted-bridge-operator", i)
+	began = time.Now()
+	in.operators[0].end(os.Interrupt)
+	in.operators[0] = in.startOperator(t)
+	r.Seconds = s.one(t, i, began)
+	t.Logf("restart: %.1f s until a new tenant has its children; %d writes", r.Seconds, r.Writes)
+	return r
+}
+
+// Deletion is what it takes to be rid of all tenants.
+type Deletion struct {
+	DeletionSeconds float64        `json:"deletionSeconds"`
+	Left            map[string]int `json:"leftAfterDeletion"`
+}
+
+// delete deletes all tenants and waits until nothing of them is there.
+func (s *subject) delete(t *testing.T, tenants int) (d Deletion) {
+	t.Helper()
+	began := time.Now()
+	for i := 0; i < tenants; i += perNamespace {
+		if err := s.plane.dynamic.Resource(s.watch.contender.tenant).Namespace(namespaceOf(i)).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kinds := append([]schema.GroupVersionResource{s.watch.contender.tenant, pods, replicaSets, secrets}, s.watch.contender.made...)
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for deadline := time.Now().Add(provisionLimit(tenants)); ; <-tick.C {
+		d.Left = map[string]int{}
+		for _, kind := range kinds {
+			if n := s.plane.remaining(t, kind, tenants); n > 0 {
+				d.Left[kind.Resource] = n
+			}
+		}
+		d.DeletionSeconds = time.Since(began).Seconds()
+		if len(d.Left) == 0 || time.Now().After(deadline) {
+			t.Logf("%s: deleted after %.0f s, left: %v", s.watch.contender.name, d.DeletionSeconds, d.Left)
+			return d
+		}
+	}
+}

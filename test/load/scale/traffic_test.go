@@ -1,0 +1,89 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build bench && linux
+
+package scale
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/apikey"
+)
+
+// asked is how often tenants ask for their health while operators change.
+const asked = 20 * time.Millisecond
+
+// keys are those of the first two tenants, one that runs and one that sleeps:
+// the others have hashes without keys.
+var keys = func() (k [2]struct{ key, id, hash string }) {
+	for i := range k {
+		var err error
+		if k[i].key, k[i].id, err = apikey.Mint(rand.Reader, apikey.KindUser); err != nil {
+			panic(err) // The system has no randomness.
+		}
+		k[i].hash = apikey.HashOf(k[i].key).String()
+	}
+	return k
+}()
+
+// Traffic is what tenants were answered.
+type Traffic struct {
+	Asked int `json:"asked"`
+	// Wrong are answers that are not what the ingress's table should have.
+	Wrong int `json:"wrong"`
+}
+
+// during asks the ingress for two tenants, of whom it should know one to run and
+// one to sleep, for as long as something lasts. Their answers come from its table.
+func (in *installation) during(t *testing.T, something func()) (traffic Traffic) {
+	t.Helper()
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(asked)
+		defer tick.Stop()
+		for {
+			for i, want := range []string{"starting", "suspended"} {
+				traffic.Asked++
+				if got := in.health(i); got != want {
+					traffic.Wrong++
+				}
+			}
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	something()
+	close(done)
+	<-ended
+	return traffic
+}
+
+// health returns what the ingress says of a tenant to whom asks with its key.
+// Nobody listens at the address of a pod that kwok plays: the ingress knows it,
+// and has no report of it.
+func (in *installation) health(i int) string {
+	r, err := http.NewRequest(http.MethodGet, "http://"+in.address+"/u/"+nameOf(i)+"/health", nil)
+	if err != nil {
+		return err.Error()
+	}
+	r.Header.Set("Authorization", "Bearer "+keys[i].key)
+	res, err := asker.Do(r)
+	if err != nil {
+		return err.Error()
+	}
+	defer res.Body.Close()
+	var said struct{ Status string }
+	if err := json.NewDecoder(res.Body).Decode(&said); err != nil || res.StatusCode != http.StatusOK {
+		return res.Status
+	}
+	return said.Status
+}
