@@ -123,6 +123,10 @@ bench-ingress: ## The ingress beside nginx, Caddy and plain Go proxies, in one r
 bench-catalog: assets ## 10,000 recipes: their import, and reads beside file servers, in one run. For a quiet machine.
 	@TESTFLAGS='$(TESTFLAGS)' $(STAGE) "catalog and file servers" hack/test/bench-catalog.sh
 
+.PHONY: bench-scale
+bench-scale: assets ## 10,000 HostedBridges on nodes that kwok plays, beside toolhive's operator, in one run. For a quiet machine.
+	@TESTFLAGS='$(TESTFLAGS)' $(STAGE) "scale" hack/test/bench-scale.sh
+
 .PHONY: check-recipes
 check-recipes: ## What the npm registry says of the packages of config/recipes. FILES=1 looks into them too. Not part of test.
 	@go run ./hack/recipes $(if $(FILES),--files)
