@@ -27,6 +27,8 @@ TOOL := go tool -modfile=hack/tools/go.mod
 # The race detector needs a C compiler.
 RACE := $(shell command -v "$$(go env CC)" >/dev/null 2>&1 && echo -race)
 STAGE := hack/test/stage.sh
+# As helm is built, so that what they have in common is compiled once.
+CHART_GO := CGO_ENABLED=0 GOFLAGS=-trimpath go -C hack/helm
 # The kubectl to use: yours, if KUBECTL names one; the local cluster's, which is
 # of the version that everything is tried with; elsewhere PATH's.
 KUBECTL_PATH := if [[ -n $${KUBECTL:-} ]]; then echo "$$KUBECTL"; \
@@ -64,6 +66,7 @@ test-unit: ## Tests that need nothing but Go.
 	@$(STAGE) "unit tests$(if $(RACE), (race detector on))" go test $(RACE) $(TESTFLAGS) ./...
 	@$(STAGE) "unit tests of the local cluster" go -C hack/cluster test $(TESTFLAGS) ./cluster
 	@$(STAGE) "unit tests of the image builder" go -C hack/image test $(TESTFLAGS) ./...
+	@$(STAGE) "unit tests of the chart" env $(CHART_GO) test $(TESTFLAGS) ./...
 
 .PHONY: test-env
 test-env: assets ## Tests against a real kube-apiserver and etcd.
@@ -137,14 +140,15 @@ check-recipes: ## What the npm registry says of the packages of config/recipes. 
 presubmit: verify lint test ## Verify, lint, test.
 
 .PHONY: generate
-generate: ## Generate deep copies, apply configurations and CRDs from api/.
+generate: ## Generate deep copies, apply configurations and CRDs from api/, and config/ from the chart.
 	@$(TOOL) controller-gen \
 		object:headerFile=hack/boilerplate/go.txt \
 		applyconfiguration:headerFile=hack/boilerplate/go.txt \
 		crd paths=./api/... output:crd:dir=config/crd/bases
+	@$(CHART_GO) run ./manifests "$(CURDIR)"
 
 .PHONY: verify
-verify: bin/cluster ## Fail when anything derived is out of date. Changes nothing.
+verify: bin/cluster bin/helm ## Fail when anything derived is out of date. Changes nothing.
 	@export KUBECTL="$$($(KUBECTL_PATH))"; hack/verify.sh
 
 .PHONY: lint

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Fails when something that is derived is not what its source says: generated
-# code and CRDs, formatting, go.mod and go.sum, manifests that do not render,
-# and what the bridge links. Works on a copy, so that nothing here is changed.
+# code, CRDs and manifests, formatting, go.mod and go.sum, manifests that do not
+# render, the chart, and what the bridge links. Works on a copy, so that nothing here is changed.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 root=$PWD
@@ -15,7 +15,7 @@ step() { echo "==> $*"; }
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-step "generated code and CRDs are up to date"
+step "generated code, CRDs and manifests are up to date"
 copy=$scratch/tree
 mkdir "$copy"
 # A file that is deleted but still in the index has nothing to copy.
@@ -23,7 +23,7 @@ git ls-files -z --cached --others --exclude-standard |
     while IFS= read -r -d '' file; do [[ -e $file ]] && printf '%s\0' "$file"; done |
     tar --null -T - -cf - | tar -xf - -C "$copy"
 if make -s -C "$copy" generate; then
-    for folder in api config/crd; do
+    for folder in api config charts; do
         diff -ruN "$root/$folder" "$copy/$folder" || fail "$folder is not what its sources generate: run make generate and commit"
     done
 else
@@ -60,6 +60,10 @@ while IFS= read -r kustomization; do
     "${KUBECTL:-kubectl}" kustomize "$folder" >"$scratch/rendered" || fail "$folder does not render"
     [[ -s $scratch/rendered ]] || fail "$folder renders nothing"
 done < <(git ls-files --cached --others --exclude-standard -- 'config/*kustomization.yaml')
+
+step "the chart is as helm wants it"
+bin/helm lint --strict --quiet charts/hosted-bridge || fail "helm lint refuses charts/hosted-bridge"
+CGO_ENABLED=0 GOFLAGS=-trimpath go -C hack/helm test ./... || fail "the tests of the chart fail"
 
 step "the bridge links neither Kubernetes nor gin"
 linked=$(go list -deps ./cmd/bridge) || fail "cmd/bridge does not load"
