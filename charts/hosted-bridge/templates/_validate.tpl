@@ -49,6 +49,7 @@ that are named and not there. Of those the cluster is asked, where there is one.
   "audit.index.postgres.existingSecret" .Values.audit.index.postgres.existingSecret
   "ingress.snapshotKey.existingSecret" .Values.ingress.snapshotKey.existingSecret
   "quota.redis.existingSecret" .Values.quota.redis.existingSecret
+  "tls.secret.name" (ternary .Values.tls.secret.name "" (eq .Values.tls.mode "secret"))
   "catalog.seed.tokenSecret" .Values.catalog.seed.tokenSecret }}
 {{- range $key, $name := $named }}
 {{- if and $name (not (hasKey $present $name)) }}
