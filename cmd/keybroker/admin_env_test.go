@@ -257,7 +257,7 @@ func (r *replica) serve(a *administered, name, address, port string) string {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	server := &http.Server{Handler: withRing(http.NotFoundHandler(), func() masterkey.Status { return r.source.Load().Status() })}
+	server := &http.Server{Handler: withRing(http.NotFoundHandler(), func() masterkey.Status { return r.source.Load().Status() }, nil)}
 	go func() { _ = server.Serve(listener) }()
 	a.t.Cleanup(func() { _ = server.Close() })
 	pod := &corev1.Pod{

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/hostedbridge/hostedbridge/internal/scope"
 )
 
 // streams are where a command reads and writes.
@@ -94,7 +96,7 @@ func (o *Options) inherit(fs *pflag.FlagSet, names ...string) {
 	o.RegisterFlags(all)
 	all.VisitAll(func(f *pflag.Flag) {
 		keys := strings.HasPrefix(f.Name, "master-key") || strings.HasPrefix(f.Name, "key-") || strings.HasPrefix(f.Name, "vault-")
-		cluster := f.Name == "cluster-id" || f.Name == "kubeconfig"
+		cluster := f.Name == "cluster-id" || f.Name == "kubeconfig" || f.Name == scope.Flag
 		if keys || cluster || slices.Contains(names, f.Name) {
 			fs.AddFlag(f)
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 	"github.com/hostedbridge/hostedbridge/internal/masterkey"
+	"github.com/hostedbridge/hostedbridge/internal/scope"
 )
 
 // controllers are what the replica that leads runs.
@@ -29,6 +30,7 @@ type controllers struct {
 	keys     sealing.Keys
 	metrics  *sealing.Metrics
 	settings sealing.Settings
+	watched  scope.Namespaces
 	log      *slog.Logger
 }
 
@@ -49,7 +51,7 @@ func (c *controllers) run(ctx context.Context) error {
 	m, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme,
 		Logger: logr.FromSlogHandler(c.log.Handler()),
-		Cache:  sealing.CacheOptions(),
+		Cache:  sealing.CacheOptions(c.watched),
 		// The process has a registry and probes of its own.
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",

@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,6 +27,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/admin"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 	"github.com/hostedbridge/hostedbridge/internal/masterkey"
+	"github.com/hostedbridge/hostedbridge/internal/scope"
 )
 
 const (
@@ -47,6 +49,8 @@ type installation struct {
 	keys   *masterkey.Source
 	store  *store.Store
 	system string
+	// watched are where HostedBridges are looked after.
+	watched scope.Namespaces
 }
 
 var _ admin.Installation = (*installation)(nil)
@@ -90,7 +94,7 @@ func connect(ctx context.Context, o *Options) (*installation, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &installation{Cluster: cluster, client: c, keys: keys, store: s, system: o.Namespace}, nil
+	return &installation{Cluster: cluster, client: c, keys: keys, store: s, system: o.Namespace, watched: o.WatchNamespaces}, nil
 }
 
 // attend connects and works on the installation, with the keys of each moment.
@@ -121,7 +125,7 @@ func (i *installation) Bridges(ctx context.Context, namespace string) ([]store.B
 	kind := v1alpha1.GroupVersion.WithKind("HostedBridgeList")
 	err := i.pages(ctx, metav1.TypeMeta{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind}, func(m *metav1.PartialObjectMetadata) {
 		bridges = append(bridges, store.Bridge{Namespace: m.Namespace, Name: m.Name, UID: m.UID})
-	}, client.InNamespace(namespace))
+	}, namespace)
 	return bridges, err
 }
 
@@ -132,12 +136,25 @@ func (i *installation) Belongings(ctx context.Context, namespace string) ([]admi
 		if owner := metav1.GetControllerOfNoCopy(m); owner != nil && store.IsBridge(owner) {
 			all = append(all, admin.Belonging{Namespace: m.Namespace, Name: m.Name, Owner: owner.Name, OwnerUID: owner.UID})
 		}
-	}, client.InNamespace(namespace), client.MatchingLabels{v1alpha1.LabelName: v1alpha1.NameValue})
+	}, namespace, client.MatchingLabels{v1alpha1.LabelName: v1alpha1.NameValue})
 	return all, err
 }
 
-// pages lists the metadata of objects and calls do for each.
-func (i *installation) pages(ctx context.Context, kind metav1.TypeMeta, do func(*metav1.PartialObjectMetadata), options ...client.ListOption) error {
+// pages lists the metadata of objects of a namespace, of all watched ones if it is
+// empty, and calls do for each.
+func (i *installation) pages(ctx context.Context, kind metav1.TypeMeta, do func(*metav1.PartialObjectMetadata), namespace string, options ...client.ListOption) error {
+	if namespace != "" {
+		return i.pagesOf(ctx, kind, do, append(options, client.InNamespace(namespace))...)
+	}
+	for _, each := range i.watched.Queries() {
+		if err := i.pagesOf(ctx, kind, do, append(slices.Clone(options), client.InNamespace(each))...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (i *installation) pagesOf(ctx context.Context, kind metav1.TypeMeta, do func(*metav1.PartialObjectMetadata), options ...client.ListOption) error {
 	token := ""
 	for {
 		page := &metav1.PartialObjectMetadataList{TypeMeta: kind}

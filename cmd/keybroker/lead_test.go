@@ -190,12 +190,16 @@ func TestWorkThatFailsGivesTheLeaseUpAndIsTriedAgainLater(t *testing.T) {
 
 func TestTheRingIsToldBesideTheProbes(t *testing.T) {
 	probes := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
-	handler := withRing(probes, func() masterkey.Status {
+	status := func() masterkey.Status {
 		return masterkey.Status{Provider: "local", Versions: []uint32{1, 2}, Current: 2, Minimum: 1}
-	})
+	}
+	handler := http.NewServeMux()
+	handler.Handle("/", withRing(probes, status, nil))
+	handler.Handle("/some/", http.StripPrefix("/some", withRing(probes, status, []string{"b", "a"})))
 	for path, want := range map[string]string{
-		"/ring":    `200 {"provider":"local","versions":[1,2],"current":2,"minimum":1}`,
-		"/healthz": "418 ",
+		"/ring":      `200 {"provider":"local","versions":[1,2],"current":2,"minimum":1}`,
+		"/some/ring": `200 {"provider":"local","versions":[1,2],"current":2,"minimum":1,"watchNamespaces":["b","a"]}`,
+		"/healthz":   "418 ",
 	} {
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))

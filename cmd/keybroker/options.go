@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/hostedbridge/hostedbridge/internal/masterkey"
+	"github.com/hostedbridge/hostedbridge/internal/scope"
 )
 
 // Options are the keybroker's settings.
@@ -29,6 +30,10 @@ type Options struct {
 	Vault       VaultOptions
 	// Namespace is the installation's own.
 	Namespace string
+	// WatchNamespaces are where HostedBridges are looked after; none are all.
+	WatchNamespaces scope.Namespaces
+	// TokenVerification is how tokens are verified.
+	TokenVerification string
 	// ClusterID names the installation in what it seals.
 	ClusterID string
 	// TiersFile replaces the built-in tiers; empty keeps them.
@@ -69,7 +74,9 @@ func Defaults() Options {
 			Mount: "transit", Key: "hosted-bridge", AuthMount: "kubernetes",
 			JWTFile: "/var/run/secrets/kubernetes.io/serviceaccount/token",
 		},
-		Namespace: "hosted-bridge-system",
+		Namespace:         "hosted-bridge-system",
+		TokenVerification: byReview,
+
 		ClusterID: "hosted-bridge",
 		// A bridge to be wrapped anew is some six requests of a few milliseconds.
 		// Eight at a time leave an API server room for others.
@@ -90,6 +97,8 @@ func (o *Options) RegisterFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.KeyProvider, "key-provider", o.KeyProvider, "what seals: local, the ring, or transit, an engine of HashiCorp Vault or OpenBao")
 	o.Vault.registerFlags(fs)
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "namespace of the installation")
+	fs.StringSliceVar((*[]string)(&o.WatchNamespaces), scope.Flag, o.WatchNamespaces, scope.FlagUsage)
+	fs.StringVar(&o.TokenVerification, "token-verification", o.TokenVerification, "how the tokens of pods are verified: review, by asking the API server, which needs a ClusterRole, or jwks, by its public keys")
 	fs.StringVar(&o.ClusterID, "cluster-id", o.ClusterID, "name of the installation in the secrets that it seals; another name cannot open them")
 	fs.StringVar(&o.TiersFile, "tiers-file", o.TiersFile, "YAML file with the installation's tiers; without it there are free, pro and business")
 	fs.IntVar(&o.Concurrency, "concurrency", o.Concurrency, "how many HostedBridges are sealed, or wrapped under another version of the master key, at a time")
@@ -124,11 +133,12 @@ func (o *Options) Validate() error {
 	check(isAddress(o.ProbeListen), "probe-listen", "an address such as :8081")
 	check(o.MasterKeyDir != "", "master-key-dir", "a directory")
 	check(len(validation.IsDNS1123Label(o.Namespace)) == 0, "namespace", "the name of a namespace")
+	check(o.TokenVerification == byReview || o.TokenVerification == byKeys, "token-verification", "review or jwks")
 	check(o.ClusterID != "" && strings.TrimSpace(o.ClusterID) == o.ClusterID, "cluster-id", "a name without spaces around it")
 	check(o.Concurrency > 0, "concurrency", "1 or more")
 	check(o.DrainDelay >= 0, "drain-delay", "0 or more")
 	check(o.DrainTimeout >= 0, "drain-timeout", "0 or more")
-	return errors.Join(append(errs, o.validateKeys())...)
+	return errors.Join(append(errs, o.WatchNamespaces.Validate(), o.validateKeys())...)
 }
 
 func (o *Options) validateKeys() error {

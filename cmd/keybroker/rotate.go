@@ -71,12 +71,14 @@ func (r *rotateRequest) run(ctx context.Context, o *Options, s streams) error {
 	if err != nil {
 		return err // Validate let it pass.
 	}
+	replicas := admin.NewReplicas(port, i.pods)
+	replicas.Watched = o.WatchNamespaces
 	progress := s.out
 	if r.format.json() {
 		progress = s.err
 	}
 	rotation := &admin.Rotation{
-		Ring: r.ring(i, o), Replicas: admin.NewReplicas(port, i.pods).List, Count: i.count,
+		Ring: r.ring(i, o), Replicas: replicas.List, Count: i.count,
 		Tell: func(line string) { _, _ = fmt.Fprintln(progress, line) },
 	}
 	report, err := r.rotate(ctx, rotation)

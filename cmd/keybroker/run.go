@@ -29,6 +29,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 	"github.com/hostedbridge/hostedbridge/internal/masterkey"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
+	"github.com/hostedbridge/hostedbridge/internal/scope"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
 
@@ -103,8 +104,8 @@ func newParts(o Options, config *rest.Config, master *masterkey.Source, tiers qu
 		return nil, err
 	}
 	p := &parts{master: master, metrics: telemetry.NewRegistry("keybroker"), log: log}
-	p.server, err = keybroker.New(keybroker.Config{Namespace: o.Namespace}, keybroker.Deps{
-		Reader: cluster, Store: secrets, MasterKey: master, Tiers: tiers,
+	p.server, err = keybroker.New(keybroker.Config{Namespace: o.Namespace, Watched: o.WatchNamespaces}, keybroker.Deps{
+		Reader: o.reader(cluster), Store: secrets, MasterKey: master, Tiers: tiers,
 		Random: rand.Reader, Now: time.Now, Registry: p.metrics, Log: log,
 	})
 	if err != nil {
@@ -119,7 +120,7 @@ func newParts(o Options, config *rest.Config, master *masterkey.Source, tiers qu
 		After: time.After, Log: log,
 	}
 	controllers := &controllers{
-		config: config, store: secrets, keys: currentKey{master}, metrics: metrics, log: log,
+		config: config, store: secrets, keys: currentKey{master}, metrics: metrics, log: log, watched: o.WatchNamespaces,
 		settings: sealing.Settings{Namespace: o.Namespace, Tiers: tiers, Concurrency: o.Concurrency},
 	}
 	p.leader, err = newLeader(config, o.Namespace, controllers.run, log)
@@ -142,7 +143,7 @@ func (p *parts) listen(ctx context.Context, o Options) (*telemetry.Service, erro
 	// Ready without that is of no use: nobody could recognise this process.
 	readiness := &telemetry.Readiness{Check: p.publisher.Published}
 	probeServer := telemetry.NewProbes(readiness, p.metrics, p.log)
-	probeServer.Handler = withRing(probeServer.Handler, p.master.Status)
+	probeServer.Handler = withRing(probeServer.Handler, p.master.Status, o.WatchNamespaces)
 	return &telemetry.Service{
 		Public:    []telemetry.Endpoint{{Server: p.server.HTTP(), Listener: tls.NewListener(api, p.server.TLS())}},
 		Probes:    telemetry.Endpoint{Server: probeServer, Listener: probes},
@@ -152,12 +153,16 @@ func (p *parts) listen(ctx context.Context, o Options) (*telemetry.Service, erro
 
 // withRing adds to the probes which versions of the master key are loaded here:
 // a new one may seal only when every replica can open it. It tells the numbers
-// of the versions and nothing of the keys.
-func withRing(probes http.Handler, status func() masterkey.Status) http.Handler {
+// of the versions and nothing of the keys, and whose envelopes are sealed by it.
+func withRing(probes http.Handler, status func() masterkey.Status, watched scope.Namespaces) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", probes)
 	mux.HandleFunc("GET /ring", func(w http.ResponseWriter, _ *http.Request) {
-		body, err := json.Marshal(status())
+		body, err := json.Marshal(struct {
+			masterkey.Status
+
+			WatchNamespaces scope.Namespaces `json:"watchNamespaces,omitempty"`
+		}{status(), watched})
 		if err != nil {
 			http.Error(w, "encode", http.StatusInternalServerError)
 			return

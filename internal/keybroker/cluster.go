@@ -91,6 +91,12 @@ func (c *Cluster) Review(ctx context.Context, token, audience string) (*authenti
 	return &review.Status, nil
 }
 
+// Document returns what the API server has at a path, such as the keys of its
+// tokens.
+func (c *Cluster) Document(ctx context.Context, path string) ([]byte, error) {
+	return c.core.RESTClient().Get().AbsPath(path).Do(ctx).Raw()
+}
+
 // Pod implements Reader.
 func (c *Cluster) Pod(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
 	return c.core.Pods(namespace).Get(ctx, name, metav1.GetOptions{})

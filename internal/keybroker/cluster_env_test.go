@@ -19,6 +19,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -29,10 +30,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/tokens"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -174,7 +177,34 @@ func remove(t *testing.T, o object) {
 }
 
 func TestRealTokensOfRealPods(t *testing.T) {
-	i, admin := install(t), testenv.Client(t)
+	for name, verified := range map[string]func(i *installed){
+		"by a review": func(*installed) {},
+		"by the API server's keys": func(i *installed) {
+			i.callers.cluster = &byKeys{i.cluster, tokens.New(i.cluster, time.Now)}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			i := install(t)
+			verified(i)
+			expectRealTokens(t, i)
+		})
+	}
+}
+
+// byKeys is the API server without its word about tokens.
+type byKeys struct {
+	*Cluster
+
+	tokens *tokens.Verifier
+}
+
+func (b *byKeys) Review(ctx context.Context, token, audience string) (*authenticationv1.TokenReviewStatus, error) {
+	return b.tokens.Review(ctx, token, audience)
+}
+
+func expectRealTokens(t *testing.T, i *installed) {
+	t.Helper()
+	admin := testenv.Client(t)
 	namespace := testenv.Namespace(t, admin)
 	b := bridge(t, namespace, "alice")
 	workload := desired.Workload("alice")
@@ -184,8 +214,19 @@ func TestRealTokensOfRealPods(t *testing.T) {
 	i.expectIdentity(t, podToken(t, namespace, "alice", workload, "somebody-else"), identity{}, errTokenRefused)
 	i.expectIdentity(t, token[:len(token)-2], identity{}, errTokenRefused)
 
+	// Another account of the namespace, whose pod is not the bridge's.
 	testenv.ExpectApplied(t, admin,
-		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: ingressAccount}}, pod(system, "ingress", ingressAccount),
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "stranger"}}, pod(namespace, "stranger", "stranger"))
+	i.expectIdentity(t, podToken(t, namespace, "stranger", "stranger", Audience), identity{}, errNotABridge)
+	// A token that is bound to no pod.
+	unbound := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{Audience}}}
+	if err := admin.SubResource("token").Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: workload}}, unbound); err != nil {
+		t.Fatal(err)
+	}
+	i.expectIdentity(t, unbound.Status.Token, identity{}, errTokenRefused)
+
+	expectIngress(t, admin)
+	testenv.ExpectApplied(t, admin,
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: ingressAccount}}, pod(namespace, "ingress", ingressAccount))
 	i.expectIdentity(t, podToken(t, system, "ingress", ingressAccount, Audience), identity{kind: kindIngress}, nil)
 	i.expectIdentity(t, podToken(t, namespace, "ingress", ingressAccount, Audience), identity{}, errNotABridge)
@@ -211,6 +252,18 @@ func TestRealTokensOfRealPods(t *testing.T) {
 	refused("a pod that is gone")
 	testenv.ExpectApplied(t, admin, pod(namespace, "alice", workload))
 	refused("a pod whose name is used again")
+}
+
+// expectIngress makes the ingress's pod, which another test may have made.
+func expectIngress(t *testing.T, admin client.Client) {
+	t.Helper()
+	for _, o := range []client.Object{
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: ingressAccount}}, pod(system, "ingress", ingressAccount),
+	} {
+		if err := admin.Create(t.Context(), o); client.IgnoreAlreadyExists(err) != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func reference(b *v1alpha1.HostedBridge) store.Bridge {

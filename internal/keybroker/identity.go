@@ -4,10 +4,12 @@
 package keybroker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +19,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/scope"
 )
 
 const (
@@ -58,11 +61,17 @@ type identity struct {
 	bridge store.Bridge
 }
 
+// endedAfter is how long after the end of its grace period a pod may still be
+// there and be believed. A review gives tokens of such pods that long, too.
+const endedAfter = time.Minute
+
 // identifier finds out who presents a token.
 type identifier struct {
 	cluster Reader
-	// namespace is the installation's own.
+	// namespace is the installation's own. HostedBridges are in the watched ones.
 	namespace string
+	watched   scope.Namespaces
+	now       func() time.Time
 }
 
 // account is what a token says of its bearer.
@@ -89,6 +98,10 @@ func (i *identifier) follow(ctx context.Context, token string, ending bool) (ide
 	if err != nil {
 		return identity{}, err
 	}
+	// Before anything is looked up there: this installation may not.
+	if !i.watched.Contain(a.namespace) && !i.isIngress(a) {
+		return identity{}, fmt.Errorf("%w: service account %s/%s is in none of the installation's namespaces", errNotABridge, a.namespace, a.name)
+	}
 	if err := i.checkPod(ctx, a, ending); err != nil {
 		return identity{}, err
 	}
@@ -96,11 +109,15 @@ func (i *identifier) follow(ctx context.Context, token string, ending bool) (ide
 	if err != nil {
 		return identity{}, err
 	}
-	if a.namespace == i.namespace && a.name == ingressAccount {
+	if i.isIngress(a) {
 		return identity{kind: kindIngress}, nil
 	}
 	bridge, err := i.owner(ctx, sa)
 	return identity{kind: kindBridge, bridge: bridge}, err
+}
+
+func (i *identifier) isIngress(a account) bool {
+	return a.namespace == i.namespace && a.name == ingressAccount
 }
 
 func (i *identifier) review(ctx context.Context, token string) (account, error) {
@@ -111,7 +128,7 @@ func (i *identifier) review(ctx context.Context, token string) (account, error) 
 	// The audiences tell whether the API server looked at ours: without them
 	// the token is one for the API server itself.
 	if !status.Authenticated || !slices.Contains(status.Audiences, Audience) {
-		return account{}, fmt.Errorf("%w: not authenticated for the audience", errTokenRefused)
+		return account{}, fmt.Errorf("%w: not authenticated for the audience: %s", errTokenRefused, cmp.Or(status.Error, "no reason given"))
 	}
 	return boundAccount(&status.User)
 }
@@ -156,6 +173,8 @@ func (i *identifier) checkPod(ctx context.Context, a account, ending bool) error
 		why = "has another service account"
 	case pod.DeletionTimestamp != nil && !ending:
 		why = "is being deleted" // It has its certificate, which outlasts it.
+	case pod.DeletionTimestamp != nil && i.now().After(pod.DeletionTimestamp.Add(endedAfter)):
+		why = "should have ended"
 	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
 		why = "has ended"
 	default:

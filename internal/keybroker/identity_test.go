@@ -6,6 +6,7 @@ package keybroker
 import (
 	"errors"
 	"testing"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/scope"
 )
 
 func TestWhoCalls(t *testing.T) {
@@ -88,7 +90,7 @@ func TestWhoCalls(t *testing.T) {
 			if test.change != nil {
 				test.change(w)
 			}
-			i := &identifier{cluster: w, namespace: system}
+			i := &identifier{cluster: w, namespace: system, now: time.Now}
 			got, err := i.identify(t.Context(), test.token)
 			if test.err == nil && (err != nil || got != test.want) {
 				t.Errorf("%+v, error %v; want %+v", got, err, test.want)
@@ -100,6 +102,39 @@ func TestWhoCalls(t *testing.T) {
 	}
 }
 
+func TestABridgeOfANamespaceThatIsNotWatchedIsNobody(t *testing.T) {
+	w := newWorld()
+	w.addBridge("trials", "carol", "uid-carol")
+	i := &identifier{cluster: w, namespace: system, watched: scope.Namespaces{tenant}, now: time.Now}
+	for token, want := range map[string]error{"token-of-alice-pod": nil, "token-of-ingress-1": nil, "token-of-carol-pod": errNotABridge} {
+		if _, err := i.identify(t.Context(), token); !errors.Is(err, want) {
+			t.Errorf("%s: error %v, want %v", token, err, want)
+		}
+	}
+	// Nor is one of the installation's own namespace, unless that is watched.
+	w.addBridge(system, "dave", "uid-dave")
+	if _, err := i.identify(t.Context(), "token-of-dave-pod"); !errors.Is(err, errNotABridge) {
+		t.Errorf("in the installation's namespace: error %v, want %v", err, errNotABridge)
+	}
+	i.watched = append(i.watched, system)
+	if _, err := i.identify(t.Context(), "token-of-dave-pod"); err != nil {
+		t.Errorf("in the installation's namespace, which is watched: error %v", err)
+	}
+}
+
+func TestAPodThatEndsIsBelievedUntilItShouldHaveEnded(t *testing.T) {
+	w := newWorld()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	i := &identifier{cluster: w, namespace: system, now: func() time.Time { return now }}
+	for after, want := range map[time.Duration]error{-30 * time.Second: nil, time.Minute: nil, time.Minute + time.Second: errPod} {
+		// The time at which its grace period ends.
+		w.pods[key(tenant, "alice-pod")].DeletionTimestamp = &metav1.Time{Time: now.Add(-after)}
+		if _, err := i.identifyEnding(t.Context(), "token-of-alice-pod"); !errors.Is(err, want) {
+			t.Errorf("%s after its end: error %v, want %v", after, err, want)
+		}
+	}
+}
+
 // TestTheSameNamesInAnotherNamespaceAreSomebodyElse has all names equal, so
 // that only namespace and UIDs tell the two apart.
 func TestTheSameNamesInAnotherNamespaceAreSomebodyElse(t *testing.T) {
@@ -108,7 +143,7 @@ func TestTheSameNamesInAnotherNamespaceAreSomebodyElse(t *testing.T) {
 	w.addBridge("other", "alice", "uid-other")
 	theirs := w.tokens["token-of-alice-pod"]
 	w.tokens["mine"], w.tokens["theirs"] = mine, theirs
-	i := &identifier{cluster: w, namespace: system}
+	i := &identifier{cluster: w, namespace: system, now: time.Now}
 	for token, want := range map[string]store.Bridge{"mine": {Namespace: tenant, Name: "alice", UID: "uid-alice"}, "theirs": {Namespace: "other", Name: "alice", UID: "uid-other"}} {
 		got, err := i.identify(t.Context(), token)
 		if err != nil || got.bridge != want {

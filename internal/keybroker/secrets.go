@@ -305,6 +305,9 @@ func (s *Server) target(ctx context.Context, c *call) (limit, error) {
 		}
 		c.secret = secret
 	}
+	if !s.callers.watched.Contain(namespace) {
+		return limit{}, fmt.Errorf("%w: %s is none of the installation's namespaces", errBridgeNotFound, namespace)
+	}
 	bridge, err := s.callers.cluster.Bridge(ctx, namespace, name)
 	if err != nil {
 		return limit{}, absent(err, errBridgeNotFound, store.BridgeKind, namespace, name)

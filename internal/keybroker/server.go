@@ -19,6 +19,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
+	"github.com/hostedbridge/hostedbridge/internal/scope"
 )
 
 const (
@@ -40,6 +41,8 @@ const (
 type Config struct {
 	// Namespace is the installation's own.
 	Namespace string
+	// Watched are where HostedBridges are looked after.
+	Watched scope.Namespaces
 }
 
 // MasterKey is what is made of the master key: masterkey.Source.
@@ -96,7 +99,7 @@ func New(c Config, d Deps) (*Server, error) {
 	roots.AppendCertsFromPEM(authority.CertificatePEM())
 	host := "hosted-bridge-keybroker." + c.Namespace + ".svc"
 	return &Server{
-		callers:   &identifier{cluster: d.Reader, namespace: c.Namespace},
+		callers:   &identifier{cluster: d.Reader, namespace: c.Namespace, watched: c.Watched, now: d.Now},
 		store:     d.Store,
 		authority: authority,
 		roots:     roots,

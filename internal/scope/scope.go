@@ -43,6 +43,11 @@ func (n Namespaces) Contain(namespace string) bool {
 	return len(n) == 0 || slices.Contains(n, namespace)
 }
 
+// Equal reports whether others are the same namespaces, in whatever order.
+func (n Namespaces) Equal(others Namespaces) bool {
+	return slices.Equal(slices.Sorted(slices.Values(n)), slices.Sorted(slices.Values(others)))
+}
+
 // Queries returns the namespaces to ask the API server for, one after the other.
 // Where they are all, that is one question, in no namespace.
 func (n Namespaces) Queries() []string {

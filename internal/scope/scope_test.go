@@ -47,6 +47,9 @@ func TestNoneAreAll(t *testing.T) {
 	if !some.Contain("b") || some.Contain("c") || some.Contain("") {
 		t.Error("what is among the names is not what they contain")
 	}
+	if !some.Equal(Namespaces{"b", "a"}) || some.Equal(all) || some.Equal(Namespaces{"a"}) || !all.Equal(Namespaces{}) {
+		t.Error("what is equal depends on more than the names")
+	}
 	if diff := cmp.Diff([]string{"a", "b"}, some.Queries()); diff != "" {
 		t.Errorf("questions (-want +got):\n%s", diff)
 	}

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/hostedbridge/hostedbridge/internal/scope"
 )
 
 const (
@@ -32,6 +34,10 @@ const (
 type Replicas struct {
 	// Pods lists the keybrokers' pods, those that have ended too.
 	Pods func(ctx context.Context) ([]corev1.Pod, error)
+	// Watched are the namespaces whose envelopes are counted. A replica that looks
+	// after others may have some that nobody counts, and that would never open
+	// again once a version is gone.
+	Watched scope.Namespaces
 	// Port is that of /ring, Client what asks.
 	Port   string
 	Client *http.Client
@@ -102,13 +108,18 @@ func (r *Replicas) ask(ctx context.Context, address string) (RingState, error) {
 	if err != nil {
 		return RingState{}, fmt.Errorf("read its answer: %w", err)
 	}
-	return loadedRing(body)
+	return r.loadedRing(body)
 }
 
 // loadedRing reads a replica's answer.
-func loadedRing(body []byte) (ring RingState, err error) {
-	err = json.Unmarshal(body, &ring)
+func (r *Replicas) loadedRing(body []byte) (ring RingState, err error) {
+	var looksAfter struct {
+		WatchNamespaces scope.Namespaces `json:"watchNamespaces"`
+	}
+	err = errors.Join(json.Unmarshal(body, &ring), json.Unmarshal(body, &looksAfter))
 	switch {
+	case err == nil && !looksAfter.WatchNamespaces.Equal(r.Watched):
+		return RingState{}, fmt.Errorf("it looks after other namespaces than --%s says here", scope.Flag)
 	case err == nil && ring.archives() && ring.Current == 0:
 		return RingState{}, errors.New("it has not reached the transit engine since its start")
 	case err != nil || len(ring.Versions) == 0 || ring.Current == 0:

@@ -63,7 +63,9 @@ func TestReplicasAreAsked(t *testing.T) {
 	probes(t, "127.0.0.4", port, answer(http.StatusFound, ""))
 	probes(t, "127.0.0.5", port, answer(http.StatusOK, strings.Repeat(" ", maxRing)+`{"provider":"local","versions":[1],"current":1,"minimum":1}`))
 	probes(t, "127.0.0.7", port, answer(http.StatusOK, `{"provider":"transit","versions":[],"current":0,"minimum":0}`))
+	probes(t, "127.0.0.8", port, answer(http.StatusOK, `{"provider":"local","versions":[1,2],"current":1,"minimum":1,"watchNamespaces":["tenants"]}`))
 	pods := []corev1.Pod{
+		keybrokerPod("l-fewer-namespaces", "127.0.0.8", "node", corev1.PodRunning),
 		keybrokerPod("k-vault-away", "127.0.0.7", "node", corev1.PodRunning),
 		keybrokerPod("g-away", "127.0.0.6", "node", corev1.PodRunning),
 		keybrokerPod("a-ready", "127.0.0.1", "node", corev1.PodRunning),
@@ -84,6 +86,7 @@ func TestReplicasAreAsked(t *testing.T) {
 	problems := map[string]string{
 		"a-ready": "", "b-older-program": "404", "c-no-ring": "not a ring", "d-redirect": "redirect",
 		"e-too-much": "not a ring", "f-starting": "no address", "g-away": "refused", "k-vault-away": "not reached the transit engine",
+		"l-fewer-namespaces": "other namespaces than --watch-namespaces says",
 	}
 	for _, replica := range got {
 		want, found := problems[replica.Pod]
