@@ -133,3 +133,4 @@ roleRef:
 
 {{- define "hosted-bridge.rbac.keybroker.catalog" }}{{ end }}
 {{- define "hosted-bridge.rbac.ingress.home" }}{{ end }}
+{{- define "hosted-bridge.rbac.operator.home" }}{{ end }}

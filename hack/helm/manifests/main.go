@@ -29,6 +29,7 @@ var manifests = map[string]string{
 	"rbac-operator.yaml":  "rbac/operator.yaml",
 	"rbac-keybroker.yaml": "rbac/keybroker.yaml",
 	"rbac-ingress.yaml":   "rbac/ingress.yaml",
+	"rbac-users.yaml":     "rbac/users.yaml",
 	// Kustomize makes the ConfigMaps from config/default/installation.env and
 	// tiers.yaml, and CustomResourceDefinitions are where they come from.
 	"config.yaml": "",
