@@ -3,7 +3,8 @@
 
 // Command ingress is the public surface of an installation: it tells who
 // calls and passes the call to that user's bridge. "ingress keys create" mints
-// API keys, and "ingress audit verify" checks an audit trail.
+// API keys, "ingress audit verify" checks an audit trail, and "ingress check" an
+// installation.
 package main
 
 import (
@@ -18,6 +19,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/hostedbridge/hostedbridge/internal/version"
 )
 
 func main() {
@@ -40,8 +43,15 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	if len(args) > 0 && args[0] == "keys" {
 		return runKeys(args[1:], rand.Reader, time.Now(), stdout, stderr)
 	}
+	if len(args) == 1 && args[0] == "--version" {
+		_, err := fmt.Fprintln(stdout, version.String())
+		return err
+	}
 	if len(args) > 0 && args[0] == "audit" {
 		return runAudit(args[1:], os.Stdin, stdout, stderr)
+	}
+	if len(args) > 0 && args[0] == "check" {
+		return runCheck(ctx, args[1:], stdout, stderr)
 	}
 	o, err := parseOptions(args, stderr)
 	if err != nil {

@@ -24,23 +24,24 @@ const usage = `Serve the public surface of hosted-bridge.
 Usage: ingress [flags]
        ingress keys create --user=alice [flags]
        ingress audit verify [flags] FILE...
+       ingress check [flags]
 
 `
 
 // options is everything that can be set.
 type options struct {
-	Listen       string
-	ProbeListen  string
-	Namespace    string
+	Listen      string
+	ProbeListen string
+	Namespace   string
 	// WatchNamespaces are where HostedBridges are looked after; none are all.
 	WatchNamespaces scope.Namespaces
 	Kubeconfig      string
-	KeybrokerURL string
-	TokenFile    string
-	BridgePort   int
-	DrainDelay   time.Duration
-	DrainTimeout time.Duration
-	LogLevel     string
+	KeybrokerURL    string
+	TokenFile       string
+	BridgePort      int
+	DrainDelay      time.Duration
+	DrainTimeout    time.Duration
+	LogLevel        string
 	// OTLPEndpoint takes traces; empty for what the environment says.
 	OTLPEndpoint string
 	Audit        auditOptions
@@ -51,6 +52,7 @@ type options struct {
 	AuditIndex string
 	// TrustedProxies are CIDR prefixes or addresses.
 	TrustedProxies []string
+	TLS            tlsOptions
 	Quota          quotaOptions
 	Snapshot       snapshotOptions
 	Catalog        catalogOptions
@@ -104,7 +106,7 @@ func defaults() options {
 
 // registerFlags binds the options to flags whose defaults they hold.
 func (o *options) registerFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.Listen, "listen", o.Listen, "address of the public surface (HTTP/1.1 and HTTP/2, without TLS)")
+	fs.StringVar(&o.Listen, "listen", o.Listen, "address of the public surface (HTTP/1.1 and HTTP/2, with TLS where there is a --tls-cert-file)")
 	fs.StringVar(&o.ProbeListen, "probe-listen", o.ProbeListen, "address of /healthz, /readyz and /metrics")
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "namespace of the installation")
 	fs.StringSliceVar((*[]string)(&o.WatchNamespaces), scope.Flag, o.WatchNamespaces, scope.FlagUsage)
@@ -128,6 +130,7 @@ func (o *options) registerFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.DrainTimeout, "drain-timeout", o.DrainTimeout, "how long calls in flight then have to end")
 	fs.StringVar(&o.AuditIndex, "audit-index", o.AuditIndex, "where audit entries can be asked for: none, sqlite:PATH, or postgres:FILE with the database's URL in the file")
 	fs.StringVar(&o.AdminKeyFile, "admin-key-file", o.AdminKeyFile, "file with the key of the admin surface, read again when it changes (default: the environment's CATALOG_ADMIN_KEY)")
+	o.TLS.registerFlags(fs)
 	o.Audit.registerFlags(fs)
 	o.Snapshot.registerFlags(fs)
 	o.Quota.registerFlags(fs)
@@ -148,7 +151,7 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 		return o, err
 	}
 	if fs.NArg() > 0 {
-		return o, fmt.Errorf("%q is no command: there are keys and audit", fs.Arg(0))
+		return o, fmt.Errorf("%q is no command: there are keys, audit and check", fs.Arg(0))
 	}
 	if o.KeybrokerURL == "" {
 		o.KeybrokerURL = "https://hosted-bridge-keybroker." + o.Namespace + ".svc:8443"
@@ -206,7 +209,7 @@ func (o *options) validate() error {
 	check(ok, "audit-index", "none, sqlite:PATH or postgres:FILE")
 	check(o.DrainDelay >= 0, "drain-delay", "0 or more")
 	check(o.DrainTimeout >= 0, "drain-timeout", "0 or more")
-	return errors.Join(append(errs, o.WatchNamespaces.Validate(), o.Ingress.Validate(), o.Audit.validate(), o.Quota.validate(), o.Snapshot.validate(), o.Seed.validate())...)
+	return errors.Join(append(errs, o.WatchNamespaces.Validate(), o.Ingress.Validate(), o.TLS.validate(), o.Audit.validate(), o.Quota.validate(), o.Snapshot.validate(), o.Seed.validate())...)
 }
 
 func isHTTP(text string) bool {

@@ -11,6 +11,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -49,6 +50,7 @@ type parts struct {
 	adminKey    *adminKey
 	keys        *keyring.Keyring
 	index       *index.Index // nil where there is none
+	certificate *certificate // nil where the surface is without TLS
 	audit       *sink.Sink
 	hasher      *audit.Hasher
 	tiers       *tierfile.File
@@ -112,6 +114,9 @@ func newParts(ctx context.Context, o options, config *rest.Config, log *slog.Log
 	if p.kept, err = o.Snapshot.open(ctx, o.Namespace, log); err != nil {
 		return nil, err
 	}
+	if p.certificate, err = o.TLS.open(log); err != nil {
+		return nil, err
+	}
 	p.credentials.kept = p.kept
 	p.credentials.restore()
 	if p.watcher, err = watch.New(config, o.WatchNamespaces, log); err != nil {
@@ -147,6 +152,9 @@ func newService(ctx context.Context, o options, p *parts, log *slog.Logger) (*te
 	if err := registerOutages(metrics, p.watcher, p.kept); err != nil {
 		return nil, err
 	}
+	if err := p.certificate.register(metrics); err != nil {
+		return nil, err
+	}
 	if err := o.Seed.open(p, metrics, log); err != nil {
 		return nil, err
 	}
@@ -163,6 +171,14 @@ func newService(ctx context.Context, o options, p *parts, log *slog.Logger) (*te
 	if err != nil {
 		return nil, err
 	}
+	return p.listen(ctx, o, server.HTTPServer(), &telemetry.Service{
+		Probes:    telemetry.Endpoint{Server: telemetry.NewProbes(readiness, metrics, log)},
+		Readiness: readiness, DrainDelay: o.DrainDelay, DrainTimeout: o.DrainTimeout, Log: log,
+	})
+}
+
+// listen adds to service the public server and where both listen.
+func (p *parts) listen(ctx context.Context, o options, server *http.Server, service *telemetry.Service) (*telemetry.Service, error) {
 	var listener net.ListenConfig
 	public, err := listener.Listen(ctx, "tcp", o.Listen)
 	if err != nil {
@@ -172,12 +188,10 @@ func newService(ctx context.Context, o options, p *parts, log *slog.Logger) (*te
 	if err != nil {
 		return nil, err
 	}
-	log.InfoContext(ctx, "serving", "public", public.Addr().String(), "probes", probes.Addr().String())
-	return &telemetry.Service{
-		Public:    []telemetry.Endpoint{{Server: server.HTTPServer(), Listener: public}},
-		Probes:    telemetry.Endpoint{Server: telemetry.NewProbes(readiness, metrics, log), Listener: probes},
-		Readiness: readiness, DrainDelay: o.DrainDelay, DrainTimeout: o.DrainTimeout, Log: log,
-	}, nil
+	service.Log.InfoContext(ctx, "serving", "public", public.Addr().String(), "probes", probes.Addr().String(), "tls", p.certificate != nil)
+	service.Probes.Listener = probes
+	service.Public = []telemetry.Endpoint{{Server: server, Listener: p.certificate.protect(server, public)}}
+	return service, nil
 }
 
 // serve runs all parts until ctx ends. The others end after the server, which
@@ -190,7 +204,7 @@ func (p *parts) serve(ctx context.Context, service *telemetry.Service) error {
 	defer end()
 	group, working := errgroup.WithContext(working)
 	defer context.AfterFunc(working, drain)()
-	for _, part := range []func(context.Context) error{p.credentials.run, p.watcher.Run, p.snapshots.run, p.status.Run, p.prober.Run, p.tiers.Run, p.quotas.Run, p.catalog.Run, p.seedAtStart, p.popularity(service.Log).Run} {
+	for _, part := range []func(context.Context) error{p.credentials.run, p.watcher.Run, p.snapshots.run, p.status.Run, p.prober.Run, p.tiers.Run, p.quotas.Run, p.catalog.Run, p.seedAtStart, p.certificate.run, p.popularity(service.Log).Run} {
 		group.Go(func() error { return part(working) })
 	}
 	group.Go(func() error {

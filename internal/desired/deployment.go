@@ -73,6 +73,9 @@ func podSpec(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) (*corev1ac.PodSp
 			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
 		WithContainers(container(b, p, s)).
 		WithVolumes(tokenVolume(), configVolume(b))
+	if s.PriorityClass != "" {
+		spec.WithPriorityClassName(s.PriorityClass)
+	}
 	addStdio(spec, b, s)
 	return spec, schedule(spec, b)
 }

@@ -24,6 +24,8 @@ type Settings struct {
 	RuntimeImageNode, RuntimeImagePython string
 	// OTLPEndpoint is where bridges send traces, empty for nowhere.
 	OTLPEndpoint string
+	// PriorityClass is that of the pods, empty for the cluster's default.
+	PriorityClass string
 	// Egress is where bridges' connections may go.
 	Egress config.Egress
 	// KeybrokerURL is where a bridge reaches the keybroker.

@@ -127,3 +127,22 @@ func TestTracesGoWhereTheInstallationSays(t *testing.T) {
 		}
 	}
 }
+
+func TestPodsHaveThePriorityClassThatTheInstallationSays(t *testing.T) {
+	b, p := load(t, "testdata/programs.in.yaml")
+	for _, want := range []string{"", "hosted-bridge-bridges"} {
+		s := settings
+		s.PriorityClass = want
+		spec, err := podSpec(b, p, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got string
+		if spec.PriorityClassName != nil {
+			got = *spec.PriorityClassName
+		}
+		if got != want {
+			t.Errorf("the class is %q, want %q", got, want)
+		}
+	}
+}

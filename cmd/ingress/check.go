@@ -1,0 +1,249 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+const checkUsage = `Ask an installation's Services whether it serves, as "helm test" does.
+
+Usage: ingress check --url=http://hosted-bridge-ingress --keybroker-url=https://hosted-bridge-keybroker.hosted-bridge-system.svc:8443 --ca-file=ca.crt
+
+`
+
+const (
+	// checkEvery is the pause between two attempts, and checkPatience bounds one.
+	checkEvery    = time.Second
+	checkPatience = 10 * time.Second
+	// checkMost is more than a page of the catalog has.
+	checkMost = 8 << 20
+)
+
+// checkOptions say what is asked.
+type checkOptions struct {
+	URL          string
+	PublicURL    string
+	CertFile     string
+	KeybrokerURL string
+	CAFile       string
+	Timeout      time.Duration
+}
+
+func (o *checkOptions) registerFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.URL, "url", o.URL, "where the ingress is reached")
+	fs.StringVar(&o.PublicURL, "public-url", o.PublicURL, "where users reach it, whose name its certificate must have (with --tls-cert-file)")
+	fs.StringVar(&o.CertFile, "tls-cert-file", o.CertFile, "the certificate that it must show, in PEM")
+	fs.StringVar(&o.KeybrokerURL, "keybroker-url", o.KeybrokerURL, "where the keybroker is reached")
+	fs.StringVar(&o.CAFile, "ca-file", o.CAFile, "the keybroker's certificate, in PEM, of the ConfigMap "+caName)
+	fs.DurationVar(&o.Timeout, "timeout", o.Timeout, "how long what does not answer rightly is asked again")
+}
+
+func (o *checkOptions) validate() error {
+	var errs []error
+	for flag, value := range map[string]string{"url": o.URL, "keybroker-url": o.KeybrokerURL} {
+		if !isHTTP(value) {
+			errs = append(errs, fmt.Errorf("--%s must be an http or https URL", flag))
+		}
+	}
+	if o.CAFile == "" {
+		errs = append(errs, errors.New("--ca-file must be set"))
+	}
+	return errors.Join(errs...)
+}
+
+// runCheck asks all there is to ask, and fails unless every answer is right.
+func runCheck(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	o := checkOptions{Timeout: time.Minute}
+	fs := pflag.NewFlagSet("ingress check", pflag.ContinueOnError)
+	fs.SetOutput(stderr)
+	fs.Usage = func() { _, _ = io.WriteString(stderr, checkUsage+fs.FlagUsages()) }
+	o.registerFlags(fs)
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	if err := o.validate(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	failed := 0
+	for _, q := range o.questions() {
+		err := q.await(ctx)
+		if err != nil {
+			failed++
+			_, _ = fmt.Fprintf(stdout, "FAILED  %s: %v\n", q.name, err)
+			continue
+		}
+		_, _ = fmt.Fprintf(stdout, "ok      %s\n", q.name)
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d checks failed", failed)
+	}
+	return nil
+}
+
+// question is what is asked of one process, and its name what must hold.
+type question struct {
+	name string
+	ask  func(context.Context) error
+}
+
+// questions are asked in this order.
+func (o *checkOptions) questions() []question {
+	public := strings.TrimRight(o.URL, "/")
+	return []question{
+		{"the ingress refuses a call without a key", func(ctx context.Context) error {
+			status, _, err := ask(ctx, o.ingressTLS(), http.MethodPost, public+"/u/helm-test/mcp")
+			return answered(status, http.StatusUnauthorized, err)
+		}},
+		{"the ingress describes its API", func(ctx context.Context) error {
+			return expectJSON(ctx, o.ingressTLS(), public+"/openapi.json", "openapi")
+		}},
+		{"the catalog lists recipes", func(ctx context.Context) error {
+			return expectJSON(ctx, o.ingressTLS(), public+"/recipes?limit=1", "recipes")
+		}},
+		// A Service leads to those that are ready alone, and the certificate shows
+		// that it is the keybroker whom the installation's processes trust.
+		{"a keybroker that is ready shows its certificate", func(ctx context.Context) error {
+			config, err := o.keybrokerTLS()
+			if err != nil {
+				return err
+			}
+			status, _, err := ask(ctx, config, http.MethodPost, strings.TrimRight(o.KeybrokerURL, "/")+"/v1/certificates")
+			return answered(status, http.StatusUnauthorized, err)
+		}},
+	}
+}
+
+// await asks until the answer is right, and returns what was wrong with the
+// last one.
+func (q question) await(ctx context.Context) error {
+	ticker := time.NewTicker(checkEvery)
+	defer ticker.Stop()
+	var last error
+	for {
+		err := q.ask(ctx)
+		if err == nil {
+			return nil
+		}
+		// What ends with the time says nothing of the installation.
+		if last == nil || ctx.Err() == nil {
+			last = err
+		}
+		select {
+		case <-ctx.Done():
+			return last
+		case <-ticker.C:
+		}
+	}
+}
+
+func answered(status, want int, err error) error {
+	if err == nil && status != want {
+		return fmt.Errorf("answered %d, not %d", status, want)
+	}
+	return err
+}
+
+// expectJSON fails unless the answer is an object with the member.
+func expectJSON(ctx context.Context, config *tls.Config, target, member string) error {
+	status, body, err := ask(ctx, config, http.MethodGet, target)
+	if err = answered(status, http.StatusOK, err); err != nil {
+		return err
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(body, &object); err != nil {
+		return fmt.Errorf("the answer is no JSON object: %w", err)
+	}
+	if _, ok := object[member]; !ok {
+		return fmt.Errorf("the answer has no %s", member)
+	}
+	return nil
+}
+
+// ask sends one request without a key on a connection of its own, so that each
+// attempt may reach another replica.
+func ask(ctx context.Context, config *tls.Config, method, target string) (status int, body []byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, checkPatience)
+	defer cancel()
+	var content io.Reader
+	if method == http.MethodPost {
+		content = strings.NewReader("{}")
+	}
+	r, err := http.NewRequestWithContext(ctx, method, target, content)
+	if err != nil {
+		return 0, nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
+	res, err := client.Do(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err = io.ReadAll(io.LimitReader(res.Body, checkMost))
+	return res.StatusCode, body, err
+}
+
+// keybrokerTLS trusts who has the certificate that the keybroker published.
+func (o *checkOptions) keybrokerTLS() (*tls.Config, error) {
+	ca, err := os.ReadFile(o.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("read --ca-file: %w", err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(ca) {
+		return nil, fmt.Errorf("--ca-file %s has no certificate", o.CAFile)
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: roots}, nil
+}
+
+// ingressTLS trusts the one certificate of --tls-cert-file. Who signed it is a
+// matter of the users' systems and not of this one's; that it names the address
+// that they type is not.
+func (o *checkOptions) ingressTLS() *tls.Config {
+	return &tls.Config{
+		MinVersion:         tls.VersionTLS12,
+		InsecureSkipVerify: true, //nolint:gosec // VerifyConnection compares with the certificate itself.
+		VerifyConnection:   o.verifyIngress,
+	}
+}
+
+func (o *checkOptions) verifyIngress(state tls.ConnectionState) error {
+	text, err := os.ReadFile(o.CertFile)
+	if err != nil {
+		return fmt.Errorf("read --tls-cert-file: %w", err)
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return fmt.Errorf("--tls-cert-file %s has no certificate", o.CertFile)
+	}
+	shown := state.PeerCertificates[0]
+	if !bytes.Equal(shown.Raw, block.Bytes) {
+		return errors.New("the ingress shows another certificate than --tls-cert-file")
+	}
+	if now := time.Now(); now.Before(shown.NotBefore) || now.After(shown.NotAfter) {
+		return fmt.Errorf("the certificate is valid from %s to %s", shown.NotBefore, shown.NotAfter)
+	}
+	if u, err := url.Parse(o.PublicURL); err == nil && u.Hostname() != "" {
+		return shown.VerifyHostname(u.Hostname())
+	}
+	return nil
+}

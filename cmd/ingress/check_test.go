@@ -1,0 +1,123 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"crypto/tls"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/internal/pki/pkitest"
+)
+
+// seen answers as the processes of an installation do, and otherwise where a
+// test says so.
+type seen struct {
+	authority *pki.Authority
+	answers   map[string]string
+	statuses  map[string]int
+	args      []string
+}
+
+func see(t *testing.T) *seen {
+	t.Helper()
+	authority, err := pki.NewAuthority([32]byte{7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &seen{
+		authority: authority,
+		answers:   map[string]string{"/openapi.json": `{"openapi":"3.1.0"}`, "/recipes": `{"recipes":[]}`},
+		statuses:  map[string]int{"/u/helm-test/mcp": http.StatusUnauthorized, "/v1/certificates": http.StatusUnauthorized},
+	}
+	ingress := httptest.NewServer(s)
+	broker := httptest.NewUnstartedServer(s)
+	broker.TLS = &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pkitest.Certificate(t, authority, pki.ServiceSubject("localhost"))}}
+	broker.StartTLS()
+	t.Cleanup(func() { ingress.Close(); broker.Close() })
+	p := published{dir: t.TempDir()}
+	p.write(t, "ca.crt", authority.CertificatePEM())
+	s.args = []string{
+		"--url=" + ingress.URL, "--timeout=50ms", "--ca-file=" + filepath.Join(p.dir, "ca.crt"),
+		"--keybroker-url=" + strings.Replace(broker.URL, "127.0.0.1", "localhost", 1),
+	}
+	return s
+}
+
+func (s *seen) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if status, ok := s.statuses[r.URL.Path]; ok {
+		w.WriteHeader(status)
+		return
+	}
+	_, _ = io.WriteString(w, s.answers[r.URL.Path])
+}
+
+func TestWhatACheckOfAnInstallationFinds(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		spoil func(*testing.T, *seen)
+		want  string
+	}{
+		{name: "nothing where all is well", spoil: func(*testing.T, *seen) {}},
+		{name: "an ingress that lets anybody in", want: "FAILED  the ingress refuses a call without a key: answered 200, not 401",
+			spoil: func(_ *testing.T, s *seen) { delete(s.statuses, "/u/helm-test/mcp") }},
+		{name: "a catalog that is away", want: "FAILED  the catalog lists recipes: answered 503, not 200",
+			spoil: func(_ *testing.T, s *seen) { s.statuses["/recipes"] = http.StatusServiceUnavailable }},
+		{name: "another page in the catalog's place", want: "FAILED  the catalog lists recipes: the answer has no recipes",
+			spoil: func(_ *testing.T, s *seen) { s.answers["/recipes"] = "{}" }},
+		{name: "a document that is none", want: "FAILED  the ingress describes its API: the answer is no JSON object",
+			spoil: func(_ *testing.T, s *seen) { s.answers["/openapi.json"] = "<html>" }},
+		{name: "a keybroker that nobody trusts", want: "certificate signed by unknown authority",
+			spoil: func(t *testing.T, s *seen) {
+				other, err := pki.NewAuthority([32]byte{8})
+				if err != nil {
+					t.Fatal(err)
+				}
+				p := published{dir: t.TempDir()}
+				p.write(t, "ca.crt", other.CertificatePEM())
+				s.args = append(s.args, "--ca-file="+filepath.Join(p.dir, "ca.crt"))
+			}},
+		{name: "a keybroker that is not there", want: "FAILED  a keybroker that is ready shows its certificate: Post",
+			spoil: func(_ *testing.T, s *seen) { s.args = append(s.args, "--keybroker-url=https://localhost:1") }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := see(t)
+			test.spoil(t, s)
+			var out strings.Builder
+			err := runCheck(t.Context(), s.args, &out, io.Discard)
+			if (err == nil) != (test.want == "") || !strings.Contains(out.String(), test.want) {
+				t.Errorf("error %v, and it says\n%s", err, out.String())
+			}
+			if lines := strings.Count(out.String(), "\n"); lines != 4 {
+				t.Errorf("it tells of %d checks", lines)
+			}
+		})
+	}
+}
+
+func TestACheckKnowsTheCertificateOfTheIngress(t *testing.T) {
+	p, other := publish(t), publish(t)
+	address := p.serve(t)
+	for _, test := range []struct {
+		name, cert, public, want string
+	}{
+		{name: "its own, by the name that users type", cert: p.options.CertFile, public: "https://localhost:8443"},
+		{name: "its own, by another name", cert: p.options.CertFile, public: "https://mcp.example.com", want: "mcp.example.com"},
+		{name: "another's", cert: other.options.CertFile, want: "another certificate"},
+		{name: "none", cert: "/nowhere/tls.crt", want: "read --tls-cert-file"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			o := checkOptions{CertFile: test.cert, PublicURL: test.public}
+			_, body, err := ask(t.Context(), o.ingressTLS(), http.MethodGet, "https://"+address)
+			if test.want == "" && (err != nil || !strings.HasPrefix(string(body), "HTTP/")) || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("%q, error %v", body, err)
+			}
+		})
+	}
+}
