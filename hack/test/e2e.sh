@@ -72,3 +72,9 @@ $stage "installation" bash -c 'exec "$@" >/dev/null' up "${up[@]}"
 # than processors.
 # shellcheck disable=SC2086 # TESTFLAGS is several words.
 $stage "end-to-end tests" go test -tags=e2e -count=1 -v -parallel=8 -timeout=15m $TESTFLAGS ./test/e2e
+
+# What was used in all of them is what the processes need; in some it is not.
+if [[ $CLUSTER == local && -z $TESTFLAGS ]]; then
+    HB_AUDIT_LOG=$PWD/.cluster/$NAME/logs/audit.log \
+        $stage "rights and their use" go test -tags=e2e -count=1 -v -run=TestEachProcessHasTheRightsThatItUses ./test/privileges
+fi
