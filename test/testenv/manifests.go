@@ -15,7 +15,7 @@ import (
 )
 
 // ExpectInstalled creates the objects that the file has, those that have a
-// namespace in this one. What exists already stays as it is.
+// namespace and do not say which in this one. What exists already stays as it is.
 func ExpectInstalled(t testing.TB, c client.Client, file, namespace string) {
 	t.Helper()
 	f, err := os.Open(file)
@@ -32,7 +32,7 @@ func ExpectInstalled(t testing.TB, c client.Client, file, namespace string) {
 		}
 		if namespaced, err := c.IsObjectNamespaced(object); err != nil {
 			t.Fatal(err)
-		} else if namespaced {
+		} else if namespaced && object.GetNamespace() == "" {
 			object.SetNamespace(namespace)
 		}
 		if err := c.Create(t.Context(), object); client.IgnoreAlreadyExists(err) != nil {

@@ -70,7 +70,7 @@ func generate(root string) error {
 			return err
 		}
 	}
-	return nil
+	return generateNamespaced(c, root)
 }
 
 // render returns the files of config/ by their path there. They have the images

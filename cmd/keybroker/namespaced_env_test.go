@@ -1,0 +1,178 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build testenv
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/desired"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker"
+	"github.com/hostedbridge/hostedbridge/internal/scope"
+	"github.com/hostedbridge/hostedbridge/test/testenv"
+)
+
+// namespaced is a keybroker that looks after two namespaces, with an API server
+// where nothing is granted for the whole cluster.
+type namespaced struct {
+	t      *testing.T
+	client client.Client
+	plane  *testenv.ControlPlane
+	at     string
+	roots  *x509.CertPool
+}
+
+// bridge makes a HostedBridge with a secret, and what the operator and the kubelet
+// make of it, and returns its pod's token.
+func (n *namespaced) bridge(namespace, name string) (bridge *v1alpha1.HostedBridge, token string) {
+	n.t.Helper()
+	bridge = &v1alpha1.HostedBridge{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       v1alpha1.HostedBridgeSpec{SecretRefs: []v1alpha1.SecretRef{{Name: "source-of-" + name, Keys: []v1alpha1.SecretRefKey{{Key: "value", As: "TOKEN"}}}}},
+	}
+	testenv.ExpectApplied(n.t, n.client, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "source-of-" + name},
+		StringData: map[string]string{"value": adminCanary + name},
+	}, bridge)
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: desired.Workload(name),
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(bridge, v1alpha1.GroupVersion.WithKind("HostedBridge"))},
+	}}
+	return bridge, n.token(account)
+}
+
+// token makes a ServiceAccount and a pod, and returns the pod's token.
+func (n *namespaced) token(account *corev1.ServiceAccount) string {
+	n.t.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: account.Namespace, Name: account.Name},
+		Spec:       corev1.PodSpec{ServiceAccountName: account.Name, Containers: []corev1.Container{{Name: "a", Image: "a"}}},
+	}
+	testenv.ExpectApplied(n.t, n.client, account, pod)
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+		Audiences:      []string{keybroker.Audience},
+		BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID},
+	}}
+	if err := n.client.SubResource("token").Create(n.t.Context(), account, request); err != nil {
+		n.t.Fatal(err)
+	}
+	return request.Status.Token
+}
+
+// secrets asks for the secrets of who presents the token.
+func (n *namespaced) secrets(token string) (status int, secrets map[string][]byte) {
+	n.t.Helper()
+	r, err := http.NewRequestWithContext(n.t.Context(), http.MethodGet, "https://"+n.at+"/v1/secrets", nil)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
+		MinVersion: tls.VersionTLS13, RootCAs: n.roots, ServerName: "hosted-bridge-keybroker." + testenv.System + ".svc",
+	}}
+	response, err := (&http.Client{Transport: transport, Timeout: 30 * time.Second}).Do(r)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var answer struct{ Secrets map[string][]byte }
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+		n.t.Fatal(err)
+	}
+	return response.StatusCode, answer.Secrets
+}
+
+// awaitServing waits for the certificate by which the keybroker is known.
+func (n *namespaced) awaitServing() {
+	n.t.Helper()
+	n.roots = x509.NewCertPool()
+	ca := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.System, Name: "hosted-bridge-ca"}}
+	within(n.t, "the certificate is published", func() bool {
+		testenv.ExpectExists(n.t, n.client, ca)
+		return n.roots.AppendCertsFromPEM([]byte(ca.Data["ca.crt"]))
+	})
+}
+
+func startNamespaced(t *testing.T) (n *namespaced, logs *testenv.Log, stop func()) {
+	t.Helper()
+	p := testenv.StartControlPlane(t)
+	n = &namespaced{t: t, client: p.Client(), plane: p, at: unusedAddress(t)}
+	o := Defaults()
+	o.Listen, o.ProbeListen, o.DrainDelay = n.at, unusedAddress(t), 0
+	o.Kubeconfig, o.MasterKeyDir = p.InstallNamespaced("../..", "keybroker"), t.TempDir()
+	o.Namespace, o.WatchNamespaces, o.TokenVerification = testenv.System, scope.Namespaces{testenv.Tenants, testenv.Trials}, byKeys
+	testenv.ExpectApplied(t, n.client, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.System, Name: "hosted-bridge-ca"}})
+	writeKey(t, o.MasterKeyDir, "authority", 9)
+	writeKey(t, o.MasterKeyDir, "1", 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	done, logs := make(chan error, 1), &testenv.Log{}
+	go func() { done <- run(ctx, o, logs) }()
+	return n, logs, func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("run: %v", err)
+		}
+	}
+}
+
+func TestRunInNamespacedMode(t *testing.T) {
+	n, logs, stop := startNamespaced(t)
+	other, stranger := n.bridge(testenv.Elsewhere, "mallory")
+	for _, namespace := range []string{testenv.Tenants, testenv.Trials} {
+		b, token := n.bridge(namespace, "in-"+namespace)
+		within(t, "the secret is sealed", func() bool {
+			testenv.ExpectExists(t, n.client, b)
+			return b.Status.Secrets != nil && b.Status.Secrets.Count == 1 && len(b.Status.Secrets.Failures) == 0
+		})
+		n.awaitServing()
+		if status, secrets := n.secrets(token); status != http.StatusOK || string(secrets["TOKEN"]) != adminCanary+b.Name {
+			t.Errorf("the pod in %s is answered %d with %d secrets", namespace, status, len(secrets))
+		}
+	}
+	testenv.ExpectExists(t, n.client, other)
+	if other.Status.Secrets != nil {
+		t.Errorf("the status of a bridge elsewhere is %+v", other.Status)
+	}
+	if status, _ := n.secrets(stranger); status != http.StatusForbidden {
+		t.Errorf("the pod of a bridge elsewhere is answered %d", status)
+	}
+	ingress := n.token(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.System, Name: "hosted-bridge-ingress"}})
+	// Its certificate it would get; secrets of its own it has none.
+	if status, _ := n.secrets(ingress); status != http.StatusForbidden {
+		t.Errorf("the ingress is answered %d", status)
+	}
+	if status, _ := n.secrets(strings.TrimRight(ingress, "=") + "x"); status != http.StatusUnauthorized {
+		t.Errorf("a token that is not the API server's is answered %d", status)
+	}
+	// Not the same as "no right to look": a pod that is gone is looked for.
+	b, token := n.bridge(testenv.Tenants, "gone")
+	if err := n.client.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Tenants, Name: desired.Workload(b.Name)}}, client.GracePeriodSeconds(0)); err != nil {
+		t.Fatal(err)
+	}
+	if status, _ := n.secrets(token); status != http.StatusForbidden {
+		t.Errorf("a pod that is gone is answered %d", status)
+	}
+	running := logs.Bytes()
+	stop()
+	for _, bad := range []string{`is forbidden`, `"level":"ERROR"`, adminCanary} {
+		if bytes.Contains(running, []byte(bad)) {
+			t.Errorf("the log has %s:\n%s", bad, running)
+		}
+	}
+}
