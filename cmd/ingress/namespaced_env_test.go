@@ -1,0 +1,62 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build testenv
+
+package main
+
+import (
+	"net"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/testenv"
+)
+
+// TestFromCreationToACallInNamespacedMode has an API server of its own: nothing
+// there is granted for the whole cluster.
+func TestFromCreationToACallInNamespacedMode(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := testenv.StartControlPlane(t)
+	kubeconfig := p.InstallNamespaced("../..", "ingress")
+	c := p.Client()
+	// It was there first, and has the user id of the one that is looked after.
+	other := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Elsewhere, Name: "alice"}}
+	testenv.ExpectApplied(t, c, other)
+	foreign := applyKey(t, c, keyRequest{User: "alice", Name: "alice", Namespace: testenv.Elsewhere, Output: "text"}).Key
+
+	i := startAt(t, c, kubeconfig, l.Addr().(*net.TCPAddr).Port, "--namespace="+testenv.System, "--watch-namespaces="+testenv.Tenants+","+testenv.Trials)
+	i.namespace = testenv.System
+	i.publishCA()
+	i.await("readiness", i.ready)
+	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Trials, Name: "alice"}}
+	testenv.ExpectApplied(t, c, b)
+	key := applyKey(t, c, keyRequest{User: "alice", Name: "alice", Namespace: testenv.Trials, Output: "text"}).Key
+	i.await("the key", func() bool { status, _ := i.call("GET", "/u/alice/health", key); return status == 200 })
+	i.serveBridge(l, b)
+	i.addPod(b, "127.0.0.1")
+	if status, body := i.call("POST", "/u/alice/mcp", key); status != 200 || body != "POST /u/alice/mcp" {
+		t.Errorf("call = %d %s", status, body)
+	}
+	if status, body := i.call("POST", "/u/alice/mcp", foreign); status != 401 {
+		t.Errorf("with a key of a bridge elsewhere: %d %s", status, body)
+	}
+	i.await("the status", func() bool {
+		testenv.ExpectExists(t, c, b)
+		return b.Status.Servers == "1/1" && b.Status.LastActivityTime != nil
+	})
+	testenv.ExpectExists(t, c, other)
+	if other.Status.Servers != "" || other.Status.LastActivityTime != nil {
+		t.Errorf("the status of a bridge elsewhere is %+v", other.Status)
+	}
+	// Contact with all informers: the routes count as confirmed.
+	if log := i.log.String(); strings.Contains(log, "forbidden") || strings.Contains(log, "does not tell of changes") {
+		t.Errorf("the log has errors:\n%s", log)
+	}
+}

@@ -1,0 +1,111 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build testenv
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/scope"
+	"github.com/hostedbridge/hostedbridge/test/testenv"
+)
+
+// namespacedBridge is alice's, of whom there may be one in each namespace.
+func namespacedBridge(namespace string) *v1alpha1.HostedBridge {
+	return &v1alpha1.HostedBridge{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "in-" + namespace},
+		Spec: v1alpha1.HostedBridgeSpec{
+			UserID:     v1alpha1.UserID("user-of-" + namespace),
+			SecretRefs: []v1alpha1.SecretRef{{Name: "source"}},
+			Servers:    []v1alpha1.Server{{Name: "one", Transport: v1alpha1.Transport{URL: "https://mcp.example.com/mcp"}}},
+		},
+	}
+}
+
+// TestRunInNamespacedMode has an API server of its own: nothing there is granted
+// for the whole cluster.
+func TestRunInNamespacedMode(t *testing.T) {
+	p := testenv.StartControlPlane(t)
+	t.Setenv("KUBECONFIG", p.InstallNamespaced("../..", "operator"))
+	c := p.Client()
+	testenv.ExpectApplied(t, c, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: testenv.System, Name: "hosted-bridge-ca"},
+		Data:       map[string]string{"ca.crt": "certificate"},
+	}, &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: testenv.System, Name: "hosted-bridge-keybroker-a",
+			Labels: map[string]string{discoveryv1.LabelServiceName: "hosted-bridge-keybroker"},
+		},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"}}},
+	})
+	// It was there first, and has the user id of the one that is looked after.
+	other := namespacedBridge(testenv.Elsewhere)
+	other.Spec.UserID = "user-of-" + testenv.Tenants
+	testenv.ExpectApplied(t, c, other)
+
+	o := Defaults()
+	o.ProbeListen, o.MetricsListen = "127.0.0.1:0", "127.0.0.1:0"
+	o.Namespace, o.WatchNamespaces = testenv.System, scope.Namespaces{testenv.Tenants, testenv.Trials}
+	var logs testenv.Log
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- run(ctx, o, slog.New(slog.NewJSONHandler(&logs, nil))) }()
+
+	for _, namespace := range []string{testenv.Tenants, testenv.Trials} {
+		b := namespacedBridge(namespace)
+		testenv.ExpectApplied(t, c, b)
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: b.Name + "-bridge"}}
+		testenv.Eventually(t, "the Deployment is made", func() bool { return c.Get(t.Context(), client.ObjectKeyFromObject(d), d) == nil })
+		testenv.Eventually(t, "the bridge is accepted, and the keybroker is seen", func() bool {
+			testenv.ExpectExists(t, c, b)
+			sealed := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionSecretsSealed)
+			return meta.IsStatusConditionTrue(b.Status.Conditions, v1alpha1.ConditionAccepted) && sealed != nil && sealed.Reason == v1alpha1.ReasonSealing
+		})
+		expectTold(t, c, d)
+		testenv.Eventually(t, "an event is recorded", func() bool {
+			var events corev1.EventList
+			return c.List(t.Context(), &events, client.InNamespace(namespace)) == nil && len(events.Items) > 0
+		})
+	}
+	expectChecked(t, c, testenv.System)
+	expectUntouched(t, c, other)
+	running := logs.Bytes()
+	cancel()
+	if err := <-done; err != nil {
+		t.Errorf("run: %v", err)
+	}
+	if bytes.Contains(running, []byte("forbidden")) || bytes.Contains(running, []byte(`"level":"ERROR"`)) {
+		t.Errorf("the log has errors:\n%s", running)
+	}
+}
+
+// expectUntouched expects that nothing was made of a bridge, or said of it.
+func expectUntouched(t *testing.T, c client.Client, b *v1alpha1.HostedBridge) {
+	t.Helper()
+	testenv.ExpectExists(t, c, b)
+	if len(b.Status.Conditions) > 0 || b.Status.Phase != "" {
+		t.Errorf("the status of a bridge elsewhere is %+v", b.Status)
+	}
+	for _, list := range []client.ObjectList{&appsv1.DeploymentList{}, &corev1.ConfigMapList{}, &corev1.EventList{}, &corev1.ServiceAccountList{}} {
+		if err := c.List(t.Context(), list, client.InNamespace(b.Namespace)); err != nil {
+			t.Fatal(err)
+		}
+		if n := meta.LenList(list); n > 0 {
+			t.Errorf("%d of %T elsewhere", n, list)
+		}
+	}
+}
