@@ -16,7 +16,7 @@
 {{- .Values.ingress.snapshotKey.existingSecret | default "hosted-bridge-snapshot-key" -}}
 {{- end }}
 
-{{/* A key of 32 random bytes as processes read it, encoded once more as Secrets are. */}}
+{{/* A key of 32 random bytes as processes read it: in base64, as the function says it. */}}
 {{- define "hosted-bridge.secret.random" -}}
-{{- randBytes 32 | b64enc -}}
+{{- randBytes 32 -}}
 {{- end }}

@@ -23,6 +23,10 @@ that are named and not there. Of those the cluster is asked, where there is one.
 {{- if and (ne .audit.index.type "postgres") .audit.index.postgres.existingSecret }}
 {{- fail (printf "audit.index.postgres.existingSecret is set, but audit.index.type is %s: set it to postgres, or leave the Secret out" .audit.index.type) }}
 {{- end }}
+{{- /* Not by the schema, whose messages repeat what is wrong. */}}
+{{- if not (regexMatch "^(rediss?://([^\\s:@/]+@)?[^\\s@/?#]+(/[0-9]*)?)?$" .quota.redis.url) }}
+{{- fail "quota.redis.url must be of the form redis://host:port/database, or rediss:// for TLS, without a password: that is in quota.redis.existingSecret" }}
+{{- end }}
 {{- if and (not .quota.redis.url) (or .quota.redis.existingSecret .quota.redis.caConfigMap) }}
 {{- fail "quota.redis.existingSecret and quota.redis.caConfigMap need quota.redis.url" }}
 {{- end }}

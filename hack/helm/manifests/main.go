@@ -30,6 +30,13 @@ var manifests = map[string]string{
 	"rbac-keybroker.yaml": "rbac/keybroker.yaml",
 	"rbac-ingress.yaml":   "rbac/ingress.yaml",
 	"rbac-users.yaml":     "rbac/users.yaml",
+
+	"admission-ingress.yaml":  "rbac/admission.yaml",
+	"admission-catalog.yaml":  "rbac/catalog-admission.yaml",
+	"admission-tenants.yaml":  "rbac/tenants-admission.yaml",
+	"isolation-policies.yaml": "isolation/policies.yaml",
+	// A namespace of tenants is one in config/samples for Kustomize.
+	"isolation-namespaces.yaml": "",
 	// Kustomize makes the ConfigMaps from config/default/installation.env and
 	// tiers.yaml, and CustomResourceDefinitions are where they come from.
 	"config.yaml": "",

@@ -1,0 +1,229 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// workloads are the templates whose golden files are kept, and what they read.
+var workloads = []string{"config.yaml", "operator.yaml", "keybroker.yaml", "ingress.yaml"}
+
+func TestValuesMakeTheProcessesWhatTheGoldenFilesSay(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.values.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no values: %v", err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".values.yaml")
+		t.Run(name, func(t *testing.T) {
+			values, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rendered := render(t, string(values))
+			var got strings.Builder
+			kept := map[string]string{}
+			for _, w := range workloads {
+				kept[w] = rendered[w]
+			}
+			if err := Write(&got, kept); err != nil {
+				t.Fatal(err)
+			}
+			golden := filepath.Join("testdata", name+".golden.yaml")
+			if *update {
+				if err := os.WriteFile(golden, []byte(got.String()), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if line, g, w := firstDifference(got.String(), string(want)); line > 0 {
+				t.Errorf("%s differs at line %d:\n got %s\nwant %s\n(go test ./chart -update writes it anew)", golden, line, g, w)
+			}
+		})
+	}
+}
+
+// firstDifference returns the first line in which two texts differ, 0 if none.
+func firstDifference(got, want string) (line int, g, w string) {
+	a, b := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for n := range max(len(a), len(b)) {
+		g, w = "(end)", "(end)"
+		if n < len(a) {
+			g = a[n]
+		}
+		if n < len(b) {
+			w = b[n]
+		}
+		if g != w {
+			return n + 1, g, w
+		}
+	}
+	return 0, "", ""
+}
+
+func TestEveryTemplateIsYAMLThatNamesNoOtherNamespaceAndNoRelease(t *testing.T) {
+	values, err := os.ReadFile("testdata/external.values.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	comment := regexp.MustCompile(`(?m)^\s*#.*$`)
+	for _, v := range []string{"", string(values), "watchNamespaces: [tenants]"} {
+		for name, text := range render(t, v) {
+			if name == "NOTES.txt" {
+				continue
+			}
+			if _, err := Documents(text); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			said := comment.ReplaceAllString(text, "")
+			for _, foreign := range []string{"namespace: hosted-bridge-system", ".hosted-bridge-system.", "some-name"} {
+				if strings.Contains(said, foreign) && name != "crds.yaml" {
+					t.Errorf("%s has %q", name, foreign)
+				}
+			}
+		}
+	}
+}
+
+func TestEveryFlagIsOneThatTheProcessHas(t *testing.T) {
+	flags := regexp.MustCompile(`(?m)^\s*- "?--([a-z-]+)`)
+	for _, file := range []string{"defaults", "external", "small"} {
+		values, err := os.ReadFile("testdata/" + file + ".values.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		rendered := render(t, string(values)+"\nwatchNamespaces: [tenants]\n")
+		for _, component := range []string{"operator", "keybroker", "ingress"} {
+			known := sources(t, filepath.Join(root, "cmd", component)) + sources(t, filepath.Join(root, "internal", "scope"))
+			found := flags.FindAllStringSubmatch(rendered[component+".yaml"], -1)
+			if len(found) < 3 {
+				t.Fatalf("%s has %d flags", component, len(found))
+			}
+			for _, f := range found {
+				if !strings.Contains(known, `"`+f[1]+`"`) {
+					t.Errorf("%s: %s has no flag --%s", file, component, f[1])
+				}
+			}
+		}
+	}
+}
+
+// sources returns all Go files of a folder.
+func sources(t *testing.T, folder string) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no sources in %s: %v", folder, err)
+	}
+	var all strings.Builder
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	return all.String()
+}
+
+func TestAPodIsReplacedWhenWhatItReadsAtItsStartAloneChanges(t *testing.T) {
+	tests := []struct {
+		name   string
+		values string
+		want   []string // components whose pods differ from those without values.
+	}{
+		{"a tier is read by ingresses while they run", "tiers: {free: {perMinute: 31}}", []string{"keybroker", "operator"}},
+		{"the public address is the operator's", "baseURL: https://bridges.example.com", []string{"operator"}},
+		{"the tenants' image is the operator's", "bridge: {image: example.com/bridge:2}", []string{"operator"}},
+		{"a label of the Service is no pod's", "ingress: {service: {annotations: {a: b}}}", nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			before, after := render(t, ""), render(t, tt.values)
+			var got []string
+			for _, component := range []string{"ingress", "keybroker", "operator"} {
+				if pod(t, before, component) != pod(t, after, component) {
+					got = append(got, component)
+				}
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("replaced are the pods of %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// pod returns a component's pod template as one line.
+func pod(t *testing.T, rendered map[string]string, component string) string {
+	t.Helper()
+	o := objects(t, rendered[component+".yaml"])["Deployment/hosted-bridge-"+component]
+	spec, _ := o.Object["spec"].(map[string]any)
+	template, err := (&jsonLine{spec["template"]}).text()
+	if err != nil || template == "null" {
+		t.Fatalf("%s has no pod template: %v", component, err)
+	}
+	return template
+}
+
+func TestTheTiersAreThoseOfKustomize(t *testing.T) {
+	shipped, err := os.ReadFile(root + "/config/default/tiers.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, _ := objects(t, render(t, "")["config.yaml"])["ConfigMap/hosted-bridge-tiers"].Object["data"].(map[string]any)
+	got, err := canonical(data["tiers.yaml"].(string))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := canonical(string(shipped))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != want {
+		t.Errorf("the chart has %s, config/default %s", got, want)
+	}
+}
+
+func TestDefinitionsStayUnlessTheyAreNotWanted(t *testing.T) {
+	const keep = "helm.sh/resource-policy"
+	kept := objects(t, render(t, "")["crds.yaml"])
+	if len(kept) != 3 {
+		t.Fatalf("there are %d definitions", len(kept))
+	}
+	for name, o := range kept {
+		if o.GetAnnotations()[keep] != "keep" {
+			t.Errorf("%s goes on uninstall", name)
+		}
+	}
+	for name, o := range objects(t, render(t, "crds: {keep: false}")["crds.yaml"]) {
+		if _, has := o.GetAnnotations()[keep]; has {
+			t.Errorf("%s stays on uninstall", name)
+		}
+	}
+	if text, has := render(t, "crds: {install: false}")["crds.yaml"]; has {
+		t.Errorf("definitions are rendered: %.80s", text)
+	}
+}
+
+func TestTheAuthorityKeepsItsConfigMap(t *testing.T) {
+	o, found := objects(t, render(t, "")["keybroker.yaml"])["ConfigMap/hosted-bridge-ca"]
+	if !found {
+		t.Fatal("there is no ConfigMap hosted-bridge-ca")
+	}
+	if data, has := o.Object["data"]; has {
+		t.Errorf("the chart writes its data, which is the keybroker's: %v", data)
+	}
+}
