@@ -15,8 +15,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hostedbridge/hostedbridge/internal/version"
+
 	// An image without CA certificates still trusts the public ones.
 	_ "golang.org/x/crypto/x509roots/fallback"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/reach"
 )
 
 func main() {
@@ -36,6 +40,9 @@ func execute(ctx context.Context, root *cobra.Command, args []string) int {
 	if !errors.Is(err, errSilent) {
 		root.PrintErrln("bridge:", err)
 	}
+	if errors.Is(err, errUnreached) {
+		return reach.ExitUnreached
+	}
 	return 1
 }
 
@@ -46,6 +53,7 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "bridge",
 		Short:         "Join MCP servers at one place",
+		Version:       version.String(),
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -54,7 +62,7 @@ func newRoot() *cobra.Command {
 	o.register(root)
 	root.AddCommand(
 		newInit(), newAdd(), newRemove(), newForget(), newSecret(), newStatus(), newCall(), newLogin(), newServe(),
-		newPod(os.Getenv), newShim(), newInstall(),
+		newPod(os.Getenv), newShim(), newInstall(), newReach(),
 	)
 	return root
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/laptop"
+	"github.com/hostedbridge/hostedbridge/internal/version"
 )
 
 // errSilent is an exit code 1 without a message: the output says it.
@@ -192,7 +193,7 @@ func (s setup) with(ctx context.Context, server config.Server, f func(*mcp.Clien
 		defer close(serving)
 		_ = b.ServeTransport(ctx, far) // ends with the session
 	}()
-	client := mcp.NewClient(&mcp.Implementation{Name: "hosted-bridge-cli", Version: bridge.Version}, nil)
+	client := mcp.NewClient(&mcp.Implementation{Name: "hosted-bridge-cli", Version: version.String()}, nil)
 	session, err := client.Connect(ctx, near, nil)
 	if err == nil {
 		err = f(session)

@@ -10,8 +10,8 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge"
 	"github.com/hostedbridge/hostedbridge/internal/otlp"
+	"github.com/hostedbridge/hostedbridge/internal/version"
 )
 
 // lastSpans is how long the end of the process waits for who takes spans.
@@ -21,7 +21,7 @@ const lastSpans = 3 * time.Second
 // and what sends its last spans.
 func startTraces(ctx context.Context) (trace.Tracer, func(), error) {
 	tracer, shutdown, err := otlp.Start(ctx, otlp.Source{
-		Service: "hosted-bridge", Version: bridge.Version, Package: "github.com/hostedbridge/hostedbridge/internal/bridge",
+		Service: "hosted-bridge", Version: version.String(), Package: "github.com/hostedbridge/hostedbridge/internal/bridge",
 	}, os.Getenv)
 	if err != nil || shutdown == nil {
 		return nil, func() {}, err

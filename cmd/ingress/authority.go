@@ -74,6 +74,14 @@ func (c *credentials) ready() bool {
 	return source != nil && source.Ready()
 }
 
+// expiry returns when the certificate ends, zero while there is none.
+func (c *credentials) expiry() time.Time {
+	if source := c.source.Load(); source != nil {
+		return source.Expiry()
+	}
+	return time.Time{}
+}
+
 // restore begins with the certificate that an earlier process has left, if it
 // is still good.
 func (c *credentials) restore() {

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/hostedbridge/hostedbridge/internal/version"
 )
 
 func main() {
@@ -40,6 +42,10 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(args) > 0 && args[0] == "keys" {
 		return runKeys(args[1:], rand.Reader, time.Now(), stdout, stderr)
+	}
+	if len(args) == 1 && args[0] == "--version" {
+		_, err := fmt.Fprintln(stdout, version.String())
+		return err
 	}
 	if len(args) > 0 && args[0] == "audit" {
 		return runAudit(args[1:], os.Stdin, stdout, stderr)

@@ -149,7 +149,7 @@ func newService(ctx context.Context, o options, p *parts, log *slog.Logger) (*te
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}
 	}
-	if err := registerOutages(metrics, p.watcher, p.kept); err != nil {
+	if err := errors.Join(registerOutages(metrics, p.watcher, p.kept), registerExpiry(metrics, p.credentials.expiry)); err != nil {
 		return nil, err
 	}
 	if err := p.certificate.register(metrics); err != nil {

@@ -121,6 +121,20 @@ func (s *snapshots) await(ctx context.Context) {
 	}
 }
 
+// registerExpiry registers when this process will no longer be let in by bridges
+// and keybroker.
+func registerExpiry(metrics prometheus.Registerer, expiry func() time.Time) error {
+	return telemetry.Register(metrics, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "hostedbridge_ingress_certificate_expiry_timestamp_seconds",
+		Help: "When the certificate ends by which bridges and the keybroker recognise this process, in seconds since 1970; 0 while it has none.",
+	}, func() float64 {
+		if end := expiry(); !end.IsZero() {
+			return float64(end.Unix())
+		}
+		return 0
+	}))
+}
+
 // registerOutages registers what tells how old routes are, and whether they are
 // kept in d, which may be nil.
 func registerOutages(metrics prometheus.Registerer, watcher *watch.Watcher, d *disk.Directory) error {

@@ -7,13 +7,13 @@ import (
 	"context"
 	"log/slog"
 	"os"
-	"runtime/debug"
 	"time"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/hostedbridge/hostedbridge/internal/otlp"
+	"github.com/hostedbridge/hostedbridge/internal/version"
 )
 
 // lastSpans is how long the end of the process waits for who takes spans.
@@ -22,10 +22,7 @@ const lastSpans = 3 * time.Second
 // startTraces returns the tracer of requests, nil where neither endpoint nor
 // the environment names anybody who takes spans, and what sends the last ones.
 func startTraces(ctx context.Context, endpoint string, log *slog.Logger) (trace.Tracer, func(), error) {
-	source := otlp.Source{Service: "hosted-bridge-ingress", Package: "github.com/hostedbridge/hostedbridge/internal/ingress"}
-	if build, ok := debug.ReadBuildInfo(); ok {
-		source.Version = build.Main.Version
-	}
+	source := otlp.Source{Service: "hosted-bridge-ingress", Version: version.String(), Package: "github.com/hostedbridge/hostedbridge/internal/ingress"}
 	tracer, shutdown, err := otlp.Start(ctx, source, func(name string) string {
 		if name == "OTEL_EXPORTER_OTLP_ENDPOINT" && endpoint != "" {
 			return endpoint

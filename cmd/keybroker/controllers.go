@@ -37,6 +37,7 @@ type controllers struct {
 // run works until ctx ends. Each time has a manager of its own: one that was
 // stopped cannot be started again, and only who leads holds caches.
 func (c *controllers) run(ctx context.Context) error {
+	c.metrics.Lead()
 	defer c.metrics.Reset()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {

@@ -17,6 +17,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/pflag"
+
+	"github.com/hostedbridge/hostedbridge/internal/version"
 )
 
 func main() {
@@ -36,7 +38,12 @@ func execute(ctx context.Context, args []string, s streams) int {
 	flags.SetOutput(s.err)
 	flags.Usage = func() { _, _ = io.WriteString(s.err, serverUsage()+flags.FlagUsages()) }
 	o.RegisterFlags(flags)
+	said := flags.Bool("version", false, "say which version this is, and end")
 	err := flags.Parse(args)
+	if *said && err == nil {
+		_, _ = fmt.Fprintln(s.out, version.String())
+		return 0
+	}
 	if errors.Is(err, pflag.ErrHelp) {
 		return 0
 	}

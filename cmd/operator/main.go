@@ -18,6 +18,8 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/hostedbridge/hostedbridge/internal/version"
 )
 
 func main() {
@@ -25,7 +27,12 @@ func main() {
 	o := Defaults()
 	flags := pflag.NewFlagSet("operator", pflag.ContinueOnError)
 	o.RegisterFlags(flags)
+	said := flags.Bool("version", false, "say which version this is, and end")
 	err := flags.Parse(os.Args[1:])
+	if *said && err == nil {
+		fmt.Println(version.String())
+		return
+	}
 	if errors.Is(err, pflag.ErrHelp) {
 		return
 	}

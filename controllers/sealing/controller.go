@@ -105,7 +105,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.Metrics.forget(request.NamespacedName)
 		return ctrl.Result{}, nil // It is gone or goes, and its envelopes with it.
 	}
-	return r.reconcile(ctx, b)
+	result, err := r.reconcile(ctx, b)
+	if err != nil && ctx.Err() == nil {
+		r.Metrics.errors.Inc()
+	}
+	return result, err
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (ctrl.Result, error) {

@@ -19,6 +19,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
+	"github.com/hostedbridge/hostedbridge/internal/version"
 )
 
 const (
@@ -31,11 +32,8 @@ const (
 	replayBytes = 4 << 20
 )
 
-// Version is the program's version.
-const Version = "0.1.0"
-
 // implementation is how the bridge names itself where it speaks for itself.
-var implementation = &mcp.Implementation{Name: "hosted-bridge", Version: Version}
+var implementation = &mcp.Implementation{Name: "hosted-bridge", Version: version.String()}
 
 // quiet is the SDK's logger. What it says names sessions and tools and repeats
 // what the bridge logs itself.

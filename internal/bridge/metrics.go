@@ -95,14 +95,15 @@ func (p *policies) cacheBytes() int {
 	return p.cache.Bytes()
 }
 
+// collectors are the bridge's own metrics.
+func (b *Bridge) collectors() []prometheus.Collector {
+	return []prometheus.Collector{b.policies.metrics.histogram(), gauges{b}}
+}
+
 // ServeMetrics answers with the bridge's metrics in Prometheus' text format.
 func (b *Bridge) ServeMetrics(w http.ResponseWriter, r *http.Request) {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(
-		collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		b.policies.metrics.histogram(),
-		gauges{b},
-	)
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(b.collectors()...)
 	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(w, r)
 }

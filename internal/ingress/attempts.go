@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
 
 // The limits of failed attempts. A key has 130 random bits, which nobody
@@ -52,7 +54,8 @@ func newAttempts(reg prometheus.Registerer) (*attempts, error) {
 			Help: "Requests with a key that opens nothing, by how they were answered: unauthorized, or limited when there were too many from that address or of that key id.",
 		}, []string{"answer"}),
 	}
-	return a, reg.Register(a.refused)
+	telemetry.Begin(a.refused, "limited", "unauthorized")
+	return a, telemetry.Register(reg, a.refused)
 }
 
 // failed counts a failed attempt and returns how long its sender should wait

@@ -26,6 +26,7 @@ func newCallMetrics(reg prometheus.Registerer) (*callMetrics, error) {
 			Help: "Comments that were written into silent event streams.",
 		}),
 	}
+	telemetry.Begin(m.ended, "slow_reader")
 	if err := telemetry.Register(reg, m.ended, m.keptAlive); err != nil {
 		return nil, err
 	}

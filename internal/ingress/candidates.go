@@ -12,6 +12,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/route"
+	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
 
 const (
@@ -68,7 +69,8 @@ func newCandidates(routes Routes, d *dropped, ready func(context.Context, route.
 			Help: "Questions to pods that are not ready by the API server's word, while requests wait for them, by result: ready or not_ready.",
 		}, []string{"result"}),
 	}
-	return c, reg.Register(c.probes)
+	telemetry.Begin(c.probes, "ready", "not_ready")
+	return c, telemetry.Register(reg, c.probes)
 }
 
 // join has the candidates of user's bridge be asked until leave is called as

@@ -145,6 +145,13 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		Name: "hostedbridge_ingress_audit_trailers_total",
 		Help: "Answers whose bridge told of its calls, by result: read, or invalid if it was not in the form that bridges write.",
 	}, []string{"result"})
+	telemetry.Begin(m.undelivered, "dial", "handshake", "send")
+	telemetry.Begin(m.audited, "read", "invalid")
+	m.requests.WithLabelValues(routeMCP, http.MethodPost, "200")
+	m.duration.WithLabelValues(routeMCP, http.MethodPost)
+	for _, outcome := range []string{"released", "refused", "canceled"} {
+		m.held.WithLabelValues(outcome)
+	}
 	if err := telemetry.Register(reg, m.requests, m.duration, m.inFlight, m.undelivered, m.retries, m.holding, m.held, m.audited); err != nil {
 		return nil, err
 	}

@@ -50,6 +50,13 @@ func newTrails(deps Deps) (*trails, error) {
 		Name: "hostedbridge_ingress_audit_entries_total",
 		Help: "Audit entries written, by status and by who reported the call: bridge, or ingress where the bridge said nothing.",
 	}, []string{"status", "reported_by"})
+	for _, status := range []audit.Status{
+		audit.Success, audit.ToolError, audit.ProtocolError, audit.Denied, audit.RateLimited,
+		audit.UpstreamError, audit.Timeout, audit.Cancelled, audit.InputRequired,
+	} {
+		t.entries.WithLabelValues(string(status), string(audit.Bridge))
+		t.entries.WithLabelValues(string(status), string(audit.Ingress))
+	}
 	t.failures = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "hostedbridge_ingress_audit_failures_total",
 		Help: "Audit entries that could not be written.",

@@ -114,6 +114,7 @@ func newWakeMetrics(reg prometheus.Registerer) (*wakeMetrics, error) {
 			Help: "Streams that are kept open for clients that listen to a bridge that sleeps.",
 		}),
 	}
+	telemetry.Begin(m.wakes, "written", "failed")
 	if err := telemetry.Register(reg, m.wakes, m.waiting, m.resting); err != nil {
 		return nil, err
 	}

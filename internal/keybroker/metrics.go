@@ -70,6 +70,9 @@ func newMetrics(reg prometheus.Registerer, master MasterKey) (*metrics, error) {
 			Help: "Values sealed, by where they came from: the user, the bridge that refreshed a login, or a source in spec.secretRefs.",
 		}, []string{"by"}),
 	}
+	telemetry.Begin(m.issued, "bridge", "ingress")
+	telemetry.Begin(m.opens, "opened", "unchanged", "unreadable", "failed")
+	telemetry.Begin(m.sealed, byUser, byBridge, bySource)
 	current := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "hostedbridge_keybroker_master_key_version",
 		Help: "Version of the master key that seals, 0 as long as a transit engine was not reached since the start.",

@@ -4,6 +4,6 @@
 // Package telemetry is what every server process has in common: its log, its
 // metrics, the probes that the cluster asks, and an end that loses no request.
 //
-// It is a shell. It imports nothing of this module, and the bridge, which has
-// no metrics, does not link it.
+// It is a shell. Of this module it imports only which version it is, and the
+// bridge, which has a small server of its own for that, does not link it.
 package telemetry

@@ -10,6 +10,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/hostedbridge/hostedbridge/internal/version"
 )
 
 // unknown stands where the binary was built without the information.
@@ -23,7 +25,7 @@ func NewRegistry(component string) *prometheus.Registry {
 	r.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		buildInfo(component),
+		BuildInfo(component),
 	)
 	return r
 }
@@ -39,12 +41,19 @@ func Register(reg prometheus.Registerer, collectors ...prometheus.Collector) err
 	return nil
 }
 
-// buildInfo is a series that is always 1, by which other series can be joined
+// Begin gives a counter a series of 0 for each value of its one label: a rate
+// misses the first event of a series that begins with it.
+func Begin(c *prometheus.CounterVec, values ...string) {
+	for _, v := range values {
+		c.WithLabelValues(v)
+	}
+}
+
+// BuildInfo is a series that is always 1, by which other series can be joined
 // with a version.
-func buildInfo(component string) prometheus.Collector {
-	version, revision := unknown, unknown
+func BuildInfo(component string) prometheus.Collector {
+	revision := unknown
 	if info, ok := debug.ReadBuildInfo(); ok {
-		version = info.Main.Version
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" {
 				revision = s.Value
@@ -55,7 +64,7 @@ func buildInfo(component string) prometheus.Collector {
 		Name: "hostedbridge_build_info",
 		Help: "Which build this is; always 1.",
 		ConstLabels: prometheus.Labels{
-			"component": component, "version": version, "revision": revision, "goversion": runtime.Version(),
+			"component": component, "version": version.String(), "revision": revision, "goversion": runtime.Version(),
 		},
 	})
 	g.Set(1)

@@ -120,6 +120,15 @@ func (s *Source) Ready() bool {
 	return err == nil
 }
 
+// Expiry returns when the certificate that there is ends, also if it has ended:
+// zero while there has been none.
+func (s *Source) Expiry() time.Time {
+	if c := s.current.Load(); c != nil {
+		return c.Leaf.NotAfter
+	}
+	return time.Time{}
+}
+
 // FirstReady returns a channel that is closed when there is a certificate for
 // the first time.
 func (s *Source) FirstReady() <-chan struct{} { return s.first }

@@ -42,6 +42,9 @@ func newMetrics(reg prometheus.Registerer, shared bool) (*metrics, error) {
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1},
 		}),
 	}
+	for limit := quota.None; limit <= quota.Batch; limit++ {
+		telemetry.Begin(m.decisions, limit.String())
+	}
 	collectors := []prometheus.Collector{m.decisions}
 	if shared {
 		collectors = append(collectors, m.up, m.replicas, m.duration)

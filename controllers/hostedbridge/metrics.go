@@ -1,0 +1,101 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostedbridge
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+)
+
+// collectTimeout bounds the read of the cache for one scrape: it waits only
+// while the cache is being filled.
+const collectTimeout = time.Second
+
+var (
+	phasesDesc = prometheus.NewDesc("hostedbridge_bridges",
+		"HostedBridges by phase, as the leader sees it; others report none.", []string{"phase"}, nil)
+	conditionsDesc = prometheus.NewDesc("hostedbridge_bridge_conditions",
+		"HostedBridges with a condition that is not True, by the condition, its status and reason, as the leader sees it; others report none.",
+		[]string{"condition", "status", "reason"}, nil)
+)
+
+// phases have a series each, also while no bridge is in them.
+var phases = []v1alpha1.Phase{
+	v1alpha1.PhasePending, v1alpha1.PhaseRunning, v1alpha1.PhaseSuspended, v1alpha1.PhaseWaking, v1alpha1.PhaseFailed,
+}
+
+// Metrics counts the bridges of the cache when somebody asks. No label names
+// one, and the reasons are those of the API.
+type Metrics struct {
+	// Reader reads the cache.
+	Reader client.Reader
+	// Elected is closed when this replica leads: two that count make twice as
+	// many.
+	Elected <-chan struct{}
+}
+
+// Describe implements prometheus.Collector.
+func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
+	ch <- phasesDesc
+	ch <- conditionsDesc
+}
+
+// Collect implements prometheus.Collector.
+func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
+	select {
+	case <-m.Elected:
+	default:
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
+	defer cancel()
+	var list v1alpha1.HostedBridgeList
+	// They are the cache's own: a copy of ten thousand for each scrape would be
+	// most of what the process does.
+	if err := m.Reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return // Without its caches the process has nothing to tell.
+	}
+	counted, conditions := count(list.Items)
+	for phase, n := range counted {
+		ch <- prometheus.MustNewConstMetric(phasesDesc, prometheus.GaugeValue, float64(n), string(phase))
+	}
+	for c, n := range conditions {
+		ch <- prometheus.MustNewConstMetric(conditionsDesc, prometheus.GaugeValue, float64(n), c.name, string(c.status), c.reason)
+	}
+}
+
+// condition is one that is not True.
+type condition struct {
+	name   string
+	status metav1.ConditionStatus
+	reason string
+}
+
+// count sums bridges up. One that nobody has looked at yet is pending.
+func count(bridges []v1alpha1.HostedBridge) (map[v1alpha1.Phase]int, map[condition]int) {
+	counted, conditions := map[v1alpha1.Phase]int{}, map[condition]int{}
+	for _, phase := range phases {
+		counted[phase] = 0
+	}
+	for i := range bridges {
+		status := &bridges[i].Status
+		phase := status.Phase
+		if phase == "" {
+			phase = v1alpha1.PhasePending
+		}
+		counted[phase]++
+		for _, c := range status.Conditions {
+			if c.Status != metav1.ConditionTrue {
+				conditions[condition{c.Type, c.Status, c.Reason}]++
+			}
+		}
+	}
+	return counted, conditions
+}

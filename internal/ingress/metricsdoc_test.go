@@ -1,0 +1,36 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import (
+	"log/slog"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/hostedbridge/hostedbridge/internal/telemetry"
+	"github.com/hostedbridge/hostedbridge/internal/telemetry/metricstest"
+)
+
+func TestMetricsAreDocumented(t *testing.T) {
+	reg := metricstest.New()
+	w := &world{t: t, routes: newFakeRoutes(), registry: prometheus.NewRegistry()}
+	_, err := New(defaults(), Deps{
+		Routes: w.routes, Bridges: NewBridges(w, 8443), Reports: fakeReports{}, Activity: &fakeActivity{}, Secrets: newFakeSecrets(), Quotas: w.quotas(), Tiers: testTiers, Audit: &fakeAudit{}, Hasher: testHasher(t),
+		Keys: newFakeKeys(), AuditIndex: NoAuditIndex{}, Inventory: (&fakeInventory{}).get, AdminKey: func() []byte { return []byte(adminKey) },
+		Ready: func() bool { return true }, Metrics: reg, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	metricstest.Documented(t, "ingress", reg.Metrics())
+}
+
+func TestMetricsOfEveryProcessAreDocumented(t *testing.T) {
+	reg := metricstest.New()
+	if err := telemetry.Register(reg, telemetry.BuildInfo("ingress")); err != nil {
+		t.Fatal(err)
+	}
+	metricstest.Documented(t, "every process", reg.Metrics())
+}

@@ -1,0 +1,185 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package metricstest keeps docs/operations/metrics.md true: what stands there
+// is made of the metrics that the processes register, and a test in each package
+// that has some says so.
+package metricstest
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+)
+
+// update, if it is set in the environment, has the page follow the code.
+const update = "UPDATE_METRICS_DOCS"
+
+// Metric is what is known of one metric before it has a value.
+type Metric struct {
+	Name, Type, Help string
+	Labels           []string
+}
+
+// Registry is a registry that remembers the kind of what is registered: a
+// vector without a series does not tell it when it is gathered.
+type Registry struct {
+	*prometheus.Registry
+	metrics map[string]Metric
+}
+
+// New returns an empty registry.
+func New() *Registry {
+	return &Registry{Registry: prometheus.NewRegistry(), metrics: map[string]Metric{}}
+}
+
+// Register implements prometheus.Registerer.
+func (r *Registry) Register(c prometheus.Collector) error {
+	if err := r.Registry.Register(c); err != nil {
+		return err
+	}
+	r.note(c)
+	return nil
+}
+
+// MustRegister implements prometheus.Registerer.
+func (r *Registry) MustRegister(all ...prometheus.Collector) {
+	r.Registry.MustRegister(all...)
+	for _, c := range all {
+		r.note(c)
+	}
+}
+
+func (r *Registry) note(c prometheus.Collector) {
+	kind := kindOf(c)
+	described := make(chan *prometheus.Desc)
+	go func() { c.Describe(described); close(described) }()
+	for d := range described {
+		m := Described(d)
+		m.Type = kind
+		r.metrics[m.Name] = m
+	}
+}
+
+// kindOf returns the kind of a collector's metrics: those of a collector that
+// is no vector are all of the kind of the first that it has.
+func kindOf(c prometheus.Collector) string {
+	switch c.(type) {
+	case *prometheus.CounterVec:
+		return "counter"
+	case *prometheus.GaugeVec:
+		return "gauge"
+	case *prometheus.HistogramVec:
+		return "histogram"
+	}
+	collected := make(chan prometheus.Metric)
+	go func() { c.Collect(collected); close(collected) }()
+	kind := "gauge"
+	for m := range collected {
+		var value dto.Metric
+		if m.Write(&value) != nil {
+			continue
+		}
+		switch {
+		case value.Counter != nil:
+			kind = "counter"
+		case value.Histogram != nil:
+			kind = "histogram"
+		}
+	}
+	return kind
+}
+
+// description is how the library prints a description, which has no other way
+// to be read.
+var description = regexp.MustCompile(`^Desc\{fqName: "([^"]*)", help: ("(?:[^"\\]|\\.)*"), unit: "[^"]*", constLabels: \{(.*)\}, variableLabels: \{(.*)\}\}$`)
+
+// constant is one of the labels that a metric always has with one value.
+var constant = regexp.MustCompile(`(\w+)="`)
+
+// Described returns what a description says.
+func Described(d *prometheus.Desc) Metric {
+	found := description.FindStringSubmatch(d.String())
+	if found == nil {
+		panic("the library prints descriptions in another way now: " + d.String())
+	}
+	help, err := strconv.Unquote(found[2])
+	if err != nil {
+		panic(err)
+	}
+	m := Metric{Name: found[1], Help: help}
+	for _, label := range constant.FindAllStringSubmatch(found[3], -1) {
+		m.Labels = append(m.Labels, label[1])
+	}
+	if found[4] != "" {
+		m.Labels = append(m.Labels, strings.Split(found[4], ",")...)
+	}
+	slices.Sort(m.Labels)
+	return m
+}
+
+// Metrics returns what is registered, by name.
+func (r *Registry) Metrics() []Metric {
+	var all []Metric
+	for _, m := range r.metrics {
+		all = append(all, m)
+	}
+	slices.SortFunc(all, func(a, b Metric) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+// Documented fails t where the page does not say of a package's metrics what
+// the code registers: neither less nor more.
+func Documented(t *testing.T, block string, metrics []Metric) {
+	t.Helper()
+	page := pagePath()
+	text, err := os.ReadFile(page) //nolint:gosec // The path is of this repository.
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(text), "<!-- metrics: "+block+" -->\n")
+	is, after, ok2 := strings.Cut(rest, "<!-- end -->")
+	if !ok || !ok2 {
+		t.Fatalf("docs/operations/metrics.md has no block %s", block)
+	}
+	want := table(metrics)
+	if is == want {
+		return
+	}
+	if os.Getenv(update) == "" {
+		t.Fatalf("docs/operations/metrics.md is not what %s registers; run its tests with %s=1, which writes:\n%s", block, update, want)
+	}
+	after = "<!-- end -->" + after
+	if err := os.WriteFile(page, []byte(before+"<!-- metrics: "+block+" -->\n"+want+after), 0o644); err != nil { //nolint:gosec // A page is for all to read.
+		t.Fatal(err)
+	}
+}
+
+func table(metrics []Metric) string {
+	var b strings.Builder
+	b.WriteString("| metric | type | labels | what it says |\n| --- | --- | --- | --- |\n")
+	for _, m := range metrics {
+		labels := "-"
+		if len(m.Labels) > 0 {
+			labels = "`" + strings.Join(m.Labels, "`, `") + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", m.Name, m.Type, labels, strings.ReplaceAll(m.Help, "|", "\\|"))
+	}
+	return b.String()
+}
+
+// pagePath is found from this file, whatever package is tested.
+func pagePath() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(file), "..", "..", "..", "docs", "operations", "metrics.md")
+}
