@@ -146,6 +146,14 @@ generate: ## Generate deep copies, apply configurations and CRDs from api/, and 
 		applyconfiguration:headerFile=hack/boilerplate/go.txt \
 		crd paths=./api/... output:crd:dir=config/crd/bases
 	@$(CHART_GO) run ./manifests "$(CURDIR)"
+	@go tool -modfile=hack/apidocs/go.mod crd-ref-docs --log-level=ERROR --config=hack/apidocs/config.yaml \
+		--source-path=api/v1alpha1 --renderer=markdown --output-path=docs/reference/api.md
+
+.PHONY: docs-reference
+docs-reference: ## Write the flags and the chart's values into docs/reference. Tests compare them.
+	@for package in ./test/docs ./cmd/operator ./cmd/keybroker ./cmd/ingress ./cmd/bridge; do \
+		UPDATE_DOCS=1 go test -count=1 -run='^TestTheReference' $$package >/dev/null; \
+	done
 
 .PHONY: verify
 verify: bin/cluster bin/helm ## Fail when anything derived is out of date. Changes nothing.

@@ -23,7 +23,7 @@ git ls-files -z --cached --others --exclude-standard |
     while IFS= read -r -d '' file; do [[ -e $file ]] && printf '%s\0' "$file"; done |
     tar --null -T - -cf - | tar -xf - -C "$copy"
 if make -s -C "$copy" generate; then
-    for folder in api config charts test/testdata; do
+    for folder in api config charts docs/reference test/testdata; do
         diff -ruN "$root/$folder" "$copy/$folder" || fail "$folder is not what its sources generate: run make generate and commit"
     done
 else

@@ -31,9 +31,7 @@ func runAudit(args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	fs.SetOutput(stderr)
 	fs.Usage = func() { _, _ = io.WriteString(stderr, verifyUsage+fs.FlagUsages()) }
 	c := check{stdin: stdin, stdout: stdout}
-	fs.BoolVar(&c.trail.Mixed, "mixed", false, "pass over lines that are not of an audit trail, such as those of the log")
-	fs.BoolVar(&c.partial, "partial", false, "take a trail whose beginning is not in the files, as where --audit-max-files had it removed")
-	fs.BoolVar(&c.only, "only", false, "read no other files than those that are given")
+	c.register(fs)
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -60,6 +58,13 @@ type check struct {
 	stream bool
 	trail  audit.Verifier
 	wrong  int
+}
+
+// register adds the flags to fs.
+func (c *check) register(fs *pflag.FlagSet) {
+	fs.BoolVar(&c.trail.Mixed, "mixed", false, "pass over lines that are not of an audit trail, such as those of the log")
+	fs.BoolVar(&c.partial, "partial", false, "take a trail whose beginning is not in the files, as where --audit-max-files had it removed")
+	fs.BoolVar(&c.only, "only", false, "read no other files than those that are given")
 }
 
 func (c *check) run(files []string) error {

@@ -45,12 +45,7 @@ func runKeys(args []string, random io.Reader, now time.Time, stdout, stderr io.W
 	fs := pflag.NewFlagSet("keys create", pflag.ContinueOnError)
 	fs.SetOutput(stderr)
 	fs.Usage = func() { _, _ = io.WriteString(stderr, keysUsage+fs.FlagUsages()) }
-	fs.StringVar(&k.User, "user", "", "user id that the key is for")
-	fs.StringVar(&k.Name, "name", "", "name of the user's HostedBridge (default: the user id)")
-	fs.StringVarP(&k.Namespace, "namespace", "n", metav1.NamespaceDefault, "namespace of the user's HostedBridge")
-	fs.StringVar(&k.Expires, "expires", "", "how long the key works, such as 90d or 12h (default: until it is removed)")
-	fs.StringVar(&k.Label, "label", "", "what the key is for, such as laptop; it becomes the key's name in the HostedBridge")
-	fs.StringVarP(&k.Output, "output", "o", "text", "text or json")
+	k.register(fs)
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -68,6 +63,16 @@ func runKeys(args []string, random io.Reader, now time.Time, stdout, stderr io.W
 		return encoder.Encode(minted)
 	}
 	return printKey(stdout, minted)
+}
+
+// register adds the flags to fs.
+func (k *keyRequest) register(fs *pflag.FlagSet) {
+	fs.StringVar(&k.User, "user", "", "user id that the key is for")
+	fs.StringVar(&k.Name, "name", "", "name of the user's HostedBridge (default: the user id)")
+	fs.StringVarP(&k.Namespace, "namespace", "n", metav1.NamespaceDefault, "namespace of the user's HostedBridge")
+	fs.StringVar(&k.Expires, "expires", "", "how long the key works, such as 90d or 12h (default: until it is removed)")
+	fs.StringVar(&k.Label, "label", "", "what the key is for, such as laptop; it becomes the key's name in the HostedBridge")
+	fs.StringVarP(&k.Output, "output", "o", "text", "text or json")
 }
 
 func (k *keyRequest) mint(random io.Reader, now time.Time) (*userkey.Minted, error) {

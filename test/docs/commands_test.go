@@ -97,7 +97,7 @@ func looksRun(step Step) string {
 		return ""
 	}
 	for line := range strings.Lines(step.Text) {
-		if command.MatchString(strings.TrimSpace(line)) {
+		if drawn := strings.ContainsAny(line, "─▶◀│"); !drawn && command.MatchString(strings.TrimSpace(line)) {
 			return "a block without a language has commands: it is sh, or console where their output is shown"
 		}
 	}

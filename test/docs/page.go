@@ -12,6 +12,7 @@
 //	<!-- run: COMMANDS -->        run this, too, at this place
 //	<!-- file: NAME -->           the next block is the file NAME
 //	<!-- not run: REASON; WHY --> the next block cannot be run here
+//	<!-- not run: test NAME -->   another test runs it
 //
 // In a console block the lines after a command are what it prints. There "…"
 // stands for any text; times, ages and the spaces between columns may differ.
@@ -115,7 +116,7 @@ func Pages(root string) ([]Page, error) {
 
 // Parse reads one page.
 func Parse(path string, source []byte) (Page, error) {
-	p := parser{page: Page{Path: path}, source: source}
+	p := walker{page: Page{Path: path}, source: source}
 	tree := goldmark.New(goldmark.WithExtensions(extension.GFM)).Parser().Parse(text.NewReader(source))
 	err := ast.Walk(tree, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {
@@ -129,14 +130,14 @@ func Parse(path string, source []byte) (Page, error) {
 	return p.page, err
 }
 
-type parser struct {
+type walker struct {
 	page   Page
 	source []byte
 	// pending is what a comment says of the next block.
 	pending *Step
 }
 
-func (p *parser) node(n ast.Node) error {
+func (p *walker) node(n ast.Node) error {
 	switch n := n.(type) {
 	case *ast.HTMLBlock:
 		return p.comment(n)
@@ -155,12 +156,12 @@ func (p *parser) node(n ast.Node) error {
 var (
 	comments = regexp.MustCompile(`(?s)\A<!--\s*(run|file|not run):(.*)-->\s*\z`)
 	// almost is what a comment of ours looks like whose word is mistyped.
-	almost = regexp.MustCompile(`\A<!--\s*[a-z]+( [a-z]+)?:`)
+	almost = regexp.MustCompile(`\A<!--\s*(run|file|not|skip)`)
 	named  = regexp.MustCompile(`<a (?:id|name)="([^"]+)"`)
 )
 
 // comment takes an HTML block, which may say something of the next block.
-func (p *parser) comment(n *ast.HTMLBlock) error {
+func (p *walker) comment(n *ast.HTMLBlock) error {
 	raw := n.Lines().Value(p.source)
 	if n.HasClosure() {
 		raw = append(slices.Clone(raw), n.ClosureLine.Value(p.source)...)
@@ -185,19 +186,22 @@ func (p *parser) comment(n *ast.HTMLBlock) error {
 		p.pending = &Step{Kind: File, Line: line, Name: said}
 	case "not run":
 		reason, why, _ := strings.Cut(said, ";")
+		if name, named := strings.CutPrefix(said, "test "); named {
+			reason, why = "test", name
+		}
 		p.pending = &Step{Kind: NotRun, Line: line, Reason: strings.TrimSpace(reason), Why: strings.TrimSpace(why)}
 	}
 	return nil
 }
 
-func (p *parser) namedAnchors(raw []byte) {
+func (p *walker) namedAnchors(raw []byte) {
 	for _, anchor := range named.FindAllSubmatch(raw, -1) {
 		p.page.Anchors = append(p.page.Anchors, string(anchor[1]))
 	}
 }
 
 // block takes a fenced block.
-func (p *parser) block(n *ast.FencedCodeBlock) error {
+func (p *walker) block(n *ast.FencedCodeBlock) error {
 	step := Step{Language: string(n.Language(p.source)), Text: string(n.Lines().Value(p.source))}
 	if n.Lines().Len() > 0 {
 		step.Line = p.line(n.Lines().At(0).Start)
@@ -220,7 +224,7 @@ func (p *parser) block(n *ast.FencedCodeBlock) error {
 var dropped = regexp.MustCompile(`[^\p{L}\p{N}_\- ]`)
 
 // pageAnchor adds a heading's anchor as GitHub makes it.
-func (p *parser) pageAnchor(heading string) {
+func (p *walker) pageAnchor(heading string) {
 	heading = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`).ReplaceAllString(heading, "$1")
 	base := strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(strings.TrimSpace(heading)), ""), " ", "-")
 	anchor := base
@@ -231,10 +235,10 @@ func (p *parser) pageAnchor(heading string) {
 }
 
 // line returns the number of the line at an offset.
-func (p *parser) line(offset int) int { return bytes.Count(p.source[:offset], []byte("\n")) + 1 }
+func (p *walker) line(offset int) int { return bytes.Count(p.source[:offset], []byte("\n")) + 1 }
 
 // lineOf returns the line of the block in which an inline node is.
-func (p *parser) lineOf(n ast.Node) int {
+func (p *walker) lineOf(n ast.Node) int {
 	for ; n != nil; n = n.Parent() {
 		if n.Type() == ast.TypeBlock && n.Lines().Len() > 0 {
 			return p.line(n.Lines().At(0).Start)

@@ -76,7 +76,7 @@ $ true
 
 func TestAMistakeInACommentIsFound(t *testing.T) {
 	for name, source := range map[string]string{
-		"a word that is none":          "<!-- not-run: x -->\n<!-- runs: x -->\n",
+		"a word that is none":          "<!-- not-run: x -->\n",
 		"no block after it":            "<!-- file: a -->\n\ntext\n",
 		"another comment after it":     "<!-- file: a -->\n<!-- run: true -->\n",
 		"a block that has no commands": "<!-- not run: service; x -->\n```json\n{}\n```\n",

@@ -24,8 +24,8 @@ type Command struct {
 }
 
 // ExpectFlags fails the test where the reference has not exactly these commands
-// under the program's heading. With the environment's UPDATE_DOCS=1 it writes
-// them there instead.
+// under the program's heading. make docs-reference, which sets UPDATE_DOCS,
+// has them written there instead.
 func ExpectFlags(t *testing.T, program string, commands []Command) {
 	t.Helper()
 	var b strings.Builder
@@ -50,7 +50,7 @@ func table(flags *pflag.FlagSet) string {
 		if kind != "" {
 			name += " " + kind
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", name, defaultOf(f), strings.ReplaceAll(usage, "|", `\|`))
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", name, defaultOf(f), escaped.Replace(usage))
 	})
 	if b.Len() == 0 {
 		return "It has no flags.\n"
@@ -86,7 +86,7 @@ func ExpectPart(t *testing.T, page, part, want string) {
 		return
 	}
 	if os.Getenv("UPDATE_DOCS") == "" {
-		t.Fatalf("%s is not what the program says of %s: run UPDATE_DOCS=1 make docs-reference", page, part)
+		t.Fatalf("%s is not what the program says of %s: run make docs-reference", page, part)
 	}
 	if err := os.WriteFile(file, bytes.Join([][]byte{before, begin, []byte(want), end, after}, nil), 0o600); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,25 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"github.com/hostedbridge/hostedbridge/test/docs"
+)
+
+func TestTheReferenceHasEveryFlag(t *testing.T) {
+	o, server := defaults(), pflag.NewFlagSet("ingress", pflag.ContinueOnError)
+	o.registerFlags(server)
+	keys, verify := pflag.NewFlagSet("keys", pflag.ContinueOnError), pflag.NewFlagSet("verify", pflag.ContinueOnError)
+	new(keyRequest).register(keys)
+	new(check).register(verify)
+	docs.ExpectFlags(t, "ingress", []docs.Command{
+		{Name: "ingress", Summary: "Serves users, administrators and the catalog over HTTP.", Flags: server},
+		{Name: "ingress audit verify", Summary: "Checks the chain of an audit trail, in the files that are given.", Flags: verify},
+		{Name: "ingress keys create", Summary: "Makes an API key, without a cluster.", Flags: keys},
+	})
+}
