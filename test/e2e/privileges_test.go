@@ -10,11 +10,47 @@ import (
 	"errors"
 	"net/http"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
+
+// rolloutTimeout bounds the replacement of all the installation's pods.
+const rolloutTimeout = 3 * time.Minute
+
+// TestTheInstallationWorksWhereListsAreNotStreamed runs the processes as they are
+// with an API server that does not begin a watch with what there is, as those
+// before Kubernetes 1.34: they list first, for which they have rights that they
+// do not use on this one.
+func TestTheInstallationWorksWhereListsAreNotStreamed(t *testing.T) {
+	const streamed = "KUBE_FEATURE_WatchListClient"
+	t.Cleanup(func() { setEnvironment(t, streamed+"-") })
+	setEnvironment(t, streamed+"=false")
+	quinn := newGuardedTenant(t, "quinn", left)
+	token := left.token(t)
+	mustPut(t, quinn, left.secret, token, http.StatusCreated)
+	awaitPresented(t, quinn, left, token)
+}
+
+// setEnvironment changes a variable of all processes, as kubectl set env takes
+// it, and waits until all run with it. It is called in clean-ups too.
+func setEnvironment(t *testing.T, variable string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), rolloutTimeout)
+	defer cancel()
+	processes := []string{"deployment/hosted-bridge-operator", "deployment/hosted-bridge-keybroker", "deployment/hosted-bridge-ingress"}
+	commands := [][]string{append([]string{"set", "env", variable}, processes...)}
+	for _, p := range processes {
+		commands = append(commands, []string{"rollout", "status", p})
+	}
+	for _, args := range commands {
+		if out, err := installed.runKubectl(ctx, "", append(args, "--namespace="+systemNamespace)...); err != nil {
+			t.Fatalf("kubectl %v: %v: %s", args, err, out)
+		}
+	}
+}
 
 // TestEachSourceThatIsToBeDeletedIs shows that the keybroker needs its right to
 // delete Secrets for more than one of them: the table of rights and their use

@@ -29,7 +29,7 @@ type Finding struct {
 	Account Account
 	Kind    Kind
 	What    string
-	// Where is the role, or how often.
+	// Where is the role and, where that is what is wrong, the one name; or how often.
 	Where string
 }
 
@@ -165,6 +165,6 @@ func (c *Comparison) judge(u Use) {
 		c.find(u.Account, WideScope, r.String(), r.Role)
 	}
 	if r.Path == "" && r.Name == "" && len(u.Names) == 1 && !u.Names[""] {
-		c.find(u.Account, WideNames, r.String()+" "+slices.Collect(maps.Keys(u.Names))[0], r.Role)
+		c.find(u.Account, WideNames, r.String(), r.Role+": "+slices.Collect(maps.Keys(u.Names))[0])
 	}
 }

@@ -143,7 +143,7 @@ func TestWhatIsGrantedIsComparedWithWhatIsUsed(t *testing.T) {
 		"a right on all names that is used on one": {
 			at:   rules{rule("get list", "configmaps")},
 			log:  []string{"get configmaps " + system + "/one 200", "list configmaps " + system + "/ 200"},
-			want: []found{{process, "granted on every name, used on one", "get configmaps one", role}},
+			want: []found{{process, "granted on every name, used on one", "get configmaps", role + ": one"}},
 		},
 		"the narrower of two rights is the one that is used": {
 			everywhere: rules{rule("get", "configmaps")},
