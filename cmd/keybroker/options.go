@@ -4,10 +4,12 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"strings"
 	"time"
 
@@ -17,6 +19,9 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/masterkey"
 	"github.com/hostedbridge/hostedbridge/internal/scope"
 )
+
+// podNamespace is the variable with the namespace of the pod.
+const podNamespace = "POD_NAMESPACE"
 
 // Options are the keybroker's settings.
 type Options struct {
@@ -74,7 +79,8 @@ func Defaults() Options {
 			Mount: "transit", Key: "hosted-bridge", AuthMount: "kubernetes",
 			JWTFile: "/var/run/secrets/kubernetes.io/serviceaccount/token",
 		},
-		Namespace:         "hosted-bridge-system",
+		// The pod says it, also to what kubectl exec starts beside the server.
+		Namespace:         cmp.Or(os.Getenv(podNamespace), "hosted-bridge-system"),
 		TokenVerification: byReview,
 
 		ClusterID: "hosted-bridge",

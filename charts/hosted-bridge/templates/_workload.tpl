@@ -75,6 +75,6 @@ affinity:
 
 {{/* The namespace of the pod that reads it, so that what is installed fits any. */}}
 {{- define "hosted-bridge.namespaceEnv" -}}
-- name: NAMESPACE
+- name: POD_NAMESPACE
   valueFrom: {fieldRef: {fieldPath: metadata.namespace}}
 {{- end }}
