@@ -16,6 +16,9 @@ const (
 	// ConditionWorkloadAvailable says whether the bridge's pod runs and
 	// answers its readiness probe, or is rightly suspended.
 	ConditionWorkloadAvailable = "WorkloadAvailable"
+	// ConditionNetworkIsolated says whether the cluster's network keeps the
+	// bridge's pod from others. Ready does not depend on it.
+	ConditionNetworkIsolated = "NetworkIsolated"
 	// ConditionReady sums up: calls to status.url reach this bridge.
 	ConditionReady = "Ready"
 )
@@ -47,6 +50,29 @@ const (
 	// bridge could not take the server for another cause, which the message
 	// names. What already runs is left as it is.
 	ReasonInvalidServer = "InvalidServer"
+	// ReasonNetworkPolicyNotEnforced: the cluster's network does not do what
+	// network policies say. It is a reason of NetworkIsolated, and of Accepted
+	// where the installation requires that they hold; what already runs is left as
+	// it is.
+	ReasonNetworkPolicyNotEnforced = "NetworkPolicyNotEnforced"
+)
+
+// Reasons of the NetworkIsolated condition. One more is
+// NetworkPolicyNotEnforced, with which it is False.
+const (
+	// ReasonNetworkPolicyEnforced: the namespace has the installation's policy,
+	// and policies hold, as was tried when the operator started to lead.
+	ReasonNetworkPolicyEnforced = "Enforced"
+	// ReasonNetworkPolicyOff: the installation makes no policies.
+	ReasonNetworkPolicyOff = "NetworkPolicyOff"
+	// ReasonNetworkPolicyMissing: the namespace does not have the installation's
+	// policy, because it is new or because somebody else's has that name.
+	ReasonNetworkPolicyMissing = "NetworkPolicyMissing"
+	// ReasonProbePending: it is being tried whether policies hold.
+	ReasonProbePending = "ProbePending"
+	// ReasonProbeFailed: it could not be tried; the message says why. It is tried
+	// again.
+	ReasonProbeFailed = "ProbeFailed"
 )
 
 // Reasons of the SecretsSealed condition. Three more are TierLimitExceeded, when

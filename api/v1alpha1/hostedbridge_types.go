@@ -166,7 +166,8 @@ type HostedBridgeSpec struct {
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 
-	// runtimeClassName is the RuntimeClass of the bridge's pod.
+	// runtimeClassName is the RuntimeClass of the bridge's pod. Where it is not
+	// set, that of the tier holds.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253

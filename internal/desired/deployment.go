@@ -77,12 +77,14 @@ func podSpec(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) (*corev1ac.PodSp
 		spec.WithPriorityClassName(s.PriorityClass)
 	}
 	addStdio(spec, b, s)
-	return spec, schedule(spec, b)
+	return spec, schedule(spec, b, p)
 }
 
-// schedule copies from the bridge's spec where and how its pod runs.
-func schedule(spec *corev1ac.PodSpecApplyConfiguration, b *v1alpha1.HostedBridge) error {
-	spec.RuntimeClassName = b.Spec.RuntimeClassName
+// schedule says where and how the bridge's pod runs, as its spec and its tier do.
+func schedule(spec *corev1ac.PodSpecApplyConfiguration, b *v1alpha1.HostedBridge, p plan.Plan) error {
+	if p.RuntimeClass != "" {
+		spec.WithRuntimeClassName(p.RuntimeClass)
+	}
 	if len(b.Spec.NodeSelector) > 0 {
 		spec.WithNodeSelector(b.Spec.NodeSelector)
 	}

@@ -51,6 +51,8 @@ type Network struct {
 	DNS DNS
 	// OTLPEndpoint is where bridges send traces, empty for nowhere.
 	OTLPEndpoint string
+	// Scrapers are the namespaces whose pods may read the bridges' metrics.
+	Scrapers []string
 }
 
 // DNS is where a cluster's resolvers are.
@@ -93,15 +95,29 @@ func NetworkPolicy(namespace string, n Network) (*networkingv1ac.NetworkPolicyAp
 			WithPodSelector(metav1ac.LabelSelector().WithMatchLabels(component(v1alpha1.ComponentBridge))).
 			WithPolicyTypes(networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress).
 			// Probes come from the pod's node, which no policy keeps out.
-			WithIngress(networkingv1ac.NetworkPolicyIngressRule().
-				WithFrom(podsOf(n.Namespace, component(componentIngress))).
-				WithPorts(port(corev1.ProtocolTCP, servingPort))).
+			WithIngress(callers(n)...).
 			WithEgress(egress...)), nil
 }
 
 // component returns the labels that all pods of a component have.
 func component(name string) map[string]string {
 	return map[string]string{v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelComponent: name}
+}
+
+// callers lets in who calls bridges, and who reads their metrics. Those are served
+// beside the probes.
+func callers(n Network) []*networkingv1ac.NetworkPolicyIngressRuleApplyConfiguration {
+	calls := networkingv1ac.NetworkPolicyIngressRule().
+		WithFrom(podsOf(n.Namespace, component(componentIngress))).
+		WithPorts(port(corev1.ProtocolTCP, servingPort))
+	if len(n.Scrapers) == 0 {
+		return []*networkingv1ac.NetworkPolicyIngressRuleApplyConfiguration{calls}
+	}
+	reads := networkingv1ac.NetworkPolicyIngressRule().WithPorts(port(corev1.ProtocolTCP, probePort))
+	for _, namespace := range n.Scrapers {
+		reads.WithFrom(podsOf(namespace, nil))
+	}
+	return []*networkingv1ac.NetworkPolicyIngressRuleApplyConfiguration{calls, reads}
 }
 
 // upstreams lets the pods connect to what a bridge may dial, over TCP alone: all

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -73,12 +74,13 @@ func load(t *testing.T, path string) (*v1alpha1.HostedBridge, plan.Plan) {
 		Action plan.Action           `json:"action"`
 		Trust  string                `json:"trust"`
 		Reject string                `json:"reject"`
+		Class  string                `json:"runtimeClass"` // what the bridge's tier has
 		Bridge v1alpha1.HostedBridge `json:"bridge"`
 	}
 	if err := yaml.UnmarshalStrict(data, &in); err != nil {
 		t.Fatal(err)
 	}
-	return &in.Bridge, plan.Plan{Action: in.Action, Trust: in.Trust, Rejected: plan.Finding{Reason: in.Reject}}
+	return &in.Bridge, plan.Plan{Action: in.Action, Trust: in.Trust, RuntimeClass: ptr.Deref(in.Bridge.Spec.RuntimeClassName, in.Class), Rejected: plan.Finding{Reason: in.Reject}}
 }
 
 func render(t *testing.T, b *v1alpha1.HostedBridge, p plan.Plan) []byte {

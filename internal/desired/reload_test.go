@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -23,7 +24,7 @@ import (
 // halves returns the configuration and the rest of what is built.
 func halves(t *testing.T, b *v1alpha1.HostedBridge, s Settings) (configuration, deployment string) {
 	t.Helper()
-	objects, err := Objects(b, plan.Plan{Action: plan.Run, Trust: "certificate"}, s)
+	objects, err := Objects(b, plan.Plan{Action: plan.Run, Trust: "certificate", RuntimeClass: ptr.Deref(b.Spec.RuntimeClassName, "")}, s)
 	if err != nil {
 		t.Fatal(err)
 	}

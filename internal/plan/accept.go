@@ -23,7 +23,7 @@ type check func(Observed) Finding
 
 // acceptance is what a spec must pass. The first finding decides, so that a
 // user who does not own the id at all is not sent to correct the tier first.
-var acceptance = append([]check{userIDIsFree, tierExists, serversFitTier}, append(slices.Clone(ofServers), runtimesAreThere)...)
+var acceptance = append([]check{userIDIsFree, networkIsolates, tierExists, serversFitTier}, append(slices.Clone(ofServers), runtimesAreThere)...)
 
 // ofServers are the checks that a server passes or not whatever the rest of the
 // spec and the installation are.

@@ -14,7 +14,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
 
-// conditions returns the bridge's conditions, always all four and in the same
+// conditions returns the bridge's conditions, always all five and in the same
 // order.
 //
 // A suspended bridge is Ready, with the reason Suspended: it is as its spec
@@ -23,7 +23,7 @@ import (
 // Ready in the same way; its next call wakes it.
 func conditions(o Observed, p Plan, out Outcome, now time.Time) []metav1.Condition {
 	taken, workload := accepted(o, p), workloadAvailable(o, p, out)
-	list := []metav1.Condition{taken, secretsSealed(o, p), workload, ready(o, p, taken, workload)}
+	list := []metav1.Condition{taken, secretsSealed(o, p), workload, networkIsolated(o), ready(o, p, taken, workload)}
 	for i := range list {
 		list[i].Message = bounded(list[i].Message)
 		list[i].ObservedGeneration = o.Bridge.Generation

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
@@ -36,6 +37,9 @@ type Plan struct {
 	Action Action
 	// Trust is the CA certificate in PEM that the bridge's pod is given.
 	Trust string
+	// RuntimeClass is the RuntimeClass of the bridge's pod, empty for the
+	// cluster's own way to run pods.
+	RuntimeClass string
 	// Rejected says why the spec is not accepted. It is zero for one that is.
 	Rejected Finding
 	// Blocked says why an accepted bridge gets no pod yet.
@@ -52,7 +56,7 @@ type Plan struct {
 
 // Decide returns what to do about o.
 func Decide(o Observed, now time.Time) Plan {
-	p := Plan{Trust: o.Trust, Rejected: accept(o)}
+	p := Plan{Trust: o.Trust, RuntimeClass: runtimeClass(o), Rejected: accept(o)}
 	switch {
 	case p.Rejected.Reason == v1alpha1.ReasonUserIDConflict && o.WorkloadExists:
 		// Two bridges of the same second can both have started before either
@@ -75,4 +79,10 @@ func Decide(o Observed, now time.Time) Plan {
 		p.Action = Run
 	}
 	return p.sleep(o, now)
+}
+
+// runtimeClass returns what the bridge's spec names, and what its tier gives to
+// those whose spec names none.
+func runtimeClass(o Observed) string {
+	return ptr.Deref(o.Bridge.Spec.RuntimeClassName, o.Tiers[o.Bridge.Spec.Tier].RuntimeClassName)
 }

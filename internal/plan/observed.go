@@ -37,6 +37,8 @@ type Observed struct {
 	WorkloadExists bool
 	// Pods are the bridge's pods that have not ended.
 	Pods []Pod
+	// Isolation is what is observed of the network between the bridge and others.
+	Isolation Isolation
 	// MinIdleTimeout is the shortest idleTimeout that counts.
 	MinIdleTimeout time.Duration
 	// FollowedSince is since when the operator has followed what is used.

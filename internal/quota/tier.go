@@ -38,6 +38,9 @@ type Tier struct {
 	Streams         int32 `json:"streams"`
 	// MaxBodyBytes is the largest body of a call, DefaultBody if nil.
 	MaxBodyBytes *int32 `json:"maxBodyBytes,omitempty"`
+	// RuntimeClassName is the RuntimeClass of the tier's pods whose bridges name
+	// none, the cluster's own way to run pods if it is empty.
+	RuntimeClassName string `json:"runtimeClassName,omitempty"`
 }
 
 const (

@@ -1,0 +1,46 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/reach"
+)
+
+// errUnreached ends the process with reach.ExitUnreached: that nothing was
+// reached is a finding, and every other error is that nothing was found.
+var errUnreached = errors.New("not reached")
+
+// newReach returns the command by which the operator learns whether the
+// cluster's network does what network policies say.
+func newReach() *cobra.Command {
+	var address string
+	attempts := reach.Attempts{Each: 2 * time.Second, Between: time.Second}
+	c := &cobra.Command{
+		Use:   "reach",
+		Short: "Tell whether a URL is answered from here",
+		Long:  "Tell whether a URL is answered from here, by the exit code: 0 if it is, 3 if it is not. The operator starts it in pods of its own.",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			u, err := url.Parse(address)
+			if err != nil || u.Scheme != "http" || u.Host == "" {
+				return fmt.Errorf("--address %.80q must be a URL such as http://10.0.0.1:8081/healthz", address)
+			}
+			if err := reach.Last(c.Context(), address, attempts); err != nil {
+				return fmt.Errorf("%w: %w", errUnreached, err)
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&address, "address", "", "URL to ask, which must be answered 200")
+	// Network plugins take up to some seconds to hear of a new pod.
+	c.Flags().DurationVar(&attempts.For, "for", 12*time.Second, "how long to ask; the last answer counts")
+	return c
+}

@@ -1,0 +1,44 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+)
+
+func TestProbePods(t *testing.T) {
+	open, denied := ProbePods(Probe{
+		Namespace: "hosted-bridge-system", Image: "hosted-bridge/bridge:test", Address: "http://10.0.0.1:8081/healthz",
+		PodName: "hosted-bridge-operator-1", PodUID: "5c1d",
+	})
+	var got []byte
+	for _, pod := range []any{open, denied} {
+		data, err := yaml.Marshal(pod)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(append(got, "---\n"...), data...)
+	}
+	const golden = "testdata/probe.out.yaml"
+	if *update {
+		if err := os.WriteFile(golden, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("pods (-want +got):\n%s", diff)
+	}
+	denied.Name, denied.Labels = open.Name, open.Labels
+	if diff := cmp.Diff(open, denied); diff != "" {
+		t.Errorf("the pods differ in more than a label (-open +denied):\n%s", diff)
+	}
+}

@@ -1,0 +1,117 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+)
+
+// Enforcement is what is known of whether the cluster's network does what
+// network policies say.
+type Enforcement string
+
+// What can be known. The zero Enforcement is that nobody has tried yet.
+const (
+	Untried      Enforcement = ""
+	Enforced     Enforcement = "Enforced"
+	NotEnforced  Enforcement = "NotEnforced"
+	Undetermined Enforcement = "Undetermined"
+)
+
+// Isolation is what is observed of the network between a bridge and others. The
+// zero Isolation is that of an installation that makes no policies.
+type Isolation struct {
+	// Policies says that the installation makes a policy for each namespace with
+	// tenants, and Required that it takes no tenant without one that holds.
+	Policies, Required bool
+	// PolicyExists says that the bridge's namespace has its policy.
+	PolicyExists bool
+	// Enforcement is whether policies hold, and Why what keeps it from being known.
+	Enforcement Enforcement
+	Why         string
+}
+
+// Attempt is what came of one pod's attempt to connect.
+type Attempt struct {
+	// Ended says that the pod did what it was to do, and Reached whether it could
+	// connect then. Otherwise Why says what kept it.
+	Ended, Reached bool
+	Why            string
+}
+
+// JudgeAttempts returns what two attempts to connect to one address tell, of
+// which a policy forbids the second. An address that the first does not reach
+// says nothing of the second.
+func JudgeAttempts(open, denied Attempt) (Enforcement, string) {
+	switch {
+	case !open.Ended:
+		return Undetermined, "the pod that may connect did not try: " + open.Why
+	case !open.Reached:
+		return Undetermined, "the pod that may connect did not reach the operator, so that nothing can be said of the one that may not"
+	case !denied.Ended:
+		return Undetermined, "the pod that may not connect did not try: " + denied.Why
+	case denied.Reached:
+		return NotEnforced, ""
+	default:
+		return Enforced, ""
+	}
+}
+
+// networkIsolates is the check that the network keeps the tenant from others,
+// where the installation requires it. A bridge that was accepted stays so until
+// it is known that the network does not: a probe that could not run must not
+// keep bridges that sleep from waking.
+func networkIsolates(o Observed) Finding {
+	if !o.Isolation.Required {
+		return Finding{}
+	}
+	c := networkIsolated(o)
+	taken := meta.IsStatusConditionTrue(o.Bridge.Status.Conditions, v1alpha1.ConditionAccepted)
+	if c.Status == metav1.ConditionTrue || taken && c.Reason != v1alpha1.ReasonNetworkPolicyNotEnforced && c.Reason != v1alpha1.ReasonNetworkPolicyOff {
+		return Finding{}
+	}
+	return Finding{v1alpha1.ReasonNetworkPolicyNotEnforced, "the installation takes no tenant whom the network does not keep apart from others: " + c.Message}
+}
+
+// networkIsolated says whether the network keeps the bridge's pod from others.
+func networkIsolated(o Observed) metav1.Condition {
+	const kind = v1alpha1.ConditionNetworkIsolated
+	i := o.Isolation
+	switch {
+	case !i.Policies:
+		return isFalse(kind, Finding{v1alpha1.ReasonNetworkPolicyOff, "the installation makes no network policies: its operator was started with --network-policy=false"})
+	case !i.PolicyExists:
+		return isFalse(kind, Finding{v1alpha1.ReasonNetworkPolicyMissing, fmt.Sprintf(
+			"namespace %s does not have the installation's NetworkPolicy yet; where it has one of somebody else's with its name, hosted-bridge-tenants, delete or rename that", o.Bridge.Namespace)})
+	case i.Enforcement == Enforced:
+		return isTrue(kind, v1alpha1.ReasonNetworkPolicyEnforced, "the namespace has the installation's NetworkPolicy, and a pod of which a policy forbids it could not connect when it was tried")
+	case i.Enforcement == NotEnforced:
+		return isFalse(kind, Finding{v1alpha1.ReasonNetworkPolicyNotEnforced,
+			"the cluster's network does not do what network policies say: a pod connected though a policy forbids it; use a network plugin that enforces them"})
+	case i.Enforcement == Undetermined:
+		return isUnknown(kind, Finding{v1alpha1.ReasonProbeFailed, "it could not be tried whether network policies hold: " + i.Why})
+	default:
+		return untried(o)
+	}
+}
+
+// untried is networkIsolated before the operator that leads has tried. What the
+// one before it found is not known to have changed.
+func untried(o Observed) metav1.Condition {
+	const kind = v1alpha1.ConditionNetworkIsolated
+	if before := meta.FindStatusCondition(o.Bridge.Status.Conditions, kind); before != nil && tried[before.Reason] {
+		return metav1.Condition{Type: kind, Status: before.Status, Reason: before.Reason, Message: before.Message}
+	}
+	return isUnknown(kind, Finding{v1alpha1.ReasonProbePending, "it is being tried whether network policies hold"})
+}
+
+// tried are the reasons that an attempt gave.
+var tried = map[string]bool{
+	v1alpha1.ReasonNetworkPolicyEnforced: true, v1alpha1.ReasonNetworkPolicyNotEnforced: true, v1alpha1.ReasonProbeFailed: true,
+}
