@@ -55,6 +55,8 @@ type Options struct {
 	MinIdleTimeout time.Duration
 	// MaxWaking is how many bridges may start at once because they were called.
 	MaxWaking int
+	// Isolation is how the network keeps tenants apart.
+	Isolation IsolationOptions
 	// LeaderElect lets one of several replicas act.
 	LeaderElect bool
 	// ProbeListen serves /healthz and /readyz, MetricsListen /metrics.
@@ -75,6 +77,7 @@ func Defaults() Options {
 		// Some pods a second start on a node. A queue of the cluster's own would
 		// know neither who waits nor in which order.
 		MaxWaking:     32,
+		Isolation:     isolationDefaults(),
 		LeaderElect:   true,
 		ProbeListen:   ":8081",
 		MetricsListen: ":8082",
@@ -98,6 +101,7 @@ func (o *Options) RegisterFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.TiersFile, "tiers-file", o.TiersFile, "YAML file with the installation's tiers; without it there are free, pro and business")
 	fs.DurationVar(&o.MinIdleTimeout, "min-idle-timeout", o.MinIdleTimeout, "shortest spec.idleTimeout that counts; a shorter one is taken for it")
 	fs.IntVar(&o.MaxWaking, "max-waking", o.MaxWaking, "bridges that may start at once because they were called; the others wait for their turn, 0 lets none wait")
+	o.Isolation.registerFlags(fs)
 	fs.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "let one of several replicas act")
 	fs.StringVar(&o.ProbeListen, "probe-listen", o.ProbeListen, "address of /healthz and /readyz")
 	fs.StringVar(&o.MetricsListen, "metrics-listen", o.MetricsListen, "address of /metrics")
@@ -115,6 +119,7 @@ func (o *Options) Validate() error {
 		o.WatchNamespaces.Validate(),
 		notNegative("min-idle-timeout", o.MinIdleTimeout),
 		notNegative("max-waking", o.MaxWaking),
+		o.Isolation.validate(),
 		absoluteURL("base-url", o.BaseURL, "http", "https"),
 		absoluteURL("keybroker-url", o.KeybrokerURL, "https"),
 	)

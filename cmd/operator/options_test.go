@@ -33,9 +33,12 @@ func TestEverySettingHasAFlag(t *testing.T) {
 		"--bridge-image=example.com/bridge:1", "--base-url=https://mcp.example.com/", "--keybroker-url=https://keys:8443",
 		"--runtime-image-node=example.com/node:1", "--runtime-image-python=example.com/python:1",
 		"--upstream-allow-cidr=10.0.0.0/8", "--upstream-allow-cidr=fd00::/8", "--upstream-deny-cidr=10.96.0.1/32", "--upstream-deny-cidr=fd00::1/128",
-		"--bridge-otlp-endpoint=http://collector:4318",
+		"--bridge-otlp-endpoint=http://collector:4318", "--bridge-priority-class=bridges",
 		"--namespace=system", "--watch-namespaces=tenants,trials", "--tiers-file=/tiers.yaml", "--leader-elect=false", "--probe-listen=:1", "--metrics-listen=:2",
 		"--min-idle-timeout=5s", "--max-waking=3",
+		"--network-policy=true", "--require-network-policy", "--network-policy-probe=true",
+		"--pod-ip=10.0.0.1", "--pod-name=operator-1", "--pod-uid=5c1d",
+		"--dns-namespace=dns", "--dns-pod-labels=app=dns,tier=node", "--dns-cidr=169.254.20.10/32", "--dns-port=5353", "--scrape-namespace=monitoring",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -46,9 +49,14 @@ func TestEverySettingHasAFlag(t *testing.T) {
 	want := Options{
 		BridgeImage: "example.com/bridge:1", BaseURL: "https://mcp.example.com", KeybrokerURL: "https://keys:8443",
 		RuntimeImageNode: "example.com/node:1", RuntimeImagePython: "example.com/python:1",
-		UpstreamAllowCIDR: []string{"10.0.0.0/8", "fd00::/8"}, UpstreamDenyCIDR: []string{"10.96.0.1/32", "fd00::1/128"}, BridgeOTLPEndpoint: "http://collector:4318",
+		UpstreamAllowCIDR: []string{"10.0.0.0/8", "fd00::/8"}, UpstreamDenyCIDR: []string{"10.96.0.1/32", "fd00::1/128"}, BridgeOTLPEndpoint: "http://collector:4318", BridgePriorityClass: "bridges",
 		Namespace: "system", WatchNamespaces: scope.Namespaces{"tenants", "trials"}, TiersFile: "/tiers.yaml", ProbeListen: ":1", MetricsListen: ":2",
 		MinIdleTimeout: 5 * time.Second, MaxWaking: 3,
+		Isolation: IsolationOptions{
+			NetworkPolicy: true, RequireNetworkPolicy: true, Probe: true,
+			PodIP: "10.0.0.1", PodName: "operator-1", PodUID: "5c1d",
+			DNSNamespace: "dns", DNSPodLabels: map[string]string{"app": "dns", "tier": "node"}, DNSCIDRs: []string{"169.254.20.10/32"}, DNSPort: 5353, Scrapers: []string{"monitoring"},
+		},
 	}
 	if diff := cmp.Diff(want, o); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)
@@ -60,21 +68,26 @@ func TestValidateNamesTheFlag(t *testing.T) {
 		change func(*Options)
 		want   string
 	}{
-		"no image":                             {func(o *Options) { o.BridgeImage = "" }, "--bridge-image"},
-		"traces that go to no URL":             {func(o *Options) { o.BridgeOTLPEndpoint = "collector:4318" }, "--bridge-otlp-endpoint"},
-		"an address that is no range":          {func(o *Options) { o.UpstreamAllowCIDR = []string{"10.0.0.0/8", "10.1.2.3"} }, `--upstream-allow-cidr "10.1.2.3" must be an address range such as`},
-		"two ranges in one":                    {func(o *Options) { o.UpstreamAllowCIDR = []string{"10.0.0.0/8,fd00::/8"} }, "--upstream-allow-cidr"},
-		"a range that begins elsewhere":        {func(o *Options) { o.UpstreamAllowCIDR = []string{"10.1.2.3/8"} }, "as 10.0.0.0/8 does; one address alone is 10.1.2.3/32"},
-		"a denied address that is none":        {func(o *Options) { o.UpstreamDenyCIDR = []string{"kubernetes.default"} }, "--upstream-deny-cidr"},
-		"a denied range that begins elsewhere": {func(o *Options) { o.UpstreamDenyCIDR = []string{"10.1.2.3/8"} }, "--upstream-deny-cidr 10.1.2.3/8 must begin"},
-		"less than no time to be idle":         {func(o *Options) { o.MinIdleTimeout = -1 }, "--min-idle-timeout must be 0 or more"},
-		"fewer than no bridges that wake":      {func(o *Options) { o.MaxWaking = -1 }, "--max-waking must be 0 or more"},
-		"a watched namespace that is none":     {func(o *Options) { o.WatchNamespaces = scope.Namespaces{"tenants", "*"} }, `--watch-namespaces: "*" is not the name of a namespace`},
-		"no namespace":                         {func(o *Options) { o.Namespace = "" }, "--namespace"},
-		"a base URL without a scheme":          {func(o *Options) { o.BaseURL = "mcp.example.com" }, "--base-url must be an absolute URL with http or https"},
-		"a base URL with a query":              {func(o *Options) { o.BaseURL = "https://mcp.example.com/?a=b" }, "--base-url"},
-		"a keybroker without encryption":       {func(o *Options) { o.KeybrokerURL = "http://keys:8443" }, "--keybroker-url"},
-		"a keybroker with a password":          {func(o *Options) { o.KeybrokerURL = "https://a:b@keys:8443" }, "--keybroker-url"},
+		"no image":                              {func(o *Options) { o.BridgeImage = "" }, "--bridge-image"},
+		"traces that go to no URL":              {func(o *Options) { o.BridgeOTLPEndpoint = "collector:4318" }, "--bridge-otlp-endpoint"},
+		"an address that is no range":           {func(o *Options) { o.UpstreamAllowCIDR = []string{"10.0.0.0/8", "10.1.2.3"} }, `--upstream-allow-cidr "10.1.2.3" must be an address range such as`},
+		"two ranges in one":                     {func(o *Options) { o.UpstreamAllowCIDR = []string{"10.0.0.0/8,fd00::/8"} }, "--upstream-allow-cidr"},
+		"a range that begins elsewhere":         {func(o *Options) { o.UpstreamAllowCIDR = []string{"10.1.2.3/8"} }, "as 10.0.0.0/8 does; one address alone is 10.1.2.3/32"},
+		"a denied address that is none":         {func(o *Options) { o.UpstreamDenyCIDR = []string{"kubernetes.default"} }, "--upstream-deny-cidr"},
+		"a denied range that begins elsewhere":  {func(o *Options) { o.UpstreamDenyCIDR = []string{"10.1.2.3/8"} }, "--upstream-deny-cidr 10.1.2.3/8 must begin"},
+		"less than no time to be idle":          {func(o *Options) { o.MinIdleTimeout = -1 }, "--min-idle-timeout must be 0 or more"},
+		"fewer than no bridges that wake":       {func(o *Options) { o.MaxWaking = -1 }, "--max-waking must be 0 or more"},
+		"a watched namespace that is none":      {func(o *Options) { o.WatchNamespaces = scope.Namespaces{"tenants", "*"} }, `--watch-namespaces: "*" is not the name of a namespace`},
+		"required policies that are not made":   {func(o *Options) { o.Isolation.RequireNetworkPolicy, o.Isolation.NetworkPolicy = true, false }, "--require-network-policy needs --network-policy"},
+		"required policies that nobody tries":   {func(o *Options) { o.Isolation.RequireNetworkPolicy, o.Isolation.Probe = true, false }, "--require-network-policy needs"},
+		"a resolver's address that is no range": {func(o *Options) { o.Isolation.DNSCIDRs = []string{"169.254.20.10"} }, "--dns-cidr"},
+		"no port of resolvers":                  {func(o *Options) { o.Isolation.DNSPort = 0 }, "--dns-port must be a port"},
+		"a pod's address that is none":          {func(o *Options) { o.Isolation.PodIP = "here" }, "--pod-ip"},
+		"no namespace":                          {func(o *Options) { o.Namespace = "" }, "--namespace"},
+		"a base URL without a scheme":           {func(o *Options) { o.BaseURL = "mcp.example.com" }, "--base-url must be an absolute URL with http or https"},
+		"a base URL with a query":               {func(o *Options) { o.BaseURL = "https://mcp.example.com/?a=b" }, "--base-url"},
+		"a keybroker without encryption":        {func(o *Options) { o.KeybrokerURL = "http://keys:8443" }, "--keybroker-url"},
+		"a keybroker with a password":           {func(o *Options) { o.KeybrokerURL = "https://a:b@keys:8443" }, "--keybroker-url"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -133,6 +146,22 @@ func TestTheAPIServerIsDenied(t *testing.T) {
 			want := config.Egress{Allow: []string{"10.96.0.0/16"}, Deny: tt.want}
 			if diff := cmp.Diff(want, o.egress(tt.host)); diff != "" {
 				t.Errorf("egress (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTheProbeConnectsToTheOperatorsPod(t *testing.T) {
+	for name, tt := range map[string]struct{ ip, listen, want string }{
+		"IPv4":         {"10.0.0.1", ":8081", "http://10.0.0.1:8081/healthz"},
+		"IPv6":         {"fd00::1", ":8081", "http://[fd00::1]:8081/healthz"},
+		"not in a pod": {"", ":8081", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := Defaults()
+			o.Isolation.PodIP, o.ProbeListen = tt.ip, tt.listen
+			if got := o.probeAddress(); got != tt.want {
+				t.Errorf("address %q, want %q", got, tt.want)
 			}
 		})
 	}

@@ -17,13 +17,16 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/catalogrecipe"
 	"github.com/hostedbridge/hostedbridge/controllers/hostedbridge"
+	"github.com/hostedbridge/hostedbridge/controllers/tenantnamespace"
 	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
+	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
 
 // leaseName is also what the operator is called in events.
@@ -64,7 +67,13 @@ func run(ctx context.Context, o Options, log *slog.Logger) error {
 			MaxWaking:        o.MaxWaking,
 		},
 	}
+	if err := isolate(m, r, o, metrics.Registry); err != nil {
+		return err
+	}
 	if err := r.Setup(ctx, m); err != nil {
+		return err
+	}
+	if err := telemetry.Register(metrics.Registry, telemetry.BuildInfo("operator"), &hostedbridge.Metrics{Reader: m.GetClient(), Elected: m.Elected()}); err != nil {
 		return err
 	}
 	recipes := &catalogrecipe.Reconciler{Client: m.GetClient(), Clock: clock.RealClock{}}
@@ -86,6 +95,7 @@ func newManager(config *rest.Config, o Options, log *slog.Logger) (ctrl.Manager,
 	}
 	caches := hostedbridge.CacheOptions(o.Namespace, o.WatchNamespaces)
 	maps.Copy(caches.ByObject, catalogrecipe.CacheOptions(o.catalog()))
+	maps.Copy(caches.ByObject, tenantnamespace.CacheOptions())
 	m, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,
 		Logger:                  logr.FromSlogHandler(log.Handler()),

@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apply"
@@ -43,9 +44,21 @@ type Settings struct {
 	Tiers quota.Tiers
 	// MinIdleTimeout is the shortest idleTimeout that counts; zero lets any.
 	MinIdleTimeout time.Duration
+	// NetworkPolicy says that each namespace with tenants has a policy, and
+	// RequireNetworkPolicy that no tenant is taken where it does not hold.
+	NetworkPolicy, RequireNetworkPolicy bool
 	// MaxWaking is how many bridges may start at once because they were called;
 	// zero lets any number.
 	MaxWaking int
+}
+
+// Network is what is known of whether the cluster's network does what network
+// policies say.
+type Network interface {
+	// Known returns what is known, and what keeps it from being known.
+	Known() (plan.Enforcement, string)
+	// Changes gets an event whenever something else is known.
+	Changes() <-chan event.GenericEvent
 }
 
 // Reconciler reconciles one HostedBridge at a time.
@@ -57,6 +70,8 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
 	Settings Settings
+	// Network tells whether policies hold. Without it nobody tries.
+	Network Network
 
 	// followed is when the first reconciliation of this process began.
 	followed     sync.Once

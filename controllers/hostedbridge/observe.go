@@ -56,6 +56,9 @@ func (r *Reconciler) observe(ctx context.Context, b *v1alpha1.HostedBridge, now 
 	if o.KeybrokerReady, err = r.keybrokerReady(ctx); err != nil {
 		return o, err
 	}
+	if o.Isolation, err = r.isolation(ctx, b); err != nil {
+		return o, err
+	}
 	o.WorkloadExists, err = r.workloadExists(ctx, b)
 	return o, err
 }
@@ -70,8 +73,7 @@ func (r *Reconciler) trust(ctx context.Context) (string, error) {
 }
 
 func (r *Reconciler) workloadExists(ctx context.Context, b *v1alpha1.HostedBridge) (bool, error) {
-	d := &metav1.PartialObjectMetadata{}
-	d.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
+	d := &appsv1.Deployment{}
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: desired.Workload(b.Name)}, d)
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("get Deployment: %w", err)

@@ -23,9 +23,9 @@ import (
 // Name names the controller in logs, metrics and events.
 const Name = "hostedbridge"
 
-// concurrency is how many bridges are reconciled at a time. A reconcile is
-// four requests of a few milliseconds, so eight make some hundreds of bridges
-// a second, which is as fast as an API server likes to be written to.
+// concurrency is how many bridges are reconciled at a time. The first reconcile
+// of a bridge is four requests of a few milliseconds, so eight make some hundreds
+// of bridges a second, which is as fast as an API server likes to be written to.
 const concurrency = 8
 
 // Setup adds the controller to m, whose cache must have the CacheOptions.
@@ -33,14 +33,14 @@ func (r *Reconciler) Setup(ctx context.Context, m ctrl.Manager) error {
 	if err := addIndexes(ctx, m.GetFieldIndexer()); err != nil {
 		return err
 	}
-	// Children are watched by their metadata alone: what they say comes with
-	// the answer to each apply.
-	err := ctrl.NewControllerManagedBy(m).
+	// Children are watched by their metadata alone, but for Deployments, whose
+	// status is read.
+	c := ctrl.NewControllerManagedBy(m).
 		Named(Name).
-		For(&v1alpha1.HostedBridge{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, secretsReported(), woken()))).
+		For(&v1alpha1.HostedBridge{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, secretsReported(), woken(), toldOtherwise()))).
 		Owns(&corev1.ServiceAccount{}, builder.OnlyMetadata).
 		Owns(&corev1.ConfigMap{}, builder.OnlyMetadata).
-		Owns(&appsv1.Deployment{}, builder.OnlyMetadata).
+		Owns(&appsv1.Deployment{}).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.bridgeOfPod), builder.WithPredicates(podChanged())).
 		Watches(&v1alpha1.HostedBridge{}, handler.EnqueueRequestsFromMapFunc(r.rivals), builder.WithPredicates(claimChanged())).
 		Watches(&v1alpha1.HostedBridge{}, handler.EnqueueRequestsFromMapFunc(r.nextInQueue), builder.WithPredicates(r.started())).
@@ -51,9 +51,9 @@ func (r *Reconciler) Setup(ctx context.Context, m ctrl.Manager) error {
 			MaxConcurrentReconciles: concurrency,
 			EnableWarmup:            new(true), // A new leader takes over with caches that are filled.
 			SkipNameValidation:      new(true), // One process of tests runs several managers, one after the other.
-		}).
-		Complete(reconcile.AsReconciler(r.Client, r))
-	if err != nil {
+		})
+	r.watchNetwork(c)
+	if err := c.Complete(reconcile.AsReconciler(r.Client, r)); err != nil {
 		return fmt.Errorf("build controller %s: %w", Name, err)
 	}
 	return nil

@@ -1,0 +1,99 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package netprobe
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/reach"
+	"github.com/hostedbridge/hostedbridge/internal/desired"
+	"github.com/hostedbridge/hostedbridge/internal/plan"
+)
+
+// await returns what came of a pod's attempt, when there is something to say.
+func (p *Probe) await(ctx context.Context, name string) plan.Attempt {
+	ticker := p.Clock.NewTicker(look)
+	defer ticker.Stop()
+	for {
+		pod := &corev1.Pod{ObjectMeta: p.meta(name)}
+		err := p.Client.Get(ctx, client.ObjectKeyFromObject(pod), pod)
+		if apierrors.IsNotFound(err) {
+			return plan.Attempt{Why: "the pod was deleted"}
+		}
+		if err == nil {
+			if a, ended := attempt(pod); ended {
+				return a
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return plan.Attempt{Why: cmp.Or(waits(pod), "it did not end in time")}
+		case <-ticker.C():
+		}
+	}
+}
+
+// attempt reads what a pod found, and false while it runs.
+func attempt(pod *corev1.Pod) (plan.Attempt, bool) {
+	if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+		return plan.Attempt{}, false
+	}
+	for _, c := range pod.Status.ContainerStatuses {
+		t := c.State.Terminated
+		switch {
+		case t == nil:
+		case t.ExitCode == reach.ExitReached, t.ExitCode == reach.ExitUnreached:
+			return plan.Attempt{Ended: true, Reached: t.ExitCode == reach.ExitReached}, true
+		default:
+			return plan.Attempt{Why: fmt.Sprintf("it ended with exit code %d", t.ExitCode)}, true
+		}
+	}
+	return plan.Attempt{Why: "it ended: " + cmp.Or(pod.Status.Reason, "no cause is given")}, true
+}
+
+// waits says what keeps a pod from running, without words that differ each time.
+func waits(pod *corev1.Pod) string {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return "it is not scheduled: " + c.Message
+		}
+	}
+	for _, c := range pod.Status.ContainerStatuses {
+		if w := c.State.Waiting; w != nil && w.Reason != "" {
+			return "its container is waiting: " + w.Reason
+		}
+	}
+	return ""
+}
+
+// removeBoth returns when neither pod is there.
+func (p *Probe) removeBoth(ctx context.Context) error {
+	return errors.Join(p.remove(ctx, desired.ProbeOpen), p.remove(ctx, desired.ProbeDenied))
+}
+
+func (p *Probe) remove(ctx context.Context, name string) error {
+	ticker := p.Clock.NewTicker(look)
+	defer ticker.Stop()
+	for {
+		err := p.Client.Delete(ctx, &corev1.Pod{ObjectMeta: p.meta(name)}, client.GracePeriodSeconds(0))
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("remove pod %s: %w", name, err)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("remove pod %s: %w", name, ctx.Err())
+		case <-ticker.C():
+		}
+	}
+}

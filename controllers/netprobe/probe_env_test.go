@@ -1,0 +1,251 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build testenv
+
+package netprobe_test
+
+import (
+	"context"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/controllers/netprobe"
+	"github.com/hostedbridge/hostedbridge/internal/desired"
+	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/test/testenv"
+)
+
+func TestMain(m *testing.M) { os.Exit(testenv.MainOfController(m)) }
+
+// kubelet ends the pods of the namespace with the exit codes that it is told for
+// them, as a node would. One without an exit code it does not start.
+type kubelet struct {
+	codes map[string]int32
+	seen  atomic.Int32
+}
+
+func (k *kubelet) run(ctx context.Context, c client.Client, namespace string) {
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		var pods corev1.PodList
+		if c.List(ctx, &pods, client.InNamespace(namespace)) != nil {
+			continue
+		}
+		for i := range pods.Items {
+			pod := &pods.Items[i]
+			code, ok := k.codes[pod.Name]
+			if !ok || pod.Status.Phase != corev1.PodPending {
+				continue
+			}
+			pod.Status.Phase = corev1.PodFailed
+			if code == 0 {
+				pod.Status.Phase = corev1.PodSucceeded
+			}
+			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+				Name: "probe", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code}},
+			}}
+			if c.Status().Update(ctx, pod) == nil {
+				k.seen.Add(1)
+			}
+		}
+	}
+}
+
+// fixture is a probe in a namespace of its own, with a kubelet.
+type fixture struct {
+	*netprobe.Probe
+	client.Client
+	kubelet   *kubelet
+	registry  *prometheus.Registry
+	namespace string
+}
+
+func newFixture(t *testing.T, codes map[string]int32) *fixture {
+	t.Helper()
+	c := testenv.Client(t)
+	f := &fixture{Client: c, kubelet: &kubelet{codes: codes}, namespace: testenv.Namespace(t, c), registry: prometheus.NewRegistry()}
+	measured, err := netprobe.NewMetrics(f.registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	testenv.ExpectApplied(t, c, &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: desired.ProbePolicyName}})
+	f.Probe = &netprobe.Probe{
+		Client: c, Clock: clock.RealClock{}, Log: logr.Discard(), Metrics: measured,
+		Pods: desired.Probe{Namespace: f.namespace, Image: "bridge", Address: "http://10.0.0.1:8081/healthz"},
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); f.kubelet.run(ctx, c, f.namespace) }()
+	t.Cleanup(func() { cancel(); <-done })
+	return f
+}
+
+// pods returns how many pods there are.
+func (f *fixture) pods(t *testing.T) int {
+	t.Helper()
+	var pods corev1.PodList
+	if err := f.List(t.Context(), &pods, client.InNamespace(f.namespace)); err != nil {
+		t.Fatal(err)
+	}
+	return len(pods.Items)
+}
+
+// metric returns the label at which the metric is 1.
+func (f *fixture) metric(t *testing.T) string {
+	t.Helper()
+	families, err := f.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var at []string
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			if m.GetGauge().GetValue() == 1 {
+				at = append(at, m.GetLabel()[0].GetValue())
+			}
+		}
+	}
+	return strings.Join(at, " ")
+}
+
+func TestTheProbeTellsWhetherPoliciesHold(t *testing.T) {
+	tests := map[string]struct {
+		open, denied int32
+		want         plan.Enforcement
+		metric       string
+	}{
+		"only the one that may connects": {0, 3, plan.Enforced, "enforced"},
+		"both connect":                   {0, 0, plan.NotEnforced, "not_enforced"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, map[string]int32{desired.ProbeOpen: tt.open, desired.ProbeDenied: tt.denied})
+			if got := f.metric(t); got != "untried" {
+				t.Errorf("metric %q before", got)
+			}
+			if err := f.Start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if known, why := f.Known(); known != tt.want || why != "" {
+				t.Errorf("known %s %q, want %s", known, why, tt.want)
+			}
+			if got := f.metric(t); got != tt.metric {
+				t.Errorf("metric %q, want %q", got, tt.metric)
+			}
+			select {
+			case <-f.Changes():
+			default:
+				t.Error("nobody is told")
+			}
+			if n := f.pods(t); n != 0 {
+				t.Errorf("%d pods are left", n)
+			}
+		})
+	}
+}
+
+func TestWhatAnOperatorLeftThatDiedDoesNotAnswer(t *testing.T) {
+	f := newFixture(t, map[string]int32{desired.ProbeOpen: 0, desired.ProbeDenied: 3})
+	old := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: desired.ProbeDenied},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "probe", Image: "bridge"}}},
+	}
+	testenv.ExpectApplied(t, f.Client, old)
+	old.Status.Phase = corev1.PodSucceeded
+	if err := f.Status().Update(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if known, why := f.Known(); known != plan.Enforced {
+		t.Errorf("known %s %q", known, why)
+	}
+}
+
+// TestItIsTriedAgain has the second attempt succeed, after the pause.
+func TestItIsTriedAgain(t *testing.T) {
+	tests := map[string]struct {
+		spoil func(*fixture, *testing.T)
+		mend  func(*fixture, *testing.T)
+		why   string
+	}{
+		"the policy is not there": {
+			func(f *fixture, t *testing.T) {
+				if err := f.Delete(t.Context(), &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: desired.ProbePolicyName}}); err != nil {
+					t.Fatal(err)
+				}
+			},
+			func(f *fixture, t *testing.T) {
+				testenv.ExpectApplied(t, f.Client, &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: desired.ProbePolicyName}})
+			},
+			"policy to try could not be read",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, map[string]int32{desired.ProbeOpen: 0, desired.ProbeDenied: 3})
+			fake := clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+			f.Clock = stepping{fake}
+			tt.spoil(f, t)
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() { done <- f.Start(ctx) }()
+			defer func() { cancel(); <-done }()
+			testenv.Eventually(t, "it is said that nothing is known", func() bool {
+				known, why := f.Known()
+				return known == plan.Undetermined && strings.Contains(why, tt.why)
+			})
+			tt.mend(f, t)
+			testenv.Eventually(t, "it is known", func() bool {
+				if fake.HasWaiters() {
+					fake.Step(30 * time.Minute)
+				}
+				known, _ := f.Known()
+				return known == plan.Enforced
+			})
+		})
+	}
+}
+
+// stepping is a clock whose pauses are a test's and whose ticks are real.
+type stepping struct{ *clocktesting.FakeClock }
+
+func (stepping) NewTicker(d time.Duration) clock.Ticker { return clock.RealClock{}.NewTicker(d) }
+
+func TestAnOperatorThatEndsRemovesItsPods(t *testing.T) {
+	f := newFixture(t, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- f.Start(ctx) }()
+	testenv.Eventually(t, "the pods are made", func() bool { return f.pods(t) == 2 })
+	cancel()
+	if err := <-done; err != nil {
+		t.Errorf("error %v", err)
+	}
+	if n := f.pods(t); n != 0 {
+		t.Errorf("%d pods are left", n)
+	}
+	if known, _ := f.Known(); known != plan.Untried {
+		t.Errorf("known %s", known)
+	}
+}

@@ -1,0 +1,161 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package tenantnamespace gives each namespace with HostedBridges the one
+// NetworkPolicy that holds for the pods of all of them. It is keyed by the
+// namespace: a namespace with two thousand users is written to once.
+package tenantnamespace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/apply"
+	"github.com/hostedbridge/hostedbridge/internal/desired"
+)
+
+// foreignRetry is when to look again at a policy that belongs to somebody else:
+// nobody tells when it goes, since only the installation's own are watched.
+const foreignRetry = time.Minute
+
+// Reconciler reconciles one namespace at a time.
+type Reconciler struct {
+	// Client reads from caches that have the CacheOptions, and writes.
+	Client client.Client
+	// Live reads objects that the caches do not hold.
+	Live client.Reader
+	// Network is what the policies say.
+	Network desired.Network
+}
+
+// need says what a namespace is to have.
+type need int
+
+const (
+	// nothing: no tenant is left whom the policy holds for.
+	nothing need = iota
+	// whatIsThere: the pods of the last tenants are ending, and are held as long
+	// as they run.
+	whatIsThere
+	// policy: there are tenants.
+	policy
+)
+
+func needed(bridges, pods bool) need {
+	switch {
+	case bridges:
+		return policy
+	case pods:
+		return whatIsThere
+	default:
+		return nothing
+	}
+}
+
+// Reconcile brings the policy of the namespace that r names up to date.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (ctrl.Result, error) {
+	namespace := request.Name
+	bridges, err := r.bridges(ctx, namespace)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	pods, err := r.pods(ctx, namespace)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	found := &networkingv1.NetworkPolicy{}
+	err = r.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: desired.PolicyName}, found)
+	if client.IgnoreNotFound(err) != nil {
+		return ctrl.Result{}, fmt.Errorf("get NetworkPolicy: %w", err)
+	}
+	exists := err == nil
+	switch needed(bridges, pods) {
+	case policy:
+		return r.apply(ctx, namespace, found)
+	case nothing:
+		if exists && apply.Installed(found) {
+			return ctrl.Result{}, r.applier().Remove(ctx, found)
+		}
+	case whatIsThere:
+	}
+	return ctrl.Result{}, nil
+}
+
+// apply writes the policy where it is not already there as it should be.
+func (r *Reconciler) apply(ctx context.Context, namespace string, found *networkingv1.NetworkPolicy) (ctrl.Result, error) {
+	wanted, err := desired.NetworkPolicy(namespace, r.Network)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if same, err := holds(found, wanted); err != nil || same {
+		return ctrl.Result{}, err
+	}
+	err = r.applier().Shared(ctx, wanted)
+	if foreign, ok := errors.AsType[*apply.ForeignError](err); ok {
+		// The condition NetworkIsolated tells the users; this tells the administrator.
+		log.FromContext(ctx).Info("a namespace with tenants has no policy of ours", "namespace", namespace, "cause", foreign.Error())
+		return ctrl.Result{RequeueAfter: foreignRetry}, nil
+	}
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return ctrl.Result{}, nil // No pod starts there any more.
+	}
+	return ctrl.Result{}, err
+}
+
+// holds says whether the policy that was found says what it should.
+func holds(found *networkingv1.NetworkPolicy, wanted *networkingv1ac.NetworkPolicyApplyConfiguration) (bool, error) {
+	if found.UID == "" || !apply.Installed(found) {
+		return false, nil
+	}
+	encoded, err := runtime.DefaultUnstructuredConverter.ToUnstructured(wanted)
+	if err != nil {
+		return false, fmt.Errorf("compare NetworkPolicy: %w", err)
+	}
+	var want networkingv1.NetworkPolicy
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(encoded, &want); err != nil {
+		return false, fmt.Errorf("compare NetworkPolicy: %w", err)
+	}
+	for name, value := range want.Labels {
+		if found.Labels[name] != value {
+			return false, nil
+		}
+	}
+	return equality.Semantic.DeepEqual(found.Spec, want.Spec), nil
+}
+
+// bridges reports whether the namespace has HostedBridges.
+func (r *Reconciler) bridges(ctx context.Context, namespace string) (bool, error) {
+	var list v1alpha1.HostedBridgeList
+	// One is enough to know, and nothing of it is changed.
+	if err := r.Client.List(ctx, &list, client.InNamespace(namespace), client.Limit(1), client.UnsafeDisableDeepCopy); err != nil {
+		return false, fmt.Errorf("list HostedBridges: %w", err)
+	}
+	return len(list.Items) > 0, nil
+}
+
+// pods reports whether the namespace has pods of tenants.
+func (r *Reconciler) pods(ctx context.Context, namespace string) (bool, error) {
+	var list corev1.PodList
+	if err := r.Client.List(ctx, &list, client.InNamespace(namespace), tenants, client.Limit(1), client.UnsafeDisableDeepCopy); err != nil {
+		return false, fmt.Errorf("list pods: %w", err)
+	}
+	return len(list.Items) > 0, nil
+}
+
+func (r *Reconciler) applier() *apply.Applier {
+	return &apply.Applier{Client: r.Client, Live: r.Live, FieldOwner: v1alpha1.FieldOwnerOperator}
+}

@@ -1,0 +1,172 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build testenv
+
+package tenantnamespace_test
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/controllers/tenantnamespace"
+	"github.com/hostedbridge/hostedbridge/internal/desired"
+	"github.com/hostedbridge/hostedbridge/test/testenv"
+)
+
+func TestMain(m *testing.M) { os.Exit(testenv.MainOfController(m)) }
+
+// start runs the controller with caches as the operator has them, and returns a
+// client without any.
+func start(t *testing.T) client.Client {
+	t.Helper()
+	own := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelManagedBy: v1alpha1.ManagedByValue})}
+	objects := tenantnamespace.CacheOptions()
+	objects[&corev1.Pod{}] = own
+	m, err := ctrl.NewManager(testenv.Config(), ctrl.Options{
+		Scheme: testenv.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"},
+		Cache: cache.Options{ByObject: objects, ReaderFailOnMissingInformer: true},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &tenantnamespace.Reconciler{
+		Client: m.GetClient(), Live: m.GetAPIReader(),
+		Network: desired.Network{
+			Namespace: "hosted-bridge-system",
+			DNS:       desired.DNS{Namespace: "kube-system", Labels: map[string]string{"k8s-app": "kube-dns"}, Port: 53},
+		},
+	}
+	if err := r.Setup(m); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- m.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("manager: %v", err)
+		}
+	})
+	return testenv.Client(t)
+}
+
+func bridge(namespace, name string) *v1alpha1.HostedBridge {
+	return &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: v1alpha1.HostedBridgeSpec{UserID: v1alpha1.UserID(namespace + "-" + name)}}
+}
+
+func policy(namespace string) *networkingv1.NetworkPolicy {
+	return &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: desired.PolicyName}}
+}
+
+func exists(t *testing.T, c client.Client, o client.Object) bool {
+	t.Helper()
+	err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+	if client.IgnoreNotFound(err) != nil {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
+func TestANamespaceHasItsPolicyWhileItHasTenants(t *testing.T) {
+	c := start(t)
+	namespace := testenv.Namespace(t, c)
+	alice, bob, p := bridge(namespace, "alice"), bridge(namespace, "bob"), policy(namespace)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "alice-bridge-1", Labels: map[string]string{
+			v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelComponent: v1alpha1.ComponentBridge, v1alpha1.LabelManagedBy: v1alpha1.ManagedByValue,
+		}},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "bridge", Image: "bridge"}}},
+	}
+	testenv.ExpectApplied(t, c, alice, bob, pod)
+	testenv.Eventually(t, "the policy is made", func() bool { return exists(t, c, p) })
+	if p.Spec.PodSelector.MatchLabels[v1alpha1.LabelComponent] != v1alpha1.ComponentBridge || len(p.Spec.PolicyTypes) != 2 {
+		t.Errorf("policy %v", p.Spec)
+	}
+	version := p.ResourceVersion
+
+	// What is changed is changed back.
+	p.Spec.Egress = append(p.Spec.Egress, networkingv1.NetworkPolicyEgressRule{})
+	rules := len(p.Spec.Egress)
+	testenv.ExpectApplied(t, c, p)
+	testenv.Eventually(t, "the change is undone", func() bool { return exists(t, c, p) && len(p.Spec.Egress) == rules-1 })
+	if p.ResourceVersion == version {
+		t.Error("nothing was written")
+	}
+	version = p.ResourceVersion
+
+	// Neither another bridge nor the end of one writes anything.
+	carol := bridge(namespace, "carol")
+	testenv.ExpectApplied(t, c, carol)
+	for _, b := range []client.Object{alice, carol} {
+		if err := c.Delete(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := testenv.Namespace(t, c)
+	testenv.ExpectApplied(t, c, bridge(other, "dave"))
+	testenv.Eventually(t, "what came later is done", func() bool { return exists(t, c, policy(other)) })
+	if !exists(t, c, p) || p.ResourceVersion != version {
+		t.Errorf("the policy was written again: version %s, want %s", p.ResourceVersion, version)
+	}
+
+	// The pod of a bridge that is gone is held until it is gone too.
+	if err := c.Delete(t.Context(), bob); err != nil {
+		t.Fatal(err)
+	}
+	erin := bridge(other, "erin")
+	testenv.ExpectApplied(t, c, erin)
+	if !exists(t, c, p) {
+		t.Error("a pod still runs and is not held")
+	}
+	if err := c.Delete(t.Context(), pod, client.GracePeriodSeconds(0)); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Eventually(t, "the policy is removed", func() bool { return !exists(t, c, policy(namespace)) })
+}
+
+func TestSomebodyElsesPolicyIsLeftAlone(t *testing.T) {
+	c := start(t)
+	namespace := testenv.Namespace(t, c)
+	foreign := policy(namespace)
+	foreign.Spec.PodSelector = metav1.LabelSelector{MatchLabels: map[string]string{"app": "theirs"}}
+	alice := bridge(namespace, "alice")
+	testenv.ExpectApplied(t, c, foreign, alice)
+	other := testenv.Namespace(t, c)
+	testenv.ExpectApplied(t, c, bridge(other, "bob"))
+	testenv.Eventually(t, "what came later is done", func() bool { return exists(t, c, policy(other)) })
+	if err := c.Delete(t.Context(), alice); err != nil {
+		t.Fatal(err)
+	}
+	testenv.ExpectApplied(t, c, bridge(testenv.Namespace(t, c), "carol"))
+	found := policy(namespace)
+	if !exists(t, c, found) || found.ResourceVersion != foreign.ResourceVersion {
+		t.Errorf("the policy was touched: %v", found)
+	}
+}
+
+func TestAPolicyThatWasLeftIsRemoved(t *testing.T) {
+	c := testenv.Client(t)
+	namespace := testenv.Namespace(t, c)
+	left := policy(namespace)
+	left.Labels = map[string]string{v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelManagedBy: v1alpha1.ManagedByValue}
+	testenv.ExpectApplied(t, c, left)
+	start(t)
+	testenv.EventuallyWithin(t, 10*time.Second, "it is removed", func() bool {
+		return apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(left), left))
+	})
+}
