@@ -52,15 +52,15 @@ func checkRecipes(t *testing.T, namespace string) {
 	})
 }
 
-// answered is an answer of the catalog.
-type answered struct {
+// catalogAnswer is an answer of the catalog.
+type catalogAnswer struct {
 	status int
 	etag   string
 	body   string
 }
 
 // ask makes a request of the catalog, with If-Match where that is not empty.
-func (i *installation) ask(method, path, key, ifMatch, body string) answered {
+func (i *installation) ask(method, path, key, ifMatch, body string) catalogAnswer {
 	i.t.Helper()
 	r, err := http.NewRequestWithContext(i.t.Context(), method, "http://"+i.public+path, strings.NewReader(body))
 	if err != nil {
@@ -84,11 +84,11 @@ func (i *installation) ask(method, path, key, ifMatch, body string) answered {
 	if err != nil {
 		i.t.Fatal(err)
 	}
-	return answered{res.StatusCode, res.Header.Get("ETag"), string(b)}
+	return catalogAnswer{res.StatusCode, res.Header.Get("ETag"), string(b)}
 }
 
 // expect fails the test where the answer has another status.
-func (i *installation) expect(what string, got answered, status int) answered {
+func (i *installation) expect(what string, got catalogAnswer, status int) catalogAnswer {
 	i.t.Helper()
 	if got.status != status {
 		i.t.Fatalf("%s: %d %s, want %d", what, got.status, got.body, status)
