@@ -73,6 +73,11 @@ $stage "installation" bash -c 'exec "$@" >/dev/null' up "${up[@]}"
 # shellcheck disable=SC2086 # TESTFLAGS is several words.
 $stage "end-to-end tests" go test -tags=e2e -count=1 -v -parallel=8 -timeout=15m $TESTFLAGS ./test/e2e
 
+# One page after the other, since they speak of the same sample users.
+if [[ -z $TESTFLAGS ]]; then
+    $stage "documentation" go test -tags=e2e -count=1 -v -timeout=10m -run=TestTheDocumentationRuns ./test/docs
+fi
+
 # What was used in all of them is what the processes need; in some it is not.
 if [[ $CLUSTER == local && -z $TESTFLAGS ]]; then
     HB_AUDIT_LOG=$PWD/.cluster/$NAME/logs/audit.log \

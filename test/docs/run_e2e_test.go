@@ -42,7 +42,7 @@ func TestTheDocumentationRuns(t *testing.T) {
 	}
 	p := newPlace(t)
 	for _, page := range pages {
-		t.Run(page.Path, func(t *testing.T) {
+		t.Run(strings.ReplaceAll(page.Path, "/", "_"), func(t *testing.T) {
 			p.manifests(t, page)
 			p.read(t, page)
 		})
