@@ -13,7 +13,9 @@
 #               "bin/cluster load" or "kind load image-archive"
 #   REGISTRY    instead of LOAD_IMAGE: host/path to which the images are pushed
 #               and from which the cluster pulls them
-#   TIERS_FILE  the installation's tiers (default: config/default/tiers.yaml)
+#   TIERS_FILE  the installation's tiers (default: the chart's)
+#   VALUES_FILE more values of the chart, which go before all others
+#   HELM        helm to use (default: bin/helm, which is built)
 #   BASE_URL    where users reach the ingress (default: http://127.0.0.1:8080)
 #   TIMEOUT     how long to wait for each thing to become ready (default: 180s)
 set -euo pipefail
@@ -75,32 +77,26 @@ image_lines() {
     done
 }
 
-# tiers_lines  prints the kustomization's entry of tiers that are not the usual.
-tiers_lines() {
-    [[ -n ${TIERS_FILE:-} ]] || return 0
-    cp "$TIERS_FILE" "$overlay/system/tiers.yaml"
-    echo "- {name: hosted-bridge-tiers, behavior: replace, files: [tiers.yaml], options: {disableNameSuffixHash: true}}"
-}
-
-# write_overlay  makes kustomizations of this installation from those that
-# everybody applies.
+# write_overlay  makes values of this installation, and a kustomization of the
+# samples.
 write_overlay() {
-    local base=local
-    [[ $CLUSTER == current ]] && base=default
-    mkdir -p "$overlay/system" "$overlay/samples"
-    cat >"$overlay/system/kustomization.yaml" <<EOF
-namespace: $system
-resources: [../../../config/$base]
-configMapGenerator:
-- name: hosted-bridge-installation
-  behavior: merge
-  literals:
-  - BASE_URL=$BASE_URL
-  - BRIDGE_IMAGE=$(reference bridge)
-  - RUNTIME_IMAGE_NODE=$(reference runtime-node)
-$(tiers_lines)
-images:
-$(image_lines operator keybroker ingress)
+    local name
+    mkdir -p "$overlay/samples"
+    {
+        echo "baseURL: \"$BASE_URL\""
+        for name in operator keybroker ingress; do
+            echo "$name: {image: \"$(reference "$name")\"}"
+        done
+        echo "bridge:"
+        echo "  image: \"$(reference bridge)\""
+        echo "  runtimes: {node: \"$(reference runtime-node)\"}"
+    } >"$overlay/values.yaml"
+    # A cluster on this machine: its port on 127.0.0.1 leads to this NodePort,
+    # and tenants' servers may be at the cluster's own pods and Services, whose
+    # ranges hack/cluster and kind have in common.
+    [[ $CLUSTER == current ]] || cat >"$overlay/local.yaml" <<EOF
+ingress: {service: {type: NodePort, nodePort: 30080}}
+bridge: {upstream: {allowCIDRs: [10.244.0.0/16, 10.96.0.0/16]}}
 EOF
     cat >"$overlay/samples/kustomization.yaml" <<EOF
 resources: [../../../config/samples]
@@ -114,35 +110,19 @@ images:
 EOF
 }
 
-# ensure_master_key  makes the key under which every user's secrets are sealed
-# and the one of the certificate authority, once. They never pass through an
-# argument or a file on disk.
-ensure_master_key() {
-    [[ -z $(kube get secret hosted-bridge-master-key --namespace="$system" --ignore-not-found --output=name) ]] || return 0
-    say "making the master key: Secret hosted-bridge-master-key in $system, of which you want a backup"
-    kube create secret generic hosted-bridge-master-key --namespace="$system" \
-        --from-file=1=<(random_key) --from-file=authority=<(random_key) >&2
-}
-
-# ensure_ingress_keys  makes, once, the key that signs what ingresses keep for a
-# restart while the API server is away, the one that hides addresses and sessions
-# in the audit trail, and the administrators'. Other ones can take their place.
-ensure_ingress_keys() {
-    local name
-    for name in snapshot-key audit-key admin; do
-        [[ -z $(kube get secret "hosted-bridge-$name" --namespace="$system" --ignore-not-found --output=name) ]] || continue
-        kube create secret generic "hosted-bridge-$name" --namespace="$system" --from-file=key=<(random_key) >&2
-    done
-}
-
-random_key() { head -c 32 /dev/urandom | base64; }
-
+# install_system  installs the chart, or upgrades what is there: also what was
+# applied from config/ before, and what somebody has changed by hand. The chart
+# makes the master key and the other ones, once.
 install_system() {
-    say "applying the installation"
+    say "installing the chart"
     kube get namespace "$system" >/dev/null 2>&1 || apply --filename=config/default/namespace.yaml
-    ensure_master_key
-    ensure_ingress_keys
-    apply --kustomize="$overlay/system"
+    local values=(--values="$overlay/values.yaml")
+    [[ ! -e $overlay/local.yaml ]] || values+=(--values="$overlay/local.yaml")
+    # A file of tiers is one of values.
+    [[ -z ${TIERS_FILE:-} ]] || values+=(--values="$TIERS_FILE")
+    [[ -z ${VALUES_FILE:-} ]] || values+=(--values="$VALUES_FILE")
+    "$HELM" upgrade "$release" charts/hosted-bridge --install --namespace="$system" \
+        --take-ownership --force-conflicts --history-max=3 "${values[@]}" >&2
     local kind
     for kind in hostedbridges catalogrecipes catalogpublishers; do
         kube wait --for=condition=Established --timeout=60s "crd/$kind.hostedbridge.dev" >/dev/null
@@ -154,14 +134,11 @@ install_system() {
     drop_old_settings
 }
 
-# drop_old_settings  removes the generated ConfigMaps of earlier runs, which
-# nothing uses once the rollout is through.
+# drop_old_settings  removes the generated ConfigMaps of an installation that was
+# applied from config/, which nothing uses once the rollout is through.
 drop_old_settings() {
-    local current
-    current=$(kube get deployment hosted-bridge-operator --namespace="$system" \
-        --output=jsonpath='{.spec.template.spec.containers[0].envFrom[0].configMapRef.name}')
     kube get configmaps --namespace="$system" --output=name | grep '/hosted-bridge-installation-' |
-        grep -v "/$current\$" | xargs -r "$KUBECTL" delete --namespace="$system" >&2 || true
+        xargs -r "$KUBECTL" delete --namespace="$system" >&2 || true
 }
 
 # refuse_foreign_namespace  keeps the samples out of a namespace of somebody
@@ -247,6 +224,7 @@ installing=
 trap on_exit EXIT
 provide_images
 write_overlay
+build_helm
 installing=yes
 install_system
 install_samples

@@ -9,7 +9,10 @@
 KUBECTL=${KUBECTL:-kubectl}
 CLUSTER=${CLUSTER:-current}
 
-# Names that the manifests under config/ use.
+HELM=${HELM:-bin/helm}
+
+# The chart's release and its namespace, which is that of config/default.
+readonly release=hosted-bridge
 readonly system=hosted-bridge-system
 readonly tenants=tenants
 readonly workloads=(hosted-bridge-keybroker hosted-bridge-operator hosted-bridge-ingress)
@@ -31,6 +34,9 @@ build_tool() {
     [[ $1 != cluster ]] || package=./cluster
     go -C "hack/$1" build -buildvcs=false -o "../../bin/$1" "$package"
 }
+
+# build_helm  builds bin/helm, unless HELM is another one.
+build_helm() { [[ $HELM != bin/helm ]] || make --no-print-directory bin/helm >&2; }
 
 kube() { "$KUBECTL" "$@"; }
 

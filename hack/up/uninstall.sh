@@ -7,6 +7,7 @@
 # there are HostedBridges beside the samples it asks for FORCE=1 first.
 #
 #   KUBECTL  kubectl to use (default: kubectl); KUBECONFIG is kubectl's own
+#   HELM     helm to use (default: bin/helm, which is built)
 #   FORCE    1 to remove other people's HostedBridges too
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -24,6 +25,7 @@ others() {
 remove() { kube delete --ignore-not-found --timeout=180s "$@" >&2; }
 
 check_cluster
+build_helm
 left=$(others)
 if [[ -n $left && $FORCE != 1 ]]; then
     echo "$left" >&2
@@ -35,5 +37,8 @@ if kube get crd hostedbridges.hostedbridge.dev >/dev/null 2>&1; then
 fi
 say "removing the sample tenants, the installation and the CRDs"
 remove --kustomize=config/samples
+"$HELM" uninstall "$release" --namespace="$system" --ignore-not-found --wait --timeout=180s >&2
+# What the chart leaves: the CRDs, the keys and the namespace. And all of an
+# installation that was applied from config/.
 remove --kustomize=config/default
 say "removed"
