@@ -40,18 +40,30 @@ func (w *waiting) of(token string) waits {
 	return w.by[token]
 }
 
+// toWait is what wait is given.
+type toWait struct {
+	Seconds int `json:"seconds,omitempty" jsonschema:"how long it works, a minute if not given"`
+}
+
+func (w toWait) time() time.Duration {
+	if w.Seconds <= 0 {
+		return longest
+	}
+	return min(longest, time.Duration(w.Seconds)*time.Second)
+}
+
 // addWaiting adds a tool that works until it is cancelled, and one that says
 // how often that happened.
 func addWaiting(s *mcp.Server) {
 	seen := &waiting{by: map[string]waits{}}
-	mcp.AddTool(s, &mcp.Tool{Name: "wait", Description: "Tells of its progress once and then works for a minute, unless it is cancelled"},
-		func(ctx context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+	mcp.AddTool(s, &mcp.Tool{Name: "wait", Description: "Tells of its progress once and then works for a minute or so many seconds, unless it is cancelled"},
+		func(ctx context.Context, r *mcp.CallToolRequest, in toWait) (*mcp.CallToolResult, any, error) {
 			token := tokenHash(r.Extra)
 			seen.add(token, waits{Begun: 1})
 			if progress := r.Params.GetProgressToken(); progress != nil {
 				_ = r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: progress, Progress: 1, Total: 2})
 			}
-			timer := time.NewTimer(longest)
+			timer := time.NewTimer(in.time())
 			defer timer.Stop()
 			select {
 			case <-ctx.Done():
