@@ -14,6 +14,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/route"
+	"github.com/hostedbridge/hostedbridge/internal/scope"
 	"github.com/hostedbridge/hostedbridge/internal/usage"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -21,8 +22,21 @@ import (
 // TestBridgesHaveWhatIsCounted leaves out of bridges nothing that figures are
 // made of.
 func TestBridgesHaveWhatIsCounted(t *testing.T) {
+	for name, among := range map[string]func(namespace string) scope.Namespaces{
+		"of all namespaces": func(string) scope.Namespaces { return nil },
+		"of two namespaces": func(namespace string) scope.Namespaces { return scope.Namespaces{namespace, metav1.NamespaceDefault} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			namespace := testenv.Namespace(t, testenv.Client(t))
+			expectCounted(t, namespace, among(namespace))
+		})
+	}
+}
+
+func expectCounted(t *testing.T, namespace string, watched scope.Namespaces) {
+	t.Helper()
 	c := testenv.Client(t)
-	w, err := New(testenv.Config(), nil, slog.New(slog.DiscardHandler))
+	w, err := New(testenv.Config(), watched, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +50,7 @@ func TestBridgesHaveWhatIsCounted(t *testing.T) {
 		t.Errorf("with a table of another time: %v", err)
 	}
 	b := &v1alpha1.HostedBridge{
-		ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Namespace(t, c), Name: "alice"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "alice"},
 		Spec:       v1alpha1.HostedBridgeSpec{Servers: []v1alpha1.Server{{Name: "gh", Recipe: &v1alpha1.RecipeReference{Name: "github"}}}},
 	}
 	b.Spec.UserID = v1alpha1.UserID(b.Namespace)

@@ -101,6 +101,8 @@ func mapperOf(scheme *runtime.Scheme) meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(scheme.PrioritizedVersionsAllGroups())
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
 	mapper.Add(v1alpha1.GroupVersion.WithKind("HostedBridge"), meta.RESTScopeNamespace)
+	// A cache of several namespaces asks for a list's kind, too.
+	mapper.Add(v1alpha1.GroupVersion.WithKind("HostedBridgeList"), meta.RESTScopeNamespace)
 	return mapper
 }
 
