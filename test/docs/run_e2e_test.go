@@ -20,8 +20,8 @@ import (
 	"time"
 )
 
-// pageTimeout bounds one page. A reader who waits longer has left.
-const pageTimeout = 2 * time.Minute
+// pageTimeout bounds one page, also where it has Go compile a program.
+const pageTimeout = 4 * time.Minute
 
 //go:embed testdata/reader.sh
 var reader string
