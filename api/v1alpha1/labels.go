@@ -26,6 +26,10 @@ const (
 	// configuration that the pod's node was last told to fetch.
 	AnnotationConfigDigest = "hostedbridge.dev/config-digest"
 
+	// AnnotationApplied on an object of a HostedBridge holds a digest of what
+	// the operator applied. It saves applying the same again.
+	AnnotationApplied = "hostedbridge.dev/applied"
+
 	// Values of the labels above.
 	NameValue       = "hosted-bridge"
 	ComponentBridge = "bridge"

@@ -29,14 +29,17 @@ func (r *Reconciler) apply(ctx context.Context, b *v1alpha1.HostedBridge, p plan
 	}
 	var outcome plan.Outcome
 	for _, object := range objects {
-		if err := r.applier().Object(ctx, b, object); err != nil {
+		held, err := r.applier().Object(ctx, b, object)
+		if err != nil {
 			outcome.Failed = failure(err)
 			if isForeign(err) {
 				return outcome, nil // Trying again soon would only ask the same.
 			}
 			return outcome, err
 		}
-		if d, ok := object.(*appsv1ac.DeploymentApplyConfiguration); ok {
+		if d, ok := held.(*appsv1.Deployment); ok {
+			outcome.Workload = heldWorkload(d)
+		} else if d, ok := object.(*appsv1ac.DeploymentApplyConfiguration); ok {
 			outcome.Workload = workload(d)
 		}
 	}
@@ -80,6 +83,20 @@ func failure(err error) plan.Finding {
 		return plan.Finding{Reason: v1alpha1.ReasonApplyFailed, Message: message}
 	}
 	return plan.Finding{}
+}
+
+// heldWorkload is workload for a Deployment that did not have to be applied.
+func heldWorkload(d *appsv1.Deployment) *plan.Workload {
+	w := &plan.Workload{
+		Generation: d.Generation, ObservedGeneration: d.Status.ObservedGeneration,
+		Replicas: d.Status.Replicas, Updated: d.Status.UpdatedReplicas, Available: d.Status.AvailableReplicas,
+	}
+	for _, c := range d.Status.Conditions {
+		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
+			w.ReplicaFailure = c.Message
+		}
+	}
+	return w
 }
 
 // workload reads what the API server answered to the apply of d.

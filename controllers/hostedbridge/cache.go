@@ -25,6 +25,8 @@ func CacheOptions(namespace string, watched scope.Namespaces) cache.Options {
 		v1alpha1.LabelName:      v1alpha1.NameValue,
 		v1alpha1.LabelManagedBy: v1alpha1.ManagedByValue,
 	})}
+	accounts, deployments := own, own
+	accounts.Transform, deployments.Transform = stripMetadata, stripDeployment
 	pods := own
 	pods.Transform = stripPod
 	// Bridges' ConfigMaps everywhere but in the installation's own namespace,
@@ -44,8 +46,8 @@ func CacheOptions(namespace string, watched scope.Namespaces) cache.Options {
 		// A read of anything else would silently begin to cache all of it.
 		ReaderFailOnMissingInformer: true,
 		ByObject: map[client.Object]cache.ByObject{
-			&corev1.ServiceAccount{}:     own,
-			&appsv1.Deployment{}:         own,
+			&corev1.ServiceAccount{}:     accounts,
+			&appsv1.Deployment{}:         deployments,
 			&corev1.Pod{}:                pods,
 			&corev1.ConfigMap{}:          configMaps,
 			&discoveryv1.EndpointSlice{}: keybroker,
@@ -62,9 +64,52 @@ func stripConfigMap(object any) (any, error) {
 		kept.Namespace, kept.Name, kept.UID, kept.ResourceVersion = o.Namespace, o.Name, o.UID, o.ResourceVersion
 		return kept, nil
 	case *metav1.PartialObjectMetadata:
-		o.ManagedFields = nil
+		return stripMetadata(o)
 	}
 	return object, nil
+}
+
+// stripMetadata keeps of an object's metadata by what it is known to be as it
+// was applied.
+func stripMetadata(object any) (any, error) {
+	if o, ok := object.(*metav1.PartialObjectMetadata); ok {
+		o.ObjectMeta = applied(&o.ObjectMeta)
+	}
+	return object, nil
+}
+
+// stripDeployment keeps of a Deployment what stripMetadata does, and what its
+// controller says.
+func stripDeployment(object any) (any, error) {
+	d, ok := object.(*appsv1.Deployment)
+	if !ok {
+		return object, nil
+	}
+	kept := &appsv1.Deployment{ObjectMeta: applied(&d.ObjectMeta)}
+	kept.Status.ObservedGeneration, kept.Status.Replicas = d.Status.ObservedGeneration, d.Status.Replicas
+	kept.Status.UpdatedReplicas, kept.Status.AvailableReplicas = d.Status.UpdatedReplicas, d.Status.AvailableReplicas
+	for _, c := range d.Status.Conditions {
+		if c.Type == appsv1.DeploymentReplicaFailure {
+			kept.Status.Conditions = append(kept.Status.Conditions, appsv1.DeploymentCondition{Type: c.Type, Status: c.Status, Message: c.Message})
+		}
+	}
+	return kept, nil
+}
+
+func applied(m *metav1.ObjectMeta) metav1.ObjectMeta {
+	kept := metav1.ObjectMeta{
+		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion, Generation: m.Generation,
+		DeletionTimestamp: m.DeletionTimestamp, OwnerReferences: m.OwnerReferences,
+	}
+	if digest, ok := m.Annotations[v1alpha1.AnnotationApplied]; ok {
+		kept.Annotations = map[string]string{v1alpha1.AnnotationApplied: digest}
+	}
+	for _, e := range m.ManagedFields {
+		if e.Manager == v1alpha1.FieldOwnerOperator && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == "" {
+			kept.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: e.Manager, Operation: e.Operation, FieldsV1: shared(e.FieldsV1, m.OwnerReferences)}}
+		}
+	}
+	return kept
 }
 
 // stripPod keeps of a pod what observedPod and the watches read.

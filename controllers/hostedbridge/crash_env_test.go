@@ -27,9 +27,14 @@ import (
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
-// writesPerProvision is how many writes a new bridge costs: ServiceAccount,
-// ConfigMap, Deployment, status.
-const writesPerProvision = 4
+const (
+	// writesPerProvision is how many writes a new bridge costs: ServiceAccount,
+	// ConfigMap, Deployment, status.
+	writesPerProvision = 4
+	// writesPerChange is how many a change of one of its objects costs: that
+	// object, status.
+	writesPerChange = 2
+)
 
 func TestACrashAfterAnyWriteIsRepaired(t *testing.T) {
 	steps := map[string]func(*v1alpha1.HostedBridgeSpec){
@@ -38,8 +43,8 @@ func TestACrashAfterAnyWriteIsRepaired(t *testing.T) {
 		"while it is changed":   func(s *v1alpha1.HostedBridgeSpec) { s.Servers = servers("one", "two") },
 	}
 	for name, change := range steps {
-		want := provisioned(t, change, 1000)
-		for n := 1; n <= writesPerProvision; n++ {
+		want, writes := provisioned(t, change, 1000), writesOf(change)
+		for n := 1; n <= writes; n++ {
 			t.Run(fmt.Sprintf("%s, after write %d", name, n), func(t *testing.T) {
 				if diff := cmp.Diff(want, provisioned(t, change, n)); diff != "" {
 					t.Errorf("it is not what it is without a crash (-without +with):\n%s", diff)
@@ -47,6 +52,13 @@ func TestACrashAfterAnyWriteIsRepaired(t *testing.T) {
 			})
 		}
 	}
+}
+
+func writesOf(change func(*v1alpha1.HostedBridgeSpec)) int {
+	if change == nil {
+		return writesPerProvision
+	}
+	return writesPerChange
 }
 
 // provisioned makes a bridge, changes it where there is a change, crashes after
@@ -68,8 +80,8 @@ func provisioned(t *testing.T, change func(*v1alpha1.HostedBridgeSpec), n int) [
 	if c.Dead() != errors.Is(err, testenv.ErrCrash) {
 		t.Fatalf("%d writes, error %v", c.Writes, err)
 	}
-	if !c.Dead() && c.Writes != writesPerProvision {
-		t.Errorf("%d writes, want %d", c.Writes, writesPerProvision)
+	if want := writesOf(change); !c.Dead() && c.Writes != want {
+		t.Errorf("%d writes, want %d", c.Writes, want)
 	}
 	f.use(sound)
 	testenv.ExpectReconciled(t, f.reconciler, b)
@@ -139,6 +151,7 @@ func TestAnAPIServerThatDoesNotAnswerChangesNoStatus(t *testing.T) {
 	testenv.ExpectReconciled(t, f.reconciler, b)
 	f.roll(t, b)
 	f.expect(t, b, v1alpha1.PhaseRunning, available)
+	f.change(t, b, func(s *v1alpha1.HostedBridgeSpec) { s.Servers = servers("another") })
 	version := b.ResourceVersion
 	for name, failure := range map[string]error{
 		"too busy": apierrors.NewTooManyRequests("busy", 1), "unavailable": apierrors.NewServiceUnavailable("starting"),

@@ -204,8 +204,10 @@ func (f *fixture) roll(t *testing.T, b *v1alpha1.HostedBridge) {
 	}
 	pod.Spec = corev1.PodSpec{Containers: []corev1.Container{{Name: "bridge", Image: "bridge"}}}
 	testenv.ExpectApplied(t, f.Client, pod)
+	// As a kubelet does it: the operator may have annotated the pod meanwhile.
+	before := pod.DeepCopy()
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-	if err := f.Status().Update(t.Context(), pod); err != nil {
+	if err := f.Status().Patch(t.Context(), pod, client.StrategicMergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
 }

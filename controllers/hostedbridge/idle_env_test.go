@@ -175,7 +175,7 @@ func TestUseDoesNotWakeTheController(t *testing.T) {
 	f.eventually(t, "made", b, func() bool { return reason(b, v1alpha1.ConditionReady) == "Progressing" })
 	f.roll(t, b)
 	f.eventually(t, "ready", b, func() bool { return b.Status.Phase == v1alpha1.PhaseRunning && b.Status.PodName != "" })
-	before := written.statuses.Load()
+	before := written.all.Load()
 	seen, at := b.DeepCopy(), time.Now().Truncate(time.Second)
 	for range 20 {
 		at = at.Add(time.Second)
@@ -185,7 +185,7 @@ func TestUseDoesNotWakeTheController(t *testing.T) {
 		})
 	}
 	// The reconciliations of its becoming ready may still be on their way.
-	if wrote := written.statuses.Load() - before; wrote > 3 {
-		t.Errorf("%d statuses were written for 20 times of use", wrote)
+	if wrote := written.all.Load() - before; wrote > 3 {
+		t.Errorf("%d reconciliations for 20 times of use", wrote)
 	}
 }

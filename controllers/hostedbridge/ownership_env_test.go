@@ -45,12 +45,14 @@ func TestNothingIsWrittenWhenNothingChanges(t *testing.T) {
 	f.roll(t, b)
 	testenv.ExpectReconciled(t, f.reconciler, b)
 	before := f.versions(t, b)
+	asked := &testenv.Crash{Limit: 1000}
+	f.use(indexed(asked.Client(f.Client.(testenv.Indexed).WithWatch)))
 	for range 5 {
 		f.clock.Step(time.Hour)
 		testenv.ExpectReconciled(t, f.reconciler, b)
 	}
-	if diff := cmp.Diff(before, f.versions(t, b)); diff != "" {
-		t.Errorf("a reconcile without a cause wrote (-before +after):\n%s", diff)
+	if diff := cmp.Diff(before, f.versions(t, b)); diff != "" || asked.Writes > 0 {
+		t.Errorf("a reconcile without a cause asked for %d writes and wrote (-before +after):\n%s", asked.Writes, diff)
 	}
 
 	// A status event of the Deployment that means nothing to the bridge.

@@ -8,19 +8,22 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
-// applyStatus writes the operator's part of the status in one request. An
-// identical status is not stored again. What the ingress and the keybroker
+// applyStatus writes the operator's part of the status in one request, where it
+// says something else than is known to be there. What the ingress and the keybroker
 // write is not named and so not touched.
 func (r *Reconciler) applyStatus(ctx context.Context, o plan.Observed, p plan.Plan, out plan.Outcome) error {
 	status := p.Status(o, out, r.Clock.Now())
@@ -28,6 +31,9 @@ func (r *Reconciler) applyStatus(ctx context.Context, o plan.Observed, p plan.Pl
 		status.URL = r.Settings.BaseURL + "/u/" + string(status.UserID) + "/mcp"
 	}
 	b := o.Bridge
+	if said := b.Status.DeepCopy(); sameStatus(withRan(said, o), &status) {
+		return nil
+	}
 	// An object that has since taken the name gets this status for a moment:
 	// status writes ignore the UID. Its own reconciliation comes next in the
 	// queue, under the same name, and writes what is true.
@@ -41,6 +47,49 @@ func (r *Reconciler) applyStatus(ctx context.Context, o plan.Observed, p plan.Pl
 	}
 	r.recordChanges(b, status)
 	return nil
+}
+
+// withRan puts back into a status the recipes that are stored in it: observing
+// has put what they come to now in their place.
+func withRan(s *v1alpha1.HostedBridgeStatus, o plan.Observed) *v1alpha1.HostedBridgeStatus {
+	s.Recipes = o.Recipes
+	return s
+}
+
+// sameStatus reports whether the operator's part of two statuses is the same.
+func sameStatus(a, b *v1alpha1.HostedBridgeStatus) bool {
+	return a.ObservedGeneration == b.ObservedGeneration && a.Phase == b.Phase && a.UserID == b.UserID && a.URL == b.URL &&
+		a.PodName == b.PodName && a.IdleSince.Equal(b.IdleSince) &&
+		equality.Semantic.DeepEqual(a.Recipes, b.Recipes) && sameConditions(a.Conditions, b.Conditions)
+}
+
+// sameConditions compares conditions in any order. Times are stored in seconds.
+func sameConditions(a, b []metav1.Condition) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for _, one := range a {
+		other := meta.FindStatusCondition(b, one.Type)
+		if other == nil || one.LastTransitionTime.Unix() != other.LastTransitionTime.Unix() {
+			return false
+		}
+		one.LastTransitionTime = other.LastTransitionTime
+		if one != *other {
+			return false
+		}
+	}
+	return true
+}
+
+// toldOtherwise passes a HostedBridge whose status says something else in the
+// operator's part. A status that was not written, because the cache had it, may
+// have been another one by then: its event comes by here.
+func toldOtherwise() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*v1alpha1.HostedBridge)
+		after, ok2 := e.ObjectNew.(*v1alpha1.HostedBridge)
+		return !ok || !ok2 || !sameStatus(&before.Status, &after.Status)
+	}}
 }
 
 func statusConfiguration(s v1alpha1.HostedBridgeStatus) *bridgeac.HostedBridgeStatusApplyConfiguration {

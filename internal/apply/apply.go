@@ -11,11 +11,13 @@ import (
 	"encoding/json"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -40,32 +42,41 @@ type configuration interface {
 }
 
 // Object applies object, which names owner as its controller, and fills it
-// with what the API server answers. An object that exists without being
-// controlled by owner is left alone, and the error is a ForeignError.
+// with what the API server answers. Where what exists has all of it already
+// nothing is asked of the API server, and what exists is returned. An object
+// that exists without being controlled by owner is left alone, and the error is
+// a ForeignError.
 //
 // Between the look and the write somebody else may create the object. If it
 // has a controller the API server refuses a second one; if it has none we
 // adopt it, which is the one case that is not excluded.
-func (a *Applier) Object(ctx context.Context, owner client.Object, object runtime.ApplyConfiguration) error {
+func (a *Applier) Object(ctx context.Context, owner client.Object, object runtime.ApplyConfiguration) (client.Object, error) {
 	c, ok := object.(configuration)
 	if !ok {
-		return fmt.Errorf("apply %T: not a generated apply configuration", object)
+		return nil, fmt.Errorf("apply %T: not a generated apply configuration", object)
+	}
+	digest, err := mark(c)
+	if err != nil {
+		return nil, err
 	}
 	existing, err := a.existing(ctx, owner, c)
 	if err != nil {
-		return fmt.Errorf("look at %s: %w", describe(c), err)
+		return nil, fmt.Errorf("look at %s: %w", describe(c), err)
 	}
 	if existing != nil && !metav1.IsControlledBy(existing, owner) {
 		kind, err := a.Client.GroupVersionKindFor(owner)
 		if err != nil {
-			return fmt.Errorf("apply %s: %w", describe(c), err)
+			return nil, fmt.Errorf("apply %s: %w", describe(c), err)
 		}
-		return foreign(describe(c), metav1.GetControllerOf(existing), kind, owner)
+		return nil, foreign(describe(c), metav1.GetControllerOf(existing), kind, owner)
+	}
+	if existing != nil && a.unchanged(existing, c, digest) {
+		return existing, nil
 	}
 	if err := a.Client.Apply(ctx, object, a.FieldOwner, client.ForceOwnership); err != nil {
-		return fmt.Errorf("apply %s: %w", describe(c), err)
+		return nil, fmt.Errorf("apply %s: %w", describe(c), err)
 	}
-	return nil
+	return nil, nil
 }
 
 // Existing applies fields of an object of the bridge's that somebody else makes,
@@ -98,12 +109,11 @@ func uidOf(c configuration) (types.UID, error) {
 	return said.UID, err
 }
 
-// existing returns the metadata of the object with c's name, nil where there
-// is none. The cache is believed only where it shows an object of owner's: it
-// does not hold foreign ones, and may be late.
-func (a *Applier) existing(ctx context.Context, owner client.Object, c configuration) (*metav1.PartialObjectMetadata, error) {
-	m := &metav1.PartialObjectMetadata{}
-	m.SetGroupVersionKind(schema.FromAPIVersionAndKind(*c.GetAPIVersion(), *c.GetKind()))
+// existing returns the object with c's name, nil where there is none. The cache
+// is believed only where it shows an object of owner's: it does not hold foreign
+// ones, and may be late.
+func (a *Applier) existing(ctx context.Context, owner client.Object, c configuration) (client.Object, error) {
+	m := held(c)
 	key := types.NamespacedName{Namespace: *c.GetNamespace(), Name: *c.GetName()}
 	err := a.Client.Get(ctx, key, m)
 	if err == nil && metav1.IsControlledBy(m, owner) {
@@ -112,11 +122,23 @@ func (a *Applier) existing(ctx context.Context, owner client.Object, c configura
 	if client.IgnoreNotFound(err) != nil {
 		return nil, err
 	}
+	m = held(c)
 	err = a.Live.Get(ctx, key, m)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	return m, err
+}
+
+// held is as what a cache holds an object: by its metadata alone, but for a
+// Deployment, whose status is read.
+func held(c configuration) client.Object {
+	if _, ok := c.(*appsv1ac.DeploymentApplyConfiguration); ok {
+		return &appsv1.Deployment{}
+	}
+	m := &metav1.PartialObjectMetadata{}
+	m.SetGroupVersionKind(schema.FromAPIVersionAndKind(*c.GetAPIVersion(), *c.GetKind()))
+	return m
 }
 
 func describe(c configuration) string { return *c.GetKind() + " " + *c.GetName() }

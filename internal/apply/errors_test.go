@@ -54,7 +54,7 @@ func TestRefusalIsBounded(t *testing.T) {
 func TestOnlyGeneratedConfigurationsAreApplied(t *testing.T) {
 	// One without a type could be of a kind whose ownership was not checked.
 	object := client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{})
-	if err := (&Applier{}).Object(t.Context(), nil, object); err == nil || !strings.Contains(err.Error(), "not a generated") {
+	if _, err := (&Applier{}).Object(t.Context(), nil, object); err == nil || !strings.Contains(err.Error(), "not a generated") {
 		t.Errorf("error = %v", err)
 	}
 }

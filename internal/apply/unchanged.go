@@ -1,0 +1,157 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+)
+
+// mark annotates c with a digest of all that it says, where its kind is one that
+// Object can find unchanged, and returns the digest. It need not resist an
+// attacker: who can choose what one bridge's objects say can only keep that
+// bridge's own from being brought up to date.
+func mark(c configuration) (string, error) {
+	encoded, err := json.Marshal(c)
+	if err != nil {
+		return "", fmt.Errorf("encode %s: %w", describe(c), err)
+	}
+	h := fnv.New128a()
+	_, _ = h.Write(encoded)
+	digest := fmt.Sprintf("%x", h.Sum(nil))
+	annotations := map[string]string{v1alpha1.AnnotationApplied: digest}
+	switch c := c.(type) {
+	case *corev1ac.ServiceAccountApplyConfiguration:
+		c.WithAnnotations(annotations)
+	case *corev1ac.ConfigMapApplyConfiguration:
+		c.WithAnnotations(annotations)
+	case *appsv1ac.DeploymentApplyConfiguration:
+		c.WithAnnotations(annotations)
+	default:
+		return "", nil
+	}
+	return digest, nil
+}
+
+// unchanged reports whether an object has everything that c says, which carries
+// the digest: it was applied as c is, and nobody has changed or taken away one
+// of those fields since, as that would have ended our ownership of the field.
+// When in doubt it says no, and an apply that changes nothing is the cost.
+func (a *Applier) unchanged(existing metav1.Object, c configuration, digest string) bool {
+	if digest == "" || existing == nil || existing.GetAnnotations()[v1alpha1.AnnotationApplied] != digest {
+		return false
+	}
+	for _, e := range existing.GetManagedFields() {
+		if !ownEntry(e, string(a.FieldOwner)) {
+			continue
+		}
+		var owned map[string]any
+		if json.Unmarshal(e.FieldsV1.GetRawBytes(), &owned) != nil {
+			return false
+		}
+		encoded, err := json.Marshal(c)
+		if err != nil {
+			return false
+		}
+		var said map[string]any
+		return json.Unmarshal(encoded, &said) == nil && ownsObject(owned, said)
+	}
+	return false
+}
+
+func ownEntry(e metav1.ManagedFieldsEntry, owner string) bool {
+	return e.Manager == owner && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == "" && e.FieldsV1 != nil
+}
+
+// ownsObject is owns for a whole object, of which the name and what it is belong
+// to nobody. The owner references are looked at by themselves.
+func ownsObject(owned, said map[string]any) bool {
+	for name, value := range said {
+		switch name {
+		case "apiVersion", "kind", "status":
+			continue
+		case "metadata":
+			fields, ok := value.(map[string]any)
+			if !ok {
+				return false
+			}
+			for _, unowned := range []string{"name", "namespace", "ownerReferences"} {
+				delete(fields, unowned)
+			}
+		}
+		if !ownsField(owned, name, value) {
+			return false
+		}
+	}
+	return true
+}
+
+func ownsField(owned map[string]any, name string, value any) bool {
+	inner, ok := owned["f:"+name].(map[string]any)
+	return ok && owns(inner, value)
+}
+
+// owns reports whether all of a value is among the fields below one. Where that
+// has none below it, it is owned as a whole.
+func owns(owned map[string]any, value any) bool {
+	if len(owned) == 0 {
+		return true
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		for name, value := range v {
+			if !ownsField(owned, name, value) {
+				return false
+			}
+		}
+	case []any:
+		for _, item := range v {
+			if !ownsItem(owned, item) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// ownsItem is owns for an item of a list, which is known by its value or by the
+// fields that are its key. A part of the key that is not said has a default.
+func ownsItem(owned map[string]any, item any) bool {
+	fields, ok := item.(map[string]any)
+	if !ok {
+		encoded, err := json.Marshal(item)
+		_, found := owned["v:"+string(encoded)]
+		return err == nil && found
+	}
+	for name, inner := range owned {
+		key, isKey := strings.CutPrefix(name, "k:")
+		if !isKey || !hasKey(fields, key) {
+			continue
+		}
+		below, ok := inner.(map[string]any)
+		return ok && owns(below, fields)
+	}
+	return false
+}
+
+func hasKey(fields map[string]any, encoded string) bool {
+	var key map[string]any
+	if json.Unmarshal([]byte(encoded), &key) != nil {
+		return false
+	}
+	for name, value := range key {
+		if said, ok := fields[name]; ok && said != value {
+			return false
+		}
+	}
+	return true
+}
