@@ -50,12 +50,13 @@ var running struct {
 
 // endAtInterrupt ends everything when this process is told to end.
 func endAtInterrupt() {
+	// go test may be gone by then, and nobody reads what is said here.
+	signal.Ignore(syscall.SIGPIPE)
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-told
 		running.Lock() // Nothing starts any more.
-		fmt.Fprintln(os.Stderr, "interrupted: ending what runs")
 		for _, p := range running.programs {
 			_ = p.cmd.Process.Kill()
 		}
@@ -65,6 +66,7 @@ func endAtInterrupt() {
 		for _, folder := range running.folders {
 			_ = os.RemoveAll(folder)
 		}
+		fmt.Fprintln(os.Stderr, "interrupted: everything has ended")
 		os.Exit(130)
 	}()
 }
