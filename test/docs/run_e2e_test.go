@@ -69,11 +69,11 @@ func newPlace(t *testing.T) place {
 	}
 	// The flags are those of the images' programs, so that most is compiled
 	// already, also for a copy of the repository.
-	p.environment = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath -buildvcs=false")
+	p.environment = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath -buildvcs=false '-ldflags=-s -w'")
 	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH"} {
 		p.environment = append(p.environment, name+"="+strings.TrimSpace(output(t, "", "go", "env", name)))
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", p.programs, "./cmd/bridge", "./cmd/ingress", "./cmd/keybroker")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", p.programs, "./cmd/bridge", "./cmd/ingress", "./cmd/keybroker")
 	cmd.Dir, cmd.Env = Root, p.environment
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("build the programs: %v: %s", err, out)
