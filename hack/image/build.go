@@ -30,7 +30,7 @@ func build(ctx context.Context, folder, arch string, wanted []spec) ([]built, er
 	if binaries, err = filepath.Abs(binaries); err != nil {
 		return nil, err
 	}
-	if err := compile(ctx, root, binaries, arch, wanted); err != nil {
+	if err := compile(ctx, target{root: root, folder: binaries, arch: arch}, wanted); err != nil {
 		return nil, err
 	}
 	var all []built

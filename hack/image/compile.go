@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"strings"
 )
 
 // findRoot returns the repository's root: the folder, from here upwards, that
@@ -31,10 +32,17 @@ func findRoot() (string, error) {
 	}
 }
 
+// target is where binaries go, and for which machines.
+type target struct {
+	root, folder, arch string
+	// stamp is what the linker is told of a release.
+	stamp string
+}
+
 // compile builds the binaries of the images into folder. Binaries of one
 // module are built by one go command, which shares what they have in common.
 // What Go has in its cache costs about a second in all.
-func compile(ctx context.Context, root, folder, arch string, wanted []spec) error {
+func compile(ctx context.Context, t target, wanted []spec) error {
 	modules := map[string][]string{}
 	var order []string
 	for _, s := range wanted {
@@ -46,17 +54,17 @@ func compile(ctx context.Context, root, folder, arch string, wanted []spec) erro
 		}
 		modules[s.module] = append(modules[s.module], s.pkg)
 	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	if err := os.MkdirAll(t.folder, 0o755); err != nil {
 		return err
 	}
 	for _, module := range order {
 		// -buildvcs=false: an unchanged program is the same binary, whatever
 		// else was committed. The trailing separator makes -o a folder.
-		args := append([]string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w",
-			"-o", folder + string(filepath.Separator)}, modules[module]...)
+		args := append([]string{"build", "-trimpath", "-buildvcs=false", "-ldflags=" + strings.TrimSpace("-s -w "+t.stamp),
+			"-o", t.folder + string(filepath.Separator)}, modules[module]...)
 		cmd := exec.CommandContext(ctx, "go", args...)
-		cmd.Dir = filepath.Join(root, module)
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOWORK=off")
+		cmd.Dir = filepath.Join(t.root, module)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+t.arch, "GOWORK=off")
 		cmd.Stderr = os.Stderr
 		if err := cmd.Run(); err != nil {
 			return fmt.Errorf("build %v: %w", modules[module], err)

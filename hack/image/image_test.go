@@ -88,7 +88,7 @@ func TestCompiledProgramDoesNotDependOnTheFolder(t *testing.T) {
 	var programs [2][]byte
 	for i := range programs {
 		folder := t.TempDir()
-		if err := compile(t.Context(), root, folder, "amd64", pause); err != nil {
+		if err := compile(t.Context(), target{root: root, folder: folder, arch: "amd64"}, pause); err != nil {
 			t.Fatal(err)
 		}
 		if programs[i], err = binary(folder, pause[0]); err != nil {

@@ -7,6 +7,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,17 @@ const usage = `Build the container images without a container engine.
       builds, pushes each image as HOST/PATH/<name> with the credentials of
       docker login, and prints "name<TAB>reference" lines
 
+  image release --version VERSION --out DIR [--registry HOST/PATH] [--only NAME,...]
+      writes the images of a release for all architectures as archives of OCI
+      image layouts, their bills of materials, and the bridge as a program for
+      people's own machines; --registry is what the images will be called there
+
+  image repack FILE.tgz
+      writes a packed chart anew so that it depends on what is in it alone
+
+  image sums --out DIR
+      writes DIR/SHA256SUMS
+
 `
 
 func main() {
@@ -48,6 +60,7 @@ type options struct {
 	out              string
 	arch             string
 	registry         string
+	version          string
 	stdout, progress io.Writer
 }
 
@@ -60,6 +73,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.BoolVar(&o.all, "all", false, "every image, also the runtimes for servers of npm and in Python")
 	flags.StringVar(&o.out, "out", "", "folder of the archives (default: bin/images in the repository)")
 	flags.StringVar(&o.arch, "arch", runtime.GOARCH, "architecture that the images run on: amd64 or arm64")
+	flags.StringVar(&o.version, "version", "", "version of a release, such as 1.2.3")
 	flags.StringVar(&o.registry, "registry", "", "where push puts the images, as host/path")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -76,9 +90,38 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return o.build(ctx)
 	case flags.NArg() == 1 && verb == "push" && o.registry != "":
 		return o.push(ctx)
+	case flags.NArg() == 1 && verb == "release":
+		return o.release(ctx)
+	case flags.NArg() == 2 && verb == "repack":
+		return repack(flags.Arg(1))
+	case flags.NArg() == 1 && verb == "sums":
+		return writeSums(o.out)
 	}
 	flags.Usage()
 	return errors.New("say build, or push with --registry")
+}
+
+// release writes what a release has of programs and images.
+func (o options) release(ctx context.Context) error {
+	root, err := findRoot()
+	if err != nil {
+		return err
+	}
+	if len(o.only) == 0 {
+		o.only = released
+	}
+	wanted, err := pick(o.only, false)
+	if err != nil {
+		return err
+	}
+	r := release{
+		root: root, folder: o.out, version: o.version, repository: cmp.Or(o.registry, repository),
+		work: filepath.Join(root, "bin", ".release"),
+	}
+	if err := r.run(ctx, wanted); err != nil {
+		return err
+	}
+	return r.pinned()
 }
 
 // build prints a line for each image on stdout.

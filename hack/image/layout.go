@@ -1,0 +1,182 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// writeLayout writes an index of one image over its architectures as the
+// archive of an OCI image layout, which skopeo, crane, ctr and oras take, and
+// returns the index's digest: the one by which the image is known everywhere.
+func writeLayout(archive, reference string, images []v1.Image) (v1.Hash, error) {
+	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	for _, image := range images {
+		config, err := image.ConfigFile()
+		if err != nil {
+			return v1.Hash{}, err
+		}
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{
+			Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: config.OS, Architecture: config.Architecture}},
+		})
+	}
+	digest, err := index.Digest()
+	if err != nil {
+		return v1.Hash{}, err
+	}
+	folder, err := os.MkdirTemp(filepath.Dir(archive), ".layout-*")
+	if err != nil {
+		return v1.Hash{}, err
+	}
+	defer os.RemoveAll(folder)
+	l, err := layout.Write(folder, empty.Index)
+	if err != nil {
+		return v1.Hash{}, err
+	}
+	_, tag, _ := strings.Cut(filepath.Base(reference), ":")
+	// By these two names skopeo and containerd find an image in an archive.
+	err = l.AppendIndex(index, layout.WithAnnotations(map[string]string{
+		"org.opencontainers.image.ref.name": tag, "io.containerd.image.name": reference,
+	}))
+	if err != nil {
+		return v1.Hash{}, fmt.Errorf("write %s: %w", archive, err)
+	}
+	return digest, packFolder(folder, archive)
+}
+
+// packFolder writes a folder's files as a tar that depends on them alone.
+func packFolder(folder, archive string) (err error) {
+	out, err := os.Create(archive)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	w := tar.NewWriter(out)
+	// In the order of their names.
+	err = filepath.WalkDir(folder, func(file string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(folder, file)
+		if err != nil {
+			return err
+		}
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		return addFile(w, filepath.ToSlash(name), content)
+	})
+	return errors.Join(err, w.Close())
+}
+
+func addFile(w *tar.Writer, name string, content []byte) error {
+	header := &tar.Header{Name: name, Mode: 0o644, Size: int64(len(content)), ModTime: epoch, Typeflag: tar.TypeReg, Format: tar.FormatUSTAR}
+	if err := w.WriteHeader(header); err != nil {
+		return err
+	}
+	_, err := w.Write(content)
+	return err
+}
+
+// repack writes a .tgz anew without times, owners and chance: helm puts in when
+// it packed a chart.
+func repack(archive string) error {
+	content, err := os.ReadFile(archive)
+	if err != nil {
+		return err
+	}
+	unzipped, err := gzip.NewReader(bytes.NewReader(content))
+	if err != nil {
+		return fmt.Errorf("read %s: %w", archive, err)
+	}
+	files := map[string][]byte{}
+	var names []string
+	for r := tar.NewReader(unzipped); ; {
+		header, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", archive, err)
+		}
+		if header.Typeflag != tar.TypeReg {
+			continue
+		}
+		if files[header.Name], err = io.ReadAll(r); err != nil {
+			return fmt.Errorf("read %s: %w", archive, err)
+		}
+		names = append(names, header.Name)
+	}
+	slices.Sort(names)
+	// Helm reads the file of the chart's own name first.
+	slices.SortStableFunc(names, func(a, b string) int {
+		first := func(name string) bool { return strings.Count(name, "/") == 1 && strings.HasSuffix(name, "/Chart.yaml") }
+		switch {
+		case first(a) == first(b):
+			return 0
+		case first(a):
+			return -1
+		}
+		return 1
+	})
+	var packed bytes.Buffer
+	zipped := gzip.NewWriter(&packed)
+	w := tar.NewWriter(zipped)
+	for _, name := range names {
+		if err := addFile(w, name, files[name]); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(w.Close(), zipped.Close()); err != nil {
+		return err
+	}
+	return os.WriteFile(archive, packed.Bytes(), 0o644)
+}
+
+// sumsFile lists the checksums, in the form of sha256sum.
+const sumsFile = "SHA256SUMS"
+
+// writeSums lists every file of a folder with its checksum.
+func writeSums(folder string) error {
+	var lines strings.Builder
+	err := filepath.WalkDir(folder, func(file string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || e.Name() == sumsFile {
+			return err
+		}
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(folder, file)
+		if err != nil {
+			return err
+		}
+		sum := sha256.Sum256(content)
+		fmt.Fprintf(&lines, "%s  %s\n", hex.EncodeToString(sum[:]), filepath.ToSlash(name))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, sumsFile), []byte(lines.String()), 0o644)
+}
