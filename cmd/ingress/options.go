@@ -68,10 +68,12 @@ func defaults() options {
 		Namespace:   "hosted-bridge-system",
 		TokenFile:   "/var/run/secrets/hosted-bridge/token",
 		BridgePort:  8443,
-		// Endpoints lag the signal by seconds; together 30 s, so that the
-		// pod's grace period must be longer than Kubernetes' default.
-		DrainDelay:   5 * time.Second,
-		DrainTimeout: 25 * time.Second,
+		// Endpoints lag the signal by seconds.
+		DrainDelay: 5 * time.Second,
+		// As long as a call waits for its bridge, whose pod an upgrade may be
+		// replacing at the same time, and as long again for what it does then. The
+		// pod's grace period must be longer than both together.
+		DrainTimeout: 70 * time.Second,
 		LogLevel:     "info",
 		AuditIndex:   indexNone,
 		// The kept certificate lives six hours; a day leaves it the last word.

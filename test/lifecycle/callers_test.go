@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -44,6 +45,7 @@ type caller struct {
 // load is what all callers do at once.
 type load struct {
 	callers []*caller
+	streams []*stream
 	cancel  context.CancelFunc
 	wait    sync.WaitGroup
 }
@@ -56,6 +58,7 @@ func startLoad(t *testing.T, users []user) *load {
 		kept, fresh := newHTTP(true), newHTTP(false)
 		session := &session{user: u, http: newHTTP(true)}
 		stream := &stream{user: u, http: newHTTP(false)}
+		l.streams = append(l.streams, stream)
 		l.callers = append(l.callers,
 			&caller{name: u.name + ", without sessions, one connection", call: u.modern(kept, "echo", `{"text":"hello"}`, "hello")},
 			&caller{name: u.name + ", without sessions, new connections", call: u.modern(fresh, "echo", `{"text":"hello"}`, "hello")},
@@ -109,6 +112,9 @@ func (l *load) expectNoFailure(t *testing.T, during string) {
 				t.Errorf("%s: %s", c.name, f)
 			}
 		}
+	}
+	for _, s := range l.streams {
+		t.Logf("%s: %s opened its stream %d times, and asked again %d times", during, s.user.name, s.opened, s.conflicts)
 	}
 	t.Logf("%s: %d calls, %d failed, the slowest took %s", during, calls, failed, slowest.Round(time.Millisecond))
 	if failed > 0 {
@@ -180,10 +186,35 @@ type stream struct {
 	user    user
 	http    *http.Client
 	session *session
+
+	opened, conflicts int
 }
 
-// read opens the stream and reads it for some seconds, or until its end.
+// errConflict is the answer to a stream while the one before is not known to be
+// closed, and conflictTimeout how long that may take.
+var errConflict = errors.New("status 409")
+
+const conflictTimeout = 5 * time.Second
+
+// read opens the stream and reads it for some seconds, or until its end. The
+// bridge may not have heard yet that the one before is closed, which it says by
+// 409: a client asks again then.
 func (s *stream) read(ctx context.Context) error {
+	for deadline := time.Now().Add(conflictTimeout); ; {
+		err := s.open(ctx)
+		if !errors.Is(err, errConflict) || time.Now().After(deadline) {
+			return err
+		}
+		s.conflicts++
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(between):
+		}
+	}
+}
+
+func (s *stream) open(ctx context.Context) error {
 	if s.session == nil {
 		begun := &session{user: s.user, http: s.http}
 		if err := begun.begin(ctx); err != nil {
@@ -205,10 +236,14 @@ func (s *stream) read(ctx context.Context) error {
 		return err
 	}
 	defer res.Body.Close()
+	if res.StatusCode == http.StatusConflict {
+		return errConflict
+	}
 	if res.StatusCode != http.StatusOK {
 		said, _ := io.ReadAll(io.LimitReader(res.Body, 300))
 		return fmt.Errorf("status %d: %s", res.StatusCode, said)
 	}
+	s.opened++
 	ended := time.AfterFunc(slowSeconds*time.Second, func() { res.Body.Close() })
 	defer ended.Stop()
 	_, _ = io.Copy(io.Discard, res.Body)
