@@ -57,6 +57,13 @@ down: ## End the local cluster, or remove the installation from yours.
 image: bin/image ## Build the container images as archives in bin/images, without a container engine.
 	@bin/image build
 
+# The version of a release: make release-dry-run VERSION=1.2.3.
+VERSION ?=
+
+.PHONY: release-dry-run
+release-dry-run: bin/image bin/helm $(if $(filter local,$(CLUSTER)),assets) ## Make all files of a release in bin/release, twice, and compare (VERSION=1.2.3). Nothing is uploaded.
+	@export KUBECTL="$$($(KUBECTL_PATH))"; hack/release/dry-run.sh "$(VERSION)"
+
 ##@ Tests
 
 .PHONY: test
@@ -64,11 +71,12 @@ test: ## Run every test, and say where the time goes.
 	@hack/test/times.sh $(MAKE) --keep-going test-unit test-env test-e2e
 
 .PHONY: test-unit
-test-unit: ## Tests that need nothing but Go.
+test-unit: bin/helm ## Tests that need nothing but Go.
 	@$(STAGE) "unit tests$(if $(RACE), (race detector on))" go test $(RACE) $(TESTFLAGS) ./...
 	@$(STAGE) "unit tests of the local cluster" go -C hack/cluster test $(TESTFLAGS) ./cluster
 	@$(STAGE) "unit tests of the image builder" go -C hack/image test $(TESTFLAGS) ./...
 	@$(STAGE) "unit tests of the chart" env $(CHART_GO) test $(TESTFLAGS) ./...
+	@$(STAGE) "unit tests of alerts and dashboard" go -C hack/monitoring test $(TESTFLAGS) ./...
 
 .PHONY: test-env
 test-env: assets ## Tests against a real kube-apiserver and etcd.
@@ -173,6 +181,7 @@ lint: bin/golangci-lint ## Run the linters of .golangci.yml.
 	@bin/golangci-lint run ./...
 	@cd hack/cluster && ../../bin/golangci-lint run --config=../../.golangci.yml ./cluster/...
 	@cd hack/image && ../../bin/golangci-lint run --config=../../.golangci.yml ./...
+	@cd hack/monitoring && ../../bin/golangci-lint run --config=../../.golangci.yml ./...
 
 # The programs of Kubernetes: ten minutes once, then from a cache.
 .PHONY: assets
