@@ -8,6 +8,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -41,9 +42,9 @@ func setEnvironment(t *testing.T, variable string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), rolloutTimeout)
 	defer cancel()
 	processes := []string{"deployment/hosted-bridge-operator", "deployment/hosted-bridge-keybroker", "deployment/hosted-bridge-ingress"}
-	commands := [][]string{append([]string{"set", "env", variable}, processes...)}
-	for _, p := range processes {
-		commands = append(commands, []string{"rollout", "status", p})
+	commands := [][]string{append(append([]string{"set", "env"}, processes...), variable)}
+	for _, process := range processes {
+		commands = append(commands, []string{"rollout", "status", process})
 	}
 	for _, args := range commands {
 		if out, err := installed.runKubectl(ctx, "", append(args, "--namespace="+systemNamespace)...); err != nil {
@@ -73,4 +74,43 @@ func TestEachSourceThatIsToBeDeletedIs(t *testing.T) {
 	})
 	// What came from a Secret that is gone is the user's own.
 	mustPut(t, paul, left.secret, token, http.StatusOK)
+}
+
+// TestAdministratorsGiveAndTakeKeysOverHTTP is of two users, as the ingress's
+// rights are on every HostedBridge.
+func TestAdministratorsGiveAndTakeKeysOverHTTP(t *testing.T) {
+	boss, web := admin(t), newHTTPClient(false)
+	for _, short := range []string{"rosa", "stan"} {
+		n := newTenant(t, short, "everything")
+		path := "/admin/users/" + n.name + "/keys"
+		var made struct{ Key, ID string }
+		boss.must(t, http.StatusCreated, http.MethodPost, path, `{"name":"laptop","expires":"1h"}`).into(t, &made)
+		eventually(t, agreedTimeout, "the new key opens the bridge of "+n.name, func(ctx context.Context) error {
+			return allowed(ctx, web, n.url(), made.Key)
+		})
+		boss.must(t, http.StatusNoContent, http.MethodDelete, path+"/"+made.ID, "")
+		eventually(t, agreedTimeout, "the new key opens it no more", func(ctx context.Context) error {
+			if err := allowed(ctx, web, n.url(), made.Key); !errors.Is(err, errRefused) {
+				return fmt.Errorf("want a refusal: %w", errors.Join(err, errors.New("allowed")))
+			}
+			return nil
+		})
+		if err := allowed(t.Context(), web, n.url(), n.key.secret); err != nil {
+			t.Errorf("the user's own key: %v", err)
+		}
+	}
+}
+
+// TestAdministratorsFreeTheNamesOfRecipes is of two for the same reason.
+func TestAdministratorsFreeTheNamesOfRecipes(t *testing.T) {
+	boss, p := admin(t), newPublisher(t, "freed")
+	for _, short := range []string{"freed", "freed-too"} {
+		name := installed.name(short)
+		file := p.signed(t, remote(name, left, "1.0.0"))
+		p.mustPublish(t, name, file)
+		p.must(t, http.StatusNoContent, http.MethodDelete, "/recipes/"+name, "", "If-Match", "*")
+		boss.must(t, http.StatusNoContent, http.MethodDelete, "/admin/recipes/"+name, "", "If-Match", "*")
+		// The same version is nobody's now, and may be published again.
+		p.must(t, http.StatusCreated, http.MethodPost, "/recipes", file)
+	}
 }
