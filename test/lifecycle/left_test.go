@@ -36,8 +36,8 @@ var left = []string{
 }
 
 // unnamed are kinds of which the cluster makes objects by itself, which end by
-// themselves too.
-var unnamed = []string{"Event", "PodMetrics", "NodeMetrics", "ComponentStatus"}
+// themselves too; an APIService belongs to its CustomResourceDefinitions.
+var unnamed = []string{"Event", "PodMetrics", "NodeMetrics", "ComponentStatus", "Endpoints", "APIService"}
 
 func (c *cluster) expectLeftAsTheNotesSay(t *testing.T) {
 	notes := c.mustHelm(t, "get", "notes", release)
