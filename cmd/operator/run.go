@@ -67,13 +67,15 @@ func run(ctx context.Context, o Options, log *slog.Logger) error {
 			MaxWaking:        o.MaxWaking,
 		},
 	}
-	if err := isolate(m, r, o, metrics.Registry); err != nil {
+	own := &registrations{Registerer: metrics.Registry}
+	defer own.end()
+	if err := isolate(m, r, o, own); err != nil {
 		return err
 	}
 	if err := r.Setup(ctx, m); err != nil {
 		return err
 	}
-	if err := telemetry.Register(metrics.Registry, telemetry.BuildInfo("operator"), &hostedbridge.Metrics{Reader: m.GetClient(), Elected: m.Elected()}); err != nil {
+	if err := telemetry.Register(own, telemetry.BuildInfo("operator"), &hostedbridge.Metrics{Reader: m.GetClient(), Elected: m.Elected()}); err != nil {
 		return err
 	}
 	recipes := &catalogrecipe.Reconciler{Client: m.GetClient(), Clock: clock.RealClock{}}
