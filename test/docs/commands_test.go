@@ -85,7 +85,7 @@ func (f facts) problems(t *testing.T, step Step, written []string, defined *[]st
 	return all
 }
 
-var command = regexp.MustCompile(`^(\$ |(make|kubectl|curl|helm|go|ingress|bridge|keybroker|git|docker|kind|vault|hack/\S+) [^=]*$)`)
+var command = regexp.MustCompile(`^(\$ |(make|kubectl|curl|helm|go|ingress|bridge|keybroker|git|docker|kind|vault|hack/\S+) .*$)`)
 
 // looksRun returns what is wrong with a block that looks like commands and whose
 // language does not say so.
