@@ -34,6 +34,7 @@ var manifests = map[string]string{
 	"admission-ingress.yaml":  "rbac/admission.yaml",
 	"admission-catalog.yaml":  "rbac/catalog-admission.yaml",
 	"admission-tenants.yaml":  "rbac/tenants-admission.yaml",
+	"admission-operator.yaml": "rbac/operator-admission.yaml",
 	"isolation-policies.yaml": "isolation/policies.yaml",
 	// A namespace of tenants is one in config/samples for Kustomize.
 	"isolation-namespaces.yaml": "",
