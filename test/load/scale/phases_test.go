@@ -66,7 +66,7 @@ func (s *subject) sleep(t *testing.T, tenants int) (a Asleep) {
 		_, err := s.plane.dynamic.Resource(bridges).Namespace(namespaceOf(i)).Patch(t.Context(), nameOf(i), types.MergePatchType, []byte(`{"spec":{"idleTimeout":"1m"}}`), metav1.PatchOptions{})
 		return err
 	})
-	if late := s.watch.await(t, 0, tenants, provisionLimit(tenants), func(i int, l life) bool { return !onDemand(i) || !l.asleep.IsZero() }); late > 0 {
+	if late := s.watch.await(t, 0, tenants, time.Minute+provisionLimit(tenants), func(i int, l life) bool { return !onDemand(i) || !l.asleep.IsZero() }); late > 0 {
 		t.Errorf("%d tenants did not fall asleep", late)
 	}
 	s.plane.audit.settle(t, 10*time.Second, provisionLimit(tenants))
@@ -159,7 +159,7 @@ func (in *installation) restart(t *testing.T, s *subject, i int) (r Restart) {
 		p.end(os.Interrupt)
 	}
 	r.Tenants = i
-	s.plane.audit.settle(t, 2*time.Second, startLimit)
+	s.plane.audit.settle(t, 10*time.Second, startLimit)
 	before, began := s.plane.audit.writes(), time.Now()
 	in.operators = []*program{in.startOperator(t)}
 	in.leader(t)

@@ -229,11 +229,14 @@ func (p *plane) startControllers(t *testing.T) {
 // loopback, at which nobody listens: nothing leaves this machine.
 func (p *plane) startNodes(t *testing.T, nodes int) {
 	t.Helper()
-	args := []string{"--kubeconfig=" + p.kubeconfig(t, "kwok"), "--manage-all-nodes=true"}
-	for _, stages := range []string{"node", "pod"} {
-		files, err := filepath.Glob(filepath.Join(os.Getenv("SCALE_KWOK_STAGES"), stages, "fast", stages+"-*.yaml"))
+	args := []string{"--kubeconfig=" + p.kubeconfig(t, "kwok"), "--manage-all-nodes=true",
+		// Without a lease that is renewed a node, and with it its pods, is taken for
+		// lost after 40 s.
+		"--node-lease-duration-seconds=40"}
+	for _, stages := range []string{"node/fast", "node/heartbeat-with-lease", "pod/fast"} {
+		files, err := filepath.Glob(filepath.Join(os.Getenv("SCALE_KWOK_STAGES"), stages, filepath.Dir(stages)+"-*.yaml"))
 		if err != nil || len(files) == 0 {
-			t.Fatalf("no stages of a %s in SCALE_KWOK_STAGES: %v", stages, err)
+			t.Fatalf("no stages %s in SCALE_KWOK_STAGES: %v", stages, err)
 		}
 		for _, file := range files {
 			args = append(args, "--config="+file)

@@ -143,12 +143,11 @@ func measureOurs(t *testing.T, p plan) (f Figures) {
 	f.Burst = s.provision(t, from, last, 0)
 	f.Asleep = s.sleep(t, last)
 	f.Quiet = s.quiet(t, p.quiet)
-	next := last + 1
 	f.Traffic = in.during(t, func() {
-		f.Killed = in.failover(t, s, next, os.Kill)
-		f.Graceful = in.failover(t, s, next+1, os.Interrupt)
+		f.Killed = in.failover(t, s, last, os.Kill)
+		f.Graceful = in.failover(t, s, last+1, os.Interrupt)
 	})
-	f.Restart = in.restart(t, s, next+2)
-	f.Deletion = s.delete(t, next+3)
+	f.Restart = in.restart(t, s, last+2)
+	f.Deletion = s.delete(t, last+3)
 	return f
 }

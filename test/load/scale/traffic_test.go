@@ -34,14 +34,17 @@ var keys = func() (k [2]struct{ key, id, hash string }) {
 // Traffic is what tenants were answered.
 type Traffic struct {
 	Asked int `json:"asked"`
-	// Wrong are answers that are not what the ingress's table should have.
-	Wrong int `json:"wrong"`
+	// Wrong are answers that are not what the ingress's table should have, Said how
+	// often each answer came.
+	Wrong int            `json:"wrong"`
+	Said  map[string]int `json:"said"`
 }
 
 // during asks the ingress for two tenants, of whom it should know one to run and
 // one to sleep, for as long as something lasts. Their answers come from its table.
 func (in *installation) during(t *testing.T, something func()) (traffic Traffic) {
 	t.Helper()
+	traffic.Said = map[string]int{}
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -50,7 +53,8 @@ func (in *installation) during(t *testing.T, something func()) (traffic Traffic)
 		for {
 			for i, want := range []string{"starting", "suspended"} {
 				traffic.Asked++
-				if got := in.health(i); got != want {
+				got := in.health(i)
+				if traffic.Said[got]++; got != want {
 					traffic.Wrong++
 				}
 			}
@@ -64,6 +68,7 @@ func (in *installation) during(t *testing.T, something func()) (traffic Traffic)
 	something()
 	close(done)
 	<-ended
+	t.Logf("answers meanwhile: %v", traffic.Said)
 	return traffic
 }
 
