@@ -75,11 +75,8 @@ func TestRunInNamespacedMode(t *testing.T) {
 			sealed := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionSecretsSealed)
 			return meta.IsStatusConditionTrue(b.Status.Conditions, v1alpha1.ConditionAccepted) && sealed != nil && sealed.Reason == v1alpha1.ReasonSealing
 		})
-		expectTold(t, c, d)
-		testenv.Eventually(t, "an event is recorded", func() bool {
-			var events corev1.EventList
-			return c.List(t.Context(), &events, client.InNamespace(namespace)) == nil && len(events.Items) > 0
-		})
+		expectTold(t, c, b, d)
+		expectWarned(t, c, namespace)
 	}
 	expectChecked(t, c, testenv.System)
 	expectUntouched(t, c, other)

@@ -70,13 +70,10 @@ func TestRunWithTheRightsOfTheManifests(t *testing.T) {
 		sealed := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionSecretsSealed)
 		return sealed != nil && sealed.Reason == v1alpha1.ReasonSealing
 	})
-	expectTold(t, c, d)
+	expectTold(t, c, b, d)
 	expectChecked(t, c, o.Namespace)
 	expectNoSecrets(t, namespace, o.Namespace)
-	testenv.Eventually(t, "an event is recorded", func() bool {
-		var events corev1.EventList
-		return c.List(t.Context(), &events, client.InNamespace(namespace)) == nil && len(events.Items) > 0
-	})
+	expectWarned(t, c, namespace)
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: leaseName}}
 	testenv.ExpectExists(t, c, lease)
 	// What is under way when the operator is told to end fails, and may say so.
@@ -113,8 +110,24 @@ func expectChecked(t *testing.T, c client.Client, namespace string) {
 	})
 }
 
-// expectTold checks that the operator annotates a pod of the Deployment's.
-func expectTold(t *testing.T, c client.Client, d *appsv1.Deployment) {
+// expectWarned checks that the operator records an event of a spec that it
+// refuses.
+func expectWarned(t *testing.T, c client.Client, namespace string) {
+	t.Helper()
+	b := &v1alpha1.HostedBridge{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "refused"},
+		Spec:       v1alpha1.HostedBridgeSpec{UserID: v1alpha1.UserID("refused-" + namespace), Tier: "nobodys"},
+	}
+	testenv.ExpectApplied(t, c, b)
+	testenv.Eventually(t, "an event is recorded", func() bool {
+		var events corev1.EventList
+		return c.List(t.Context(), &events, client.InNamespace(namespace)) == nil && len(events.Items) > 0
+	})
+}
+
+// expectTold checks that the operator annotates a pod of the bridge's Deployment
+// when the bridge is told something else.
+func expectTold(t *testing.T, c client.Client, b *v1alpha1.HostedBridge, d *appsv1.Deployment) {
 	t.Helper()
 	pod := &corev1.Pod{ObjectMeta: *d.Spec.Template.ObjectMeta.DeepCopy()}
 	pod.Namespace, pod.Name = d.Namespace, d.Name+"-1"
@@ -124,6 +137,11 @@ func expectTold(t *testing.T, c client.Client, d *appsv1.Deployment) {
 	if err := c.Status().Update(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
+	testenv.Eventually(t, "the spec is changed", func() bool {
+		testenv.ExpectExists(t, c, b)
+		b.Spec.Servers[0].Transport.URL += "/other"
+		return c.Update(t.Context(), b) == nil
+	})
 	testenv.Eventually(t, "the pod is told of its configuration", func() bool {
 		testenv.ExpectExists(t, c, pod)
 		return pod.Annotations[v1alpha1.AnnotationConfigDigest] != ""

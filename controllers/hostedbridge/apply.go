@@ -9,8 +9,11 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apply"
@@ -37,17 +40,29 @@ func (r *Reconciler) apply(ctx context.Context, b *v1alpha1.HostedBridge, p plan
 			}
 			return outcome, err
 		}
-		if d, ok := held.(*appsv1.Deployment); ok {
-			outcome.Workload = heldWorkload(d)
-		} else if d, ok := object.(*appsv1ac.DeploymentApplyConfiguration); ok {
-			outcome.Workload = workload(d)
-		}
+		note(&outcome, object, held)
 	}
 	return outcome, nil
 }
 
+// note adds to out what is known of an object that was applied, or held because
+// it did not have to be.
+func note(out *plan.Outcome, object runtime.ApplyConfiguration, held client.Object) {
+	switch o := object.(type) {
+	case *corev1ac.ConfigMapApplyConfiguration:
+		if held != nil {
+			out.ConfigMap = plan.ConfigMap{Made: held.GetCreationTimestamp().Time, Written: apply.Written(held, v1alpha1.FieldOwnerOperator)}
+		}
+	case *appsv1ac.DeploymentApplyConfiguration:
+		out.Workload = workload(o)
+		if d, ok := held.(*appsv1.Deployment); ok {
+			out.Workload = heldWorkload(d)
+		}
+	}
+}
+
 // tell makes the nodes of running pods fetch a configuration that has changed.
-// A pod that is gone needs none.
+// A pod that is gone needs none, nor does one that has started with it.
 func (r *Reconciler) tell(ctx context.Context, o plan.Observed, p plan.Plan, out plan.Outcome) error {
 	if p.Action != plan.Run || out.Workload == nil {
 		return nil // No pod is to have it, and it may not even be a configuration.

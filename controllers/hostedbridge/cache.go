@@ -99,14 +99,14 @@ func stripDeployment(object any) (any, error) {
 func applied(m *metav1.ObjectMeta) metav1.ObjectMeta {
 	kept := metav1.ObjectMeta{
 		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion, Generation: m.Generation,
-		DeletionTimestamp: m.DeletionTimestamp, OwnerReferences: m.OwnerReferences,
+		CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp, OwnerReferences: m.OwnerReferences,
 	}
 	if digest, ok := m.Annotations[v1alpha1.AnnotationApplied]; ok {
 		kept.Annotations = map[string]string{v1alpha1.AnnotationApplied: digest}
 	}
 	for _, e := range m.ManagedFields {
 		if e.Manager == v1alpha1.FieldOwnerOperator && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == "" {
-			kept.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: e.Manager, Operation: e.Operation, FieldsV1: shared(e.FieldsV1, m.OwnerReferences)}}
+			kept.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: e.Manager, Operation: e.Operation, Time: e.Time, FieldsV1: shared(e.FieldsV1, m.OwnerReferences)}}
 		}
 	}
 	return kept

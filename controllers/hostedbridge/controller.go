@@ -100,8 +100,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (c
 	if err != nil && outcome.Failed == (plan.Finding{}) {
 		return ctrl.Result{}, err // The API server did not answer: nothing is known to say in a status.
 	}
-	err = errors.Join(err, r.tell(ctx, observed, p, outcome), r.applyStatus(ctx, observed, p, outcome))
-	return ctrl.Result{RequeueAfter: earlier(outcome.RequeueAfter(), p.RequeueAfter)}, err
+	deferred, failed := r.applyStatus(ctx, observed, p, outcome)
+	err = errors.Join(err, r.tell(ctx, observed, p, outcome), failed)
+	return ctrl.Result{RequeueAfter: earlier(deferred, earlier(outcome.RequeueAfter(), p.RequeueAfter))}, err
 }
 
 // earlier returns the shorter of two times to wait, of which zero is none.

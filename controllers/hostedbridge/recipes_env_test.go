@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -93,8 +92,6 @@ func (f *fixture) run(t *testing.T, b *v1alpha1.HostedBridge) {
 	_, d := f.children(b.Name)
 	f.eventually(t, b.Name+" has a Deployment", d, func() bool { return d.Spec.Replicas != nil && *d.Spec.Replicas == 1 })
 	f.roll(t, b)
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: b.Name + "-bridge-1"}}
-	f.eventually(t, b.Name+" has been told", pod, func() bool { return pod.Annotations[v1alpha1.AnnotationConfigDigest] != "" })
 	f.eventually(t, b.Name+" runs", b, func() bool { return b.Status.Phase == v1alpha1.PhaseRunning && b.Status.PodName != "" })
 }
 

@@ -6,6 +6,7 @@ package hostedbridge
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -24,15 +25,21 @@ import (
 
 // applyStatus writes the operator's part of the status in one request, where it
 // says something else than is known to be there. What the ingress and the keybroker
-// write is not named and so not touched.
-func (r *Reconciler) applyStatus(ctx context.Context, o plan.Observed, p plan.Plan, out plan.Outcome) error {
-	status := p.Status(o, out, r.Clock.Now())
+// write is not named and so not touched. Where it may be said later it returns how
+// much later.
+func (r *Reconciler) applyStatus(ctx context.Context, o plan.Observed, p plan.Plan, out plan.Outcome) (time.Duration, error) {
+	now := r.Clock.Now()
+	status := p.Status(o, out, now)
 	if p.OwnsURL() {
 		status.URL = r.Settings.BaseURL + "/u/" + string(status.UserID) + "/mcp"
 	}
 	b := o.Bridge
-	if said := b.Status.DeepCopy(); sameStatus(withRan(said, o), &status) {
-		return nil
+	said := withRan(b.Status.DeepCopy(), o)
+	if sameStatus(said, &status) {
+		return 0, nil
+	}
+	if wait := plan.Deferred(said, &status, now); wait > 0 {
+		return wait, nil
 	}
 	// An object that has since taken the name gets this status for a moment:
 	// status writes ignore the UID. Its own reconciliation comes next in the
@@ -40,13 +47,13 @@ func (r *Reconciler) applyStatus(ctx context.Context, o plan.Observed, p plan.Pl
 	ac := bridgeac.HostedBridge(b.Name, b.Namespace).WithStatus(statusConfiguration(status))
 	err := r.Client.Status().Apply(ctx, ac, client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // The bridge is gone; there is nobody to tell.
+		return 0, nil // The bridge is gone; there is nobody to tell.
 	}
 	if err != nil {
-		return fmt.Errorf("apply status: %w", err)
+		return 0, fmt.Errorf("apply status: %w", err)
 	}
 	r.recordChanges(b, status)
-	return nil
+	return 0, nil
 }
 
 // withRan puts back into a status the recipes that are stored in it: observing
@@ -121,26 +128,33 @@ func statusConfiguration(s v1alpha1.HostedBridgeStatus) *bridgeac.HostedBridgeSt
 	return ac
 }
 
-// recordChanges emits an event for each change that somebody who looks at the
-// bridge should not miss. The status before is the cache's: where that is late
-// the event is emitted again, and the recorder counts it with the first.
+// recordChanges emits an event for what somebody has to act on, and when that is
+// over. What happens in the ordinary course is in the conditions, and an event of
+// each of its steps would be as many writes as the objects of a bridge take. The
+// status before is the cache's: where that is late the event is emitted again, and
+// the recorder counts it with the first.
 func (r *Reconciler) recordChanges(b *v1alpha1.HostedBridge, after v1alpha1.HostedBridgeStatus) {
 	before := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionAccepted)
 	accepted := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionAccepted)
-	if before == nil || before.Status != accepted.Status || before.Reason != accepted.Reason {
-		kind := corev1.EventTypeNormal
-		if accepted.Status != metav1.ConditionTrue || accepted.Reason == v1alpha1.ReasonRecipesUnusable {
-			kind = corev1.EventTypeWarning
-		}
-		r.Recorder.Eventf(b, nil, kind, accepted.Reason, "Accept", "%s", plan.Note(accepted.Message))
+	same := before != nil && before.Status == accepted.Status && before.Reason == accepted.Reason
+	if !same && (wrong(before) || wrong(accepted)) {
+		r.Recorder.Eventf(b, nil, severity(wrong(accepted)), accepted.Reason, "Accept", "%s", plan.Note(accepted.Message))
 	}
-	if b.Status.Phase == after.Phase {
-		return
+	failed := after.Phase == v1alpha1.PhaseFailed
+	if failed != (b.Status.Phase == v1alpha1.PhaseFailed) {
+		ready := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
+		r.Recorder.Eventf(b, nil, severity(failed), string(after.Phase), "Reconcile", "%s", plan.Note(ready.Message))
 	}
-	kind := corev1.EventTypeNormal
-	if after.Phase == v1alpha1.PhaseFailed {
-		kind = corev1.EventTypeWarning
+}
+
+// wrong says that there is something in a spec for its author to mend.
+func wrong(accepted *metav1.Condition) bool {
+	return accepted != nil && (accepted.Status != metav1.ConditionTrue || accepted.Reason == v1alpha1.ReasonRecipesUnusable)
+}
+
+func severity(wrong bool) string {
+	if wrong {
+		return corev1.EventTypeWarning
 	}
-	ready := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
-	r.Recorder.Eventf(b, nil, kind, string(after.Phase), "Reconcile", "%s", plan.Note(ready.Message))
+	return corev1.EventTypeNormal
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
@@ -66,6 +67,17 @@ func (a *Applier) unchanged(existing metav1.Object, c configuration, digest stri
 		return json.Unmarshal(encoded, &said) == nil && ownsObject(owned, said)
 	}
 	return false
+}
+
+// Written returns when an owner's fields of an object were last written otherwise,
+// by the API server's clock; zero where that is not known.
+func Written(o metav1.Object, owner string) time.Time {
+	for _, e := range o.GetManagedFields() {
+		if ownEntry(e, owner) && e.Time != nil {
+			return e.Time.Time
+		}
+	}
+	return time.Time{}
 }
 
 func ownEntry(e metav1.ManagedFieldsEntry, owner string) bool {

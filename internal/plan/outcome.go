@@ -21,7 +21,14 @@ type Outcome struct {
 	// Workload is what the API server answered to the Deployment, nil where
 	// none was applied.
 	Workload *Workload
+	// ConfigMap is what was found of the bridge's ConfigMap, zero where it was
+	// written just now.
+	ConfigMap ConfigMap
 }
+
+// ConfigMap is since when a bridge's ConfigMap has been as it is, by the API
+// server's clock, which tells seconds.
+type ConfigMap struct{ Made, Written time.Time }
 
 // RequeueAfter is when to decide again although nothing was seen to change;
 // zero is never.

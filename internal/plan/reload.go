@@ -3,6 +3,8 @@
 
 package plan
 
+import "github.com/hostedbridge/hostedbridge/api/v1alpha1"
+
 // Untold returns the pods whose nodes have to be told that the configuration
 // is now the one with that digest. A pod of a Deployment that was changed just
 // now is about to be replaced, and its successor reads the new one.
@@ -12,9 +14,21 @@ func (p Plan) Untold(o Observed, out Outcome, digest string) []Pod {
 	}
 	var untold []Pod
 	for _, pod := range o.Pods {
-		if !pod.Deleting && pod.Told != digest {
+		if !pod.Deleting && pod.Told != digest && !out.ConfigMap.precedes(pod, o.Bridge) {
 			untold = append(untold, pod)
 		}
 	}
 	return untold
+}
+
+// precedes says that the pod was made when the ConfigMap was already as it is,
+// and so has started with it. In the second of the ConfigMap's last writing that
+// cannot be told, but for one that has never changed: it is there before the
+// Deployment, and what it says changes with the spec and with recipes.
+func (c ConfigMap) precedes(pod Pod, b *v1alpha1.HostedBridge) bool {
+	if c.Written.IsZero() {
+		return false
+	}
+	never := c.Written.Equal(c.Made) && b.Generation == 1 && len(b.Status.Recipes) == 0
+	return never || pod.Created.After(c.Written)
 }

@@ -114,16 +114,28 @@ func TestWhichPodsAreToldOfANewConfiguration(t *testing.T) {
 	told, untold, ending := Pod{Name: "a", Told: "new"}, Pod{Name: "b", Told: "old"}, Pod{Name: "c", Deleting: true}
 	all := observed(withPods(told, untold, ending, Pod{Name: "d"}))
 	rolling := workload(func(w *Workload) { w.Generation++ })
+	early, late := Pod{Name: "e", Created: now}, Pod{Name: "l", Created: now.Add(time.Second)}
+	made := func(at time.Time) Outcome {
+		return Outcome{Workload: &rolled, ConfigMap: ConfigMap{Made: at, Written: now}}
+	}
+	atFirst := func(o *Observed) { o.Bridge.Generation = 1 }
+	recipes := func(o *Observed) { o.Bridge.Status.Recipes = []v1alpha1.RecipeStatus{{Server: "a"}} }
 	for name, tt := range map[string]struct {
 		o    Observed
 		out  Outcome
 		want []string
 	}{
-		"those that were told of another":   {all, Outcome{Workload: &rolled}, []string{"b", "d"}},
-		"none that is about to be replaced": {all, rolling, nil},
-		"none where nothing was applied":    {all, Outcome{}, nil},
-		"none where applying failed":        {all, Outcome{Workload: &rolled, Failed: Finding{Reason: "NotOwned"}}, nil},
-		"none that is to end":               {observed(withPods(untold), withState(v1alpha1.StateSuspended)), Outcome{Workload: &rolled}, nil},
+		"those that were told of another":                                 {all, Outcome{Workload: &rolled}, []string{"b", "d"}},
+		"none that is about to be replaced":                               {all, rolling, nil},
+		"none where nothing was applied":                                  {all, Outcome{}, nil},
+		"none where applying failed":                                      {all, Outcome{Workload: &rolled, Failed: Finding{Reason: "NotOwned"}}, nil},
+		"none that was made after the configuration":                      {observed(withPods(late)), made(now.Add(-time.Hour)), nil},
+		"one that was made in the same second":                            {observed(withPods(early, late)), made(now.Add(-time.Hour)), []string{"e"}},
+		"none whose configuration has never changed":                      {observed(withPods(early, late), atFirst), made(now), nil},
+		"one whose spec has changed in the second in which it was made":   {observed(withPods(early)), made(now), []string{"e"}},
+		"one whose recipe may have changed in that second":                {observed(withPods(early), atFirst, recipes), made(now), []string{"e"}},
+		"one that was told of another, and has started with a former one": {observed(withPods(untold)), made(now.Add(-time.Hour)), []string{"b"}},
+		"none that is to end":                                             {observed(withPods(untold), withState(v1alpha1.StateSuspended)), Outcome{Workload: &rolled}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string

@@ -1,0 +1,55 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+)
+
+// progressDelay is how long after a start began its progress is not told. Most
+// starts are over by then, and each step would be a write that all watch.
+const progressDelay = 5 * time.Second
+
+// Deferred returns how long the writing of a status may wait since it only says
+// how far a start has come; zero is not at all.
+func Deferred(before, after *v1alpha1.HostedBridgeStatus, now time.Time) time.Duration {
+	if !sameButProgress(before, after) {
+		return 0
+	}
+	was, is := readiness(before), readiness(after)
+	if was == nil || is == nil || was.Reason != v1alpha1.ReasonProgressing || is.Reason != v1alpha1.ReasonProgressing {
+		return 0
+	}
+	return max(0, was.LastTransitionTime.Add(progressDelay).Sub(now))
+}
+
+func readiness(s *v1alpha1.HostedBridgeStatus) *metav1.Condition {
+	return meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)
+}
+
+// sameButProgress says that two statuses differ only in what a start changes on
+// its way: the pod's name, what it waits for, and that its secrets are sealed.
+func sameButProgress(before, after *v1alpha1.HostedBridgeStatus) bool {
+	if before.Phase != after.Phase || before.ObservedGeneration != after.ObservedGeneration || before.UserID != after.UserID ||
+		!before.IdleSince.Equal(after.IdleSince) || !equality.Semantic.DeepEqual(before.Recipes, after.Recipes) {
+		return false
+	}
+	for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionSecretsSealed, v1alpha1.ConditionNetworkIsolated} {
+		was, is := meta.FindStatusCondition(before.Conditions, kind), meta.FindStatusCondition(after.Conditions, kind)
+		if was == nil || is == nil {
+			return false
+		}
+		sealed := kind == v1alpha1.ConditionSecretsSealed && is.Status == metav1.ConditionTrue
+		if !sealed && (was.Status != is.Status || was.Reason != is.Reason || was.Message != is.Message) {
+			return false
+		}
+	}
+	return true
+}
