@@ -18,9 +18,16 @@ import (
 )
 
 // TestAChangeReachesTheBridgeWithoutEndingIt has two servers become one tool that
-// finds and calls theirs, under a client that stays connected.
+// finds and calls theirs, under a client that stays connected. It is of two users,
+// as the operator's right to annotate is on every pod.
 func TestAChangeReachesTheBridgeWithoutEndingIt(t *testing.T) {
-	n := newTenant(t, "reloaded", "first", "second")
+	for _, short := range []string{"reloaded", "reloaded-too"} {
+		t.Run(short, func(t *testing.T) { changeReachesBridge(t, newTenant(t, short, "first", "second")) })
+	}
+}
+
+func changeReachesBridge(t *testing.T, n tenant) {
+	t.Helper()
 	session, err := newSDKClient(n, legacyVersion).connect(t.Context())
 	if err != nil {
 		t.Fatal(err)

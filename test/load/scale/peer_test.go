@@ -30,8 +30,10 @@ const toolhive = "toolhive-operator"
 func peer() contender {
 	return contender{
 		name: "toolhive", tenant: schema.GroupVersionResource{Group: "toolhive.stacklok.dev", Version: "v1beta1", Resource: "mcpservers"}, owner: "MCPServer",
-		made: []schema.GroupVersionResource{serviceAccounts, roles, roleBindings, configMaps, services, deployments}, objects: 8,
-		object: mcpServer,
+		made: []schema.GroupVersionResource{serviceAccounts, roles, roleBindings, configMaps, services, deployments},
+		// Two ServiceAccounts, and one of each other kind.
+		objects: 7,
+		object:  mcpServer,
 		ready: func(o *unstructured.Unstructured) bool {
 			phase, _, _ := unstructured.NestedString(o.Object, "status", "phase")
 			return phase == "Ready"

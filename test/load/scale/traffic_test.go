@@ -51,7 +51,7 @@ func (in *installation) during(t *testing.T, something func()) (traffic Traffic)
 		tick := time.NewTicker(asked)
 		defer tick.Stop()
 		for {
-			for i, want := range []string{"starting", "suspended"} {
+			for i, want := range []string{"unhealthy", "suspended"} {
 				traffic.Asked++
 				got := in.health(i)
 				if traffic.Said[got]++; got != want {
@@ -73,8 +73,8 @@ func (in *installation) during(t *testing.T, something func()) (traffic Traffic)
 }
 
 // health returns what the ingress says of a tenant to whom asks with its key.
-// Nobody listens at the address of a pod that kwok plays: the ingress knows it,
-// and has no report of it.
+// Nobody listens at the address of a pod that kwok plays: one that should run is
+// unhealthy.
 func (in *installation) health(i int) string {
 	r, err := http.NewRequest(http.MethodGet, "http://"+in.address+"/u/"+nameOf(i)+"/health", nil)
 	if err != nil {
