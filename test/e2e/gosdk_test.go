@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -20,7 +21,7 @@ func (o outsider) goRun(t *testing.T, n tenant, asked task) (said, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), outsideTimeout)
 	defer cancel()
-	g := &goClient{asked: asked}
+	g := &goClient{asked: asked, whole: make(chan struct{}, 1)}
 	session, err := g.connect(ctx, n, o)
 	if err != nil {
 		return said{}, fmt.Errorf("%s: connect: %w", o.name, err)
@@ -41,6 +42,8 @@ type goClient struct {
 
 	mu       sync.Mutex
 	progress []float64
+	// whole gets something with the last word of it.
+	whole chan struct{}
 	// began is called with the first word of progress.
 	began func()
 }
@@ -60,6 +63,12 @@ func (g *goClient) connect(ctx context.Context, n tenant, o outsider) (*mcp.Clie
 			g.progress = append(g.progress, r.Params.Progress)
 			if g.began != nil {
 				g.began()
+			}
+			if r.Params.Progress == r.Params.Total {
+				select {
+				case g.whole <- struct{}{}:
+				default:
+				}
 			}
 		},
 	})
@@ -99,7 +108,15 @@ func (g *goClient) step(ctx context.Context, session *mcp.ClientSession, name st
 	case "progress":
 		params := &mcp.CallToolParams{Name: "test_tool_with_progress"}
 		params.SetProgressToken("the go client's")
-		_, err = goCall(ctx, session, params)
+		if _, err = goCall(ctx, session, params); err != nil {
+			return err
+		}
+		// The SDK returns the answer while what came before it still waits to be
+		// told.
+		select {
+		case <-g.whole:
+		case <-time.After(deliveredTimeout):
+		}
 		g.mu.Lock()
 		s.Progress = g.progress
 		g.mu.Unlock()

@@ -7,8 +7,32 @@
 const text = (result) => (result.content ?? []).map((c) => c.text ?? "").join("");
 
 /**
- * steps runs what the arguments ask for and prints one JSON object on stdout.
- * @param connect returns {list, call, prompt, read, version, close}
+ * progressed makes a call and returns the progress that came in with the call's
+ * token. It is taken where messages enter the SDK, which forgets whom to tell of
+ * progress once it has the answer: of what it reads in one go with that, nothing.
+ */
+async function progressed(transport, call) {
+  const { send, onmessage } = transport;
+  const seen = [];
+  let token;
+  transport.send = (message, options) => {
+    token ??= message.params?._meta?.progressToken;
+    return send.call(transport, message, options);
+  };
+  transport.onmessage = (message, extra) => {
+    if (message.method === "notifications/progress" && message.params.progressToken === token) {
+      seen.push(message.params.progress);
+    }
+    onmessage.call(transport, message, extra);
+  };
+  await call();
+  Object.assign(transport, { send, onmessage });
+  return seen;
+}
+
+/**
+ * run does what the arguments ask for and prints one JSON object on stdout.
+ * @param connect returns {transport, list, call, prompt, read, version, close}
  */
 export async function run(connect) {
   const asked = JSON.parse(process.argv[2]);
@@ -21,11 +45,8 @@ export async function run(connect) {
     prompt: async () =>
       (await client.prompt("test_prompt_with_arguments", { arg1: "one", arg2: "two" })).messages[0].content.text,
     resource: async () => (await client.read("test://static-text")).contents[0].text,
-    progress: async () => {
-      const seen = [];
-      await client.call("test_tool_with_progress", {}, { onprogress: (p) => seen.push(p.progress) });
-      return seen;
-    },
+    progress: () =>
+      progressed(client.transport, () => client.call("test_tool_with_progress", {}, { onprogress: () => {} })),
     elicit: async () => text(await client.call(asked.elicit, asked.arguments)),
     // The call ends by its client's will, and the next one is answered.
     cancel: async () => {

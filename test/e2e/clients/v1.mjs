@@ -15,6 +15,7 @@ await run(async (asked, answer) => {
   client.setRequestHandler(ElicitRequestSchema, answer);
   await client.connect(transport(asked));
   return {
+    transport: client.transport,
     version: () => client.transport.protocolVersion ?? "",
     list: () => client.listTools(),
     call: (name, args, options) => client.callTool({ name, arguments: args }, CallToolResultSchema, options),

@@ -18,6 +18,7 @@ await run(async (asked, answer) => {
   const transport = new Transport(new URL(asked.url), { requestInit: { headers } });
   await client.connect(transport);
   return {
+    transport,
     version: () => transport.protocolVersion ?? "",
     list: () => client.listTools(),
     call: (name, args, options) => client.callTool({ name, arguments: args }, options),
