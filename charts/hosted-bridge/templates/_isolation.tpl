@@ -37,7 +37,7 @@
 {{- with .Values.watchNamespaces -}}
 namespaceSelector:
   matchExpressions:
-  - {key: kubernetes.io/metadata.name, operator: In, values: [{{ join ", " . }}]}
+  - {key: kubernetes.io/metadata.name, operator: In, values: {{ toJson . }}}
 {{- end }}
 {{- end }}
 
@@ -46,7 +46,7 @@ namespaceSelector:
 {{- if .Values.watchNamespaces -}}
 - namespaceSelector:
     matchExpressions:
-    - {key: kubernetes.io/metadata.name, operator: In, values: [{{ join ", " .Values.watchNamespaces }}]}
+    - {key: kubernetes.io/metadata.name, operator: In, values: {{ toJson .Values.watchNamespaces }}}
 {{- else -}}
 - namespaceSelector: {}
 {{- end }}
@@ -60,7 +60,7 @@ namespaceSelector:
 - from:
   - namespaceSelector:
       matchExpressions:
-      - {key: kubernetes.io/metadata.name, operator: In, values: [{{ join ", " . }}]}
+      - {key: kubernetes.io/metadata.name, operator: In, values: {{ toJson . }}}
   ports:
   - {protocol: TCP, port: {{ $.port }}}
 {{- end }}

@@ -14,7 +14,7 @@ here: to the whole cluster, or in namespaced mode to each watched namespace.
 subjects:
 - kind: ServiceAccount
   name: hosted-bridge-{{ .component }}
-  namespace: {{ .root.Release.Namespace }}
+  namespace: {{ .root.Release.Namespace | quote }}
 {{- end }}
 
 {{/* All roles and bindings of a component: call with (dict "root" $ "component" "ingress"). */}}
@@ -62,7 +62,7 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata:
   name: hosted-bridge-{{ .component }}-tenants
-  namespace: {{ .namespace }}
+  namespace: {{ .namespace | quote }}
 rules:
 {{ include (printf "hosted-bridge.rbac.%s.tenants" .component) .root }}
 ---
@@ -70,7 +70,7 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata:
   name: hosted-bridge-{{ .component }}-tenants
-  namespace: {{ .namespace }}
+  namespace: {{ .namespace | quote }}
 roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: Role
@@ -115,7 +115,7 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata:
   name: hosted-bridge-{{ .component }}-catalog-of-{{ .root.Release.Namespace }}
-  namespace: {{ include "hosted-bridge.namespaces.catalog" .root }}
+  namespace: {{ include "hosted-bridge.namespaces.catalog" .root | quote }}
 rules:
 {{ include (printf "hosted-bridge.rbac.%s.catalog" .component) .root }}
 ---
@@ -123,7 +123,7 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata:
   name: hosted-bridge-{{ .component }}-catalog-of-{{ .root.Release.Namespace }}
-  namespace: {{ include "hosted-bridge.namespaces.catalog" .root }}
+  namespace: {{ include "hosted-bridge.namespaces.catalog" .root | quote }}
 roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: Role

@@ -227,3 +227,52 @@ func TestTheAuthorityKeepsItsConfigMap(t *testing.T) {
 		t.Errorf("the chart writes its data, which is the keybroker's: %v", data)
 	}
 }
+
+// TestNamesOfNamespacesStayText has names that YAML takes for something else.
+func TestNamesOfNamespacesStayText(t *testing.T) {
+	values := `
+watchNamespaces: ["123", "on"]
+catalog: {namespace: "1e3"}
+isolation: {tenantNamespaces: [{name: "123"}], networkPolicy: {monitoringNamespaces: ["007"]}}
+`
+	seen := map[string]bool{}
+	var look func(any)
+	look = func(part any) {
+		switch part := part.(type) {
+		case map[string]any:
+			for name, value := range part {
+				if _, isText := value.(string); name == "namespace" && !isText {
+					t.Errorf("a namespace is %#v", value)
+				}
+				look(value)
+			}
+		case []any:
+			for _, value := range part {
+				look(value)
+			}
+		case string:
+			seen[part] = true
+		}
+	}
+	for name, text := range render(t, values) {
+		if name == "NOTES.txt" {
+			continue
+		}
+		documents, err := Documents(text)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for _, d := range documents {
+			metadata, _ := d["metadata"].(map[string]any)
+			if _, isText := metadata["name"].(string); !isText {
+				t.Errorf("%s: a name is %#v", name, metadata["name"])
+			}
+			look(d)
+		}
+	}
+	for _, name := range []string{"123", "on", "1e3", "007"} {
+		if !seen[name] {
+			t.Errorf("the namespace %s is nowhere as text", name)
+		}
+	}
+}
