@@ -71,7 +71,7 @@ $stage "installation" bash -c 'exec "$@" >/dev/null' up "${up[@]}"
 # Those that run side by side mostly wait, so that there may be more of them
 # than processors.
 # shellcheck disable=SC2086 # TESTFLAGS is several words.
-$stage "end-to-end tests" go test -tags=e2e -count=1 -v -parallel=8 -timeout=15m $TESTFLAGS ./test/e2e
+$stage "end-to-end tests" go test -tags=e2e -count=1 -v -parallel=8 -timeout=25m $TESTFLAGS ./test/e2e
 
 # One page after the other, since they speak of the same sample users.
 if [[ -z $TESTFLAGS ]]; then
