@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,7 +27,7 @@ import (
 const toolhive = "toolhive-operator"
 
 // peer is toolhive's operator. Beside what is named here the proxy in its pod
-// makes a StatefulSet; no proxy runs in a pod that kwok plays.
+// makes a StatefulSet, for which see makeBackends.
 func peer() contender {
 	return contender{
 		name: "toolhive", tenant: schema.GroupVersionResource{Group: "toolhive.stacklok.dev", Version: "v1beta1", Resource: "mcpservers"}, owner: "MCPServer",
@@ -53,6 +54,28 @@ func mcpServer(i int) *unstructured.Unstructured {
 	}}
 }
 
+// makeBackends makes the StatefulSets of the servers from one to another, which
+// the proxies would make: no proxy runs in a pod that kwok plays, and without its
+// StatefulSet a server is not ready, and its Deployment is rolled to mend that.
+// They are there before, have no pods, and are not measured.
+func (p *plane) makeBackends(t *testing.T, from, to int) {
+	t.Helper()
+	p.makeNamespaces(t, from, to, false)
+	each(t, from, to, func(i int) error {
+		labels := map[string]string{"toolhive": "true", "toolhive-name": nameOf(i)}
+		return p.client.Create(t.Context(), &appsv1.StatefulSet{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespaceOf(i), Name: nameOf(i), Labels: labels},
+			Spec: appsv1.StatefulSetSpec{
+				Replicas: new(int32(0)), Selector: &metav1.LabelSelector{MatchLabels: labels},
+				Template: corev1.PodTemplateSpec{
+					ObjectMeta: metav1.ObjectMeta{Labels: labels},
+					Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "mcp", Image: "ghcr.io/stackloklabs/gofetch/server"}}},
+				},
+			},
+		})
+	})
+}
+
 // measurePeer measures toolhive's operator on a control plane of its own, with
 // its CRDs and the rights of its chart.
 func measurePeer(t *testing.T, p plan) (f Figures) {
@@ -63,11 +86,11 @@ func measurePeer(t *testing.T, p plan) (f Figures) {
 	f.Empty = s.memory(t)
 	from := 0
 	for _, size := range p.peerSizes {
-		plane.makeNamespaces(t, from, size, false)
+		plane.makeBackends(t, from, size)
 		f.Provision = append(f.Provision, s.provision(t, from, size, p.rate))
 		from = size
 	}
-	plane.makeNamespaces(t, from, last, false)
+	plane.makeBackends(t, from, last)
 	f.Burst = s.provision(t, from, last, 0)
 	f.Quiet = s.quiet(t, p.peerQuiet)
 	return f
