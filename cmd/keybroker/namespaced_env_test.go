@@ -11,13 +11,18 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"net"
 	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -36,6 +41,8 @@ type namespaced struct {
 	plane  *testenv.ControlPlane
 	at     string
 	roots  *x509.CertPool
+
+	kubeconfig, ring, probes string
 }
 
 // bridge makes a HostedBridge with a secret, and what the operator and the kubelet
@@ -61,7 +68,7 @@ func (n *namespaced) bridge(namespace, name string) (bridge *v1alpha1.HostedBrid
 func (n *namespaced) token(account *corev1.ServiceAccount) string {
 	n.t.Helper()
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: account.Namespace, Name: account.Name},
+		ObjectMeta: testenv.OfTenant(metav1.ObjectMeta{Namespace: account.Namespace, Name: account.Name}),
 		Spec:       corev1.PodSpec{ServiceAccountName: account.Name, Containers: []corev1.Container{{Name: "a", Image: "a"}}},
 	}
 	testenv.ExpectApplied(n.t, n.client, account, pod)
@@ -116,6 +123,7 @@ func startNamespaced(t *testing.T) (n *namespaced, logs *testenv.Log, stop func(
 	o := Defaults()
 	o.Listen, o.ProbeListen, o.DrainDelay = n.at, unusedAddress(t), 0
 	o.Kubeconfig, o.MasterKeyDir = p.InstallNamespaced("../..", "keybroker"), t.TempDir()
+	n.kubeconfig, n.ring, n.probes = o.Kubeconfig, o.MasterKeyDir, o.ProbeListen
 	o.Namespace, o.WatchNamespaces, o.TokenVerification = testenv.System, scope.Namespaces{testenv.Tenants, testenv.Trials}, byKeys
 	testenv.ExpectApplied(t, n.client, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.System, Name: "hosted-bridge-ca"}})
 	writeKey(t, o.MasterKeyDir, "authority", 9)
@@ -175,4 +183,95 @@ func TestRunInNamespacedMode(t *testing.T) {
 			t.Errorf("the log has %s:\n%s", bad, running)
 		}
 	}
+}
+
+// mountRing keeps the ring's files as its Secret is, like the kubelet, until the
+// context ends.
+func (n *namespaced) mountRing(ctx context.Context, ended chan<- struct{}) {
+	defer close(ended)
+	for ctx.Err() == nil {
+		secret := ringSecret()
+		if err := n.client.Get(ctx, client.ObjectKeyFromObject(secret), secret); err == nil {
+			for name, content := range secret.Data {
+				aside := filepath.Join(filepath.Dir(n.ring), "aside-"+name)
+				if err := os.WriteFile(aside, content, 0o600); err != nil {
+					n.t.Error(err)
+				}
+				if err := os.Rename(aside, filepath.Join(n.ring, name)); err != nil {
+					n.t.Error(err)
+				}
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// TestRotateInNamespacedMode runs the command with the rights of namespaced mode:
+// the ring is in a namespace of which nothing else is granted on Secrets.
+func TestRotateInNamespacedMode(t *testing.T) {
+	n, _, stop := startNamespaced(t)
+	defer stop()
+	testenv.ExpectApplied(t, n.client, ringOf(t, n.ring))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go n.mountRing(ctx, ended)
+	defer func() { cancel(); <-ended }()
+
+	address, port, err := net.SplitHostPort(n.probes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: testenv.System, Name: "keybroker-a", Labels: map[string]string{
+			v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelComponent: component,
+		}},
+		Spec: corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "a", Image: "a"}}},
+	}
+	testenv.ExpectApplied(t, n.client, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.System, Name: "default"}}, pod)
+	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: address}
+	if err := n.client.Status().Update(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	for _, namespace := range []string{testenv.Tenants, testenv.Trials} {
+		b, _ := n.bridge(namespace, "in-"+namespace)
+		within(t, "the secret is sealed", func() bool {
+			testenv.ExpectExists(t, n.client, b)
+			return b.Status.Secrets != nil && b.Status.Secrets.Count == 1
+		})
+	}
+	out := n.command("rotate", "--probe-listen=:"+port, "--timeout=120s")
+	for _, part := range []string{"make version 2 current", "raise the minimum to version 2", "envelopes: local:2 2"} {
+		if !strings.Contains(out, part) {
+			t.Errorf("%q is not in:\n%s", part, out)
+		}
+	}
+	// What is granted is that Secret, and no other.
+	other := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.System, Name: "hosted-bridge-admin"}}
+	testenv.ExpectApplied(t, n.client, other)
+	o := Defaults()
+	o.Kubeconfig, o.MasterKeyDir = n.kubeconfig, n.ring
+	i, err := connect(t.Context(), &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := i.Secret(t.Context(), other.Namespace, other.Name); !apierrors.IsForbidden(err) {
+		t.Errorf("another Secret of the installation: %v, want that it is forbidden", err)
+	}
+}
+
+// command runs one of the keybroker's in a process of its own.
+func (n *namespaced) command(args ...string) string {
+	n.t.Helper()
+	args = append(args, "--master-key-dir="+n.ring, "--kubeconfig="+n.kubeconfig, "--namespace="+testenv.System,
+		"--"+scope.Flag+"="+testenv.Tenants+","+testenv.Trials)
+	cmd := exec.CommandContext(n.t.Context(), os.Args[0], args...)
+	cmd.Env = append(os.Environ(), asKeybroker+"=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		n.t.Fatalf("%s: %v\n%s", args[0], err, out)
+	}
+	return string(out)
 }
