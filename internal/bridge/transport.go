@@ -62,7 +62,8 @@ type stay struct {
 	session   *mcp.ServerSession
 	// mark tells the events of this stay, and its requests to the client, from
 	// those of an earlier one.
-	mark string
+	mark      string
+	listeners listeners
 
 	posts, gets int         // in progress
 	quiet       time.Time   // when the last one ended
@@ -180,7 +181,7 @@ func (s *stay) serve(w http.ResponseWriter, r *http.Request, body []byte, events
 	}
 	_ = json.Unmarshal(body, &m)
 	s.conn.widen(r.Context())
-	s.transport.ServeHTTP(&marked{ResponseWriter: w, mark: s.mark + "." + spell(m.ID)}, r)
+	s.converse(&marked{ResponseWriter: w, mark: s.mark + "." + spell(m.ID)}, r)
 }
 
 // listen opens a stream of messages to the client, or goes on with one that

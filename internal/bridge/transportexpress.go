@@ -155,7 +155,7 @@ func (s *stay) rush(w http.ResponseWriter, r *http.Request, call *jsonrpc.Reques
 	if !s.conn.admit(e) {
 		e.settle() // It is no express call, and has no other stream to wait for.
 		s.conn.widen(r.Context())
-		s.transport.ServeHTTP(w, r)
+		s.converse(w, r)
 		return
 	}
 	defer e.settle()
@@ -179,7 +179,7 @@ func (s *stay) rush(w http.ResponseWriter, r *http.Request, call *jsonrpc.Reques
 		a.end(r, <-e.answer)
 		return
 	}
-	s.transport.ServeHTTP(a, r)
+	s.converse(a, r)
 }
 
 // expressAnswer is the answer to an express call: an event stream like those of

@@ -10,7 +10,9 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
+	"sort"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -81,19 +83,21 @@ func (s *stays) resume(w http.ResponseWriter, r *http.Request, st *stay) {
 	}
 	stream, _, _ := strings.Cut(event, "_")
 	switch {
-	case last == "":
 	case mark == st.mark && s.has(r.Context(), st, event):
 		r.Header.Set(headerLastEventID, event)
 	case stream == "":
-		// What the client missed between its requests is gone, but it can hear
-		// what comes.
+		// What the client missed between its requests may be gone, but it can hear
+		// what is left, and what comes.
 		r.Header.Del(headerLastEventID)
 		request = ""
+		if first := s.oldest(r.Context(), st); first > 0 {
+			r.Header.Set(headerLastEventID, fmt.Sprintf("_%d", first-1))
+		}
 	default:
 		gone(w, last, request)
 		return
 	}
-	st.transport.ServeHTTP(&marked{ResponseWriter: w, mark: st.mark + "." + request}, r)
+	st.relisten(&marked{ResponseWriter: w, mark: st.mark + "." + request}, r, stream)
 }
 
 // cutEventID returns the parts of an event's id: the SDK's, the mark and the
@@ -111,10 +115,24 @@ func (s *stays) has(ctx context.Context, st *stay, event string) bool {
 	if _, err := fmt.Sscanf(number, "%d", &n); !ok || err != nil || n < 0 {
 		return false
 	}
+	return s.keeps(ctx, st, stream, n)
+}
+
+// keeps reports whether all of a stream is there that came after its nth event.
+func (s *stays) keeps(ctx context.Context, st *stay, stream string, n int) bool {
 	for _, err := range s.events.After(ctx, st.id, stream, n) {
 		return err == nil
 	}
 	return true
+}
+
+// oldest returns the number of the first event that is left of those that belong
+// to no request. The SDK refuses to begin before it.
+func (s *stays) oldest(ctx context.Context, st *stay) int {
+	if s.keeps(ctx, st, "", -1) {
+		return 0
+	}
+	return sort.Search(math.MaxInt32, func(n int) bool { return s.keeps(ctx, st, "", n-1) })
 }
 
 // gone tells a client that waits for the rest of an answer that it will not
