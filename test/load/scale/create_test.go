@@ -102,6 +102,8 @@ type subject struct {
 	// controller is the name of its controller in metrics, operator who has them.
 	controller string
 	operator   func() *program
+	// slowest is how long one tenant may take, where there are many.
+	slowest time.Duration
 }
 
 // provision brings up the tenants from one to another, and measures it.
@@ -112,8 +114,8 @@ func (s *subject) provision(t *testing.T, from, to int, rate float64) Provision 
 	began := time.Now()
 	r := Provision{Tenants: to, Added: to - from, Writes: map[string]float64{}, Kinds: map[string]string{}, CPU: map[string]float64{}}
 	r.Taken = p.create(t, s.watch, from, to, rate)
-	r.Late = s.watch.await(t, from, to, provisionLimit(to-from), func(_ int, l life) bool { return !l.children.IsZero() && !l.ready.IsZero() })
-	calm := p.audit.settle(t, 10*time.Second, provisionLimit(to-from))
+	r.Late = s.watch.await(t, from, to, s.limit(to-from), func(_ int, l life) bool { return !l.children.IsZero() && !l.ready.IsZero() })
+	calm := p.audit.settle(t, 10*time.Second, s.limit(to-from))
 	r.Seconds = calm.Sub(began).Seconds()
 	r.Children = s.watch.latency(from, to, func(l life) time.Time { return l.children })
 	r.Ready = s.watch.latency(from, to, func(l life) time.Time { return l.ready })
@@ -131,10 +133,10 @@ func (s *subject) provision(t *testing.T, from, to int, rate float64) Provision 
 	return r
 }
 
-// provisionLimit is how long so many tenants may take: a machine that brings up
-// four a second is too slow for what this measures.
-func provisionLimit(tenants int) time.Duration {
-	return time.Minute + time.Duration(tenants)*time.Second/4
+// limit is how long so many tenants may take. A machine on which it takes longer
+// is too slow for what this measures.
+func (s *subject) limit(tenants int) time.Duration {
+	return time.Minute + time.Duration(tenants)*s.slowest
 }
 
 func (s *subject) cpuTimes(t *testing.T) map[string]time.Duration {

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -127,7 +128,7 @@ func (p *plane) installPeer(t *testing.T, binary string) *subject {
 	operator.metrics = "http://" + metrics + "/metrics"
 	operator.awaitOK(t, "http://"+probes+"/readyz")
 	return &subject{
-		plane: p, watch: p.watch(t, peer()), controller: "mcpserver", accounts: []string{toolhive},
+		plane: p, watch: p.watch(t, peer()), controller: "mcpserver", accounts: []string{toolhive}, slowest: 3 * time.Second,
 		operator: func() *program { return operator },
 		programs: func() map[string]*program {
 			all := p.programs()

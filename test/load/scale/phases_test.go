@@ -23,7 +23,7 @@ import (
 func (in *installation) subject(t *testing.T) *subject {
 	t.Helper()
 	return &subject{
-		plane: in.plane, watch: in.plane.watch(t, ours()), controller: "hostedbridge",
+		plane: in.plane, watch: in.plane.watch(t, ours()), controller: "hostedbridge", slowest: time.Second / 4,
 		accounts: []string{"hosted-bridge-operator", "hosted-bridge-keybroker", "hosted-bridge-ingress"},
 		operator: func() *program { return in.operators[in.leader(t)] },
 		programs: func() map[string]*program {
@@ -66,10 +66,10 @@ func (s *subject) sleep(t *testing.T, tenants int) (a Asleep) {
 		_, err := s.plane.dynamic.Resource(bridges).Namespace(namespaceOf(i)).Patch(t.Context(), nameOf(i), types.MergePatchType, []byte(`{"spec":{"idleTimeout":"1m"}}`), metav1.PatchOptions{})
 		return err
 	})
-	if late := s.watch.await(t, 0, tenants, time.Minute+provisionLimit(tenants), func(i int, l life) bool { return !onDemand(i) || !l.asleep.IsZero() }); late > 0 {
+	if late := s.watch.await(t, 0, tenants, time.Minute+s.limit(tenants), func(i int, l life) bool { return !onDemand(i) || !l.asleep.IsZero() }); late > 0 {
 		t.Errorf("%d tenants did not fall asleep", late)
 	}
-	s.plane.audit.settle(t, 10*time.Second, provisionLimit(tenants))
+	s.plane.audit.settle(t, 10*time.Second, s.limit(tenants))
 	written := s.plane.audit.since(before)
 	a.AsleepTenants = tenants / 2
 	for _, account := range s.accounts {
@@ -170,7 +170,7 @@ func (in *installation) restart(t *testing.T, s *subject, i int) (r Restart) {
 	in.operators = []*program{in.startOperator(t)}
 	in.leader(t)
 	var idle time.Time
-	testenv.EventuallyWithin(t, provisionLimit(i), "the operator has looked at all", func() bool {
+	testenv.EventuallyWithin(t, s.limit(i), "the operator has looked at all", func() bool {
 		said, err := get(in.operators[0].metrics)
 		if err != nil || !strings.Contains(string(said), `controller_runtime_active_workers{controller="hostedbridge"}`) {
 			return false
@@ -182,7 +182,7 @@ func (in *installation) restart(t *testing.T, s *subject, i int) (r Restart) {
 		return true
 	})
 	r.Looked = idle.Sub(began).Seconds()
-	s.plane.audit.settle(t, 10*time.Second, provisionLimit(i))
+	s.plane.audit.settle(t, 10*time.Second, s.limit(i))
 	written := s.plane.audit.since(before)
 	r.Writes, r.Kinds = written.of("hosted-bridge-operator"), written.perTenant("hosted-bridge-operator", i)
 	began = time.Now()
@@ -211,7 +211,7 @@ func (s *subject) delete(t *testing.T, tenants int) (d Deletion) {
 	kinds := append([]schema.GroupVersionResource{s.watch.contender.tenant, pods, replicaSets, secrets}, s.watch.contender.made...)
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	for deadline := time.Now().Add(provisionLimit(tenants)); ; <-tick.C {
+	for deadline := time.Now().Add(s.limit(tenants)); ; <-tick.C {
 		d.Left = map[string]int{}
 		for _, kind := range kinds {
 			if n := s.plane.remaining(t, kind, tenants); n > 0 {

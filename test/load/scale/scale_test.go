@@ -5,7 +5,7 @@
 
 // Package scale measures the operator, and what else follows all tenants, with
 // thousands of HostedBridges on a real control plane whose nodes kwok plays, and
-// beside it toolhive's operator with as many MCPServers. hack/test/bench-scale.sh
+// beside it toolhive's operator with MCPServers. hack/test/bench-scale.sh
 // says how.
 package scale
 
@@ -46,7 +46,7 @@ func readPlan(t *testing.T) plan {
 		quiet: duration(t, "SCALE_QUIET", "10m"), peerQuiet: duration(t, "SCALE_PEER_QUIET", "3m"), peerBinary: os.Getenv("SCALE_PEER"),
 	}
 	p.peerQuiet = min(p.peerQuiet, p.quiet)
-	p.peerSizes = p.sizes
+	p.peerSizes = numbers(t, "SCALE_PEER_SIZES", "100,500")
 	return p
 }
 
