@@ -36,8 +36,14 @@ that are named and not there. Of those the cluster is asked, where there is one.
 {{- if and .ingress.service.nodePort (eq .ingress.service.type "ClusterIP") }}
 {{- fail "ingress.service.nodePort needs ingress.service.type NodePort or LoadBalancer" }}
 {{- end }}
+{{- with .isolation.networkPolicy }}
+{{- if and .require (not (and .enabled .probe)) }}
+{{- fail "isolation.networkPolicy.require needs isolation.networkPolicy.enabled and isolation.networkPolicy.probe: without policies, and without trying them, nobody knows whether tenants are kept apart" }}
+{{- end }}
+{{- end }}
 {{- end }}
 {{- include "hosted-bridge.validate.secrets" . }}
+{{- include "hosted-bridge.validate.crds" . }}
 {{- end }}
 
 {{- define "hosted-bridge.validate.secrets" -}}
@@ -58,6 +64,49 @@ that are named and not there. Of those the cluster is asked, where there is one.
 {{- range $key, $name := $named }}
 {{- if and $name (not (hasKey $present $name)) }}
 {{- fail (printf "%s names the Secret %s, which is not in the namespace %s: make it first" $key $name $.Release.Namespace) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/*
+Refuses to make a master key where there was one: it would be called version 1
+like the other, and open nothing. That there was one shows in what keybrokers
+leave: the certificate that they publish, which an uninstall removes, and the
+versions in the statuses of HostedBridges, which it does not. An installation
+that failed before a keybroker ran has neither.
+*/}}
+{{- define "hosted-bridge.validate.master-key" -}}
+{{- $remedy := printf "Set masterKey.existingSecret if the ring has another name, or bring the Secret back from a backup; keybrokers that run still have the ring, so let them run until then. To begin with a new ring, and lose what is sealed, make the Secret hosted-bridge-master-key in the namespace %s yourself" .Release.Namespace }}
+{{- $trust := lookup "v1" "ConfigMap" .Release.Namespace "hosted-bridge-ca" }}
+{{- if ((($trust).data) | default dict) }}
+{{- fail (printf "there is no Secret hosted-bridge-master-key in the namespace %s, but a keybroker has run there: another master key would open nothing of what users have stored. %s" .Release.Namespace $remedy) }}
+{{- end }}
+{{- if .Capabilities.APIVersions.Has "hostedbridge.dev/v1alpha1/HostedBridge" }}
+{{- range (.Values.watchNamespaces | default (list "")) }}
+{{- range ((lookup "hostedbridge.dev/v1alpha1" "HostedBridge" . "").items) }}
+{{- if ((.status).keyVersion) }}
+{{- fail (printf "there is no Secret hosted-bridge-master-key in the namespace %s, but the HostedBridge %s/%s has secrets that are sealed: another master key would not open them. %s" $.Release.Namespace .metadata.namespace .metadata.name $remedy) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/*
+Refuses to give up CRDs that the release has without the annotation to keep them:
+Helm deletes what is in a release no more, and with a CRD all of its kind. Who
+installs into some namespaces may not be allowed to read CRDs, and is asked only
+where the values say that they need not stay.
+*/}}
+{{- define "hosted-bridge.validate.crds" -}}
+{{- if and (not .Values.crds.install) (or (not .Values.crds.keep) (and .Values.rbac.create (not .Values.watchNamespaces))) }}
+{{- range $path, $_ := .Files.Glob "files/crds/*.yaml" }}
+{{- $name := ($.Files.Get $path | fromYaml).metadata.name }}
+{{- $annotations := ((lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" $name).metadata).annotations | default dict }}
+{{- $ours := and (eq (get $annotations "meta.helm.sh/release-name") $.Release.Name) (eq (get $annotations "meta.helm.sh/release-namespace") $.Release.Namespace) }}
+{{- if and $ours (ne (get $annotations "helm.sh/resource-policy") "keep") }}
+{{- fail (printf "crds.install is false, and the CRD %s belongs to this release without being kept: the upgrade would delete it with every object of its kind. Upgrade with crds.install and crds.keep set to true first" $name) }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -32,6 +32,9 @@ type Release struct {
 	Service string
 	// Cluster answers lookups; without one they find nothing.
 	Cluster engine.ClientProvider
+	// APIs are what the cluster serves beside Kubernetes' own, such as
+	// hostedbridge.dev/v1alpha1/HostedBridge.
+	APIs []string
 }
 
 // Load reads the chart in a folder.
@@ -57,9 +60,11 @@ func (c *Chart) Schema() []byte { return c.chart.Schema }
 // Render checks values by the schema and returns what each template says, by
 // its name without the chart's, such as operator.yaml.
 func (c *Chart) Render(r Release, values map[string]any) (map[string]string, error) {
+	capabilities := common.DefaultCapabilities.Copy()
+	capabilities.APIVersions = slices.Concat(capabilities.APIVersions, r.APIs)
 	top, err := util.ToRenderValues(c.chart, values, common.ReleaseOptions{
 		Name: r.Name, Namespace: r.Namespace, IsInstall: true, Revision: 1,
-	}, nil)
+	}, capabilities)
 	if err != nil {
 		return nil, err
 	}

@@ -6,9 +6,11 @@ package chart
 import (
 	"context"
 	"encoding/base64"
+	"maps"
 	"strings"
 	"testing"
 
+	"helm.sh/helm/v4/pkg/engine"
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -26,33 +28,81 @@ const (
 type secrets []string
 
 func (s secrets) GetClientFor(apiVersion, kind string) (dynamic.NamespaceableResourceInterface, bool, error) {
-	if apiVersion != "v1" || kind != "Secret" {
-		return nil, false, errors.NewForbidden(schema.GroupResource{Resource: kind}, "", nil)
-	}
-	return lister{names: s}, true, nil
+	return s.and().GetClientFor(apiVersion, kind)
 }
 
-// lister answers what templates ask: the list of a namespace.
+// and returns a cluster that has other objects, too.
+func (s secrets) and(others ...object) cluster {
+	for _, name := range s {
+		others = append(others, object{kind: "Secret", namespace: elsewhere, name: name})
+	}
+	return others
+}
+
+// object is what a cluster has; its fields are those beside the metadata that every
+// object has.
+type object struct {
+	kind, namespace, name string
+	annotations           map[string]string
+	fields                map[string]any
+}
+
+func (o object) unstructured() unstructured.Unstructured {
+	u := unstructured.Unstructured{Object: map[string]any{}}
+	maps.Copy(u.Object, o.fields)
+	u.SetKind(o.kind)
+	u.SetNamespace(o.namespace)
+	u.SetName(o.name)
+	u.SetAnnotations(o.annotations)
+	return u
+}
+
+// cluster answers what templates ask.
+type cluster []object
+
+// apis are the kinds that templates may ask for.
+var apis = map[string]string{
+	"Secret": "v1", "ConfigMap": "v1", "CustomResourceDefinition": "apiextensions.k8s.io/v1", "HostedBridge": "hostedbridge.dev/v1alpha1",
+}
+
+func (c cluster) GetClientFor(apiVersion, kind string) (dynamic.NamespaceableResourceInterface, bool, error) {
+	if apis[kind] != apiVersion {
+		return nil, false, errors.NewForbidden(schema.GroupResource{Resource: kind}, "", nil)
+	}
+	return lister{cluster: c, kind: kind}, kind != "CustomResourceDefinition", nil
+}
+
+// lister answers for one kind, in all namespaces if it has none.
 type lister struct {
 	dynamic.NamespaceableResourceInterface
-	names []string
+	cluster   cluster
+	kind      string
+	namespace string
 }
 
 func (l lister) Namespace(namespace string) dynamic.ResourceInterface {
-	if namespace != elsewhere {
-		l.names = nil
-	}
+	l.namespace = namespace
 	return l
 }
 
 func (l lister) List(context.Context, metav1.ListOptions) (*unstructured.UnstructuredList, error) {
-	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "SecretList"}}
-	for _, name := range l.names {
-		var o unstructured.Unstructured
-		o.SetName(name)
-		list.Items = append(list.Items, o)
+	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": apis[l.kind], "kind": l.kind + "List"}}
+	for _, o := range l.cluster {
+		if o.kind == l.kind && (l.namespace == "" || o.namespace == l.namespace) {
+			list.Items = append(list.Items, o.unstructured())
+		}
 	}
 	return list, nil
+}
+
+func (l lister) Get(ctx context.Context, name string, _ metav1.GetOptions, _ ...string) (*unstructured.Unstructured, error) {
+	list, err := l.List(ctx, metav1.ListOptions{})
+	for i := range list.Items {
+		if list.Items[i].GetName() == name {
+			return &list.Items[i], err
+		}
+	}
+	return nil, errors.NewNotFound(schema.GroupResource{Resource: l.kind}, name)
 }
 
 func load(t *testing.T) *Chart {
@@ -65,15 +115,16 @@ func load(t *testing.T) *Chart {
 }
 
 // renderAt renders the chart as helm does for a release beside these Secrets.
-func renderAt(t *testing.T, cluster secrets, values string) (map[string]string, error) {
+func renderAt(t *testing.T, at engine.ClientProvider, values string) (map[string]string, error) {
 	t.Helper()
 	v, err := Values(values)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := Release{Name: "some-name", Namespace: elsewhere, Service: "Helm"}
-	if cluster != nil {
-		r.Cluster = cluster
+	// No Secrets at all stand for no cluster.
+	if none, ok := at.(secrets); at != nil && (!ok || none != nil) {
+		r.Cluster, r.APIs = at, []string{"hostedbridge.dev/v1alpha1/HostedBridge"}
 	}
 	return load(t).Render(r, v)
 }
