@@ -86,7 +86,7 @@ func (p *Probe) Start(ctx context.Context) error {
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		known, why := p.try(ctx)
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // An operator that ends has not failed.
 		}
 		p.tell(known, why)
 		if known != plan.Undetermined {

@@ -42,14 +42,19 @@ func sameButProgress(before, after *v1alpha1.HostedBridgeStatus) bool {
 		return false
 	}
 	for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionSecretsSealed, v1alpha1.ConditionNetworkIsolated} {
-		was, is := meta.FindStatusCondition(before.Conditions, kind), meta.FindStatusCondition(after.Conditions, kind)
-		if was == nil || is == nil {
-			return false
-		}
-		sealed := kind == v1alpha1.ConditionSecretsSealed && is.Status == metav1.ConditionTrue
-		if !sealed && (was.Status != is.Status || was.Reason != is.Reason || was.Message != is.Message) {
+		if !sameOrSealed(meta.FindStatusCondition(before.Conditions, kind), meta.FindStatusCondition(after.Conditions, kind)) {
 			return false
 		}
 	}
 	return true
+}
+
+func sameOrSealed(was, is *metav1.Condition) bool {
+	if was == nil || is == nil {
+		return false
+	}
+	if is.Type == v1alpha1.ConditionSecretsSealed && is.Status == metav1.ConditionTrue {
+		return true
+	}
+	return was.Status == is.Status && was.Reason == is.Reason && was.Message == is.Message
 }

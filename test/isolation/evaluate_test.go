@@ -7,6 +7,7 @@
 package isolation
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -105,9 +106,7 @@ func (c cluster) isPeer(peers []networkingv1.NetworkPolicyPeer, namespace string
 
 func (c cluster) labelsOf(namespace string) map[string]string {
 	all := map[string]string{corev1.LabelMetadataName: namespace}
-	for k, v := range c.namespaces[namespace] {
-		all[k] = v
-	}
+	maps.Copy(all, c.namespaces[namespace])
 	return all
 }
 

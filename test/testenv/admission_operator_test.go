@@ -200,7 +200,7 @@ func TestThePodsOfTheProbeAreAsTheOperatorMakesThem(t *testing.T) {
 		"with a folder of the node": {func(p *corev1.Pod) {
 			p.Spec.Volumes = []corev1.Volume{{Name: "root", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}}}
 		}, probeVolumes},
-		"with a token":                 {func(p *corev1.Pod) { p.Spec.AutomountServiceAccountToken = ptr.To(true) }, probeVolumes},
+		"with a token":                 {func(p *corev1.Pod) { p.Spec.AutomountServiceAccountToken = new(true) }, probeVolumes},
 		"that says nothing of a token": {func(p *corev1.Pod) { p.Spec.AutomountServiceAccountToken = nil }, probeVolumes},
 		"as the keybroker":             {func(p *corev1.Pod) { p.Spec.ServiceAccountName = "hosted-bridge-keybroker" }, probeVolumes},
 		"with a container more": {func(p *corev1.Pod) {
@@ -225,7 +225,7 @@ func TestThePodsOfTheProbeAreAsTheOperatorMakesThem(t *testing.T) {
 		"whose container is root":      {func(p *corev1.Pod) { first(p).SecurityContext.RunAsUser = ptr.To[int64](0) }, probeBounds},
 		"whose container says nothing": {func(p *corev1.Pod) { first(p).SecurityContext = nil }, probeBounds},
 		"that is privileged": {func(p *corev1.Pod) {
-			first(p).SecurityContext.Privileged, first(p).SecurityContext.AllowPrivilegeEscalation = ptr.To(true), nil
+			first(p).SecurityContext.Privileged, first(p).SecurityContext.AllowPrivilegeEscalation = new(true), nil
 		}, probeBounds},
 		"with a capability":                 {func(p *corev1.Pod) { first(p).SecurityContext.Capabilities.Add = []corev1.Capability{"NET_RAW"} }, probeBounds},
 		"with all capabilities of the node": {func(p *corev1.Pod) { first(p).SecurityContext.Capabilities = nil }, probeBounds},
