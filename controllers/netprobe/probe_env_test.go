@@ -7,7 +7,11 @@ package netprobe_test
 
 import (
 	"context"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -34,7 +38,18 @@ func TestMain(m *testing.M) { os.Exit(testenv.MainOfController(m)) }
 // them, as a node would. One without an exit code it does not start.
 type kubelet struct {
 	codes map[string]int32
-	seen  atomic.Int32
+	// runs, if it is set, is asked in place of codes.
+	runs func(*corev1.Pod) int32
+	seen atomic.Int32
+}
+
+// end returns the exit code of a pod, and false for one that does not start.
+func (k *kubelet) end(pod *corev1.Pod) (int32, bool) {
+	if k.runs != nil {
+		return k.runs(pod), true
+	}
+	code, ok := k.codes[pod.Name]
+	return code, ok
 }
 
 func (k *kubelet) run(ctx context.Context, c client.Client, namespace string) {
@@ -52,8 +67,11 @@ func (k *kubelet) run(ctx context.Context, c client.Client, namespace string) {
 		}
 		for i := range pods.Items {
 			pod := &pods.Items[i]
-			code, ok := k.codes[pod.Name]
-			if !ok || pod.Status.Phase != corev1.PodPending {
+			if pod.Status.Phase != corev1.PodPending {
+				continue
+			}
+			code, starts := k.end(pod)
+			if !starts {
 				continue
 			}
 			pod.Status.Phase = corev1.PodFailed
@@ -81,8 +99,13 @@ type fixture struct {
 
 func newFixture(t *testing.T, codes map[string]int32) *fixture {
 	t.Helper()
+	return newFixtureOf(t, &kubelet{codes: codes}, "http://10.0.0.1:8081/healthz")
+}
+
+func newFixtureOf(t *testing.T, k *kubelet, address string) *fixture {
+	t.Helper()
 	c := testenv.Client(t)
-	f := &fixture{Client: c, kubelet: &kubelet{codes: codes}, namespace: testenv.Namespace(t, c), registry: prometheus.NewRegistry()}
+	f := &fixture{Client: c, kubelet: k, namespace: testenv.Namespace(t, c), registry: prometheus.NewRegistry()}
 	measured, err := netprobe.NewMetrics(f.registry)
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +113,7 @@ func newFixture(t *testing.T, codes map[string]int32) *fixture {
 	testenv.ExpectApplied(t, c, &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: desired.ProbePolicyName}})
 	f.Probe = &netprobe.Probe{
 		Client: c, Clock: clock.RealClock{}, Log: logr.Discard(), Metrics: measured,
-		Pods: desired.Probe{Namespace: f.namespace, Image: "bridge", Address: "http://10.0.0.1:8081/healthz"},
+		Pods: desired.Probe{Namespace: f.namespace, Image: "bridge", Address: address},
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -163,6 +186,63 @@ func TestTheProbeTellsWhetherPoliciesHold(t *testing.T) {
 	}
 }
 
+// TestThePodsRunTheProgramThatTells has the program of the bridge's image run as the
+// pods say, against an operator that answers. A network that enforces policies is
+// one where who is denied finds nobody at that address.
+func TestThePodsRunTheProgramThatTells(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "bridge")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/bridge").CombinedOutput(); err != nil {
+		t.Fatalf("build the bridge: %v: %s", err, out)
+	}
+	answers := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer answers.Close()
+	nobody := httptest.NewServer(http.NotFoundHandler())
+	nobody.Close()
+	none := func(*corev1.Pod) string { return nobody.URL }
+	all := func(*corev1.Pod) string { return answers.URL }
+	tests := map[string]struct {
+		at   func(*corev1.Pod) string
+		want plan.Enforcement
+		why  string
+	}{
+		"a network that enforces policies": {func(p *corev1.Pod) string {
+			if p.Labels["app.kubernetes.io/component"] == "probe-denied" {
+				return nobody.URL
+			}
+			return answers.URL
+		}, plan.Enforced, ""},
+		"a network that ignores them":          {all, plan.NotEnforced, ""},
+		"a network in which nobody is reached": {none, plan.Undetermined, "not reach"},
+		"an address that the program refuses":  {func(*corev1.Pod) string { return "10.0.0.1" }, plan.Undetermined, "exit code 1"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			run := func(pod *corev1.Pod) int32 {
+				var args []string
+				for _, a := range pod.Spec.Containers[0].Args {
+					args = append(args, strings.ReplaceAll(a, answers.URL, tt.at(pod)))
+				}
+				args = append(args, "--for=1s") // The network is there from the beginning.
+				cmd := exec.Command(program, args...) //nolint:gosec,noctx // It ends after a second.
+				_ = cmd.Run()
+				return int32(cmd.ProcessState.ExitCode()) //nolint:gosec // An exit code is a byte.
+			}
+			f := newFixtureOf(t, &kubelet{runs: run}, answers.URL)
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() { done <- f.Start(ctx) }()
+			testenv.Eventually(t, "something is found", func() bool { known, _ := f.Known(); return known != plan.Untried })
+			cancel()
+			if err := <-done; err != nil {
+				t.Errorf("error %v", err)
+			}
+			if known, why := f.Known(); known != tt.want || !strings.Contains(why, tt.why) {
+				t.Errorf("known %s %q, want %s %q", known, why, tt.want, tt.why)
+			}
+		})
+	}
+}
+
 func TestWhatAnOperatorLeftThatDiedDoesNotAnswer(t *testing.T) {
 	f := newFixture(t, map[string]int32{desired.ProbeOpen: 0, desired.ProbeDenied: 3})
 	old := &corev1.Pod{
@@ -210,7 +290,12 @@ func TestItIsTriedAgain(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error, 1)
 			go func() { done <- f.Start(ctx) }()
-			defer func() { cancel(); <-done }()
+			defer func() {
+				cancel()
+				if err := <-done; err != nil {
+					t.Errorf("error %v", err)
+				}
+			}()
 			testenv.Eventually(t, "it is said that nothing is known", func() bool {
 				known, why := f.Known()
 				return known == plan.Undetermined && strings.Contains(why, tt.why)
