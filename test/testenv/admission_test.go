@@ -7,6 +7,7 @@ package testenv_test
 
 import (
 	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -42,7 +43,7 @@ func TestTheIngressMayChangeTheKeysOfABridgeAlone(t *testing.T) {
 	patch := func(change func(*v1alpha1.HostedBridge)) error {
 		changed := b.DeepCopy()
 		change(changed)
-		return ingress.Patch(t.Context(), changed, client.MergeFrom(b))
+		return ingress.Patch(t.Context(), changed, client.MergeFrom(b), client.DryRunAll) // What is written before the policy holds would be no change the next time.
 	}
 	suspend := func(b *v1alpha1.HostedBridge) { b.Spec.DesiredState = v1alpha1.StateSuspended }
 	// The API server takes a policy up some time after it was made.
@@ -79,6 +80,52 @@ func TestTheIngressMayChangeTheKeysOfABridgeAlone(t *testing.T) {
 	}
 }
 
+// TestEachInstallationHoldsItsOwnIngress has two in one cluster, whose ServiceAccounts
+// have one name.
+func TestEachInstallationHoldsItsOwnIngress(t *testing.T) {
+	c := testenv.Client(t)
+	namespace, second := testenv.Namespace(t, c), testenv.Namespace(t, c)
+	testenv.ExpectInstalled(t, c, admission, namespace)
+	b := valid(namespace, "alice")
+	testenv.ExpectApplied(t, c, b)
+	suspend := func(installation string) error {
+		config := testenv.Config()
+		config.Impersonate = rest.ImpersonationConfig{
+			UserName: "system:serviceaccount:" + installation + ":hosted-bridge-ingress",
+			Groups:   []string{"system:masters"}, // Policies alone hold it.
+		}
+		ingress, err := client.New(config, client.Options{Scheme: c.Scheme()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := b.DeepCopy()
+		changed.Spec.DesiredState = v1alpha1.StateSuspended
+		return ingress.Patch(t.Context(), changed, client.MergeFrom(b), client.DryRunAll)
+	}
+	by := func(policies string) func(error) bool {
+		return func(err error) bool {
+			return err != nil && strings.Contains(err.Error(), "hosted-bridge-ingress-keys."+policies+"'")
+		}
+	}
+	testenv.Eventually(t, "the first's policy holds its ingress", func() bool { return by(testenv.System)(suspend(testenv.System)) })
+	if err := suspend(second); err != nil {
+		t.Errorf("the first's policy holds the second's ingress: %v", err)
+	}
+	text, err := os.ReadFile(admission)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := filepath.Join(t.TempDir(), "admission.yaml")
+	if err := os.WriteFile(theirs, []byte(strings.ReplaceAll(string(text), testenv.System, second)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	testenv.ExpectInstalled(t, c, theirs, second)
+	testenv.Eventually(t, "the second's policy holds its ingress", func() bool { return by(second)(suspend(second)) })
+	if err := suspend(testenv.System); !by(testenv.System)(err) {
+		t.Errorf("the first's ingress is held by %v", err)
+	}
+}
+
 func refused(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "hosted-bridge-ingress-keys")
 }
@@ -108,7 +155,7 @@ func TestTheIngressMayNotChangeWhatRecipesComeTo(t *testing.T) {
 	patch := func(change func(*v1alpha1.HostedBridgeStatus)) error {
 		changed := b.DeepCopy()
 		change(&changed.Status)
-		return ingress.Status().Patch(t.Context(), changed, client.MergeFrom(b))
+		return ingress.Status().Patch(t.Context(), changed, client.MergeFrom(b), client.DryRunAll)
 	}
 	refused := func(err error) bool {
 		return err != nil && strings.Contains(err.Error(), "the ingress may not change status.recipes")
