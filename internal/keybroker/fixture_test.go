@@ -74,6 +74,9 @@ func (w *world) addBridge(namespace, name, uid string) {
 		Spec:       v1alpha1.HostedBridgeSpec{Tier: "free"},
 	}
 	w.addPod(namespace, name+"-bridge", name+"-pod", uid, owner)
+	pod := w.pods[key(namespace, name+"-pod")]
+	pod.Labels = map[string]string{"app.kubernetes.io/name": "hosted-bridge", "app.kubernetes.io/component": "bridge"}
+	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: name + "-bridge-1", UID: "rs-" + types.UID(uid), Controller: &yes}}
 }
 
 // addPod adds a pod, its service account, and its token, which is "token of"
@@ -135,9 +138,11 @@ func (w *world) Bridge(_ context.Context, namespace, name string) (*v1alpha1.Hos
 type master struct {
 	keys      *envelope.Keys
 	authority *pki.Authority
+	err       error
 }
 
 func (m *master) Keys() *envelope.Keys      { return m.keys }
+func (m *master) Err() error                { return m.err }
 func (m *master) Authority() *pki.Authority { return m.authority }
 
 // testMaster returns a master key of these versions.
@@ -155,7 +160,7 @@ func testMaster(t testing.TB, versions ...uint32) *master {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &master{keys, testAuthority(t, 1)}
+	return &master{keys: keys, authority: testAuthority(t, 1)}
 }
 
 func testAuthority(t testing.TB, first byte) *pki.Authority {

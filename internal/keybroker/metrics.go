@@ -77,7 +77,16 @@ func newMetrics(reg prometheus.Registerer, master MasterKey) (*metrics, error) {
 		Name: "hostedbridge_keybroker_master_key_version",
 		Help: "Version of the master key that seals, 0 as long as a transit engine was not reached since the start.",
 	}, func() float64 { return float64(master.Keys().Current().Version) })
-	if err := telemetry.Register(reg, m.requests, m.duration, m.inFlight, m.issued, m.opens, m.unreadable, m.sealed, current); err != nil {
+	stale := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "hostedbridge_keybroker_master_key_stale",
+		Help: "1 while the master key cannot be used as it is now, for example because a version has become another key; the one from before is then in use, and a restart would do without it.",
+	}, func() float64 {
+		if master.Err() != nil {
+			return 1
+		}
+		return 0
+	})
+	if err := telemetry.Register(reg, m.requests, m.duration, m.inFlight, m.issued, m.opens, m.unreadable, m.sealed, current, stale); err != nil {
 		return nil, err
 	}
 	return m, nil

@@ -4,7 +4,10 @@
 package keybroker
 
 import (
+	"errors"
 	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/hostedbridge/hostedbridge/internal/telemetry/metricstest"
 )
@@ -15,4 +18,27 @@ func TestMetricsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	metricstest.Documented(t, "keybroker", reg.Metrics())
+}
+
+func TestAMasterKeyThatIsNotTheOneInUseShows(t *testing.T) {
+	for err, want := range map[error]float64{nil: 0, errors.New("another ring"): 1} {
+		reg, key := prometheus.NewRegistry(), testMaster(t, 1)
+		key.err = err
+		if _, err := newMetrics(reg, key); err != nil {
+			t.Fatal(err)
+		}
+		families, failed := reg.Gather()
+		if failed != nil {
+			t.Fatal(failed)
+		}
+		got := -1.0
+		for _, family := range families {
+			if family.GetName() == "hostedbridge_keybroker_master_key_stale" {
+				got = family.GetMetric()[0].GetGauge().GetValue()
+			}
+		}
+		if got != want {
+			t.Errorf("with the error %v it is %v, want %v", err, got, want)
+		}
+	}
 }

@@ -151,7 +151,7 @@ func TestABridgeGetsItsSessionKeys(t *testing.T) {
 	deps := testDeps(t, world, world, &log)
 	restarted := func(first byte) http.Handler {
 		t.Helper()
-		deps.MasterKey, deps.Registry = &master{deps.MasterKey.Keys(), testAuthority(t, first)}, prometheus.NewRegistry()
+		deps.MasterKey, deps.Registry = &master{keys: deps.MasterKey.Keys(), authority: testAuthority(t, first)}, prometheus.NewRegistry()
 		s, err := New(Config{Namespace: system}, deps)
 		if err != nil {
 			t.Fatal(err)

@@ -51,6 +51,8 @@ type MasterKey interface {
 	Keys() *envelope.Keys
 	// Authority returns the certificate authority, which stays the same.
 	Authority() *pki.Authority
+	// Err is why what is there now is not in use, nil if it is.
+	Err() error
 }
 
 // Deps are the parts that the keybroker stands on. None may be nil.

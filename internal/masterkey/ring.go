@@ -11,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -53,6 +54,30 @@ type ring struct {
 
 func (r *ring) same(other *ring) bool {
 	return maps.Equal(r.secrets().keys, other.secrets().keys) && r.current == other.current && r.minimum == other.minimum
+}
+
+// continues returns nil if next is this ring at another time, and otherwise why it
+// cannot be: a version has another key, or none is left of those that are known.
+// Whoever seals by such a ring seals what the other replicas do not open, and the
+// only keys that open what is sealed may be those in memory.
+func (r *ring) continues(next *ring) error {
+	known, found := r.secrets().keys, next.secrets().keys
+	common := false
+	var errs []error
+	for _, version := range slices.Sorted(maps.Keys(found)) {
+		key, ok := known[version]
+		common = common || ok
+		if ok && key != found[version] {
+			errs = append(errs, fmt.Errorf("version %d is another key than the one in use", version))
+		}
+	}
+	if len(known) > 0 && len(found) > 0 && !common {
+		errs = append(errs, errors.New("it has none of the versions in use"))
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return fmt.Errorf("this is another ring, and opens nothing of what is sealed (put the ring back where it was; a restart would take this one): %w", errors.Join(errs...))
 }
 
 // readRing reads the directory. Its error names every file that is wrong and

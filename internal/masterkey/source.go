@@ -198,6 +198,11 @@ func (s *Source) Reload(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if next != nil {
+		if foreign := s.state.ring.continues(next.ring); foreign != nil {
+			next, err = nil, errors.Join(foreign, err)
+		}
+	}
+	if next != nil {
 		s.adopt(ctx, next)
 	}
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -151,6 +152,47 @@ func TestTheLastGoodRingIsKept(t *testing.T) {
 			rewrite(t, dir, good)
 			if err := s.Reload(t.Context()); err != nil || s.Err() != nil || !strings.Contains(log.String(), "can be read again") {
 				t.Errorf("does not come back: %v, %v", err, s.Err())
+			}
+		})
+	}
+}
+
+func TestAnotherRingIsNotAdopted(t *testing.T) {
+	tests := []struct {
+		name    string
+		files   map[string]string
+		refused string
+	}{
+		{"a version with other bytes", map[string]string{"1": encoded(3), "2": encoded(2), "authority": encoded(9)}, "version 1 is another key"},
+		{"the current version with other bytes, and a newer one", map[string]string{"2": encoded(3), "3": encoded(4), "authority": encoded(9)}, "version 2 is another key"},
+		{"a ring that was made anew", map[string]string{"1": encoded(5), "authority": encoded(6)}, "version 1 is another key"},
+		{"a ring with none of the versions", map[string]string{"7": encoded(7), "authority": encoded(9)}, "none of the versions"},
+		{"a version more, and one less", map[string]string{"2": encoded(2), "3": encoded(3), "authority": encoded(9)}, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := write(t, map[string]string{"1": encoded(1), "2": encoded(2), "authority": encoded(9)})
+			var log bytes.Buffer
+			s := open(t, Options{Dir: dir, Log: slog.New(slog.NewTextHandler(&log, nil))})
+			keys, sealed := s.Keys(), seal(t, s.Keys())
+			rewrite(t, dir, tt.files)
+			err := s.Reload(t.Context())
+			mustOpen(t, s.Keys(), sealed)
+			if tt.refused == "" {
+				if err != nil || s.Err() != nil || s.Status().Current != 3 {
+					t.Errorf("%v, %v, status %+v", err, s.Err(), s.Status())
+				}
+				return
+			}
+			if err == nil || s.Err() == nil || !strings.Contains(err.Error(), tt.refused) || s.Keys() != keys || s.Status().Current != 2 {
+				t.Errorf("%v, %v, status %+v", err, s.Err(), s.Status())
+			}
+			if !strings.Contains(log.String(), "level=ERROR") || !strings.Contains(log.String(), tt.refused) {
+				t.Errorf("the log does not say it: %s", log.String())
+			}
+			rewrite(t, dir, map[string]string{"1": encoded(1), "2": encoded(2), "authority": encoded(9)})
+			if err := s.Reload(t.Context()); err != nil || s.Err() != nil {
+				t.Errorf("with the ring back: %v", err)
 			}
 		})
 	}
