@@ -54,7 +54,7 @@ func (h *house) listens(t *testing.T) map[string]string {
 // awaitSaid waits for what the server said with the number.
 func awaitSaid(t *testing.T, events <-chan string, n int) {
 	t.Helper()
-	for !strings.Contains(next(t, events, fmt.Sprintf("message %d", n)), fmt.Sprintf(`{\"n\":%d}`, n)) { //nolint:revive // It waits.
+	for !strings.Contains(next(t, events, fmt.Sprintf("message %d", n)), fmt.Sprintf(`{\"n\":%d}`, n)) {
 	}
 }
 
