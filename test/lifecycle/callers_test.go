@@ -9,7 +9,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -114,7 +113,7 @@ func (l *load) expectNoFailure(t *testing.T, during string) {
 		}
 	}
 	for _, s := range l.streams {
-		t.Logf("%s: %s opened its stream %d times, and asked again %d times", during, s.user.name, s.opened, s.conflicts)
+		t.Logf("%s: %s opened its stream %d times", during, s.user.name, s.opened)
 	}
 	t.Logf("%s: %d calls, %d failed, the slowest took %s", during, calls, failed, slowest.Round(time.Millisecond))
 	if failed > 0 {
@@ -187,34 +186,11 @@ type stream struct {
 	http    *http.Client
 	session *session
 
-	opened, conflicts int
+	opened int
 }
 
-// errConflict is the answer to a stream while the one before is not known to be
-// closed, and conflictTimeout how long that may take.
-var errConflict = errors.New("status 409")
-
-const conflictTimeout = 5 * time.Second
-
-// read opens the stream and reads it for some seconds, or until its end. The
-// bridge may not have heard yet that the one before is closed, which it says by
-// 409: a client asks again then.
+// read opens the stream and reads it for some seconds, or until its end.
 func (s *stream) read(ctx context.Context) error {
-	for deadline := time.Now().Add(conflictTimeout); ; {
-		err := s.open(ctx)
-		if !errors.Is(err, errConflict) || time.Now().After(deadline) {
-			return err
-		}
-		s.conflicts++
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(between):
-		}
-	}
-}
-
-func (s *stream) open(ctx context.Context) error {
 	if s.session == nil {
 		begun := &session{user: s.user, http: s.http}
 		if err := begun.begin(ctx); err != nil {
@@ -236,9 +212,6 @@ func (s *stream) open(ctx context.Context) error {
 		return err
 	}
 	defer res.Body.Close()
-	if res.StatusCode == http.StatusConflict {
-		return errConflict
-	}
 	if res.StatusCode != http.StatusOK {
 		said, _ := io.ReadAll(io.LimitReader(res.Body, 300))
 		return fmt.Errorf("status %d: %s", res.StatusCode, said)

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -31,15 +32,16 @@ func TestTheLifeOfAnInstallation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	users, keys := c.mintUsers(t, "uma", "vera", "will", "late")
+	users, keys := c.mintUsers(t, "uma", "vera", "will", "late", "later")
 	c.makeServer(t, users)
 	c.install(t, c.old)
-	late, lateKey, users := users[3], keys[3], users[:3]
+	late, later, users := users[3], users[4], users[:3]
 	for i, u := range users {
 		c.makeBridge(t, u, keys[i])
 	}
 	for _, u := range users {
 		c.seal(t, u)
+		c.awaitPace(t, u)
 	}
 	story := []struct {
 		name string
@@ -57,17 +59,27 @@ func TestTheLifeOfAnInstallation(t *testing.T) {
 			c.install(t, c.next)
 			c.mustHelm(t, "test", release, "--timeout=90s")
 		}},
+		{"helm test finds what is broken", c.expectTestToFail},
+		{"another operator goes on where the one that leads ends", func(t *testing.T) {
+			leader := c.leader(t)
+			if err := c.client.Delete(t.Context(), &leader); err != nil {
+				t.Fatal(err)
+			}
+			c.makeBridge(t, late, keys[3])
+			t.Logf("a user who was made when the leader was to end had a Deployment after %s", c.awaitObjects(t, late).Round(time.Millisecond))
+			c.seal(t, late)
+		}},
 		{"another operator takes over from one that is killed", func(t *testing.T) {
 			c.killLeader(t)
 			begun := time.Now()
-			c.makeBridge(t, late, lateKey)
-			c.seal(t, late)
+			c.makeBridge(t, later, keys[4])
+			c.seal(t, later)
 			t.Logf("a user who was made when the leader was killed was served after %s", time.Since(begun).Round(time.Millisecond))
 		}},
 		{"an uninstall leaves what the notes say", c.expectLeftAsTheNotesSay},
 		{"another install finds the users and opens their secrets", func(t *testing.T) {
 			c.install(t, c.next)
-			for _, u := range append(users, late) {
+			for _, u := range append(users, late, later) {
 				t.Logf("%s is served again after %s", u.name, c.awaitServed(t, u).Round(time.Millisecond))
 				c.awaitReady(t, u)
 			}
@@ -135,12 +147,61 @@ func (c *cluster) podsNow(ctx context.Context) map[types.UID]string {
 	return found
 }
 
-// killLeader ends the operator that leads by SIGKILL, without a word to anybody.
-func (c *cluster) killLeader(t *testing.T) {
+// expectTestToFail has helm test the installation while there is no key broker.
+func (c *cluster) expectTestToFail(t *testing.T) {
+	var d appsv1.Deployment
+	at := client.ObjectKey{Namespace: system, Name: "hosted-bridge-keybroker"}
+	if err := c.client.Get(t.Context(), at, &d); err != nil {
+		t.Fatal(err)
+	}
+	replicas := *d.Spec.Replicas
+	scale := func(to int32) {
+		t.Helper()
+		patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, to)
+		if err := c.client.Patch(t.Context(), &d, client.RawPatch(types.MergePatchType, patch)); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, fmt.Sprintf("there are %d key brokers", to), func(ctx context.Context) error {
+			if err := c.client.Get(ctx, at, &d); err != nil {
+				return err
+			}
+			if s := d.Status; s.ObservedGeneration < d.Generation || s.AvailableReplicas != to {
+				return fmt.Errorf("%d are available", s.AvailableReplicas)
+			}
+			return nil
+		})
+	}
+	scale(0)
+	// It asks again for a minute what does not answer, which says nothing more
+	// than half of it does.
+	if out, err := c.runHelm(t.Context(), "test", release, "--timeout=20s"); err == nil {
+		t.Errorf("helm test finds nothing without a key broker: %s", out)
+	}
+	var pod corev1.Pod
+	if err := c.client.Get(t.Context(), client.ObjectKey{Namespace: system, Name: "hosted-bridge-test"}, &pod); err != nil {
+		t.Fatal(err)
+	}
+	if len(pod.Status.ContainerStatuses) == 0 {
+		t.Error("helm test failed before its pod began")
+	}
+	for _, s := range pod.Status.ContainerStatuses {
+		if s.State.Running == nil && (s.State.Terminated == nil || s.State.Terminated.ExitCode == 0) {
+			t.Errorf("helm test failed, but not because its pod asked in vain: %+v", s.State)
+		}
+	}
+	scale(replicas)
+	c.mustHelm(t, "test", release, "--timeout=90s")
+}
+
+// leader returns the pod of the operator that leads.
+func (c *cluster) leader(t *testing.T) corev1.Pod {
 	t.Helper()
 	var lease coordinationv1.Lease
 	if err := c.client.Get(t.Context(), client.ObjectKey{Namespace: system, Name: "hosted-bridge-operator"}, &lease); err != nil {
 		t.Fatal(err)
+	}
+	if lease.Spec.HolderIdentity == nil {
+		t.Fatal("nobody leads")
 	}
 	name, _, found := strings.Cut(*lease.Spec.HolderIdentity, "_")
 	if !found {
@@ -150,6 +211,13 @@ func (c *cluster) killLeader(t *testing.T) {
 	if err := c.client.Get(t.Context(), client.ObjectKey{Namespace: system, Name: name}, &pod); err != nil {
 		t.Fatal(err)
 	}
+	return pod
+}
+
+// killLeader ends the operator that leads by SIGKILL, without a word to anybody.
+func (c *cluster) killLeader(t *testing.T) {
+	t.Helper()
+	pod := c.leader(t)
 	if err := end(pod); err != nil {
 		t.Fatal(err)
 	}

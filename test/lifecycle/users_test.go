@@ -115,6 +115,27 @@ func (c *cluster) makeBridge(t *testing.T, u user, key v1alpha1.APIKey) {
 	}
 }
 
+// awaitObjects waits until the operator has made what runs the user's bridge.
+func (c *cluster) awaitObjects(t *testing.T, u user) time.Duration {
+	t.Helper()
+	var b v1alpha1.HostedBridge
+	if err := c.client.Get(t.Context(), client.ObjectKey{Namespace: c.namespace, Name: u.name}, &b); err != nil {
+		t.Fatal(err)
+	}
+	return eventually(t, u.name+" has a Deployment", func(ctx context.Context) error {
+		var list appsv1.DeploymentList
+		if err := c.client.List(ctx, &list, client.InNamespace(c.namespace)); err != nil {
+			return err
+		}
+		for _, d := range list.Items {
+			if metav1.IsControlledBy(&d, &b) {
+				return nil
+			}
+		}
+		return fmt.Errorf("none of %d is theirs", len(list.Items))
+	})
+}
+
 // seal has the user's token kept, and waits until a call has it.
 func (c *cluster) seal(t *testing.T, u user) {
 	t.Helper()
@@ -143,6 +164,24 @@ func (c *cluster) awaitServed(t *testing.T, u user) time.Duration {
 	t.Helper()
 	call := u.modern(newHTTP(false), "echo", `{"text":"hello"}`, "hello")
 	return eventually(t, "a call of "+u.name+" is answered", call)
+}
+
+// burst is how many calls the load makes at once at the most, and more.
+const burst = 20
+
+// awaitPace waits until the user may call as often as the load does: the limits
+// of their tier reach the processes a while after the installation.
+func (c *cluster) awaitPace(t *testing.T, u user) {
+	t.Helper()
+	call := u.modern(newHTTP(true), "echo", `{"text":"hello"}`, "hello")
+	eventually(t, u.name+" may call as often as the load does", func(ctx context.Context) error {
+		for range burst {
+			if err := call(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // awaitReady waits until the bridge says that it is Ready.
