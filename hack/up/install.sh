@@ -13,7 +13,9 @@
 #               "bin/cluster load" or "kind load image-archive"
 #   REGISTRY    instead of LOAD_IMAGE: host/path to which the images are pushed
 #               and from which the cluster pulls them
-#   TIERS_FILE  the installation's tiers (default: the chart's)
+#   TIERS_FILE  a values file with the installation's tiers. Values are merged: a
+#               tier of the chart, or a limit of such a tier, that the file does
+#               not name stays; it goes away as null
 #   VALUES_FILE more values of the chart, which go before all others
 #   HELM        helm to use (default: bin/helm, which is built)
 #   BASE_URL    where users reach the ingress (default: http://127.0.0.1:8080)
@@ -118,7 +120,6 @@ install_system() {
     kube get namespace "$system" >/dev/null 2>&1 || apply --filename=config/default/namespace.yaml
     local values=(--values="$overlay/values.yaml")
     [[ ! -e $overlay/local.yaml ]] || values+=(--values="$overlay/local.yaml")
-    # A file of tiers is one of values.
     [[ -z ${TIERS_FILE:-} ]] || values+=(--values="$TIERS_FILE")
     [[ -z ${VALUES_FILE:-} ]] || values+=(--values="$VALUES_FILE")
     "$HELM" upgrade "$release" charts/hosted-bridge --install --namespace="$system" \
