@@ -17,6 +17,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -39,6 +40,7 @@ const (
 // checkOptions say what is asked.
 type checkOptions struct {
 	URL          string
+	Host         string
 	PublicURL    string
 	CertFile     string
 	KeybrokerURL string
@@ -48,11 +50,12 @@ type checkOptions struct {
 
 func (o *checkOptions) registerFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.URL, "url", o.URL, "where the ingress is reached")
+	fs.StringVar(&o.Host, "host", o.Host, "the host name under which it is called, one of its --allowed-hosts (default: that of --url)")
 	fs.StringVar(&o.PublicURL, "public-url", o.PublicURL, "where users reach it, whose name its certificate must have (with --tls-cert-file)")
 	fs.StringVar(&o.CertFile, "tls-cert-file", o.CertFile, "the certificate that it must show, in PEM")
 	fs.StringVar(&o.KeybrokerURL, "keybroker-url", o.KeybrokerURL, "where the keybroker is reached")
 	fs.StringVar(&o.CAFile, "ca-file", o.CAFile, "the keybroker's certificate, in PEM, of the ConfigMap "+caName)
-	fs.DurationVar(&o.Timeout, "timeout", o.Timeout, "how long what does not answer rightly is asked again")
+	fs.DurationVar(&o.Timeout, "timeout", o.Timeout, "how long each that does not answer rightly is asked again")
 }
 
 func (o *checkOptions) validate() error {
@@ -83,15 +86,32 @@ func runCheck(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
+	questions := o.questions()
+	return tell(stdout, questions, awaitAll(ctx, questions))
+}
+
+// awaitAll asks all questions side by side: one that finds no answer takes no
+// time from the others. It returns what was wrong with each.
+func awaitAll(ctx context.Context, questions []question) []error {
+	wrong := make([]error, len(questions))
+	var asked sync.WaitGroup
+	for i, q := range questions {
+		asked.Go(func() { wrong[i] = q.await(ctx) })
+	}
+	asked.Wait()
+	return wrong
+}
+
+// tell writes a line for each question, and fails where one has no right answer.
+func tell(w io.Writer, questions []question, wrong []error) error {
 	failed := 0
-	for _, q := range o.questions() {
-		err := q.await(ctx)
-		if err != nil {
-			failed++
-			_, _ = fmt.Fprintf(stdout, "FAILED  %s: %v\n", q.name, err)
+	for i, q := range questions {
+		if wrong[i] == nil {
+			_, _ = fmt.Fprintf(w, "ok      %s\n", q.name)
 			continue
 		}
-		_, _ = fmt.Fprintf(stdout, "ok      %s\n", q.name)
+		failed++
+		_, _ = fmt.Fprintf(w, "FAILED  %s: %v\n", q.name, wrong[i])
 	}
 	if failed > 0 {
 		return fmt.Errorf("%d checks failed", failed)
@@ -105,19 +125,19 @@ type question struct {
 	ask  func(context.Context) error
 }
 
-// questions are asked in this order.
+// questions are told of in this order.
 func (o *checkOptions) questions() []question {
 	public := strings.TrimRight(o.URL, "/")
 	return []question{
 		{"the ingress refuses a call without a key", func(ctx context.Context) error {
-			status, _, err := ask(ctx, o.ingressTLS(), http.MethodPost, public+"/u/helm-test/mcp")
+			status, _, err := ask(ctx, o.ingress(), http.MethodPost, public+"/u/helm-test/mcp")
 			return answered(status, http.StatusUnauthorized, err)
 		}},
 		{"the ingress describes its API", func(ctx context.Context) error {
-			return expectJSON(ctx, o.ingressTLS(), public+"/openapi.json", "openapi")
+			return expectJSON(ctx, o.ingress(), public+"/openapi.json", "openapi")
 		}},
 		{"the catalog lists recipes", func(ctx context.Context) error {
-			return expectJSON(ctx, o.ingressTLS(), public+"/recipes?limit=1", "recipes")
+			return expectJSON(ctx, o.ingress(), public+"/recipes?limit=1", "recipes")
 		}},
 		// A Service leads to those that are ready alone, and the certificate shows
 		// that it is the keybroker whom the installation's processes trust.
@@ -126,7 +146,7 @@ func (o *checkOptions) questions() []question {
 			if err != nil {
 				return err
 			}
-			status, _, err := ask(ctx, config, http.MethodPost, strings.TrimRight(o.KeybrokerURL, "/")+"/v1/certificates")
+			status, _, err := ask(ctx, asked{config: config}, http.MethodPost, strings.TrimRight(o.KeybrokerURL, "/")+"/v1/certificates")
 			return answered(status, http.StatusUnauthorized, err)
 		}},
 	}
@@ -163,8 +183,8 @@ func answered(status, want int, err error) error {
 }
 
 // expectJSON fails unless the answer is an object with the member.
-func expectJSON(ctx context.Context, config *tls.Config, target, member string) error {
-	status, body, err := ask(ctx, config, http.MethodGet, target)
+func expectJSON(ctx context.Context, whom asked, target, member string) error {
+	status, body, err := ask(ctx, whom, http.MethodGet, target)
 	if err = answered(status, http.StatusOK, err); err != nil {
 		return err
 	}
@@ -178,9 +198,24 @@ func expectJSON(ctx context.Context, config *tls.Config, target, member string) 
 	return nil
 }
 
+// asked is a process that is asked: whom to take for it, and the name under
+// which it is called where that is not the one at which it is reached.
+type asked struct {
+	config *tls.Config
+	host   string
+}
+
+// ingress is called as users call it: one that knows its names answers to no
+// other, such as its Service's.
+func (o *checkOptions) ingress() asked {
+	config := o.ingressTLS()
+	config.ServerName = o.Host
+	return asked{config: config, host: o.Host}
+}
+
 // ask sends one request without a key on a connection of its own, so that each
 // attempt may reach another replica.
-func ask(ctx context.Context, config *tls.Config, method, target string) (status int, body []byte, err error) {
+func ask(ctx context.Context, whom asked, method, target string) (status int, body []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, checkPatience)
 	defer cancel()
 	var content io.Reader
@@ -191,8 +226,9 @@ func ask(ctx context.Context, config *tls.Config, method, target string) (status
 	if err != nil {
 		return 0, nil, err
 	}
+	r.Host = whom.host
 	r.Header.Set("Content-Type", "application/json")
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: whom.config, DisableKeepAlives: true}}
 	res, err := client.Do(r)
 	if err != nil {
 		return 0, nil, err

@@ -4,13 +4,17 @@
 package main
 
 import (
+	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/pki/pkitest"
@@ -22,7 +26,9 @@ type seen struct {
 	authority *pki.Authority
 	answers   map[string]string
 	statuses  map[string]int
-	args      []string
+	// host is the only one under which the ingress is called, if it is set.
+	host string
+	args []string
 }
 
 func see(t *testing.T) *seen {
@@ -36,7 +42,7 @@ func see(t *testing.T) *seen {
 		answers:   map[string]string{"/openapi.json": `{"openapi":"3.1.0"}`, "/recipes": `{"recipes":[]}`},
 		statuses:  map[string]int{"/u/helm-test/mcp": http.StatusUnauthorized, "/v1/certificates": http.StatusUnauthorized},
 	}
-	ingress := httptest.NewServer(s)
+	ingress := httptest.NewServer(http.HandlerFunc(s.public))
 	broker := httptest.NewUnstartedServer(s)
 	broker.TLS = &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pkitest.Certificate(t, authority, pki.ServiceSubject("localhost"))}}
 	broker.StartTLS()
@@ -48,6 +54,15 @@ func see(t *testing.T) *seen {
 		"--keybroker-url=" + strings.Replace(broker.URL, "127.0.0.1", "localhost", 1),
 	}
 	return s
+}
+
+// public answers as the ingress, which may know its names.
+func (s *seen) public(w http.ResponseWriter, r *http.Request) {
+	if s.host != "" && r.Host != s.host {
+		w.WriteHeader(http.StatusForbidden)
+		return
+	}
+	s.ServeHTTP(w, r)
 }
 
 func (s *seen) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -65,6 +80,12 @@ func TestWhatACheckOfAnInstallationFinds(t *testing.T) {
 		want  string
 	}{
 		{name: "nothing where all is well", spoil: func(*testing.T, *seen) {}},
+		{name: "nothing where the ingress is called by the one name that it knows",
+			spoil: func(_ *testing.T, s *seen) {
+				s.host, s.args = "mcp.example.com", append(s.args, "--host=mcp.example.com")
+			}},
+		{name: "an ingress that knows another name", want: "FAILED  the ingress refuses a call without a key: answered 403, not 401",
+			spoil: func(_ *testing.T, s *seen) { s.host = "mcp.example.com" }},
 		{name: "an ingress that lets anybody in", want: "FAILED  the ingress refuses a call without a key: answered 200, not 401",
 			spoil: func(_ *testing.T, s *seen) { delete(s.statuses, "/u/helm-test/mcp") }},
 		{name: "a catalog that is away", want: "FAILED  the catalog lists recipes: answered 503, not 200",
@@ -101,20 +122,48 @@ func TestWhatACheckOfAnInstallationFinds(t *testing.T) {
 	}
 }
 
+// TestOneQuestionTakesNoTimeFromAnother has the first find no answer for as long
+// as there is, and the last find one only at its second attempt.
+func TestOneQuestionTakesNoTimeFromAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		attempts := 0
+		questions := []question{
+			{"never", func(context.Context) error { return errors.New("no answer") }},
+			{"late", func(context.Context) error {
+				if attempts++; attempts == 1 {
+					return errors.New("not yet")
+				}
+				return nil
+			}},
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		begun := time.Now()
+		wrong := awaitAll(ctx, questions)
+		if wrong[0] == nil || wrong[1] != nil || time.Since(begun) != time.Minute {
+			t.Errorf("wrong are %v after %s", wrong, time.Since(begun))
+		}
+	})
+}
+
 func TestACheckKnowsTheCertificateOfTheIngress(t *testing.T) {
 	p, other := publish(t), publish(t)
 	address := p.serve(t)
+	const host = "mcp.example.com"
 	for _, test := range []struct {
 		name, cert, public, want string
 	}{
 		{name: "its own, by the name that users type", cert: p.options.CertFile, public: "https://localhost:8443"},
-		{name: "its own, by another name", cert: p.options.CertFile, public: "https://mcp.example.com", want: "mcp.example.com"},
+		{name: "its own, by another name", cert: p.options.CertFile, public: "https://" + host, want: host},
 		{name: "another's", cert: other.options.CertFile, want: "another certificate"},
 		{name: "none", cert: "/nowhere/tls.crt", want: "read --tls-cert-file"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			o := checkOptions{CertFile: test.cert, PublicURL: test.public}
-			_, body, err := ask(t.Context(), o.ingressTLS(), http.MethodGet, "https://"+address)
+			o := checkOptions{CertFile: test.cert, PublicURL: test.public, Host: host}
+			if name := o.ingress().config.ServerName; name != host {
+				t.Errorf("it asks for the certificate of %q", name)
+			}
+			_, body, err := ask(t.Context(), o.ingress(), http.MethodGet, "https://"+address)
 			if test.want == "" && (err != nil || !strings.HasPrefix(string(body), "HTTP/")) || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("%q, error %v", body, err)
 			}
