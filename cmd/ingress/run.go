@@ -149,7 +149,8 @@ func newService(ctx context.Context, o options, p *parts, log *slog.Logger) (*te
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}
 	}
-	if err := errors.Join(registerOutages(metrics, p.watcher, p.kept), registerExpiry(metrics, p.credentials.expiry)); err != nil {
+	readiness := &telemetry.Readiness{Check: func() bool { return p.watcher.Current() != nil && p.credentials.ready() }}
+	if err := errors.Join(registerOutages(metrics, p.watcher, p.kept), registerExpiry(metrics, p.credentials.expiry), telemetry.Register(metrics, readiness.Gauge("ingress"))); err != nil {
 		return nil, err
 	}
 	if err := p.certificate.register(metrics); err != nil {
@@ -162,7 +163,6 @@ func newService(ctx context.Context, o options, p *parts, log *slog.Logger) (*te
 	if err != nil {
 		return nil, err
 	}
-	readiness := &telemetry.Readiness{Check: func() bool { return p.watcher.Current() != nil && p.credentials.ready() }}
 	server, err := ingress.New(o.Ingress, ingress.Deps{ //nolint:contextcheck // What it logs later is of no request.
 		Routes: p.watcher, Bridges: p.bridges, Reports: p.prober, Activity: p.status, Secrets: &p.credentials.secrets, Audit: p.audit, Quotas: p.quotas, Tiers: p.tiers.Tiers, Hasher: p.hasher,
 		AdminKey: p.adminKey.get, Keys: p.keys, AuditIndex: p.auditIndex(), Inventory: p.inventory, Catalog: recipes,

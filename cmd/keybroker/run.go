@@ -130,6 +130,11 @@ func newParts(o Options, config *rest.Config, master *masterkey.Source, tiers qu
 // listen is last, so that nobody connects to a process that then ends over its
 // configuration.
 func (p *parts) listen(ctx context.Context, o Options) (*telemetry.Service, error) {
+	// Ready without that is of no use: nobody could recognise this process.
+	readiness := &telemetry.Readiness{Check: p.publisher.Published}
+	if err := telemetry.Register(p.metrics, readiness.Gauge("keybroker")); err != nil {
+		return nil, err
+	}
 	var listener net.ListenConfig
 	api, err := listener.Listen(ctx, "tcp", o.Listen)
 	if err != nil {
@@ -140,8 +145,6 @@ func (p *parts) listen(ctx context.Context, o Options) (*telemetry.Service, erro
 		_ = api.Close()
 		return nil, err
 	}
-	// Ready without that is of no use: nobody could recognise this process.
-	readiness := &telemetry.Readiness{Check: p.publisher.Published}
 	probeServer := telemetry.NewProbes(readiness, p.metrics, p.log)
 	probeServer.Handler = withRing(probeServer.Handler, p.master.Status, o.WatchNamespaces)
 	return &telemetry.Service{

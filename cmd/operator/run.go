@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -75,7 +76,7 @@ func run(ctx context.Context, o Options, log *slog.Logger) error {
 	if err := r.Setup(ctx, m); err != nil {
 		return err
 	}
-	if err := telemetry.Register(own, telemetry.BuildInfo("operator"), &hostedbridge.Metrics{Reader: m.GetClient(), Elected: m.Elected()}); err != nil {
+	if err := telemetry.Register(own, telemetry.BuildInfo("operator"), &hostedbridge.Metrics{Reader: m.GetClient(), Elected: m.Elected(), Now: time.Now}); err != nil {
 		return err
 	}
 	recipes := &catalogrecipe.Reconciler{Client: m.GetClient(), Clock: clock.RealClock{}}

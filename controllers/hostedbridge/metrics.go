@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,12 +19,18 @@ import (
 // while the cache is being filled.
 const collectTimeout = time.Second
 
+// overdue is for how long a start is in the ordinary course: a node is added and
+// an image of a gigabyte is pulled within it.
+const overdue = 10 * time.Minute
+
 var (
 	phasesDesc = prometheus.NewDesc("hostedbridge_bridges",
 		"HostedBridges by phase, as the leader sees it; others report none.", []string{"phase"}, nil)
 	conditionsDesc = prometheus.NewDesc("hostedbridge_bridge_conditions",
 		"HostedBridges with a condition that is not True, by the condition, its status and reason, as the leader sees it; others report none.",
 		[]string{"condition", "status", "reason"}, nil)
+	overdueDesc = prometheus.NewDesc("hostedbridge_bridges_overdue",
+		"HostedBridges that are Pending or Waking and have not been ready for 10 minutes or longer, as the leader sees it; others report none.", nil, nil)
 )
 
 // phases have a series each, also while no bridge is in them.
@@ -39,12 +46,15 @@ type Metrics struct {
 	// Elected is closed when this replica leads: two that count make twice as
 	// many.
 	Elected <-chan struct{}
+	// Now returns the time.
+	Now func() time.Time
 }
 
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	ch <- phasesDesc
 	ch <- conditionsDesc
+	ch <- overdueDesc
 }
 
 // Collect implements prometheus.Collector.
@@ -69,6 +79,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	for c, n := range conditions {
 		ch <- prometheus.MustNewConstMetric(conditionsDesc, prometheus.GaugeValue, float64(n), c.name, string(c.status), c.reason)
 	}
+	ch <- prometheus.MustNewConstMetric(overdueDesc, prometheus.GaugeValue, float64(countOverdue(list.Items, m.Now())))
 }
 
 // condition is one that is not True.
@@ -98,4 +109,25 @@ func count(bridges []v1alpha1.HostedBridge) (map[v1alpha1.Phase]int, map[conditi
 		}
 	}
 	return counted, conditions
+}
+
+// countOverdue counts those that do not become ready. One that waits for its turn
+// to wake is not among them: those before it are.
+func countOverdue(bridges []v1alpha1.HostedBridge, now time.Time) int {
+	n := 0
+	for i := range bridges {
+		b := &bridges[i]
+		since := b.CreationTimestamp.Time
+		if ready := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
+			since = ready.LastTransitionTime.Time
+			if ready.Status == metav1.ConditionTrue {
+				continue
+			}
+		}
+		starts := b.Status.Phase == "" || b.Status.Phase == v1alpha1.PhasePending || b.Status.Phase == v1alpha1.PhaseWaking
+		if starts && b.DeletionTimestamp == nil && now.Sub(since) >= overdue {
+			n++
+		}
+	}
+	return n
 }

@@ -6,6 +6,7 @@ package hostedbridge
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,7 +35,7 @@ func elected() <-chan struct{} {
 
 func TestMetricsAreDocumented(t *testing.T) {
 	reg := metricstest.New()
-	reg.MustRegister(&Metrics{Reader: listed{}, Elected: elected()})
+	reg.MustRegister(&Metrics{Reader: listed{}, Elected: elected(), Now: time.Now})
 	metricstest.Documented(t, "operator", reg.Metrics())
 }
 
@@ -53,6 +54,39 @@ func TestBridgesAreCountedByPhaseAndByWhatIsWrong(t *testing.T) {
 	}
 	if len(conditions) != 1 || conditions[condition{"Accepted", metav1.ConditionFalse, "UserIDConflict"}] != 1 {
 		t.Errorf("conditions are %v", conditions)
+	}
+}
+
+func TestABridgeIsOverdueThatHasNotBeenReadyForLong(t *testing.T) {
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	ago := func(d time.Duration) metav1.Time { return metav1.NewTime(now.Add(-d)) }
+	for _, test := range []struct {
+		name       string
+		created    time.Duration
+		phase      v1alpha1.Phase
+		ready      metav1.ConditionStatus
+		transition time.Duration
+		want       int
+	}{
+		{"starting for a quarter of an hour", time.Hour, v1alpha1.PhasePending, metav1.ConditionFalse, 15 * time.Minute, 1},
+		{"woken a quarter of an hour ago", time.Hour, v1alpha1.PhaseWaking, metav1.ConditionFalse, 15 * time.Minute, 1},
+		{"seen by nobody for a quarter of an hour", 15 * time.Minute, "", "", 0, 1},
+		{"just made", time.Minute, "", "", 0, 0},
+		{"started anew a minute ago", time.Hour, v1alpha1.PhasePending, metav1.ConditionFalse, time.Minute, 0},
+		{"waiting for its turn to wake", time.Hour, v1alpha1.PhaseWaking, metav1.ConditionTrue, 50 * time.Minute, 0},
+		{"asleep", time.Hour, v1alpha1.PhaseSuspended, metav1.ConditionTrue, 50 * time.Minute, 0},
+		{"refused, which is Failed's to count", time.Hour, v1alpha1.PhaseFailed, metav1.ConditionFalse, 50 * time.Minute, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b := v1alpha1.HostedBridge{Status: v1alpha1.HostedBridgeStatus{Phase: test.phase}}
+			b.CreationTimestamp = ago(test.created)
+			if test.ready != "" {
+				b.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: test.ready, LastTransitionTime: ago(test.transition)}}
+			}
+			if got := countOverdue([]v1alpha1.HostedBridge{b}, now); got != test.want {
+				t.Errorf("%d are overdue, want %d", got, test.want)
+			}
+		})
 	}
 }
 

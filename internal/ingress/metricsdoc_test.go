@@ -34,3 +34,12 @@ func TestMetricsOfEveryProcessAreDocumented(t *testing.T) {
 	}
 	metricstest.Documented(t, "every process", reg.Metrics())
 }
+
+func TestMetricsOfReadinessAreDocumented(t *testing.T) {
+	reg := metricstest.New()
+	ready := &telemetry.Readiness{Check: func() bool { return true }}
+	if err := telemetry.Register(reg, ready.Gauge("ingress"), ready.Gauge("keybroker")); err != nil {
+		t.Fatal(err)
+	}
+	metricstest.Documented(t, "readiness", reg.Metrics())
+}

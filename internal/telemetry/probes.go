@@ -23,6 +23,20 @@ type Readiness struct {
 // Ready reports whether new connections are welcome.
 func (r *Readiness) Ready() bool { return !r.draining.Load() && r.Check() }
 
+// Gauge returns the same answer as a metric: one who is not ready is scraped as
+// any other, and that it answers the scrape says nothing.
+func (r *Readiness) Gauge(component string) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "hostedbridge_" + component + "_ready",
+		Help: "1 while this process takes calls, 0 while it cannot yet or is ending.",
+	}, func() float64 {
+		if r.Ready() {
+			return 1
+		}
+		return 0
+	})
+}
+
 // NewProbes returns the server of the cluster's own surface, for a listener
 // that no user reaches: /healthz, /readyz and /metrics.
 func NewProbes(ready *Readiness, metrics prometheus.Gatherer, log *slog.Logger) *http.Server {

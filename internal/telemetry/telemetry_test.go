@@ -201,6 +201,32 @@ func TestReadinessFollowsTheCheck(t *testing.T) {
 	}
 }
 
+// TestReadinessIsAMetricToo asks a process that answers scrapes all the while.
+func TestReadinessIsAMetricToo(t *testing.T) {
+	ok := false
+	ready := &Readiness{Check: func() bool { return ok }}
+	registry := prometheus.NewRegistry()
+	if err := Register(registry, ready.Gauge("gate")); err != nil {
+		t.Fatal(err)
+	}
+	probes := NewProbes(ready, registry, slog.New(slog.DiscardHandler)).Handler
+	for _, step := range []struct {
+		change func()
+		want   string
+	}{
+		{func() {}, "hostedbridge_gate_ready 0\n"},
+		{func() { ok = true }, "hostedbridge_gate_ready 1\n"},
+		{func() { ready.draining.Store(true) }, "hostedbridge_gate_ready 0\n"},
+	} {
+		step.change()
+		w := httptest.NewRecorder()
+		probes.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		if !strings.Contains(w.Body.String(), step.want) {
+			t.Errorf("metrics lack %s%s", step.want, w.Body.String())
+		}
+	}
+}
+
 func TestMetricsSayWhichBuildThisIs(t *testing.T) {
 	probes := NewProbes(&Readiness{}, NewRegistry("gate"), slog.New(slog.DiscardHandler)).Handler
 	w := httptest.NewRecorder()
