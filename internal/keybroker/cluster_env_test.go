@@ -128,7 +128,7 @@ func bridge(t *testing.T, namespace, name string) *v1alpha1.HostedBridge {
 	owner := []metav1.OwnerReference{*metav1.NewControllerRef(b, v1alpha1.GroupVersion.WithKind("HostedBridge"))}
 	testenv.ExpectApplied(t, admin,
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: desired.Workload(name), OwnerReferences: owner}},
-		pod(namespace, name, desired.Workload(name)),
+		tenantPod(namespace, name, desired.Workload(name)),
 	)
 	return b
 }
@@ -138,6 +138,13 @@ func pod(namespace, name, account string) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec:       corev1.PodSpec{ServiceAccountName: account, Containers: []corev1.Container{{Name: "a", Image: "a"}}},
 	}
+}
+
+// tenantPod is pod, made as a tenant's.
+func tenantPod(namespace, name, account string) *corev1.Pod {
+	p := pod(namespace, name, account)
+	p.ObjectMeta = testenv.OfTenant(p.ObjectMeta)
+	return p
 }
 
 // podToken returns a token as the kubelet projects it into the pod.
@@ -218,6 +225,9 @@ func expectRealTokens(t *testing.T, i *installed) {
 	testenv.ExpectApplied(t, admin,
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "stranger"}}, pod(namespace, "stranger", "stranger"))
 	i.expectIdentity(t, podToken(t, namespace, "stranger", "stranger", Audience), identity{}, errNotABridge)
+	// A pod that somebody made who may make pods, with the bridge's account.
+	testenv.ExpectApplied(t, admin, pod(namespace, "imitated", workload))
+	i.expectIdentity(t, podToken(t, namespace, "imitated", workload, Audience), identity{}, errNotABridge)
 	// A token that is bound to no pod.
 	unbound := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{Audience}}}
 	if err := admin.SubResource("token").Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: workload}}, unbound); err != nil {
@@ -250,7 +260,7 @@ func expectRealTokens(t *testing.T, i *installed) {
 		}
 	}
 	refused("a pod that is gone")
-	testenv.ExpectApplied(t, admin, pod(namespace, "alice", workload))
+	testenv.ExpectApplied(t, admin, tenantPod(namespace, "alice", workload))
 	refused("a pod whose name is used again")
 }
 
@@ -415,8 +425,8 @@ func TestTheSameNamesInAnotherNamespace(t *testing.T) {
 	namespace, other := testenv.Namespace(t, admin), testenv.Namespace(t, admin)
 	put(t, i.handler, path(bridge(t, namespace, "alice"), "TOKEN"), canary, http.StatusCreated)
 	workload := desired.Workload("alice")
-	imitated := pod(other, "alice", workload)
-	imitated.Labels = map[string]string{v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelInstance: "alice"}
+	imitated := tenantPod(other, "alice", workload)
+	imitated.Labels[v1alpha1.LabelInstance] = "alice"
 	testenv.ExpectApplied(t, admin, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: other, Name: workload}}, imitated)
 	token := podToken(t, other, "alice", workload, Audience)
 	if code, _ := refusal(t, ask(t, i.handler, "GET", "/v1/secrets", token, "", nil)); code != "not_a_bridge" {

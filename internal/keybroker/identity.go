@@ -177,10 +177,24 @@ func (i *identifier) checkPod(ctx context.Context, a account, ending bool) error
 		why = "should have ended"
 	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
 		why = "has ended"
+	case !i.isIngress(a) && !ofTenant(pod):
+		// Whoever may make pods makes one with a bridge's account and has its token.
+		return fmt.Errorf("%w: pod %s/%s was not made as a tenant's", errNotABridge, a.namespace, a.podName)
 	default:
 		return nil
 	}
 	return fmt.Errorf("%w: pod %s/%s %s", errPod, a.namespace, a.podName, why)
+}
+
+// ofTenant says whether a pod is one that an admission policy lets nobody make
+// but the ReplicaSet controller, for a Deployment of the operator's. The policy
+// goes by the labels. Where all controllers have one name, it takes a Job's pod
+// too, so that the controller's kind is looked at here.
+func ofTenant(pod *corev1.Pod) bool {
+	maker := metav1.GetControllerOfNoCopy(pod)
+	return pod.Labels[v1alpha1.LabelName] == v1alpha1.NameValue &&
+		pod.Labels[v1alpha1.LabelComponent] == v1alpha1.ComponentBridge &&
+		maker != nil && maker.APIVersion == "apps/v1" && maker.Kind == "ReplicaSet"
 }
 
 func (i *identifier) serviceAccount(ctx context.Context, a account) (*corev1.ServiceAccount, error) {

@@ -59,6 +59,18 @@ func TestWhoCalls(t *testing.T) {
 		{"a pod that has ended", "token-of-alice-pod", func(w *world) { pod(w).Status.Phase = corev1.PodSucceeded }, identity{}, errPod},
 		{"the ingress's token after its pod", "token-of-ingress-1", func(w *world) { delete(w.pods, key(system, "ingress-1")) }, identity{}, errPod},
 
+		// Who made the pod: whoever may make pods makes one with alice's account.
+		{"a pod that somebody made with a bridge's account", "token-of-alice-pod", func(w *world) { pod(w).Labels, pod(w).OwnerReferences = nil, nil }, identity{}, errNotABridge},
+		{"a pod of somebody's Deployment without the labels", "token-of-alice-pod", func(w *world) { pod(w).Labels = nil }, identity{}, errNotABridge},
+		{"a pod of another name in the labels", "token-of-alice-pod", func(w *world) { pod(w).Labels[v1alpha1.LabelName] = "other" }, identity{}, errNotABridge},
+		{"a pod of another component in the labels", "token-of-alice-pod", func(w *world) { pod(w).Labels[v1alpha1.LabelComponent] = "ingress" }, identity{}, errNotABridge},
+		{"a pod with the labels that nobody controls", "token-of-alice-pod", func(w *world) { pod(w).OwnerReferences = nil }, identity{}, errNotABridge},
+		{"a pod with the labels of a Job", "token-of-alice-pod", func(w *world) {
+			pod(w).OwnerReferences[0].APIVersion, pod(w).OwnerReferences[0].Kind = "batch/v1", "Job"
+		}, identity{}, errNotABridge},
+		{"a pod with the labels of another group's ReplicaSet", "token-of-alice-pod", func(w *world) { pod(w).OwnerReferences[0].APIVersion = "example.com/v1" }, identity{}, errNotABridge},
+		{"a pod with the labels that its ReplicaSet does not control", "token-of-alice-pod", func(w *world) { pod(w).OwnerReferences[0].Controller = &no }, identity{}, errNotABridge},
+
 		// The service account.
 		{"a service account that is gone", "token-of-alice-pod", func(w *world) { delete(w.accounts, key(tenant, "alice-bridge")) }, identity{}, errServiceAccount},
 		{"a service account that was made again", "token-of-alice-pod", func(w *world) { account(w).UID = "sa-later" }, identity{}, errServiceAccount},

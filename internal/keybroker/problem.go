@@ -46,7 +46,7 @@ var (
 	errTokenRefused       = &problem{http.StatusUnauthorized, "token_refused", "The token is not a current token of a pod for this audience.", 0}
 	errPod                = &problem{http.StatusForbidden, "pod_not_current", "The token's pod does not exist, has ended, or is not the one of the token.", 0}
 	errServiceAccount     = &problem{http.StatusForbidden, "service_account_not_current", "The token's service account is not the one of the token.", 0}
-	errNotABridge         = &problem{http.StatusForbidden, "not_a_bridge", "The token's service account belongs to no HostedBridge.", 0}
+	errNotABridge         = &problem{http.StatusForbidden, "not_a_bridge", "The token's service account or its pod belongs to no HostedBridge.", 0}
 	errBridge             = &problem{http.StatusForbidden, "bridge_not_current", "The HostedBridge of the token's pod does not exist any more.", 0}
 	errCaller             = &problem{http.StatusForbidden, "caller_not_allowed", "This caller may not do this.", 0}
 	errCertificateMissing = &problem{http.StatusForbidden, "certificate_missing", "Show the certificate that POST /v1/certificates gives.", 0}

@@ -96,6 +96,8 @@ func (i *installation) podOf(u *tenant, name string) *corev1.Pod {
 			Namespace: i.namespace, Name: name,
 			Labels:      map[string]string{v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelComponent: v1alpha1.ComponentBridge},
 			Annotations: map[string]string{v1alpha1.AnnotationBridgeUID: string(u.bridge.UID), v1alpha1.AnnotationUserID: u.user},
+			// The keybroker gives secrets to no pod but those of ReplicaSets.
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: name, UID: "replica-set", Controller: new(true)}},
 		},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "bridge", Image: "bridge"}}},
 	}

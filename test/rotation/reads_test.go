@@ -62,7 +62,7 @@ func (w *world) pods(t *testing.T, bridges int) []pod {
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(b, v1alpha1.GroupVersion.WithKind("HostedBridge"))},
 		}}
 		p := &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: of.Namespace, Name: sa.Name},
+			ObjectMeta: testenv.OfTenant(metav1.ObjectMeta{Namespace: of.Namespace, Name: sa.Name}),
 			Spec:       corev1.PodSpec{ServiceAccountName: sa.Name, Containers: []corev1.Container{{Name: "bridge", Image: "bridge"}}},
 		}
 		testenv.ExpectApplied(t, w.client, sa, p)
