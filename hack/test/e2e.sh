@@ -83,3 +83,8 @@ if [[ $CLUSTER == local && -z $TESTFLAGS ]]; then
     HB_AUDIT_LOG=$PWD/.cluster/$NAME/logs/audit.log \
         $stage "rights and their use" go test -tags=e2e -count=1 -v -run=TestEachProcessHasTheRightsThatItUses ./test/privileges
 fi
+
+# The last, since it replaces and ends the installation and leaves another one.
+if [[ $CLUSTER != current && -z $TESTFLAGS ]]; then
+    NAME=$NAME hack/test/upgrade.sh
+fi

@@ -4,7 +4,7 @@
 #
 # Takes the installation on a cluster through an upgrade, a rollback, an
 # uninstall and another install, with test/lifecycle. `make test-upgrade` sets
-# the variables:
+# the variables, and e2e.sh has it as its last stage:
 #
 #   FROM           the revision to upgrade from; HEAD^ if it has a chart. Where
 #                  there is none, as in a shallow clone, the same version is
@@ -80,14 +80,22 @@ if [[ -n $FROM ]]; then
     export work FROM
     $stage "images of $(git rev-parse --short "$FROM")" bash -c former
     provide "$work/tree/bin/images" operator keybroker ingress bridge
-    values "$work/tree/bin/images" >"$work/old.yaml"
+    old=$work/tree/bin/images
     export HB_OLD_CHART=$work/tree/charts/hosted-bridge
 else
     echo "upgrade: there is no other chart to come from: this one is installed with other pods first" >&2
+    old=bin/images
     export HB_OLD_CHART=$PWD/charts/hosted-bridge
-    values bin/images >"$work/old.yaml"
-    echo "priorityClasses: {create: false}" >>"$work/old.yaml"
 fi
+values "$old" >"$work/old.yaml"
+# An upgrade that leaves an image as it was replaces none of its pods. Without
+# priorities all are others, those of the tenants too.
+for name in operator keybroker ingress bridge; do
+    if [[ $(reference "$old" "$name") == "$(reference bin/images "$name")" ]]; then
+        echo "priorityClasses: {create: false}" >>"$work/old.yaml"
+        break
+    fi
+done
 export HELM=$PWD/bin/helm HB_CHART=$PWD/charts/hosted-bridge
 export HB_VALUES=$work/next.yaml,$common HB_OLD_VALUES=$work/old.yaml,$common
 HB_GUARDED_IMAGE=$(reference bin/images guarded-server)
