@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -59,4 +60,51 @@ func TestFromCreationToACallInNamespacedMode(t *testing.T) {
 	if log := i.log.String(); strings.Contains(log, "forbidden") || strings.Contains(log, "does not tell of changes") || strings.Contains(log, "out of date") {
 		t.Errorf("the log has errors:\n%s", log)
 	}
+}
+
+// TestOtherNamespacesAreServedWhereOneIsGone starts an ingress after a watched
+// namespace was deleted, and with it the Role there.
+func TestOtherNamespacesAreServedWhereOneIsGone(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := testenv.StartControlPlane(t)
+	kubeconfig := p.InstallNamespaced("../..", "ingress")
+	c := p.Client()
+	role := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Trials, Name: "hosted-bridge-ingress-tenants"}}
+	testenv.ExpectExists(t, c, role)
+	if err := c.Delete(t.Context(), role.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Tenants, Name: "alice"}}
+	late := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Trials, Name: "bob"}}
+	testenv.ExpectApplied(t, c, b, late)
+	key := applyKey(t, c, keyRequest{User: "alice", Name: "alice", Namespace: testenv.Tenants, Output: "text"}).Key
+	lateKey := applyKey(t, c, keyRequest{User: "bob", Name: "bob", Namespace: testenv.Trials, Output: "text"}).Key
+
+	i := startAt(t, c, kubeconfig, l.Addr().(*net.TCPAddr).Port, "--namespace="+testenv.System, "--watch-namespaces="+testenv.Tenants+","+testenv.Trials)
+	i.namespace = testenv.System
+	i.publishCA()
+	healthy := func(user, key string) func() bool {
+		return func() bool { status, _ := i.call("GET", "/u/"+user+"/health", key); return status == 200 }
+	}
+	i.await("alice's key", healthy("alice", key))
+	if log := i.log.String(); !strings.Contains(log, "is left out") || !strings.Contains(log, `in the namespace \"trials\"`) {
+		t.Errorf("the log does not name the namespace:\n%s", log)
+	}
+	if healthy("bob", lateKey)() {
+		t.Error("a key of a namespace that is not read is good")
+	}
+	// A key that is taken away is no good any more.
+	testenv.ExpectExists(t, c, b)
+	b.Spec.APIKeys = nil
+	if err := c.Update(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	i.await("the key's end", func() bool { status, _ := i.call("GET", "/u/alice/health", key); return status == 401 })
+	// And what comes back is served.
+	role.ResourceVersion, role.UID = "", ""
+	testenv.ExpectApplied(t, c, role)
+	i.await("bob's key", healthy("bob", lateKey))
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/controllers/sealing"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/leftout"
 	"github.com/hostedbridge/hostedbridge/internal/masterkey"
 	"github.com/hostedbridge/hostedbridge/internal/scope"
 )
@@ -49,10 +50,14 @@ func (c *controllers) run(ctx context.Context) error {
 	// How many requests there are at once is limited by the concurrency, and
 	// the API server is fair between its clients.
 	config.QPS = -1
+	caches := sealing.CacheOptions(c.watched)
+	if len(c.watched) > 1 {
+		caches.NewInformer = leftout.New(c.log).NewInformer
+	}
 	m, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme,
 		Logger: logr.FromSlogHandler(c.log.Handler()),
-		Cache:  sealing.CacheOptions(c.watched),
+		Cache:  caches,
 		// The process has a registry and probes of its own.
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",

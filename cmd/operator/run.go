@@ -26,6 +26,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/controllers/hostedbridge"
 	"github.com/hostedbridge/hostedbridge/controllers/tenantnamespace"
 	"github.com/hostedbridge/hostedbridge/internal/desired"
+	"github.com/hostedbridge/hostedbridge/internal/leftout"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
@@ -97,6 +98,9 @@ func newManager(config *rest.Config, o Options, log *slog.Logger) (ctrl.Manager,
 		}
 	}
 	caches := hostedbridge.CacheOptions(o.Namespace, o.WatchNamespaces)
+	if len(o.WatchNamespaces) > 1 {
+		caches.NewInformer = leftout.New(log).NewInformer
+	}
 	maps.Copy(caches.ByObject, catalogrecipe.CacheOptions(o.catalog()))
 	maps.Copy(caches.ByObject, tenantnamespace.CacheOptions())
 	m, err := ctrl.NewManager(config, ctrl.Options{

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/hostedbridge/hostedbridge/internal/leftout"
 )
 
 // kinds is how many kinds of objects are watched: bridges and pods.
@@ -24,15 +26,16 @@ const kinds = 2
 // 45 s, when client-go's pings of HTTP/2 go unanswered.
 type contact struct {
 	mu    sync.Mutex
-	all   int            // informers when everything is watched
-	named int            // informers that have a name
-	open  map[string]int // watches by informer
-	last  time.Time      // the end of the last contact
-	err   error          // why the API server was not reached, the last time
+	all   int             // informers when everything is watched
+	named int             // informers that have a name
+	open  map[string]int  // watches by informer
+	left  map[string]bool // informers of a namespace that is left out
+	last  time.Time       // the end of the last contact
+	err   error           // why the API server was not reached, the last time
 }
 
 func newContact(last time.Time, all int) *contact {
-	return &contact{all: all, open: map[string]int{}, last: last}
+	return &contact{all: all, open: map[string]int{}, left: map[string]bool{}, last: last}
 }
 
 func (c *contact) failed(err error) {
@@ -52,7 +55,7 @@ func (c *contact) failure() error {
 func (c *contact) confirmed(now time.Time) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.open) == c.all {
+	if c.whole() {
 		return now
 	}
 	return c.last
@@ -62,16 +65,26 @@ func (c *contact) opened(informer string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.open[informer]++
+	delete(c.left, informer)
 }
+
+// leave says that an informer has nothing to tell, until a watch of it opens.
+func (c *contact) leave(informer string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.left[informer] = true
+}
+
+func (c *contact) whole() bool { return len(c.open) > 0 && len(c.open)+len(c.left) == c.all }
 
 func (c *contact) closed(informer string, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	had := len(c.open) == c.all
+	had := c.whole()
 	if c.open[informer]--; c.open[informer] <= 0 {
 		delete(c.open, informer)
 	}
-	if had && len(c.open) < c.all {
+	if had && !c.whole() {
 		c.last = now
 	}
 }
@@ -142,12 +155,16 @@ func (w *Watcher) tell(ctx context.Context) {
 	}
 }
 
-// newInformer is toolscache.NewSharedIndexInformer with watches that c observes.
-func (c *contact) newInformer(lw toolscache.ListerWatcher, kind runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
-	if plain, ok := lw.(*toolscache.ListWatch); ok {
-		lw = c.observe(c.name(kind), plain)
+// newInformer returns toolscache.NewSharedIndexInformer with watches that c
+// observes, for namespaces that may be left out.
+func (c *contact) newInformer(namespaces *leftout.Namespaces) func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer {
+	return func(lw toolscache.ListerWatcher, kind runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+		if plain, ok := lw.(*toolscache.ListWatch); ok {
+			name := c.name(kind)
+			lw = namespaces.Observe(c.observe(name, plain), fmt.Sprintf("%T", kind), func() { c.leave(name) })
+		}
+		return toolscache.NewSharedIndexInformer(lw, kind, resync, indexers)
 	}
-	return toolscache.NewSharedIndexInformer(lw, kind, resync, indexers)
 }
 
 // name tells one more informer from the others: by its kind, and by a number

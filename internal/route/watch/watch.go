@@ -31,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/leftout"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/internal/scope"
 )
@@ -71,7 +72,7 @@ func New(config *rest.Config, watched scope.Namespaces, log *slog.Logger) (*Watc
 		Scheme: scheme,
 		// The mapper of its own would need the API server's word.
 		Mapper:                       mapperOf(scheme),
-		NewInformer:                  contact.newInformer,
+		NewInformer:                  contact.newInformer(leftout.New(log)),
 		DefaultUnsafeDisableDeepCopy: &shared,
 		DefaultNamespaces:            scope.Each(watched, cache.Config{}),
 		DefaultWatchErrorHandler: func(ctx context.Context, _ *toolscache.Reflector, err error) {

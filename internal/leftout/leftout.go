@@ -1,0 +1,124 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package leftout lets a cache of several namespaces begin without one that the
+// API server refuses. Who deletes a watched namespace deletes the Roles in it, and
+// what is asked of it is refused for ever; without this, a process that starts then
+// would wait for it, and serve nobody of the other namespaces. It is a leaf, for
+// every process that has such a cache.
+package leftout
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
+)
+
+// patience is for how long a refusal may be one of a moment: an API server that
+// has just started does not know all Roles yet, and neither does one beside that
+// which took them.
+const patience = 5 * time.Second
+
+// Namespaces are those of one cache. Its methods are safe for concurrent use.
+type Namespaces struct {
+	log *slog.Logger
+	now func() time.Time
+
+	mu sync.Mutex
+	// answered are the kinds that were listed in some namespace.
+	answered map[string]bool
+}
+
+// New returns those of one cache.
+func New(log *slog.Logger) *Namespaces {
+	return &Namespaces{log: log, now: time.Now, answered: map[string]bool{}}
+}
+
+// NewInformer is toolscache.NewSharedIndexInformer for namespaces that may be left
+// out.
+func (n *Namespaces) NewInformer(lw toolscache.ListerWatcher, kind runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+	if plain, ok := lw.(*toolscache.ListWatch); ok {
+		lw = n.Observe(plain, fmt.Sprintf("%T %s", kind, kind.GetObjectKind().GroupVersionKind().Kind), func() {})
+	}
+	return toolscache.NewSharedIndexInformer(lw, kind, resync, indexers)
+}
+
+// Observe returns lw, which lists one kind in one namespace, with a first list that
+// is empty where it is refused for a while, and the same is answered elsewhere: an
+// informer has then all that there is for it, and left is called. It goes on asking,
+// and has what there is as soon as it is answered. What was answered once is never
+// taken for empty: somebody else's mistake ends nothing that works.
+func (n *Namespaces) Observe(lw *toolscache.ListWatch, kind string, left func()) *toolscache.ListWatch {
+	o := &observed{Namespaces: n, lw: lw, kind: kind, left: left}
+	next := *lw
+	next.ListWithContextFunc, next.WatchFuncWithContext = o.list, o.watch
+	return &next
+}
+
+// observed is one kind in one namespace.
+type observed struct {
+	*Namespaces
+
+	lw   *toolscache.ListWatch
+	kind string
+	left func()
+
+	// begun says that it was answered, or left out. refused is since when it is not
+	// answered.
+	begun   bool
+	refused time.Time
+}
+
+func (o *observed) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	list, err := o.lw.ListWithContextFunc(ctx, options)
+	if err == nil {
+		o.answer()
+		return list, nil
+	}
+	if !o.leave(err) {
+		return nil, err
+	}
+	o.log.ErrorContext(ctx, "a watched namespace is left out: it is refused while others are not; take it off --watch-namespaces if it is gone", "kind", o.kind, "error", err)
+	o.left()
+	return &metav1.List{}, nil
+}
+
+func (o *observed) watch(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
+	w, err := o.lw.WatchFuncWithContext(ctx, options)
+	if err == nil {
+		o.answer()
+	}
+	return w, err
+}
+
+func (o *observed) answer() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.begun, o.answered[o.kind] = true, true
+}
+
+// leave decides whether to begin without the namespace, after an error.
+func (o *observed) leave(err error) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case o.begun:
+		return false
+	case !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err):
+		o.refused = time.Time{}
+		return false
+	case o.refused.IsZero():
+		o.refused = o.now()
+		return false
+	}
+	o.begun = o.answered[o.kind] && o.now().Sub(o.refused) >= patience
+	return o.begun
+}

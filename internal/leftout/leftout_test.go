@@ -1,0 +1,87 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leftout
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
+)
+
+func TestWhichNamespaceIsLeftOut(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New(`no right in the namespace "trials"`))
+	away := errors.New("connection refused")
+	second, long := time.Second, patience
+	type look struct {
+		after time.Duration
+		err   error
+	}
+	tests := []struct {
+		name  string
+		other error // What the other namespace's list comes to.
+		looks []look
+		left  bool
+	}{
+		{"one that is refused while the other is not", nil, []look{{0, forbidden}, {long, forbidden}}, true},
+		{"one that is not there", nil, []look{{0, apierrors.NewNotFound(schema.GroupResource{}, "trials")}, {long, forbidden}}, true},
+		{"not for a refusal of a moment", nil, []look{{0, forbidden}, {second, forbidden}}, false},
+		{"not where all are refused", forbidden, []look{{0, forbidden}, {long, forbidden}}, false},
+		{"not while the API server is away", nil, []look{{0, away}, {long, away}}, false},
+		{"not when it is refused again after a while", nil, []look{{0, forbidden}, {long, away}, {second, forbidden}}, false},
+		{"not what was answered once", nil, []look{{0, nil}, {long, forbidden}, {long, forbidden}}, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var log bytes.Buffer
+			now := time.Unix(0, 0)
+			n := New(slog.New(slog.NewTextHandler(&log, nil)))
+			n.now = func() time.Time { return now }
+			var answer error
+			lister := &toolscache.ListWatch{ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+				if answer != nil {
+					return nil, answer
+				}
+				return &corev1.PodList{Items: make([]corev1.Pod, 1)}, nil
+			}}
+			answer = tt.other
+			_, _ = n.Observe(lister, "pods", func() { t.Error("the other is left out") }).ListWithContextFunc(t.Context(), metav1.ListOptions{})
+			left := 0
+			one := n.Observe(lister, "pods", func() { left++ })
+			for i, l := range tt.looks {
+				now = now.Add(l.after)
+				answer = l.err
+				list, err := one.ListWithContextFunc(t.Context(), metav1.ListOptions{})
+				if last := i == len(tt.looks)-1; tt.left && last {
+					if err != nil || meta.LenList(list) != 0 || left != 1 {
+						t.Errorf("%v, left out %d times", err, left)
+					}
+					continue
+				}
+				if !errors.Is(err, l.err) || left != 0 {
+					t.Errorf("look %d: %v, want %v; left out %d times", i, err, l.err, left)
+				}
+			}
+			if tt.left != strings.Contains(log.String(), "trials") || tt.left != strings.Contains(log.String(), "level=ERROR") {
+				t.Errorf("the log has: %s", log.String())
+			}
+			// And when it is there again, it is as it is.
+			answer = nil
+			if list, err := one.ListWithContextFunc(t.Context(), metav1.ListOptions{}); err != nil || meta.LenList(list) != 1 {
+				t.Errorf("afterwards: %v", err)
+			}
+		})
+	}
+}
