@@ -61,13 +61,16 @@ const (
 // NetworkPolicyNotEnforced, with which it is False.
 const (
 	// ReasonNetworkPolicyEnforced: the namespace has the installation's policy,
-	// and policies hold, as was tried when the operator started to lead.
+	// and policies hold, as was last tried.
 	ReasonNetworkPolicyEnforced = "Enforced"
 	// ReasonNetworkPolicyOff: the installation makes no policies.
 	ReasonNetworkPolicyOff = "NetworkPolicyOff"
 	// ReasonNetworkPolicyMissing: the namespace does not have the installation's
 	// policy, because it is new or because somebody else's has that name.
 	ReasonNetworkPolicyMissing = "NetworkPolicyMissing"
+	// ReasonNotProbed: the namespace has the installation's policy, and nobody
+	// tries whether policies hold.
+	ReasonNotProbed = "NotProbed"
 	// ReasonProbePending: it is being tried whether policies hold.
 	ReasonProbePending = "ProbePending"
 	// ReasonProbeFailed: it could not be tried; the message says why. It is tried

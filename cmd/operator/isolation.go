@@ -55,7 +55,7 @@ func isolationDefaults() IsolationOptions {
 }
 
 func (o *IsolationOptions) registerFlags(fs *pflag.FlagSet) {
-	fs.BoolVar(&o.NetworkPolicy, "network-policy", o.NetworkPolicy, "give each namespace with HostedBridges the NetworkPolicy that keeps their pods apart from everybody else")
+	fs.BoolVar(&o.NetworkPolicy, "network-policy", o.NetworkPolicy, "give each namespace with HostedBridges the NetworkPolicy that keeps their pods apart from everybody else; without it those that were made are removed")
 	fs.BoolVar(&o.RequireNetworkPolicy, "require-network-policy", o.RequireNetworkPolicy, "accept no HostedBridge where the cluster's network does not do what network policies say")
 	fs.BoolVar(&o.Probe, "network-policy-probe", o.Probe, "try, by two pods in the installation's namespace, whether the cluster's network does what network policies say")
 	fs.StringVar(&o.PodIP, "pod-ip", o.PodIP, "address of the operator's own pod, which the pods of --network-policy-probe connect to")
@@ -95,14 +95,13 @@ func (o *Options) probeAddress() string {
 // isolate adds to m what keeps tenants apart, and tells r of it.
 func isolate(m ctrl.Manager, r *hostedbridge.Reconciler, o Options, registry prometheus.Registerer) error {
 	r.Settings.NetworkPolicy, r.Settings.RequireNetworkPolicy = o.Isolation.NetworkPolicy, o.Isolation.RequireNetworkPolicy
-	if !o.Isolation.NetworkPolicy {
-		return nil
+	policies := &tenantnamespace.Reconciler{
+		Client: m.GetClient(), Live: m.GetAPIReader(), Network: o.network(), RemoveOnly: !o.Isolation.NetworkPolicy,
 	}
-	policies := &tenantnamespace.Reconciler{Client: m.GetClient(), Live: m.GetAPIReader(), Network: o.network()}
 	if err := policies.Setup(m); err != nil {
 		return err
 	}
-	if !o.Isolation.Probe {
+	if !o.Isolation.NetworkPolicy || !o.Isolation.Probe {
 		return nil
 	}
 	// It reads pods that no cache holds.

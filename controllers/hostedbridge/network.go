@@ -28,7 +28,7 @@ func (r *Reconciler) isolation(ctx context.Context, b *v1alpha1.HostedBridge) (p
 	if !i.Policies {
 		return i, nil
 	}
-	if r.Network != nil {
+	if i.Probed = r.Network != nil; i.Probed {
 		i.Enforcement, i.Why = r.Network.Known()
 	}
 	policy := &networkingv1.NetworkPolicy{}

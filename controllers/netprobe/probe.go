@@ -6,8 +6,9 @@
 // other, and nobody would know.
 //
 // The operator that leads starts two pods that try to connect to it, of which a
-// policy of the installation forbids one. It does so once, and again with longer
-// and longer pauses while it cannot tell.
+// policy of the installation forbids one. It does so again with longer and longer
+// pauses while it cannot tell, and with long ones when it can: a network plugin may
+// come or go.
 package netprobe
 
 import (
@@ -34,6 +35,11 @@ const (
 	// what keeps a pod from running is over soon or needs somebody.
 	firstPause   = 30 * time.Second
 	longestPause = 30 * time.Minute
+	// pauseNotEnforced is until it is looked for a plugin that somebody was told to
+	// install, and pauseEnforced until for one that somebody took away, which is
+	// rare. Two pods are made and removed each time.
+	pauseNotEnforced = 30 * time.Minute
+	pauseEnforced    = 24 * time.Hour
 	// limit is how long the pods may take. They try for 12 s.
 	limit = 90 * time.Second
 	// look is how often they are looked at meanwhile: a watch would be a right on
@@ -81,24 +87,41 @@ func (p *Probe) Changes() <-chan event.GenericEvent {
 	return p.changes
 }
 
-// Start tries until it is known whether policies hold, or until ctx ends.
+// Start tries again and again whether policies hold, until ctx ends.
 func (p *Probe) Start(ctx context.Context) error {
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+	for pause := firstPause; ; {
 		known, why := p.try(ctx)
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // An operator that ends has not failed.
 		}
-		p.tell(known, why)
-		if known != plan.Undetermined {
-			return nil
+		if before, _ := p.Known(); known == plan.Undetermined && before != plan.Untried && before != known && pause < longestPause {
+			// A node that has no room now says nothing of the network.
+			p.Log.Info("it could not be tried again whether the cluster's network enforces network policies", "cause", why)
+		} else {
+			p.tell(known, why)
 		}
-		timer := p.Clock.NewTimer(pause)
+		var wait time.Duration
+		wait, pause = pauses(known, pause)
+		timer := p.Clock.NewTimer(wait)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
 			return nil
 		case <-timer.C():
 		}
+	}
+}
+
+// pauses returns how long to wait after an attempt, and after the next one that
+// tells nothing.
+func pauses(known plan.Enforcement, pause time.Duration) (wait, next time.Duration) {
+	switch known {
+	case plan.Enforced:
+		return pauseEnforced, firstPause
+	case plan.NotEnforced:
+		return pauseNotEnforced, firstPause
+	default:
+		return pause, min(2*pause, longestPause)
 	}
 }
 

@@ -122,6 +122,19 @@ func newFixtureOf(t *testing.T, k *kubelet, address string) *fixture {
 	return f
 }
 
+// startUntilKnown has the probe try until something is known.
+func (f *fixture) startUntilKnown(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- f.Start(ctx) }()
+	testenv.Eventually(t, "something is known", func() bool { known, _ := f.Known(); return known != plan.Untried })
+	cancel()
+	if err := <-done; err != nil {
+		t.Errorf("error %v", err)
+	}
+}
+
 // pods returns how many pods there are.
 func (f *fixture) pods(t *testing.T) int {
 	t.Helper()
@@ -165,9 +178,7 @@ func TestTheProbeTellsWhetherPoliciesHold(t *testing.T) {
 			if got := f.metric(t); got != "untried" {
 				t.Errorf("metric %q before", got)
 			}
-			if err := f.Start(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			f.startUntilKnown(t)
 			if known, why := f.Known(); known != tt.want || why != "" {
 				t.Errorf("known %s %q, want %s", known, why, tt.want)
 			}
@@ -222,20 +233,13 @@ func TestThePodsRunTheProgramThatTells(t *testing.T) {
 				for _, a := range pod.Spec.Containers[0].Args {
 					args = append(args, strings.ReplaceAll(a, answers.URL, tt.at(pod)))
 				}
-				args = append(args, "--for=1s") // The network is there from the beginning.
+				args = append(args, "--for=1s")       // The network is there from the beginning.
 				cmd := exec.Command(program, args...) //nolint:gosec,noctx // It ends after a second.
 				_ = cmd.Run()
 				return int32(cmd.ProcessState.ExitCode()) //nolint:gosec // An exit code is a byte.
 			}
 			f := newFixtureOf(t, &kubelet{runs: run}, answers.URL)
-			ctx, cancel := context.WithCancel(t.Context())
-			done := make(chan error, 1)
-			go func() { done <- f.Start(ctx) }()
-			testenv.Eventually(t, "something is found", func() bool { known, _ := f.Known(); return known != plan.Untried })
-			cancel()
-			if err := <-done; err != nil {
-				t.Errorf("error %v", err)
-			}
+			f.startUntilKnown(t)
 			if known, why := f.Known(); known != tt.want || !strings.Contains(why, tt.why) {
 				t.Errorf("known %s %q, want %s %q", known, why, tt.want, tt.why)
 			}
@@ -254,9 +258,7 @@ func TestWhatAnOperatorLeftThatDiedDoesNotAnswer(t *testing.T) {
 	if err := f.Status().Update(t.Context(), old); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	f.startUntilKnown(t)
 	if known, why := f.Known(); known != plan.Enforced {
 		t.Errorf("known %s %q", known, why)
 	}
@@ -310,6 +312,79 @@ func TestItIsTriedAgain(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAPluginThatComesOrGoesIsNoticed has the network change after an attempt that
+// told what it is.
+func TestAPluginThatComesOrGoesIsNoticed(t *testing.T) {
+	tests := map[string]struct {
+		before, after plan.Enforcement
+		pause         time.Duration
+	}{
+		"a plugin that enforces policies is installed": {plan.NotEnforced, plan.Enforced, 30 * time.Minute},
+		"it is taken away": {plan.Enforced, plan.NotEnforced, 24 * time.Hour},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			var enforces atomic.Bool
+			enforces.Store(tt.before == plan.Enforced)
+			f := newFixtureOf(t, &kubelet{runs: func(pod *corev1.Pod) int32 {
+				if pod.Name == desired.ProbeDenied && enforces.Load() {
+					return 3
+				}
+				return 0
+			}}, "http://10.0.0.1:8081/healthz")
+			fake := clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+			f.Clock = stepping{fake}
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() { done <- f.Start(ctx) }()
+			defer func() {
+				cancel()
+				if err := <-done; err != nil {
+					t.Errorf("error %v", err)
+				}
+			}()
+			known := func(want plan.Enforcement) func() bool {
+				return func() bool { got, _ := f.Known(); return got == want && fake.HasWaiters() }
+			}
+			testenv.Eventually(t, "it is known", known(tt.before))
+			pods := f.kubelet.seen.Load()
+			enforces.Store(tt.after == plan.Enforced)
+			fake.Step(tt.pause - time.Second)
+			if !fake.HasWaiters() || f.kubelet.seen.Load() != pods {
+				t.Error("it is tried before the pause is over")
+			}
+			fake.Step(time.Second)
+			testenv.Eventually(t, "it is noticed", known(tt.after))
+		})
+	}
+}
+
+// TestAnAttemptThatTellsNothingDoesNotTakeBackWhatIsKnown has no node take the pods
+// any more.
+func TestAnAttemptThatTellsNothingDoesNotTakeBackWhatIsKnown(t *testing.T) {
+	f := newFixture(t, map[string]int32{desired.ProbeOpen: 0, desired.ProbeDenied: 3})
+	fake := clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	f.Clock = stepping{fake}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- f.Start(ctx) }()
+	defer func() { cancel(); <-done }()
+	waits := func() bool { known, _ := f.Known(); return known != plan.Untried && fake.HasWaiters() }
+	testenv.Eventually(t, "it is known", waits)
+	if err := f.Delete(t.Context(), &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: desired.ProbePolicyName}}); err != nil {
+		t.Fatal(err)
+	}
+	fake.Step(24 * time.Hour)
+	for range 6 { // 30 s, 1, 2, 4, 8 and 16 minutes.
+		testenv.Eventually(t, "it was tried", waits)
+		if known, why := f.Known(); known != plan.Enforced {
+			t.Fatalf("known %s %q", known, why)
+		}
+		fake.Step(16 * time.Minute)
+	}
+	testenv.Eventually(t, "it is said at last that nothing is known", func() bool { known, _ := f.Known(); return known == plan.Undetermined })
 }
 
 // stepping is a clock whose pauses are a test's and whose ticks are real.

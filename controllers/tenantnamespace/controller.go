@@ -40,6 +40,9 @@ type Reconciler struct {
 	Live client.Reader
 	// Network is what the policies say.
 	Network desired.Network
+	// RemoveOnly makes no policies, and removes those that an installation made
+	// that was to make them. It needs Client alone.
+	RemoveOnly bool
 }
 
 // need says what a namespace is to have.
@@ -69,11 +72,7 @@ func needed(bridges, pods bool) need {
 // Reconcile brings the policy of the namespace that r names up to date.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (ctrl.Result, error) {
 	namespace := request.Name
-	bridges, err := r.bridges(ctx, namespace)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	pods, err := r.pods(ctx, namespace)
+	need, err := r.need(ctx, namespace)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -83,7 +82,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return ctrl.Result{}, fmt.Errorf("get NetworkPolicy: %w", err)
 	}
 	exists := err == nil
-	switch needed(bridges, pods) {
+	switch need {
 	case policy:
 		return r.apply(ctx, namespace, found)
 	case nothing:
@@ -93,6 +92,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	case whatIsThere:
 	}
 	return ctrl.Result{}, nil
+}
+
+// need finds what the namespace is to have.
+func (r *Reconciler) need(ctx context.Context, namespace string) (need, error) {
+	if r.RemoveOnly {
+		return nothing, nil
+	}
+	bridges, err := r.bridges(ctx, namespace)
+	if err != nil {
+		return nothing, err
+	}
+	pods, err := r.pods(ctx, namespace)
+	return needed(bridges, pods), err
 }
 
 // apply writes the policy where it is not already there as it should be.

@@ -33,6 +33,11 @@ func TestMain(m *testing.M) { os.Exit(testenv.MainOfController(m)) }
 // client without any.
 func start(t *testing.T) client.Client {
 	t.Helper()
+	return startAs(t, false)
+}
+
+func startAs(t *testing.T, removeOnly bool) client.Client {
+	t.Helper()
 	own := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelManagedBy: v1alpha1.ManagedByValue})}
 	objects := tenantnamespace.CacheOptions()
 	objects[&corev1.Pod{}] = own
@@ -44,7 +49,7 @@ func start(t *testing.T) client.Client {
 		t.Fatal(err)
 	}
 	r := &tenantnamespace.Reconciler{
-		Client: m.GetClient(), Live: m.GetAPIReader(),
+		Client: m.GetClient(), Live: m.GetAPIReader(), RemoveOnly: removeOnly,
 		Network: desired.Network{
 			Namespace: "hosted-bridge-system",
 			DNS:       desired.DNS{Namespace: "kube-system", Labels: map[string]string{"k8s-app": "kube-dns"}, Port: 53},
@@ -128,8 +133,9 @@ func TestANamespaceHasItsPolicyWhileItHasTenants(t *testing.T) {
 	if err := c.Delete(t.Context(), bob); err != nil {
 		t.Fatal(err)
 	}
-	erin := bridge(other, "erin")
-	testenv.ExpectApplied(t, c, erin)
+	later := testenv.Namespace(t, c)
+	testenv.ExpectApplied(t, c, bridge(later, "erin"))
+	testenv.Eventually(t, "what came after the last bridge is done", func() bool { return exists(t, c, policy(later)) })
 	if !exists(t, c, p) {
 		t.Error("a pod still runs and is not held")
 	}
@@ -152,7 +158,9 @@ func TestSomebodyElsesPolicyIsLeftAlone(t *testing.T) {
 	if err := c.Delete(t.Context(), alice); err != nil {
 		t.Fatal(err)
 	}
-	testenv.ExpectApplied(t, c, bridge(testenv.Namespace(t, c), "carol"))
+	later := testenv.Namespace(t, c)
+	testenv.ExpectApplied(t, c, bridge(later, "carol"))
+	testenv.Eventually(t, "what came after the last bridge is done", func() bool { return exists(t, c, policy(later)) })
 	found := policy(namespace)
 	if !exists(t, c, found) || found.ResourceVersion != foreign.ResourceVersion {
 		t.Errorf("the policy was touched: %v", found)
@@ -169,4 +177,24 @@ func TestAPolicyThatWasLeftIsRemoved(t *testing.T) {
 	testenv.EventuallyWithin(t, 10*time.Second, "it is removed", func() bool {
 		return apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(left), left))
 	})
+}
+
+// TestAnInstallationThatMakesNoPoliciesRemovesThem has tenants in the namespaces,
+// whose policies one before it made.
+func TestAnInstallationThatMakesNoPoliciesRemovesThem(t *testing.T) {
+	c := testenv.Client(t)
+	namespace, other := testenv.Namespace(t, c), testenv.Namespace(t, c)
+	left, foreign := policy(namespace), policy(other)
+	left.Labels = map[string]string{v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelManagedBy: v1alpha1.ManagedByValue}
+	testenv.ExpectApplied(t, c, left, foreign, bridge(namespace, "alice"), bridge(other, "bob"))
+	startAs(t, true)
+	testenv.Eventually(t, "it is removed", func() bool { return !exists(t, c, policy(namespace)) })
+	// One that comes later goes too, and nobody else's.
+	again := policy(namespace)
+	again.Labels = left.Labels
+	testenv.ExpectApplied(t, c, again, bridge(namespace, "carol"))
+	testenv.Eventually(t, "it is removed again", func() bool { return !exists(t, c, policy(namespace)) })
+	if !exists(t, c, policy(other)) {
+		t.Error("somebody else's policy is removed")
+	}
 }

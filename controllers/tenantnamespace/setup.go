@@ -45,11 +45,12 @@ func CacheOptions() map[client.Object]cache.ByObject {
 // those of the controller of HostedBridges.
 func (r *Reconciler) Setup(m ctrl.Manager) error {
 	toNamespace := handler.EnqueueRequestsFromMapFunc(namespaceOf)
-	err := ctrl.NewControllerManagedBy(m).
-		Named(Name).
-		Watches(&v1alpha1.HostedBridge{}, toNamespace, builder.WithPredicates(comesOrGoes())).
-		Watches(&corev1.Pod{}, toNamespace, builder.WithPredicates(goes())).
-		Watches(&networkingv1.NetworkPolicy{}, toNamespace).
+	b := ctrl.NewControllerManagedBy(m).Named(Name).Watches(&networkingv1.NetworkPolicy{}, toNamespace)
+	if !r.RemoveOnly {
+		b = b.Watches(&v1alpha1.HostedBridge{}, toNamespace, builder.WithPredicates(comesOrGoes())).
+			Watches(&corev1.Pod{}, toNamespace, builder.WithPredicates(goes()))
+	}
+	err := b.
 		WithOptions(controller.Options{
 			EnableWarmup:       new(true), // A new leader takes over with caches that are filled.
 			SkipNameValidation: new(true), // One process of tests runs several managers, one after the other.

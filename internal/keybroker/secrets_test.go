@@ -394,7 +394,9 @@ func TestNobodyElseGetsASecret(t *testing.T) {
 		{"by the token of a pod whose HostedBridge was recreated", "token-of-alice-pod", func(w *world) { w.bridges[key(tenant, "alice")].UID = "uid-later" }, "bridge_not_current"},
 		{"by the token of a pod whose service account was recreated", "token-of-alice-pod", func(w *world) { w.accounts[key(tenant, "alice-bridge")].UID = "sa-later" }, "service_account_not_current"},
 		{"by a service account that anybody could make", "token-of-x", func(w *world) { w.addPod(tenant, "alice-bridge-2", "x", "uid-x", nil) }, "not_a_bridge"},
-		{"by a pod that somebody made with a bridge's account", "token-of-alice-pod", func(w *world) { w.pods[key(tenant, "alice-pod")].Labels, w.pods[key(tenant, "alice-pod")].OwnerReferences = nil, nil }, "not_a_bridge"},
+		{"by a pod that somebody made with a bridge's account", "token-of-alice-pod", func(w *world) {
+			w.pods[key(tenant, "alice-pod")].Labels, w.pods[key(tenant, "alice-pod")].OwnerReferences = nil, nil
+		}, "not_a_bridge"},
 		{"by the ingress's token", "token-of-ingress-1", func(*world) {}, "caller_not_allowed"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -32,7 +32,9 @@ type Isolation struct {
 	Policies, Required bool
 	// PolicyExists says that the bridge's namespace has its policy.
 	PolicyExists bool
-	// Enforcement is whether policies hold, and Why what keeps it from being known.
+	// Probed says that the installation tries whether policies hold.
+	Probed bool
+	// Enforcement is whether they do, and Why what keeps it from being known.
 	Enforcement Enforcement
 	Why         string
 }
@@ -96,6 +98,8 @@ func networkIsolated(o Observed) metav1.Condition {
 			"the cluster's network does not do what network policies say: a pod connected though a policy forbids it; use a network plugin that enforces them"})
 	case i.Enforcement == Undetermined:
 		return isUnknown(kind, Finding{v1alpha1.ReasonProbeFailed, "it could not be tried whether network policies hold: " + i.Why})
+	case !i.Probed:
+		return isUnknown(kind, Finding{v1alpha1.ReasonNotProbed, "the namespace has the installation's NetworkPolicy, and nobody tries whether it holds: the operator was started with --network-policy-probe=false"})
 	default:
 		return untried(o)
 	}

@@ -53,8 +53,9 @@ func withCondition(kind string, status metav1.ConditionStatus, reason string) fu
 func TestTheConditionSaysWhetherTheNetworkIsolates(t *testing.T) {
 	const accepted, isolated = v1alpha1.ConditionAccepted, v1alpha1.ConditionNetworkIsolated
 	at := func(e Enforcement) Isolation {
-		return Isolation{Policies: true, PolicyExists: true, Enforcement: e, Why: "why"}
+		return Isolation{Policies: true, PolicyExists: true, Probed: true, Enforcement: e, Why: "why"}
 	}
+	unprobed := Isolation{Policies: true, PolicyExists: true}
 	required := func(i Isolation) Isolation { i.Required = true; return i }
 	wasAccepted := withCondition(accepted, "True", "Accepted")
 	const taken, refused = "True Accepted", "False NetworkPolicyNotEnforced"
@@ -62,15 +63,18 @@ func TestTheConditionSaysWhetherTheNetworkIsolates(t *testing.T) {
 		o               Observed
 		isolated, taken string
 	}{
-		"no policies are made":                   {observed(), "False NetworkPolicyOff", taken},
-		"the namespace has none":                 {observed(withIsolation(Isolation{Policies: true, Enforcement: Enforced})), "False NetworkPolicyMissing", taken},
-		"they hold":                              {observed(withIsolation(at(Enforced))), "True Enforced", taken},
-		"they do not":                            {observed(withIsolation(at(NotEnforced))), "False NetworkPolicyNotEnforced", taken},
-		"nobody can say":                         {observed(withIsolation(at(Undetermined))), "Unknown ProbeFailed", taken},
-		"nobody has tried":                       {observed(withIsolation(at(Untried))), "Unknown ProbePending", taken},
-		"nobody has tried again: they held":      {observed(withIsolation(at(Untried)), withCondition(isolated, "True", "Enforced")), "True Enforced", taken},
-		"nobody has tried again: they did not":   {observed(withIsolation(at(Untried)), withCondition(isolated, "False", "NetworkPolicyNotEnforced")), "False NetworkPolicyNotEnforced", taken},
-		"nobody has tried again: there was none": {observed(withIsolation(at(Untried)), withCondition(isolated, "False", "NetworkPolicyMissing")), "Unknown ProbePending", taken},
+		"no policies are made":                     {observed(), "False NetworkPolicyOff", taken},
+		"the namespace has none":                   {observed(withIsolation(Isolation{Policies: true, Enforcement: Enforced})), "False NetworkPolicyMissing", taken},
+		"they hold":                                {observed(withIsolation(at(Enforced))), "True Enforced", taken},
+		"they do not":                              {observed(withIsolation(at(NotEnforced))), "False NetworkPolicyNotEnforced", taken},
+		"nobody can say":                           {observed(withIsolation(at(Undetermined))), "Unknown ProbeFailed", taken},
+		"nobody has tried":                         {observed(withIsolation(at(Untried))), "Unknown ProbePending", taken},
+		"nobody has tried again: they held":        {observed(withIsolation(at(Untried)), withCondition(isolated, "True", "Enforced")), "True Enforced", taken},
+		"nobody has tried again: they did not":     {observed(withIsolation(at(Untried)), withCondition(isolated, "False", "NetworkPolicyNotEnforced")), "False NetworkPolicyNotEnforced", taken},
+		"nobody has tried again: there was none":   {observed(withIsolation(at(Untried)), withCondition(isolated, "False", "NetworkPolicyMissing")), "Unknown ProbePending", taken},
+		"nobody is to try":                         {observed(withIsolation(unprobed)), "Unknown NotProbed", taken},
+		"nobody is to try any more: they held":     {observed(withIsolation(unprobed), withCondition(isolated, "True", "Enforced")), "Unknown NotProbed", taken},
+		"nobody is to try: the namespace has none": {observed(withIsolation(Isolation{Policies: true})), "False NetworkPolicyMissing", taken},
 
 		"required, they hold":                       {observed(withIsolation(required(at(Enforced)))), "True Enforced", taken},
 		"required, they do not":                     {observed(withIsolation(required(at(NotEnforced)))), "False NetworkPolicyNotEnforced", refused},

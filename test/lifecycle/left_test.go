@@ -28,6 +28,7 @@ var left = []string{
 	"Lease/hosted-bridge-keybroker",
 	"Lease/hosted-bridge-operator",
 	"Namespace/hosted-bridge-system",
+	"NetworkPolicy/hosted-bridge-tenants",
 	"PriorityClass/hosted-bridge-bridges",
 	"Secret/hosted-bridge-admin",
 	"Secret/hosted-bridge-audit-key",
@@ -54,7 +55,7 @@ func (c *cluster) expectLeftAsTheNotesSay(t *testing.T) {
 		return nil
 	})
 	// The notes speak of each of them to who reads them.
-	for _, word := range []string{"CustomResourceDefinitions", "PriorityClass hosted-bridge-bridges", "Leases hosted-bridge-operator and hosted-bridge-keybroker", "hosted-bridge-master-key", "hosted-bridge-admin", "hosted-bridge-audit-key", "hosted-bridge-snapshot-key", "namespace " + system} {
+	for _, word := range []string{"CustomResourceDefinitions", "NetworkPolicies hosted-bridge-tenants", "PriorityClass hosted-bridge-bridges", "Leases hosted-bridge-operator and hosted-bridge-keybroker", "hosted-bridge-master-key", "hosted-bridge-admin", "hosted-bridge-audit-key", "hosted-bridge-snapshot-key", "namespace " + system} {
 		if !strings.Contains(strings.Join(strings.Fields(notes), " "), word) {
 			t.Errorf("the notes say nothing of %s", word)
 		}
@@ -62,8 +63,9 @@ func (c *cluster) expectLeftAsTheNotesSay(t *testing.T) {
 }
 
 // ours lists, of every kind that the cluster has, the objects in the
-// installation's namespace and those of no namespace that have its name. What is
-// in the catalog goes with its CustomResourceDefinition.
+// installation's namespace, those of no namespace that have its name, and the
+// NetworkPolicies of all namespaces, of which nobody else makes any. What is in
+// the catalog goes with its CustomResourceDefinition.
 func (c *cluster) ours(ctx context.Context) ([]string, error) {
 	d, err := discovery.NewDiscoveryClientForConfig(c.config)
 	if err != nil {
@@ -100,7 +102,7 @@ func (c *cluster) ours(ctx context.Context) ([]string, error) {
 
 func (c *cluster) named(ctx context.Context, m metadata.Interface, of schema.GroupVersionResource, r metav1.APIResource) ([]string, error) {
 	var at metadata.ResourceInterface = m.Resource(of)
-	if r.Namespaced {
+	if r.Namespaced && r.Kind != "NetworkPolicy" {
 		at = m.Resource(of).Namespace(system)
 	}
 	list, err := at.List(ctx, metav1.ListOptions{})
