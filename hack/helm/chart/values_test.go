@@ -39,6 +39,8 @@ func TestValuesThatCannotBeAreRefusedWithTheKey(t *testing.T) {
 		{"a password without a Redis", nil, "quota: {redis: {existingSecret: redis}}", []string{"need quota.redis.url"}},
 		{"a token for a folder", nil, "catalog: {seed: {tokenSecret: seed}}", []string{"catalog.seed.tokenSecret"}},
 		{"a node's port of no node", nil, "ingress: {service: {nodePort: 30080}}", []string{"ingress.service.type"}},
+		{"policies that are required and not made", nil, "isolation: {networkPolicy: {enabled: false, require: true}}", []string{"isolation.networkPolicy.require needs isolation.networkPolicy.enabled"}},
+		{"policies that are required and not tried", nil, "isolation: {networkPolicy: {probe: false, require: true}}", []string{"isolation.networkPolicy.require needs", "isolation.networkPolicy.probe"}},
 		{"a Secret that is not there", secrets{"other"}, "masterKey: {existingSecret: ring}", []string{"masterKey.existingSecret names the Secret ring", "namespace elsewhere"}},
 		{"an administrators' Secret that is not there", secrets{"other"}, "admin: {existingSecret: gone}", []string{"admin.existingSecret names the Secret gone"}},
 	}
