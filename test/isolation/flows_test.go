@@ -169,6 +169,11 @@ func TestFlows(t *testing.T) {
 		{"the internet calls the ingress", flow{at("8.8.8.8"), ingress, tcp, 8080}, allowed},
 		{"the internet asks the ingress's probe port", flow{at("8.8.8.8"), ingress, tcp, 8081}, refused},
 		{"somebody calls the operator", flow{stranger, operator, tcp, 8081}, refused},
+		{"helm test asks the keybroker", flow{ours(system, "test"), keybroker, tcp, 8443}, allowed},
+		{"helm test asks the ingress", flow{ours(system, "test"), ingress, tcp, 8080}, allowed},
+		{"helm test asks the keybroker's probe port", flow{ours(system, "test"), keybroker, tcp, 8081}, refused},
+		{"helm test of another namespace asks the keybroker", flow{ours("default", "test"), keybroker, tcp, 8443}, refused},
+		{"helm test calls a bridge", flow{ours(system, "test"), alice, tcp, 8443}, refused},
 		{"the ingress calls the API server", flow{ingress, at("10.96.0.1"), tcp, 443}, allowed},
 
 		{"the probe that may connect does", flow{ours(system, "probe"), operator, tcp, 8081}, allowed},

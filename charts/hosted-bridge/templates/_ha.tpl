@@ -56,3 +56,9 @@ terminationGracePeriodSeconds: 45
 {{- define "hosted-bridge.ingress.ha.pod" -}}
 {{ include "hosted-bridge.ha.pod" (dict "root" . "component" "ingress") | trim }}
 {{- end }}
+
+{{/* ingress.drainTimeout in seconds. */}}
+{{- define "hosted-bridge.ingress.drainSeconds" -}}
+{{- $n := regexFind "^[0-9]+" .Values.ingress.drainTimeout | int -}}
+{{- ternary (mul $n 60) $n (hasSuffix "m" .Values.ingress.drainTimeout) -}}
+{{- end }}

@@ -42,6 +42,9 @@ that are named and not there. Of those the cluster is asked, where there is one.
 {{- end }}
 {{- end }}
 {{- end }}
+{{- include "hosted-bridge.validate.monitoring" . }}
+{{- include "hosted-bridge.validate.drain" . }}
+{{- include "hosted-bridge.validate.classes" . }}
 {{- include "hosted-bridge.validate.secrets" . }}
 {{- include "hosted-bridge.validate.crds" . }}
 {{- end }}
@@ -107,6 +110,38 @@ where the values say that they need not stay.
 {{- $ours := and (eq (get $annotations "meta.helm.sh/release-name") $.Release.Name) (eq (get $annotations "meta.helm.sh/release-namespace") $.Release.Namespace) }}
 {{- if and $ours (ne (get $annotations "helm.sh/resource-policy") "keep") }}
 {{- fail (printf "crds.install is false, and the CRD %s belongs to this release without being kept: the upgrade would delete it with every object of its kind. Upgrade with crds.install and crds.keep set to true first" $name) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "hosted-bridge.validate.monitoring" -}}
+{{- with .Values.monitoring }}
+{{- $policies := $.Values.isolation.networkPolicy }}
+{{- if and (or .serviceMonitor.enabled .podMonitor.enabled) .requireNamespaces $policies.enabled (not $policies.monitoringNamespaces) }}
+{{- fail "monitoring has a monitor, and isolation.networkPolicy lets nobody read metrics: name the namespace of Prometheus in isolation.networkPolicy.monitoringNamespaces, or set monitoring.requireNamespaces to false if Prometheus comes in otherwise, as from the nodes' network" }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "hosted-bridge.validate.drain" -}}
+{{- range .Values.ingress.extraArgs }}
+{{- if hasPrefix "--drain-timeout" . }}
+{{- fail "ingress.extraArgs has --drain-timeout: set ingress.drainTimeout, of which the pods' grace period is made too" }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* The API server's own message names the field and not what to do. */}}
+{{- define "hosted-bridge.validate.classes" -}}
+{{- if .Values.priorityClasses.create }}
+{{- range $of := list "system" "bridges" }}
+{{- $name := include "hosted-bridge.ha.class" (dict "root" $ "of" $of) }}
+{{- $value := (get $.Values.priorityClasses $of).value | int }}
+{{- with lookup "scheduling.k8s.io/v1" "PriorityClass" "" $name }}
+{{- if ne (int .value) $value }}
+{{- fail (printf "priorityClasses.%s.value is %d, and the PriorityClass %s has %d, which Kubernetes does not change: set priorityClasses.%s.name to another name, or the value back" $of $value $name (int .value) $of) }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- end }}
