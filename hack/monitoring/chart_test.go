@@ -44,6 +44,7 @@ func helm(t *testing.T, args ...string) (string, string, error) {
 var enabled = []string{
 	"monitoring.serviceMonitor.enabled=true", "monitoring.podMonitor.enabled=true",
 	"monitoring.prometheusRule.enabled=true", "monitoring.dashboard.enabled=true",
+	`isolation.networkPolicy.monitoringNamespaces=["monitoring"]`,
 }
 
 // render returns the chart's objects, as YAML, by "kind/name".
@@ -98,6 +99,29 @@ func TestNothingIsMonitoredUnasked(t *testing.T) {
 		if strings.Contains(object, "monitoring.coreos.com") || strings.Contains(object, "grafana") {
 			t.Errorf("%s is there by default, and not every cluster has its kind", name)
 		}
+	}
+}
+
+func TestMonitorsThatPoliciesKeepOutAreRefused(t *testing.T) {
+	const namespace = "--set=isolation.networkPolicy.monitoringNamespaces={monitoring}"
+	for _, test := range []struct {
+		name    string
+		args    []string
+		refused bool
+	}{
+		{"a monitor that no namespace is named for", []string{"--set=monitoring.serviceMonitor.enabled=true"}, true},
+		{"one of bridges", []string{"--set=monitoring.podMonitor.enabled=true"}, true},
+		{"one that may read", []string{"--set=monitoring.serviceMonitor.enabled=true", namespace}, false},
+		{"one that comes in otherwise", []string{"--set=monitoring.serviceMonitor.enabled=true", "--set=monitoring.requireNamespaces=false"}, false},
+		{"one that no policy keeps out", []string{"--set=monitoring.serviceMonitor.enabled=true", "--set=isolation.networkPolicy.enabled=false"}, false},
+		{"alerts alone", []string{"--set=monitoring.prometheusRule.enabled=true"}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, said, err := helm(t, append([]string{"template", "x", chart}, test.args...)...)
+			if (err != nil) != test.refused || test.refused != strings.Contains(said, "isolation.networkPolicy.monitoringNamespaces") {
+				t.Errorf("error %v, and it says %s", err, said)
+			}
+		})
 	}
 }
 

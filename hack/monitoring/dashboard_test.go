@@ -58,6 +58,11 @@ func TestDashboardAsksForWhatThereIs(t *testing.T) {
 		}
 		for _, target := range p.Targets {
 			asked++
+			for _, of := range installations(t, strings.ReplaceAll(target.Expr, "$__rate_interval", "5m")) {
+				if of != "$namespace" {
+					t.Errorf("%s: %s is of more than the installation that was chosen", p.Title, target.Expr)
+				}
+			}
 			_, by := check(t, all, strings.ReplaceAll(target.Expr, "$__rate_interval", "5m"))
 			for _, label := range placeholder.FindAllStringSubmatch(target.LegendFormat, -1) {
 				if !slices.Contains(by, label[1]) {

@@ -21,7 +21,7 @@ type metric struct {
 }
 
 // added are the labels that Prometheus gives to all that it scrapes.
-var added = []string{"job", "namespace", "pod", "instance", "service", "endpoint", "container"}
+var added = []string{"job", "namespace", "pod", "instance", "service", "endpoint", "container", "installation"}
 
 // inventory returns every metric of docs/operations/metrics.md, which tests
 // beside the code hold to what is registered there.
@@ -66,6 +66,32 @@ func lookup(all map[string]metric, series string) (metric, bool) {
 		}
 	}
 	return metric{}, false
+}
+
+// installations returns for each series of an expression the installation that it
+// asks for, by the label for that; empty where it asks for all.
+func installations(t *testing.T, expression string) []string {
+	t.Helper()
+	tree, err := parser.NewParser(parser.Options{}).ParseExpr(expression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	parser.Inspect(tree, func(node parser.Node, _ []parser.Node) error {
+		n, ok := node.(*parser.VectorSelector)
+		if !ok {
+			return nil
+		}
+		of := ""
+		for _, matcher := range n.LabelMatchers {
+			if matcher.Type == labels.MatchEqual && (matcher.Name == "namespace" || matcher.Name == "installation") {
+				of = matcher.Value
+			}
+		}
+		all = append(all, of)
+		return nil
+	})
+	return all
 }
 
 // check parses an expression and fails where it asks for a metric or a label
