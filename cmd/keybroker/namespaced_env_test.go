@@ -248,6 +248,12 @@ func TestRotateInNamespacedMode(t *testing.T) {
 			t.Errorf("%q is not in:\n%s", part, out)
 		}
 	}
+	if out, err := n.try("rotate", "--probe-listen=:"+port, "--retire"); err == nil || !strings.Contains(out, "tenants, trials") || !strings.Contains(out, "--only-watched") {
+		t.Errorf("what others may need is retired unasked: %v\n%s", err, out)
+	}
+	if out := n.command("rotate", "--probe-listen=:"+port, "--timeout=120s", "--retire", "--only-watched"); !strings.Contains(out, "remove version 1") {
+		t.Errorf("nothing is retired: %s", out)
+	}
 	// What is granted is that Secret, and no other.
 	other := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.System, Name: "hosted-bridge-admin"}}
 	testenv.ExpectApplied(t, n.client, other)
@@ -265,13 +271,20 @@ func TestRotateInNamespacedMode(t *testing.T) {
 // command runs one of the keybroker's in a process of its own.
 func (n *namespaced) command(args ...string) string {
 	n.t.Helper()
+	out, err := n.try(args...)
+	if err != nil {
+		n.t.Fatalf("%s: %v\n%s", args[0], err, out)
+	}
+	return out
+}
+
+// try is command for one that may fail.
+func (n *namespaced) try(args ...string) (string, error) {
+	n.t.Helper()
 	args = append(args, "--master-key-dir="+n.ring, "--kubeconfig="+n.kubeconfig, "--namespace="+testenv.System,
 		"--"+scope.Flag+"="+testenv.Tenants+","+testenv.Trials)
 	cmd := exec.CommandContext(n.t.Context(), os.Args[0], args...)
 	cmd.Env = append(os.Environ(), asKeybroker+"=1")
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		n.t.Fatalf("%s: %v\n%s", args[0], err, out)
-	}
-	return string(out)
+	return string(out), err
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -40,13 +41,16 @@ type rotateRequest struct {
 	timeout time.Duration
 	dryRun  bool
 	retire  bool
-	format  *output
+	// onlyWatched acknowledges that other namespaces have nothing that is sealed.
+	onlyWatched bool
+	format      *output
 }
 
 func prepareRotate(o *Options, fs *pflag.FlagSet) runner {
 	r := &rotateRequest{}
 	fs.BoolVar(&r.dryRun, "dry-run", false, "say how things are and what would be done, and change nothing")
 	fs.BoolVar(&r.retire, "retire", false, "remove the versions that a rotation left behind, and do nothing else")
+	fs.BoolVar(&r.onlyWatched, "only-watched", false, "with --retire and --watch-namespaces: other namespaces, such as one that is watched no more, have nothing that this ring has sealed")
 	fs.StringVar(&r.secret, "secret", "hosted-bridge-master-key", "Secret that the ring is mounted from; empty if it comes from elsewhere")
 	fs.DurationVar(&r.timeout, "timeout", time.Hour, "how long to wait in all")
 	r.format = outputFlag(fs)
@@ -56,10 +60,28 @@ func prepareRotate(o *Options, fs *pflag.FlagSet) runner {
 		if r.timeout <= 0 {
 			return fmt.Errorf("--timeout must be more than 0: %w", errUsage)
 		}
+		if err := r.acknowledged(o, s); err != nil {
+			return err
+		}
 		ctx, cancel := context.WithTimeout(ctx, r.timeout)
 		defer cancel()
 		return r.run(ctx, o, s)
 	}
+}
+
+// acknowledged says of which namespaces the envelopes are counted where that is not
+// all. What a namespace has that is watched no more would never open again, and
+// nothing that may be asked of the API server here tells of it.
+func (r *rotateRequest) acknowledged(o *Options, s streams) error {
+	if !r.retire || len(o.WatchNamespaces) == 0 {
+		return nil
+	}
+	names := strings.Join(o.WatchNamespaces, ", ")
+	_, _ = fmt.Fprintf(s.err, "counted are the envelopes in the namespaces %s, and in no others\n", names)
+	if r.dryRun || r.onlyWatched {
+		return nil
+	}
+	return fmt.Errorf("what other namespaces have sealed, such as one that is watched no more, would never open again: give --only-watched if none but %s has anything", names)
 }
 
 func (r *rotateRequest) run(ctx context.Context, o *Options, s streams) error {
