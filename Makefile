@@ -90,7 +90,7 @@ test-e2e: $(if $(filter local,$(CLUSTER)),assets) bin/image test/e2e/node_module
 	CLUSTER=$(CLUSTER) NAME=$(E2E_NAME) PORT=$(E2E_PORT) KEEP=$(KEEP) TESTFLAGS='$(TESTFLAGS)' hack/test/e2e.sh
 
 .PHONY: test-upgrade
-test-upgrade: bin/image bin/helm ## Upgrade, rollback and uninstall under load on the cluster of make up NAME PORT, from FROM=REV. Not part of test.
+test-upgrade: bin/image bin/helm ## Upgrade, rollback and uninstall under load on the cluster of make up NAME PORT, from FROM=REV. The end of test-e2e.
 	@bin/image build >&2
 	@KUBECONFIG_DEFAULT=$(if $(filter local,$(CLUSTER)),$$PWD/.cluster/$(NAME)/kubeconfig,$$PWD/bin/kind-$(NAME).kubeconfig); \
 	HB_URL="$${HB_URL:-http://127.0.0.1:$(PORT)}" HB_KUBECONFIG="$${HB_KUBECONFIG:-$$KUBECONFIG_DEFAULT}" \
