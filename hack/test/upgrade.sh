@@ -78,7 +78,7 @@ common=$work/local.yaml,$PWD/test/e2e/tiers.yaml
 if [[ -n $FROM ]]; then
     export -f former
     export work FROM
-    $stage "images of $(git rev-parse --short "$FROM")" bash -c former
+    $stage "images of $(git rev-parse --short "$FROM")" bash -euo pipefail -c former
     provide "$work/tree/bin/images" operator keybroker ingress bridge
     old=$work/tree/bin/images
     export HB_OLD_CHART=$work/tree/charts/hosted-bridge

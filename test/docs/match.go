@@ -12,7 +12,9 @@ var (
 	times = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
 	// ages are as kubectl prints them: 20m, 3d4h, 110ms, 0.7s.
 	ages = regexp.MustCompile(`\b\d+(\.\d+)?(ms|s|m|h|d)(\d+(s|m|h))?\b`)
-	gaps = regexp.MustCompile(`[ \t]+`)
+	// byLabels is how a command of a page selects objects.
+	byLabels = regexp.MustCompile(`\bkubectl\b[^|;&]*\s(-l|--selector)[ =]`)
+	gaps     = regexp.MustCompile(`[ \t]+`)
 )
 
 // Matches reports whether something that was printed is what a page shows.
@@ -33,4 +35,11 @@ func plain(text string) string {
 		lines = append(lines, strings.TrimSpace(gaps.ReplaceAllString(line, " ")))
 	}
 	return strings.TrimSpace(strings.Join(lines, "\n"))
+}
+
+// SelectsNothing reports whether a command asked by labels for what there is
+// nothing of, which kubectl takes for an answer: such a page has mistyped labels.
+// What is asked by its state, such as pods that wait, may well not be there.
+func SelectsNothing(command, printed string) bool {
+	return byLabels.MatchString(command) && !strings.Contains(command, "--field-selector") && strings.Contains(printed, "No resources found")
 }

@@ -108,3 +108,21 @@ func TestMatches(t *testing.T) {
 		}
 	}
 }
+
+func TestLabelsThatNothingHasAreFound(t *testing.T) {
+	const none = "No resources found in hosted-bridge-system namespace.\n"
+	for _, test := range []struct {
+		name, command, printed string
+		want                   bool
+	}{
+		{"labels that nothing has", "kubectl get pods -n hosted-bridge-system -l app.kubernetes.io/name=hosted-bridge-keybroker\n", none, true},
+		{"the same in the long form", "kubectl describe pods --namespace=tenants \\\n  --selector=a=b\n", none, true},
+		{"labels that something has", "kubectl get pods -l app.kubernetes.io/component=keybroker\n", "", false},
+		{"a state that nothing is in", "kubectl get pods --selector=a=b --field-selector=status.phase=Pending\n", none, false},
+		{"a kind of which there is nothing", "kubectl get networkpolicies --all-namespaces\n", none, false},
+	} {
+		if got := SelectsNothing(test.command, test.printed); got != test.want {
+			t.Errorf("%s: %v, want %v", test.name, got, test.want)
+		}
+	}
+}
