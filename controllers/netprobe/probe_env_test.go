@@ -233,10 +233,13 @@ func TestThePodsRunTheProgramThatTells(t *testing.T) {
 				for _, a := range pod.Spec.Containers[0].Args {
 					args = append(args, strings.ReplaceAll(a, answers.URL, tt.at(pod)))
 				}
-				args = append(args, "--for=1s")       // The network is there from the beginning.
-				cmd := exec.Command(program, args...) //nolint:gosec,noctx // It ends after a second.
-				_ = cmd.Run()
-				return int32(cmd.ProcessState.ExitCode()) //nolint:gosec // An exit code is a byte.
+				args = append(args, "--for=1s") // The network is there from the beginning.
+				cmd := exec.Command(program, args...)
+				if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+					t.Errorf("run the bridge: %v", err)
+					return 1
+				}
+				return int32(cmd.ProcessState.ExitCode())
 			}
 			f := newFixtureOf(t, &kubelet{runs: run}, answers.URL)
 			f.startUntilKnown(t)
@@ -370,7 +373,12 @@ func TestAnAttemptThatTellsNothingDoesNotTakeBackWhatIsKnown(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- f.Start(ctx) }()
-	defer func() { cancel(); <-done }()
+	defer func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("error %v", err)
+		}
+	}()
 	waits := func() bool { known, _ := f.Known(); return known != plan.Untried && fake.HasWaiters() }
 	testenv.Eventually(t, "it is known", waits)
 	if err := f.Delete(t.Context(), &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: desired.ProbePolicyName}}); err != nil {
