@@ -75,28 +75,59 @@ type observed struct {
 	// answered.
 	begun   bool
 	refused time.Time
+	// empty says that the next list is the empty one.
+	empty bool
 }
 
+// errLeftOut makes an informer that began by a watch go on with a list. It says that
+// the question is wrong: whoever is between the two may wait for the end of a refusal,
+// or for an answer.
+var errLeftOut = apierrors.NewBadRequest("the namespace is left out")
+
 func (o *observed) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	if o.takeEmpty() {
+		return &metav1.List{}, nil
+	}
 	list, err := o.lw.ListWithContextFunc(ctx, options)
 	if err == nil {
 		o.answer()
 		return list, nil
 	}
-	if !o.leave(err) {
+	if !o.leave(ctx, err) {
 		return nil, err
 	}
-	o.log.ErrorContext(ctx, "a watched namespace is left out: it is refused while others are not; take it off --watch-namespaces if it is gone", "kind", o.kind, "error", err)
-	o.left()
+	o.takeEmpty()
 	return &metav1.List{}, nil
 }
 
 func (o *observed) watch(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
 	w, err := o.lw.WatchFuncWithContext(ctx, options)
-	if err == nil {
+	switch {
+	case err == nil:
 		o.answer()
+	case o.leave(ctx, err):
+		return nil, errLeftOut
 	}
 	return w, err
+}
+
+// takeEmpty says whether to answer by an empty list, once.
+func (o *observed) takeEmpty() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	empty := o.empty
+	o.empty = false
+	return empty
+}
+
+// leave begins without the namespace, if it is time for that.
+func (o *observed) leave(ctx context.Context, err error) bool {
+	if !o.decide(err) {
+		return false
+	}
+	o.log.ErrorContext(ctx, "a watched namespace is left out: it is refused while others are not; take it off --watch-namespaces if it is gone", "kind", o.kind, "error", err)
+	o.left()
+	return true
 }
 
 func (o *observed) answer() {
@@ -105,8 +136,8 @@ func (o *observed) answer() {
 	o.begun, o.answered[o.kind] = true, true
 }
 
-// leave decides whether to begin without the namespace, after an error.
-func (o *observed) leave(err error) bool {
+// decide says whether to begin without the namespace, after an error.
+func (o *observed) decide(err error) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
@@ -120,5 +151,6 @@ func (o *observed) leave(err error) bool {
 		return false
 	}
 	o.begun = o.answered[o.kind] && o.now().Sub(o.refused) >= patience
+	o.empty = o.begun
 	return o.begun
 }

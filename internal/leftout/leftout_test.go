@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
@@ -83,5 +84,40 @@ func TestWhichNamespaceIsLeftOut(t *testing.T) {
 				t.Errorf("afterwards: %v", err)
 			}
 		})
+	}
+}
+
+// TestAnInformerThatBeginsByAWatchGoesOnWithTheEmptyList does what client-go does
+// where the API server streams what there is.
+func TestAnInformerThatBeginsByAWatchGoesOnWithTheEmptyList(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no right"))
+	now := time.Unix(0, 0)
+	n := New(slog.New(slog.DiscardHandler))
+	n.now = func() time.Time { return now }
+	answered := &toolscache.ListWatch{WatchFuncWithContext: func(context.Context, metav1.ListOptions) (apiwatch.Interface, error) {
+		return apiwatch.NewFake(), nil
+	}}
+	if _, err := n.Observe(answered, "pods", func() {}).WatchFuncWithContext(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	asked, left := 0, 0
+	one := n.Observe(&toolscache.ListWatch{
+		ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) { asked++; return nil, forbidden },
+		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (apiwatch.Interface, error) {
+			return nil, forbidden
+		},
+	}, "pods", func() { left++ })
+	if _, err := one.WatchFuncWithContext(t.Context(), metav1.ListOptions{}); !errors.Is(err, forbidden) {
+		t.Errorf("the first watch: %v", err)
+	}
+	now = now.Add(patience)
+	if _, err := one.WatchFuncWithContext(t.Context(), metav1.ListOptions{}); err == nil || apierrors.IsForbidden(err) {
+		t.Errorf("the watch after a while: %v, want another error than the refusal", err)
+	}
+	if list, err := one.ListWithContextFunc(t.Context(), metav1.ListOptions{}); err != nil || meta.LenList(list) != 0 || asked != 0 || left != 1 {
+		t.Errorf("the list: %v, asked %d times, left out %d times", err, asked, left)
+	}
+	if _, err := one.ListWithContextFunc(t.Context(), metav1.ListOptions{}); !errors.Is(err, forbidden) {
+		t.Errorf("the next list: %v", err)
 	}
 }

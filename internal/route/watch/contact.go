@@ -161,7 +161,7 @@ func (c *contact) newInformer(namespaces *leftout.Namespaces) func(toolscache.Li
 	return func(lw toolscache.ListerWatcher, kind runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 		if plain, ok := lw.(*toolscache.ListWatch); ok {
 			name := c.name(kind)
-			lw = namespaces.Observe(c.observe(name, plain), fmt.Sprintf("%T", kind), func() { c.leave(name) })
+			lw = c.observe(name, namespaces.Observe(plain, fmt.Sprintf("%T", kind), func() { c.leave(name) }))
 		}
 		return toolscache.NewSharedIndexInformer(lw, kind, resync, indexers)
 	}
