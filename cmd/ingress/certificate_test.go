@@ -129,13 +129,13 @@ func TestThePublicSurfaceSpeaksBothVersionsOfHTTPWithinTLS(t *testing.T) {
 		{name: "TLS 1.2 is enough", http2: true, max: tls.VersionTLS12, want: "HTTP/2.0"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got, _ := get(t, p.client(t, &tls.Config{MaxVersion: test.max}, test.http2), address); got != test.want { //nolint:gosec // What is tried.
+			if got, _ := get(t, p.client(t, &tls.Config{MaxVersion: test.max}, test.http2), address); got != test.want {
 				t.Errorf("the request came as %s, want %s", got, test.want)
 			}
 		})
 	}
 	t.Run("TLS 1.1 is not", func(t *testing.T) {
-		c := p.client(t, &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}, false) //nolint:gosec // What is tried.
+		c := p.client(t, &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}, false)
 		if res, err := c.Get("https://" + address); err == nil {
 			res.Body.Close()
 			t.Error("TLS 1.1 is spoken")
