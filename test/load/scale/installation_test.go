@@ -48,25 +48,25 @@ type installation struct {
 
 func (p *plane) install(t *testing.T) *installation {
 	t.Helper()
-	in := &installation{plane: p, bin: p.dir, token: p.path("token")}
+	n := &installation{plane: p, bin: p.dir, token: p.path("token")}
 	if _, err := envtest.InstallCRDs(p.config, envtest.CRDInstallOptions{Paths: []string{"../../../config/crd/bases"}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"operator", "keybroker", "ingress"} {
-		build(t, in.bin, name)
+		build(t, n.bin, name)
 		testenv.ExpectInstalled(t, p.client, "../../../config/rbac/"+name+".yaml", installationNamespace)
 	}
-	in.publish(t)
-	in.startKeybroker(t)
-	in.giveToken(t)
-	in.operators = []*program{in.startOperator(t), in.startOperator(t)}
-	in.startIngress(t)
-	return in
+	n.publish(t)
+	n.startKeybroker(t)
+	n.giveToken(t)
+	n.operators = []*program{n.startOperator(t), n.startOperator(t)}
+	n.startIngress(t)
+	return n
 }
 
 // publish makes what the keybroker's manifest has beside its Deployment. Its
 // endpoint is an address that nobody here dials.
-func (in *installation) publish(t *testing.T) {
+func (n *installation) publish(t *testing.T) {
 	t.Helper()
 	for _, o := range []client.Object{
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: installationNamespace, Name: "hosted-bridge-ca"}},
@@ -79,42 +79,42 @@ func (in *installation) publish(t *testing.T) {
 			Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"}}},
 		},
 	} {
-		if err := in.plane.client.Create(t.Context(), o); err != nil {
+		if err := n.plane.client.Create(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
 // run starts one of the programs as its ServiceAccount.
-func (in *installation) run(t *testing.T, name, metrics string, flags ...string) *program {
+func (n *installation) run(t *testing.T, name, metrics string, flags ...string) *program {
 	t.Helper()
-	kubeconfig := in.plane.kubeconfig(t, userOf("hosted-bridge-"+name))
+	kubeconfig := n.plane.kubeconfig(t, userOf("hosted-bridge-"+name))
 	if name != "operator" {
 		flags = append(flags, "--kubeconfig="+kubeconfig)
 	}
-	cmd := exec.Command(filepath.Join(in.bin, name), append(flags, "--namespace="+installationNamespace)...)
+	cmd := exec.Command(filepath.Join(n.bin, name), append(flags, "--namespace="+installationNamespace)...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "GODEBUG=gctrace=1") // For memory.
 	if name == "ingress" {
 		cmd.Env = append(cmd.Env, "GOGC=400", "GOMEMLIMIT=384MiB") // As config/ingress sets them.
 	}
-	p := start(t, in.plane.dir, name, cmd)
+	p := start(t, n.plane.dir, name, cmd)
 	p.metrics = "http://" + metrics + "/metrics"
 	return p
 }
 
-func (in *installation) startOperator(t *testing.T) *program {
+func (n *installation) startOperator(t *testing.T) *program {
 	t.Helper()
 	probes, metrics := freeAddr(t), freeAddr(t)
-	p := in.run(t, "operator", metrics, "--leader-elect", "--probe-listen="+probes, "--metrics-listen="+metrics)
+	p := n.run(t, "operator", metrics, "--leader-elect", "--probe-listen="+probes, "--metrics-listen="+metrics)
 	p.awaitOK(t, "http://"+probes+"/readyz")
 	return p
 }
 
-func (in *installation) startKeybroker(t *testing.T) {
+func (n *installation) startKeybroker(t *testing.T) {
 	t.Helper()
 	var secret [32]byte
 	_, _ = rand.Read(secret[:]) // It never fails.
-	ring := in.plane.path("ring")
+	ring := n.plane.path("ring")
 	if err := os.Mkdir(ring, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -128,9 +128,9 @@ func (in *installation) startKeybroker(t *testing.T) {
 		t.Fatal(err)
 	}
 	address, probes := freeAddr(t), freeAddr(t)
-	in.keybroker = in.run(t, "keybroker", probes, "--master-key-dir="+ring, "--listen="+address, "--probe-listen="+probes, "--drain-delay=0s")
-	in.keybroker.awaitOK(t, "http://"+probes+"/healthz")
-	in.broker = front(t, authority, address)
+	n.keybroker = n.run(t, "keybroker", probes, "--master-key-dir="+ring, "--listen="+address, "--probe-listen="+probes, "--drain-delay=0s")
+	n.keybroker.awaitOK(t, "http://"+probes+"/healthz")
+	n.broker = front(t, authority, address)
 }
 
 // front is where the ingress finds the keybroker. It proves by its certificate to
@@ -162,42 +162,42 @@ func front(t *testing.T, authority *pki.Authority, keybroker string) string {
 }
 
 // giveToken writes the ingress's token as the kubelet projects it into a pod.
-func (in *installation) giveToken(t *testing.T) {
+func (n *installation) giveToken(t *testing.T) {
 	t.Helper()
 	own := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: installationNamespace, Name: "hosted-bridge-ingress"}}
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: installationNamespace, Name: "ingress"},
 		Spec:       corev1.PodSpec{ServiceAccountName: own.Name, Containers: []corev1.Container{{Name: "ingress", Image: "ingress"}}},
 	}
-	if err := in.plane.client.Create(t.Context(), pod); err != nil {
+	if err := n.plane.client.Create(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		Audiences:      []string{keybroker.Audience},
 		BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID},
 	}}
-	if err := in.plane.client.SubResource("token").Create(t.Context(), own, request); err != nil {
+	if err := n.plane.client.SubResource("token").Create(t.Context(), own, request); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(in.token, []byte(request.Status.Token), 0o600); err != nil {
+	if err := os.WriteFile(n.token, []byte(request.Status.Token), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (in *installation) startIngress(t *testing.T) {
+func (n *installation) startIngress(t *testing.T) {
 	t.Helper()
 	address, probes := freeAddr(t), freeAddr(t)
-	in.ingress = in.run(t, "ingress", probes, "--listen="+address, "--probe-listen="+probes, "--keybroker-url="+in.broker, "--token-file="+in.token,
-		"--audit-file="+in.plane.path("audit.log"), "--catalog-seed=none", "--drain-delay=0s")
-	in.address = address
-	in.ingress.awaitOK(t, "http://"+probes+"/readyz")
+	n.ingress = n.run(t, "ingress", probes, "--listen="+address, "--probe-listen="+probes, "--keybroker-url="+n.broker, "--token-file="+n.token,
+		"--audit-file="+n.plane.path("audit.log"), "--catalog-seed=none", "--drain-delay=0s")
+	n.address = address
+	n.ingress.awaitOK(t, "http://"+probes+"/readyz")
 }
 
 // leader returns the operator that leads, and its place.
-func (in *installation) leader(t *testing.T) (leads int) {
+func (n *installation) leader(t *testing.T) (leads int) {
 	t.Helper()
 	testenv.EventuallyWithin(t, startLimit, "an operator leads", func() bool {
-		for i, p := range in.operators {
+		for i, p := range n.operators {
 			if p.isOver() {
 				continue
 			}

@@ -79,7 +79,7 @@ func (p *plane) makeBackends(t *testing.T, from, to int) {
 
 // measurePeer measures toolhive's operator on a control plane of its own, with
 // its CRDs and the rights of its chart.
-func measurePeer(t *testing.T, p plan) (f Figures) {
+func measurePeer(t *testing.T, p plan, f *Figures) {
 	t.Helper()
 	last := p.peerSizes[len(p.peerSizes)-1] + p.burst
 	plane := startPlane(t, last)
@@ -94,7 +94,6 @@ func measurePeer(t *testing.T, p plan) (f Figures) {
 	plane.makeBackends(t, from, last)
 	f.Burst = s.provision(t, from, last, 0)
 	f.Quiet = s.quiet(t, p.peerQuiet)
-	return f
 }
 
 func (p *plane) installPeer(t *testing.T, binary string) *subject {

@@ -42,7 +42,7 @@ type Traffic struct {
 
 // during asks the ingress for two tenants, of whom it should know one to run and
 // one to sleep, for as long as something lasts. Their answers come from its table.
-func (in *installation) during(t *testing.T, something func()) (traffic Traffic) {
+func (n *installation) during(t *testing.T, something func()) (traffic Traffic) {
 	t.Helper()
 	traffic.Said = map[string]int{}
 	done, ended := make(chan struct{}), make(chan struct{})
@@ -53,7 +53,7 @@ func (in *installation) during(t *testing.T, something func()) (traffic Traffic)
 		for {
 			for i, want := range []string{"unhealthy", "suspended"} {
 				traffic.Asked++
-				got := in.health(i)
+				got := n.health(i)
 				if traffic.Said[got]++; got != want {
 					traffic.Wrong++
 				}
@@ -75,8 +75,8 @@ func (in *installation) during(t *testing.T, something func()) (traffic Traffic)
 // health returns what the ingress says of a tenant to whom asks with its key.
 // Nobody listens at the address of a pod that kwok plays: one that should run is
 // unhealthy.
-func (in *installation) health(i int) string {
-	r, err := http.NewRequest(http.MethodGet, "http://"+in.address+"/u/"+nameOf(i)+"/health", nil)
+func (n *installation) health(i int) string {
+	r, err := http.NewRequest(http.MethodGet, "http://"+n.address+"/u/"+nameOf(i)+"/health", nil)
 	if err != nil {
 		return err.Error()
 	}
