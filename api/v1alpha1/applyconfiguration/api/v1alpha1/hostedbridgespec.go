@@ -43,7 +43,8 @@ type HostedBridgeSpecApplyConfiguration struct {
 	// resources are the requests and limits of the bridge's container. Where
 	// they are not set the installation's defaults hold.
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
-	// runtimeClassName is the RuntimeClass of the bridge's pod.
+	// runtimeClassName is the RuntimeClass of the bridge's pod. Where it is not
+	// set, that of the tier holds.
 	RuntimeClassName *string `json:"runtimeClassName,omitempty"`
 	// nodeSelector restricts the nodes on which the bridge's pod may run.
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
