@@ -165,25 +165,35 @@ func (i *identifier) checkPod(ctx context.Context, a account, ending bool) error
 	if err != nil {
 		return absent(err, errPod, "pod", a.namespace, a.podName)
 	}
-	var why string
+	why := i.ended(pod, ending)
 	switch {
 	case string(pod.UID) != a.podUID:
 		why = "has another UID"
 	case pod.Spec.ServiceAccountName != a.name:
 		why = "has another service account"
-	case pod.DeletionTimestamp != nil && !ending:
-		why = "is being deleted" // It has its certificate, which outlasts it.
-	case pod.DeletionTimestamp != nil && i.now().After(pod.DeletionTimestamp.Add(endedAfter)):
-		why = "should have ended"
-	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
-		why = "has ended"
-	case !i.isIngress(a) && !ofTenant(pod):
-		// Whoever may make pods makes one with a bridge's account and has its token.
-		return fmt.Errorf("%w: pod %s/%s was not made as a tenant's", errNotABridge, a.namespace, a.podName)
-	default:
-		return nil
 	}
-	return fmt.Errorf("%w: pod %s/%s %s", errPod, a.namespace, a.podName, why)
+	if why != "" {
+		return fmt.Errorf("%w: pod %s/%s %s", errPod, a.namespace, a.podName, why)
+	}
+	// Whoever may make pods makes one with a bridge's account and has its token.
+	if !i.isIngress(a) && !ofTenant(pod) {
+		return fmt.Errorf("%w: pod %s/%s was not made as a tenant's", errNotABridge, a.namespace, a.podName)
+	}
+	return nil
+}
+
+// ended says in which way a pod is over, empty for one that is not. With ending,
+// one that is being deleted is not over until its time is up.
+func (i *identifier) ended(pod *corev1.Pod, ending bool) string {
+	switch {
+	case pod.DeletionTimestamp != nil && !ending:
+		return "is being deleted" // It has its certificate, which outlasts it.
+	case pod.DeletionTimestamp != nil && i.now().After(pod.DeletionTimestamp.Add(endedAfter)):
+		return "should have ended"
+	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
+		return "has ended"
+	}
+	return ""
 }
 
 // ofTenant says whether a pod is one that an admission policy lets nobody make

@@ -37,9 +37,7 @@ func learn(t *testing.T) facts {
 	for _, target := range regexp.MustCompile(`(?m)^([a-z][a-z0-9/_.-]*):`).FindAllStringSubmatch(makefile, -1) {
 		f.targets = append(f.targets, target[1])
 	}
-	for _, variable := range regexp.MustCompile(`\b[A-Z][A-Z_]+\b`).FindAllString(makefile+scripts(t), -1) {
-		f.variables = append(f.variables, variable)
-	}
+	f.variables = append(f.variables, regexp.MustCompile(`\b[A-Z][A-Z_]+\b`).FindAllString(makefile+scripts(t), -1)...)
 	f.flags = map[string][]string{}
 	var command string
 	for line := range strings.Lines(mustRead(t, "docs/reference/flags.md")) {

@@ -7,6 +7,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -34,7 +35,7 @@ func TestABridgeSaysWhetherTheNetworkIsolatesIt(t *testing.T) {
 	eventually(t, 2*time.Minute, "NetworkIsolated says what the probe found", func(ctx context.Context) error {
 		out, err := installed.runKubectl(ctx, "", "get", "hostedbridge", name, "--output="+path)
 		if got := strings.TrimSpace(out); err != nil || !slices.Contains(want, got) {
-			return fmt.Errorf("it is %q, want %s (%v)", got, strings.Join(want, " or "), err)
+			return errors.Join(fmt.Errorf("it is %q, want %s", got, strings.Join(want, " or ")), err)
 		}
 		return nil
 	})
@@ -43,7 +44,7 @@ func TestABridgeSaysWhetherTheNetworkIsolatesIt(t *testing.T) {
 		for _, pod := range []string{"hosted-bridge-probe-open", "hosted-bridge-probe-denied"} {
 			out, err := installed.runKubectl(ctx, "", "get", "pod", pod, "--namespace="+systemNamespace, "--ignore-not-found", "--output=name")
 			if err != nil || strings.TrimSpace(out) != "" {
-				return fmt.Errorf("%s%v", out, err)
+				return errors.Join(fmt.Errorf("there is %q", out), err)
 			}
 		}
 		return nil

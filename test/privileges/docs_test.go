@@ -52,7 +52,7 @@ func documented(t *testing.T) (rights []string) {
 		// The catalog is in the installation's namespace, as shipped.
 		where := strings.Replace(cells[1], "catalog", "installation", 1)
 		for _, resource := range quoted.FindAllStringSubmatch(cells[2], -1) {
-			for _, verb := range strings.Split(cells[3], ", ") {
+			for verb := range strings.SplitSeq(cells[3], ", ") {
 				rights = append(rights, cells[0]+" "+where+": "+verb+" "+resource[1])
 			}
 		}

@@ -44,6 +44,16 @@ func ExpectApplied(t testing.TB, c client.Client, objects ...client.Object) {
 	}
 }
 
+// ExpectPresent creates each object that nobody has made yet.
+func ExpectPresent(t testing.TB, c client.Client, objects ...client.Object) {
+	t.Helper()
+	for _, object := range objects {
+		if err := c.Create(t.Context(), object); client.IgnoreAlreadyExists(err) != nil {
+			t.Fatalf("create %T %s: %v", object, client.ObjectKeyFromObject(object), err)
+		}
+	}
+}
+
 // ExpectReconciled runs the reconciler once for the object.
 func ExpectReconciled(t testing.TB, r reconcile.Reconciler, object client.Object) reconcile.Result {
 	t.Helper()

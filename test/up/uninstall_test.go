@@ -42,7 +42,7 @@ func script(t *testing.T, name, calls string, a answers) string {
 	}
 	b.WriteString("esac\n")
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(b.String()), 0o700); err != nil { //nolint:gosec // A program is executable.
+	if err := os.WriteFile(path, []byte(b.String()), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	return path
