@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // Request is what an account asked of the API server.
@@ -34,7 +35,19 @@ type Log struct {
 	Strangers map[string]int
 	// Created are the namespaces that were made while the log was written.
 	Created map[string]bool
+
+	// written is the time of the newest line, and back that of the first one
+	// after the API server had stood still.
+	written, back time.Time
 }
+
+// An API server that stood still finds requests whose clients gave up meanwhile.
+// Its look at a credential ends with the client, and the answer that nobody gets
+// is 401. A log that has the leases of a cluster has lines each second.
+const (
+	stoodStill  = 20 * time.Second
+	takesToWake = time.Second
+)
 
 // event is a line of an audit log, as audit.k8s.io/v1 says.
 type event struct {
@@ -53,7 +66,14 @@ type event struct {
 	ResponseStatus struct {
 		Code int `json:"code"`
 	} `json:"responseStatus"`
-	Annotations map[string]string `json:"annotations"`
+	Annotations              map[string]string `json:"annotations"`
+	RequestReceivedTimestamp time.Time         `json:"requestReceivedTimestamp"`
+	StageTimestamp           time.Time         `json:"stageTimestamp"`
+}
+
+// unknown says that the sender showed no credential, or none that was taken.
+func (e *event) unknown() bool {
+	return e.User.Username == "" || e.User.Username == "system:anonymous"
 }
 
 // Read adds what a file of the log has. The API server may be writing its last
@@ -80,6 +100,7 @@ func (l *Log) Read(file io.Reader) error {
 }
 
 func (l *Log) add(e *event) {
+	l.clock(e.StageTimestamp)
 	account, ok := strings.CutPrefix(e.User.Username, userPrefix)
 	switch created := e.ResponseStatus.Code == http.StatusCreated; {
 	case ok:
@@ -89,11 +110,27 @@ func (l *Log) add(e *event) {
 			Refused:   e.Annotations["authorization.k8s.io/decision"] == "forbid",
 			Forbidden: e.ResponseStatus.Code == http.StatusForbidden,
 		}]++
-	case e.User.Username == "" || e.User.Username == "system:anonymous":
+	case e.unknown() && !l.givenUp(e):
 		l.Strangers[fmt.Sprintf("%s: status %d", e.act(), e.ResponseStatus.Code)]++
 	case created && e.ObjectRef != nil && e.ObjectRef.Resource == "namespaces" && e.ObjectRef.Subresource == "":
 		l.Created[e.ObjectRef.Name] = true
 	}
+}
+
+// clock notes when a line was written.
+func (l *Log) clock(at time.Time) {
+	if !l.written.IsZero() && at.Sub(l.written) >= stoodStill {
+		l.back = at
+	}
+	if at.After(l.written) {
+		l.written = at
+	}
+}
+
+// givenUp says that a credential was not looked at, since the client had left.
+func (l *Log) givenUp(e *event) bool {
+	return e.User.Username == "" && e.ResponseStatus.Code == http.StatusUnauthorized &&
+		!l.back.IsZero() && e.RequestReceivedTimestamp.Sub(l.back).Abs() <= takesToWake
 }
 
 func (e *event) act() Act {

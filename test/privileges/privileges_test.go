@@ -6,6 +6,7 @@ package privileges_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -245,5 +246,35 @@ func TestALogKnowsWhichNamespacesItSawBegin(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]bool{"a": true}, l.Created); diff != "" {
 		t.Errorf("created (-want +got):\n%s", diff)
+	}
+}
+
+func TestARequestThatWasGivenUpWhileTheServerStoodStillIsNoStrangers(t *testing.T) {
+	at := func(second int, user, code string) string {
+		moment := time.Date(2026, 11, 22, 11, 0, second, 0, time.UTC).Format(time.RFC3339)
+		return strings.Replace(line(user+"@ get leases a/x "+code), "{", `{"requestReceivedTimestamp":"`+moment+`","stageTimestamp":"`+moment+`",`, 1)
+	}
+	for name, tt := range map[string]struct {
+		log  string
+		want int
+	}{
+		"after the server stood still":                  {at(0, "admin", "200") + at(30, "", "401"), 0},
+		"among others that it found":                    {at(0, "admin", "200") + at(30, "admin", "200") + at(31, "", "401"), 0},
+		"long after it":                                 {at(0, "admin", "200") + at(30, "admin", "200") + at(32, "", "401"), 1},
+		"without that":                                  {at(0, "admin", "200") + at(10, "", "401"), 1},
+		"as the first of all":                           {at(0, "", "401"), 1},
+		"with another answer":                           {at(0, "admin", "200") + at(30, "", "200"), 1},
+		"by somebody who shows no credential":           {at(0, "admin", "200") + at(30, "system:anonymous", "401"), 1},
+		"again by the same, when the server is back up": {at(0, "admin", "200") + at(30, "", "401") + at(40, "", "401"), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var l privileges.Log
+			if err := l.Read(strings.NewReader(tt.log)); err != nil {
+				t.Fatal(err)
+			}
+			if len(l.Strangers) != tt.want {
+				t.Errorf("strangers: %v, want %d", l.Strangers, tt.want)
+			}
+		})
 	}
 }
