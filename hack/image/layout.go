@@ -6,6 +6,7 @@ package main
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
@@ -13,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -71,22 +73,28 @@ func packFolder(folder, archive string) (err error) {
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
 	w := tar.NewWriter(out)
-	// In the order of their names.
-	err = filepath.WalkDir(folder, func(file string, e fs.DirEntry, err error) error {
+	err = eachFile(folder, func(name string, content []byte) error { return addFile(w, name, content) })
+	return errors.Join(err, w.Close())
+}
+
+// eachFile calls do for each file of a folder, in the order of their names, which
+// are relative to it.
+func eachFile(folder string, do func(name string, content []byte) error) error {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // Nothing was written.
+	return fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
-		name, err := filepath.Rel(folder, file)
+		content, err := root.ReadFile(name)
 		if err != nil {
 			return err
 		}
-		content, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		return addFile(w, filepath.ToSlash(name), content)
+		return do(name, content)
 	})
-	return errors.Join(err, w.Close())
 }
 
 func addFile(w *tar.Writer, name string, content []byte) error {
@@ -105,40 +113,19 @@ func repack(archive string) error {
 	if err != nil {
 		return err
 	}
-	unzipped, err := gzip.NewReader(bytes.NewReader(content))
+	files, err := unpack(content)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", archive, err)
 	}
-	files := map[string][]byte{}
-	var names []string
-	for r := tar.NewReader(unzipped); ; {
-		header, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return fmt.Errorf("read %s: %w", archive, err)
-		}
-		if header.Typeflag != tar.TypeReg {
-			continue
-		}
-		if files[header.Name], err = io.ReadAll(r); err != nil {
-			return fmt.Errorf("read %s: %w", archive, err)
-		}
-		names = append(names, header.Name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(files))
 	// Helm reads the file of the chart's own name first.
-	slices.SortStableFunc(names, func(a, b string) int {
-		first := func(name string) bool { return strings.Count(name, "/") == 1 && strings.HasSuffix(name, "/Chart.yaml") }
-		switch {
-		case first(a) == first(b):
+	later := func(name string) int {
+		if strings.Count(name, "/") == 1 && strings.HasSuffix(name, "/Chart.yaml") {
 			return 0
-		case first(a):
-			return -1
 		}
 		return 1
-	})
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(later(a), later(b)) })
 	var packed bytes.Buffer
 	zipped := gzip.NewWriter(&packed)
 	w := tar.NewWriter(zipped)
@@ -153,26 +140,41 @@ func repack(archive string) error {
 	return os.WriteFile(archive, packed.Bytes(), 0o644)
 }
 
+// unpack returns the files of a .tgz.
+func unpack(content []byte) (map[string][]byte, error) {
+	unzipped, err := gzip.NewReader(bytes.NewReader(content))
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{}
+	for r := tar.NewReader(unzipped); ; {
+		header, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return files, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if header.Typeflag != tar.TypeReg {
+			continue
+		}
+		if files[header.Name], err = io.ReadAll(r); err != nil {
+			return nil, err
+		}
+	}
+}
+
 // sumsFile lists the checksums, in the form of sha256sum.
 const sumsFile = "SHA256SUMS"
 
 // writeSums lists every file of a folder with its checksum.
 func writeSums(folder string) error {
 	var lines strings.Builder
-	err := filepath.WalkDir(folder, func(file string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || e.Name() == sumsFile {
-			return err
+	err := eachFile(folder, func(name string, content []byte) error {
+		if name != sumsFile {
+			sum := sha256.Sum256(content)
+			fmt.Fprintf(&lines, "%s  %s\n", hex.EncodeToString(sum[:]), name)
 		}
-		content, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		name, err := filepath.Rel(folder, file)
-		if err != nil {
-			return err
-		}
-		sum := sha256.Sum256(content)
-		fmt.Fprintf(&lines, "%s  %s\n", hex.EncodeToString(sum[:]), filepath.ToSlash(name))
 		return nil
 	})
 	if err != nil {

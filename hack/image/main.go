@@ -85,20 +85,27 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 		o.out = filepath.Join(root, "bin", "images")
 	}
-	switch verb := flags.Arg(0); {
-	case flags.NArg() == 1 && verb == "build":
-		return o.build(ctx)
-	case flags.NArg() == 1 && verb == "push" && o.registry != "":
-		return o.push(ctx)
-	case flags.NArg() == 1 && verb == "release":
-		return o.release(ctx)
-	case flags.NArg() == 2 && verb == "repack":
-		return repack(flags.Arg(1))
-	case flags.NArg() == 1 && verb == "sums":
-		return writeSums(o.out)
+	act, ok := o.act(flags.Args())
+	if !ok {
+		flags.Usage()
+		return errors.New("say build, push with --registry, release, repack with an archive, or sums")
 	}
-	flags.Usage()
-	return errors.New("say build, or push with --registry")
+	return act(ctx)
+}
+
+// act returns what the arguments ask for.
+func (o options) act(args []string) (func(context.Context) error, bool) {
+	if len(args) == 2 && args[0] == "repack" {
+		return func(context.Context) error { return repack(args[1]) }, true
+	}
+	if len(args) != 1 || args[0] == "push" && o.registry == "" {
+		return nil, false
+	}
+	act, ok := map[string]func(context.Context) error{
+		"build": o.build, "push": o.push, "release": o.release,
+		"sums": func(context.Context) error { return writeSums(o.out) },
+	}[args[0]]
+	return act, ok
 }
 
 // release writes what a release has of programs and images.

@@ -93,7 +93,7 @@ func TestReleaseSaysWhatItIsMadeOf(t *testing.T) {
 				t.Errorf("%s does not list %s@%s", name, m.Path, m.Version)
 			}
 		}
-		said, err := exec.CommandContext(t.Context(), filepath.Join(folder, "bridge", program), "--version").Output() //nolint:gosec // It is what was just built.
+		said, err := exec.CommandContext(t.Context(), filepath.Join(folder, "bridge", program), "--version").Output()
 		if err != nil || !strings.Contains(string(said), version) {
 			t.Errorf("the bridge says that it is %q (%v)", said, err)
 		}
@@ -125,7 +125,7 @@ func TestReleaseChartNamesItsImages(t *testing.T) {
 	render := func(args ...string) string {
 		t.Helper()
 		args = append([]string{"template", "hosted-bridge", packed, "--namespace=hosted-bridge-system"}, args...)
-		cmd := exec.CommandContext(t.Context(), filepath.Join(root, "bin", "helm"), args...) //nolint:gosec // It is the repository's own.
+		cmd := exec.CommandContext(t.Context(), filepath.Join(root, "bin", "helm"), args...)
 		cmd.Env = append(os.Environ(), "KUBECONFIG=/dev/null")
 		out, err := cmd.CombinedOutput()
 		if err != nil {

@@ -31,7 +31,7 @@ func helm(t *testing.T, args ...string) (string, string, error) {
 	if _, err := os.Stat(program); err != nil {
 		t.Fatalf("there is no helm to render the chart with: run make bin/helm (%v)", err)
 	}
-	cmd := exec.CommandContext(t.Context(), program, args...) //nolint:gosec // It is the repository's own.
+	cmd := exec.CommandContext(t.Context(), program, args...)
 	// Neither a user's settings nor a cluster are asked.
 	cmd.Env = append(os.Environ(), "HELM_CONFIG_HOME="+t.TempDir(), "KUBECONFIG=/dev/null")
 	var stdout, stderr bytes.Buffer

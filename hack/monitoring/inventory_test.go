@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 )
@@ -117,7 +118,7 @@ func check(t *testing.T, all map[string]metric, expression string) (series map[s
 				known[label] = true
 			}
 			for _, matcher := range n.LabelMatchers {
-				if matcher.Name != labels.MetricName && !slices.Contains(slices.Concat(m.labels, added), matcher.Name) {
+				if matcher.Name != model.MetricNameLabel && !slices.Contains(slices.Concat(m.labels, added), matcher.Name) {
 					t.Errorf("%s: %s has no label %s", expression, n.Name, matcher.Name)
 				}
 			}
