@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"helm.sh/helm/v4/pkg/engine"
-	"k8s.io/apimachinery/pkg/api/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -68,7 +68,7 @@ var apis = map[string]string{
 
 func (c cluster) GetClientFor(apiVersion, kind string) (dynamic.NamespaceableResourceInterface, bool, error) {
 	if apis[kind] != apiVersion {
-		return nil, false, errors.NewForbidden(schema.GroupResource{Resource: kind}, "", nil)
+		return nil, false, apierrors.NewForbidden(schema.GroupResource{Resource: kind}, "", nil)
 	}
 	return lister{cluster: c, kind: kind}, kind != "CustomResourceDefinition" && kind != "PriorityClass", nil
 }
@@ -103,7 +103,7 @@ func (l lister) Get(ctx context.Context, name string, _ metav1.GetOptions, _ ...
 			return &list.Items[i], err
 		}
 	}
-	return nil, errors.NewNotFound(schema.GroupResource{Resource: l.kind}, name)
+	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: l.kind}, name)
 }
 
 func load(t *testing.T) *Chart {

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -61,11 +62,16 @@ func main() {
 // generate writes the files below root. The definitions come first: the chart
 // that is rendered has them.
 func generate(root string) error {
-	folder := filepath.Join(root, "charts", "hosted-bridge")
-	if err := copyDefinitions(filepath.Join(root, "config", "crd", "bases"), filepath.Join(folder, "files", "crds")); err != nil {
+	tree, err := os.OpenRoot(root)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tree.Close() }() // What is written is closed by itself.
+	const folder = "charts/hosted-bridge"
+	if err := copyDefinitions(tree, "config/crd/bases", folder+"/files/crds"); err != nil {
 		return fmt.Errorf("copy CustomResourceDefinitions: %w", err)
 	}
-	c, err := chart.Load(folder)
+	c, err := chart.Load(filepath.Join(root, folder))
 	if err != nil {
 		return err
 	}
@@ -74,11 +80,11 @@ func generate(root string) error {
 		return err
 	}
 	for name, text := range files {
-		if err := write(filepath.Join(root, "config", name), text); err != nil {
+		if err := write(tree, "config/"+name, text); err != nil {
 			return err
 		}
 	}
-	return generateNamespaced(c, root)
+	return generateNamespaced(c, tree)
 }
 
 // render returns the files of config/ by their path there. They have the images
@@ -108,40 +114,38 @@ func render(c *chart.Chart) (map[string]string, error) {
 }
 
 // copyDefinitions makes the second folder one with the YAML files of the first.
-func copyDefinitions(from, to string) error {
-	if err := os.MkdirAll(to, 0o755); err != nil {
-		return err
-	}
-	sources, err := filepath.Glob(filepath.Join(from, "*.yaml"))
+func copyDefinitions(tree *os.Root, from, to string) error {
+	sources, err := fs.Glob(tree.FS(), from+"/*.yaml")
 	if err != nil {
 		return err
 	}
 	known := map[string]bool{}
 	for _, source := range sources {
-		known[filepath.Base(source)] = true
-		text, err := os.ReadFile(source)
+		known[path.Base(source)] = true
+		text, err := tree.ReadFile(source)
 		if err != nil {
 			return err
 		}
-		if err := write(filepath.Join(to, filepath.Base(source)), string(text)); err != nil {
+		if err := write(tree, path.Join(to, path.Base(source)), string(text)); err != nil {
 			return err
 		}
 	}
-	return filepath.WalkDir(to, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || known[entry.Name()] {
-			return err
+	there, err := fs.ReadDir(tree.FS(), to)
+	for _, entry := range there {
+		if !known[entry.Name()] {
+			err = errors.Join(err, tree.Remove(path.Join(to, entry.Name())))
 		}
-		return os.Remove(path)
-	})
+	}
+	return err
 }
 
 // write leaves a file alone that says it already: its time is what make looks at.
-func write(path, text string) error {
-	if old, err := os.ReadFile(path); err == nil && string(old) == text {
+func write(tree *os.Root, file, text string) error {
+	if old, err := tree.ReadFile(file); err == nil && string(old) == text {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := tree.MkdirAll(path.Dir(file), 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(path, []byte(text), 0o644)
+	return tree.WriteFile(file, []byte(text), 0o644)
 }

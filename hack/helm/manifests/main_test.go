@@ -4,6 +4,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -33,16 +34,22 @@ func TestConfigIsWhatTheChartRenders(t *testing.T) {
 }
 
 func TestDefinitionsAreTheSameAfterwardsAndNoOthers(t *testing.T) {
-	from, to := t.TempDir(), t.TempDir()
+	folder := t.TempDir()
+	from, to := filepath.Join(folder, "from"), filepath.Join(folder, "to")
 	put := func(folder, name, text string) {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+		if err := errors.Join(os.MkdirAll(folder, 0o700), os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	put(from, "a.yaml", "new")
 	put(to, "a.yaml", "old")
 	put(to, "b.yaml", "gone from the source")
-	if err := copyDefinitions(from, to); err != nil {
+	tree, err := os.OpenRoot(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tree.Close() }()
+	if err := copyDefinitions(tree, "from", "to"); err != nil {
 		t.Fatal(err)
 	}
 	left, err := os.ReadDir(to)

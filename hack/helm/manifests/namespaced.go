@@ -5,7 +5,7 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
+	"os"
 
 	"github.com/hostedbridge/hostedbridge/hack/helm/chart"
 )
@@ -15,7 +15,7 @@ var namespacedRights = []string{"rbac-operator.yaml", "rbac-keybroker.yaml", "rb
 
 // generateNamespaced writes what an installation for two namespaces is granted, by
 // which tests run the processes.
-func generateNamespaced(c *chart.Chart, root string) error {
+func generateNamespaced(c *chart.Chart, tree *os.Root) error {
 	rendered, err := c.Render(
 		chart.Release{Name: "hosted-bridge", Namespace: "hosted-bridge-system", Service: "Helm"},
 		map[string]any{"watchNamespaces": []any{"tenants", "trials"}},
@@ -25,7 +25,7 @@ func generateNamespaced(c *chart.Chart, root string) error {
 	}
 	for _, template := range namespacedRights {
 		text := fmt.Sprintf(header, template) + rendered[template]
-		if err := write(filepath.Join(root, "test", "testdata", "namespaced", template), text); err != nil {
+		if err := write(tree, "test/testdata/namespaced/"+template, text); err != nil {
 			return err
 		}
 	}
