@@ -46,7 +46,9 @@ func mark(c configuration) (string, error) {
 // unchanged reports whether an object has everything that c says, which carries
 // the digest: it was applied as c is, and nobody has changed or taken away one
 // of those fields since, as that would have ended our ownership of the field.
-// When in doubt it says no, and an apply that changes nothing is the cost.
+// Admission alone changes a field that stays ours: what a mutating webhook made of
+// it is left until something else changes, or the annotation is taken away. When
+// in doubt it says no, and an apply that changes nothing is the cost.
 func (a *Applier) unchanged(existing metav1.Object, c configuration, digest string) bool {
 	if digest == "" || existing == nil || existing.GetAnnotations()[v1alpha1.AnnotationApplied] != digest {
 		return false
