@@ -168,6 +168,14 @@ func (c *cluster) expectTestToFail(t *testing.T) {
 			if s := d.Status; s.ObservedGeneration < d.Generation || s.AvailableReplicas != to {
 				return fmt.Errorf("%d are available", s.AvailableReplicas)
 			}
+			// One that is ending still answers for a while.
+			var pods corev1.PodList
+			if err := c.client.List(ctx, &pods, client.InNamespace(system), client.MatchingLabels(d.Spec.Selector.MatchLabels)); err != nil {
+				return err
+			}
+			if len(pods.Items) != int(to) {
+				return fmt.Errorf("there are %d pods", len(pods.Items))
+			}
 			return nil
 		})
 	}
