@@ -10,6 +10,12 @@ import (
 // BridgeContainer is the name of the bridge's container in its pod.
 const BridgeContainer = "bridge"
 
+// BridgePodLabels are the labels that every bridge pod of an installation has, and
+// no other pod.
+func BridgePodLabels() map[string]string {
+	return map[string]string{LabelName: NameValue, LabelComponent: ComponentBridge}
+}
+
 // containersNotReady is the kubelet's reason for a pod of which not all
 // containers are ready.
 const containersNotReady = "ContainersNotReady"

@@ -28,7 +28,7 @@ import (
 const Name = "tenantnamespace"
 
 // tenants selects the pods that the policy holds for.
-var tenants = client.MatchingLabels{v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelComponent: v1alpha1.ComponentBridge}
+var tenants = client.MatchingLabels(v1alpha1.BridgePodLabels())
 
 // CacheOptions limit what is held of network policies to the installation's own.
 // Those of others may be many and large.

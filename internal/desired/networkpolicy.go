@@ -92,7 +92,7 @@ func NetworkPolicy(namespace string, n Network) (*networkingv1ac.NetworkPolicyAp
 			v1alpha1.LabelManagedBy: v1alpha1.ManagedByValue,
 		}).
 		WithSpec(networkingv1ac.NetworkPolicySpec().
-			WithPodSelector(metav1ac.LabelSelector().WithMatchLabels(component(v1alpha1.ComponentBridge))).
+			WithPodSelector(metav1ac.LabelSelector().WithMatchLabels(v1alpha1.BridgePodLabels())).
 			WithPolicyTypes(networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress).
 			// Probes come from the pod's node, which no policy keeps out.
 			WithIngress(callers(n)...).

@@ -81,11 +81,9 @@ func withWorkload(objects []runtime.ApplyConfiguration, b *v1alpha1.HostedBridge
 
 // selector returns the labels that tell the bridge's pods from all others.
 func selector(b *v1alpha1.HostedBridge) map[string]string {
-	return map[string]string{
-		v1alpha1.LabelName:      v1alpha1.NameValue,
-		v1alpha1.LabelComponent: v1alpha1.ComponentBridge,
-		v1alpha1.LabelInstance:  Instance(b.Name),
-	}
+	l := v1alpha1.BridgePodLabels()
+	l[v1alpha1.LabelInstance] = Instance(b.Name)
+	return l
 }
 
 // labels returns the labels of all of the bridge's objects.

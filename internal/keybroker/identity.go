@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -202,8 +203,7 @@ func (i *identifier) ended(pod *corev1.Pod, ending bool) string {
 // too, so that the controller's kind is looked at here.
 func ofTenant(pod *corev1.Pod) bool {
 	maker := metav1.GetControllerOfNoCopy(pod)
-	return pod.Labels[v1alpha1.LabelName] == v1alpha1.NameValue &&
-		pod.Labels[v1alpha1.LabelComponent] == v1alpha1.ComponentBridge &&
+	return labels.SelectorFromSet(v1alpha1.BridgePodLabels()).Matches(labels.Set(pod.Labels)) &&
 		maker != nil && maker.APIVersion == "apps/v1" && maker.Kind == "ReplicaSet"
 }
 

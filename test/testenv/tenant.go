@@ -12,7 +12,7 @@ import (
 // OfTenant gives the metadata of a tenant's pod what the operator's Deployment and
 // the ReplicaSet controller give it, without which the keybroker believes none.
 func OfTenant(pod metav1.ObjectMeta) metav1.ObjectMeta {
-	pod.Labels = map[string]string{v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelComponent: v1alpha1.ComponentBridge}
+	pod.Labels = v1alpha1.BridgePodLabels()
 	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: pod.Name, UID: "replica-set", Controller: new(true)}}
 	return pod
 }

@@ -80,9 +80,7 @@ func New(config *rest.Config, watched scope.Namespaces, log *slog.Logger) (*Watc
 		},
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}: {
-				Label: labels.SelectorFromSet(labels.Set{
-					v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelComponent: v1alpha1.ComponentBridge,
-				}),
+				Label:     labels.SelectorFromSet(v1alpha1.BridgePodLabels()),
 				Transform: stripPod,
 			},
 			&v1alpha1.HostedBridge{}: {Transform: stripBridge},
