@@ -67,13 +67,16 @@ func pack(folder, arch string, s spec, program []byte, shipped ...file) (built, 
 		return built{}, err
 	}
 	sum := fingerprint(s, arch, content)
-	return finish(folder, s.name, sum, func() (v1.Image, error) {
-		l, err := layer(content)
-		if err != nil {
-			return nil, err
-		}
-		return assemble(s, arch, sum, l)
-	})
+	return finish(folder, s.name, sum, func() (v1.Image, error) { return ofContent(s, arch, sum, content) })
+}
+
+// ofContent returns the image of a program, of one layer.
+func ofContent(s spec, arch, sum string, content []byte) (v1.Image, error) {
+	l, err := layer(content)
+	if err != nil {
+		return nil, err
+	}
+	return assemble(s, arch, sum, l)
 }
 
 // packParts makes the archive of an image of parts where it is not there
@@ -82,30 +85,42 @@ func packParts(ctx context.Context, root, folder, arch string, s spec) (built, e
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return built{}, err
 	}
+	sum, err := sumOfParts(root, arch, s)
+	if err != nil {
+		return built{}, err
+	}
+	return finish(folder, s.name, sum, func() (v1.Image, error) { return ofParts(ctx, root, arch, sum, s) })
+}
+
+// sumOfParts returns the fingerprint of an image of parts, which are not fetched
+// for it.
+func sumOfParts(root, arch string, s spec) (string, error) {
 	var sums []byte
 	for _, p := range s.parts {
 		sum, err := p.fingerprint(root, arch)
 		if err != nil {
-			return built{}, err
+			return "", err
 		}
 		sums = append(sums, sum...)
 	}
-	sum := fingerprint(s, arch, sums)
-	return finish(folder, s.name, sum, func() (v1.Image, error) {
-		cache, err := cacheFolder()
+	return fingerprint(s, arch, sums), nil
+}
+
+// ofParts returns the image of parts, a layer of each.
+func ofParts(ctx context.Context, root, arch, sum string, s spec) (v1.Image, error) {
+	cache, err := cacheFolder()
+	if err != nil {
+		return nil, err
+	}
+	var layers []v1.Layer
+	for _, p := range s.parts {
+		l, err := p.layer(ctx, root, cache, arch)
 		if err != nil {
 			return nil, err
 		}
-		var layers []v1.Layer
-		for _, p := range s.parts {
-			l, err := p.layer(ctx, root, cache, arch)
-			if err != nil {
-				return nil, err
-			}
-			layers = append(layers, l)
-		}
-		return assemble(s, arch, sum, layers...)
-	})
+		layers = append(layers, l)
+	}
+	return assemble(s, arch, sum, layers...)
 }
 
 // finish writes the archive of an image if there is none of that fingerprint.

@@ -123,36 +123,20 @@ func (r release) ofProgram(s spec, arch string, own *bill) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := layer(content)
-	if err != nil {
-		return nil, err
-	}
-	return assemble(s, arch, fingerprint(s, arch, content), l)
+	return ofContent(s, arch, fingerprint(s, arch, content), content)
 }
 
 func (r release) ofParts(ctx context.Context, s spec, arch string, own *bill) (v1.Image, error) {
-	cache, err := cacheFolder()
-	if err != nil {
-		return nil, err
-	}
-	var sums []byte
-	var layers []v1.Layer
 	for _, p := range s.parts {
-		sum, err := p.fingerprint(r.root, arch)
-		if err != nil {
-			return nil, err
-		}
-		sums = append(sums, sum...)
-		l, err := p.layer(ctx, r.root, cache, arch)
-		if err != nil {
-			return nil, err
-		}
-		layers = append(layers, l)
 		if err := own.part(r.root, arch, p); err != nil {
 			return nil, err
 		}
 	}
-	return assemble(s, arch, fingerprint(s, arch, sums), layers...)
+	sum, err := sumOfParts(r.root, arch, s)
+	if err != nil {
+		return nil, err
+	}
+	return ofParts(ctx, r.root, arch, sum, s)
 }
 
 // programs builds the bridge for people's own machines.
