@@ -47,20 +47,25 @@ func TestObjects(t *testing.T) {
 			if again := render(t, b, p); !bytes.Equal(got, again) {
 				t.Error("equal arguments give different objects")
 			}
-			golden := strings.TrimSuffix(input, ".in.yaml") + ".out.yaml"
-			if *update {
-				if err := os.WriteFile(golden, got, 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), string(got)); diff != "" {
-				t.Errorf("objects (-want +got):\n%s", diff)
-			}
+			expectGolden(t, strings.TrimSuffix(input, ".in.yaml")+".out.yaml", got)
 		})
+	}
+}
+
+// expectGolden compares what is built with the file, which -update writes anew.
+func expectGolden(t *testing.T, file string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
 	}
 }
 

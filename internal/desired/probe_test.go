@@ -4,7 +4,6 @@
 package desired
 
 import (
-	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,19 +23,7 @@ func TestProbePods(t *testing.T) {
 		}
 		got = append(append(got, "---\n"...), data...)
 	}
-	const golden = "testdata/probe.out.yaml"
-	if *update {
-		if err := os.WriteFile(golden, got, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("pods (-want +got):\n%s", diff)
-	}
+	expectGolden(t, "testdata/probe.out.yaml", got)
 	denied.Name, denied.Labels = open.Name, open.Labels
 	if diff := cmp.Diff(open, denied); diff != "" {
 		t.Errorf("the pods differ in more than a label (-open +denied):\n%s", diff)
