@@ -16,9 +16,6 @@ type Block struct {
 	Except []netip.Prefix
 }
 
-// Contains reports whether a is in the block.
-func (b Block) Contains(a netip.Addr) bool { return b.CIDR.Contains(a) && !within(b.Except, a) }
-
 var (
 	everyIPv4 = netip.MustParsePrefix("0.0.0.0/0")
 	everyIPv6 = netip.MustParsePrefix("::/0")

@@ -87,7 +87,7 @@ func expectSame(t *testing.T, r Rules, addresses ...netip.Addr) {
 	for _, a := range append(addresses, sides(r)...) {
 		// On the wire there is neither a zone nor IPv4 in IPv6's notation.
 		a = plain(a)
-		in := slices.ContainsFunc(blocks, func(b Block) bool { return b.Contains(a) })
+		in := slices.ContainsFunc(blocks, func(b Block) bool { return b.CIDR.Contains(a) && !within(b.Except, a) })
 		if permitted := r.Permits(a); in != permitted {
 			t.Errorf("%s: in a block %v, may be dialled %v", a, in, permitted)
 		}
