@@ -6,7 +6,6 @@
 package catalogrecipe_test
 
 import (
-	"context"
 	"crypto/ed25519"
 	"encoding/json"
 	"fmt"
@@ -65,19 +64,11 @@ func run(t *testing.T) (client.Client, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
 	r := &catalogrecipe.Reconciler{Client: m.GetClient(), Clock: clocktesting.NewFakePassiveClock(start)}
-	if err := r.Setup(ctx, m); err != nil {
+	if err := r.Setup(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan error, 1)
-	go func() { done <- m.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
+	testenv.Run(t, m.Start)
 	return c, namespace
 }
 

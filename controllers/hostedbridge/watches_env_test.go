@@ -76,15 +76,7 @@ func (f *fixture) start(t *testing.T) *counting {
 	if err := r.Setup(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- m.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("manager: %v", err)
-		}
-	})
+	testenv.Run(t, m.Start)
 	return c
 }
 

@@ -125,14 +125,9 @@ func newFixtureOf(t *testing.T, k *kubelet, address string) *fixture {
 // startUntilKnown has the probe try until something is known.
 func (f *fixture) startUntilKnown(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- f.Start(ctx) }()
+	stop := testenv.Run(t, f.Start)
 	testenv.Eventually(t, "something is known", func() bool { known, _ := f.Known(); return known != plan.Untried })
-	cancel()
-	if err := <-done; err != nil {
-		t.Errorf("error %v", err)
-	}
+	stop()
 }
 
 // pods returns how many pods there are.
@@ -292,15 +287,7 @@ func TestItIsTriedAgain(t *testing.T) {
 			fake := clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 			f.Clock = stepping{fake}
 			tt.spoil(f, t)
-			ctx, cancel := context.WithCancel(t.Context())
-			done := make(chan error, 1)
-			go func() { done <- f.Start(ctx) }()
-			defer func() {
-				cancel()
-				if err := <-done; err != nil {
-					t.Errorf("error %v", err)
-				}
-			}()
+			testenv.Run(t, f.Start)
 			testenv.Eventually(t, "it is said that nothing is known", func() bool {
 				known, why := f.Known()
 				return known == plan.Undetermined && strings.Contains(why, tt.why)
@@ -339,15 +326,7 @@ func TestAPluginThatComesOrGoesIsNoticed(t *testing.T) {
 			}}, "http://10.0.0.1:8081/healthz")
 			fake := clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 			f.Clock = stepping{fake}
-			ctx, cancel := context.WithCancel(t.Context())
-			done := make(chan error, 1)
-			go func() { done <- f.Start(ctx) }()
-			defer func() {
-				cancel()
-				if err := <-done; err != nil {
-					t.Errorf("error %v", err)
-				}
-			}()
+			testenv.Run(t, f.Start)
 			known := func(want plan.Enforcement) func() bool {
 				return func() bool { got, _ := f.Known(); return got == want && fake.HasWaiters() }
 			}
@@ -370,15 +349,7 @@ func TestAnAttemptThatTellsNothingDoesNotTakeBackWhatIsKnown(t *testing.T) {
 	f := newFixture(t, map[string]int32{desired.ProbeOpen: 0, desired.ProbeDenied: 3})
 	fake := clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	f.Clock = stepping{fake}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- f.Start(ctx) }()
-	defer func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("error %v", err)
-		}
-	}()
+	testenv.Run(t, f.Start)
 	waits := func() bool { known, _ := f.Known(); return known != plan.Untried && fake.HasWaiters() }
 	testenv.Eventually(t, "it is known", waits)
 	if err := f.Delete(t.Context(), &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: desired.ProbePolicyName}}); err != nil {
@@ -402,14 +373,9 @@ func (stepping) NewTicker(d time.Duration) clock.Ticker { return clock.RealClock
 
 func TestAnOperatorThatEndsRemovesItsPods(t *testing.T) {
 	f := newFixture(t, nil)
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- f.Start(ctx) }()
+	stop := testenv.Run(t, f.Start)
 	testenv.Eventually(t, "the pods are made", func() bool { return f.pods(t) == 2 })
-	cancel()
-	if err := <-done; err != nil {
-		t.Errorf("error %v", err)
-	}
+	stop()
 	if n := f.pods(t); n != 0 {
 		t.Errorf("%d pods are left", n)
 	}

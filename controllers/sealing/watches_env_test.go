@@ -6,10 +6,8 @@
 package sealing_test
 
 import (
-	"context"
 	"errors"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -73,16 +71,7 @@ func (f *fixture) start(t *testing.T) *running {
 	if err := reconciler.Setup(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- m.Start(ctx) }()
-	r.stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("run the manager: %v", err)
-		}
-	})
-	t.Cleanup(r.stop)
+	r.stop = testenv.Run(t, m.Start)
 	return r
 }
 

@@ -6,7 +6,6 @@
 package tenantnamespace_test
 
 import (
-	"context"
 	"os"
 	"testing"
 	"time"
@@ -58,15 +57,7 @@ func startAs(t *testing.T, removeOnly bool) client.Client {
 	if err := r.Setup(m); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- m.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("manager: %v", err)
-		}
-	})
+	testenv.Run(t, m.Start)
 	return testenv.Client(t)
 }
 
