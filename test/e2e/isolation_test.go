@@ -14,6 +14,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/desired"
 )
 
 // TestABridgeSaysWhetherTheNetworkIsolatesIt waits for what the operator found by
@@ -49,4 +58,53 @@ func TestABridgeSaysWhetherTheNetworkIsolatesIt(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestTheLastUserOfANamespaceTakesItsPolicyWithThem keeps the namespace until the
+// policy is gone: one that ends takes the policy itself, and nothing is shown.
+func TestTheLastUserOfANamespaceTakesItsPolicyWithThem(t *testing.T) {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: installed.name("emptied") + "-"}}
+	if err := installed.client.Create(t.Context(), namespace); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), cleanupTimeout)
+		defer cancel()
+		if err := client.IgnoreNotFound(installed.client.Delete(ctx, namespace)); err != nil {
+			t.Errorf("delete Namespace %s: %v", namespace.Name, err)
+		}
+	})
+	b := bridge(installed.name("last"), nil)
+	b.Namespace = namespace.Name
+	create(t, b)
+	policy := client.ObjectKey{Namespace: namespace.Name, Name: desired.PolicyName}
+	eventually(t, readyTimeout, "the policy is there, and a pod that it holds for", func(ctx context.Context) error {
+		pods, err := podsOfTenants(ctx, namespace.Name)
+		if err == nil && pods == 0 {
+			err = errors.New("there is no pod")
+		}
+		return errors.Join(err, installed.client.Get(ctx, policy, &networkingv1.NetworkPolicy{}))
+	})
+
+	if err := installed.client.Delete(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, objectsGone, "the policy is gone", func(ctx context.Context) error {
+		err := installed.client.Get(ctx, policy, &networkingv1.NetworkPolicy{})
+		if !apierrors.IsNotFound(err) {
+			return errors.Join(errors.New("it is there"), err)
+		}
+		pods, err := podsOfTenants(ctx, namespace.Name)
+		if pods > 0 {
+			t.Errorf("%d pods run without it", pods)
+		}
+		return err
+	})
+}
+
+// podsOfTenants counts the pods of bridges in the namespace.
+func podsOfTenants(ctx context.Context, namespace string) (int, error) {
+	var pods corev1.PodList
+	err := installed.client.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabels(v1alpha1.BridgePodLabels()))
+	return len(pods.Items), err
 }
