@@ -11,7 +11,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -166,19 +165,19 @@ func newService(ctx context.Context, o options, p *parts, log *slog.Logger) (*te
 	server, err := ingress.New(o.Ingress, ingress.Deps{ //nolint:contextcheck // What it logs later is of no request.
 		Routes: p.watcher, Bridges: p.bridges, Reports: p.prober, Activity: p.status, Secrets: &p.credentials.secrets, Audit: p.audit, Quotas: p.quotas, Tiers: p.tiers.Tiers, Hasher: p.hasher,
 		AdminKey: p.adminKey.get, Keys: p.keys, AuditIndex: p.auditIndex(), Inventory: p.inventory, Catalog: recipes,
-		Ready: readiness.Ready, Metrics: metrics, Log: log, Tracer: p.tracer,
+		Metrics: metrics, Log: log, Tracer: p.tracer,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return p.listen(ctx, o, server.HTTPServer(), &telemetry.Service{
+	return p.listen(ctx, o, server, &telemetry.Service{
 		Probes:    telemetry.Endpoint{Server: telemetry.NewProbes(readiness, metrics, log)},
 		Readiness: readiness, DrainDelay: o.DrainDelay, DrainTimeout: o.DrainTimeout, Log: log,
 	})
 }
 
 // listen adds to service the public server and where both listen.
-func (p *parts) listen(ctx context.Context, o options, server *http.Server, service *telemetry.Service) (*telemetry.Service, error) {
+func (p *parts) listen(ctx context.Context, o options, surface *ingress.Server, service *telemetry.Service) (*telemetry.Service, error) {
 	var listener net.ListenConfig
 	public, err := listener.Listen(ctx, "tcp", o.Listen)
 	if err != nil {
@@ -190,7 +189,8 @@ func (p *parts) listen(ctx context.Context, o options, server *http.Server, serv
 	}
 	service.Log.InfoContext(ctx, "serving", "public", public.Addr().String(), "probes", probes.Addr().String(), "tls", p.certificate != nil)
 	service.Probes.Listener = probes
-	service.Public = []telemetry.Endpoint{{Server: server, Listener: p.certificate.protect(server, public)}}
+	server := surface.HTTPServer()
+	service.Public = []telemetry.Endpoint{{Server: server, Listener: p.certificate.protect(server, public), OnDrain: surface.Drain}}
 	return service, nil
 }
 

@@ -77,12 +77,10 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		rec.call.method, rec.call.record, rec.call.cancel = r.Method, rec, cancel
 		setBaseHeader(w.Header(), rec.id)
 		s.setDeadlines(w, r)
-		if !s.ready() || len(r.TransferEncoding) > 0 {
-			// So that at the end of a drain no client sends its next request
-			// on a connection that is just being closed. And a body in chunks
-			// may have come with a length too, which net/http does not tell:
-			// who went by that has another idea of where the next request
-			// begins, so that none may follow.
+		if len(r.TransferEncoding) > 0 {
+			// A body in chunks may have come with a length too, which net/http
+			// does not tell: who went by that has another idea of where the next
+			// request begins, so that none may follow.
 			w.Header().Set("Connection", "close")
 		}
 		s.metrics.inFlight.Inc()

@@ -157,8 +157,7 @@ func (o *openCalls) watch(c *openCall, p principal, bridge types.UID) {
 	c.watched, c.principal, c.bridge = true, p, bridge
 }
 
-// drain ends streams on which clients only listen, so that they go on
-// elsewhere, and shortly before the drain is over whatever is left.
+// drain begins to end calls, as Server.Drain says.
 func (o *openCalls) drain() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

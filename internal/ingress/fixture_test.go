@@ -108,8 +108,8 @@ func newWorld(t testing.TB, config Config, drain ...func(*telemetry.Service)) *w
 	w.server, err = New(config, Deps{
 		Routes: w.routes, Bridges: w.ways, Reports: w.reports, Activity: w.activity, Secrets: w.secrets,
 		Quotas: w.quotas(), Tiers: func() quota.Tiers { return *w.tiers.Load() }, Audit: w.audit, Hasher: testHasher(t), AdminKey: func() []byte { return []byte(adminKey) }, Keys: w.keys, AuditIndex: w.index, Inventory: w.inventory.get, Catalog: fakeCatalog{},
-		Ready: w.readiness.Ready, Metrics: w.registry,
-		Log: slog.New(slog.NewJSONHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Metrics: w.registry,
+		Log:     slog.New(slog.NewJSONHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -172,7 +172,7 @@ func (w *world) quotas() Quotas {
 func (w *world) start(service *telemetry.Service) {
 	public, probes := listen(w.t, "127.0.0.1:0"), listen(w.t, "127.0.0.1:0")
 	w.addr, w.probeAddr = public.Addr().String(), probes.Addr().String()
-	service.Public = []telemetry.Endpoint{{Server: w.server.HTTPServer(), Listener: public}}
+	service.Public = []telemetry.Endpoint{{Server: w.server.HTTPServer(), Listener: public, OnDrain: w.server.Drain}}
 	service.Probes = telemetry.Endpoint{Server: telemetry.NewProbes(w.readiness, w.registry, w.server.log), Listener: probes}
 	service.Readiness, service.Log = w.readiness, w.server.log
 	ctx, stop := context.WithCancel(context.Background())

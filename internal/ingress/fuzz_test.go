@@ -163,7 +163,7 @@ func fuzzServer(t testing.TB, secrets UserSecrets) (*Server, *recordingBridges, 
 	s, err := New(config, Deps{
 		Routes: w.routes, Bridges: NewBridges(w, 8443), Reports: fakeReports{}, Activity: &fakeActivity{}, Secrets: secrets, Quotas: w.quotas(), Tiers: testTiers, Audit: &fakeAudit{}, Hasher: testHasher(t),
 		Keys: newFakeKeys(), AuditIndex: NoAuditIndex{}, Inventory: (&fakeInventory{}).get, AdminKey: func() []byte { return []byte(adminKey) },
-		Ready: func() bool { return true }, Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
+		Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

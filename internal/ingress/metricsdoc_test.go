@@ -19,7 +19,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	_, err := New(defaults(), Deps{
 		Routes: w.routes, Bridges: NewBridges(w, 8443), Reports: fakeReports{}, Activity: &fakeActivity{}, Secrets: newFakeSecrets(), Quotas: w.quotas(), Tiers: testTiers, Audit: &fakeAudit{}, Hasher: testHasher(t),
 		Keys: newFakeKeys(), AuditIndex: NoAuditIndex{}, Inventory: (&fakeInventory{}).get, AdminKey: func() []byte { return []byte(adminKey) },
-		Ready: func() bool { return true }, Metrics: reg, Log: slog.New(slog.DiscardHandler),
+		Metrics: reg, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -35,7 +35,7 @@ func (s *Server) HTTPServer() *http.Server {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true)
-	server := &http.Server{
+	return &http.Server{
 		Handler:           s.public,
 		Protocols:         protocols,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, SendPingTimeout: pingAfter, PingTimeout: pingTimeout, WriteByteTimeout: s.calls.writeTimeout},
@@ -46,6 +46,9 @@ func (s *Server) HTTPServer() *http.Server {
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
-	server.RegisterOnShutdown(s.calls.drain)
-	return server
 }
+
+// Drain ends streams on which clients only listen, so that they go on elsewhere,
+// and whatever is left shortly before the DrainTimeout is over. It is called
+// once, when connections are no longer accepted.
+func (s *Server) Drain() { s.calls.drain() }

@@ -87,9 +87,9 @@ type Config struct {
 	// WriteTimeout is how long a client may take none of what is written to
 	// it; 30 s when zero.
 	WriteTimeout time.Duration
-	// DrainTimeout is how long requests have to end after the server's
-	// Shutdown began. Shortly before, those that have not are ended with an
-	// answer. None are when zero.
+	// DrainTimeout is how long requests have to end after Drain was called.
+	// Shortly before, those that have not are ended with an answer. None are when
+	// zero.
 	DrainTimeout time.Duration
 	// TrustedProxies are the addresses of proxies in front, whose
 	// X-Forwarded-For counts.
@@ -137,10 +137,7 @@ type Deps struct {
 	// AdminKey returns the key of the installation's administrators, empty
 	// while there is none. It is asked at each of their requests.
 	AdminKey func() []byte
-	// Ready reports whether this replica should be called. While it should
-	// not, each answer asks its client to come back on a new connection.
-	Ready   func() bool
-	Metrics prometheus.Registerer
+	Metrics  prometheus.Registerer
 	// Tracer begins the spans of requests. Where it is nil there are none.
 	Tracer trace.Tracer
 	Log    *slog.Logger
@@ -150,7 +147,7 @@ func (d Deps) complete() bool {
 	return !slices.Contains([]bool{
 		d.Routes != nil, d.Bridges != nil, d.Reports != nil, d.Activity != nil, d.Secrets != nil,
 		d.Quotas != nil, d.Tiers != nil, d.Audit != nil, d.Hasher != nil, d.AuditIndex != nil, d.Inventory != nil,
-		d.Keys != nil, d.AdminKey != nil, d.Ready != nil, d.Metrics != nil, d.Log != nil,
+		d.Keys != nil, d.AdminKey != nil, d.Metrics != nil, d.Log != nil,
 	}, false)
 }
 
@@ -162,7 +159,6 @@ type Server struct {
 	reports  Reports
 	activity Activity
 	secrets  UserSecrets
-	ready    func() bool
 	origins  *origins
 	metrics  *metrics
 	hold     *hold
@@ -236,7 +232,7 @@ func New(config Config, deps Deps) (*Server, error) {
 	s := &Server{
 		config: config, log: deps.Log,
 		routes: deps.Routes, reports: deps.Reports, activity: deps.Activity,
-		secrets: deps.Secrets, quotas: deps.Quotas, tiers: deps.Tiers, ready: deps.Ready, audit: deps.Audit, hasher: deps.Hasher, adminKey: deps.AdminKey, keys: deps.Keys, auditIndex: deps.AuditIndex, inventory: deps.Inventory, counting: make(chan struct{}, 1), attempts: a,
+		secrets: deps.Secrets, quotas: deps.Quotas, tiers: deps.Tiers, audit: deps.Audit, hasher: deps.Hasher, adminKey: deps.AdminKey, keys: deps.Keys, auditIndex: deps.AuditIndex, inventory: deps.Inventory, counting: make(chan struct{}, 1), attempts: a,
 		origins: origins, metrics: m, hold: h, wakeMetrics: wm, resting: newPlaces(config.MaxHeldPerUser, cmp.Or(config.MaxResting, maxResting)), free: newFree(), trails: trails, bodies: newBodies(config.MaxBodyMemory),
 		calls:   newOpenCalls(config, deps.Routes, cm),
 		tracer:  deps.Tracer,

@@ -10,13 +10,27 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
+)
+
+const (
+	// restFor is how long no request is in flight before the connections of a
+	// drained server are closed: many times the way of an answer to its client and
+	// of the client's next request back.
+	restFor = time.Second
+	// restTick is how often that is looked at.
+	restTick = 100 * time.Millisecond
 )
 
 // Endpoint is a server and where it listens.
 type Endpoint struct {
 	Server   *http.Server
 	Listener net.Listener
+	// OnDrain is called when connections are no longer accepted. Streams that do
+	// not end by themselves end by it, as Shutdown is called after them. It may be
+	// nil.
+	OnDrain func()
 }
 
 // Service is a process's servers and how they end together.
@@ -25,13 +39,17 @@ type Service struct {
 	Public []Endpoint
 	// Probes answers until the drain is over.
 	Probes Endpoint
-	// Readiness fails when the drain begins.
+	// Readiness fails when the drain begins. While it fails, each answer of a
+	// public server asks its client to come back on a new connection.
 	Readiness *Readiness
 	// DrainDelay is how long connections are still accepted after that, for
 	// those who have not heard of it: endpoints lag the signal by seconds.
 	DrainDelay time.Duration
 	// DrainTimeout is how long requests in flight then have to end. Delay and
-	// timeout together must fit into the pod's grace period.
+	// timeout together must fit into the pod's grace period. Meanwhile requests
+	// are still taken on the connections that there are: one whose answer began
+	// before the drain has not been told to close, and its client sends the next
+	// one the moment that answer ends.
 	DrainTimeout time.Duration
 	Log          *slog.Logger
 }
@@ -43,13 +61,18 @@ func (s *Service) Serve(ctx context.Context) error {
 	// Requests outlive ctx, which only begins the drain.
 	base, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
+	var public traffic
+	for _, e := range s.Public {
+		e.Server.Handler = public.count(e.Server.Handler, s.Readiness.Ready)
+		e.Server.ConnState = public.connection
+	}
 	endpoints := append([]Endpoint{s.Probes}, s.Public...)
 	ended := make(chan error, len(endpoints))
 	for _, e := range endpoints {
 		if e.Server.BaseContext == nil {
 			e.Server.BaseContext = func(net.Listener) context.Context { return base }
 		}
-		go func() { ended <- e.serve() }()
+		go func() { ended <- s.listen(e) }()
 	}
 	var err error
 	running := len(endpoints)
@@ -57,7 +80,7 @@ func (s *Service) Serve(ctx context.Context) error {
 	case err = <-ended: // A listener broke; the others have nobody to answer to.
 		running--
 	case <-ctx.Done():
-		s.drain(base)
+		s.drain(base, &public)
 	}
 	for _, e := range endpoints {
 		err = errors.Join(err, e.Server.Close())
@@ -68,20 +91,31 @@ func (s *Service) Serve(ctx context.Context) error {
 	return err
 }
 
-func (e Endpoint) serve() error {
-	if err := e.Server.Serve(e.Listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve %s: %w", e.Listener.Addr(), err)
+// listen serves e until its server ends or, in a drain, its listener.
+func (s *Service) listen(e Endpoint) error {
+	err := e.Server.Serve(e.Listener)
+	if errors.Is(err, http.ErrServerClosed) || s.Readiness.draining.Load() && errors.Is(err, net.ErrClosed) {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("serve %s: %w", e.Listener.Addr(), err)
 }
 
 // drain ends the public servers, all under one budget.
-func (s *Service) drain(ctx context.Context) {
+func (s *Service) drain(ctx context.Context, public *traffic) {
 	s.Readiness.draining.Store(true)
 	s.Log.InfoContext(ctx, "draining", "delay", s.DrainDelay, "timeout", s.DrainTimeout)
 	time.Sleep(s.DrainDelay)
 	ctx, cancel := context.WithTimeout(ctx, s.DrainTimeout)
 	defer cancel()
+	for _, e := range s.Public {
+		if err := e.Listener.Close(); err != nil {
+			s.Log.WarnContext(ctx, "close the listener", "address", e.Listener.Addr().String(), "error", err)
+		}
+		if e.OnDrain != nil {
+			e.OnDrain()
+		}
+	}
+	public.rest(ctx)
 	drained := make(chan error, len(s.Public))
 	for _, e := range s.Public {
 		go func() { drained <- e.Server.Shutdown(ctx) }()
@@ -89,6 +123,56 @@ func (s *Service) drain(ctx context.Context) {
 	for range s.Public {
 		if err := <-drained; err != nil {
 			s.Log.WarnContext(ctx, "requests were cut off at the end of the drain", "error", err)
+		}
+	}
+}
+
+// traffic is what all public servers have to do.
+type traffic struct {
+	// connections are open; begun and ended count requests.
+	connections, begun, ended atomic.Int64
+}
+
+// connection counts a connection. Those of HTTP/2 begin and end like others.
+func (t *traffic) connection(_ net.Conn, now http.ConnState) {
+	switch now {
+	case http.StateNew:
+		t.connections.Add(1)
+	case http.StateClosed, http.StateHijacked:
+		t.connections.Add(-1)
+	case http.StateActive, http.StateIdle:
+	}
+}
+
+// count counts what next serves. While the process is not ready, each answer that
+// has not begun asks its client to come back on a new connection.
+func (t *traffic) count(next http.Handler, ready func() bool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		t.begun.Add(1)
+		defer t.ended.Add(1)
+		if !ready() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// rest returns when there is no connection, no request has been in flight for
+// restFor, or ctx ends.
+func (t *traffic) rest(ctx context.Context) {
+	ticker := time.NewTicker(restTick)
+	defer ticker.Stop()
+	seen, since := t.begun.Load(), time.Now()
+	for t.connections.Load() > 0 && time.Since(since) < restFor {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		// In this order: a request that ends between the two counts as in flight.
+		ended, begun := t.ended.Load(), t.begun.Load()
+		if begun != seen || begun != ended {
+			seen, since = begun, time.Now()
 		}
 	}
 }

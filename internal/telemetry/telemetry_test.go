@@ -4,6 +4,7 @@
 package telemetry
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -100,6 +101,7 @@ func run(t *testing.T) *running {
 	log := slog.New(slog.DiscardHandler)
 	ready := &Readiness{Check: func() bool { return true }}
 	handler := func(w http.ResponseWriter, req *http.Request) {
+		_ = http.NewResponseController(w).Flush()
 		select {
 		case <-r.release:
 		case <-req.Context().Done():
@@ -107,8 +109,8 @@ func run(t *testing.T) *running {
 		}
 	}
 	s := &Service{
-		Public:     []Endpoint{{&http.Server{Handler: http.HandlerFunc(handler), ReadHeaderTimeout: time.Second}, r.public}},
-		Probes:     Endpoint{NewProbes(ready, NewRegistry("test"), log), r.probes},
+		Public:     []Endpoint{{Server: &http.Server{Handler: http.HandlerFunc(handler), ReadHeaderTimeout: time.Second}, Listener: r.public}},
+		Probes:     Endpoint{Server: NewProbes(ready, NewRegistry("test"), log), Listener: r.probes},
 		Readiness:  ready,
 		DrainDelay: 5 * time.Second, DrainTimeout: 20 * time.Second,
 		Log: log,
@@ -155,6 +157,45 @@ func TestADrainLosesNoRequest(t *testing.T) {
 		}
 		if took := time.Since(begun); took > 12*time.Second {
 			t.Errorf("the drain goes on for %s with nothing left to wait for", took)
+		}
+	})
+}
+
+// TestARequestBehindALongAnswerIsTaken is of a connection that nobody told to
+// close: its answer began before the drain and ends in it.
+func TestARequestBehindALongAnswerIsTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := run(t)
+		conn, err := r.public.dial(t.Context(), "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		from := bufio.NewReader(conn)
+		ask := func() *http.Response {
+			if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: pipe\r\n\r\n"); err != nil {
+				t.Fatal(err)
+			}
+			res, err := http.ReadResponse(from, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return res
+		}
+		first := ask()
+		r.stop()
+		time.Sleep(10 * time.Second) // Connections are no longer accepted.
+		close(r.release)
+		if _, err := io.Copy(io.Discard, first.Body); err != nil || first.Close {
+			t.Fatalf("the first answer closes: %v, error %v", first.Close, err)
+		}
+		time.Sleep(restFor / 2)
+		second := ask()
+		if _, err := io.Copy(io.Discard, second.Body); err != nil || second.StatusCode != http.StatusOK || !second.Close {
+			t.Errorf("the request behind it: %d, closes %v, error %v", second.StatusCode, second.Close, err)
+		}
+		if err := <-r.ended; err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -136,7 +136,7 @@ func dependencies(dir string, table *route.Table) (ingress.Deps, error) {
 		Secrets: noSecrets{}, Keys: noKeys{}, AdminKey: func() []byte { return nil },
 		Inventory: func(context.Context) (usage.Inventory, error) { return usage.Inventory{}, nil },
 		Audit:     trail, Hasher: hasher, AuditIndex: ingress.NoAuditIndex{}, Quotas: quotas, Tiers: func() quota.Tiers { return tiers },
-		Ready: func() bool { return true }, Metrics: metrics, Log: log,
+		Metrics: metrics, Log: log,
 	}, nil
 }
 
