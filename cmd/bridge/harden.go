@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	stdlog "log"
-	"syscall"
 )
 
 // harden keeps the user's secrets within the process: no core dump holds its
@@ -17,7 +16,7 @@ func harden() error {
 	// net/http writes there what servers send unasked, which may echo anything.
 	stdlog.SetOutput(io.Discard)
 	var errs []error
-	if err := syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}); err != nil {
+	if err := limitDumps(); err != nil {
 		errs = append(errs, fmt.Errorf("limit core dumps: %w", err))
 	}
 	if err := forbidDumps(); err != nil {
