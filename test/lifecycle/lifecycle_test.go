@@ -32,10 +32,10 @@ func TestTheLifeOfAnInstallation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	users, keys := c.mintUsers(t, "uma", "vera", "will", "late", "later")
+	users, keys := c.mintUsers(t, "uma", "vera", "will", "late", "later", "last")
 	c.makeServer(t, users)
 	c.install(t, c.old)
-	late, later, users := users[3], users[4], users[:3]
+	late, later, last, users := users[3], users[4], users[5], users[:3:3]
 	for i, u := range users {
 		c.makeBridge(t, u, keys[i])
 	}
@@ -84,6 +84,7 @@ func TestTheLifeOfAnInstallation(t *testing.T) {
 				c.awaitReady(t, u)
 			}
 		}},
+		{"the installation does with rights in one namespace", func(t *testing.T) { c.expectNamespaced(t, users, last, keys[5]) }},
 	}
 	for _, part := range story {
 		if !t.Run(part.name, part.tell) {

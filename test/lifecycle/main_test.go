@@ -4,9 +4,10 @@
 //go:build e2e
 
 // Package lifecycle takes an installation on a real cluster through an upgrade,
-// a rollback, an uninstall and another install, by helm and while users call.
-// It runs by itself, after what else looks at the installation: it ends and
-// replaces all of it. It is told where by the environment, as test/e2e is, and:
+// a rollback, an uninstall, another install and rights in one namespace alone, by
+// helm and while users call. It runs by itself, after what else looks at the
+// installation: it ends and replaces all of it. It is told where by the
+// environment, as test/e2e is, and:
 //
 //	HELM             the helm to run
 //	HB_CHART         the chart to upgrade to
@@ -94,13 +95,16 @@ func split(list string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' })
 }
 
-// install brings the installation to the version, and returns when all of it
-// has rolled.
-func (c *cluster) install(t *testing.T, v version) {
+// install brings the installation to the version, with values that are set
+// besides, and returns when all of it has rolled.
+func (c *cluster) install(t *testing.T, v version, set ...string) {
 	t.Helper()
 	args := []string{"upgrade", release, v.chart, "--install", "--take-ownership", "--force-conflicts", "--wait", "--timeout=3m"}
 	for _, file := range v.values {
 		args = append(args, "--values="+file)
+	}
+	for _, value := range set {
+		args = append(args, "--set="+value)
 	}
 	c.mustHelm(t, args...)
 }
