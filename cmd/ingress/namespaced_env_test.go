@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -72,11 +71,7 @@ func TestOtherNamespacesAreServedWhereOneIsGone(t *testing.T) {
 	p := testenv.StartControlPlane(t)
 	kubeconfig := p.InstallNamespaced("../..", "ingress")
 	c := p.Client()
-	role := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Trials, Name: "hosted-bridge-ingress-tenants"}}
-	testenv.ExpectExists(t, c, role)
-	if err := c.Delete(t.Context(), role.DeepCopy()); err != nil {
-		t.Fatal(err)
-	}
+	giveBack := testenv.TakeRole(t, c, testenv.Trials, "hosted-bridge-ingress-tenants")
 	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Tenants, Name: "alice"}}
 	late := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Trials, Name: "bob"}}
 	testenv.ExpectApplied(t, c, b, late)
@@ -104,7 +99,6 @@ func TestOtherNamespacesAreServedWhereOneIsGone(t *testing.T) {
 	}
 	i.await("the key's end", func() bool { status, _ := i.call("GET", "/u/alice/health", key); return status == 401 })
 	// And what comes back is served.
-	role.ResourceVersion, role.UID = "", ""
-	testenv.ExpectApplied(t, c, role)
+	giveBack()
 	i.await("bob's key", healthy("bob", lateKey))
 }

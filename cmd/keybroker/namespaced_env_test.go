@@ -118,6 +118,15 @@ func (n *namespaced) awaitServing() {
 
 func startNamespaced(t *testing.T) (n *namespaced, logs *testenv.Log, stop func()) {
 	t.Helper()
+	n, start := installNamespaced(t)
+	logs, stop = start()
+	return n, logs, stop
+}
+
+// installNamespaced makes what a keybroker needs that looks after two namespaces,
+// and returns what starts it.
+func installNamespaced(t *testing.T) (n *namespaced, start func() (logs *testenv.Log, stop func())) {
+	t.Helper()
 	p := testenv.StartControlPlane(t)
 	n = &namespaced{t: t, client: p.Client(), plane: p, at: unusedAddress(t)}
 	o := Defaults()
@@ -128,15 +137,56 @@ func startNamespaced(t *testing.T) (n *namespaced, logs *testenv.Log, stop func(
 	testenv.ExpectApplied(t, n.client, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.System, Name: "hosted-bridge-ca"}})
 	writeKey(t, o.MasterKeyDir, "authority", 9)
 	writeKey(t, o.MasterKeyDir, "1", 1)
-	ctx, cancel := context.WithCancel(t.Context())
-	done, logs := make(chan error, 1), &testenv.Log{}
-	go func() { done <- run(ctx, o, logs) }()
-	return n, logs, func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("run: %v", err)
+	return n, func() (logs *testenv.Log, stop func()) {
+		ctx, cancel := context.WithCancel(t.Context())
+		done, logs := make(chan error, 1), &testenv.Log{}
+		go func() { done <- run(ctx, o, logs) }()
+		return logs, func() {
+			cancel()
+			if err := <-done; err != nil {
+				t.Errorf("run: %v", err)
+			}
 		}
 	}
+}
+
+// awaitSealed waits until the bridge's secret is sealed.
+func (n *namespaced) awaitSealed(b *v1alpha1.HostedBridge) {
+	n.t.Helper()
+	within(n.t, "the secret of "+b.Name+" is sealed", func() bool {
+		testenv.ExpectExists(n.t, n.client, b)
+		return b.Status.Secrets != nil && b.Status.Secrets.Count == 1 && len(b.Status.Secrets.Failures) == 0
+	})
+}
+
+// TestOtherNamespacesAreLookedAfterWhereOneIsGone starts a keybroker after a
+// watched namespace was deleted, and with it the Role there.
+func TestOtherNamespacesAreLookedAfterWhereOneIsGone(t *testing.T) {
+	n, start := installNamespaced(t)
+	giveBack := testenv.TakeRole(t, n.client, testenv.Trials, "hosted-bridge-keybroker-tenants")
+	there, token := n.bridge(testenv.Tenants, "there")
+	late, lateToken := n.bridge(testenv.Trials, "late")
+	logs, stop := start()
+	defer stop()
+	n.awaitServing()
+	n.awaitSealed(there)
+	if said := logs.Bytes(); !bytes.Contains(said, []byte("is left out")) || !bytes.Contains(said, []byte(`in the namespace \"trials\"`)) {
+		t.Errorf("the log does not name the namespace:\n%s", said)
+	}
+	expect := func(b *v1alpha1.HostedBridge, token string) {
+		t.Helper()
+		if status, secrets := n.secrets(token); status != http.StatusOK || string(secrets["TOKEN"]) != adminCanary+b.Name {
+			t.Errorf("the pod of %s is answered %d with %d secrets", b.Name, status, len(secrets))
+		}
+	}
+	expect(there, token)
+	testenv.ExpectExists(t, n.client, late)
+	if late.Status.Secrets != nil {
+		t.Errorf("the status of a bridge that is not to be read is %+v", late.Status)
+	}
+	giveBack()
+	n.awaitSealed(late)
+	expect(late, lateToken)
 }
 
 func TestRunInNamespacedMode(t *testing.T) {
@@ -144,10 +194,7 @@ func TestRunInNamespacedMode(t *testing.T) {
 	other, stranger := n.bridge(testenv.Elsewhere, "mallory")
 	for _, namespace := range []string{testenv.Tenants, testenv.Trials} {
 		b, token := n.bridge(namespace, "in-"+namespace)
-		within(t, "the secret is sealed", func() bool {
-			testenv.ExpectExists(t, n.client, b)
-			return b.Status.Secrets != nil && b.Status.Secrets.Count == 1 && len(b.Status.Secrets.Failures) == 0
-		})
+		n.awaitSealed(b)
 		n.awaitServing()
 		if status, secrets := n.secrets(token); status != http.StatusOK || string(secrets["TOKEN"]) != adminCanary+b.Name {
 			t.Errorf("the pod in %s is answered %d with %d secrets", namespace, status, len(secrets))
@@ -237,10 +284,7 @@ func TestRotateInNamespacedMode(t *testing.T) {
 	}
 	for _, namespace := range []string{testenv.Tenants, testenv.Trials} {
 		b, _ := n.bridge(namespace, "in-"+namespace)
-		within(t, "the secret is sealed", func() bool {
-			testenv.ExpectExists(t, n.client, b)
-			return b.Status.Secrets != nil && b.Status.Secrets.Count == 1
-		})
+		n.awaitSealed(b)
 	}
 	out := n.command("rotate", "--probe-listen=:"+port, "--timeout=120s")
 	for _, part := range []string{"make version 2 current", "raise the minimum to version 2", "envelopes: local:2 2"} {

@@ -35,9 +35,39 @@ func namespacedBridge(namespace string) *v1alpha1.HostedBridge {
 	}
 }
 
-// TestRunInNamespacedMode has an API server of its own: nothing there is granted
-// for the whole cluster.
 func TestRunInNamespacedMode(t *testing.T) {
+	c := installNamespaced(t)
+	// It was there first, and has the user id of the one that is looked after.
+	other := namespacedBridge(testenv.Elsewhere)
+	other.Spec.UserID = "user-of-" + testenv.Tenants
+	testenv.ExpectApplied(t, c, other)
+
+	logs, stop := runNamespaced(t)
+	for _, namespace := range []string{testenv.Tenants, testenv.Trials} {
+		b := namespacedBridge(namespace)
+		testenv.ExpectApplied(t, c, b)
+		d := awaitDeployment(t, c, b)
+		testenv.Eventually(t, "the bridge is accepted, and the keybroker is seen", func() bool {
+			testenv.ExpectExists(t, c, b)
+			sealed := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionSecretsSealed)
+			return meta.IsStatusConditionTrue(b.Status.Conditions, v1alpha1.ConditionAccepted) && sealed != nil && sealed.Reason == v1alpha1.ReasonSealing
+		})
+		expectTold(t, c, b, d)
+		expectWarned(t, c, namespace)
+	}
+	expectChecked(t, c, testenv.System)
+	expectUntouched(t, c, other)
+	running := logs.Bytes()
+	stop()
+	if bytes.Contains(running, []byte("forbidden")) || bytes.Contains(running, []byte(`"level":"ERROR"`)) {
+		t.Errorf("the log has errors:\n%s", running)
+	}
+}
+
+// installNamespaced makes what an operator needs that looks after two namespaces,
+// with an API server where nothing is granted for the whole cluster.
+func installNamespaced(t *testing.T) client.Client {
+	t.Helper()
 	p := testenv.StartControlPlane(t)
 	t.Setenv("KUBECONFIG", p.InstallNamespaced("../..", "operator"))
 	c := p.Client()
@@ -52,42 +82,51 @@ func TestRunInNamespacedMode(t *testing.T) {
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"}}},
 	})
-	// It was there first, and has the user id of the one that is looked after.
-	other := namespacedBridge(testenv.Elsewhere)
-	other.Spec.UserID = "user-of-" + testenv.Tenants
-	testenv.ExpectApplied(t, c, other)
+	return c
+}
 
+// runNamespaced runs an operator that looks after two namespaces.
+func runNamespaced(t *testing.T) (logs *testenv.Log, stop func()) {
+	t.Helper()
 	o := Defaults()
 	o.ProbeListen, o.MetricsListen = "127.0.0.1:0", "127.0.0.1:0"
 	o.Namespace, o.WatchNamespaces = testenv.System, scope.Namespaces{testenv.Tenants, testenv.Trials}
-	var logs testenv.Log
+	logs = &testenv.Log{}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- run(ctx, o, slog.New(slog.NewJSONHandler(&logs, nil))) }()
+	go func() { done <- run(ctx, o, slog.New(slog.NewJSONHandler(logs, nil))) }()
+	return logs, func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("run: %v", err)
+		}
+	}
+}
 
-	for _, namespace := range []string{testenv.Tenants, testenv.Trials} {
-		b := namespacedBridge(namespace)
-		testenv.ExpectApplied(t, c, b)
-		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: b.Name + "-bridge"}}
-		testenv.Eventually(t, "the Deployment is made", func() bool { return c.Get(t.Context(), client.ObjectKeyFromObject(d), d) == nil })
-		testenv.Eventually(t, "the bridge is accepted, and the keybroker is seen", func() bool {
-			testenv.ExpectExists(t, c, b)
-			sealed := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionSecretsSealed)
-			return meta.IsStatusConditionTrue(b.Status.Conditions, v1alpha1.ConditionAccepted) && sealed != nil && sealed.Reason == v1alpha1.ReasonSealing
-		})
-		expectTold(t, c, b, d)
-		expectWarned(t, c, namespace)
+func awaitDeployment(t *testing.T, c client.Client, b *v1alpha1.HostedBridge) *appsv1.Deployment {
+	t.Helper()
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name + "-bridge"}}
+	testenv.Eventually(t, "the Deployment of "+b.Name+" is made", func() bool { return c.Get(t.Context(), client.ObjectKeyFromObject(d), d) == nil })
+	return d
+}
+
+// TestOtherNamespacesAreLookedAfterWhereOneIsGone starts an operator after a
+// watched namespace was deleted, and with it the Role there.
+func TestOtherNamespacesAreLookedAfterWhereOneIsGone(t *testing.T) {
+	c := installNamespaced(t)
+	giveBack := testenv.TakeRole(t, c, testenv.Trials, "hosted-bridge-operator-tenants")
+	there, late := namespacedBridge(testenv.Tenants), namespacedBridge(testenv.Trials)
+	testenv.ExpectApplied(t, c, there, late)
+
+	logs, stop := runNamespaced(t)
+	defer stop()
+	awaitDeployment(t, c, there)
+	if said := logs.Bytes(); !bytes.Contains(said, []byte("is left out")) || !bytes.Contains(said, []byte(`in the namespace \"trials\"`)) {
+		t.Errorf("the log does not name the namespace:\n%s", said)
 	}
-	expectChecked(t, c, testenv.System)
-	expectUntouched(t, c, other)
-	running := logs.Bytes()
-	cancel()
-	if err := <-done; err != nil {
-		t.Errorf("run: %v", err)
-	}
-	if bytes.Contains(running, []byte("forbidden")) || bytes.Contains(running, []byte(`"level":"ERROR"`)) {
-		t.Errorf("the log has errors:\n%s", running)
-	}
+	expectUntouched(t, c, late)
+	giveBack()
+	awaitDeployment(t, c, late)
 }
 
 // expectUntouched expects that nothing was made of a bridge, or said of it.
