@@ -31,6 +31,10 @@ func (c cached) List(_ context.Context, list client.ObjectList, opts ...client.L
 	o := (&client.ListOptions{}).ApplyOptions(opts)
 	found := list.(*v1alpha1.HostedBridgeList)
 	for i := range c.bridges {
+		if o.FieldSelector == nil {
+			found.Items = append(found.Items, c.bridges[i])
+			continue
+		}
 		for _, use := range recipeUses(&c.bridges[i]) {
 			if o.FieldSelector.Matches(fields.Set{indexRecipe: use}) {
 				found.Items = append(found.Items, c.bridges[i])

@@ -47,6 +47,7 @@ func (r *Reconciler) Setup(ctx context.Context, m ctrl.Manager) error {
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.everyBridge), builder.WithPredicates(r.trustChanged())).
 		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(r.everyBridge), builder.WithPredicates(keybrokerChanged())).
 		Watches(&v1alpha1.CatalogRecipe{}, r.usersOfRecipe()).
+		WatchesRawSource(r.takeover(m.Elected())).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: concurrency,
 			EnableWarmup:            new(true), // A new leader takes over with caches that are filled.

@@ -1,0 +1,54 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostedbridge
+
+import (
+	"context"
+
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+)
+
+// takeoverPriority is above that of everything that happens.
+const takeoverPriority = 100
+
+// takeover asks first for the bridges that nobody has looked at as they are now,
+// when this operator begins to lead. All others are asked for too, and of ten
+// thousand the last one's turn comes after as many seconds.
+func (r *Reconciler) takeover(elected <-chan struct{}) source.Source {
+	return source.Func(func(ctx context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		p, ok := q.(priorityqueue.PriorityQueue[reconcile.Request])
+		if !ok {
+			return nil
+		}
+		go func() {
+			select {
+			case <-elected:
+				r.askFirst(ctx, p)
+			case <-ctx.Done():
+			}
+		}()
+		return nil
+	})
+}
+
+func (r *Reconciler) askFirst(ctx context.Context, q priorityqueue.PriorityQueue[reconcile.Request]) {
+	var list v1alpha1.HostedBridgeList
+	if err := r.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		// A read of a filled cache fails only when the process ends.
+		log.FromContext(ctx).Error(err, "list HostedBridges to begin with")
+		return
+	}
+	for i := range list.Items {
+		if b := &list.Items[i]; b.Status.ObservedGeneration != b.Generation {
+			q.AddWithOpts(priorityqueue.AddOpts{Priority: new(takeoverPriority)}, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
+		}
+	}
+}
