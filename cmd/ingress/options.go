@@ -102,6 +102,8 @@ func defaults() options {
 			CatalogWrites: 10,
 			// Load balancers forget a silent connection after 30 s at the soonest.
 			KeepAlive: 15 * time.Second,
+			// Longer than the 60 s of those that say nothing else.
+			IdleTimeout: 75 * time.Second,
 		},
 	}
 }
@@ -128,6 +130,7 @@ func (o *options) registerFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.Ingress.CatalogReads, "catalog-reads-per-second", o.Ingress.CatalogReads, "requests of one address to what anyone may read of the catalog, on average; ten seconds' worth may come at once; 0 is no limit")
 	fs.IntVar(&o.Ingress.CatalogWrites, "catalog-writes-per-second", o.Ingress.CatalogWrites, "requests with the keys of one publisher, on average; ten seconds' worth may come at once; 0 is no limit")
 	fs.DurationVar(&o.Ingress.KeepAlive, "stream-keep-alive", o.Ingress.KeepAlive, "after how much silence an event stream gets a comment")
+	fs.DurationVar(&o.Ingress.IdleTimeout, "idle-timeout", o.Ingress.IdleTimeout, "after how long a connection without a request is closed; to be longer than what is in front keeps it")
 	fs.DurationVar(&o.DrainDelay, "drain-delay", o.DrainDelay, "how long new calls are still taken after SIGTERM")
 	fs.DurationVar(&o.DrainTimeout, "drain-timeout", o.DrainTimeout, "how long calls in flight then have to end")
 	fs.StringVar(&o.AuditIndex, "audit-index", o.AuditIndex, "where audit entries can be asked for: none, sqlite:PATH, or postgres:FILE with the database's URL in the file")
@@ -205,6 +208,7 @@ func (o *options) validate() error {
 	check(o.Ingress.CatalogWrites >= 0 && o.Ingress.CatalogWrites <= 1_000_000, "catalog-writes-per-second", "from 0 to 1000000")
 	check(o.Catalog.MaxRecipes >= 0, "catalog-max-recipes-per-publisher", "0 or more")
 	check(o.Ingress.KeepAlive >= time.Second, "stream-keep-alive", "1s or more")
+	check(o.Ingress.IdleTimeout >= time.Second, "idle-timeout", "1s or more")
 	check(o.OTLPEndpoint == "" || isHTTP(o.OTLPEndpoint), "otlp-endpoint", "an http or https URL")
 	check(o.Ingress.MaxResting > 0, "max-resting-streams", "1 or more")
 	_, _, ok := indexOf(o.AuditIndex)

@@ -4,6 +4,7 @@
 package ingress
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"time"
@@ -15,9 +16,9 @@ const (
 	// maxHeader is 32 KiB: some proxies add cookies and traces of their own,
 	// and no client of MCP comes near.
 	maxHeader = 32 << 10
-	// keepAlive is longer than the 60 s after which common load balancers
-	// close, so that it is they who close and no request meets our closing.
-	keepAlive = 75 * time.Second
+	// clientIdle is the default of Config.IdleTimeout, longer than the 60 s after
+	// which common load balancers close.
+	clientIdle = 75 * time.Second
 	// maxStreams is per HTTP/2 connection, which a load balancer may share
 	// among many users.
 	maxStreams = 1000
@@ -40,7 +41,7 @@ func (s *Server) HTTPServer() *http.Server {
 		Protocols:         protocols,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, SendPingTimeout: pingAfter, PingTimeout: pingTimeout, WriteByteTimeout: s.calls.writeTimeout},
 		ReadHeaderTimeout: readHeaderTimeout,
-		IdleTimeout:       keepAlive,
+		IdleTimeout:       cmp.Or(s.config.IdleTimeout, clientIdle),
 		MaxHeaderBytes:    maxHeader,
 		// OPTIONS * has no more to say than any other unknown path.
 		DisableGeneralOptionsHandler: true,

@@ -106,6 +106,23 @@ func TestDrainCutsStreamsThatDoNotEnd(t *testing.T) {
 	<-ended
 }
 
+func TestAConnectionWithoutARequestIsClosedInTime(t *testing.T) {
+	config := defaults()
+	config.IdleTimeout = 50 * time.Millisecond
+	w, alice := oneUser(t, config, servedBy("alice"))
+	conn := w.dial()
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	if _, err := io.WriteString(conn, "GET /u/alice/mcp HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+alice+"\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	// To its end, which comes without another request.
+	got, err := io.ReadAll(conn)
+	if err != nil || !strings.HasPrefix(string(got), "HTTP/1.1 200 ") || strings.Contains(string(got), "Connection: close") {
+		t.Errorf("read %q, error %v", got, err)
+	}
+}
+
 func TestAccessLogTellsWhoAndWhatAndNoSecret(t *testing.T) {
 	w, alice, bob := twoUsers(t)
 	r := w.request("POST", "/u/alice/mcp?canary-query", alice, `{"jsonrpc":"2.0","id":7,"method":"canary-body"}`)

@@ -81,6 +81,10 @@ type Config struct {
 	// BodyTimeout is how long a request's body may take to come; 30 s when
 	// zero.
 	BodyTimeout time.Duration
+	// IdleTimeout is after how long a connection without a request is closed; 75 s
+	// when zero. It is to be longer than what a load balancer in front waits, so
+	// that it is that one who closes, and no request meets our closing.
+	IdleTimeout time.Duration
 	// KeepAlive is after how much silence an event stream gets a comment; 15 s
 	// when zero.
 	KeepAlive time.Duration
