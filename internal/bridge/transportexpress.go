@@ -179,7 +179,6 @@ func (s *stay) rush(w http.ResponseWriter, r *http.Request, call *jsonrpc.Reques
 		a.end(r, <-e.answer)
 		return
 	}
-	a.flush()
 	s.converse(a, r)
 }
 
@@ -207,8 +206,7 @@ func (a *expressAnswer) Write(p []byte) (int, error) {
 	return a.ResponseWriter.Write(p)
 }
 
-// begin writes what comes before all messages. It leaves with the answer, or when
-// that takes its time.
+// begin writes what comes before all messages.
 func (a *expressAnswer) begin(r *http.Request) {
 	header := a.Header()
 	header.Set("Cache-Control", "no-cache, no-transform")
@@ -227,7 +225,6 @@ func (a *expressAnswer) end(r *http.Request, m jsonrpc.Message) {
 		return // The SDK would not write it either.
 	}
 	a.event(r, "message", data)
-	a.flush()
 }
 
 // event keeps an event for a client that loses it, and writes it. That there is
@@ -239,9 +236,8 @@ func (a *expressAnswer) event(r *http.Request, name string, data []byte) {
 	event = append(append(event, data...), "\n\n"...)
 	a.next++
 	_, _ = a.ResponseWriter.Write(event)
+	_ = http.NewResponseController(a.ResponseWriter).Flush()
 }
-
-func (a *expressAnswer) flush() { _ = http.NewResponseController(a.ResponseWriter).Flush() }
 
 // admit notes an express call. It reports false where a call with the same id is
 // in progress.
