@@ -13,6 +13,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -50,14 +51,14 @@ func (c *controllers) run(ctx context.Context) error {
 	// How many requests there are at once is limited by the concurrency, and
 	// the API server is fair between its clients.
 	config.QPS = -1
-	caches := sealing.CacheOptions(c.watched)
+	newCache := cache.New
 	if len(c.watched) > 1 {
-		caches.NewInformer = leftout.New(c.log).NewInformer
+		newCache = leftout.NewCache(c.log)
 	}
 	m, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme,
 		Logger: logr.FromSlogHandler(c.log.Handler()),
-		Cache:  caches,
+		Cache:  sealing.CacheOptions(c.watched), NewCache: newCache,
 		// The process has a registry and probes of its own.
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",

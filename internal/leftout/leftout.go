@@ -10,6 +10,7 @@ package leftout
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -18,8 +19,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // patience is for how long a refusal may be one of a moment: an API server that
@@ -27,10 +32,16 @@ import (
 // which took them.
 const patience = 5 * time.Second
 
+// retry is after what time a refusal is asked again meanwhile. Left to itself an
+// informer waits ever longer, up to half a minute.
+const retry = 500 * time.Millisecond
+
 // Namespaces are those of one cache. Its methods are safe for concurrent use.
 type Namespaces struct {
 	log *slog.Logger
 	now func() time.Time
+	// pause waits for retry, and reports false where ctx ended.
+	pause func(ctx context.Context) bool
 
 	mu sync.Mutex
 	// answered are the kinds that were listed in some namespace.
@@ -39,7 +50,47 @@ type Namespaces struct {
 
 // New returns those of one cache.
 func New(log *slog.Logger) *Namespaces {
-	return &Namespaces{log: log, now: time.Now, answered: map[string]bool{}}
+	return &Namespaces{log: log, now: time.Now, pause: pause, answered: map[string]bool{}}
+}
+
+func pause(ctx context.Context) bool {
+	select {
+	case <-time.After(retry):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// NewCache is cache.New for namespaces that may be left out.
+func NewCache(log *slog.Logger) cache.NewCacheFunc {
+	return func(config *rest.Config, o cache.Options) (cache.Cache, error) {
+		o.NewInformer = New(log).NewInformer
+		c, err := cache.New(config, o)
+		return atOnce{c}, err
+	}
+}
+
+// atOnce is a cache whose informers of one kind begin in all namespaces at once.
+// That of several namespaces waits in one until it has all before it begins in the
+// next: where the first is one that is refused, there would be no other in which
+// the same is answered.
+type atOnce struct{ cache.Cache }
+
+// GetInformer implements cache.Informers.
+func (c atOnce) GetInformer(ctx context.Context, kind client.Object, options ...cache.InformerGetOption) (cache.Informer, error) {
+	if i, err := c.Cache.GetInformer(ctx, kind, cache.BlockUntilSynced(false)); err != nil {
+		return i, err
+	}
+	return c.Cache.GetInformer(ctx, kind, options...)
+}
+
+// GetInformerForKind implements cache.Informers.
+func (c atOnce) GetInformerForKind(ctx context.Context, kind schema.GroupVersionKind, options ...cache.InformerGetOption) (cache.Informer, error) {
+	if i, err := c.Cache.GetInformerForKind(ctx, kind, cache.BlockUntilSynced(false)); err != nil {
+		return i, err
+	}
+	return c.Cache.GetInformerForKind(ctx, kind, options...)
 }
 
 // NewInformer is toolscache.NewSharedIndexInformer for namespaces that may be left
@@ -88,27 +139,48 @@ func (o *observed) list(ctx context.Context, options metav1.ListOptions) (runtim
 	if o.takeEmpty() {
 		return &metav1.List{}, nil
 	}
-	list, err := o.lw.ListWithContextFunc(ctx, options)
-	if err == nil {
-		o.answer()
-		return list, nil
+	var list runtime.Object
+	err := o.ask(ctx, func() (err error) {
+		list, err = o.lw.ListWithContextFunc(ctx, options)
+		return err
+	})
+	if errors.Is(err, errLeftOut) {
+		o.takeEmpty()
+		return &metav1.List{}, nil
 	}
-	if !o.leave(ctx, err) {
-		return nil, err
-	}
-	o.takeEmpty()
-	return &metav1.List{}, nil
+	return list, err
 }
 
-func (o *observed) watch(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
-	w, err := o.lw.WatchFuncWithContext(ctx, options)
-	switch {
-	case err == nil:
-		o.answer()
-	case o.leave(ctx, err):
-		return nil, errLeftOut
-	}
+func (o *observed) watch(ctx context.Context, options metav1.ListOptions) (w apiwatch.Interface, err error) {
+	err = o.ask(ctx, func() error {
+		w, err = o.lw.WatchFuncWithContext(ctx, options)
+		return err
+	})
 	return w, err
+}
+
+// ask asks until there is an answer, the namespace is left out, or there is an
+// error that is none of a moment.
+func (o *observed) ask(ctx context.Context, question func() error) error {
+	for {
+		err := question()
+		switch {
+		case err == nil:
+			o.answer()
+			return nil
+		case o.leave(ctx, err):
+			return errLeftOut
+		case !o.momentary() || !o.pause(ctx):
+			return err
+		}
+	}
+}
+
+// momentary reports whether a refusal may still be one of a moment.
+func (o *observed) momentary() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return !o.begun && !o.refused.IsZero() && o.now().Sub(o.refused) < patience
 }
 
 // takeEmpty says whether to answer by an empty list, once.

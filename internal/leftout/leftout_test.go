@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +22,53 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
 )
+
+// impatient does not wait, so that each question of a test is asked once.
+func impatient(context.Context) bool { return false }
+
+// TestARefusalIsAskedAgainUntilItIsNone is of the time in which an informer would
+// ask twice or three times by itself.
+func TestARefusalIsAskedAgainUntilItIsNone(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no right"))
+	answers := func(granted time.Duration) *toolscache.ListWatch {
+		begun := time.Now()
+		return &toolscache.ListWatch{ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+			if time.Since(begun) < granted {
+				return nil, forbidden
+			}
+			return &corev1.PodList{Items: make([]corev1.Pod, 1)}, nil
+		}}
+	}
+	for name, tt := range map[string]struct {
+		other, granted time.Duration
+		items          int
+		takes          time.Duration
+		err            error
+	}{
+		"granted in time":        {0, 2 * time.Second, 1, 2 * time.Second, nil},
+		"not granted":            {0, time.Hour, 0, patience, nil},
+		"nobody is granted":      {time.Hour, time.Hour, 0, patience, forbidden},
+		"granted from the start": {time.Hour, 0, 1, 0, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := New(slog.New(slog.DiscardHandler))
+				begun := time.Now()
+				go func() {
+					_, _ = n.Observe(answers(tt.other), "pods", func() {}).ListWithContextFunc(t.Context(), metav1.ListOptions{})
+				}()
+				synctest.Wait()
+				list, err := n.Observe(answers(tt.granted), "pods", func() {}).ListWithContextFunc(t.Context(), metav1.ListOptions{})
+				if !errors.Is(err, tt.err) || time.Since(begun) != tt.takes {
+					t.Errorf("%v after %s, want %v after %s", err, time.Since(begun), tt.err, tt.takes)
+				}
+				if err == nil && meta.LenList(list) != tt.items {
+					t.Errorf("%d items, want %d", meta.LenList(list), tt.items)
+				}
+			})
+		})
+	}
+}
 
 func TestWhichNamespaceIsLeftOut(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New(`no right in the namespace "trials"`))
@@ -49,7 +97,7 @@ func TestWhichNamespaceIsLeftOut(t *testing.T) {
 			var log bytes.Buffer
 			now := time.Unix(0, 0)
 			n := New(slog.New(slog.NewTextHandler(&log, nil)))
-			n.now = func() time.Time { return now }
+			n.now, n.pause = func() time.Time { return now }, impatient
 			var answer error
 			lister := &toolscache.ListWatch{ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
 				if answer != nil {
@@ -93,7 +141,7 @@ func TestAnInformerThatBeginsByAWatchGoesOnWithTheEmptyList(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no right"))
 	now := time.Unix(0, 0)
 	n := New(slog.New(slog.DiscardHandler))
-	n.now = func() time.Time { return now }
+	n.now, n.pause = func() time.Time { return now }, impatient
 	answered := &toolscache.ListWatch{WatchFuncWithContext: func(context.Context, metav1.ListOptions) (apiwatch.Interface, error) {
 		return apiwatch.NewFake(), nil
 	}}
