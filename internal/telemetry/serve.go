@@ -21,6 +21,9 @@ const (
 	restFor = time.Second
 	// restTick is how often that is looked at.
 	restTick = 100 * time.Millisecond
+	// shutdownLead is how long before the end of a drain the servers are shut down
+	// although requests are in flight.
+	shutdownLead = 5 * time.Second
 )
 
 // Endpoint is a server and where it listens.
@@ -115,13 +118,17 @@ func (s *Service) drain(ctx context.Context, public *traffic) {
 			e.OnDrain()
 		}
 	}
-	public.rest(ctx)
+	// What is left then is told by Shutdown that its connection ends, as HTTP/2 can.
+	resting, cancel := context.WithTimeout(ctx, s.DrainTimeout-min(shutdownLead, s.DrainTimeout/2))
+	defer cancel()
+	public.rest(resting)
 	drained := make(chan error, len(s.Public))
 	for _, e := range s.Public {
 		go func() { drained <- e.Server.Shutdown(ctx) }()
 	}
 	for range s.Public {
-		if err := <-drained; err != nil {
+		// That the listener was closed before is no error.
+		if err := <-drained; err != nil && !errors.Is(err, net.ErrClosed) {
 			s.Log.WarnContext(ctx, "requests were cut off at the end of the drain", "error", err)
 		}
 	}
