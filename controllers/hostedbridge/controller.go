@@ -78,8 +78,16 @@ type Reconciler struct {
 	followedFrom time.Time
 }
 
-// Reconcile brings the bridge's objects and its status up to date.
+// Reconcile brings the bridge's objects and its status up to date. When it is the
+// bridge's turn again it is one of many: that it was asked for first when the
+// operator began to lead, or last, is over.
 func (r *Reconciler) Reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (ctrl.Result, error) {
+	result, err := r.reconcile(ctx, b)
+	result.Priority = new(0)
+	return result, err
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (ctrl.Result, error) {
 	if b.DeletionTimestamp != nil {
 		return ctrl.Result{}, nil // Its objects go; making them anew would hold it up.
 	}

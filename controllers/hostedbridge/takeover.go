@@ -20,8 +20,8 @@ import (
 const takeoverPriority = 100
 
 // takeover asks first for the bridges that nobody has looked at as they are now,
-// when this operator begins to lead. All others are asked for too, and of ten
-// thousand the last one's turn comes after as many seconds.
+// when this operator begins to lead. All others are asked for too, and to look at
+// ten thousand takes ten seconds.
 func (r *Reconciler) takeover(elected <-chan struct{}) source.Source {
 	return source.Func(func(ctx context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		p, ok := q.(priorityqueue.PriorityQueue[reconcile.Request])
