@@ -101,14 +101,7 @@ func (c *cluster) expectNoCallLost(t *testing.T, users []user, what string, do f
 	l := startLoad(t, users)
 	begun := time.Now()
 	do()
-	eventually(t, "all pods are others", func(ctx context.Context) error {
-		for uid := range c.podsNow(ctx) {
-			if name, old := before[uid]; old {
-				return fmt.Errorf("pod %s is there still", name)
-			}
-		}
-		return nil
-	})
+	c.awaitReplaced(t, before, system, c.namespace)
 	t.Logf("%s: %d pods were replaced within %s", what, len(before), time.Since(begun).Round(time.Second))
 	for _, u := range users {
 		c.awaitReady(t, u)
@@ -116,25 +109,35 @@ func (c *cluster) expectNoCallLost(t *testing.T, users []user, what string, do f
 	l.expectNoFailure(t, what)
 }
 
+// awaitReplaced waits until the pods of the namespaces are others than before.
+func (c *cluster) awaitReplaced(t *testing.T, before map[types.UID]string, namespaces ...string) {
+	t.Helper()
+	eventually(t, "all pods are others", func(ctx context.Context) error {
+		for uid := range c.podsNow(ctx, namespaces...) {
+			if name, old := before[uid]; old {
+				return fmt.Errorf("pod %s is there still", name)
+			}
+		}
+		return nil
+	})
+}
+
 // pods are those of the installation and of the users' bridges, by what tells
 // them from others of their name.
 func (c *cluster) pods(t *testing.T) map[types.UID]string {
 	t.Helper()
-	found := c.podsNow(t.Context())
+	found := c.podsNow(t.Context(), system, c.namespace)
 	if len(found) < 3 {
 		t.Fatalf("there are %d pods", len(found))
 	}
 	return found
 }
 
-func (c *cluster) podsNow(ctx context.Context) map[types.UID]string {
+func (c *cluster) podsNow(ctx context.Context, namespaces ...string) map[types.UID]string {
 	found := map[types.UID]string{}
-	for namespace, labels := range map[string]client.MatchingLabels{
-		system:      {"app.kubernetes.io/name": "hosted-bridge"},
-		c.namespace: {"app.kubernetes.io/name": "hosted-bridge"},
-	} {
+	for _, namespace := range namespaces {
 		var list corev1.PodList
-		if err := c.client.List(ctx, &list, client.InNamespace(namespace), labels); err != nil {
+		if err := c.client.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{"app.kubernetes.io/name": "hosted-bridge"}); err != nil {
 			continue
 		}
 		maps.Insert(found, func(yield func(types.UID, string) bool) {

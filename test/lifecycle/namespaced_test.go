@@ -7,6 +7,7 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -30,8 +31,10 @@ func (c *cluster) expectNamespaced(t *testing.T, users []user, more user, key v1
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "elsewhere-" + c.run},
 		Spec:       v1alpha1.HostedBridgeSpec{DesiredState: v1alpha1.StateSuspended},
 	}
+	before := c.pods(t)
 	l := startLoad(t, users)
 	c.install(t, c.next, "watchNamespaces={"+c.namespace+"}")
+	c.awaitReplaced(t, before, system)
 	l.expectNoFailure(t, "narrowed to one namespace")
 	if left := c.clusterWide(t); len(left) > 0 {
 		t.Errorf("it has rights in the whole cluster by %s", strings.Join(left, ", "))
@@ -40,12 +43,13 @@ func (c *cluster) expectNamespaced(t *testing.T, users []user, more user, key v1
 	if err := c.client.Create(t.Context(), elsewhere); err != nil {
 		t.Fatal(err)
 	}
-	remove := func() error {
+	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 		defer cancel()
-		return client.IgnoreNotFound(c.client.Delete(ctx, elsewhere))
-	}
-	t.Cleanup(func() { _ = remove() })
+		if err := client.IgnoreNotFound(c.client.Delete(ctx, elsewhere)); err != nil {
+			t.Error(err)
+		}
+	})
 	c.makeBridge(t, more, key)
 	c.seal(t, more)
 	c.awaitReady(t, more)
@@ -57,11 +61,17 @@ func (c *cluster) expectNamespaced(t *testing.T, users []user, more user, key v1
 	if found := elsewhere.Status.Conditions; len(found) > 0 {
 		t.Errorf("a HostedBridge of another namespace was looked after: %+v", found)
 	}
-	if err := remove(); err != nil {
-		t.Fatal(err)
-	}
 
 	c.install(t, c.next)
+	eventually(t, "the other one is looked after, too", func(ctx context.Context) error {
+		if err := c.client.Get(ctx, client.ObjectKeyFromObject(elsewhere), elsewhere); err != nil {
+			return err
+		}
+		if len(elsewhere.Status.Conditions) == 0 {
+			return errors.New("it has no conditions")
+		}
+		return nil
+	})
 	for _, u := range append(users, more) {
 		c.awaitServed(t, u)
 		c.awaitReady(t, u)
