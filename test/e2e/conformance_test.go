@@ -83,7 +83,7 @@ func withKey(t *testing.T, n tenant) string {
 		t.Fatal(err)
 	}
 	transport := &http.Transport{}
-	proxy := httptest.NewServer(&httputil.ReverseProxy{
+	forward := &httputil.ReverseProxy{
 		Transport:     transport,
 		FlushInterval: -1,
 		Rewrite: func(r *httputil.ProxyRequest) {
@@ -91,7 +91,15 @@ func withKey(t *testing.T, n tenant) string {
 			r.Out.Host = r.In.Host
 			r.Out.Header.Set("Authorization", "Bearer "+n.key.secret)
 		},
-	})
+	}
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// An answer may begin before the proxy has found that the request is over.
+		// Without this, net/http then ends both.
+		if err := http.NewResponseController(w).EnableFullDuplex(); err != nil {
+			t.Error(err)
+		}
+		forward.ServeHTTP(w, r)
+	}))
 	t.Cleanup(func() {
 		proxy.CloseClientConnections()
 		proxy.Close()
