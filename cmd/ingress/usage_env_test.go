@@ -6,7 +6,6 @@
 package main
 
 import (
-	"context"
 	"crypto/rand"
 	"log/slog"
 	"net/http"
@@ -96,7 +95,7 @@ func indexOfCalls(t *testing.T, b *v1alpha1.HostedBridge, calls int) *index.Inde
 		r.Head = head
 		x.Follow([]audit.Record{r})
 	}
-	runUntilTheEnd(t, x.Run)
+	testenv.Run(t, x.Run)
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		if page, err := x.Search(t.Context(), audit.Query{Limit: calls}); err == nil && len(page.Entries) == calls {
 			return x
@@ -120,8 +119,8 @@ func TestTheCatalogIsToldWhatIsPopular(t *testing.T) {
 		t.Fatal(err)
 	}
 	told := p.catalog.Changed()
-	runUntilTheEnd(t, p.popularity(log).Run)
-	runUntilTheEnd(t, p.watcher.Run)
+	testenv.Run(t, p.popularity(log).Run)
+	testenv.Run(t, p.watcher.Run)
 	select {
 	case <-told:
 	case <-time.After(time.Minute):
@@ -130,18 +129,4 @@ func TestTheCatalogIsToldWhatIsPopular(t *testing.T) {
 	if got := p.catalog.Current().Popularity(b.Spec.Servers[0].Recipe.Name); got != 103 {
 		t.Errorf("its popularity is %d", got)
 	}
-}
-
-// runUntilTheEnd runs a part until the test ends.
-func runUntilTheEnd(t *testing.T, run func(context.Context) error) {
-	t.Helper()
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
 }

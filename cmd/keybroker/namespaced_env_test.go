@@ -138,15 +138,8 @@ func installNamespaced(t *testing.T) (n *namespaced, start func() (logs *testenv
 	writeKey(t, o.MasterKeyDir, "authority", 9)
 	writeKey(t, o.MasterKeyDir, "1", 1)
 	return n, func() (logs *testenv.Log, stop func()) {
-		ctx, cancel := context.WithCancel(t.Context())
-		done, logs := make(chan error, 1), &testenv.Log{}
-		go func() { done <- run(ctx, o, logs) }()
-		return logs, func() {
-			cancel()
-			if err := <-done; err != nil {
-				t.Errorf("run: %v", err)
-			}
-		}
+		logs = &testenv.Log{}
+		return logs, testenv.Run(t, func(ctx context.Context) error { return run(ctx, o, logs) })
 	}
 }
 
@@ -166,8 +159,7 @@ func TestOtherNamespacesAreLookedAfterWhereOneIsGone(t *testing.T) {
 	giveBack := testenv.TakeRole(t, n.client, testenv.Trials, "hosted-bridge-keybroker-tenants")
 	there, token := n.bridge(testenv.Tenants, "there")
 	late, lateToken := n.bridge(testenv.Trials, "late")
-	logs, stop := start()
-	defer stop()
+	logs, _ := start()
 	n.awaitServing()
 	n.awaitSealed(there)
 	if said := logs.Bytes(); !bytes.Contains(said, []byte("is left out")) || !bytes.Contains(said, []byte(`in the namespace \"trials\"`)) {
@@ -259,8 +251,7 @@ func (n *namespaced) mountRing(ctx context.Context, ended chan<- struct{}) {
 // TestRotateInNamespacedMode runs the command with the rights of namespaced mode:
 // the ring is in a namespace of which nothing else is granted on Secrets.
 func TestRotateInNamespacedMode(t *testing.T) {
-	n, _, stop := startNamespaced(t)
-	defer stop()
+	n, _, _ := startNamespaced(t)
 	testenv.ExpectApplied(t, n.client, ringOf(t, n.ring))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})

@@ -45,9 +45,7 @@ func TestRunWithTheRightsOfTheManifests(t *testing.T) {
 	writeKey(t, o.MasterKeyDir, "1", 1)
 
 	var logs testenv.Log
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- run(ctx, o, &logs) }()
+	stop := testenv.Run(t, func(ctx context.Context) error { return run(ctx, o, &logs) })
 
 	namespace := testenv.Namespace(t, c)
 	canary := "canary-of-" + namespace
@@ -90,10 +88,7 @@ func TestRunWithTheRightsOfTheManifests(t *testing.T) {
 	// What is under way when the process is told to end fails, and may say so.
 	running := logs.Bytes()
 
-	cancel()
-	if err := <-done; err != nil {
-		t.Errorf("run: %v", err)
-	}
+	stop()
 	testenv.ExpectExists(t, c, lease)
 	if holder := ptr.Deref(lease.Spec.HolderIdentity, ""); holder != "" {
 		t.Errorf("the lease is still held by %s", holder)

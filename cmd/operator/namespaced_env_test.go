@@ -93,15 +93,7 @@ func runNamespaced(t *testing.T) (logs *testenv.Log, stop func()) {
 	o.ProbeListen, o.MetricsListen = "127.0.0.1:0", "127.0.0.1:0"
 	o.Namespace, o.WatchNamespaces = testenv.System, scope.Namespaces{testenv.Tenants, testenv.Trials}
 	logs = &testenv.Log{}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- run(ctx, o, slog.New(slog.NewJSONHandler(logs, nil))) }()
-	return logs, func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("run: %v", err)
-		}
-	}
+	return logs, testenv.Run(t, func(ctx context.Context) error { return run(ctx, o, slog.New(slog.NewJSONHandler(logs, nil))) })
 }
 
 func awaitDeployment(t *testing.T, c client.Client, b *v1alpha1.HostedBridge) *appsv1.Deployment {
@@ -120,8 +112,7 @@ func TestOtherNamespacesAreLookedAfterWhereOneIsGone(t *testing.T) {
 	there, late := namespacedBridge(testenv.Tenants), namespacedBridge(testenv.Trials)
 	testenv.ExpectApplied(t, c, there, late)
 
-	logs, stop := runNamespaced(t)
-	defer stop()
+	logs, _ := runNamespaced(t)
 	awaitDeployment(t, c, there)
 	if said := logs.Bytes(); !bytes.Contains(said, []byte("is left out")) || !bytes.Contains(said, []byte(`in the namespace \"trials\"`)) {
 		t.Errorf("the log does not name the namespace:\n%s", said)

@@ -39,9 +39,7 @@ func TestRunWithTheRightsOfTheManifests(t *testing.T) {
 	t.Setenv("KUBECONFIG", testenv.KubeconfigOf(t, o.Namespace, "hosted-bridge-operator"))
 
 	var logs testenv.Log
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- run(ctx, o, slog.New(slog.NewJSONHandler(&logs, nil))) }()
+	stop := testenv.Run(t, func(ctx context.Context) error { return run(ctx, o, slog.New(slog.NewJSONHandler(&logs, nil))) })
 
 	namespace := testenv.Namespace(t, c)
 	b := &v1alpha1.HostedBridge{
@@ -79,10 +77,7 @@ func TestRunWithTheRightsOfTheManifests(t *testing.T) {
 	// What is under way when the operator is told to end fails, and may say so.
 	running := logs.Bytes()
 
-	cancel()
-	if err := <-done; err != nil {
-		t.Errorf("run: %v", err)
-	}
+	stop()
 	testenv.ExpectExists(t, c, lease)
 	if holder := lease.Spec.HolderIdentity; holder != nil && *holder != "" {
 		t.Errorf("the lease is still held by %s", *holder)

@@ -8,7 +8,6 @@
 package seed
 
 import (
-	"context"
 	"crypto/rand"
 	"log/slog"
 	"net/http"
@@ -81,23 +80,9 @@ func newReplica(t testing.TB, namespace string) *replica {
 	if err != nil {
 		t.Fatal(err)
 	}
-	during(t, store.Run)
+	testenv.Run(t, store.Run)
 	testenv.Eventually(t, "the catalog is read", store.Synced)
 	return &replica{Store: store, writes: counted}
-}
-
-// during runs a part until the test ends.
-func during(t testing.TB, part func(context.Context) error) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- part(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
 }
 
 // operate checks the recipes of a namespace, as the operator does.
@@ -115,7 +100,7 @@ func operate(t testing.TB, namespace string) {
 	if err := r.Setup(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
-	during(t, m.Start)
+	testenv.Run(t, m.Start)
 }
 
 // seeder returns a seeder of a replica, from a place.

@@ -6,7 +6,6 @@
 package kubestore
 
 import (
-	"context"
 	"crypto/rand"
 	"fmt"
 	"log/slog"
@@ -75,15 +74,7 @@ func startIn(t *testing.T, config *rest.Config, namespace string) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
+	testenv.Run(t, s.Run)
 	f := &fixture{Store: s, t: t, api: testenv.Client(t), namespace: namespace}
 	f.await("the first list", s.Synced)
 	return f

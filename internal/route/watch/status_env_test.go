@@ -88,18 +88,13 @@ func TestARunningWriterWritesWhatItIsTold(t *testing.T) {
 	w := start(t)
 	s := newWriter(t, w)
 	_, backend := applied(t, c, w)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
+	stop := testenv.Run(t, s.Run)
 	s.Called(backend, time.Now())
 	s.Observe(t.Context(), backend, health.Report{Tools: 3})
 	awaitBridge(t, w, backend, "the written status", func(seen *v1alpha1.HostedBridge) bool {
 		return seen.Status.LastActivityTime != nil && seen.Status.Servers == "0/0" && *seen.Status.Tools == 3
 	})
-	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	stop()
 }
 
 // TestTheLastUseIsWrittenWhenAWatcherEndsToo ends both at once, as a process

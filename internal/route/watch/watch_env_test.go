@@ -6,7 +6,6 @@
 package watch
 
 import (
-	"context"
 	"log/slog"
 	"os"
 	"slices"
@@ -60,15 +59,7 @@ func run(t *testing.T, w *Watcher) {
 			// The API server that the test started meanwhile.
 			goleak.IgnoreAnyFunction("os/exec.(*Cmd).Wait"))
 	})
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- w.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
+	testenv.Run(t, w.Run)
 }
 
 // await returns when the table fulfils the condition.
