@@ -13,7 +13,6 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -51,14 +50,10 @@ func (c *controllers) run(ctx context.Context) error {
 	// How many requests there are at once is limited by the concurrency, and
 	// the API server is fair between its clients.
 	config.QPS = -1
-	newCache := cache.New
-	if len(c.watched) > 1 {
-		newCache = leftout.NewCache(c.log)
-	}
 	m, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme,
 		Logger: logr.FromSlogHandler(c.log.Handler()),
-		Cache:  sealing.CacheOptions(c.watched), NewCache: newCache,
+		Cache:  sealing.CacheOptions(c.watched), NewCache: leftout.NewCache(c.watched, c.log),
 		// The process has a registry and probes of its own.
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",

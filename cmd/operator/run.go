@@ -17,7 +17,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -101,13 +100,9 @@ func newManager(config *rest.Config, o Options, log *slog.Logger) (ctrl.Manager,
 	caches := hostedbridge.CacheOptions(o.Namespace, o.WatchNamespaces)
 	maps.Copy(caches.ByObject, catalogrecipe.CacheOptions(o.catalog()))
 	maps.Copy(caches.ByObject, tenantnamespace.CacheOptions())
-	newCache := cache.New
-	if len(o.WatchNamespaces) > 1 {
-		newCache = leftout.NewCache(log)
-	}
 	m, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,
-		NewCache:                newCache,
+		NewCache:                leftout.NewCache(o.WatchNamespaces, log),
 		Logger:                  logr.FromSlogHandler(log.Handler()),
 		Cache:                   caches,
 		Metrics:                 metricsserver.Options{BindAddress: o.MetricsListen},

@@ -4,7 +4,7 @@
 // Package leftout lets a cache of several namespaces begin without one that the
 // API server refuses. Who deletes a watched namespace deletes the Roles in it, and
 // what is asked of it is refused for ever; without this, a process that starts then
-// would wait for it, and serve nobody of the other namespaces. It is a leaf, for
+// would wait for it, and serve nobody of the other namespaces. It is for
 // every process that has such a cache.
 package leftout
 
@@ -25,6 +25,8 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/internal/scope"
 )
 
 // patience is for how long a refusal may be one of a moment: an API server that
@@ -62,10 +64,14 @@ func pause(ctx context.Context) bool {
 	}
 }
 
-// NewCache is cache.New for namespaces that may be left out.
-func NewCache(log *slog.Logger) cache.NewCacheFunc {
+// NewCache is cache.New for namespaces that may be left out, of which there are
+// none where fewer than two are watched.
+func NewCache(watched scope.Namespaces, log *slog.Logger) cache.NewCacheFunc {
+	if len(watched) < 2 {
+		return cache.New
+	}
 	return func(config *rest.Config, o cache.Options) (cache.Cache, error) {
-		o.NewInformer = New(log).NewInformer
+		o.NewInformer = New(log).newInformer
 		c, err := cache.New(config, o)
 		return atOnce{c}, err
 	}
@@ -93,9 +99,9 @@ func (c atOnce) GetInformerForKind(ctx context.Context, kind schema.GroupVersion
 	return c.Cache.GetInformerForKind(ctx, kind, options...)
 }
 
-// NewInformer is toolscache.NewSharedIndexInformer for namespaces that may be left
+// newInformer is toolscache.NewSharedIndexInformer for namespaces that may be left
 // out.
-func (n *Namespaces) NewInformer(lw toolscache.ListerWatcher, kind runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+func (n *Namespaces) newInformer(lw toolscache.ListerWatcher, kind runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 	if plain, ok := lw.(*toolscache.ListWatch); ok {
 		lw = n.Observe(plain, fmt.Sprintf("%T %s", kind, kind.GetObjectKind().GroupVersionKind().Kind), func() {})
 	}
