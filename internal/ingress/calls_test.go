@@ -319,6 +319,9 @@ func TestADrainEndsStreamsWell(t *testing.T) {
 		}
 		err := <-w.ended
 		w.ended <- err // The world ends by it.
+		if !strings.Contains(w.logs.String(), `"draining"`) {
+			t.Error("the log does not say that there is a drain")
+		}
 		if strings.Contains(w.logs.String(), "cut off") {
 			t.Error("requests were cut off at the end of the drain")
 		}
