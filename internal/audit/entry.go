@@ -24,6 +24,9 @@ const (
 	// KindPublisherKey is a publisher's key; the principal's ID is the publisher
 	// and the key, with a slash between.
 	KindPublisherKey Kind = "publisher_key"
+	// KindOAuth is a login; the principal's ID is the text of the person's subject
+	// key, which tells nobody who they are, and its issuer that of the token.
+	KindOAuth Kind = "oauth"
 )
 
 // Reporter is who says how a call ended.
@@ -40,11 +43,12 @@ const (
 )
 
 // Methods that entries have. Those of administrators begin with AdminPrefix,
-// those of publishers with PublishPrefix.
+// those of publishers with PublishPrefix, and those of logins with LoginPrefix.
 const (
 	MethodCallTool = "tools/call"
 	AdminPrefix    = "admin/"
 	PublishPrefix  = "publish/"
+	LoginPrefix    = "login/"
 )
 
 // Principal is who called.
@@ -56,7 +60,7 @@ type Principal struct {
 }
 
 // Entry is what the audit trail holds of one tool call, answered or refused,
-// or of one act of an administrator or a publisher. It has no field for an
+// or of one act of an administrator, a publisher or a login. It has no field for an
 // argument or a result.
 type Entry struct {
 	// ID is unique among the entries of an installation.
@@ -138,7 +142,7 @@ func (e Entry) validateRest() error {
 	if e.ID == "" || !validName(e.ID) {
 		return errors.New("id is not a name")
 	}
-	if !slices.Contains([]Kind{KindUserKey, KindAdminKey, KindPublisherKey}, e.Principal.Kind) {
+	if !slices.Contains([]Kind{KindUserKey, KindAdminKey, KindPublisherKey, KindOAuth}, e.Principal.Kind) {
 		return errors.New("principal.kind is unknown")
 	}
 	if e.ReportedBy != Bridge && e.ReportedBy != Ingress {

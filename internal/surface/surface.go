@@ -23,6 +23,12 @@ const (
 	// Admin is for who has the installation's admin key, which the ingress
 	// checks.
 	Admin
+	// Program is anyone's program, also a web page's script, that sends something
+	// and has no key of ours; each source at a limited rate.
+	Program
+	// Page is a page that a person looks at, and what they send from it: no other
+	// site's page may send it. Each source at a limited rate.
+	Page
 )
 
 // Route is one method of one path.
@@ -34,7 +40,10 @@ type Route struct {
 	Access Access
 	// MaxBody is how many bytes a body may have; 0 is that there is none.
 	MaxBody int64
-	Handle  func(Call) error
+	// Form is that the body is a form, application/x-www-form-urlencoded, and not
+	// JSON.
+	Form   bool
+	Handle func(Call) error
 }
 
 // Part is a part of the public surface.
@@ -64,7 +73,7 @@ type Call interface {
 	// Admit counts a request of whose key it was, and returns the error for one
 	// who makes too many.
 	Admit(holder string) error
-	// Body reads the body, of JSON.
+	// Body reads the body, of JSON or of a form as the route says, as it came.
 	Body() ([]byte, error)
 	// Audit writes what was done to the audit trail. An error means that the
 	// act must not be answered.
@@ -80,6 +89,10 @@ type Act struct {
 	// Publisher is who did it, and KeyID by which key; both are empty for an
 	// administrator.
 	Publisher, KeyID string
+	// Login is who did it by a login: the text of their subject key, which tells
+	// nobody who they are. User is whose bridge it was about. Both are empty for
+	// the catalog's acts.
+	Login, User string
 	// Unsure says that it may have been done.
 	Unsure bool
 }
