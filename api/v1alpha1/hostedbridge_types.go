@@ -161,6 +161,10 @@ type HostedBridgeSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	APIKeys []APIKey `json:"apiKeys,omitempty"`
 
+	// oauth says who may use this bridge by a login instead of a key.
+	// +optional
+	OAuth *OAuthAccess `json:"oauth,omitempty"`
+
 	// resources are the requests and limits of the bridge's container. Where
 	// they are not set the installation's defaults hold.
 	// +optional
@@ -257,6 +261,38 @@ type APIKey struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9]([A-Za-z0-9 ._-]{0,61}[A-Za-z0-9])?$')",message="name must be 1 to 63 letters, digits, spaces, full stops, underscores or hyphens, beginning and ending with a letter or a digit"
 	Name string `json:"name,omitempty"`
+}
+
+// OAuthAccess says whose access tokens open a bridge.
+type OAuthAccess struct {
+	// subjects are the people and programs that may use this bridge. One of
+	// them may be in several bridges.
+	// +optional
+	// +listType=map
+	// +listMapKey=issuer
+	// +listMapKey=subject
+	// +kubebuilder:validation:MaxItems=32
+	Subjects []OAuthSubject `json:"subjects,omitempty"`
+}
+
+// OAuthSubject is one person or program, as an identity provider names it.
+type OAuthSubject struct {
+	// issuer is the identity provider, exactly as the installation's
+	// configuration and the iss of its tokens have it, such as
+	// https://accounts.google.com.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getHostname() != '' && (url(self).getScheme() == 'https' || url(self).getScheme() == 'http' && url(self).getHostname() in ['localhost', '127.0.0.1', '::1']) && !self.matches('[?#]|^[a-z]+://[^/]*@')",message="issuer must be an absolute https URL without credentials, query or fragment, such as https://accounts.google.com; http is for localhost, 127.0.0.1 and [::1] alone"
+	Issuer string `json:"issuer"`
+
+	// subject is the sub that the issuer gives to the person or program. It is
+	// not a name or an address: those can become somebody else's.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[!-~]([ -~]*[!-~])?$')",message="subject must be 1 to 255 printable ASCII characters, neither beginning nor ending with a space"
+	Subject string `json:"subject"`
 }
 
 // Phase sums a bridge up in one word, for the eye. Programs read conditions.

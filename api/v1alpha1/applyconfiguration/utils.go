@@ -51,6 +51,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.LastRecipeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("OAuth"):
 		return &apiv1alpha1.OAuthApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("OAuthAccess"):
+		return &apiv1alpha1.OAuthAccessApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("OAuthSubject"):
+		return &apiv1alpha1.OAuthSubjectApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PublisherKey"):
 		return &apiv1alpha1.PublisherKeyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PublisherKeyStatus"):

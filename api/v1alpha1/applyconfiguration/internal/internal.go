@@ -230,6 +230,9 @@ var schemaYAML = typed.YAMLObject(`types:
         map:
           elementType:
             scalar: string
+    - name: oauth
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.OAuthAccess
     - name: resources
       type:
         namedType: io.k8s.api.core.v1.ResourceRequirements
@@ -411,8 +414,29 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: tokenURL
       type:
         scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.OAuthAccess
+  map:
+    fields:
+    - name: subjects
+      type:
+        list:
+          elementType:
+            namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.OAuthSubject
+          elementRelationship: associative
+          keys:
+          - issuer
+          - subject
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.OAuthGrant
   scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.OAuthSubject
+  map:
+    fields:
+    - name: issuer
+      type:
+        scalar: string
+    - name: subject
+      type:
+        scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.Phase
   scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.PublisherKey

@@ -40,6 +40,8 @@ type HostedBridgeSpecApplyConfiguration struct {
 	SecretRefs []SecretRefApplyConfiguration `json:"secretRefs,omitempty"`
 	// apiKeys are the keys that open this bridge. Only their hashes are here.
 	APIKeys []APIKeyApplyConfiguration `json:"apiKeys,omitempty"`
+	// oauth says who may use this bridge by a login instead of a key.
+	OAuth *OAuthAccessApplyConfiguration `json:"oauth,omitempty"`
 	// resources are the requests and limits of the bridge's container. Where
 	// they are not set the installation's defaults hold.
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
@@ -144,6 +146,14 @@ func (b *HostedBridgeSpecApplyConfiguration) WithAPIKeys(values ...*APIKeyApplyC
 		}
 		b.APIKeys = append(b.APIKeys, *values[i])
 	}
+	return b
+}
+
+// WithOAuth sets the OAuth field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the OAuth field is set to the value of the last call.
+func (b *HostedBridgeSpecApplyConfiguration) WithOAuth(value *OAuthAccessApplyConfiguration) *HostedBridgeSpecApplyConfiguration {
+	b.OAuth = value
 	return b
 }
 
