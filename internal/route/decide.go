@@ -4,10 +4,14 @@
 package route
 
 import (
+	"bytes"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
 // owner returns the bridge that a user id belongs to, of those that claim it,
@@ -122,4 +126,18 @@ func keysOf(b *v1alpha1.HostedBridge) []key {
 		keys = append(keys, key{k.ID, entry})
 	}
 	return keys
+}
+
+// subjectsOf returns who may use b by a login, in one order and each once, so
+// that the same list in another order is no change.
+func subjectsOf(b *v1alpha1.HostedBridge) []oauth.SubjectKey {
+	if b.Spec.OAuth == nil {
+		return nil
+	}
+	subjects := make([]oauth.SubjectKey, 0, len(b.Spec.OAuth.Subjects))
+	for _, s := range b.Spec.OAuth.Subjects {
+		subjects = append(subjects, oauth.KeyOf(s.Issuer, s.Subject))
+	}
+	slices.SortFunc(subjects, func(a, b oauth.SubjectKey) int { return bytes.Compare(a[:], b[:]) })
+	return slices.Compact(subjects)
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
 // Index follows HostedBridges and pods one change at a time, so that the next
@@ -39,11 +40,16 @@ type bridgeKey struct {
 
 // routed is what the table has of one user. The zero value is no route.
 type routed struct {
-	backend Backend
-	keys    []key
+	backend  Backend
+	keys     []key
+	subjects []oauth.SubjectKey
 }
 
 func (r routed) exists() bool { return r.backend.User != "" }
+
+func (r routed) equal(other routed) bool {
+	return r.backend == other.backend && slices.EqualFunc(r.keys, other.keys, key.equal) && slices.Equal(r.subjects, other.subjects)
+}
 
 // NewIndex returns an index of nothing.
 func NewIndex() *Index {
@@ -121,7 +127,7 @@ func (x *Index) Snapshot() *Table {
 	d := draft{from: x.table}
 	for user := range x.dirty {
 		have, want := x.routes[user], x.decide(user)
-		if have.backend == want.backend && slices.EqualFunc(have.keys, want.keys, key.equal) {
+		if have.equal(want) {
 			continue
 		}
 		d.replace(have, want)
@@ -145,7 +151,7 @@ func (x *Index) decide(user v1alpha1.UserID) routed {
 		return routed{}
 	}
 	pods := x.podsOf[bridgeKey{b.Namespace, b.UID}]
-	return routed{backend: backendOf(b, pods), keys: keysOf(b)}
+	return routed{backend: backendOf(b, pods), keys: keysOf(b), subjects: subjectsOf(b)}
 }
 
 func nameOf(o metav1.Object) types.NamespacedName {
@@ -171,6 +177,7 @@ type draft struct {
 	table    *Table // Nil until something differs.
 	backends [shards]bool
 	keys     [shards]bool
+	subjects [shards]bool
 }
 
 // replace puts want in place of have.
@@ -182,6 +189,18 @@ func (d *draft) replace(have, want routed) {
 	if have.exists() {
 		delete(d.backendsOf(have.backend.User), have.backend.User)
 	}
+	if want.exists() {
+		d.backendsOf(want.backend.User)[want.backend.User] = want.backend
+	}
+	if !slices.EqualFunc(have.keys, want.keys, key.equal) {
+		d.replaceKeys(have, want)
+	}
+	if !slices.Equal(have.subjects, want.subjects) {
+		d.replaceSubjects(have, want)
+	}
+}
+
+func (d *draft) replaceKeys(have, want routed) {
 	for _, k := range have.keys {
 		shard := d.keysOf(k.id)
 		// A copy: tables before this one have the list too.
@@ -190,12 +209,25 @@ func (d *draft) replace(have, want routed) {
 			delete(shard, k.id)
 		}
 	}
-	if want.exists() {
-		d.backendsOf(want.backend.User)[want.backend.User] = want.backend
-	}
 	for _, k := range want.keys {
 		shard := d.keysOf(k.id)
 		shard[k.id] = append(slices.Clip(shard[k.id]), k.entry)
+	}
+}
+
+func (d *draft) replaceSubjects(have, want routed) {
+	for _, s := range have.subjects {
+		shard := d.subjectsOf(s)
+		// A copy, as above.
+		rest := slices.DeleteFunc(slices.Clone(shard[s]), func(user v1alpha1.UserID) bool { return user == have.backend.User })
+		if shard[s] = rest; len(rest) == 0 {
+			delete(shard, s)
+		}
+	}
+	for _, s := range want.subjects {
+		shard := d.subjectsOf(s)
+		at, _ := slices.BinarySearch(shard[s], want.backend.User)
+		shard[s] = slices.Insert(slices.Clip(shard[s]), at, want.backend.User)
 	}
 }
 
@@ -207,6 +239,11 @@ func (d *draft) backendsOf(user v1alpha1.UserID) map[v1alpha1.UserID]Backend {
 func (d *draft) keysOf(id string) map[string][]KeyEntry {
 	i := shardOf(id)
 	return own(&d.table.keys[i], &d.keys[i])
+}
+
+func (d *draft) subjectsOf(s oauth.SubjectKey) map[oauth.SubjectKey][]v1alpha1.UserID {
+	i := shardOfSubject(s)
+	return own(&d.table.subjects[i], &d.subjects[i])
 }
 
 // own returns the shard, after it was replaced by a copy the first time.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
 // dump is all that a table says, in one order.
@@ -29,6 +30,11 @@ func dump(t *Table) []string {
 			for _, e := range entries {
 				lines = append(lines, fmt.Sprintf("key %s opens %s by %x until %v", id, e.User, e.Hash, e.ExpiresAt))
 			}
+		}
+	}
+	for _, shard := range t.subjects {
+		for s, users := range shard {
+			lines = append(lines, fmt.Sprintf("subject %s may use %s", s, users))
 		}
 	}
 	slices.Sort(lines)
@@ -90,6 +96,9 @@ func (w *world) stepBridge(x *Index, namespace, name string) {
 			k.ExpiresAt = &metav1.Time{Time: epoch}
 		}
 		b.Spec.APIKeys = append(b.Spec.APIKeys, k)
+	}
+	if w.pick(2) {
+		subjects("one", fmt.Sprint("subject-", w.random.IntN(3)), fmt.Sprint("subject-", w.random.IntN(3)))(b)
 	}
 	if w.pick(2) {
 		b.Status.Secrets = &v1alpha1.SecretsStatus{Revision: fmt.Sprint("revision-", w.random.IntN(2))}
@@ -196,7 +205,7 @@ func TestNothingIsKeptOfWhatIsGone(t *testing.T) {
 		t.Errorf("table (-want +got):\n%s", diff)
 	}
 	for i := range table.keys {
-		if len(table.keys[i])+len(table.backends[i]) != 0 {
+		if len(table.keys[i])+len(table.backends[i])+len(table.subjects[i]) != 0 {
 			t.Errorf("shard %d is not empty", i)
 		}
 	}
@@ -237,6 +246,17 @@ func BenchmarkLookup(b *testing.B) {
 	for b.Loop() {
 		if _, ok := t.Lookup(user); !ok || len(t.Keys(id)) != 1 {
 			b.Fatal("no route")
+		}
+	}
+}
+
+func BenchmarkSubjects(b *testing.B) {
+	t := Build(installation(10_000))
+	key := oauth.KeyOf(provider, "user-5000")
+	b.ReportAllocs()
+	for b.Loop() {
+		if len(t.Subjects(key)) != 1 {
+			b.Fatal("nobody")
 		}
 	}
 }

@@ -6,14 +6,22 @@ package route
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
 // Key is an entry of a table with the id under which it is found.
 type Key struct {
 	ID string
 	KeyEntry
+}
+
+// Subject is a person or program that may use a user's bridge by a login.
+type Subject struct {
+	Key  oauth.SubjectKey
+	User v1alpha1.UserID
 }
 
 // AllKeys calls yield for each key, in no order, until it returns false.
@@ -29,19 +37,27 @@ func (t *Table) AllKeys(yield func(Key) bool) {
 	}
 }
 
+// AllSubjects calls yield for each bridge of each subject, in no order, until it
+// returns false.
+func (t *Table) AllSubjects(yield func(Subject) bool) {
+	for _, shard := range t.subjects {
+		for key, users := range shard {
+			for _, user := range users {
+				if !yield(Subject{key, user}) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // Restore makes a table of what another had. It refuses what no table has: two
-// backends of one user, a user id that no path could name, and a key that opens
-// nobody's bridge.
-func Restore(backends []Backend, keys []Key) (*Table, error) {
-	users := make(map[v1alpha1.UserID]routed, len(backends))
-	for _, b := range backends {
-		if _, err := v1alpha1.ParseUserID(string(b.User)); err != nil {
-			return nil, fmt.Errorf("restore routes: %w", err)
-		}
-		if users[b.User].exists() {
-			return nil, errors.New("restore routes: a user has two bridges")
-		}
-		users[b.User] = routed{backend: b}
+// backends of one user, a user id that no path could name, a key that opens
+// nobody's bridge, and a subject that may use nobody's or one twice.
+func Restore(backends []Backend, keys []Key, subjects []Subject) (*Table, error) {
+	users, err := restoreUsers(backends)
+	if err != nil {
+		return nil, err
 	}
 	for _, k := range keys {
 		r := users[k.User]
@@ -50,6 +66,14 @@ func Restore(backends []Backend, keys []Key) (*Table, error) {
 		}
 		r.keys = append(r.keys, key{k.ID, k.KeyEntry})
 		users[k.User] = r
+	}
+	for _, s := range subjects {
+		r := users[s.User]
+		if !r.exists() || slices.Contains(r.subjects, s.Key) {
+			return nil, errors.New("restore routes: a subject may use nobody's bridge, or one twice")
+		}
+		r.subjects = append(r.subjects, s.Key)
+		users[s.User] = r
 	}
 	d := draft{from: &Table{}}
 	for _, r := range users {
@@ -60,4 +84,18 @@ func Restore(backends []Backend, keys []Key) (*Table, error) {
 	}
 	d.table.routes = len(users)
 	return d.table, nil
+}
+
+func restoreUsers(backends []Backend) (map[v1alpha1.UserID]routed, error) {
+	users := make(map[v1alpha1.UserID]routed, len(backends))
+	for _, b := range backends {
+		if _, err := v1alpha1.ParseUserID(string(b.User)); err != nil {
+			return nil, fmt.Errorf("restore routes: %w", err)
+		}
+		if users[b.User].exists() {
+			return nil, errors.New("restore routes: a user has two bridges")
+		}
+		users[b.User] = routed{backend: b}
+	}
+	return users, nil
 }

@@ -3,7 +3,7 @@
 
 // Package route is the ingress's table of who is reached where: from what the
 // API server says of HostedBridges and pods to a snapshot that a request looks
-// its user and its key up in. The package is pure.
+// its user, its key and its login up in. The package is pure.
 package route
 
 import (
@@ -14,6 +14,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
 // State is what may be done with a request for a bridge.
@@ -92,12 +93,13 @@ const shards = 256
 type Table struct {
 	backends [shards]map[v1alpha1.UserID]Backend
 	keys     [shards]map[string][]KeyEntry
+	subjects [shards]map[oauth.SubjectKey][]v1alpha1.UserID
 	routes   int
 }
 
 // Build makes the snapshot of these objects. Objects that are being deleted
 // count as gone. Of bridges with the same user only the one that Precedes the
-// others is routed, keys included.
+// others is routed, keys and subjects included.
 func Build(bridges []*v1alpha1.HostedBridge, pods []*corev1.Pod) *Table {
 	x := NewIndex()
 	for _, b := range bridges {
@@ -118,6 +120,12 @@ func (t *Table) Lookup(user v1alpha1.UserID) (Backend, bool) {
 // Keys returns the entries of a key id. Ids are random, so that there is
 // hardly ever more than one; nothing forbids it.
 func (t *Table) Keys(id string) []KeyEntry { return t.keys[shardOf(id)][id] }
+
+// Subjects returns the users whose bridges a person or program may use that
+// logged in, in the order of their ids. The caller must not change the list.
+func (t *Table) Subjects(key oauth.SubjectKey) []v1alpha1.UserID {
+	return t.subjects[shardOfSubject(key)][key]
+}
 
 // Backends calls yield for each backend, in no order, until it returns false.
 func (t *Table) Backends(yield func(Backend) bool) {
@@ -144,3 +152,6 @@ func shardOf(s string) int {
 	h ^= h >> 16
 	return int((h ^ h>>8) % shards)
 }
+
+// shardOfSubject needs no hash: a key is one.
+func shardOfSubject(key oauth.SubjectKey) int { return int(key[0]) % shards }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -211,13 +212,78 @@ func TestBuildIndexesTheKeysOfOwnersOnly(t *testing.T) {
 	}
 }
 
-// installation returns n bridges with a key and a ready pod each.
+const provider = "https://login.example.com"
+
+// subjects lets those use a bridge whom the provider calls by these names.
+func subjects(names ...string) func(*v1alpha1.HostedBridge) {
+	return func(b *v1alpha1.HostedBridge) {
+		b.Spec.OAuth = &v1alpha1.OAuthAccess{}
+		for _, name := range names {
+			b.Spec.OAuth.Subjects = append(b.Spec.OAuth.Subjects, v1alpha1.OAuthSubject{Issuer: provider, Subject: name})
+		}
+	}
+}
+
+func TestBuildIndexesTheSubjectsOfOwnersOnly(t *testing.T) {
+	deleting := metav1.NewTime(epoch)
+	as := func(user v1alpha1.UserID) func(*v1alpha1.HostedBridge) {
+		return func(b *v1alpha1.HostedBridge) { b.Spec.UserID = user }
+	}
+	table := Build([]*v1alpha1.HostedBridge{
+		bridge("one", "team", 0, subjects("bob", "alice")),
+		bridge("one", "alice", 0, subjects("alice", "alice")),
+		bridge("two", "impostor", 1, as("alice"), subjects("mallory")),
+		bridge("one", "leaving", 0, subjects("alice"), func(b *v1alpha1.HostedBridge) { b.DeletionTimestamp = &deleting }),
+		bridge("one", "asleep", 0, subjects("alice"), asleep(60, nil)),
+		bridge("one", "nobody", 0, subjects()),
+		bridge("one", "keys", 0),
+	}, nil)
+	for name, test := range map[string]struct {
+		issuer, subject string
+		want            []v1alpha1.UserID
+	}{
+		"someone in several bridges, in the order of the users": {provider, "alice", []v1alpha1.UserID{"alice", "asleep", "team"}},
+		"someone in one":                        {provider, "bob", []v1alpha1.UserID{"team"}},
+		"someone of the younger of two bridges": {provider, "mallory", nil},
+		"the same name at another provider":     {"https://evil.example.com", "alice", nil},
+		"the same name at it with a slash":      {provider + "/", "alice", nil},
+		"a name in other letters":               {provider, "Alice", nil},
+		"what the two make when put together":   {provider + "a", "lice", nil},
+		"nobody":                                {provider, "", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, table.Subjects(oauth.KeyOf(test.issuer, test.subject))); diff != "" {
+				t.Errorf("users (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A list of subjects in another order would wake everyone who waits for a table.
+func TestSubjectsInAnotherOrderAreNoChange(t *testing.T) {
+	x := NewIndex()
+	x.SetBridge(bridge("one", "alice", 0, subjects("one", "two", "three")))
+	before := x.Snapshot()
+	x.SetBridge(bridge("one", "alice", 0, subjects("three", "one", "two")))
+	if x.Snapshot() != before {
+		t.Error("another table that says the same")
+	}
+	x.SetBridge(bridge("one", "alice", 0, subjects("three", "one")))
+	after := x.Snapshot()
+	gone := oauth.KeyOf(provider, "two")
+	if len(before.Subjects(gone)) != 1 || len(after.Subjects(gone)) != 0 {
+		t.Errorf("a subject that was removed: %v, and before %v", after.Subjects(gone), before.Subjects(gone))
+	}
+}
+
+// installation returns n bridges with a key, a subject and a ready pod each.
 func installation(n int) ([]*v1alpha1.HostedBridge, []*corev1.Pod) {
 	bridges, pods := make([]*v1alpha1.HostedBridge, n), make([]*corev1.Pod, n)
 	for i := range n {
 		name := fmt.Sprintf("user-%d", i)
 		bridges[i] = bridge("one", name, i, func(b *v1alpha1.HostedBridge) {
 			b.Spec.APIKeys = []v1alpha1.APIKey{{ID: name, Hash: "sha256:" + strings.Repeat("0a", 32)}}
+			b.Spec.OAuth = &v1alpha1.OAuthAccess{Subjects: []v1alpha1.OAuthSubject{{Issuer: provider, Subject: name}}}
 			b.Spec.Servers = []v1alpha1.Server{{Name: "one", Secrets: []v1alpha1.SecretName{"GITHUB_TOKEN"}}}
 			b.Status.Secrets = &v1alpha1.SecretsStatus{Revision: "0123456789abcdef"}
 		})

@@ -39,6 +39,9 @@ type routesContent struct {
 	Confirmed    time.Time       `json:"confirmed"`
 	Backends     []route.Backend `json:"backends"`
 	Keys         []route.Key     `json:"keys"`
+	// Subjects is left out where there are none: so was it before there could
+	// be any, and a file of either time is read by the other.
+	Subjects []route.Subject `json:"subjects,omitempty"`
 }
 
 // EncodeRoutes returns the file that holds t.
@@ -46,6 +49,7 @@ func (i Identity) EncodeRoutes(t Table) ([]byte, error) {
 	return i.Key.seal(Routes, routesContent{
 		Installation: i.Installation, Confirmed: t.Confirmed.UTC(),
 		Backends: slices.Collect(t.Routes.Backends), Keys: slices.Collect(t.Routes.AllKeys),
+		Subjects: slices.Collect(t.Routes.AllSubjects),
 	})
 }
 
@@ -65,7 +69,7 @@ func (i Identity) DecodeRoutes(file []byte, now time.Time, maxAge time.Duration)
 	case age < -clockSkew:
 		return Table{}, fmt.Errorf("the snapshot is %s ahead of the clock", -age.Round(time.Second))
 	}
-	table, err := route.Restore(content.Backends, content.Keys)
+	table, err := route.Restore(content.Backends, content.Keys, content.Subjects)
 	if err != nil {
 		return Table{}, err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
@@ -64,9 +65,9 @@ func filled[T any](t *testing.T) T {
 	return v
 }
 
-func table(t *testing.T, backends []route.Backend, keys []route.Key) *route.Table {
+func table(t *testing.T, backends []route.Backend, keys []route.Key, subjects ...route.Subject) *route.Table {
 	t.Helper()
-	restored, err := route.Restore(backends, keys)
+	restored, err := route.Restore(backends, keys, subjects)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,19 +75,19 @@ func table(t *testing.T, backends []route.Backend, keys []route.Key) *route.Tabl
 }
 
 // sample is a file of one user with every field set.
-func sample(t *testing.T) (backend route.Backend, key route.Key, file []byte) {
+func sample(t *testing.T) (backend route.Backend, key route.Key, subject route.Subject, file []byte) {
 	t.Helper()
-	backend, key = filled[route.Backend](t), filled[route.Key](t)
-	backend.User, key.User = "alice", "alice"
-	file, err := alice.EncodeRoutes(Table{table(t, []route.Backend{backend}, []route.Key{key}), now})
+	backend, key, subject = filled[route.Backend](t), filled[route.Key](t), filled[route.Subject](t)
+	backend.User, key.User, subject.User = "alice", "alice", "alice"
+	file, err := alice.EncodeRoutes(Table{table(t, []route.Backend{backend}, []route.Key{key}, subject), now})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return backend, key, file
+	return backend, key, subject, file
 }
 
 func TestRoutesAreReadAsTheyWereWritten(t *testing.T) {
-	backend, key, file := sample(t)
+	backend, key, subject, file := sample(t)
 	got, err := alice.DecodeRoutes(file, now.Add(time.Hour), time.Hour)
 	if err != nil {
 		t.Fatal(err)
@@ -102,6 +103,39 @@ func TestRoutesAreReadAsTheyWereWritten(t *testing.T) {
 	}
 	if diff := cmp.Diff([]route.KeyEntry{key.KeyEntry}, got.Routes.Keys(key.ID)); diff != "" {
 		t.Errorf("the key by its id (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]route.Subject{subject}, slices.Collect(got.Routes.AllSubjects)); diff != "" {
+		t.Errorf("subjects (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]v1alpha1.UserID{"alice"}, got.Routes.Subjects(subject.Key)); diff != "" {
+		t.Errorf("the users of the subject (-want +got):\n%s", diff)
+	}
+}
+
+// TestAFileOfBeforeThereWereLoginsIsRead has an ingress that was just upgraded
+// start while the API server is away, and one that was set back.
+func TestAFileOfBeforeThereWereLoginsIsRead(t *testing.T) {
+	backend, key, _, _ := sample(t)
+	type before struct {
+		Installation string          `json:"installation"`
+		Confirmed    time.Time       `json:"confirmed"`
+		Backends     []route.Backend `json:"backends"`
+		Keys         []route.Key     `json:"keys"`
+	}
+	old, err := alice.Key.seal(Routes, before{alice.Installation, now, []route.Backend{backend}, []route.Key{key}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := alice.DecodeRoutes(old, now, 0)
+	if err != nil || got.Routes.Len() != 1 || len(got.Routes.Keys(key.ID)) != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	without, err := alice.EncodeRoutes(Table{table(t, []route.Backend{backend}, []route.Key{key}), now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := alice.Key.open(Routes, without, &before{}); err != nil {
+		t.Errorf("a file without subjects is not one of before: %v", err)
 	}
 }
 
@@ -129,7 +163,7 @@ func TestAKeyWithoutExpiryHasNoneAfterwards(t *testing.T) {
 }
 
 func TestTheAgeOfRoutesIsBounded(t *testing.T) {
-	_, _, file := sample(t)
+	_, _, _, file := sample(t)
 	for name, test := range map[string]struct {
 		now  time.Time
 		want string
@@ -150,7 +184,7 @@ func TestTheAgeOfRoutesIsBounded(t *testing.T) {
 }
 
 func TestWhatIsNotOursIsRefused(t *testing.T) {
-	_, _, file := sample(t)
+	_, _, _, file := sample(t)
 	end := strings.IndexByte(string(file), '\n')
 	line, content := string(file[:end]), string(file[end:])
 	pair, err := alice.EncodeCredentials(Pair{CA: []byte("ca")})
@@ -204,7 +238,7 @@ func TestWhatIsNotOursIsRefused(t *testing.T) {
 }
 
 func TestEveryByteOfAFileCounts(t *testing.T) {
-	_, _, file := sample(t)
+	_, _, _, file := sample(t)
 	for i := range file {
 		changed := slices.Clone(file)
 		changed[i] ^= 1
@@ -229,7 +263,7 @@ func TestCredentialsAreReadAsTheyWereWritten(t *testing.T) {
 			t.Errorf("read by %s", name)
 		}
 	}
-	_, _, routes := sample(t)
+	_, _, _, routes := sample(t)
 	if _, err := alice.DecodeCredentials(routes); !errors.Is(err, ErrForm) {
 		t.Errorf("routes read as credentials: %v", err)
 	}

@@ -47,6 +47,7 @@ func stripBridge(object any) (any, error) {
 		ObjectMeta: stripMeta(b.ObjectMeta),
 		Spec: v1alpha1.HostedBridgeSpec{
 			UserID: b.Spec.UserID, Tier: b.Spec.Tier, DesiredState: b.Spec.DesiredState, IdleTimeout: b.Spec.IdleTimeout, APIKeys: b.Spec.APIKeys,
+			OAuth:   b.Spec.OAuth,
 			Servers: stripServers(b.Spec.Servers),
 		},
 		Status: v1alpha1.HostedBridgeStatus{

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
@@ -55,8 +56,8 @@ func TestStrippedPodsMakeTheSameTable(t *testing.T) {
 	}
 }
 
-// TestStrippedBridgesMakeTheSameTable leaves out of a bridge's recipes nothing
-// that a route is made of, and what runs by them.
+// TestStrippedBridgesMakeTheSameTable leaves out of a bridge's recipes and logins
+// nothing that a route is made of, and what runs by recipes.
 func TestStrippedBridgesMakeTheSameTable(t *testing.T) {
 	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: "tenants", Name: "alice", UID: "uid-alice"}}
 	b.Spec.Servers = []v1alpha1.Server{
@@ -68,6 +69,7 @@ func TestStrippedBridgesMakeTheSameTable(t *testing.T) {
 	b.Status.Recipes = []v1alpha1.RecipeStatus{
 		{Server: "mine", Recipe: "notes", Secrets: []string{"NOTES"}, Source: "{}", Message: "long"}, {Server: "lost", Recipe: "paper"},
 	}
+	b.Spec.OAuth = &v1alpha1.OAuthAccess{Subjects: []v1alpha1.OAuthSubject{{Issuer: "https://login.example.com", Subject: "alice"}}}
 	object, err := stripBridge(b.DeepCopy())
 	if err != nil {
 		t.Fatal(err)
@@ -77,6 +79,9 @@ func TestStrippedBridgesMakeTheSameTable(t *testing.T) {
 	got, _ := route.Build([]*v1alpha1.HostedBridge{stripped}, nil).Lookup("alice")
 	if got != want || len(got.Grants.Servers("NOTES")) != 1 || got.Grants.Servers("MORE") != nil {
 		t.Errorf("got %+v, of the whole bridge %+v", got, want)
+	}
+	if users := route.Build([]*v1alpha1.HostedBridge{stripped}, nil).Subjects(oauth.KeyOf("https://login.example.com", "alice")); len(users) != 1 {
+		t.Errorf("who logs in may use the bridges of %v", users)
 	}
 	if r := stripped.Status.Recipes; len(r) != 1 || r[0].Source != "" || r[0].Message != "" {
 		t.Errorf("recipes: %+v", r)
