@@ -27,8 +27,8 @@ func (s *Store) add(ctx context.Context, records []audit.Record) error {
 	if err := s.prepare(ctx); err != nil {
 		return err
 	}
-	err := s.inTx(ctx, func(tx *sql.Tx) error {
-		insert, err := tx.PrepareContext(ctx, s.dialect.bind(insertEntry))
+	err := s.db.InTx(ctx, func(tx *sql.Tx) error {
+		insert, err := tx.PrepareContext(ctx, s.db.Bind(insertEntry))
 		if err != nil {
 			return err
 		}
@@ -49,7 +49,7 @@ func (s *Store) add(ctx context.Context, records []audit.Record) error {
 			}
 		}
 		for writer, seq := range progress {
-			if _, err := tx.ExecContext(ctx, s.dialect.bind(setProgress), writer, int64(seq)); err != nil { //nolint:gosec // As above.
+			if _, err := tx.ExecContext(ctx, s.db.Bind(setProgress), writer, int64(seq)); err != nil { //nolint:gosec // As above.
 				return err
 			}
 		}
@@ -67,7 +67,7 @@ func (s *Store) progress(ctx context.Context, writer string) (uint64, error) {
 		return 0, err
 	}
 	var seq int64
-	err := s.db.QueryRowContext(ctx, s.dialect.bind(`SELECT seq FROM audit_progress WHERE writer = ?`), writer).Scan(&seq)
+	err := s.db.QueryRowContext(ctx, s.db.Bind(`SELECT seq FROM audit_progress WHERE writer = ?`), writer).Scan(&seq)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return 0, fmt.Errorf("read the audit index: %w", err)
 	}

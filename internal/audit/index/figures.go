@@ -53,7 +53,7 @@ func (s *Store) Figures(ctx context.Context, q audit.FiguresQuery) (audit.Figure
 	if err != nil {
 		return f, err
 	}
-	f.Shared = s.dialect.shared
+	f.Shared = s.db.Shared
 	count := func(rows *sql.Rows) error {
 		var c audit.ToolCalls
 		err := rows.Scan(&c.Server, &c.Tool, &c.Calls, &c.Errors)
@@ -84,7 +84,7 @@ func (s *Store) each(ctx context.Context, statement string, each func(*sql.Rows)
 	if err := s.prepare(ctx); err != nil {
 		return err
 	}
-	rows, err := s.db.QueryContext(ctx, s.dialect.bind(statement), args...)
+	rows, err := s.db.QueryContext(ctx, s.db.Bind(statement), args...)
 	if err != nil {
 		return fmt.Errorf("count in the audit index: %w", err)
 	}

@@ -57,7 +57,7 @@ func fillForBench(b *testing.B, s *Store) {
 
 func benchFigures(b *testing.B, s *Store) {
 	fillForBench(b, s)
-	if s.dialect.shared {
+	if s.db.Shared {
 		if _, err := s.db.ExecContext(b.Context(), "VACUUM ANALYZE audit_entries"); err != nil { // As the database does by itself.
 			b.Fatal(err)
 		}
@@ -102,7 +102,7 @@ func BenchmarkFiguresSQLite(b *testing.B) {
 }
 
 func BenchmarkFiguresPostgres(b *testing.B) {
-	s, err := OpenPostgres(cluster.database(b))
+	s, err := OpenPostgres(cluster.Database(b))
 	if err != nil {
 		b.Fatal(err)
 	}

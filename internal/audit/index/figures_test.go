@@ -67,7 +67,7 @@ func TestFigures(t *testing.T) {
 		)
 		got := figures(t, s, audit.FiguresQuery{From: start, To: start.Add(3 * time.Hour), Step: time.Hour, Top: 2})
 		want := audit.Figures{
-			Shared: s.dialect.shared,
+			Shared: s.db.Shared,
 			Total: calls(20, 30_000, 30_000, map[audit.Status]int64{
 				audit.Success: 2, audit.ToolError: 1, audit.RateLimited: 1, audit.Denied: 1, audit.ProtocolError: 1, audit.Timeout: 1,
 			}),
@@ -169,7 +169,7 @@ func TestFiguresAreCountedInAnIndexAlone(t *testing.T) {
 			add(t, s, c.records("alice", ns...)...)
 		}
 		explain := "EXPLAIN QUERY PLAN "
-		if s.dialect.numbered {
+		if s.db.Shared {
 			explain = "EXPLAIN "
 			if _, err := s.db.ExecContext(t.Context(), "VACUUM ANALYZE audit_entries"); err != nil {
 				t.Fatal(err)
@@ -187,7 +187,7 @@ func TestFiguresAreCountedInAnIndexAlone(t *testing.T) {
 
 func planOf(t *testing.T, s *Store, statement string, args []any) string {
 	t.Helper()
-	rows, err := s.db.QueryContext(t.Context(), s.dialect.bind(statement), args...)
+	rows, err := s.db.QueryContext(t.Context(), s.db.Bind(statement), args...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func TestTheTablesOfAnotherReleaseGetTheirIndex(t *testing.T) {
 func indexesOf(t *testing.T, s *Store) (names []string) {
 	t.Helper()
 	statement := `SELECT name FROM sqlite_master WHERE type = 'index'`
-	if s.dialect.numbered {
+	if s.db.Shared {
 		statement = `SELECT indexname FROM pg_indexes WHERE tablename = 'audit_entries'`
 	}
 	rows, err := s.db.QueryContext(t.Context(), statement)

@@ -187,12 +187,12 @@ func TestLinesThatAreNoneArePassedOver(t *testing.T) {
 // TestADatabaseThatIsAwayDelaysNobody stops the server under an index, writes
 // more than fits the memory, and starts it again.
 func TestADatabaseThatIsAwayDelaysNobody(t *testing.T) {
-	store := opened(t, OpenPostgres, cluster.database(t))
+	store := openedIn(t, OpenPostgres, cluster.Database(t))
 	path := filepath.Join(t.TempDir(), "trail")
 	x, _ := follow(t, store, func() ([]string, error) { return sink.Files(path) })
 	write(t, path, x, 0, 10)
 	await(t, x, 10)
-	cluster.stop()
+	cluster.Stop()
 	const away = 600
 	write(t, path, x, 10, away) // It returns: nothing waits for the database.
 	x.mu.Lock()
@@ -206,7 +206,7 @@ func TestADatabaseThatIsAwayDelaysNobody(t *testing.T) {
 	if _, err := x.Search(t.Context(), audit.Query{Limit: 1}); err == nil {
 		t.Error("a search without a database has an answer")
 	}
-	cluster.run(t)
+	cluster.Run(t)
 	if got := await(t, x, away); !slices.Equal(got, numbered(0, away)) {
 		t.Errorf("%d entries, not each once", len(got))
 	}
@@ -246,7 +246,7 @@ func TestAGapIsReadFromTheFiles(t *testing.T) {
 		head := audit.Head{Writer: "w", Seq: records[n].Seq - 1, Hash: records[n].Prev}
 		lines = head.Append(lines, entry("alice", n))
 	}
-	x, _ := follow(t, opened(t, OpenSQLite, filepath.Join(t.TempDir(), "index")), func() ([]string, error) { return []string{path}, nil })
+	x, _ := follow(t, openedIn(t, OpenSQLite, filepath.Join(t.TempDir(), "index")), func() ([]string, error) { return []string{path}, nil })
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +265,7 @@ func TestAGapIsReadFromTheFiles(t *testing.T) {
 // index has: it lags at least since the start, and since the oldest record that
 // it had no room for.
 func TestAnIndexWithoutADatabaseLagsFromTheStart(t *testing.T) {
-	store := opened(t, OpenPostgres, "postgres://index@127.0.0.1:1/index?connect_timeout=1")
+	store := openedIn(t, OpenPostgres, "postgres://index@127.0.0.1:1/index?connect_timeout=1")
 	path := filepath.Join(t.TempDir(), "trail")
 	write(t, path, nil, 0, 3)
 	x := New(store, Config{Files: func() ([]string, error) { return sink.Files(path) }, Log: slog.New(slog.DiscardHandler)})

@@ -38,10 +38,10 @@ func (s *Store) purge(ctx context.Context, now time.Time, keep func(user string)
 // user: the database itself would read all entries for DISTINCT.
 func (s *Store) users(ctx context.Context) ([]string, error) {
 	var users []string
-	statement := s.dialect.bind(`SELECT user_id FROM audit_entries WHERE user_id > ? ORDER BY user_id LIMIT 1`)
+	statement := s.db.Bind(`SELECT user_id FROM audit_entries WHERE user_id > ? ORDER BY user_id LIMIT 1`)
 	var entries int
 	// That of nobody is first: no user is empty.
-	if err := s.db.QueryRowContext(ctx, s.dialect.bind(`SELECT COUNT(*) FROM (SELECT 1 FROM audit_entries WHERE user_id = ? LIMIT 1) AS found`), "").Scan(&entries); err != nil {
+	if err := s.db.QueryRowContext(ctx, s.db.Bind(`SELECT COUNT(*) FROM (SELECT 1 FROM audit_entries WHERE user_id = ? LIMIT 1) AS found`), "").Scan(&entries); err != nil {
 		return nil, fmt.Errorf("list users in the audit index: %w", err)
 	}
 	if entries > 0 {
@@ -92,13 +92,11 @@ func (s *Store) purgeUser(ctx context.Context, user string, before time.Time) (r
 // purgeSome removes a batch, while no other replica does: two that lock the same
 // rows, each in its own order, would wait for one another.
 func (s *Store) purgeSome(ctx context.Context, user string, before time.Time) (removed int64, err error) {
-	err = s.inTx(ctx, func(tx *sql.Tx) error {
-		if s.dialect.purgeLock != "" {
-			if _, err := tx.ExecContext(ctx, s.dialect.purgeLock); err != nil {
-				return err
-			}
+	err = s.db.InTx(ctx, func(tx *sql.Tx) error {
+		if err := s.db.Exclude(ctx, tx, purgeLock); err != nil {
+			return err
 		}
-		result, err := tx.ExecContext(ctx, s.dialect.bind(purgeUser), user, before.UnixMilli(), purgeBatch)
+		result, err := tx.ExecContext(ctx, s.db.Bind(purgeUser), user, before.UnixMilli(), purgeBatch)
 		if err != nil {
 			return err
 		}

@@ -5,18 +5,22 @@ package index
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
+
+	"github.com/hostedbridge/hostedbridge/internal/database"
 )
 
 // schemaVersion is that of the tables below.
 const schemaVersion = 1
 
+// Replicas exclude each other from making the tables, and from removing entries.
+// The numbers are of no meaning but that all replicas use them.
+const prepareLock, purgeLock = 7203498150, 7203498151
+
 // schema is the same for all databases: what both know by the same name.
 // time_ms are Unix milliseconds. entry is the entry as the trail has it, and
 // the other columns are what is asked by.
 var schema = []string{
-	`CREATE TABLE IF NOT EXISTS audit_schema (version BIGINT NOT NULL PRIMARY KEY)`,
 	`CREATE TABLE IF NOT EXISTS audit_entries (
 		writer TEXT NOT NULL,
 		seq BIGINT NOT NULL,
@@ -49,38 +53,10 @@ func (s *Store) prepare(ctx context.Context) error {
 	if err := s.find(); err != nil {
 		return err
 	}
-	err := s.inTx(ctx, func(tx *sql.Tx) error {
-		if s.dialect.lock != "" {
-			// Replicas that start together would make the tables together.
-			if _, err := tx.ExecContext(ctx, s.dialect.lock); err != nil {
-				return err
-			}
-		}
-		for _, statement := range schema {
-			if _, err := tx.ExecContext(ctx, statement); err != nil {
-				return err
-			}
-		}
-		return s.checkVersion(ctx, tx)
-	})
+	err := s.db.Prepare(ctx, database.Schema{Table: "audit_schema", Version: schemaVersion, Statements: schema, Lock: prepareLock})
 	if err != nil {
 		return fmt.Errorf("prepare the audit index: %w", err)
 	}
 	s.prepared.Store(true)
-	return nil
-}
-
-// checkVersion refuses the tables of a later release.
-func (s *Store) checkVersion(ctx context.Context, tx *sql.Tx) error {
-	if _, err := tx.ExecContext(ctx, s.dialect.bind(`INSERT INTO audit_schema (version) VALUES (?) ON CONFLICT DO NOTHING`), schemaVersion); err != nil {
-		return err
-	}
-	var version int
-	if err := tx.QueryRowContext(ctx, `SELECT MAX(version) FROM audit_schema`).Scan(&version); err != nil {
-		return err
-	}
-	if version > schemaVersion {
-		return fmt.Errorf("its tables are of version %d, and this release knows version %d", version, schemaVersion)
-	}
 	return nil
 }

@@ -21,12 +21,12 @@ func (s *Store) Search(ctx context.Context, q audit.Query) (audit.Page, error) {
 	where, args := conditions(q)
 	// One more than is shown tells whether there is a next page.
 	statement := `SELECT time_ms, writer, seq, entry FROM audit_entries` + where + ` ORDER BY time_ms DESC, writer DESC, seq DESC LIMIT ?`
-	rows, err := s.db.QueryContext(ctx, s.dialect.bind(statement), append(args, limit+1)...)
+	rows, err := s.db.QueryContext(ctx, s.db.Bind(statement), append(args, limit+1)...)
 	if err != nil {
 		return audit.Page{}, fmt.Errorf("ask the audit index: %w", err)
 	}
 	defer rows.Close() //nolint:errcheck // Err has what went wrong.
-	page := audit.Page{Shared: s.dialect.shared}
+	page := audit.Page{Shared: s.db.Shared}
 	var last audit.Position
 	for rows.Next() {
 		if len(page.Entries) == limit {

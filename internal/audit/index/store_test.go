@@ -93,7 +93,7 @@ func TestAnEntryComesBackAsItWasWritten(t *testing.T) {
 		if diff := cmp.Diff([]audit.Entry{full.Bounded()}, page.Entries); diff != "" {
 			t.Error(diff)
 		}
-		if page.Shared != s.dialect.shared || page.Next != nil {
+		if page.Shared != s.db.Shared || page.Next != nil {
 			t.Errorf("page = %+v", page)
 		}
 	})
@@ -248,8 +248,8 @@ func TestEntriesAreKeptAsLongAsTheirUsersTierSays(t *testing.T) {
 // TestReplicasRemoveOldEntriesOneAfterTheOther has one replica in the middle of
 // it, and another that begins.
 func TestReplicasRemoveOldEntriesOneAfterTheOther(t *testing.T) {
-	database := cluster.database(t)
-	one, other := opened(t, OpenPostgres, database), opened(t, OpenPostgres, database)
+	database := cluster.Database(t)
+	one, other := openedIn(t, OpenPostgres, database), openedIn(t, OpenPostgres, database)
 	c := newChain("w")
 	add(t, one, c.records("alice", 1, 2, 3)...)
 	keep := func(string) time.Duration { return 0 }
@@ -258,7 +258,7 @@ func TestReplicasRemoveOldEntriesOneAfterTheOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tx.Rollback() //nolint:errcheck // It was committed, or the test has failed.
-	if _, err := tx.ExecContext(t.Context(), one.dialect.purgeLock); err != nil {
+	if err := one.db.Exclude(t.Context(), tx, purgeLock); err != nil {
 		t.Fatal(err)
 	}
 	type outcome struct {

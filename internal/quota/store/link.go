@@ -10,15 +10,14 @@ import (
 	_ "embed" // The scripts.
 	"errors"
 	"fmt"
-	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/hostedbridge/hostedbridge/internal/database/redisdb"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 )
 
@@ -97,59 +96,27 @@ type memory struct {
 
 // ParseURL reads a store's URL. Its errors do not quote it.
 func ParseURL(raw string) (*redis.Options, error) {
-	u, err := url.Parse(raw)
-	if err != nil || (u.Scheme != "redis" && u.Scheme != "rediss") || u.Host == "" {
-		return nil, errors.New("the URL must be of the form redis://host:port/database, or rediss:// for TLS")
-	}
-	if _, set := u.User.Password(); set {
-		return nil, errors.New("the URL must not have a password in it, which everybody could read in the process list; give it in a file or in the environment")
-	}
-	o, err := redis.ParseURL(raw)
+	o, err := redisdb.Parse(raw)
 	if err != nil {
-		return nil, errors.New("the URL must be of the form redis://host:port/database, with a number for the database and no query")
+		return nil, err
+	}
+	if o.Password != "" {
+		return nil, errors.New("the URL must not have a password in it, which everybody could read in the process list; give it in a file or in the environment")
 	}
 	return o, nil
 }
 
-// silent takes what the client would write to stderr by itself. Whatever fails
-// is returned to us too.
-type silent struct{}
-
-// Printf implements the client's logger.
-func (silent) Printf(context.Context, string, ...any) {}
-
-var silence = sync.OnceFunc(func() { redis.SetLogger(silent{}) })
-
 func newLink(r Redis) (*link, error) {
-	silence()
-	o, err := ParseURL(r.URL)
-	if err != nil {
+	if _, err := ParseURL(r.URL); err != nil {
 		return nil, fmt.Errorf("quota store: %w", err)
 	}
 	if r.Timeout <= 0 {
 		r.Timeout = defaultTimeout
 	}
-	if o.TLSConfig != nil && r.TLS != nil {
-		config := r.TLS.Clone()
-		config.ServerName = o.TLSConfig.ServerName
-		o.TLSConfig = config
+	o, err := redisdb.Options(redisdb.Config{URL: r.URL, Password: r.Password, TLS: r.TLS, Timeout: r.Timeout})
+	if err != nil {
+		return nil, fmt.Errorf("quota store: %w", err)
 	}
-	user := o.Username
-	o.CredentialsProviderContext = func(context.Context) (string, string, error) {
-		if r.Password == nil {
-			return user, "", nil
-		}
-		password, err := r.Password()
-		return user, password, err
-	}
-	// A script that may have run is not sent again, and nobody waits longer
-	// than for one answer.
-	o.MaxRetries, o.DialerRetries = -1, 1
-	o.ContextTimeoutEnabled = true
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = r.Timeout, r.Timeout, r.Timeout, r.Timeout
-	o.Protocol = 2 // Every server that has scripts speaks it.
-	o.DisableIdentity = true
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	patient := *o
 	patient.ReadTimeout, patient.WriteTimeout, patient.PoolTimeout = tellTimeout, tellTimeout, tellTimeout
 	patient.PoolSize = 1
