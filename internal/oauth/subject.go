@@ -8,43 +8,67 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
+	"hash"
+	"unicode"
+	"unicode/utf8"
 )
 
-// SubjectKey is who logged in: a person or program as an identity provider names
-// it. It is a hash, so that it can be shown to programs that shall not learn who
-// that is, and is of one size whatever the provider's names are.
+// maxSubject is how many characters a subject has at most, by OpenID Connect
+// Core 1.0, section 2.
+const maxSubject = 255
+
+// SubjectKey stands for a person at an identity provider. Who sees it learns
+// neither who that is nor which provider it is; it is no secret either, as who
+// knows both can make it.
 type SubjectKey [sha256.Size]byte
 
-// KeyOf returns the key of an issuer's subject: the SHA-256 of both, each after
-// its length in 8 bytes, so that no other two make the same bytes. The issuer is
-// taken as it is written: one with a slash at its end is another.
+// KeyOf returns the key of a subject of an issuer, both byte for byte as the
+// issuer has them. Each is hashed behind its length, so that no two pairs are
+// the same text.
 func KeyOf(issuer, subject string) SubjectKey {
-	var k SubjectKey
 	h := sha256.New()
-	for _, part := range []string{issuer, subject} {
-		var length [8]byte
-		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
-		_, _ = h.Write(length[:])
-		_, _ = h.Write([]byte(part))
-	}
-	h.Sum(k[:0])
-	return k
+	writePart(h, issuer)
+	writePart(h, subject)
+	return SubjectKey(h.Sum(nil))
 }
 
-// String returns the key as 43 characters of base64url.
+func writePart(h hash.Hash, s string) {
+	var length [8]byte
+	binary.BigEndian.PutUint64(length[:], uint64(len(s)))
+	h.Write(length[:]) // A hash never fails.
+	h.Write([]byte(s))
+}
+
+// String returns the key as text: 43 characters of base64url.
 func (k SubjectKey) String() string { return base64.RawURLEncoding.EncodeToString(k[:]) }
 
-var errSubjectKey = errors.New("a subject's key is 43 characters of base64url")
+var errSubjectKey = errors.New("not the key of a subject, which is 43 characters of base64url")
 
-// ParseSubjectKey reads what String returns, and nothing else: of the texts that
-// base64 takes for the same bytes one alone is good. Its error does not quote
-// the text.
-func ParseSubjectKey(text string) (SubjectKey, error) {
+// ParseSubjectKey reads what String returns, and nothing else that would decode
+// to the same bytes.
+func ParseSubjectKey(s string) (SubjectKey, error) {
 	var k SubjectKey
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil || len(raw) != len(k) || base64.RawURLEncoding.EncodeToString(raw) != text {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
+	if err != nil || len(b) != len(k) {
 		return SubjectKey{}, errSubjectKey
 	}
-	copy(k[:], raw)
+	if k = SubjectKey(b); k.String() != s { // The decoder overlooks line ends.
+		return SubjectKey{}, errSubjectKey
+	}
 	return k, nil
+}
+
+// ValidSubject reports whether a provider's subject can be somebody: 1 to 255
+// printable characters. What could not be decoded is none, since several such
+// subjects would be the same.
+func ValidSubject(subject string) bool {
+	if subject == "" || utf8.RuneCountInString(subject) > maxSubject {
+		return false
+	}
+	for _, r := range subject {
+		if r == utf8.RuneError || !unicode.IsPrint(r) {
+			return false
+		}
+	}
+	return true
 }

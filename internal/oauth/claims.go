@@ -1,0 +1,155 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oauth
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-jose/go-jose/v4/json"
+	"github.com/go-jose/go-jose/v4/jwt"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+)
+
+// ClaimUser is where our own server puts the user that a provider's rule made of
+// the person. Of others it means nothing.
+const ClaimUser = "hb_user"
+
+// claims are what a token says whose signature is good.
+type claims struct {
+	jwt.Claims
+
+	all map[string]any
+}
+
+// readClaims decodes a payload. The decoder refuses a member that is there twice,
+// of which another program may read the other one.
+func readClaims(payload []byte) (*claims, error) {
+	var c claims
+	if json.Unmarshal(payload, &c.Claims) != nil || json.Unmarshal(payload, &c.all) != nil {
+		return nil, Malformed
+	}
+	return &c, nil
+}
+
+// check says why the token is not one for that resource now.
+func (c *claims) check(i *Issuer, resource string, now time.Time) error {
+	late := now.Add(leeway)
+	switch {
+	case !c.isFor(i, resource):
+		return BadAudience
+	case c.Expiry == nil:
+		return Malformed
+	case !now.Before(c.Expiry.Time().Add(leeway)):
+		return Expired
+	case c.NotBefore != nil && late.Before(c.NotBefore.Time()), c.IssuedAt != nil && late.Before(c.IssuedAt.Time()):
+		return NotYetValid
+	}
+	return nil
+}
+
+// isFor says whether the token is for that resource. Of our own it is for nothing
+// else: one that is good at two places could have come from the other.
+func (c *claims) isFor(i *Issuer, resource string) bool {
+	if resource == "" || i.Own && len(c.Audience) != 1 {
+		return false
+	}
+	return slices.ContainsFunc(c.Audience, func(a string) bool { return a == resource || slices.Contains(i.Audiences, a) })
+}
+
+// token returns whose the token is and what it allows.
+func (c *claims) token(i *Issuer) (Token, error) {
+	t := Token{Issuer: i.URL, ClientID: c.client(), ID: c.ID, Expires: c.Expiry.Time()}
+	var err error
+	if i.Own {
+		t.Subject, t.User, err = c.own()
+	} else {
+		t.Subject, t.User, err = c.foreign(i)
+	}
+	if err != nil {
+		return Token{}, err
+	}
+	var ok bool
+	if t.Scopes, ok = c.scopes(); !ok {
+		return Token{}, Malformed
+	}
+	t.Read, t.Call = hasAll(t.Scopes, i.ReadScopes), hasAll(t.Scopes, i.CallScopes)
+	return t, nil
+}
+
+// own returns whose a token of our own server is.
+func (c *claims) own() (SubjectKey, v1alpha1.UserID, error) {
+	key, err := ParseSubjectKey(c.Subject)
+	if err != nil {
+		return SubjectKey{}, "", NoSubject
+	}
+	if c.ID == "" || c.IssuedAt == nil || c.text("client_id") == "" {
+		return SubjectKey{}, "", Malformed
+	}
+	if _, has := c.all[ClaimUser]; !has {
+		return key, "", nil
+	}
+	user, err := v1alpha1.ParseUserID(c.text(ClaimUser))
+	if err != nil {
+		return SubjectKey{}, "", Malformed
+	}
+	return key, user, nil
+}
+
+// foreign returns whose a token of another server is.
+func (c *claims) foreign(i *Issuer) (SubjectKey, v1alpha1.UserID, error) {
+	if !ValidSubject(c.Subject) {
+		return SubjectKey{}, "", NoSubject
+	}
+	user, _ := i.User.User(c.all)
+	return KeyOf(i.URL, c.Subject), user, nil
+}
+
+// client returns the client: client_id by RFC 9068, azp with Keycloak, Auth0 and
+// Entra, cid with Okta.
+func (c *claims) client() string {
+	for _, name := range []string{"client_id", "azp", "cid"} {
+		if id := c.text(name); id != "" {
+			return id
+		}
+	}
+	return ""
+}
+
+func (c *claims) text(name string) string {
+	s, _ := c.all[name].(string)
+	return s
+}
+
+// scopes returns the scopes of a token: scope, in a string by RFC 9068, or scp, a
+// string with Entra and a list with Okta. It returns false if they are neither.
+func (c *claims) scopes() ([]string, bool) {
+	value := c.all["scope"]
+	if value == nil {
+		value = c.all["scp"]
+	}
+	switch v := value.(type) {
+	case nil:
+		return nil, true
+	case string:
+		return strings.Fields(v), true
+	case []any:
+		var all []string
+		for _, item := range v {
+			s, ok := item.(string)
+			if !ok {
+				return nil, false
+			}
+			all = append(all, s)
+		}
+		return all, true
+	}
+	return nil, false
+}
+
+func hasAll(scopes, wanted []string) bool {
+	return !slices.ContainsFunc(wanted, func(w string) bool { return !slices.Contains(scopes, w) })
+}

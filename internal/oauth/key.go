@@ -1,0 +1,39 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oauth
+
+import (
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rsa"
+
+	jose "github.com/go-jose/go-jose/v4"
+)
+
+// minModulus is the least bits of an RSA key, by RFC 7518, section 3.3.
+const minModulus = 2048
+
+// curves are those of ECDSA's algorithms, by RFC 7518, section 3.4.
+var curves = map[string]elliptic.Curve{
+	string(jose.ES256): elliptic.P256(), string(jose.ES384): elliptic.P384(), string(jose.ES512): elliptic.P521(),
+}
+
+// fits says whether a key verifies signatures of that algorithm: whether it is a
+// public one, meant for that, and of that kind. A public key in a secret's place
+// would let everybody sign who can read it.
+func fits(key *jose.JSONWebKey, algorithm string) bool {
+	if !key.Valid() || !key.IsPublic() || key.Use != "" && key.Use != "sig" || key.Algorithm != "" && key.Algorithm != algorithm {
+		return false
+	}
+	switch k := key.Key.(type) {
+	case *rsa.PublicKey:
+		return (algorithm[0] == 'R' || algorithm[0] == 'P') && k.N.BitLen() >= minModulus
+	case *ecdsa.PublicKey:
+		return curves[algorithm] == k.Curve
+	case ed25519.PublicKey:
+		return algorithm == string(jose.EdDSA)
+	}
+	return false
+}
