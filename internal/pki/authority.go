@@ -28,7 +28,10 @@ const (
 
 	// SessionKeySize is the size of a session key in bytes, that of the output
 	// of the hash that it is used with.
-	SessionKeySize = sha256.Size
+	SessionKeySize = derivedSize
+	// derivedSize is the size in bytes of what is derived of the secret: that of
+	// the output of the hash, and of a number of the curve P-256.
+	derivedSize = sha256.Size
 
 	// Lifetime is how long an issued certificate is good for, which is also
 	// for how long a deleted bridge could still prove to be itself. It is
@@ -59,9 +62,9 @@ type Authority struct {
 	key         ed25519.PrivateKey
 	certificate *x509.Certificate
 	pem         []byte
-	// sessions derives a key of the authority's secret by a label. A function
+	// derive derives 32 bytes of the authority's secret by a label. A function
 	// does not print what it holds.
-	sessions func(info string) ([]byte, error)
+	derive func(info string) ([]byte, error)
 }
 
 // NewAuthority returns the authority of a secret. Equal secrets give equal
@@ -95,8 +98,8 @@ func NewAuthority(secret [32]byte) (*Authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parse authority: %w", err)
 	}
-	sessions := func(info string) ([]byte, error) { return hkdf.Key(sha256.New, secret[:], nil, info, SessionKeySize) }
-	return &Authority{key: key, certificate: certificate, pem: encodeCertificate(der), sessions: sessions}, nil
+	derive := func(info string) ([]byte, error) { return hkdf.Key(sha256.New, secret[:], nil, info, derivedSize) }
+	return &Authority{key: key, certificate: certificate, pem: encodeCertificate(der), derive: derive}, nil
 }
 
 // SessionKeys returns the keys by which the bridge with this UID signs what it
@@ -108,7 +111,7 @@ func (a *Authority) SessionKeys(bridgeUID string) ([][]byte, error) {
 	if !bridgePath.MatchString(bridgePrefix + bridgeUID) {
 		return nil, errors.New("derive session keys: this is no UID")
 	}
-	key, err := a.sessions(sessionsInfo + bridgeUID)
+	key, err := a.derive(sessionsInfo + bridgeUID)
 	if err != nil {
 		return nil, fmt.Errorf("derive session keys: %w", err)
 	}

@@ -10,7 +10,8 @@
 // secret of its own: versions of the master key come and go, and what everybody
 // trusts stays. To change it is to publish another certificate; ingress and
 // bridges must then be started anew, as they must be after a leak of it. From the
-// same secret come the keys of bridges' sessions.
+// same secret come the keys of bridges' sessions and those that sign access
+// tokens.
 //
 // The package is pure: randomness and times are arguments.
 package pki

@@ -1,0 +1,40 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pki
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"errors"
+	"fmt"
+)
+
+const (
+	// loginInfo begins the label of a key that signs access tokens. Three numbers
+	// end the label, always all of them, so that no two of its forms meet.
+	loginInfo = "hb/v1/login/"
+	// maxLoginAttempts is more than is ever needed: of the numbers of 256 bits,
+	// one in 2^32 is no key of P-256.
+	maxLoginAttempts = 8
+)
+
+// LoginKey returns the key of P-256 that signs access tokens in a period, which
+// is a number that the caller counts. It is the same for every replica and at
+// every start, so that nobody has to agree on it or to store it. Another
+// generation has other keys in all periods. The error says that there is none,
+// which chance does not bring about, and quotes nothing.
+func (a *Authority) LoginKey(generation uint32, period int64) (*ecdsa.PrivateKey, error) {
+	for attempt := range maxLoginAttempts {
+		candidate, err := a.derive(fmt.Sprintf("%s%d/%d/%d", loginInfo, generation, period, attempt))
+		if err != nil {
+			return nil, fmt.Errorf("derive login key: %w", err)
+		}
+		// What is not between 0 and the order of the curve is thrown away, not
+		// reduced, so that every key is equally likely (FIPS 186-5, A.2.2).
+		if key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), candidate); err == nil {
+			return key, nil
+		}
+	}
+	return nil, errors.New("derive login key: no candidate is one")
+}
