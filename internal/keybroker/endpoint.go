@@ -188,7 +188,7 @@ func bearer(r *http.Request) (string, error) {
 func readBody(w http.ResponseWriter, c *call) ([]byte, error) {
 	if want := c.route.mediaType; want != "" {
 		if got, _, err := mime.ParseMediaType(c.request.Header.Get("Content-Type")); err != nil || got != want {
-			return nil, errMediaType
+			return nil, errMediaType.withDetail("Send Content-Type: " + want + ".")
 		}
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, c.request.Body, c.route.maxBody))

@@ -138,12 +138,14 @@ func (w *world) Bridge(_ context.Context, namespace, name string) (*v1alpha1.Hos
 type master struct {
 	keys      *envelope.Keys
 	authority *pki.Authority
+	login     uint32
 	err       error
 }
 
 func (m *master) Keys() *envelope.Keys      { return m.keys }
 func (m *master) Err() error                { return m.err }
 func (m *master) Authority() *pki.Authority { return m.authority }
+func (m *master) LoginGeneration() uint32   { return m.login }
 
 // testMaster returns a master key of these versions.
 func testMaster(t testing.TB, versions ...uint32) *master {

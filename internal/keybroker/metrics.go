@@ -27,6 +27,9 @@ type metrics struct {
 	// unreadable counts secrets, not requests.
 	unreadable prometheus.Counter
 	sealed     *prometheus.CounterVec
+	// signed counts access tokens. Those who had them signed are few processes;
+	// for whom they were is in nothing that the keybroker keeps.
+	signed prometheus.Counter
 }
 
 // Who had a value sealed, as the label of a metric.
@@ -69,6 +72,10 @@ func newMetrics(reg prometheus.Registerer, master MasterKey) (*metrics, error) {
 			Name: "hostedbridge_keybroker_sealed_total",
 			Help: "Values sealed, by where they came from: the user, the bridge that refreshed a login, or a source in spec.secretRefs.",
 		}, []string{"by"}),
+		signed: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "hostedbridge_keybroker_login_signatures_total",
+			Help: "Access tokens signed for the ingress's authorization server.",
+		}),
 	}
 	telemetry.Begin(m.issued, "bridge", "ingress")
 	telemetry.Begin(m.opens, "opened", "unchanged", "unreadable", "failed")
@@ -86,7 +93,7 @@ func newMetrics(reg prometheus.Registerer, master MasterKey) (*metrics, error) {
 		}
 		return 0
 	})
-	if err := telemetry.Register(reg, m.requests, m.duration, m.inFlight, m.issued, m.opens, m.unreadable, m.sealed, current, stale); err != nil {
+	if err := telemetry.Register(reg, m.requests, m.duration, m.inFlight, m.issued, m.opens, m.unreadable, m.sealed, m.signed, current, stale); err != nil {
 		return nil, err
 	}
 	return m, nil

@@ -51,6 +51,7 @@ var (
 	errCaller             = &problem{http.StatusForbidden, "caller_not_allowed", "This caller may not do this.", 0}
 	errCertificateMissing = &problem{http.StatusForbidden, "certificate_missing", "Show the certificate that POST /v1/certificates gives.", 0}
 	errRequest            = &problem{http.StatusBadRequest, "certificate_request_invalid", "The body is not a PKCS #10 request of an Ed25519 key, in DER.", 0}
+	errClaims             = &problem{http.StatusBadRequest, "claims_invalid", "The body is not the claims of an access token.", 0}
 	errBodyUnreadable     = &problem{http.StatusBadRequest, "body_unreadable", "The request body broke off or came too slowly.", 0}
 	errName               = &problem{http.StatusBadRequest, "name_invalid", "A namespace, HostedBridge or secret cannot have this name. A secret's is 1 to 64 upper-case letters, digits or underscores beginning with a letter, such as GITHUB_TOKEN, or a file's name with a dot in it, such as credentials.json.", 0}
 	errNotFound           = &problem{http.StatusNotFound, "not_found", "There is nothing here.", 0}
@@ -69,7 +70,7 @@ var (
 	errConflict           = &problem{http.StatusConflict, "conflict", "The secrets are being changed by somebody else; try again.", 0}
 	errBodyTooLarge       = &problem{http.StatusRequestEntityTooLarge, "body_too_large", "The request body is larger than this resource takes.", 0}
 	errTooMuch            = &problem{http.StatusRequestEntityTooLarge, "secrets_too_large", "The bridge's secrets together are larger than a Secret can be.", 0}
-	errMediaType          = &problem{http.StatusUnsupportedMediaType, "unsupported_media_type", "Send Content-Type: application/pkcs10.", 0}
+	errMediaType          = &problem{http.StatusUnsupportedMediaType, "unsupported_media_type", "This resource takes another Content-Type.", 0}
 	errInternal           = &problem{http.StatusInternalServerError, "internal", "Internal error.", 0}
 	errClusterRefused     = &problem{http.StatusInternalServerError, "cluster_refused", "The API server refuses what this needs. An administrator has to look at the keybroker's log, which says why.", 0}
 	errUnreadable         = &problem{http.StatusInternalServerError, "secret_unreadable", "A stored secret cannot be opened.", 0}

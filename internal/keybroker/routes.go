@@ -10,6 +10,7 @@ import (
 	"net/http"
 
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
+	"github.com/hostedbridge/hostedbridge/internal/oauth/signing"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 )
 
@@ -39,6 +40,14 @@ func (s *Server) handler() http.Handler {
 		}, {
 			name: "remove", method: http.MethodDelete, byCertificate: true,
 			answer: s.removeSecret,
+		}},
+		"/v1/login/keys": {{
+			name: "login_keys", method: http.MethodGet, byCertificate: true,
+			answer: s.loginKeys,
+		}},
+		"/v1/login/sign": {{
+			name: "login_sign", method: http.MethodPost, byCertificate: true,
+			mediaType: "application/json", maxBody: signing.MaxClaims, answer: s.signLogin,
 		}},
 		"/": nil,
 	} {

@@ -51,6 +51,9 @@ type MasterKey interface {
 	Keys() *envelope.Keys
 	// Authority returns the certificate authority, which stays the same.
 	Authority() *pki.Authority
+	// LoginGeneration tells the keys that sign access tokens now from those
+	// before them.
+	LoginGeneration() uint32
 	// Err is why what is there now is not in use, nil if it is.
 	Err() error
 }
@@ -72,6 +75,8 @@ type Server struct {
 	callers   *identifier
 	store     *store.Store
 	authority *pki.Authority
+	// generation is that of the keys that sign access tokens now.
+	generation func() uint32
 	// roots is the authority, by which clients are verified; ingress verifies
 	// that one is the ingress.
 	roots   *x509.CertPool
@@ -103,12 +108,12 @@ func New(c Config, d Deps) (*Server, error) {
 	return &Server{
 		callers:   &identifier{cluster: d.Reader, namespace: c.Namespace, watched: c.Watched, now: d.Now},
 		store:     d.Store,
-		authority: authority,
-		roots:     roots,
-		ingress:   pki.VerifyPeer(roots, pki.IngressURI(), x509.ExtKeyUsageClientAuth, d.Now),
-		tiers:     d.Tiers,
-		serving:   &servingCertificate{authority: authority, names: []string{host, host + ".cluster.local"}, random: d.Random, now: d.Now},
-		random:    d.Random, now: d.Now, turns: newTurns(), metrics: m, log: d.Log,
+		authority: authority, generation: d.MasterKey.LoginGeneration,
+		roots:   roots,
+		ingress: pki.VerifyPeer(roots, pki.IngressURI(), x509.ExtKeyUsageClientAuth, d.Now),
+		tiers:   d.Tiers,
+		serving: &servingCertificate{authority: authority, names: []string{host, host + ".cluster.local"}, random: d.Random, now: d.Now},
+		random:  d.Random, now: d.Now, turns: newTurns(), metrics: m, log: d.Log,
 	}, nil
 }
 

@@ -8,7 +8,8 @@
 //
 // The directory has, with either of them, the file "authority", the key of the
 // certificate authority. The files "current" and "minimum" say which version
-// wraps and which is the lowest that unwraps.
+// wraps and which is the lowest that unwraps; "login" counts the generations of
+// the keys that sign access tokens.
 //
 // No error and no log line quotes a key, a token or anything that a server
 // answered.

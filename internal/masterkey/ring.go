@@ -23,6 +23,7 @@ const (
 	fileAuthority = "authority"
 	fileCurrent   = "current"
 	fileMinimum   = "minimum"
+	fileLogin     = "login"
 )
 
 // maxFile is the size in bytes of a key's file, 44 and a line end, with room to
@@ -48,12 +49,15 @@ type ring struct {
 	secrets func() *secrets
 	current uint32 // 0 without the file.
 	minimum uint32 // 0 without the file.
+	// login is the generation of the keys that sign access tokens, 0 without the
+	// file.
+	login uint32
 	// local is nil without versions.
 	local *envelope.Keyring
 }
 
 func (r *ring) same(other *ring) bool {
-	return maps.Equal(r.secrets().keys, other.secrets().keys) && r.current == other.current && r.minimum == other.minimum
+	return maps.Equal(r.secrets().keys, other.secrets().keys) && r.current == other.current && r.minimum == other.minimum && r.login == other.login
 }
 
 // continues returns nil if next is this ring at another time, and otherwise why it
@@ -132,10 +136,12 @@ func (r *ring) read(dir, name string) (err error) {
 		r.current, err = parseVersion(content)
 	case fileMinimum:
 		r.minimum, err = parseVersion(content)
+	case fileLogin:
+		r.login, err = parseGeneration(content)
 	default:
 		var version uint32
 		if version, err = parseVersion(name); err != nil {
-			return fmt.Errorf("the name is not %s, %s, %s or a key version such as 1", fileAuthority, fileCurrent, fileMinimum)
+			return fmt.Errorf("the name is not %s, %s, %s, %s or a key version such as 1", fileAuthority, fileCurrent, fileMinimum, fileLogin)
 		}
 		r.secrets().keys[version], err = parseKey(content)
 	}
@@ -154,12 +160,27 @@ func (r *ring) join() error {
 
 // parseVersion takes a number as it is usually written.
 func parseVersion(s string) (uint32, error) {
-	n, err := strconv.ParseUint(s, 10, 31) // It must fit the status' int32.
-	if err != nil || n == 0 || strconv.FormatUint(n, 10) != s {
-		// The number's own error would quote the file.
+	n, ok := parseNumber(s)
+	if !ok || n == 0 {
 		return 0, errors.New("the content is not a key version such as 1")
 	}
-	return uint32(n), nil
+	return n, nil
+}
+
+// parseGeneration takes a number as parseVersion does, and 0, which is what holds
+// without the file.
+func parseGeneration(s string) (uint32, error) {
+	n, ok := parseNumber(s)
+	if !ok {
+		return 0, errors.New("the content is not a number such as 1")
+	}
+	return n, nil
+}
+
+// parseNumber has no error: the number's own would quote the file.
+func parseNumber(s string) (uint32, bool) {
+	n, err := strconv.ParseUint(s, 10, 31) // It must fit the status' int32.
+	return uint32(n), err == nil && strconv.FormatUint(n, 10) == s
 }
 
 func parseKey(s string) (k key, err error) {

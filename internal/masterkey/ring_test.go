@@ -89,6 +89,12 @@ func TestEveryBadFileIsNamedAndNoneQuoted(t *testing.T) {
 		{"a current version that is not there", map[string]string{"1": good, "current": "2"}, []string{"current version", "2"}},
 		{"a current version below the minimum", map[string]string{"1": good, "2": encoded(2), "current": "1", "minimum": "2"}, []string{"current version", "1"}},
 		{"a minimum that is no number", map[string]string{"1": good, "minimum": "one"}, []string{`"minimum"`}},
+		{"a generation of login keys that is a word", map[string]string{"1": good, "login": "latest"}, []string{`"login"`}},
+		{"a generation of login keys that is a key", map[string]string{"1": good, "login": good}, []string{`"login"`}},
+		{"a generation of login keys below 0", map[string]string{"1": good, "login": "-1"}, []string{`"login"`}},
+		{"a generation of login keys with a leading zero", map[string]string{"1": good, "login": "01"}, []string{`"login"`}},
+		{"a generation of login keys that no int32 holds", map[string]string{"1": good, "login": "2147483648"}, []string{`"login"`}},
+		{"an empty generation of login keys", map[string]string{"1": good, "login": ""}, []string{`"login"`}},
 		{"a minimum above all", map[string]string{"1": good, "minimum": "2"}, []string{"minimum version 2"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -144,6 +144,14 @@ func (s *Source) Keys() *envelope.Keys {
 // the process ends, since those who trust it were told at their start.
 func (s *Source) Authority() *pki.Authority { return s.authority }
 
+// LoginGeneration tells the keys that sign access tokens from those before them.
+// It is 0 unless the directory's file "login" has another number.
+func (s *Source) LoginGeneration() uint32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state.ring.login
+}
+
 // Status says what Keys has.
 func (s *Source) Status() Status {
 	s.mu.Lock()
@@ -226,7 +234,7 @@ func (s *Source) adopt(ctx context.Context, next *state) {
 	close(s.changed)
 	s.changed = make(chan struct{})
 	s.options.Log.InfoContext(ctx, "the master key has changed", "provider", next.status.Provider,
-		"versions", next.status.Versions, "current", next.status.Current, "minimum", next.status.Minimum)
+		"versions", next.status.Versions, "current", next.status.Current, "minimum", next.status.Minimum, "login", next.ring.login)
 }
 
 // failed logs an error when it is another one than before.

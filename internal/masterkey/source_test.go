@@ -87,6 +87,51 @@ func TestTheAuthorityIsThatOfItsFile(t *testing.T) {
 	}
 }
 
+func TestTheGenerationOfLoginKeysFollowsItsFile(t *testing.T) {
+	ring := func(login string) map[string]string {
+		files := map[string]string{"1": encoded(1), "authority": encoded(9), "login": login}
+		if login == "" {
+			delete(files, "login")
+		}
+		return files
+	}
+	dir, log := write(t, ring("")), &logged{}
+	s := open(t, Options{Dir: dir, Log: log.logger()})
+	sealed := seal(t, s.Keys())
+	if got := s.LoginGeneration(); got != 0 {
+		t.Errorf("%d without the file", got)
+	}
+	for _, test := range []struct {
+		content string
+		want    uint32
+		good    bool
+	}{{"0", 0, true}, {"1\n", 1, true}, {"12", 12, true}, {"one", 12, false}, {"13", 13, true}, {"", 0, true}} {
+		changed, before := s.Changed(), s.LoginGeneration()
+		rewrite(t, dir, ring(test.content))
+		if err := s.Reload(t.Context()); (err == nil) != test.good {
+			t.Errorf("%q: error %v", test.content, err)
+		}
+		if got := s.LoginGeneration(); got != test.want {
+			t.Errorf("%q: %d, want %d", test.content, got, test.want)
+		}
+		select {
+		case <-changed:
+			if before == test.want {
+				t.Errorf("%q: a change is announced where nothing changed", test.content)
+			}
+		default:
+			if before != test.want {
+				t.Errorf("%q: no change is announced", test.content)
+			}
+		}
+	}
+	// Nothing that is sealed has to do with it.
+	mustOpen(t, s.Keys(), sealed)
+	if !strings.Contains(log.String(), "login=12") {
+		t.Errorf("log: %s", log.String())
+	}
+}
+
 func TestAChangeIsNoticed(t *testing.T) {
 	dir := write(t, map[string]string{"1": encoded(1), "authority": encoded(9)})
 	s := open(t, Options{Dir: dir, Interval: time.Millisecond})

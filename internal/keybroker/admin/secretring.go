@@ -26,6 +26,7 @@ const (
 	currentFile   = "current"
 	minimumFile   = "minimum"
 	authorityFile = "authority"
+	loginFile     = "login"
 )
 
 // SecretClient is the Secrets of the API server, live. PatchSecret sets these
@@ -74,7 +75,7 @@ func parseRing(data map[string][]byte) (RingState, error) {
 	state := RingState{Provider: envelope.AlgorithmLocal.String(), Versions: versions}
 	current, err := parseFile(data, currentFile, state.highest())
 	minimum, other := parseFile(data, minimumFile, 1)
-	if err := errors.Join(err, other); err != nil {
+	if err := errors.Join(err, other, checkLogin(data)); err != nil {
 		return RingState{}, err
 	}
 	state.Current, state.Minimum = current, minimum
@@ -89,7 +90,7 @@ func parseVersions(data map[string][]byte) ([]uint32, error) {
 	var versions []uint32
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(data)) {
-		if name == currentFile || name == minimumFile || name == authorityFile {
+		if slices.Contains([]string{currentFile, minimumFile, authorityFile, loginFile}, name) {
 			continue
 		}
 		version, ok := parseVersion(name)
@@ -116,6 +117,16 @@ func parseFile(data map[string][]byte, name string, byDefault uint32) (uint32, e
 		return 0, fmt.Errorf("the content of %q is not a version", name)
 	}
 	return version, nil
+}
+
+// checkLogin looks at the one file that a rotation leaves alone and replicas read
+// as a number: that of the generation of login keys, which may be 0.
+func checkLogin(data map[string][]byte) error {
+	content, found := data[loginFile]
+	if _, ok := parseVersion(trimLineEnd(content)); !found || ok || trimLineEnd(content) == "0" {
+		return nil
+	}
+	return fmt.Errorf("the content of %q is not a number", loginFile)
 }
 
 func trimLineEnd(content []byte) string {

@@ -26,6 +26,10 @@ func TestParseRing(t *testing.T) {
 	}{
 		{"without current the highest is", map[string]string{"1": canary, "10": canary, "9": canary, "authority": canary}, local(10, 1, 1, 9, 10), ""},
 		{"both files say otherwise", map[string]string{"1": canary, "2": canary, "3": canary, "current": "2\n", "minimum": "2"}, local(2, 2, 1, 2, 3), ""},
+		{"a generation of login keys", map[string]string{"1": canary, "login": "3\n"}, local(1, 1, 1), ""},
+		{"the first generation of login keys", map[string]string{"1": canary, "login": "0"}, local(1, 1, 1), ""},
+		{"a generation that is not a number", map[string]string{"1": canary, "login": canary}, RingState{}, `the content of "login" is not a number`},
+		{"an empty generation", map[string]string{"1": canary, "login": ""}, RingState{}, `the content of "login" is not a number`},
 		{"no version", map[string]string{"authority": canary}, RingState{}, "there is no master key"},
 		{"another file", map[string]string{"1": canary, "01": canary}, RingState{}, `"01" is neither a version`},
 		{"a version that no int32 holds", map[string]string{"2147483648": canary}, RingState{}, "neither a version"},
