@@ -291,7 +291,7 @@ type OAuthSubject struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[!-~]([ -~]*[!-~])?$')",message="subject must be 1 to 255 printable ASCII characters, neither beginning nor ending with a space"
+	// +kubebuilder:validation:XValidation:rule="self.matches(r'^[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S} ]+$')",message="subject must be 1 to 255 printable characters, as the issuer's tokens have them in sub"
 	Subject string `json:"subject"`
 }
 

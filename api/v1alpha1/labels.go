@@ -30,6 +30,10 @@ const (
 	// the operator applied. It saves applying the same again.
 	AnnotationApplied = "hostedbridge.dev/applied"
 
+	// LabelOnboarded on a HostedBridge says that a first login made it. Its value
+	// is "true".
+	LabelOnboarded = "hostedbridge.dev/onboarded"
+
 	// Values of the labels above.
 	NameValue       = "hosted-bridge"
 	ComponentBridge = "bridge"

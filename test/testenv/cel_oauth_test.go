@@ -20,7 +20,7 @@ func TestSubjectsAreWhoATokenNames(t *testing.T) {
 		issuer   = subjects + "[0].issuer"
 		subject  = subjects + "[0].subject"
 		https    = "absolute https URL"
-		ascii    = "printable ASCII"
+		form     = "1 to 255 printable characters"
 	)
 	for _, test := range []struct {
 		name            string
@@ -34,6 +34,7 @@ func TestSubjectsAreWhoATokenNames(t *testing.T) {
 		{"an issuer on this machine by name", "http://localhost:8080", "alice", nil},
 		{"an issuer on this machine over IPv6", "http://[::1]:8080", "alice", nil},
 		{"a subject with spaces in it", "https://login.example.com", "CN=Alice A, O=Example", nil},
+		{"a subject of other letters", "https://login.example.com", "Zoë 山田", nil},
 		{"a subject as long as one may be", "https://login.example.com", strings.Repeat("s", 255), nil},
 		{"an issuer without TLS", "http://login.example.com", "alice", []string{issuer, https}},
 		{"an issuer that only begins like this machine", "http://localhost.example.com", "alice", []string{issuer, https}},
@@ -46,9 +47,10 @@ func TestSubjectsAreWhoATokenNames(t *testing.T) {
 		{"an issuer that is too long", "https://login.example.com/" + strings.Repeat("a", 512), "alice", []string{issuer, "512"}},
 		{"no subject", "https://login.example.com", "", []string{subject}},
 		{"a subject that is too long", "https://login.example.com", strings.Repeat("s", 256), []string{subject, "255"}},
-		{"a subject of other letters", "https://login.example.com", "Zoë", []string{subject, ascii}},
-		{"a subject with a space before it", "https://login.example.com", " alice", []string{subject, ascii}},
-		{"a subject with a line's end after it", "https://login.example.com", `alice\n`, []string{subject, ascii}},
+		{"a subject with a line's end after it", "https://login.example.com", `alice\n`, []string{subject, form}},
+		{"a subject with what turns text around", "https://login.example.com", `\u202ealice`, []string{subject, form}},
+		{"a subject with a space that looks like another", "https://login.example.com", `alice\u00a0a`, []string{subject, form}},
+		{"a subject that could not be read", "https://login.example.com", `alice\ue000`, []string{subject, form}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := create(t, c, namespace, `{oauth: {subjects: [{issuer: "`+test.issuer+`", subject: "`+test.subject+`"}]}}`)

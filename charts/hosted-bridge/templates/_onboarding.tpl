@@ -1,0 +1,31 @@
+{{/* What a first login may make of HostedBridges. */}}
+
+{{/* off, invite or auto. Some who read YAML take the word off for false. */}}
+{{- define "hosted-bridge.onboarding.mode" -}}
+{{- $server := ((.Values.oauth).server) | default dict }}
+{{- ternary (($server.onboarding).mode | default "off") "off" ($server.enabled | default false) }}
+{{- end }}
+
+{{/* Where mode auto makes them. */}}
+{{- define "hosted-bridge.onboarding.namespace" -}}
+{{- $namespace := .Values.oauth.server.onboarding.namespace }}
+{{- if not $namespace }}
+{{- fail "oauth.server.onboarding.mode is auto: set oauth.server.onboarding.namespace to the namespace for the HostedBridges that logins make" }}
+{{- end }}
+{{- if eq $namespace .Release.Namespace }}
+{{- fail "oauth.server.onboarding.namespace is that of the installation: set it to a namespace of tenants" }}
+{{- end }}
+{{- if and .Values.watchNamespaces (not (has $namespace .Values.watchNamespaces)) }}
+{{- fail (printf "oauth.server.onboarding.namespace is %s, which is not in watchNamespaces: the operator would not see what logins make there" $namespace) }}
+{{- end }}
+{{- $namespace }}
+{{- end }}
+
+{{/* The servers of a HostedBridge that a login makes, as the policy compares them: name, recipe and version. */}}
+{{- define "hosted-bridge.onboarding.servers" -}}
+{{- $servers := list }}
+{{- range .Values.oauth.server.onboarding.servers }}
+{{- $servers = append $servers (printf "%s %s %s" .name .recipe.name (.recipe.version | default "")) }}
+{{- end }}
+{{- toJson $servers }}
+{{- end }}
