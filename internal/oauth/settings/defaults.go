@@ -1,0 +1,82 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package settings
+
+import (
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const day = 24 * time.Hour
+
+// defaultServer is what holds of a server where the file says nothing.
+func defaultServer() Server {
+	return Server{
+		Name: "hosted-bridge",
+		// Some clients register anew for each connection; ten thousand are 20 MB.
+		Registration: Registration{Enabled: true, MaxClients: 10_000, Lifetime: 30 * day},
+		Documents:    Documents{Enabled: true},
+		// The one widespread client that takes its answers at a scheme of its own.
+		RedirectSchemes: []string{"cursor"},
+		Lifetimes: Lifetimes{
+			// Until a token ends nobody is asked whether it is still good.
+			AccessToken: 15 * time.Minute,
+			// Whoever comes back within two weeks logs in once a month.
+			RefreshToken: 30 * day,
+			RefreshIdle:  14 * day,
+		},
+		Onboarding: Onboarding{Mode: Off, Tier: "free"},
+	}
+}
+
+// UnmarshalYAML reads what the file says over the defaults.
+func (s *Server) UnmarshalYAML(node *yaml.Node) error {
+	type plain Server
+	*s = defaultServer()
+	return node.Decode((*plain)(s))
+}
+
+const (
+	githubURL    = "https://github.com"
+	githubAPIURL = "https://api.github.com"
+	claimEmail   = "email"
+)
+
+// complete fills in what follows from the rest.
+func (s *Settings) complete() {
+	if s.Server == nil {
+		return
+	}
+	for i := range s.Server.Providers {
+		s.Server.Providers[i].complete()
+	}
+}
+
+func (p *Provider) complete() {
+	if p.Name == "" {
+		p.Name = p.ID
+	}
+	switch p.Type {
+	case OIDC:
+		if len(p.Scopes) == 0 {
+			p.Scopes = []string{"openid", "profile"}
+			if p.User.Claim == claimEmail {
+				p.Scopes = append(p.Scopes, claimEmail)
+			}
+		}
+	case GitHub:
+		if p.URL == "" {
+			p.URL = githubURL
+		}
+		switch {
+		case p.APIURL != "":
+		case p.URL == githubURL:
+			p.APIURL = githubAPIURL
+		default: // Where GitHub Enterprise Server has it.
+			p.APIURL = strings.TrimSuffix(p.URL, "/") + "/api/v3"
+		}
+	}
+}

@@ -1,0 +1,139 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package settings
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestParseRefusesFiles(t *testing.T) {
+	tests := map[string]struct{ in, want string }{
+		"nothing":                         {"", "the file is empty"},
+		"what is no YAML":                 {"{", "parse login settings: yaml"},
+		"a list":                          {"[]", "must be a mapping"},
+		"two documents":                   {server + "---\n" + server, "second document"},
+		"a field given twice":             {server + "publicURL: https://b.example\n", "already defined"},
+		"a field that is misspelt":        {server + "isuers: []\n", `line 6: "isuers" is no field; there are publicURL, issuers, server`},
+		"a field within that is misspelt": {server + "  lifetimes: {access: 1m}\n", `"server.lifetimes.access" is no field; there are accessToken, refreshToken, refreshIdle`},
+		"a field of an item":              {"publicURL: https://a.example\nissuers: [{issuer: 'https://b.example', keys: x}]", `"issuers[0].keys" is no field`},
+		"a secret in place of its file":   {strings.Replace(server, "clientSecretFile: f", "clientSecret: sesame", 1), `"server.providers[0].clientSecret" is no field`},
+		"a lifetime without a unit":       {server + "  lifetimes: {accessToken: 15}\n", "line 6: cannot unmarshal"},
+		"nobody":                          {"publicURL: https://a.example", "issuers and server are both missing"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) { refuses(t, tt.in, tt.want) })
+	}
+}
+
+func refuses(t *testing.T, in, want string) {
+	t.Helper()
+	_, err := Parse([]byte(in))
+	if err == nil {
+		t.Fatal("it is taken")
+	}
+	if !strings.Contains(err.Error(), want) {
+		t.Errorf("the error is %q and has no %q", err, want)
+	}
+	if strings.Contains(err.Error(), "sesame") {
+		t.Error("the error has the secret in it")
+	}
+}
+
+func TestParseRefusesValues(t *testing.T) {
+	issuer := func(more string) string {
+		return "publicURL: https://a.example\nissuers: [{issuer: 'https://b.example', " + more + "}]"
+	}
+	tests := map[string]struct{ in, want string }{
+		"a public URL with a path":         {strings.Replace(server, "http://localhost:8080", "https://a.example/x", 1), "publicURL must be an origin"},
+		"a public URL with a slash":        {strings.Replace(server, "http://localhost:8080", "https://a.example/", 1), "publicURL must be an origin"},
+		"a public URL that others read":    {strings.Replace(server, "http://localhost:8080", "http://a.example", 1), "publicURL must be an origin"},
+		"a public URL in capitals":         {strings.Replace(server, "http://localhost:8080", "https://A.example", 1), "publicURL must be an origin"},
+		"a public URL with the usual port": {strings.Replace(server, "http://localhost:8080", "https://a.example:443", 1), "publicURL must be an origin"},
+		"an issuer that others can change": {"publicURL: https://a.example\nissuers: [{issuer: 'http://b.example'}]", "issuers[0].issuer must be an https URL"},
+		"an issuer with a password":        {"publicURL: https://a.example\nissuers: [{issuer: 'https://u:sesame@b.example'}]", "issuers[0].issuer must be an https URL"},
+		"an issuer with an empty query":    {"publicURL: https://a.example\nissuers: [{issuer: 'https://b.example?'}]", "issuers[0].issuer must be an https URL"},
+		"an issuer of nothing":             {"publicURL: https://a.example\nissuers: [{}]", "issuers[0].issuer must be an https URL"},
+		"an issuer twice":                  {"publicURL: https://a.example\nissuers: [{issuer: 'https://b.example'}, {issuer: 'https://b.example'}]", "issuers[1].issuer is that of another"},
+		"the own server as another's":      {server + "issuers: [{issuer: 'http://localhost:8080'}]", "issuers[0].issuer is publicURL"},
+		"keys that others can change":      {issuer("jwksURL: 'http://b.example/keys'"), "issuers[0].jwksURL must be an https URL"},
+		"a shared key":                     {issuer("algorithms: [HS256]"), "issuers[0].algorithms must be a list of [RS256"},
+		"no algorithm":                     {issuer("algorithms: [none]"), "issuers[0].algorithms"},
+		"an empty audience":                {issuer(`audiences: [""]`), "issuers[0].audiences"},
+		"two scopes in one":                {issuer(`scopes: {read: ["a b"]}`), "issuers[0].scopes.read"},
+		"a suffix of nothing":              {issuer("user: {suffix: '@a.example'}"), "issuers[0].user.suffix needs issuers[0].user.claim"},
+		"addresses as user ids":            {issuer("user: {claim: email}"), "issuers[0].user.suffix must be the @ of the addresses"},
+		"a suffix that others can have":    {issuer("user: {claim: email, suffix: a.example}"), "issuers[0].user.suffix must be the @ of the addresses"},
+		"a type that cannot be in a token": {issuer(`types: ["a\tb"]`), "issuers[0].types"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) { refuses(t, tt.in, tt.want) })
+	}
+}
+
+func TestParseRefusesServers(t *testing.T) {
+	provider := func(fields string) string {
+		return "publicURL: https://a.example\nserver: {store: 'redis:f', providers: [{clientID: x, clientSecretFile: f, " + fields + "}]}"
+	}
+	client := func(uri string) string {
+		return server + "  clients: [{id: c, name: C, redirectURIs: ['" + uri + "']}]"
+	}
+	tests := map[string]struct{ in, want string }{
+		"no store":                            {strings.Replace(server, "store: redis:/etc/redis", "name: a", 1), "server.store must be sqlite:PATH"},
+		"a store that is none":                {strings.Replace(server, "redis:/etc", "mysql:/etc", 1), "server.store must be sqlite:PATH"},
+		"a database's URL as its file":        {strings.Replace(server, "redis:/etc", "postgres://u:sesame@h", 1), "server.store must be sqlite:PATH"},
+		"nobody to log in at":                 {"publicURL: https://a.example\nserver: {store: 'redis:f'}", "server.providers must be a list of at least one"},
+		"a name with a line's end":            {server + `  name: "a\nb"`, "server.name must be"},
+		"a provider that cannot be in a path": {provider("id: A/B, type: github"), "server.providers[0].id must be"},
+		"a provider of no type":               {provider("id: a"), "server.providers[0].type must be oidc or github"},
+		"a provider without a secret":         {strings.Replace(server, "clientSecretFile: f", "name: A", 1), "server.providers[0].clientSecretFile must be"},
+		"an OIDC provider without an issuer":  {provider("id: a, type: oidc"), "server.providers[0].issuer must be an https URL"},
+		"an OIDC provider by its URL":         {provider("id: a, type: oidc, issuer: 'https://i.example', url: 'https://i.example'"), "server.providers[0].url is of the type github"},
+		"an OIDC provider without openid":     {provider("id: a, type: oidc, issuer: 'https://i.example', scopes: [profile]"), "server.providers[0].scopes must be a list with openid"},
+		"GitHub by an issuer":                 {provider("id: a, type: github, issuer: 'https://i.example'"), "server.providers[0].issuer is of the type oidc"},
+		"a provider twice":                    {strings.Replace(server, "]", ", {id: idp, type: github, clientID: x, clientSecretFile: f}]", 1), "server.providers[1].id is that of another"},
+		"a client that is a document":         {server + "  clients: [{id: 'https://c.example/c', name: C, redirectURIs: ['https://c.example']}]", "server.clients[0].id must be"},
+		"a client twice":                      {server + "  clients: [&c {id: c, name: C, redirectURIs: ['https://c.example']}, *c]", "server.clients[1].id is that of another"},
+		"a client that cannot be answered":    {server + "  clients: [{id: c, name: C}]", "server.clients[0].redirectURIs must be"},
+		"an answer that others read":          {client("http://c.example/"), "server.clients[0].redirectURIs must be"},
+		"an answer with a fragment":           {client("https://c.example/#a"), "server.clients[0].redirectURIs must be"},
+		"an answer to a scheme not listed":    {client("desk:/a"), "server.clients[0].redirectURIs must be"},
+		"an answer that is a program":         {server + "  redirectSchemes: [javascript]", "server.redirectSchemes must be"},
+		"a scheme with its colon":             {server + "  redirectSchemes: ['cursor:']", "server.redirectSchemes must be"},
+		"documents from an address":           {server + "  clientIDMetadataDocuments: {allowedNetworks: [10.0.0.1]}", "allowedNetworks must be a list of ranges"},
+		"documents from a range with more":    {server + "  clientIDMetadataDocuments: {allowedNetworks: [10.0.0.1/8]}", "allowedNetworks must be a list of ranges"},
+		"no registered client":                {server + "  registration: {maxClients: 0}", "server.registration.maxClients must be from 1"},
+		"clients that are forgotten at once":  {server + "  registration: {lifetime: 1s}", "server.registration.lifetime must be from 1h0m0s"},
+		"tokens that stay":                    {server + "  lifetimes: {accessToken: 2h}", "server.lifetimes.accessToken must be from 1m0s to 1h0m0s"},
+		"a longer rest than life":             {server + "  lifetimes: {refreshToken: 24h}", "server.lifetimes.refreshIdle must be from 15m0s to 24h0m0s"},
+		"a mode that is none":                 {server + "  onboarding: {mode: always}", "server.onboarding.mode must be off, invite or auto"},
+		"bridges that are nowhere":            {server + "  onboarding: {mode: auto}", "server.onboarding.namespace must be"},
+		"a server that no bridge can have":    {server + "  onboarding: {servers: [{name: A, recipe: {name: aa}}]}", "server.onboarding.servers[0].name must be"},
+		"a server twice":                      {server + "  onboarding: {servers: [{name: a, recipe: {name: aa}}, {name: a, recipe: {name: bb}}]}", "server.onboarding.servers[1].name is that of another"},
+		"a server without a recipe":           {server + "  onboarding: {servers: [{name: a}]}", "server.onboarding.servers[0].recipe.name must be"},
+		"a version that is none":              {server + "  onboarding: {servers: [{name: a, recipe: {name: aa, version: ^1}}]}", "server.onboarding.servers[0].recipe.version must be"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) { refuses(t, tt.in, tt.want) })
+	}
+}
+
+func TestParseSaysAllThatIsWrong(t *testing.T) {
+	const in = "publicURL: a\nissuers: [{issuer: b}]\nserver: {stoer: x}\n"
+	for _, want := range []string{"publicURL must", "issuers[0].issuer must", `"server.stoer" is no field`, "server.store must", "server.providers must"} {
+		refuses(t, in, want)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(everything)
+	f.Add(server)
+	f.Add("a: &a [*a]")
+	f.Fuzz(func(t *testing.T, in string) {
+		s, err := Parse([]byte(in))
+		if (s == nil) != (err != nil) {
+			t.Errorf("settings %v with the error %v", s, err)
+		}
+	})
+}

@@ -1,0 +1,115 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package settings
+
+import (
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+var (
+	// idPattern is a segment of a path that needs no escaping.
+	idPattern = regexp.MustCompile(`^[a-z0-9-]{1,32}$`)
+	// schemePattern is that of RFC 3986 in lower case.
+	schemePattern = regexp.MustCompile(`^[a-z][a-z0-9+.-]{0,63}$`)
+	// notPrivate are schemes that browsers run or open themselves, so that a code
+	// sent there is not at the client, and the two that have rules of their own.
+	notPrivate = []string{"http", "https", "javascript", "data", "vbscript", "file", "blob", "about", "view-source", "ws", "wss", "ftp", "mailto", "tel", "intent", "content"}
+)
+
+// The limits of lifetimes. An access token is never asked about: an hour is what
+// the keybroker signs at most.
+const (
+	minAccessToken = time.Minute
+	maxAccessToken = time.Hour
+	maxLifetime    = 365 * day
+	// maxClients is 2 GB of registered clients.
+	maxClients = 1_000_000
+)
+
+func (p *problems) server(s *Server) {
+	p.check(isText(s.Name), "server.name", wantText)
+	p.store(s.Store)
+	p.providers(s.Providers)
+	p.clients(s)
+	p.check(s.Registration.MaxClients > 0 && s.Registration.MaxClients <= maxClients, "server.registration.maxClients", "from 1 to 1000000")
+	p.within(s.Registration.Lifetime, time.Hour, maxLifetime, "server.registration.lifetime")
+	p.check(all(s.Documents.AllowedNetworks, isPrefix), "server.clientIDMetadataDocuments.allowedNetworks", "a list of ranges such as 10.1.0.0/16")
+	p.check(all(s.RedirectSchemes, isPrivateScheme), "server.redirectSchemes", "a list of private-use schemes such as cursor, in lower case and without ://")
+	p.within(s.Lifetimes.AccessToken, minAccessToken, maxAccessToken, "server.lifetimes.accessToken")
+	p.within(s.Lifetimes.RefreshToken, s.Lifetimes.AccessToken, maxLifetime, "server.lifetimes.refreshToken")
+	p.within(s.Lifetimes.RefreshIdle, s.Lifetimes.AccessToken, s.Lifetimes.RefreshToken, "server.lifetimes.refreshIdle")
+	p.onboarding(&s.Onboarding)
+}
+
+func (p *problems) within(d, least, most time.Duration, field string) {
+	p.check(least <= d && d <= most, field, fmt.Sprintf("from %s to %s", least, most))
+}
+
+// store does not quote what it refuses: a database's URL has its password.
+func (p *problems) store(target string) {
+	kind, path, _ := strings.Cut(target, ":")
+	known := slices.Contains([]string{"sqlite", "postgres", "redis"}, kind)
+	p.check(known && path != "" && !strings.HasPrefix(path, "//"), "server.store",
+		"sqlite:PATH, or postgres:FILE or redis:FILE with the database's URL in that file")
+}
+
+func (p *problems) providers(providers []Provider) {
+	p.check(len(providers) > 0, "server.providers", "a list of at least one provider, at which people log in")
+	var ids []string
+	for i := range providers {
+		field := fmt.Sprintf("server.providers[%d]", i)
+		p.provider(&providers[i], field)
+		p.refuse(slices.Contains(ids, providers[i].ID), field+".id", "is that of another provider")
+		ids = append(ids, providers[i].ID)
+	}
+}
+
+func (p *problems) provider(v *Provider, field string) {
+	p.check(idPattern.MatchString(v.ID), field+".id", "1 to 32 lower-case letters, digits or hyphens")
+	p.check(isText(v.Name), field+".name", wantText)
+	p.check(isText(v.ClientID), field+".clientID", "the id that the provider gave to this installation, "+wantText)
+	p.check(isText(v.ClientSecretFile), field+".clientSecretFile", "the path of a file with the client's secret")
+	p.check(all(v.Scopes, scopePattern.MatchString), field+".scopes", wantScopes)
+	p.user(v.User, field+".user")
+	switch v.Type {
+	case OIDC:
+		p.check(isURL(v.Issuer), field+".issuer", wantURL)
+		p.check(slices.Contains(v.Scopes, "openid"), field+".scopes", "a list with openid")
+		p.refuse(v.URL != "", field+".url", "is of the type github; one of the type oidc has issuer")
+		p.refuse(v.APIURL != "", field+".apiURL", "is of the type github; one of the type oidc has issuer")
+	case GitHub:
+		p.check(isURL(v.URL), field+".url", wantURL)
+		p.check(isURL(v.APIURL), field+".apiURL", wantURL)
+		p.refuse(v.Issuer != "", field+".issuer", "is of the type oidc; one of the type github has url")
+	default:
+		p.check(false, field+".type", "oidc or github")
+	}
+}
+
+func (p *problems) clients(s *Server) {
+	var ids []string
+	for i := range s.Clients {
+		c, field := &s.Clients[i], fmt.Sprintf("server.clients[%d]", i)
+		p.check(isText(c.ID) && !strings.HasPrefix(c.ID, "https://"), field+".id", wantText+"; one that begins with https:// is that of a document")
+		p.refuse(slices.Contains(ids, c.ID), field+".id", "is that of another client")
+		p.check(isText(c.Name), field+".name", wantText)
+		p.check(len(c.RedirectURIs) > 0 && all(c.RedirectURIs, func(uri string) bool { return isRedirect(uri, s.RedirectSchemes) }), field+".redirectURIs",
+			"a list of at least one URL without credentials and fragment: https, http at localhost, 127.0.0.1 or [::1], or of server.redirectSchemes")
+		ids = append(ids, c.ID)
+	}
+}
+
+func isPrefix(text string) bool {
+	prefix, err := netip.ParsePrefix(text)
+	return err == nil && prefix == prefix.Masked() && !prefix.Addr().Is4In6()
+}
+
+func isPrivateScheme(s string) bool {
+	return schemePattern.MatchString(s) && !slices.Contains(notPrivate, s)
+}

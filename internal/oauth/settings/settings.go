@@ -1,0 +1,174 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package settings is the file by which an installation says who may log in:
+// whose access tokens it takes, and what its own authorization server does. The
+// package is pure: it reads bytes, and what of them is good is decided here, so
+// that no process starts with a half of it.
+package settings
+
+import "time"
+
+// Settings are the file's.
+type Settings struct {
+	// PublicURL is the origin under which the installation is called, such as
+	// https://bridges.example.com. Tokens are for URLs that begin with it, and it
+	// is the issuer of the installation's own server.
+	PublicURL string `yaml:"publicURL"`
+	// Issuers are the authorization servers of others whose tokens are taken.
+	Issuers []Issuer `yaml:"issuers"`
+	// Server is the installation's own; nil where there is none.
+	Server *Server `yaml:"server"`
+}
+
+// Issuer is an authorization server whose access tokens are taken.
+type Issuer struct {
+	// Issuer is the iss of its tokens, byte for byte.
+	Issuer string `yaml:"issuer"`
+	// JWKSURL is where its keys are; empty for where its metadata says.
+	JWKSURL string `yaml:"jwksURL"`
+	// Algorithms and Types are what its tokens may have as alg and typ. None are
+	// the defaults of the package oauth; an empty type is a token without typ.
+	Algorithms []string `yaml:"algorithms"`
+	Types      []string `yaml:"types"`
+	// Audiences are accepted beside the URL of the resource.
+	Audiences []string `yaml:"audiences"`
+	// Scopes are what its tokens must have.
+	Scopes Scopes `yaml:"scopes"`
+	// User makes users of its tokens' claims.
+	User User `yaml:"user"`
+}
+
+// Scopes are what a token must have to read, and to call. None asks for none.
+type Scopes struct {
+	Read []string `yaml:"read"`
+	Call []string `yaml:"call"`
+}
+
+// User is the rule that makes a user of a claim. Without a claim there is none.
+type User struct {
+	Claim string `yaml:"claim"`
+	// Suffix is what the claim must end with and what is taken off.
+	Suffix string `yaml:"suffix"`
+}
+
+// Server is the installation's own authorization server.
+type Server struct {
+	// Name is what its pages call the installation.
+	Name string `yaml:"name"`
+	// Store is where logins are kept: sqlite:PATH, or postgres: or redis: and a
+	// file that holds the database's URL.
+	Store string `yaml:"store"`
+	// Providers are where people prove who they are. There is at least one.
+	Providers []Provider `yaml:"providers"`
+	// Clients are those that are known without registering.
+	Clients []Client `yaml:"clients"`
+	// Registration is how clients make themselves known.
+	Registration Registration `yaml:"registration"`
+	// Documents are about clients whose id is the URL of a document.
+	Documents Documents `yaml:"clientIDMetadataDocuments"`
+	// RedirectSchemes are private-use schemes to which an answer may go.
+	RedirectSchemes []string   `yaml:"redirectSchemes"`
+	Lifetimes       Lifetimes  `yaml:"lifetimes"`
+	Onboarding      Onboarding `yaml:"onboarding"`
+}
+
+// The types of providers.
+const (
+	// OIDC has OpenID Connect's discovery.
+	OIDC = "oidc"
+	// GitHub has OAuth alone, and says who somebody is at an API of its own.
+	GitHub = "github"
+)
+
+// Provider is an identity provider.
+type Provider struct {
+	// ID names it in URLs.
+	ID string `yaml:"id"`
+	// Name is what people read; the ID where the file has none.
+	Name string `yaml:"name"`
+	// Type is OIDC or GitHub.
+	Type string `yaml:"type"`
+	// Issuer is of OIDC alone.
+	Issuer string `yaml:"issuer"`
+	// URL and APIURL are of GitHub alone; those of github.com where the file has
+	// none.
+	URL    string `yaml:"url"`
+	APIURL string `yaml:"apiURL"`
+	// ClientID is what the provider calls this installation.
+	ClientID string `yaml:"clientID"`
+	// ClientSecretFile is the path of a file with the secret that goes with it.
+	ClientSecretFile string `yaml:"clientSecretFile"`
+	// Scopes are what is asked for. With OIDC they are openid and profile where
+	// the file has none, and email where the rule for users reads that.
+	Scopes []string `yaml:"scopes"`
+	// User makes users of what the provider says.
+	User User `yaml:"user"`
+}
+
+// Client is a public client.
+type Client struct {
+	ID           string   `yaml:"id"`
+	Name         string   `yaml:"name"`
+	RedirectURIs []string `yaml:"redirectURIs"`
+}
+
+// Registration is dynamic client registration, RFC 7591.
+type Registration struct {
+	Enabled bool `yaml:"enabled"`
+	// MaxClients is how many registered clients there may be at a time.
+	MaxClients int `yaml:"maxClients"`
+	// Lifetime is how long one is kept after it was used last.
+	Lifetime time.Duration `yaml:"lifetime"`
+}
+
+// Documents are Client ID Metadata Documents.
+type Documents struct {
+	Enabled bool `yaml:"enabled"`
+	// AllowedNetworks are ranges, in CIDR notation, from which documents may come
+	// though they are not public.
+	AllowedNetworks []string `yaml:"allowedNetworks"`
+}
+
+// Lifetimes are how long what the server gives out is good.
+type Lifetimes struct {
+	AccessToken time.Duration `yaml:"accessToken"`
+	// RefreshToken is from the login on, however often it was used.
+	RefreshToken time.Duration `yaml:"refreshToken"`
+	// RefreshIdle is how long one may be unused.
+	RefreshIdle time.Duration `yaml:"refreshIdle"`
+}
+
+// The modes of onboarding.
+const (
+	// Off lets in who is in a bridge already, or whose user the rule makes.
+	Off = "off"
+	// Invite binds who has an invitation to the bridge that it names.
+	Invite = "invite"
+	// Auto makes a bridge for everyone who has none.
+	Auto = "auto"
+)
+
+// Onboarding is what happens at the first login of somebody without a bridge.
+type Onboarding struct {
+	// Mode is Off, Invite or Auto, which takes invitations too.
+	Mode string `yaml:"mode"`
+	// Namespace and Tier are those of the bridges that Auto makes, and Servers
+	// are what they have.
+	Namespace string            `yaml:"namespace"`
+	Tier      string            `yaml:"tier"`
+	Servers   []OnboardedServer `yaml:"servers"`
+}
+
+// OnboardedServer is a server of a bridge that a first login makes. It is one of
+// the catalog: what people bring themselves comes later.
+type OnboardedServer struct {
+	Name   string `yaml:"name"`
+	Recipe Recipe `yaml:"recipe"`
+}
+
+// Recipe names a recipe of the catalog; without a version it is the latest.
+type Recipe struct {
+	Name    string `yaml:"name"`
+	Version string `yaml:"version"`
+}

@@ -1,0 +1,144 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package settings
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// everything says all that can be said.
+const everything = `
+publicURL: https://bridges.example.com
+issuers:
+- issuer: https://login.example.com
+  jwksURL: https://login.example.com/keys
+  algorithms: [RS256]
+  types: [JWT, ""]
+  audiences: ["api://bridges"]
+  scopes: {read: ["bridges.read"], call: ["bridges.read", "bridges.call"]}
+  user: {claim: preferred_username, suffix: "@example.com"}
+server:
+  name: Example bridges
+  store: sqlite:/var/lib/hosted-bridge/login.db
+  providers:
+  - {id: google, name: Google, type: oidc, issuer: https://accounts.google.com, clientID: x, clientSecretFile: /etc/google, scopes: [openid], user: {claim: email, suffix: "@example.com"}}
+  - {id: github, name: GitHub, type: github, clientID: y, clientSecretFile: /etc/github, url: https://git.example.com, apiURL: https://git.example.com/api, scopes: ["read:user"]}
+  clients: [{id: desk, name: Desk, redirectURIs: ["http://127.0.0.1/callback", "https://desk.example/a?b=c", "desk-app:/done"]}]
+  registration: {enabled: false, maxClients: 10, lifetime: 24h}
+  clientIDMetadataDocuments: {enabled: false, allowedNetworks: [10.0.0.0/8]}
+  redirectSchemes: [desk-app]
+  lifetimes: {accessToken: 5m, refreshToken: 48h, refreshIdle: 24h}
+  onboarding: {mode: auto, namespace: people, tier: pro, servers: [{name: a, recipe: {name: bb, version: 1.0.0}}]}
+`
+
+func TestParseTakesAllThatCanBeSaid(t *testing.T) {
+	want := &Settings{
+		PublicURL: "https://bridges.example.com",
+		Issuers: []Issuer{{
+			Issuer: "https://login.example.com", JWKSURL: "https://login.example.com/keys",
+			Algorithms: []string{"RS256"}, Types: []string{"JWT", ""}, Audiences: []string{"api://bridges"},
+			Scopes: Scopes{Read: []string{"bridges.read"}, Call: []string{"bridges.read", "bridges.call"}},
+			User:   User{Claim: "preferred_username", Suffix: "@example.com"},
+		}},
+		Server: &Server{
+			Name: "Example bridges", Store: "sqlite:/var/lib/hosted-bridge/login.db",
+			Providers: []Provider{
+				{
+					ID: "google", Name: "Google", Type: OIDC, Issuer: "https://accounts.google.com", ClientID: "x",
+					ClientSecretFile: "/etc/google", Scopes: []string{"openid"}, User: User{Claim: "email", Suffix: "@example.com"},
+				},
+				{
+					ID: "github", Name: "GitHub", Type: GitHub, URL: "https://git.example.com", APIURL: "https://git.example.com/api",
+					ClientID: "y", ClientSecretFile: "/etc/github", Scopes: []string{"read:user"},
+				},
+			},
+			Clients: []Client{{
+				ID: "desk", Name: "Desk",
+				RedirectURIs: []string{"http://127.0.0.1/callback", "https://desk.example/a?b=c", "desk-app:/done"},
+			}},
+			Registration:    Registration{MaxClients: 10, Lifetime: 24 * time.Hour},
+			Documents:       Documents{AllowedNetworks: []string{"10.0.0.0/8"}},
+			RedirectSchemes: []string{"desk-app"},
+			Lifetimes:       Lifetimes{AccessToken: 5 * time.Minute, RefreshToken: 48 * time.Hour, RefreshIdle: 24 * time.Hour},
+			Onboarding: Onboarding{
+				Mode: Auto, Namespace: "people", Tier: "pro",
+				Servers: []OnboardedServer{{Name: "a", Recipe: Recipe{Name: "bb", Version: "1.0.0"}}},
+			},
+		},
+	}
+	got, err := Parse([]byte(everything))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("settings (-want +got):\n%s", diff)
+	}
+}
+
+// server is the least of one, to which tests add.
+const server = `
+publicURL: http://localhost:8080
+server:
+  store: redis:/etc/redis
+  providers: [{id: idp, type: oidc, issuer: https://idp.example, clientID: x, clientSecretFile: f}]
+`
+
+func TestParseFillsInDefaults(t *testing.T) {
+	want := defaultServer()
+	want.Store = "redis:/etc/redis"
+	want.Providers = []Provider{{
+		ID: "idp", Name: "idp", Type: OIDC, Issuer: "https://idp.example", ClientID: "x", ClientSecretFile: "f",
+		Scopes: []string{"openid", "profile"},
+	}}
+	got, err := Parse([]byte(server))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&Settings{PublicURL: "http://localhost:8080", Server: &want}, got); diff != "" {
+		t.Errorf("settings (-want +got):\n%s", diff)
+	}
+}
+
+func TestParseFillsInProviders(t *testing.T) {
+	const before = "publicURL: http://localhost\nserver:\n  store: redis:f\n  providers: [{id: a, clientID: x, clientSecretFile: f, "
+	tests := map[string]struct {
+		in          string
+		url, apiURL string
+		scopes      []string
+	}{
+		"a rule that reads addresses asks for them": {
+			in:     `type: oidc, issuer: "https://a.example", user: {claim: email, suffix: "@a.example"}`,
+			scopes: []string{"openid", "profile", "email"},
+		},
+		"GitHub is that of everyone":         {in: `type: github`, url: "https://github.com", apiURL: "https://api.github.com"},
+		"an enterprise's GitHub has its API": {in: `type: github, url: "https://git.example/"`, url: "https://git.example/", apiURL: "https://git.example/api/v3"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s, err := Parse([]byte(before + tt.in + "}]"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := s.Server.Providers[0]
+			if got.URL != tt.url || got.APIURL != tt.apiURL || !cmp.Equal(got.Scopes, tt.scopes) {
+				t.Errorf("the provider is %+v", got)
+			}
+		})
+	}
+}
+
+func TestParseTakesNoServer(t *testing.T) {
+	for _, in := range []string{"", "server: null", "server:"} {
+		s, err := Parse([]byte("publicURL: https://a.example:8443\nissuers: [{issuer: 'https://b.example/c/'}]\n" + in))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Server != nil {
+			t.Errorf("%q makes a server", in)
+		}
+	}
+}
