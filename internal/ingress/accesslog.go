@@ -27,6 +27,7 @@ type record struct {
 	route    string
 	user     v1alpha1.UserID
 	keyID    string
+	subject  string // of a login
 	secret   string
 	code     string
 	err      error
@@ -45,6 +46,14 @@ type record struct {
 	span trace.Span
 	// call is what serves the request.
 	call *openCall
+}
+
+// by notes who calls.
+func (r *record) by(p principal) {
+	r.user, r.keyID = p.user, p.keyID
+	if p.grant != nil {
+		r.subject = p.grant.subject.String()
+	}
 }
 
 // fail notes how the request ended. The cause is kept only where it is ours
@@ -119,9 +128,7 @@ func (s *Server) logAccess(r *http.Request, rec *record, a *answer, elapsed time
 		slog.String("method", methodLabel(r.Method)), slog.Int("status", a.code()),
 		slog.Duration("duration", elapsed), slog.Int64("bytes", a.bytes),
 		slog.String("protocol", r.Proto), slog.String("remote", remoteOf(s.source(r))))
-	if rec.user != "" {
-		attrs = append(attrs, slog.String("user", string(rec.user)), slog.String("keyID", rec.keyID))
-	}
+	attrs = append(attrs, rec.caller()...)
 	if rec.secret != "" {
 		attrs = append(attrs, slog.String("secret", rec.secret))
 	}
@@ -146,6 +153,18 @@ func (s *Server) logAccess(r *http.Request, rec *record, a *answer, elapsed time
 		attrs = append(attrs, slog.String("error", rec.err.Error()))
 	}
 	s.log.LogAttrs(r.Context(), level, "request", attrs...)
+}
+
+// caller returns who called, as far as that is known.
+func (r *record) caller() []slog.Attr {
+	switch {
+	case r.user == "":
+		return nil
+	case r.subject != "":
+		return []slog.Attr{slog.String("user", string(r.user)), slog.String("subject", r.subject)}
+	default:
+		return []slog.Attr{slog.String("user", string(r.user)), slog.String("keyID", r.keyID)}
+	}
 }
 
 // newRequestID returns an id to find a request by. A caller's own id is not

@@ -15,11 +15,13 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
-// principal is who calls, as proved by a key.
+// principal is who calls, as proved by a key or an access token.
 type principal struct {
 	user  v1alpha1.UserID
 	keyID string
 	hash  apikey.Hash
+	// grant is what a token proved, nil for a key.
+	grant *grant
 }
 
 // decoy is compared where the table has no key of the presented id, so that
@@ -52,15 +54,25 @@ func identify(t *route.Table, presented string, now time.Time) (principal, bool)
 	return principal{user: entries[i].User, keyID: key.ID, hash: entries[i].Hash}, true
 }
 
-// admitted reports whether the key by which p was identified still opens p's
-// bridge. A request that waited asks again before it goes on.
+// admitted reports whether that by which p was identified still opens p's
+// bridge. A request that waited asks again before it goes on. A token that has
+// ended meanwhile lets what was begun with it end.
 func (p principal) admitted(t *route.Table, now time.Time) bool {
+	if p.grant != nil {
+		return p.grant.opens(t, p.user)
+	}
 	for _, e := range t.Keys(p.keyID) {
 		if e.User == p.user && e.Hash == p.hash && !expired(e, now) {
 			return true
 		}
 	}
 	return false
+}
+
+// ended reports whether the token by which p was identified has ended. A call
+// that it began goes on; a stream for what is to come does not.
+func (p principal) ended(now time.Time) bool {
+	return p.grant != nil && !now.Before(p.grant.ends)
 }
 
 // presentedKey returns the key in h. A request that presents two different
@@ -89,28 +101,37 @@ func presentedKey(h http.Header) string {
 }
 
 // authenticate leaves the principal for later steps, when it is the user of
-// the path. An unknown user and somebody else's are the same case, because
-// only the principal is looked at.
+// the path, or there is none in it. An unknown user and somebody else's are the
+// same case, because only the principal is looked at.
 func (s *Server) authenticate(c *gin.Context) error {
 	t := s.routes.Current()
 	if t == nil {
 		return errNotReady
 	}
 	presented := presentedKey(c.Request.Header)
-	p, ok := identify(t, presented, time.Now())
+	if s.takesToken(presented) {
+		return s.authenticateToken(c, t, presented)
+	}
+	now := time.Now()
+	p, ok := identify(t, presented, now)
 	if !ok {
 		return s.refuseAttempt(c.Request, presented, p.keyID)
 	}
-	rec := recordOf(c.Request.Context())
-	rec.user, rec.keyID = p.user, p.keyID
-	found := stepsOf(c)
-	found.principal = p
-	if string(p.user) != c.Param("userId") {
+	if asked := c.Param("userId"); asked != "" && asked != string(p.user) {
+		recordOf(c.Request.Context()).by(p)
+		stepsOf(c).principal = p
 		return errNotFound
 	}
-	s.noteKeyUse(t, p, time.Now())
-	found.authenticated = true
+	s.letIn(c, p)
+	s.noteKeyUse(t, p, now)
 	return nil
+}
+
+// letIn leaves p for later steps.
+func (s *Server) letIn(c *gin.Context, p principal) {
+	recordOf(c.Request.Context()).by(p)
+	found := stepsOf(c)
+	found.principal, found.authenticated = p, true
 }
 
 // principalOf returns who authenticate let in.

@@ -54,9 +54,13 @@ func (s *Server) readBody(c *gin.Context) error {
 
 func ofJSON(contentType string) bool {
 	const name = "application/json"
-	if contentType == name {
-		return true
-	}
+	return contentType == name || isMediaType(contentType, name)
+}
+
+// formType is the media type of what a page's form sends.
+const formType = "application/x-www-form-urlencoded"
+
+func isMediaType(contentType, name string) bool {
 	mediaType, _, err := mime.ParseMediaType(contentType)
 	return err == nil && mediaType == name
 }

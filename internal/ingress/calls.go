@@ -246,7 +246,7 @@ func (c *openCall) listens() bool {
 
 // revoked returns why c's caller would no longer be let in.
 func revoked(c *openCall, t *route.Table, now time.Time) *problem {
-	if !c.principal.admitted(t, now) {
+	if !c.principal.admitted(t, now) || c.principal.ended(now) && c.listens() {
 		return errUnauthorized
 	}
 	switch b, ok := t.Lookup(c.principal.user); {

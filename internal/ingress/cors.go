@@ -35,7 +35,7 @@ const (
 // user's, pages may read what anyone may: those routes answer for themselves.
 func (s *Server) cors(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !strings.HasPrefix(r.URL.Path, "/u/") {
+		if !strings.HasPrefix(r.URL.Path, "/u/") && r.URL.Path != anyonePath {
 			next.ServeHTTP(w, r)
 			return
 		}

@@ -91,6 +91,12 @@ func defaults() Config {
 // newWorld returns a world without users; drain may set how it ends.
 func newWorld(t testing.TB, config Config, drain ...func(*telemetry.Service)) *world {
 	t.Helper()
+	return newWorldWith(t, config, func(*Deps) {}, drain...)
+}
+
+// newWorldWith is newWorld with other dependencies.
+func newWorldWith(t testing.TB, config Config, change func(*Deps), drain ...func(*telemetry.Service)) *world {
+	t.Helper()
 	w := &world{
 		t: t, routes: newFakeRoutes(), reports: fakeReports{}, servers: map[string]*http.Server{}, activity: &fakeActivity{},
 		secrets: newFakeSecrets(), audit: &fakeAudit{}, keys: newFakeKeys(), index: &fakeIndex{}, inventory: &fakeInventory{}, logs: &lockedBuffer{}, registry: prometheus.NewRegistry(), ended: make(chan error, 1),
@@ -105,13 +111,14 @@ func newWorld(t testing.TB, config Config, drain ...func(*telemetry.Service)) *w
 	w.roots.AppendCertsFromPEM(w.authority.CertificatePEM())
 	w.listeners, w.port = listenOnOnePort(t)
 	w.ways = NewBridges(w, w.port)
-	w.server, err = New(config, Deps{
+	deps := Deps{
 		Routes: w.routes, Bridges: w.ways, Reports: w.reports, Activity: w.activity, Secrets: w.secrets,
 		Quotas: w.quotas(), Tiers: func() quota.Tiers { return *w.tiers.Load() }, Audit: w.audit, Hasher: testHasher(t), AdminKey: func() []byte { return []byte(adminKey) }, Keys: w.keys, AuditIndex: w.index, Inventory: w.inventory.get, Catalog: fakeCatalog{},
 		Metrics: w.registry,
 		Log:     slog.New(slog.NewJSONHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
-	})
-	if err != nil {
+	}
+	change(&deps)
+	if w.server, err = New(config, deps); err != nil {
 		t.Fatal(err)
 	}
 	service := &telemetry.Service{DrainTimeout: patience}

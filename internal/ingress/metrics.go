@@ -23,6 +23,7 @@ const (
 	routeSecrets = "secrets"
 	routeAdmin   = "admin"
 	routeCatalog = "catalog"
+	routeLogin   = "login"
 	routeOther   = "other"
 )
 
@@ -36,24 +37,27 @@ func (s *Server) routeOf(target string) string {
 	if route != routeOther {
 		return route
 	}
-	switch path, _, _, ok := s.catalogTarget(target); {
-	case !ok:
+	switch path, _, _, of := s.partTarget(target); {
+	case of == nil:
 		return routeOther
 	case strings.HasPrefix(path, "/admin/"):
 		return routeAdmin
 	default:
-		return routeCatalog
+		return of.route
 	}
 }
 
-// routeOf returns the route label of a target that is not the catalog's.
+// routeOf returns the route label of a target that is no part's.
 func routeOf(target string) string {
 	path, ok := cleanTarget(target)
 	if !ok {
 		return routeOther
 	}
-	if commonPath(path) {
+	if commonPath(path) || path == anyonePath {
 		return routeMCP
+	}
+	if strings.HasPrefix(path, "/.well-known/") {
+		return routeLogin
 	}
 	if strings.HasPrefix(path, "/admin/") {
 		return routeAdmin

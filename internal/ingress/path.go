@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
 const (
@@ -30,6 +31,13 @@ const (
 // into another's: '%', '\', ';', '//', dot segments, control bytes and the
 // absolute form all miss the expression.
 var userPath = regexp.MustCompile(`^/u/` + strings.Trim(v1alpha1.UserIDPattern, "^$") + `/(mcp|sse|health|secrets(/(?P<secret>` + strings.Trim(v1alpha1.SecretNamePattern, "^$") + `))?)$`)
+
+// anyonePath is the one URL for everyone: whose bridge it is, the credential says.
+const anyonePath = endpointMCP
+
+// resourcePath is where the metadata of a protected resource are, as RFC 9728 has
+// it: before the path of the resource itself.
+var resourcePath = regexp.MustCompile(`^` + oauth.MetadataPath("") + `(/u/` + strings.Trim(v1alpha1.UserIDPattern, "^$") + `/(mcp|sse)|` + anyonePath + `)$`)
 
 // auditPath is where administrators ask for audit entries.
 const auditPath = "/admin/audit"
@@ -65,7 +73,7 @@ func cleanTarget(target string) (path string, ok bool) {
 	if len(path) > maxPath {
 		return "", false
 	}
-	if commonPath(path) || adminPath.MatchString(path) {
+	if commonPath(path) || path == anyonePath || adminPath.MatchString(path) || resourcePath.MatchString(path) {
 		return path, true
 	}
 	parts := userPath.FindStringSubmatch(path)
@@ -95,13 +103,14 @@ func queryOf(target, path string) (query string, malformed bool) {
 }
 
 // target returns the path and the query of a raw request target, as cleanTarget
-// and queryOf do, and those of the catalog.
+// and queryOf do, and those of the parts.
 func (s *Server) target(target string) (path, query string, malformed, ok bool) {
 	if path, ok = cleanTarget(target); ok {
 		query, malformed = queryOf(target, path)
 		return path, query, malformed, true
 	}
-	return s.catalogTarget(target)
+	path, query, malformed, of := s.partTarget(target)
+	return path, query, malformed, of != nil
 }
 
 // checkPath lets only well-formed targets reach the router, and gives it a URL

@@ -58,7 +58,12 @@ var (
 	errBodyTooLarge     = &problem{http.StatusRequestEntityTooLarge, "body_too_large", "The body of a request is too large.", 0}
 	errBatchTooLarge    = &problem{http.StatusRequestEntityTooLarge, "batch_too_large", "The batch has more requests than the tier allows in a minute; send it in parts.", 0}
 	errBodyNotAllowed   = &problem{http.StatusBadRequest, "body_not_allowed", "A request of this method has no body at this path.", 0}
+	errFormType         = &problem{http.StatusUnsupportedMediaType, "unsupported_media_type", "Send Content-Type: application/x-www-form-urlencoded.", 0}
 	errMediaType        = &problem{http.StatusUnsupportedMediaType, "unsupported_media_type", "Send Content-Type: application/json.", 0}
+	errInsufficient     = &problem{http.StatusForbidden, "insufficient_scope", "The access token does not allow this; WWW-Authenticate names the scopes that do.", 0}
+	errKeyNeeded        = &problem{http.StatusForbidden, "key_needed", "Secrets are managed with an API key; an access token is for MCP alone.", 0}
+	errSeveralBridges   = &problem{http.StatusForbidden, "several_bridges", "This login opens several bridges. Use the URL of one of them, which ends with /u/<user>/mcp.", 0}
+	errLoginAway        = &problem{http.StatusServiceUnavailable, "login_unavailable", "Access tokens cannot be checked at the moment: the keys of their issuer are not known. API keys work.", retrySoon}
 	errInternal         = &problem{http.StatusInternalServerError, "internal", "Internal error.", 0}
 	errBridgeFailed     = &problem{http.StatusBadGateway, "bridge_failed", "The bridge broke the connection before it answered; the call may have run.", 0}
 	errNotReady         = &problem{http.StatusServiceUnavailable, "not_ready", "This replica is starting.", retrySoon}
@@ -71,8 +76,10 @@ var (
 	errBusy             = &problem{http.StatusServiceUnavailable, "busy", "Too many large calls are in flight.", retrySoon}
 	errTooManyHeld      = &problem{http.StatusServiceUnavailable, "too_many_waiting", "Too many requests already wait for the bridge to start.", retrySoon}
 
-	errCatalogQuery = &problem{http.StatusBadRequest, "query_invalid", "This route takes no query, or not one of this form: name=value, joined with &, in percent encoding.", 0}
+	errPartQuery    = &problem{http.StatusBadRequest, "query_invalid", "This route takes no query, or not one of this form: name=value, joined with &, in percent encoding.", 0}
 	errTooManyReads = &problem{http.StatusTooManyRequests, "too_many_requests", "There were too many requests of the catalog from this address.", time.Second}
+
+	errTooManyLogins = &problem{http.StatusTooManyRequests, "too_many_requests", "There were too many requests for logins from this address.", time.Second}
 
 	errTooManyWrites = &problem{http.StatusTooManyRequests, "too_many_requests", "There were too many requests with keys of this publisher.", time.Second}
 

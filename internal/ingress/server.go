@@ -104,6 +104,10 @@ type Config struct {
 	// CatalogWrites is how many requests in a second the keys of one publisher
 	// may make, on average; no limit when zero.
 	CatalogWrites int
+	// LoginRequests is how many requests in a second one source may make to log in
+	// and for tokens, on average; no limit when zero. The servers of one vendor's
+	// client are one source.
+	LoginRequests int
 	// LegacySSE serves the transport of 2024-11-05, HTTP+SSE, at /u/:userId/sse.
 	LegacySSE bool
 }
@@ -114,8 +118,8 @@ func (c Config) Validate() error {
 	return err
 }
 
-// Deps are the parts that the ingress stands on. None may be nil but Tracer and
-// Catalog.
+// Deps are the parts that the ingress stands on. None may be nil but Tracer,
+// Catalog, OAuth and Login.
 type Deps struct {
 	Routes   Routes
 	Bridges  *Bridges
@@ -138,6 +142,11 @@ type Deps struct {
 	Keys UserKeys
 	// Catalog serves recipes. Where it is nil there are none.
 	Catalog surface.Part
+	// OAuth is by which access tokens are accepted. Where it is nil none are.
+	OAuth *OAuth
+	// Login is the installation's own authorization server, whose tokens are
+	// accepted by OAuth. Where it is nil there is none.
+	Login surface.Part
 	// AdminKey returns the key of the installation's administrators, empty
 	// while there is none. It is asked at each of their requests.
 	AdminKey func() []byte
@@ -182,8 +191,8 @@ type Server struct {
 	auditIndex  AuditIndex
 	inventory   func(context.Context) (usage.Inventory, error)
 	counting    chan struct{} // Full while calls are counted.
-	catalog     surface.Part
-	reads       *limiter
+	parts       []*part
+	oauth       *OAuth
 	writes      *limiter
 	keyUses     keyUses
 	bodies      *bodies
@@ -238,9 +247,9 @@ func New(config Config, deps Deps) (*Server, error) {
 		routes: deps.Routes, reports: deps.Reports, activity: deps.Activity,
 		secrets: deps.Secrets, quotas: deps.Quotas, tiers: deps.Tiers, audit: deps.Audit, hasher: deps.Hasher, adminKey: deps.AdminKey, keys: deps.Keys, auditIndex: deps.AuditIndex, inventory: deps.Inventory, counting: make(chan struct{}, 1), attempts: a,
 		origins: origins, metrics: m, hold: h, wakeMetrics: wm, resting: newPlaces(config.MaxHeldPerUser, cmp.Or(config.MaxResting, maxResting)), free: newFree(), trails: trails, bodies: newBodies(config.MaxBodyMemory),
-		calls:   newOpenCalls(config, deps.Routes, cm),
-		tracer:  deps.Tracer,
-		catalog: deps.Catalog, reads: newRate(config.CatalogReads), writes: newRate(config.CatalogWrites),
+		calls:  newOpenCalls(config, deps.Routes, cm),
+		tracer: deps.Tracer,
+		parts:  newParts(config, deps), oauth: deps.OAuth, writes: newRate(config.CatalogWrites),
 		delivery: &delivery{bridges: deps.Bridges.pool, hold: h, metrics: m},
 	}
 	s.public, err = s.handler()

@@ -64,9 +64,17 @@ func (s *Server) whoCalls(r *http.Request, found *steps) audit.Entry {
 	if !found.callerKnown {
 		found.caller, found.callerKnown = s.caller(r), true
 		found.caller.UserID = string(found.principal.user)
-		found.caller.Principal = audit.Principal{Kind: audit.KindUserKey, ID: found.principal.keyID}
+		found.caller.Principal = found.principal.audited()
 	}
 	return found.caller
+}
+
+// audited returns p as an entry has it.
+func (p principal) audited() audit.Principal {
+	if p.grant != nil {
+		return audit.Principal{Kind: audit.KindOAuth, ID: p.grant.subject.String(), Issuer: p.grant.issuer}
+	}
+	return audit.Principal{Kind: audit.KindUserKey, ID: p.keyID}
 }
 
 // caller returns what an entry says of a request, but for the principal.

@@ -95,7 +95,7 @@ func (p *Problem) SetHeader(h http.Header, realm string) {
 	if p.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(int(p.RetryAfter.Seconds())))
 	}
-	if p.Status == http.StatusUnauthorized {
+	if p.Status == http.StatusUnauthorized && h.Get("WWW-Authenticate") == "" {
 		h.Set("WWW-Authenticate", `Bearer realm="`+realm+`"`)
 	}
 }

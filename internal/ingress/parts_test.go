@@ -243,7 +243,7 @@ func TestOnePublisherWritesAtALimitedRate(t *testing.T) {
 	if got := w.do(w.request(http.MethodGet, "/recipes", "", "")); got.status != http.StatusOK {
 		t.Errorf("a read: %d", got.status)
 	}
-	if c := (&catalogCall{server: w.server}); c.Admit("other") != nil || c.Admit("acme") == nil {
+	if c := (&partCall{server: w.server}); c.Admit("other") != nil || c.Admit("acme") == nil {
 		t.Error("another publisher's requests are counted with these")
 	}
 }
@@ -292,9 +292,98 @@ func TestBrowsersMayAskBeforeTheyReadTheCatalog(t *testing.T) {
 }
 
 func TestWithoutACatalogItsPathsAreNone(t *testing.T) {
-	w := newWorld(t, defaults())
-	w.server.catalog = nil
+	w := newWorldWith(t, defaults(), func(d *Deps) { d.Catalog = nil })
 	if got := w.do(w.request(http.MethodGet, "/recipes", "", "")); got.status != http.StatusNotFound {
 		t.Errorf("%d %s", got.status, got.body)
+	}
+}
+
+// fakeLogin is an authorization server that tells what reached it.
+type fakeLogin struct{}
+
+func (fakeLogin) Target(path string) (*regexp.Regexp, bool) {
+	return regexp.MustCompile(`^state=[a-z]*$`), strings.HasPrefix(path, "/oauth/")
+}
+
+func (fakeLogin) Routes() []surface.Route {
+	echo := func(c surface.Call) error {
+		body, err := c.Body()
+		if err != nil {
+			return err
+		}
+		if err := c.Audit(surface.Act{Name: "consent", On: "desk", Login: "whose", User: "alice"}); err != nil {
+			return err
+		}
+		_, err = c.Writer().Write(append(body, c.Request().URL.RawQuery...))
+		return err
+	}
+	return []surface.Route{
+		{Method: http.MethodPost, Path: "/oauth/token", Access: surface.Program, MaxBody: 16, Form: true, Handle: echo},
+		{Method: http.MethodPost, Path: "/oauth/register", Access: surface.Program, MaxBody: 16, Handle: echo},
+		{Method: http.MethodGet, Path: "/oauth/authorize", Access: surface.Page, Handle: echo},
+		{Method: http.MethodPost, Path: "/oauth/consent", Access: surface.Page, MaxBody: 16, Form: true, Handle: echo},
+	}
+}
+
+func withLogin(d *Deps) {
+	d.Login, d.OAuth = fakeLogin{}, &OAuth{PublicURL: publicURL, Tokens: &fakeTokens{}}
+}
+
+func TestProgramsAndPagesOfALogin(t *testing.T) {
+	w := newWorldWith(t, defaults(), withLogin)
+	const form = "application/x-www-form-urlencoded"
+	for _, test := range []struct {
+		name, method, path, contentType, origin, body string
+		status                                        int
+		cors                                          string
+	}{
+		{"a program sends a form", "POST", "/oauth/token", form, "", "a=b", 200, "*"},
+		{"with a character set", "POST", "/oauth/token", form + "; charset=utf-8", "", "a=b", 200, "*"},
+		{"so does any site's page", "POST", "/oauth/token", form, "https://elsewhere.example", "a=b", 200, "*"},
+		{"JSON is no form", "POST", "/oauth/token", "application/json", "", "{}", 415, "*"},
+		{"a form is no JSON", "POST", "/oauth/register", form, "", "a=b", 415, "*"},
+		{"JSON where it is asked for", "POST", "/oauth/register", "application/json", "", "{}", 200, "*"},
+		{"too long", "POST", "/oauth/token", form, "", strings.Repeat("a", 17), 413, "*"},
+		{"a page is looked at", "GET", "/oauth/authorize?state=a", "", "", "", 200, ""},
+		{"not with another query", "GET", "/oauth/authorize?state=%41", "", "", "", 400, ""},
+		{"our own page sends", "POST", "/oauth/consent", form, publicURL, "a=b", 200, ""},
+		{"another site's page does not", "POST", "/oauth/consent", form, "https://elsewhere.example", "a=b", 403, ""},
+		{"nor one that does not say which", "POST", "/oauth/consent", form, "null", "a=b", 403, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := w.request(test.method, test.path, "", test.body)
+			r.Header.Del("Content-Type")
+			if test.contentType != "" {
+				r.Header.Set("Content-Type", test.contentType)
+			}
+			if test.origin != "" {
+				r.Header.Set("Origin", test.origin)
+			}
+			got := w.do(r)
+			if got.status != test.status || got.header.Get("Access-Control-Allow-Origin") != test.cors {
+				t.Errorf("%d %q %s, want %d %q", got.status, got.header.Get("Access-Control-Allow-Origin"), got.body, test.status, test.cors)
+			}
+		})
+	}
+	entries := w.audit.all()
+	if e := entries[0]; e.Principal != (audit.Principal{Kind: audit.KindOAuth, ID: "whose", Issuer: publicURL}) || e.UserID != "alice" || e.Method != "login/consent" || e.Action != "desk" {
+		t.Errorf("the entry of an act: %+v", e)
+	}
+	if got := w.metric("requests_total", routeLogin, "200"); got != 6 {
+		t.Errorf("%v requests are counted as logins, want 6", got)
+	}
+}
+
+func TestLoginsOfOneSourceAreLimited(t *testing.T) {
+	config := defaults()
+	config.LoginRequests = 1
+	w := newWorldWith(t, config, withLogin)
+	for range rateBurst {
+		if got := w.do(w.request(http.MethodGet, "/oauth/authorize", "", "")); got.status != http.StatusOK {
+			t.Fatalf("within the burst: %d %s", got.status, got.body)
+		}
+	}
+	if got := w.do(w.request(http.MethodGet, "/oauth/authorize", "", "")); got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") != "1" {
+		t.Errorf("after the burst: %d %v", got.status, got.header)
 	}
 }
