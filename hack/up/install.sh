@@ -17,6 +17,7 @@
 #               tier of the chart, or a limit of such a tier, that the file does
 #               not name stays; it goes away as null
 #   VALUES_FILE more values of the chart, which go before all others
+#   OBJECTS_FILE  objects that the values name, such as Secrets, in YAML
 #   HELM        helm to use (default: bin/helm, which is built)
 #   BASE_URL    where users reach the ingress (default: http://127.0.0.1:8080)
 #   TIMEOUT     how long to wait for each thing to become ready (default: 180s)
@@ -118,6 +119,7 @@ EOF
 install_system() {
     say "installing the chart"
     kube get namespace "$system" >/dev/null 2>&1 || apply --filename=config/default/namespace.yaml
+    [[ -z ${OBJECTS_FILE:-} ]] || apply --filename="$OBJECTS_FILE"
     local values=(--values="$overlay/values.yaml")
     [[ ! -e $overlay/local.yaml ]] || values+=(--values="$overlay/local.yaml")
     [[ -z ${TIERS_FILE:-} ]] || values+=(--values="$TIERS_FILE")
