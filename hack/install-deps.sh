@@ -33,6 +33,9 @@ need modprobe kmod
 command -v valkey-server >/dev/null || need redis-server redis-server
 # The tests of the audit index run a PostgreSQL server of their own.
 compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || need initdb postgresql
+# A person logs in with a browser: at a provider whose certificate is made here.
+command -v chromium >/dev/null || need chromium-headless-shell chromium-headless-shell
+need openssl openssl
 # npm only unpacks the tests' clients; they bring the node they run on.
 need node nodejs
 need npm npm

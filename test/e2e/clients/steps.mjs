@@ -32,7 +32,8 @@ async function progressed(transport, call) {
 
 /**
  * run does what the arguments ask for and prints one JSON object on stdout.
- * @param connect returns {transport, list, call, prompt, read, version, close}
+ * @param connect returns {provider, transport, list, call, prompt, read, version, close};
+ *   provider is there after a login
  */
 export async function run(connect) {
   const asked = JSON.parse(process.argv[2]);
@@ -48,6 +49,14 @@ export async function run(connect) {
     progress: () =>
       progressed(client.transport, () => client.call("test_tool_with_progress", {}, { onprogress: () => {} })),
     elicit: async () => text(await client.call(asked.elicit, asked.arguments)),
+    // The access token is no good any more, and the SDK gets another by itself.
+    refresh: async () => {
+      const { provider } = client;
+      const before = provider.kept.refresh_token;
+      provider.kept = { ...provider.kept, access_token: provider.kept.access_token + "x" };
+      await client.call("test_simple_text", {});
+      return provider.kept.refresh_token === before ? "the same" : "another";
+    },
     // The call ends by its client's will, and the next one is answered.
     cancel: async () => {
       const abort = new AbortController();

@@ -8,13 +8,17 @@ import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { CallToolResultSchema, ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import { login } from "./login.mjs";
 import { run } from "./steps.mjs";
 
 await run(async (asked, answer) => {
   const client = new Client({ name: "e2e-v1", version: "1" }, { capabilities: { elicitation: {} } });
   client.setRequestHandler(ElicitRequestSchema, answer);
-  await client.connect(transport(asked));
+  const provider = asked.login
+    ? await login(client, asked.login, (p) => transport(asked, p), (t, answer) => t.finishAuth(answer.get("code")))
+    : await client.connect(transport(asked));
   return {
+    provider,
     transport: client.transport,
     version: () => client.transport.protocolVersion ?? "",
     list: () => client.listTools(),
@@ -25,14 +29,14 @@ await run(async (asked, answer) => {
   };
 });
 
-function transport(asked) {
-  const headers = { Authorization: "Bearer " + process.env.HB_KEY };
+function transport(asked, authProvider) {
+  const requestInit = authProvider ? {} : { headers: { Authorization: "Bearer " + process.env.HB_KEY } };
   switch (asked.transport) {
     case "stdio":
       return new StdioClientTransport({ command: asked.command[0], args: asked.command.slice(1), env: process.env });
     case "sse":
-      return new SSEClientTransport(new URL(asked.url), { requestInit: { headers } });
+      return new SSEClientTransport(new URL(asked.url), { authProvider, requestInit });
     default:
-      return new StreamableHTTPClientTransport(new URL(asked.url), { requestInit: { headers } });
+      return new StreamableHTTPClientTransport(new URL(asked.url), { authProvider, requestInit });
   }
 }

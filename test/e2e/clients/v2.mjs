@@ -4,6 +4,7 @@
 // The TypeScript SDK's second version, which speaks both eras.
 
 import { Client, SSEClientTransport, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { login } from "./login.mjs";
 import { run } from "./steps.mjs";
 
 await run(async (asked, answer) => {
@@ -13,13 +14,19 @@ await run(async (asked, answer) => {
     { capabilities: { elicitation: { form: {} } }, versionNegotiation: { mode } },
   );
   client.setRequestHandler("elicitation/create", answer);
-  const headers = { Authorization: "Bearer " + process.env.HB_KEY };
   const Transport = asked.transport === "sse" ? SSEClientTransport : StreamableHTTPClientTransport;
-  const transport = new Transport(new URL(asked.url), { requestInit: { headers } });
-  await client.connect(transport);
+  const transport = (authProvider) =>
+    new Transport(new URL(asked.url), {
+      authProvider,
+      requestInit: authProvider ? {} : { headers: { Authorization: "Bearer " + process.env.HB_KEY } },
+    });
+  const provider = asked.login
+    ? await login(client, asked.login, transport, (t, answer) => t.finishAuth(answer))
+    : await client.connect(transport());
   return {
-    transport,
-    version: () => transport.protocolVersion ?? "",
+    provider,
+    transport: client.transport,
+    version: () => client.transport.protocolVersion ?? "",
     list: () => client.listTools(),
     call: (name, args, options) => client.callTool({ name, arguments: args }, options),
     prompt: (name, args) => client.getPrompt({ name, arguments: args }),

@@ -1,0 +1,150 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// A person's browser. Each line on stdin is what the person does, and each line
+// on stdout is what they see then. The first argument says, in JSON:
+//
+//   program  the Chromium to run
+//   hosts    {"name:port": "address:port"}: where names lead that only the cluster knows
+//   ours     the origin whose pages are looked at by axe
+//   stops    URLs, with * for anything, that the browser does not go to: where they would go is seen
+
+import { readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { createRequire } from "node:module";
+import { chromium } from "playwright-core";
+
+const settings = JSON.parse(process.argv[2]);
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const timeout = 20_000;
+
+const rules = Object.entries(settings.hosts ?? {}).map(([name, address]) => `MAP ${name} ${address}`);
+const browser = await chromium.launch({
+  executablePath: settings.program,
+  args: rules.length ? [`--host-resolver-rules=${rules.join(",")}`] : [],
+});
+// The identity provider's certificate is of an authority of this run.
+const context = await browser.newContext({ ignoreHTTPSErrors: true });
+context.setDefaultTimeout(timeout);
+const page = await context.newPage();
+const devtools = await context.newCDPSession(page);
+
+// What the browser complained of, and where it would have gone.
+let complaints = [];
+let stopped = "";
+let arrived = () => {};
+let status = 0;
+page.on("console", (message) => {
+  if (message.type() === "error" || message.type() === "warning") {
+    complaints.push(message.text());
+  }
+});
+page.on("pageerror", (error) => complaints.push(String(error)));
+page.on("response", (response) => {
+  if (response.request().isNavigationRequest()) {
+    status = response.status();
+  }
+});
+page.on("load", () => arrived());
+devtools.on("Fetch.requestPaused", ({ requestId, request }) => {
+  stopped = request.url;
+  devtools.send("Fetch.failRequest", { requestId, errorReason: "Aborted" }).finally(() => arrived());
+});
+if (settings.stops?.length) {
+  await devtools.send("Fetch.enable", { patterns: settings.stops.map((urlPattern) => ({ urlPattern })) });
+}
+
+/** leave does what leads to another page, and returns when that is there. */
+async function leave(act) {
+  stopped = "";
+  const there = new Promise((resolve, reject) => {
+    const late = setTimeout(() => reject(new Error("no page came: " + complaints.join("; "))), timeout);
+    arrived = () => {
+      clearTimeout(late);
+      resolve();
+    };
+  });
+  await Promise.all([there, act()]);
+  arrived = () => {};
+}
+
+/** In the page, whose policy binds what it runs itself and not a developer. */
+async function inPage(expression) {
+  const { result, exceptionDetails } = await devtools.send("Runtime.evaluate", {
+    expression,
+    awaitPromise: true,
+    returnByValue: true,
+  });
+  if (exceptionDetails) {
+    throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
+  }
+  return result.value;
+}
+
+async function look() {
+  const seen = await inPage(`({
+    url: location.href,
+    title: document.title,
+    lang: document.documentElement.lang,
+    headings: [...document.querySelectorAll("h1")].map((h) => h.innerText),
+    buttons: [...document.querySelectorAll("button, input[type=submit]")].map((b) => b.innerText || b.value),
+    links: [...document.querySelectorAll("a[href]")].map((a) => a.innerText),
+    text: document.body?.innerText ?? "",
+  })`);
+  if (new URL(seen.url).origin === settings.ours) {
+    await inPage(axe);
+    seen.violations = await inPage(`axe.run().then(({ violations }) =>
+      violations.map((v) => v.id + ": " + v.help + ": " + v.nodes.map((n) => n.html).join(" ")))`);
+  }
+  const said = { ...seen, status, stopped, complaints };
+  complaints = [];
+  return said;
+}
+
+/** tabTo moves the focus as a keyboard does until it is on what has that name. */
+async function tabTo(name) {
+  const target = page.getByRole("button", { name, exact: true }).or(page.getByRole("link", { name, exact: true }));
+  const focused = [];
+  for (let n = 0; n < 50; n++) {
+    await page.keyboard.press("Tab");
+    const now = await inPage(`(() => {
+      const e = document.activeElement, s = getComputedStyle(e);
+      return { name: e.innerText || e.value || e.name || e.tagName, shown: s.outlineStyle !== "none" || s.boxShadow !== "none" };
+    })()`);
+    focused.push(now);
+    if (await target.evaluateAll((found) => found.includes(document.activeElement))) {
+      return focused;
+    }
+  }
+  throw new Error(`the keyboard does not reach ${name}: it reaches ${focused.map((f) => f.name).join(", ")}`);
+}
+
+const named = (name) =>
+  page.getByRole("button", { name, exact: true }).or(page.getByRole("link", { name, exact: true }));
+
+const acts = {
+  open: ({ url }) => leave(() => page.goto(url).catch((error) => stopped || Promise.reject(error))),
+  fill: ({ name, value }) => page.getByLabel(name, { exact: true }).fill(value),
+  press: ({ name }) => leave(() => named(name).click()),
+  type: async ({ name }) => {
+    const focused = await tabTo(name);
+    await leave(() => page.keyboard.press("Enter"));
+    return { focused };
+  },
+  look: () => {},
+  cookies: async () => ({ cookies: await context.cookies() }),
+  picture: ({ file }) => page.screenshot({ path: file, fullPage: true }),
+};
+
+for await (const line of createInterface({ input: process.stdin })) {
+  let said;
+  try {
+    const asked = JSON.parse(line);
+    const more = await acts[asked.act](asked);
+    said = { ...(await look()), ...(asked.act === "picture" ? {} : more) };
+  } catch (error) {
+    said = { error: String(error?.message ?? error) };
+  }
+  process.stdout.write(JSON.stringify(said) + "\n");
+}
+await browser.close();

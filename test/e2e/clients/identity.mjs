@@ -1,0 +1,95 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+//
+// An identity provider, as a company has one: a certified OpenID provider that
+// knows everybody who gives a name. Beside it lie the metadata documents of
+// clients. Its settings are the JSON file that the first argument names:
+//
+//   issuer, port   where it is reached, and where it listens
+//   tls            {cert, key}: files, for an https issuer
+//   client         {id, secretFile, redirectURI}: who may ask it
+//   documents      {path: document}: what it answers there besides
+
+import { readFileSync } from "node:fs";
+import { createServer as http } from "node:http";
+import { createServer as https } from "node:https";
+import Provider, { errors } from "oidc-provider";
+
+const settings = JSON.parse(readFileSync(process.argv[2], "utf8"));
+
+const provider = new Provider(settings.issuer, {
+  clients: [
+    {
+      client_id: settings.client.id,
+      client_secret: readFileSync(settings.client.secretFile, "utf8").trim(),
+      redirect_uris: [settings.client.redirectURI],
+    },
+  ],
+  claims: { openid: ["sub"], email: ["email", "email_verified"], profile: ["name", "preferred_username"] },
+  // As the big providers do, which put them into the ID token.
+  conformIdTokenClaims: false,
+  cookies: { keys: [crypto.randomUUID()] },
+  features: { devInteractions: { enabled: false } },
+  interactions: { url: (_, interaction) => `/interaction/${interaction.uid}` },
+  findAccount: (_, sub) => ({
+    accountId: sub,
+    claims: () => ({ sub, name: sub, preferred_username: sub, email: `${sub}@example.com`, email_verified: true }),
+  }),
+  // Who logs in agrees: what is asked for here is hosted-bridge's own business.
+  loadExistingGrant: async (ctx) => {
+    const grant = new provider.Grant({ clientId: ctx.oidc.client.clientId, accountId: ctx.oidc.session.accountId });
+    grant.addOIDCScope("openid email profile");
+    await grant.save();
+    return grant;
+  },
+});
+
+const page = `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Identity provider</title></head><body><main>
+<h1>Identity provider</h1>
+<form method="post">
+<p><label for="name">Name</label> <input id="name" name="name" autocomplete="username" autofocus></p>
+<p><button name="act" value="login">Log in</button> <button name="act" value="cancel">Cancel</button></p>
+</form></main></body></html>`;
+
+async function form(request) {
+  let body = "";
+  for await (const chunk of request) {
+    body += chunk;
+  }
+  return new URLSearchParams(body);
+}
+
+provider.use(async (ctx, next) => {
+  const document = settings.documents?.[ctx.path];
+  if (document) {
+    ctx.body = document;
+    return;
+  }
+  if (!ctx.path.startsWith("/interaction/")) {
+    return next();
+  }
+  if (ctx.method !== "POST") {
+    await provider.interactionDetails(ctx.req, ctx.res);
+    ctx.type = "html";
+    ctx.body = page;
+    return;
+  }
+  const said = await form(ctx.req);
+  const result =
+    said.get("act") === "login"
+      ? { login: { accountId: said.get("name") } }
+      : { error: "access_denied", error_description: "the person did not log in" };
+  ctx.redirect(await provider.interactionResult(ctx.req, ctx.res, result));
+});
+provider.on("server_error", (_, error) => console.error(error));
+for (const event of ["authorization.error", "grant.error"]) {
+  provider.on(event, (_, error) => console.error(event, error instanceof errors.OIDCProviderError ? error.error_description : error));
+}
+
+const { tls } = settings;
+const server = tls
+  ? https({ cert: readFileSync(tls.cert), key: readFileSync(tls.key) }, provider.callback())
+  : http(provider.callback());
+server.listen(settings.port, () => console.log("listening"));
+process.on("SIGTERM", () => process.exit(0));
