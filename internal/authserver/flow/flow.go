@@ -1,0 +1,134 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package flow is what the authorization server and the parts that it stands on
+// agree on, so that none of them imports another. It holds types alone.
+package flow
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+)
+
+// Errors that the parts return, wrapped or not.
+var (
+	// ErrExists says that there is an entry of the key already.
+	ErrExists = errors.New("the entry exists")
+	// ErrNotFound says that there is no such entry, any more or any yet, or that
+	// it has another value than the one to be replaced.
+	ErrNotFound = errors.New("no such entry")
+	// ErrNotInvited says that a person has no bridge and is to get none.
+	ErrNotInvited = errors.New("not invited")
+	// ErrLogin says that a provider did not let the person in, or that its answer
+	// is not to be relied on.
+	ErrLogin = errors.New("the login failed")
+	// ErrClient says that a client's document does not describe a client.
+	ErrClient = errors.New("not a client")
+)
+
+// Kind is what an entry of the store is for.
+type Kind string
+
+// The kinds.
+const (
+	KindLogin      Kind = "login"
+	KindCode       Kind = "code"
+	KindGrant      Kind = "grant"
+	KindUsed       Kind = "used"
+	KindClient     Kind = "client"
+	KindInvitation Kind = "invitation"
+)
+
+// Store keeps what a login needs from one request to the next. Every entry has an
+// end, after which it is not there. Any number of replicas may share one.
+type Store interface {
+	// Put adds an entry, or returns ErrExists.
+	Put(ctx context.Context, kind Kind, key string, value []byte, expires time.Time) error
+	// Get returns an entry, or ErrNotFound.
+	Get(ctx context.Context, kind Kind, key string) ([]byte, error)
+	// Take returns an entry and removes it, or returns ErrNotFound. Of several who
+	// take it at once, one gets it.
+	Take(ctx context.Context, kind Kind, key string) ([]byte, error)
+	// Swap replaces an entry whose value is old, or returns ErrNotFound.
+	Swap(ctx context.Context, kind Kind, key string, old, value []byte, expires time.Time) error
+	// Delete removes an entry, if it is there.
+	Delete(ctx context.Context, kind Kind, key string) error
+	// Count returns how many entries of a kind there are.
+	Count(ctx context.Context, kind Kind) (int, error)
+}
+
+// Signer makes access tokens of claims.
+type Signer interface {
+	Sign(ctx context.Context, claims []byte) (string, error)
+}
+
+// KeySet has the public keys of a Signer.
+type KeySet interface {
+	Keys(ctx context.Context) (jose.JSONWebKeySet, error)
+}
+
+// Provider is where people prove who they are.
+type Provider interface {
+	// ID names it in URLs: up to 32 lower-case letters, digits and hyphens.
+	ID() string
+	// Name is what people read.
+	Name() string
+	// Begin returns where the browser is sent.
+	Begin(ctx context.Context, r LoginRequest) (url string, err error)
+	// Finish returns who came back. Its errors wrap ErrLogin where the person or
+	// the provider's answer is at fault; others are that the provider is away.
+	Finish(ctx context.Context, a LoginAnswer) (Identity, error)
+}
+
+// LoginRequest is what a login at a provider begins with.
+type LoginRequest struct {
+	State, Nonce, Verifier, RedirectURL string
+}
+
+// LoginAnswer is what the browser brought back, with what the login began with.
+type LoginAnswer struct {
+	// Code and Iss are parameters of the redirect; Iss is empty if it had none.
+	Code, Iss                    string
+	Nonce, Verifier, RedirectURL string
+}
+
+// Identity is a person at a provider.
+type Identity struct {
+	// Issuer and Subject name the person, and stay the same.
+	Issuer, Subject string
+	// Name is what the person is called, for the pages alone.
+	Name string
+	// User is the user that the provider's rule makes of the person, if any.
+	User v1alpha1.UserID
+}
+
+// Users knows whose bridges a person may use.
+type Users interface {
+	// Bridges returns their users, sorted; none is no error.
+	Bridges(ctx context.Context, who Identity) ([]v1alpha1.UserID, error)
+	// Onboard lets a person who has none use one, and returns its user: the one
+	// that they are invited to, or with no invitation a new one. ErrNotInvited
+	// says that they get none.
+	Onboard(ctx context.Context, who Identity, invited v1alpha1.UserID) (v1alpha1.UserID, error)
+}
+
+// Documents has clients whose id is the https URL of a document about them. Its
+// errors wrap ErrClient where the document is at fault.
+type Documents interface {
+	Client(ctx context.Context, id string) (Client, error)
+}
+
+// Client is a program that acts for a person. It has no secret.
+type Client struct {
+	ID           string   `json:"id"`
+	Name         string   `json:"name,omitempty"`
+	URI          string   `json:"uri,omitempty"`
+	RedirectURIs []string `json:"redirectURIs"`
+	// Document is whether ID is the URL of the document that says the rest.
+	Document bool `json:"document,omitempty"`
+}
