@@ -15,6 +15,10 @@ type Settings struct {
 	// https://bridges.example.com. Tokens are for URLs that begin with it, and it
 	// is the issuer of the installation's own server.
 	PublicURL string `yaml:"publicURL"`
+	// CAFile is the path of certificates in PEM that vouch for issuers and
+	// providers beside the system's; empty for none. Those of an organization's own
+	// are seldom signed by others.
+	CAFile string `yaml:"caFile"`
 	// Issuers are the authorization servers of others whose tokens are taken.
 	Issuers []Issuer `yaml:"issuers"`
 	// Server is the installation's own; nil where there is none.

@@ -13,6 +13,7 @@ import (
 // everything says all that can be said.
 const everything = `
 publicURL: https://bridges.example.com
+caFile: /etc/ca.crt
 issuers:
 - issuer: https://login.example.com
   jwksURL: https://login.example.com/keys
@@ -38,6 +39,7 @@ server:
 func TestParseTakesAllThatCanBeSaid(t *testing.T) {
 	want := &Settings{
 		PublicURL: "https://bridges.example.com",
+		CAFile:    "/etc/ca.crt",
 		Issuers: []Issuer{{
 			Issuer: "https://login.example.com", JWKSURL: "https://login.example.com/keys",
 			Algorithms: []string{"RS256"}, Types: []string{"JWT", ""}, Audiences: []string{"api://bridges"},

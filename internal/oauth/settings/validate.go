@@ -28,6 +28,7 @@ const wantScopes = "a list of scopes, each without spaces, quotes and backslashe
 // settings adds everything that is wrong.
 func (p *problems) settings(s *Settings) {
 	p.check(isOrigin(s.PublicURL), "publicURL", wantOrigin)
+	p.check(s.CAFile == "" || isText(s.CAFile), "caFile", "the path of a file with certificates in PEM; leave it out for those of the system alone")
 	p.refuse(len(s.Issuers) == 0 && s.Server == nil, "issuers and server", "are both missing: there is nobody whose tokens would be taken")
 	var urls []string
 	for i := range s.Issuers {
