@@ -1,0 +1,13 @@
+-- Keeps a value: unless there is one. KEYS: the entry, the ends of its kind.
+-- ARGV: the value, for how many milliseconds, the entry's name among its kind.
+-- Returns 1, or 0 where there was one.
+if redis.call('EXISTS', KEYS[1]) == 1 then
+	return 0
+end
+local left = tonumber(ARGV[2])
+if left > 0 then
+	local now = redis.call('TIME')
+	redis.call('SET', KEYS[1], ARGV[1], 'PX', left)
+	redis.call('ZADD', KEYS[2], now[1] * 1000 + math.floor(now[2] / 1000) + left, ARGV[3])
+end
+return 1

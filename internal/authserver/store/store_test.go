@@ -1,0 +1,491 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/test/postgresserver"
+)
+
+// patience ends a test that waits for what does not come.
+const patience = 30 * time.Second
+
+var cluster postgresserver.Server
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		cluster.Remove()
+		os.Exit(code)
+	}))
+}
+
+// targets return where a new and empty store is. Those with the build tag
+// testenv have Redis besides.
+var targets = map[string]func(t testing.TB) string{
+	"SQLite":     func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "logins?.db") },
+	"PostgreSQL": func(t testing.TB) string { return "postgres:" + written(t, cluster.Database(t)) },
+}
+
+// written returns a file with the text, as a Secret is mounted.
+func written(t testing.TB, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "url")
+	if err := os.WriteFile(path, []byte(text+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// everywhere runs a test against each of the stores.
+func everywhere(t *testing.T, test func(t *testing.T, open func() *Store)) {
+	t.Helper()
+	for name, target := range targets {
+		t.Run(name, func(t *testing.T) {
+			where := target(t)
+			test(t, func() *Store { return opened(t, where, Options{}) })
+		})
+	}
+}
+
+func opened(t testing.TB, target string, o Options) *Store {
+	t.Helper()
+	if o.Metrics == nil {
+		o.Metrics = prometheus.NewRegistry()
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	s, err := Open(t.Context(), target, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// later is when entries end that a test is over before.
+func later() time.Time { return time.Now().Add(time.Hour) }
+
+func put(t *testing.T, s *Store, kind flow.Kind, key, value string, expires time.Time) {
+	t.Helper()
+	if err := s.Put(t.Context(), kind, key, []byte(value), expires); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// expect compares what the store has with want; "" for nothing.
+func expect(t *testing.T, s *Store, kind flow.Kind, key, want string) {
+	t.Helper()
+	got, err := s.Get(t.Context(), kind, key)
+	switch {
+	case want == "" && !errors.Is(err, flow.ErrNotFound):
+		t.Errorf("%s %s is %q, %v", kind, key, got, err)
+	case want != "" && (err != nil || string(got) != want):
+		t.Errorf("%s %s is %q, %v, and not %q", kind, key, got, err, want)
+	}
+}
+
+func TestAnEntryComesBackAsItWasPut(t *testing.T) {
+	every := make([]byte, 256)
+	for i := range every {
+		every[i] = byte(i)
+	}
+	everywhere(t, func(t *testing.T, open func() *Store) {
+		s := open()
+		for key, value := range map[string]string{
+			"text":              `{"a":"b"}`,
+			"every byte":        string(every),
+			"a long value":      strings.Repeat("long", 10_000),
+			"? $1 ' OR 1=1 -- ": "a key that would be a statement",
+			"ключ: *":           "a key of other letters",
+		} {
+			put(t, s, "login", key, value, later())
+			expect(t, s, "login", key, value)
+			expect(t, s, "code", key, "") // Kinds are apart.
+		}
+		if err := s.Put(t.Context(), "login", "empty", nil, later()); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.Get(t.Context(), "login", "empty"); err != nil || len(got) != 0 {
+			t.Errorf("an empty value is %q, %v", got, err)
+		}
+		if got, err := s.Take(t.Context(), "login", "empty"); err != nil || len(got) != 0 {
+			t.Errorf("an empty value is %q, %v", got, err)
+		}
+	})
+}
+
+func TestWhatIsThereIsNotPutAgain(t *testing.T) {
+	everywhere(t, func(t *testing.T, open func() *Store) {
+		s := open()
+		put(t, s, "code", "a", "first", later())
+		for _, expires := range []time.Time{later(), time.Now().Add(-time.Second)} {
+			if err := s.Put(t.Context(), "code", "a", []byte("second"), expires); !errors.Is(err, flow.ErrExists) {
+				t.Error(err)
+			}
+		}
+		expect(t, s, "code", "a", "first")
+	})
+}
+
+func TestWhatIsTakenIsGone(t *testing.T) {
+	everywhere(t, func(t *testing.T, open func() *Store) {
+		s := open()
+		put(t, s, "code", "a", "value", later())
+		if got, err := s.Take(t.Context(), "code", "a"); err != nil || string(got) != "value" {
+			t.Errorf("%q, %v", got, err)
+		}
+		if got, err := s.Take(t.Context(), "code", "a"); !errors.Is(err, flow.ErrNotFound) || got != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+		expect(t, s, "code", "a", "")
+		put(t, s, "code", "a", "another", later())
+		expect(t, s, "code", "a", "another")
+	})
+}
+
+func TestWhatIsDeletedIsGone(t *testing.T) {
+	everywhere(t, func(t *testing.T, open func() *Store) {
+		s := open()
+		put(t, s, "grant", "a", "value", later())
+		put(t, s, "grant", "b", "value", later())
+		for range 2 {
+			if err := s.Delete(t.Context(), "grant", "a"); err != nil {
+				t.Error(err)
+			}
+		}
+		expect(t, s, "grant", "a", "")
+		expect(t, s, "grant", "b", "value")
+	})
+}
+
+func TestAValueIsSwappedForTheOneThatIsThere(t *testing.T) {
+	everywhere(t, func(t *testing.T, open func() *Store) {
+		s := open()
+		swap := func(key, old, value string, expires time.Time) error {
+			return s.Swap(t.Context(), "grant", key, []byte(old), []byte(value), expires)
+		}
+		put(t, s, "grant", "a", "one", later())
+		if err := swap("a", "one", "two", later()); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, s, "grant", "a", "two")
+		for name, err := range map[string]error{
+			"the value before":    swap("a", "one", "three", later()),
+			"no value":            swap("a", "", "three", later()),
+			"a part of the value": swap("a", "tw", "three", later()),
+			"of nothing":          swap("b", "", "three", later()),
+			"of another kind":     s.Swap(t.Context(), "login", "a", []byte("two"), nil, later()),
+		} {
+			if !errors.Is(err, flow.ErrNotFound) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		expect(t, s, "grant", "a", "two")
+		expect(t, s, "grant", "b", "")
+		if err := swap("a", "two", "three", time.Now().Add(-time.Second)); err != nil {
+			t.Error(err)
+		}
+		expect(t, s, "grant", "a", "")
+	})
+}
+
+// gone waits until an entry is no longer there.
+func gone(t *testing.T, s *Store, kind flow.Kind, key string) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		if _, err := s.Get(t.Context(), kind, key); errors.Is(err, flow.ErrNotFound) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s %s does not end", kind, key)
+		}
+	}
+}
+
+func TestAnEntryEnds(t *testing.T) {
+	everywhere(t, func(t *testing.T, open func() *Store) {
+		s := open()
+		soon := time.Now().Add(100 * time.Millisecond)
+		for _, key := range []string{"put", "take", "swap"} {
+			put(t, s, "login", key, "value", soon)
+		}
+		put(t, s, "login", "stays", "value", later())
+		put(t, s, "login", "shortened", "value", later())
+		put(t, s, "login", "extended", "value", soon)
+		for key, expires := range map[string]time.Time{"shortened": soon, "extended": later()} {
+			if err := s.Swap(t.Context(), "login", key, []byte("value"), []byte("other"), expires); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, key := range []string{"put", "take", "swap", "shortened"} {
+			gone(t, s, "login", key)
+		}
+		if got, err := s.Take(t.Context(), "login", "take"); !errors.Is(err, flow.ErrNotFound) {
+			t.Errorf("what is over is taken: %q, %v", got, err)
+		}
+		if err := s.Swap(t.Context(), "login", "swap", []byte("value"), []byte("new"), later()); !errors.Is(err, flow.ErrNotFound) {
+			t.Errorf("what is over is swapped: %v", err)
+		}
+		expect(t, s, "login", "stays", "value")
+		expect(t, s, "login", "extended", "other")
+		put(t, s, "login", "put", "anew", later()) // Nobody has removed it yet.
+		expect(t, s, "login", "put", "anew")
+	})
+}
+
+func TestEntriesThatAreOverBeforeTheyAreThereAreNotKept(t *testing.T) {
+	everywhere(t, func(t *testing.T, open func() *Store) {
+		s := open()
+		put(t, s, "code", "a", "value", time.Now().Add(-time.Second))
+		expect(t, s, "code", "a", "")
+		if n, err := s.Count(t.Context(), "code"); n != 0 || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
+	})
+}
+
+func TestEntriesAreCountedByKind(t *testing.T) {
+	everywhere(t, func(t *testing.T, open func() *Store) {
+		s := open()
+		count := func(kind flow.Kind, want int) {
+			t.Helper()
+			if n, err := s.Count(t.Context(), kind); n != want || err != nil {
+				t.Errorf("there are %d of %s, %v, and not %d", n, kind, err, want)
+			}
+		}
+		count("client", 0)
+		for i := range 5 {
+			put(t, s, "client", fmt.Sprint(i), "value", later())
+		}
+		put(t, s, "code", "a", "value", later())
+		put(t, s, "client", "soon", "value", time.Now().Add(50*time.Millisecond))
+		gone(t, s, "client", "soon")
+		count("client", 5)
+		count("code", 1)
+		if _, err := s.Take(t.Context(), "client", "0"); err != nil {
+			t.Error(err)
+		}
+		if err := s.Delete(t.Context(), "client", "1"); err != nil {
+			t.Error(err)
+		}
+		if err := s.Swap(t.Context(), "client", "2", []byte("value"), []byte("other"), later()); err != nil {
+			t.Error(err)
+		}
+		count("client", 3)
+	})
+}
+
+func TestWhatIsOverIsRemoved(t *testing.T) {
+	everywhere(t, func(t *testing.T, open func() *Store) {
+		s := open()
+		const over = 20
+		for i := range over {
+			put(t, s, "login", fmt.Sprint(i), "value", time.Now().Add(300*time.Millisecond))
+			put(t, s, "code", fmt.Sprint(i), "value", time.Now().Add(300*time.Millisecond))
+		}
+		put(t, s, "login", "stays", "value", later())
+		for i := range over {
+			gone(t, s, "login", fmt.Sprint(i))
+			gone(t, s, "code", fmt.Sprint(i))
+		}
+		var removed int64
+		for deadline := time.Now().Add(patience); removed < 2*over && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+			n, err := s.backend.purge(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			removed += n
+		}
+		if removed != 2*over {
+			t.Errorf("removed %d", removed)
+		}
+		expect(t, s, "login", "stays", "value")
+	})
+}
+
+func TestEntriesAreThereAfterARestart(t *testing.T) {
+	everywhere(t, func(t *testing.T, open func() *Store) {
+		s := open()
+		put(t, s, "grant", "a", "value", later())
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Delete(t.Context(), "grant", "a"); err == nil {
+			t.Error("a store that is closed deletes")
+		}
+		expect(t, open(), "grant", "a", "value")
+	})
+}
+
+// TestOfSeveralOneIsFirst has two replicas asked for the same things by many at
+// once. In an SQLite file two processes are not to be expected, but happen while
+// one takes the other's place.
+func TestOfSeveralOneIsFirst(t *testing.T) {
+	everywhere(t, func(t *testing.T, open func() *Store) {
+		replicas := []*Store{open(), open()}
+		const rounds, each = 20, 8
+		for round := range rounds {
+			key := fmt.Sprint(round)
+			var puts, swaps, takes atomic.Int64
+			race := func(won *atomic.Int64, do func(s *Store, who string) error) {
+				t.Helper()
+				var group sync.WaitGroup
+				for i := range each {
+					group.Go(func() {
+						err := do(replicas[i%2], fmt.Sprint(i))
+						if err == nil {
+							won.Add(1)
+						} else if !refused(err) {
+							t.Error(err)
+						}
+					})
+				}
+				group.Wait()
+				if won.Load() != 1 {
+					t.Errorf("%d were first", won.Load())
+				}
+			}
+			race(&puts, func(s *Store, who string) error {
+				return s.Put(t.Context(), "code", key, []byte(who), later())
+			})
+			value, err := replicas[0].Get(t.Context(), "code", key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			race(&swaps, func(s *Store, who string) error {
+				return s.Swap(t.Context(), "code", key, value, []byte("swapped by "+who), later())
+			})
+			race(&takes, func(s *Store, _ string) error {
+				got, err := s.Take(t.Context(), "code", key)
+				if err == nil && !strings.HasPrefix(string(got), "swapped by ") {
+					t.Errorf("took %q", got)
+				}
+				return err
+			})
+		}
+	})
+}
+
+func TestWhoLeavesIsNotWaitedFor(t *testing.T) {
+	everywhere(t, func(t *testing.T, open func() *Store) {
+		s := open()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := s.Put(ctx, "code", "a", nil, later()); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		if _, err := s.Get(ctx, "code", "a"); err == nil {
+			t.Error("no error")
+		}
+		put(t, s, "code", "b", "value", later()) // Others go on.
+	})
+}
+
+func TestTargets(t *testing.T) {
+	missing, secret := filepath.Join(t.TempDir(), "none"), written(t, "postgres://me:geheim@[::1")
+	for name, test := range map[string]struct {
+		target, want string
+		checked      bool // CheckTarget has found it
+	}{
+		"nothing":                        {"", "sqlite:PATH", true},
+		"a path alone":                   {"/var/lib/logins.db", "sqlite:PATH", true},
+		"no path":                        {"sqlite:", "sqlite:PATH", true},
+		"a store that nobody knows":      {"etcd:/x", "sqlite:PATH", true},
+		"no directory":                   {"sqlite:" + missing + "/logins.db", "no such file", false},
+		"a file with the URL is missing": {"postgres:" + missing, "no such file", false},
+		"the same for Redis":             {"redis:" + missing, "no such file", false},
+		"a URL of PostgreSQL that is none": {
+			"postgres:" + secret, "postgres://user:password@host:5432/database", false},
+		"a URL of another database":  {"redis:" + written(t, "postgres://me:geheim@h/x"), "redis://host:port/database", false},
+		"a URL of Redis that is one": {"redis:" + written(t, "redis://me:geheim@h/x"), "a number for the database", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := CheckTarget(test.target); (err != nil) != test.checked {
+				t.Errorf("CheckTarget: %v", err)
+			}
+			_, err := Open(t.Context(), test.target, Options{Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
+			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "geheim") {
+				t.Error(err)
+			}
+		})
+	}
+	if !Embedded("sqlite:/a") || Embedded("postgres:/a") {
+		t.Error("of a file it is not said that it is one")
+	}
+}
+
+// TestAServerThatIsAwayIsUsedOnceItIsThere opens the store of a PostgreSQL that
+// does not run, and then starts it.
+func TestAServerThatIsAwayIsUsedOnceItIsThere(t *testing.T) {
+	target := "postgres:" + written(t, cluster.Database(t))
+	cluster.Stop()
+	var log strings.Builder
+	metrics := prometheus.NewRegistry()
+	s := opened(t, target, Options{Metrics: metrics, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if !strings.Contains(log.String(), "the login store is away") {
+		t.Errorf("the log says %q", log.String())
+	}
+	err := s.Put(t.Context(), "code", "a key", []byte("a value"), later())
+	if err == nil || refused(err) || strings.Contains(err.Error(), "a key") || strings.Contains(err.Error(), "a value") || !strings.HasPrefix(err.Error(), "login store: put: ") {
+		t.Error(err)
+	}
+	cluster.Run(t)
+	put(t, s, "code", "a key", "a value", later())
+	_, _ = s.Get(t.Context(), "code", "another")
+	got := counted(t, metrics)
+	want := []string{"get refused 1", "put done 1", "put failed 1"}
+	if !slices.Equal(got, want) {
+		t.Errorf("the metrics are %q, not %q", got, want)
+	}
+}
+
+// counted returns what the metrics have counted, and how often.
+func counted(t *testing.T, metrics *prometheus.Registry) (all []string) {
+	t.Helper()
+	families, err := metrics.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if n := m.GetCounter().GetValue(); n > 0 && len(m.GetLabel()) == 2 {
+				all = append(all, fmt.Sprintf("%s %s %v", m.GetLabel()[0].GetValue(), m.GetLabel()[1].GetValue(), n))
+			}
+		}
+	}
+	return all
+}
+
+func TestRunClosesTheStore(t *testing.T) {
+	s := opened(t, "sqlite:"+filepath.Join(t.TempDir(), "logins.db"), Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	put(t, s, "code", "a", "value", later())
+	s.purge(ctx)
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Get(t.Context(), "code", "a"); err == nil {
+		t.Error("it is open")
+	}
+}
