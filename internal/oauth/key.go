@@ -24,10 +24,13 @@ var curves = map[string]elliptic.Curve{
 // public one, meant for that, and of that kind. A public key in a secret's place
 // would let everybody sign who can read it.
 func fits(key *jose.JSONWebKey, algorithm string) bool {
-	if !key.Valid() || !key.IsPublic() || key.Use != "" && key.Use != "sig" || key.Algorithm != "" && key.Algorithm != algorithm {
-		return false
-	}
-	switch k := key.Key.(type) {
+	meant := (key.Use == "" || key.Use == "sig") && (key.Algorithm == "" || key.Algorithm == algorithm)
+	return meant && key.Valid() && key.IsPublic() && isOfKind(key.Key, algorithm)
+}
+
+// isOfKind says whether a public key is one for that algorithm.
+func isOfKind(public any, algorithm string) bool {
+	switch k := public.(type) {
 	case *rsa.PublicKey:
 		return (algorithm[0] == 'R' || algorithm[0] == 'P') && k.N.BitLen() >= minModulus
 	case *ecdsa.PublicKey:
