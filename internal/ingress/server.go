@@ -249,7 +249,7 @@ func New(config Config, deps Deps) (*Server, error) {
 		origins: origins, metrics: m, hold: h, wakeMetrics: wm, resting: newPlaces(config.MaxHeldPerUser, cmp.Or(config.MaxResting, maxResting)), free: newFree(), trails: trails, bodies: newBodies(config.MaxBodyMemory),
 		calls:  newOpenCalls(config, deps.Routes, cm),
 		tracer: deps.Tracer,
-		parts:  newParts(config, deps), oauth: deps.OAuth, writes: newRate(config.CatalogWrites),
+		parts:  newParts(config, deps), oauth: deps.OAuth.cached(), writes: newRate(config.CatalogWrites),
 		delivery: &delivery{bridges: deps.Bridges.pool, hold: h, metrics: m},
 	}
 	s.public, err = s.handler()

@@ -40,6 +40,16 @@ type TokenVerifier interface {
 	Verify(ctx context.Context, token, resource string, now time.Time) (oauth.Token, error)
 }
 
+// cached returns o with a memory of the tokens that were good a moment ago.
+func (o *OAuth) cached() *OAuth {
+	if o == nil {
+		return nil
+	}
+	c := *o
+	c.Tokens = newTokenCache(o.Tokens)
+	return &c
+}
+
 // publicURL is where users reach the installation, empty where there are no
 // logins.
 func (s *Server) publicURL() string {
