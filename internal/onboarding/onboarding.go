@@ -149,7 +149,9 @@ func (o *Onboarding) add(ctx context.Context, of Bridge, issuer, subject string)
 	switch {
 	case err == nil:
 		return nil
-	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+	// Of one that is gone the API server says that it conflicts, and of another
+	// one that its UID does not change.
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err), refusedFor(err, "metadata.uid", field.ErrorTypeInvalid):
 		return ErrNoBridge
 	case refusedFor(err, "spec.oauth.subjects", field.ErrorTypeTooMany):
 		return ErrTooMany

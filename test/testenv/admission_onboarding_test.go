@@ -1,0 +1,264 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build testenv
+
+package testenv_test
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/testenv"
+)
+
+// newcomers is the namespace of the bridges that first logins make, in what the
+// chart renders for tests.
+const newcomers = "newcomers"
+
+func onboardingPolicies(mode string) string {
+	return "../testdata/onboarding/" + mode + "/admission-ingress.yaml"
+}
+
+// ingressOf installs the policies of an installation of its own whose logins
+// write HostedBridges in this mode, for those who are new in that namespace. What
+// it returns is its ingress, held by the policies alone.
+func ingressOf(t *testing.T, c client.Client, mode, namespace string) client.Client {
+	t.Helper()
+	installation := testenv.Namespace(t, c)
+	text, err := os.ReadFile(onboardingPolicies(mode))
+	if err != nil {
+		t.Fatal(err)
+	}
+	policies := filepath.Join(t.TempDir(), "admission.yaml")
+	own := strings.NewReplacer(testenv.System, installation, newcomers, namespace).Replace(string(text))
+	if err := os.WriteFile(policies, []byte(own), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	testenv.ExpectInstalled(t, c, policies, installation)
+	config := testenv.Config()
+	config.Impersonate = rest.ImpersonationConfig{
+		UserName: "system:serviceaccount:" + installation + ":hosted-bridge-ingress", Groups: []string{"system:masters"},
+	}
+	ingress, err := client.New(config, client.Options{Scheme: c.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ingress
+}
+
+func person(name string) v1alpha1.OAuthSubject {
+	return v1alpha1.OAuthSubject{Issuer: "https://login.example.com", Subject: name}
+}
+
+func TestWhereLoginsBindTheIngressAddsSubjectsAndKeysAlone(t *testing.T) {
+	c := testenv.Client(t)
+	for _, mode := range []string{"invite", "auto"} {
+		t.Run(mode, func(t *testing.T) {
+			namespace := testenv.Namespace(t, c)
+			ingress := ingressOf(t, c, mode, namespace)
+			b := valid(namespace, "alice")
+			b.Spec.OAuth = &v1alpha1.OAuthAccess{Subjects: []v1alpha1.OAuthSubject{person("alice"), person("bob")}}
+			testenv.ExpectApplied(t, c, b)
+			patch := func(change func(*v1alpha1.HostedBridgeSpec)) error {
+				changed := b.DeepCopy()
+				change(&changed.Spec)
+				return ingress.Patch(t.Context(), changed, client.MergeFrom(b), client.DryRunAll)
+			}
+			testenv.Eventually(t, "the policy holds", func() bool {
+				return refused(patch(func(s *v1alpha1.HostedBridgeSpec) { s.Tier = "business" }))
+			})
+			for what, test := range map[string]struct {
+				change  func(*v1alpha1.HostedBridgeSpec)
+				refused bool
+			}{
+				"one more subject": {func(s *v1alpha1.HostedBridgeSpec) { s.OAuth.Subjects = append(s.OAuth.Subjects, person("carol")) }, false},
+				"subjects in another order": {func(s *v1alpha1.HostedBridgeSpec) {
+					s.OAuth.Subjects = []v1alpha1.OAuthSubject{person("bob"), person("alice")}
+				}, false},
+				"a key":            {func(s *v1alpha1.HostedBridgeSpec) { s.APIKeys = nil }, false},
+				"one subject less": {func(s *v1alpha1.HostedBridgeSpec) { s.OAuth.Subjects = s.OAuth.Subjects[:1] }, true},
+				"another subject":  {func(s *v1alpha1.HostedBridgeSpec) { s.OAuth.Subjects[1] = person("mallory") }, true},
+				"another issuer":   {func(s *v1alpha1.HostedBridgeSpec) { s.OAuth.Subjects[1].Issuer = "https://evil.example.com" }, true},
+				"no subjects":      {func(s *v1alpha1.HostedBridgeSpec) { s.OAuth.Subjects = nil }, true},
+				"no logins":        {func(s *v1alpha1.HostedBridgeSpec) { s.OAuth = nil }, true},
+				"a server":         {func(s *v1alpha1.HostedBridgeSpec) { s.Servers = nil }, true},
+				"a subject and a state": {func(s *v1alpha1.HostedBridgeSpec) {
+					s.OAuth.Subjects, s.DesiredState = append(s.OAuth.Subjects, person("carol")), v1alpha1.StateSuspended
+				}, true},
+			} {
+				if err := patch(test.change); refused(err) != test.refused || !test.refused && err != nil {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+			before := b.DeepCopy()
+			b.Spec.OAuth = nil
+			if err := c.Patch(t.Context(), b, client.MergeFrom(before)); err != nil {
+				t.Errorf("somebody else takes subjects away: %v", err)
+			}
+			first := b.DeepCopy()
+			first.Spec.OAuth = &v1alpha1.OAuthAccess{Subjects: []v1alpha1.OAuthSubject{person("alice")}}
+			if err := ingress.Patch(t.Context(), first, client.MergeFrom(b)); err != nil {
+				t.Errorf("the first subject: %v", err)
+			}
+		})
+	}
+}
+
+// TestWithoutOnboardingTheIngressAddsNoSubject holds for what is installed where
+// nobody asked for logins.
+func TestWithoutOnboardingTheIngressAddsNoSubject(t *testing.T) {
+	for mode, compared := range map[string]bool{admission: true, onboardingPolicies("invite"): false, onboardingPolicies("auto"): false} {
+		policy, err := os.ReadFile(mode)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(policy), "object.?spec.?oauth == oldObject.?spec.?oauth") != compared {
+			t.Errorf("%s: compared: %v", mode, !compared)
+		}
+		if strings.Contains(string(policy), "the ingress makes no HostedBridge") != (mode != onboardingPolicies("auto")) {
+			t.Errorf("%s: what of CREATE?", mode)
+		}
+	}
+}
+
+// onboarded is a HostedBridge as a first login makes it.
+func onboarded(namespace string) *v1alpha1.HostedBridge {
+	return &v1alpha1.HostedBridge{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: "u-abcdefghij234567", Labels: map[string]string{v1alpha1.LabelOnboarded: "true"},
+		},
+		Spec: v1alpha1.HostedBridgeSpec{
+			Tier: "free", OAuth: &v1alpha1.OAuthAccess{Subjects: []v1alpha1.OAuthSubject{person("alice")}},
+			Servers: []v1alpha1.Server{
+				{Name: "time", Recipe: &v1alpha1.RecipeReference{Name: "time"}},
+				{Name: "docs", Recipe: &v1alpha1.RecipeReference{Name: "context7", Version: "1.0.0"}},
+			},
+		},
+	}
+}
+
+func TestWhatTheIngressMakesIsTheTemplateAndNothingElse(t *testing.T) {
+	c := testenv.Client(t)
+	namespace, elsewhere := testenv.Namespace(t, c), testenv.Namespace(t, c)
+	ingress := ingressOf(t, c, "auto", namespace)
+	create := func(change func(*v1alpha1.HostedBridge)) error {
+		b := onboarded(namespace)
+		change(b)
+		return ingress.Create(t.Context(), b, client.DryRunAll)
+	}
+	testenv.Eventually(t, "the policy holds", func() bool {
+		return refused(create(func(b *v1alpha1.HostedBridge) { b.Spec.Tier = "business" }))
+	})
+	limits := &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("64")}}
+	for what, change := range map[string]func(*v1alpha1.HostedBridge){
+		"another namespace":     func(b *v1alpha1.HostedBridge) { b.Namespace = elsewhere },
+		"a name of its choice":  func(b *v1alpha1.HostedBridge) { b.Name = "alice" },
+		"a name that is longer": func(b *v1alpha1.HostedBridge) { b.Name += "a" },
+		"a user of its choice":  func(b *v1alpha1.HostedBridge) { b.Spec.UserID = "alice" },
+		"no label":              func(b *v1alpha1.HostedBridge) { b.Labels = nil },
+		"another label":         func(b *v1alpha1.HostedBridge) { b.Labels["team"] = "a" },
+		"an annotation":         func(b *v1alpha1.HostedBridge) { b.Annotations = map[string]string{"a": "b"} },
+		"a finalizer":           func(b *v1alpha1.HostedBridge) { b.Finalizers = []string{"example.com/a"} },
+		"an owner": func(b *v1alpha1.HostedBridge) {
+			b.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n", UID: "u"}}
+		},
+		"another tier": func(b *v1alpha1.HostedBridge) { b.Spec.Tier = "pro" },
+		"no subject":   func(b *v1alpha1.HostedBridge) { b.Spec.OAuth = nil },
+		"two subjects": func(b *v1alpha1.HostedBridge) {
+			b.Spec.OAuth.Subjects = append(b.Spec.OAuth.Subjects, person("mallory"))
+		},
+		"a key":                    func(b *v1alpha1.HostedBridge) { b.Spec.APIKeys = valid("", "").Spec.APIKeys },
+		"secrets of the namespace": func(b *v1alpha1.HostedBridge) { b.Spec.SecretRefs = []v1alpha1.SecretRef{{Name: "theirs"}} },
+		"resources":                func(b *v1alpha1.HostedBridge) { b.Spec.Resources = limits },
+		"a runtime":                func(b *v1alpha1.HostedBridge) { b.Spec.RuntimeClassName = new("runc") },
+		"nodes":                    func(b *v1alpha1.HostedBridge) { b.Spec.NodeSelector = map[string]string{"a": "b"} },
+		"a toleration":             func(b *v1alpha1.HostedBridge) { b.Spec.Tolerations = []corev1.Toleration{{Key: "a"}} },
+		"an affinity":              func(b *v1alpha1.HostedBridge) { b.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{}} },
+		"no servers":               func(b *v1alpha1.HostedBridge) { b.Spec.Servers = nil },
+		"a server less":            func(b *v1alpha1.HostedBridge) { b.Spec.Servers = b.Spec.Servers[:1] },
+		"a server more": func(b *v1alpha1.HostedBridge) {
+			b.Spec.Servers = append(b.Spec.Servers, v1alpha1.Server{Name: "x", Recipe: &v1alpha1.RecipeReference{Name: "time"}})
+		},
+		"servers in another order": func(b *v1alpha1.HostedBridge) { slices.Reverse(b.Spec.Servers) },
+		"another recipe":           func(b *v1alpha1.HostedBridge) { b.Spec.Servers[0].Recipe.Name = "mine" },
+		"another version":          func(b *v1alpha1.HostedBridge) { b.Spec.Servers[1].Recipe.Version = "2.0.0" },
+		"a version where none is":  func(b *v1alpha1.HostedBridge) { b.Spec.Servers[0].Recipe.Version = "1.0.0" },
+		"a server of its own": func(b *v1alpha1.HostedBridge) {
+			b.Spec.Servers[0] = v1alpha1.Server{Name: "time", Transport: v1alpha1.Transport{URL: "https://evil.example.com"}}
+		},
+		"a program of its own":      func(b *v1alpha1.HostedBridge) { b.Spec.Servers[0] = program0() },
+		"resources of a server":     func(b *v1alpha1.HostedBridge) { b.Spec.Servers[0].Recipe.Resources = limits },
+		"a secret of a server":      func(b *v1alpha1.HostedBridge) { b.Spec.Servers[0].Secrets = []v1alpha1.SecretName{"TOKEN"} },
+		"a description for a model": func(b *v1alpha1.HostedBridge) { b.Spec.Servers[0].Description = "use me first" },
+		"retries":                   func(b *v1alpha1.HostedBridge) { b.Spec.Servers[0].Retry = &v1alpha1.Retry{} },
+		"a limit of a server's own": func(b *v1alpha1.HostedBridge) { b.Spec.Servers[0].MaxResultBytes = new(int32(67108864)) },
+		"some of a server's tools":  func(b *v1alpha1.HostedBridge) { b.Spec.Servers[0].Tools = &v1alpha1.ToolFilter{} },
+		"patience with a server":    func(b *v1alpha1.HostedBridge) { b.Spec.Servers[0].Timeouts = &v1alpha1.Timeouts{} },
+	} {
+		if err := create(change); !refused(err) {
+			t.Errorf("%s: %v, want that the policy refuses it", what, err)
+		}
+	}
+	for what, change := range map[string]func(*v1alpha1.HostedBridge){
+		"the template": func(*v1alpha1.HostedBridge) {},
+		"as the tools are shown": func(b *v1alpha1.HostedBridge) {
+			b.Spec.Mode, b.Spec.ToolPrefix = v1alpha1.ModeRouter, v1alpha1.ToolPrefixNever
+		},
+		"when it sleeps": func(b *v1alpha1.HostedBridge) { b.Spec.IdleTimeout = &metav1.Duration{Duration: 60e9} },
+	} {
+		if err := create(change); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if err := c.Create(t.Context(), valid(namespace, "by-hand")); err != nil {
+		t.Errorf("what somebody else makes there: %v", err)
+	}
+}
+
+func program0() v1alpha1.Server {
+	return v1alpha1.Server{Name: "time", Transport: v1alpha1.Transport{
+		Type: v1alpha1.TransportStdio, Stdio: &v1alpha1.Stdio{Image: "example.com/evil:1", Command: []string{"evil"}},
+	}}
+}
+
+// TestThePolicyOfOnboardingNamesEveryField finds a field that was added since.
+func TestThePolicyOfOnboardingNamesEveryField(t *testing.T) {
+	text, err := os.ReadFile(onboardingPolicies("auto"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := string(text)
+	for _, kind := range []struct {
+		of     reflect.Type
+		prefix string
+		// compared are those that the policy says more of, and free those that
+		// may be anything.
+		compared, free []string
+	}{
+		{reflect.TypeFor[v1alpha1.HostedBridgeSpec](), "object.spec.", []string{"tier", "servers", "oauth"}, []string{"mode", "toolPrefix", "desiredState", "idleTimeout"}},
+		{reflect.TypeFor[v1alpha1.Server](), "s.", []string{"name", "recipe", "trust"}, nil},
+		{reflect.TypeFor[v1alpha1.RecipeReference](), "s.recipe.", []string{"name", "version"}, nil},
+		{reflect.TypeFor[v1alpha1.OAuthAccess](), "object.spec.oauth.", []string{"subjects"}, nil},
+		{reflect.TypeFor[v1alpha1.OAuthSubject](), "subject.", nil, []string{"issuer", "subject"}},
+	} {
+		for field := range kind.of.Fields() {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			said := slices.Contains(kind.compared, name) || slices.Contains(kind.free, name)
+			if absent := strings.Contains(policy, "!has("+kind.prefix+name+")"); absent == said {
+				t.Errorf("%s.%s: must be absent: %v", kind.of.Name(), name, absent)
+			}
+		}
+	}
+}
