@@ -62,6 +62,7 @@ func linesOf(s spec) []string {
 			nodePart.name:    {"COPY hack/image/npm/node ", " libstdc++6 "},
 			serversPart.name: {"COPY hack/image/npm/servers /app\n"},
 			pythonPart.name:  {" python3.11 tzdata "},
+			redisPart.name:   {" redis-server "},
 		}[p.name]...)
 	}
 	return lines
