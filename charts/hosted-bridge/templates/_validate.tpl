@@ -42,6 +42,7 @@ that are named and not there. Of those the cluster is asked, where there is one.
 {{- end }}
 {{- end }}
 {{- end }}
+{{- include "hosted-bridge.validate.oauth" . }}
 {{- include "hosted-bridge.validate.monitoring" . }}
 {{- include "hosted-bridge.validate.drain" . }}
 {{- include "hosted-bridge.validate.classes" . }}
@@ -64,7 +65,7 @@ that are named and not there. Of those the cluster is asked, where there is one.
   "quota.redis.existingSecret" .Values.quota.redis.existingSecret
   "tls.secret.name" (ternary .Values.tls.secret.name "" (eq .Values.tls.mode "secret"))
   "catalog.seed.tokenSecret" .Values.catalog.seed.tokenSecret }}
-{{- range $key, $name := $named }}
+{{- range $key, $name := merge $named (include "hosted-bridge.oauth.secrets" . | fromJson) }}
 {{- if and $name (not (hasKey $present $name)) }}
 {{- fail (printf "%s names the Secret %s, which is not in the namespace %s: make it first" $key $name $.Release.Namespace) }}
 {{- end }}

@@ -100,7 +100,7 @@ func TestEveryTemplateIsYAMLThatNamesNoOtherNamespaceAndNoRelease(t *testing.T) 
 
 func TestEveryFlagIsOneThatTheProcessHas(t *testing.T) {
 	flags := regexp.MustCompile(`(?m)^\s*- "?--([a-z-]+)`)
-	for _, file := range []string{"defaults", "external", "small"} {
+	for _, file := range []string{"defaults", "external", "small", "login-file"} {
 		values, err := os.ReadFile("testdata/" + file + ".values.yaml")
 		if err != nil {
 			t.Fatal(err)

@@ -1,0 +1,171 @@
+{{/* Logins: whose access tokens ingresses take, and the server that gives them out. */}}
+
+{{/* Not empty where somebody may log in. */}}
+{{- define "hosted-bridge.oauth.enabled" -}}
+{{- if or .Values.oauth.issuers .Values.oauth.server.enabled -}}
+true
+{{- end -}}
+{{- end }}
+
+{{/* Where logins are kept, as --oauth-config has it. */}}
+{{- define "hosted-bridge.oauth.store" -}}
+{{- if eq .Values.oauth.server.store.type "sqlite" -}}
+sqlite:/var/lib/hosted-bridge-login/login.db
+{{- else -}}
+{{ .Values.oauth.server.store.type }}:/var/run/secrets/hosted-bridge-login-store/url
+{{- end -}}
+{{- end }}
+
+{{/* The file of --oauth-config. */}}
+{{- define "hosted-bridge.config.oauth" -}}
+{{- $oauth := .Values.oauth -}}
+{{- $settings := dict "publicURL" (.Values.baseURL | trimSuffix "/") -}}
+{{- if $oauth.caConfigMap }}{{ $_ := set $settings "caFile" "/etc/hosted-bridge/login-ca/ca.crt" }}{{ end -}}
+{{- if $oauth.issuers }}{{ $_ := set $settings "issuers" $oauth.issuers }}{{ end -}}
+{{- if $oauth.server.enabled -}}
+{{- $server := omit $oauth.server "enabled" -}}
+{{- $_ := set $server "store" (include "hosted-bridge.oauth.store" .) -}}
+{{- $providers := list -}}
+{{- range $oauth.server.providers -}}
+{{- $providers = append $providers (merge (dict "clientSecretFile" (printf "/etc/hosted-bridge/login/%s" .id)) (omit . "existingSecret" "key")) -}}
+{{- end -}}
+{{- $_ := set $server "providers" $providers -}}
+{{- $_ := set $server "registration" (merge (dict "maxClients" (int $oauth.server.registration.maxClients)) $oauth.server.registration) -}}
+{{- $_ := set $server "onboarding" (merge (dict "mode" (include "hosted-bridge.onboarding.mode" .)) $oauth.server.onboarding) -}}
+{{- $_ := set $settings "server" $server -}}
+{{- end -}}
+oauth.yaml: |
+  {{- toYaml $settings | nindent 2 }}
+{{- end }}
+
+{{- define "hosted-bridge.ingress.oauth.args" -}}
+{{- if include "hosted-bridge.oauth.enabled" . -}}
+- --oauth-config=/etc/hosted-bridge/oauth/oauth.yaml
+{{- end }}
+{{- end }}
+
+{{- define "hosted-bridge.ingress.oauth.mounts" -}}
+{{- if include "hosted-bridge.oauth.enabled" . -}}
+- {name: oauth, mountPath: /etc/hosted-bridge/oauth, readOnly: true}
+{{- if .Values.oauth.caConfigMap }}
+- {name: login-ca, mountPath: /etc/hosted-bridge/login-ca, readOnly: true}
+{{- end }}
+{{- if .Values.oauth.server.enabled }}
+- {name: login, mountPath: /etc/hosted-bridge/login, readOnly: true}
+{{- if eq .Values.oauth.server.store.type "sqlite" }}
+- {name: login-store, mountPath: /var/lib/hosted-bridge-login}
+{{- else }}
+- {name: login-store, mountPath: /var/run/secrets/hosted-bridge-login-store, readOnly: true}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "hosted-bridge.ingress.oauth.volumes" -}}
+{{- if include "hosted-bridge.oauth.enabled" . -}}
+- name: oauth
+  configMap: {name: hosted-bridge-oauth}
+{{- if .Values.oauth.caConfigMap }}
+- name: login-ca
+  configMap: {name: {{ quote .Values.oauth.caConfigMap }}}
+{{- end }}
+{{- with .Values.oauth.server }}
+{{- if .enabled }}
+# The secrets by which providers recognise this installation, each by the id of
+# its provider. They are read at each login, so that a new one needs no restart.
+- name: login
+  projected:
+    defaultMode: 0440
+    sources:
+    {{- range .providers }}
+    - secret:
+        name: {{ .existingSecret | quote }}
+        items: [{key: {{ .key | default "clientSecret" | quote }}, path: {{ .id | quote }}}]
+    {{- end }}
+- name: login-store
+{{- if ne .store.type "sqlite" }}
+{{- $database := get .store .store.type }}
+  secret:
+    secretName: {{ quote $database.existingSecret }}
+    defaultMode: 0440
+    items: [{key: {{ quote $database.key }}, path: url}]
+{{- else if .store.sqlite.existingClaim }}
+  persistentVolumeClaim: {claimName: {{ quote .store.sqlite.existingClaim }}}
+{{- else }}
+  # Gone with the pod: whoever was logged in logs in again.
+  emptyDir: {sizeLimit: {{ .store.sqlite.sizeLimit }}}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* How one pod follows another. Two cannot have one database in a file. */}}
+{{- define "hosted-bridge.ingress.strategy" -}}
+{{- $store := .Values.oauth.server.store -}}
+{{- if and .Values.oauth.server.enabled (eq $store.type "sqlite") $store.sqlite.existingClaim -}}
+type: Recreate
+{{- else -}}
+rollingUpdate: {maxUnavailable: 0, maxSurge: 1}
+{{- end }}
+{{- end }}
+
+{{/* What an ingress reads at its start alone. */}}
+{{- define "hosted-bridge.ingress.reads" -}}
+{{- ternary (list "oauth") list (not (empty (include "hosted-bridge.oauth.enabled" .))) | toJson }}
+{{- end }}
+
+{{- define "hosted-bridge.validate.oauth" -}}
+{{- if include "hosted-bridge.oauth.enabled" . }}
+{{- if not (regexMatch "^(https://([a-z0-9.-]+|\\[[0-9a-f:]+\\])|http://(localhost|127\\.0\\.0\\.1|\\[::1\\]))(:[0-9]+)?/?$" .Values.baseURL) }}
+{{- fail (printf "baseURL is %s, and logins need an origin: https:// and a host in lower case, perhaps with a port, and no path; http:// is for localhost, 127.0.0.1 and [::1] alone" .Values.baseURL) }}
+{{- end }}
+{{- end }}
+{{- if .Values.oauth.server.enabled }}
+{{- with .Values.oauth.server }}
+{{- if not .providers }}
+{{- fail "oauth.server.enabled is true: set oauth.server.providers to at least one identity provider, at which people log in" }}
+{{- end }}
+{{- $ids := dict }}
+{{- range .providers }}
+{{- if hasKey $ids .id }}
+{{- fail (printf "oauth.server.providers has two with the id %s: each id is in the URL to which its provider sends people back" .id) }}
+{{- end }}
+{{- $_ := set $ids .id true }}
+{{- end }}
+{{- end }}
+{{- include "hosted-bridge.validate.oauth.store" . }}
+{{- end }}
+{{- end }}
+
+{{- define "hosted-bridge.validate.oauth.store" -}}
+{{- with .Values.oauth.server.store }}
+{{- if and (eq .type "sqlite") (gt (int $.Values.ingress.replicas) 1) }}
+{{- fail (printf "oauth.server.store.type is sqlite, a file that one ingress has, and ingress.replicas is %d: a login that one of them begins the others would not know. Set oauth.server.store.type to postgres or redis, or ingress.replicas to 1" (int $.Values.ingress.replicas)) }}
+{{- end }}
+{{- range $type := list "postgres" "redis" }}
+{{- $secret := (get $.Values.oauth.server.store $type).existingSecret }}
+{{- if and (eq $.Values.oauth.server.store.type $type) (not $secret) }}
+{{- fail (printf "oauth.server.store.type is %s: set oauth.server.store.%s.existingSecret to a Secret with the database's URL" $type $type) }}
+{{- end }}
+{{- if and (ne $.Values.oauth.server.store.type $type) $secret }}
+{{- fail (printf "oauth.server.store.%s.existingSecret is set, but oauth.server.store.type is %s: set it to %s, or leave the Secret out" $type $.Values.oauth.server.store.type $type) }}
+{{- end }}
+{{- end }}
+{{- if and (ne .type "sqlite") .sqlite.existingClaim }}
+{{- fail (printf "oauth.server.store.sqlite.existingClaim is set, but oauth.server.store.type is %s: set it to sqlite, or leave the claim out" .type) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* The Secrets that must be there, by where the values name them. */}}
+{{- define "hosted-bridge.oauth.secrets" -}}
+{{- $named := dict -}}
+{{- if .Values.oauth.server.enabled -}}
+{{- with .Values.oauth.server.store -}}
+{{- if ne .type "sqlite" }}{{ $_ := set $named (printf "oauth.server.store.%s.existingSecret" .type) (get . .type).existingSecret }}{{ end -}}
+{{- end -}}
+{{- range .Values.oauth.server.providers }}{{ $_ := set $named (printf "oauth.server.providers (%s) existingSecret" .id) .existingSecret }}{{ end -}}
+{{- end -}}
+{{- toJson $named -}}
+{{- end }}

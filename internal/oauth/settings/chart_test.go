@@ -1,0 +1,73 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package settings
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"go.yaml.in/yaml/v3"
+)
+
+// TestParseTakesWhatTheChartRenders reads what the chart's own tests hold it to.
+func TestParseTakesWhatTheChartRenders(t *testing.T) {
+	for _, name := range []string{"login", "login-file", "login-tokens"} {
+		t.Run(name, func(t *testing.T) {
+			rendered, err := os.ReadFile("../../../hack/helm/chart/testdata/" + name + ".golden.yaml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := Parse(oauthOf(t, rendered))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (s.Server == nil) != (name == "login-tokens") {
+				t.Errorf("the server is %+v", s.Server)
+			}
+		})
+	}
+}
+
+// oauthOf returns what the ConfigMap hosted-bridge-oauth has.
+func oauthOf(t *testing.T, manifests []byte) []byte {
+	t.Helper()
+	decoder := yaml.NewDecoder(bytes.NewReader(manifests))
+	for {
+		var object struct {
+			Metadata struct{ Name string }
+			Data     map[string]string
+		}
+		if err := decoder.Decode(&object); errors.Is(err, io.EOF) {
+			t.Fatal("there is no ConfigMap hosted-bridge-oauth")
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if object.Metadata.Name == "hosted-bridge-oauth" {
+			return []byte(object.Data["oauth.yaml"])
+		}
+	}
+}
+
+// TestTheChartsDefaultsAreThoseOfTheFile has a server of which the chart's values
+// say nothing but what they must.
+func TestTheChartsDefaultsAreThoseOfTheFile(t *testing.T) {
+	rendered, err := os.ReadFile("../../../hack/helm/chart/testdata/login-file.golden.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Parse(oauthOf(t, rendered))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := defaultServer()
+	want.Store, want.Providers = got.Server.Store, got.Server.Providers
+	if diff := cmp.Diff(&want, got.Server, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("server (-file +chart):\n%s", diff)
+	}
+}
