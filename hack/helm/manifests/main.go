@@ -84,7 +84,7 @@ func generate(root string) error {
 			return err
 		}
 	}
-	return generateNamespaced(c, tree)
+	return errors.Join(generateNamespaced(c, tree), generateOnboarding(c, tree))
 }
 
 // render returns the files of config/ by their path there. They have the images
