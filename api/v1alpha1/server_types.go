@@ -211,6 +211,7 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="self.grant != 'ClientCredentials' || has(self.clientSecret)",message="grant ClientCredentials needs clientSecret, the name of the user's secret with the client's secret"
 // +kubebuilder:validation:XValidation:rule="self.grant == 'AuthorizationCode' ? has(self.tokenSecret) : !has(self.tokenSecret)",message="grant AuthorizationCode needs tokenSecret, the name of the user's secret with the tokens of a login, and ClientCredentials has none"
+// +kubebuilder:validation:XValidation:rule="self.grant == 'AuthorizationCode' || !has(self.authorizationURL)",message="authorizationURL belongs to the grant AuthorizationCode alone: with ClientCredentials nobody logs in"
 type OAuth struct {
 	// grant is how the token is obtained.
 	// +required
@@ -221,6 +222,15 @@ type OAuth struct {
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHost() != '' && !self.matches('^[a-z]+://[^/?#]*@')",message="tokenURL must be an absolute http or https URL without credentials, such as https://login.example.com/oauth/token"
 	TokenURL string `json:"tokenURL"`
+
+	// authorizationURL is the authorization server's authorization endpoint,
+	// for AuthorizationCode. Where it is set, and the installation lets people
+	// log in, the user connects the account in a browser, which writes
+	// tokenSecret.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHost() != '' && !self.matches('^[a-z]+://[^/?#]*@') && !self.contains('#')",message="authorizationURL must be an absolute http or https URL without credentials and without a fragment, such as https://login.example.com/oauth/authorize"
+	AuthorizationURL string `json:"authorizationURL,omitempty"`
 
 	// clientID is the client's public name at the authorization server.
 	// +required

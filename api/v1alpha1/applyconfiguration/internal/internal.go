@@ -390,6 +390,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.OAuth
   map:
     fields:
+    - name: authorizationURL
+      type:
+        scalar: string
     - name: clientID
       type:
         scalar: string

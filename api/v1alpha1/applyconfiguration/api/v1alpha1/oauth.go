@@ -18,6 +18,11 @@ type OAuthApplyConfiguration struct {
 	Grant *apiv1alpha1.OAuthGrant `json:"grant,omitempty"`
 	// tokenURL is the authorization server's token endpoint.
 	TokenURL *string `json:"tokenURL,omitempty"`
+	// authorizationURL is the authorization server's authorization endpoint,
+	// for AuthorizationCode. Where it is set, and the installation lets people
+	// log in, the user connects the account in a browser, which writes
+	// tokenSecret.
+	AuthorizationURL *string `json:"authorizationURL,omitempty"`
 	// clientID is the client's public name at the authorization server.
 	ClientID *string `json:"clientID,omitempty"`
 	// clientSecret is the name of the user's secret with the client's secret,
@@ -53,6 +58,14 @@ func (b *OAuthApplyConfiguration) WithGrant(value apiv1alpha1.OAuthGrant) *OAuth
 // If called multiple times, the TokenURL field is set to the value of the last call.
 func (b *OAuthApplyConfiguration) WithTokenURL(value string) *OAuthApplyConfiguration {
 	b.TokenURL = &value
+	return b
+}
+
+// WithAuthorizationURL sets the AuthorizationURL field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the AuthorizationURL field is set to the value of the last call.
+func (b *OAuthApplyConfiguration) WithAuthorizationURL(value string) *OAuthApplyConfiguration {
+	b.AuthorizationURL = &value
 	return b
 }
 
