@@ -18,6 +18,7 @@
 #               not name stays; it goes away as null
 #   VALUES_FILE more values of the chart, which go before all others
 #   OBJECTS_FILE  objects that the values name, such as Secrets, in YAML
+#   MORE_IMAGES   names of images that those objects have, of IMAGES_DIR
 #   HELM        helm to use (default: bin/helm, which is built)
 #   BASE_URL    where users reach the ingress (default: http://127.0.0.1:8080)
 #   TIMEOUT     how long to wait for each thing to become ready (default: 180s)
@@ -38,6 +39,8 @@ images=(operator keybroker ingress bridge everything-server guarded-server npm-s
 # In which servers over stdio run that npx fetches. up.sh builds it where pods
 # reach npm's registry.
 [[ ! -e $IMAGES_DIR/runtime-node.tar ]] || images+=(runtime-node)
+read -ra more <<<"${MORE_IMAGES:-}"
+images+=(${more[@]+"${more[@]}"})
 readonly images
 
 # reference NAME  prints the image to run: by digest in a registry, by the tag
