@@ -134,18 +134,27 @@ func (g getter) keysURL(ctx context.Context, issuer, place string) (string, erro
 	return metadata.Keys, nil
 }
 
-// keys gets the keys at a URL. Those that are not understood are left out, by RFC
-// 7517, section 5: a provider may have them for others.
+// keys gets the keys at a URL.
 func (g getter) keys(ctx context.Context, place string) (jose.JSONWebKeySet, error) {
 	content, err := g.get(ctx, place)
 	if err != nil {
 		return jose.JSONWebKeySet{}, err
 	}
+	set, ok := readKeys(content)
+	if !ok {
+		return jose.JSONWebKeySet{}, fmt.Errorf("%s has no set of keys", place)
+	}
+	return set, nil
+}
+
+// readKeys decodes a set of keys. Those that are not understood are left out, by
+// RFC 7517, section 5: a provider may have them for others.
+func readKeys(content []byte) (jose.JSONWebKeySet, bool) {
 	var raw struct {
 		Keys []json.RawMessage `json:"keys"`
 	}
 	if json.Unmarshal(content, &raw) != nil {
-		return jose.JSONWebKeySet{}, fmt.Errorf("%s has no set of keys", place)
+		return jose.JSONWebKeySet{}, false
 	}
 	var set jose.JSONWebKeySet
 	for _, k := range raw.Keys {
@@ -154,7 +163,7 @@ func (g getter) keys(ctx context.Context, place string) (jose.JSONWebKeySet, err
 			set.Keys = append(set.Keys, key)
 		}
 	}
-	return set, nil
+	return set, true
 }
 
 // get returns a document. Its errors have nothing of what was answered.
