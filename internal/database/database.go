@@ -166,11 +166,11 @@ func (d *DB) Prepare(ctx context.Context, s Schema) error {
 }
 
 func (d *DB) checkVersion(ctx context.Context, tx *sql.Tx, s Schema) error {
-	if _, err := tx.ExecContext(ctx, d.Bind(`INSERT INTO `+s.Table+` (version) VALUES (?) ON CONFLICT DO NOTHING`), s.Version); err != nil { //nolint:gosec // The table's name is a constant of ours.
+	if _, err := tx.ExecContext(ctx, d.Bind(`INSERT INTO `+s.Table+` (version) VALUES (?) ON CONFLICT DO NOTHING`), s.Version); err != nil {
 		return err
 	}
 	var version int
-	if err := tx.QueryRowContext(ctx, `SELECT MAX(version) FROM `+s.Table).Scan(&version); err != nil { //nolint:gosec // As above.
+	if err := tx.QueryRowContext(ctx, `SELECT MAX(version) FROM `+s.Table).Scan(&version); err != nil {
 		return err
 	}
 	if version > s.Version {

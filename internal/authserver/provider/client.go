@@ -1,0 +1,93 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+)
+
+const (
+	// timeout bounds one request to a provider. A person waits for two or three.
+	timeout = 10 * time.Second
+	// maxBody is the most that an answer may have: some claims, or some keys, with
+	// chains of certificates.
+	maxBody = 1 << 20
+	// idleTimeout is shorter than the minute after which common load balancers
+	// drop an idle connection without a word.
+	idleTimeout = 50 * time.Second
+)
+
+// newClient returns a client by the given one's transport that believes short
+// answers, of the one who was asked.
+func newClient(c *http.Client) *http.Client {
+	var next http.RoundTripper = &http.Transport{
+		Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: timeout, ForceAttemptHTTP2: true,
+		MaxIdleConnsPerHost: 4, IdleConnTimeout: idleTimeout,
+	}
+	if c != nil && c.Transport != nil {
+		next = c.Transport
+	}
+	return &http.Client{
+		Transport: bounded{next}, Timeout: timeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// bounded reads answers up to maxBody. What is got must be there: the libraries'
+// own errors quote answers, in which there may be what we have sent.
+type bounded struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := b.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	if r.Method == http.MethodGet && resp.StatusCode != http.StatusOK {
+		_ = resp.Body.Close()
+		return nil, fmt.Errorf("it answers with status %d", resp.StatusCode)
+	}
+	resp.Body = body{io.LimitReader(resp.Body, maxBody), resp.Body}
+	return resp, nil
+}
+
+// body is one that ends early.
+type body struct {
+	io.Reader
+	io.Closer
+}
+
+// errorCode is the form of the codes of RFC 6749, section 5.2.
+var errorCode = regexp.MustCompile(`^[a-z_]{1,64}$`)
+
+// refusal returns why a code was not exchanged, without what the provider says in
+// its own words: some repeat the code.
+func refusal(err error) error {
+	var answer *oauth2.RetrieveError
+	if !errors.As(err, &answer) {
+		return fmt.Errorf("exchange code: %w", err)
+	}
+	code, status := answer.ErrorCode, 0
+	if !errorCode.MatchString(code) {
+		code = "unknown"
+	}
+	if answer.Response != nil {
+		status = answer.Response.StatusCode
+	}
+	err = fmt.Errorf("exchange code: it answers with status %d, error %s", status, code)
+	// The code is at fault, the second time in GitHub's words, and not we.
+	if code == "invalid_grant" || code == "bad_verification_code" {
+		return fmt.Errorf("%w: %w", flow.ErrLogin, err)
+	}
+	return err
+}

@@ -1,0 +1,144 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"golang.org/x/oauth2"
+
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
+)
+
+// Config says what a provider is, and who we are to it.
+type Config struct {
+	// ID is in the URL that the provider sends people back to: 1 to 32 of
+	// lower-case letters, digits and hyphens.
+	ID string
+	// Name is what people choose it by; its ID if empty.
+	Name string
+	// Issuer is an OpenID provider's, exactly as it is in its discovery document.
+	Issuer string
+	// URL and APIURL are GitHub's. Empty they are those of github.com, and an
+	// empty APIURL beside another URL is that of a GitHub Enterprise Server.
+	URL, APIURL string
+	// ClientID is our name at the provider, and Secret returns what proves it. It
+	// is asked for at each login, so that a new one needs no restart. Nil or
+	// empty, we are a public client.
+	ClientID string
+	Secret   func() (string, error)
+	// Scopes are what the provider is asked for. Empty they are openid and profile,
+	// and nothing at GitHub.
+	Scopes []string
+	// User makes the user out of what the provider says of a person.
+	User oauth.UserRule
+	// Client's transport asks the provider; nil for one by the environment's proxies and the
+	// system's roots. Redirects are never followed.
+	Client *http.Client
+}
+
+var idForm = regexp.MustCompile(`^[a-z0-9-]{1,32}$`)
+
+// check returns what is wrong with a configuration, whose provider is at the URL.
+func (c Config) check(url string) error {
+	switch {
+	case !idForm.MatchString(c.ID):
+		return fmt.Errorf("provider %q: its id must be 1 to 32 of a-z, 0-9 and -", c.ID)
+	case c.ClientID == "":
+		return fmt.Errorf("provider %q: it has no client id", c.ID)
+	}
+	if err := checkURL(url, false); err != nil {
+		return fmt.Errorf("provider %q: %w", c.ID, err)
+	}
+	return nil
+}
+
+var errURL = errors.New("its URLs must be https, or http on this machine, without a user, a query or a fragment")
+
+// checkURL refuses URLs over which anybody on the way could read codes, tokens
+// and our secret. A query is allowed where a provider says what is asked.
+func checkURL(s string, query bool) error {
+	u, err := url.Parse(s)
+	if err != nil || u.Hostname() == "" || u.User != nil || u.Fragment != "" || !query && u.RawQuery != "" {
+		return errURL // The parser's own error would quote a password.
+	}
+	if u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname()) {
+		return nil
+	}
+	return errURL
+}
+
+func isLoopback(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && a.IsLoopback()
+}
+
+// base is what all providers have.
+type base struct {
+	config Config
+	client *http.Client
+}
+
+func newBase(c Config) base {
+	if c.Name == "" {
+		c.Name = c.ID
+	}
+	return base{config: c, client: newClient(c.Client)}
+}
+
+// ID returns the configured one.
+func (b base) ID() string { return b.config.ID }
+
+// Name returns what people choose the provider by.
+func (b base) Name() string { return b.config.Name }
+
+func (b base) secret() (string, error) {
+	if b.config.Secret == nil {
+		return "", nil
+	}
+	secret, err := b.config.Secret()
+	if err != nil {
+		return "", fmt.Errorf("read client secret: %w", err)
+	}
+	return secret, nil
+}
+
+// oauth2 returns how the provider is asked in a login.
+func (b base) oauth2(endpoint oauth2.Endpoint, redirectURL string, scopes []string) *oauth2.Config {
+	return &oauth2.Config{ClientID: b.config.ClientID, Endpoint: endpoint, RedirectURL: redirectURL, Scopes: scopes}
+}
+
+// failed says at which provider something failed.
+func (b base) failed(err error) error { return fmt.Errorf("login at %s: %w", b.config.ID, err) }
+
+// longestName is how much of a person's name is shown.
+const longestName = 100
+
+// shown returns the first of the names that there is, as it can be shown on a
+// page: a person writes theirs, and it stands beside what we say.
+func shown(names ...any) string {
+	for _, name := range names {
+		text, _ := name.(string)
+		text = strings.TrimSpace(strings.Map(func(r rune) rune {
+			if !unicode.IsPrint(r) {
+				return -1
+			}
+			return r
+		}, text))
+		if runes := []rune(text); len(runes) > longestName {
+			text = string(runes[:longestName])
+		}
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}

@@ -1,0 +1,222 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+	"go.uber.org/goleak"
+
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m)
+}
+
+// What a login is made of in these tests. None of it may be in an error.
+const (
+	clientID    = "hosted-bridge"
+	secret      = "geheim-secret"
+	code        = "geheim-code"
+	accessToken = "geheim-token"
+	nonce       = "geheim-nonce"
+	verifier    = "geheim-verifier-of-the-necessary-length-43-"
+	callback    = "https://bridges.example.com/oauth/callback/upstream"
+)
+
+var (
+	request = flow.LoginRequest{State: "state", Nonce: nonce, Verifier: verifier, RedirectURL: callback}
+	answer  = flow.LoginAnswer{Code: code, Nonce: nonce, Verifier: verifier, RedirectURL: callback}
+)
+
+// upstream is an OpenID provider that says what a test has it say.
+type upstream struct {
+	*httptest.Server
+	key *ecdsa.PrivateKey
+
+	mu        sync.Mutex
+	down      bool
+	discovery map[string]any
+	claims    map[string]any
+	userInfo  map[string]any
+	sign      func(claims map[string]any) string // nil: with key
+	tokens    func(w http.ResponseWriter)        // nil: as it should be
+	secret    string                             // "" for a public client
+	style     string                             // how the secret came
+	requests  map[string]int
+}
+
+func newUpstream(t *testing.T) *upstream {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &upstream{key: key, secret: secret, requests: map[string]int{}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /.well-known/openid-configuration", u.serve(func(w http.ResponseWriter, _ *http.Request) { write(w, u.discovery) }))
+	mux.HandleFunc("GET /keys", u.serve(func(w http.ResponseWriter, _ *http.Request) {
+		write(w, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "1", Algorithm: "ES256", Use: "sig"}}})
+	}))
+	mux.HandleFunc("POST /token", u.serve(u.token))
+	mux.HandleFunc("GET /userinfo", u.serve(func(w http.ResponseWriter, r *http.Request) {
+		if u.userInfo == nil || r.Header.Get("Authorization") != "Bearer "+accessToken {
+			http.Error(w, "no: "+r.Header.Get("Authorization"), http.StatusUnauthorized)
+			return
+		}
+		write(w, u.userInfo)
+	}))
+	u.Server = httptest.NewTLSServer(mux)
+	t.Cleanup(u.Close)
+	u.discovery = map[string]any{
+		"issuer": u.URL, "authorization_endpoint": u.URL + "/authorize", "token_endpoint": u.URL + "/token", "jwks_uri": u.URL + "/keys",
+		"id_token_signing_alg_values_supported": []string{"RS256", "ES256", "HS256", "none"},
+	}
+	u.claims = map[string]any{
+		"iss": u.URL, "sub": "person-1", "aud": clientID, "nonce": nonce, "name": "Ann",
+		"iat": time.Now().Unix(), "exp": time.Now().Add(time.Minute).Unix(),
+	}
+	return u
+}
+
+// serve counts requests, and answers them one after the other.
+func (u *upstream) serve(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.requests[r.URL.Path]++
+		if u.down {
+			http.Error(w, "down", http.StatusServiceUnavailable)
+			return
+		}
+		next(w, r)
+	}
+}
+
+func (u *upstream) count(path string) int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.requests[path]
+}
+
+// change changes what the provider says.
+func (u *upstream) change(how func(u *upstream)) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	how(u)
+}
+
+func write(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(v)
+}
+
+func (u *upstream) token(w http.ResponseWriter, r *http.Request) {
+	if u.tokens != nil {
+		u.tokens(w)
+		return
+	}
+	id, given, basic := r.BasicAuth()
+	if u.style = "basic"; !basic {
+		id, given, u.style = r.FormValue("client_id"), r.FormValue("client_secret"), "post"
+	}
+	if id != clientID || given != u.secret || r.FormValue("code") != code || r.FormValue("code_verifier") != verifier || r.FormValue("redirect_uri") != callback {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		write(w, map[string]string{"error": "invalid_grant", "error_description": "the code " + r.FormValue("code") + " is unknown"})
+		return
+	}
+	answer := map[string]any{"access_token": accessToken, "token_type": "Bearer"}
+	if u.sign == nil {
+		answer["id_token"] = signed(u.key, u.claims)
+	} else if token := u.sign(u.claims); token != "" {
+		answer["id_token"] = token
+	}
+	write(w, answer)
+}
+
+// signed returns an ID token of the key.
+func signed(key any, claims map[string]any) string {
+	algorithm := jose.ES256
+	if _, symmetric := key.([]byte); symmetric {
+		algorithm = jose.HS256
+	}
+	s, err := jose.NewSigner(jose.SigningKey{Algorithm: algorithm, Key: jose.JSONWebKey{Key: key, KeyID: "1"}}, nil)
+	if err != nil {
+		panic(err)
+	}
+	token, err := jwt.Signed(s).Claims(claims).Serialize()
+	if err != nil {
+		panic(err)
+	}
+	return token
+}
+
+func (u *upstream) config() Config {
+	return Config{
+		ID: "upstream", Name: "Upstream", Issuer: u.URL, ClientID: clientID, Client: u.Client(),
+		Secret: func() (string, error) { return secret, nil },
+	}
+}
+
+func connect(t *testing.T, c Config) *openID {
+	t.Helper()
+	p, err := OIDC(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.(*openID)
+}
+
+// begun returns where a login sends the browser, and with what.
+func begun(t *testing.T, p flow.Provider) (string, url.Values) {
+	t.Helper()
+	got, err := p.Begin(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	where, query, _ := strings.Cut(got, "?")
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return where, values
+}
+
+// challenge is S256 of the verifier, by RFC 7636.
+func challenge() string {
+	sum := sha256.Sum256([]byte(verifier))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// expectDiscreet fails where an error repeats a secret of the login.
+func expectDiscreet(t *testing.T, err error) {
+	t.Helper()
+	if err != nil && strings.Contains(err.Error(), "geheim") {
+		t.Errorf("the error has a secret in it: %v", err)
+	}
+}
+
+// clock is one that a test moves.
+type clock struct{ ahead atomic.Int64 }
+
+func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
+
+func (c *clock) move(d time.Duration) { c.ahead.Add(int64(d)) }
