@@ -41,6 +41,9 @@ type Options struct {
 	BridgePriorityClass string
 	// BaseURL is the ingress's public address, as users type it.
 	BaseURL string
+	// LoginURL is the public URL of the ingress where it lets people log in;
+	// empty where it does not.
+	LoginURL string
 	// KeybrokerURL is where the tenants' pods reach the keybroker.
 	KeybrokerURL string
 	// Namespace is the installation's own.
@@ -94,6 +97,7 @@ func (o *Options) RegisterFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.BridgeOTLPEndpoint, "bridge-otlp-endpoint", o.BridgeOTLPEndpoint, "where tenants' bridges send traces, such as http://collector.observability.svc:4318; without it they send none")
 	fs.StringVar(&o.BridgePriorityClass, "bridge-priority-class", o.BridgePriorityClass, "PriorityClass of the tenants' pods, which must exist; without it they have the cluster's default. A change replaces each pod, as one of --bridge-image does")
 	fs.StringVar(&o.BaseURL, "base-url", o.BaseURL, "public address of the ingress; a bridge's URL is this and /u/<userID>/mcp")
+	fs.StringVar(&o.LoginURL, "login-url", o.LoginURL, "public URL of the ingress where its authorization server is on; on its page /oauth/connect/<userID>/<server> users connect the accounts of servers with an authorizationURL, and bridges say so. Without it they do not")
 	fs.StringVar(&o.KeybrokerURL, "keybroker-url", o.KeybrokerURL, "where the tenants' pods reach the keybroker")
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "namespace of the installation")
 	fs.StringSliceVar((*[]string)(&o.WatchNamespaces), scope.Flag, o.WatchNamespaces, scope.FlagUsage)
@@ -109,7 +113,7 @@ func (o *Options) RegisterFlags(fs *pflag.FlagSet) {
 
 // Validate reports every setting that cannot be used, by its flag.
 func (o *Options) Validate() error {
-	o.BaseURL = strings.TrimRight(o.BaseURL, "/")
+	o.BaseURL, o.LoginURL = strings.TrimRight(o.BaseURL, "/"), strings.TrimRight(o.LoginURL, "/")
 	return errors.Join(
 		notEmpty("bridge-image", o.BridgeImage),
 		addressRanges("upstream-allow-cidr", o.UpstreamAllowCIDR),
@@ -121,6 +125,7 @@ func (o *Options) Validate() error {
 		notNegative("max-waking", o.MaxWaking),
 		o.Isolation.validate(),
 		absoluteURL("base-url", o.BaseURL, "http", "https"),
+		optionalURL("login-url", o.LoginURL, "http", "https"),
 		absoluteURL("keybroker-url", o.KeybrokerURL, "https"),
 	)
 }

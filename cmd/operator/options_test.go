@@ -30,7 +30,7 @@ func TestEverySettingHasAFlag(t *testing.T) {
 	flags := pflag.NewFlagSet("operator", pflag.ContinueOnError)
 	o.RegisterFlags(flags)
 	err := flags.Parse([]string{
-		"--bridge-image=example.com/bridge:1", "--base-url=https://mcp.example.com/", "--keybroker-url=https://keys:8443",
+		"--bridge-image=example.com/bridge:1", "--base-url=https://mcp.example.com/", "--login-url=https://mcp.example.com/", "--keybroker-url=https://keys:8443",
 		"--runtime-image-node=example.com/node:1", "--runtime-image-python=example.com/python:1",
 		"--upstream-allow-cidr=10.0.0.0/8", "--upstream-allow-cidr=fd00::/8", "--upstream-deny-cidr=10.96.0.1/32", "--upstream-deny-cidr=fd00::1/128",
 		"--bridge-otlp-endpoint=http://collector:4318", "--bridge-priority-class=bridges",
@@ -47,7 +47,7 @@ func TestEverySettingHasAFlag(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Options{
-		BridgeImage: "example.com/bridge:1", BaseURL: "https://mcp.example.com", KeybrokerURL: "https://keys:8443",
+		BridgeImage: "example.com/bridge:1", BaseURL: "https://mcp.example.com", LoginURL: "https://mcp.example.com", KeybrokerURL: "https://keys:8443",
 		RuntimeImageNode: "example.com/node:1", RuntimeImagePython: "example.com/python:1",
 		UpstreamAllowCIDR: []string{"10.0.0.0/8", "fd00::/8"}, UpstreamDenyCIDR: []string{"10.96.0.1/32", "fd00::1/128"}, BridgeOTLPEndpoint: "http://collector:4318", BridgePriorityClass: "bridges",
 		Namespace: "system", WatchNamespaces: scope.Namespaces{"tenants", "trials"}, TiersFile: "/tiers.yaml", ProbeListen: ":1", MetricsListen: ":2",
@@ -85,6 +85,7 @@ func TestValidateNamesTheFlag(t *testing.T) {
 		"a pod's address that is none":          {func(o *Options) { o.Isolation.PodIP = "here" }, "--pod-ip"},
 		"no namespace":                          {func(o *Options) { o.Namespace = "" }, "--namespace"},
 		"a base URL without a scheme":           {func(o *Options) { o.BaseURL = "mcp.example.com" }, "--base-url must be an absolute URL with http or https"},
+		"a URL for logins without a scheme":     {func(o *Options) { o.LoginURL = "mcp.example.com" }, "--login-url must be an absolute URL with http or https"},
 		"a base URL with a query":               {func(o *Options) { o.BaseURL = "https://mcp.example.com/?a=b" }, "--base-url"},
 		"a keybroker without encryption":        {func(o *Options) { o.KeybrokerURL = "http://keys:8443" }, "--keybroker-url"},
 		"a keybroker with a password":           {func(o *Options) { o.KeybrokerURL = "https://a:b@keys:8443" }, "--keybroker-url"},

@@ -58,7 +58,7 @@ func run(ctx context.Context, o Options, log *slog.Logger) error {
 				BridgeImage: o.BridgeImage, KeybrokerURL: o.KeybrokerURL,
 				RuntimeImageNode: o.RuntimeImageNode, RuntimeImagePython: o.RuntimeImagePython,
 				Egress: o.egress(os.Getenv("KUBERNETES_SERVICE_HOST")), OTLPEndpoint: o.BridgeOTLPEndpoint,
-				PriorityClass: o.BridgePriorityClass,
+				PriorityClass: o.BridgePriorityClass, LoginURL: o.LoginURL,
 			},
 			BaseURL:   o.BaseURL,
 			Namespace: o.Namespace,

@@ -24,7 +24,7 @@ const (
 // pod mounts it as a folder, in which the kubelet brings it up to date: what a
 // running bridge can take changes no pod.
 func configMap(b *v1alpha1.HostedBridge, s Settings) (*corev1ac.ConfigMapApplyConfiguration, error) {
-	encoded, err := plan.Configuration(b, s.Egress).Encode()
+	encoded, err := plan.Configuration(b, s.Egress, s.LoginURL).Encode()
 	if err != nil {
 		return nil, fmt.Errorf("build ConfigMap %s: %w", Workload(b.Name), err)
 	}
@@ -43,7 +43,7 @@ func configVolume(b *v1alpha1.HostedBridge) *corev1ac.VolumeApplyConfiguration {
 // not resist an attacker: of two configurations with one digest the second
 // reaches a running pod a minute later.
 func Digest(b *v1alpha1.HostedBridge, s Settings) (string, error) {
-	encoded, err := plan.Configuration(b, s.Egress).Encode()
+	encoded, err := plan.Configuration(b, s.Egress, s.LoginURL).Encode()
 	if err != nil {
 		return "", err
 	}

@@ -28,6 +28,9 @@ type Settings struct {
 	PriorityClass string
 	// Egress is where bridges' connections may go.
 	Egress config.Egress
+	// LoginURL is the public URL at which users connect the accounts that their
+	// servers are used with, empty where they cannot.
+	LoginURL string
 	// KeybrokerURL is where a bridge reaches the keybroker.
 	KeybrokerURL string
 }

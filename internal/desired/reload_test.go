@@ -126,6 +126,23 @@ func TestTheInstallationsAddressesReachThePodByItsConfiguration(t *testing.T) {
 	}
 }
 
+func TestWhereUsersConnectReachesThePodByItsConfiguration(t *testing.T) {
+	b, _ := load(t, "testdata/minimal.in.yaml")
+	b.Spec.Servers = []v1alpha1.Server{{
+		Name: "drive", Secrets: []v1alpha1.SecretName{"LOGIN"}, Transport: v1alpha1.Transport{URL: "https://h"},
+		Auth: &v1alpha1.Auth{OAuth: &v1alpha1.OAuth{
+			Grant: v1alpha1.OAuthAuthorizationCode, AuthorizationURL: "https://a", TokenURL: "https://t", ClientID: "me", TokenSecret: "LOGIN",
+		}},
+	}}
+	told, made := halves(t, b, settings)
+	other := settings
+	other.LoginURL = "https://bridges.example.com"
+	toldThen, madeThen := halves(t, b, other)
+	if told == toldThen || made != madeThen {
+		t.Errorf("another ConfigMap: %v, another Deployment: %v", told != toldThen, made != madeThen)
+	}
+}
+
 func TestOnlyProgramsHaveContainers(t *testing.T) {
 	b, _ := load(t, "testdata/programs.in.yaml")
 	objects, err := Objects(b, plan.Plan{Action: plan.Run}, settings)

@@ -66,7 +66,7 @@ func TestAServerThatIsOutOfServiceForItsRecipeIsThatAlone(t *testing.T) {
 	if diff := cmp.Diff(o.Bridge.Status.Recipes, Decide(o, now).Status(o, Outcome{}, now).Recipes); diff != "" {
 		t.Errorf("status.recipes (-want +got):\n%s", diff)
 	}
-	c := Configuration(o.Bridge, config.Egress{})
+	c := Configuration(o.Bridge, config.Egress{}, "")
 	if len(c.Servers) != 1 || c.Servers[0].Name != "open" {
 		t.Errorf("the bridge is told of %+v", c.Servers)
 	}

@@ -29,8 +29,9 @@ const (
 )
 
 // Configuration returns what the bridge is told. egress is where its
-// connections may go.
-func Configuration(b *v1alpha1.HostedBridge, egress config.Egress) config.Config {
+// connections may go, and loginURL the public URL at which people log in, empty
+// where they cannot.
+func Configuration(b *v1alpha1.HostedBridge, egress config.Egress, loginURL string) config.Config {
 	c := config.Config{
 		UserID:     string(b.User()),
 		BridgeUID:  string(b.UID),
@@ -39,11 +40,22 @@ func Configuration(b *v1alpha1.HostedBridge, egress config.Egress) config.Config
 		Egress:     egress,
 	}
 	for _, server := range b.Spec.Servers {
-		if !outOfUse(server) {
-			c.Servers = append(c.Servers, told(b, server))
+		if outOfUse(server) {
+			continue
 		}
+		s := told(b, server)
+		if loginURL != "" && connects(server) {
+			s.ConnectURL = v1alpha1.ConnectURL(loginURL, b.User(), server.Name)
+		}
+		c.Servers = append(c.Servers, s)
 	}
 	return c
+}
+
+// connects reports whether it is known where the user logs in for the server.
+func connects(server v1alpha1.Server) bool {
+	return server.Auth != nil && server.Auth.OAuth != nil &&
+		server.Auth.OAuth.Grant == v1alpha1.OAuthAuthorizationCode && server.Auth.OAuth.AuthorizationURL != ""
 }
 
 // told returns what the bridge is told of one of its servers. What tools were
@@ -104,6 +116,8 @@ func Upstream(server v1alpha1.Server) config.Server {
 	return s
 }
 
+// login returns how the bridge gets its token. Where its user logs in it need
+// not know, and does not: a login goes on when that page moves.
 func login(auth *v1alpha1.Auth) *config.OAuth {
 	if auth == nil || auth.OAuth == nil {
 		return nil
@@ -157,7 +171,7 @@ func duration(d *metav1.Duration) config.Duration {
 // serversAreValid is the check that the bridge takes each server, and all of
 // them together. The checks before have the better messages.
 func serversAreValid(o Observed) Finding {
-	whole := Configuration(o.Bridge, config.Egress{})
+	whole := Configuration(o.Bridge, config.Egress{}, "")
 	for i, server := range o.Bridge.Spec.Servers {
 		if outOfUse(server) {
 			continue

@@ -103,8 +103,42 @@ func TestWhatTheBridgeIsTold(t *testing.T) {
 			tt.spec.UserID = "alice"
 			b.Spec = tt.spec
 			tt.want.UserID, tt.want.BridgeUID = "alice", string(b.UID)
-			if diff := cmp.Diff(tt.want, Configuration(b, tt.egress)); diff != "" {
+			if diff := cmp.Diff(tt.want, Configuration(b, tt.egress, "")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestABridgeIsToldWhereItsUserConnectsAnAccount(t *testing.T) {
+	login := v1alpha1.OAuth{Grant: v1alpha1.OAuthAuthorizationCode, TokenURL: "https://t", ClientID: "me", TokenSecret: "A"}
+	with := func(change func(*v1alpha1.OAuth)) *v1alpha1.Auth {
+		o := login
+		change(&o)
+		return &v1alpha1.Auth{OAuth: &o}
+	}
+	page := func(o *v1alpha1.OAuth) { o.AuthorizationURL = "https://login.example.com/authorize" }
+	for name, tt := range map[string]struct {
+		auth     *v1alpha1.Auth
+		loginURL string
+		want     string
+	}{
+		"where both are known":                       {with(page), "https://bridges.example.com", "https://bridges.example.com/oauth/connect/alice/one"},
+		"not where the installation lets nobody in":  {with(page), "", ""},
+		"not where nobody knows where the login is":  {with(func(*v1alpha1.OAuth) {}), "https://bridges.example.com", ""},
+		"not of a server that is a client by itself": {with(func(o *v1alpha1.OAuth) { page(o); o.Grant = v1alpha1.OAuthClientCredentials }), "https://bridges.example.com", ""},
+		"not of a server without a login":            {nil, "https://bridges.example.com", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := bridge("tenants", "alice", time.Hour)
+			b.Spec.UserID = "alice"
+			b.Spec.Servers = []v1alpha1.Server{{Name: "one", Auth: tt.auth, Transport: v1alpha1.Transport{URL: "https://h"}}}
+			got := Configuration(b, config.Egress{}, tt.loginURL).Servers[0]
+			if got.ConnectURL != tt.want {
+				t.Errorf("connectURL = %q, want %q", got.ConnectURL, tt.want)
+			}
+			if got.OAuth != nil && got.OAuth.AuthorizationURL != "" {
+				t.Error("the login would be another one when its page moves")
 			}
 		})
 	}

@@ -145,11 +145,11 @@ func overHTTP(kind recipe.TransportType, s config.Server) (v1alpha1.Transport, *
 		return t, nil, nil
 	}
 	o := s.OAuth
-	if strings.Contains(o.ClientID+o.TokenURL, "${") {
-		return t, nil, errors.New("auth.clientId or auth.tokenUrl names a variable, which only a bridge on the user's own machine fills in")
+	if strings.Contains(o.ClientID+o.TokenURL+o.AuthorizationURL, "${") {
+		return t, nil, errors.New("auth.clientId, auth.tokenUrl or auth.authorizationUrl names a variable, which only a bridge on the user's own machine fills in")
 	}
 	return t, &v1alpha1.Auth{OAuth: &v1alpha1.OAuth{
-		Grant: grants[o.Grant], TokenURL: o.TokenURL, ClientID: o.ClientID, Scopes: o.Scopes,
+		Grant: grants[o.Grant], TokenURL: o.TokenURL, AuthorizationURL: o.AuthorizationURL, ClientID: o.ClientID, Scopes: o.Scopes,
 		ClientSecret: v1alpha1.SecretName(o.ClientSecret), TokenSecret: v1alpha1.SecretName(o.Token),
 	}}, nil
 }

@@ -48,7 +48,7 @@ func TestALoginIsThatOfTheServer(t *testing.T) {
 	})
 	got := Bridge(bridge(named("my-notes")), catalogOf(accepted(t, r)))
 	want := &v1alpha1.Auth{OAuth: &v1alpha1.OAuth{
-		Grant: v1alpha1.OAuthAuthorizationCode, TokenURL: "https://notes.example.com/token", ClientID: "bridges",
+		Grant: v1alpha1.OAuthAuthorizationCode, TokenURL: "https://notes.example.com/token", AuthorizationURL: "https://notes.example.com/login", ClientID: "bridges",
 		ClientSecret: "NOTES_CLIENT_SECRET", TokenSecret: "OAUTH_MY_NOTES", Scopes: []string{"read"},
 	}}
 	if diff := cmp.Diff(want, got.Spec.Servers[0].Auth); diff != "" {
@@ -57,7 +57,7 @@ func TestALoginIsThatOfTheServer(t *testing.T) {
 	if s := got.Status.Recipes[0]; s.TokenSecret != "OAUTH_MY_NOTES" || !cmp.Equal(s.Secrets, []string{"NOTES_CLIENT_SECRET", "OAUTH_MY_NOTES"}) {
 		t.Errorf("status: %+v", s)
 	}
-	if err := plan.Configuration(got, config.Egress{}).Validate(); err != nil {
+	if err := plan.Configuration(got, config.Egress{}, "").Validate(); err != nil {
 		t.Error(err)
 	}
 }
@@ -73,7 +73,7 @@ func TestTheFingerprintOfTheToolsReachesTheBridge(t *testing.T) {
 		r.Install.ToolsHash = hash
 	}
 	told := func(b *v1alpha1.HostedBridge) string {
-		return plan.Configuration(b, config.Egress{}).Servers[0].ToolsHash
+		return plan.Configuration(b, config.Egress{}, "").Servers[0].ToolsHash
 	}
 	for name, r := range map[string]recipe.Recipe{"a program": notes(audited), "a server at a URL": remote(audited)} {
 		got := Bridge(bridge(named("mine")), catalogOf(accepted(t, r)))
@@ -120,7 +120,7 @@ func TestTheSeedCanBeHosted(t *testing.T) {
 			want = v1alpha1.ReasonRecipeLocalOnly
 		}
 		expect(t, got.Status.Recipes[0], want, "")
-		if _, err := plan.Configuration(got, config.Egress{}).Encode(); err != nil {
+		if _, err := plan.Configuration(got, config.Egress{}, "").Encode(); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
@@ -142,7 +142,7 @@ func FuzzBridge(f *testing.F) {
 		o.Status.Versions = []v1alpha1.RecipeVersion{{Version: "1.0.0", Digest: "d", Recipe: catalog.SourceOf(r)}}
 		got := Bridge(bridge(named("mine")), catalogOf(o))
 		// Whatever a recipe says, the bridge's configuration stays one.
-		if _, err := plan.Configuration(got, config.Egress{}).Encode(); err != nil {
+		if _, err := plan.Configuration(got, config.Egress{}, "").Encode(); err != nil {
 			t.Errorf("%v: %+v", err, got.Status.Recipes)
 		}
 		if s := got.Status.Recipes[0]; (s.Source == "") != (got.Spec.Servers[0].Transport.URL == "" && got.Spec.Servers[0].Transport.Stdio == nil) {

@@ -10,9 +10,10 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
-// placeOf returns where a server gets its secrets: the origins of its URLs, or
-// the package that is its program, in whatever version, with the origins of all
-// URLs that it is told. A host that it is told without a scheme is not seen.
+// placeOf returns where a server gets its secrets, and where its user logs in for
+// it: the origins of its URLs, or the package that is its program, in whatever
+// version, with the origins of all URLs that it is told. A host that it is told
+// without a scheme is not seen.
 func placeOf(said plan.RecipeServer) string {
 	if stdio := said.Transport.Stdio; stdio != nil {
 		if stdio.Install == nil {
@@ -21,10 +22,16 @@ func placeOf(said plan.RecipeServer) string {
 		return string(stdio.Install.Method) + " " + stdio.Install.Package + told(toldOrigins(stdio))
 	}
 	place := origin(said.Transport.URL)
-	if auth := said.Auth; auth != nil && auth.OAuth != nil {
-		if tokens := origin(auth.OAuth.TokenURL); tokens != place {
-			place += " with tokens of " + tokens
-		}
+	if said.Auth == nil || said.Auth.OAuth == nil {
+		return place
+	}
+	tokens := origin(said.Auth.OAuth.TokenURL)
+	if tokens != place {
+		place += " with tokens of " + tokens
+	}
+	// Most authorization servers do both in one place.
+	if page := said.Auth.OAuth.AuthorizationURL; page != "" && origin(page) != tokens {
+		place += " and logins at " + origin(page)
 	}
 	return place
 }

@@ -76,6 +76,42 @@ func TestAProgramIsNotFollowedToAnotherHost(t *testing.T) {
 	}
 }
 
+// TestALoginIsNotFollowedToAnotherPage has people be sent to log in elsewhere by
+// a recipe whose server they trust.
+func TestALoginIsNotFollowedToAnotherPage(t *testing.T) {
+	with := func(version, page string) recipe.Recipe {
+		return remote(func(r *recipe.Recipe) {
+			r.RecipeVersion = version
+			r.Transports[0].Auth = &recipe.TransportAuth{
+				Type: "oauth2", GrantType: "authorization_code", ClientID: "bridges",
+				AuthorizationURL: page, TokenURL: "https://login.example.com/token",
+			}
+		})
+	}
+	const place = "https://notes.example.com with tokens of https://login.example.com"
+	for name, tt := range map[string]struct {
+		was, is string
+		reason  string
+		place   string
+	}{
+		"another path":     {"https://login.example.com/a", "https://login.example.com/b", v1alpha1.ReasonRecipeInUse, place},
+		"another spelling": {"https://accounts.example.com/a", "https://ACCOUNTS.example.com:443/a", v1alpha1.ReasonRecipeInUse, place + " and logins at https://accounts.example.com"},
+		"another host":     {"https://login.example.com/a", "https://evil.example.com/a", v1alpha1.ReasonRecipeMoved, place},
+		"the server's":     {"https://login.example.com/a", "https://notes.example.com/a", v1alpha1.ReasonRecipeMoved, place},
+		"back to the tokens'": {
+			"https://accounts.example.com/a", "https://login.example.com/a", v1alpha1.ReasonRecipeMoved, place + " and logins at https://accounts.example.com"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			first, next := with("1.0.0", tt.was), with("1.0.1", tt.is)
+			got := after(named("mine"), catalogOf(accepted(t, first)), catalogOf(accepted(t, first, next))).Status.Recipes[0]
+			expect(t, got, tt.reason, "")
+			if got.Place != tt.place {
+				t.Errorf("place = %q, want %q", got.Place, tt.place)
+			}
+		})
+	}
+}
+
 func TestAPlaceNamesWhatAProgramIsTold(t *testing.T) {
 	many := make([]string, 100)
 	for i := range many {

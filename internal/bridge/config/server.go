@@ -43,6 +43,10 @@ type Server struct {
 	// OAuth is how the bridge gets the token that it sends to the server. Where
 	// it is set, no header may be Authorization.
 	OAuth *OAuth `json:"oauth,omitempty"`
+	// ConnectURL is the page on which the user connects the account whose tokens
+	// OAuth uses, empty for none. It is for people, and the bridge does not go
+	// there.
+	ConnectURL string `json:"connectURL,omitempty"`
 	// Program is what a server over stdio runs.
 	Program *Program `json:"program,omitempty"`
 	// ProtocolVersion is the one version that the bridge speaks to the server.
@@ -136,7 +140,8 @@ type OAuth struct {
 	Grant Grant `json:"grant"`
 	// TokenURL is the authorization server's token endpoint.
 	TokenURL string `json:"tokenURL"`
-	// AuthorizationURL is where a person logs in. Only `bridge login` needs it.
+	// AuthorizationURL is where a person logs in. Only `bridge login` needs it: a
+	// hosted bridge is not told.
 	AuthorizationURL string `json:"authorizationURL,omitempty"`
 	// ClientID is the client's public name.
 	ClientID string `json:"clientID"`
@@ -261,6 +266,9 @@ func (s Server) validate() error {
 	}
 	if err := s.validateTransport(); err != nil {
 		return err
+	}
+	if o := s.OAuth; s.ConnectURL != "" && (!validURL(s.ConnectURL) || o == nil || o.Grant != AuthorizationCode) {
+		return fmt.Errorf("connectURL must be an absolute http or https URL without credentials, of a server whose oauth.grant is %s", AuthorizationCode)
 	}
 	return s.validatePolicy()
 }
