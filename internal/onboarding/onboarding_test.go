@@ -78,7 +78,7 @@ func going(b *v1alpha1.HostedBridge) *v1alpha1.HostedBridge {
 var (
 	kind     = schema.GroupKind{Kind: "HostedBridge"}
 	resource = schema.GroupResource{Resource: "hostedbridges"}
-	away     = errors.New("connection reset by peer")
+	errAway  = errors.New("connection reset by peer")
 )
 
 func TestWhatBecomesOfABinding(t *testing.T) {
@@ -101,11 +101,11 @@ func TestWhatBecomesOfABinding(t *testing.T) {
 		"another one that comes meanwhile":   {bridge: bridgeOf(), write: apierrors.NewConflict(resource, "alice", errors.New("uid mismatch")), want: ErrNoBridge, writes: 1},
 		"another one that came meanwhile":    {bridge: bridgeOf(), write: apierrors.NewInvalid(kind, "alice", field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), "1", "field is immutable")}), want: ErrNoBridge, writes: 1},
 		"a bridge that is full":              {bridge: bridgeOf(), write: full, want: ErrTooMany, writes: 1},
-		"a bridge with too much else":        {bridge: bridgeOf(), write: apierrors.NewInvalid(kind, "alice", field.ErrorList{field.TooMany(field.NewPath("spec", "servers"), 65, 64)}), want: away, writes: 1},
-		"a refusal without causes":           {bridge: bridgeOf(), write: &apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonInvalid, Code: http.StatusUnprocessableEntity}}, want: away, writes: 1},
-		"no right to it":                     {bridge: bridgeOf(), write: apierrors.NewForbidden(resource, "alice", errors.New("no")), want: away, writes: 1},
-		"an API server that is away":         {get: away, want: away},
-		"an API server that goes away":       {bridge: bridgeOf(), write: away, want: away, writes: 1},
+		"a bridge with too much else":        {bridge: bridgeOf(), write: apierrors.NewInvalid(kind, "alice", field.ErrorList{field.TooMany(field.NewPath("spec", "servers"), 65, 64)}), want: errAway, writes: 1},
+		"a refusal without causes":           {bridge: bridgeOf(), write: &apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonInvalid, Code: http.StatusUnprocessableEntity}}, want: errAway, writes: 1},
+		"no right to it":                     {bridge: bridgeOf(), write: apierrors.NewForbidden(resource, "alice", errors.New("no")), want: errAway, writes: 1},
+		"an API server that is away":         {get: errAway, want: errAway},
+		"an API server that goes away":       {bridge: bridgeOf(), write: errAway, want: errAway, writes: 1},
 		"a subject that no bridge can name":  {bridge: bridgeOf(), subject: "line\nline", want: ErrSubject},
 		"a subject of nobody, who is no one": {bridge: bridgeOf(), subject: strings.Repeat("s", 256), want: ErrSubject},
 	} {
@@ -143,9 +143,9 @@ func TestWhatBecomesOfAFirstLogin(t *testing.T) {
 		"it was taken away from everybody":        {bridge: bridgeOf(), write: there, want: ErrRemoved},
 		"it is going":                             {bridge: going(bridgeOf("alice")), write: there, want: ErrNoBridge},
 		"it went meanwhile":                       {write: there, want: ErrNoBridge},
-		"it is there and cannot be read":          {write: there, get: away, want: away},
-		"there is no room":                        {write: apierrors.NewForbidden(resource, "u-", errors.New("exceeded quota")), want: away},
-		"the API server is away":                  {write: away, want: away},
+		"it is there and cannot be read":          {write: there, get: errAway, want: errAway},
+		"there is no room":                        {write: apierrors.NewForbidden(resource, "u-", errors.New("exceeded quota")), want: errAway},
+		"the API server is away":                  {write: errAway, want: errAway},
 		"no namespace is set":                     {nowhere: true, want: ErrOff},
 		"an issuer that no bridge can name":       {issuer: "https://" + strings.Repeat("a", 512), want: ErrSubject},
 		"an issuer that was forgotten by a coder": {issuer: "-", want: ErrSubject},
@@ -168,7 +168,7 @@ func TestWhatBecomesOfAFirstLogin(t *testing.T) {
 	}
 }
 
-// expect compares an error with the one of this package that it should be, away
+// expect compares an error with the one of this package that it should be, errAway
 // for none of them.
 func expect(t *testing.T, err, want error) {
 	t.Helper()

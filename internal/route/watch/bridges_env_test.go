@@ -43,7 +43,7 @@ func expectCounted(t *testing.T, namespace string, watched scope.Namespaces) {
 	if _, err := w.Bridges(t.Context()); !errors.Is(err, ErrUnknown) {
 		t.Errorf("before anything is known: %v", err)
 	}
-	if restored, err := route.Restore(nil, nil); err != nil || !w.Restore(restored, metav1.Now().Time) {
+	if restored, err := route.Restore(nil, nil, nil); err != nil || !w.Restore(restored, metav1.Now().Time) {
 		t.Fatal(err)
 	}
 	if _, err := w.Bridges(t.Context()); !errors.Is(err, ErrUnknown) {

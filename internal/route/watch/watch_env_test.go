@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -101,6 +102,18 @@ func TestTheTableFollowsTheAPIServer(t *testing.T) {
 	testenv.ExpectApplied(t, c, b)
 	await(t, w, "the new bridge", isRouted(user, route.Starting, ""))
 	await(t, w, "its key", func(table *route.Table) bool { return len(table.Keys(b.Spec.APIKeys[0].ID)) == 1 })
+
+	login := v1alpha1.OAuthSubject{Issuer: "https://login.example.com", Subject: string(user)}
+	mayUse := func(table *route.Table) []v1alpha1.UserID {
+		return table.Subjects(oauth.KeyOf(login.Issuer, login.Subject))
+	}
+	testenv.ExpectExists(t, c, b)
+	b.Spec.OAuth = &v1alpha1.OAuthAccess{Subjects: []v1alpha1.OAuthSubject{login}}
+	testenv.ExpectApplied(t, c, b)
+	await(t, w, "who may use it by a login", func(table *route.Table) bool { return slices.Equal(mayUse(table), []v1alpha1.UserID{user}) })
+	b.Spec.OAuth.Subjects = nil
+	testenv.ExpectApplied(t, c, b)
+	await(t, w, "that nobody may any more", func(table *route.Table) bool { return mayUse(table) == nil })
 
 	pod := bridgePod(b)
 	testenv.ExpectApplied(t, c, pod)
