@@ -93,6 +93,7 @@ func TestParseRefusesServers(t *testing.T) {
 		"an OIDC provider by its URL":         {provider("id: a, type: oidc, issuer: 'https://i.example', url: 'https://i.example'"), "server.providers[0].url is of the type github"},
 		"an OIDC provider without openid":     {provider("id: a, type: oidc, issuer: 'https://i.example', scopes: [profile]"), "server.providers[0].scopes must be a list with openid"},
 		"GitHub by an issuer":                 {provider("id: a, type: github, issuer: 'https://i.example'"), "server.providers[0].issuer is of the type oidc"},
+		"addresses of GitHub":                 {provider("id: a, type: github, user: {claim: email, suffix: '@a.example'}"), "server.providers[0].user.claim is email"},
 		"a provider twice":                    {strings.Replace(server, "]", ", {id: idp, type: github, clientID: x, clientSecretFile: f}]", 1), "server.providers[1].id is that of another"},
 		"a client that is a document":         {server + "  clients: [{id: 'https://c.example/c', name: C, redirectURIs: ['https://c.example']}]", "server.clients[0].id must be"},
 		"a client twice":                      {server + "  clients: [&c {id: c, name: C, redirectURIs: ['https://c.example']}, *c]", "server.clients[1].id is that of another"},

@@ -86,6 +86,7 @@ func (p *problems) provider(v *Provider, field string) {
 	case GitHub:
 		p.check(isURL(v.URL), field+".url", wantURL)
 		p.check(isURL(v.APIURL), field+".apiURL", wantURL)
+		p.refuse(v.User.Claim == claimEmail, field+".user.claim", "is email, of which GitHub does not say whether it is the person's")
 		p.refuse(v.Issuer != "", field+".issuer", "is of the type oidc; one of the type github has url")
 	default:
 		p.check(false, field+".type", "oidc or github")
