@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package oauth gets the token that a bridge sends to a server: with the
-// client's own credentials, or by refreshing the tokens of a person's login.
+// client's own credentials, or by refreshing the tokens of a person's login. A
+// login may also be a code that somebody else has got for the person: it is
+// exchanged for tokens, once, and these take its place.
 //
 // A login whose authorization server rotates refresh tokens is worth its last
 // one alone: the former is used up, and whoever shows it again is taken for a

@@ -30,6 +30,7 @@ func (e *Error) Error() string { return e.text }
 var (
 	errExpired = &Error{Login: true, lasting: true, text: "log in again: the login has expired and cannot be refreshed"}
 	errRefused = &Error{Login: true, lasting: true, text: "log in again: the authorization server does not accept the login any more"}
+	errCode    = &Error{Login: true, lasting: true, text: "log in again: the authorization server does not accept the code of the last login, which is good for minutes and once"}
 	errWiped   = &Error{text: "the server's token is not there any more"}
 	errNoToken = &Error{text: "the authorization server's answer holds no bearer token"}
 	errSlow    = &Error{text: "the authorization server does not answer in time"}
@@ -111,4 +112,13 @@ func (s *Source) refusal(e *oauth2.RetrieveError) *Error {
 func clientRefused(err error) bool {
 	e, ok := errors.AsType[*oauth2.RetrieveError](err)
 	return ok && (e.ErrorCode == "invalid_client" || e.ErrorCode == "" && e.Response.StatusCode == http.StatusUnauthorized)
+}
+
+// spent returns what a failed exchange of a code means, by what it would mean
+// of another request.
+func (e *Error) spent() *Error {
+	if e == errRefused {
+		return errCode
+	}
+	return &Error{text: "log in again: " + e.text, Login: true, lasting: true}
 }

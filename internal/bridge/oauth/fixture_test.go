@@ -42,12 +42,23 @@ type authorizationServer struct {
 	play http.HandlerFunc
 	// refresh is the good refresh token, empty once the login is revoked.
 	refresh string
-	used    map[string]bool
-	good    map[string]bool
-	count   int
+	// code is what who has logged in was given, empty once it was shown.
+	code  string
+	used  map[string]bool
+	good  map[string]bool
+	count int
 }
 
-const clientSecret = "canary-client-secret"
+const (
+	clientSecret = "canary-client-secret"
+	codeVerifier = "canary-verifier-0123456789-0123456789-0123456789"
+	redirectURI  = "https://bridges.example/oauth/connected"
+)
+
+// codeOf is a login as who connects an account leaves it.
+func codeOf(code string) string {
+	return fmt.Sprintf(`{"authorization_code":%q,"code_verifier":%q,"redirect_uri":%q}`, code, codeVerifier, redirectURI)
+}
 
 func newAuthorizationServer(t *testing.T) *authorizationServer {
 	a := &authorizationServer{life: "3600", refresh: "canary-refresh-0", used: map[string]bool{}, good: map[string]bool{}}
@@ -79,11 +90,16 @@ func (a *authorizationServer) ServeHTTP(w http.ResponseWriter, r *http.Request) 
 		fmt.Fprint(w, `{"error":"invalid_grant","error_description":"canary-description"}`)
 		return
 	}
+	if r.PostForm.Get("grant_type") == "authorization_code" && !a.exchange(r.PostForm) {
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprint(w, `{"error":"invalid_grant","error_description":"canary-description"}`)
+		return
+	}
 	a.count++
 	access := fmt.Sprintf("canary-access-%d", a.count)
 	a.good[access] = true
 	refresh := ""
-	if r.PostForm.Get("grant_type") == "refresh_token" && !a.keep {
+	if r.PostForm.Get("grant_type") != "client_credentials" && !a.keep {
 		refresh = fmt.Sprintf(`,"refresh_token":%q`, a.refresh)
 	}
 	fmt.Fprintf(w, `{"access_token":%q,"token_type":"bearer","expires_in":%s%s}`, access, a.life, refresh)
@@ -115,6 +131,16 @@ func (a *authorizationServer) rotate(shown string) bool {
 		a.refresh = fmt.Sprintf("canary-refresh-%d", len(a.used))
 	}
 	return true
+}
+
+// exchange takes a code for a login, once. Who shows it twice ends that.
+func (a *authorizationServer) exchange(form url.Values) bool {
+	good := a.code != "" && form.Get("code") == a.code && form.Get("code_verifier") == codeVerifier && form.Get("redirect_uri") == redirectURI
+	if a.code = ""; !good {
+		a.refresh = ""
+		clear(a.good)
+	}
+	return good
 }
 
 func (a *authorizationServer) asked() int {

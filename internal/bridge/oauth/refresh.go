@@ -5,6 +5,7 @@ package oauth
 
 import (
 	"context"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"time"
@@ -19,9 +20,9 @@ import (
 // the first of them leaves must not lose what has been rotated. The caller
 // holds s.mu.
 func (s *Source) depart(ctx context.Context) {
-	f := &flight{done: make(chan struct{}), login: s.login}
-	s.flight = f
 	ask := s.question()
+	f := &flight{done: make(chan struct{}), login: s.login, exchanges: ask.code != ""}
+	s.flight = f
 	s.work.Go(func() {
 		ctx := context.WithoutCancel(ctx)
 		s.fly(ctx, f, ask)
@@ -42,7 +43,7 @@ func (s *Source) fly(ctx context.Context, f *flight, ask question) {
 	}
 	var got *oauth2.Token
 	if err == nil {
-		got, err = s.ask(ctx, ask)
+		got, err = s.ask(f.watched(ctx), ask)
 	}
 	if s.arrive(f, got, err) {
 		s.store(ctx)
@@ -54,11 +55,26 @@ type question struct {
 	style               oauth2.AuthStyle
 	secretSet           bool
 	credential, refresh string
+	// code, verifier and redirectURI are those of a code that is exchanged, empty
+	// for other requests.
+	code, verifier, redirectURI string
+}
+
+// watched notes that the request may have reached the authorization server.
+func (f *flight) watched(ctx context.Context) context.Context {
+	if !f.exchanges {
+		return ctx
+	}
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { f.sent.Store(true) }})
 }
 
 // question returns the next one. The caller holds s.mu.
 func (s *Source) question() question {
-	q := question{style: s.style, refresh: s.current.refresh.Reveal()}
+	c := s.current.code
+	q := question{
+		style: s.style, refresh: s.current.refresh.Reveal(),
+		code: c.value.Reveal(), verifier: c.verifier.Reveal(), redirectURI: c.redirectURI,
+	}
 	q.credential, q.secretSet = s.secrets(s.config.ClientSecret)
 	return q
 }
@@ -86,8 +102,8 @@ func (s *Source) ask(ctx context.Context, q question) (*oauth2.Token, error) {
 	return got, err
 }
 
-// exchange makes one request. That of a refresh differs in its grant alone, and
-// asks for no scopes: it gets those of the login.
+// exchange makes one request. That of a refresh and that with a code differ in
+// their grants alone, and ask for no scopes: they get those of the login.
 func (s *Source) exchange(ctx context.Context, q question) (*oauth2.Token, error) {
 	c := clientcredentials.Config{
 		ClientID: s.config.ClientID, ClientSecret: q.credential, TokenURL: s.config.TokenURL, AuthStyle: q.style,
@@ -96,10 +112,16 @@ func (s *Source) exchange(ctx context.Context, q question) (*oauth2.Token, error
 	if s.config.Resource != "" {
 		c.EndpointParams.Set("resource", s.config.Resource)
 	}
-	if s.refreshes() {
+	switch {
+	case q.code != "":
+		c.EndpointParams.Set("grant_type", "authorization_code")
+		c.EndpointParams.Set("code", q.code)
+		c.EndpointParams.Set("code_verifier", q.verifier)
+		c.EndpointParams.Set("redirect_uri", q.redirectURI)
+	case s.refreshes():
 		c.EndpointParams.Set("grant_type", "refresh_token")
 		c.EndpointParams.Set("refresh_token", q.refresh)
-	} else {
+	default:
 		c.Scopes = s.config.Scopes
 	}
 	got, err := c.Token(ctx)
@@ -120,6 +142,11 @@ func (s *Source) arrive(f *flight, got *oauth2.Token, err error) (unsaved bool) 
 	}
 	if err != nil {
 		fault := s.explain(err)
+		if f.exchanges && f.sent.Load() && !clientRefused(err) {
+			// It is good for one request, which may have been this one.
+			s.current.wipe()
+			fault = fault.spent()
+		}
 		s.fail(fault)
 		f.err = fault
 		return false
@@ -128,9 +155,10 @@ func (s *Source) arrive(f *flight, got *oauth2.Token, err error) (unsaved bool) 
 	before := s.current
 	s.current = s.received(got)
 	f.token = got.AccessToken
-	rotated := s.refreshes() && got.RefreshToken != before.refresh.Reveal()
+	// What is stored of a code is of no use any more, whatever came of it.
+	other := s.refreshes() && (f.exchanges || got.RefreshToken != before.refresh.Reveal())
 	before.wipe()
-	if !rotated || s.save == nil {
+	if !other || s.save == nil {
 		return false
 	}
 	clear(s.unsaved)

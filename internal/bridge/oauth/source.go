@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -94,6 +95,10 @@ type Source struct {
 type flight struct {
 	done  chan struct{}
 	login int
+	// exchanges says that the request is for a code's tokens, and sent that it
+	// may have reached the authorization server.
+	exchanges bool
+	sent      atomic.Bool
 	// token and err are set when done is closed.
 	token string
 	err   error
@@ -205,7 +210,10 @@ func (s *Source) read(value string) {
 		s.fail(noLogin(s.config.Token))
 		return
 	}
-	t := tokens{access: secret.New([]byte(login.AccessToken)), refresh: secret.New([]byte(login.RefreshToken)), expiry: login.Expiry}
+	t := tokens{
+		access: secret.New([]byte(login.AccessToken)), refresh: secret.New([]byte(login.RefreshToken)), expiry: login.Expiry,
+		code: code{value: secret.New([]byte(login.Code)), verifier: secret.New([]byte(login.Verifier)), redirectURI: login.RedirectURI},
+	}
 	if !t.expiry.IsZero() {
 		t.due = t.expiry.Add(-early - jitter(spread))
 	}
@@ -293,7 +301,7 @@ func (s *Source) have(ctx context.Context, refused string) (string, *flight, err
 // idle reports whether nobody is to be asked now: there is nothing to ask with,
 // or it has just failed. The caller holds s.mu.
 func (s *Source) idle(now time.Time) bool {
-	if !s.refreshes() || s.current.refresh.Reveal() != "" {
+	if !s.refreshes() || s.current.renewable() {
 		return s.fault != nil && now.Before(s.retry)
 	}
 	if s.fault == nil && !s.current.usable(now) {

@@ -592,12 +592,12 @@ func TestALoginLivesWithThisProcessWhereNothingCanBeStored(t *testing.T) {
 }
 
 func FuzzParseLogin(f *testing.F) {
-	for _, value := range []string{"r", " r\n", `{"refresh_token":"r"}`, `{"access_token":"a","expiry":"2026-11-21T12:00:00Z"}`, `{"access_token":"a\u0000"}`, "{}", ""} {
+	for _, value := range []string{"r", " r\n", `{"refresh_token":"r"}`, `{"access_token":"a","expiry":"2026-11-21T12:00:00Z"}`, `{"access_token":"a\u0000"}`, "{}", "", codeOf("c")} {
 		f.Add(value)
 	}
 	f.Fuzz(func(t *testing.T, value string) {
 		login, ok := parseLogin(value)
-		tokens := slices.DeleteFunc([]string{login.AccessToken, login.RefreshToken}, func(s string) bool { return s == "" })
+		tokens := slices.DeleteFunc([]string{login.AccessToken, login.RefreshToken, login.Code, login.Verifier}, func(s string) bool { return s == "" })
 		if ok && (len(tokens) == 0 || slices.ContainsFunc(tokens, func(s string) bool { return !sendable(s) })) {
 			t.Errorf("%q is taken for a login", value)
 		}
