@@ -1,0 +1,136 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clientdoc
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"unicode"
+
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+)
+
+const (
+	// maxID is how long a client's id may be. Those of real clients have less than
+	// 100 characters, and people are shown a part of it.
+	maxID = 512
+	// maxRedirects is how many redirect URIs a client may have, and maxRedirect how
+	// long one may be, as browsers bound what they are sent to.
+	maxRedirects, maxRedirect = 50, 2048
+	// maxName is how much of a client's name is shown.
+	maxName = 100
+)
+
+// IsID reports whether a client's id is one that Client knows what to do with.
+func IsID(id string) bool { return checkID(id) == nil }
+
+// faulty says what is wrong with a client, not with us or the network.
+func faulty(reason string) error { return fmt.Errorf("%w: %s", flow.ErrClient, reason) }
+
+// checkID refuses what is no client identifier by section 3 of the draft, and
+// URLs that could be read in two ways.
+func checkID(id string) error {
+	if len(id) > maxID {
+		return faulty(fmt.Sprintf("its URL has more than %d characters", maxID))
+	}
+	if strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' || r == '\\' }) {
+		return faulty("its URL has characters that are none of a URL's")
+	}
+	u, err := url.Parse(id)
+	if err != nil || !strings.HasPrefix(id, "https://") || u.Hostname() == "" {
+		return faulty("its id is no https URL")
+	}
+	switch {
+	case u.User != nil || strings.Contains(id, "#"):
+		return faulty("its URL has a user or a fragment")
+	case u.Path == "":
+		return faulty("its URL has no path")
+	case hasDots(u.EscapedPath()):
+		return faulty("its URL has segments of dots alone")
+	}
+	return nil
+}
+
+// hasDots reports whether a path has segments that stand for another one, also
+// those that a browser reads like that.
+func hasDots(path string) bool {
+	for segment := range strings.SplitSeq(path, "/") {
+		switch strings.ReplaceAll(strings.ToLower(segment), "%2e", ".") {
+		case ".", "..":
+			return true
+		}
+	}
+	return false
+}
+
+// document is what is read of a document. Others of its members do not matter
+// here, whatever they are.
+type document struct {
+	ID           string   `json:"client_id"`
+	Name         string   `json:"client_name"`
+	URI          string   `json:"client_uri"`
+	RedirectURIs []string `json:"redirect_uris"`
+	// Method is how the client proves that it is itself at the token endpoint.
+	Method string `json:"token_endpoint_auth_method"`
+	// Secret is nothing that a document could have.
+	Secret        *string `json:"client_secret"`
+	SecretExpires *int64  `json:"client_secret_expires_at"`
+}
+
+// client returns the client that a document at the URL id describes.
+func (d document) client(id string) (flow.Client, error) {
+	switch {
+	case d.ID != id: // Byte by byte, by RFC 3986, section 6.2.1.
+		return flow.Client{}, faulty("its document is of another client_id")
+	case d.Method != "" && d.Method != "none":
+		return flow.Client{}, faulty("its token_endpoint_auth_method is not none")
+	case d.Secret != nil || d.SecretExpires != nil:
+		return flow.Client{}, faulty("its document has a secret, which is none")
+	}
+	if err := checkRedirects(d.RedirectURIs); err != nil {
+		return flow.Client{}, err
+	}
+	return flow.Client{ID: id, Name: shown(d.Name), URI: homepage(d.URI, id), RedirectURIs: d.RedirectURIs, Document: true}, nil
+}
+
+// checkRedirects refuses what are no redirect URIs. Which of them may be used is
+// for the authorization server to say.
+func checkRedirects(uris []string) error {
+	if len(uris) == 0 || len(uris) > maxRedirects {
+		return faulty(fmt.Sprintf("its document must have 1 to %d redirect_uris", maxRedirects))
+	}
+	for _, uri := range uris {
+		if u, err := url.Parse(uri); err != nil || !u.IsAbs() || len(uri) > maxRedirect {
+			return faulty("one of its redirect_uris is no absolute URI")
+		}
+	}
+	return nil
+}
+
+// homepage returns a client's own page, if it is on the host that its id is on:
+// with another's page a client would look like that one.
+func homepage(page, id string) string {
+	p, err := url.Parse(page)
+	i, _ := url.Parse(id)
+	if err != nil || p.Scheme != "https" || p.User != nil || p.Host != i.Host || len(page) > maxID {
+		return ""
+	}
+	return page
+}
+
+// shown returns a name as it can be shown on a page: it is the client's word, and
+// stands beside ours.
+func shown(name string) string {
+	name = strings.TrimSpace(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, name))
+	if runes := []rune(name); len(runes) > maxName {
+		name = string(runes[:maxName])
+	}
+	return name
+}
