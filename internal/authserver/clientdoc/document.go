@@ -6,6 +6,7 @@ package clientdoc
 import (
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -29,22 +30,23 @@ func IsID(id string) bool { return checkID(id) == nil }
 // faulty says what is wrong with a client, not with us or the network.
 func faulty(reason string) error { return fmt.Errorf("%w: %s", flow.ErrClient, reason) }
 
+// idForm is what a client's id is made of: the characters of a URL, of which a
+// backslash is none, and # begins a fragment.
+var idForm = regexp.MustCompile(`^https://[!-"$-\[\]-~]+$`)
+
 // checkID refuses what is no client identifier by section 3 of the draft, and
 // URLs that could be read in two ways.
 func checkID(id string) error {
 	if len(id) > maxID {
 		return faulty(fmt.Sprintf("its URL has more than %d characters", maxID))
 	}
-	if strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' || r == '\\' }) {
-		return faulty("its URL has characters that are none of a URL's")
-	}
 	u, err := url.Parse(id)
-	if err != nil || !strings.HasPrefix(id, "https://") || u.Hostname() == "" {
-		return faulty("its id is no https URL")
+	if err != nil || !idForm.MatchString(id) || u.Hostname() == "" {
+		return faulty("its id is no https URL, or one with a fragment")
 	}
 	switch {
-	case u.User != nil || strings.Contains(id, "#"):
-		return faulty("its URL has a user or a fragment")
+	case u.User != nil:
+		return faulty("its URL has a user")
 	case u.Path == "":
 		return faulty("its URL has no path")
 	case hasDots(u.EscapedPath()):
