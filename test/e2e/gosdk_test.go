@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -21,14 +22,17 @@ func (o outsider) goRun(t *testing.T, n tenant, asked task) (said, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), outsideTimeout)
 	defer cancel()
-	g := &goClient{asked: asked, whole: make(chan struct{}, 1)}
+	return o.goSteps(ctx, n, &goClient{asked: asked, whole: make(chan struct{}, 1)})
+}
+
+func (o outsider) goSteps(ctx context.Context, n tenant, g *goClient) (said, error) {
 	session, err := g.connect(ctx, n, o)
 	if err != nil {
 		return said{}, fmt.Errorf("%s: connect: %w", o.name, err)
 	}
 	defer session.Close()
 	s := said{Version: session.InitializeResult().ProtocolVersion}
-	for _, name := range asked.Steps {
+	for _, name := range g.asked.Steps {
 		if err := g.step(ctx, session, name, &s); err != nil {
 			return said{}, fmt.Errorf("%s: %s: %w", o.name, name, err)
 		}
@@ -39,6 +43,8 @@ func (o outsider) goRun(t *testing.T, n tenant, asked task) (said, error) {
 // goClient is what the client does when its server speaks.
 type goClient struct {
 	asked task
+	// login logs a person in; nil where the tenant's key is used.
+	login auth.OAuthHandler
 
 	mu       sync.Mutex
 	progress []float64
@@ -72,6 +78,10 @@ func (g *goClient) connect(ctx context.Context, n tenant, o outsider) (*mcp.Clie
 			}
 		},
 	})
+	if g.login != nil {
+		return client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: g.asked.URL, OAuthHandler: g.login},
+			&mcp.ClientSessionOptions{ProtocolVersion: o.version})
+	}
 	http := newHTTPClient(true)
 	http.Transport = bearer{key: n.key.secret, refused: &refusals{}, next: http.Transport}
 	if o.path == "/sse" {

@@ -13,6 +13,9 @@
 //	                   cluster under its own name
 //	HB_GUARDED_IMAGE   likewise the guarded server's
 //	HB_SERVERS_IMAGE   likewise that of the servers of npm
+//	HB_LOGIN           the folder of hack/test/login.sh, by which the
+//	                   installation was told of an identity provider
+//	CHROMIUM           the browser to run, where it is not one on PATH
 //
 // Each run makes a namespace and tenants of its own, with names that no other
 // run has, and removes them. The tests run one after the other: some of them

@@ -45,6 +45,8 @@ type task struct {
 	// Slow is the tool of the step cancel.
 	Slow  string   `json:"slow,omitempty"`
 	Steps []string `json:"steps"`
+	// Login has the client log its person in, instead of with the tenant's key.
+	Login *known `json:"login,omitempty"`
 }
 
 // said is what a client prints.
@@ -57,6 +59,9 @@ type said struct {
 	Progress []float64
 	Elicit   string
 	Cancel   string
+	Refresh  string
+	// Go is where the client sends its person, before it says the rest.
+	Go string
 }
 
 // outsider is a client that is not ours, on one of the ways to a bridge.
@@ -95,25 +100,9 @@ func (o outsider) run(t *testing.T, n tenant, asked task) (said, error) {
 	if o.program == "" {
 		return o.goRun(t, n, asked)
 	}
-	asked.Transport, asked.URL, asked.Era = "http", n.base()+o.path, o.era
-	if o.path == "/sse" {
-		asked.Transport = "sse"
-	}
-	if o.remote != nil {
-		asked.Transport = "stdio"
-		asked.Command = append([]string{nodeProgram(t), module(t, "mcp-remote/dist/proxy.js"), asked.URL,
-			"--header", "Authorization:${HB_AUTHORIZATION}", "--allow-http"}, o.remote...)
-	}
-	argument, err := json.Marshal(asked)
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithTimeout(t.Context(), outsideTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, nodeProgram(t), "clients/"+o.program, string(argument))
-	cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "HB_KEY="+n.key.secret, "HB_AUTHORIZATION=Bearer "+n.key.secret)
-	// What the client started itself must not keep its streams open.
-	cmd.WaitDelay = time.Second
+	cmd := o.command(ctx, t, n, asked)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
@@ -124,6 +113,32 @@ func (o outsider) run(t *testing.T, n tenant, asked task) (said, error) {
 		return said{}, fmt.Errorf("%s: read its output: %w in %.300q", o.name, err, stdout.String())
 	}
 	return s, nil
+}
+
+// command is the program that does what is asked at the tenant's URL.
+func (o outsider) command(ctx context.Context, t *testing.T, n tenant, asked task) *exec.Cmd {
+	t.Helper()
+	asked.Transport, asked.Era = "http", o.era
+	if asked.URL == "" {
+		asked.URL = n.base() + o.path
+	}
+	if o.path == "/sse" {
+		asked.Transport = "sse"
+	}
+	if o.remote != nil {
+		asked.Transport = "stdio"
+		asked.Command = append([]string{nodeProgram(t), module(t, "mcp-remote/dist/proxy.js"), asked.URL, "--allow-http"}, o.remote...)
+		asked.Command = append(asked.Command, asked.Login.remote()...)
+	}
+	argument, err := json.Marshal(asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(ctx, nodeProgram(t), "clients/"+o.program, string(argument))
+	cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "BROWSER=true", "HB_KEY="+n.key.secret, "HB_AUTHORIZATION=Bearer "+n.key.secret)
+	// What the client started itself must not keep its streams open.
+	cmd.WaitDelay = time.Second
+	return cmd
 }
 
 // TestOutsideClientsDoEverything has each client use each of the protocol's

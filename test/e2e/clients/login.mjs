@@ -40,6 +40,7 @@ export async function login(client, asked, transport, finish) {
   }
   await finish(first, answer);
   back.close();
+  await client.close();
   await client.connect(transport(provider));
   return provider;
 }
@@ -87,6 +88,23 @@ class Provider {
     return this.discovered;
   }
   redirectToAuthorization(url) {
-    process.stdout.write(JSON.stringify({ go: url.href }) + "\n");
+    send(url.href);
+  }
+}
+
+const send = (go) => process.stdout.write(JSON.stringify({ go }) + "\n");
+
+let said = "";
+
+/** sendTo looks for where to go in what a program says to its person, once. */
+export function sendTo(more) {
+  process.stderr.write(more);
+  if (said !== undefined) {
+    said += more;
+    const address = /https?:\S+\/oauth\/authorize\?\S+(?=\s)/.exec(said);
+    if (address) {
+      send(address[0]);
+      said = undefined;
+    }
   }
 }

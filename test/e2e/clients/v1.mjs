@@ -8,13 +8,14 @@ import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { CallToolResultSchema, ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
-import { login } from "./login.mjs";
+import { login, sendTo } from "./login.mjs";
 import { run } from "./steps.mjs";
 
 await run(async (asked, answer) => {
   const client = new Client({ name: "e2e-v1", version: "1" }, { capabilities: { elicitation: {} } });
   client.setRequestHandler(ElicitRequestSchema, answer);
-  const provider = asked.login
+  // What is between the client and the server logs the person in, where there is such a program.
+  const provider = asked.login && asked.transport !== "stdio"
     ? await login(client, asked.login, (p) => transport(asked, p), (t, answer) => t.finishAuth(answer.get("code")))
     : await client.connect(transport(asked));
   return {
@@ -32,8 +33,12 @@ await run(async (asked, answer) => {
 function transport(asked, authProvider) {
   const requestInit = authProvider ? {} : { headers: { Authorization: "Bearer " + process.env.HB_KEY } };
   switch (asked.transport) {
-    case "stdio":
-      return new StdioClientTransport({ command: asked.command[0], args: asked.command.slice(1), env: process.env });
+    case "stdio": {
+      const [command, ...args] = asked.command;
+      const stdio = new StdioClientTransport({ command, args, env: process.env, stderr: asked.login ? "pipe" : "inherit" });
+      stdio.stderr?.on("data", sendTo);
+      return stdio;
+    }
     case "sse":
       return new SSEClientTransport(new URL(asked.url), { authProvider, requestInit });
     default:

@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# Copyright 2026 The hosted-bridge Authors.
+# SPDX-License-Identifier: Apache-2.0
+#
+# login.sh FOLDER  writes what an installation needs for the end-to-end tests of
+# logins. The identity provider they run themselves, with what else is there:
+#
+#   values.yaml      of the chart
+#   objects.yaml     what the values name: secrets, who vouches for the provider,
+#                    and a Redis that all ingresses share
+#   client-secret    the installation's at the provider
+#   tls.crt tls.key  the provider's certificate
+#
+# It may be called again: what is still good stays, since the installation knows it.
+#
+#   HB_REDIS_IMAGE  Redis's image, where it is not in the cluster under its own name
+set -euo pipefail
+
+folder=$1
+namespace=hosted-bridge-e2e
+host=identity.$namespace.svc
+umask 077
+mkdir -p "$folder"
+cd "$folder"
+
+certificate() { openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 7 "$@" 2>/dev/null; }
+if ! openssl x509 -in tls.crt -noout -checkend 86400 >/dev/null 2>&1; then
+    certificate -keyout ca.key -out ca.crt -subj "/CN=end-to-end tests of hosted-bridge"
+    certificate -keyout tls.key -out tls.crt -subj "/CN=$host" -CA ca.crt -CAkey ca.key \
+        -addext "subjectAltName=DNS:$host" -addext basicConstraints=critical,CA:FALSE
+    rm ca.key
+    openssl rand -hex 32 >client-secret
+fi
+
+cat >objects.yaml <<EOF
+apiVersion: v1
+kind: Secret
+metadata: {namespace: hosted-bridge-system, name: hosted-bridge-e2e}
+stringData:
+  clientSecret: $(cat client-secret)
+  url: redis://redis.$namespace.svc:6379/0
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {namespace: hosted-bridge-system, name: hosted-bridge-e2e}
+data:
+  ca.crt: |
+$(sed 's/^/    /' ca.crt)
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: $namespace}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {namespace: $namespace, name: redis}
+spec:
+  selector: {matchLabels: {app: redis}}
+  template:
+    metadata: {labels: {app: redis}}
+    spec:
+      automountServiceAccountToken: false
+      terminationGracePeriodSeconds: 1
+      containers:
+      - name: redis
+        image: ${HB_REDIS_IMAGE:-hosted-bridge/redis:dev}
+        args: [--dir, /data, --appendonly, "yes", --save, ""]
+        volumeMounts: [{name: data, mountPath: /data}]
+      volumes: [{name: data, emptyDir: {}}]
+---
+apiVersion: v1
+kind: Service
+metadata: {namespace: $namespace, name: redis}
+spec: {selector: {app: redis}, ports: [{port: 6379}]}
+EOF
+
+cat >values.yaml <<EOF
+oauth:
+  caConfigMap: hosted-bridge-e2e
+  server:
+    enabled: true
+    name: Bridges of the tests
+    store: {type: redis, redis: {existingSecret: hosted-bridge-e2e}}
+    providers:
+    - id: identity
+      name: Identity provider
+      type: oidc
+      issuer: https://$host:8443
+      clientID: hosted-bridge
+      existingSecret: hosted-bridge-e2e
+      scopes: [openid, profile, email]
+      user: {claim: email, suffix: "@example.com"}
+    clients:
+    - {id: desk, name: Desk, redirectURIs: ["http://127.0.0.1/callback"]}
+    # The documents of the tests' clients lie at the provider, which is a pod.
+    clientIDMetadataDocuments: {allowedNetworks: [10.244.0.0/16, 10.96.0.0/16]}
+    onboarding: {mode: invite}
+EOF

@@ -1,0 +1,204 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// pagesAreForEverybody goes from a client's link to its answer with a keyboard
+// alone, and looks at each page of the installation.
+func pagesAreForEverybody(t *testing.T) {
+	n := newLoginTenant(t, "pages", "paula")
+	for _, c := range []struct {
+		name, client string
+		says         []string
+	}{
+		{"a client that is known", desk, []string{"Desk", "127.0.0.1"}},
+		{"a client with a document", desktop.ClientID, []string{desktop.Name, identityName + "." + identityNamespace + ".svc", "127.0.0.1"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newVisitor(t)
+			a := askAs(c.client, n.url())
+			v := p.logsIn(t, a.url(), "paula")
+			checkPage(t, v)
+			for _, word := range append(c.says, n.name) {
+				if !strings.Contains(v.Text, word) {
+					t.Errorf("the page does not say %q: %s", word, v.Text)
+				}
+			}
+			v = p.does(t, "type", "Allow")
+			if answer := v.answer(t); answer.Get("code") == "" {
+				t.Errorf("no code came back: error %q", answer.Get("error"))
+			}
+			checkPage(t, v)
+			for _, c := range p.does(t, "cookies").Cookies {
+				if strings.Contains(c.Name, "hb-login") && (!c.HTTPOnly || c.SameSite != "Lax") {
+					t.Errorf("cookie %+v, want one that no script and no other site has", c)
+				}
+			}
+		})
+	}
+}
+
+// refused fails the test unless the person has been left on a page of the
+// installation, in words, and nothing has gone to a client.
+func refused(t *testing.T, v view) {
+	t.Helper()
+	if v.Stopped != "" {
+		t.Errorf("something went to the client")
+	}
+	if v.Status < http.StatusBadRequest || v.Status >= http.StatusInternalServerError || !strings.HasPrefix(v.URL, installed.url) {
+		t.Errorf("status %d at %s", v.Status, v.path())
+	}
+	if slices.Contains(v.Buttons, "Allow") {
+		t.Errorf("the page asks for consent: %s", v.Text)
+	}
+	v.Complaints = slices.DeleteFunc(v.Complaints, isOfStatus)
+	checkPage(t, v)
+}
+
+// isOfStatus reports what a browser says of each page whose status is an error.
+func isOfStatus(complaint string) bool {
+	return strings.HasPrefix(complaint, "Failed to load resource: the server responded with a status of 4")
+}
+
+// pagesRefuse asks in ways in which nobody must be sent anywhere.
+func pagesRefuse(t *testing.T) {
+	n := newLoginTenant(t, "refusing", "rita")
+	for name, more := range map[string]map[string]string{
+		"a client that nobody knows":              {"client_id": "nobody"},
+		"no client":                               {"client_id": ""},
+		"a document of another client":            {"client_id": forged.ClientID},
+		"a document that is not there":            {"client_id": identityIssuer + "/clients/none.json"},
+		"a document at an address of the cluster": {"client_id": "https://kubernetes.default.svc/version"},
+		"a redirect to another path":              {"redirect_uri": "http://127.0.0.1:9/other"},
+		"a redirect to another host":              {"redirect_uri": "https://attacker.example.com/callback"},
+		"a redirect with a user":                  {"redirect_uri": "http://127.0.0.1@attacker.example.com/callback"},
+		"a redirect that runs a script":           {"redirect_uri": "javascript:alert(1)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := askAs(desk, n.url())
+			a.more = more
+			refused(t, newVisitor(t).does(t, "open", a.url()))
+		})
+	}
+}
+
+// redirectsRefuse asks in ways that the client hears of, which is the right one.
+func redirectsRefuse(t *testing.T) {
+	n := newLoginTenant(t, "redirecting", "dora")
+	for _, c := range []struct {
+		name  string
+		more  map[string]string
+		error string
+	}{
+		{"no PKCE", map[string]string{"code_challenge": ""}, "invalid_request"},
+		{"the challenge of PKCE is the verifier", map[string]string{"code_challenge_method": "plain"}, "invalid_request"},
+		{"a token at once", map[string]string{"response_type": "token"}, "unsupported_response_type"},
+		{"a scope that there is not", map[string]string{"scope": "admin"}, "invalid_scope"},
+		{"a resource that is not here", map[string]string{"resource": "https://elsewhere.example.com/mcp"}, "invalid_target"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := askAs(desk, n.url())
+			a.more = c.more
+			answer := newVisitor(t).does(t, "open", a.url()).answer(t)
+			if answer.Get("error") != c.error || answer.Get("state") != a.state || answer.Get("iss") != installed.url || answer.Has("code") {
+				t.Errorf("error %q of %q, want %s with the state and no code", answer.Get("error"), answer.Get("iss"), c.error)
+			}
+		})
+	}
+	t.Run("a person who says no", func(t *testing.T) {
+		p, a := newVisitor(t), askAs(desk, n.url())
+		p.logsIn(t, a.url(), "dora")
+		answer := p.does(t, "press", "Deny").answer(t)
+		if answer.Get("error") != "access_denied" || answer.Get("state") != a.state || answer.Get("iss") != installed.url || answer.Has("code") {
+			t.Errorf("error %q of %q, want access_denied with the state and no code", answer.Get("error"), answer.Get("iss"))
+		}
+	})
+}
+
+// loginStaysInItsBrowser takes a login over to another browser, at each step at
+// which somebody could send a link to it: whoever opens that must not be logged
+// in as another, nor their consent be used.
+func loginStaysInItsBrowser(t *testing.T) {
+	n := newLoginTenant(t, "fixed", "frida")
+	back := installed.url + "/oauth/callback/" + identityName
+	attacker := newPerson(t, browser{Hosts: identityHosts, Ours: installed.url, Stops: []string{back + "*"}})
+	v := attacker.logsIn(t, askAs(desk, n.url()).url(), "frida")
+	if !strings.HasPrefix(v.Stopped, back) {
+		t.Fatalf("the attacker is at %s: %.300s", v.path(), v.Text)
+	}
+	t.Run("somebody else's answer of the provider", func(t *testing.T) {
+		refused(t, newVisitor(t).does(t, "open", v.Stopped))
+	})
+	t.Run("the same in a browser with a login of its own", func(t *testing.T) {
+		p := newPerson(t, browser{Hosts: identityHosts, Ours: installed.url, Stops: []string{"http://127.0.0.1:9/*"}})
+		p.does(t, "open", askAs(desk, n.url()).url())
+		refused(t, p.does(t, "open", v.Stopped))
+	})
+	t.Run("the same answer twice", func(t *testing.T) {
+		p := newVisitor(t)
+		a := askAs(desk, n.url())
+		p.logsIn(t, a.url(), "frida")
+		p.does(t, "press", "Allow").answer(t)
+		refused(t, p.does(t, "open", back+"?code=x&state="+a.state))
+	})
+}
+
+// strangersLearnNothing asks for a bridge that is not the person's and for one
+// that is not there: both pages are the same.
+func strangersLearnNothing(t *testing.T) {
+	n := newLoginTenant(t, "private", "petra")
+	says := map[string]string{}
+	for name, resource := range map[string]string{
+		"somebody's": n.url(), "nobody's": installed.url + "/u/" + installed.name("nobody") + "/mcp",
+	} {
+		// Somebody who has a bridge, but another one.
+		v := newVisitor(t).logsIn(t, askAs(desk, resource).url(), "stranger-"+installed.run)
+		refused(t, v)
+		says[name] = strings.ReplaceAll(v.Text, strings.TrimSuffix(strings.TrimPrefix(resource, installed.url+"/u/"), "/mcp"), "USER")
+	}
+	if says["somebody's"] != says["nobody's"] || says["nobody's"] == "" {
+		t.Errorf("the pages tell which bridges there are: %q", says)
+	}
+}
+
+// invitationsBind has an administrator invite somebody to a bridge.
+func invitationsBind(t *testing.T) {
+	n := newLoginTenant(t, "inviting")
+	boss := admin(t)
+	var invitation struct{ URL, ExpiresAt string }
+	boss.must(t, http.StatusCreated, http.MethodPost, "/admin/users/"+n.name+"/invitations", "").into(t, &invitation)
+	who := "invited-" + installed.run
+
+	p := newVisitor(t)
+	v := p.does(t, "open", invitation.URL)
+	checkPage(t, v)
+	if len(v.Buttons) > 0 {
+		v = p.does(t, "press", v.Buttons[0])
+	} else if len(v.Links) > 0 {
+		v = p.does(t, "press", v.Links[0])
+	}
+	if strings.HasPrefix(v.URL, identityIssuer) {
+		p.does(t, "fill", "Name", who)
+		v = p.does(t, "press", "Log in")
+	}
+	checkPage(t, v)
+	if v.Status != http.StatusOK || !strings.Contains(v.Text, n.name) {
+		t.Errorf("status %d at %s, want words about %s: %s", v.Status, v.path(), n.name, v.Text)
+	}
+	refused(t, newVisitor(t).does(t, "open", invitation.URL))
+
+	a := askAs(desk, n.url())
+	got := askTokens(t, a.redeem(p.consents(t, a, who).Get("code")))
+	if err := mustSend(t, n.url(), got.Access, modernCall).toolAnswered(); err != nil {
+		t.Errorf("the invited person's call: %v", err)
+	}
+}
