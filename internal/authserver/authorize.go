@@ -1,0 +1,89 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authserver
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/surface"
+)
+
+// What a person is told where no client can be: sending them on would make this
+// installation a way to anywhere (RFC 6749, section 4.1.2.1).
+var (
+	errAskForm     = refusePage(statusBadRequest, "Your program asked in a way that is not understood", "What it sent is not a request of OAuth 2.1, or has something in it twice.")
+	errAskClient   = refusePage(statusBadRequest, "Your program is not known here", "It may have been registered here once. Have it forget this server, and connect anew.")
+	errAskDocument = refusePage(statusBadRequest, "Your program cannot be looked up", "The document by which it says what it is cannot be read, or does not describe a program.")
+	errAskRedirect = refusePage(statusBadRequest, "Your program asked to be answered where it may not be", "It named an address that it has not registered. Nothing was sent there.")
+)
+
+// authorize is the authorization endpoint (RFC 6749, section 4.1.1).
+func (s *Server) authorize(c surface.Call) error {
+	a, err := s.asked(c)
+	if err != nil {
+		return err
+	}
+	p, err := s.newPending(c)
+	if err != nil {
+		return err
+	}
+	p.Ask = &a
+	return s.begin(c, p)
+}
+
+// asked returns what the client asks for.
+func (s *Server) asked(c surface.Call) (ask, error) {
+	q, ok := parseParameters(c.Request().URL.RawQuery)
+	if !ok || q.repeated(parameterClient, parameterRedirect) {
+		return ask{}, errAskForm
+	}
+	client, err := s.client(c.Request().Context(), q.get(parameterClient))
+	switch {
+	case errors.Is(err, errNoClient):
+		return ask{}, errAskClient
+	case errors.Is(err, flow.ErrClient):
+		return ask{}, fmt.Errorf("%w: %w", errAskDocument, err)
+	case err != nil:
+		return ask{}, err
+	}
+	uri := q.get(parameterRedirect)
+	// A document's URIs are checked as those of clients that register.
+	if s.redirects.check(uri) != nil || !registered(client.RedirectURIs, uri) {
+		return ask{}, errAskRedirect
+	}
+	// What is stored of the client is what the next steps need.
+	client.RedirectURIs = nil
+	a := ask{Client: client, Redirect: uri}
+	return a, a.complete(q, s.Issuer)
+}
+
+// begin has the person log in: at the only provider, or at the one they choose.
+func (s *Server) begin(c surface.Call, p pending) error {
+	if len(s.Providers) == 1 && p.Ask != nil {
+		return s.goTo(c, p, s.Providers[0])
+	}
+	secret, err := s.secret()
+	if err != nil {
+		return err
+	}
+	p.Stage = stageChoose
+	if err := s.leave(c.Request().Context(), p, secret); err != nil {
+		return err
+	}
+	data := choosePage{heading: s.pages.titled("Log in")}
+	if p.Ask != nil {
+		data.Client = p.Ask.Client.shownName()
+	} else {
+		data.heading, data.Invited = s.pages.titled("You are invited"), p.Invited
+	}
+	for _, provider := range s.Providers {
+		link := s.Issuer + pathLogin + provider.ID() + "?" + url.Values{parameterLogin: {secret}}.Encode()
+		data.Providers = append(data.Providers, providerLink{provider.Name(), strings.TrimPrefix(link, s.Issuer)})
+	}
+	return s.pages.show(c, s.pages.choose, statusOK, "", data)
+}

@@ -1,0 +1,130 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+)
+
+// registeredPrefix begins the ids of clients that registered themselves.
+const registeredPrefix = "reg-"
+
+// registeredForm is their form.
+var registeredForm = regexp.MustCompile(`^` + registeredPrefix + `[A-Za-z0-9_-]{43}$`)
+
+// isDocument reports whether a client's id is the URL of a document.
+func isDocument(id string) bool { return strings.HasPrefix(id, schemeHTTPS+"://") }
+
+// registration is what is stored of a client that registered itself.
+type registration struct {
+	flow.Client
+	// Renewed is when its end was last put off.
+	Renewed time.Time `json:"renewed"`
+}
+
+// known is a client, and how.
+type known struct {
+	flow.Client
+	// Configured is whether an administrator configured it.
+	Configured bool
+}
+
+// errNoClient is that there is no client of an id, which who asks is at fault for.
+var errNoClient = errors.New("no such client")
+
+// client returns the client of an id. Its errors are errNoClient, flow.ErrClient
+// and those of the store; a document that cannot be read has whoever named it to
+// look into it, so that its error is flow.ErrClient too.
+func (s *Server) client(ctx context.Context, id string) (known, error) {
+	if c, ok := s.clients[id]; ok {
+		return known{Client: c, Configured: true}, nil
+	}
+	switch {
+	case isDocument(id) && s.Documents != nil:
+		c, err := s.Documents.Client(ctx, id)
+		if err == nil && c.ID != id {
+			err = errors.New("the document is of another client")
+		}
+		if err != nil {
+			return known{}, fmt.Errorf("%w: %w", flow.ErrClient, err)
+		}
+		return known{Client: c}, nil
+	case registeredForm.MatchString(id) && s.Registration.Enabled:
+		c, err := s.registered(ctx, id)
+		return known{Client: c}, err
+	default:
+		return known{}, errNoClient
+	}
+}
+
+// registered returns a client that registered itself, and puts its end off.
+func (s *Server) registered(ctx context.Context, id string) (flow.Client, error) {
+	value, err := s.Store.Get(ctx, flow.KindClient, id)
+	if errors.Is(err, flow.ErrNotFound) {
+		return flow.Client{}, errNoClient
+	}
+	if err != nil {
+		return flow.Client{}, fmt.Errorf("read client: %w", err)
+	}
+	var r registration
+	if err := json.Unmarshal(value, &r); err != nil {
+		return flow.Client{}, fmt.Errorf("decode client: %w", err)
+	}
+	return r.Client, s.renew(ctx, value, r)
+}
+
+// renewals is how often the end of a client's registration is put off in its
+// lifetime: not at each use, which would be a write each time.
+const renewals = 30
+
+// renew puts the end of a client's registration off, unless that has just been
+// done.
+func (s *Server) renew(ctx context.Context, value []byte, r registration) error {
+	now := s.Now()
+	if now.Sub(r.Renewed) < s.Registration.Lifetime/renewals {
+		return nil
+	}
+	r.Renewed = now
+	err := s.Store.Swap(ctx, flow.KindClient, r.ID, value, encode(r), now.Add(s.Registration.Lifetime))
+	if err != nil && !errors.Is(err, flow.ErrNotFound) { // Another request may have done so.
+		return fmt.Errorf("renew client: %w", err)
+	}
+	return nil
+}
+
+// stillClient returns errNoClient where a client is one no more. Documents are not
+// read again: who has them away for a moment would have its people log in anew.
+func (s *Server) stillClient(ctx context.Context, id string) error {
+	if isDocument(id) && s.Documents != nil {
+		return nil
+	}
+	_, err := s.client(ctx, id)
+	return err
+}
+
+// shownName is what a client is called on pages.
+func (c known) shownName() string {
+	if c.Name != "" {
+		return c.Name
+	}
+	return c.ID
+}
+
+// documentHost is the host that vouches for a client, empty for none.
+func (c known) documentHost() string {
+	u, err := url.Parse(c.ID)
+	if !c.Document || err != nil {
+		return ""
+	}
+	return u.Host
+}

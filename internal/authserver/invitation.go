@@ -1,0 +1,129 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/internal/surface"
+)
+
+// invitationLife is how long an invitation is good: until somebody who is away for
+// a few days has read their mail.
+const invitationLife = 7 * 24 * time.Hour
+
+// invitation is what is stored of one, by the hash of its code.
+type invitation struct {
+	User v1alpha1.UserID `json:"user"`
+	Ends time.Time       `json:"ends"`
+}
+
+// errInvitation is that there is no such invitation.
+var errInvitation = refusePage(statusBadRequest, "This invitation is over", "Invitations can be used once, and for seven days. Ask for another one.")
+
+// invite makes an invitation to a user's bridge. Whether there is such a bridge is
+// found when it is taken: an administrator may make it meanwhile.
+func (s *Server) invite(c surface.Call) error {
+	user, err := v1alpha1.ParseUserID(c.Param("userId"))
+	if err != nil {
+		return err // The form of paths lets none other in.
+	}
+	code, err := s.secret()
+	if err != nil {
+		return err
+	}
+	i := invitation{User: user, Ends: s.Now().Add(invitationLife).UTC().Truncate(time.Second)}
+	if err := s.putInvitation(c.Request().Context(), hashOf(code), i); err != nil {
+		return fmt.Errorf("%w: %w", errStoreAway, err)
+	}
+	if err := c.Audit(surface.Act{Name: actInvite, On: string(user), User: string(user)}); err != nil {
+		return err
+	}
+	sendJSON(c, http.StatusCreated, struct {
+		URL     string    `json:"url"`
+		Expires time.Time `json:"expiresAt"`
+	}{s.Issuer + pathInvitation + "?" + url.Values{parameterCode: {code}}.Encode(), i.Ends})
+	return nil
+}
+
+func (s *Server) putInvitation(ctx context.Context, key string, i invitation) error {
+	if err := s.Store.Put(ctx, flow.KindInvitation, key, encode(i), i.Ends); err != nil {
+		return fmt.Errorf("store invitation: %w", err)
+	}
+	return nil
+}
+
+// invitation is the page of an invitation. It always asks where to log in: to go
+// on from there is to accept, and no other site's link can do that.
+func (s *Server) invitation(c surface.Call) error {
+	q, ok := parseParameters(c.Request().URL.RawQuery)
+	if !ok || q.repeated(parameterCode) || !secretForm.MatchString(q.get(parameterCode)) {
+		return errInvitation
+	}
+	key := hashOf(q.get(parameterCode))
+	i, err := s.invitationAt(c.Request().Context(), key, s.Store.Get)
+	if err != nil {
+		return err
+	}
+	p, err := s.newPending(c)
+	if err != nil {
+		return err
+	}
+	p.Invitation, p.Invited = key, i.User
+	return s.begin(c, p)
+}
+
+// invitationAt returns an invitation by get: the store's Get or its Take.
+func (s *Server) invitationAt(ctx context.Context, key string, get func(context.Context, flow.Kind, string) ([]byte, error)) (invitation, error) {
+	value, err := get(ctx, flow.KindInvitation, key)
+	if errors.Is(err, flow.ErrNotFound) {
+		return invitation{}, errInvitation
+	}
+	if err != nil {
+		return invitation{}, fmt.Errorf("read invitation: %w", err)
+	}
+	var i invitation
+	if err := json.Unmarshal(value, &i); err != nil {
+		return invitation{}, fmt.Errorf("decode invitation: %w", err)
+	}
+	if !s.Now().Before(i.Ends) {
+		return invitation{}, errInvitation
+	}
+	return i, nil
+}
+
+// join lets the person who logged in for an invitation use its bridge. The
+// invitation is taken first, so that it is good for one person, and put back where
+// that cannot be done now.
+func (s *Server) join(c surface.Call, p pending, who flow.Identity) error {
+	// What was begun is finished also where the person leaves.
+	ctx := context.WithoutCancel(c.Request().Context())
+	i, err := s.invitationAt(ctx, p.Invitation, s.Store.Take)
+	if err != nil {
+		return err
+	}
+	user, err := s.Users.Onboard(ctx, who, i.User)
+	if errors.Is(err, flow.ErrNotInvited) {
+		return fmt.Errorf("%w: %w", errInvitation, err)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("onboard: %w", err), s.putInvitation(ctx, p.Invitation, i))
+	}
+	resource := oauth.Resource(s.Issuer, "/u/"+string(user)+"/mcp")
+	if err := c.Audit(s.loginAct(actJoin, who, string(user), resource)); err != nil {
+		return err
+	}
+	return s.pages.show(c, s.pages.invited, statusOK, "", invitedPage{
+		heading: s.pages.titled("Welcome"), Person: who.Name, User: user, Address: resource,
+	})
+}

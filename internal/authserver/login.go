@@ -1,0 +1,149 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/surface"
+)
+
+const statusOK = http.StatusOK
+
+// The refusals of a person. Whether a bridge is somebody else's or nobody's, they
+// do not tell.
+var (
+	errNoLogin = refusePage(statusForbidden, "You could not be logged in", "The provider did not let you in, or its answer is not to be relied on. Begin again from your program.")
+	errNotOne  = refusePage(statusForbidden, "You may not use this bridge", "There is no bridge of this address that you may use as whoever you logged in as.")
+	errNone    = refusePage(statusForbidden, "You have no bridge here", "Ask whoever runs this installation to let you use one, then begin again.")
+	errNoStep  = refusePage(http.StatusNotFound, "There is no such page", "Nobody can log in here by this address.")
+)
+
+// errProviderAway is that a provider cannot be reached.
+var errProviderAway = refusePage(http.StatusServiceUnavailable, "You cannot log in at the moment", "The provider where you log in cannot be reached. Try again in a minute.")
+
+// login sends the person to the provider that they chose.
+func (s *Server) login(c surface.Call) error {
+	provider, ok := s.providers[c.Param("provider")]
+	q, parsed := parseParameters(c.Request().URL.RawQuery)
+	if !ok || !parsed {
+		return errNoStep
+	}
+	// They may come back and choose another, so that the choice stays.
+	p, err := s.resume(c, q.get(parameterLogin), stageChoose, s.Store.Get)
+	if err != nil {
+		return err
+	}
+	return s.goTo(c, p, provider)
+}
+
+// goTo sends the person to a provider.
+func (s *Server) goTo(c surface.Call, p pending, provider flow.Provider) error {
+	secrets, err := s.secrets(3)
+	if err != nil {
+		return err
+	}
+	state := secrets[0]
+	p.Stage, p.Provider, p.Nonce, p.Verifier = stageAway, provider.ID(), secrets[1], secrets[2]
+	to, err := provider.Begin(c.Request().Context(), flow.LoginRequest{
+		State: state, Nonce: p.Nonce, Verifier: p.Verifier, RedirectURL: s.callbackOf(provider),
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", errProviderAway, err)
+	}
+	if err := s.leave(c.Request().Context(), p, state); err != nil {
+		return err
+	}
+	redirect(c, to)
+	return nil
+}
+
+func (s *Server) callbackOf(provider flow.Provider) string {
+	return s.Issuer + pathCallback + provider.ID()
+}
+
+// callback is where a provider sends people back to.
+func (s *Server) callback(c surface.Call) error {
+	provider, ok := s.providers[c.Param("provider")]
+	q, parsed := parseParameters(c.Request().URL.RawQuery)
+	if !ok || !parsed {
+		return errNoStep
+	}
+	if q.repeated(parameterState, parameterCode, parameterIssuer, parameterError) {
+		return errOver
+	}
+	p, err := s.resume(c, q.get(parameterState), stageAway, s.Store.Take)
+	if err != nil {
+		return err
+	}
+	// Each provider has a redirect URI of its own, so that what one of them sends is
+	// not taken for another's (RFC 9700, section 4.4.2.1).
+	if p.Provider != provider.ID() {
+		return errOver
+	}
+	who, err := s.whoCame(c, provider, &p, q)
+	if err != nil {
+		return err
+	}
+	if p.Ask == nil {
+		return s.join(c, p, who)
+	}
+	return s.askPerson(c, p, provider, who)
+}
+
+// whoCame returns who came back.
+func (s *Server) whoCame(c surface.Call, provider flow.Provider, p *pending, q parameters) (flow.Identity, error) {
+	if q.get(parameterError) == codeAccessDenied && p.Ask != nil {
+		return flow.Identity{}, &clientError{*p.Ask, codeAccessDenied, "The person did not log in."}
+	}
+	if q.get(parameterCode) == "" {
+		return flow.Identity{}, errNoLogin.of(p.Ask)
+	}
+	who, err := provider.Finish(c.Request().Context(), flow.LoginAnswer{
+		Code: q.get(parameterCode), Iss: q.get(parameterIssuer),
+		Nonce: p.Nonce, Verifier: p.Verifier, RedirectURL: s.callbackOf(provider),
+	})
+	switch {
+	case errors.Is(err, flow.ErrLogin):
+		return flow.Identity{}, fmt.Errorf("%w: %w", errNoLogin.of(p.Ask), err)
+	case err != nil:
+		return flow.Identity{}, fmt.Errorf("%w: %w", errProviderAway.of(p.Ask), err)
+	case who.Issuer == "" || who.Subject == "":
+		return flow.Identity{}, errNoLogin.of(p.Ask)
+	}
+	return who, nil
+}
+
+// mayUse returns the bridges of a resource that a person may use. Whoever has
+// none gets one, where the installation gives them, for the address of everyone:
+// the address of a bridge that they do not have yet nobody can know.
+func (s *Server) mayUse(ctx context.Context, who flow.Identity, resource string) ([]v1alpha1.UserID, error) {
+	users, err := s.Users.Bridges(ctx, who)
+	if err != nil {
+		return nil, fmt.Errorf("look up bridges: %w", err)
+	}
+	if user, _ := userOf(resource, s.Issuer); user != "" {
+		if !slices.Contains(users, user) {
+			return nil, errNotOne
+		}
+		return []v1alpha1.UserID{user}, nil
+	}
+	if len(users) > 0 {
+		return users, nil
+	}
+	user, err := s.Users.Onboard(ctx, who, "")
+	if errors.Is(err, flow.ErrNotInvited) {
+		return nil, errNone
+	}
+	if err != nil {
+		return nil, fmt.Errorf("onboard: %w", err)
+	}
+	return []v1alpha1.UserID{user}, nil
+}

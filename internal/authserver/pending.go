@@ -1,0 +1,106 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/surface"
+)
+
+// loginLife is how long a login may take from its first request to its consent: a
+// person may have to find a second factor, or make an account.
+const loginLife = 15 * time.Minute
+
+// stage is for which step a login has been left.
+type stage string
+
+// The stages.
+const (
+	// stageChoose is that the person chooses where to log in.
+	stageChoose stage = "choose"
+	// stageAway is that they are at the provider.
+	stageAway stage = "away"
+	// stageAgree is that they are asked whether they agree.
+	stageAgree stage = "agree"
+)
+
+// pending is a login that is under way. It is stored by the hash of a secret that
+// the next request must have, and is bound to the browser that began it.
+type pending struct {
+	Stage stage `json:"stage"`
+	// Browser is the hash of the browser's secret.
+	Browser string    `json:"browser"`
+	Ends    time.Time `json:"ends"`
+	// Ask is what a client asks for. Without one the login is to take an
+	// invitation, the entry of which has that key.
+	Ask        *ask   `json:"ask,omitempty"`
+	Invitation string `json:"invitation,omitempty"`
+	// Invited is to whose bridge that is.
+	Invited v1alpha1.UserID `json:"invited,omitempty"`
+
+	// These are of a person who is away.
+	Provider string `json:"provider,omitempty"`
+	Nonce    string `json:"nonce,omitempty"`
+	Verifier string `json:"verifier,omitempty"`
+
+	// Who is the person who came back.
+	Who *flow.Identity `json:"who,omitempty"`
+}
+
+// newPending returns the beginning of a login in the browser of c.
+func (s *Server) newPending(c surface.Call) (pending, error) {
+	browser := s.cookie.read(c.Request())
+	if browser == "" {
+		var err error
+		if browser, err = s.secret(); err != nil {
+			return pending{}, err
+		}
+	}
+	s.cookie.set(c.Writer(), browser, loginLife)
+	return pending{Browser: hashOf(browser), Ends: s.Now().Add(loginLife)}, nil
+}
+
+// leave stores a login for its next step, which has the secret.
+func (s *Server) leave(ctx context.Context, p pending, secret string) error {
+	if err := s.Store.Put(ctx, flow.KindLogin, hashOf(secret), encode(p), p.Ends); err != nil {
+		return fmt.Errorf("store login: %w", err)
+	}
+	return nil
+}
+
+// errOver is that there is no such login: it was never begun in this browser, has
+// been finished, or took too long.
+var errOver = refusePage(statusBadRequest, "This login is over", "Logins can be used once, in the browser in which they began, and for 15 minutes. Begin again from your program.")
+
+// resume returns the login that was left with a secret for a stage, by get: the
+// store's Get, or its Take where the step can be made once. Whoever has the secret
+// and not the browser is somebody to whom a link was sent.
+func (s *Server) resume(c surface.Call, secret string, at stage, get func(context.Context, flow.Kind, string) ([]byte, error)) (pending, error) {
+	browser := s.cookie.read(c.Request())
+	if !secretForm.MatchString(secret) || browser == "" {
+		return pending{}, errOver
+	}
+	value, err := get(c.Request().Context(), flow.KindLogin, hashOf(secret))
+	if errors.Is(err, flow.ErrNotFound) {
+		return pending{}, errOver
+	}
+	if err != nil {
+		return pending{}, fmt.Errorf("read login: %w", err)
+	}
+	var p pending
+	if err := json.Unmarshal(value, &p); err != nil {
+		return pending{}, fmt.Errorf("decode login: %w", err)
+	}
+	if p.Stage != at || !same(p.Browser, hashOf(browser)) || !s.Now().Before(p.Ends) {
+		return pending{}, errOver
+	}
+	return p, nil
+}
