@@ -331,7 +331,10 @@ func (b *Bridge) resume(u *upstream) {
 	sessions := slices.Collect(maps.Values(b.sessions))
 	b.mu.Unlock()
 	for _, s := range sessions {
-		b.done.Go(func() { s.resume(u) })
+		b.done.Go(func() {
+			s.resume(u)
+			s.loggedIn(u.server.Name)
+		})
 	}
 }
 

@@ -36,10 +36,21 @@ var errStale = errors.New("the server's secrets changed")
 type unavailableError struct {
 	server string
 	reason string // why, where the user can do something about it
+	// connect is the page on which the user does that by logging in, empty for
+	// other reasons or where there is none.
+	connect string
 }
 
 // Error implements error.
 func (e *unavailableError) Error() string {
+	if e.connect != "" {
+		return e.plainly() + "; the user has to log in at " + e.connect
+	}
+	return e.plainly()
+}
+
+// plainly returns the error without the page, for whom it does not concern.
+func (e *unavailableError) plainly() string {
 	if e.reason != "" {
 		return fmt.Sprintf("server %q is not available: %s", e.server, e.reason)
 	}
@@ -50,6 +61,8 @@ func (e *unavailableError) Error() string {
 type guardedError struct {
 	err  error
 	hide secret.Redactor
+	// connect is the page on which the server's user logs in, empty for none.
+	connect string
 }
 
 // Error implements error.
@@ -78,12 +91,15 @@ func rpcError(err error, server string) error {
 	if errors.As(err, &rpc) && rpc.Code != 0 && !ofSDK(rpc) {
 		return redacted(rpc, redactorOf(err))
 	}
-	code := "upstream_error"
+	details := map[string]string{"code": "upstream_error", "server": server}
 	message := fmt.Sprintf("server %q failed: %s", server, describe(err))
 	if unavailable := unavailability(err, server); unavailable != nil {
-		code, message = "upstream_unavailable", unavailable.Error()
+		details["code"], message = "upstream_unavailable", unavailable.Error()
+		if unavailable.connect != "" {
+			details["connectURL"] = unavailable.connect
+		}
 	}
-	data, err := json.Marshal(map[string]string{"code": code, "server": server})
+	data, err := json.Marshal(details)
 	if err != nil {
 		panic(err) // strings always encode
 	}
@@ -95,6 +111,13 @@ func rpcError(err error, server string) error {
 func unavailability(err error, server string) *unavailableError {
 	if unavailable, ok := errors.AsType[*unavailableError](err); ok {
 		return unavailable
+	}
+	if login := loginFault(err); login != nil {
+		e := &unavailableError{server: server, reason: login.Error()}
+		if guarded, ok := errors.AsType[*guardedError](err); ok {
+			e.connect = guarded.connect
+		}
+		return e
 	}
 	if lost(err) || unreached(err) || refusedAddress(err) != nil {
 		return &unavailableError{server: server, reason: reasonOf(err)}
@@ -180,6 +203,9 @@ func reasonOf(err error) string {
 	if refused := refusedAddress(err); refused != nil {
 		return refused.Error()
 	}
+	if login := loginFault(err); login != nil {
+		return login.Error()
+	}
 	return refusedHops(err)
 }
 
@@ -203,7 +229,10 @@ func plainly(err error) string {
 	var resolve *net.DNSError
 	var op *net.OpError
 	var target *url.Error
+	var away *unavailableError
 	switch {
+	case errors.As(err, &away):
+		return away.plainly()
 	case refusedAddress(err) != nil:
 		return refusedAddress(err).Error()
 	case errors.Is(err, context.DeadlineExceeded):

@@ -40,10 +40,11 @@ func (b *Bridge) forward(ctx context.Context, q *query, u *upstream) (mcp.Result
 	}
 	ctx = context.WithValue(ctx, callKey{}, c)
 	ctx, end := c.begin(ctx)
+	q.heed(ctx, u)
 	result, err := c.answer(ctx)
 	end(result, err)
 	if err != nil {
-		return nil, c.refusal(err)
+		return c.failed(err)
 	}
 	return result, nil
 }

@@ -52,6 +52,8 @@ func reachedBy(ctx context.Context, err error) reach {
 		return missed
 	case ctx.Err() != nil, errors.Is(err, context.Canceled), errors.Is(err, errStale):
 		return unknown
+	case loginFault(err) != nil:
+		return unknown
 	case errors.As(err, &unavailable):
 		if unavailable.reason != "" {
 			return unknown // A reason is one that the user can do something about.

@@ -27,9 +27,10 @@ type grant struct {
 	view secret.View
 	// fault is why the server is out of service, empty where it is not.
 	fault string
-	// waiting says that the secrets are not there yet.
-	waiting bool
-	client  *http.Client
+	// waiting says that the secrets are not there yet, and unconnected that the
+	// login is not, of a server that uses one.
+	waiting, unconnected bool
+	client               *http.Client
 	// launch is the program that the server is, with its secrets, and running
 	// the transport to it once there was one.
 	launch  stdio.Launch
@@ -57,7 +58,7 @@ func newGrant(ctx context.Context, s config.Server, set *secret.Set, next http.R
 		g.hide = g.hide.With(tokensIn(revealed(s, g.view))...)
 	}
 	if !g.waiting {
-		g.fault = fault(s, g.view)
+		g.fault, g.unconnected = fault(s, g.view), unconnected(s, g.view)
 	}
 	headers := http.Header{}
 	if g.usable() {
@@ -186,6 +187,7 @@ func (u *upstream) regrant(ctx context.Context, set *secret.Set) {
 		return
 	}
 	u.grant = next
+	u.reason, u.expired = "", false // They are about what was granted before.
 	stale := u.links
 	u.links = map[*link]bool{}
 	// Before anybody can connect with the new grant.

@@ -25,6 +25,7 @@ var fast = timing{
 	timeout:    5 * time.Second,
 	connect:    5 * time.Second,
 	wait:       5 * time.Second,
+	login:      5 * time.Second,
 	grace:      20 * time.Second,
 	backoffMin: 10 * time.Millisecond,
 	backoffMax: 50 * time.Millisecond,

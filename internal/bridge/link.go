@@ -78,7 +78,7 @@ type link struct {
 // dial connects to the server. The context ends the attempt, not the link.
 func dial(ctx context.Context, u *upstream, g *grant, who identity, p peer) (*link, error) {
 	if !g.usable() {
-		return nil, &unavailableError{server: u.server.Name, reason: g.fault}
+		return nil, u.refusal(g)
 	}
 	l := &link{
 		upstream: u, grant: g, peer: p,
@@ -339,7 +339,11 @@ func (l *link) guard(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &guardedError{err: err, hide: l.hides()}
+	guarded := &guardedError{err: err, hide: l.hides()}
+	if l.upstream != nil {
+		guarded.connect = l.upstream.server.ConnectURL
+	}
+	return guarded
 }
 
 // query sends a request of the bridge's own and returns the raw result.

@@ -216,15 +216,15 @@ func (g *login) redactor(hide secret.Redactor) secret.Redactor {
 	return hide.With(g.sent...)
 }
 
-// tokensIn returns the tokens in the values of secrets, which a server is sent
-// without what is around them.
+// tokensIn returns the tokens in the values of secrets, and what they are got by,
+// which a server is sent without what is around them.
 func tokensIn(values []string) (tokens []string) {
 	for _, value := range values {
 		var fields map[string]any
 		if json.Unmarshal([]byte(value), &fields) != nil {
 			continue
 		}
-		for _, name := range []string{"access_token", "refresh_token"} {
+		for _, name := range []string{"access_token", "refresh_token", "authorization_code", "code_verifier"} {
 			if token, ok := fields[name].(string); ok {
 				tokens = append(tokens, token)
 			}

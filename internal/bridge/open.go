@@ -4,6 +4,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"strings"
@@ -47,6 +48,7 @@ func (b *Bridge) initialize(ctx context.Context, next mcp.MethodHandler, q *quer
 	l, err := s.connect(ctx, only)
 	if err != nil {
 		b.log.Info("a session begins without its server", "server", only.server.Name, "error", describe(err))
+		answer.Instructions = only.invitation()
 		return answer, nil
 	}
 	answer.Capabilities = passable(l.capabilities())
@@ -98,6 +100,7 @@ func (b *Bridge) discover(ctx context.Context, next mcp.MethodHandler, req mcp.R
 	l, err := only.shared(ctx)
 	if err != nil {
 		b.log.Info("a client discovers the bridge without its server", "server", only.server.Name, "error", describe(err))
+		answer.Instructions = only.invitation()
 		return answer, nil
 	}
 	answer.Capabilities = passable(l.capabilities())
@@ -127,7 +130,7 @@ func passable(caps *mcp.ServerCapabilities) *mcp.ServerCapabilities {
 func (b *Bridge) instructions() string {
 	var parts []string
 	for _, u := range b.servers() {
-		if text := u.introduced(); text != "" {
+		if text := cmp.Or(u.invitation(), u.introduced()); text != "" {
 			parts = append(parts, "# "+u.server.Name+"\n\n"+text)
 		}
 	}

@@ -6,6 +6,7 @@ package bridge
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -88,6 +89,18 @@ func (b *Bridge) routed(ctx context.Context, q *query) (mcp.Result, error) {
 	if len(p.Arguments) > 0 && json.Unmarshal(p.Arguments, &w) != nil {
 		return q.reply(refuse(refusedParams, nil, "the arguments are server, action and tool as strings, params as an object and calls as a list"), true)
 	}
+	if u, refused := b.serverNamed(w.Server); refused == nil {
+		q.heed(ctx, u)
+	}
+	result, err := b.act(ctx, q, w)
+	if away, ok := errors.AsType[*unavailableError](err); ok {
+		return q.turnedAway(away)
+	}
+	return result, err
+}
+
+// act does what is asked of the tool.
+func (b *Bridge) act(ctx context.Context, q *query, w wish) (mcp.Result, error) {
 	switch w.Action {
 	case "", actionCall:
 		return b.callOne(ctx, q, callWish{w.Server, w.Tool, w.Params})

@@ -95,7 +95,7 @@ func (b *Bridge) fill(ctx context.Context, q *query, w callWish) slot {
 	s := slot{Server: w.Server, Tool: w.Tool}
 	e, refused, err := b.choose(ctx, w)
 	if err != nil {
-		s.Error = failureOf(err)
+		s.Error = failureOf(rpcError(err, w.Server))
 		return s
 	}
 	if refused != nil {

@@ -153,6 +153,9 @@ func (b *Bridge) reached(ctx context.Context, server string) (*upstream, *refusa
 			return u, nil, nil
 		}
 		if ctx.Err() != nil || slices.Contains(b.servers(), u) {
+			if away := unavailability(err, server); away != nil {
+				return nil, nil, away // Who asked may have its user log in.
+			}
 			return nil, nil, rpcError(err, server)
 		}
 		// The configuration changed just now, and another server has the name.

@@ -170,6 +170,8 @@ type serverStatus struct {
 	Tools     int        `json:"tools"`
 	LastUsed  *time.Time `json:"lastUsed,omitempty"`
 	Error     string     `json:"error,omitempty"`
+	// ConnectURL is where the user logs in, of a server that waits for that.
+	ConnectURL string `json:"connectURL,omitempty"`
 }
 
 // tellStatus answers with what is known of the servers. It asks none of them.
@@ -180,7 +182,7 @@ func (b *Bridge) tellStatus(q *query) (mcp.Result, error) {
 		h := report.Servers[u.server.Name]
 		servers = append(servers, serverStatus{
 			Name: u.server.Name, Transport: string(u.server.Kind()), Status: u.state(h.Status),
-			Tools: h.Tools, LastUsed: h.LastUsed, Error: h.Error,
+			Tools: h.Tools, LastUsed: h.LastUsed, Error: h.Error, ConnectURL: h.ConnectURL,
 		})
 	}
 	return q.reply(map[string]any{"action": actionStatus, "mode": "router", "servers": servers}, false)

@@ -25,6 +25,8 @@ type query struct {
 	hops string
 	// session is the client's, nil for a modern request.
 	session *session
+	// invited says that the client's user was asked to log in before.
+	invited bool
 }
 
 // eraOf returns the era of a request or of the session that a notification is

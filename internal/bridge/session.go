@@ -23,6 +23,9 @@ type session struct {
 	ended   bool
 	ready   bool // whether the client has sent something since it initialized
 	uplinks map[*upstream]*uplink
+	// invitations are the ids under which the client was asked to have its user
+	// log in, by server.
+	invitations map[string]string
 }
 
 // uplink is a session's connection to one server, and what must be repeated

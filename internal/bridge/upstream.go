@@ -33,6 +33,8 @@ type timing struct {
 	connect time.Duration
 	// wait is how long a request waits for a server that is not connected.
 	wait time.Duration
+	// login is how long a call waits for its user to log in.
+	login time.Duration
 	// grace is how long a call goes on with secrets that have changed.
 	grace time.Duration
 	// backoffMin and backoffMax bound the pause between attempts.
@@ -49,6 +51,9 @@ var defaultTiming = timing{
 	connect: 15 * time.Second,
 	// Less than the 30 s after which common clients give a request up.
 	wait: 10 * time.Second,
+	// A browser in which somebody is logged in already needs a few; the whole
+	// must stay below those 30 s.
+	login: 15 * time.Second,
 	// Some tools work for minutes, and some ask a person, who needs one or two;
 	// a secret that others came to know must not be in use for much longer.
 	grace:      5 * time.Minute,
@@ -107,6 +112,8 @@ type upstream struct {
 	// reason is why the server cannot be reached, where somebody can do something
 	// about it.
 	reason string
+	// expired says that the reason is that the user has to log in anew.
+	expired bool
 	// drifted is in what the tools differ from those that were audited, empty for
 	// nothing.
 	drifted string
@@ -395,7 +402,7 @@ func (u *upstream) observe(g *grant, began time.Time, tools int, err error) {
 	if err != nil || u.drifted == "" {
 		u.health = u.health.After(p)
 	}
-	u.reason = reasonOf(err)
+	u.reason, u.expired = reasonOf(err), loginFault(err) != nil
 	after := u.health
 	u.mu.Unlock()
 	if after.Status != before {
@@ -574,7 +581,7 @@ func (u *upstream) joined(ctx context.Context) (*link, error) {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-timer.C:
-			return nil, &unavailableError{server: u.server.Name, reason: now.reason}
+			return nil, now.away
 		case <-now.settled:
 		}
 	}
@@ -584,7 +591,7 @@ func (u *upstream) joined(ctx context.Context) (*link, error) {
 type sight struct {
 	link    *link // nil where there is none that is alive
 	failure error // why there is none to wait for
-	reason  string
+	away    *unavailableError
 	settled chan struct{}
 }
 
@@ -597,17 +604,17 @@ func (u *upstream) look(first *int) sight {
 	if *first < 0 {
 		*first = u.tried
 	}
-	now := sight{reason: u.reason, settled: u.settled}
+	now := sight{away: u.away(), settled: u.settled}
 	switch {
 	case u.grant.fault != "":
-		now.failure = &unavailableError{server: u.server.Name, reason: u.grant.fault}
+		now.failure = now.away
 	case u.link.alive():
 		now.link = u.link
 		now.link.touch()
 	case u.link == nil && u.tried >= *first+2:
 		// The first attempt that ends may have begun before the server was
 		// there; the second tells.
-		now.failure = &unavailableError{server: u.server.Name, reason: u.reason}
+		now.failure = now.away
 	default:
 		u.rouse()
 	}
@@ -642,7 +649,7 @@ func (u *upstream) count(method string) int { return len(u.items(method)) }
 func (u *upstream) report() health.Server {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.health
+	return u.withLogin(u.health)
 }
 
 // awaitFirst waits until the first attempt to connect has ended.

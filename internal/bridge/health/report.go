@@ -29,6 +29,10 @@ const (
 // that were audited. It is out of service until it has them again.
 const ReasonToolsChanged = "tools_changed"
 
+// ReasonLoginRequired is the reason of a server whose user has to log in, for
+// the first time or anew. It is out of service until then.
+const ReasonLoginRequired = "login_required"
+
 // Report is a bridge's health.
 type Report struct {
 	// Status is healthy when every server is, unhealthy when none works, and
@@ -84,6 +88,9 @@ type Server struct {
 	Error string `json:"error,omitempty"`
 	// Reason tells what kind of thing Error is, where a program may want to know.
 	Reason string `json:"reason,omitempty"`
+	// ConnectURL is the page on which the user logs in, of a server that waits
+	// for that in an installation that has one.
+	ConnectURL string `json:"connectURL,omitempty"`
 	// Since is when the server's status last changed.
 	Since *time.Time `json:"since,omitempty"`
 	// LastUsed is when a client last asked something of the server. It is not

@@ -158,8 +158,8 @@ func TestACodeThatFailedIsNotShownAgain(t *testing.T) {
 // TestACodeThatReachedNobodyStaysGood has the authorization server be away at
 // first: who has just logged in need not do so again for that.
 func TestACodeThatReachedNobodyStaysGood(t *testing.T) {
-	away := &refusing{next: http.DefaultTransport, err: errors.New("no route to canary")}
 	w := connected(t)
+	away := &refusing{next: w.client.Transport, err: errors.New("no route to canary")}
 	w.client.Transport = away
 	w.fails("the authorization server cannot be reached", false)
 	away.err = ErrPlain
@@ -168,7 +168,6 @@ func TestACodeThatReachedNobodyStaysGood(t *testing.T) {
 	away.err = nil
 	w.clock.Advance(time.Hour)
 	w.works(1)
-	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 }
 
 // refusing lets no request through while it has an error.
@@ -223,10 +222,8 @@ func TestACodeThatIsNone(t *testing.T) {
 
 func TestALoginThatIsRemovedTakesItsCodeAlong(t *testing.T) {
 	w := connected(t)
-	w.mu.Lock()
-	refusing := &refusing{next: w.client.Transport, err: errors.New("away")}
-	w.client.Transport = refusing
-	w.mu.Unlock()
+	away := &refusing{next: w.client.Transport, err: errors.New("no route to canary")}
+	w.client.Transport = away
 	w.fails("the authorization server cannot be reached", false)
 	held := w.current.code
 	w.set(func() { delete(w.secrets, "LOGIN") })
@@ -234,7 +231,7 @@ func TestALoginThatIsRemovedTakesItsCodeAlong(t *testing.T) {
 	if held.value.Reveal() != "" || held.verifier.Reveal() != "" {
 		t.Error("the code is still there")
 	}
-	refusing.err = nil
+	away.err = nil
 	w.clock.Advance(time.Hour)
 	w.fails("log in again: secret LOGIN was removed", true)
 	if n := w.as.asked(); n != 0 {

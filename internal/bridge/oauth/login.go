@@ -93,7 +93,7 @@ func (t tokens) wipe() {
 
 // encode returns the tokens as parseLogin reads them.
 func (t tokens) encode() []byte {
-	value, err := json.Marshal(stored{ //nolint:gosec // G117: It goes to where the login came from.
+	value, err := json.Marshal(stored{
 		AccessToken: t.access.Reveal(), RefreshToken: t.refresh.Reveal(), TokenType: "Bearer", Expiry: t.expiry.UTC().Truncate(time.Second),
 	})
 	if err != nil {
