@@ -19,7 +19,7 @@ var (
 	schemePattern = regexp.MustCompile(`^[a-z][a-z0-9+.-]{0,63}$`)
 	// notPrivate are schemes that browsers run or open themselves, so that a code
 	// sent there is not at the client, and the two that have rules of their own.
-	notPrivate = []string{"http", "https", "javascript", "data", "vbscript", "file", "blob", "about", "view-source", "ws", "wss", "ftp", "mailto", "tel", "intent", "content"}
+	notPrivate = []string{"http", "https", "javascript", "data", "vbscript", "file", "filesystem", "blob", "about", "view-source", "ws", "wss", "ftp", "mailto", "tel", "intent", "content"}
 )
 
 // The limits of lifetimes. An access token is never asked about: an hour is what
