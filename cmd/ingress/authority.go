@@ -48,8 +48,9 @@ type credentials struct {
 	kept     *disk.Directory
 	restored *trusted
 	source   atomic.Pointer[client.Source]
-	// secrets become known with the source.
+	// secrets and login become known with the source.
 	secrets userSecrets
+	login   signingKeys
 }
 
 // trusted is a source of certificates with the CA by which it knows others.
@@ -120,6 +121,7 @@ func (c *credentials) trust(ca []byte) (*trusted, error) {
 func (c *credentials) use(t *trusted) {
 	c.source.Store(t.source)
 	c.secrets.known.Store(client.NewUserSecrets(t.broker, t.source))
+	c.login.known.Store(client.NewLogin(t.broker, t.source))
 }
 
 // run keeps the certificate fresh until ctx ends.

@@ -57,6 +57,7 @@ type options struct {
 	Snapshot       snapshotOptions
 	Catalog        catalogOptions
 	Seed           seedOptions
+	Login          loginOptions
 	Ingress        ingress.Config
 }
 
@@ -97,7 +98,8 @@ func defaults() options {
 			MaxBodyMemory: 128 << 20,
 			LegacySSE:     true,
 			// A person who looks around makes a few, an installer one for each recipe.
-			CatalogReads: 50,
+			LoginRequests: 50,
+			CatalogReads:  50,
 			// A pipeline that publishes some hundred recipes needs a minute.
 			CatalogWrites: 10,
 			// Load balancers forget a silent connection after 30 s at the soonest.
@@ -129,6 +131,7 @@ func (o *options) registerFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Ingress.LegacySSE, "legacy-sse", o.Ingress.LegacySSE, "serve the transport of 2024-11-05, HTTP+SSE, at /u/:userId/sse")
 	fs.IntVar(&o.Ingress.CatalogReads, "catalog-reads-per-second", o.Ingress.CatalogReads, "requests of one address to what anyone may read of the catalog, on average; ten seconds' worth may come at once; 0 is no limit")
 	fs.IntVar(&o.Ingress.CatalogWrites, "catalog-writes-per-second", o.Ingress.CatalogWrites, "requests with the keys of one publisher, on average; ten seconds' worth may come at once; 0 is no limit")
+	fs.IntVar(&o.Ingress.LoginRequests, "login-requests-per-second", o.Ingress.LoginRequests, "requests of one address to log in and for tokens, on average; ten seconds' worth may come at once; 0 is no limit")
 	fs.DurationVar(&o.Ingress.KeepAlive, "stream-keep-alive", o.Ingress.KeepAlive, "after how much silence an event stream gets a comment")
 	fs.DurationVar(&o.Ingress.IdleTimeout, "idle-timeout", o.Ingress.IdleTimeout, "after how long a connection without a request is closed; to be longer than what is in front keeps it")
 	fs.DurationVar(&o.DrainDelay, "drain-delay", o.DrainDelay, "how long new calls are still taken after SIGTERM")
@@ -141,6 +144,7 @@ func (o *options) registerFlags(fs *pflag.FlagSet) {
 	o.Quota.registerFlags(fs)
 	o.Catalog.registerFlags(fs)
 	o.Seed.registerFlags(fs)
+	o.Login.registerFlags(fs)
 	fs.StringVar(&o.OTLPEndpoint, "otlp-endpoint", o.OTLPEndpoint, "where traces go, such as http://collector.observability.svc:4318 (default: OTEL_EXPORTER_OTLP_ENDPOINT, or nowhere)")
 	fs.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")
 }
@@ -206,6 +210,7 @@ func (o *options) validate() error {
 	check(o.Ingress.MaxHeld >= o.Ingress.MaxHeldPerUser, "max-held", "at least --max-held-per-user")
 	check(o.Ingress.CatalogReads >= 0 && o.Ingress.CatalogReads <= 1_000_000, "catalog-reads-per-second", "from 0 to 1000000")
 	check(o.Ingress.CatalogWrites >= 0 && o.Ingress.CatalogWrites <= 1_000_000, "catalog-writes-per-second", "from 0 to 1000000")
+	check(o.Ingress.LoginRequests >= 0 && o.Ingress.LoginRequests <= 1_000_000, "login-requests-per-second", "from 0 to 1000000")
 	check(o.Catalog.MaxRecipes >= 0, "catalog-max-recipes-per-publisher", "0 or more")
 	check(o.Ingress.KeepAlive >= time.Second, "stream-keep-alive", "1s or more")
 	check(o.Ingress.IdleTimeout >= time.Second, "idle-timeout", "1s or more")

@@ -56,6 +56,7 @@ type parts struct {
 	quotas      *store.Store
 	catalog     *kubestore.Store
 	seeder      *seed.Seeder // nil where there is no source of recipes
+	logins      *logins
 	seedAtStart func(context.Context) error
 }
 
@@ -162,9 +163,12 @@ func newService(ctx context.Context, o options, p *parts, log *slog.Logger) (*te
 	if err != nil {
 		return nil, err
 	}
+	if p.logins, err = o.Login.open(ctx, p, metrics, log); err != nil {
+		return nil, err
+	}
 	server, err := ingress.New(o.Ingress, ingress.Deps{ //nolint:contextcheck // What it logs later is of no request.
 		Routes: p.watcher, Bridges: p.bridges, Reports: p.prober, Activity: p.status, Secrets: &p.credentials.secrets, Audit: p.audit, Quotas: p.quotas, Tiers: p.tiers.Tiers, Hasher: p.hasher,
-		AdminKey: p.adminKey.get, Keys: p.keys, AuditIndex: p.auditIndex(), Inventory: p.inventory, Catalog: recipes,
+		AdminKey: p.adminKey.get, Keys: p.keys, AuditIndex: p.auditIndex(), Inventory: p.inventory, Catalog: recipes, OAuth: p.logins.oauth, Login: p.logins.server,
 		Metrics: metrics, Log: log, Tracer: p.tracer,
 	})
 	if err != nil {
@@ -204,7 +208,8 @@ func (p *parts) serve(ctx context.Context, service *telemetry.Service) error {
 	defer end()
 	group, working := errgroup.WithContext(working)
 	defer context.AfterFunc(working, drain)()
-	for _, part := range []func(context.Context) error{p.credentials.run, p.watcher.Run, p.snapshots.run, p.status.Run, p.prober.Run, p.tiers.Run, p.quotas.Run, p.catalog.Run, p.seedAtStart, p.certificate.run, p.popularity(service.Log).Run} {
+	parts := []func(context.Context) error{p.credentials.run, p.watcher.Run, p.snapshots.run, p.status.Run, p.prober.Run, p.tiers.Run, p.quotas.Run, p.catalog.Run, p.seedAtStart, p.certificate.run, p.popularity(service.Log).Run}
+	for _, part := range append(parts, p.logins.run...) {
 		group.Go(func() error { return part(working) })
 	}
 	group.Go(func() error {

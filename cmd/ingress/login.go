@@ -1,0 +1,180 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/pflag"
+
+	"github.com/hostedbridge/hostedbridge/internal/clock"
+	"github.com/hostedbridge/hostedbridge/internal/ingress"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/internal/oauth/jwks"
+	"github.com/hostedbridge/hostedbridge/internal/oauth/settings"
+	"github.com/hostedbridge/hostedbridge/internal/surface"
+)
+
+// resourceName is what clients show as the name of what they log in to, where the
+// configuration has no other.
+const resourceName = "hosted-bridge"
+
+// loginOptions say how users log in, if they do.
+type loginOptions struct {
+	// File is the configuration; empty for API keys alone.
+	File string
+}
+
+func (o *loginOptions) registerFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.File, "oauth-config", o.File, "YAML file that says whose access tokens are accepted and how people log in (default: API keys alone)")
+}
+
+// logins are what access tokens are checked by, and where they come from. The
+// zero value is an installation of API keys alone.
+type logins struct {
+	// oauth is nil where no tokens are accepted, and server where the
+	// installation has no authorization server of its own.
+	oauth  *ingress.OAuth
+	server surface.Part
+	// run are what runs beside the servers.
+	run []func(context.Context) error
+}
+
+// read returns the configuration, nil for none.
+func (o *loginOptions) read() (*settings.Settings, error) {
+	if o.File == "" {
+		return nil, nil
+	}
+	content, err := os.ReadFile(o.File)
+	if err != nil {
+		return nil, fmt.Errorf("--oauth-config: %w", err)
+	}
+	found, err := settings.Parse(content)
+	if err != nil {
+		return nil, fmt.Errorf("--oauth-config %s: %w", o.File, err)
+	}
+	return found, nil
+}
+
+// open makes what the configuration says.
+func (o *loginOptions) open(ctx context.Context, p *parts, metrics prometheus.Registerer, log *slog.Logger) (*logins, error) {
+	found, err := o.read()
+	if err != nil || found == nil {
+		return &logins{}, err
+	}
+	roots, err := rootsOf(found.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("--oauth-config: caFile: %w", err)
+	}
+	issuers := issuersOf(found)
+	keys, err := jwks.New(keySources(found, &p.credentials.login), jwks.Options{Client: clientOf(roots), Clock: clock.System{}, Log: log})
+	if err != nil {
+		return nil, fmt.Errorf("--oauth-config: %w", err)
+	}
+	verifier, err := oauth.NewVerifier(issuers, keys)
+	if err != nil {
+		return nil, fmt.Errorf("--oauth-config: %w", err)
+	}
+	if err := keys.Register(metrics); err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	l := &logins{
+		oauth: &ingress.OAuth{PublicURL: found.PublicURL, Name: resourceName, Scopes: verifier.Scopes(), Tokens: verifier},
+		run:   []func(context.Context) error{keys.Run},
+	}
+	for _, i := range issuers {
+		l.oauth.Servers = append(l.oauth.Servers, i.URL)
+	}
+	if found.Server == nil {
+		return l, nil
+	}
+	own := ownServer{found: found, parts: p, roots: roots, metrics: metrics, log: log}
+	return l, own.open(ctx, l)
+}
+
+// issuersOf returns whose tokens are accepted, the installation's own server
+// first: it is where clients begin that look at one alone.
+func issuersOf(found *settings.Settings) []oauth.Issuer {
+	var issuers []oauth.Issuer
+	if found.Server != nil {
+		issuers = append(issuers, oauth.Issuer{URL: found.PublicURL, Algorithms: []jose.SignatureAlgorithm{jose.ES256}, Own: true})
+	}
+	for _, i := range found.Issuers {
+		issuer := oauth.Issuer{
+			URL: i.Issuer, Types: i.Types, Audiences: i.Audiences, ReadScopes: i.Scopes.Read, CallScopes: i.Scopes.Call,
+			User: oauth.UserRule{Claim: i.User.Claim, Suffix: i.User.Suffix},
+		}
+		for _, a := range i.Algorithms {
+			issuer.Algorithms = append(issuer.Algorithms, jose.SignatureAlgorithm(a))
+		}
+		issuers = append(issuers, issuer)
+	}
+	return issuers
+}
+
+// keySources returns where the keys of the issuers are. Those of our own are at
+// the keybroker.
+func keySources(found *settings.Settings, own *signingKeys) []jwks.Source {
+	var sources []jwks.Source
+	if found.Server != nil {
+		sources = append(sources, jwks.Source{Issuer: found.PublicURL, Fetch: own.Keys})
+	}
+	for _, i := range found.Issuers {
+		sources = append(sources, jwks.Source{Issuer: i.Issuer, URL: i.JWKSURL})
+	}
+	return sources
+}
+
+// rootsOf returns the authorities that issuers and providers may be of: the
+// system's, and those of the file if there is one. Nil is the system's alone.
+func rootsOf(file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool()
+	}
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s has no certificate in PEM", file)
+	}
+	return roots, nil
+}
+
+// clientOf returns what asks issuers and providers that may be of these
+// authorities, nil where they are the system's alone.
+func clientOf(roots *x509.CertPool) *http.Client {
+	if roots == nil {
+		return nil
+	}
+	const patience = 10 * time.Second
+	return &http.Client{Timeout: patience, Transport: &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: patience}).DialContext,
+		TLSHandshakeTimeout: patience,
+		TLSClientConfig:     tlsOf(roots),
+		IdleConnTimeout:     time.Minute,
+		ForceAttemptHTTP2:   true,
+	}}
+}
+
+// tlsOf returns the TLS configuration by which others of these authorities are
+// asked.
+func tlsOf(roots *x509.CertPool) *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}
+}

@@ -1,0 +1,145 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/authserver"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/clientdoc"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/provider"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/store"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/internal/oauth/settings"
+	"github.com/hostedbridge/hostedbridge/internal/onboarding"
+)
+
+// ownServer is what the installation's own authorization server is made of.
+type ownServer struct {
+	found   *settings.Settings
+	parts   *parts
+	roots   *x509.CertPool
+	metrics prometheus.Registerer
+	log     *slog.Logger
+}
+
+// open adds the server to l.
+func (o *ownServer) open(ctx context.Context, l *logins) error {
+	of, keys := o.found.Server, &o.parts.credentials.login
+	entries, err := store.Open(ctx, of.Store, store.Options{Metrics: o.metrics, Log: o.log})
+	if err != nil {
+		return fmt.Errorf("--oauth-config: %w", err)
+	}
+	l.run = append(l.run, entries.Run)
+	users, err := usersOf(&of.Onboarding, o.parts)
+	if err != nil {
+		return fmt.Errorf("--oauth-config: %w", err)
+	}
+	documents, err := documentsOf(of.Documents, o.roots)
+	if err != nil {
+		return fmt.Errorf("--oauth-config: %w", err)
+	}
+	providers, err := providersOf(of.Providers, clientOf(o.roots))
+	if err != nil {
+		return fmt.Errorf("--oauth-config: %w", err)
+	}
+	server, err := authserver.New(authserver.Options{
+		Issuer: o.found.PublicURL, Name: of.Name,
+		Store: entries, Signer: keys, Keys: keys, Users: users,
+		Providers: providers, Clients: clientsOf(of.Clients), Documents: documents,
+		Registration:    authserver.Registration{Enabled: of.Registration.Enabled, MaxClients: of.Registration.MaxClients, Lifetime: of.Registration.Lifetime},
+		RedirectSchemes: of.RedirectSchemes,
+		AccessToken:     of.Lifetimes.AccessToken, RefreshToken: of.Lifetimes.RefreshToken, RefreshIdle: of.Lifetimes.RefreshIdle,
+		Random: rand.Reader, Now: time.Now, Metrics: o.metrics, Log: o.log,
+	})
+	if err != nil {
+		return fmt.Errorf("--oauth-config: %w", err)
+	}
+	l.oauth.Name, l.server = of.Name, server
+	return nil
+}
+
+// usersOf returns who may use which bridge, and what a first login makes.
+func usersOf(o *settings.Onboarding, p *parts) (*loginUsers, error) {
+	template := v1alpha1.HostedBridgeSpec{Tier: o.Tier}
+	for _, s := range o.Servers {
+		template.Servers = append(template.Servers, v1alpha1.Server{Name: s.Name, Recipe: &v1alpha1.RecipeReference{Name: s.Recipe.Name, Version: s.Recipe.Version}})
+	}
+	options := onboarding.Options{Template: template}
+	if o.Mode == settings.Auto {
+		options.Namespace = o.Namespace
+	}
+	acts, err := onboarding.New(p.credentials.config, options)
+	if err != nil {
+		return nil, err
+	}
+	return &loginUsers{routes: p.watcher, onboarding: acts, mode: o.Mode}, nil
+}
+
+// documentsOf returns what reads the documents of clients, nil where none are.
+func documentsOf(d settings.Documents, roots *x509.CertPool) (flow.Documents, error) {
+	if !d.Enabled {
+		return nil, nil
+	}
+	documents, err := clientdoc.New(clientdoc.Options{Allow: d.AllowedNetworks, TLS: tlsOf(roots)})
+	if err != nil {
+		return nil, fmt.Errorf("clientIDMetadataDocuments: %w", err)
+	}
+	return documents, nil
+}
+
+func clientsOf(list []settings.Client) []flow.Client {
+	var clients []flow.Client
+	for _, c := range list {
+		clients = append(clients, flow.Client{ID: c.ID, Name: c.Name, RedirectURIs: c.RedirectURIs})
+	}
+	return clients
+}
+
+func providersOf(list []settings.Provider, client *http.Client) ([]flow.Provider, error) {
+	var providers []flow.Provider
+	for _, p := range list {
+		c := provider.Config{
+			ID: p.ID, Name: p.Name, Issuer: p.Issuer, URL: p.URL, APIURL: p.APIURL, ClientID: p.ClientID, Scopes: p.Scopes,
+			Secret: secretIn(p.ClientSecretFile), User: oauth.UserRule{Claim: p.User.Claim, Suffix: p.User.Suffix}, Client: client,
+		}
+		made, err := providerOf(p.Type, c)
+		if err != nil {
+			return nil, err
+		}
+		providers = append(providers, made)
+	}
+	return providers, nil
+}
+
+func providerOf(kind string, c provider.Config) (flow.Provider, error) {
+	if kind == settings.GitHub {
+		return provider.GitHub(c)
+	}
+	return provider.OIDC(c)
+}
+
+// secretIn returns what reads a secret each time, so that one that was replaced
+// is used without a restart.
+func secretIn(file string) func() (string, error) {
+	return func() (string, error) {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return "", fmt.Errorf("read the client secret: %w", err)
+		}
+		return string(bytes.TrimSpace(content)), nil
+	}
+}
