@@ -56,10 +56,14 @@ func (o *ownServer) open(ctx context.Context, l *logins) error {
 	if err != nil {
 		return fmt.Errorf("--oauth-config: %w", err)
 	}
+	connections, err := newConnections(o.parts)
+	if err != nil {
+		return fmt.Errorf("--oauth-config: %w", err)
+	}
 	server, err := authserver.New(authserver.Options{
 		Issuer: o.found.PublicURL, Name: of.Name,
 		Store: entries, Signer: keys, Keys: keys, Users: users,
-		Providers: providers, Clients: clientsOf(of.Clients), Documents: documents,
+		Providers: providers, Clients: clientsOf(of.Clients), Documents: documents, Connections: connections,
 		Registration:    authserver.Registration{Enabled: of.Registration.Enabled, MaxClients: of.Registration.MaxClients, Lifetime: of.Registration.Lifetime},
 		RedirectSchemes: of.RedirectSchemes,
 		AccessToken:     of.Lifetimes.AccessToken, RefreshToken: of.Lifetimes.RefreshToken, RefreshIdle: of.Lifetimes.RefreshIdle,

@@ -64,7 +64,7 @@ func (s *Server) asked(c surface.Call) (ask, error) {
 
 // begin has the person log in: at the only provider, or at the one they choose.
 func (s *Server) begin(c surface.Call, p pending) error {
-	if len(s.Providers) == 1 && p.Ask != nil {
+	if len(s.Providers) == 1 && p.Invitation == "" {
 		return s.goTo(c, p, s.Providers[0])
 	}
 	secret, err := s.secret()
@@ -76,9 +76,12 @@ func (s *Server) begin(c surface.Call, p pending) error {
 		return err
 	}
 	data := choosePage{heading: s.pages.titled("Log in")}
-	if p.Ask != nil {
+	switch {
+	case p.Ask != nil:
 		data.Client = p.Ask.Client.shownName()
-	} else {
+	case p.Connect != nil:
+		data.Server = p.Connect.Server
+	default:
 		data.heading, data.Invited = s.pages.titled("You are invited"), p.Invited
 	}
 	for _, provider := range s.Providers {

@@ -4,6 +4,7 @@
 package authserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -114,10 +115,7 @@ func (s *Server) stillClient(ctx context.Context, id string) error {
 
 // shownName is what a client is called on pages.
 func (c known) shownName() string {
-	if c.Name != "" {
-		return c.Name
-	}
-	return c.ID
+	return cmp.Or(shortName(c.Name), shortName(c.ID))
 }
 
 // documentHost is the host that vouches for a client, empty for none.

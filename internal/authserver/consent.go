@@ -21,11 +21,12 @@ const (
 
 // The acts of the audit trail.
 const (
-	actAllow  = "allow"
-	actDeny   = "deny"
-	actReplay = "revoke-replayed"
-	actJoin   = "join"
-	actInvite = "invitations.create"
+	actAllow   = "allow"
+	actDeny    = "deny"
+	actReplay  = "revoke-replayed"
+	actJoin    = "join"
+	actInvite  = "invitations.create"
+	actConnect = "connect"
 )
 
 // scopeWords are what scopes let a program do, in words.
@@ -63,7 +64,7 @@ func (s *Server) consentOf(a *ask) consentPage {
 		heading:      s.pages.titled("Let " + a.Client.shownName() + " in?"),
 		Client:       a.Client.shownName(),
 		ClientHost:   a.Client.documentHost(),
-		Unchecked:    !a.Client.Configured,
+		Unchecked:    !a.Client.Configured && !a.Client.Document,
 		RedirectHost: hostOf(a.Redirect),
 		Loopback:     loopback.MatchString(a.Redirect),
 		Action:       pathConsent,

@@ -92,10 +92,14 @@ func (s *Server) callback(c surface.Call) error {
 	if err != nil {
 		return err
 	}
-	if p.Ask == nil {
+	switch {
+	case p.Connect != nil:
+		return s.askAccount(c, p, who)
+	case p.Ask == nil:
 		return s.join(c, p, who)
+	default:
+		return s.askPerson(c, p, provider, who)
 	}
-	return s.askPerson(c, p, provider, who)
 }
 
 // whoCame returns who came back.

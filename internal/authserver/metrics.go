@@ -24,6 +24,8 @@ const (
 	stepRevoke     step = "revoke"
 	stepRegister   step = "register"
 	stepInvitation step = "invitation"
+	stepConnect    step = "connect"
+	stepConnected  step = "connected"
 )
 
 // The outcomes of a step. Refused is what a person or a client is at fault for, or
@@ -51,7 +53,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Help: "Grants that were ended because their code or a refresh token came a second time, which is how a stolen one is noticed.",
 		}, []string{"what"}),
 	}
-	for _, s := range []step{stepAuthorize, stepLogin, stepCallback, stepConsent, stepToken, stepRevoke, stepRegister, stepInvitation} {
+	for _, s := range []step{stepAuthorize, stepLogin, stepCallback, stepConsent, stepToken, stepRevoke, stepRegister, stepInvitation, stepConnect, stepConnected} {
 		for _, outcome := range []string{outcomeDone, outcomeRefused, outcomeFailed} {
 			m.steps.WithLabelValues(string(s), outcome)
 		}

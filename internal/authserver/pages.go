@@ -22,8 +22,8 @@ var pageFiles embed.FS
 
 // pages are what people see. There is no script in them.
 type pages struct {
-	installation                      string
-	message, choose, consent, invited *template.Template
+	installation                               string
+	message, choose, consent, invited, connect *template.Template
 	// style is the hash of the style sheet, by which the policy lets it in.
 	style string
 }
@@ -34,7 +34,7 @@ func newPages(installation string) *pages {
 	of := func(name string) *template.Template {
 		return template.Must(template.Must(layout.Clone()).ParseFS(pageFiles, "pages/"+name+".html"))
 	}
-	p.message, p.choose, p.consent, p.invited = of("message"), of("choose"), of("consent"), of("invited")
+	p.message, p.choose, p.consent, p.invited, p.connect = of("message"), of("choose"), of("consent"), of("invited"), of("connect")
 	sum := sha256.Sum256(styleOf(p.message))
 	p.style = base64.StdEncoding.EncodeToString(sum[:])
 	return p
@@ -74,6 +74,7 @@ type backLink struct {
 type choosePage struct {
 	heading
 	Client    string
+	Server    string
 	Invited   v1alpha1.UserID
 	Providers []providerLink
 }
@@ -104,6 +105,18 @@ type invitedPage struct {
 	Person  string
 	User    v1alpha1.UserID
 	Address string
+}
+
+// connectPage shows where the account of a server is.
+type connectPage struct {
+	heading
+	Person string
+	User   v1alpha1.UserID
+	Server string
+	Host   string
+	Scopes []string
+	Action string
+	Login  string
 }
 
 // titled returns a page's heading.

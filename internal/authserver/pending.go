@@ -30,6 +30,10 @@ const (
 	stageAway stage = "away"
 	// stageAgree is that they are asked whether they agree.
 	stageAgree stage = "agree"
+	// stageConnect is that they are shown where the account of a server is, and
+	// stageAccount that they are there.
+	stageConnect stage = "connect"
+	stageAccount stage = "account"
 )
 
 // pending is a login that is under way. It is stored by the hash of a secret that
@@ -45,6 +49,8 @@ type pending struct {
 	Invitation string `json:"invitation,omitempty"`
 	// Invited is to whose bridge that is.
 	Invited v1alpha1.UserID `json:"invited,omitempty"`
+	// Connect is a server whose account the login is to connect, without an Ask.
+	Connect *connection `json:"connect,omitempty"`
 
 	// These are of a person who is away.
 	Provider string `json:"provider,omitempty"`

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"regexp"
 
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/surface"
 )
 
@@ -22,6 +23,8 @@ const (
 	pathRevoke     = "/oauth/revoke"
 	pathRegister   = "/oauth/register"
 	pathInvitation = "/oauth/invitation"
+	pathAccount    = "/oauth/account"
+	pathConnected  = "/oauth/connected/"
 	pathCommon     = "/mcp"
 )
 
@@ -56,6 +59,12 @@ func (s *Server) Routes() []surface.Route {
 	if s.Registration.Enabled {
 		routes = append(routes, surface.Route{Method: post, Path: pathRegister, Access: surface.Program, MaxBody: maxRegistration, Handle: s.program(stepRegister, s.register)})
 	}
+	if s.Connections != nil {
+		routes = append(routes,
+			surface.Route{Method: get, Path: v1alpha1.ConnectPath + ":userId/:server", Access: surface.Page, Handle: s.page(stepConnect, s.connect)},
+			surface.Route{Method: post, Path: pathAccount, Access: surface.Page, Form: true, MaxBody: maxForm, Handle: s.page(stepConnect, s.goToAccount)},
+			surface.Route{Method: get, Path: pathConnected + ":server", Access: surface.Page, Handle: s.page(stepConnected, s.connected)})
+	}
 	return routes
 }
 
@@ -64,7 +73,13 @@ var (
 	asked = regexp.MustCompile(`^/oauth/(authorize|invitation|(login|callback)/[a-z0-9-]{1,32})$`)
 	plain = regexp.MustCompile(`^(/\.well-known/oauth-authorization-server|/oauth/(jwks|consent|token|revoke|register)` +
 		`|/admin/users/[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?/invitations)$`)
+	// connecting are those of servers' accounts, the last of which has a query.
+	connecting = regexp.MustCompile(`^(` + pathAccount + `|` + v1alpha1.ConnectPath + `[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?/` + serverName + `)$`)
+	returning  = regexp.MustCompile(`^` + pathConnected + serverName + `$`)
 )
+
+// serverName is what spec.servers[].name may be.
+const serverName = `[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?`
 
 // queryForm is the form of a query. Of the characters that clients and providers
 // leave as they are it has those that mean nothing there, and the equals sign,
@@ -75,8 +90,13 @@ const parameter = `[A-Za-z0-9][A-Za-z0-9_.-]*(=([A-Za-z0-9_.:~+!*'()@/,?$=-]|%[0
 
 // Target implements surface.Part.
 func (s *Server) Target(path string) (query *regexp.Regexp, ok bool) {
-	if asked.MatchString(path) {
+	switch {
+	case asked.MatchString(path):
 		return queryForm, true
+	case connecting.MatchString(path):
+		return nil, s.Connections != nil
+	case returning.MatchString(path):
+		return queryForm, s.Connections != nil
 	}
 	return nil, plain.MatchString(path) && (path != pathRegister || s.Registration.Enabled)
 }

@@ -37,9 +37,7 @@ type Kind string
 // The kinds.
 const (
 	KindLogin      Kind = "login"
-	KindCode       Kind = "code"
 	KindGrant      Kind = "grant"
-	KindUsed       Kind = "used"
 	KindClient     Kind = "client"
 	KindInvitation Kind = "invitation"
 )

@@ -1,0 +1,207 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authserver
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Whoever comes back must be who went, in the same browser, from the same
+// provider, once and soon.
+func TestWhoComesBackMustBeWhoWent(t *testing.T) {
+	const over = "This login is over"
+	for _, test := range []struct {
+		name   string
+		comes  func(t *testing.T, w *world, b *browser, link string) answer
+		status int
+		words  string
+	}{
+		{"in a browser that has no login", func(_ *testing.T, w *world, _ *browser, link string) answer {
+			return w.browser().get(link)
+		}, http.StatusBadRequest, over},
+		{"in a browser that has another login", func(t *testing.T, w *world, _ *browser, link string) answer {
+			other := w.browser()
+			other.get(deskFor(alices).authorize()).location(t)
+			return other.get(link)
+		}, http.StatusBadRequest, over},
+		{"in a browser with two cookies", func(_ *testing.T, w *world, b *browser, link string) answer {
+			cookie := b.header().Get("Cookie")
+			return w.send(http.MethodGet, strings.TrimPrefix(link, issuer), "", http.Header{"Cookie": {cookie + "; __Host-hb-login=" + strings.Repeat("A", 43)}})
+		}, http.StatusBadRequest, over},
+		{"twice", func(t *testing.T, _ *world, b *browser, link string) answer {
+			fieldOf(t, b.get(link))
+			return b.get(link)
+		}, http.StatusBadRequest, over},
+		{"too late", func(_ *testing.T, w *world, b *browser, link string) answer {
+			w.wait(loginLife)
+			return b.get(link)
+		}, http.StatusBadRequest, over},
+		{"without a state", func(_ *testing.T, _ *world, b *browser, _ string) answer {
+			return b.get("/oauth/callback/idp?code=as-alice")
+		}, http.StatusBadRequest, over},
+		{"with a state of nobody's", func(_ *testing.T, _ *world, b *browser, _ string) answer {
+			return b.get("/oauth/callback/idp?code=as-alice&state=" + strings.Repeat("A", 43))
+		}, http.StatusBadRequest, over},
+		{"with two states", func(_ *testing.T, _ *world, b *browser, link string) answer {
+			return b.get(link + "&state=" + strings.Repeat("A", 43))
+		}, http.StatusBadRequest, over},
+		{"with two codes", func(_ *testing.T, _ *world, b *browser, link string) answer {
+			return b.get(link + "&code=as-amy")
+		}, http.StatusBadRequest, over},
+		{"from another provider", func(_ *testing.T, _ *world, b *browser, link string) answer {
+			return b.get(strings.Replace(link, "/callback/idp", "/callback/other", 1))
+		}, http.StatusBadRequest, over},
+		{"from a provider that there is not", func(_ *testing.T, _ *world, b *browser, link string) answer {
+			return b.get(strings.Replace(link, "/callback/idp", "/callback/third", 1))
+		}, http.StatusNotFound, "no such page"},
+		{"with the word of another issuer", func(_ *testing.T, _ *world, b *browser, link string) answer {
+			return b.get(link + "&iss=" + url.QueryEscape("https://other.example"))
+		}, http.StatusForbidden, "could not be logged in"},
+		{"with a code that the provider does not know", func(_ *testing.T, _ *world, b *browser, link string) answer {
+			return b.get(strings.Replace(link, "code=as-", "code=x-", 1))
+		}, http.StatusForbidden, "could not be logged in"},
+		{"with nothing", func(_ *testing.T, _ *world, b *browser, link string) answer {
+			return b.get(strings.Replace(link, "code=as-alice&", "", 1))
+		}, http.StatusForbidden, "could not be logged in"},
+		{"as nobody", func(_ *testing.T, _ *world, b *browser, link string) answer {
+			return b.get(strings.Replace(link, "code=as-alice", "code=as-", 1))
+		}, http.StatusForbidden, "could not be logged in"},
+		{"with the provider's error", func(_ *testing.T, _ *world, b *browser, link string) answer {
+			return b.get(strings.Replace(link, "code=as-alice", "error=server_error", 1))
+		}, http.StatusForbidden, "could not be logged in"},
+		{"while the provider is away", func(_ *testing.T, w *world, b *browser, link string) answer {
+			w.provider.away = true
+			return b.get(link)
+		}, http.StatusServiceUnavailable, "cannot be reached"},
+		{"while the store is away", func(_ *testing.T, w *world, b *browser, link string) answer {
+			w.store.fail("take")
+			return b.get(link)
+		}, http.StatusServiceUnavailable, "at the moment"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t)
+			for _, s := range w.replicas {
+				s.providers["other"] = newProvider("other")
+			}
+			b := w.browser()
+			got := test.comes(t, w, b, back(t, b.get(deskFor(alices).authorize()), "alice"))
+			page(t, got, test.status, test.words)
+			if loginField.MatchString(got.body) || strings.Contains(w.store.dump(), "grant/") {
+				t.Errorf("the person is let in: %s", got.body)
+			}
+		})
+	}
+}
+
+func TestAPersonWhoDoesNotLogInIsReportedToTheClient(t *testing.T) {
+	w := newWorld(t)
+	b := w.browser()
+	link := back(t, b.get(deskFor(alices).authorize()), "alice")
+	q := b.get(strings.Replace(link, "code=as-alice", "error=access_denied", 1)).location(t).Query()
+	if q.Get("error") != codeAccessDenied || q.Get("iss") != issuer || q.Get("state") != "a state/of=its own" || q.Has("code") {
+		t.Errorf("the client is told %v", q)
+	}
+}
+
+// A provider's word of a login is for the step that asked for it.
+func TestAStepCannotBeSkipped(t *testing.T) {
+	w := newWorld(t, providers(newProvider("other")))
+	b := w.browser()
+	chosen := linksOf(b.get(deskFor(alices).authorize()))[0]
+	secret := chosen[strings.Index(chosen, "=")+1:]
+	page(t, b.get("/oauth/callback/idp?code=as-alice&state="+secret), http.StatusBadRequest, "This login is over")
+	asked := b.get(back(t, b.get(chosen), "alice"))
+	agreeing := fieldOf(t, asked)
+	page(t, b.get("/oauth/callback/idp?code=as-alice&state="+agreeing), http.StatusBadRequest, "This login is over")
+	page(t, b.post(pathConsent, url.Values{"login": {secret}, "answer": {"allow"}}), http.StatusBadRequest, "This login is over")
+	page(t, b.post(pathConsent, url.Values{"login": {agreeing}, "answer": {"allow"}}), http.StatusBadRequest, "This login is over")
+}
+
+func TestConsentIsThePersonsOwn(t *testing.T) {
+	const over = "This login is over"
+	for _, test := range []struct {
+		name   string
+		sent   func(w *world, b *browser, secret string) answer
+		status int
+		words  string
+	}{
+		{"without the page's secret", func(_ *world, b *browser, _ string) answer {
+			return b.post(pathConsent, url.Values{"answer": {"allow"}})
+		}, http.StatusBadRequest, over},
+		{"with a secret of nobody's", func(_ *world, b *browser, _ string) answer {
+			return b.post(pathConsent, url.Values{"answer": {"allow"}, "login": {strings.Repeat("A", 43)}})
+		}, http.StatusBadRequest, over},
+		{"in another browser", func(w *world, _ *browser, secret string) answer {
+			other := w.browser()
+			other.get(deskFor(alices).authorize())
+			return other.post(pathConsent, url.Values{"answer": {"allow"}, "login": {secret}})
+		}, http.StatusBadRequest, over},
+		{"without a cookie", func(w *world, _ *browser, secret string) answer {
+			return w.browser().post(pathConsent, url.Values{"answer": {"allow"}, "login": {secret}})
+		}, http.StatusBadRequest, over},
+		{"without an answer", func(_ *world, b *browser, secret string) answer {
+			return b.post(pathConsent, url.Values{"login": {secret}})
+		}, http.StatusBadRequest, over},
+		{"with two answers", func(_ *world, b *browser, secret string) answer {
+			return b.post(pathConsent, url.Values{"login": {secret}, "answer": {"deny", "allow"}})
+		}, http.StatusBadRequest, over},
+		{"too late", func(w *world, b *browser, secret string) answer {
+			w.wait(loginLife)
+			return b.post(pathConsent, url.Values{"login": {secret}, "answer": {"allow"}})
+		}, http.StatusBadRequest, over},
+		{"while the store is away", func(w *world, b *browser, secret string) answer {
+			w.store.fail("put")
+			return b.post(pathConsent, url.Values{"login": {secret}, "answer": {"allow"}})
+		}, http.StatusServiceUnavailable, "at the moment"},
+		{"while nothing can be written to the audit trail", func(w *world, b *browser, secret string) answer {
+			w.auditErr = errFake
+			return b.post(pathConsent, url.Values{"login": {secret}, "answer": {"allow"}})
+		}, http.StatusServiceUnavailable, "at the moment"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t)
+			b := w.browser()
+			secret := fieldOf(t, b.comesTo(deskFor(alices), "alice"))
+			page(t, test.sent(w, b, secret), test.status, test.words)
+			if strings.Contains(w.store.dump(), "grant/") {
+				t.Error("there is a grant")
+			}
+		})
+	}
+}
+
+func TestConsentCountsOnce(t *testing.T) {
+	w := newWorld(t)
+	b := w.browser()
+	asked := b.comesTo(deskFor(alices), "alice")
+	b.answers(asked, "allow").location(t)
+	page(t, b.answers(asked, "allow"), http.StatusBadRequest, "This login is over")
+}
+
+func TestAPersonWhoSaysNoIsReportedToTheClient(t *testing.T) {
+	w := newWorld(t)
+	b := w.browser()
+	q := b.answers(b.comesTo(deskFor(alices), "alice"), "deny").location(t).Query()
+	if q.Get("error") != codeAccessDenied || q.Get("iss") != issuer || q.Get("state") != "a state/of=its own" || q.Has("code") {
+		t.Errorf("the client is told %v", q)
+	}
+	if acts := w.audited(); len(acts) != 1 || acts[0].Name != "deny" || acts[0].User != "alice" {
+		t.Errorf("audit trail %v", acts)
+	}
+	if strings.Contains(w.store.dump(), "grant/") {
+		t.Error("there is a grant")
+	}
+}
+
+func TestAProviderThatAnswersLateStillCounts(t *testing.T) {
+	w := newWorld(t)
+	b := w.browser()
+	link := back(t, b.get(deskFor(alices).authorize()), "alice")
+	w.wait(loginLife - time.Second)
+	fieldOf(t, b.get(link))
+}

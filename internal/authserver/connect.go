@@ -1,0 +1,187 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authserver
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/internal/surface"
+)
+
+// answerConnect is a person's word that they want to be sent to their account.
+const answerConnect = "connect"
+
+var (
+	errNoConnection = refusePage(statusForbidden, "There is nothing to connect here", "There is no server of this name whose account you may connect as whoever you logged in as.")
+	errNoAccount    = refusePage(statusForbidden, "The account was not connected", "Whoever the account is at did not let you in, or its answer is not to be relied on. Nothing was changed.")
+)
+
+// connection is a server whose account a person connects.
+type connection struct {
+	User   v1alpha1.UserID `json:"user"`
+	Server string          `json:"server"`
+	// Of is how, once it is known that the person may.
+	Of *flow.Connection `json:"of,omitempty"`
+}
+
+// connect is where a person begins who wants to connect the account with which
+// one of their servers is used. They log in first, as with a client.
+func (s *Server) connect(c surface.Call) error {
+	p, err := s.newPending(c)
+	if err != nil {
+		return err
+	}
+	p.Connect = &connection{User: v1alpha1.UserID(c.Param("userId")), Server: c.Param("server")}
+	return s.begin(c, p)
+}
+
+// askAccount shows who logged in where the account is. Whether the bridge is
+// somebody else's, the server is none, or has no account, is one answer.
+func (s *Server) askAccount(c surface.Call, p pending, who flow.Identity) error {
+	ctx := c.Request().Context()
+	users, err := s.Users.Bridges(ctx, who)
+	if err != nil {
+		return fmt.Errorf("look up bridges: %w", err)
+	}
+	found, err := s.Connections.Find(ctx, p.Connect.User, p.Connect.Server)
+	if errors.Is(err, flow.ErrNotFound) || err == nil && !slices.Contains(users, p.Connect.User) {
+		return errNoConnection
+	}
+	if err != nil {
+		return fmt.Errorf("find the account of a server: %w", err)
+	}
+	secret, err := s.secret()
+	if err != nil {
+		return err
+	}
+	name := who.Name
+	who.Name = "" // It is for the page alone.
+	p.Stage, p.Who, p.Nonce, p.Verifier, p.Connect.Of = stageConnect, &who, "", "", &found
+	if err := s.leave(ctx, p, secret); err != nil {
+		return err
+	}
+	return s.pages.show(c, s.pages.connect, statusOK, formTargets(found.AuthorizationURL), connectPage{
+		heading: s.pages.titled("Connect " + found.Server + "?"),
+		Person:  name, User: found.User, Server: found.Server, Host: hostOf(found.AuthorizationURL), Scopes: found.Scopes,
+		Action: pathAccount, Login: secret,
+	})
+}
+
+// goToAccount sends the person to where the account is.
+func (s *Server) goToAccount(c surface.Call) error {
+	body, err := c.Body()
+	if err != nil {
+		return err
+	}
+	q, ok := parseParameters(string(body))
+	if !ok || q.repeated(parameterAnswer, parameterLogin) || q.get(parameterAnswer) != answerConnect {
+		return errOver
+	}
+	p, err := s.resume(c, q.get(parameterLogin), stageConnect, s.Store.Take)
+	if err != nil {
+		return err
+	}
+	if p.Connect == nil || p.Connect.Of == nil {
+		return errOver // It is of a client.
+	}
+	secrets, err := s.secrets(2)
+	if err != nil {
+		return err
+	}
+	p.Stage, p.Verifier = stageAccount, secrets[1]
+	if err := s.leave(c.Request().Context(), p, secrets[0]); err != nil {
+		return err
+	}
+	redirect(c, s.accountURL(*p.Connect.Of, secrets[0], p.Verifier))
+	return nil
+}
+
+// accountURL is the authorization request to where the account is.
+func (s *Server) accountURL(of flow.Connection, state, verifier string) string {
+	sum := sha256.Sum256([]byte(verifier))
+	q := url.Values{
+		parameterType: {responseCode}, parameterClient: {of.ClientID}, parameterRedirect: {s.connectedAt(of.Server)}, parameterState: {state},
+		parameterChallenge: {base64.RawURLEncoding.EncodeToString(sum[:])}, parameterMethod: {methodS256},
+	}
+	if len(of.Scopes) > 0 {
+		q.Set(parameterScope, strings.Join(of.Scopes, " "))
+	}
+	if of.Resource != "" {
+		q.Set(parameterResource, of.Resource)
+	}
+	return with(of.AuthorizationURL, q)
+}
+
+// connectedAt is where an account's authorization server answers. Each server has
+// one of its own, so that none can have the answer of another's taken for its own
+// (RFC 9700, section 4.4).
+func (s *Server) connectedAt(server string) string { return s.Issuer + pathConnected + server }
+
+// connected is where people come back to who let the installation use an account.
+// What they bring is the bridge's to make tokens of: it alone has what proves the
+// client, and what it gets passes nobody else.
+func (s *Server) connected(c surface.Call) error {
+	q, ok := parseParameters(c.Request().URL.RawQuery)
+	if !ok || q.repeated(parameterState, parameterCode, parameterError) {
+		return errOver
+	}
+	p, err := s.resume(c, q.get(parameterState), stageAccount, s.Store.Take)
+	if err != nil {
+		return err
+	}
+	if p.Connect == nil || p.Connect.Of == nil || p.Connect.Server != c.Param("server") {
+		return errOver
+	}
+	if q.get(parameterError) != "" || q.get(parameterCode) == "" {
+		return errNoAccount
+	}
+	if err := s.keep(c, p, q.get(parameterCode)); err != nil {
+		return err
+	}
+	return s.pages.show(c, s.pages.message, http.StatusOK, "", messagePage{
+		heading: s.pages.titled("The account is connected"),
+		Text:    "The bridge " + string(p.Connect.User) + " uses it for the server " + p.Connect.Server + " from now on. You can close this page and go on in your program.",
+	})
+}
+
+// keep hands what a person brought back to their bridge, if it is still theirs.
+func (s *Server) keep(c surface.Call, p pending, code string) error {
+	ctx := c.Request().Context()
+	users, err := s.Users.Bridges(ctx, *p.Who)
+	if err != nil {
+		return fmt.Errorf("look up bridges: %w", err)
+	}
+	if !slices.Contains(users, p.Connect.User) {
+		return errNoConnection
+	}
+	act := surface.Act{
+		Name: actConnect, On: p.Connect.Server, User: string(p.Connect.User),
+		Login: oauth.KeyOf(p.Who.Issuer, p.Who.Subject).String(),
+	}
+	if err := c.Audit(act); err != nil {
+		return err
+	}
+	// The code is used up by whoever hangs up, too.
+	err = s.Connections.Keep(context.WithoutCancel(ctx), *p.Connect.Of, flow.ConnectionAnswer{
+		Code: code, Verifier: p.Verifier, RedirectURL: s.connectedAt(p.Connect.Server),
+	})
+	if errors.Is(err, flow.ErrNotFound) {
+		return errNoConnection
+	}
+	if err != nil {
+		return fmt.Errorf("connect an account: %w", err)
+	}
+	return nil
+}

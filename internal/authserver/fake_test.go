@@ -1,0 +1,314 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authserver
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+)
+
+var errFake = errors.New("away")
+
+// memory is a store in memory.
+type memory struct {
+	now func() time.Time
+
+	mu      sync.Mutex
+	entries map[string]entry
+	// failing are the operations that fail.
+	failing map[string]bool
+	// before is called at the beginning of each Swap.
+	before func()
+}
+
+type entry struct {
+	value   []byte
+	expires time.Time
+}
+
+func newMemory(now func() time.Time) *memory {
+	return &memory{now: now, entries: map[string]entry{}, failing: map[string]bool{}}
+}
+
+func (m *memory) fail(op string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.failing[op] = true
+}
+
+func (m *memory) works() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.failing)
+}
+
+// at returns an entry that is not over, with mu held.
+func (m *memory) at(kind flow.Kind, key string) ([]byte, error) {
+	e, ok := m.entries[string(kind)+"/"+key]
+	if !ok || !m.now().Before(e.expires) {
+		return nil, flow.ErrNotFound
+	}
+	return e.value, nil
+}
+
+func (m *memory) Put(_ context.Context, kind flow.Kind, key string, value []byte, expires time.Time) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.failing["put"] {
+		return errFake
+	}
+	if _, err := m.at(kind, key); err == nil {
+		return flow.ErrExists
+	}
+	m.entries[string(kind)+"/"+key] = entry{bytes.Clone(value), expires}
+	return nil
+}
+
+func (m *memory) Get(_ context.Context, kind flow.Kind, key string) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.failing["get"] {
+		return nil, errFake
+	}
+	return m.at(kind, key)
+}
+
+func (m *memory) Take(_ context.Context, kind flow.Kind, key string) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.failing["take"] {
+		return nil, errFake
+	}
+	value, err := m.at(kind, key)
+	delete(m.entries, string(kind)+"/"+key)
+	return value, err
+}
+
+func (m *memory) Swap(_ context.Context, kind flow.Kind, key string, old, value []byte, expires time.Time) error {
+	m.mu.Lock()
+	before := m.before
+	m.before = nil
+	m.mu.Unlock()
+	if before != nil {
+		before()
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.failing["swap"] {
+		return errFake
+	}
+	if there, err := m.at(kind, key); err != nil || !bytes.Equal(there, old) {
+		return flow.ErrNotFound
+	}
+	m.entries[string(kind)+"/"+key] = entry{bytes.Clone(value), expires}
+	return nil
+}
+
+func (m *memory) Delete(_ context.Context, kind flow.Kind, key string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.failing["delete"] {
+		return errFake
+	}
+	delete(m.entries, string(kind)+"/"+key)
+	return nil
+}
+
+func (m *memory) Count(_ context.Context, kind flow.Kind) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.failing["count"] {
+		return 0, errFake
+	}
+	count := 0
+	for key := range m.entries {
+		of, name, _ := strings.Cut(key, "/")
+		if _, err := m.at(kind, name); err == nil && of == string(kind) {
+			count++
+		}
+	}
+	return count, nil
+}
+
+// dump returns all keys and values.
+func (m *memory) dump() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var b strings.Builder
+	for key, e := range m.entries {
+		fmt.Fprintf(&b, "%s %s\n", key, e.value)
+	}
+	return b.String()
+}
+
+// fakeProvider lets in whoever says who they are: its codes are "as-" and the
+// subject.
+type fakeProvider struct {
+	id string
+
+	mu     sync.Mutex
+	begun  map[string]flow.LoginRequest // By nonce.
+	user   map[string]v1alpha1.UserID
+	away   bool
+	issuer string
+}
+
+func newProvider(id string) *fakeProvider {
+	return &fakeProvider{id: id, begun: map[string]flow.LoginRequest{}, user: map[string]v1alpha1.UserID{}, issuer: "https://" + id + ".example"}
+}
+
+func (p *fakeProvider) ID() string   { return p.id }
+func (p *fakeProvider) Name() string { return "The " + p.id }
+
+func (p *fakeProvider) Begin(_ context.Context, r flow.LoginRequest) (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.away {
+		return "", errFake
+	}
+	p.begun[r.Nonce] = r
+	return p.issuer + "/authorize?" + url.Values{"state": {r.State}, "redirect_uri": {r.RedirectURL}}.Encode(), nil
+}
+
+func (p *fakeProvider) Finish(_ context.Context, a flow.LoginAnswer) (flow.Identity, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.away {
+		return flow.Identity{}, errFake
+	}
+	begun, ok := p.begun[a.Nonce]
+	delete(p.begun, a.Nonce)
+	subject, isCode := strings.CutPrefix(a.Code, "as-")
+	if !ok || begun.Verifier != a.Verifier || begun.RedirectURL != a.RedirectURL || !isCode || a.Iss != "" && a.Iss != p.issuer {
+		return flow.Identity{}, fmt.Errorf("finish: %w", flow.ErrLogin)
+	}
+	return flow.Identity{Issuer: p.issuer, Subject: subject, Name: "Name of " + subject, User: p.user[subject]}, nil
+}
+
+// fakeUsers knows bridges by subject, and gives new ones to who is in welcome.
+type fakeUsers struct {
+	mu      sync.Mutex
+	bridges map[string][]v1alpha1.UserID
+	welcome map[string]v1alpha1.UserID
+	invites bool
+	away    bool
+	asked   int
+}
+
+func (u *fakeUsers) Bridges(_ context.Context, who flow.Identity) ([]v1alpha1.UserID, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.asked++
+	if u.away {
+		return nil, errFake
+	}
+	return u.bridges[who.Subject], nil
+}
+
+func (u *fakeUsers) Onboard(_ context.Context, who flow.Identity, invited v1alpha1.UserID) (v1alpha1.UserID, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.away {
+		return "", errFake
+	}
+	user := u.welcome[who.Subject]
+	if invited != "" && u.invites {
+		user = invited
+	}
+	if user == "" {
+		return "", flow.ErrNotInvited
+	}
+	u.bridges[who.Subject] = append(u.bridges[who.Subject], user)
+	return user, nil
+}
+
+func (u *fakeUsers) set(subject string, users ...v1alpha1.UserID) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.bridges[subject] = users
+}
+
+// fakeDocuments has the documents of clients.
+type fakeDocuments map[string]flow.Client
+
+func (d fakeDocuments) Client(_ context.Context, id string) (flow.Client, error) {
+	c, ok := d[id]
+	if !ok {
+		return flow.Client{}, fmt.Errorf("read document: %w", flow.ErrClient)
+	}
+	return c, nil
+}
+
+// keys sign access tokens, as the keybroker's do.
+type keys struct {
+	private *ecdsa.PrivateKey
+
+	mu   sync.Mutex
+	away bool
+}
+
+func newKeys(t testing.TB) *keys {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &keys{private: private}
+}
+
+func (k *keys) setAway(away bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.away = away
+}
+
+func (k *keys) Sign(_ context.Context, claims []byte) (string, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.away {
+		return "", errFake
+	}
+	key := jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: k.private, KeyID: "1"}}
+	signer, err := jose.NewSigner(key, (&jose.SignerOptions{}).WithType("at+jwt"))
+	if err != nil {
+		return "", err
+	}
+	signed, err := signer.Sign(claims)
+	if err != nil {
+		return "", err
+	}
+	return signed.CompactSerialize()
+}
+
+func (k *keys) Keys(context.Context) (jose.JSONWebKeySet, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.away {
+		return jose.JSONWebKeySet{}, errFake
+	}
+	return jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: &k.private.PublicKey, KeyID: "1", Algorithm: "ES256", Use: "sig"}}}, nil
+}
+
+// keySource has them for who verifies tokens.
+type keySource struct{ *keys }
+
+func (k keySource) Keys(ctx context.Context, _, _ string) ([]jose.JSONWebKey, error) {
+	set, err := k.keys.Keys(ctx)
+	return set.Keys, err
+}

@@ -1,0 +1,266 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authserver
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/internal/surface"
+)
+
+func (w *world) verify(token, resource string) (oauth.Token, error) {
+	w.t.Helper()
+	v, err := oauth.NewVerifier([]oauth.Issuer{{URL: issuer, Algorithms: []jose.SignatureAlgorithm{jose.ES256}, Own: true}}, keySource{w.keys})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return v.Verify(w.t.Context(), token, resource, w.now())
+}
+
+func TestALoginFromItsFirstRequestToItsTokens(t *testing.T) {
+	w := newWorld(t)
+	w.provider.user["alice"] = "alice"
+	c := deskFor(alices)
+	b := w.browser()
+	begun := b.get(c.authorize())
+	if to := begun.location(t); to.Host != "idp.example" || to.Query().Get("redirect_uri") != issuer+"/oauth/callback/idp" {
+		t.Errorf("the browser is sent to %s", to)
+	}
+	cookie := begun.header.Get("Set-Cookie")
+	for _, attribute := range []string{"__Host-hb-login=", "; Path=/", "; Max-Age=900", "; HttpOnly", "; Secure", "; SameSite=Lax"} {
+		if !strings.Contains(cookie, attribute) {
+			t.Errorf("cookie %q has no %q", cookie, attribute)
+		}
+	}
+	asked := b.get(back(t, begun, "alice"))
+	for _, word := range []string{"<strong>Name of alice</strong>", "The idp", "<strong>Desk</strong>", "127.0.0.1:49152", "<strong>alice</strong>", "Call tools", "on the computer"} {
+		if !strings.Contains(asked.body, word) {
+			t.Errorf("the page of consent has no %q: %s", word, asked.body)
+		}
+	}
+	got := b.answers(asked, "allow").location(t)
+	q := got.Query()
+	if got.Host != "127.0.0.1:49152" || q.Get("state") != "a state/of=its own" || q.Get("iss") != issuer || len(q) != 3 {
+		t.Errorf("the client is answered at %s", got)
+	}
+	answer := w.program(pathToken, c.redeems(q.Get("code")))
+	if answer.status != http.StatusOK || answer.json("token_type") != "Bearer" || answer.json("scope") != "mcp:read mcp:call" || !strings.Contains(answer.body, `"expires_in":900,`) || answer.header.Get("Cache-Control") != "no-store" {
+		t.Errorf("status %d, %v", answer.status, answer.header)
+	}
+	token, err := w.verify(answer.json("access_token"), alices)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token.ID = ""
+	want := oauth.Token{
+		Issuer: issuer, Subject: oauth.KeyOf("https://idp.example", "alice"), User: "alice", ClientID: desk,
+		Expires: w.now().Add(15 * time.Minute), Read: true, Call: true, Scopes: scopes(),
+	}
+	if diff := cmp.Diff(want, token); diff != "" {
+		t.Errorf("token (-want +got):\n%s", diff)
+	}
+	if _, err := w.verify(answer.json("access_token"), everyone); err == nil {
+		t.Error("the token is good at another URL")
+	}
+	if diff := cmp.Diff([]surface.Act{{Name: "allow", On: desk, Login: want.Subject.String(), User: "alice"}}, w.audited()); diff != "" {
+		t.Errorf("audit trail (-want +got):\n%s", diff)
+	}
+}
+
+func TestNothingThatOpensAnythingIsStoredOrLogged(t *testing.T) {
+	w := newWorld(t)
+	c, b := deskFor(alices), w.browser()
+	begun := b.get(c.authorize())
+	state := begun.location(t).Query().Get("state")
+	stored := w.store.dump()
+	asked := b.get(back(t, begun, "alice"))
+	login := fieldOf(t, asked)
+	stored += w.store.dump()
+	code := b.answers(asked, "allow").location(t).Query().Get("code")
+	stored += w.store.dump()
+	access, refresh := w.mustRedeem(c.redeems(code))
+	w.program(pathToken, c.redeems(code))
+	w.program(pathToken, c.refreshes(refresh))
+	w.keys.setAway(true)
+	w.get(pathKeys)
+	stored += w.store.dump() + w.logs.String()
+	for what, secret := range map[string]string{
+		"the browser's cookie": b.cookies["__Host-hb-login"], "the provider's state": state, "the consent's secret": login, "the code": code, "its grant": code[4:47],
+		"its proof": code[47:], "the access token": access, "the refresh token": refresh, "its proof ": refresh[47:], "the person's name": "Name of alice",
+	} {
+		if secret == "" || strings.Contains(stored, secret) {
+			t.Errorf("%s is in the store, or in the logs", what)
+		}
+	}
+	if code[4:47] != refresh[4:47] {
+		t.Error("the test does not know how credentials are made")
+	}
+}
+
+func (w *world) get(path string) answer { return w.send(http.MethodGet, path, "", nil) }
+
+func TestTheServerSaysWhatItIs(t *testing.T) {
+	w := newWorld(t)
+	a := w.get(pathMetadata)
+	var got, want map[string]any
+	if err := json.Unmarshal([]byte(a.body), &got); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(`{
+		"issuer": "https://bridges.example.com",
+		"authorization_endpoint": "https://bridges.example.com/oauth/authorize",
+		"token_endpoint": "https://bridges.example.com/oauth/token",
+		"jwks_uri": "https://bridges.example.com/oauth/jwks",
+		"registration_endpoint": "https://bridges.example.com/oauth/register",
+		"revocation_endpoint": "https://bridges.example.com/oauth/revoke",
+		"revocation_endpoint_auth_methods_supported": ["none"],
+		"scopes_supported": ["mcp:read", "mcp:call"],
+		"response_types_supported": ["code"],
+		"response_modes_supported": ["query"],
+		"grant_types_supported": ["authorization_code", "refresh_token"],
+		"token_endpoint_auth_methods_supported": ["none"],
+		"code_challenge_methods_supported": ["S256"],
+		"authorization_response_iss_parameter_supported": true,
+		"client_id_metadata_document_supported": true}`), &want); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" || a.header.Get("Content-Type") != "application/json" || a.header.Get("Cache-Control") != "public, max-age=300" {
+		t.Errorf("%v (-want +got):\n%s", a.header, diff)
+	}
+	closed := newWorld(t, func(o *Options) { o.Registration.Enabled, o.Documents = false, nil })
+	if a := closed.get(pathMetadata); strings.Contains(a.body, "registration_endpoint") || !strings.Contains(a.body, `"client_id_metadata_document_supported":false`) {
+		t.Errorf("without registration: %s", a.body)
+	}
+	if a := closed.send(http.MethodPost, pathRegister, "{}", http.Header{"Content-Type": {"application/json"}}); a.status != http.StatusTeapot {
+		t.Errorf("without registration somebody registers: %d", a.status)
+	}
+}
+
+func TestKeysArePublicAndOnlyTheirPublicHalves(t *testing.T) {
+	w := newWorld(t)
+	a := w.get(pathKeys)
+	var set jose.JSONWebKeySet
+	if err := json.Unmarshal([]byte(a.body), &set); err != nil || len(set.Keys) != 1 || !set.Keys[0].IsPublic() {
+		t.Errorf("status %d, %v: %s", a.status, err, a.body)
+	}
+	w.keys.setAway(true)
+	if a := w.get(pathKeys); a.status != http.StatusServiceUnavailable || a.json("code") != "keys_unavailable" {
+		t.Errorf("status %d: %s", a.status, a.body)
+	}
+}
+
+func TestOneBrowserHasSeveralLogins(t *testing.T) {
+	w := newWorld(t)
+	b, first, second := w.browser(), deskFor(alices), deskFor(everyone)
+	one, two := b.get(first.authorize()), b.get(second.authorize())
+	for _, begun := range []answer{one, two} {
+		page := b.get(back(t, begun, "alice"))
+		if b.answers(page, "allow").location(t).Query().Get("code") == "" {
+			t.Error("one of two logins ends the other")
+		}
+	}
+}
+
+func TestSeveralProvidersAreChosenFrom(t *testing.T) {
+	other := newProvider("other")
+	w := newWorld(t, providers(other))
+	b := w.browser()
+	chosen := b.get(deskFor(alices).authorize())
+	page(t, chosen, http.StatusOK, "Log in with The other")
+	if !strings.Contains(chosen.body, "<strong>Desk</strong>") {
+		t.Errorf("the page does not say for whom: %s", chosen.body)
+	}
+	links := linksOf(chosen)
+	if len(links) != 2 || !strings.HasPrefix(links[1], "/oauth/login/other?login=") {
+		t.Fatalf("links %q", links)
+	}
+	if to := b.get(links[0]).location(t); to.Host != "idp.example" {
+		t.Errorf("the first leads to %s", to)
+	}
+	// They come back and choose the other.
+	q := b.answers(b.get(back(t, b.get(links[1]), "alice")), "allow").location(t).Query()
+	access, _ := w.mustRedeem(deskFor(alices).redeems(q.Get("code")))
+	if token, err := w.verify(access, alices); err != nil || token.Subject != oauth.KeyOf("https://other.example", "alice") {
+		t.Errorf("token of %v, %v", token.Subject, err)
+	}
+	page(t, w.browser().get(links[1]), http.StatusBadRequest, "This login is over")
+	page(t, b.get("/oauth/login/other?login=x"), http.StatusBadRequest, "This login is over")
+	page(t, b.get("/oauth/login/third?login=x"), http.StatusNotFound, "no such page")
+}
+
+func TestWhoHasNoBridgeGetsOneWhereTheInstallationGivesThem(t *testing.T) {
+	w := newWorld(t)
+	w.users.welcome["nora"] = "u-nora"
+	got := w.browser().comesTo(deskFor(everyone), "nora")
+	if fieldOf(t, got); !strings.Contains(got.body, "<strong>u-nora</strong>") {
+		t.Errorf("the page does not name the bridge: %s", got.body)
+	}
+	w.users.welcome["nick"] = "u-nick"
+	page(t, w.browser().comesTo(deskFor(alices), "nick"), http.StatusForbidden, "You may not use this bridge")
+	if len(w.users.bridges["nick"]) > 0 {
+		t.Error("who asks for another's bridge gets one")
+	}
+	page(t, w.browser().comesTo(deskFor(everyone), "otto"), http.StatusForbidden, "You have no bridge here")
+}
+
+func TestThePageOfConsentNamesAllBridgesThatTheTokenIsFor(t *testing.T) {
+	w := newWorld(t)
+	got := w.browser().comesTo(deskFor(everyone), "amy")
+	if fieldOf(t, got); !strings.Contains(got.body, "<dt>Bridges</dt>\n<dd><strong>alice</strong>, <strong>team</strong></dd>") {
+		t.Errorf("the page: %s", got.body)
+	}
+	got = w.browser().comesTo(deskFor(alices), "amy")
+	if fieldOf(t, got); !strings.Contains(got.body, "<dt>Bridge</dt>\n<dd><strong>alice</strong></dd>") {
+		t.Errorf("the page: %s", got.body)
+	}
+}
+
+// Whether a bridge is somebody else's or nobody's, a person sees the same after
+// the same questions.
+func TestStrangersLearnNothingOfUsers(t *testing.T) {
+	pages := map[string]string{}
+	asked := map[string]int{}
+	for name, resource := range map[string]string{"somebody's": alices, "nobody's": issuer + "/u/nobody/mcp"} {
+		w := newWorld(t)
+		w.users.set("bob", "bob")
+		c := deskFor(resource)
+		a := w.browser().comesTo(c, "bob")
+		page(t, a, http.StatusForbidden, "You may not use this bridge")
+		pages[name], asked[name] = a.body, w.users.asked
+	}
+	if pages["somebody's"] != pages["nobody's"] || asked["somebody's"] != asked["nobody's"] {
+		t.Errorf("the pages differ, or what was asked for them: %v, %q", asked, pages)
+	}
+}
+
+func TestTheRefusedPersonCanTellTheirProgram(t *testing.T) {
+	w := newWorld(t)
+	w.users.set("bob", "bob")
+	c := deskFor(alices)
+	c.redirect = "cursor://desk/callback"
+	links := linksOf(w.browser().comesTo(c, "bob"))
+	if len(links) != 1 {
+		t.Fatalf("links %q", links)
+	}
+	u, err := url.Parse(links[0])
+	if err != nil || u.Scheme != "cursor" || u.Query().Get("error") != "access_denied" || u.Query().Get("state") != "a state/of=its own" || u.Query().Get("iss") != issuer {
+		t.Errorf("the link is %s (%v)", links[0], err)
+	}
+}
+
+func TestBridgesOfAPersonAreThoseOfTheProvidersWord(t *testing.T) {
+	w := newWorld(t)
+	w.users.set("alice", []v1alpha1.UserID{}...)
+	page(t, w.browser().comesTo(deskFor(alices), "alice"), http.StatusForbidden, "You may not use this bridge")
+}

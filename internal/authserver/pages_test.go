@@ -1,0 +1,154 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authserver
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"html"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+)
+
+var link = regexp.MustCompile(`<a class="action" href="([^"]*)"`)
+
+// linksOf returns where the links of a page lead.
+func linksOf(a answer) []string {
+	var links []string
+	for _, found := range link.FindAllStringSubmatch(a.body, -1) {
+		links = append(links, html.UnescapeString(found[1]))
+	}
+	return links
+}
+
+func TestPagesHaveNothingThatBrowsersRunOrShare(t *testing.T) {
+	w := newWorld(t, providers(newProvider("other")))
+	b := w.browser()
+	choose := b.get(deskFor(alices).authorize())
+	consent := b.get(back(t, b.get(linksOf(choose)[0]), "alice"))
+	for name, test := range map[string]struct {
+		page  answer
+		forms string
+	}{
+		"where to log in": {choose, "'none'"},
+		"consent":         {consent, "'self' https: http://127.0.0.1:49152"},
+		"a message":       {b.get(pathAuthorize), "'none'"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, after, _ := strings.Cut(test.page.body, "<style>")
+			style, _, ok := strings.Cut(after, "</style>")
+			sum := sha256.Sum256([]byte(style))
+			policy := "default-src 'none'; img-src data:; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; form-action " + test.forms + "; frame-ancestors 'none'; base-uri 'none'"
+			for field, want := range map[string]string{
+				"Content-Security-Policy": policy, "Cache-Control": "no-store", "Referrer-Policy": "same-origin",
+				"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Content-Type": "text/html; charset=utf-8",
+			} {
+				if got := test.page.header.Get(field); got != want {
+					t.Errorf("%s is %q, want %q", field, got, want)
+				}
+			}
+			if !ok || len(style) < 500 || strings.Contains(style, "ZgotmplZ") {
+				t.Errorf("the style sheet is %q", style)
+			}
+			for _, part := range []string{`<html lang="en">`, "<title>", "<main>", "<h1>"} {
+				if strings.Count(test.page.body, part) != 1 {
+					t.Errorf("the page has not one %s", part)
+				}
+			}
+			for _, part := range []string{"<script", " style=", " onclick", "javascript:", "http-equiv"} {
+				if strings.Contains(test.page.body, part) {
+					t.Errorf("the page has %s", part)
+				}
+			}
+		})
+	}
+}
+
+func TestWhatClientsSayOfThemselvesIsShownAsText(t *testing.T) {
+	const evil = `<script>alert(1)</script>"'><b>`
+	w := newWorld(t)
+	w.documents[siteID] = flow.Client{ID: siteID, Name: evil + "\u202e", RedirectURIs: []string{siteURI}, Document: true}
+	c := deskFor(alices)
+	c.id, c.redirect = siteID, siteURI
+	got := w.browser().comesTo(c, "alice")
+	fieldOf(t, got)
+	if strings.Contains(got.body, "<script>") || strings.Contains(got.body, "<b>") || strings.Contains(got.body, "\u202e") {
+		t.Errorf("the page has what the client says as it is: %s", got.body)
+	}
+	if !strings.Contains(got.body, html.EscapeString("<script>alert(1)</script>")) {
+		t.Errorf("the page does not show it: %s", got.body)
+	}
+}
+
+func TestThePageOfConsentSaysWhoIsAnswered(t *testing.T) {
+	w := newWorld(t)
+	registered := w.register(t, `{"client_name":"Reg","redirect_uris":["https://reg.example/cb","http://[::1]/cb"]}`)
+	for _, test := range []struct {
+		name, id, redirect string
+		says, not          []string
+		forms              string
+	}{
+		{"a configured client", desk, deskURI, []string{"<strong>127.0.0.1:49152</strong>", "program on the computer"}, []string{"nobody has checked", "vouches"}, "'self' https: http://127.0.0.1:49152"},
+		{"a configured client that is an app", desk, "cursor://desk/callback", []string{"<strong>cursor:</strong>", "opens <strong>cursor:</strong> links"}, []string{"program on the computer"}, "'self' https: cursor:"},
+		{"a client with a document", siteID, siteURI, []string{"<strong>site.example</strong> vouches for"}, []string{"nobody has checked", "on the computer", "on this computer"}, "'self' https:"},
+		{"one that registered itself", registered, "https://reg.example/cb", []string{"<strong>reg.example</strong>", "nobody has checked"}, []string{"vouches", "on the computer"}, "'self' https:"},
+		{"one at an address of IPv6", registered, "http://[::1]:8080/cb", []string{"<strong>[::1]:8080</strong>", "on the computer"}, nil, "'self' https: http:"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := deskFor(alices)
+			c.id, c.redirect = test.id, test.redirect
+			got := w.browser().comesTo(c, "alice")
+			fieldOf(t, got)
+			for _, words := range test.says {
+				if !strings.Contains(got.body, words) {
+					t.Errorf("the page does not say %q: %s", words, got.body)
+				}
+			}
+			for _, words := range test.not {
+				if strings.Contains(got.body, words) {
+					t.Errorf("the page says %q: %s", words, got.body)
+				}
+			}
+			if policy := got.header.Get("Content-Security-Policy"); !strings.Contains(policy, "form-action "+test.forms+";") {
+				t.Errorf("policy %q", policy)
+			}
+		})
+	}
+}
+
+func TestALookAtTheHeaderDoesNothing(t *testing.T) {
+	w := newWorld(t)
+	b := w.browser()
+	link := back(t, b.get(deskFor(alices).authorize()), "alice")
+	target := strings.TrimPrefix(link, issuer)
+	if a := w.send(http.MethodHead, target, "", b.header()); a.status != http.StatusOK || a.header.Get("Location") != "" {
+		t.Errorf("status %d", a.status)
+	}
+	fieldOf(t, b.get(link))
+	count := len(w.store.entries)
+	w.send(http.MethodHead, deskFor(alices).authorize(), "", nil)
+	if len(w.store.entries) != count {
+		t.Error("it began a login")
+	}
+}
+
+func TestPagesSayWhatIsAway(t *testing.T) {
+	w := newWorld(t)
+	b := w.browser()
+	w.store.fail("put")
+	page(t, b.get(deskFor(alices).authorize()), http.StatusServiceUnavailable, "at the moment")
+	w.store.works()
+	w.provider.away = true
+	page(t, b.get(deskFor(alices).authorize()), http.StatusServiceUnavailable, "You cannot log in")
+	w.provider.away = false
+	w.users.away = true
+	page(t, b.comesTo(deskFor(alices), "alice"), http.StatusServiceUnavailable, "at the moment")
+	if failed := w.steps(stepAuthorize, outcomeFailed); failed != 2 || strings.Count(w.logs.String(), "level=ERROR") != 3 {
+		t.Errorf("%v requests failed: %s", failed, w.logs)
+	}
+}

@@ -1,0 +1,139 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func (w *world) sendJSON(path, body string) answer {
+	return w.send(http.MethodPost, path, body, http.Header{"Content-Type": {"application/json"}})
+}
+
+// register returns the id of a client that registers itself.
+func (w *world) register(t testing.TB, body string) string {
+	t.Helper()
+	a := w.sendJSON(pathRegister, body)
+	if a.status != http.StatusCreated || a.header.Get("Cache-Control") != "no-store" {
+		t.Fatalf("status %d: %s", a.status, a.body)
+	}
+	return a.json("client_id")
+}
+
+func TestAClientRegistersAndHearsWhatItGot(t *testing.T) {
+	for _, test := range []struct{ name, sent, want string }{
+		{"with what it must say",
+			`{"redirect_uris":["http://127.0.0.1/cb"]}`,
+			`{"redirect_uris":["http://127.0.0.1/cb"],"token_endpoint_auth_method":"none","grant_types":["authorization_code"],"response_types":["code"],"scope":"mcp:read mcp:call"}`},
+		{"that asks for a secret and other grants",
+			`{"client_name":"Cursor","redirect_uris":["cursor://anysphere.cursor-mcp/oauth/callback"],"token_endpoint_auth_method":"client_secret_post","grant_types":["refresh_token","authorization_code","password"],"response_types":["code","token"],"scope":"mcp:read admin","logo_uri":"https://x.example/"}`,
+			`{"client_name":"Cursor","redirect_uris":["cursor://anysphere.cursor-mcp/oauth/callback"],"token_endpoint_auth_method":"none","grant_types":["authorization_code","refresh_token"],"response_types":["code"],"scope":"mcp:read"}`},
+		{"whose name is long and hides something",
+			`{"client_name":"` + strings.Repeat("n", 200) + `\u202e","redirect_uris":["https://c.example/"],"client_id":"mine"}`,
+			`{"client_name":"` + strings.Repeat("n", 100) + `","redirect_uris":["https://c.example/"],"token_endpoint_auth_method":"none","grant_types":["authorization_code"],"response_types":["code"],"scope":"mcp:read mcp:call"}`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t)
+			a := w.sendJSON(pathRegister, test.sent)
+			var got, want map[string]any
+			if err := json.Unmarshal([]byte(a.body), &got); err != nil || a.status != http.StatusCreated {
+				t.Fatalf("status %d, %v: %s", a.status, err, a.body)
+			}
+			if err := json.Unmarshal([]byte(test.want), &want); err != nil {
+				t.Fatal(err)
+			}
+			id, _ := got["client_id"].(string)
+			if !registeredForm.MatchString(id) || got["client_id_issued_at"] != float64(w.now().Unix()) {
+				t.Errorf("got %v", got)
+			}
+			delete(got, "client_id")
+			delete(got, "client_id_issued_at")
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("client (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestClientsThatCannotRegister(t *testing.T) {
+	for _, test := range []struct{ name, body, code string }{
+		{"nothing", ``, codeInvalidMetadata},
+		{"a list", `[]`, codeInvalidMetadata},
+		{"a member twice", `{"redirect_uris":["https://a.example/"],"redirect_uris":["https://b.example/"]}`, codeInvalidMetadata},
+		{"another type", `{"redirect_uris":"https://a.example/"}`, codeInvalidMetadata},
+		{"no redirect URI", `{"client_name":"x"}`, codeInvalidRedirect},
+		{"too many", `{"redirect_uris":[` + strings.Repeat(`"https://a.example/",`, 20) + `"https://a.example/"]}`, codeInvalidRedirect},
+		{"one that others read", `{"redirect_uris":["https://a.example/","http://a.example/"]}`, codeInvalidRedirect},
+		{"one of a scheme that is not allowed", `{"redirect_uris":["evil://x"]}`, codeInvalidRedirect},
+		{"one that runs", `{"redirect_uris":["javascript:alert(1)"]}`, codeInvalidRedirect},
+		{"no code", `{"redirect_uris":["https://a.example/"],"grant_types":["client_credentials"]}`, codeInvalidMetadata},
+		{"another response", `{"redirect_uris":["https://a.example/"],"response_types":["token"]}`, codeInvalidMetadata},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t)
+			refused(t, w.sendJSON(pathRegister, test.body), http.StatusBadRequest, test.code)
+			if len(w.store.entries) > 0 {
+				t.Error("it is stored")
+			}
+		})
+	}
+	w := newWorld(t)
+	refused(t, w.program(pathRegister, nil), http.StatusUnsupportedMediaType, codeInvalidRequest)
+	refused(t, w.sendJSON(pathRegister, strings.Repeat(" ", maxRegistration+1)), http.StatusRequestEntityTooLarge, codeInvalidRequest)
+}
+
+const someClient = `{"redirect_uris":["http://127.0.0.1/callback"]}`
+
+func TestThereIsRoomForSoManyClientsAtATime(t *testing.T) {
+	w := newWorld(t)
+	for range 3 {
+		w.register(t, someClient)
+	}
+	full := w.sendJSON(pathRegister, someClient)
+	refused(t, full, http.StatusServiceUnavailable, codeUnavailable)
+	if full.header.Get("Retry-After") == "" {
+		t.Error("it is not said when to come again")
+	}
+	w.wait(defaultLifetime)
+	w.register(t, someClient)
+}
+
+func TestAClientIsKnownForAsLongAsItIsUsed(t *testing.T) {
+	w := newWorld(t)
+	used, unused := w.register(t, someClient), w.register(t, someClient)
+	c := deskFor(alices)
+	c.id = used
+	_, refresh := w.logIn(c, "alice")
+	for range 5 {
+		w.wait(10 * 24 * time.Hour)
+		c.id = used
+		w.browser().get(c.authorize()).location(t)
+	}
+	c.id = unused
+	page(t, w.browser().get(c.authorize()), http.StatusBadRequest, "not known here")
+	// Who comes with a token of a grant that has ended, hears the same.
+	refused(t, w.program(pathToken, c.refreshes(refresh)), http.StatusUnauthorized, codeInvalidClient)
+	c.id = used
+	refused(t, w.program(pathToken, c.refreshes(refresh)), http.StatusBadRequest, codeInvalidGrant)
+}
+
+func TestRegistrationsThatCannotBeStored(t *testing.T) {
+	for _, op := range []string{"count", "put"} {
+		t.Run(fmt.Sprintf("while %s fails", op), func(t *testing.T) {
+			w := newWorld(t)
+			w.store.fail(op)
+			refused(t, w.sendJSON(pathRegister, someClient), http.StatusServiceUnavailable, codeUnavailable)
+			if w.steps(stepRegister, outcomeFailed) != 1 {
+				t.Error("it is not counted as failed")
+			}
+		})
+	}
+}
