@@ -131,16 +131,17 @@ func challengeProblem(p parameters) (code, description string) {
 
 // scopesOf returns the scopes that are asked for, in our order: those that there
 // may be where there is no word of any. A client that asks to go on while its
-// person is away gets what all get.
+// person is away gets what all get. Scopes that we do not have are left out, as
+// RFC 6749, section 3.3, allows, where some are left: the metadata of a bridge name
+// those of all its issuers, and clients ask each for all.
 func scopesOf(asked string, may []string) ([]string, bool) {
-	names := slices.DeleteFunc(strings.Fields(asked), func(name string) bool { return name == scopeOffline })
-	if len(names) == 0 {
+	words := slices.DeleteFunc(strings.Fields(asked), func(name string) bool { return name == scopeOffline })
+	if len(words) == 0 {
 		return may, true
 	}
-	for _, name := range names {
-		if !slices.Contains(may, name) {
-			return nil, false
-		}
+	names := slices.DeleteFunc(words, func(name string) bool { return !slices.Contains(scopes(), name) })
+	if len(names) == 0 || slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(may, name) }) {
+		return nil, false
 	}
 	return slices.DeleteFunc(slices.Clone(may), func(name string) bool { return !slices.Contains(names, name) }), true
 }

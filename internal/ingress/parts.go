@@ -19,9 +19,9 @@ import (
 const (
 	// readMethods are those by which a page may read what anyone may, and
 	// readHeaders what it may send beside what any page may. Some clients name the
-	// type of a body that they do not send.
+	// type of a body that they do not send, and their version of MCP.
 	readMethods = http.MethodGet + ", " + http.MethodHead
-	readHeaders = "Content-Type, If-None-Match"
+	readHeaders = "Content-Type, If-None-Match, Mcp-Protocol-Version"
 	// maxCatalogPath holds the longest name and version of a recipe in percent
 	// encoding.
 	maxCatalogPath = 512

@@ -254,7 +254,7 @@ func TestBrowsersMayAskBeforeTheyReadTheCatalog(t *testing.T) {
 	w := newWorld(t, config)
 	granted := map[string]string{
 		"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "ETag, Retry-After, X-Request-Id",
-		"Access-Control-Allow-Methods": "GET, HEAD", "Access-Control-Allow-Headers": "Content-Type, If-None-Match", "Access-Control-Max-Age": "600",
+		"Access-Control-Allow-Methods": "GET, HEAD", "Access-Control-Allow-Headers": "Content-Type, If-None-Match, Mcp-Protocol-Version", "Access-Control-Max-Age": "600",
 	}
 	seen := map[string]string{"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "ETag, Retry-After, X-Request-Id"}
 	none := map[string]string{}

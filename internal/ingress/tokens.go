@@ -210,6 +210,6 @@ func (s *Server) oauthRoutes(e *gin.Engine) {
 	for _, path := range []string{anyonePath, "/u/:userId" + endpointMCP, "/u/:userId" + ssePath} {
 		path = oauth.MetadataPath(path)
 		e.GET(path, openToPages, s.do(s.checkHost), s.do(limit), s.do(s.refuseBody), s.do(s.resourceMetadata))
-		e.OPTIONS(path, openToPages, s.do(s.checkHost), s.do(limit), s.do(s.refuseBody), s.do(preflightPart(http.MethodGet, readHeaders+", Mcp-Protocol-Version", http.MethodGet)))
+		e.OPTIONS(path, openToPages, s.do(s.checkHost), s.do(limit), s.do(s.refuseBody), s.do(preflightPart(http.MethodGet, readHeaders, http.MethodGet)))
 	}
 }
