@@ -69,7 +69,7 @@ func TestRequestsThatTheClientIsToldOf(t *testing.T) {
 		{"PKCE that is plain where nothing is said", url.Values{"code_challenge_method": nil}, codeInvalidRequest},
 		{"a challenge that is no hash", url.Values{"code_challenge": {"abc"}}, codeInvalidRequest},
 		{"two challenges", url.Values{"code_challenge": {challengeOf("a"), challengeOf("b")}}, codeInvalidRequest},
-		{"a scope that there is not", url.Values{"scope": {"mcp:read admin"}}, codeInvalidScope},
+		{"scopes that there are not", url.Values{"scope": {"admin openid"}}, codeInvalidScope},
 		{"two lists of scopes", url.Values{"scope": {"mcp:read", "mcp:call"}}, codeInvalidRequest},
 		{"a resource elsewhere", url.Values{"resource": {"https://elsewhere.example/mcp"}}, codeInvalidTarget},
 		{"a resource that begins as ours", url.Values{"resource": {issuer + ".evil.example/mcp"}}, codeInvalidTarget},
@@ -132,6 +132,7 @@ func TestRequestsThatAreGood(t *testing.T) {
 		{"without a scope", nil, "mcp:read mcp:call", alices},
 		{"with one scope", url.Values{"scope": {"mcp:read"}}, "mcp:read", alices},
 		{"with a scope of going on without the person", url.Values{"scope": {"mcp:read offline_access"}}, "mcp:read", alices},
+		{"with a scope of another issuer", url.Values{"scope": {"bridges.read mcp:read"}}, "mcp:read", alices},
 		{"with that one alone", url.Values{"scope": {"offline_access"}}, "mcp:read mcp:call", alices},
 		{"without a resource", url.Values{"resource": nil}, "mcp:read mcp:call", everyone},
 		{"with the same resource twice", url.Values{"resource": {alices, alices}}, "mcp:read mcp:call", alices},
@@ -199,13 +200,14 @@ func FuzzAuthorize(f *testing.F) {
 	f.Add("client_id=desk&redirect_uri=cursor%3A%2F%2Fdesk%2Fcallback%00")
 	w := newWorld(f)
 	f.Fuzz(func(t *testing.T, query string) {
+		w.t = t
 		a := w.send(http.MethodGet, pathAuthorize+"?"+query, "", nil)
 		to := a.header.Get("Location")
 		switch {
 		case a.status == http.StatusTeapot, a.status == http.StatusBadRequest && to == "":
 		case a.status != http.StatusSeeOther:
 			t.Errorf("status %d", a.status)
-		case strings.HasPrefix(to, "https://idp.example/authorize?state="), strings.HasPrefix(to, "cursor://desk/callback?error="):
+		case strings.HasPrefix(to, "https://idp.example/authorize?"), strings.HasPrefix(to, "cursor://desk/callback?error="):
 		default:
 			u, err := url.Parse(to)
 			if err != nil || u.Scheme != "http" || u.Hostname() != "127.0.0.1" || u.Path != "/callback" || !u.Query().Has("error") {

@@ -108,18 +108,28 @@ func TestAPersonWhoDoesNotLogInIsReportedToTheClient(t *testing.T) {
 	}
 }
 
-// A provider's word of a login is for the step that asked for it.
+// What one step left is for the next one alone.
 func TestAStepCannotBeSkipped(t *testing.T) {
 	w := newWorld(t, providers(newProvider("other")))
 	b := w.browser()
-	chosen := linksOf(b.get(deskFor(alices).authorize()))[0]
-	secret := chosen[strings.Index(chosen, "=")+1:]
-	page(t, b.get("/oauth/callback/idp?code=as-alice&state="+secret), http.StatusBadRequest, "This login is over")
-	asked := b.get(back(t, b.get(chosen), "alice"))
-	agreeing := fieldOf(t, asked)
-	page(t, b.get("/oauth/callback/idp?code=as-alice&state="+agreeing), http.StatusBadRequest, "This login is over")
-	page(t, b.post(pathConsent, url.Values{"login": {secret}, "answer": {"allow"}}), http.StatusBadRequest, "This login is over")
-	page(t, b.post(pathConsent, url.Values{"login": {agreeing}, "answer": {"allow"}}), http.StatusBadRequest, "This login is over")
+	choosing := func() (link, secret string) {
+		link = linksOf(b.get(deskFor(alices).authorize()))[0]
+		return link, link[strings.Index(link, "=")+1:]
+	}
+	agreeing := func() string {
+		link, _ := choosing()
+		return fieldOf(t, b.get(back(t, b.get(link), "alice")))
+	}
+	_, chosen := choosing()
+	_, allowed := choosing()
+	for name, a := range map[string]answer{
+		"from the choice to the provider's word": b.get("/oauth/callback/idp?code=as-alice&state=" + chosen),
+		"from the choice to consent":             b.post(pathConsent, url.Values{"login": {allowed}, "answer": {"allow"}}),
+		"from consent to the provider's word":    b.get("/oauth/callback/idp?code=as-bob&state=" + agreeing()),
+		"from consent to the choice":             b.get("/oauth/login/other?login=" + agreeing()),
+	} {
+		t.Run(name, func(t *testing.T) { page(t, a, http.StatusBadRequest, "This login is over") })
+	}
 }
 
 func TestConsentIsThePersonsOwn(t *testing.T) {
