@@ -80,7 +80,7 @@ func (s *Server) consentOf(a *ask) consentPage {
 
 // toldOf gives a person's refusal a way back to the client of a.
 func toldOf(err error, a *ask) error {
-	if e, ok := err.(*pageError); ok { //nolint:errorlint // One with a cause is no refusal.
+	if e, ok := plainRefusal(err); ok {
 		return e.of(a)
 	}
 	return err

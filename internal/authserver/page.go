@@ -40,6 +40,12 @@ func (e *pageError) of(a *ask) *pageError {
 	return &told
 }
 
+// plainRefusal returns a refusal that has no cause beside what the person did.
+func plainRefusal(err error) (*pageError, bool) {
+	e, ok := err.(*pageError) //nolint:errorlint // A wrapped one has a cause.
+	return e, ok
+}
+
 // errAway is what a person is told when something of ours is away.
 var errAway = refusePage(http.StatusServiceUnavailable, "This does not work at the moment", "Something that a login needs cannot be reached. Try again in a minute.")
 
@@ -72,7 +78,7 @@ func (s *Server) showError(c surface.Call, at step, err error) error {
 		return s.showMessage(c, toPerson)
 	case isPage:
 		s.metrics.steps.WithLabelValues(string(at), outcomeRefused).Inc()
-		if err != error(toPerson) {
+		if _, alone := plainRefusal(err); !alone {
 			// A provider's refusal, a client's document: what somebody has to look into
 			// whom the person will ask.
 			s.Log.InfoContext(c.Request().Context(), "a step of a login was refused", slog.String("step", string(at)), slog.Any("error", err))

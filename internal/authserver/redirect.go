@@ -61,10 +61,9 @@ func (r redirects) check(uri string) error {
 	if err != nil || u.User != nil {
 		return errRedirectForm
 	}
-	for _, name := range []string{"code", "error", "error_description", "iss", "state"} {
-		if u.Query().Has(name) {
-			return errRedirectQuery
-		}
+	answers := []string{parameterCode, parameterError, parameterDescription, parameterIssuer, parameterState}
+	if slices.ContainsFunc(answers, u.Query().Has) {
+		return errRedirectQuery
 	}
 	switch {
 	case u.Scheme == schemeHTTPS && u.Hostname() != "":

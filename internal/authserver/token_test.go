@@ -5,6 +5,7 @@ package authserver
 
 import (
 	"encoding/base64"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -47,13 +48,8 @@ func TestCodesThatAreRefused(t *testing.T) {
 			w := newWorld(t)
 			c := deskFor(alices)
 			good := c.redeems(w.browser().agrees(c, "alice"))
-			bad := url.Values{}
-			for name, values := range good {
-				bad[name] = values
-			}
-			for name, values := range test.more {
-				bad[name] = values
-			}
+			bad := maps.Clone(good)
+			maps.Copy(bad, test.more)
 			if bad.Get("refresh_token") == "CODE" {
 				bad.Set("refresh_token", good.Get("code"))
 			}
@@ -297,9 +293,7 @@ func TestRefreshesThatAreRefused(t *testing.T) {
 				test.change(w)
 			}
 			form := c.refreshes(refresh)
-			for name, values := range test.more {
-				form[name] = values
-			}
+			maps.Copy(form, test.more)
 			refused(t, w.program(pathToken, form), test.status, test.code)
 			if over := !strings.Contains(w.store.dump(), "grant/"); over != test.over && test.name != "a person who was away too long" {
 				t.Errorf("the grant has ended: %t", over)
