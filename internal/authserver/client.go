@@ -29,8 +29,8 @@ func isDocument(id string) bool { return strings.HasPrefix(id, schemeHTTPS+"://"
 // registration is what is stored of a client that registered itself.
 type registration struct {
 	flow.Client
-	// Renewed is when its end was last put off.
-	Renewed time.Time `json:"renewed"`
+	// Renewed is when its end was last put off, zero while no person has let it in.
+	Renewed time.Time `json:"renewed,omitzero"`
 }
 
 // known is a client, and how.
@@ -61,46 +61,26 @@ func (s *Server) client(ctx context.Context, id string) (known, error) {
 		}
 		return known{Client: c}, nil
 	case registeredForm.MatchString(id) && s.Registration.Enabled:
-		c, err := s.registered(ctx, id)
-		return known{Client: c}, err
+		r, _, err := s.registered(ctx, id)
+		return known{Client: r.Client}, err
 	default:
 		return known{}, errNoClient
 	}
 }
 
-// registered returns a client that registered itself, and puts its end off.
-func (s *Server) registered(ctx context.Context, id string) (flow.Client, error) {
-	value, err := s.Store.Get(ctx, flow.KindClient, id)
+// registered returns a client that registered itself, with what is stored of it.
+func (s *Server) registered(ctx context.Context, id string) (r registration, value []byte, err error) {
+	value, err = s.Store.Get(ctx, flow.KindClient, id)
 	if errors.Is(err, flow.ErrNotFound) {
-		return flow.Client{}, errNoClient
+		return registration{}, nil, errNoClient
 	}
 	if err != nil {
-		return flow.Client{}, fmt.Errorf("read client: %w", err)
+		return registration{}, nil, fmt.Errorf("read client: %w", err)
 	}
-	var r registration
 	if err := json.Unmarshal(value, &r); err != nil {
-		return flow.Client{}, fmt.Errorf("decode client: %w", err)
+		return registration{}, nil, fmt.Errorf("decode client: %w", err)
 	}
-	return r.Client, s.renew(ctx, value, r)
-}
-
-// renewals is how often the end of a client's registration is put off in its
-// lifetime: not at each use, which would be a write each time.
-const renewals = 30
-
-// renew puts the end of a client's registration off, unless that has just been
-// done.
-func (s *Server) renew(ctx context.Context, value []byte, r registration) error {
-	now := s.Now()
-	if now.Sub(r.Renewed) < s.Registration.Lifetime/renewals {
-		return nil
-	}
-	r.Renewed = now
-	err := s.Store.Swap(ctx, flow.KindClient, r.ID, value, encode(r), now.Add(s.Registration.Lifetime))
-	if err != nil && !errors.Is(err, flow.ErrNotFound) { // Another request may have done so.
-		return fmt.Errorf("renew client: %w", err)
-	}
-	return nil
+	return r, value, nil
 }
 
 // stillClient returns errNoClient where a client is one no more. Documents are not
@@ -111,6 +91,38 @@ func (s *Server) stillClient(ctx context.Context, id string) error {
 	}
 	_, err := s.client(ctx, id)
 	return err
+}
+
+const (
+	// unusedLife is for how long a client is known that no person has let in yet.
+	// Anybody can register as many as there may be; this is after what time there is
+	// room for others again.
+	unusedLife = 24 * time.Hour
+	// renewals is how often the end of a client's registration is put off in its
+	// lifetime: not at each use, which would be a write each time.
+	renewals = 30
+)
+
+// useClient is stillClient for a client that a person lets in, or has let in. Only
+// such use puts the end of a registration off: all else anybody can do.
+func (s *Server) useClient(ctx context.Context, id string) error {
+	if _, configured := s.clients[id]; configured || !registeredForm.MatchString(id) || !s.Registration.Enabled {
+		return s.stillClient(ctx, id)
+	}
+	r, value, err := s.registered(ctx, id)
+	if err != nil {
+		return err
+	}
+	now := s.Now()
+	if now.Sub(r.Renewed) < s.Registration.Lifetime/renewals {
+		return nil
+	}
+	r.Renewed = now
+	err = s.Store.Swap(ctx, flow.KindClient, id, value, encode(r), now.Add(s.Registration.Lifetime))
+	if err != nil && !errors.Is(err, flow.ErrNotFound) { // Another request may have done so.
+		return fmt.Errorf("renew client: %w", err)
+	}
+	return nil
 }
 
 // shownName is what a client is called on pages.

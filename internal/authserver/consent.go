@@ -4,6 +4,7 @@
 package authserver
 
 import (
+	"errors"
 	"net/url"
 	"slices"
 
@@ -109,6 +110,9 @@ func (s *Server) consent(c surface.Call) error {
 		return &clientError{*p.Ask, codeAccessDenied, "The person said no."}
 	}
 	code, err := s.grant(c.Request().Context(), p)
+	if errors.Is(err, errNoClient) {
+		return errAskClient
+	}
 	if err != nil {
 		return err
 	}

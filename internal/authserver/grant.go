@@ -46,8 +46,12 @@ type held struct {
 	value   []byte
 }
 
-// grant stores what the person of p agreed to, and returns the code for it.
+// grant stores what the person of p agreed to, and returns the code for it, or
+// errNoClient where the client has ended meanwhile.
 func (s *Server) grant(ctx context.Context, p pending) (code string, err error) {
+	if err := s.useClient(ctx, p.Ask.Client.ID); err != nil {
+		return "", err
+	}
 	halves, err := s.secrets(2)
 	if err != nil {
 		return "", err

@@ -22,6 +22,8 @@ const (
 
 // redirects says where clients may be answered.
 type redirects struct {
+	// own is the installation's origin, of which no page is a client's.
+	own     string
 	schemes []string
 }
 
@@ -33,18 +35,19 @@ var schemeForm = regexp.MustCompile(`^[a-z][a-z0-9+.-]{0,63}$`)
 var neverSchemes = []string{schemeHTTP, schemeHTTPS, "about", "blob", "content", "data", "file", "filesystem", "ftp",
 	"intent", "javascript", "mailto", "tel", "vbscript", "view-source", "ws", "wss"}
 
-func newRedirects(schemes []string) (redirects, error) {
+func newRedirects(own string, schemes []string) (redirects, error) {
 	for _, scheme := range schemes {
 		if !schemeForm.MatchString(scheme) || slices.Contains(neverSchemes, scheme) {
 			return redirects{}, fmt.Errorf("redirect scheme %.80q: it must be a private-use scheme in lower case, such as cursor", scheme)
 		}
 	}
-	return redirects{schemes: schemes}, nil
+	return redirects{own: own, schemes: schemes}, nil
 }
 
 var (
 	errRedirectForm   = errors.New("it is not an absolute URI of at most 2048 characters without a user or a fragment")
 	errRedirectScheme = errors.New("it must be https, http on the loopback interface, or a private-use scheme that the installation allows")
+	errRedirectOwn    = errors.New("it is a page of this installation")
 	errRedirectQuery  = errors.New("its query has a parameter that an answer has")
 )
 
@@ -66,6 +69,8 @@ func (r redirects) check(uri string) error {
 		return errRedirectQuery
 	}
 	switch {
+	case r.isOwn(u):
+		return errRedirectOwn
 	case u.Scheme == schemeHTTPS && u.Hostname() != "":
 	case u.Scheme == schemeHTTP && loopback.MatchString(uri):
 	case slices.Contains(r.schemes, u.Scheme):
@@ -73,6 +78,15 @@ func (r redirects) check(uri string) error {
 		return errRedirectScheme
 	}
 	return nil
+}
+
+// isOwn reports whether a URI is of the installation's origin.
+func (r redirects) isOwn(u *url.URL) bool {
+	port := u.Port()
+	if port == "" || u.Scheme == schemeHTTPS && port == "443" || u.Scheme == schemeHTTP && port == "80" {
+		return r.own == u.Scheme+"://"+strings.TrimSuffix(strings.ToLower(u.Host), ":"+port)
+	}
+	return r.own == u.Scheme+"://"+strings.ToLower(u.Host)
 }
 
 // loopback is an http URI of the loopback interface, in three parts: its host, its

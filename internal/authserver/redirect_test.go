@@ -10,7 +10,7 @@ import (
 )
 
 func TestWhereClientsMayBeAnswered(t *testing.T) {
-	r, err := newRedirects([]string{"cursor", "com.example.app"})
+	r, err := newRedirects(issuer, []string{"cursor", "com.example.app"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,6 +49,10 @@ func TestWhereClientsMayBeAnswered(t *testing.T) {
 		{"a parameter that answers have", "https://client.example/?code=x", errRedirectQuery},
 		{"the same in another encoding", "https://client.example/?a=1&%63ode=x", errRedirectQuery},
 		{"somebody's issuer", "https://client.example/?iss=https://evil.example", errRedirectQuery},
+		{"a page of the installation", issuer + "/oauth/callback/idp", errRedirectOwn},
+		{"the same by its port", "https://Bridges.example.com:443/x", errRedirectOwn},
+		{"the same without a port", issuer + ":/x", errRedirectOwn},
+		{"another port of its host", issuer + ":8443/x", nil},
 		{"nothing", "", errRedirectForm},
 		{"too much", "https://client.example/" + strings.Repeat("x", maxRedirect), errRedirectForm},
 	} {
@@ -62,7 +66,7 @@ func TestWhereClientsMayBeAnswered(t *testing.T) {
 
 func TestSchemesThatAnInstallationCannotAllow(t *testing.T) {
 	for _, scheme := range []string{"", "https", "http", "javascript", "data", "Cursor", "cursor:", "a b", "1x"} {
-		if _, err := newRedirects([]string{"cursor", scheme}); err == nil {
+		if _, err := newRedirects(issuer, []string{"cursor", scheme}); err == nil {
 			t.Errorf("%q is allowed", scheme)
 		}
 	}
@@ -124,7 +128,7 @@ func FuzzRedirect(f *testing.F) {
 	f.Add("http://127.0.0.1:1/cb")
 	f.Add("http://localhost:1@evil.example/cb")
 	f.Add("http://[::1]:1/cb?x")
-	r, err := newRedirects(nil)
+	r, err := newRedirects(issuer, nil)
 	if err != nil {
 		f.Fatal(err)
 	}

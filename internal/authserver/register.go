@@ -67,8 +67,9 @@ func (s *Server) register(c surface.Call) (programAnswer, error) {
 	}
 	now := s.Now()
 	said.ID, said.Issued = registeredPrefix+secret, now.Unix()
-	kept := registration{Client: flow.Client{ID: said.ID, Name: said.Name, RedirectURIs: said.RedirectURIs}, Renewed: now}
-	if err := s.Store.Put(ctx, flow.KindClient, said.ID, encode(kept), now.Add(s.Registration.Lifetime)); err != nil {
+	kept := registration{Client: flow.Client{ID: said.ID, Name: said.Name, RedirectURIs: said.RedirectURIs}}
+	life := min(unusedLife, s.Registration.Lifetime)
+	if err := s.Store.Put(ctx, flow.KindClient, said.ID, encode(kept), now.Add(life)); err != nil {
 		return programAnswer{}, fmt.Errorf("store client: %w", err)
 	}
 	return programAnswer{http.StatusCreated, said}, nil

@@ -102,27 +102,47 @@ func TestThereIsRoomForSoManyClientsAtATime(t *testing.T) {
 	if full.header.Get("Retry-After") == "" {
 		t.Error("it is not said when to come again")
 	}
-	w.wait(defaultLifetime)
+	w.wait(unusedLife)
 	w.register(t, someClient)
 }
 
-func TestAClientIsKnownForAsLongAsItIsUsed(t *testing.T) {
+func TestAClientIsKnownForAsLongAsAPersonUsesIt(t *testing.T) {
 	w := newWorld(t)
-	used, unused := w.register(t, someClient), w.register(t, someClient)
-	c := deskFor(alices)
-	c.id = used
+	c, unused := deskFor(alices), deskFor(alices)
+	c.id, unused.id = w.register(t, someClient), w.register(t, someClient)
 	_, refresh := w.logIn(c, "alice")
+	w.wait(unusedLife - time.Second)
+	// This anybody can do, and it makes no client last.
+	w.browser().get(unused.authorize()).location(t)
+	refused(t, w.program(pathToken, unused.refreshes("x")), http.StatusBadRequest, codeInvalidGrant)
+	refused(t, w.program(pathToken, unused.refreshes(kindRefreshOf("A"))), http.StatusBadRequest, codeInvalidGrant)
+	w.wait(time.Second)
+	page(t, w.browser().get(unused.authorize()), http.StatusBadRequest, "not known here")
+	refused(t, w.program(pathToken, unused.refreshes(kindRefreshOf("A"))), http.StatusUnauthorized, codeInvalidClient)
 	for range 5 {
 		w.wait(10 * 24 * time.Hour)
-		c.id = used
-		w.browser().get(c.authorize()).location(t)
+		if a := w.program(pathToken, c.refreshes(refresh)); a.status == http.StatusOK {
+			refresh = a.json("refresh_token")
+			continue
+		}
+		_, refresh = w.logIn(c, "alice") // The grant has ended, and the client has not.
 	}
-	c.id = unused
+	w.wait(defaultLifetime)
 	page(t, w.browser().get(c.authorize()), http.StatusBadRequest, "not known here")
-	// Who comes with a token of a grant that has ended, hears the same.
-	refused(t, w.program(pathToken, c.refreshes(refresh)), http.StatusUnauthorized, codeInvalidClient)
-	c.id = used
-	refused(t, w.program(pathToken, c.refreshes(refresh)), http.StatusBadRequest, codeInvalidGrant)
+}
+
+// kindRefreshOf returns a refresh token of one letter.
+func kindRefreshOf(letter string) string { return string(kindRefresh) + strings.Repeat(letter, 86) }
+
+func TestAClientThatEndsMeanwhileGetsNoCode(t *testing.T) {
+	w := newWorld(t)
+	c := deskFor(alices)
+	c.id = w.register(t, someClient)
+	w.wait(unusedLife - time.Minute)
+	b := w.browser()
+	asked := b.comesTo(c, "alice")
+	w.wait(time.Minute)
+	page(t, b.answers(asked, "allow"), http.StatusBadRequest, "not known here")
 }
 
 func TestRegistrationsThatCannotBeStored(t *testing.T) {

@@ -62,7 +62,8 @@ type Registration struct {
 	Enabled bool
 	// MaxClients is how many there may be at a time, 10,000 if zero.
 	MaxClients int
-	// Lifetime is how long one is known that nobody uses, 30 days if zero.
+	// Lifetime is how long one is known that nobody uses any more, 30 days if zero.
+	// One that no person has let in yet is known for a day at most.
 	Lifetime time.Duration
 }
 
@@ -127,7 +128,7 @@ func (s *Server) check() error {
 		return err
 	}
 	var err error
-	if s.redirects, err = newRedirects(s.RedirectSchemes); err != nil {
+	if s.redirects, err = newRedirects(s.Issuer, s.RedirectSchemes); err != nil {
 		return err
 	}
 	for _, c := range s.Clients {

@@ -196,7 +196,7 @@ func (s *Server) forgotten(ctx context.Context, client string) error {
 // stillGood returns an error, and ends the grant, where the client is none any
 // more or the person may no more use what they granted.
 func (s *Server) stillGood(ctx context.Context, h held) error {
-	err := s.stillClient(ctx, h.Client)
+	err := s.useClient(ctx, h.Client)
 	if errors.Is(err, errNoClient) {
 		return s.end(ctx, h, errUnknown)
 	}
