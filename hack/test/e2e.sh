@@ -19,7 +19,10 @@ cd "$(dirname "$0")/../.."
 : "${CLUSTER:=local}" "${NAME:=e2e}" "${PORT:=18080}" "${KEEP:=}" "${TESTFLAGS:=}"
 stage=hack/test/stage.sh
 logs=bin/e2e-logs
-up=(make --no-print-directory up CLUSTER="$CLUSTER" NAME="$NAME" PORT="$PORT")
+# People log in at an identity provider that the tests run.
+HB_LOGIN=$PWD/bin/e2e-login
+up=(env VALUES_FILE="$HB_LOGIN/values.yaml" OBJECTS_FILE="$HB_LOGIN/objects.yaml" MORE_IMAGES=redis
+    make --no-print-directory up CLUSTER="$CLUSTER" NAME="$NAME" PORT="$PORT")
 
 # What somebody needs who was not there.
 collect() {
@@ -60,10 +63,11 @@ esac
 : "${HB_URL:=http://127.0.0.1:$PORT}"
 # Quotas would end most of the tests.
 export TIERS_FILE=$PWD/test/e2e/tiers.yaml
-export CLUSTER HB_URL HB_KUBECONFIG KUBECTL
+export CLUSTER HB_URL HB_KUBECONFIG HB_LOGIN KUBECTL
 
+hack/test/login.sh "$HB_LOGIN"
 # Apart from the installation, so that the table shows what takes the time.
-$stage "images" bin/image build
+$stage "images" bash -c 'bin/image build --only=redis && bin/image build'
 # What it prints on standard output has keys in it; progress is on the other.
 $stage "installation" bash -c 'exec "$@" >/dev/null' up "${up[@]}"
 

@@ -64,7 +64,7 @@ spec:
       containers:
       - name: redis
         image: ${HB_REDIS_IMAGE:-hosted-bridge/redis:dev}
-        args: [--dir, /data, --appendonly, "yes", --save, ""]
+        args: [--dir, /data, --appendonly, "yes", --save, "", --protected-mode, "no"]
         volumeMounts: [{name: data, mountPath: /data}]
       volumes: [{name: data, emptyDir: {}}]
 ---

@@ -114,14 +114,24 @@ func redirectsRefuse(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a person who says no", func(t *testing.T) {
-		p, a := newVisitor(t), askAs(desk, n.url())
-		p.logsIn(t, a.url(), "dora")
-		answer := p.does(t, "press", "Deny").answer(t)
-		if answer.Get("error") != "access_denied" || answer.Get("state") != a.state || answer.Get("iss") != installed.url || answer.Has("code") {
-			t.Errorf("error %q of %q, want access_denied with the state and no code", answer.Get("error"), answer.Get("iss"))
-		}
-	})
+	for name, no := range map[string]func(*person, asking) view{
+		"a person who says no": func(p *person, a asking) view {
+			p.logsIn(t, a.url(), "dora")
+			return p.does(t, "press", "Deny")
+		},
+		"a person who does not log in": func(p *person, a asking) view {
+			p.does(t, "open", a.url())
+			return p.does(t, "press", "Cancel")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := askAs(desk, n.url())
+			answer := no(newVisitor(t), a).answer(t)
+			if answer.Get("error") != "access_denied" || answer.Get("state") != a.state || answer.Get("iss") != installed.url || answer.Has("code") {
+				t.Errorf("error %q of %q, want access_denied with the state and no code", answer.Get("error"), answer.Get("iss"))
+			}
+		})
+	}
 }
 
 // loginStaysInItsBrowser takes a login over to another browser, at each step at

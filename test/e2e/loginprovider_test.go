@@ -120,10 +120,11 @@ func startIdentityProvider(t *testing.T) (hosts map[string]string) {
 }
 
 // identityProgram returns the provider in one file, as it fits into a ConfigMap.
+// What it keeps has the names of its classes.
 func identityProgram(t *testing.T) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), nodeProgram(t), module(t, "esbuild/bin/esbuild"), "clients/identity.mjs",
-		"--bundle", "--minify", "--platform=node", "--format=cjs", "--log-level=error")
+		"--bundle", "--minify", "--keep-names", "--platform=node", "--format=cjs", "--log-level=error")
 	out, err := cmd.Output()
 	if err != nil {
 		var exit *exec.ExitError

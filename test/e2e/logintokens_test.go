@@ -20,7 +20,8 @@ import (
 // is there and of one who is not it hears the same.
 func metadataIsFound(t *testing.T) {
 	n := newLoginTenant(t, "found")
-	nobody := installed.url + "/u/" + installed.name("unknown")
+	other := installed.name("other") // As long as the tenant's.
+	nobody := installed.url + "/u/" + other
 	seen := map[string]string{}
 	for _, resource := range []string{n.url(), nobody + "/mcp", n.base() + "/sse", nobody + "/sse", installed.url + "/mcp"} {
 		if err := mustSend(t, resource, "", modernFirst).challenged(http.StatusUnauthorized, "", resource); err != nil {
@@ -38,7 +39,7 @@ func metadataIsFound(t *testing.T) {
 		if a.header.Get("Access-Control-Allow-Origin") != "*" {
 			t.Errorf("the metadata of %s is for no program in a browser", resource)
 		}
-		for _, user := range []string{n.name, installed.name("unknown")} {
+		for _, user := range []string{n.name, other} {
 			if strings.Contains(path, user) {
 				path = strings.ReplaceAll(path, user, "USER")
 				same := strings.ReplaceAll(a.bytes(), user, "USER")

@@ -13,7 +13,7 @@
 import { readFileSync } from "node:fs";
 import { createServer as http } from "node:http";
 import { createServer as https } from "node:https";
-import Provider, { errors } from "oidc-provider";
+import Provider from "oidc-provider";
 
 const settings = JSON.parse(readFileSync(process.argv[2], "utf8"));
 
@@ -82,9 +82,8 @@ provider.use(async (ctx, next) => {
       : { error: "access_denied", error_description: "the person did not log in" };
   ctx.redirect(await provider.interactionResult(ctx.req, ctx.res, result));
 });
-provider.on("server_error", (_, error) => console.error(error));
-for (const event of ["authorization.error", "grant.error"]) {
-  provider.on(event, (_, error) => console.error(event, error instanceof errors.OIDCProviderError ? error.error_description : error));
+for (const event of ["server_error", "authorization.error", "grant.error"]) {
+  provider.on(event, (_, error) => console.error(event, error.error_detail ?? error));
 }
 
 const { tls } = settings;
