@@ -65,19 +65,28 @@ func (r redirects) check(uri string) error {
 		return errRedirectForm
 	}
 	answers := []string{parameterCode, parameterError, parameterDescription, parameterIssuer, parameterState}
-	if slices.ContainsFunc(answers, u.Query().Has) {
-		return errRedirectQuery
-	}
 	switch {
+	case slices.ContainsFunc(answers, u.Query().Has):
+		return errRedirectQuery
 	case r.isOwn(u):
 		return errRedirectOwn
-	case u.Scheme == schemeHTTPS && u.Hostname() != "":
-	case u.Scheme == schemeHTTP && loopback.MatchString(uri):
-	case slices.Contains(r.schemes, u.Scheme):
-	default:
+	case !r.leadsToClient(uri, u.Scheme, u.Hostname()):
 		return errRedirectScheme
 	}
 	return nil
+}
+
+// leadsToClient reports whether what is at a URI can be a client, and nobody on
+// the way reads what is sent there.
+func (r redirects) leadsToClient(uri, scheme, host string) bool {
+	switch scheme {
+	case schemeHTTPS:
+		return host != ""
+	case schemeHTTP:
+		return loopback.MatchString(uri)
+	default:
+		return slices.Contains(r.schemes, scheme)
+	}
 }
 
 // isOwn reports whether a URI is of the installation's origin.
