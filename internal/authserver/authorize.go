@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strings"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/surface"
@@ -85,8 +84,8 @@ func (s *Server) begin(c surface.Call, p pending) error {
 		data.heading, data.Invited = s.pages.titled("You are invited"), p.Invited
 	}
 	for _, provider := range s.Providers {
-		link := s.Issuer + pathLogin + provider.ID() + "?" + url.Values{parameterLogin: {secret}}.Encode()
-		data.Providers = append(data.Providers, providerLink{provider.Name(), strings.TrimPrefix(link, s.Issuer)})
+		link := pathLogin + provider.ID() + "?" + url.Values{parameterLogin: {secret}}.Encode()
+		data.Providers = append(data.Providers, providerLink{provider.Name(), link})
 	}
 	return s.pages.show(c, s.pages.choose, statusOK, "", data)
 }
