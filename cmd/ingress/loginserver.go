@@ -65,6 +65,7 @@ func (o *ownServer) open(ctx context.Context, l *logins) error {
 		Store: entries, Signer: keys, Keys: keys, Users: users,
 		Providers: providers, Clients: clientsOf(of.Clients), Documents: documents, Connections: connections,
 		Registration:    authserver.Registration{Enabled: of.Registration.Enabled, MaxClients: of.Registration.MaxClients, Lifetime: of.Registration.Lifetime},
+		Invitations:     of.Onboarding.Mode != settings.Off,
 		RedirectSchemes: of.RedirectSchemes,
 		AccessToken:     of.Lifetimes.AccessToken, RefreshToken: of.Lifetimes.RefreshToken, RefreshIdle: of.Lifetimes.RefreshIdle,
 		Random: rand.Reader, Now: time.Now, Metrics: o.metrics, Log: o.log,

@@ -97,6 +97,7 @@ func newWorld(t testing.TB, options ...func(*Options)) *world {
 			Issuer: issuer, Name: "Bridges", Store: w.store, Signer: w.keys, Keys: w.keys, Users: w.users,
 			Providers: []flow.Provider{w.provider}, Documents: w.documents,
 			Clients:         []flow.Client{{ID: desk, Name: "Desk", RedirectURIs: []string{"http://127.0.0.1/callback", "cursor://desk/callback"}}},
+			Invitations:     true,
 			Registration:    Registration{Enabled: true, MaxClients: 3},
 			RedirectSchemes: []string{"cursor"},
 			Random:          rand.Reader, Now: w.now, Metrics: prometheus.NewRegistry(),

@@ -211,7 +211,10 @@ func TestWhoHasNoBridgeGetsOneWhereTheInstallationGivesThem(t *testing.T) {
 	if len(w.users.bridges["nick"]) > 0 {
 		t.Error("who asks for another's bridge gets one")
 	}
-	page(t, w.browser().comesTo(deskFor(everyone), "otto"), http.StatusForbidden, "You have no bridge here")
+	turnedAway := w.browser().comesTo(deskFor(everyone), "otto")
+	for _, words := range []string{"You have no bridge here", "https://idp.example", "otto"} {
+		page(t, turnedAway, http.StatusForbidden, words)
+	}
 }
 
 func TestThePageOfConsentNamesAllBridgesThatTheTokenIsFor(t *testing.T) {

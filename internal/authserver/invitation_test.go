@@ -160,3 +160,12 @@ func TestOnlyAdministratorsInvite(t *testing.T) {
 		t.Errorf("status %d: %s", a.status, a.body)
 	}
 }
+
+func TestWithoutInvitationsNobodyIsInvited(t *testing.T) {
+	w := newWorld(t, func(o *Options) { o.Invitations = false })
+	for _, r := range w.replicas[0].Routes() {
+		if r.Path == pathInvitation || strings.HasSuffix(r.Path, "/invitations") {
+			t.Errorf("there is %s %s", r.Method, r.Path)
+		}
+	}
+}

@@ -22,7 +22,7 @@ const statusOK = http.StatusOK
 var (
 	errNoLogin = refusePage(statusForbidden, "You could not be logged in", "The provider did not let you in, or its answer is not to be relied on. Begin again from your program.")
 	errNotOne  = refusePage(statusForbidden, "You may not use this bridge", "There is no bridge of this address that you may use as whoever you logged in as.")
-	errNone    = refusePage(statusForbidden, "You have no bridge here", "Ask whoever runs this installation to let you use one, then begin again.")
+	errNone    = refusePage(statusForbidden, "You have no bridge here", "Ask whoever runs this installation to let you use one, and tell them who you are here. Then begin again.")
 	errNoStep  = refusePage(http.StatusNotFound, "There is no such page", "Nobody can log in here by this address.")
 )
 
@@ -135,7 +135,7 @@ func (s *Server) mayUse(ctx context.Context, who flow.Identity, resource string)
 	}
 	if user, _ := userOf(resource, s.Issuer); user != "" {
 		if !slices.Contains(users, user) {
-			return nil, errNotOne
+			return nil, errNotOne.to(who)
 		}
 		return []v1alpha1.UserID{user}, nil
 	}
@@ -144,7 +144,7 @@ func (s *Server) mayUse(ctx context.Context, who flow.Identity, resource string)
 	}
 	user, err := s.Users.Onboard(ctx, who, "")
 	if errors.Is(err, flow.ErrNotInvited) {
-		return nil, errNone
+		return nil, errNone.to(who)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("onboard: %w", err)

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/problem"
 	"github.com/hostedbridge/hostedbridge/internal/surface"
 )
@@ -24,6 +25,8 @@ type pageError struct {
 	title, text string
 	// ask is whose client can be told, nil for none.
 	ask *ask
+	// who is whom somebody else would have to let in, nil where that is not it.
+	who *flow.Identity
 }
 
 // Error implements error.
@@ -44,6 +47,13 @@ func (e *pageError) of(a *ask) *pageError {
 func plainRefusal(err error) (*pageError, bool) {
 	e, ok := err.(*pageError) //nolint:errorlint // A wrapped one has a cause.
 	return e, ok
+}
+
+// to returns the error for a person, who is told by what they are let in.
+func (e *pageError) to(who flow.Identity) *pageError {
+	told := *e
+	told.who = &who
+	return &told
 }
 
 // errAway is what a person is told when something of ours is away.
@@ -97,7 +107,7 @@ func (s *Server) showError(c surface.Call, at step, err error) error {
 }
 
 func (s *Server) showMessage(c surface.Call, e *pageError) error {
-	data := messagePage{heading: s.pages.titled(e.title), Text: e.text}
+	data := messagePage{heading: s.pages.titled(e.title), Text: e.text, Who: e.who}
 	if e.ask != nil {
 		refusal := &clientError{*e.ask, codeAccessDenied, "The login did not succeed."}
 		data.Back = backTo(e.ask.Redirect, refusal.answer(s.Issuer))

@@ -14,6 +14,7 @@ import (
 	"net/url"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/surface"
 )
 
@@ -57,10 +58,12 @@ type heading struct {
 	Title, Installation string
 }
 
-// messagePage says something. Code is for whoever looks into it.
+// messagePage says something. Code is for whoever looks into it, and Who what
+// spec.oauth.subjects would have to name.
 type messagePage struct {
 	heading
 	Text, Code string
+	Who        *flow.Identity
 	Back       *backLink
 }
 

@@ -49,12 +49,14 @@ func (s *Server) Routes() []surface.Route {
 		{Method: get, Path: pathLogin + ":provider", Access: surface.Page, Handle: s.page(stepLogin, s.login)},
 		{Method: get, Path: pathCallback + ":provider", Access: surface.Page, Handle: s.page(stepCallback, s.callback)},
 		{Method: post, Path: pathConsent, Access: surface.Page, Form: true, MaxBody: maxForm, Handle: s.page(stepConsent, s.consent)},
-		{Method: get, Path: pathInvitation, Access: surface.Page, Handle: s.page(stepInvitation, s.invitation)},
 
 		{Method: post, Path: pathToken, Access: surface.Program, Form: true, MaxBody: maxForm, Handle: s.program(stepToken, s.token)},
 		{Method: post, Path: pathRevoke, Access: surface.Program, Form: true, MaxBody: maxForm, Handle: s.program(stepRevoke, s.revoke)},
-
-		{Method: post, Path: "/admin/users/:userId/invitations", Access: surface.Admin, Handle: s.invite},
+	}
+	if s.Invitations {
+		routes = append(routes,
+			surface.Route{Method: get, Path: pathInvitation, Access: surface.Page, Handle: s.page(stepInvitation, s.invitation)},
+			surface.Route{Method: post, Path: "/admin/users/:userId/invitations", Access: surface.Admin, Handle: s.invite})
 	}
 	if s.Registration.Enabled {
 		routes = append(routes, surface.Route{Method: post, Path: pathRegister, Access: surface.Program, MaxBody: maxRegistration, Handle: s.program(stepRegister, s.register)})

@@ -39,6 +39,8 @@ type Options struct {
 	// Documents reads the documents of clients, nil where they are no clients.
 	Documents    flow.Documents
 	Registration Registration
+	// Invitations is whether administrators can invite people.
+	Invitations bool
 	// Connections has the accounts of users' servers, nil where none are connected.
 	Connections flow.Connections
 	// RedirectSchemes are the private-use schemes that clients may be answered at,
