@@ -51,6 +51,7 @@ func TestLogin(t *testing.T) {
 			"a code or refresh token twice":  nothingIsUsedTwice,
 			"a person who is removed":        removedPeopleAreOut,
 			"an invitation":                  invitationsBind,
+			"a search for what opens doors":  loginsLieNowhere,
 			"whose bridge the rule names":    ruleNamesBridges,
 			"what one finds without a token": metadataIsFound,
 		} {

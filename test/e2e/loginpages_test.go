@@ -19,9 +19,12 @@ func pagesAreForEverybody(t *testing.T) {
 	for _, c := range []struct {
 		name, client string
 		says         []string
+		// checked is whether somebody vouches for the client's name.
+		checked bool
 	}{
-		{"a client that is known", desk, []string{"Desk", "127.0.0.1"}},
-		{"a client with a document", desktop.ClientID, []string{desktop.Name, identityName + "." + identityNamespace + ".svc", "127.0.0.1"}},
+		{"a client that is known", desk, []string{"Desk", "127.0.0.1"}, true},
+		{"a client with a document", desktop.ClientID, []string{desktop.Name, identityName + "." + identityNamespace + ".svc", "127.0.0.1"}, true},
+		{"a client that registered itself", register(t, "Your own bank"), []string{"Your own bank", "127.0.0.1"}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := newVisitor(t)
@@ -32,6 +35,9 @@ func pagesAreForEverybody(t *testing.T) {
 				if !strings.Contains(v.Text, word) {
 					t.Errorf("the page does not say %q: %s", word, v.Text)
 				}
+			}
+			if warns := strings.Contains(v.Text, "nobody has checked"); warns == c.checked {
+				t.Errorf("the page says that nobody has checked the client's name: %t", warns)
 			}
 			v = p.does(t, "type", "Allow")
 			if answer := v.answer(t); answer.Get("code") == "" {
@@ -45,6 +51,23 @@ func pagesAreForEverybody(t *testing.T) {
 			}
 		})
 	}
+}
+
+// register makes a client known by itself, as anybody can, and returns its id.
+func register(t *testing.T, name string) string {
+	t.Helper()
+	a := mustSend(t, installed.url+"/oauth/register", "", request{
+		method: http.MethodPost, header: map[string]string{"Content-Type": "application/json"},
+		body: `{"client_name":"` + name + `","redirect_uris":["` + deskRedirect + `"]}`,
+	})
+	var registered struct {
+		ID     string `json:"client_id"`
+		Method string `json:"token_endpoint_auth_method"`
+	}
+	if a.into(t, &registered); a.status != http.StatusCreated || registered.ID == "" || registered.Method != "none" {
+		t.Fatalf("status %d, authentication by %q: %.500s", a.status, registered.Method, a.body)
+	}
+	return registered.ID
 }
 
 // refused fails the test unless the person has been left on a page of the
@@ -71,7 +94,7 @@ func isOfStatus(complaint string) bool {
 
 // pagesRefuse asks in ways in which nobody must be sent anywhere.
 func pagesRefuse(t *testing.T) {
-	n := newLoginTenant(t, "refusing", "rita")
+	n, p := newLoginTenant(t, "refusing", "rita"), newVisitor(t)
 	for name, more := range map[string]map[string]string{
 		"a client that nobody knows":              {"client_id": "nobody"},
 		"no client":                               {"client_id": ""},
@@ -86,14 +109,14 @@ func pagesRefuse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := askAs(desk, n.url())
 			a.more = more
-			refused(t, newVisitor(t).does(t, "open", a.url()))
+			refused(t, p.does(t, "open", a.url()))
 		})
 	}
 }
 
 // redirectsRefuse asks in ways that the client hears of, which is the right one.
 func redirectsRefuse(t *testing.T) {
-	n := newLoginTenant(t, "redirecting", "dora")
+	n, p := newLoginTenant(t, "redirecting", "dora"), newVisitor(t)
 	for _, c := range []struct {
 		name  string
 		more  map[string]string
@@ -108,7 +131,7 @@ func redirectsRefuse(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			a := askAs(desk, n.url())
 			a.more = c.more
-			answer := newVisitor(t).does(t, "open", a.url()).answer(t)
+			answer := p.does(t, "open", a.url()).answer(t)
 			if answer.Get("error") != c.error || answer.Get("state") != a.state || answer.Get("iss") != installed.url || answer.Has("code") {
 				t.Errorf("error %q of %q, want %s with the state and no code", answer.Get("error"), answer.Get("iss"), c.error)
 			}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/e2e/canary"
 )
 
 // metadataIsFound goes the way of a client that knows a URL alone. Of a user who
@@ -187,4 +188,53 @@ func ruleNamesBridges(t *testing.T) {
 			}
 		})
 	}
+}
+
+// loginsLieNowhere logs in, and searches the cluster for what opens something.
+// That a search finds what there is, secretsAreNowhereElse shows.
+func loginsLieNowhere(t *testing.T) {
+	n := newLoginTenant(t, "searched", "saskia")
+	p, a, boss := newVisitor(t), askAs(desk, n.url()), admin(t)
+	invitation := searchable(t, "an invitation", func() string {
+		var made struct{ URL string }
+		boss.must(t, http.StatusCreated, http.MethodPost, "/admin/users/"+n.name+"/invitations", "").into(t, &made)
+		_, secret, _ := strings.Cut(made.URL, "code=")
+		return secret
+	})
+	var got tokens
+	code := searchable(t, "a code", func() string {
+		code := p.consents(t, a, "saskia").Get("code")
+		got = askTokens(t, a.redeem(code))
+		return code
+	})
+	refresh := searchable(t, "a refresh token", func() string {
+		got = askTokens(t, a.refresh(got.Refresh))
+		return got.Refresh
+	})
+	if err := mustSend(t, n.url(), got.Access, modernCall).toolAnswered(); err != nil {
+		t.Error(err)
+	}
+	wrong := mustSend(t, n.base()+"/sse", got.Access, modernCall)
+	if wrong.status != http.StatusUnauthorized {
+		t.Errorf("at another URL: status %d", wrong.status)
+	}
+	s := canary.NewScanner(invitation, code, refresh, mustCanary(t, "an access token", got.Access), mustCanary(t, "a verifier", a.verifier))
+	search(t, s)
+	for _, f := range s.Findings() {
+		t.Errorf("something of a login lies about: %s", f)
+	}
+}
+
+// searchable makes values until one is that a search can tell from others.
+func searchable(t *testing.T, name string, next func() string) canary.Canary {
+	t.Helper()
+	var err error
+	for range 20 {
+		var c canary.Canary
+		if c, err = canary.New(name, next()); err == nil {
+			return c
+		}
+	}
+	t.Fatal(err)
+	return canary.Canary{}
 }
