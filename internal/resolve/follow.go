@@ -55,7 +55,7 @@ func (d decision) strays(latest v1alpha1.RecipeStatus) plan.Finding {
 	if d.server.Recipe.Version != "" || d.last.Version == "" || d.last.Digest == latest.Digest {
 		return plan.Finding{}
 	}
-	if d.last.Place != "" && d.last.Place != latest.Place {
+	if d.moved(latest) {
 		return plan.Finding{Reason: v1alpha1.ReasonRecipeMoved, Message: fmt.Sprintf(
 			"version %s of recipe %s runs at another place than version %s: %s, and not %s; to take it set spec.servers[].recipe.version to %s",
 			latest.Version, latest.Recipe, d.last.Version, shown(latest.Place), shown(d.last.Place), latest.Version)}
@@ -70,6 +70,11 @@ func (d decision) strays(latest v1alpha1.RecipeStatus) plan.Finding {
 			latest.Version, latest.Recipe, strings.Join(others, ", "), strings.Join(latest.Secrets, ", "))}
 	}
 	return plan.Finding{}
+}
+
+// moved says that a version runs at another place than the one that ran last.
+func (d decision) moved(latest v1alpha1.RecipeStatus) bool {
+	return d.last.Place != "" && d.last.Place != latest.Place && d.last.Place != placeBesidePage(d.last.Source, latest)
 }
 
 // behind leaves the server at the version that it runs, where it may run that.

@@ -4,9 +4,11 @@
 package resolve
 
 import (
+	"encoding/json"
 	"net/url"
 	"strings"
 
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
@@ -34,6 +36,25 @@ func placeOf(said plan.RecipeServer) string {
 		place += " and logins at " + origin(page)
 	}
 	return place
+}
+
+// placeBesidePage returns the place of a status but for where its user logs in, if
+// what ran before was a login of which that was not known: an operator that did
+// not know of such pages wrote it, and there is no page that this one could
+// differ from. It is empty otherwise.
+func placeBesidePage(before string, status v1alpha1.RecipeStatus) string {
+	var was, is plan.RecipeServer
+	if json.Unmarshal([]byte(before), &was) != nil || json.Unmarshal([]byte(status.Source), &is) != nil {
+		return ""
+	}
+	login := func(s plan.RecipeServer) bool {
+		return s.Auth != nil && s.Auth.OAuth != nil && s.Auth.OAuth.Grant == v1alpha1.OAuthAuthorizationCode
+	}
+	if !login(was) || was.Auth.OAuth.AuthorizationURL != "" || !login(is) {
+		return ""
+	}
+	is.Auth.OAuth.AuthorizationURL = ""
+	return placeOf(is)
 }
 
 // shownLimit is how much of a place a message shows, in bytes, so that there is
