@@ -5,6 +5,7 @@ package plan
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -44,7 +45,7 @@ func Configuration(b *v1alpha1.HostedBridge, egress config.Egress, loginURL stri
 			continue
 		}
 		s := told(b, server)
-		if loginURL != "" && connects(server) {
+		if loginURL != "" && Connects(server) {
 			s.ConnectURL = v1alpha1.ConnectURL(loginURL, b.User(), server.Name)
 		}
 		c.Servers = append(c.Servers, s)
@@ -52,10 +53,22 @@ func Configuration(b *v1alpha1.HostedBridge, egress config.Egress, loginURL stri
 	return c
 }
 
-// connects reports whether it is known where the user logs in for the server.
-func connects(server v1alpha1.Server) bool {
-	return server.Auth != nil && server.Auth.OAuth != nil &&
-		server.Auth.OAuth.Grant == v1alpha1.OAuthAuthorizationCode && server.Auth.OAuth.AuthorizationURL != ""
+// Connects reports whether the user can connect the account that the server is
+// used with: it is known where they log in, a browser may be sent there, and the
+// server may use the secret that the login is kept in.
+func Connects(server v1alpha1.Server) bool {
+	if server.Auth == nil || server.Auth.OAuth == nil {
+		return false
+	}
+	o := server.Auth.OAuth
+	return o.Grant == v1alpha1.OAuthAuthorizationCode && isPage(o.AuthorizationURL) && slices.Contains(server.Secrets, o.TokenSecret)
+}
+
+// isPage reports whether a browser may be sent to raw. The API's rules say the
+// same; a recipe comes by another way.
+func isPage(raw string) bool {
+	u, err := url.Parse(raw)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil && u.Fragment == ""
 }
 
 // told returns what the bridge is told of one of its servers. What tools were

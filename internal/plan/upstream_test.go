@@ -118,11 +118,16 @@ func TestABridgeIsToldWhereItsUserConnectsAnAccount(t *testing.T) {
 		return &v1alpha1.Auth{OAuth: &o}
 	}
 	page := func(o *v1alpha1.OAuth) { o.AuthorizationURL = "https://login.example.com/authorize" }
+	at := func(page string) *v1alpha1.Auth { return with(func(o *v1alpha1.OAuth) { o.AuthorizationURL = page }) }
+	ungranted := with(func(o *v1alpha1.OAuth) { page(o); o.TokenSecret = "B" })
 	for name, tt := range map[string]struct {
 		auth     *v1alpha1.Auth
 		loginURL string
 		want     string
 	}{
+		"not of one that may not use its login":      {ungranted, "https://bridges.example.com", ""},
+		"not where no browser may be sent":           {at("javascript:alert(1)//h"), "https://bridges.example.com", ""},
+		"not at a page with a fragment":              {at("https://login.example.com/#a"), "https://bridges.example.com", ""},
 		"where both are known":                       {with(page), "https://bridges.example.com", "https://bridges.example.com/oauth/connect/alice/one"},
 		"not where the installation lets nobody in":  {with(page), "", ""},
 		"not where nobody knows where the login is":  {with(func(*v1alpha1.OAuth) {}), "https://bridges.example.com", ""},
@@ -132,7 +137,9 @@ func TestABridgeIsToldWhereItsUserConnectsAnAccount(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := bridge("tenants", "alice", time.Hour)
 			b.Spec.UserID = "alice"
-			b.Spec.Servers = []v1alpha1.Server{{Name: "one", Auth: tt.auth, Transport: v1alpha1.Transport{URL: "https://h"}}}
+			b.Spec.Servers = []v1alpha1.Server{{
+				Name: "one", Auth: tt.auth, Secrets: []v1alpha1.SecretName{"A"}, Transport: v1alpha1.Transport{URL: "https://h"},
+			}}
 			got := Configuration(b, config.Egress{}, tt.loginURL).Servers[0]
 			if got.ConnectURL != tt.want {
 				t.Errorf("connectURL = %q, want %q", got.ConnectURL, tt.want)

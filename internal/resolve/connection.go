@@ -4,9 +4,6 @@
 package resolve
 
 import (
-	"net/url"
-	"slices"
-
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
@@ -36,24 +33,14 @@ type Connection struct {
 // is not known where its user logs in.
 func ConnectionOf(b *v1alpha1.HostedBridge, server string) (c Connection, ok bool) {
 	for _, s := range plan.Servers(b) {
-		if s.Name != server || s.Auth == nil || s.Auth.OAuth == nil {
+		if s.Name != server || !plan.Connects(s) {
 			continue
 		}
 		o := s.Auth.OAuth
-		if o.Grant != v1alpha1.OAuthAuthorizationCode || !isPage(o.AuthorizationURL) || !slices.Contains(s.Secrets, o.TokenSecret) {
-			return Connection{}, false
-		}
 		return Connection{
 			AuthorizationURL: o.AuthorizationURL, ClientID: o.ClientID, Scopes: o.Scopes,
 			Resource: o.Resource, TokenSecret: string(o.TokenSecret),
 		}, true
 	}
 	return Connection{}, false
-}
-
-// isPage reports whether a browser may be sent to raw. The API's rules say the
-// same; a recipe comes by another way.
-func isPage(raw string) bool {
-	u, err := url.Parse(raw)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil && u.Fragment == ""
 }
