@@ -117,8 +117,11 @@ rollingUpdate: {maxUnavailable: 0, maxSurge: 1}
 
 {{- define "hosted-bridge.validate.oauth" -}}
 {{- if include "hosted-bridge.oauth.enabled" . }}
-{{- if not (regexMatch "^(https://([a-z0-9.-]+|\\[[0-9a-f:]+\\])|http://(localhost|127\\.0\\.0\\.1|\\[::1\\]))(:[0-9]+)?/?$" .Values.baseURL) }}
+{{- if not (regexMatch "^(https://([a-z0-9.-]+|\\[[0-9a-f:]+\\])|http://(localhost|127\\.0\\.0\\.1|\\[::1\\]))(:[1-9][0-9]*)?/?$" .Values.baseURL) }}
 {{- fail (printf "baseURL is %s, and logins need an origin: https:// and a host in lower case, perhaps with a port, and no path; http:// is for localhost, 127.0.0.1 and [::1] alone" .Values.baseURL) }}
+{{- end }}
+{{- if regexMatch "^(https://.*:443|http://.*:80)/?$" .Values.baseURL }}
+{{- fail (printf "baseURL is %s, and logins need it as browsers write it: leave out the port, which it has without" .Values.baseURL) }}
 {{- end }}
 {{- end }}
 {{- if .Values.oauth.server.enabled }}

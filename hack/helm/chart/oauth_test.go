@@ -4,8 +4,11 @@
 package chart
 
 import (
+	"os"
 	"strings"
 	"testing"
+
+	"sigs.k8s.io/yaml"
 )
 
 // login is what logins need at least; MORE stands for more of the server.
@@ -72,6 +75,31 @@ func TestLoginsAreTakenThatCanBe(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestAnAddressIsAnOriginWherePeopleLogIn reads the examples that the settings of
+// the ingress are tested by: an ingress whose settings are refused is never ready.
+func TestAnAddressIsAnOriginWherePeopleLogIn(t *testing.T) {
+	text, err := os.ReadFile("testdata/origins.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var origins struct{ Taken, Refused []string }
+	if err := yaml.UnmarshalStrict(text, &origins); err != nil || len(origins.Taken) == 0 || len(origins.Refused) == 0 {
+		t.Fatalf("the examples are %+v: %v", origins, err)
+	}
+	at := func(origin string) error {
+		_, err := renderAt(t, nil, strings.Replace(withLogin(""), "https://bridges.example.com", "'"+origin+"'", 1))
+		return err
+	}
+	for _, origin := range origins.Taken {
+		if err := at(origin); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, origin := range origins.Refused {
+		expectRefusal(t, at(origin), []string{"baseURL is " + origin})
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -69,5 +70,32 @@ func TestTheChartsDefaultsAreThoseOfTheFile(t *testing.T) {
 	want.Store, want.Providers = got.Server.Store, got.Server.Providers
 	if diff := cmp.Diff(&want, got.Server, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("server (-file +chart):\n%s", diff)
+	}
+}
+
+// TestAnOriginIsWhatTheChartTakesForOne reads the examples that the chart's own
+// test reads. The chart leaves out a slash at the end.
+func TestAnOriginIsWhatTheChartTakesForOne(t *testing.T) {
+	text, err := os.ReadFile("../../../hack/helm/chart/testdata/origins.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var origins struct{ Taken, Refused []string }
+	if err := yaml.Unmarshal(text, &origins); err != nil || len(origins.Taken) == 0 || len(origins.Refused) == 0 {
+		t.Fatalf("the examples are %+v: %v", origins, err)
+	}
+	parse := func(origin string) error {
+		_, err := Parse([]byte("publicURL: '" + strings.TrimSuffix(origin, "/") + "'\nissuers: [{issuer: 'https://login.example.com'}]\n"))
+		return err
+	}
+	for _, origin := range origins.Taken {
+		if err := parse(origin); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, origin := range origins.Refused {
+		if err := parse(origin); err == nil || !strings.Contains(err.Error(), "publicURL must be an origin") {
+			t.Errorf("%s: %v", origin, err)
+		}
 	}
 }

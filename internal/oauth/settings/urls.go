@@ -43,7 +43,7 @@ func isOrigin(text string) bool {
 		return false
 	}
 	standard := map[string]string{"https": "443", "http": "80"}
-	return u.Port() == "" || u.Port() != standard[u.Scheme]
+	return u.Port() == "" || u.Port() != standard[u.Scheme] && !strings.HasPrefix(u.Port(), "0")
 }
 
 // isRedirect reports whether the answer to a login may go to text: as isURL, with
