@@ -35,6 +35,8 @@ type memory struct {
 	failing map[string]bool
 	// before is called at the beginning of each Swap.
 	before func()
+	// forgetful has the next Swap be made and not be told.
+	forgetful bool
 }
 
 type entry struct {
@@ -117,6 +119,10 @@ func (m *memory) Swap(_ context.Context, kind flow.Kind, key string, old, value 
 		return flow.ErrNotFound
 	}
 	m.entries[string(kind)+"/"+key] = entry{bytes.Clone(value), expires}
+	if m.forgetful {
+		m.forgetful = false
+		return flow.ErrNotFound
+	}
 	return nil
 }
 

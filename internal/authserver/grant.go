@@ -20,8 +20,8 @@ const codeLife = time.Minute
 // grant is what a person let a client have. It is stored by the hash of a secret
 // that its code and its refresh tokens have in common; of the rest of them it has
 // hashes. Each step replaces the whole of it by comparing and swapping, so that of
-// two requests with one code or token one gets something, and the other ends the
-// grant.
+// two requests with one code one gets something, and the other ends the grant. A
+// refresh token is given its successor again for a moment, as retryFor says.
 type grant struct {
 	Client    string        `json:"client"`
 	Redirect  string        `json:"redirect"`
@@ -36,6 +36,8 @@ type grant struct {
 	// empty while the code is not redeemed. Ends is when there are no more.
 	Refresh string    `json:"refresh,omitempty"`
 	Ends    time.Time `json:"ends"`
+	// Former is of the refresh token before that one, nil while there was none.
+	Former *former `json:"former,omitempty"`
 }
 
 // held is a grant with what it is stored by.
@@ -91,10 +93,14 @@ func (s *Server) held(ctx context.Context, c credential) (held, error) {
 	return h, nil
 }
 
-// advance gives a grant its next refresh token, unless another request has done so
-// meanwhile: then the error is flow.ErrNotFound.
-func (s *Server) advance(ctx context.Context, h held, proof string) error {
+// advance gives a grant its next refresh token for the one that was presented, or
+// for its code, unless another request has done so meanwhile: then the error is
+// flow.ErrNotFound.
+func (s *Server) advance(ctx context.Context, h held, presented credential, proof string) error {
 	next, now := h.grant, s.Now()
+	if h.Refresh != "" {
+		next.Former = formerOf(presented.proof, proof, now)
+	}
 	next.Refresh = hashOf(proof)
 	idle := now.Add(s.RefreshIdle)
 	if next.Ends.Before(idle) {

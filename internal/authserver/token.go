@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/surface"
 )
@@ -116,7 +115,7 @@ func (s *Server) redeem(c surface.Call, p parameters, client string) (programAns
 	if err := s.checkCode(h.grant, p, client); err != nil {
 		return programAnswer{}, err
 	}
-	return s.issue(c, h, h.Scopes, replayCode)
+	return s.issue(c, h, presented, grantedAs{h.Scopes, replayCode})
 }
 
 // checkCode returns why a code is not good for a request. OAuth 2.1 has no
@@ -163,7 +162,7 @@ func (s *Server) refresh(c surface.Call, p parameters, client string) (programAn
 	case client != h.Client, h.Refresh == "":
 		return programAnswer{}, errRefresh
 	}
-	if !same(h.Refresh, hashOf(presented.proof)) {
+	if _, again := h.again(presented.proof, s.Now()); !again && !same(h.Refresh, hashOf(presented.proof)) {
 		return programAnswer{}, s.replayed(c, h, replayRefresh)
 	}
 	if err := checkTarget(h.grant, p); err != nil {
@@ -176,7 +175,7 @@ func (s *Server) refresh(c surface.Call, p parameters, client string) (programAn
 	if err := s.stillGood(ctx, h); err != nil {
 		return programAnswer{}, err
 	}
-	return s.issue(c, h, scopes, replayRefresh)
+	return s.issue(c, h, presented, grantedAs{scopes, replayRefresh})
 }
 
 // forgotten returns the error for a client that has nothing of a grant. One that
@@ -213,47 +212,36 @@ func (s *Server) stillGood(ctx context.Context, h held) error {
 	return nil
 }
 
+// grantedAs is what an access token is issued for: these scopes, and by what.
+type grantedAs struct {
+	scopes []string
+	by     replay
+}
+
 // issue answers with an access token and the grant's next refresh token. The
-// access token is made before the one that was presented is used up, so that a
-// client that gets none can try again. Whoever comes second with one that another
-// request uses up meanwhile is a replay as any other.
-func (s *Server) issue(c surface.Call, h held, scopes []string, what replay) (programAnswer, error) {
-	ctx := c.Request().Context()
-	secrets, err := s.secrets(2)
+// access token is made before what was presented is used up, so that a client that
+// gets none can try again.
+func (s *Server) issue(c surface.Call, h held, presented credential, as grantedAs) (programAnswer, error) {
+	id, err := s.secret()
 	if err != nil {
 		return programAnswer{}, err
 	}
 	now := s.Now()
 	made := claims{
 		Issuer: s.Issuer, Subject: oauth.KeyOf(h.Who.Issuer, h.Who.Subject).String(), Audience: []string{h.Resource},
-		Client: h.Client, Scope: strings.Join(scopes, " "), ID: secrets[0],
+		Client: h.Client, Scope: strings.Join(as.scopes, " "), ID: id,
 		Issued: now.Unix(), Expires: now.Add(s.AccessToken).Unix(), User: h.Who.User,
 	}
-	access, err := s.Signer.Sign(ctx, encode(made))
+	access, err := s.Signer.Sign(c.Request().Context(), encode(made))
 	if err != nil {
 		return programAnswer{}, fmt.Errorf("sign access token: %w", err)
 	}
-	next := credential{h.id, secrets[1]}
-	if err := s.advance(ctx, h, next.proof); errors.Is(err, flow.ErrNotFound) {
-		return programAnswer{}, s.overtaken(c, next, what)
-	} else if err != nil {
+	next, err := s.turn(c, h, presented, as.by)
+	if err != nil {
 		return programAnswer{}, err
 	}
 	return programAnswer{http.StatusOK, tokenAnswer{
 		Access: access, Type: tokenBearer, ExpiresIn: int(s.AccessToken / time.Second),
 		Refresh: next.text(kindRefresh), Scope: made.Scope,
 	}}, nil
-}
-
-// overtaken returns the error for a request that another one has overtaken, which
-// ended the grant or used up what both had.
-func (s *Server) overtaken(c surface.Call, of credential, what replay) error {
-	h, err := s.held(c.Request().Context(), of)
-	if errors.Is(err, errNoGrant) {
-		return what.refusal()
-	}
-	if err != nil {
-		return err
-	}
-	return s.replayed(c, h, what)
 }

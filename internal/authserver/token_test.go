@@ -234,17 +234,58 @@ func TestARefreshTokenIsGoodOnce(t *testing.T) {
 	}
 }
 
-func TestOfTwoRequestsWithOneRefreshTokenNobodyKeepsAnything(t *testing.T) {
+func TestOfSeveralRequestsWithOneRefreshTokenAllGetTheSame(t *testing.T) {
 	w := newWorld(t)
 	c := deskFor(alices)
 	_, refresh := w.logIn(c, "alice")
 	var first answer
 	w.store.before = func() { first = w.program(pathToken, c.refreshes(refresh)) }
-	refused(t, w.program(pathToken, c.refreshes(refresh)), http.StatusBadRequest, codeInvalidGrant)
-	if first.status != http.StatusOK {
-		t.Fatalf("status %d: %s", first.status, first.body)
+	access, second := w.mustRedeem(c.refreshes(refresh)) // It finds the other one's change.
+	w.wait(retryFor - time.Second)
+	_, third := w.mustRedeem(c.refreshes(refresh)) // It comes after both.
+	if first.status != http.StatusOK || second != first.json("refresh_token") || third != second || access == first.json("access_token") {
+		t.Fatalf("status %d, the same: %v, %v", first.status, second == first.json("refresh_token"), third == second)
 	}
-	refused(t, w.program(pathToken, c.refreshes(first.json("refresh_token"))), http.StatusBadRequest, codeInvalidGrant)
+	if dump := w.store.dump(); strings.Contains(dump, second[len(second)-43:]) || strings.Contains(dump, refresh[len(refresh)-43:]) {
+		t.Error("a token is in the store")
+	}
+	_, next := w.mustRedeem(c.refreshes(second))
+	if next == second || w.replays(replayRefresh) != 0 {
+		t.Errorf("the next one is another: %v, replays %v", next != second, w.replays(replayRefresh))
+	}
+}
+
+func TestARefreshTokenThatComesAgainLaterIsAReplay(t *testing.T) {
+	w := newWorld(t)
+	c := deskFor(alices)
+	_, first := w.logIn(c, "alice")
+	_, second := w.mustRedeem(c.refreshes(first))
+	w.wait(retryFor)
+	refused(t, w.program(pathToken, c.refreshes(first)), http.StatusBadRequest, codeInvalidGrant)
+	refused(t, w.program(pathToken, c.refreshes(second)), http.StatusBadRequest, codeInvalidGrant)
+	if w.replays(replayRefresh) != 1 {
+		t.Errorf("%v replays", w.replays(replayRefresh))
+	}
+}
+
+func TestAnotherClientGetsNothingForATokenThatWasUsedUp(t *testing.T) {
+	w := newWorld(t)
+	c := deskFor(alices)
+	_, first := w.logIn(c, "alice")
+	w.mustRedeem(c.refreshes(first))
+	c.id = siteID
+	refused(t, w.program(pathToken, c.refreshes(first)), http.StatusBadRequest, codeInvalidGrant)
+}
+
+func TestWhoseChangeWasMadeThoughNobodySaidSoGetsTheirTokens(t *testing.T) {
+	w := newWorld(t)
+	c := deskFor(alices)
+	code := w.browser().agrees(c, "alice")
+	w.store.mu.Lock()
+	w.store.forgetful = true
+	w.store.mu.Unlock()
+	_, refresh := w.mustRedeem(c.redeems(code))
+	w.mustRedeem(c.refreshes(refresh))
 }
 
 // A client that gives its token back while it refreshes is no thief.
