@@ -138,6 +138,7 @@ rollingUpdate: {maxUnavailable: 0, maxSurge: 1}
 {{- end }}
 {{- end }}
 {{- include "hosted-bridge.validate.oauth.store" . }}
+{{- include "hosted-bridge.validate.onboarding" . }}
 {{- end }}
 {{- end }}
 

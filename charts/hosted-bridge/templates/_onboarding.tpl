@@ -29,3 +29,14 @@
 {{- end }}
 {{- toJson $servers }}
 {{- end }}
+
+{{- define "hosted-bridge.validate.onboarding" -}}
+{{- if eq (include "hosted-bridge.onboarding.mode" .) "auto" }}
+{{- $tier := .Values.oauth.server.onboarding.tier | default "free" }}
+{{- if not (get .Values.tiers $tier) }}
+{{- $names := list }}
+{{- range $name, $of := .Values.tiers }}{{ if $of }}{{ $names = append $names $name }}{{ end }}{{ end }}
+{{- fail (printf "oauth.server.onboarding.tier is %s, and tiers has %s: the HostedBridges that logins make would wait for that tier for ever" $tier (join ", " $names)) }}
+{{- end }}
+{{- end }}
+{{- end }}
