@@ -143,6 +143,10 @@ bench-ingress: ## The ingress beside nginx, Caddy and plain Go proxies, in one r
 bench-catalog: assets ## 10,000 recipes: their import, and reads beside file servers, in one run. For a quiet machine.
 	@TESTFLAGS='$(TESTFLAGS)' $(STAGE) "catalog and file servers" hack/test/bench-catalog.sh
 
+.PHONY: bench-login
+bench-login: assets test/e2e/node_modules/.package-lock.json ## 1,000 logins a minute and more, with each store, beside npm's oidc-provider, in one run. For a quiet machine.
+	@TESTFLAGS='$(TESTFLAGS)' $(STAGE) "logins" hack/test/bench-login.sh
+
 .PHONY: bench-scale
 bench-scale: assets ## 10,000 HostedBridges on nodes that kwok plays, beside toolhive's operator, in one run. For a quiet machine.
 	@TESTFLAGS='$(TESTFLAGS)' $(STAGE) "scale" hack/test/bench-scale.sh
