@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -25,6 +26,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/oauth/settings"
 	"github.com/hostedbridge/hostedbridge/internal/onboarding"
+	"github.com/hostedbridge/hostedbridge/internal/quota"
 )
 
 // ownServer is what the installation's own authorization server is made of.
@@ -79,6 +81,9 @@ func (o *ownServer) open(ctx context.Context, l *logins) error {
 
 // usersOf returns who may use which bridge, and what a first login makes.
 func usersOf(o *settings.Onboarding, p *parts) (*loginUsers, error) {
+	if err := knownTier(o, p.tiers.Tiers()); err != nil {
+		return nil, err
+	}
 	template := v1alpha1.HostedBridgeSpec{Tier: o.Tier}
 	for _, s := range o.Servers {
 		template.Servers = append(template.Servers, v1alpha1.Server{Name: s.Name, Recipe: &v1alpha1.RecipeReference{Name: s.Recipe.Name, Version: s.Recipe.Version}})
@@ -92,6 +97,15 @@ func usersOf(o *settings.Onboarding, p *parts) (*loginUsers, error) {
 		return nil, err
 	}
 	return &loginUsers{routes: p.watcher, onboarding: acts, mode: o.Mode}, nil
+}
+
+// knownTier refuses a tier that the installation does not have: nothing that a
+// first login made would run.
+func knownTier(o *settings.Onboarding, tiers quota.Tiers) error {
+	if _, known := tiers[o.Tier]; known || o.Mode != settings.Auto {
+		return nil
+	}
+	return fmt.Errorf("server.onboarding.tier must be one of the installation's tiers: %s", strings.Join(tiers.Names(), ", "))
 }
 
 // documentsOf returns what reads the documents of clients, nil where none are.
