@@ -74,6 +74,22 @@ func (u *upstream) refusal(g *grant) *unavailableError {
 	return e
 }
 
+// ended notes that a call found the login to have ended, if err says so: probes
+// may come much later, and who is asked to log in meanwhile would not be waited
+// for. Of a login that another one has replaced it says nothing.
+func (u *upstream) ended(err error) {
+	login := loginFault(err)
+	guarded, ok := errors.AsType[*guardedError](err)
+	if login == nil || !ok {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if guarded.grant == u.grant {
+		u.reason, u.expired = login.Error(), true
+	}
+}
+
 // withLogin adds to what is known of the server whether its user has to log in,
 // and where. The caller holds u.mu.
 func (u *upstream) withLogin(h health.Server) health.Server {
@@ -155,6 +171,7 @@ func (q *query) turnedAway(e *unavailableError) (mcp.Result, error) {
 
 // failed returns the answer to a request that has failed with err.
 func (c *call) failed(err error) (mcp.Result, error) {
+	c.upstream.ended(err)
 	if away := unavailability(err, c.upstream.server.Name); away != nil && away.connect != "" {
 		return c.query.turnedAway(away)
 	}

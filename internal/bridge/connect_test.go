@@ -29,7 +29,7 @@ import (
 const (
 	connectPage = "https://bridges.example.com/oauth/connect/alice/one"
 	// codeSecret is a login as who connects an account leaves it.
-	codeSecret = `{"authorization_code":"c4n4ry-code","code_verifier":"c4n4ry-verifier","redirect_uri":"https://bridges.example.com/oauth/connected"}`
+	codeSecret = `{"authorization_code":"c4n4ry-code","code_verifier":"c4n4ry-verifier","redirect_uri":"https://bridges.example.com/oauth/connected/one"}`
 )
 
 // account is a bridge of a server that is used with an account of its user.
@@ -310,6 +310,7 @@ func TestHealthSaysWhereTheUserLogsIn(t *testing.T) {
 				got = a.bridge.Health().Servers["one"]
 				return got.Status == health.Healthy && got.Reason == "" && got.ConnectURL == ""
 			})
+			connected(t, a.bridge) // It is healthy a moment before.
 			l := a.bridge.only().peek()
 			a.use() // What was stored meanwhile comes back.
 			if a.bridge.only().peek() != l || l.dead() {
@@ -342,6 +343,35 @@ func TestALoginThatEndsDuringASessionIsAskedForAnew(t *testing.T) {
 				t.Errorf("result = %+v, %v", result, err)
 			}
 		})
+	}
+}
+
+// TestAUserWhoseLoginEndsDuringASessionIsWaitedFor has a call be the first to see
+// that it has ended, and the user be at the page while the client goes on.
+func TestAUserWhoseLoginEndsDuringASessionIsWaitedFor(t *testing.T) {
+	slow := fast
+	slow.interval = time.Hour
+	a := newAccount(t, slow)
+	a.logIn()
+	connected(t, a.bridge)
+	asked := make(chan *mcp.ElicitParams, 4)
+	client := a.connect(t, "modern", visitor(asked, func() string {
+		if got := a.bridge.Health().Servers["one"]; got.Reason != health.ReasonLoginRequired || got.ConnectURL != connectPage {
+			t.Errorf("health = %+v", got)
+		}
+		a.mu.Lock()
+		a.codes["c4n4ry-again"] = true
+		a.mu.Unlock()
+		go a.use("LOGIN", strings.Replace(codeSecret, "c4n4ry-code", "c4n4ry-again", 1))
+		return "accept"
+	}))
+	a.bridge.only().login.source.Refill(func(string) (string, bool) { return "c4n4ry-used", true })
+	result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo"})
+	if err != nil || text(t, result) != "ok" || len(asked) != 1 {
+		t.Errorf("asked %d times; result = %+v, %v", len(asked), result, err)
+	}
+	if got := a.bridge.Health().Servers["one"]; got.Reason != "" {
+		t.Errorf("health = %+v", got)
 	}
 }
 

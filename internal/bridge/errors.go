@@ -63,6 +63,8 @@ type guardedError struct {
 	hide secret.Redactor
 	// connect is the page on which the server's user logs in, empty for none.
 	connect string
+	// grant is what the server was called with, nil where that is not known.
+	grant *grant
 }
 
 // Error implements error.

@@ -339,7 +339,7 @@ func (l *link) guard(err error) error {
 	if err == nil {
 		return nil
 	}
-	guarded := &guardedError{err: err, hide: l.hides()}
+	guarded := &guardedError{err: err, hide: l.hides(), grant: l.grant}
 	if l.upstream != nil {
 		guarded.connect = l.upstream.server.ConnectURL
 	}
