@@ -52,7 +52,7 @@ type authorizationServer struct {
 const (
 	clientSecret = "canary-client-secret"
 	codeVerifier = "canary-verifier-0123456789-0123456789-0123456789"
-	redirectURI  = "https://bridges.example/oauth/connected"
+	redirectURI  = "https://bridges.example/oauth/connected/drive"
 )
 
 // codeOf is a login as who connects an account leaves it.
