@@ -68,6 +68,12 @@ func (e *clientError) answer(issuer string) url.Values {
 	return answer
 }
 
+// stateForm is what RFC 6749, appendix A.5, has a state be made of, and maxState how
+// long one may be: some clients keep all in it that they need to go on.
+var stateForm = regexp.MustCompile(`^[ -~]*$`)
+
+const maxState = 2048
+
 // challengeForm is the form of a SHA-256 hash (RFC 7636, section 4.2).
 var challengeForm = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
 
@@ -76,6 +82,9 @@ func (a *ask) complete(p parameters, issuer string) error {
 	refuse := func(code, description string) error { return &clientError{*a, code, description} }
 	if p.repeated(parameterState) {
 		return refuse(codeInvalidRequest, "state is there several times.")
+	}
+	if state := p.get(parameterState); len(state) > maxState || !stateForm.MatchString(state) {
+		return refuse(codeInvalidRequest, "state must be at most 2048 characters of printable ASCII.")
 	}
 	a.State = p.get(parameterState)
 	if p.repeated(parameterType, parameterMode, parameterScope, parameterChallenge, parameterMethod) {

@@ -97,7 +97,7 @@ const (
 	// unusedLife is for how long a client is known that no person has let in yet.
 	// Anybody can register as many as there may be; this is after what time there is
 	// room for others again.
-	unusedLife = 24 * time.Hour
+	unusedLife = 4 * time.Hour
 	// renewals is how often the end of a client's registration is put off in its
 	// lifetime: not at each use, which would be a write each time.
 	renewals = 30

@@ -55,8 +55,11 @@ func (s *Server) askAccount(c surface.Call, p pending, who flow.Identity) error 
 	if err != nil {
 		return fmt.Errorf("look up bridges: %w", err)
 	}
+	if !slices.Contains(users, p.Connect.User) {
+		return errNoConnection // Before anything is asked that takes time where there is a bridge.
+	}
 	found, err := s.Connections.Find(ctx, p.Connect.User, p.Connect.Server)
-	if errors.Is(err, flow.ErrNotFound) || err == nil && !slices.Contains(users, p.Connect.User) {
+	if errors.Is(err, flow.ErrNotFound) {
 		return errNoConnection
 	}
 	if err != nil {
@@ -112,7 +115,7 @@ func (s *Server) goToAccount(c surface.Call) error {
 func (s *Server) accountURL(of flow.Connection, state, verifier string) string {
 	sum := sha256.Sum256([]byte(verifier))
 	q := url.Values{
-		parameterType: {responseCode}, parameterClient: {of.ClientID}, parameterRedirect: {s.connectedAt(of.Server)}, parameterState: {state},
+		parameterType: {responseCode}, parameterClient: {of.ClientID}, parameterRedirect: {s.connectedAt(of)}, parameterState: {state},
 		parameterChallenge: {base64.RawURLEncoding.EncodeToString(sum[:])}, parameterMethod: {methodS256},
 	}
 	if len(of.Scopes) > 0 {
@@ -124,10 +127,18 @@ func (s *Server) accountURL(of flow.Connection, state, verifier string) string {
 	return with(of.AuthorizationURL, q)
 }
 
-// connectedAt is where an account's authorization server answers. Each server has
-// one of its own, so that none can have the answer of another's taken for its own
-// (RFC 9700, section 4.4).
-func (s *Server) connectedAt(server string) string { return s.Issuer + pathConnected + server }
+// connectedAt is where an account's authorization server answers: each has an
+// address of its own, which has its host in it. One that sends people on to another
+// one, with that one's client, cannot have the answer taken for its own then (RFC
+// 9700, section 4.4): the other one sends it to where it is registered.
+func (s *Server) connectedAt(of flow.Connection) string {
+	return s.Issuer + pathConnected + placeOf(of.AuthorizationURL)
+}
+
+// placeOf returns a URL's host and port as a part of a path.
+func placeOf(authorization string) string {
+	return strings.NewReplacer(":", "_", "[", "", "]", "~").Replace(strings.ToLower(hostOf(authorization)))
+}
 
 // connected is where people come back to who let the installation use an account.
 // What they bring is the bridge's to make tokens of: it alone has what proves the
@@ -141,7 +152,7 @@ func (s *Server) connected(c surface.Call) error {
 	if err != nil {
 		return err
 	}
-	if p.Connect == nil || p.Connect.Of == nil || p.Connect.Server != c.Param("server") {
+	if p.Connect == nil || p.Connect.Of == nil || placeOf(p.Connect.Of.AuthorizationURL) != c.Param("place") {
 		return errOver
 	}
 	if q.get(parameterError) != "" || q.get(parameterCode) == "" {
@@ -175,7 +186,7 @@ func (s *Server) keep(c surface.Call, p pending, code string) error {
 	}
 	// The code is used up by whoever hangs up, too.
 	err = s.Connections.Keep(context.WithoutCancel(ctx), *p.Connect.Of, flow.ConnectionAnswer{
-		Code: code, Verifier: p.Verifier, RedirectURL: s.connectedAt(p.Connect.Server),
+		Code: code, Verifier: p.Verifier, RedirectURL: s.connectedAt(*p.Connect.Of),
 	})
 	if errors.Is(err, flow.ErrNotFound) {
 		return errNoConnection

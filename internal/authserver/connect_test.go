@@ -37,6 +37,9 @@ func (f *fakeConnections) Find(_ context.Context, user v1alpha1.UserID, server s
 	defer f.mu.Unlock()
 	found := drive
 	found.User, found.Server = user, server
+	if server == "mail" {
+		found.AuthorizationURL = "https://evil.example:8443/authorize"
+	}
 	switch {
 	case f.away:
 		return flow.Connection{}, errFake
@@ -90,15 +93,15 @@ func TestAPersonConnectsTheAccountOfAServer(t *testing.T) {
 	at, asked := b.goesOn(shown)
 	state, challenge := asked.Get("state"), asked.Get("code_challenge")
 	want := url.Values{
-		"tenant": {"1"}, "response_type": {"code"}, "client_id": {"bridges"}, "redirect_uri": {issuer + "/oauth/connected/drive"},
+		"tenant": {"1"}, "response_type": {"code"}, "client_id": {"bridges"}, "redirect_uri": {issuer + "/oauth/connected/accounts.example"},
 		"scope": {"files.read files.write"}, "resource": {"https://drive.example/mcp"}, "code_challenge_method": {"S256"},
 		"state": {state}, "code_challenge": {challenge},
 	}
 	if diff := cmp.Diff(want, asked); at != "https://accounts.example/authorize" || diff != "" {
 		t.Errorf("asked at %s (-want +got):\n%s", at, diff)
 	}
-	page(t, b.get("/oauth/connected/drive?"+url.Values{"state": {state}, "code": {"the code"}}.Encode()), http.StatusOK, "The account is connected")
-	if len(f.kept) != 1 || f.kept[0].Code != "the code" || challengeOf(f.kept[0].Verifier) != challenge || f.kept[0].RedirectURL != issuer+"/oauth/connected/drive" {
+	page(t, b.get("/oauth/connected/accounts.example?"+url.Values{"state": {state}, "code": {"the code"}}.Encode()), http.StatusOK, "The account is connected")
+	if len(f.kept) != 1 || f.kept[0].Code != "the code" || challengeOf(f.kept[0].Verifier) != challenge || f.kept[0].RedirectURL != issuer+"/oauth/connected/accounts.example" {
 		t.Errorf("kept: %d answers", len(f.kept))
 	}
 	act := surface.Act{Name: "connect", On: "drive", User: "alice", Login: oauth.KeyOf("https://idp.example", "alice").String()}
@@ -126,21 +129,40 @@ func TestNobodyConnectsForSomebodyElse(t *testing.T) {
 	_, asked := mine.goesOn(mine.comesToConnect("alice/drive", "alice"))
 	answer := "?" + url.Values{"state": {asked.Get("state")}, "code": {"c"}}.Encode()
 	other.get(v1alpha1.ConnectPath + "alice/drive") // It has a cookie of its own.
-	page(t, other.get("/oauth/connected/drive"+answer), http.StatusBadRequest, "This login is over")
-	page(t, mine.get("/oauth/connected/drive"+answer), http.StatusBadRequest, "This login is over") // It has been taken.
+	page(t, other.get("/oauth/connected/accounts.example"+answer), http.StatusBadRequest, "This login is over")
+	page(t, mine.get("/oauth/connected/accounts.example"+answer), http.StatusBadRequest, "This login is over") // It has been taken.
 	if len(f.kept) != 0 {
 		t.Error("an answer was kept")
 	}
 }
 
-func TestAnAnswerIsForTheServerThatAsked(t *testing.T) {
+// The authorization server of mail sends the person on to that of drive, with its
+// own state.
+func TestAnAnswerIsOfTheAuthorizationServerThatWasAsked(t *testing.T) {
 	w, f := connectWorld(t)
 	b := w.browser()
 	_, asked := b.goesOn(b.comesToConnect("alice/mail", "alice"))
+	if got := asked.Get("redirect_uri"); got != issuer+"/oauth/connected/evil.example_8443" {
+		t.Errorf("redirect URI %s", got)
+	}
 	answer := "?" + url.Values{"state": {asked.Get("state")}, "code": {"of drive"}}.Encode()
-	page(t, b.get("/oauth/connected/drive"+answer), http.StatusBadRequest, "This login is over")
+	page(t, b.get("/oauth/connected/accounts.example"+answer), http.StatusBadRequest, "This login is over")
 	if len(f.kept) != 0 {
 		t.Error("the answer of another server's account was kept")
+	}
+}
+
+func TestPlacesOfDifferentHostsDiffer(t *testing.T) {
+	seen := map[string]string{}
+	for _, host := range []string{"a.example", "A.example", "a.example:8443", "[::1]:80", "[::1:80]", "127.0.0.1:80"} {
+		place := placeOf("https://" + host + "/authorize")
+		if before, ok := seen[place]; ok && !strings.EqualFold(before, host) {
+			t.Errorf("%s and %s are one place", before, host)
+		}
+		seen[place] = host
+		if _, ok := (&Server{Options: Options{Connections: &fakeConnections{}}}).Target(pathConnected + place); !ok {
+			t.Errorf("%s has no path", host)
+		}
 	}
 }
 
@@ -165,7 +187,7 @@ func TestAnAccountThatSaysNoChangesNothing(t *testing.T) {
 		b := w.browser()
 		_, asked := b.goesOn(b.comesToConnect("alice/drive", "alice"))
 		answer.Set("state", asked.Get("state"))
-		page(t, b.get("/oauth/connected/drive?"+answer.Encode()), http.StatusForbidden, "The account was not connected")
+		page(t, b.get("/oauth/connected/accounts.example?"+answer.Encode()), http.StatusForbidden, "The account was not connected")
 		if len(f.kept) != 0 {
 			t.Errorf("%s: an answer was kept", name)
 		}
@@ -177,7 +199,7 @@ func TestWhoLosesTheBridgeMeanwhileConnectsNothing(t *testing.T) {
 	b := w.browser()
 	_, asked := b.goesOn(b.comesToConnect("alice/drive", "alice"))
 	w.users.set("alice")
-	page(t, b.get("/oauth/connected/drive?"+url.Values{"state": {asked.Get("state")}, "code": {"c"}}.Encode()), http.StatusForbidden, "There is nothing to connect here")
+	page(t, b.get("/oauth/connected/accounts.example?"+url.Values{"state": {asked.Get("state")}, "code": {"c"}}.Encode()), http.StatusForbidden, "There is nothing to connect here")
 	if len(f.kept) != 0 {
 		t.Error("an answer was kept")
 	}
@@ -191,12 +213,12 @@ func TestWhileABridgeCannotBeReachedThePersonIsTold(t *testing.T) {
 	b := w.browser()
 	_, asked := b.goesOn(b.comesToConnect("alice/drive", "alice"))
 	f.setAway(true)
-	page(t, b.get("/oauth/connected/drive?"+url.Values{"state": {asked.Get("state")}, "code": {"c"}}.Encode()), http.StatusServiceUnavailable, "This does not work at the moment")
+	page(t, b.get("/oauth/connected/accounts.example?"+url.Values{"state": {asked.Get("state")}, "code": {"c"}}.Encode()), http.StatusServiceUnavailable, "This does not work at the moment")
 }
 
 func TestWithoutConnectionsThereAreNoSuchPages(t *testing.T) {
 	w := newWorld(t)
-	for _, path := range []string{v1alpha1.ConnectPath + "alice/drive", "/oauth/connected/drive"} {
+	for _, path := range []string{v1alpha1.ConnectPath + "alice/drive", "/oauth/connected/accounts.example"} {
 		if got := w.browser().get(path); got.status != http.StatusTeapot {
 			t.Errorf("%s: %d", path, got.status)
 		}

@@ -40,7 +40,7 @@ var scopeWords = map[string]string{
 // time: providers log people in without a word, and another program could ask
 // under the id of one that they agreed to.
 func (s *Server) askPerson(c surface.Call, p pending, provider flow.Provider, who flow.Identity) error {
-	users, err := s.mayUse(c.Request().Context(), who, p.Ask.Resource)
+	user, err := s.mayUse(c.Request().Context(), who, p.Ask.Resource)
 	if err != nil {
 		return toldOf(err, p.Ask)
 	}
@@ -55,7 +55,7 @@ func (s *Server) askPerson(c surface.Call, p pending, provider flow.Provider, wh
 		return err
 	}
 	data := s.consentOf(p.Ask)
-	data.Person, data.Provider, data.Bridges, data.Login = name, provider.Name(), users, secret
+	data.Person, data.Provider, data.Bridge, data.Login = name, provider.Name(), user, secret
 	return s.pages.show(c, s.pages.consent, statusOK, formTargets(p.Ask.Redirect), data)
 }
 

@@ -173,6 +173,8 @@ type fakeProvider struct {
 	user   map[string]v1alpha1.UserID
 	away   bool
 	issuer string
+	// version is of the configuration.
+	version string
 }
 
 func newProvider(id string) *fakeProvider {
@@ -181,6 +183,18 @@ func newProvider(id string) *fakeProvider {
 
 func (p *fakeProvider) ID() string   { return p.id }
 func (p *fakeProvider) Name() string { return "The " + p.id }
+
+func (p *fakeProvider) setVersion(version string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.version = version
+}
+
+func (p *fakeProvider) Version() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.version
+}
 
 func (p *fakeProvider) Begin(_ context.Context, r flow.LoginRequest) (string, error) {
 	p.mu.Lock()

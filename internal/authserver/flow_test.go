@@ -5,8 +5,10 @@ package authserver
 
 import (
 	"encoding/json"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -217,15 +219,46 @@ func TestWhoHasNoBridgeGetsOneWhereTheInstallationGivesThem(t *testing.T) {
 	}
 }
 
-func TestThePageOfConsentNamesAllBridgesThatTheTokenIsFor(t *testing.T) {
+func TestWhoMayUseSeveralBridgesNamesOne(t *testing.T) {
 	w := newWorld(t)
 	got := w.browser().comesTo(deskFor(everyone), "amy")
-	if fieldOf(t, got); !strings.Contains(got.body, "<dt>Bridges</dt>\n<dd><strong>alice</strong>, <strong>team</strong></dd>") {
-		t.Errorf("the page: %s", got.body)
+	for _, words := range []string{"You may use several bridges", "<code>" + issuer + "/u/alice/mcp</code>", "<code>" + issuer + "/u/team/mcp</code>", "Return to"} {
+		page(t, got, http.StatusForbidden, words)
 	}
 	got = w.browser().comesTo(deskFor(alices), "amy")
 	if fieldOf(t, got); !strings.Contains(got.body, "<dt>Bridge</dt>\n<dd><strong>alice</strong></dd>") {
 		t.Errorf("the page: %s", got.body)
+	}
+}
+
+func TestAsManyLoginsAreUnderWayAsMayBe(t *testing.T) {
+	w := newWorld(t)
+	c := deskFor(alices)
+	for i := range maxLogins {
+		if err := w.store.Put(t.Context(), flow.KindLogin, strconv.Itoa(i), nil, w.now().Add(loginLife)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		page(t, w.browser().get(c.authorize()), http.StatusServiceUnavailable, "Too many people are logging in")
+	}
+	w.wait(loginLife)
+	w.logIn(c, "alice")
+}
+
+func TestWhatAClientSendsStaysShort(t *testing.T) {
+	w := newWorld(t)
+	c := deskFor(alices)
+	c.more = url.Values{"state": {strings.Repeat("&", maxState)}}
+	w.browser().get(c.authorize())
+	if n := len(w.store.dump()); n > 4<<10 {
+		t.Errorf("%d bytes are stored of a login", n)
+	}
+	for name, state := range map[string]string{"too long": strings.Repeat("s", maxState+1), "no text": "\x00", "no ASCII": "ü"} {
+		c.more = url.Values{"state": {state}}
+		if got := w.browser().get(c.authorize()).location(t).Query(); got.Get("error") != codeInvalidRequest || got.Has("state") {
+			t.Errorf("a state that is %s: %v", name, got)
+		}
 	}
 }
 

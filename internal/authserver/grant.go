@@ -29,6 +29,10 @@ type grant struct {
 	Resource  string        `json:"resource"`
 	Scopes    []string      `json:"scopes"`
 	Who       flow.Identity `json:"who"`
+	// Provider is where the person logged in, and Version which of its
+	// configurations that was.
+	Provider string `json:"provider"`
+	Version  string `json:"version"`
 	// Code is the hash of the code's proof, and CodeEnds when it ends.
 	Code     string    `json:"code"`
 	CodeEnds time.Time `json:"codeEnds"`
@@ -61,7 +65,7 @@ func (s *Server) grant(ctx context.Context, p pending) (code string, err error) 
 	given, now := credential{halves[0], halves[1]}, s.Now()
 	g := grant{
 		Client: p.Ask.Client.ID, Redirect: p.Ask.Redirect, Challenge: p.Ask.Challenge,
-		Resource: p.Ask.Resource, Scopes: p.Ask.Scopes, Who: *p.Who,
+		Resource: p.Ask.Resource, Scopes: p.Ask.Scopes, Who: *p.Who, Provider: p.Provider, Version: p.Version,
 		Code: hashOf(given.proof), CodeEnds: now.Add(codeLife), Ends: now.Add(s.RefreshToken),
 	}
 	if err := s.Store.Put(ctx, flow.KindGrant, hashOf(given.grant), encode(g), g.CodeEnds); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/surface"
 )
 
@@ -23,6 +24,7 @@ var (
 	errNoLogin = refusePage(statusForbidden, "You could not be logged in", "The provider did not let you in, or its answer is not to be relied on. Begin again from your program.")
 	errNotOne  = refusePage(statusForbidden, "You may not use this bridge", "There is no bridge of this address that you may use as whoever you logged in as.")
 	errNone    = refusePage(statusForbidden, "You have no bridge here", "Ask whoever runs this installation to let you use one, and tell them who you are here. Then begin again.")
+	errSeveral = refusePage(statusForbidden, "You may use several bridges", "Give your program the address of one of them in place of this one:")
 	errNoStep  = refusePage(http.StatusNotFound, "There is no such page", "Nobody can log in here by this address.")
 )
 
@@ -51,7 +53,7 @@ func (s *Server) goTo(c surface.Call, p pending, provider flow.Provider) error {
 		return err
 	}
 	state := secrets[0]
-	p.Stage, p.Provider, p.Nonce, p.Verifier = stageAway, provider.ID(), secrets[1], secrets[2]
+	p.Stage, p.Provider, p.Version, p.Nonce, p.Verifier = stageAway, provider.ID(), provider.Version(), secrets[1], secrets[2]
 	to, err := provider.Begin(c.Request().Context(), flow.LoginRequest{
 		State: state, Nonce: p.Nonce, Verifier: p.Verifier, RedirectURL: s.callbackOf(provider),
 	})
@@ -125,29 +127,48 @@ func (s *Server) whoCame(c surface.Call, provider flow.Provider, p *pending, q p
 	return who, nil
 }
 
-// mayUse returns the bridges of a resource that a person may use. Whoever has
-// none gets one, where the installation gives them, for the address of everyone:
-// the address of a bridge that they do not have yet nobody can know.
-func (s *Server) mayUse(ctx context.Context, who flow.Identity, resource string) ([]v1alpha1.UserID, error) {
+// addressesOf returns where the bridges of these users are.
+func (s *Server) addressesOf(users []v1alpha1.UserID) []string {
+	addresses := make([]string, len(users))
+	for i, user := range users {
+		addresses[i] = oauth.Resource(s.Issuer, "/u/"+string(user)+pathCommon)
+	}
+	return addresses
+}
+
+// mayUse returns whose bridge a person may use by a resource. Whoever may use
+// several has to name one: a token for the address of everyone would open none of
+// them. Whoever may use none gets one, where the installation gives them, for the
+// address of everyone: that of a bridge that they do not have yet nobody can know.
+func (s *Server) mayUse(ctx context.Context, who flow.Identity, resource string) (v1alpha1.UserID, error) {
 	users, err := s.Users.Bridges(ctx, who)
 	if err != nil {
-		return nil, fmt.Errorf("look up bridges: %w", err)
+		return "", fmt.Errorf("look up bridges: %w", err)
 	}
 	if user, _ := userOf(resource, s.Issuer); user != "" {
 		if !slices.Contains(users, user) {
-			return nil, errNotOne.to(who)
+			return "", errNotOne.to(who)
 		}
-		return []v1alpha1.UserID{user}, nil
+		return user, nil
 	}
-	if len(users) > 0 {
-		return users, nil
+	switch len(users) {
+	case 0:
+		return s.onboard(ctx, who)
+	case 1:
+		return users[0], nil
+	default:
+		return "", errSeveral.with(s.addressesOf(users))
 	}
+}
+
+// onboard gives a person a bridge, where the installation does.
+func (s *Server) onboard(ctx context.Context, who flow.Identity) (v1alpha1.UserID, error) {
 	user, err := s.Users.Onboard(ctx, who, "")
 	if errors.Is(err, flow.ErrNotInvited) {
-		return nil, errNone.to(who)
+		return "", errNone.to(who)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("onboard: %w", err)
+		return "", fmt.Errorf("onboard: %w", err)
 	}
-	return []v1alpha1.UserID{user}, nil
+	return user, nil
 }

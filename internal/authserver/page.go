@@ -25,6 +25,8 @@ type pageError struct {
 	title, text string
 	// ask is whose client can be told, nil for none.
 	ask *ask
+	// addresses are what the person can give their program instead.
+	addresses []string
 	// who is whom somebody else would have to let in, nil where that is not it.
 	who *flow.Identity
 }
@@ -53,6 +55,13 @@ func plainRefusal(err error) (*pageError, bool) {
 func (e *pageError) to(who flow.Identity) *pageError {
 	told := *e
 	told.who = &who
+	return &told
+}
+
+// with returns the error with addresses that the person can use instead.
+func (e *pageError) with(addresses []string) *pageError {
+	told := *e
+	told.addresses = addresses
 	return &told
 }
 
@@ -107,7 +116,7 @@ func (s *Server) showError(c surface.Call, at step, err error) error {
 }
 
 func (s *Server) showMessage(c surface.Call, e *pageError) error {
-	data := messagePage{heading: s.pages.titled(e.title), Text: e.text, Who: e.who}
+	data := messagePage{heading: s.pages.titled(e.title), Text: e.text, Who: e.who, Addresses: e.addresses}
 	if e.ask != nil {
 		refusal := &clientError{*e.ask, codeAccessDenied, "The login did not succeed."}
 		data.Back = backTo(e.ask.Redirect, refusal.answer(s.Issuer))

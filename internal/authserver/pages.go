@@ -64,6 +64,7 @@ type messagePage struct {
 	heading
 	Text, Code string
 	Who        *flow.Identity
+	Addresses  []string
 	Back       *backLink
 }
 
@@ -96,7 +97,7 @@ type consentPage struct {
 	RedirectHost string
 	Loopback     bool
 	Scheme       string
-	Bridges      []v1alpha1.UserID
+	Bridge       v1alpha1.UserID
 	Scopes       []string
 	Action       string
 	Login        string

@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"sync"
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -54,6 +56,7 @@ type pending struct {
 
 	// These are of a person who is away.
 	Provider string `json:"provider,omitempty"`
+	Version  string `json:"version,omitempty"`
 	Nonce    string `json:"nonce,omitempty"`
 	Verifier string `json:"verifier,omitempty"`
 
@@ -74,8 +77,47 @@ func (s *Server) newPending(c surface.Call) (pending, error) {
 	return pending{Browser: hashOf(browser), Ends: s.Now().Add(loginLife)}, nil
 }
 
+const (
+	// maxLogins is how many logins may be under way: three times as many as begin
+	// while a thousand do in a minute, and of some 4 KiB each 200 MB in the store.
+	// Whoever begins many and ends none, from many addresses, fills that and no more.
+	maxLogins = 50_000
+	// countEvery is how old the number of logins may be.
+	countEvery = 5 * time.Second
+)
+
+// errFull is that as many logins are under way as may be.
+var errFull = refusePage(http.StatusServiceUnavailable, "Too many people are logging in", "Try again in a few minutes.")
+
+// room is how many logins were under way a moment ago.
+type room struct {
+	mu    sync.Mutex
+	until time.Time
+	taken int
+}
+
+// hasRoom returns errFull where as many logins are under way as may be.
+func (s *Server) hasRoom(ctx context.Context) error {
+	s.room.mu.Lock()
+	defer s.room.mu.Unlock()
+	if now := s.Now(); !now.Before(s.room.until) {
+		taken, err := s.Store.Count(ctx, flow.KindLogin)
+		if err != nil {
+			return fmt.Errorf("count logins: %w", err)
+		}
+		s.room.taken, s.room.until = taken, now.Add(countEvery)
+	}
+	if s.room.taken >= maxLogins {
+		return errFull
+	}
+	return nil
+}
+
 // leave stores a login for its next step, which has the secret.
 func (s *Server) leave(ctx context.Context, p pending, secret string) error {
+	if err := s.hasRoom(ctx); err != nil {
+		return err
+	}
 	if err := s.Store.Put(ctx, flow.KindLogin, hashOf(secret), encode(p), p.Ends); err != nil {
 		return fmt.Errorf("store login: %w", err)
 	}

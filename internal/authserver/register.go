@@ -20,6 +20,9 @@ const (
 	// maxRedirects is how many redirect URIs a client may register: one for each
 	// way in which a program can be started.
 	maxRedirects = 20
+	// maxAllRedirects is how many bytes they may have together, so that a registered
+	// client takes no more of the store than some 10 KiB.
+	maxAllRedirects = 8 << 10
 	// maxName is how many characters of a client's name are kept.
 	maxName = 100
 )
@@ -41,6 +44,7 @@ var (
 	errRegisterForm    = refuseProgram(codeInvalidMetadata, "The body is not a JSON object in which each member stands once and has its type.")
 	errRegisterGrants  = refuseProgram(codeInvalidMetadata, "grant_types must have authorization_code, and response_types code.")
 	errRegisterNowhere = refuseProgram(codeInvalidRedirect, "redirect_uris must be a list of 1 to 20 URIs.")
+	errRegisterLong    = refuseProgram(codeInvalidRedirect, "redirect_uris together may have 8192 characters.")
 	errRegisterFull    = &programError{http.StatusServiceUnavailable, codeUnavailable, "There are as many clients as there may be. Use a client id metadata document, or ask an administrator for a client."}
 )
 
@@ -91,6 +95,9 @@ func (s *Server) registering(c surface.Call) (registering, error) {
 	}
 	if len(said.RedirectURIs) == 0 || len(said.RedirectURIs) > maxRedirects {
 		return registering{}, errRegisterNowhere
+	}
+	if length := len(strings.Join(said.RedirectURIs, "")); length > maxAllRedirects {
+		return registering{}, errRegisterLong
 	}
 	for i, uri := range said.RedirectURIs {
 		if err := s.redirects.check(uri); err != nil {

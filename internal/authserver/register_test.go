@@ -92,6 +92,17 @@ func TestClientsThatCannotRegister(t *testing.T) {
 
 const someClient = `{"redirect_uris":["http://127.0.0.1/callback"]}`
 
+func TestWhatAClientRegistersStaysShort(t *testing.T) {
+	w := newWorld(t)
+	uri := "https://a/?" + strings.Repeat("&", maxAllRedirects/2)
+	w.register(t, `{"redirect_uris": ["`+uri[:maxAllRedirects/4]+`"]}`)
+	if n := len(w.store.dump()); n > maxAllRedirects {
+		t.Errorf("%d bytes are stored", n)
+	}
+	long := `"https://a/` + strings.Repeat("a", 2000) + `"`
+	refused(t, w.sendJSON(pathRegister, `{"redirect_uris": [`+strings.Repeat(long+",", 4)+long+`]}`), http.StatusBadRequest, codeInvalidRedirect)
+}
+
 func TestThereIsRoomForSoManyClientsAtATime(t *testing.T) {
 	w := newWorld(t)
 	for range 3 {

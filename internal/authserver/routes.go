@@ -65,7 +65,7 @@ func (s *Server) Routes() []surface.Route {
 		routes = append(routes,
 			surface.Route{Method: get, Path: v1alpha1.ConnectPath + ":userId/:server", Access: surface.Page, Handle: s.page(stepConnect, s.connect)},
 			surface.Route{Method: post, Path: pathAccount, Access: surface.Page, Form: true, MaxBody: maxForm, Handle: s.page(stepConnect, s.goToAccount)},
-			surface.Route{Method: get, Path: pathConnected + ":server", Access: surface.Page, Handle: s.page(stepConnected, s.connected)})
+			surface.Route{Method: get, Path: pathConnected + ":place", Access: surface.Page, Handle: s.page(stepConnected, s.connected)})
 	}
 	return routes
 }
@@ -77,7 +77,7 @@ var (
 		`|/admin/users/[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?/invitations)$`)
 	// connecting are those of servers' accounts, the last of which has a query.
 	connecting = regexp.MustCompile(`^(` + pathAccount + `|` + v1alpha1.ConnectPath + `[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?/` + serverName + `)$`)
-	returning  = regexp.MustCompile(`^` + pathConnected + serverName + `$`)
+	returning  = regexp.MustCompile(`^` + pathConnected + `[a-z0-9._~-]{1,100}$`)
 )
 
 // serverName is what spec.servers[].name may be.

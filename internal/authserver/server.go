@@ -65,7 +65,7 @@ type Registration struct {
 	// MaxClients is how many there may be at a time, 10,000 if zero.
 	MaxClients int
 	// Lifetime is how long one is known that nobody uses any more, 30 days if zero.
-	// One that no person has let in yet is known for a day at most.
+	// One that no person has let in yet is known for four hours at most.
 	Lifetime time.Duration
 }
 
@@ -90,6 +90,7 @@ type Server struct {
 	metadata  []byte
 	pages     *pages
 	metrics   *metrics
+	room      room
 }
 
 var _ surface.Part = (*Server)(nil)

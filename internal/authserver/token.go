@@ -193,7 +193,8 @@ func (s *Server) forgotten(ctx context.Context, client string) error {
 }
 
 // stillGood returns an error, and ends the grant, where the client is none any
-// more or the person may no more use what they granted.
+// more, the provider is gone or configured in another way, or the person may no
+// more use what they granted.
 func (s *Server) stillGood(ctx context.Context, h held) error {
 	err := s.useClient(ctx, h.Client)
 	if errors.Is(err, errNoClient) {
@@ -201,6 +202,10 @@ func (s *Server) stillGood(ctx context.Context, h held) error {
 	}
 	if err != nil {
 		return err
+	}
+	if p := s.providers[h.Provider]; p == nil || p.Version() != h.Version {
+		// What it said is not to be relied on any more.
+		return s.end(ctx, h, errRefresh)
 	}
 	users, err := s.Users.Bridges(ctx, h.Who)
 	if err != nil {

@@ -381,6 +381,7 @@ func TestAScopeMayBeNarrowedForAToken(t *testing.T) {
 func TestTheGrantOfEveryonesURLLastsWhileThereIsABridge(t *testing.T) {
 	w := newWorld(t)
 	c := deskFor(everyone)
+	w.users.set("amy", "alice")
 	_, refresh := w.logIn(c, "amy")
 	w.users.set("amy", "team")
 	access, refresh := w.mustRedeem(c.refreshes(refresh))
@@ -389,6 +390,27 @@ func TestTheGrantOfEveryonesURLLastsWhileThereIsABridge(t *testing.T) {
 	}
 	w.users.set("amy", []v1alpha1.UserID{}...)
 	refused(t, w.program(pathToken, c.refreshes(refresh)), http.StatusBadRequest, codeInvalidGrant)
+}
+
+func TestAGrantEndsWithWhatItsProviderWasConfiguredAs(t *testing.T) {
+	for name, change := range map[string]func(*world){
+		"another rule for users": func(w *world) { w.provider.setVersion("2") },
+		"no such provider": func(w *world) {
+			for _, s := range w.replicas {
+				clear(s.providers)
+			}
+		},
+	} {
+		w := newWorld(t)
+		c := deskFor(alices)
+		_, refresh := w.logIn(c, "alice")
+		_, refresh = w.mustRedeem(c.refreshes(refresh))
+		change(w)
+		refused(t, w.program(pathToken, c.refreshes(refresh)), http.StatusBadRequest, codeInvalidGrant)
+		if strings.Contains(w.store.dump(), "grant/") {
+			t.Errorf("%s: the grant is still there", name)
+		}
+	}
 }
 
 func TestAClientWithADocumentGoesOnWhileThatIsAway(t *testing.T) {

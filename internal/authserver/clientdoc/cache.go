@@ -11,8 +11,16 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 )
 
-// maxKept is how many answers are kept, of some KiB at most each.
-const maxKept = 1000
+const (
+	// maxKept is how many clients are kept, of some KiB at most each.
+	maxKept = 1000
+	// maxFailures is how many ids are kept where there is no client. Anybody can
+	// name as many as they like, so that these take the place of no client.
+	maxFailures = 200
+	// sites is how many sites it takes to fill a cache: one alone, which may have a
+	// client at each of its URLs, has the others' part of it left to them.
+	sites = 4
+)
 
 // answer is a client, or why there is none.
 type answer struct {
@@ -20,51 +28,85 @@ type answer struct {
 	err    error
 }
 
-// cache keeps answers for as long as they are good, and of those who are asked
-// for the longest ago none when there are too many.
+// cache keeps answers, and of those who are asked for the longest ago none when
+// there are too many.
 type cache struct {
+	max int
+
 	mu    sync.Mutex
 	of    map[string]*list.Element
-	order list.List // the last asked for is first
+	from  map[string]int // How many are kept of a site.
+	order list.List      // The last asked for is first.
 }
 
 type entry struct {
-	id  string
-	end time.Time
+	id, site string
 	answer
+	// end is until when the answer is good, and last until when it is kept for the
+	// case that there is no other.
+	end, last time.Time
 }
 
-func newCache() *cache { return &cache{of: map[string]*list.Element{}} }
+func newCache(most int) *cache {
+	return &cache{max: most, of: map[string]*list.Element{}, from: map[string]int{}}
+}
 
-func (c *cache) get(id string, now time.Time) (answer, bool) {
+// get returns what is kept, which may be past its end.
+func (c *cache) get(id string, now time.Time) (entry, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, ok := c.of[id]
 	if !ok {
-		return answer{}, false
+		return entry{}, false
 	}
-	kept := e.Value.(*entry)
-	if !now.Before(kept.end) {
-		c.remove(e)
-		return answer{}, false
+	kept := e.Value.(entry)
+	if !now.Before(kept.last) {
+		c.drop(e)
+		return entry{}, false
 	}
 	c.order.MoveToFront(e)
-	return kept.answer, true
+	return kept, true
 }
 
-func (c *cache) put(id string, a answer, end time.Time) {
+func (c *cache) put(kept entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e, ok := c.of[kept.id]; ok {
+		c.drop(e)
+	}
+	c.of[kept.id] = c.order.PushFront(kept)
+	c.from[kept.site]++
+	switch {
+	case c.from[kept.site] > c.max/sites:
+		c.drop(c.oldest(kept.site))
+	case c.order.Len() > c.max:
+		c.drop(c.order.Back())
+	}
+}
+
+func (c *cache) remove(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e, ok := c.of[id]; ok {
-		c.remove(e)
-	}
-	c.of[id] = c.order.PushFront(&entry{id: id, end: end, answer: a})
-	if c.order.Len() > maxKept {
-		c.remove(c.order.Back())
+		c.drop(e)
 	}
 }
 
-func (c *cache) remove(e *list.Element) {
-	c.order.Remove(e)
-	delete(c.of, e.Value.(*entry).id)
+// oldest returns the one of a site that was asked for the longest ago. There is
+// one, and the caller holds c.mu.
+func (c *cache) oldest(site string) *list.Element {
+	e := c.order.Back()
+	for e.Value.(entry).site != site {
+		e = e.Prev()
+	}
+	return e
+}
+
+// drop removes what is kept. The caller holds c.mu.
+func (c *cache) drop(e *list.Element) {
+	kept := c.order.Remove(e).(entry)
+	delete(c.of, kept.id)
+	if c.from[kept.site]--; c.from[kept.site] == 0 {
+		delete(c.from, kept.site)
+	}
 }

@@ -38,8 +38,10 @@ const (
 	// keepFailure is for how long nothing is fetched again from where there was no
 	// client: short for who mends a document, and long for who is made to answer.
 	keepFailure = time.Minute
-	// atOnce is how many are fetched at once. Others wait for those.
-	atOnce = 16
+	// keepPast is for how long after its end a document is good that cannot be had
+	// anew: an outage of its server, or somebody who takes all places, is no reason
+	// for its people not to log in.
+	keepPast = 24 * time.Hour
 )
 
 // Options are what Documents are fetched by.
@@ -57,9 +59,10 @@ type Options struct {
 type Documents struct {
 	client   *http.Client
 	now      func() time.Time
-	kept     *cache
+	kept     *cache // Clients.
+	failures *cache
 	fetching singleflight.Group
-	places   chan struct{}
+	places   *places
 }
 
 var _ flow.Documents = (*Documents)(nil)
@@ -74,7 +77,7 @@ func New(o Options) (*Documents, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	d := &Documents{now: o.Now, kept: newCache(), places: make(chan struct{}, atOnce), client: &http.Client{
+	d := &Documents{now: o.Now, kept: newCache(maxKept), failures: newCache(maxFailures), places: newPlaces(), client: &http.Client{
 		Transport:     newTransport(rules, o.TLS, http.ProxyFromEnvironment),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
@@ -117,14 +120,18 @@ func newTransport(rules netguard.Rules, config *tls.Config, proxy func(*http.Req
 }
 
 // Client returns the client whose document is at the URL id. Its errors wrap
-// flow.ErrClient where the URL or the document is at fault; others are that the
-// document could not be had.
+// flow.ErrClient where who named the URL has to look into it: the URL or the
+// document is at fault, or the document cannot be had. Others are that too many
+// documents are being fetched, which is over soon, and that ctx ended.
 func (d *Documents) Client(ctx context.Context, id string) (flow.Client, error) {
 	if err := checkID(id); err != nil {
 		return flow.Client{}, err
 	}
-	if a, ok := d.kept.get(id, d.now()); ok {
-		return a.client, a.err
+	now := d.now()
+	for _, c := range []*cache{d.kept, d.failures} {
+		if kept, ok := c.get(id, now); ok && now.Before(kept.end) {
+			return kept.client, kept.err
+		}
 	}
 	// It is for all who wait, and not for one who may leave.
 	fetched := d.fetching.DoChan(id, func() (any, error) { return d.fetch(context.WithoutCancel(ctx), id), nil })
@@ -139,24 +146,47 @@ func (d *Documents) Client(ctx context.Context, id string) (flow.Client, error) 
 
 // fetch fetches a document, and keeps what came of it.
 func (d *Documents) fetch(ctx context.Context, id string) answer {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	select {
-	case d.places <- struct{}{}:
-		defer func() { <-d.places }()
-	case <-ctx.Done():
-		return answer{err: errors.New("too many documents of clients are fetched")} // Not the client's fault, and not kept.
-	}
 	client, keep, err := d.get(ctx, id)
-	if err != nil {
-		err, keep = fmt.Errorf("get the client's document: %w", err), keepFailure
+	now := d.now()
+	e := entry{id: id, site: siteOf(id), answer: answer{client: client}, end: now.Add(keep)}
+	if err == nil {
+		e.last = e.end.Add(keepPast)
+		d.kept.put(e)
+		return e.answer
 	}
-	a := answer{client, err}
-	d.kept.put(id, a, d.now().Add(keep))
-	return a
+	e.err, e.end = fmt.Errorf("get the client's document: %w", err), now.Add(keepFailure)
+	e.last = e.end
+	busy := errors.Is(err, errBusy)
+	if !busy && !errors.Is(err, errUnreached) {
+		d.kept.remove(id) // The client is another one now, or none.
+	}
+	if kept, ok := d.kept.get(id, now); ok {
+		kept.end = e.end
+		d.kept.put(kept)
+		return kept.answer
+	}
+	if !busy {
+		d.failures.put(e)
+	}
+	return e.answer
+}
+
+// errUnreached is that a document cannot be had, so that nothing is known of what
+// it says.
+var errUnreached = errors.New("its document cannot be had")
+
+func unreached(reason error) error {
+	return fmt.Errorf("%w: %w: %w", flow.ErrClient, errUnreached, reason)
 }
 
 func (d *Documents) get(ctx context.Context, id string) (flow.Client, time.Duration, error) {
+	leave, err := d.places.take(ctx, siteOf(id))
+	if err != nil {
+		return flow.Client{}, 0, err
+	}
+	defer leave()
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, id, nil)
 	if err != nil {
 		return flow.Client{}, 0, faulty("its id is no https URL")
@@ -168,7 +198,7 @@ func (d *Documents) get(ctx context.Context, id string) (flow.Client, time.Durat
 		return flow.Client{}, 0, faulty(errNotPublic.Error())
 	}
 	if err != nil {
-		return flow.Client{}, 0, err
+		return flow.Client{}, 0, unreached(err)
 	}
 	defer resp.Body.Close()
 	described, err := read(resp)
@@ -183,7 +213,11 @@ func (d *Documents) get(ctx context.Context, id string) (flow.Client, time.Durat
 func read(resp *http.Response) (document, error) {
 	var d document
 	if resp.StatusCode != http.StatusOK {
-		return d, faulty(fmt.Sprintf("its server answers with status %d", resp.StatusCode))
+		err := faulty(fmt.Sprintf("its server answers with status %d", resp.StatusCode))
+		if resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= http.StatusInternalServerError {
+			err = unreached(err)
+		}
+		return d, err
 	}
 	if !isJSON(resp.Header.Get("Content-Type")) {
 		return d, faulty("its document is not of the content type application/json")
@@ -191,7 +225,7 @@ func read(resp *http.Response) (document, error) {
 	content, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
 	switch {
 	case err != nil:
-		return d, err
+		return d, unreached(err)
 	case len(content) > maxBody:
 		return d, faulty(fmt.Sprintf("its document has more than %d KiB", maxBody>>10))
 	case json.Unmarshal(content, &d) != nil:

@@ -6,7 +6,9 @@
 //
 // Anybody can have a document fetched by naming its URL, so that what is fetched,
 // from where and how often is bounded: only public addresses are dialled, no
-// redirect is followed, and what was found is kept for a while.
+// redirect is followed, few are fetched at once from one site, and what was found
+// is kept for a while. So are those bounded who ask for what is not there, or is
+// slow: what they have fetched takes nothing away from clients that are known.
 //
 // The package is a shell.
 package clientdoc

@@ -4,9 +4,11 @@
 package clientdoc
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -45,6 +47,8 @@ func checkID(id string) error {
 		return faulty("its id is no https URL, or one with a fragment")
 	}
 	switch {
+	case strings.ContainsFunc(u.Host, func(r rune) bool { return r > unicode.MaxASCII }):
+		return faulty("its URL has a host that is not written as in DNS") // What is one name could be written in many ways.
 	case u.User != nil:
 		return faulty("its URL has a user")
 	case u.Path == "":
@@ -74,8 +78,11 @@ type document struct {
 	Name         string   `json:"client_name"`
 	URI          string   `json:"client_uri"`
 	RedirectURIs []string `json:"redirect_uris"`
-	// Method is how the client proves that it is itself at the token endpoint.
-	Method string `json:"token_endpoint_auth_method"`
+	// Method is how the client proves that it is itself at the token endpoint, and
+	// Methods is how it can, if it leaves that to the authorization server (OpenID
+	// Connect Relying Party Metadata Choices 1.0).
+	Method  string          `json:"token_endpoint_auth_method"`
+	Methods json.RawMessage `json:"token_endpoint_auth_methods_supported"`
 	// Secret is nothing that a document could have.
 	Secret        *string `json:"client_secret"`
 	SecretExpires *int64  `json:"client_secret_expires_at"`
@@ -86,8 +93,8 @@ func (d document) client(id string) (flow.Client, error) {
 	switch {
 	case d.ID != id: // Byte by byte, by RFC 3986, section 6.2.1.
 		return flow.Client{}, faulty("its document is of another client_id")
-	case d.Method != "" && d.Method != "none":
-		return flow.Client{}, faulty("its token_endpoint_auth_method is not none")
+	case !d.isPublic():
+		return flow.Client{}, faulty("its token_endpoint_auth_method is not none, and its token_endpoint_auth_methods_supported do not have it")
 	case d.Secret != nil || d.SecretExpires != nil:
 		return flow.Client{}, faulty("its document has a secret, which is none")
 	}
@@ -95,6 +102,17 @@ func (d document) client(id string) (flow.Client, error) {
 		return flow.Client{}, err
 	}
 	return flow.Client{ID: id, Name: shown(d.Name), URI: homepage(d.URI, id), RedirectURIs: d.RedirectURIs, Document: true}, nil
+}
+
+// isPublic reports whether a client can do with proving nothing, which is all that
+// our metadata offer. ChatGPT prefers private_key_jwt and can do without.
+func (d document) isPublic() bool {
+	const none = "none"
+	if d.Method == "" || d.Method == none {
+		return true
+	}
+	var methods []string
+	return json.Unmarshal(d.Methods, &methods) == nil && slices.Contains(methods, none)
 }
 
 // checkRedirects refuses what are no redirect URIs. Which of them may be used is

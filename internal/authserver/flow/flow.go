@@ -76,6 +76,9 @@ type Provider interface {
 	ID() string
 	// Name is what people read.
 	Name() string
+	// Version is another one when another person may be let in as somebody: the
+	// provider is another, or our client there, or the rule for users.
+	Version() string
 	// Begin returns where the browser is sent.
 	Begin(ctx context.Context, r LoginRequest) (url string, err error)
 	// Finish returns who came back. Its errors wrap ErrLogin where the person or

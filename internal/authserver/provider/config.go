@@ -4,6 +4,8 @@
 package provider
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -99,6 +101,13 @@ func (b base) ID() string { return b.config.ID }
 
 // Name returns what people choose the provider by.
 func (b base) Name() string { return b.config.Name }
+
+// Version tells configurations apart by which another person could be somebody.
+func (b base) Version() string {
+	c := b.config
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []string{c.Issuer, c.URL, c.APIURL, c.ClientID, c.User.Claim, c.User.Suffix}))
+	return base64.RawURLEncoding.EncodeToString(sum[:12])
+}
 
 func (b base) secret() (string, error) {
 	if b.config.Secret == nil {

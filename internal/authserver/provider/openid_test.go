@@ -409,3 +409,29 @@ func TestConfigurationsThatAreNone(t *testing.T) {
 		t.Errorf("a provider on this machine: %v", err)
 	}
 }
+
+func TestTheVersionTellsWhatDecidesWhoSomebodyIs(t *testing.T) {
+	of := func(change func(*Config)) string {
+		c := Config{ID: "idp", Name: "The provider", Issuer: "https://idp.example", ClientID: "bridges"}
+		change(&c)
+		p, err := OIDC(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Version()
+	}
+	same := of(func(*Config) {})
+	for name, change := range map[string]func(*Config){
+		"another issuer": func(c *Config) { c.Issuer = "https://other.example" },
+		"another client": func(c *Config) { c.ClientID = "other" },
+		"a rule":         func(c *Config) { c.User.Claim = "preferred_username" },
+		"its suffix":     func(c *Config) { c.User.Suffix = "@a.example" },
+	} {
+		if of(change) == same {
+			t.Errorf("%s is no other version", name)
+		}
+	}
+	if of(func(c *Config) { c.Name, c.Scopes = "Another name", []string{"openid"} }) != same {
+		t.Error("a name makes another version")
+	}
+}
