@@ -58,6 +58,16 @@ func ParseSubjectKey(s string) (SubjectKey, error) {
 	return k, nil
 }
 
+// MarshalText implements encoding.TextMarshaler, by String.
+func (k SubjectKey) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler, by ParseSubjectKey.
+func (k *SubjectKey) UnmarshalText(text []byte) error {
+	parsed, err := ParseSubjectKey(string(text))
+	*k = parsed
+	return err
+}
+
 // ValidSubject reports whether a provider's subject can be somebody: 1 to 255
 // printable characters. What could not be decoded is none, since several such
 // subjects would be the same.

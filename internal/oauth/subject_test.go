@@ -4,6 +4,7 @@
 package oauth
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -65,6 +66,23 @@ func TestParseSubjectKey(t *testing.T) {
 				t.Errorf("got %s, %v", got, err)
 			}
 		})
+	}
+}
+
+func TestASubjectIsStoredAsItsText(t *testing.T) {
+	key := KeyOf(theirs, thePerson)
+	raw, err := json.Marshal(key)
+	if want := `"` + key.String() + `"`; err != nil || string(raw) != want {
+		t.Errorf("got %s, %v, want %s", raw, err, want)
+	}
+	var got SubjectKey
+	if err := json.Unmarshal(raw, &got); err != nil || got != key {
+		t.Errorf("it is read as %s, %v", got, err)
+	}
+	for name, text := range map[string]string{"another spelling": `"` + key.String() + `="`, "numbers": "[1,2]", "nothing": `""`} {
+		if err := json.Unmarshal([]byte(text), &got); err == nil {
+			t.Errorf("%s is read as %s", name, got)
+		}
 	}
 }
 

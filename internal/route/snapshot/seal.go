@@ -50,7 +50,7 @@ func (k Kind) Max() int {
 	if k == Credentials {
 		return 64 << 10 // A certificate, a key and a CA are some 2 KiB.
 	}
-	return 64 << 20 // 10,000 users with two keys each are some 7 MiB.
+	return 64 << 20 // 10,000 users with two keys and two subjects each are some 8 MiB; with 32 subjects, 29.
 }
 
 // The reasons for which a file is refused. None quotes the file.
