@@ -27,9 +27,9 @@ func acceptable(issuer, subject string) bool {
 // admission policy would refuse, at the first login.
 func check(template v1alpha1.HostedBridgeSpec) error {
 	rest := template
-	rest.Tier, rest.Mode, rest.ToolPrefix, rest.DesiredState, rest.IdleTimeout, rest.Servers = "", "", "", "", nil, nil
+	rest.Tier, rest.Servers = "", nil
 	if !reflect.ValueOf(rest).IsZero() {
-		return errors.New("it says more than tier, mode, toolPrefix, desiredState, idleTimeout and servers")
+		return errors.New("it says more than tier and servers")
 	}
 	for _, s := range template.Servers {
 		if s.Recipe == nil || s.Recipe.Name == "" {

@@ -62,8 +62,8 @@ var (
 type Options struct {
 	// Namespace is where. Where it is empty Create makes nothing.
 	Namespace string
-	// Template is what is made, beside the subject that it is for: tier, mode,
-	// toolPrefix, desiredState, idleTimeout, and servers by recipe.
+	// Template is what is made, beside the subject that it is for: tier, and
+	// servers by recipe. The rest are the defaults of HostedBridges.
 	Template v1alpha1.HostedBridgeSpec
 }
 

@@ -207,11 +207,12 @@ func TestATemplateSaysWhatThePolicyLetsIt(t *testing.T) {
 		template v1alpha1.HostedBridgeSpec
 		want     string // Empty: it is good.
 	}{
-		"nothing": {},
-		"all that it may": {template: v1alpha1.HostedBridgeSpec{
-			Tier: "free", Mode: v1alpha1.ModeRouter, ToolPrefix: v1alpha1.ToolPrefixNever, DesiredState: v1alpha1.StateOnDemand,
-			IdleTimeout: &metav1.Duration{Duration: time.Hour}, Servers: []v1alpha1.Server{byRecipe},
-		}},
+		"nothing":                    {},
+		"all that it may":            {template: v1alpha1.HostedBridgeSpec{Tier: "free", Servers: []v1alpha1.Server{byRecipe}}},
+		"tools shown in another way": {v1alpha1.HostedBridgeSpec{Mode: v1alpha1.ModeRouter}, "more than tier and servers"},
+		"names of tools":             {v1alpha1.HostedBridgeSpec{ToolPrefix: v1alpha1.ToolPrefixNever}, "more than tier"},
+		"no sleep":                   {v1alpha1.HostedBridgeSpec{DesiredState: v1alpha1.StateRunning}, "more than tier"},
+		"another sleep":              {v1alpha1.HostedBridgeSpec{IdleTimeout: &metav1.Duration{Duration: time.Hour}}, "more than tier"},
 		"a user for everybody":       {v1alpha1.HostedBridgeSpec{UserID: "alice"}, "more than tier"},
 		"a key for everybody":        {v1alpha1.HostedBridgeSpec{APIKeys: []v1alpha1.APIKey{{ID: "k"}}}, "more than tier"},
 		"a subject for everybody":    {v1alpha1.HostedBridgeSpec{OAuth: &v1alpha1.OAuthAccess{}}, "more than tier"},

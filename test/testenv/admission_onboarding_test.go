@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -174,8 +175,13 @@ func TestWhatTheIngressMakesIsTheTemplateAndNothingElse(t *testing.T) {
 		"an owner": func(b *v1alpha1.HostedBridge) {
 			b.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n", UID: "u"}}
 		},
-		"another tier": func(b *v1alpha1.HostedBridge) { b.Spec.Tier = "pro" },
-		"no subject":   func(b *v1alpha1.HostedBridge) { b.Spec.OAuth = nil },
+		"another tier":     func(b *v1alpha1.HostedBridge) { b.Spec.Tier = "pro" },
+		"another mode":     func(b *v1alpha1.HostedBridge) { b.Spec.Mode = v1alpha1.ModeRouter },
+		"names of its own": func(b *v1alpha1.HostedBridge) { b.Spec.ToolPrefix = v1alpha1.ToolPrefixNever },
+		"no sleep":         func(b *v1alpha1.HostedBridge) { b.Spec.DesiredState = v1alpha1.StateRunning },
+		"no awaking":       func(b *v1alpha1.HostedBridge) { b.Spec.DesiredState = v1alpha1.StateSuspended },
+		"a late sleep":     func(b *v1alpha1.HostedBridge) { b.Spec.IdleTimeout = &metav1.Duration{Duration: 8760 * time.Hour} },
+		"no subject":       func(b *v1alpha1.HostedBridge) { b.Spec.OAuth = nil },
 		"two subjects": func(b *v1alpha1.HostedBridge) {
 			b.Spec.OAuth.Subjects = append(b.Spec.OAuth.Subjects, person("mallory"))
 		},
@@ -213,10 +219,9 @@ func TestWhatTheIngressMakesIsTheTemplateAndNothingElse(t *testing.T) {
 	}
 	for what, change := range map[string]func(*v1alpha1.HostedBridge){
 		"the template": func(*v1alpha1.HostedBridge) {},
-		"as the tools are shown": func(b *v1alpha1.HostedBridge) {
-			b.Spec.Mode, b.Spec.ToolPrefix = v1alpha1.ModeRouter, v1alpha1.ToolPrefixNever
+		"with the defaults said": func(b *v1alpha1.HostedBridge) {
+			b.Spec.Mode, b.Spec.ToolPrefix, b.Spec.DesiredState = v1alpha1.ModeDirect, v1alpha1.ToolPrefixAlways, v1alpha1.StateOnDemand
 		},
-		"when it sleeps": func(b *v1alpha1.HostedBridge) { b.Spec.IdleTimeout = &metav1.Duration{Duration: 60e9} },
 	} {
 		if err := create(change); err != nil {
 			t.Errorf("%s: %v", what, err)
@@ -247,7 +252,7 @@ func TestThePolicyOfOnboardingNamesEveryField(t *testing.T) {
 		// may be anything.
 		compared, free []string
 	}{
-		{reflect.TypeFor[v1alpha1.HostedBridgeSpec](), "object.spec.", []string{"tier", "servers", "oauth"}, []string{"mode", "toolPrefix", "desiredState", "idleTimeout"}},
+		{reflect.TypeFor[v1alpha1.HostedBridgeSpec](), "object.spec.", []string{"tier", "mode", "toolPrefix", "desiredState", "idleTimeout", "servers", "oauth"}, nil},
 		{reflect.TypeFor[v1alpha1.Server](), "s.", []string{"name", "recipe", "trust"}, nil},
 		{reflect.TypeFor[v1alpha1.RecipeReference](), "s.recipe.", []string{"name", "version"}, nil},
 		{reflect.TypeFor[v1alpha1.OAuthAccess](), "object.spec.oauth.", []string{"subjects"}, nil},
