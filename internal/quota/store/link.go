@@ -10,6 +10,7 @@ import (
 	_ "embed" // The scripts.
 	"errors"
 	"fmt"
+	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -100,10 +101,16 @@ func ParseURL(raw string) (*redis.Options, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Password != "" {
+	// An empty one too: who writes it expects that it counts.
+	if u, err := url.Parse(raw); err != nil || hasPassword(u) {
 		return nil, errors.New("the URL must not have a password in it, which everybody could read in the process list; give it in a file or in the environment")
 	}
 	return o, nil
+}
+
+func hasPassword(u *url.URL) bool {
+	_, set := u.User.Password()
+	return set
 }
 
 func newLink(r Redis) (*link, error) {

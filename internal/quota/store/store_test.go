@@ -191,7 +191,7 @@ func TestParseURL(t *testing.T) {
 	for url, want := range map[string]bool{
 		"redis://localhost:6379": true, "redis://localhost": true, "rediss://counter@example.com:6380/3": true,
 		"": false, "localhost:6379": false, "http://localhost": false, "redis://": false, "redis://x/y": false,
-		"redis://:canary@localhost": false, "redis://user:canary@localhost": false, "redis://localhost:6379/0?canary=1": false,
+		"redis://:canary@localhost": false, "redis://user:@localhost": false, "redis://user:canary@localhost": false, "redis://localhost:6379/0?canary=1": false,
 	} {
 		_, err := ParseURL(url)
 		if (err == nil) != want {
