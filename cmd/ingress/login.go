@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 
+	"github.com/hostedbridge/hostedbridge/internal/authserver/store"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/ingress"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
@@ -34,6 +35,8 @@ const resourceName = "hosted-bridge"
 type loginOptions struct {
 	// File is the configuration; empty for API keys alone.
 	File string
+	// Replicas is how many ingresses there are, as --replicas has it.
+	Replicas int
 }
 
 func (o *loginOptions) registerFlags(fs *pflag.FlagSet) {
@@ -63,6 +66,10 @@ func (o *loginOptions) read() (*settings.Settings, error) {
 	found, err := settings.Parse(content)
 	if err != nil {
 		return nil, fmt.Errorf("--oauth-config %s: %w", o.File, err)
+	}
+	if of := found.Server; of != nil && store.Embedded(of.Store) && o.Replicas > 1 {
+		return nil, fmt.Errorf("--oauth-config %s: server.store is sqlite, a file that one ingress has, and --replicas is %d: a login that one of them begins the others would not know; set server.store to postgres:FILE or redis:FILE, or --replicas to 1",
+			o.File, o.Replicas)
 	}
 	return found, nil
 }

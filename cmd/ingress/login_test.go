@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -67,7 +68,9 @@ server:
 	if len(sources) != 2 || sources[0].Issuer != found.PublicURL || sources[0].Fetch == nil || sources[1].URL != "https://login.example.com/keys" || sources[1].Fetch != nil {
 		t.Errorf("sources of keys: %+v", sources)
 	}
-	if _, err := sources[0].Fetch(context.Background()); !errors.Is(err, errNoKeybroker) {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err := sources[0].Fetch(ended); !errors.Is(err, errNoKeybroker) {
 		t.Errorf("before the keybroker is known: %v", err)
 	}
 }
@@ -83,6 +86,31 @@ func TestAConfigurationThatIsWrongSaysWhereItIs(t *testing.T) {
 	}
 	if found, err := (&loginOptions{}).read(); found != nil || err != nil {
 		t.Errorf("without a file: %v, %v", found, err)
+	}
+}
+
+func TestLoginsInAFileAreForOneIngress(t *testing.T) {
+	of := func(store string) string {
+		return write(t, `{publicURL: "https://a.example", server: {store: "`+store+`", providers: [{id: a, name: A, type: oidc, issuer: "https://b.example", clientID: c, clientSecretFile: /f}]}}`)
+	}
+	for name, test := range map[string]struct {
+		store, replicas, want string
+	}{
+		"a file of one":      {"sqlite:/var/lib/logins.db", "1", ""},
+		"a file of two":      {"sqlite:/var/lib/logins.db", "2", "sqlite, a file that one ingress has, and --replicas is 2"},
+		"a database of two":  {"postgres:/etc/url", "2", ""},
+		"Redis, also of two": {"redis:/etc/url", "2", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, err := parseOptions([]string{"--oauth-config=" + of(test.store), "--replicas=" + test.replicas}, io.Discard)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = o.Login.read()
+			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v", err)
+			}
+		})
 	}
 }
 

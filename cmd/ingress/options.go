@@ -165,7 +165,7 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	if o.KeybrokerURL == "" {
 		o.KeybrokerURL = "https://hosted-bridge-keybroker." + o.Namespace + ".svc:8443"
 	}
-	o.Ingress.DrainTimeout = o.DrainTimeout
+	o.Ingress.DrainTimeout, o.Login.Replicas = o.DrainTimeout, o.Quota.Replicas
 	var err error
 	o.Ingress.TrustedProxies, err = prefixesOf(o.TrustedProxies)
 	return o, errors.Join(err, o.validate())

@@ -73,9 +73,9 @@ const (
 
 var errTarget = errors.New("it must be sqlite:PATH, postgres:FILE or redis:FILE, of which FILE has the database's URL in it")
 
-// CheckTarget says what is wrong with a target as Open takes it, as far as that
+// checkTarget says what is wrong with a target as Open takes it, as far as that
 // is known without looking at files.
-func CheckTarget(target string) error {
+func checkTarget(target string) error {
 	kind, path, _ := strings.Cut(target, ":")
 	if path == "" || kind != kindSQLite && kind != kindPostgres && kind != kindRedis {
 		return errTarget
@@ -114,7 +114,7 @@ func Open(ctx context.Context, target string, o Options) (*Store, error) {
 }
 
 func openBackend(target string, o Options) (backend, error) {
-	if err := CheckTarget(target); err != nil {
+	if err := checkTarget(target); err != nil {
 		return nil, err
 	}
 	kind, path, _ := strings.Cut(target, ":")

@@ -403,7 +403,7 @@ func TestTargets(t *testing.T) {
 	missing, secret := filepath.Join(t.TempDir(), "none"), written(t, "postgres://me:geheim@[::1")
 	for name, test := range map[string]struct {
 		target, want string
-		checked      bool // CheckTarget has found it
+		checked      bool // checkTarget has found it
 	}{
 		"nothing":                        {"", "sqlite:PATH", true},
 		"a path alone":                   {"/var/lib/logins.db", "sqlite:PATH", true},
@@ -418,8 +418,8 @@ func TestTargets(t *testing.T) {
 		"a URL of Redis that is one": {"redis:" + written(t, "redis://me:geheim@h/x"), "a number for the database", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := CheckTarget(test.target); (err != nil) != test.checked {
-				t.Errorf("CheckTarget: %v", err)
+			if err := checkTarget(test.target); (err != nil) != test.checked {
+				t.Errorf("checkTarget: %v", err)
 			}
 			_, err := Open(t.Context(), test.target, Options{Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
 			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "geheim") {
