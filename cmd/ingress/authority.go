@@ -121,7 +121,7 @@ func (c *credentials) trust(ca []byte) (*trusted, error) {
 func (c *credentials) use(t *trusted) {
 	c.source.Store(t.source)
 	c.secrets.known.Store(client.NewUserSecrets(t.broker, t.source))
-	c.login.known.Store(client.NewLogin(t.broker, t.source))
+	c.login.use(client.NewLogin(t.broker, t.source), t.source.FirstReady())
 }
 
 // run keeps the certificate fresh until ctx ends.

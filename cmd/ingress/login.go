@@ -97,7 +97,7 @@ func (o *loginOptions) open(ctx context.Context, p *parts, metrics prometheus.Re
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
 	l := &logins{
-		oauth: &ingress.OAuth{PublicURL: found.PublicURL, Name: resourceName, Scopes: verifier.Scopes(), Tokens: verifier},
+		oauth: &ingress.OAuth{PublicURL: found.PublicURL, Name: resourceName, Scopes: scopesOf(found, verifier), Tokens: verifier},
 		run:   []func(context.Context) error{keys.Run},
 	}
 	for _, i := range issuers {
@@ -108,6 +108,15 @@ func (o *loginOptions) open(ctx context.Context, p *parts, metrics prometheus.Re
 	}
 	own := ownServer{found: found, parts: p, roots: roots, metrics: metrics, log: log}
 	return l, own.open(ctx, l)
+}
+
+// scopesOf returns what clients are told to ask for: what our own server knows where
+// there is one, since others would be refused by it, and it is named first.
+func scopesOf(found *settings.Settings, v *oauth.Verifier) []string {
+	if found.Server != nil {
+		return []string{oauth.ScopeRead, oauth.ScopeCall}
+	}
+	return v.Scopes()
 }
 
 // issuersOf returns whose tokens are accepted, the installation's own server

@@ -5,32 +5,88 @@ package main
 
 import (
 	"context"
-	"sync/atomic"
+	"sync"
+	"time"
 
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
 )
 
-// signingKeys are those of access tokens at the keybroker, as soon as it is known.
+// keybrokerPatience is how long a request waits until the keybroker can be asked,
+// which takes some seconds where both begin at the same time. It is what a fetch of
+// an issuer's keys has: a new process that gave up sooner would refuse all access
+// tokens until the next one.
+const keybrokerPatience = 10 * time.Second
+
+// signingKeys are those of access tokens at the keybroker, as soon as that is known
+// and has certified this process. The zero value waits for use.
 type signingKeys struct {
-	known atomic.Pointer[client.Login]
+	mu    sync.Mutex
+	login *client.Login
+	// ready is closed when login can be used, and nil while there is none.
+	ready <-chan struct{}
+	// replaced is closed when there is another login. It is nil while nobody waits.
+	replaced chan struct{}
 }
 
-// Sign implements flow.Signer.
+// Sign implements flow.Signer. It waits until the keybroker can be asked, up to 10
+// seconds. The error is errNoKeybroker where it cannot by then, or when ctx ends.
 func (k *signingKeys) Sign(ctx context.Context, claims []byte) (string, error) {
-	known := k.known.Load()
-	if known == nil {
-		return "", errNoKeybroker
+	login, err := k.await(ctx)
+	if err != nil {
+		return "", err
 	}
-	return known.Sign(ctx, claims)
+	return login.Sign(ctx, claims)
 }
 
-// Keys implements flow.KeySet.
+// Keys implements flow.KeySet. It waits as Sign does.
 func (k *signingKeys) Keys(ctx context.Context) (jose.JSONWebKeySet, error) {
-	known := k.known.Load()
-	if known == nil {
-		return jose.JSONWebKeySet{}, errNoKeybroker
+	login, err := k.await(ctx)
+	if err != nil {
+		return jose.JSONWebKeySet{}, err
 	}
-	return known.Keys(ctx)
+	return login.Keys(ctx)
+}
+
+// use has login asked from now on, as soon as ready is closed: without a certificate
+// the keybroker would be asked in vain, and not again for a while.
+func (k *signingKeys) use(login *client.Login, ready <-chan struct{}) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.login, k.ready = login, ready
+	if k.replaced != nil {
+		close(k.replaced)
+		k.replaced = nil
+	}
+}
+
+// current returns the keybroker, what is closed when it can be asked, and what is
+// closed when there is another one.
+func (k *signingKeys) current() (login *client.Login, ready, replaced <-chan struct{}) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.replaced == nil {
+		k.replaced = make(chan struct{})
+	}
+	return k.login, k.ready, k.replaced
+}
+
+func (k *signingKeys) await(ctx context.Context) (*client.Login, error) {
+	ctx, cancel := context.WithTimeout(ctx, keybrokerPatience)
+	defer cancel()
+	for {
+		login, ready, replaced := k.current()
+		select {
+		case <-ready: // Also where ctx has ended: that is for the keybroker's client to say.
+			return login, nil
+		default:
+		}
+		select {
+		case <-ready:
+		case <-replaced:
+		case <-ctx.Done():
+			return nil, errNoKeybroker
+		}
+	}
 }

@@ -59,7 +59,7 @@ func (s *Server) Routes() []surface.Route {
 			surface.Route{Method: post, Path: "/admin/users/:userId/invitations", Access: surface.Admin, Handle: s.invite})
 	}
 	if s.Registration.Enabled {
-		routes = append(routes, surface.Route{Method: post, Path: pathRegister, Access: surface.Program, MaxBody: maxRegistration, Handle: s.program(stepRegister, s.register)})
+		routes = append(routes, surface.Route{Method: post, Path: pathRegister, Access: surface.Program, Rare: true, MaxBody: maxRegistration, Handle: s.program(stepRegister, s.register)})
 	}
 	if s.Connections != nil {
 		routes = append(routes,

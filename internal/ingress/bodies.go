@@ -6,6 +6,7 @@ package ingress
 import (
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -16,19 +17,30 @@ import (
 // quarter, so that it takes several to be in everybody's way.
 const userShare = 4
 
+const (
+	// maxStrangersMemory bounds the bodies of those who have no key, in bytes, and
+	// strangersShare what one address may fill of it: 16 of the largest.
+	maxStrangersMemory = 16 << 20
+	strangersShare     = 16
+	// strangersTimeout is how long such a body may take, of at most 64 KiB.
+	strangersTimeout = 5 * time.Second
+)
+
 // bodies bounds the memory that the bodies of all requests in flight take. A
 // body is kept until its request has ended, since until then it may have to be
 // sent again; a slow call keeps it for as long as it runs.
 type bodies struct {
 	limit int64 // bytes
+	// share is the part of it that one may fill: one of so many.
+	share int64
 
 	mu     sync.Mutex
 	held   int64
 	byUser map[v1alpha1.UserID]int64
 }
 
-func newBodies(limit int64) *bodies {
-	return &bodies{limit: limit, byUser: map[v1alpha1.UserID]int64{}}
+func newBodies(limit, share int64) *bodies {
+	return &bodies{limit: limit, share: share, byUser: map[v1alpha1.UserID]int64{}}
 }
 
 // take reserves size bytes for the user, or returns errBusy. It never waits:
@@ -36,7 +48,7 @@ func newBodies(limit int64) *bodies {
 func (b *bodies) take(user v1alpha1.UserID, size int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.held+size > b.limit || b.byUser[user]+size > b.limit/userShare {
+	if b.held+size > b.limit || b.byUser[user]+size > b.limit/b.share {
 		return errBusy
 	}
 	b.held += size

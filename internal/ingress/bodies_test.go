@@ -113,7 +113,7 @@ func TestTheBodiesOfOneUserLeaveRoomForOthers(t *testing.T) {
 }
 
 func TestBodiesAreBoundedByUserAndInAll(t *testing.T) {
-	b := newBodies(8)
+	b := newBodies(8, userShare)
 	for _, step := range []struct {
 		name string
 		err  error

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/surface"
 )
@@ -32,6 +33,10 @@ const (
 	// maxLoginQuery holds what clients send to be authorized, of which a redirect
 	// URI and a state may each have 2 KiB, in percent encoding.
 	maxLoginQuery = 8192
+	// rareBurst and rareEvery limit one source's requests to what is rare: who makes
+	// them for several hours is not to fill what there is for all.
+	rareBurst = 60
+	rareEvery = 2 * time.Second
 	// rateBurst is for how many seconds' requests may come at once.
 	rateBurst = 10
 )
@@ -102,6 +107,9 @@ func (s *Server) partRoutes(e *gin.Engine, p *part) {
 		steps := append(s.partSteps(p, route.Access), s.do(checkPartQuery))
 		if route.MaxBody == 0 {
 			steps = append(steps, s.do(s.refuseBody))
+		}
+		if route.Rare {
+			steps = append(steps, s.do(s.limitSource(&part{rate: &limiter{burst: rareBurst, every: rareEvery}, tooMany: p.tooMany})))
 		}
 		steps = append(steps, s.servePart(route))
 		e.Handle(route.Method, route.Path, steps...)
@@ -204,21 +212,49 @@ func (s *Server) limitSource(p *part) func(*gin.Context) error {
 
 func (s *Server) servePart(route surface.Route) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		call := &partCall{server: s, c: c, maxBody: route.MaxBody, form: route.Form}
-		defer func() { s.bodies.give("", call.reserved) }()
+		call := &partCall{server: s, c: c, route: route, memory: s.memoryOf(c, route.Access)}
+		defer call.memory.giveBack()
 		if err := route.Handle(call); err != nil {
 			s.refuse(c, err)
 		}
 	}
 }
 
+// memory is where a request's body is counted.
+type memory struct {
+	of      *bodies
+	holder  v1alpha1.UserID // or a network, or nobody in particular
+	timeout time.Duration
+	size    int64
+}
+
+// memoryOf returns where the body of a part's request is counted: that of who has a
+// key together, and of strangers by their address, so that none of them is in
+// another's way.
+func (s *Server) memoryOf(c *gin.Context, access surface.Access) *memory {
+	if access == surface.Program || access == surface.Page {
+		network := sourceNetwork(s.source(c.Request))
+		return &memory{of: s.strangers, holder: v1alpha1.UserID(network.String()), timeout: min(strangersTimeout, s.config.BodyTimeout)}
+	}
+	return &memory{of: s.bodies, timeout: s.config.BodyTimeout}
+}
+
+func (m *memory) take(size int64) error {
+	if err := m.of.take(m.holder, size); err != nil {
+		return err
+	}
+	m.size += size
+	return nil
+}
+
+func (m *memory) giveBack() { m.of.give(m.holder, m.size) }
+
 // partCall is a request of a part.
 type partCall struct {
-	server   *Server
-	c        *gin.Context
-	maxBody  int64
-	form     bool
-	reserved int64
+	server *Server
+	c      *gin.Context
+	route  surface.Route
+	memory *memory
 }
 
 // Request implements surface.Call.
@@ -253,8 +289,7 @@ func (c *partCall) Admit(holder string) error {
 	return nil
 }
 
-// Body implements surface.Call. The memory of all such bodies is bounded
-// together, as that of one user's is.
+// Body implements surface.Call.
 func (c *partCall) Body() ([]byte, error) {
 	r := c.c.Request
 	if r.ContentLength == 0 {
@@ -263,29 +298,28 @@ func (c *partCall) Body() ([]byte, error) {
 	if err := c.checkType(r.Header.Get("Content-Type")); err != nil {
 		return nil, err
 	}
-	if r.ContentLength > c.maxBody {
-		return nil, bodyTooLarge(c.maxBody)
+	most := c.route.MaxBody
+	if r.ContentLength > most {
+		return nil, bodyTooLarge(most)
 	}
-	size := bodySize(r, c.maxBody)
-	if err := c.server.bodies.take("", size); err != nil {
+	if err := c.memory.take(bodySize(r, most)); err != nil {
 		return nil, err
 	}
-	c.reserved += size
-	body, err := readWithin(c.c, c.maxBody+1, c.server.config.BodyTimeout)
+	body, err := readWithin(c.c, most+1, c.memory.timeout)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errBodyUnreadable, err)
 	}
-	if int64(len(body)) > c.maxBody {
-		return nil, bodyTooLarge(c.maxBody)
+	if int64(len(body)) > most {
+		return nil, bodyTooLarge(most)
 	}
 	return body, nil
 }
 
 func (c *partCall) checkType(contentType string) error {
 	switch {
-	case c.form && !isMediaType(contentType, formType):
+	case c.route.Form && !isMediaType(contentType, formType):
 		return errFormType
-	case !c.form && !ofJSON(contentType):
+	case !c.route.Form && !ofJSON(contentType):
 		return errMediaType
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	problems "github.com/hostedbridge/hostedbridge/internal/problem"
 	"github.com/hostedbridge/hostedbridge/internal/surface"
@@ -319,7 +320,7 @@ func (fakeLogin) Routes() []surface.Route {
 	}
 	return []surface.Route{
 		{Method: http.MethodPost, Path: "/oauth/token", Access: surface.Program, MaxBody: 16, Form: true, Handle: echo},
-		{Method: http.MethodPost, Path: "/oauth/register", Access: surface.Program, MaxBody: 16, Handle: echo},
+		{Method: http.MethodPost, Path: "/oauth/register", Access: surface.Program, Rare: true, MaxBody: 16, Handle: echo},
 		{Method: http.MethodGet, Path: "/oauth/authorize", Access: surface.Page, Handle: echo},
 		{Method: http.MethodPost, Path: "/oauth/consent", Access: surface.Page, MaxBody: 16, Form: true, Handle: echo},
 	}
@@ -385,5 +386,34 @@ func TestLoginsOfOneSourceAreLimited(t *testing.T) {
 	}
 	if got := w.do(w.request(http.MethodGet, "/oauth/authorize", "", "")); got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") != "1" {
 		t.Errorf("after the burst: %d %v", got.status, got.header)
+	}
+}
+
+func TestWhatIsRareIsLimitedByItself(t *testing.T) {
+	w := newWorldWith(t, defaults(), withLogin)
+	register := func() int { return w.do(w.request(http.MethodPost, "/oauth/register", "", "{}")).status }
+	for range rareBurst {
+		if got := register(); got != http.StatusOK {
+			t.Fatalf("within the burst: %d", got)
+		}
+	}
+	if got := register(); got != http.StatusTooManyRequests {
+		t.Errorf("after the burst: %d", got)
+	}
+	if got := w.do(w.request(http.MethodGet, "/oauth/authorize", "", "")); got.status != http.StatusOK {
+		t.Errorf("another request: %d", got.status)
+	}
+}
+
+// Whoever announces bodies that do not come keeps their own address waiting.
+func TestStrangersBodiesAreBoundedByAddress(t *testing.T) {
+	w := newWorldWith(t, defaults(), withLogin)
+	s := w.server
+	one, other := v1alpha1.UserID("192.0.2.1"), v1alpha1.UserID("192.0.2.2")
+	if s.strangers.take(one, maxStrangersMemory/strangersShare) != nil || s.strangers.take(one, 1) == nil {
+		t.Error("one address may take another share than its own")
+	}
+	if s.strangers.take(other, 1) != nil || s.bodies.take("", 1) != nil {
+		t.Error("another address, or who has a key, is kept waiting")
 	}
 }

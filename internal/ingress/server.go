@@ -196,6 +196,7 @@ type Server struct {
 	writes      *limiter
 	keyUses     keyUses
 	bodies      *bodies
+	strangers   *bodies // of those who have no key.
 	calls       *openCalls
 	tracer      trace.Tracer
 	delivery    *delivery
@@ -246,7 +247,7 @@ func New(config Config, deps Deps) (*Server, error) {
 		config: config, log: deps.Log,
 		routes: deps.Routes, reports: deps.Reports, activity: deps.Activity,
 		secrets: deps.Secrets, quotas: deps.Quotas, tiers: deps.Tiers, audit: deps.Audit, hasher: deps.Hasher, adminKey: deps.AdminKey, keys: deps.Keys, auditIndex: deps.AuditIndex, inventory: deps.Inventory, counting: make(chan struct{}, 1), attempts: a,
-		origins: origins, metrics: m, hold: h, wakeMetrics: wm, resting: newPlaces(config.MaxHeldPerUser, cmp.Or(config.MaxResting, maxResting)), free: newFree(), trails: trails, bodies: newBodies(config.MaxBodyMemory),
+		origins: origins, metrics: m, hold: h, wakeMetrics: wm, resting: newPlaces(config.MaxHeldPerUser, cmp.Or(config.MaxResting, maxResting)), free: newFree(), trails: trails, bodies: newBodies(config.MaxBodyMemory, userShare), strangers: newBodies(maxStrangersMemory, strangersShare),
 		calls:  newOpenCalls(config, deps.Routes, cm),
 		tracer: deps.Tracer,
 		parts:  newParts(config, deps), oauth: deps.OAuth.cached(), writes: newRate(config.CatalogWrites),

@@ -44,8 +44,11 @@ func (f *fakeTokens) Verify(_ context.Context, token, resource string, now time.
 		return oauth.Token{}, oauth.ErrKeysAway
 	}
 	t, ok := f.tokens[token+" "+resource]
-	if !ok || !now.Before(t.Expires) {
-		return oauth.Token{}, oauth.ErrToken
+	switch {
+	case !ok:
+		return oauth.Token{}, oauth.BadSignature
+	case !now.Before(t.Expires.Add(oauth.Leeway)):
+		return oauth.Token{}, oauth.Expired
 	}
 	return t, nil
 }
@@ -322,7 +325,7 @@ func TestStreamsEndWithTheirTokenAndCallsDoNot(t *testing.T) {
 		_, _ = io.WriteString(rw, "data: {}\n\n")
 	})
 	ends := time.Now().Add(time.Second)
-	short := tokens.add("short", "alice", "/u/alice/mcp", func(t *oauth.Token) { t.Expires = ends })
+	short := tokens.add("short", "alice", "/u/alice/mcp", func(t *oauth.Token) { t.Expires = ends.Add(-oauth.Leeway) })
 	called := make(chan reply, 1)
 	go func() { called <- w.do(w.request(http.MethodPost, "/u/alice/mcp", short, toolCall)) }()
 	<-begun
@@ -333,6 +336,27 @@ func TestStreamsEndWithTheirTokenAndCallsDoNot(t *testing.T) {
 	close(goOn)
 	if got := <-called; !strings.Contains(got.body, "data: {}") {
 		t.Errorf("the call did not end well: %d %q", got.status, got.body)
+	}
+}
+
+// The servers of one vendor's client are one source for all of its people.
+func TestTokensThatEndedAreNoAttempts(t *testing.T) {
+	w, tokens, _ := loginWorld(t)
+	ended := tokens.add("ended", "alice", "/u/alice/mcp", func(t *oauth.Token) { t.Expires = time.Now().Add(-time.Minute) })
+	strange := tokens.add("strange", "carol", "/u/alice/mcp", nil)
+	for range sourceBurst {
+		for _, token := range []string{ended, strange} {
+			got := w.do(w.request(http.MethodGet, "/u/alice/mcp", token, ""))
+			if got.status != http.StatusUnauthorized || !strings.Contains(got.header.Get("Www-Authenticate"), "invalid_token") {
+				t.Fatalf("%d %v", got.status, got.header)
+			}
+		}
+	}
+	for range sourceBurst {
+		w.do(w.request(http.MethodGet, "/u/alice/mcp", "eyJ.forged.x", ""))
+	}
+	if got := w.do(w.request(http.MethodGet, "/u/alice/mcp", "eyJ.forged.x", "")); got.status != http.StatusTooManyRequests {
+		t.Errorf("many forged ones: %d, want 429", got.status)
 	}
 }
 

@@ -37,13 +37,13 @@ func readClaims(payload []byte) (*claims, error) {
 
 // check says why the token is not one for that resource now.
 func (c *claims) check(i *Issuer, resource string, now time.Time) error {
-	late := now.Add(leeway)
+	late := now.Add(Leeway)
 	switch {
 	case !c.isFor(i, resource):
 		return BadAudience
 	case c.Expiry == nil:
 		return Malformed
-	case !now.Before(c.Expiry.Time().Add(leeway)):
+	case !now.Before(c.Expiry.Time().Add(Leeway)):
 		return Expired
 	case c.NotBefore != nil && late.Before(c.NotBefore.Time()), c.IssuedAt != nil && late.Before(c.IssuedAt.Time()):
 		return NotYetValid

@@ -100,7 +100,7 @@ func FuzzClaims(f *testing.F) {
 			t.Errorf("the subject is %q", subject)
 		case !slices.Contains(audience, any(resource)) && !slices.Contains(audience, any(theirOther)):
 			t.Errorf("the audience is %v", audience)
-		case ends <= float64(now.Add(-leeway).Unix()):
+		case ends <= float64(now.Add(-Leeway).Unix()):
 			t.Errorf("the end is %v, %s", ends, time.Unix(int64(ends), 0))
 		}
 	})

@@ -21,8 +21,8 @@ const (
 	// maxToken is the most bytes that a token may have. Those of directories that
 	// name all groups of a person in it have some 4 KiB.
 	maxToken = 8 << 10
-	// leeway is how far the clocks of the issuer and of this process may be apart.
-	leeway = 30 * time.Second
+	// Leeway is how far the clocks of the issuer and of this process may be apart.
+	Leeway = 30 * time.Second
 	// maxTried is the most keys that one token is tried with: where an issuer has
 	// several without an id, anybody's token would cost a check of each.
 	maxTried = 4

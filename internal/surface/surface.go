@@ -42,7 +42,10 @@ type Route struct {
 	MaxBody int64
 	// Form is that the body is a form, application/x-www-form-urlencoded, and not
 	// JSON.
-	Form   bool
+	Form bool
+	// Rare is that a source has little reason to call the route often: it may every
+	// two seconds, on average.
+	Rare   bool
 	Handle func(Call) error
 }
 
