@@ -127,7 +127,7 @@ func (s *Server) useClient(ctx context.Context, id string) error {
 
 // shownName is what a client is called on pages.
 func (c known) shownName() string {
-	return cmp.Or(shortName(c.Name), shortName(c.ID))
+	return cmp.Or(flow.ShownName(c.Name), flow.ShownName(c.ID))
 }
 
 // documentHost is the host that vouches for a client, empty for none.

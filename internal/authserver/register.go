@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
@@ -23,8 +22,6 @@ const (
 	// maxAllRedirects is how many bytes they may have together, so that a registered
 	// client takes no more of the store than some 10 KiB.
 	maxAllRedirects = 8 << 10
-	// maxName is how many characters of a client's name are kept.
-	maxName = 100
 )
 
 // registering is what a client says of itself (RFC 7591, section 2), and hears of
@@ -120,25 +117,11 @@ func (r registering) granted() (registering, error) {
 	}
 	r.ResponseTypes = []string{responseCode}
 	r.Auth = authNone
-	r.Name = shortName(r.Name)
+	r.Name = flow.ShownName(r.Name)
 	names := slices.DeleteFunc(strings.Fields(r.Scope), func(name string) bool { return !slices.Contains(scopes(), name) })
 	if len(names) == 0 {
 		names = scopes()
 	}
 	r.Scope = strings.Join(names, " ")
 	return r, nil
-}
-
-// shortName returns of a name what a page can show beside our own words.
-func shortName(name string) string {
-	name = strings.TrimSpace(strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return -1
-		}
-		return r
-	}, name))
-	if runes := []rune(name); len(runes) > maxName {
-		name = string(runes[:maxName])
-	}
-	return name
 }

@@ -22,12 +22,7 @@ const (
 	// maxRedirects is how many redirect URIs a client may have, and maxRedirect how
 	// long one may be, as browsers bound what they are sent to.
 	maxRedirects, maxRedirect = 50, 2048
-	// maxName is how much of a client's name is shown.
-	maxName = 100
 )
-
-// IsID reports whether a client's id is one that Client knows what to do with.
-func IsID(id string) bool { return checkID(id) == nil }
 
 // faulty says what is wrong with a client, not with us or the network.
 func faulty(reason string) error { return fmt.Errorf("%w: %s", flow.ErrClient, reason) }
@@ -101,7 +96,7 @@ func (d document) client(id string) (flow.Client, error) {
 	if err := checkRedirects(d.RedirectURIs); err != nil {
 		return flow.Client{}, err
 	}
-	return flow.Client{ID: id, Name: shown(d.Name), URI: homepage(d.URI, id), RedirectURIs: d.RedirectURIs, Document: true}, nil
+	return flow.Client{ID: id, Name: flow.ShownName(d.Name), URI: homepage(d.URI, id), RedirectURIs: d.RedirectURIs, Document: true}, nil
 }
 
 // isPublic reports whether a client can do with proving nothing, which is all that
@@ -138,19 +133,4 @@ func homepage(page, id string) string {
 		return ""
 	}
 	return page
-}
-
-// shown returns a name as it can be shown on a page: it is the client's word, and
-// stands beside ours.
-func shown(name string) string {
-	name = strings.TrimSpace(strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return -1
-		}
-		return r
-	}, name))
-	if runes := []rune(name); len(runes) > maxName {
-		name = string(runes[:maxName])
-	}
-	return name
 }

@@ -12,11 +12,10 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
-	"strings"
-	"unicode"
 
 	"golang.org/x/oauth2"
 
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
@@ -128,24 +127,11 @@ func (b base) oauth2(endpoint oauth2.Endpoint, redirectURL string, scopes []stri
 // failed says at which provider something failed.
 func (b base) failed(err error) error { return fmt.Errorf("login at %s: %w", b.config.ID, err) }
 
-// longestName is how much of a person's name is shown.
-const longestName = 100
-
-// shown returns the first of the names that there is, as it can be shown on a
-// page: a person writes theirs, and it stands beside what we say.
+// shown returns the first of the names of which a page can show something.
 func shown(names ...any) string {
 	for _, name := range names {
 		text, _ := name.(string)
-		text = strings.TrimSpace(strings.Map(func(r rune) rune {
-			if !unicode.IsPrint(r) {
-				return -1
-			}
-			return r
-		}, text))
-		if runes := []rune(text); len(runes) > longestName {
-			text = string(runes[:longestName])
-		}
-		if text != "" {
+		if text = flow.ShownName(text); text != "" {
 			return text
 		}
 	}
