@@ -9,8 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/netip"
-	"net/url"
 	"regexp"
 
 	"golang.org/x/oauth2"
@@ -67,19 +65,11 @@ var errURL = errors.New("its URLs must be https, or http on this machine, withou
 // checkURL refuses URLs over which anybody on the way could read codes, tokens
 // and our secret. A query is allowed where a provider says what is asked.
 func checkURL(s string, query bool) error {
-	u, err := url.Parse(s)
-	if err != nil || u.Hostname() == "" || u.User != nil || u.Fragment != "" || !query && u.RawQuery != "" {
+	u, ok := oauth.SafeURL(s)
+	if !ok || !query && u.RawQuery != "" {
 		return errURL // The parser's own error would quote a password.
 	}
-	if u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname()) {
-		return nil
-	}
-	return errURL
-}
-
-func isLoopback(host string) bool {
-	a, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && a.IsLoopback()
+	return nil
 }
 
 // base is what all providers have.

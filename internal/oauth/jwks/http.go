@@ -9,12 +9,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 
 	jose "github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/json"
+
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
 // maxBody is the most bytes that a document may have. The longest sets of keys
@@ -59,19 +60,11 @@ var errURL = errors.New("its URL and that of its keys must be https, or http on 
 // checkURL returns a URL that may be asked: who is between could put keys of
 // their own into an answer.
 func checkURL(s string) (*url.URL, error) {
-	u, err := url.Parse(s)
-	if err != nil || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
+	u, ok := oauth.SafeURL(s)
+	if !ok {
 		return nil, errURL // The parser's own error would quote a password.
 	}
-	if u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname()) {
-		return u, nil
-	}
-	return nil, errURL
-}
-
-func isLoopback(host string) bool {
-	a, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && a.IsLoopback()
+	return u, nil
 }
 
 // metadataURLs returns where the metadata of an issuer may be, in the order in

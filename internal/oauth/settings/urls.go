@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
 // maxURL is the API's limit for the issuer of a subject.
@@ -17,17 +19,10 @@ const (
 	wantOrigin = "an origin as browsers write it, such as https://bridges.example.com, without a path and in lower case; http is for localhost, 127.0.0.1 and [::1] alone"
 )
 
-// loopback are the hosts at which nobody else listens.
-var loopback = []string{"localhost", "127.0.0.1", "::1"}
-
-// safe returns the URL that text is, if nobody on the way can change what comes
-// from there.
+// safe returns the URL that text is, if it is of the form that wantURL says.
 func safe(text string) (*url.URL, bool) {
-	u, err := url.Parse(text)
-	if err != nil || len(text) > maxURL || u.Hostname() == "" || u.User != nil || strings.ContainsAny(text, "?# ") {
-		return nil, false
-	}
-	return u, u.Scheme == "https" || u.Scheme == "http" && slices.Contains(loopback, u.Hostname())
+	u, ok := oauth.SafeURL(text)
+	return u, ok && len(text) <= maxURL && !strings.ContainsAny(text, "?# ")
 }
 
 func isURL(text string) bool {
@@ -56,5 +51,6 @@ func isRedirect(text string, schemes []string) bool {
 	if slices.Contains(schemes, u.Scheme) {
 		return len(text) > len(u.Scheme)+1
 	}
-	return u.Hostname() != "" && (u.Scheme == "https" || u.Scheme == "http" && slices.Contains(loopback, u.Hostname()))
+	_, ok := oauth.SafeURL(text)
+	return ok
 }
