@@ -213,11 +213,11 @@ func (d *Documents) get(ctx context.Context, id string) (flow.Client, time.Durat
 func read(resp *http.Response) (document, error) {
 	var d document
 	if resp.StatusCode != http.StatusOK {
-		err := faulty(fmt.Sprintf("its server answers with status %d", resp.StatusCode))
+		reason := fmt.Sprintf("its server answers with status %d", resp.StatusCode)
 		if resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= http.StatusInternalServerError {
-			err = unreached(err)
+			return d, unreached(errors.New(reason))
 		}
-		return d, err
+		return d, faulty(reason)
 	}
 	if !isJSON(resp.Header.Get("Content-Type")) {
 		return d, faulty("its document is not of the content type application/json")

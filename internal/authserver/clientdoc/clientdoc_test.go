@@ -106,9 +106,11 @@ func TestAClientIsWhatItsDocumentSays(t *testing.T) {
 		"as little as there must be": {"application/json", ``, flow.Client{}},
 		"with more": {"application/json; charset=utf-8", `, "client_name": "Desk", "client_uri": "URL/about", "token_endpoint_auth_method": "none", "scope": "a b", "grant_types": ["authorization_code"], "logo_uri": 7`,
 			flow.Client{Name: "Desk", URI: "URL/about"}},
-		"of a type in JSON":           {"application/oauth-client+json", `, "client_name": "Desk"`, flow.Client{Name: "Desk"}},
-		"with the page of another":    {"application/json", `, "client_uri": "https://example.com/"`, flow.Client{}},
-		"with members without values": {"application/json", `, "client_name": null, "client_secret": null`, flow.Client{}},
+		"of a type in JSON":                                         {"application/oauth-client+json", `, "client_name": "Desk"`, flow.Client{Name: "Desk"}},
+		"with the page of another":                                  {"application/json", `, "client_uri": "https://example.com/"`, flow.Client{}},
+		"with members without values":                               {"application/json", `, "client_name": null, "client_secret": null`, flow.Client{}},
+		"of a client that can prove who it is and does not have to": {"application/json", `, "token_endpoint_auth_method": "private_key_jwt", "token_endpoint_auth_methods_supported": ["private_key_jwt", "none"]`, flow.Client{}},
+		"with methods that do not matter":                           {"application/json", `, "token_endpoint_auth_method": "none", "token_endpoint_auth_methods_supported": "none"`, flow.Client{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHome(t)
@@ -141,23 +143,25 @@ func TestWhatIsNoDocumentOfAClient(t *testing.T) {
 		"of a client by another case": func(h *home) http.HandlerFunc {
 			return h.says(`{"client_id": "` + strings.ToUpper(h.id) + `", ` + redirects + `}`)
 		},
-		"of nobody":                     document(`{` + redirects + `}`),
-		"without redirect URIs":         document(`{"client_id": "ID"}`),
-		"with no redirect URI":          document(`{"client_id": "ID", "redirect_uris": []}`),
-		"with one that is relative":     document(`{"client_id": "ID", "redirect_uris": ["/callback"]}`),
-		"with one that is none":         document(`{"client_id": "ID", "redirect_uris": ["https://a:b"]}`),
-		"with one that is too long":     document(`{"client_id": "ID", "redirect_uris": ["https://a/` + strings.Repeat("a", maxRedirect) + `"]}`),
-		"with too many":                 document(`{"client_id": "ID", "redirect_uris": ["https://a"` + strings.Repeat(`,"https://a"`, maxRedirects) + `]}`),
-		"with one that is no text":      document(`{"client_id": "ID", "redirect_uris": "https://a"}`),
-		"with a secret":                 document(`{"client_id": "ID", "client_secret": "", ` + redirects + `}`),
-		"with the end of a secret":      document(`{"client_id": "ID", "client_secret_expires_at": 0, ` + redirects + `}`),
-		"that asks to be asked for one": document(`{"client_id": "ID", "token_endpoint_auth_method": "client_secret_basic", ` + redirects + `}`),
-		"that has a key":                document(`{"client_id": "ID", "token_endpoint_auth_method": "private_key_jwt", ` + redirects + `}`),
-		"that is no object":             document(`["ID"]`),
-		"that is two":                   document(good + good),
-		"that is no JSON":               document(`client_id=ID`),
-		"that is empty":                 document(``),
-		"that is too long":              document(`{"client_id": "ID", "a": "` + strings.Repeat("a", maxBody) + `", ` + redirects + `}`),
+		"of nobody":                      document(`{` + redirects + `}`),
+		"without redirect URIs":          document(`{"client_id": "ID"}`),
+		"with no redirect URI":           document(`{"client_id": "ID", "redirect_uris": []}`),
+		"with one that is relative":      document(`{"client_id": "ID", "redirect_uris": ["/callback"]}`),
+		"with one that is none":          document(`{"client_id": "ID", "redirect_uris": ["https://a:b"]}`),
+		"with one that is too long":      document(`{"client_id": "ID", "redirect_uris": ["https://a/` + strings.Repeat("a", maxRedirect) + `"]}`),
+		"with too many":                  document(`{"client_id": "ID", "redirect_uris": ["https://a"` + strings.Repeat(`,"https://a"`, maxRedirects) + `]}`),
+		"with one that is no text":       document(`{"client_id": "ID", "redirect_uris": "https://a"}`),
+		"with a secret":                  document(`{"client_id": "ID", "client_secret": "", ` + redirects + `}`),
+		"with the end of a secret":       document(`{"client_id": "ID", "client_secret_expires_at": 0, ` + redirects + `}`),
+		"that asks to be asked for one":  document(`{"client_id": "ID", "token_endpoint_auth_method": "client_secret_basic", ` + redirects + `}`),
+		"that has a key":                 document(`{"client_id": "ID", "token_endpoint_auth_method": "private_key_jwt", ` + redirects + `}`),
+		"that has to have one asked for": document(`{"client_id": "ID", "token_endpoint_auth_method": "private_key_jwt", "token_endpoint_auth_methods_supported": ["private_key_jwt", "tls_client_auth"], ` + redirects + `}`),
+		"whose methods are none":         document(`{"client_id": "ID", "token_endpoint_auth_method": "private_key_jwt", "token_endpoint_auth_methods_supported": "none", ` + redirects + `}`),
+		"that is no object":              document(`["ID"]`),
+		"that is two":                    document(good + good),
+		"that is no JSON":                document(`client_id=ID`),
+		"that is empty":                  document(``),
+		"that is too long":               document(`{"client_id": "ID", "a": "` + strings.Repeat("a", maxBody) + `", ` + redirects + `}`),
 		"that never ends": func(*home) http.HandlerFunc {
 			return func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", "application/json")
@@ -208,22 +212,25 @@ func TestWhatIsNoDocumentOfAClient(t *testing.T) {
 	}
 }
 
-func TestADocumentThatCannotBeHadIsNotTheClientsFault(t *testing.T) {
+// TestADocumentThatCannotBeHadIsForWhoNamedIt has whoever asked look into it, not
+// who runs the installation.
+func TestADocumentThatCannotBeHadIsForWhoNamedIt(t *testing.T) {
 	h := newHome(t)
 	stranger, err := New(Options{Allow: []string{here}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := stranger.Client(t.Context(), h.id); err == nil || errors.Is(err, flow.ErrClient) || h.requests.Load() > 0 {
+	unreached := func(err error) bool { return errors.Is(err, flow.ErrClient) && errors.Is(err, errUnreached) }
+	if _, err := stranger.Client(t.Context(), h.id); !unreached(err) || h.requests.Load() > 0 {
 		t.Errorf("a server that does not prove who it is was asked: %v", err)
 	}
 	d := h.documents(t, here)
 	h.change(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-	if _, err := d.Client(t.Context(), h.id); err == nil || errors.Is(err, flow.ErrClient) {
+	if _, err := d.Client(t.Context(), h.id); !unreached(err) {
 		t.Error(err)
 	}
 	h.Close()
-	if _, err := d.Client(t.Context(), h.id+"?again"); err == nil || errors.Is(err, flow.ErrClient) {
+	if _, err := d.Client(t.Context(), h.id+"?again"); !unreached(err) {
 		t.Error(err)
 	}
 }
@@ -373,6 +380,69 @@ func TestWhereThereIsNoClientNobodyLooksAgainAtOnce(t *testing.T) {
 	}
 }
 
+func TestADocumentThatCannotBeHadAnewIsGoodForADay(t *testing.T) {
+	for name, answer := range map[string]http.HandlerFunc{
+		"its server is away":     func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"its server is ill":      func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) },
+		"its server has no time": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) },
+		"its server goes away soon": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, "{")
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHome(t)
+			d := h.documents(t, here)
+			good := h.answer
+			ask := func(at time.Duration, want int64) error {
+				t.Helper()
+				h.ahead.Store(int64(at))
+				client, err := d.Client(t.Context(), h.id)
+				if h.requests.Load() != want || (client.Name == "Desk") != (err == nil) {
+					t.Errorf("%d requests, %+v, %v", h.requests.Load(), client, err)
+				}
+				return err
+			}
+			first := ask(0, 1)
+			h.change(answer)
+			past := keepAtLeast + time.Second
+			if err := errors.Join(first, ask(past, 2), ask(past, 2), ask(past+keepFailure+time.Second, 3)); err != nil {
+				t.Error(err)
+			}
+			if err := ask(keepAtLeast+keepPast-time.Second, 4); err != nil {
+				t.Error(err)
+			}
+			if err := ask(keepAtLeast+keepPast+keepFailure, 5); !errors.Is(err, errUnreached) {
+				t.Errorf("after a day: %v", err)
+			}
+			h.change(good)
+			if err := ask(keepAtLeast+keepPast+3*keepFailure, 6); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestADocumentThatWasTakenBackIsGoodNoMore(t *testing.T) {
+	h := newHome(t)
+	d := h.documents(t, here)
+	if _, err := d.Client(t.Context(), h.id); err != nil {
+		t.Fatal(err)
+	}
+	h.change(http.NotFound)
+	h.ahead.Store(int64(keepAtLeast + time.Second))
+	if _, err := d.Client(t.Context(), h.id); !errors.Is(err, flow.ErrClient) {
+		t.Error(err)
+	}
+	h.change(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	h.ahead.Add(int64(keepFailure + time.Second))
+	if _, err := d.Client(t.Context(), h.id); !errors.Is(err, errUnreached) {
+		t.Errorf("it is back: %v", err)
+	}
+}
+
 // TestManyAskForADocumentOnce has the first who asks leave.
 func TestManyAskForADocumentOnce(t *testing.T) {
 	h := newHome(t)
@@ -403,57 +473,6 @@ func TestManyAskForADocumentOnce(t *testing.T) {
 	group.Wait()
 	if n := h.requests.Load(); n != 1 {
 		t.Errorf("%d requests", n)
-	}
-}
-
-func TestNoMoreThanSomeAreFetchedAtOnce(t *testing.T) {
-	h := newHome(t)
-	d := h.documents(t, here)
-	good, held := h.answer, make(chan struct{})
-	var now, most atomic.Int64
-	h.change(func(w http.ResponseWriter, r *http.Request) {
-		most.Store(max(most.Load(), now.Add(1)))
-		defer now.Add(-1)
-		<-held
-		good(w, r)
-	})
-	var group sync.WaitGroup
-	for i := range 2 * atOnce {
-		group.Go(func() { _, _ = d.Client(t.Context(), fmt.Sprintf("%s?%d", h.id, i)) })
-	}
-	for deadline := time.Now().Add(20 * time.Second); now.Load() < atOnce; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d are fetched", now.Load())
-		}
-	}
-	close(held)
-	group.Wait()
-	if most.Load() > atOnce {
-		t.Errorf("%d were fetched at once", most.Load())
-	}
-}
-
-func TestThoseWhoWereAskedForLastAreKept(t *testing.T) {
-	c := newCache()
-	now := time.Now()
-	for i := range maxKept {
-		c.put(fmt.Sprint(i), answer{client: flow.Client{ID: fmt.Sprint(i)}}, now.Add(time.Hour))
-	}
-	if _, ok := c.get("0", now); !ok {
-		t.Error("the first is not kept")
-	}
-	c.put("new", answer{}, now.Add(time.Hour))
-	c.put("new", answer{err: errNotPublic}, now.Add(time.Minute))
-	for id, want := range map[string]bool{"0": true, "1": false, "2": true, "new": true} {
-		if _, ok := c.get(id, now); ok != want {
-			t.Errorf("%s is kept: %v", id, ok)
-		}
-	}
-	if a, ok := c.get("new", now.Add(time.Minute)); ok {
-		t.Errorf("%+v is kept after its end", a)
-	}
-	if len(c.of) != c.order.Len() || c.order.Len() != maxKept-1 {
-		t.Errorf("%d and %d are kept", len(c.of), c.order.Len())
 	}
 }
 
