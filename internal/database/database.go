@@ -136,6 +136,24 @@ func (d *DB) Exclude(ctx context.Context, tx *sql.Tx, number int64) error {
 	return err
 }
 
+// DeleteAlone runs a statement that removes rows, while no other process runs one
+// with that lock: two that lock the same rows, each in its own order, would wait
+// for one another. It returns how many rows it removed.
+func (d *DB) DeleteAlone(ctx context.Context, lock int64, statement string, args ...any) (removed int64, err error) {
+	err = d.InTx(ctx, func(tx *sql.Tx) error {
+		if err := d.Exclude(ctx, tx, lock); err != nil {
+			return err
+		}
+		result, err := tx.ExecContext(ctx, d.Bind(statement), args...)
+		if err != nil {
+			return err
+		}
+		removed, err = result.RowsAffected()
+		return err
+	})
+	return removed, err
+}
+
 // Schema is what tables there have to be.
 type Schema struct {
 	// Table holds the version of the others. It is made with them.

@@ -100,6 +100,24 @@ func TestWhatFailsIsUndone(t *testing.T) {
 	}
 }
 
+func TestRowsAreRemovedAndCounted(t *testing.T) {
+	db, _ := file(t, Loose)
+	if _, err := db.ExecContext(t.Context(), `CREATE TABLE a (b INT)`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ExecContext(t.Context(), `INSERT INTO a (b) VALUES (1), (2), (3)`); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int64{2, 0} {
+		if removed, err := db.DeleteAlone(t.Context(), 1, `DELETE FROM a WHERE b < ?`, 3); removed != want || err != nil {
+			t.Errorf("%d, %v, want %d", removed, err, want)
+		}
+	}
+	if _, err := db.DeleteAlone(t.Context(), 1, `DELETE FROM none`); err == nil {
+		t.Error("what failed is no error")
+	}
+}
+
 func TestTablesOfALaterReleaseAreRefused(t *testing.T) {
 	db, _ := file(t, Loose)
 	schema := Schema{Table: "version", Version: 1, Statements: []string{`CREATE TABLE IF NOT EXISTS a (b INT)`}}

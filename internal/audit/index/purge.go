@@ -5,7 +5,6 @@ package index
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"time"
 )
@@ -79,7 +78,7 @@ const purgeUser = `DELETE FROM audit_entries WHERE (writer, seq) IN
 
 func (s *Store) purgeUser(ctx context.Context, user string, before time.Time) (removed int64, err error) {
 	for {
-		n, err := s.purgeSome(ctx, user, before)
+		n, err := s.db.DeleteAlone(ctx, purgeLock, purgeUser, user, before.UnixMilli(), purgeBatch)
 		if err != nil {
 			return removed, fmt.Errorf("remove old entries from the audit index: %w", err)
 		}
@@ -87,21 +86,4 @@ func (s *Store) purgeUser(ctx context.Context, user string, before time.Time) (r
 			return removed, nil
 		}
 	}
-}
-
-// purgeSome removes a batch, while no other replica does: two that lock the same
-// rows, each in its own order, would wait for one another.
-func (s *Store) purgeSome(ctx context.Context, user string, before time.Time) (removed int64, err error) {
-	err = s.db.InTx(ctx, func(tx *sql.Tx) error {
-		if err := s.db.Exclude(ctx, tx, purgeLock); err != nil {
-			return err
-		}
-		result, err := tx.ExecContext(ctx, s.db.Bind(purgeUser), user, before.UnixMilli(), purgeBatch)
-		if err != nil {
-			return err
-		}
-		removed, err = result.RowsAffected()
-		return err
-	})
-	return removed, err
 }

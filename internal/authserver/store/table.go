@@ -220,30 +220,13 @@ func (t *table) purge(ctx context.Context) (removed int64, err error) {
 			return removed, err
 		}
 		for n := int64(purgeBatch); n == purgeBatch; {
-			if n, err = t.purgeSome(ctx, kind); err != nil {
+			now := t.now().UnixMilli()
+			if n, err = t.db.DeleteAlone(ctx, purgeLock, purgeEntries, now, kind, now, purgeBatch); err != nil {
 				return removed, err
 			}
 			removed += n
 		}
 	}
-}
-
-// purgeSome removes a batch, while no other replica does: two that lock the same
-// rows, each in its own order, would wait for one another.
-func (t *table) purgeSome(ctx context.Context, kind string) (removed int64, err error) {
-	now := t.now().UnixMilli()
-	err = t.db.InTx(ctx, func(tx *sql.Tx) error {
-		if err := t.db.Exclude(ctx, tx, purgeLock); err != nil {
-			return err
-		}
-		result, err := tx.ExecContext(ctx, t.db.Bind(purgeEntries), now, kind, now, purgeBatch)
-		if err != nil {
-			return err
-		}
-		removed, err = result.RowsAffected()
-		return err
-	})
-	return removed, err
 }
 
 // Close ends all connections.
