@@ -146,10 +146,7 @@ func (i *installation) expectActs(b *v1alpha1.HostedBridge, want ...string) {
 // ringOf returns a keyring, and a bridge to make keys for.
 func ringOf(t *testing.T, c client.Client) (*keyring.Keyring, *v1alpha1.HostedBridge, userkey.Bridge) {
 	t.Helper()
-	ring, err := keyring.New(testenv.Config(), rand.Reader, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ring := keyring.New(c, rand.Reader, time.Now)
 	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Namespace(t, c), Name: "alice"}}
 	b.Spec.UserID = v1alpha1.UserID(b.Namespace)
 	testenv.ExpectApplied(t, c, b)

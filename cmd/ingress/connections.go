@@ -10,7 +10,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	ctrlclient "sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -37,16 +36,8 @@ type connections struct {
 	wake func(ctx context.Context, b route.Backend) error
 }
 
-func newConnections(p *parts) (*connections, error) {
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("build the scheme: %w", err)
-	}
-	bridges, err := ctrlclient.New(p.credentials.config, ctrlclient.Options{Scheme: scheme})
-	if err != nil {
-		return nil, fmt.Errorf("make the client: %w", err)
-	}
-	return &connections{routes: p.watcher, bridges: bridges, secrets: &p.credentials.secrets, wake: p.status.Wake}, nil
+func newConnections(p *parts) *connections {
+	return &connections{routes: p.watcher, bridges: p.cluster, secrets: &p.credentials.secrets, wake: p.status.Wake}
 }
 
 // Find implements flow.Connections.

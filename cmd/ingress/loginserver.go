@@ -58,14 +58,10 @@ func (o *ownServer) open(ctx context.Context, l *logins) error {
 	if err != nil {
 		return fmt.Errorf("--oauth-config: %w", err)
 	}
-	connections, err := newConnections(o.parts)
-	if err != nil {
-		return fmt.Errorf("--oauth-config: %w", err)
-	}
 	server, err := authserver.New(authserver.Options{
 		Issuer: o.found.PublicURL, Name: of.Name,
 		Store: entries, Signer: keys, Keys: keys, Users: users,
-		Providers: providers, Clients: clientsOf(of.Clients), Documents: documents, Connections: connections,
+		Providers: providers, Clients: clientsOf(of.Clients), Documents: documents, Connections: newConnections(o.parts),
 		Registration:    authserver.Registration{Enabled: of.Registration.Enabled, MaxClients: of.Registration.MaxClients, Lifetime: of.Registration.Lifetime},
 		Invitations:     of.Onboarding.Mode != settings.Off,
 		RedirectSchemes: of.RedirectSchemes,
@@ -92,7 +88,7 @@ func usersOf(o *settings.Onboarding, p *parts) (*loginUsers, error) {
 	if o.Mode == settings.Auto {
 		options.Namespace = o.Namespace
 	}
-	acts, err := onboarding.New(p.credentials.config, options)
+	acts, err := onboarding.New(p.cluster, options)
 	if err != nil {
 		return nil, err
 	}

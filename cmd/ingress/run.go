@@ -16,11 +16,14 @@ import (
 	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/audit/index"
 	"github.com/hostedbridge/hostedbridge/internal/audit/sink"
@@ -39,6 +42,7 @@ import (
 // parts are what runs beside the servers.
 type parts struct {
 	credentials *credentials
+	cluster     client.Client
 	kept        *disk.Directory
 	snapshots   *snapshots
 	watcher     *watch.Watcher
@@ -107,6 +111,20 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 	return config, nil
 }
 
+// clusterOf returns the client of the cluster's HostedBridges. It asks the API
+// server for nothing yet, which may be away.
+func clusterOf(config *rest.Config) (client.Client, error) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("build the scheme: %w", err)
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("make the client: %w", err)
+	}
+	return c, nil
+}
+
 func newParts(ctx context.Context, o options, config *rest.Config, log *slog.Logger) (*parts, error) {
 	p := &parts{seedAtStart: func(context.Context) error { return nil }, credentials: &credentials{options: o, config: config, log: log}, adminKey: newAdminKey(o.AdminKeyFile, log)}
 	p.bridges = ingress.NewBridges(p.credentials, o.BridgePort)
@@ -123,9 +141,10 @@ func newParts(ctx context.Context, o options, config *rest.Config, log *slog.Log
 		return nil, fmt.Errorf("watch: %w", err)
 	}
 	p.snapshots = newSnapshots(p.kept, o.Snapshot.MaxAge, p.watcher, log)
-	if p.keys, err = keyring.New(config, rand.Reader, time.Now); err != nil {
-		return nil, fmt.Errorf("keys: %w", err)
+	if p.cluster, err = clusterOf(config); err != nil {
+		return nil, err
 	}
+	p.keys = keyring.New(p.cluster, rand.Reader, time.Now)
 	if p.status, err = watch.NewStatusWriter(config, p.watcher, log); err != nil {
 		return nil, fmt.Errorf("status: %w", err)
 	}

@@ -18,10 +18,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -83,19 +81,11 @@ type Onboarding struct {
 	template  v1alpha1.HostedBridgeSpec
 }
 
-// New returns the onboarding of the cluster that config names. It asks the API
-// server for nothing yet; its error is of the options.
-func New(config *rest.Config, o Options) (*Onboarding, error) {
+// New returns the onboarding of the client's cluster. The client's scheme has the
+// API's types. The error is of the options.
+func New(c client.Client, o Options) (*Onboarding, error) {
 	if err := check(o.Template); err != nil {
 		return nil, fmt.Errorf("the template of onboarding: %w", err)
-	}
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("build the scheme: %w", err)
-	}
-	c, err := client.New(config, client.Options{Scheme: scheme})
-	if err != nil {
-		return nil, fmt.Errorf("make the client: %w", err)
 	}
 	return &Onboarding{client: c, namespace: o.Namespace, template: o.Template}, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -50,12 +51,7 @@ func installed(t *testing.T, c client.Client) *Onboarding {
 	for _, file := range []string{"rbac-ingress.yaml", "admission-ingress.yaml"} {
 		testenv.ExpectInstalled(t, c, "../../test/testdata/onboarding/auto/"+file, testenv.System)
 	}
-	config := testenv.Config()
-	config.Impersonate = rest.ImpersonationConfig{
-		UserName: "system:serviceaccount:" + testenv.System + ":hosted-bridge-ingress",
-		Groups:   []string{"system:serviceaccounts", "system:authenticated"},
-	}
-	o, err := New(config, Options{Namespace: newcomers, Template: template()})
+	o, err := New(asIngress(t), Options{Namespace: newcomers, Template: template()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,6 +62,25 @@ func installed(t *testing.T, c client.Client) *Onboarding {
 		return err != nil && strings.Contains(err.Error(), "hosted-bridge-ingress-keys")
 	})
 	return o
+}
+
+// asIngress returns a client with the rights of an installation's ingress.
+func asIngress(t *testing.T) client.Client {
+	t.Helper()
+	config := testenv.Config()
+	config.Impersonate = rest.ImpersonationConfig{
+		UserName: "system:serviceaccount:" + testenv.System + ":hosted-bridge-ingress",
+		Groups:   []string{"system:serviceaccounts", "system:authenticated"},
+	}
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 func newBridge(t *testing.T, c client.Client, people ...string) (*v1alpha1.HostedBridge, Bridge) {
@@ -238,12 +253,7 @@ func TestWhatIsAcceptableIsTaken(t *testing.T) {
 func TestWithoutTheRightsNothingIsMade(t *testing.T) {
 	c := testenv.Client(t)
 	installed(t, c)
-	config := testenv.Config()
-	config.Impersonate = rest.ImpersonationConfig{
-		UserName: "system:serviceaccount:" + testenv.System + ":hosted-bridge-ingress",
-		Groups:   []string{"system:serviceaccounts", "system:authenticated"},
-	}
-	elsewhere, err := New(config, Options{Namespace: testenv.Namespace(t, c), Template: template()})
+	elsewhere, err := New(asIngress(t), Options{Namespace: testenv.Namespace(t, c), Template: template()})
 	if err != nil {
 		t.Fatal(err)
 	}

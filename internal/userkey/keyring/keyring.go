@@ -17,10 +17,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -38,17 +36,10 @@ type Keyring struct {
 	now    func() time.Time
 }
 
-// New returns the keyring of the cluster that config names.
-func New(config *rest.Config, random io.Reader, now func() time.Time) (*Keyring, error) {
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("build the scheme: %w", err)
-	}
-	c, err := client.New(config, client.Options{Scheme: scheme})
-	if err != nil {
-		return nil, fmt.Errorf("make the client: %w", err)
-	}
-	return &Keyring{client: c, random: random, now: now}, nil
+// New returns the keyring of the client's cluster. The client's scheme has the
+// API's types.
+func New(c client.Client, random io.Reader, now func() time.Time) *Keyring {
+	return &Keyring{client: c, random: random, now: now}
 }
 
 // List returns what may be told of the bridge's keys.
