@@ -35,7 +35,7 @@ const account = "hosted-bridge-ingress"
 
 // startKeybroker starts what signs access tokens, and gives the ingress what it
 // proves itself by there.
-func (w *world) startKeybroker(t *testing.T) {
+func (w *world) startKeybroker(t *testing.T) *program {
 	t.Helper()
 	var secret [32]byte
 	_, _ = rand.Read(secret[:]) // It never fails.
@@ -56,6 +56,7 @@ func (w *world) startKeybroker(t *testing.T) {
 	broker.awaitListener(t, address)
 	w.keybroker = w.front(t, authority, address)
 	w.giveToken(t)
+	return broker
 }
 
 // front is where the ingress finds the keybroker. It proves by its certificate to

@@ -77,6 +77,9 @@ func run(ctx context.Context, who doer, perMinute int, d time.Duration) *results
 	began, own := time.Now(), ownTime()
 	for i := range r.asked {
 		due := began.Add(time.Duration(i) * between)
+		if ctx.Err() != nil {
+			break
+		}
 		time.Sleep(time.Until(due)) // The next is due then.
 		mu.Lock()
 		full := underWay >= atOnce

@@ -9,10 +9,13 @@
 package login
 
 import (
+	"context"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
@@ -26,10 +29,16 @@ import (
 // postgres is started by the way that wants it.
 var postgres postgresserver.Server
 
+// interrupted ends when the run is interrupted. What a test then has started it
+// ends itself, the API server too, which is in no group with this process.
+var interrupted context.Context
+
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
-	endAtInterrupt()
+	var stop context.CancelFunc
+	interrupted, stop = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := m.Run()
+	stop()
 	postgres.Remove()
 	os.Exit(code)
 }
@@ -90,6 +99,9 @@ func TestLogins(t *testing.T) {
 		{"oidc-provider " + peerVersion(t), w.peer},
 	} {
 		t.Run(of.name, func(t *testing.T) {
+			if interrupted.Err() != nil {
+				t.Fatal("interrupted")
+			}
 			measured := of.start(t)
 			measured.name = of.name
 			measured.warmUp(t)
@@ -114,7 +126,7 @@ func startRedis(t *testing.T) string {
 func (w way) warmUp(t *testing.T) {
 	t.Helper()
 	for i := range warm {
-		if _, err := w.do.login(t.Context(), i%people); err != nil {
+		if _, err := w.do.login(interrupted, i%people); err != nil {
 			t.Fatalf("login %d: %v", i, err)
 		}
 	}
@@ -131,7 +143,7 @@ func (w way) measure(t *testing.T, report *table, d time.Duration) {
 			d = shorter(d)
 		}
 		before := w.usage(t)
-		measured := run(t.Context(), w.do, rate, d)
+		measured := run(interrupted, w.do, rate, d)
 		report.add(w, measured, before, w.usage(t))
 		if measured.firstError != nil {
 			t.Logf("%d a minute: %d of %d failed, the first: %v", rate, measured.failed, measured.asked, measured.firstError)

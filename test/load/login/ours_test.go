@@ -39,12 +39,13 @@ func (w *world) ours(t *testing.T, store string) way {
 	}
 	// The last one has the bridge that the ingress hears of last.
 	p.await(t, "lets people log in", func() bool {
-		_, err = i.login(t.Context(), people-1)
-		return err == nil || t.Context().Err() != nil
+		_, err = i.login(interrupted, people-1)
+		return err == nil
 	})
-	if err := i.check(t.Context()); err != nil {
+	if err := i.check(interrupted); err != nil {
 		t.Fatal(err)
 	}
+	p.awaitCalm(t)
 	return way{ours: true, program: p, do: i}
 }
 

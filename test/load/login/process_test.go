@@ -12,10 +12,8 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"os/signal"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -23,8 +21,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
-// startLimit is how long a program may take until it serves.
-const startLimit = 2 * time.Minute
+// startLimit is how long a program may take until it serves, and is calm.
+const startLimit = 5 * time.Minute
 
 // asker asks what is not measured.
 var asker = &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{}}
@@ -34,28 +32,6 @@ type program struct {
 	name, addr, log string
 	cmd             *exec.Cmd
 	ended           chan struct{}
-}
-
-// running are the processes to end when the run is interrupted: an interrupted
-// test runs none of its cleanups.
-var running struct {
-	sync.Mutex
-	programs []*program
-}
-
-// endAtInterrupt ends everything when this process is told to end.
-func endAtInterrupt() {
-	told := make(chan os.Signal, 1)
-	signal.Notify(told, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		<-told
-		running.Lock() // Nothing starts any more.
-		for _, p := range running.programs {
-			_ = p.cmd.Process.Kill()
-			<-p.ended
-		}
-		os.Exit(130)
-	}()
 }
 
 // start starts a program, whose log is in dir. It ends with the test at the
@@ -69,14 +45,8 @@ func start(t *testing.T, dir, name string, cmd *exec.Cmd) *program {
 	defer log.Close()
 	p := &program{name: name, log: log.Name(), cmd: cmd, ended: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	running.Lock()
-	err = cmd.Start()
-	if err == nil {
-		running.programs = append(running.programs, p)
-	}
-	running.Unlock()
-	if err != nil {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	go func() {
@@ -116,8 +86,8 @@ func (p *program) isOver() bool {
 func (p *program) await(t *testing.T, what string, does func() bool) {
 	t.Helper()
 	testenv.EventuallyWithin(t, startLimit, p.name+" "+what, func() bool {
-		if p.isOver() {
-			t.Fatalf("%s ended", p.name)
+		if p.isOver() || interrupted.Err() != nil {
+			t.Fatalf("%s ended, or was to", p.name)
 		}
 		return does()
 	})
@@ -131,6 +101,22 @@ func (p *program) awaitListener(t *testing.T, addr string) {
 			_ = conn.Close()
 		}
 		return err == nil
+	})
+}
+
+// awaitCalm waits until the program has hardly anything to do: what it does of its
+// own accord is no part of a login.
+func (p *program) awaitCalm(t *testing.T) {
+	t.Helper()
+	const look = time.Second
+	last, at := p.cpu(t), time.Now()
+	p.await(t, "is calm", func() bool {
+		if time.Since(at) < look {
+			return false
+		}
+		before := last
+		last, at = p.cpu(t), time.Now()
+		return last-before < look/50
 	})
 }
 

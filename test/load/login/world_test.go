@@ -37,12 +37,13 @@ func newWorld(t *testing.T) *world {
 	c := plane.Client()
 	w := &world{dir: t.TempDir(), namespace: testenv.Namespace(t, c), kubeconfig: plane.Kubeconfig(), client: c, provider: startProvider(t)}
 	for _, name := range []string{"ingress", "keybroker"} {
-		if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(w.dir, name), "../../../cmd/"+name).CombinedOutput(); err != nil {
+		if out, err := exec.CommandContext(interrupted, "go", "build", "-o", filepath.Join(w.dir, name), "../../../cmd/"+name).CombinedOutput(); err != nil {
 			t.Fatalf("build %s: %v: %s", name, err, out)
 		}
 	}
-	w.startKeybroker(t)
+	broker := w.startKeybroker(t)
 	w.expectBridges(t)
+	broker.awaitCalm(t) // It looks at each new bridge.
 	return w
 }
 
