@@ -198,15 +198,15 @@ func mustLogIn(t *testing.T, a asking, who string) tokens {
 }
 
 // challenged returns nil where an answer is a challenge by which a client finds
-// where to log in, with that error of RFC 6750.
+// where to log in, with that error of RFC 6750, or with none.
 func (a answer) challenged(status int, errorCode, resource string) error {
 	challenge := a.header.Get("WWW-Authenticate")
 	metadata := `resource_metadata="` + strings.Replace(resource, installed.url, installed.url+"/.well-known/oauth-protected-resource", 1) + `"`
 	if a.status != status || !strings.HasPrefix(challenge, "Bearer ") || !strings.Contains(challenge, metadata) {
 		return fmt.Errorf("status %d and challenge %q, want %d and %s", a.status, challenge, status, metadata)
 	}
-	if errorCode != "" && !strings.Contains(challenge, `error="`+errorCode+`"`) {
-		return fmt.Errorf("challenge %q, want error %s", challenge, errorCode)
+	if errorCode != "" && !strings.Contains(challenge, `error="`+errorCode+`"`) || errorCode == "" && strings.Contains(challenge, "error") {
+		return fmt.Errorf("challenge %q, want error %q", challenge, errorCode)
 	}
 	return nil
 }

@@ -48,24 +48,42 @@ func (k *known) remote() []string {
 	return args
 }
 
-var kinds = []struct {
+// kind is a way to be known, by its name in a test's.
+type kind struct {
 	name  string
 	known known
-}{
+}
+
+var kinds = []kind{
 	{"with a document", known{Document: desktop.ClientID}},
 	{"that registers itself", known{}},
 	{"that is known", known{Client: desk}},
+}
+
+// kindsOf returns how a client is known: the first of each program in all ways,
+// and the others, which do the same over another transport, in one of them.
+func kindsOf(o outsider, i int, families map[string]bool) []kind {
+	family := o.program
+	if o.remote != nil {
+		family = "mcp-remote"
+	}
+	if !families[family] {
+		families[family] = true
+		return kinds
+	}
+	return kinds[i%len(kinds):][:1]
 }
 
 // clientsLogIn has clients of others do all of it by themselves but what a person
 // does: they find out where to log in, log in, call, and refresh their tokens.
 func clientsLogIn(t *testing.T) {
 	n := newLoginTenant(t, "logging-in", "carla")
-	for _, o := range outsiders {
+	families := map[string]bool{}
+	for i, o := range outsiders {
 		if o.program == "" && o.path == "/sse" { // It logs nobody in.
 			continue
 		}
-		for _, kind := range kinds {
+		for _, kind := range kindsOf(o, i, families) {
 			t.Run(o.name+" "+kind.name, func(t *testing.T) {
 				t.Parallel()
 				asked := task{Login: &kind.known, URL: n.base() + o.path, Steps: []string{"list", "call"}}

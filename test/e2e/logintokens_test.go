@@ -127,9 +127,17 @@ func nothingIsUsedTwice(t *testing.T) {
 		if err := mustSend(t, n.url(), second.Access, modernCall).toolAnswered(); err != nil {
 			t.Errorf("the new access token: %v", err)
 		}
-		for _, token := range []string{first.Refresh, second.Refresh} {
+		// Somebody whose answer was lost asks again.
+		if again := askTokens(t, a.refresh(first.Refresh)); again.status != http.StatusOK || again.Refresh != second.Refresh {
+			t.Errorf("at once again: status %d, error %q, the same refresh token: %t", again.status, again.Error, again.Refresh == second.Refresh)
+		}
+		third := askTokens(t, a.refresh(second.Refresh))
+		if third.status != http.StatusOK {
+			t.Errorf("status %d, error %q", third.status, third.Error)
+		}
+		for _, token := range []string{first.Refresh, second.Refresh, third.Refresh} {
 			if got := askTokens(t, a.refresh(token)); got.status != http.StatusBadRequest || got.Error != "invalid_grant" {
-				t.Errorf("what was used, or what came for it then: status %d, error %q", got.status, got.Error)
+				t.Errorf("a token of before, or what came of it: status %d, error %q", got.status, got.Error)
 			}
 		}
 	})

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -136,7 +137,9 @@ func (o outsider) command(ctx context.Context, t *testing.T, n tenant, asked tas
 	}
 	cmd := exec.CommandContext(ctx, nodeProgram(t), "clients/"+o.program, string(argument))
 	cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "BROWSER=true", "HB_KEY="+n.key.secret, "HB_AUTHORIZATION=Bearer "+n.key.secret)
-	// What the client started itself must not keep its streams open.
+	// What the client started itself must end with it, and not keep its streams open.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
 	return cmd
 }
