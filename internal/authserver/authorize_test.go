@@ -4,10 +4,13 @@
 package authserver
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 )
 
 // Where it is not certain who the client is, nobody is sent anywhere.
@@ -215,4 +218,15 @@ func FuzzAuthorize(f *testing.F) {
 			}
 		}
 	})
+}
+
+// busyDocuments are those of an installation that is busy with others.
+type busyDocuments struct{}
+
+func (busyDocuments) Client(context.Context, string) (flow.Client, error) { return flow.Client{}, errFake }
+
+func TestAClientWhoseDocumentIsNotReadNowMayTryAgain(t *testing.T) {
+	w := newWorld(t, func(o *Options) { o.Documents = busyDocuments{} })
+	c := client{id: siteID, redirect: siteURI, resource: alices, verifier: strings.Repeat("v", 43)}
+	page(t, w.browser().get(c.authorize()), http.StatusServiceUnavailable, "Try again in a minute")
 }

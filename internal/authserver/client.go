@@ -43,9 +43,9 @@ type known struct {
 // errNoClient is that there is no client of an id, which who asks is at fault for.
 var errNoClient = errors.New("no such client")
 
-// client returns the client of an id. Its errors are errNoClient, flow.ErrClient
-// and those of the store; a document that cannot be read has whoever named it to
-// look into it, so that its error is flow.ErrClient too.
+// client returns the client of an id. Its errors are errNoClient, flow.ErrClient for
+// a document that whoever named it has to look into, and that the store or what
+// reads documents is away.
 func (s *Server) client(ctx context.Context, id string) (known, error) {
 	if c, ok := s.clients[id]; ok {
 		return known{Client: c, Configured: true}, nil
@@ -53,11 +53,11 @@ func (s *Server) client(ctx context.Context, id string) (known, error) {
 	switch {
 	case isDocument(id) && s.Documents != nil:
 		c, err := s.Documents.Client(ctx, id)
-		if err == nil && c.ID != id {
-			err = errors.New("the document is of another client")
-		}
 		if err != nil {
-			return known{}, fmt.Errorf("%w: %w", flow.ErrClient, err)
+			return known{}, fmt.Errorf("read the client's document: %w", err)
+		}
+		if c.ID != id {
+			return known{}, fmt.Errorf("%w: the document is of another one", flow.ErrClient)
 		}
 		return known{Client: c}, nil
 	case registeredForm.MatchString(id) && s.Registration.Enabled:

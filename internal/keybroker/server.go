@@ -135,7 +135,7 @@ func (s *Server) HTTP() *http.Server {
 		ReadHeaderTimeout: readTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      readTimeout + answerTimeout + readTimeout,
-		// A caller's next request is hours away.
+		// A caller's next request is hours away, but for the ingress's for logins.
 		IdleTimeout:                  readTimeout,
 		MaxHeaderBytes:               maxHeader,
 		DisableGeneralOptionsHandler: true,

@@ -119,7 +119,7 @@ type Users interface {
 }
 
 // Documents has clients whose id is the https URL of a document about them. Its
-// errors wrap ErrClient where the document is at fault.
+// errors wrap ErrClient where the document is at fault or cannot be had.
 type Documents interface {
 	Client(ctx context.Context, id string) (Client, error)
 }

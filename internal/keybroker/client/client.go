@@ -89,8 +89,8 @@ func httpClient(config *tls.Config) *http.Client {
 		Timeout: requestTimeout,
 		Transport: &http.Transport{
 			// No proxy: what is sent is for the keybroker alone. No idle
-			// connections: the next request is hours away, and each shows the
-			// certificate of its moment.
+			// connections, but for logins: the next request is hours away, and
+			// each shows the certificate of its moment.
 			DialContext:       (&net.Dialer{Timeout: dialTimeout}).DialContext,
 			TLSClientConfig:   config,
 			DisableKeepAlives: true,

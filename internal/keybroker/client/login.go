@@ -12,6 +12,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"sync"
+	"time"
 
 	"github.com/go-jose/go-jose/v4"
 )
@@ -20,14 +22,58 @@ import (
 // the keys that sign access tokens and gives none of them away. It is safe for
 // concurrent use.
 type Login struct {
-	base *url.URL
-	http *http.Client
+	base  *url.URL
+	fresh func() *http.Client
+
+	mu    sync.Mutex
+	http  *http.Client
+	until time.Time
 }
+
+const (
+	// loginIdle is how long a connection waits for the next signature: less than the
+	// keybroker lets one wait. A login needs several within seconds, and each
+	// handshake takes more of both than the signature does.
+	loginIdle = 3 * time.Second
+	// loginFor is how long connections are used, however busy they are: a fraction
+	// of the lifetime of the certificate that they were made with.
+	loginFor = time.Minute
+)
 
 // NewLogin returns the signing keys at the keybroker of broker, to which this
 // process shows the certificate of source: the ingress's.
 func NewLogin(broker *Client, source *Source) *Login {
-	return &Login{base: broker.base, http: httpClient(source.serviceTLS())}
+	return &Login{base: broker.base, fresh: func() *http.Client {
+		c := httpClient(source.serviceTLS())
+		if t, ok := c.Transport.(*http.Transport); ok {
+			t.DisableKeepAlives, t.IdleConnTimeout, t.MaxIdleConnsPerHost = false, loginIdle, 16
+		}
+		return c
+	}}
+}
+
+// client returns what asks the keybroker at the moment.
+func (l *Login) client() *http.Client {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now := time.Now(); l.http == nil || now.After(l.until) {
+		l.closeIdle()
+		l.http, l.until = l.fresh(), now.Add(loginFor)
+	}
+	return l.http
+}
+
+// Close closes the connections that nobody uses.
+func (l *Login) Close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closeIdle()
+}
+
+func (l *Login) closeIdle() {
+	if l.http != nil {
+		l.http.CloseIdleConnections()
+	}
 }
 
 // Sign has the claims of an access token, a JSON object of at most 8 KiB, signed
@@ -96,7 +142,7 @@ func (l *Login) once(ctx context.Context, method, what string, body []byte) ([]b
 	if method == http.MethodPost {
 		request.Header.Set("Content-Type", "application/json")
 	}
-	status, answer, err := do(l.http, request, maxAnswer)
+	status, answer, err := do(l.client(), request, maxAnswer)
 	if err != nil {
 		return nil, err
 	}

@@ -235,3 +235,17 @@ func TestClaimsAreSentToTheKeybrokerAlone(t *testing.T) {
 		})
 	}
 }
+
+func TestConnectionsForLoginsAreUsedForAMinute(t *testing.T) {
+	made := 0
+	l := &Login{fresh: func() *http.Client { made++; return &http.Client{Transport: &http.Transport{}} }}
+	first := l.client()
+	if l.client() != first || made != 1 {
+		t.Errorf("%d clients for two requests", made)
+	}
+	l.until = time.Now().Add(-time.Second)
+	if l.client() == first || made != 2 {
+		t.Errorf("%d clients, the same after a minute: %v", made, l.client() == first)
+	}
+	l.Close()
+}

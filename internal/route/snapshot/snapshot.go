@@ -39,8 +39,9 @@ type routesContent struct {
 	Confirmed    time.Time       `json:"confirmed"`
 	Backends     []route.Backend `json:"backends"`
 	Keys         []route.Key     `json:"keys"`
-	// Subjects is left out where there are none: so was it before there could
-	// be any, and a file of either time is read by the other.
+	// Subjects is left out where there are none, so that a version from before
+	// there could be any reads such a file. It refuses one with subjects, and waits
+	// for the API server.
 	Subjects []route.Subject `json:"subjects,omitempty"`
 }
 
