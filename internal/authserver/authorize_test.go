@@ -223,7 +223,9 @@ func FuzzAuthorize(f *testing.F) {
 // busyDocuments are those of an installation that is busy with others.
 type busyDocuments struct{}
 
-func (busyDocuments) Client(context.Context, string) (flow.Client, error) { return flow.Client{}, errFake }
+func (busyDocuments) Client(context.Context, string) (flow.Client, error) {
+	return flow.Client{}, errFake
+}
 
 func TestAClientWhoseDocumentIsNotReadNowMayTryAgain(t *testing.T) {
 	w := newWorld(t, func(o *Options) { o.Documents = busyDocuments{} })
