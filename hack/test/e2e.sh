@@ -91,6 +91,6 @@ fi
 # The last, since it replaces and ends the installation and leaves another one.
 if [[ $CLUSTER != current && -z $TESTFLAGS ]]; then
     # Nobody logs in there, and what an uninstall leaves is looked at.
-    "$KUBECTL" --kubeconfig="$HB_KUBECONFIG" delete --filename="$HB_LOGIN/objects.yaml"
+    "$KUBECTL" --kubeconfig="$HB_KUBECONFIG" delete --ignore-not-found --filename="$HB_LOGIN/objects.yaml"
     NAME=$NAME hack/test/upgrade.sh
 fi
