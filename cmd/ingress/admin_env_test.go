@@ -82,8 +82,14 @@ func TestKeysOfTheAdminSurface(t *testing.T) {
 		replica.await("the new key", func() bool { return replica.health(b, made.Key) == http.StatusOK })
 	}
 
-	var listed struct{ Keys []userkey.Info }
+	// Each question is an act, of which the audit index is asked for a bounded number
+	// below: the status says first that there is an answer.
 	first.await("the key's use", func() bool {
+		testenv.ExpectExists(t, first.client, b)
+		return len(b.Status.Keys) == 1
+	})
+	var listed struct{ Keys []userkey.Info }
+	first.await("the key's use in the list", func() bool {
 		listed.Keys = nil
 		first.admin("GET", keys, "", &listed)
 		return len(listed.Keys) == 2 && listed.Keys[1].LastUsed != nil
@@ -113,7 +119,8 @@ func TestKeysOfTheAdminSurface(t *testing.T) {
 	if len(b.Spec.APIKeys) != 1 || b.Spec.APIKeys[0].ID != "manifest0000" || b.Spec.Tier != "pro" {
 		t.Errorf("the spec is %+v", b.Spec)
 	}
-	first.expectActs(b, "admin/keys.revoke", "admin/keys.list", "admin/keys.create")
+	// The first one asked whether the user is known.
+	first.expectActs(b, "admin/keys.revoke", "admin/keys.list", "admin/keys.create", "admin/keys.list")
 }
 
 // health returns the status with which the user's health is answered.
