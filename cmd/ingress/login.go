@@ -114,7 +114,7 @@ func (o *loginOptions) open(ctx context.Context, p *parts, metrics prometheus.Re
 // there is one, since others would be refused by it, and it is named first.
 func scopesOf(found *settings.Settings, v *oauth.Verifier) []string {
 	if found.Server != nil {
-		return []string{oauth.ScopeRead, oauth.ScopeCall}
+		return oauth.Scopes()
 	}
 	return v.Scopes()
 }

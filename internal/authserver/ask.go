@@ -100,8 +100,8 @@ func (a *ask) complete(p parameters, issuer string) error {
 	if a.Resource, ok = resourceOf(p.values[parameterResource], issuer); !ok {
 		return refuse(codeInvalidTarget, "resource must be the URL of one bridge of this installation, as its metadata has it.")
 	}
-	if a.Scopes, ok = scopesOf(p.get(parameterScope), scopes()); !ok {
-		return refuse(codeInvalidScope, "The scopes are "+strings.Join(scopes(), " and ")+".")
+	if a.Scopes, ok = scopesOf(p.get(parameterScope), oauth.Scopes()); !ok {
+		return refuse(codeInvalidScope, "The scopes are "+strings.Join(oauth.Scopes(), " and ")+".")
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func scopesOf(asked string, may []string) ([]string, bool) {
 	if len(words) == 0 {
 		return may, true
 	}
-	names := slices.DeleteFunc(words, func(name string) bool { return !slices.Contains(scopes(), name) })
+	names := slices.DeleteFunc(words, func(name string) bool { return !slices.Contains(oauth.Scopes(), name) })
 	if len(names) == 0 || slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(may, name) }) {
 		return nil, false
 	}

@@ -5,14 +5,14 @@ package authserver
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+
+	"golang.org/x/oauth2"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
@@ -65,19 +65,14 @@ func (s *Server) askAccount(c surface.Call, p pending, who flow.Identity) error 
 	if err != nil {
 		return fmt.Errorf("find the account of a server: %w", err)
 	}
-	secret, err := s.secret()
+	p.Connect.Of = &found
+	secret, err := s.leaveFor(ctx, p, who, stageConnect)
 	if err != nil {
-		return err
-	}
-	name := who.Name
-	who.Name = "" // It is for the page alone.
-	p.Stage, p.Who, p.Nonce, p.Verifier, p.Connect.Of = stageConnect, &who, "", "", &found
-	if err := s.leave(ctx, p, secret); err != nil {
 		return err
 	}
 	return s.pages.show(c, s.pages.connect, statusOK, formTargets(found.AuthorizationURL), connectPage{
 		heading: s.pages.titled("Connect " + found.Server + "?"),
-		Person:  name, User: found.User, Server: found.Server, Host: hostOf(found.AuthorizationURL), Scopes: found.Scopes,
+		Person:  who.Name, User: found.User, Server: found.Server, Host: hostOf(found.AuthorizationURL), Scopes: found.Scopes,
 		Action: pathAccount, Login: secret,
 	})
 }
@@ -113,10 +108,9 @@ func (s *Server) goToAccount(c surface.Call) error {
 
 // accountURL is the authorization request to where the account is.
 func (s *Server) accountURL(of flow.Connection, state, verifier string) string {
-	sum := sha256.Sum256([]byte(verifier))
 	q := url.Values{
 		parameterType: {responseCode}, parameterClient: {of.ClientID}, parameterRedirect: {s.connectedAt(of)}, parameterState: {state},
-		parameterChallenge: {base64.RawURLEncoding.EncodeToString(sum[:])}, parameterMethod: {methodS256},
+		parameterChallenge: {oauth2.S256ChallengeFromVerifier(verifier)}, parameterMethod: {methodS256},
 	}
 	if len(of.Scopes) > 0 {
 		q.Set(parameterScope, strings.Join(of.Scopes, " "))

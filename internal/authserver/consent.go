@@ -44,18 +44,12 @@ func (s *Server) askPerson(c surface.Call, p pending, provider flow.Provider, wh
 	if err != nil {
 		return toldOf(err, p.Ask)
 	}
-	secret, err := s.secret()
+	secret, err := s.leaveFor(c.Request().Context(), p, who, stageAgree)
 	if err != nil {
 		return err
 	}
-	name := who.Name
-	who.Name = "" // It is for the page alone.
-	p.Stage, p.Who, p.Nonce, p.Verifier = stageAgree, &who, "", ""
-	if err := s.leave(c.Request().Context(), p, secret); err != nil {
-		return err
-	}
 	data := s.consentOf(p.Ask)
-	data.Person, data.Provider, data.Bridge, data.Login = name, provider.Name(), user, secret
+	data.Person, data.Provider, data.Bridge, data.Login = who.Name, provider.Name(), user, secret
 	return s.pages.show(c, s.pages.consent, statusOK, formTargets(p.Ask.Redirect), data)
 }
 

@@ -67,7 +67,7 @@ func TestALoginFromItsFirstRequestToItsTokens(t *testing.T) {
 	token.ID = ""
 	want := oauth.Token{
 		Issuer: issuer, Subject: oauth.KeyOf("https://idp.example", "alice"), User: "alice", ClientID: desk,
-		Expires: w.now().Add(15 * time.Minute), Read: true, Call: true, Scopes: scopes(),
+		Expires: w.now().Add(15 * time.Minute), Read: true, Call: true, Scopes: oauth.Scopes(),
 	}
 	if diff := cmp.Diff(want, token); diff != "" {
 		t.Errorf("token (-want +got):\n%s", diff)

@@ -61,7 +61,7 @@ func (s *Server) newMetadata() []byte {
 	m := metadata{
 		Issuer: s.Issuer, Authorize: s.Issuer + pathAuthorize, Token: s.Issuer + pathToken, Keys: s.Issuer + pathKeys,
 		Revoke: s.Issuer + pathRevoke, RevokeAuth: []string{authNone},
-		Scopes:        scopes(),
+		Scopes:        oauth.Scopes(),
 		ResponseTypes: []string{responseCode}, ResponseModes: []string{responseQuery},
 		Grants: []string{grantCode, grantRefresh}, TokenAuth: []string{authNone}, Challenges: []string{methodS256},
 		NamesItself: true, ClientDocuments: s.Documents != nil,
@@ -71,9 +71,6 @@ func (s *Server) newMetadata() []byte {
 	}
 	return encode(m)
 }
-
-// scopes are all that there are.
-func scopes() []string { return []string{oauth.ScopeRead, oauth.ScopeCall} }
 
 func (s *Server) serveMetadata(c surface.Call) error {
 	return public(c, applicationJSON, s.metadata)

@@ -124,6 +124,17 @@ func (s *Server) leave(ctx context.Context, p pending, secret string) error {
 	return nil
 }
 
+// leaveFor leaves a login, of which it is known now who it is of, for what they are
+// asked on a page. It returns the secret for that page.
+func (s *Server) leaveFor(ctx context.Context, p pending, who flow.Identity, at stage) (secret string, err error) {
+	if secret, err = s.secret(); err != nil {
+		return "", err
+	}
+	who.Name = "" // It is for the page alone.
+	p.Stage, p.Who, p.Nonce, p.Verifier = at, &who, "", ""
+	return secret, s.leave(ctx, p, secret)
+}
+
 // errOver is that there is no such login: it was never begun in this browser, has
 // been finished, or took too long.
 var errOver = refusePage(statusBadRequest, "This login is over", "Logins can be used once, in the browser in which they began, and for 15 minutes. Begin again from your program.")

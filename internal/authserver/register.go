@@ -12,6 +12,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/surface"
 )
 
@@ -118,9 +119,9 @@ func (r registering) granted() (registering, error) {
 	r.ResponseTypes = []string{responseCode}
 	r.Auth = authNone
 	r.Name = flow.ShownName(r.Name)
-	names := slices.DeleteFunc(strings.Fields(r.Scope), func(name string) bool { return !slices.Contains(scopes(), name) })
+	names := slices.DeleteFunc(strings.Fields(r.Scope), func(name string) bool { return !slices.Contains(oauth.Scopes(), name) })
 	if len(names) == 0 {
-		names = scopes()
+		names = oauth.Scopes()
 	}
 	r.Scope = strings.Join(names, " ")
 	return r, nil

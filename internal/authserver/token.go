@@ -5,14 +5,14 @@ package authserver
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
 	"strings"
 	"time"
+
+	"golang.org/x/oauth2"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
@@ -126,11 +126,10 @@ func (s *Server) checkCode(g grant, p parameters, client string) error {
 	if !verifierForm.MatchString(verifier) {
 		return errVerifier
 	}
-	sum := sha256.Sum256([]byte(verifier))
 	switch {
 	case client != g.Client, uri != "" && uri != g.Redirect, !s.Now().Before(g.CodeEnds):
 		return errCode
-	case !same(base64.RawURLEncoding.EncodeToString(sum[:]), g.Challenge):
+	case !same(oauth2.S256ChallengeFromVerifier(verifier), g.Challenge):
 		return errCode
 	}
 	return checkTarget(g, p)

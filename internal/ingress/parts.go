@@ -109,7 +109,7 @@ func (s *Server) partRoutes(e *gin.Engine, p *part) {
 			steps = append(steps, s.do(s.refuseBody))
 		}
 		if route.Rare {
-			steps = append(steps, s.do(s.limitSource(&part{rate: &limiter{burst: rareBurst, every: rareEvery}, tooMany: p.tooMany})))
+			steps = append(steps, s.do(s.limitSource(&limiter{burst: rareBurst, every: rareEvery}, p.tooMany)))
 		}
 		steps = append(steps, s.servePart(route))
 		e.Handle(route.Method, route.Path, steps...)
@@ -140,9 +140,9 @@ func pagesMay(access surface.Access) (methods, headers string) {
 func (s *Server) partSteps(p *part, access surface.Access) []gin.HandlerFunc {
 	switch access {
 	case surface.Public, surface.Program:
-		return []gin.HandlerFunc{openToPages, s.do(s.checkHost), s.do(s.limitSource(p))}
+		return []gin.HandlerFunc{openToPages, s.do(s.checkHost), s.do(s.limitSource(p.rate, p.tooMany))}
 	case surface.Page:
-		return []gin.HandlerFunc{s.do(s.checkHost), s.do(s.checkOwnPage), s.do(s.limitSource(p))}
+		return []gin.HandlerFunc{s.do(s.checkHost), s.do(s.checkOwnPage), s.do(s.limitSource(p.rate, p.tooMany))}
 	case surface.Keyed:
 		return []gin.HandlerFunc{s.do(s.checkOrigin)}
 	default:
@@ -196,15 +196,16 @@ func checkPartQuery(c *gin.Context) error {
 	return nil
 }
 
-// limitSource refuses a request of a source that makes too many to p.
-func (s *Server) limitSource(p *part) func(*gin.Context) error {
+// limitSource refuses a request of a source that makes too many, with tooMany. A nil
+// rate is no limit.
+func (s *Server) limitSource(rate *limiter, tooMany *problem) func(*gin.Context) error {
 	return func(c *gin.Context) error {
-		if p.rate == nil {
+		if rate == nil {
 			return nil
 		}
 		source := maphash.Comparable(s.attempts.seed, sourceNetwork(s.source(c.Request)))
-		if wait := p.rate.take(source, time.Now()); wait > 0 {
-			return p.tooMany.after(wait)
+		if wait := rate.take(source, time.Now()); wait > 0 {
+			return tooMany.after(wait)
 		}
 		return nil
 	}

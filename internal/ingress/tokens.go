@@ -207,7 +207,7 @@ func (s *Server) oauthRoutes(e *gin.Engine) {
 	if s.oauth == nil {
 		return
 	}
-	limit := s.limitSource(&part{rate: newRate(s.config.LoginRequests), tooMany: errTooManyLogins})
+	limit := s.limitSource(newRate(s.config.LoginRequests), errTooManyLogins)
 	for _, path := range []string{anyonePath, "/u/:userId" + endpointMCP, "/u/:userId" + ssePath} {
 		path = oauth.MetadataPath(path)
 		e.GET(path, openToPages, s.do(s.checkHost), s.do(limit), s.do(s.refuseBody), s.do(s.resourceMetadata))

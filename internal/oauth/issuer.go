@@ -20,6 +20,9 @@ const (
 	ScopeCall = "mcp:call"
 )
 
+// Scopes returns all scopes that a token of our own server may have.
+func Scopes() []string { return []string{ScopeRead, ScopeCall} }
+
 // TypeAccessToken is the type of access tokens by RFC 9068, section 2.1. It is
 // what keeps an ID token from being taken for one.
 const TypeAccessToken = "at+jwt"

@@ -84,17 +84,22 @@ func New(c Config) (*Client, error) {
 	}, nil
 }
 
+// httpClient returns a client without idle connections: the next request is hours
+// away, and each shows the certificate of its moment.
 func httpClient(config *tls.Config) *http.Client {
+	t := transportOf(config)
+	t.DisableKeepAlives = true
+	return clientBy(t)
+}
+
+// transportOf has no proxy: what is sent is for the keybroker alone.
+func transportOf(config *tls.Config) *http.Transport {
+	return &http.Transport{DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext, TLSClientConfig: config}
+}
+
+func clientBy(t *http.Transport) *http.Client {
 	return &http.Client{
-		Timeout: requestTimeout,
-		Transport: &http.Transport{
-			// No proxy: what is sent is for the keybroker alone. No idle
-			// connections, but for logins: the next request is hours away, and
-			// each shows the certificate of its moment.
-			DialContext:       (&net.Dialer{Timeout: dialTimeout}).DialContext,
-			TLSClientConfig:   config,
-			DisableKeepAlives: true,
-		},
+		Timeout: requestTimeout, Transport: t,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }

@@ -44,11 +44,9 @@ const (
 // process shows the certificate of source: the ingress's.
 func NewLogin(broker *Client, source *Source) *Login {
 	return &Login{base: broker.base, fresh: func() *http.Client {
-		c := httpClient(source.serviceTLS())
-		if t, ok := c.Transport.(*http.Transport); ok {
-			t.DisableKeepAlives, t.IdleConnTimeout, t.MaxIdleConnsPerHost = false, loginIdle, 16
-		}
-		return c
+		t := transportOf(source.serviceTLS())
+		t.IdleConnTimeout, t.MaxIdleConnsPerHost = loginIdle, 16
+		return clientBy(t)
 	}}
 }
 
