@@ -6,32 +6,19 @@
 package scale
 
 import (
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/base64"
-	"log/slog"
-	"net"
-	"net/http"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"github.com/hostedbridge/hostedbridge/internal/keybroker"
-	"github.com/hostedbridge/hostedbridge/internal/pki"
-	"github.com/hostedbridge/hostedbridge/internal/pki/pkitest"
+	"github.com/hostedbridge/hostedbridge/test/load/broker"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -112,74 +99,18 @@ func (n *installation) startOperator(t *testing.T) *program {
 
 func (n *installation) startKeybroker(t *testing.T) {
 	t.Helper()
-	var secret [32]byte
-	_, _ = rand.Read(secret[:]) // It never fails.
 	ring := n.plane.path("ring")
-	if err := os.Mkdir(ring, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"authority", "1"} {
-		if err := os.WriteFile(filepath.Join(ring, name), []byte(base64.StdEncoding.EncodeToString(secret[:])), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	authority, err := pki.NewAuthority(secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	authority := broker.Ring(t, ring)
 	address, probes := freeAddr(t), freeAddr(t)
 	n.keybroker = n.run(t, "keybroker", probes, "--master-key-dir="+ring, "--listen="+address, "--probe-listen="+probes, "--drain-delay=0s")
 	n.keybroker.awaitOK(t, "http://"+probes+"/healthz")
-	n.broker = front(t, authority, address)
-}
-
-// front is where the ingress finds the keybroker. It proves by its certificate to
-// be the Service in the installation's namespace, and here no name of that kind
-// leads anywhere; so there is one more server, by the name of localhost.
-func front(t *testing.T, authority *pki.Authority, keybroker string) string {
-	t.Helper()
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(authority.CertificatePEM())
-	transport := &http.Transport{TLSClientConfig: &tls.Config{
-		MinVersion: tls.VersionTLS13, RootCAs: roots, ServerName: "hosted-bridge-keybroker." + installationNamespace + ".svc",
-	}}
-	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "https", Host: keybroker})
-	proxy.Transport = transport
-	proxy.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &http.Server{
-		Handler: proxy, ReadHeaderTimeout: 10 * time.Second, ErrorLog: proxy.ErrorLog,
-		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pkitest.Certificate(t, authority, pki.ServiceSubject("localhost"))}},
-	}
-	ended := make(chan struct{})
-	go func() { defer close(ended); _ = server.ServeTLS(l, "", "") }()
-	t.Cleanup(func() { _ = server.Close(); <-ended; transport.CloseIdleConnections() })
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return "https://localhost:" + port
+	n.broker = broker.Front(t, authority, installationNamespace, address)
 }
 
 // giveToken writes the ingress's token as the kubelet projects it into a pod.
 func (n *installation) giveToken(t *testing.T) {
 	t.Helper()
-	own := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: installationNamespace, Name: "hosted-bridge-ingress"}}
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: installationNamespace, Name: "ingress"},
-		Spec:       corev1.PodSpec{ServiceAccountName: own.Name, Containers: []corev1.Container{{Name: "ingress", Image: "ingress"}}},
-	}
-	if err := n.plane.client.Create(t.Context(), pod); err != nil {
-		t.Fatal(err)
-	}
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
-		Audiences:      []string{keybroker.Audience},
-		BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID},
-	}}
-	if err := n.plane.client.SubResource("token").Create(t.Context(), own, request); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(n.token, []byte(request.Status.Token), 0o600); err != nil {
+	if err := os.WriteFile(n.token, []byte(broker.Token(t, n.plane.client, installationNamespace)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
