@@ -3,13 +3,15 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # login.sh FOLDER  writes what an installation needs for the end-to-end tests of
-# logins. The identity provider they run themselves, with what else is there:
+# logins. The identity provider and the GitHub they run themselves, in one pod,
+# with what else is there:
 #
 #   values.yaml      of the chart
-#   objects.yaml     what the values name: secrets, who vouches for the provider,
+#   objects.yaml     what the values name: secrets, who vouches for the providers,
 #                    and a Redis that all ingresses share
-#   client-secret    the installation's at the provider
-#   tls.crt tls.key  the provider's certificate
+#   client-secret    the installation's at the identity provider
+#   github-secret    and at GitHub
+#   tls.crt tls.key  the certificate of both
 #
 # It may be called again: what is still good stays, since the installation knows it.
 #
@@ -29,8 +31,10 @@ if ! openssl x509 -in tls.crt -noout -checkend 86400 >/dev/null 2>&1; then
     certificate -keyout tls.key -out tls.crt -subj "/CN=$host" -CA ca.crt -CAkey ca.key \
         -addext "subjectAltName=DNS:$host" -addext basicConstraints=critical,CA:FALSE
     rm ca.key
-    openssl rand -hex 32 >client-secret
 fi
+for secret in client-secret github-secret; do
+    [[ -s $secret ]] || openssl rand -hex 32 >"$secret"
+done
 
 cat >objects.yaml <<EOF
 apiVersion: v1
@@ -38,6 +42,7 @@ kind: Secret
 metadata: {namespace: hosted-bridge-system, name: hosted-bridge-e2e}
 stringData:
   clientSecret: $(cat client-secret)
+  gitHubSecret: $(cat github-secret)
   url: redis://redis.$namespace.svc:6379/0
 ---
 apiVersion: v1
@@ -90,6 +95,14 @@ oauth:
       existingSecret: hosted-bridge-e2e
       scopes: [openid, profile, email]
       user: {claim: email, suffix: "@example.com"}
+    - id: github
+      name: GitHub
+      type: github
+      url: https://$host:8443/github
+      apiURL: https://$host:8443/github/api
+      clientID: hosted-bridge-github
+      existingSecret: hosted-bridge-e2e
+      key: gitHubSecret
     clients:
     - {id: desk, name: Desk, redirectURIs: ["http://127.0.0.1/callback"]}
     # The documents of the tests' clients lie at the provider, which is a pod.

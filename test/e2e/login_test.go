@@ -15,6 +15,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,6 +46,8 @@ func TestLogin(t *testing.T) {
 			"what is refused on a page":      pagesRefuse,
 			"what is refused by a redirect":  redirectsRefuse,
 			"another browser's login":        loginStaysInItsBrowser,
+			"people of GitHub":               gitHubLogsIn,
+			"a mix-up of providers":          answersAreOfOneProvider,
 			"who may use no bridge":          strangersLearnNothing,
 			"a token is for one URL":         tokensAreForOneURL,
 			"a token for reading":            tokensForReadingCallNothing,
@@ -113,16 +116,45 @@ func (a asking) url() string {
 	return installed.url + "/oauth/authorize?" + query.Encode()
 }
 
-// logsIn has the person follow the client there and say who they are, if they
-// have not in this browser.
+// logsIn has the person follow the client there, choose the identity provider and
+// say who they are, if they have not in this browser.
 func (p *person) logsIn(t *testing.T, address, who string) view {
 	t.Helper()
-	v := p.does(t, "open", address)
-	if strings.HasPrefix(v.URL, identityIssuer) {
-		p.does(t, "fill", "Name", who)
-		v = p.does(t, "press", "Log in")
+	return p.logsInAt(t, atIdentity, address, who)
+}
+
+// logsInAt is logsIn at one of the providers.
+func (p *person) logsInAt(t *testing.T, at place, address, who string) view {
+	t.Helper()
+	v, err := p.tryLogIn(at, address, who)
+	if err != nil {
+		t.Fatalf("log in at %s: %v", at, err)
 	}
 	return v
+}
+
+// tryLogIn opens the address and goes the way that the pages have, as far as there
+// is one.
+func (p *person) tryLogIn(at place, address, who string) (view, error) {
+	v, err := p.try("open", address)
+	if err == nil && slices.Contains(v.Links, at.link()) {
+		v, err = p.try("press", at.link())
+	}
+	if err != nil {
+		return v, err
+	}
+	return p.saysWho(v, who)
+}
+
+// saysWho has the person say who they are, where they are asked.
+func (p *person) saysWho(v view, who string) (view, error) {
+	if !strings.HasPrefix(v.URL, identityIssuer) {
+		return v, nil
+	}
+	if v, err := p.try("fill", "Name", who); err != nil {
+		return v, err
+	}
+	return p.try("press", "Log in")
 }
 
 // consents is logsIn, after which the person lets the client in.

@@ -18,7 +18,6 @@ import (
 	"net/url"
 	"os/exec"
 	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -148,12 +147,7 @@ func (o outsider) logIn(t *testing.T, n tenant, asked task, who string) (s said,
 
 // letsIn is logsIn and a yes to the client, which is reached then.
 func (p *person) letsIn(address, who string) error {
-	v, err := p.try("open", address)
-	if err == nil && strings.HasPrefix(v.URL, identityIssuer) {
-		if _, err = p.try("fill", "Name", who); err == nil {
-			v, err = p.try("press", "Log in")
-		}
-	}
+	v, err := p.tryLogIn(atIdentity, address, who)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,17 @@ func pagesAreForEverybody(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p := newVisitor(t)
 			a := askAs(c.client, n.url())
-			v := p.logsIn(t, a.url(), "paula")
+			v := p.does(t, "open", a.url())
+			checkPage(t, v)
+			if choices := []string{atIdentity.link(), atGitHub.link()}; !slices.Equal(v.Links, choices) || !strings.Contains(v.Text, c.says[0]) {
+				t.Errorf("the page has the links %q, want %q, and says %q: %s", v.Links, choices, c.says[0], v.Text)
+			}
+			v = p.does(t, "type", atIdentity.link())
+			checkPage(t, v)
+			v, err := p.saysWho(v, "paula")
+			if err != nil {
+				t.Fatal(err)
+			}
 			checkPage(t, v)
 			for _, word := range append(c.says, n.name) {
 				if !strings.Contains(v.Text, word) {
@@ -144,6 +154,12 @@ func redirectsRefuse(t *testing.T) {
 		},
 		"a person who does not log in": func(p *person, a asking) view {
 			p.does(t, "open", a.url())
+			p.does(t, "press", atIdentity.link())
+			return p.does(t, "press", "Cancel")
+		},
+		"a person who does not log in at GitHub": func(p *person, a asking) view {
+			p.does(t, "open", a.url())
+			p.does(t, "press", atGitHub.link())
 			return p.does(t, "press", "Cancel")
 		},
 	} {
@@ -174,6 +190,7 @@ func loginStaysInItsBrowser(t *testing.T) {
 	t.Run("the same in a browser with a login of its own", func(t *testing.T) {
 		p := newPerson(t, browser{Hosts: identityHosts, Ours: installed.url, Stops: []string{"http://127.0.0.1:9/*"}})
 		p.does(t, "open", askAs(desk, n.url()).url())
+		p.does(t, "press", atIdentity.link())
 		refused(t, p.does(t, "open", v.Stopped))
 	})
 	t.Run("the same answer twice", func(t *testing.T) {
@@ -214,14 +231,9 @@ func invitationsBind(t *testing.T) {
 	p := newVisitor(t)
 	v := p.does(t, "open", invitation.URL)
 	checkPage(t, v)
-	if len(v.Buttons) > 0 {
-		v = p.does(t, "press", v.Buttons[0])
-	} else if len(v.Links) > 0 {
-		v = p.does(t, "press", v.Links[0])
-	}
-	if strings.HasPrefix(v.URL, identityIssuer) {
-		p.does(t, "fill", "Name", who)
-		v = p.does(t, "press", "Log in")
+	v, err := p.saysWho(p.does(t, "press", atIdentity.link()), who)
+	if err != nil {
+		t.Fatal(err)
 	}
 	checkPage(t, v)
 	if v.Status != http.StatusOK || !strings.Contains(v.Text, n.name) {

@@ -8,6 +8,8 @@ package e2e
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +38,12 @@ const (
 	identityIssuer    = "https://" + identityHost
 	// identityClient is what the installation is called there.
 	identityClient = "hosted-bridge"
+
+	// The GitHub is in the same pod.
+	gitHubName   = "github"
+	gitHubPath   = "/github"
+	gitHubIssuer = identityIssuer + gitHubPath
+	gitHubClient = "hosted-bridge-github"
 
 	// providerTimeout bounds the start of the provider, and before it the end
 	// of the one of a former run.
@@ -65,6 +74,24 @@ func newDocument(name, title string) document {
 	}
 }
 
+// place is where people log in: a provider's name, as the page of choices has it.
+type place string
+
+const (
+	atIdentity place = "Identity provider"
+	atGitHub   place = "GitHub"
+)
+
+// link is what one presses on that page.
+func (p place) link() string { return "Log in with " + string(p) }
+
+// gitHubNumber is that of the account of somebody's name, as clients/github.mjs
+// makes it up.
+func gitHubNumber(name string) string {
+	hash := sha256.Sum256([]byte(name))
+	return strconv.FormatUint(binary.BigEndian.Uint64(hash[:8])>>16+1, 10)
+}
+
 // startIdentityProvider runs the provider in the cluster until the test ends,
 // and returns where a browser on this machine finds it.
 func startIdentityProvider(t *testing.T) (hosts map[string]string) {
@@ -83,7 +110,8 @@ func startIdentityProvider(t *testing.T) (hosts map[string]string) {
 	meta := metav1.ObjectMeta{Namespace: identityNamespace, Name: identityName}
 	objects := []client.Object{
 		&corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{
-			"tls.crt": read("tls.crt"), "tls.key": read("tls.key"), "client-secret": read("client-secret"),
+			"tls.crt": read("tls.crt"), "tls.key": read("tls.key"),
+			"client-secret": read("client-secret"), "github-secret": read("github-secret"),
 		}},
 		&corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{
 			"identity.cjs": identityProgram(t), "settings.json": identitySettings(t),
@@ -146,17 +174,20 @@ func identitySettings(t *testing.T) string {
 	}
 	settings, err := json.Marshal(map[string]any{
 		"issuer": identityIssuer, "port": identityPort,
-		"tls": map[string]string{"cert": "/secret/tls.crt", "key": "/secret/tls.key"},
-		"client": map[string]string{
-			"id": identityClient, "secretFile": "/secret/client-secret",
-			"redirectURI": installed.url + "/oauth/callback/" + identityName,
-		},
+		"tls":       map[string]string{"cert": "/secret/tls.crt", "key": "/secret/tls.key"},
+		"client":    clientOf(identityClient, "client-secret", identityName),
+		"gitHub":    map[string]any{"path": gitHubPath, "client": clientOf(gitHubClient, "github-secret", gitHubName)},
 		"documents": documents,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return string(settings)
+}
+
+// clientOf is the installation at one of its providers.
+func clientOf(id, secret, provider string) map[string]string {
+	return map[string]string{"id": id, "secretFile": "/secret/" + secret, "redirectURI": installed.url + "/oauth/callback/" + provider}
 }
 
 var identityLabels = map[string]string{"app": identityName}

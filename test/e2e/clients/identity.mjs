@@ -2,26 +2,29 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An identity provider, as a company has one: a certified OpenID provider that
-// knows everybody who gives a name. Beside it lie the metadata documents of
-// clients. Its settings are the JSON file that the first argument names:
+// knows everybody who gives a name. Beside it is a GitHub, and lie the metadata
+// documents of clients. Its settings are the JSON file that the first argument names:
 //
 //   issuer, port   where it is reached, and where it listens
 //   tls            {cert, key}: files, for an https issuer
 //   client         {id, secretFile, redirectURI}: who may ask it
+//   gitHub         {path, client}: the GitHub, and who may ask that
 //   documents      {path: document}: what it answers there besides
 
 import { readFileSync } from "node:fs";
 import { createServer as http } from "node:http";
 import { createServer as https } from "node:https";
 import Provider from "oidc-provider";
+import { gitHub } from "./github.mjs";
 
 const settings = JSON.parse(readFileSync(process.argv[2], "utf8"));
+const secretOf = (client) => readFileSync(client.secretFile, "utf8").trim();
 
 const provider = new Provider(settings.issuer, {
   clients: [
     {
       client_id: settings.client.id,
-      client_secret: readFileSync(settings.client.secretFile, "utf8").trim(),
+      client_secret: secretOf(settings.client),
       redirect_uris: [settings.client.redirectURI],
     },
   ],
@@ -44,9 +47,9 @@ const provider = new Provider(settings.issuer, {
   },
 });
 
-const page = `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Identity provider</title></head><body><main>
-<h1>Identity provider</h1>
+const page = (title) => `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>${title}</title></head><body><main>
+<h1>${title}</h1>
 <form method="post">
 <p><label for="name">Name</label> <input id="name" name="name" autocomplete="username" autofocus></p>
 <p><button name="act" value="login">Log in</button> <button name="act" value="cancel">Cancel</button></p>
@@ -60,11 +63,17 @@ async function form(request) {
   return new URLSearchParams(body);
 }
 
+const hub = settings.gitHub;
+const askGitHub = hub && gitHub({ ...hub.client, secret: secretOf(hub.client) }, page, form);
+
 provider.use(async (ctx, next) => {
   const document = settings.documents?.[ctx.path];
   if (document) {
     ctx.body = document;
     return;
+  }
+  if (hub && ctx.path.startsWith(hub.path + "/")) {
+    return askGitHub(ctx, ctx.path.slice(hub.path.length));
   }
   if (!ctx.path.startsWith("/interaction/")) {
     return next();
@@ -72,7 +81,7 @@ provider.use(async (ctx, next) => {
   if (ctx.method !== "POST") {
     await provider.interactionDetails(ctx.req, ctx.res);
     ctx.type = "html";
-    ctx.body = page;
+    ctx.body = page("Identity provider");
     return;
   }
   const said = await form(ctx.req);
