@@ -53,6 +53,7 @@ func TestLogin(t *testing.T) {
 			"a token for reading":            tokensForReadingCallNothing,
 			"a code or refresh token twice":  nothingIsUsedTwice,
 			"a person who is removed":        removedPeopleAreOut,
+			"an account that is connected":   accountsAreConnected,
 			"an invitation":                  invitationsBind,
 			"a search for what opens doors":  loginsLieNowhere,
 			"whose bridge the rule names":    ruleNamesBridges,
@@ -84,7 +85,13 @@ func newLoginTenant(t *testing.T, short string, people ...string) tenant {
 // newVisitor starts a browser of somebody who visits the installation.
 func newVisitor(t *testing.T) *person {
 	t.Helper()
-	return newPerson(t, browser{Hosts: identityHosts, Ours: installed.url, Stops: []string{"http://127.0.0.1:9/*"}})
+	return newVisitorOf(t, identityHosts)
+}
+
+// newVisitorOf is newVisitor for who finds these.
+func newVisitorOf(t *testing.T, hosts map[string]string) *person {
+	t.Helper()
+	return newPerson(t, browser{Hosts: hosts, Ours: installed.url, Stops: []string{"http://127.0.0.1:9/*"}})
 }
 
 // asking is what a client sends somebody's browser to the installation with.

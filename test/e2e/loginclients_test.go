@@ -117,11 +117,22 @@ func (o outsider) logIn(t *testing.T, n tenant, asked task, who string) (s said,
 	if o.program == "" {
 		return o.goLogIn(t, n, asked, func(address string) error { return p.letsIn(address, who) })
 	}
+	return o.follow(t, n, asked, func(address string) error { return p.letsIn(address, who) })
+}
+
+// follow has a client carry the steps out for somebody who goes where they are
+// sent.
+func (o outsider) follow(t *testing.T, n tenant, asked task, goes func(address string) error) (s said, err error) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), outsideTimeout)
 	defer cancel()
 	cmd := o.command(ctx, t, n, asked)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return s, err
+	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return s, err
@@ -132,7 +143,9 @@ func (o outsider) logIn(t *testing.T, n tenant, asked task, who string) (s said,
 	lines := bufio.NewScanner(out)
 	for err == nil && lines.Scan() {
 		if err = json.Unmarshal(lines.Bytes(), &s); err == nil && s.Go != "" {
-			err = p.letsIn(s.Go, who)
+			if err = goes(s.Go); err == nil {
+				_, err = fmt.Fprintln(in, "back")
+			}
 			s.Go = ""
 		}
 	}
@@ -140,7 +153,7 @@ func (o outsider) logIn(t *testing.T, n tenant, asked task, who string) (s said,
 		cancel()
 	}
 	if err := errors.Join(err, cmd.Wait()); err != nil {
-		return s, fmt.Errorf("%s: %w: %.2000s", o.name, err, stderr.String())
+		return s, fmt.Errorf("%s: %w: %.2000s", o.name, err, redact(stderr.String(), n.key.secret))
 	}
 	return s, nil
 }

@@ -7,6 +7,7 @@ package e2e
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -164,9 +165,21 @@ func removedPeopleAreOut(t *testing.T) {
 		}
 	}
 	changeSubjects(t, n, []v1alpha1.OAuthSubject{{Issuer: identityIssuer, Subject: "robin"}})
+	awaitShut(t, n.url(), out.Access)
+	if got := askTokens(t, a.refresh(out.Refresh)); got.Error != "invalid_grant" {
+		t.Errorf("the refresh token: status %d, error %q", got.status, got.Error)
+	}
+	if err := mustSend(t, n.url(), stays.Access, modernCall).toolAnswered(); err != nil {
+		t.Errorf("who stayed: %v", err)
+	}
+}
+
+// awaitShut waits until the token opens the URL at no replica.
+func awaitShut(t *testing.T, address, token string) {
+	t.Helper()
 	eventually(t, agreedTimeout, "the token opens nothing at any replica", func(ctx context.Context) error {
 		for range 6 { // More than replicas, each on a connection of its own.
-			got, err := send(ctx, newHTTPClient(false), n.url(), out.Access, modernCall)
+			got, err := send(ctx, newHTTPClient(false), address, token, modernCall)
 			if err != nil {
 				return err
 			}
@@ -176,12 +189,6 @@ func removedPeopleAreOut(t *testing.T) {
 		}
 		return nil
 	})
-	if got := askTokens(t, a.refresh(out.Refresh)); got.Error != "invalid_grant" {
-		t.Errorf("the refresh token: status %d, error %q", got.status, got.Error)
-	}
-	if err := mustSend(t, n.url(), stays.Access, modernCall).toolAnswered(); err != nil {
-		t.Errorf("who stayed: %v", err)
-	}
 }
 
 // ruleNamesBridges logs somebody in who is in no bridge's list, but whose address
@@ -198,11 +205,12 @@ func ruleNamesBridges(t *testing.T) {
 	}
 }
 
-// loginsLieNowhere logs in, and searches the cluster for what opens something.
+// loginsLieNowhere logs in and connects an account, and searches the cluster for
+// what opens something.
 // That a search finds what there is, secretsAreNowhereElse shows.
 func loginsLieNowhere(t *testing.T) {
-	n := newLoginTenant(t, "searched", "saskia")
-	p, a, boss := newVisitor(t), askAs(desk, n.url()), admin(t)
+	n, password := newAccountTenant(t, "searched", "saskia"), rand.Text()
+	p, a, boss := newVisitorOf(t, accountHosts(t)), askAs(desk, n.url()), admin(t)
 	invitation := searchable(t, "an invitation", func() string {
 		var made struct{ URL string }
 		boss.must(t, http.StatusCreated, http.MethodPost, "/admin/users/"+n.name+"/invitations", "").into(t, &made)
@@ -219,14 +227,17 @@ func loginsLieNowhere(t *testing.T) {
 		got = askTokens(t, a.refresh(got.Refresh))
 		return got.Refresh
 	})
-	if err := mustSend(t, n.url(), got.Access, modernCall).toolAnswered(); err != nil {
+	p.connects(t, n, "saskia", password)
+	n.loginLasts(t, password)
+	if _, err := n.whoami(t.Context(), got.Access); err != nil {
 		t.Error(err)
 	}
 	wrong := mustSend(t, n.base()+"/sse", got.Access, modernCall)
 	if wrong.status != http.StatusUnauthorized {
 		t.Errorf("at another URL: status %d", wrong.status)
 	}
-	s := canary.NewScanner(invitation, code, refresh, mustCanary(t, "an access token", got.Access), mustCanary(t, "a verifier", a.verifier))
+	s := canary.NewScanner(append(accountCanaries(t, password),
+		invitation, code, refresh, mustCanary(t, "an access token", got.Access), mustCanary(t, "a verifier", a.verifier))...)
 	search(t, s)
 	for _, f := range s.Findings() {
 		t.Errorf("something of a login lies about: %s", f)

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,13 +44,16 @@ func (a authority) container(image string) corev1.Container {
 			fmt.Sprintf("--http=:%d", a.port), "--token-lifetime=" + tokenLifetime.String(),
 			"--client-secret-hash=" + apikey.HashOf(a.clientSecret).String(),
 			"--login-hash=" + apikey.HashOf(a.login).String(),
+			"--redirect-uri=" + installed.url + "/oauth/connected/" + strings.ReplaceAll(a.host(), ":", "_"),
 		},
 	}
 }
 
-func (a authority) url(path string) string {
-	return fmt.Sprintf("http://%s.%s.svc:%d%s", guardedName, installed.namespace, a.port, path)
+func (a authority) host() string {
+	return fmt.Sprintf("%s.%s.svc:%d", guardedName, installed.namespace, a.port)
 }
+
+func (a authority) url(path string) string { return "http://" + a.host() + path }
 
 // The two servers are the same one: over SSE with tokens of the client's own, and
 // over streamable HTTP, where it can say which token came, with those of a login.

@@ -43,9 +43,11 @@ type task struct {
 	Elicit    string            `json:"elicit,omitempty"`
 	Arguments map[string]string `json:"arguments,omitempty"`
 	Answer    map[string]string `json:"answer,omitempty"`
-	// Slow is the tool of the step cancel.
-	Slow  string   `json:"slow,omitempty"`
-	Steps []string `json:"steps"`
+	// Slow is the tool of the step cancel, and Connect that of a server whose
+	// account the person connects.
+	Slow    string   `json:"slow,omitempty"`
+	Connect string   `json:"connect,omitempty"`
+	Steps   []string `json:"steps"`
 	// Login has the client log its person in, instead of with the tenant's key.
 	Login *known `json:"login,omitempty"`
 }
@@ -61,6 +63,7 @@ type said struct {
 	Elicit   string
 	Cancel   string
 	Refresh  string
+	Connect  string
 	// Go is where the client sends its person, before it says the rest.
 	Go string
 }

@@ -92,7 +92,8 @@ class Provider {
   }
 }
 
-const send = (go) => process.stdout.write(JSON.stringify({ go }) + "\n");
+/** send says where the person has to go. */
+export const send = (go) => process.stdout.write(JSON.stringify({ go }) + "\n");
 
 let said = "";
 

@@ -4,6 +4,9 @@
 // What every client does, whatever SDK it is of: the steps, in the words that
 // the tests compare. A client is a few functions over its SDK.
 
+import { createInterface } from "node:readline";
+import { send } from "./login.mjs";
+
 const text = (result) => (result.content ?? []).map((c) => c.text ?? "").join("");
 
 /**
@@ -30,15 +33,55 @@ async function progressed(transport, call) {
   return seen;
 }
 
+let back;
+
+/** goes sends the person to a page, and returns when they say that they were there. */
+async function goes(url) {
+  back ??= createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+  send(url);
+  await back.next();
+}
+
+/** opensPages is what a client declares that can send its person to a page. */
+export const opensPages = (asked) => asked.steps.includes("connect");
+
+/**
+ * connected makes a call for which the person has to connect an account first. In
+ * the modern era the SDK asks for that, by the answer of run; in a session the
+ * call fails, and its server says when it can be made again.
+ */
+async function connected(client, name) {
+  const done = new Promise((resolve) => client.onComplete(resolve));
+  try {
+    return await client.call(name, {});
+  } catch (error) {
+    if (error.code !== -32042) {
+      throw error;
+    }
+    const [{ url, elicitationId }] = error.data.elicitations;
+    await goes(url);
+    if ((await done) !== elicitationId) {
+      throw new Error("something else was completed");
+    }
+  }
+  return client.call(name, {});
+}
+
 /**
  * run does what the arguments ask for and prints one JSON object on stdout.
- * @param connect returns {provider, transport, list, call, prompt, read, version, close};
- *   provider is there after a login
+ * @param connect returns {provider, transport, list, call, prompt, read, version, close,
+ *   onComplete}; provider is there after a login
  */
 export async function run(connect) {
   const asked = JSON.parse(process.argv[2]);
   // What the person behind the client answers when a server asks.
-  const client = await connect(asked, () => ({ action: "accept", content: asked.answer }));
+  const client = await connect(asked, async ({ params }) => {
+    if (params.mode !== "url") {
+      return { action: "accept", content: asked.answer };
+    }
+    await goes(params.url);
+    return { action: "accept" };
+  });
   const said = { version: client.version() };
   const steps = {
     list: async () => (await client.list()).tools.map((t) => t.name),
@@ -49,6 +92,7 @@ export async function run(connect) {
     progress: () =>
       progressed(client.transport, () => client.call("test_tool_with_progress", {}, { onprogress: () => {} })),
     elicit: async () => text(await client.call(asked.elicit, asked.arguments)),
+    connect: async () => text(await connected(client, asked.connect)),
     // The access token is no good any more, and the SDK gets another by itself.
     refresh: async () => {
       const { provider } = client;

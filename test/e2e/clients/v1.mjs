@@ -7,12 +7,13 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { CallToolResultSchema, ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import { CallToolResultSchema, ElicitationCompleteNotificationSchema, ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { login, sendTo } from "./login.mjs";
-import { run } from "./steps.mjs";
+import { opensPages, run } from "./steps.mjs";
 
 await run(async (asked, answer) => {
-  const client = new Client({ name: "e2e-v1", version: "1" }, { capabilities: { elicitation: {} } });
+  const elicitation = opensPages(asked) ? { url: {} } : {};
+  const client = new Client({ name: "e2e-v1", version: "1" }, { capabilities: { elicitation } });
   client.setRequestHandler(ElicitRequestSchema, answer);
   // What is between the client and the server logs the person in, where there is such a program.
   const provider = asked.login && asked.transport !== "stdio"
@@ -27,6 +28,8 @@ await run(async (asked, answer) => {
     prompt: (name, args) => client.getPrompt({ name, arguments: args }),
     read: (uri) => client.readResource({ uri }),
     close: () => client.close(),
+    onComplete: (then) =>
+      client.setNotificationHandler(ElicitationCompleteNotificationSchema, ({ params }) => then(params.elicitationId)),
   };
 });
 

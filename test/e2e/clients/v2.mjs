@@ -5,13 +5,14 @@
 
 import { Client, SSEClientTransport, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { login } from "./login.mjs";
-import { run } from "./steps.mjs";
+import { opensPages, run } from "./steps.mjs";
 
 await run(async (asked, answer) => {
   const mode = asked.era === "modern" ? { pin: "2026-07-28" } : "legacy";
+  const elicitation = opensPages(asked) ? { url: {} } : { form: {} };
   const client = new Client(
     { name: "e2e-v2", version: "1" },
-    { capabilities: { elicitation: { form: {} } }, versionNegotiation: { mode } },
+    { capabilities: { elicitation }, versionNegotiation: { mode } },
   );
   client.setRequestHandler("elicitation/create", answer);
   const Transport = asked.transport === "sse" ? SSEClientTransport : StreamableHTTPClientTransport;
@@ -32,5 +33,7 @@ await run(async (asked, answer) => {
     prompt: (name, args) => client.getPrompt({ name, arguments: args }),
     read: (uri) => client.readResource({ uri }),
     close: () => client.close(),
+    onComplete: (then) =>
+      client.setNotificationHandler("notifications/elicitation/complete", ({ params }) => then(params.elicitationId)),
   };
 });

@@ -24,6 +24,7 @@ func newHandler(hashes []apikey.Hash, a *authority) http.Handler {
 	get := func(*http.Request) *mcp.Server { return server }
 	mux := http.NewServeMux()
 	mux.Handle(tokenPath, a)
+	mux.HandleFunc(authorizePath, a.authorize)
 	mux.Handle(ssePath, guard(hashes, a, mcp.NewSSEHandler(get, nil)))
 	mux.Handle("/", guard(hashes, a, mcp.NewStreamableHTTPHandler(get,
 		&mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true})))

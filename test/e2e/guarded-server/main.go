@@ -9,7 +9,8 @@
 // It is told the tokens' hashes, so that neither its arguments nor its
 // environment hold what it guards. Its tool whoami says what came with the
 // call, by hash. To a client whose secret or login it knows by hash it gives
-// tokens out itself, at /oauth/token.
+// tokens out itself, at /oauth/token, and for people who log in with a password of
+// their choice at /oauth/authorize.
 package main
 
 import (
@@ -47,6 +48,11 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 	flags.Func("token-hash", "the SHA-256 of a token that is let in"+form, tokens.add)
 	flags.Func("client-secret-hash", "the SHA-256 of a client's secret, for which tokens are given out"+form, clients.add)
 	flags.Func("login-hash", "the SHA-256 of a refresh token, for which tokens are given out once"+form, logins.add)
+	var redirects []string
+	flags.Func("redirect-uri", "where people who log in are sent back to; may be repeated", func(s string) error {
+		redirects = append(redirects, s)
+		return nil
+	})
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -58,7 +64,7 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 	if len(tokens.known)+len(clients.known)+len(logins.known) == 0 {
 		return errors.New("--token-hash is not set: nobody would be let in")
 	}
-	handler := newHandler(tokens.known, newAuthority(*lifetime, clients.known, logins.known))
+	handler := newHandler(tokens.known, newAuthority(*lifetime, clients.known, logins.known, redirects...))
 	// A tool's answer is soon written, but a client may keep a stream open.
 	s := &http.Server{Addr: *address, Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	context.AfterFunc(ctx, func() { _ = s.Close() })
