@@ -127,7 +127,7 @@ func (o *options) registerFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.Ingress.MaxHeldPerUser, "max-held-per-user", o.Ingress.MaxHeldPerUser, "calls of one user that may wait at once")
 	fs.Int64Var(&o.Ingress.MaxBodyMemory, "max-body-memory", o.Ingress.MaxBodyMemory, "bytes of all request bodies in memory at once; one user may take a quarter")
 	fs.IntVar(&o.Ingress.MaxHeld, "max-held", o.Ingress.MaxHeld, "calls of all users that may wait at once")
-	fs.IntVar(&o.Ingress.MaxResting, "max-resting-streams", o.Ingress.MaxResting, "streams that are kept open for clients that listen to bridges that sleep; one user may have --max-held-per-user")
+	fs.IntVar(&o.Ingress.MaxResting, "max-resting-streams", o.Ingress.MaxResting, "streams that are kept open for clients that listen to bridges that sleep or are suspended; one user may have --max-held-per-user")
 	fs.BoolVar(&o.Ingress.LegacySSE, "legacy-sse", o.Ingress.LegacySSE, "serve the transport of 2024-11-05, HTTP+SSE, at /u/:userId/sse")
 	fs.IntVar(&o.Ingress.CatalogReads, "catalog-reads-per-second", o.Ingress.CatalogReads, "requests of one address to what anyone may read of the catalog, on average; ten seconds' worth may come at once; 0 is no limit")
 	fs.IntVar(&o.Ingress.CatalogWrites, "catalog-writes-per-second", o.Ingress.CatalogWrites, "requests with the keys of one publisher, on average; ten seconds' worth may come at once; 0 is no limit")

@@ -52,6 +52,9 @@ type openCall struct {
 	// listening is whether the client only listens, and opens the stream again
 	// when it ends.
 	listening atomic.Bool
+	// resting is whether it is a stream that its bridge does not answer yet, which
+	// goes on also where that is suspended.
+	resting atomic.Bool
 
 	// These are guarded by openCalls.mu. watched is set for a request that
 	// may go on only as long as its key and its bridge are there.
@@ -150,10 +153,13 @@ func (o *openCalls) end(c *openCall) {
 }
 
 // watch has c end when p's key no longer opens p's bridge, or the bridge is
-// another or none.
+// another or none, unless it does already.
 func (o *openCalls) watch(c *openCall, p principal, bridge types.UID) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if c.watched {
+		return
+	}
 	c.watched, c.principal, c.bridge = true, p, bridge
 }
 
@@ -252,7 +258,7 @@ func revoked(c *openCall, t *route.Table, now time.Time) *problem {
 	switch b, ok := t.Lookup(c.principal.user); {
 	case !ok || b.BridgeUID != c.bridge:
 		return errNotFound
-	case b.State == route.Suspended:
+	case b.State == route.Suspended && !c.resting.Load():
 		return errSuspended
 	}
 	return nil

@@ -4,6 +4,7 @@
 package ingress
 
 import (
+	"errors"
 	"net/http"
 	"time"
 
@@ -35,34 +36,49 @@ func (s *Server) forwardTo(c *gin.Context, endpoint string) error {
 	if err := checkHeader(r.Header); err != nil {
 		return err
 	}
-	ctx, p := r.Context(), principalOf(c)
-	listens, began := listensOnly(c, endpoint), false
-	if rests(listens, endpoint) {
-		recordOf(ctx).call.listening.Store(true)
-		var err error
-		if began, err = s.rest(c, p); err != nil {
-			return unlessBegan(began, err)
-		}
-	}
+	p, listens := principalOf(c), listensOnly(c, endpoint)
 	x := &exchange{
 		principal: p, method: r.Method, path: "/u/" + string(p.user) + endpoint, header: r.Header,
-		requestID: recordOf(ctx).id, body: bodyOf(c), deadline: time.Now().Add(s.config.Wait),
+		requestID: recordOf(r.Context()).id, body: bodyOf(c),
 	}
 	if r.Method == http.MethodPost {
 		x.query = r.URL.RawQuery
 	}
+	if !rests(listens, endpoint) {
+		return s.exchange(c, x, listens, false)
+	}
+	call := recordOf(r.Context()).call
+	call.listening.Store(true)
+	for began := false; ; {
+		call.resting.Store(true)
+		var err error
+		if began, err = s.rest(c, p, began); err == nil {
+			err = s.exchange(c, x, listens, began)
+		}
+		if !errors.Is(err, errSuspended) { // It was while the bridge was looked for.
+			return unlessBegan(began, err)
+		}
+	}
+}
+
+// exchange brings x to its bridge and the answer back, whose header the client
+// has already where it began.
+func (s *Server) exchange(c *gin.Context, x *exchange, listens, began bool) error {
+	ctx := c.Request.Context()
+	x.deadline = time.Now().Add(s.config.Wait)
 	backend, err := s.hold.backend(ctx, x.principal, x.deadline)
 	if err != nil {
-		return unlessBegan(began, err)
+		return err
 	}
 	x.backend = backend
 	s.use(&backend, listens)
 	defer s.used(&backend, listens)
 	res, err := s.delivery.deliver(ctx, x)
 	if err != nil {
-		return unlessBegan(began, err)
+		return err
 	}
 	defer func() { _ = res.Body.Close() }()
+	recordOf(ctx).call.resting.Store(false)
 	if listens {
 		res.Body = &listened{ReadCloser: res.Body, used: func(at time.Time) { s.activity.Called(backend, at) }}
 	}

@@ -55,30 +55,36 @@ func asksForTheRest(lastEvent string) bool { return lastEvent != "" && lastEvent
 // the transport of 2024-11-05 does: it is its session.
 func rests(listens bool, endpoint string) bool { return listens && endpoint == endpointMCP }
 
-// rest answers a stream whose bridge sleeps in the bridge's place: it says
-// nothing until the bridge runs because of something else, and reports whether
-// it has. The client has its answer's header then. An error is a problem that
-// nothing was answered before.
-func (s *Server) rest(c *gin.Context, p principal) (began bool, err error) {
+// rest answers a stream whose bridge sleeps or is suspended in the bridge's
+// place: it says nothing until the bridge is meant to run because of something
+// else. Began is whether the client has its answer's header, before and after.
+//
+// That a bridge is suspended calls are told, and a stream is not: of the clients
+// that open it again some end their session where they cannot.
+func (s *Server) rest(c *gin.Context, p principal, began bool) (nowBegan bool, err error) {
 	ctx := c.Request.Context()
-	if b, err := s.hold.lookup(p, time.Now()); err != nil || b.State != route.Sleeping {
-		return false, err
+	b, err := s.hold.lookup(p, time.Now())
+	if err != nil || !idle(b) {
+		return began, err
 	}
 	if !s.resting.enter(p.user) {
-		return false, errTooManyHeld
+		return began, errTooManyHeld
 	}
+	s.calls.watch(recordOf(ctx).call, p, b.BridgeUID)
 	s.wakeMetrics.resting.Inc()
 	defer func() {
 		s.wakeMetrics.resting.Dec()
 		s.resting.leave(p.user)
 	}()
-	h := c.Writer.Header()
-	h.Set("Content-Type", "text/event-stream")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no")
-	c.Writer.WriteHeader(http.StatusOK)
-	c.Writer.WriteHeaderNow()
-	c.Writer.Flush()
+	if !began {
+		h := c.Writer.Header()
+		h.Set("Content-Type", "text/event-stream")
+		h.Set("Cache-Control", "no-store")
+		h.Set("X-Accel-Buffering", "no")
+		c.Writer.WriteHeader(http.StatusOK)
+		c.Writer.WriteHeaderNow()
+		c.Writer.Flush()
+	}
 	look := time.NewTicker(restEvery)
 	defer look.Stop()
 	for {
@@ -87,11 +93,14 @@ func (s *Server) rest(c *gin.Context, p principal) (began bool, err error) {
 			return true, ctx.Err()
 		case <-look.C:
 		}
-		if b, err := s.hold.lookup(p, time.Now()); err != nil || b.State != route.Sleeping {
+		if b, err := s.hold.lookup(p, time.Now()); err != nil || !idle(b) {
 			return true, err
 		}
 	}
 }
+
+// idle reports whether a bridge is not meant to run.
+func idle(b route.Backend) bool { return b.State == route.Sleeping || b.State == route.Suspended }
 
 // goOn writes a bridge's answer behind a header that the client has already. One
 // that is no stream ends it: the client opens another and is told why.

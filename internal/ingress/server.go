@@ -72,7 +72,7 @@ type Config struct {
 	// MaxHeldPerUser and MaxHeld bound the requests that wait at once.
 	MaxHeldPerUser, MaxHeld int
 	// MaxResting bounds the streams that are kept open for clients that listen to
-	// bridges that sleep; 2048 when zero. One user may have MaxHeldPerUser.
+	// bridges that sleep or are suspended; 2048 when zero. One user may have MaxHeldPerUser.
 	MaxResting int
 	// MaxBodyMemory bounds the bytes of all request bodies in memory at once;
 	// one user may take a quarter of it. It is at least 16 MiB, so that every

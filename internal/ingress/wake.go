@@ -111,7 +111,7 @@ func newWakeMetrics(reg prometheus.Registerer) (*wakeMetrics, error) {
 		}),
 		resting: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "hostedbridge_ingress_resting_streams",
-			Help: "Streams that are kept open for clients that listen to a bridge that sleeps.",
+			Help: "Streams that are kept open for clients that listen to a bridge that sleeps or is suspended.",
 		}),
 	}
 	telemetry.Begin(m.wakes, "written", "failed")

@@ -360,13 +360,72 @@ func TestAStreamRestsWhileItsBridgeSleepsAndGoesOnWhenItRuns(t *testing.T) {
 	}
 }
 
+// suspend does what the user, the operator and the kubelet do then.
+func (w *world) suspend(user string) {
+	w.removePod(user)
+	w.changeBridge(user, func(b *v1alpha1.HostedBridge) { b.Spec.DesiredState = v1alpha1.StateSuspended })
+}
+
+// TestAStreamRestsWhileItsBridgeIsSuspended suspends a bridge at each moment at
+// which a client may open a stream again.
+func TestAStreamRestsWhileItsBridgeIsSuspended(t *testing.T) {
+	suspend := func(w *world) { w.suspend("alice") }
+	for name, c := range map[string]struct{ before, after func(*world) }{
+		"before it is opened":      {suspend, func(*world) {}},
+		"while its bridge starts":  {func(w *world) { w.removePod("alice") }, suspend},
+		"while its bridge sleeps":  {func(w *world) { w.sleep("alice") }, suspend},
+		"while its bridge is away": {func(w *world) { w.setPod("alice", "alice-0", hosts[1]) }, suspend},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, defaults())
+			alice := w.addUser("alice")
+			_ = w.listeners[hosts[1]].Close()
+			w.serveBridge(hosts[0], "uid-alice", func(rw http.ResponseWriter, r *http.Request) {
+				rw.Header().Set("Content-Type", "text/event-stream")
+				_, _ = fmt.Fprint(rw, "data: there\n\n")
+				_ = http.NewResponseController(rw).Flush()
+				<-r.Context().Done()
+			})
+			c.before(w)
+			r := w.request("GET", "/u/alice/mcp", alice, "")
+			r.Header.Set("Mcp-Session-Id", "s1")
+			answered := make(chan *http.Response, 1)
+			go func() {
+				res, err := w.client.Do(r)
+				if err != nil {
+					t.Error(err)
+				}
+				answered <- res
+			}()
+			eventually(t, func() bool { return w.metric("resting_streams")+w.metric("requests_held") > 0 })
+			c.after(w)
+			eventually(t, func() bool { return w.metric("resting_streams") == 1 })
+			res := <-answered
+			if res == nil {
+				return
+			}
+			defer res.Body.Close()
+			if res.StatusCode != 200 || len(w.activity.wakes()) != 0 {
+				t.Fatalf("got %d, and the bridge was woken %v", res.StatusCode, w.activity.wakes())
+			}
+			w.changeBridge("alice", func(b *v1alpha1.HostedBridge) { b.Spec.DesiredState = v1alpha1.StateRunning })
+			w.setPod("alice", "alice-1", hosts[0])
+			stream := bufio.NewReader(res.Body)
+			if got := said(t, stream); got != "data: there" {
+				t.Fatalf("the stream goes on with %q", got)
+			}
+			w.suspend("alice")
+			if got := said(t, stream); got != "" {
+				t.Errorf("the stream of a bridge that was suspended says %q", got)
+			}
+		})
+	}
+}
+
 func TestARestingStreamEnds(t *testing.T) {
 	for name, change := range map[string]func(*world){
 		"when its key is removed":    func(w *world) { w.changeBridge("alice", func(b *v1alpha1.HostedBridge) { b.Spec.APIKeys = nil }) },
 		"when its bridge is deleted": func(w *world) { w.change(func() { w.bridges = nil }) },
-		"when its bridge is suspended": func(w *world) {
-			w.changeBridge("alice", func(b *v1alpha1.HostedBridge) { b.Spec.DesiredState = v1alpha1.StateSuspended })
-		},
 		"when its bridge answers no stream":   func(w *world) { w.awake("alice", "alice-1", hosts[0]) },
 		"when its bridge cannot be connected": func(w *world) { w.awake("alice", "alice-1", hosts[1]) },
 	} {
