@@ -44,7 +44,7 @@ type express struct {
 	stream  string               // the id of its event stream
 	answer  chan jsonrpc.Message // of capacity 1
 	wanted  chan struct{}        // closed when the SDK's stream is needed
-	settled chan struct{}        // closed when there is that stream, or nothing to wait for
+	settled chan struct{}        // closed when there is that stream, or the answer is kept, or nothing to wait for
 
 	mu               sync.Mutex
 	asked            bool // whether wanted is closed
@@ -65,7 +65,8 @@ func (e *express) widen() bool {
 	return e.widened
 }
 
-// take keeps the answer, and reports false where it goes to the SDK's stream.
+// take takes the answer, and reports false where it goes to the SDK's stream. Who
+// asks for the rest of the stream waits until it is kept.
 func (e *express) take(m jsonrpc.Message) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -74,7 +75,6 @@ func (e *express) take(m jsonrpc.Message) bool {
 	}
 	e.replied = true
 	e.answer <- m
-	e.settleLocked()
 	return true
 }
 
@@ -158,7 +158,7 @@ func (s *stay) rush(w http.ResponseWriter, r *http.Request, call *jsonrpc.Reques
 		s.converse(w, r)
 		return
 	}
-	defer e.settle()
+	defer s.conn.dismiss(e)
 	a := &expressAnswer{ResponseWriter: w, stay: s, express: e, events: events}
 	a.begin(r)
 	if !s.conn.hand(e, call) {
@@ -231,6 +231,9 @@ func (a *expressAnswer) end(r *http.Request, m jsonrpc.Message) {
 // nobody who reads it does not matter here.
 func (a *expressAnswer) event(r *http.Request, name string, data []byte) {
 	_ = a.events.Append(r.Context(), a.stay.id, a.express.stream, data)
+	if data != nil {
+		a.express.settle() // Whoever asks for the answer now finds it.
+	}
 	event := make([]byte, 0, len(data)+96)
 	event = fmt.Appendf(event, "event: %s\nid: %s_%d\ndata: ", name, a.express.stream, a.next)
 	event = append(append(event, data...), "\n\n"...)
@@ -248,7 +251,17 @@ func (c *askingConn) admit(e *express) bool {
 		return false
 	}
 	c.calls[e.id] = e
+	c.rushes = append(c.rushes, e)
 	return true
+}
+
+// dismiss forgets an express call whose request is answered. Its id may have been
+// free for long.
+func (c *askingConn) dismiss(e *express) {
+	e.settle()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rushes = slices.DeleteFunc(c.rushes, func(other *express) bool { return other == e })
 }
 
 // hand hands a call to the session, and reports false where that has ended.
@@ -267,14 +280,9 @@ func (c *askingConn) hand(e *express, call *jsonrpc.Request) bool {
 // widen has the SDK's HTTP know of all calls that are in progress.
 func (c *askingConn) widen(ctx context.Context) {
 	c.mu.Lock()
-	var rushing []*express
-	for _, e := range c.calls {
-		if e != nil {
-			rushing = append(rushing, e)
-		}
-	}
+	rushes := slices.Clone(c.rushes)
 	c.mu.Unlock()
-	for _, e := range rushing {
+	for _, e := range rushes {
 		e.need(ctx)
 	}
 }

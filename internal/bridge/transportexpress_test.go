@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -611,4 +612,29 @@ func TestAnIdIsFreeOnceItsAnswerIsThere(t *testing.T) {
 			t.Fatal("the answer is the SDK's")
 		}
 	}
+}
+
+// TestWhoAsksForAnAnswerWaitsUntilItIsKept asks for the rest of a stream whose
+// answer is taken and cannot be found yet.
+func TestWhoAsksForAnAnswerWaitsUntilItIsKept(t *testing.T) {
+	id, err := jsonrpc.MakeID(7.0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		c, e := &askingConn{calls: map[jsonrpc.ID]*express{}}, newExpress(id)
+		if !c.admit(e) || !c.leave(t.Context(), &jsonrpc.Response{ID: id}) {
+			t.Fatal("it is no express call")
+		}
+		found := make(chan string, 1)
+		go func() { found <- c.current(t.Context(), "stream_0") }()
+		synctest.Wait()
+		if len(found) > 0 {
+			t.Error("the stream is looked for before its answer is kept")
+		}
+		c.dismiss(e)
+		if got := <-found; got != "stream_0" {
+			t.Errorf("the event is %s", got)
+		}
+	})
 }

@@ -55,6 +55,7 @@ type askingConn struct {
 
 	mu      sync.Mutex
 	calls   map[jsonrpc.ID]*express // in progress, nil for those that came over the SDK's HTTP
+	rushes  []*express              // whose requests are being answered
 	renamed []renamed
 }
 
