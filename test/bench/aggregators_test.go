@@ -28,12 +28,15 @@ const tool = "test_simple_text"
 const (
 	// warmup is how many calls go before those that are measured.
 	warmup = 200
-	// window is how long each load lasts.
-	window = 5 * time.Second
+	// rounds is how often each load is repeated. The ways of a group take turns, so
+	// that a machine that is slower for a while is slower for all of them.
+	rounds = 4
+	// window is how long each load lasts in a round.
+	window = 3 * time.Second
 	// settle is how long a process may rest before its idle memory is read.
 	settle = 6 * time.Second
-	// runTimeout bounds all of one way.
-	runTimeout = 2 * time.Minute
+	// groupTimeout bounds all ways of a group.
+	groupTimeout = 5 * time.Minute
 )
 
 // concurrencies are how many clients call at a time, each in a session of its
@@ -47,11 +50,24 @@ type way struct {
 	start func(ctx context.Context, t *testing.T) (connect func() mcp.Transport, pid int)
 }
 
-// figures are what was measured of one load.
+// figures are what was measured of one load, in all rounds.
 type figures struct {
-	calls    int
-	perSec   float64
-	p50, p99 time.Duration
+	took []time.Duration
+	long time.Duration
+}
+
+// add adds what was measured in another round.
+func (f *figures) add(more figures) {
+	f.took, f.long = append(f.took, more.took...), f.long+more.long
+}
+
+// at returns how long the given part of the calls took at most.
+func (f *figures) at(part float64) time.Duration {
+	if len(f.took) == 0 {
+		return 0
+	}
+	slices.Sort(f.took)
+	return f.took[int(part*float64(len(f.took)-1))]
 }
 
 func TestAggregators(t *testing.T) {
@@ -67,35 +83,56 @@ func TestAggregators(t *testing.T) {
 	for _, g := range groups {
 		fmt.Fprintf(&out, "\n%s\n\n", g.title)
 		table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(table, "| way\t| clients\t| calls/s\t| p50 ms\t| p99 ms\t| idle MB\t| loaded MB\t|")
-		fmt.Fprintln(table, "| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t|")
-		for _, w := range g.ways {
-			measureWay(t, table, w)
-		}
+		fmt.Fprintln(table, "| way\t| clients\t| calls/s\t| p50 ms\t| added ms\t| p99 ms\t| idle MB\t| loaded MB\t|")
+		fmt.Fprintln(table, "| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t|")
+		measureGroup(t, table, g.ways)
 		_ = table.Flush()
 	}
 	fmt.Fprintln(os.Stdout, out.String())
 }
 
-// measureWay runs the loads on one way and writes its rows.
-func measureWay(t *testing.T, table io.Writer, w way) {
+// running is a way that clients can go.
+type running struct {
+	way
+	connect func() mcp.Transport
+	pid     int
+	idle    string
+}
+
+// measureGroup runs the loads on all ways in turn and writes their rows.
+func measureGroup(t *testing.T, table io.Writer, ways []way) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), runTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), groupTimeout)
 	defer cancel()
-	connect, pid := w.start(ctx, t)
-	// One client that came and went, so that what is made on first use is there.
-	if _, err := load(ctx, connect, 1, 0); err != nil {
-		t.Fatalf("%s: %v", w.name, err)
+	group := make([]running, len(ways))
+	for i, w := range ways {
+		group[i].way = w
+		group[i].connect, group[i].pid = w.start(ctx, t)
+		// One client that came and went, so that what is made on first use is there.
+		if _, err := load(ctx, group[i].connect, 1, 0); err != nil {
+			t.Fatalf("%s: %v", w.name, err)
+		}
 	}
 	time.Sleep(settle)
-	idle := resident(t, pid)
+	for i := range group {
+		group[i].idle = resident(t, group[i].pid)
+	}
 	for _, clients := range concurrencies {
-		f, err := load(ctx, connect, clients, window)
-		if err != nil {
-			t.Fatalf("%s, %d clients: %v", w.name, clients, err)
+		measured := make([]figures, len(group))
+		for range rounds {
+			for i, r := range group {
+				f, err := load(ctx, r.connect, clients, window)
+				if err != nil {
+					t.Fatalf("%s, %d clients: %v", r.name, clients, err)
+				}
+				measured[i].add(f)
+			}
 		}
-		fmt.Fprintf(table, "| %s\t| %d\t| %.0f\t| %.2f\t| %.2f\t| %s\t| %s\t|\n",
-			w.name, clients, f.perSec, ms(f.p50), ms(f.p99), idle, resident(t, pid))
+		for i, r := range group {
+			f := &measured[i]
+			fmt.Fprintf(table, "| %s\t| %d\t| %.0f\t| %.2f\t| %+.2f\t| %.2f\t| %s\t| %s\t|\n", r.name, clients,
+				float64(len(f.took))/f.long.Seconds(), ms(f.at(.5)), ms(f.at(.5)-measured[0].at(.5)), ms(f.at(.99)), r.idle, resident(t, r.pid))
+		}
 	}
 }
 
@@ -131,13 +168,7 @@ func load(ctx context.Context, connect func() mcp.Transport, clients int, long t
 			return figures{}, err
 		}
 	}
-	all := slices.Concat(took...)
-	slices.Sort(all)
-	f := figures{calls: len(all), perSec: float64(len(all)) / time.Since(began).Seconds()}
-	if len(all) > 0 {
-		f.p50, f.p99 = all[len(all)/2], all[len(all)*99/100]
-	}
-	return f, nil
+	return figures{slices.Concat(took...), time.Since(began)}, nil
 }
 
 // begin opens a session and makes the calls that do not count.
