@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/google/go-cmp/cmp"
@@ -129,7 +131,17 @@ func TestRootsAreThoseOfTheFileToo(t *testing.T) {
 // tables is what knows one table of routes.
 type tables struct{ table *route.Table }
 
-func (t tables) Current() *route.Table { return t.table }
+func (t tables) Current() *route.Table    { return t.table }
+func (t tables) Changed() <-chan struct{} { return nil }
+
+// comingTables get their route when they are told.
+type comingTables struct {
+	tables
+
+	change chan struct{}
+}
+
+func (t *comingTables) Changed() <-chan struct{} { return t.change }
 
 func TestBridgesOfAPerson(t *testing.T) {
 	bridge := func(name, subject string) *v1alpha1.HostedBridge {
@@ -159,6 +171,36 @@ func TestBridgesOfAPerson(t *testing.T) {
 	}
 }
 
+func TestANewBridgeIsKnownBeforeItsClientIsTold(t *testing.T) {
+	who := flow.Identity{Issuer: "https://login.example.com", Subject: "42"}
+	made := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: "tenants", Name: "new", UID: "uid-1"}}
+	made.Spec.OAuth = &v1alpha1.OAuthAccess{Subjects: []v1alpha1.OAuthSubject{{Issuer: who.Issuer, Subject: who.Subject}}}
+	synctest.Test(t, func(t *testing.T) {
+		routes := &comingTables{change: make(chan struct{})}
+		l, began := &loginUsers{routes: routes}, time.Now()
+		done := make(chan struct{})
+		go func() { defer close(done); l.awaitRoute(t.Context(), who) }()
+		synctest.Wait()
+		select {
+		case <-done:
+			t.Fatal("the route is not waited for")
+		default:
+		}
+		change := routes.change
+		routes.table, routes.change = route.Build([]*v1alpha1.HostedBridge{made}, nil), make(chan struct{})
+		close(change)
+		<-done
+		if waited := time.Since(began); waited != 0 {
+			t.Errorf("%s after it was known", waited)
+		}
+		routes.table = route.Build(nil, nil)
+		l.awaitRoute(t.Context(), who)
+		if waited := time.Since(began); waited != knownWithin {
+			t.Errorf("one that does not come is waited for %s", waited)
+		}
+	})
+}
+
 func TestWhoIsLetInDependsOnTheMode(t *testing.T) {
 	who := flow.Identity{Issuer: "https://login.example.com", Subject: "42"}
 	l := &loginUsers{routes: tables{route.Build(nil, nil)}}
@@ -175,6 +217,12 @@ func TestWhoIsLetInDependsOnTheMode(t *testing.T) {
 		l.mode = test.mode
 		if _, err := l.Onboard(context.Background(), who, test.invited); !errors.Is(err, flow.ErrNotInvited) {
 			t.Errorf("%s: %v", test.name, err)
+		}
+		if l.mode == settings.Auto {
+			continue
+		}
+		if user, err := l.Offer(context.Background(), who); !errors.Is(err, flow.ErrNotInvited) || user != "" {
+			t.Errorf("%s is offered %q, %v", test.name, user, err)
 		}
 	}
 	if err := letIn(onboarding.ErrTooMany); !errors.Is(err, flow.ErrNotInvited) || !errors.Is(err, onboarding.ErrTooMany) {

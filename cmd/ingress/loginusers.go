@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -18,13 +19,21 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
+// knownWithin bounds the waiting for the route of a bridge that was made. The watch
+// brings it within a fraction of a second, and what comes too early for it is
+// refused, which its client can try again.
+const knownWithin = 5 * time.Second
+
 // errNoRoutes is that it cannot be said yet whose bridge is whose.
 var errNoRoutes = errors.New("the HostedBridges are not known yet")
 
 // loginUsers knows from the routes whose bridges a person may use, and lets new
 // ones in as the installation's mode has it.
 type loginUsers struct {
-	routes     interface{ Current() *route.Table }
+	routes interface {
+		Current() *route.Table
+		Changed() <-chan struct{}
+	}
 	onboarding *onboarding.Onboarding
 	mode       string
 }
@@ -41,6 +50,15 @@ func (l *loginUsers) Bridges(_ context.Context, who flow.Identity) ([]v1alpha1.U
 	}
 	slices.Sort(users)
 	return slices.Compact(users), nil
+}
+
+// Offer implements flow.Users.
+func (l *loginUsers) Offer(ctx context.Context, who flow.Identity) (v1alpha1.UserID, error) {
+	if l.mode != settings.Auto {
+		return "", flow.ErrNotInvited
+	}
+	user, err := l.onboarding.Offer(ctx, who.Issuer, who.Subject)
+	return user, letIn(err)
 }
 
 // Onboard implements flow.Users.
@@ -71,10 +89,30 @@ func (l *loginUsers) bind(ctx context.Context, who flow.Identity, invited v1alph
 	return invited, letIn(l.onboarding.Bind(ctx, of, who.Issuer, who.Subject))
 }
 
-// create makes a bridge for who.
+// create makes a bridge for who, and waits until its route is known: the client
+// calls as soon as it is told.
 func (l *loginUsers) create(ctx context.Context, who flow.Identity) (v1alpha1.UserID, error) {
 	user, err := l.onboarding.Create(ctx, who.Issuer, who.Subject)
+	if err == nil {
+		l.awaitRoute(ctx, who)
+	}
 	return user, letIn(err)
+}
+
+func (l *loginUsers) awaitRoute(ctx context.Context, who flow.Identity) {
+	ctx, cancel := context.WithTimeout(ctx, knownWithin)
+	defer cancel()
+	for {
+		changed := l.routes.Changed()
+		if users, err := l.Bridges(ctx, who); err == nil && len(users) > 0 {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // letIn returns why somebody is not let in: that there is no bridge for them, or

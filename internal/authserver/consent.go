@@ -40,16 +40,17 @@ var scopeWords = map[string]string{
 // time: providers log people in without a word, and another program could ask
 // under the id of one that they agreed to.
 func (s *Server) askPerson(c surface.Call, p pending, provider flow.Provider, who flow.Identity) error {
-	user, err := s.mayUse(c.Request().Context(), who, p.Ask.Resource)
+	user, offered, err := s.mayUse(c.Request().Context(), who, p.Ask.Resource)
 	if err != nil {
 		return toldOf(err, p.Ask)
 	}
+	p.Offered = offered
 	secret, err := s.leaveFor(c.Request().Context(), p, who, stageAgree)
 	if err != nil {
 		return err
 	}
 	data := s.consentOf(p.Ask)
-	data.Person, data.Provider, data.Bridge, data.Login = who.Name, provider.Name(), user, secret
+	data.Person, data.Provider, data.Bridge, data.Offered, data.Login = who.Name, provider.Name(), user, offered, secret
 	return s.pages.show(c, s.pages.consent, statusOK, formTargets(p.Ask.Redirect), data)
 }
 
@@ -102,6 +103,11 @@ func (s *Server) consent(c surface.Call) error {
 	}
 	if answer == answerDeny {
 		return &clientError{*p.Ask, codeAccessDenied, "The person said no."}
+	}
+	if p.Offered {
+		if err := s.onboard(c.Request().Context(), *p.Who); err != nil {
+			return toldOf(err, p.Ask)
+		}
 	}
 	code, err := s.grant(c.Request().Context(), p)
 	if errors.Is(err, errNoClient) {

@@ -241,6 +241,15 @@ func (u *fakeUsers) Bridges(_ context.Context, who flow.Identity) ([]v1alpha1.Us
 	return u.bridges[who.Subject], nil
 }
 
+func (u *fakeUsers) Offer(_ context.Context, who flow.Identity) (v1alpha1.UserID, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if user := u.welcome[who.Subject]; user != "" {
+		return user, nil
+	}
+	return "", flow.ErrNotInvited
+}
+
 func (u *fakeUsers) Onboard(_ context.Context, who flow.Identity, invited v1alpha1.UserID) (v1alpha1.UserID, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -204,10 +205,37 @@ func TestSeveralProvidersAreChosenFrom(t *testing.T) {
 func TestWhoHasNoBridgeGetsOneWhereTheInstallationGivesThem(t *testing.T) {
 	w := newWorld(t)
 	w.users.welcome["nora"] = "u-nora"
-	got := w.browser().comesTo(deskFor(everyone), "nora")
-	if fieldOf(t, got); !strings.Contains(got.body, "<strong>u-nora</strong>") {
-		t.Errorf("the page does not name the bridge: %s", got.body)
+	for _, answer := range []string{"deny", "allow"} {
+		b := w.browser()
+		got := b.comesTo(deskFor(everyone), "nora")
+		if !strings.Contains(got.body, "<strong>u-nora</strong>, which is made for you") || len(w.users.bridges["nora"]) > 0 {
+			t.Errorf("the page does not offer the bridge, or there are %v: %s", w.users.bridges["nora"], got.body)
+		}
+		b.answers(got, answer)
+		if made := len(w.users.bridges["nora"]); (made == 1) != (answer == "allow") {
+			t.Errorf("%d bridges after %s", made, answer)
+		}
 	}
+	if got := w.browser().comesTo(deskFor(everyone), "nora"); strings.Contains(got.body, "is made for you") {
+		t.Error("the bridge that there is, is offered again")
+	}
+	t.Run("or not, if they lost it while they read", func(t *testing.T) {
+		w.users.welcome["nils"] = "u-nils"
+		b := w.browser()
+		offer := b.comesTo(deskFor(everyone), "nils")
+		delete(w.users.welcome, "nils")
+		page(t, b.answers(offer, "allow"), http.StatusForbidden, "You have no bridge here")
+	})
+	t.Run("or the one that they got while they read", func(t *testing.T) {
+		w.users.welcome["nele"] = "u-nele"
+		b := w.browser()
+		offer := b.comesTo(deskFor(everyone), "nele")
+		w.users.set("nele", "team")
+		b.answers(offer, "allow")
+		if got := w.users.bridges["nele"]; !slices.Equal(got, []v1alpha1.UserID{"team"}) {
+			t.Errorf("they have %v", got)
+		}
+	})
 	w.users.welcome["nick"] = "u-nick"
 	page(t, w.browser().comesTo(deskFor(alices), "nick"), http.StatusForbidden, "You may not use this bridge")
 	if len(w.users.bridges["nick"]) > 0 {

@@ -136,39 +136,54 @@ func (s *Server) addressesOf(users []v1alpha1.UserID) []string {
 	return addresses
 }
 
-// mayUse returns whose bridge a person may use by a resource. Whoever may use
-// several has to name one: a token for the address of everyone would open none of
-// them. Whoever may use none gets one, where the installation gives them, for the
-// address of everyone: that of a bridge that they do not have yet nobody can know.
-func (s *Server) mayUse(ctx context.Context, who flow.Identity, resource string) (v1alpha1.UserID, error) {
+// mayUse returns whose bridge a person may use by a resource, and whether that has
+// to be made first. Whoever may use several has to name one: a token for the
+// address of everyone would open none of them. Whoever may use none is offered one,
+// where the installation gives them, for the address of everyone: that of a bridge
+// that they do not have yet nobody can know.
+func (s *Server) mayUse(ctx context.Context, who flow.Identity, resource string) (user v1alpha1.UserID, offered bool, err error) {
 	users, err := s.Users.Bridges(ctx, who)
 	if err != nil {
-		return "", fmt.Errorf("look up bridges: %w", err)
+		return "", false, fmt.Errorf("look up bridges: %w", err)
 	}
 	if user, _ := userOf(resource, s.Issuer); user != "" {
 		if !slices.Contains(users, user) {
-			return "", errNotOne.to(who)
+			return "", false, errNotOne.to(who)
 		}
-		return user, nil
+		return user, false, nil
 	}
 	switch len(users) {
 	case 0:
-		return s.onboard(ctx, who)
+		user, err = s.Users.Offer(ctx, who)
+		return user, true, notGiven(err, who)
 	case 1:
-		return users[0], nil
+		return users[0], false, nil
 	default:
-		return "", errSeveral.with(s.addressesOf(users))
+		return "", false, errSeveral.with(s.addressesOf(users))
 	}
 }
 
-// onboard gives a person a bridge, where the installation does.
-func (s *Server) onboard(ctx context.Context, who flow.Identity) (v1alpha1.UserID, error) {
-	user, err := s.Users.Onboard(ctx, who, "")
+// onboard gives a person the bridge that they were offered, unless they have got
+// one by other means since.
+func (s *Server) onboard(ctx context.Context, who flow.Identity) error {
+	users, err := s.Users.Bridges(ctx, who)
+	if err != nil {
+		return fmt.Errorf("look up bridges: %w", err)
+	}
+	if len(users) > 0 {
+		return nil
+	}
+	_, err = s.Users.Onboard(ctx, who, "")
+	return notGiven(err, who)
+}
+
+// notGiven returns what a person is told whom no bridge can be given.
+func notGiven(err error, who flow.Identity) error {
 	if errors.Is(err, flow.ErrNotInvited) {
-		return "", errNone.to(who)
+		return errNone.to(who)
 	}
 	if err != nil {
-		return "", fmt.Errorf("onboard: %w", err)
+		return fmt.Errorf("onboard: %w", err)
 	}
-	return user, nil
+	return nil
 }

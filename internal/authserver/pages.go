@@ -97,10 +97,12 @@ type consentPage struct {
 	RedirectHost string
 	Loopback     bool
 	Scheme       string
-	Bridge       v1alpha1.UserID
-	Scopes       []string
-	Action       string
-	Login        string
+	// Bridge is whose bridge it is, and Offered that there is none yet.
+	Bridge  v1alpha1.UserID
+	Offered bool
+	Scopes  []string
+	Action  string
+	Login   string
 }
 
 // invitedPage says that an invitation was taken.

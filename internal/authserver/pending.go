@@ -51,6 +51,8 @@ type pending struct {
 	Invitation string `json:"invitation,omitempty"`
 	// Invited is to whose bridge that is.
 	Invited v1alpha1.UserID `json:"invited,omitempty"`
+	// Offered is whether the person's bridge is to be made when they agree.
+	Offered bool `json:"offered,omitempty"`
 	// Connect is a server whose account the login is to connect, without an Ask.
 	Connect *connection `json:"connect,omitempty"`
 

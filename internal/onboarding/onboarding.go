@@ -56,6 +56,9 @@ var (
 	ErrOff = errors.New("no namespace is set for the HostedBridges that logins make")
 )
 
+// errNone is that there is none yet, or none any more.
+var errNone = fmt.Errorf("%w of this subject", ErrNoBridge)
+
 // Options say what a first login makes.
 type Options struct {
 	// Namespace is where. Where it is empty Create makes nothing.
@@ -149,6 +152,33 @@ func (o *Onboarding) add(ctx context.Context, of Bridge, issuer, subject string)
 	return fmt.Errorf("apply HostedBridge: %w", err)
 }
 
+// Offer returns the user of the HostedBridge that Create would make, or that it
+// would find there. Its errors are those of Create.
+func (o *Onboarding) Offer(ctx context.Context, issuer, subject string) (v1alpha1.UserID, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	user, err := o.named(issuer, subject)
+	if err != nil {
+		return "", err
+	}
+	found, err := o.existing(ctx, user, issuer, subject)
+	if errors.Is(err, errNone) {
+		return user, nil
+	}
+	return found, err
+}
+
+// named returns the name of the HostedBridge of a subject for whom one may be made.
+func (o *Onboarding) named(issuer, subject string) (v1alpha1.UserID, error) {
+	switch {
+	case o.namespace == "":
+		return "", ErrOff
+	case !acceptable(issuer, subject):
+		return "", ErrSubject
+	}
+	return Name(oauth.KeyOf(issuer, subject)), nil
+}
+
 // Create makes the HostedBridge of the subject's first login and returns its
 // user. Where it is there already, and still is for the subject, that is no
 // error: another replica was faster, or the route is not known yet. Its errors
@@ -157,13 +187,10 @@ func (o *Onboarding) add(ctx context.Context, of Bridge, issuer, subject string)
 func (o *Onboarding) Create(ctx context.Context, issuer, subject string) (v1alpha1.UserID, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	switch {
-	case o.namespace == "":
-		return "", ErrOff
-	case !acceptable(issuer, subject):
-		return "", ErrSubject
+	user, err := o.named(issuer, subject)
+	if err != nil {
+		return "", err
 	}
-	user := Name(oauth.KeyOf(issuer, subject))
 	b := &v1alpha1.HostedBridge{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: o.namespace, Name: string(user), Labels: map[string]string{v1alpha1.LabelOnboarded: "true"},
@@ -171,7 +198,7 @@ func (o *Onboarding) Create(ctx context.Context, issuer, subject string) (v1alph
 	}
 	o.template.DeepCopyInto(&b.Spec)
 	b.Spec.OAuth = &v1alpha1.OAuthAccess{Subjects: []v1alpha1.OAuthSubject{{Issuer: issuer, Subject: subject}}}
-	err := o.client.Create(ctx, b, client.FieldOwner(creator))
+	err = o.client.Create(ctx, b, client.FieldOwner(creator))
 	switch {
 	case err == nil:
 		return user, nil
@@ -186,10 +213,12 @@ func (o *Onboarding) existing(ctx context.Context, user v1alpha1.UserID, issuer,
 	b := &v1alpha1.HostedBridge{}
 	err := o.client.Get(ctx, types.NamespacedName{Namespace: o.namespace, Name: string(user)}, b)
 	switch {
-	case apierrors.IsNotFound(err) || err == nil && b.DeletionTimestamp != nil:
-		return "", ErrNoBridge
+	case apierrors.IsNotFound(err):
+		return "", errNone
 	case err != nil:
 		return "", fmt.Errorf("get HostedBridge: %w", err)
+	case b.DeletionTimestamp != nil:
+		return "", ErrNoBridge
 	case !names(b, issuer, subject):
 		return "", ErrRemoved
 	}

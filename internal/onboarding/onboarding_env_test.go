@@ -97,6 +97,17 @@ func TestAFirstLoginMakesOneBridge(t *testing.T) {
 	o := installed(t, c)
 	person := "Zoë of " + testenv.Namespace(t, c) // Nobody whom another test has.
 	want := Name(oauth.KeyOf(issuer, person))
+	offered := func() error {
+		user, err := o.Offer(t.Context(), issuer, person)
+		if err == nil && user != want {
+			t.Errorf("offered %q", user)
+		}
+		return err
+	}
+	if err := offered(); err != nil {
+		t.Errorf("before the first login: %v", err)
+	}
+	testenv.ExpectMissing(t, c, &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: newcomers, Name: string(want)}})
 	var logins sync.WaitGroup
 	for range 8 { // Of one person, at several replicas.
 		logins.Go(func() {
@@ -120,6 +131,9 @@ func TestAFirstLoginMakesOneBridge(t *testing.T) {
 	if diff := cmp.Diff(spec, b.Spec); diff != "" {
 		t.Errorf("spec (-want +got):\n%s", diff)
 	}
+	if err := offered(); err != nil {
+		t.Errorf("when it is there: %v", err)
+	}
 	generation := b.Generation
 	if _, err := o.Create(t.Context(), issuer, person); err != nil {
 		t.Errorf("the next login: %v", err)
@@ -131,6 +145,9 @@ func TestAFirstLoginMakesOneBridge(t *testing.T) {
 	testenv.ExpectApplied(t, c, b)
 	if user, err := o.Create(t.Context(), issuer, person); !errors.Is(err, ErrRemoved) || user != "" {
 		t.Errorf("after the person was taken out: %q, %v", user, err)
+	}
+	if err := offered(); !errors.Is(err, ErrRemoved) {
+		t.Errorf("offered after the person was taken out: %v", err)
 	}
 	if user, err := o.Create(t.Context(), "https://other.example.com", person); err != nil || user == want {
 		t.Errorf("somebody of that name elsewhere: %q, %v", user, err)

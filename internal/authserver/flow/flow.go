@@ -112,6 +112,9 @@ type Identity struct {
 type Users interface {
 	// Bridges returns their users, sorted; none is no error.
 	Bridges(ctx context.Context, who Identity) ([]v1alpha1.UserID, error)
+	// Offer returns the user of the bridge that Onboard would make for a person
+	// who has none and no invitation. ErrNotInvited says that they would get none.
+	Offer(ctx context.Context, who Identity) (v1alpha1.UserID, error)
 	// Onboard lets a person who has none use one, and returns its user: the one
 	// that they are invited to, or with no invitation a new one. ErrNotInvited
 	// says that they get none.
