@@ -424,8 +424,8 @@ func TestAStreamRestsWhileItsBridgeIsSuspended(t *testing.T) {
 
 func TestARestingStreamEnds(t *testing.T) {
 	for name, change := range map[string]func(*world){
-		"when its key is removed":    func(w *world) { w.changeBridge("alice", func(b *v1alpha1.HostedBridge) { b.Spec.APIKeys = nil }) },
-		"when its bridge is deleted": func(w *world) { w.change(func() { w.bridges = nil }) },
+		"when its key is removed":             func(w *world) { w.changeBridge("alice", func(b *v1alpha1.HostedBridge) { b.Spec.APIKeys = nil }) },
+		"when its bridge is deleted":          func(w *world) { w.change(func() { w.bridges = nil }) },
 		"when its bridge answers no stream":   func(w *world) { w.awake("alice", "alice-1", hosts[0]) },
 		"when its bridge cannot be connected": func(w *world) { w.awake("alice", "alice-1", hosts[1]) },
 	} {
