@@ -74,7 +74,7 @@ func (d deb) download(ctx context.Context, cache string) ([]byte, error) {
 	if response.StatusCode == http.StatusNotFound {
 		return nil, fmt.Errorf("%s is no longer there: Debian has a newer one, so run hack/image/debian.lock.sh >hack/image/debian.lock", d.url)
 	}
-	// The largest package of the images has 3 MB.
+	// The largest package of the images has 17 MB.
 	content, err := io.ReadAll(io.LimitReader(response.Body, 64<<20))
 	if err != nil || response.StatusCode != http.StatusOK {
 		return nil, errors.Join(fmt.Errorf("%s answers %s", d.url, response.Status), err)
@@ -133,12 +133,14 @@ func (d deb) unpack(t tree, file []byte, only []string) error {
 }
 
 // unwanted are what a program does not need to run: translations and documents,
-// character sets but UTF-8, and what only a shell at a terminal uses.
+// character sets but UTF-8, what only a shell at a terminal uses, and what
+// PostgreSQL compiles queries with.
 var unwanted = []string{
 	"usr/share/bug/*", "usr/share/doc-base/*", "usr/share/info/*", "usr/share/lintian/*", "usr/share/locale/*",
 	"usr/share/man/*", "usr/share/menu/*", "usr/share/pixmaps/*", "usr/share/applications/*", "usr/share/binfmts/*",
 	"usr/lib/*/gconv/*", "usr/lib/*/perl5/*", "etc/ld.so.conf.d/*", "etc/update-motd.d/*", "etc/default/*",
 	"usr/share/zoneinfo/right/*", "usr/share/zoneinfo/posix/*", "usr/lib/*/audit/*", "usr/share/gdb/*", "usr/share/gcc/*",
+	"usr/lib/postgresql/*/lib/bitcode/*", "usr/lib/postgresql/*/lib/llvmjit*",
 }
 
 // wanted returns the path of a package's file if the image has it. Of a package

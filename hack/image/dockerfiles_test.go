@@ -58,11 +58,12 @@ func linesOf(s spec) []string {
 	}
 	for _, p := range s.parts {
 		lines = append(lines, map[string][]string{
-			debianBase.name:  nil,
-			nodePart.name:    {"COPY hack/image/npm/node ", " libstdc++6 "},
-			serversPart.name: {"COPY hack/image/npm/servers /app\n"},
-			pythonPart.name:  {" python3.11 tzdata "},
-			redisPart.name:   {" redis-server "},
+			debianBase.name:   nil,
+			nodePart.name:     {"COPY hack/image/npm/node ", " libstdc++6 "},
+			serversPart.name:  {"COPY hack/image/npm/servers /app\n"},
+			pythonPart.name:   {" python3.11 tzdata "},
+			redisPart.name:    {" redis-server "},
+			postgresPart.name: {" postgresql-15 ", "/usr/lib/postgresql/15/bin/"},
 		}[p.name]...)
 	}
 	return lines

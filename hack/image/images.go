@@ -57,6 +57,7 @@ var specs = []spec{
 	{name: "runtime-node", user: nonroot, description: "Node.js with npx, for MCP servers of npm", parts: []part{debianBase, nodePart}, entrypoint: []string{"node"}, asked: true},
 	{name: "runtime-python", user: nonroot, description: "Debian's Python, for MCP servers in Python", parts: []part{debianBase, pythonPart}, entrypoint: []string{"python3"}, asked: true},
 	{name: "redis", user: nonroot, description: "Debian's Redis, which keeps the logins of tests", parts: []part{debianBase, redisPart}, entrypoint: []string{"redis-server"}, asked: true},
+	{name: "postgres", user: nonroot, description: "Debian's PostgreSQL, which keeps the logins of tests", parts: []part{debianBase, postgresPart}, entrypoint: []string{"postgres"}, asked: true},
 }
 
 // The parts. What a server of npm needs besides node is a shell, by which npx
@@ -108,6 +109,23 @@ var (
 		only: map[string][]string{"redis-tools": {"usr/bin/redis-check-rdb"}},
 		add: func(_ context.Context, t tree, _, _, _ string) error {
 			t["usr/bin/redis-server"] = entry{link: "redis-check-rdb", mode: 0o777}
+			return nil
+		},
+	}
+	// What makes a database, initdb, is a client of its own server's library.
+	postgresPart = part{
+		name: "postgres",
+		debs: []string{
+			"libaudit1", "libcap-ng0", "libcap2", "libcom-err2", "libffi8", "libgcrypt20", "libgmp10", "libgnutls30",
+			"libgpg-error0", "libgssapi-krb5-2", "libhogweed6", "libicu72", "libidn2-0", "libk5crypto3", "libkeyutils1",
+			"libkrb5-3", "libkrb5support0", "libldap-2.5-0", "liblz4-1", "liblzma5", "libnettle8", "libp11-kit0", "libpam0g",
+			"libpq5", "libsasl2-2", "libssl3", "libsystemd0", "libtasn1-6", "libunistring2", "libxml2", "libzstd1",
+			"postgresql-15", "tzdata", "zlib1g",
+		},
+		add: func(_ context.Context, t tree, _, _, _ string) error {
+			for _, program := range []string{"initdb", "postgres"} {
+				t["usr/bin/"+program] = entry{link: "../lib/postgresql/15/bin/" + program, mode: 0o777}
+			}
 			return nil
 		},
 	}
