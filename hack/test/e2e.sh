@@ -88,9 +88,17 @@ if [[ $CLUSTER == local && -z $TESTFLAGS ]]; then
         $stage "rights and their use" go test -tags=e2e -count=1 -v -run=TestEachProcessHasTheRightsThatItUses ./test/privileges
 fi
 
+# After the rights: who keeps logins in a file or in PostgreSQL has the same.
+if [[ $CLUSTER != current && -z $TESTFLAGS ]]; then
+    for store in sqlite postgres; do
+        NAME=$NAME $stage "logins kept in $store" hack/test/stores.sh "$store"
+    done
+fi
+
 # The last, since it replaces and ends the installation and leaves another one.
 if [[ $CLUSTER != current && -z $TESTFLAGS ]]; then
     # Nobody logs in there, and what an uninstall leaves is looked at.
-    "$KUBECTL" --kubeconfig="$HB_KUBECONFIG" delete --ignore-not-found --filename="$HB_LOGIN/objects.yaml"
+    "$KUBECTL" --kubeconfig="$HB_KUBECONFIG" delete --ignore-not-found \
+        --filename="$HB_LOGIN/objects.yaml" --filename="$HB_LOGIN/stores.yaml"
     NAME=$NAME hack/test/upgrade.sh
 fi
