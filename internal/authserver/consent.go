@@ -27,6 +27,7 @@ const (
 	actReplay  = "revoke-replayed"
 	actJoin    = "join"
 	actInvite  = "invitations.create"
+	actEnd     = "logins.delete"
 	actConnect = "connect"
 )
 

@@ -33,6 +33,8 @@ type grant struct {
 	// configurations that was.
 	Provider string `json:"provider"`
 	Version  string `json:"version"`
+	// Began is when the person agreed.
+	Began time.Time `json:"began"`
 	// Code is the hash of the code's proof, and CodeEnds when it ends.
 	Code     string    `json:"code"`
 	CodeEnds time.Time `json:"codeEnds"`
@@ -66,7 +68,7 @@ func (s *Server) grant(ctx context.Context, p pending) (code string, err error) 
 	g := grant{
 		Client: p.Ask.Client.ID, Redirect: p.Ask.Redirect, Challenge: p.Ask.Challenge,
 		Resource: p.Ask.Resource, Scopes: p.Ask.Scopes, Who: *p.Who, Provider: p.Provider, Version: p.Version,
-		Code: hashOf(given.proof), CodeEnds: now.Add(codeLife), Ends: now.Add(s.RefreshToken),
+		Began: now, Code: hashOf(given.proof), CodeEnds: now.Add(codeLife), Ends: now.Add(s.RefreshToken),
 	}
 	if err := s.Store.Put(ctx, flow.KindGrant, hashOf(given.grant), encode(g), g.CodeEnds); err != nil {
 		return "", fmt.Errorf("store grant: %w", err)

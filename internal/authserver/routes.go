@@ -52,6 +52,8 @@ func (s *Server) Routes() []surface.Route {
 
 		{Method: post, Path: pathToken, Access: surface.Program, Form: true, MaxBody: maxForm, Handle: s.program(stepToken, s.token)},
 		{Method: post, Path: pathRevoke, Access: surface.Program, Form: true, MaxBody: maxForm, Handle: s.program(stepRevoke, s.revoke)},
+
+		{Method: http.MethodDelete, Path: "/admin/users/:userId/logins", Access: surface.Admin, Handle: s.endLogins},
 	}
 	if s.Invitations {
 		routes = append(routes,
@@ -74,7 +76,7 @@ func (s *Server) Routes() []surface.Route {
 var (
 	asked = regexp.MustCompile(`^/oauth/(authorize|invitation|(login|callback)/[a-z0-9-]{1,32})$`)
 	plain = regexp.MustCompile(`^(/\.well-known/oauth-authorization-server|/oauth/(jwks|consent|token|revoke|register)` +
-		`|/admin/users/[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?/invitations)$`)
+		`|/admin/users/[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?/(invitations|logins))$`)
 	// connecting are those of servers' accounts, the last of which has a query.
 	connecting = regexp.MustCompile(`^(` + pathAccount + `|` + v1alpha1.ConnectPath + `[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?/` + serverName + `)$`)
 	returning  = regexp.MustCompile(`^` + pathConnected + `[a-z0-9._~-]{1,100}$`)

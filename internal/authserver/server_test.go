@@ -110,6 +110,7 @@ func TestTargets(t *testing.T) {
 		{"/.well-known/oauth-authorization-server", "", true},
 		{"/.well-known/oauth-authorization-server/x", "", false},
 		{"/admin/users/alice/invitations", "", true},
+		{"/admin/users/alice/logins", "", true},
 		{"/admin/users/Alice/invitations", "", false},
 		{"/admin/users/a%2Fb/invitations", "", false},
 		{"/admin/users//invitations", "", false},

@@ -192,8 +192,8 @@ func (s *Server) forgotten(ctx context.Context, client string) error {
 }
 
 // stillGood returns an error, and ends the grant, where the client is none any
-// more, the provider is gone or configured in another way, or the person may no
-// more use what they granted.
+// more, the provider is gone or configured in another way, the person may no more
+// use what they granted, or an administrator has ended it.
 func (s *Server) stillGood(ctx context.Context, h held) error {
 	err := s.useClient(ctx, h.Client)
 	if errors.Is(err, errNoClient) {
@@ -213,7 +213,11 @@ func (s *Server) stillGood(ctx context.Context, h held) error {
 	if !s.stillMay(users, h.Resource) {
 		return s.end(ctx, h, errRefresh)
 	}
-	return nil
+	over, err := s.cutOff(ctx, h.grant, users)
+	if over {
+		return s.end(ctx, h, errRefresh)
+	}
+	return err
 }
 
 // grantedAs is what an access token is issued for: these scopes, and by what.

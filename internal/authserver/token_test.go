@@ -318,6 +318,7 @@ func TestRefreshesThatAreRefused(t *testing.T) {
 		{"a scope that there is not", url.Values{"scope": {"admin"}}, nil, 400, codeInvalidScope, false},
 		{"somebody whose bridge is gone", nil, func(w *world) { w.users.set("alice") }, 400, codeInvalidGrant, true},
 		{"somebody who has another bridge now", nil, func(w *world) { w.users.set("alice", "team") }, 400, codeInvalidGrant, true},
+		{"whoever logged in before logins were ended", nil, func(w *world) { w.endLogins("alice") }, 400, codeInvalidGrant, true},
 		{"a client that is known no more", nil, func(w *world) {
 			for _, s := range w.replicas {
 				delete(s.clients, desk)

@@ -40,6 +40,7 @@ const (
 	KindGrant      Kind = "grant"
 	KindClient     Kind = "client"
 	KindInvitation Kind = "invitation"
+	KindCutoff     Kind = "cutoff"
 )
 
 // Store keeps what a login needs from one request to the next. Every entry has an
