@@ -8,7 +8,8 @@
 #
 #   values.yaml      of the chart
 #   objects.yaml     what the values name: secrets, who vouches for the providers,
-#                    and a Redis that all ingresses share
+#                    a Redis that all ingresses share, and the namespace of the
+#                    bridges that first logins make
 #   client-secret    the installation's at the identity provider
 #   github-secret    and at GitHub
 #   tls.crt tls.key  the certificate of both
@@ -20,6 +21,7 @@ set -euo pipefail
 
 folder=$1
 namespace=hosted-bridge-e2e
+people=hosted-bridge-e2e-people
 host=identity.$namespace.svc
 umask 077
 mkdir -p "$folder"
@@ -55,6 +57,10 @@ $(sed 's/^/    /' ca.crt)
 apiVersion: v1
 kind: Namespace
 metadata: {name: $namespace}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: $people}
 ---
 apiVersion: apps/v1
 kind: Deployment
@@ -107,5 +113,10 @@ oauth:
     - {id: desk, name: Desk, redirectURIs: ["http://127.0.0.1/callback"]}
     # The documents of the tests' clients lie at the provider, which is a pod.
     clientIDMetadataDocuments: {allowedNetworks: [10.244.0.0/16, 10.96.0.0/16]}
-    onboarding: {mode: invite}
+    # The tests put the recipe into the catalog.
+    onboarding:
+      mode: auto
+      namespace: $people
+      tier: free
+      servers: [{name: everything, recipe: {name: e2e-everything}}]
 EOF
