@@ -53,6 +53,7 @@ func TestLogin(t *testing.T) {
 			"a token for reading":            tokensForReadingCallNothing,
 			"a code or refresh token twice":  nothingIsUsedTwice,
 			"a person who is removed":        removedPeopleAreOut,
+			"logins that are ended":          endedLoginsAreOver,
 			"everybody gets a bridge":        everybodyGetsABridge,
 			"an account that is connected":   accountsAreConnected,
 			"an invitation":                  invitationsBind,
