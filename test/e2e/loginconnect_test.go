@@ -34,7 +34,7 @@ const accountClientSecret = "ACCOUNT_CLIENT_SECRET"
 
 // accountTokens is how many tokens of a login a test knows: more than there are
 // while it runs.
-const accountTokens = 8
+const accountTokens = 32
 
 // accountSecret is what the account's server gives out the n-th time to who logged
 // in with the password, as guarded-server makes it up.
@@ -89,10 +89,11 @@ func accountsAreConnected(t *testing.T) {
 	const who = "clara"
 	t.Run("by a client with a session", func(t *testing.T) {
 		t.Parallel()
-		n := newAccountTenant(t, "connected", who)
+		n, password := newAccountTenant(t, "connected", who), rand.Text()
 		n.awaitLoginRequired(t)
 		n.strangersConnectNothing(t)
-		n.connectsBy(t, "TypeScript SDK 1", newVisitorOf(t, hosts), who, rand.Text())
+		n.connectsBy(t, "TypeScript SDK 1", newVisitorOf(t, hosts), who, password)
+		n.loginOutlivesItsPod(t, password)
 	})
 	// Its other server needs no account, and the tools of both are known by then.
 	t.Run("by a client without one, when the login has ended", func(t *testing.T) {
@@ -234,28 +235,35 @@ func (p *person) connects(t *testing.T, n accountTenant, who, password string) {
 	}
 }
 
-// loginLasts has the login go on: it is refreshed, and another pod has it.
-func (n accountTenant) loginLasts(t *testing.T, password string) {
-	t.Helper()
-	used := func(ctx context.Context) (nth int, err error) {
-		p, err := n.whoami(ctx, n.key.secret)
-		if err != nil {
-			return 0, err
-		}
-		for nth = 1; nth <= accountTokens; nth++ {
-			if p.Token == apikey.HashOf(accountSecret(password, "access", nth)).String() {
-				return nth, nil
-			}
-		}
-		return 0, errors.New("the server is given a token that it has not given out for the login")
+// used returns which access token of the login the server is given.
+func (n accountTenant) used(ctx context.Context, password string) (nth int, err error) {
+	p, err := n.whoami(ctx, n.key.secret)
+	if err != nil {
+		return 0, err
 	}
+	for nth = 1; nth <= accountTokens; nth++ {
+		if p.Token == apikey.HashOf(accountSecret(password, "access", nth)).String() {
+			return nth, nil
+		}
+	}
+	return 0, errors.New("the server is given a token that it has not given out for the login")
+}
+
+// awaitRefreshed waits until the bridge has got other tokens for the login.
+func (n accountTenant) awaitRefreshed(t *testing.T, password string) {
+	t.Helper()
 	eventually(t, tokenLifetime, "the token is replaced before its end", func(ctx context.Context) error {
-		nth, err := used(ctx)
+		nth, err := n.used(ctx, password)
 		if err == nil && nth < 2 {
 			err = errors.New("it is the first one still")
 		}
 		return err
 	})
+}
+
+// loginOutlivesItsPod has another pod go on with the login, whose code is used up.
+func (n accountTenant) loginOutlivesItsPod(t *testing.T, password string) {
+	t.Helper()
 	before := bridgePod(t, n.uid)
 	remove(t, before)
 	eventually(t, readyTimeout, "another pod has the login", func(ctx context.Context) error {
@@ -263,16 +271,17 @@ func (n accountTenant) loginLasts(t *testing.T, password string) {
 		if err != nil || len(pods) != 1 || pods[0].UID == before.UID {
 			return fmt.Errorf("there are %d other pods (%w)", len(pods), errors.Join(err, errors.New("want one")))
 		}
-		_, err = used(ctx)
+		_, err = n.used(ctx, password)
 		return err
 	})
 }
 
-// accountCanaries are what a login with the password consists of.
+// accountCanaries are what a login with the password consists of, once it was
+// refreshed.
 func accountCanaries(t *testing.T, password string) []canary.Canary {
 	t.Helper()
 	canaries := []canary.Canary{mustCanary(t, "an account's code", accountSecret(password, "code", 1))}
-	for nth := 1; nth <= accountTokens; nth++ {
+	for nth := 1; nth <= 2; nth++ {
 		canaries = append(canaries,
 			mustCanary(t, fmt.Sprintf("access token %d of an account", nth), accountSecret(password, "access", nth)),
 			mustCanary(t, fmt.Sprintf("refresh token %d of an account", nth), accountSecret(password, "refresh", nth)))

@@ -211,6 +211,7 @@ func ruleNamesBridges(t *testing.T) {
 func loginsLieNowhere(t *testing.T) {
 	n, password := newAccountTenant(t, "searched", "saskia"), rand.Text()
 	p, a, boss := newVisitorOf(t, accountHosts(t)), askAs(desk, n.url()), admin(t)
+	p.connects(t, n, "saskia", password)
 	invitation := searchable(t, "an invitation", func() string {
 		var made struct{ URL string }
 		boss.must(t, http.StatusCreated, http.MethodPost, "/admin/users/"+n.name+"/invitations", "").into(t, &made)
@@ -227,8 +228,7 @@ func loginsLieNowhere(t *testing.T) {
 		got = askTokens(t, a.refresh(got.Refresh))
 		return got.Refresh
 	})
-	p.connects(t, n, "saskia", password)
-	n.loginLasts(t, password)
+	n.awaitRefreshed(t, password)
 	if _, err := n.whoami(t.Context(), got.Access); err != nil {
 		t.Error(err)
 	}
