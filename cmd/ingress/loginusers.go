@@ -20,8 +20,8 @@ import (
 )
 
 // knownWithin bounds the waiting for the route of a bridge that was made. The watch
-// brings it within a fraction of a second, and what comes too early for it is
-// refused, which its client can try again.
+// brings it within a fraction of a second, here and at the other replicas. A call
+// that comes too early for it is refused, and its client gets another token.
 const knownWithin = 5 * time.Second
 
 // errNoRoutes is that it cannot be said yet whose bridge is whose.

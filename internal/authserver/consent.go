@@ -45,7 +45,9 @@ func (s *Server) askPerson(c surface.Call, p pending, provider flow.Provider, wh
 	if err != nil {
 		return toldOf(err, p.Ask)
 	}
-	p.Offered = offered
+	if offered {
+		p.Offered = user
+	}
 	secret, err := s.leaveFor(c.Request().Context(), p, who, stageAgree)
 	if err != nil {
 		return err
@@ -86,16 +88,7 @@ func toldOf(err error, a *ask) error {
 // consent takes the person's answer. The secret of the login is in the page alone,
 // which proves that it is their answer.
 func (s *Server) consent(c surface.Call) error {
-	body, err := c.Body()
-	if err != nil {
-		return err
-	}
-	q, ok := parseParameters(string(body))
-	answer := q.get(parameterAnswer)
-	if !ok || q.repeated(parameterAnswer, parameterLogin) || answer != answerAllow && answer != answerDeny {
-		return errOver
-	}
-	p, err := s.resume(c, q.get(parameterLogin), stageAgree, s.Store.Take)
+	answer, p, err := s.answered(c)
 	if err != nil {
 		return err
 	}
@@ -104,11 +97,6 @@ func (s *Server) consent(c surface.Call) error {
 	}
 	if answer == answerDeny {
 		return &clientError{*p.Ask, codeAccessDenied, "The person said no."}
-	}
-	if p.Offered {
-		if err := s.onboard(c.Request().Context(), *p.Who); err != nil {
-			return toldOf(err, p.Ask)
-		}
 	}
 	code, err := s.grant(c.Request().Context(), p)
 	if errors.Is(err, errNoClient) {
@@ -121,6 +109,31 @@ func (s *Server) consent(c surface.Call) error {
 	to.Set(parameterCode, code)
 	redirect(c, with(p.Ask.Redirect, to))
 	return nil
+}
+
+// answered returns a person's answer, and their login, which is over by it.
+func (s *Server) answered(c surface.Call) (answer string, p pending, err error) {
+	body, err := c.Body()
+	if err != nil {
+		return "", pending{}, err
+	}
+	q, ok := parseParameters(string(body))
+	answer = q.get(parameterAnswer)
+	if !ok || q.repeated(parameterAnswer, parameterLogin) || answer != answerAllow && answer != answerDeny {
+		return "", pending{}, errOver
+	}
+	login := q.get(parameterLogin)
+	if p, err = s.resume(c, login, stageAgree, s.Store.Get); err != nil {
+		return "", pending{}, err
+	}
+	// What takes its time and may fail comes first: the person can press again.
+	if answer == answerAllow && p.Offered != "" {
+		if err := s.onboard(c.Request().Context(), p); err != nil {
+			return "", pending{}, toldOf(err, p.Ask)
+		}
+	}
+	p, err = s.resume(c, login, stageAgree, s.Store.Take)
+	return answer, p, err
 }
 
 // actOf returns what a person answered, for the audit trail.

@@ -41,17 +41,37 @@ func TestLoginsEndWhenAnAdministratorEndsThem(t *testing.T) {
 	w.wait(time.Second)
 	_, again := w.logIn(own, "alice")
 	w.wait(time.Hour)
-	w.mustRedeem(own.refreshes(again))
+	_, again = w.mustRedeem(own.refreshes(again))
+
+	w.endLogins("alice")
+	refused(t, w.program(pathToken, own.refreshes(again)), http.StatusBadRequest, codeInvalidGrant)
 
 	if got := w.endLogins("nobody"); got.status != http.StatusNoContent {
 		t.Errorf("of somebody who is not there: status %d: %s", got.status, got.body)
 	}
 }
 
+// TestALoginThatIsUnderWayEndsToo ends logins at each step after the provider has
+// let the person in.
+func TestALoginThatIsUnderWayEndsToo(t *testing.T) {
+	w := newWorld(t)
+	c, b := deskFor(alices), w.browser()
+	asked := b.comesTo(c, "alice")
+	w.endLogins("alice")
+	w.wait(time.Minute)
+	code := b.answers(asked, "allow").location(t).Query().Get("code")
+	refused(t, w.program(pathToken, c.redeems(code)), http.StatusBadRequest, codeInvalidGrant)
+
+	code = w.browser().agrees(c, "alice")
+	w.endLogins("alice")
+	refused(t, w.program(pathToken, c.redeems(code)), http.StatusBadRequest, codeInvalidGrant)
+	w.wait(time.Second)
+	w.logIn(c, "alice")
+}
+
 func TestLoginsThatCannotBeEnded(t *testing.T) {
 	for name, broken := range map[string]func(*world){
-		"while the store is away":           func(w *world) { w.store.fail("put") },
-		"where the trail cannot be written": func(w *world) { w.auditErr = errFake },
+		"while the store is away": func(w *world) { w.store.fail("put") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

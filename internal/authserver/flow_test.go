@@ -226,12 +226,23 @@ func TestWhoHasNoBridgeGetsOneWhereTheInstallationGivesThem(t *testing.T) {
 		delete(w.users.welcome, "nils")
 		page(t, b.answers(offer, "allow"), http.StatusForbidden, "You have no bridge here")
 	})
-	t.Run("or the one that they got while they read", func(t *testing.T) {
+	t.Run("at the second press, if the first one failed", func(t *testing.T) {
+		w.users.welcome["nina"] = "u-nina"
+		b := w.browser()
+		offer := b.comesTo(deskFor(everyone), "nina")
+		w.users.away = true
+		page(t, b.answers(offer, "allow"), http.StatusServiceUnavailable, "at the moment")
+		w.users.away = false
+		if code := b.answers(offer, "allow").location(t).Query().Get("code"); code == "" || len(w.users.bridges["nina"]) != 1 {
+			t.Errorf("they have %v, and the client a code: %t", w.users.bridges["nina"], code != "")
+		}
+	})
+	t.Run("but none in place of one that they got while they read", func(t *testing.T) {
 		w.users.welcome["nele"] = "u-nele"
 		b := w.browser()
 		offer := b.comesTo(deskFor(everyone), "nele")
 		w.users.set("nele", "team")
-		b.answers(offer, "allow")
+		page(t, b.answers(offer, "allow"), http.StatusBadRequest, "This login is over")
 		if got := w.users.bridges["nele"]; !slices.Equal(got, []v1alpha1.UserID{"team"}) {
 			t.Errorf("they have %v", got)
 		}

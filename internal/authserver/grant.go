@@ -33,8 +33,10 @@ type grant struct {
 	// configurations that was.
 	Provider string `json:"provider"`
 	Version  string `json:"version"`
-	// Began is when the person agreed.
-	Began time.Time `json:"began"`
+	// Began is when the person came back from the provider, and Offered whether
+	// their bridge was made when they agreed.
+	Began   time.Time `json:"began"`
+	Offered bool      `json:"offered,omitempty"`
 	// Code is the hash of the code's proof, and CodeEnds when it ends.
 	Code     string    `json:"code"`
 	CodeEnds time.Time `json:"codeEnds"`
@@ -68,7 +70,7 @@ func (s *Server) grant(ctx context.Context, p pending) (code string, err error) 
 	g := grant{
 		Client: p.Ask.Client.ID, Redirect: p.Ask.Redirect, Challenge: p.Ask.Challenge,
 		Resource: p.Ask.Resource, Scopes: p.Ask.Scopes, Who: *p.Who, Provider: p.Provider, Version: p.Version,
-		Began: now, Code: hashOf(given.proof), CodeEnds: now.Add(codeLife), Ends: now.Add(s.RefreshToken),
+		Began: p.Came, Offered: p.Offered != "", Code: hashOf(given.proof), CodeEnds: now.Add(codeLife), Ends: now.Add(s.RefreshToken),
 	}
 	if err := s.Store.Put(ctx, flow.KindGrant, hashOf(given.grant), encode(g), g.CodeEnds); err != nil {
 		return "", fmt.Errorf("store grant: %w", err)

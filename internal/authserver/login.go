@@ -163,18 +163,20 @@ func (s *Server) mayUse(ctx context.Context, who flow.Identity, resource string)
 	}
 }
 
-// onboard gives a person the bridge that they were offered, unless they have got
-// one by other means since.
-func (s *Server) onboard(ctx context.Context, who flow.Identity) error {
-	users, err := s.Users.Bridges(ctx, who)
+// onboard gives a person the bridge that they were offered, unless it is there
+// already. Where they have got another one since, they did not agree to that.
+func (s *Server) onboard(ctx context.Context, p pending) error {
+	user, offered, err := s.mayUse(ctx, *p.Who, p.Ask.Resource)
 	if err != nil {
-		return fmt.Errorf("look up bridges: %w", err)
+		return err
 	}
-	if len(users) > 0 {
-		return nil
+	if user != p.Offered {
+		return errOver
 	}
-	_, err = s.Users.Onboard(ctx, who, "")
-	return notGiven(err, who)
+	if offered {
+		_, err = s.Users.Onboard(ctx, *p.Who, "")
+	}
+	return notGiven(err, *p.Who)
 }
 
 // notGiven returns what a person is told whom no bridge can be given.

@@ -51,8 +51,10 @@ type pending struct {
 	Invitation string `json:"invitation,omitempty"`
 	// Invited is to whose bridge that is.
 	Invited v1alpha1.UserID `json:"invited,omitempty"`
-	// Offered is whether the person's bridge is to be made when they agree.
-	Offered bool `json:"offered,omitempty"`
+	// Came is when the person came back from the provider.
+	Came time.Time `json:"came,omitzero"`
+	// Offered is the person's bridge that is to be made when they agree.
+	Offered v1alpha1.UserID `json:"offered,omitempty"`
 	// Connect is a server whose account the login is to connect, without an Ask.
 	Connect *connection `json:"connect,omitempty"`
 
@@ -133,7 +135,7 @@ func (s *Server) leaveFor(ctx context.Context, p pending, who flow.Identity, at 
 		return "", err
 	}
 	who.Name = "" // It is for the page alone.
-	p.Stage, p.Who, p.Nonce, p.Verifier = at, &who, "", ""
+	p.Stage, p.Who, p.Came, p.Nonce, p.Verifier = at, &who, s.Now(), "", ""
 	return secret, s.leave(ctx, p, secret)
 }
 

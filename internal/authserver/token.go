@@ -115,6 +115,13 @@ func (s *Server) redeem(c surface.Call, p parameters, client string) (programAns
 	if err := s.checkCode(h.grant, p, client); err != nil {
 		return programAnswer{}, err
 	}
+	over, err := s.ended(c.Request().Context(), h.grant)
+	if over {
+		return programAnswer{}, s.end(c.Request().Context(), h, errCode)
+	}
+	if err != nil {
+		return programAnswer{}, err
+	}
 	return s.issue(c, h, presented, grantedAs{h.Scopes, replayCode})
 }
 
@@ -209,6 +216,9 @@ func (s *Server) stillGood(ctx context.Context, h held) error {
 	users, err := s.Users.Bridges(ctx, h.Who)
 	if err != nil {
 		return fmt.Errorf("look up bridges: %w", err)
+	}
+	if len(users) == 0 && h.Offered && s.Now().Before(h.CodeEnds) {
+		return errUnavailable // The bridge that was made a moment ago is not known here yet.
 	}
 	if !s.stillMay(users, h.Resource) {
 		return s.end(ctx, h, errRefresh)
