@@ -64,13 +64,16 @@ func rests(listens bool, endpoint string) bool { return listens && endpoint == e
 func (s *Server) rest(c *gin.Context, p principal, began bool) (nowBegan bool, err error) {
 	ctx := c.Request.Context()
 	b, err := s.hold.lookup(p, time.Now())
-	if err != nil || !idle(b) {
+	if err != nil {
 		return began, err
+	}
+	s.calls.watch(recordOf(ctx).call, p, b.BridgeUID) // Nobody has, where it was suspended.
+	if !idle(b) {
+		return began, nil
 	}
 	if !s.resting.enter(p.user) {
 		return began, errTooManyHeld
 	}
-	s.calls.watch(recordOf(ctx).call, p, b.BridgeUID)
 	s.wakeMetrics.resting.Inc()
 	defer func() {
 		s.wakeMetrics.resting.Dec()

@@ -44,7 +44,10 @@ func (w *world) called(user string) {
 
 // awake does what the operator and the kubelet do then.
 func (w *world) awake(user, pod, host string) {
-	w.changeBridge(user, func(b *v1alpha1.HostedBridge) { b.Status.IdleSince = nil })
+	w.changeBridge(user, func(b *v1alpha1.HostedBridge) {
+		b.Status.IdleSince = nil
+		b.Spec.DesiredState = v1alpha1.StateOnDemand
+	})
 	w.setPod(user, pod, host)
 }
 
@@ -319,6 +322,21 @@ func said(t *testing.T, from *bufio.Reader) string {
 	}
 }
 
+// expectEnd fails the test unless the stream ends as it should, and says nothing
+// before.
+func expectEnd(t *testing.T, from *bufio.Reader) {
+	t.Helper()
+	rest, err := io.ReadAll(from)
+	for line := range strings.Lines(string(rest)) {
+		if line = strings.TrimSpace(line); line != "" && line[0] != ':' {
+			t.Errorf("the stream says %q", line)
+		}
+	}
+	if err != nil {
+		t.Errorf("the stream does not end: %v", err)
+	}
+}
+
 func TestAStreamRestsWhileItsBridgeSleepsAndGoesOnWhenItRuns(t *testing.T) {
 	const listen = `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{}}`
 	for name, request := range map[string]func(*world, string) *http.Request{
@@ -370,11 +388,12 @@ func (w *world) suspend(user string) {
 // which a client may open a stream again.
 func TestAStreamRestsWhileItsBridgeIsSuspended(t *testing.T) {
 	suspend := func(w *world) { w.suspend("alice") }
-	for name, c := range map[string]struct{ before, after func(*world) }{
-		"before it is opened":      {suspend, func(*world) {}},
-		"while its bridge starts":  {func(w *world) { w.removePod("alice") }, suspend},
-		"while its bridge sleeps":  {func(w *world) { w.sleep("alice") }, suspend},
-		"while its bridge is away": {func(w *world) { w.setPod("alice", "alice-0", hosts[1]) }, suspend},
+	revoke := func(w *world) { w.changeBridge("alice", func(b *v1alpha1.HostedBridge) { b.Spec.APIKeys = nil }) }
+	for name, c := range map[string]struct{ before, after, end func(*world) }{
+		"before it is opened":      {suspend, func(*world) {}, revoke},
+		"while its bridge starts":  {func(w *world) { w.removePod("alice") }, suspend, suspend},
+		"while its bridge sleeps":  {func(w *world) { w.sleep("alice") }, suspend, suspend},
+		"while its bridge is away": {func(w *world) { w.setPod("alice", "alice-0", hosts[1]) }, suspend, revoke},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, defaults())
@@ -414,42 +433,44 @@ func TestAStreamRestsWhileItsBridgeIsSuspended(t *testing.T) {
 			if got := said(t, stream); got != "data: there" {
 				t.Fatalf("the stream goes on with %q", got)
 			}
-			w.suspend("alice")
-			if got := said(t, stream); got != "" {
-				t.Errorf("the stream of a bridge that was suspended says %q", got)
-			}
+			c.end(w)
+			expectEnd(t, stream)
 		})
 	}
 }
 
 func TestARestingStreamEnds(t *testing.T) {
+	idles := map[string]func(*world, string){"of a bridge that sleeps": (*world).sleep, "of a bridge that is suspended": (*world).suspend}
 	for name, change := range map[string]func(*world){
+		"when its bridge is made anew": func(w *world) {
+			w.changeBridge("alice", func(b *v1alpha1.HostedBridge) { b.UID = "uid-another" })
+		},
 		"when its key is removed":             func(w *world) { w.changeBridge("alice", func(b *v1alpha1.HostedBridge) { b.Spec.APIKeys = nil }) },
 		"when its bridge is deleted":          func(w *world) { w.change(func() { w.bridges = nil }) },
 		"when its bridge answers no stream":   func(w *world) { w.awake("alice", "alice-1", hosts[0]) },
 		"when its bridge cannot be connected": func(w *world) { w.awake("alice", "alice-1", hosts[1]) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			config := defaults()
-			config.Wait = 200 * time.Millisecond
-			w := newWorld(t, config)
-			alice := w.addUser("alice")
-			w.sleep("alice")
-			w.serveBridge(hosts[0], "uid-alice", func(rw http.ResponseWriter, _ *http.Request) { http.Error(rw, "no such session", http.StatusNotFound) })
-			_ = w.listeners[hosts[1]].Close()
-			r := w.request("GET", "/u/alice/mcp", alice, "")
-			r.Header.Set("Mcp-Session-Id", "s1")
-			res, err := w.client.Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer res.Body.Close()
-			change(w)
-			if got := said(t, bufio.NewReader(res.Body)); got != "" {
-				t.Errorf("the stream says %q", got)
-			}
-			eventually(t, func() bool { return w.metric("resting_streams") == 0 })
-		})
+		for of, idle := range idles {
+			t.Run(of+" "+name, func(t *testing.T) {
+				config := defaults()
+				config.Wait = 200 * time.Millisecond
+				w := newWorld(t, config)
+				alice := w.addUser("alice")
+				idle(w, "alice")
+				w.serveBridge(hosts[0], "uid-alice", func(rw http.ResponseWriter, _ *http.Request) { http.Error(rw, "no such session", http.StatusNotFound) })
+				_ = w.listeners[hosts[1]].Close()
+				r := w.request("GET", "/u/alice/mcp", alice, "")
+				r.Header.Set("Mcp-Session-Id", "s1")
+				res, err := w.client.Do(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer res.Body.Close()
+				change(w)
+				expectEnd(t, bufio.NewReader(res.Body))
+				eventually(t, func() bool { return w.metric("resting_streams") == 0 })
+			})
+		}
 	}
 }
 
