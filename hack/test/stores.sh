@@ -150,6 +150,6 @@ go test -tags=e2e -count=1 -v -parallel=8 -timeout=5m ./test/e2e \
     -run="^TestLoginsOutliveTheIngress\$|^TestLogin\$/^what_it_does\$/^($(IFS='|' && echo "${parts[*]}"))\$" |
     tee "$HB_LOGIN/$store.log"
 # A name that no test has any more would fail nothing.
-for part in "${parts[@]}"; do
-    grep -q -- "--- PASS: TestLogin/what_it_does/$part " "$HB_LOGIN/$store.log" || die "TestLogin has no part $part"
+for test in TestLoginsOutliveTheIngress "${parts[@]/#/TestLogin/what_it_does/}"; do
+    grep -q -- "--- PASS: $test " "$HB_LOGIN/$store.log" || die "there is no test $test"
 done

@@ -122,9 +122,13 @@ func newcomersAreLetInOnce(t *testing.T, n newcomer, a asking) {
 	n.hasNone(t, "a no")
 
 	first := n.allows(t, a, true)
-	if err := mustSend(t, a.resource, first.Access, modernCall).toolAnswered(); err != nil {
-		t.Errorf("the first call: %v", err)
-	}
+	eventually(t, agreedTimeout, "all replicas know the bridge", func(ctx context.Context) error {
+		answer, err := send(ctx, newHTTPClient(false), a.resource, first.Access, modernCall)
+		if err != nil {
+			return err
+		}
+		return answer.toolAnswered()
+	})
 	before := n.bridge(t).UID
 	n.isOfTheTemplate(t)
 	second := n.allows(t, a, false)
