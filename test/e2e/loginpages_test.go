@@ -193,7 +193,7 @@ func loginStaysInItsBrowser(t *testing.T) {
 		p.does(t, "press", atIdentity.link())
 		refused(t, p.does(t, "open", v.Stopped))
 	})
-	t.Run("the same answer twice", func(t *testing.T) {
+	t.Run("an answer to what nobody asked, after a login", func(t *testing.T) {
 		p := newVisitor(t)
 		a := askAs(desk, n.url())
 		p.logsIn(t, a.url(), "frida")
