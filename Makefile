@@ -16,19 +16,29 @@ PORT ?= 8080
 # the one of `make up`. KEEP=1 leaves it running afterwards.
 E2E_NAME ?= e2e
 E2E_PORT ?= 18080
+# core is what make test runs of the end-to-end tests, release what it leaves out.
+SUITE ?= core
 KEEP ?=
 # The revision from which `make test-upgrade` begins.
 FROM ?=
+# Another bridge that `make bench-bridge` measures beside this one.
+FORMER ?=
 
 # Extra flags for go test, as in `make test-unit TESTFLAGS='-run TestBuild -v'`.
 TESTFLAGS ?=
 FUZZTIME ?= 30s
 BENCHTIME ?= 1s
 
+# An older Go fetches the toolchain that go.mod names, unless you say otherwise.
+export GOTOOLCHAIN ?= auto
+
 TOOL := go tool -modfile=hack/tools/go.mod
-# The race detector needs a C compiler.
-RACE := $(shell command -v "$$(go env CC)" >/dev/null 2>&1 && echo -race)
 STAGE := hack/test/stage.sh
+# Says and installs what the machine lacks for a target, and nothing where that is
+# nothing.
+DEPS := hack/install-deps.sh
+# Before a go command: the SDK that the product is built with.
+SDK := hack/sdk.sh
 # As helm is built, so that what they have in common is compiled once.
 CHART_GO := CGO_ENABLED=0 GOFLAGS=-trimpath go -C hack/helm
 # The kubectl to use: yours, if KUBECTL names one; the local cluster's, which is
@@ -47,6 +57,7 @@ help: ## List the targets.
 
 .PHONY: up
 up: ## Install on a cluster and print a URL and a key (CLUSTER=local|kind|current).
+	@$(DEPS) $(if $(filter local,$(CLUSTER)),up,images)
 	@CLUSTER=$(CLUSTER) NAME=$(NAME) PORT=$(PORT) hack/up/up.sh
 
 .PHONY: down
@@ -67,30 +78,30 @@ release-dry-run: bin/image bin/helm $(if $(filter local,$(CLUSTER)),assets) ## M
 ##@ Tests
 
 .PHONY: test
-test: ## Run every test, and say where the time goes.
-	@hack/test/times.sh $(MAKE) --keep-going test-unit test-env test-e2e
+test: ## Unit tests, API server tests and the core of the end-to-end tests, and where the time went.
+	@$(DEPS) $(if $(filter local,$(CLUSTER)),test,env e2e)
+	@MAKE='$(MAKE)' CLUSTER=$(CLUSTER) hack/test/times.sh hack/test/test.sh
+
+.PHONY: test-release
+test-release: ## What make test leaves out: upgrade and rollback, SQLite, the documentation's commands, privileges, slow tests.
+	@$(DEPS) $(if $(filter local,$(CLUSTER)),test,env e2e)
+	@hack/test/times.sh $(MAKE) test-e2e SUITE=release
 
 .PHONY: test-unit
 test-unit: bin/helm ## Tests that need nothing but Go.
-	@$(STAGE) "unit tests$(if $(RACE), (race detector on))" go test $(RACE) $(TESTFLAGS) ./...
-	@$(STAGE) "unit tests of the local cluster" go -C hack/cluster test $(TESTFLAGS) ./cluster
-	@$(STAGE) "unit tests of the image builder" go -C hack/image test $(TESTFLAGS) ./...
-	@$(STAGE) "unit tests of the chart" env $(CHART_GO) test $(TESTFLAGS) ./...
-	@$(STAGE) "unit tests of alerts and dashboard" go -C hack/monitoring test $(TESTFLAGS) ./...
+	@hack/test/unit.sh $(TESTFLAGS)
 
 .PHONY: test-env
-test-env: assets ## Tests against a real kube-apiserver and etcd.
-	@packages=$$(grep -rlE '^//go:build .*\btestenv\b' --include='*_test.go' --exclude-dir=node_modules . | xargs -n1 dirname | sort -u); \
-	export KUBEBUILDER_ASSETS="$$(bin/cluster build --print-assets)"; \
-	$(STAGE) "API server tests" go test -tags=testenv -timeout=10m $(TESTFLAGS) $$packages
+test-env: deps-env assets ## Tests against a real kube-apiserver and etcd.
+	@KUBEBUILDER_ASSETS="$$(bin/cluster build --print-assets)" hack/test/env.sh $(TESTFLAGS)
 
 .PHONY: test-e2e
-test-e2e: $(if $(filter local,$(CLUSTER)),assets) bin/image test/e2e/node_modules/.package-lock.json ## Tests with outside MCP clients on a real cluster.
+test-e2e: $(if $(filter local,$(CLUSTER)),deps-test assets,deps-e2e) bin/image test/e2e/node_modules/.package-lock.json ## Tests with outside MCP clients on a real cluster (SUITE=core|release).
 	@export KUBECTL="$$($(KUBECTL_PATH))"; \
-	CLUSTER=$(CLUSTER) NAME=$(E2E_NAME) PORT=$(E2E_PORT) KEEP=$(KEEP) TESTFLAGS='$(TESTFLAGS)' hack/test/e2e.sh
+	CLUSTER=$(CLUSTER) NAME=$(E2E_NAME) PORT=$(E2E_PORT) KEEP=$(KEEP) SUITE=$(SUITE) TESTFLAGS='$(TESTFLAGS)' hack/test/e2e.sh
 
 .PHONY: test-upgrade
-test-upgrade: bin/image bin/helm ## Upgrade, rollback and uninstall under load on the cluster of make up NAME PORT, from FROM=REV. The end of test-e2e.
+test-upgrade: bin/image bin/helm ## Upgrade, rollback and uninstall under load on the cluster of make up NAME PORT, from FROM=REV. The end of test-release.
 	@bin/image build >&2
 	@KUBECONFIG_DEFAULT=$(if $(filter local,$(CLUSTER)),$$PWD/.cluster/$(NAME)/kubeconfig,$$PWD/bin/kind-$(NAME).kubeconfig); \
 	HB_URL="$${HB_URL:-http://127.0.0.1:$(PORT)}" HB_KUBECONFIG="$${HB_KUBECONFIG:-$$KUBECONFIG_DEFAULT}" \
@@ -108,32 +119,32 @@ test-rotation: assets ## Another master key under 10,000 envelopes, with reads a
 .PHONY: soak
 soak: assets ## 1,000,000 calls of 50 users whose bridges change places, and a look for a foreign byte. Not part of test.
 	@export KUBEBUILDER_ASSETS="$$(bin/cluster build --print-assets)"; \
-	$(STAGE) "calls of many tenants" go test -tags=load -count=1 -timeout=60m -v -run='TestNoByte|TestRealBridges|TestARollingRestart' $(TESTFLAGS) ./test/load
+	$(STAGE) "calls of many tenants" $(SDK) go test -tags=load -count=1 -timeout=60m -v -run='TestNoByte|TestRealBridges|TestARollingRestart' $(TESTFLAGS) ./test/load
 
 .PHONY: chaos
 chaos: assets ## kill -9 of ingresses, bridges and Redis for five minutes under load, and the audit trail afterwards. Not part of test.
 	@export KUBEBUILDER_ASSETS="$$(bin/cluster build --print-assets)"; \
-	$(STAGE) "kill -9 under load" go test -tags=load -count=1 -timeout=30m -v -run=TestEveryAnswered $(TESTFLAGS) ./test/load
+	$(STAGE) "kill -9 under load" $(SDK) go test -tags=load -count=1 -timeout=30m -v -run=TestEveryAnswered $(TESTFLAGS) ./test/load
 
 .PHONY: fuzz
 fuzz: ## Fuzz every fuzz target for FUZZTIME.
 	@grep -rHoE '^func Fuzz[A-Za-z0-9_]*' --include='*_test.go' --exclude-dir=node_modules . | \
 	while IFS=: read -r file name; do \
-		$(STAGE) "$${name#func } for $(FUZZTIME)" go test -run='^$$' -fuzz="^$${name#func }\$$" -fuzztime=$(FUZZTIME) "$$(dirname "$$file")"; \
+		$(STAGE) "$${name#func } for $(FUZZTIME)" $(SDK) go test -run='^$$' -fuzz="^$${name#func }\$$" -fuzztime=$(FUZZTIME) "$$(dirname "$$file")"; \
 	done
 
 .PHONY: bench
 bench: ## Run every benchmark for BENCHTIME.
 	@packages=$$(grep -rlE '^func Benchmark' --include='*_test.go' --exclude-dir=node_modules . | xargs -n1 dirname | sort -u); \
-	go test -run='^$$' -bench=. -benchmem -benchtime=$(BENCHTIME) $$packages
+	$(SDK) go test -run='^$$' -bench=. -benchmem -benchtime=$(BENCHTIME) $$packages
 
 .PHONY: bench-secrets
 bench-secrets: ## What secrets cost, in one table: envelopes, the keybroker, the start of a pod.
 	@BENCHTIME=$(BENCHTIME) hack/test/bench-secrets.sh
 
 .PHONY: bench-bridge
-bench-bridge: test/bench/node_modules/.package-lock.json ## The bridge beside what one would take instead, from npm, in one run and one table.
-	@$(STAGE) "bridge and others" go test -tags=bench -count=1 -timeout=20m -v $(TESTFLAGS) ./test/bench
+bench-bridge: test/bench/node_modules/.package-lock.json ## The bridge beside what one would take instead, from npm, in one run (FORMER=a bridge built with -tags=bench).
+	@FORMER='$(FORMER)' $(STAGE) "bridge and others" $(SDK) go test -tags=bench -count=1 -timeout=20m -v $(TESTFLAGS) ./test/bench
 
 .PHONY: bench-ingress
 bench-ingress: ## The ingress beside nginx, Caddy and plain Go proxies, in one run and one table. For a quiet machine.
@@ -187,6 +198,10 @@ lint: bin/golangci-lint ## Run the linters of .golangci.yml.
 	@cd hack/image && ../../bin/golangci-lint run --config=../../.golangci.yml ./...
 	@cd hack/helm && ../../bin/golangci-lint run --config=../../.golangci.yml ./...
 	@cd hack/monitoring && ../../bin/golangci-lint run --config=../../.golangci.yml ./...
+
+.PHONY: deps-env deps-e2e deps-test
+deps-env deps-e2e deps-test: deps-%:
+	@$(DEPS) $*
 
 # The programs of Kubernetes: ten minutes once, then from a cache.
 .PHONY: assets

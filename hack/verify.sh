@@ -7,6 +7,7 @@
 # render, the chart, and what the bridge links. Works on a copy, so that nothing here is changed.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
+export GOTOOLCHAIN=${GOTOOLCHAIN:-auto}
 root=$PWD
 failed=0
 fail() { echo "verify: $*" >&2; failed=1; }
@@ -69,6 +70,9 @@ step "the bridge links neither Kubernetes nor gin"
 linked=$(go list -deps ./cmd/bridge) || fail "cmd/bridge does not load"
 linked=$(grep -E '^(k8s\.io|sigs\.k8s\.io|github\.com/gin-gonic)/|/hostedbridge/(api|controllers)/' <<<"$linked")
 [[ -z $linked ]] || fail "cmd/bridge links $linked"
+
+step "packages and types are of the sizes that AGENTS.md names"
+go run ./hack/structure || fail "a package or type is too large, or folders import each other in a circle"
 
 step "lock files of npm name no registry"
 while IFS= read -r lock; do

@@ -2,7 +2,9 @@
 // neither has to be built again for the other.
 module github.com/hostedbridge/hostedbridge/hack/apidocs
 
-go 1.26.0
+go 1.27.0
+
+toolchain go1.27.4
 
 tool github.com/elastic/crd-ref-docs
 

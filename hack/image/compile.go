@@ -62,8 +62,7 @@ func compile(ctx context.Context, t target, wanted []spec) error {
 		// else was committed. The trailing separator makes -o a folder.
 		args := append([]string{"build", "-trimpath", "-buildvcs=false", "-ldflags=" + strings.TrimSpace("-s -w "+t.stamp),
 			"-o", t.folder + string(filepath.Separator)}, modules[module]...)
-		cmd := exec.CommandContext(ctx, "go", args...)
-		cmd.Dir = filepath.Join(t.root, module)
+		cmd := goCommand(ctx, t.root, module, args...)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+t.arch, "GOWORK=off")
 		cmd.Stderr = os.Stderr
 		if err := cmd.Run(); err != nil {
@@ -71,6 +70,17 @@ func compile(ctx context.Context, t target, wanted []spec) error {
 		}
 	}
 	return nil
+}
+
+// goCommand returns a go command in a module of the repository. The product's own
+// module is compiled with the SDK that its tests are compiled with.
+func goCommand(ctx context.Context, root, module string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	if module == "." {
+		cmd = exec.CommandContext(ctx, filepath.Join(root, "hack", "sdk.sh"), append([]string{"go"}, args...)...)
+	}
+	cmd.Dir = filepath.Join(root, module)
+	return cmd
 }
 
 // binary returns the compiled program of an image.

@@ -14,8 +14,7 @@ packages=(
     libpython3.11-stdlib libreadline8 libsqlite3-0 libssl3 libtinfo6 libtirpc3 libuuid1 media-types
     libcom-err2 libgssapi-krb5-2 libk5crypto3 libkeyutils1 libkrb5-3 libkrb5support0
     python3.11 python3.11-minimal tzdata zlib1g
-    libatomic1 libcap2 libgcrypt20 libgpg-error0 libjemalloc2 liblz4-1 liblzf1 libsystemd0 libzstd1 redis-tools
-    libaudit1 libcap-ng0 libgmp10 libgnutls30 libhogweed6 libicu72 libidn2-0 libldap-2.5-0 libnettle8 libp11-kit0
+    libcap2 libgcrypt20 libgpg-error0 liblz4-1 libsystemd0 libzstd1 libaudit1 libcap-ng0 libgmp10 libgnutls30 libhogweed6 libicu72 libidn2-0 libldap-2.5-0 libnettle8 libp11-kit0
     libpam0g libpq5 libsasl2-2 libtasn1-6 libunistring2 libxml2 postgresql-15
 )
 

@@ -62,7 +62,6 @@ func linesOf(s spec) []string {
 			nodePart.name:     {"COPY hack/image/npm/node ", " libstdc++6 "},
 			serversPart.name:  {"COPY hack/image/npm/servers /app\n"},
 			pythonPart.name:   {" python3.11 tzdata "},
-			redisPart.name:    {" redis-server "},
 			postgresPart.name: {" postgresql-15 ", "/usr/lib/postgresql/15/bin/"},
 		}[p.name]...)
 	}

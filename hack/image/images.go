@@ -56,7 +56,6 @@ var specs = []spec{
 	{name: "npm-servers", user: nonroot, description: "Three of MCP's reference servers, which speak over stdio, for samples and tests", parts: []part{debianBase, nodePart, serversPart}, entrypoint: []string{"node"}},
 	{name: "runtime-node", user: nonroot, description: "Node.js with npx, for MCP servers of npm", parts: []part{debianBase, nodePart}, entrypoint: []string{"node"}, asked: true},
 	{name: "runtime-python", user: nonroot, description: "Debian's Python, for MCP servers in Python", parts: []part{debianBase, pythonPart}, entrypoint: []string{"python3"}, asked: true},
-	{name: "redis", user: nonroot, description: "Debian's Redis, which keeps the logins of tests", parts: []part{debianBase, redisPart}, entrypoint: []string{"redis-server"}, asked: true},
 	{name: "postgres", user: nonroot, description: "Debian's PostgreSQL, which keeps the logins of tests", parts: []part{debianBase, postgresPart}, entrypoint: []string{"postgres"}, asked: true},
 }
 
@@ -96,19 +95,6 @@ var (
 			t["usr/bin/python"] = entry{link: "python3", mode: 0o777}
 			// Debian's OpenSSL looks for CA roots here.
 			t["usr/lib/ssl/cert.pem"] = entry{link: "/" + rootsPath, mode: 0o777}
-			return nil
-		},
-	}
-	// Debian has the server's program under another of its names.
-	redisPart = part{
-		name: "redis",
-		debs: []string{
-			"libatomic1", "libcap2", "libgcrypt20", "libgpg-error0", "libjemalloc2", "liblz4-1", "liblzf1", "liblzma5",
-			"libssl3", "libsystemd0", "libzstd1", "redis-tools",
-		},
-		only: map[string][]string{"redis-tools": {"usr/bin/redis-check-rdb"}},
-		add: func(_ context.Context, t tree, _, _, _ string) error {
-			t["usr/bin/redis-server"] = entry{link: "redis-check-rdb", mode: 0o777}
 			return nil
 		},
 	}

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -151,8 +150,8 @@ func (r release) programs(ctx context.Context, whole *bill) error {
 		if err != nil {
 			return err
 		}
-		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w "+stamp(r.version), "-o", file, "./cmd/bridge")
-		cmd.Dir, cmd.Stderr = r.root, os.Stderr
+		cmd := goCommand(ctx, r.root, ".", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w "+stamp(r.version), "-o", file, "./cmd/bridge")
+		cmd.Stderr = os.Stderr
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+l.system, "GOARCH="+l.arch, "GOWORK=off")
 		if err := cmd.Run(); err != nil {
 			return fmt.Errorf("build %s: %w", name, err)

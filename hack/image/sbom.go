@@ -54,11 +54,15 @@ func (b *bill) program(content []byte) error {
 	version := strings.TrimPrefix(info.GoVersion, "go")
 	b.add("pkg:golang/std@"+version, cdx.Component{Name: "std", Version: version})
 	for _, m := range info.Deps {
-		if m.Replace != nil {
+		changed := m.Replace != nil && m.Replace.Version == "" // by a folder: hack/sdk.sh
+		if m.Replace != nil && !changed {
 			m = m.Replace
 		}
 		c := cdx.Component{Name: m.Path, Version: m.Version}
-		if m.Sum != "" {
+		switch {
+		case changed:
+			c.Properties = &[]cdx.Property{{Name: "go:changed", Value: m.Replace.Path}}
+		case m.Sum != "":
 			c.Properties = &[]cdx.Property{{Name: "go:sum", Value: m.Sum}}
 		}
 		b.add("pkg:golang/"+m.Path+"@"+m.Version, c)

@@ -1,6 +1,8 @@
 module github.com/hostedbridge/hostedbridge/hack/monitoring
 
-go 1.26.0
+go 1.27.0
+
+toolchain go1.27.4
 
 require (
 	github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring v0.94.0

@@ -21,8 +21,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/validate"
 )
 
 func main() {
@@ -128,7 +128,7 @@ func read(folder string, only []string) ([]recipe.Recipe, error) {
 		if err != nil {
 			return nil, err
 		}
-		d, problems := catalog.Parse(content, catalog.Checks{Name: id})
+		d, problems := validate.Parse(content, validate.Checks{Name: id})
 		if len(problems) > 0 {
 			return nil, fmt.Errorf("recipe %s: %s", id, problems[0])
 		}

@@ -7,6 +7,7 @@
 #
 #   dry-run.sh VERSION
 set -euo pipefail
+export GOTOOLCHAIN=${GOTOOLCHAIN:-auto}
 cd "$(dirname "$0")/../.."
 version=${1:-}
 out=bin/release

@@ -13,6 +13,7 @@
 #   TESTFLAGS      for go test
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+export GOTOOLCHAIN=${GOTOOLCHAIN:-auto}
 
 nginx=$(hack/test/nginx.sh)
 "$nginx" -v

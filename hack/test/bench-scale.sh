@@ -18,6 +18,7 @@
 #   TESTFLAGS         for go test
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+export GOTOOLCHAIN=${GOTOOLCHAIN:-auto}
 
 # built MODULE PACKAGE OUTPUT  builds a program of a module in hack.
 built() {

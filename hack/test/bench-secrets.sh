@@ -7,6 +7,7 @@
 # cluster.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+export GOTOOLCHAIN=${GOTOOLCHAIN:-auto}
 
 : "${BENCHTIME:=1s}"
 results=$(mktemp)

@@ -6,6 +6,10 @@
 # cluster is ended then; on another one the installation stays, until `make
 # down`. `make test-e2e` sets the variables:
 #
+#   SUITE          core (default): what make test runs. release: what it leaves out,
+#                  which are the tests below, the documentation's commands, the
+#                  rights and their use, SQLite, and an upgrade. With TESTFLAGS
+#                  the tests are those of its -run alone
 #   CLUSTER        local (default), kind or current, as in `make up`
 #   NAME, PORT     of the local cluster
 #   KEEP=1         leave the local cluster up afterwards
@@ -15,13 +19,33 @@
 #   TESTFLAGS      for go test
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+export GOTOOLCHAIN=${GOTOOLCHAIN:-auto}
 
-: "${CLUSTER:=local}" "${NAME:=e2e}" "${PORT:=18080}" "${KEEP:=}" "${TESTFLAGS:=}"
+: "${SUITE:=core}" "${CLUSTER:=local}" "${NAME:=e2e}" "${PORT:=18080}" "${KEEP:=}" "${TESTFLAGS:=}"
+[[ $SUITE == core || $SUITE == release ]] || { echo "e2e: SUITE is $SUITE: core and release are accepted" >&2; exit 1; }
+# The tests of test/e2e that the core leaves out: they take long, and are not about
+# attacks, tenants, secrets that leak, crashes or the protocol.
+before_release=(
+    TestALaptopsBridgeHasTheHostedOneAmongItsServers
+    TestALaptopsBridgeOutlivesThePodOfTheHostedOne
+    TestAnIdleBridgeSleepsAndItsSessionOutlivesThat
+    TestHowLongAPodTakesToStartWithSecrets
+    TestHowLongAWakeTakes
+    TestLogin/what_it_does/an_account_that_is_connected
+    TestLogin/what_it_does/clients_of_each_kind
+    TestLogin/what_it_does/everybody_gets_a_bridge
+    TestLogin/what_it_does/pages_that_everybody_can_use
+    TestLogin/what_it_does/people_of_GitHub
+    TestLogin/what_it_does/whose_bridge_the_rule_names
+    TestLoginsOutliveTheIngress
+    TestTheInspectorListsCallsAndReads
+    TestTheInstallationWorksWhereListsAreNotStreamed
+)
 stage=hack/test/stage.sh
 logs=bin/e2e-logs
 # People log in at an identity provider that the tests run.
 HB_LOGIN=$PWD/bin/e2e-login
-up=(env VALUES_FILE="$HB_LOGIN/values.yaml" OBJECTS_FILE="$HB_LOGIN/objects.yaml" MORE_IMAGES=redis
+up=(env VALUES_FILE="$HB_LOGIN/values.yaml" OBJECTS_FILE="$HB_LOGIN/objects.yaml" MORE_IMAGES=postgres
     make --no-print-directory up CLUSTER="$CLUSTER" NAME="$NAME" PORT="$PORT")
 
 # What somebody needs who was not there.
@@ -67,38 +91,72 @@ export CLUSTER HB_URL HB_KUBECONFIG HB_LOGIN KUBECTL
 
 hack/test/login.sh "$HB_LOGIN"
 # Apart from the installation, so that the table shows what takes the time.
-$stage "images" bash -c 'bin/image build --only=redis && bin/image build'
+$stage "images" bash -c 'bin/image build --only=postgres && bin/image build'
 # What it prints on standard output has keys in it; progress is on the other.
 $stage "installation" bash -c 'exec "$@" >/dev/null' up "${up[@]}"
 
-# Never from the cache: a cluster is no input that go test knows of.
-# Those that run side by side mostly wait, so that there may be more of them
-# than processors.
-# shellcheck disable=SC2086 # TESTFLAGS is several words.
-$stage "end-to-end tests" go test -tags=e2e -count=1 -v -parallel=8 -timeout=25m $TESTFLAGS ./test/e2e
+# tests NAME FLAGS...  runs tests of test/e2e. Never from the cache: a cluster is no
+# input that go test knows of. Those that run side by side mostly wait, so that
+# there may be more of them than processors.
+tests() {
+    local name=$1
+    shift
+    $stage "$name" go test -tags=e2e -count=1 -v -parallel=8 -timeout=25m "$@" ./test/e2e
+}
 
-# One page after the other, since they speak of the same sample users.
-if [[ -z $TESTFLAGS ]]; then
-    $stage "documentation" go test -tags=e2e -count=1 -v -timeout=10m -run=TestTheDocumentationRuns ./test/docs
+# audit_log SUITE  keeps the audit log of the cluster's API server, beside the images
+# that ran, for the comparison of rights and their use.
+audit_log() {
+    local file
+    rm -rf "$rights/$1" && mkdir -p "$rights/$1"
+    for file in .cluster/"$NAME"/logs/audit*.log; do cp "$file" "$rights/$1/audit-$1-${file##*/audit}"; done
+    cp bin/images/images.tsv "$rights/$1"
+}
+
+# Each as ^Test$/^part$, and one or the other of them.
+pattern=$(printf '%s\n' "${before_release[@]}" | sed 's#/#$/^#g; s#.*#^&$#' | paste -sd'|')
+rights=$PWD/bin/e2e-rights
+if [[ -n $TESTFLAGS ]]; then
+    # shellcheck disable=SC2086 # TESTFLAGS is several words.
+    tests "end-to-end tests" $TESTFLAGS
+    exit
+fi
+if [[ $SUITE == core ]]; then
+    tests "end-to-end tests" -skip="$pattern"
+    [[ $CLUSTER != local ]] || audit_log core
+    exit
 fi
 
-# What was used in all of them is what the processes need; in some it is not.
-if [[ $CLUSTER == local && -z $TESTFLAGS ]]; then
-    HB_AUDIT_LOG=$PWD/.cluster/$NAME/logs/audit.log \
+tests "end-to-end tests before a release" -run="$pattern" | tee "$HB_LOGIN/release.log"
+hack/test/passed.sh "$HB_LOGIN/release.log" "${before_release[@]}"
+
+# One page after the other, since they speak of the same sample users.
+$stage "documentation" go test -tags=e2e -count=1 -v -timeout=10m -run=TestTheDocumentationRuns ./test/docs
+
+# What was used in all of them is what the processes need; in some it is not. Those
+# of the core have run on a cluster of their own, with the same images.
+if [[ $CLUSTER == local ]]; then
+    if ! cmp -s bin/images/images.tsv "$rights/core/images.tsv"; then
+        echo "e2e: make test has not run with these images, so its end-to-end tests run now: the rights are compared with all that is used"
+        tests "end-to-end tests of the core" -skip="$pattern"
+        rm -rf "$rights/core"
+    fi
+    audit_log release
+    rm -rf "$rights/all" && mkdir "$rights/all"
+    cp "$rights"/*/audit-*.log "$rights/all"
+    HB_AUDIT_LOG=$rights/all/audit.log \
         $stage "rights and their use" go test -tags=e2e -count=1 -v -run=TestEachProcessHasTheRightsThatItUses ./test/privileges
 fi
 
-# After the rights: who keeps logins in a file or in PostgreSQL has the same.
-if [[ $CLUSTER != current && -z $TESTFLAGS ]]; then
-    for store in sqlite postgres; do
-        NAME=$NAME $stage "logins kept in $store" hack/test/stores.sh "$store"
-    done
+# After the rights: who keeps logins in a file has the same.
+if [[ $CLUSTER != current ]]; then
+    NAME=$NAME $stage "logins kept in SQLite" hack/test/stores.sh
 fi
 
 # The last, since it replaces and ends the installation and leaves another one.
-if [[ $CLUSTER != current && -z $TESTFLAGS ]]; then
+if [[ $CLUSTER != current ]]; then
     # Nobody logs in there, and what an uninstall leaves is looked at.
     "$KUBECTL" --kubeconfig="$HB_KUBECONFIG" delete --ignore-not-found \
-        --filename="$HB_LOGIN/objects.yaml" --filename="$HB_LOGIN/stores.yaml"
+        --filename="$HB_LOGIN/objects.yaml" --filename="$HB_LOGIN/sqlite-objects.yaml"
     NAME=$NAME hack/test/upgrade.sh
 fi

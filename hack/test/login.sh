@@ -8,15 +8,17 @@
 #
 #   values.yaml      of the chart
 #   objects.yaml     what the values name: secrets, who vouches for the providers,
-#                    a Redis that all ingresses share, and the namespace of the
-#                    bridges that first logins make
+#                    the PostgreSQL in which logins are kept, and the namespace of
+#                    the bridges that first logins make
 #   client-secret    the installation's at the identity provider
 #   github-secret    and at GitHub
+#   postgres-password
 #   tls.crt tls.key  the certificate of both
 #
 # It may be called again: what is still good stays, since the installation knows it.
 #
-#   HB_REDIS_IMAGE  Redis's image, where it is not in the cluster under its own name
+#   HB_POSTGRES_IMAGE  PostgreSQL's image, where it is not in the cluster under its
+#                      own name
 set -euo pipefail
 
 folder=$1
@@ -34,7 +36,7 @@ if ! openssl x509 -in tls.crt -noout -checkend 86400 >/dev/null 2>&1; then
         -addext "subjectAltName=DNS:$host" -addext basicConstraints=critical,CA:FALSE
     rm ca.key
 fi
-for secret in client-secret github-secret; do
+for secret in client-secret github-secret postgres-password; do
     [[ -s $secret ]] || openssl rand -hex 32 >"$secret"
 done
 
@@ -45,7 +47,7 @@ metadata: {namespace: hosted-bridge-system, name: hosted-bridge-e2e}
 stringData:
   clientSecret: $(cat client-secret)
   gitHubSecret: $(cat github-secret)
-  url: redis://redis.$namespace.svc:6379/0
+  url: postgres://logins:$(cat postgres-password)@postgres.$namespace.svc:5432/postgres
 ---
 apiVersion: v1
 kind: ConfigMap
@@ -62,27 +64,42 @@ apiVersion: v1
 kind: Namespace
 metadata: {name: $people}
 ---
+apiVersion: v1
+kind: Secret
+metadata: {namespace: $namespace, name: postgres}
+stringData: {password: "$(cat postgres-password)"}
+---
 apiVersion: apps/v1
 kind: Deployment
-metadata: {namespace: $namespace, name: redis}
+metadata: {namespace: $namespace, name: postgres}
 spec:
-  selector: {matchLabels: {app: redis}}
+  selector: {matchLabels: {app: postgres}}
   template:
-    metadata: {labels: {app: redis}}
+    metadata: {labels: {app: postgres}}
     spec:
       automountServiceAccountToken: false
       terminationGracePeriodSeconds: 1
       containers:
-      - name: redis
-        image: ${HB_REDIS_IMAGE:-hosted-bridge/redis:dev}
-        args: [--dir, /data, --appendonly, "yes", --save, "", --protected-mode, "no"]
-        volumeMounts: [{name: data, mountPath: /data}]
-      volumes: [{name: data, emptyDir: {}}]
+      - name: postgres
+        image: ${HB_POSTGRES_IMAGE:-hosted-bridge/postgres:dev}
+        command: [sh, -euc]
+        args:
+        - |
+          if [ ! -e /data/logins ]; then
+            initdb --pgdata=/data/logins --username=logins --pwfile=/secret/password --auth=scram-sha-256 --no-locale --encoding=UTF8
+            echo 'host all all all scram-sha-256' >>/data/logins/pg_hba.conf
+          fi
+          exec postgres -D /data/logins -c listen_addresses='*' -c unix_socket_directories= -c jit=off
+        readinessProbe: {tcpSocket: {port: 5432}, periodSeconds: 1}
+        volumeMounts: [{name: data, mountPath: /data}, {name: secret, mountPath: /secret, readOnly: true}]
+      volumes:
+      - {name: data, emptyDir: {}}
+      - {name: secret, secret: {secretName: postgres}}
 ---
 apiVersion: v1
 kind: Service
-metadata: {namespace: $namespace, name: redis}
-spec: {selector: {app: redis}, ports: [{port: 6379}]}
+metadata: {namespace: $namespace, name: postgres}
+spec: {selector: {app: postgres}, ports: [{port: 5432}]}
 EOF
 
 cat >values.yaml <<EOF
@@ -91,7 +108,7 @@ oauth:
   server:
     enabled: true
     name: Bridges of the tests
-    store: {type: redis, redis: {existingSecret: hosted-bridge-e2e}}
+    store: {type: postgres, postgres: {existingSecret: hosted-bridge-e2e}}
     providers:
     - id: identity
       name: Identity provider

@@ -19,7 +19,7 @@ status=0
 total=$(($(date +%s) - start))
 
 echo
-echo "Where the time went:"
+echo "Where the time went (stages may have run at the same time):"
 awk -F'\t' '{ printf "  %5d s  %s%s\n", $1, $2, ($3 == 0 ? "" : "  FAILED") }' "$STAGE_TIMES"
 printf '  %5d s  in all\n' "$total"
 

@@ -4,7 +4,7 @@
 #
 # Takes the installation on a cluster through an upgrade, a rollback, an
 # uninstall and another install, with test/lifecycle. `make test-upgrade` sets
-# the variables, and e2e.sh has it as its last stage:
+# the variables, and e2e.sh has it as the last stage of SUITE=release:
 #
 #   FROM           the revision to upgrade from; HEAD^ if it has a chart. Where
 #                  there is none, as in a shallow clone, the same version is
@@ -13,6 +13,7 @@
 #   HB_URL, HB_KUBECONFIG, KUBECTL, TESTFLAGS  as in e2e.sh
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+export GOTOOLCHAIN=${GOTOOLCHAIN:-auto}
 
 : "${CLUSTER:=local}" "${NAME:=e2e}" "${FROM:=}" "${TESTFLAGS:=}" "${HB_URL:?}" "${HB_KUBECONFIG:?}"
 stage=hack/test/stage.sh

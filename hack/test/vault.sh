@@ -7,6 +7,7 @@
 # does. TESTFLAGS are further flags of go test.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+export GOTOOLCHAIN=${GOTOOLCHAIN:-auto}
 
 program=$(hack/vault/build.sh)
 coproc VAULT { exec "$program"; }

@@ -18,12 +18,12 @@ local)
     ;;
 kind)
     command -v kind >/dev/null || die "CLUSTER=kind needs kind, which is not on PATH"
-    kind get clusters 2>/dev/null | grep -qx "$name" || die "there is no kind cluster $name"
+    kind get clusters 2>/dev/null | grep -qx "$name" || die "the kind cluster $name does not exist"
     export KUBECONFIG=$PWD/bin/kind-$name.kubeconfig
     kind export kubeconfig --name="$name" --kubeconfig="$KUBECONFIG"
     ;;
 current) ;;
-*) die "CLUSTER=$CLUSTER is none of local, kind and current" ;;
+*) die "CLUSTER=$CLUSTER must be local, kind or current" ;;
 esac
 hack/up/uninstall.sh
 [[ $CLUSTER != kind ]] || say "the cluster is still there: kind delete cluster --name=$name"

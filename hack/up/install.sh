@@ -215,12 +215,12 @@ on_exit() {
     rm -rf "$overlay"
     if [[ $status -ne 0 && -n $installing ]]; then
         diagnose
-        echo "hack/up: not installed; what is said above is the last that was seen. Running it again is safe." >&2
+        echo "hack/up: the installation failed; the lines above show the last state. It is safe to run the command again." >&2
     fi
     exit "$status"
 }
 
-case $CLUSTER in local | kind | current) ;; *) die "CLUSTER=$CLUSTER is none of local, kind and current" ;; esac
+case $CLUSTER in local | kind | current) ;; *) die "CLUSTER=$CLUSTER must be local, kind or current" ;; esac
 check_cluster
 refuse_foreign_namespace
 # Below the repository, since kustomize only takes relative paths.

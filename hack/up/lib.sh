@@ -6,6 +6,9 @@
 #
 # shellcheck disable=SC2034 # The names are used by those who source this.
 
+# An older Go fetches the toolchain that go.mod names, unless you say otherwise.
+export GOTOOLCHAIN=${GOTOOLCHAIN:-auto}
+
 KUBECTL=${KUBECTL:-kubectl}
 CLUSTER=${CLUSTER:-current}
 
@@ -46,7 +49,7 @@ apply() { kube apply --server-side --force-conflicts --field-manager=hosted-brid
 
 # check_cluster says in one sentence when there is no cluster to talk to.
 check_cluster() {
-    command -v "$KUBECTL" >/dev/null || die "there is no $KUBECTL: install kubectl, or set KUBECTL to its path"
+    command -v "$KUBECTL" >/dev/null || die "$KUBECTL is not on PATH: install kubectl, or set KUBECTL to its path"
     local answer
     answer=$(kube get --raw=/readyz --request-timeout=20s 2>&1) ||
         die "the cluster of the current context ($(kube config current-context 2>/dev/null || echo none)) does not answer: $answer"

@@ -47,7 +47,7 @@ current)
     check_cluster
     [[ -n ${REGISTRY:-}${LOAD_IMAGE:-} ]] || die "CLUSTER=current needs REGISTRY=host/path, from which the cluster pulls the images (or LOAD_IMAGE, a command that puts an image archive into the cluster)"
     ;;
-*) die "CLUSTER=$CLUSTER is none of local, kind and current" ;;
+*) die "CLUSTER=$CLUSTER must be local, kind or current" ;;
 esac
 export KUBECTL
 [[ -z ${KUBECONFIG:-} ]] || export KUBECONFIG

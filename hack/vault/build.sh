@@ -12,6 +12,7 @@
 # a transit key from a backup. The three lines that call them are changed in a
 # copy of Vault's source.
 set -euo pipefail
+export GOTOOLCHAIN=${GOTOOLCHAIN:-auto}
 cd "$(dirname "$0")"
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/hosted-bridge

@@ -1,6 +1,8 @@
 module github.com/hostedbridge/hostedbridge/hack/vault
 
-go 1.26.0
+go 1.27.0
+
+toolchain go1.27.4
 
 require (
 	github.com/hashicorp/go-hclog v1.6.3

@@ -51,7 +51,7 @@ func preflight(ctx context.Context) (cniPlugins string, err error) {
 		missing = append(missing, "the kernel module br_netfilter")
 	}
 	if len(missing) > 0 {
-		return "", fmt.Errorf("a local cluster needs %s, missing here: run hack/install-deps.sh as root on Debian, "+
+		return "", fmt.Errorf("a local cluster needs %s, missing here: run `hack/install-deps.sh up` as root on Debian, "+
 			"or use a cluster you have with `make up CLUSTER=kind` or `make up CLUSTER=current`", strings.Join(missing, ", "))
 	}
 	return cniPlugins, nil

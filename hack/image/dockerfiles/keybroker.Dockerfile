@@ -6,7 +6,7 @@
 # repository's root:
 #
 #   docker build -f hack/image/dockerfiles/keybroker.Dockerfile -t hosted-bridge/keybroker:dev .
-FROM --platform=$BUILDPLATFORM golang:1.26 AS build
+FROM --platform=$BUILDPLATFORM golang:1.27 AS build
 ARG TARGETOS TARGETARCH
 WORKDIR /src
 COPY go.mod go.sum ./

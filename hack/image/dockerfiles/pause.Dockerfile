@@ -6,7 +6,7 @@
 # repository's root:
 #
 #   docker build -f hack/image/dockerfiles/pause.Dockerfile -t hosted-bridge/pause:dev .
-FROM --platform=$BUILDPLATFORM golang:1.26 AS build
+FROM --platform=$BUILDPLATFORM golang:1.27 AS build
 ARG TARGETOS TARGETARCH
 WORKDIR /src
 COPY hack/image/go.mod hack/image/go.sum ./

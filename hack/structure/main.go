@@ -1,0 +1,30 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command structure prints the sizes of packages and types, and fails when one is
+// larger than this project allows or when folders import each other in a circle.
+// `make verify` runs it in the module's root. Tests and generated code do not count.
+package main
+
+import (
+	"fmt"
+	"os"
+)
+
+func main() {
+	code, err := readModule(".")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "structure:", err)
+		os.Exit(1)
+	}
+	for _, line := range code.summary() {
+		fmt.Println(line)
+	}
+	problems := code.problems()
+	for _, p := range problems {
+		fmt.Fprintln(os.Stderr, "structure:", p)
+	}
+	if len(problems) > 0 {
+		os.Exit(1)
+	}
+}

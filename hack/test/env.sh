@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Copyright 2026 The hosted-bridge Authors.
+# SPDX-License-Identifier: Apache-2.0
+#
+# env.sh FLAGS...  runs the tests that need an API server: those of the files with
+# the build tag testenv, and none of the unit tests of the same packages, which
+# unit.sh has run. The flags are for go test.
+#
+#   KUBEBUILDER_ASSETS  the folder of kube-apiserver and etcd
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+export GOTOOLCHAIN=${GOTOOLCHAIN:-auto}
+
+mapfile -t files < <(grep -rlE '^//go:build .*\btestenv\b' --include='*_test.go' --exclude-dir=node_modules . | xargs grep -LE '^//go:build .*!testenv\b')
+mapfile -t packages < <(printf '%s\n' "${files[@]}" | xargs -n1 dirname | sort -u)
+names=$(sed -nE 's/^func ((Test|Fuzz|Example)[A-Za-z0-9_]*)\(.*/\1/p' "${files[@]}" | grep -vx TestMain | sort -u | paste -sd'|')
+[[ ${#packages[@]} -gt 0 && -n $names ]] || { echo "env: no tests were found" >&2; exit 1; }
+# A -run among the flags comes later, and goes before.
+exec hack/test/stage.sh "API server tests" hack/sdk.sh go test -tags=testenv -timeout=10m -run="^($names)\$" "$@" "${packages[@]}"
