@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// CatalogPublisher is one who may write recipes.
+// CatalogPublisher is an author who may write recipes.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:ac:generate=true
@@ -20,11 +20,11 @@ type CatalogPublisher struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is who the publisher is and by which keys they are known.
+	// spec identifies the publisher and lists their keys.
 	// +optional
 	Spec CatalogPublisherSpec `json:"spec,omitempty"`
 
-	// status is what was last seen of the publisher.
+	// status is the last observed state of the publisher.
 	// +optional
 	Status CatalogPublisherStatus `json:"status,omitempty"`
 }
@@ -39,31 +39,32 @@ type CatalogPublisherList struct {
 	Items []CatalogPublisher `json:"items"`
 }
 
-// CatalogPublisherSpec is who a publisher is.
+// CatalogPublisherSpec identifies a publisher.
 type CatalogPublisherSpec struct {
-	// displayName is the publisher's name as people read it.
+	// displayName is the publisher's name for people.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	DisplayName string `json:"displayName,omitempty"`
 
-	// contact is where the publisher is reached: an e-mail address or a URL.
+	// contact is an e-mail address or a URL of the publisher.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Contact string `json:"contact,omitempty"`
 
-	// verified says that an administrator has checked who the publisher is.
+	// verified means that an administrator has checked the publisher's identity.
 	// +optional
 	Verified bool `json:"verified,omitempty"`
 
-	// publicKeys are those that the publisher signs recipes with: Ed25519, PEM
-	// or 32 bytes in base64. A signature is good if one of them made it.
+	// publicKeys are the keys with which the publisher signs recipes: Ed25519, PEM
+	// or 32 bytes in base64. A signature is valid if one of these keys made it.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=512
 	PublicKeys []string `json:"publicKeys,omitempty"`
 
-	// keys open the catalog's write routes. Only their hashes are here.
+	// keys give access to the catalog's write routes. Only their hashes are stored
+	// here.
 	// +optional
 	// +listType=map
 	// +listMapKey=id
@@ -71,7 +72,7 @@ type CatalogPublisherSpec struct {
 	Keys []PublisherKey `json:"keys,omitempty"`
 }
 
-// PublisherKey is a publisher's key, by its hash.
+// PublisherKey is a publisher's key, stored as a hash.
 type PublisherKey struct {
 	// id is the public part of the key: the <id> of pub_<id>_<secret>.
 	// +required
@@ -85,35 +86,35 @@ type PublisherKey struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^sha256:[0-9a-f]{64}$')",message="hash must be sha256: and the 64 lower-case hex digits of the whole key's SHA-256, never the key itself"
 	Hash string `json:"hash"`
 
-	// createdAt is when the key was minted.
+	// createdAt is when the key was created.
 	// +optional
 	CreatedAt *metav1.Time `json:"createdAt,omitempty"`
 
-	// expiresAt is when the key stops working.
+	// expiresAt is when the key expires.
 	// +optional
 	ExpiresAt *metav1.Time `json:"expiresAt,omitempty"`
 
-	// revokedAt is when the key was withdrawn. A key with it does not work.
+	// revokedAt is when the key was revoked. A revoked key does not work.
 	// +optional
 	RevokedAt *metav1.Time `json:"revokedAt,omitempty"`
 }
 
-// CatalogPublisherStatus is what was last seen of a publisher.
+// CatalogPublisherStatus is the last observed state of a publisher.
 type CatalogPublisherStatus struct {
-	// keys tells when each key was last used, to within some minutes.
+	// keys is when each key was last used, with a precision of some minutes.
 	// +optional
 	// +listType=map
 	// +listMapKey=id
 	Keys []PublisherKeyStatus `json:"keys,omitempty"`
 }
 
-// PublisherKeyStatus tells when a key was last used.
+// PublisherKeyStatus is when a key was last used.
 type PublisherKeyStatus struct {
 	// id is the key's id.
 	// +required
 	ID string `json:"id"`
 
-	// lastUsedAt is when the key was last used, to within some minutes.
+	// lastUsedAt is when the key was last used, with a precision of some minutes.
 	// +optional
 	LastUsedAt *metav1.Time `json:"lastUsedAt,omitempty"`
 }

@@ -7,10 +7,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// CatalogRecipe is one recipe of the catalog: what its author says of an MCP
-// server (spec.recipe) beside what the catalog's administrators say of the
-// recipe (spec.quality). Each half has its own field owner, so that neither
-// writer can undo the other.
+// CatalogRecipe is one recipe of the catalog: the author's description of an MCP
+// server (spec.recipe) and the administrators' assessment of the recipe
+// (spec.quality). Each part has its own field owner, so neither writer can undo
+// the changes of the other.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:ac:generate=true
@@ -29,11 +29,11 @@ type CatalogRecipe struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the recipe and what is said of it.
+	// spec is the recipe and its assessment.
 	// +optional
 	Spec CatalogRecipeSpec `json:"spec,omitempty"`
 
-	// status is what was last seen of the recipe.
+	// status is the last observed state of the recipe.
 	// +optional
 	Status CatalogRecipeStatus `json:"status,omitempty"`
 }
@@ -52,69 +52,69 @@ type CatalogRecipeList struct {
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.deleted) || !has(self.recipe)",message="deleted must go before there is a recipe again"
 type CatalogRecipeSpec struct {
-	// recipe is what the author says. The seeder or the publisher owns it.
+	// recipe is the author's description. The seeder or the publisher owns it.
 	// +optional
 	Recipe *Recipe `json:"recipe,omitempty"`
 
-	// source is the recipe as its author signed it, as JSON. A signature covers
-	// what an author wrote, in which a member may stand that recipe leaves out,
-	// such as one that is false. Without a signature there is none.
+	// source is the recipe as its author signed it, as JSON. A signature covers the
+	// author's text, which can have members that recipe leaves out, such as a member
+	// with the value false. source is empty without a signature.
 	// +optional
 	// +kubebuilder:validation:MaxLength=262144
 	Source string `json:"source,omitempty"`
 
-	// owner is the publisher whose recipe this is, by the name of the
-	// CatalogPublisher; seed for one that the seeder wrote; empty for one that
-	// somebody applied. Only an administrator gives a recipe another owner.
+	// owner is the name of the CatalogPublisher that owns the recipe; seed for a
+	// recipe of the seeder; empty for a recipe that was applied directly. Only an
+	// administrator changes the owner of a recipe.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Owner string `json:"owner,omitempty"`
 
-	// deprecated says that the recipe should not be used anymore. It is served
-	// all the same.
+	// deprecated means that the recipe should not be used any more. The catalog
+	// still serves it.
 	// +optional
 	Deprecated *RecipeDeprecation `json:"deprecated,omitempty"`
 
-	// deleted is when the owner deleted the recipe. The name stays the owner's,
-	// and the versions that were accepted stay what the next one is checked
-	// against, until an administrator deletes the object.
+	// deleted is when the owner deleted the recipe. The owner keeps the name, and
+	// the next version is still checked against the accepted versions, until an
+	// administrator deletes the object.
 	// +optional
 	Deleted *metav1.Time `json:"deleted,omitempty"`
 
-	// quality is what the administrators say. They own it.
+	// quality is the administrators' assessment. They own it.
 	// +optional
 	Quality *QualityOverlay `json:"quality,omitempty"`
 }
 
-// RecipeDeprecation says since when and why a recipe should not be used.
+// RecipeDeprecation is the time and the reason of a deprecation.
 type RecipeDeprecation struct {
-	// since is when it was deprecated.
+	// since is when the recipe was deprecated.
 	// +required
 	Since metav1.Time `json:"since"`
 
-	// reason is why, in a sentence.
+	// reason is the reason, in a sentence.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason,omitempty"`
 
-	// replacedBy is the recipe to use instead, by its id.
+	// replacedBy is the id of the recipe to use instead.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9][a-z0-9-]{0,62}[a-z0-9]$')",message="replacedBy must be the id of a recipe"
 	ReplacedBy string `json:"replacedBy,omitempty"`
 }
 
-// QualityOverlay is what the catalog's administrators say of a recipe.
+// QualityOverlay is the assessment of a recipe by the catalog's administrators.
 type QualityOverlay struct {
-	// verified says that somebody has checked the recipe.
+	// verified means that an administrator has checked the recipe.
 	// +optional
 	Verified *bool `json:"verified,omitempty"`
 
-	// verifiedAt is when.
+	// verifiedAt is when the recipe was checked.
 	// +optional
 	VerifiedAt *metav1.Time `json:"verifiedAt,omitempty"`
 
-	// verifiedBy is who.
+	// verifiedBy is the person who checked the recipe.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	VerifiedBy string `json:"verifiedBy,omitempty"`
@@ -129,15 +129,15 @@ type QualityOverlay struct {
 	// +kubebuilder:validation:MaxLength=256
 	UpstreamHash string `json:"upstreamHash,omitempty"`
 
-	// auditedVersion is the package's version that was checked.
+	// auditedVersion is the version of the package that was checked.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	AuditedVersion string `json:"auditedVersion,omitempty"`
 
-	// recipeDigest is the version of the recipe that was checked, by its digest
-	// in status.versions. What is said of one version does not hold for another.
-	// Without it, where the recipe has an owner, it counts as verified only if
-	// verifiedAt does not lie before the version that is served was accepted.
+	// recipeDigest is the digest in status.versions of the recipe version that was
+	// checked. The assessment of one version does not apply to another version.
+	// Without a digest, a recipe that has an owner counts as verified only if
+	// verifiedAt is not before the time at which the served version was accepted.
 	// +optional
 	// +kubebuilder:validation:MaxLength=71
 	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^sha256:[0-9a-f]{64}$')",message="recipeDigest must be sha256: and 64 hexadecimal digits"
@@ -155,32 +155,32 @@ type QualityOverlay struct {
 	Notes string `json:"notes,omitempty"`
 }
 
-// CatalogRecipeStatus is what was last seen of a recipe.
+// CatalogRecipeStatus is the last observed state of a recipe.
 type CatalogRecipeStatus struct {
 	// observedGeneration is the generation of the spec that was last checked.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions hold Accepted: whether the recipe that is there now obeys the
-	// rules. Only an accepted recipe is served. One that was ever deprecated has
-	// Deprecated besides, which says since when it is, or is not anymore.
+	// conditions hold Accepted: whether the current recipe obeys the rules. Only an
+	// accepted recipe is served. A recipe that was ever deprecated also has
+	// Deprecated, which says since when it is, or is not, deprecated.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// versions are the recipe as it was accepted, the newest first: at most ten,
-	// and fewer of long ones. The first is what the catalog serves.
+	// versions are the accepted versions of the recipe, the newest first: at most
+	// ten, and fewer if they are long. The catalog serves the first.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
 	Versions []RecipeVersion `json:"versions,omitempty"`
 }
 
-// RecipeVersion is a recipe as it was accepted once.
+// RecipeVersion is an accepted version of a recipe.
 type RecipeVersion struct {
-	// version is the recipe's recipeVersion. A recipe without one has the first
-	// 12 digits of its digest.
+	// version is the recipe's recipeVersion. If the recipe has none, it is the first
+	// 12 digits of the digest.
 	// +required
 	// +kubebuilder:validation:MaxLength=64
 	Version string `json:"version"`
@@ -190,7 +190,7 @@ type RecipeVersion struct {
 	// +kubebuilder:validation:MaxLength=71
 	Digest string `json:"digest"`
 
-	// acceptedAt is when it was.
+	// acceptedAt is when the version was accepted.
 	// +required
 	AcceptedAt metav1.Time `json:"acceptedAt"`
 
@@ -199,10 +199,9 @@ type RecipeVersion struct {
 	// +kubebuilder:validation:MaxLength=262144
 	Recipe string `json:"recipe"`
 
-	// withdrawn says that the version is signed, and by no key that its
-	// publisher has now: nobody knows anymore whose recipe it is, so it is not
-	// served and not to be run. It is looked at anew whenever the publisher's
-	// keys change.
+	// withdrawn means that the version is signed, but by none of its publisher's
+	// current keys. Its author is no longer known, so it is not served and must not
+	// run. It is checked again when the publisher's keys change.
 	// +optional
 	Withdrawn bool `json:"withdrawn,omitempty"`
 }

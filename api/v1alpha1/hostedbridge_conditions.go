@@ -30,6 +30,11 @@ const (
 	// ReasonRecipesUnusable: the spec is taken, and servers, which the message
 	// names, are out of service for their recipes. Accepted is True.
 	ReasonRecipesUnusable = "RecipesUnusable"
+	// ReasonKeysShared: the spec is taken, and keys, which the message names, are
+	// refused where the URL names no user, since a HostedBridge of another user has
+	// their hashes too. Both bridges say so; the message has the command that makes
+	// a key which cannot be shared. Accepted is True.
+	ReasonKeysShared = "KeysShared"
 	// ReasonUserIDConflict: an older HostedBridge has the same user id. This
 	// object gets nothing until that one is deleted.
 	ReasonUserIDConflict = "UserIDConflict"

@@ -8,8 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// HostedBridge is one user's MCP bridge: a pod of their own behind
-// /u/<userID>/mcp.
+// HostedBridge is the MCP bridge of one user: a pod behind /u/<userID>/mcp.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:ac:generate=true
@@ -32,11 +31,11 @@ type HostedBridge struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what the bridge should be.
+	// spec is the desired state of the bridge.
 	// +optional
 	Spec HostedBridgeSpec `json:"spec,omitempty"`
 
-	// status is what was last seen of the bridge.
+	// status is the last observed state of the bridge.
 	// +optional
 	Status HostedBridgeStatus `json:"status,omitempty"`
 }
@@ -51,21 +50,21 @@ type HostedBridgeList struct {
 	Items []HostedBridge `json:"items"`
 }
 
-// Mode is how a bridge shows its upstreams' tools.
+// Mode is how a bridge lists the tools of its servers.
 //
 // +kubebuilder:validation:Enum=Direct;Router
 type Mode string
 
 // The modes.
 const (
-	// ModeDirect lists every upstream tool.
+	// ModeDirect lists every tool of every server.
 	ModeDirect Mode = "Direct"
-	// ModeRouter lists one tool, by which the others are found and called.
+	// ModeRouter lists one tool, which finds and calls the others.
 	ModeRouter Mode = "Router"
 )
 
-// ToolPrefix is when the name of a tool or prompt carries its server's, in mode
-// Direct and where there is more than one server.
+// ToolPrefix is when the name of a tool or prompt has the name of its server as
+// a prefix. It applies to mode Direct and to more than one server.
 //
 // +kubebuilder:validation:Enum=Always;Auto;Never
 type ToolPrefix string
@@ -74,9 +73,9 @@ type ToolPrefix string
 const (
 	// ToolPrefixAlways prefixes every name.
 	ToolPrefixAlways ToolPrefix = "Always"
-	// ToolPrefixAuto prefixes the names that more than one server has.
+	// ToolPrefixAuto prefixes names that more than one server uses.
 	ToolPrefixAuto ToolPrefix = "Auto"
-	// ToolPrefixNever tells equal names apart by a number.
+	// ToolPrefixNever adds a number to equal names.
 	ToolPrefixNever ToolPrefix = "Never"
 )
 
@@ -89,18 +88,17 @@ type DesiredState string
 const (
 	// StateRunning keeps the pod running.
 	StateRunning DesiredState = "Running"
-	// StateSuspended keeps the bridge's objects and runs no pod.
+	// StateSuspended keeps the bridge's objects but runs no pod.
 	StateSuspended DesiredState = "Suspended"
-	// StateOnDemand runs the pod until it has not been used for
-	// spec.idleTimeout, and again from the next call on.
+	// StateOnDemand stops the pod after spec.idleTimeout without use. The next call
+	// starts it again.
 	StateOnDemand DesiredState = "OnDemand"
 )
 
-// HostedBridgeSpec is what a bridge should be.
+// HostedBridgeSpec is the desired state of a bridge.
 type HostedBridgeSpec struct {
-	// userID is the :userId of the bridge's URL. It is unique in the
-	// installation and cannot be changed; where it is not set it is the
-	// object's name.
+	// userID is the user in the bridge's URL. It is unique in the installation and
+	// immutable. The default is the object's name.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$')",message="userID must be 1 to 63 lower-case letters, digits or hyphens, beginning and ending with a letter or a digit"
@@ -113,25 +111,26 @@ type HostedBridgeSpec struct {
 	// +kubebuilder:validation:MaxLength=63
 	Tier string `json:"tier,omitempty"`
 
-	// mode is how the bridge shows its upstreams' tools.
+	// mode is how the bridge lists the tools of its servers.
 	// +optional
 	// +kubebuilder:default=Direct
 	Mode Mode `json:"mode,omitempty"`
 
-	// toolPrefix is when the name of a tool or prompt carries its server's, in
-	// mode Direct. With one server no name ever does.
+	// toolPrefix is when the name of a tool or prompt has the name of its server as
+	// a prefix, in mode Direct. With one server, no name has a prefix.
 	// +optional
 	// +kubebuilder:default=Always
 	ToolPrefix ToolPrefix `json:"toolPrefix,omitempty"`
 
-	// desiredState is whether the bridge should run.
+	// desiredState is whether the pod of the bridge runs.
 	// +optional
 	// +kubebuilder:default=OnDemand
 	DesiredState DesiredState `json:"desiredState,omitempty"`
 
-	// idleTimeout is how long a bridge whose desiredState is OnDemand may be
-	// unused before its pod ends. The next call wakes it. The operator counts
-	// what is shorter than its --min-idle-timeout, a minute, as that.
+	// idleTimeout is how long a bridge with the desiredState OnDemand may be idle
+	// before its pod stops. The next call wakes it. The operator's
+	// --min-idle-timeout, by default a minute, is the shortest time that takes
+	// effect.
 	// +optional
 	// +kubebuilder:default="15m"
 	// +kubebuilder:validation:Type=string
@@ -154,24 +153,25 @@ type HostedBridgeSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	SecretRefs []SecretRef `json:"secretRefs,omitempty"`
 
-	// apiKeys are the keys that open this bridge. Only their hashes are here.
+	// apiKeys are the keys of this bridge. Only their hashes are stored here.
 	// +optional
 	// +listType=map
 	// +listMapKey=id
 	// +kubebuilder:validation:MaxItems=32
 	APIKeys []APIKey `json:"apiKeys,omitempty"`
 
-	// oauth says who may use this bridge by a login instead of a key.
+	// oauth lists the people and programs that may use this bridge with a login in
+	// place of a key.
 	// +optional
 	OAuth *OAuthAccess `json:"oauth,omitempty"`
 
-	// resources are the requests and limits of the bridge's container. Where
-	// they are not set the installation's defaults hold.
+	// resources are the requests and limits of the bridge's container. The default
+	// is set by the installation.
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 
-	// runtimeClassName is the RuntimeClass of the bridge's pod. Where it is not
-	// set, that of the tier holds.
+	// runtimeClassName is the RuntimeClass of the bridge's pod. The default is that
+	// of the tier.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -207,8 +207,8 @@ type SecretRef struct {
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 
-	// keys are the Secret's keys to seal. Where there are none all are, each
-	// as the secret of its own name.
+	// keys are the Secret's keys to seal. If empty, all keys are sealed, each under
+	// its own name.
 	// +optional
 	// +listType=map
 	// +listMapKey=key
@@ -216,8 +216,8 @@ type SecretRef struct {
 	// +kubebuilder:validation:MaxItems=64
 	Keys []SecretRefKey `json:"keys,omitempty"`
 
-	// deleteSource deletes the Secret once everything that is named here is
-	// sealed. What was sealed then stays when this entry is removed.
+	// deleteSource deletes the Secret after everything that is named here is sealed.
+	// The sealed values stay when this entry is removed.
 	// +optional
 	DeleteSource bool `json:"deleteSource,omitempty"`
 }
@@ -230,13 +230,13 @@ type SecretRefKey struct {
 	// +kubebuilder:validation:MaxLength=253
 	Key string `json:"key"`
 
-	// as is the name of the user's secret that the value becomes. Where it is
-	// not set it is the key.
+	// as is the name of the user's secret that gets the value. The default is the
+	// key.
 	// +optional
 	As SecretName `json:"as,omitempty"`
 }
 
-// APIKey is a key that opens a bridge, by its hash.
+// APIKey is a key of a bridge, stored as a hash.
 type APIKey struct {
 	// id is the public part of the key: the <id> of hb_<id>_<secret>.
 	// +required
@@ -244,29 +244,32 @@ type APIKey struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9A-Za-z]{8,32}$')",message="id must be the 8 to 32 letters and digits between the underscores of hb_<id>_<secret>"
 	ID string `json:"id"`
 
-	// hash is the SHA-256 of the whole key.
+	// hash is user-sha256: and the SHA-256 of the user id, a colon and the whole
+	// key. It is valid only for this user's bridge, even if it is copied. The older
+	// form, sha256: and the SHA-256 of the whole key, is valid too; if bridges of
+	// several users have the same one, the URL must name the user.
 	// +required
-	// +kubebuilder:validation:MaxLength=71
-	// +kubebuilder:validation:XValidation:rule="self.matches('^sha256:[0-9a-f]{64}$')",message="hash must be sha256: and the 64 lower-case hex digits of the whole key's SHA-256, never the key itself"
+	// +kubebuilder:validation:MaxLength=76
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(user-)?sha256:[0-9a-f]{64}$')",message="hash must be user-sha256: and the 64 lower-case hex digits of the SHA-256 of <user id>:<key>, or sha256: and those of the whole key's, never the key itself"
 	Hash string `json:"hash"`
 
-	// expiresAt is when the key stops working. Where it is not set the key
-	// works until it is removed.
+	// expiresAt is when the key expires. If it is not set, the key works until it is
+	// removed.
 	// +optional
 	ExpiresAt *metav1.Time `json:"expiresAt,omitempty"`
 
-	// name says what the key is for, such as "laptop". It means nothing to the
-	// installation.
+	// name describes the purpose of the key, such as "laptop". The installation does
+	// not use it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9]([A-Za-z0-9 ._-]{0,61}[A-Za-z0-9])?$')",message="name must be 1 to 63 letters, digits, spaces, full stops, underscores or hyphens, beginning and ending with a letter or a digit"
 	Name string `json:"name,omitempty"`
 }
 
-// OAuthAccess says whose access tokens open a bridge.
+// OAuthAccess lists whose access tokens a bridge accepts.
 type OAuthAccess struct {
-	// subjects are the people and programs that may use this bridge. One of
-	// them may be in several bridges.
+	// subjects are the people and programs that may use this bridge. A subject can
+	// be in several bridges.
 	// +optional
 	// +listType=map
 	// +listMapKey=issuer
@@ -286,8 +289,8 @@ type OAuthSubject struct {
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getHostname() != '' && (url(self).getScheme() == 'https' || url(self).getScheme() == 'http' && url(self).getHostname() in ['localhost', '127.0.0.1', '::1']) && !self.matches('[?#]|^[a-z]+://[^/]*@')",message="issuer must be an absolute https URL without credentials, query or fragment, such as https://accounts.google.com; http is for localhost, 127.0.0.1 and [::1] alone"
 	Issuer string `json:"issuer"`
 
-	// subject is the sub that the issuer gives to the person or program. It is
-	// not a name or an address: those can become somebody else's.
+	// subject is the sub that the issuer gives to the person or program. It is not a
+	// name or an address, because these can later belong to another person.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
@@ -295,7 +298,7 @@ type OAuthSubject struct {
 	Subject string `json:"subject"`
 }
 
-// Phase sums a bridge up in one word, for the eye. Programs read conditions.
+// Phase summarizes the conditions for people. Programs read the conditions.
 //
 // +kubebuilder:validation:Enum=Pending;Running;Suspended;Waking;Failed
 type Phase string
@@ -306,17 +309,16 @@ const (
 	PhasePending Phase = "Pending"
 	// PhaseRunning: calls reach the pod.
 	PhaseRunning Phase = "Running"
-	// PhaseSuspended: no pod, as desired, or because the bridge is not used.
+	// PhaseSuspended: no pod runs, as desired, or because the bridge is idle.
 	PhaseSuspended Phase = "Suspended"
-	// PhaseWaking: a bridge that slept was called; its pod is on its way, or
-	// waits for its turn.
+	// PhaseWaking: a call woke the bridge; its pod is starting, or waits for its
+	// turn.
 	PhaseWaking Phase = "Waking"
-	// PhaseFailed: nothing will happen until somebody changes something; the
-	// conditions say what.
+	// PhaseFailed: a person must change something; the conditions have the cause.
 	PhaseFailed Phase = "Failed"
 )
 
-// HostedBridgeStatus is what was last seen of a bridge.
+// HostedBridgeStatus is the last observed state of a bridge.
 type HostedBridgeStatus struct {
 	// observedGeneration is the generation of the spec that the operator last
 	// acted on.
@@ -329,7 +331,7 @@ type HostedBridgeStatus struct {
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// phase sums the conditions up in one word.
+	// phase summarizes the conditions in one word.
 	// +optional
 	Phase Phase `json:"phase,omitempty"`
 
@@ -337,26 +339,25 @@ type HostedBridgeStatus struct {
 	// +optional
 	UserID UserID `json:"userID,omitempty"`
 
-	// url is what the user pastes into an MCP client.
+	// url is the URL that the user pastes into an MCP client.
 	// +optional
 	URL string `json:"url,omitempty"`
 
-	// podName is the bridge's pod.
+	// podName is the name of the bridge's pod.
 	// +optional
 	PodName string `json:"podName,omitempty"`
 
-	// keyVersion is the lowest version of the master key under which any of
-	// the bridge's secrets is sealed. It is not set while there are none. The
-	// keybroker writes it.
+	// keyVersion is the lowest version of the master key that seals any of the
+	// bridge's secrets. It is not set if the bridge has no secrets. The keybroker
+	// writes it.
 	// +optional
 	KeyVersion *int32 `json:"keyVersion,omitempty"`
 
-	// secrets is what the keybroker reports of the bridge's secrets. The
-	// keybroker writes it.
+	// secrets is the state of the bridge's secrets. The keybroker writes it.
 	// +optional
 	Secrets *SecretsStatus `json:"secrets,omitempty"`
 
-	// recipes are what the recipes of spec.servers come to. The operator writes
+	// recipes are the states of the recipes in spec.servers. The operator writes
 	// them.
 	// +optional
 	// +listType=map
@@ -364,40 +365,38 @@ type HostedBridgeStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	Recipes []RecipeStatus `json:"recipes,omitempty"`
 
-	// servers is how many of the bridge's servers answer, of how many: "2/3".
-	// The ingress writes it.
+	// servers is the number of servers that answer and of all servers, such as
+	// "2/3". The ingress writes it.
 	// +optional
 	Servers string `json:"servers,omitempty"`
 
-	// tools is how many tools the bridge offers. The ingress writes it.
+	// tools is the number of tools that the bridge offers. The ingress writes it.
 	// +optional
 	Tools *int32 `json:"tools,omitempty"`
 
-	// collisions are the names that several servers give to a tool or a prompt
-	// and that a rule other than their prefix tells apart, such as
-	// tool "search": github, jira. The ingress writes it.
+	// collisions are names of tools or prompts that several servers use and that are
+	// not distinguished by a prefix, such as tool "search": github, jira. The
+	// ingress writes it.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=512
 	Collisions []string `json:"collisions,omitempty"`
 
-	// lastActivityTime is when the bridge was last used: called, answering, or
-	// busy with something that was begun. While it is in use the time is late by
-	// up to a quarter of spec.idleTimeout, and by 5 minutes at most; afterwards
-	// it is exact to a second. The ingress writes it.
+	// lastActivityTime is when the bridge was last used: a call or an answer passed,
+	// or a started task ran. While the bridge is in use, the time is late by up to a
+	// quarter of spec.idleTimeout, and by 5 minutes at most; afterwards it is exact
+	// to a second. The ingress writes it.
 	// +optional
 	LastActivityTime *metav1.Time `json:"lastActivityTime,omitempty"`
 
-	// idleSince is set while the bridge sleeps, and is since when it had not
-	// been used. A lastActivityTime after it wakes the bridge. The operator
-	// writes it.
+	// idleSince is set while the bridge sleeps. It is the time since when the bridge
+	// was idle. A later lastActivityTime wakes the bridge. The operator writes it.
 	// +optional
 	IdleSince *metav1.Time `json:"idleSince,omitempty"`
 
-	// keys is when each of spec.apiKeys was last used, to within some minutes.
-	// Keys that were not used since they were made are not here. The ingress
-	// writes it.
+	// keys is when each key of spec.apiKeys was last used, with a precision of some
+	// minutes. Keys that were never used are left out. The ingress writes it.
 	// +optional
 	// +listType=map
 	// +listMapKey=id
@@ -405,9 +404,9 @@ type HostedBridgeStatus struct {
 	Keys []APIKeyStatus `json:"keys,omitempty"`
 }
 
-// APIKeyStatus is what was seen of one key.
+// APIKeyStatus is the observed use of one key.
 type APIKeyStatus struct {
-	// id is that of the key in spec.apiKeys.
+	// id is the id of the key in spec.apiKeys.
 	// +required
 	// +kubebuilder:validation:MaxLength=32
 	ID string `json:"id"`
@@ -417,7 +416,7 @@ type APIKeyStatus struct {
 	LastUsedTime metav1.Time `json:"lastUsedTime"`
 }
 
-// RecipeStatus is what a server's recipe comes to.
+// RecipeStatus is the state of a server's recipe.
 type RecipeStatus struct {
 	// server is the name of the server in spec.servers.
 	// +required
@@ -429,8 +428,9 @@ type RecipeStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	Recipe string `json:"recipe"`
 
-	// version is the one that is in use, with its digest. While the server is out
-	// of service for its recipe both are empty, and so is all that a recipe says.
+	// version is the version in use, and digest is its digest. While the recipe puts
+	// the server out of service, both are empty, and so are all fields from the
+	// recipe.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Version string `json:"version,omitempty"`
@@ -438,7 +438,7 @@ type RecipeStatus struct {
 	// +kubebuilder:validation:MaxLength=71
 	Digest string `json:"digest,omitempty"`
 
-	// reason is one word for what the recipe is, and message says it in a
+	// reason is the state of the recipe in one word, and message explains it in a
 	// sentence.
 	// +required
 	// +kubebuilder:validation:MaxLength=64
@@ -454,8 +454,8 @@ type RecipeStatus struct {
 	// +kubebuilder:validation:items:MaxLength=64
 	Secrets []string `json:"secrets,omitempty"`
 
-	// tokenSecret is the one of them with the tokens of a login, which the bridge
-	// writes anew when it has refreshed them.
+	// tokenSecret is the secret with the tokens of a login. The bridge writes it
+	// again when it refreshes the tokens.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	TokenSecret string `json:"tokenSecret,omitempty"`
@@ -465,14 +465,15 @@ type RecipeStatus struct {
 	// +kubebuilder:validation:MaxLength=2048
 	CredentialsURL string `json:"credentialsURL,omitempty"`
 
-	// source is what the recipe says of the server, as JSON. The server keeps it
-	// when the catalog does not have the version any more.
+	// source is the recipe's description of the server, as JSON in the format of a
+	// bridge's configuration, without a name and secrets. The server keeps it if the
+	// catalog no longer has the version.
 	// +optional
 	// +kubebuilder:validation:MaxLength=8192
 	Source string `json:"source,omitempty"`
 
-	// uid is that of the recipe's object, and owner the recipe's owner. Another
-	// recipe of the same name, by somebody else, is not followed.
+	// uid is the UID of the recipe's object, and owner is the recipe's owner. The
+	// server does not follow another owner's recipe of the same name.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	UID string `json:"uid,omitempty"`
@@ -480,22 +481,22 @@ type RecipeStatus struct {
 	// +kubebuilder:validation:MaxLength=253
 	Owner string `json:"owner,omitempty"`
 
-	// place is where the server is: the origins of its URLs, or the package that
-	// is its program and the origins that it is told. A version of another place
-	// is not followed.
+	// place is where the server is: the origins of its URLs, or the package of its
+	// program and the origins that are passed to the program. A server does not
+	// follow a version at another place.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4608
 	Place string `json:"place,omitempty"`
 
-	// last is what the server was before it went out of service, if it ever was
-	// in service. Later versions are held against it.
+	// last is the state of the server before it went out of service, if it was ever
+	// in service. Later versions are compared with it.
 	// +optional
 	Last *LastRecipe `json:"last,omitempty"`
 }
 
-// LastRecipe is what a server was by a version of its recipe.
+// LastRecipe is the state of a server under a version of its recipe.
 type LastRecipe struct {
-	// version and digest are those of the version.
+	// version and digest identify the version.
 	// +required
 	// +kubebuilder:validation:MaxLength=64
 	Version string `json:"version"`
@@ -516,8 +517,8 @@ type LastRecipe struct {
 	// +kubebuilder:validation:MaxLength=4608
 	Place string `json:"place,omitempty"`
 
-	// secrets are the names of the user's secrets that it could use, and
-	// tokenSecret the one of them with the tokens of a login.
+	// secrets are the names of the user's secrets that the server could use, and
+	// tokenSecret is the secret with the tokens of a login.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=128
@@ -532,54 +533,54 @@ type LastRecipe struct {
 	// +kubebuilder:validation:MaxLength=2048
 	CredentialsURL string `json:"credentialsURL,omitempty"`
 
-	// source is what the recipe said of the server. It is not set where the
-	// server must not run by it again.
+	// source is the recipe's description of the server. It is not set if the server
+	// must not run with it again.
 	// +optional
 	// +kubebuilder:validation:MaxLength=8192
 	Source string `json:"source,omitempty"`
 }
 
-// SecretsStatus is what there is of a bridge's secrets. It holds no value and
-// nothing that was made of one.
+// SecretsStatus is the state of a bridge's secrets. It holds no value and
+// nothing that is derived from one.
 type SecretsStatus struct {
 	// observedGeneration is the generation of the spec whose secretRefs and
 	// servers this is about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// observedRecipes tells the secrets of status.recipes that this is about from
-	// others. It is empty where no recipe names any.
+	// observedRecipes identifies the secrets of status.recipes that this status
+	// describes. It is empty if no recipe names a secret.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	ObservedRecipes string `json:"observedRecipes,omitempty"`
 
-	// count is how many secrets are sealed.
+	// count is the number of sealed secrets.
 	// +optional
 	Count int32 `json:"count,omitempty"`
 
-	// revision changes when a secret is set or removed. A bridge's pod that
-	// has another one fetches its secrets again.
+	// revision changes when a secret is set or removed. A bridge's pod with another
+	// revision fetches its secrets again.
 	// +optional
 	Revision string `json:"revision,omitempty"`
 
-	// missing are the secrets that spec.servers name and nobody has set.
+	// missing are the secrets that spec.servers needs and that are not set.
 	// +optional
 	// +listType=set
 	Missing []string `json:"missing,omitempty"`
 
-	// failures are the secretRefs that are not sealed as they should be, and
-	// sealed secrets that do not open.
+	// failures are the secretRefs that could not be sealed, and the sealed secrets
+	// that cannot be opened.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	Failures []SecretFailure `json:"failures,omitempty"`
 }
 
-// SecretFailure is why a Secret of spec.secretRefs is not sealed, or a sealed
-// secret does not open.
+// SecretFailure is why a Secret of spec.secretRefs is not sealed, or why a
+// sealed secret cannot be opened.
 type SecretFailure struct {
-	// name is the Secret's name in spec.secretRefs, or the user's secret that
-	// does not open.
+	// name is the name of the Secret in spec.secretRefs, or of the user's secret
+	// that cannot be opened.
 	// +required
 	Name string `json:"name"`
 
@@ -587,7 +588,7 @@ type SecretFailure struct {
 	// +required
 	Reason string `json:"reason"`
 
-	// message says what is wrong and what would be right.
+	// message describes the problem and the solution.
 	// +optional
 	Message string `json:"message,omitempty"`
 }

@@ -15,24 +15,24 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.auth) || !has(self.transport) || self.transport.type != 'Stdio'",message="auth belongs to servers that are reached over HTTP: a server over stdio gets its credentials by transport.stdio.env or transport.stdio.files, as ${NAME} of one of its secrets"
 // +kubebuilder:validation:XValidation:rule="!has(self.auth) || !has(self.transport) || !has(self.transport.headers) || self.transport.headers.all(h, h.name.lowerAscii() != 'authorization')",message="auth and a header Authorization exclude each other: auth sets that header"
 type Server struct {
-	// name tells the server from the bridge's others and prefixes its tools
-	// where there are several.
+	// name identifies the server in the bridge, and is the prefix of its tools if
+	// the bridge has several servers.
 	// +required
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$')",message="a server's name must be 1 to 32 lower-case letters, digits or hyphens, beginning and ending with a letter or a digit"
 	Name string `json:"name"`
 
-	// description tells a model what the server is for, in mode Router.
+	// description is the purpose of the server, for models, in mode Router.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Description string `json:"description,omitempty"`
 
-	// transport is how the bridge reaches the server. Where it is not set the
-	// recipe says it.
+	// transport is how the bridge reaches the server. If it is not set, the recipe
+	// defines it.
 	// +optional
 	Transport Transport `json:"transport,omitzero"`
 
-	// recipe is the recipe of the catalog that says how the bridge reaches the
+	// recipe is the recipe of the catalog that defines how the bridge reaches the
 	// server.
 	// +optional
 	Recipe *RecipeReference `json:"recipe,omitempty"`
@@ -41,44 +41,45 @@ type Server struct {
 	// +optional
 	Auth *Auth `json:"auth,omitempty"`
 
-	// secrets are the names of the user's secrets that this server may use.
-	// It sees no others. While one of them is not set, or cannot be opened,
-	// this server alone is out of service. A server of a recipe may use those
-	// that the recipe named when it was first resolved; a version that names
-	// others is followed only when they are here. Where there are any here, it
-	// may use only these.
+	// secrets are the names of the user's secrets that this server may use. It sees
+	// no others. While one of them is not set, or cannot be opened, only this server
+	// is out of service. If the list is empty, a server of a recipe may use the
+	// secrets that the recipe named when it was first resolved. If the list is not
+	// empty, the server may use only these. A version that names other secrets is
+	// followed only if they are listed here.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
 	Secrets []SecretName `json:"secrets,omitempty"`
 
-	// tools are the tools that there are of the server.
+	// tools selects the tools of the server.
 	// +optional
 	Tools *ToolFilter `json:"tools,omitempty"`
 
-	// trust is how far the server's results are passed on as they are.
+	// trust is how the bridge passes on the server's results.
 	// +optional
 	// +kubebuilder:default=Trusted
 	Trust Trust `json:"trust,omitempty"`
 
-	// timeouts bound what is done with the server.
+	// timeouts are the time limits for the server.
 	// +optional
 	Timeouts *Timeouts `json:"timeouts,omitempty"`
 
-	// retry is whether a call that failed is made again.
+	// retry is whether a failed call is repeated.
 	// +optional
 	Retry *Retry `json:"retry,omitempty"`
 
-	// cacheTTL is for how long the result of a tool that only reads is kept
-	// for calls with the same arguments. Where it is not set none is kept.
+	// cacheTTL is how long the result of a read-only tool is cached for calls with
+	// the same arguments. If it is not set, no result is cached.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="cacheTTL must be a duration of 1s to 24h, such as 30s or 5m"
 	CacheTTL *metav1.Duration `json:"cacheTTL,omitempty"`
 
-	// maxResultBytes bounds a result of the server, in bytes of JSON. A larger
-	// one is an error. Where it is not set only the protocol's own limits hold.
+	// maxResultBytes is the maximum size of a result of the server, in bytes of
+	// JSON. A larger result is an error. If it is not set, only the protocol's own
+	// limits apply.
 	// +optional
 	// +kubebuilder:validation:Minimum=1024
 	// +kubebuilder:validation:Maximum=67108864
@@ -93,17 +94,16 @@ type RecipeReference struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9][a-z0-9-]{0,62}[a-z0-9]$')",message="a recipe's name must be 2 to 64 lower-case letters, digits or hyphens, beginning and ending with a letter or a digit"
 	Name string `json:"name"`
 
-	// version is one version of the recipe, as its status.versions has it. Where
-	// it is not set the server follows the latest that is accepted, as long as
-	// that runs at the same place with the same secrets.
+	// version is a version of the recipe from its status.versions. If it is not set,
+	// the server follows the latest accepted version, if that runs at the same place
+	// with the same secrets.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9A-Za-z][0-9A-Za-z.+_-]*$')",message="version must be one version of the recipe, such as 1.2.3; leave it out to follow the latest"
 	Version string `json:"version,omitempty"`
 
-	// resources are the requests and limits of the container, where the recipe's
-	// server is a program. What they do not mention has the installation's
-	// defaults.
+	// resources are the requests and limits of the container, if the recipe's server
+	// is a program. Missing values come from the installation's defaults.
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 }
@@ -119,8 +119,8 @@ const (
 	TransportStreamableHTTP TransportType = "StreamableHTTP"
 	// TransportSSE is the HTTP+SSE transport of 2024-11-05.
 	TransportSSE TransportType = "SSE"
-	// TransportStdio is a program that reads and writes lines. It runs in a
-	// container of its own in the bridge's pod.
+	// TransportStdio is a program that reads and writes lines. It runs in its own
+	// container in the bridge's pod.
 	TransportStdio TransportType = "Stdio"
 )
 
@@ -136,32 +136,32 @@ type Transport struct {
 	// +kubebuilder:default=StreamableHTTP
 	Type TransportType `json:"type,omitempty"`
 
-	// url is the server's endpoint, where type is StreamableHTTP or SSE.
+	// url is the server's endpoint, if type is StreamableHTTP or SSE.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHost() != '' && !self.matches('^[a-z]+://[^/?#]*@')",message="url must be an absolute http or https URL without credentials, such as https://mcp.example.com/mcp"
 	URL string `json:"url,omitempty"`
 
-	// headers are sent with every request to the server, where type is
-	// StreamableHTTP or SSE.
+	// headers are sent with every request to the server, if type is StreamableHTTP
+	// or SSE.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
 	Headers []Header `json:"headers,omitempty"`
 
-	// protocolVersion is the one version of MCP that the bridge speaks to the
-	// server. Where it is not set the two agree on one.
+	// protocolVersion is the only version of MCP that the bridge uses with the
+	// server. If it is not set, the two negotiate a version.
 	// +optional
 	// +kubebuilder:validation:Enum="2024-11-05";"2025-03-26";"2025-06-18";"2025-11-25";"2026-07-28"
 	ProtocolVersion string `json:"protocolVersion,omitempty"`
 
-	// disableListening keeps the bridge from opening the stream by which a
-	// server over StreamableHTTP speaks unasked: some gateways do not answer it.
+	// disableListening disables the stream on which a server over StreamableHTTP
+	// sends messages of its own. Some gateways do not answer the request for it.
 	// +optional
 	DisableListening bool `json:"disableListening,omitempty"`
 
-	// stdio is the program that is the server, where type is Stdio.
+	// stdio is the program of the server, if type is Stdio.
 	// +optional
 	Stdio *Stdio `json:"stdio,omitempty"`
 }
@@ -175,11 +175,10 @@ type Header struct {
 	// +kubebuilder:validation:XValidation:rule="!(self.lowerAscii() in ['host', 'connection', 'content-length', 'content-type', 'content-encoding', 'transfer-encoding', 'te', 'trailer', 'upgrade', 'expect', 'accept', 'accept-encoding', 'keep-alive', 'proxy-authorization', 'proxy-connection', 'last-event-id', 'traceparent', 'tracestate']) && !self.lowerAscii().startsWith('mcp-') && !self.lowerAscii().startsWith('hosted-bridge-')",message="this header belongs to HTTP, MCP or the bridge itself and cannot be set"
 	Name string `json:"name"`
 
-	// value is the header's value. ${NAME} in it stands for the user's secret
-	// of that name, which spec.servers[].secrets must grant, and
-	// ${NAME:-text} for the text where that secret is not set. $$ is a dollar
-	// sign. A value that is secret itself does not belong here: anyone who may
-	// read the HostedBridge can read it.
+	// value is the header's value. ${NAME} is replaced by the user's secret of that
+	// name, which spec.servers[].secrets must grant. ${NAME:-text} is replaced by
+	// the text if that secret is not set. $$ is a dollar sign. Do not put a secret
+	// value here: anyone who may read the HostedBridge can read it.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -188,7 +187,7 @@ type Header struct {
 
 // Auth is how a bridge gets the token that it sends to a server.
 type Auth struct {
-	// oauth is by an OAuth 2 authorization server.
+	// oauth gets the token from an OAuth 2 authorization server.
 	// +required
 	OAuth *OAuth `json:"oauth,omitempty"`
 }
@@ -200,10 +199,10 @@ type OAuthGrant string
 
 // The grants.
 const (
-	// OAuthClientCredentials asks with the client's own credentials.
+	// OAuthClientCredentials uses the client's own credentials.
 	OAuthClientCredentials OAuthGrant = "ClientCredentials"
-	// OAuthAuthorizationCode uses the tokens that a person's login gave, and
-	// refreshes them.
+	// OAuthAuthorizationCode uses the tokens of a person's login, and refreshes
+	// them.
 	OAuthAuthorizationCode OAuthGrant = "AuthorizationCode"
 )
 
@@ -223,10 +222,9 @@ type OAuth struct {
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHost() != '' && !self.matches('^[a-z]+://[^/?#]*@')",message="tokenURL must be an absolute http or https URL without credentials, such as https://login.example.com/oauth/token"
 	TokenURL string `json:"tokenURL"`
 
-	// authorizationURL is the authorization server's authorization endpoint,
-	// for AuthorizationCode. Where it is set, and the installation lets people
-	// log in, the user connects the account in a browser, which writes
-	// tokenSecret.
+	// authorizationURL is the authorization server's authorization endpoint, for
+	// AuthorizationCode. If it is set, and the installation has logins enabled, the
+	// user connects the account in a browser, which writes tokenSecret.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHost() != '' && !self.matches('^[a-z]+://[^/?#]*@') && !self.contains('#')",message="authorizationURL must be an absolute http or https URL without credentials and without a fragment, such as https://login.example.com/oauth/authorize"
@@ -238,18 +236,18 @@ type OAuth struct {
 	// +kubebuilder:validation:MaxLength=256
 	ClientID string `json:"clientID"`
 
-	// clientSecret is the name of the user's secret with the client's secret,
-	// which spec.servers[].secrets must grant. A public client has none.
+	// clientSecret is the name of the user's secret with the client's secret, which
+	// spec.servers[].secrets must grant. A public client has no secret.
 	// +optional
 	ClientSecret SecretName `json:"clientSecret,omitempty"`
 
-	// tokenSecret is the name of the user's secret with the tokens of a login,
-	// for AuthorizationCode, which spec.servers[].secrets must grant. The
-	// bridge writes it anew when it has refreshed them.
+	// tokenSecret is the name of the user's secret with the tokens of a login, for
+	// AuthorizationCode, which spec.servers[].secrets must grant. The bridge writes
+	// it again when it refreshes the tokens.
 	// +optional
 	TokenSecret SecretName `json:"tokenSecret,omitempty"`
 
-	// scopes are asked for.
+	// scopes are the requested scopes.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
@@ -257,16 +255,17 @@ type OAuth struct {
 	// +kubebuilder:validation:items:MaxLength=256
 	Scopes []string `json:"scopes,omitempty"`
 
-	// resource is the server that the token is for, as the authorization server
-	// calls it (RFC 8707). Where it is not set none is named.
+	// resource identifies the server for which the token is valid, as the
+	// authorization server names it (RFC 8707). If it is not set, the request names
+	// no resource.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	Resource string `json:"resource,omitempty"`
 }
 
-// ToolFilter is which tools there are of a server, by the server's own names.
+// ToolFilter selects the tools of a server, by the server's own names.
 type ToolFilter struct {
-	// allow leaves only these, where it is not empty.
+	// allow lists the allowed tools. If it is empty, all tools are allowed.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=256
@@ -274,7 +273,7 @@ type ToolFilter struct {
 	// +kubebuilder:validation:items:MaxLength=128
 	Allow []string `json:"allow,omitempty"`
 
-	// deny takes these away, also those that allow names.
+	// deny lists the denied tools. It overrides allow.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=256
@@ -283,45 +282,45 @@ type ToolFilter struct {
 	Deny []string `json:"deny,omitempty"`
 }
 
-// Trust is how far a server's results are passed on as they are. It makes an
-// attack by a result harder to miss; it is no boundary.
+// Trust is how the bridge passes on a server's results. It makes an attack in a
+// result easier to notice, but it is not a security boundary.
 //
 // +kubebuilder:validation:Enum=Trusted;Untrusted;Sanitize
 type Trust string
 
 // The levels.
 const (
-	// TrustTrusted passes results on as they are.
+	// TrustTrusted passes results on unchanged.
 	TrustTrusted Trust = "Trusted"
-	// TrustUntrusted marks results as foreign text, in which no instruction
-	// counts.
+	// TrustUntrusted marks results as foreign text whose instructions must be
+	// ignored.
 	TrustUntrusted Trust = "Untrusted"
-	// TrustSanitize also takes markup, invisible characters and well-known
-	// instructions to models out of the text.
+	// TrustSanitize also removes markup, invisible characters and well-known
+	// instructions to models from the text.
 	TrustSanitize Trust = "Sanitize"
 )
 
-// Timeouts bound what is done with a server.
+// Timeouts are the time limits for a server.
 type Timeouts struct {
-	// connect bounds one attempt to connect, the start of a program included.
-	// Where it is not set the bridge's own limit holds.
+	// connect limits one attempt to connect, including the start of a program. If it
+	// is not set, the bridge's default applies.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('10m')",message="connect must be a duration of 1s to 10m, such as 30s"
 	Connect *metav1.Duration `json:"connect,omitempty"`
 
-	// call bounds a call from its being sent to its answer. Progress does not
-	// extend it. Where it is not set there is no limit, since tools may work
-	// for hours.
+	// call limits the time from sending a call to its answer. Progress does not
+	// extend it. If it is not set, the time is unlimited, since tools may work for
+	// hours.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="call must be a duration of 1s to 24h, such as 90s or 2h"
 	Call *metav1.Duration `json:"call,omitempty"`
 
-	// idle is how long a connection stays on which nothing is called. Where it
-	// is not set it stays.
+	// idle is how long a connection without calls stays open. If it is not set, the
+	// connection stays open.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
@@ -329,20 +328,19 @@ type Timeouts struct {
 	Idle *metav1.Duration `json:"idle,omitempty"`
 }
 
-// Retry is whether a call that failed is made again. Whatever it says, a call
-// is repeated only if it certainly was not delivered or its tool declares that
-// repeating it is safe.
+// Retry is whether a failed call is repeated. In any case, a call is repeated
+// only if it was certainly not delivered, or if its tool declares that a
+// repetition is safe.
 type Retry struct {
-	// maxAttempts is how often a call is made at most, the first time included.
-	// Where it is not set it is once, and once more for a call that was not
-	// delivered.
+	// maxAttempts is the maximum number of attempts, including the first. If it is
+	// not set, it is one, plus one for a call that was not delivered.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=5
 	MaxAttempts *int32 `json:"maxAttempts,omitempty"`
 
-	// delay is the pause before the second attempt. It doubles with each one
-	// and has jitter. Where it is not set it is one second.
+	// delay is the pause before the second attempt. It doubles with each attempt and
+	// has jitter. The default is one second.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32

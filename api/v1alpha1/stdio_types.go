@@ -7,27 +7,27 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Stdio is a server that is a program. It runs in a container of its own in the
-// bridge's pod, with only the secrets that it is granted.
+// Stdio is a server that runs as a program, in its own container in the bridge's
+// pod, with only the secrets that it is granted.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.image) || has(self.install)",message="stdio needs an image with a command, or an install"
 // +kubebuilder:validation:XValidation:rule="has(self.command) || has(self.install)",message="an image needs a command, such as [node, /app/server.js]: the bridge's own program takes the place of the image's entrypoint, and runs the command"
 type Stdio struct {
-	// image is the container's image. Where it is not set it is the
-	// installation's image for the install's method.
+	// image is the container's image. The default is the installation's image for
+	// the method of install.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9][a-zA-Z0-9._:/@-]*$')",message="image must be a container image's reference, such as registry.example.com/team/server:1.2.3"
 	Image string `json:"image,omitempty"`
 
-	// install is the published package that is the server. It is fetched when
-	// the program starts.
+	// install is the published package of the server. It is downloaded when the
+	// program starts.
 	// +optional
 	Install *Install `json:"install,omitempty"`
 
-	// command is the program and the first of its arguments. Where it is not
-	// set it is that of the install. The image's entrypoint is not run. Texts
-	// may name secrets as those of headers do.
+	// command is the program and its first arguments. The default comes from
+	// install. The image's entrypoint does not run. Strings may name secrets, as in
+	// headers.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -36,16 +36,16 @@ type Stdio struct {
 	// +kubebuilder:validation:items:MaxLength=1024
 	Command []string `json:"command,omitempty"`
 
-	// args are the program's further arguments. They may name secrets as
-	// headers do; who can list the container's processes sees those, so that a
-	// variable or a file is the better place.
+	// args are further arguments of the program. They may name secrets, as in
+	// headers. Anyone who can list the container's processes sees them, so a
+	// variable or a file is a better place for secrets.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=1024
 	Args []string `json:"args,omitempty"`
 
-	// env are the program's environment variables, besides HOME, PATH, TMPDIR
+	// env are the program's environment variables, in addition to HOME, PATH, TMPDIR
 	// and LANG, which every program has.
 	// +optional
 	// +listType=map
@@ -53,21 +53,21 @@ type Stdio struct {
 	// +kubebuilder:validation:MaxItems=64
 	Env []StdioVariable `json:"env,omitempty"`
 
-	// files are written into the container's memory before the program starts,
-	// into the folder that ${CONFIG_DIR} stands for in command, args and env.
+	// files are written into memory of the container before the program starts, in
+	// the folder ${CONFIG_DIR}, which command, args and env can use.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
 	Files []StdioFile `json:"files,omitempty"`
 
-	// resources are the requests and limits of the container. What they do not
-	// mention has the installation's defaults.
+	// resources are the requests and limits of the container. Missing values come
+	// from the installation's defaults.
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 }
 
-// InstallMethod is the program that fetches and runs a package.
+// InstallMethod is the program that downloads and runs a package.
 //
 // +kubebuilder:validation:Enum=npx;uvx
 type InstallMethod string
@@ -80,22 +80,22 @@ const (
 	InstallUVX InstallMethod = "uvx"
 )
 
-// Install is a published package in one exact version.
+// Install is an exact version of a published package.
 //
 // +kubebuilder:validation:XValidation:rule="self.method == 'npx' ? self.__package__.matches('^(@[a-z0-9][a-z0-9._-]*/)?[A-Za-z0-9_][A-Za-z0-9._-]*$') : self.__package__.matches('^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$')",message="package must be a package's name without a version, such as @modelcontextprotocol/server-memory for npx or mcp-server-fetch for uvx"
 // +kubebuilder:validation:XValidation:rule="self.method == 'npx' ? self.version.matches('^[0-9]+[.][0-9]+[.][0-9]+(-[0-9A-Za-z.-]+)?([+][0-9A-Za-z.-]+)?$') : self.version.matches('^([0-9]+!)?[0-9]+([.][0-9]+)*((a|b|rc)[0-9]+)?([.]post[0-9]+)?([.]dev[0-9]+)?$')",message="version must be one exact version, such as 1.2.3: neither a tag such as latest nor a range such as ^1.2, of which another day gives other code (with npx, 1.2 is a range too)"
 type Install struct {
-	// method is the program that fetches and runs the package.
+	// method is the program that downloads and runs the package.
 	// +required
 	Method InstallMethod `json:"method"`
 
-	// package is the package's name. With uvx the program has the same name;
-	// where it has another, set command.
+	// package is the package's name. With uvx, the program has the same name; if its
+	// name differs, set command.
 	// +required
 	// +kubebuilder:validation:MaxLength=214
 	Package string `json:"package"`
 
-	// version is the package's one exact version.
+	// version is the exact version of the package.
 	// +required
 	// +kubebuilder:validation:MaxLength=64
 	Version string `json:"version"`
@@ -109,8 +109,8 @@ type StdioVariable struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z_][A-Za-z0-9_]*$')",message="a variable's name must be 1 to 128 letters, digits or underscores, not beginning with a digit"
 	Name string `json:"name"`
 
-	// value is the variable's value. It may name secrets as those of headers
-	// do. A value that is secret itself does not belong here.
+	// value is the variable's value. It may name secrets, as in headers. Do not put
+	// a secret value here.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Value string `json:"value,omitempty"`
@@ -124,8 +124,8 @@ type StdioFile struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_][A-Za-z0-9._-]*$')",message="a file's name must be 1 to 128 letters, digits, dots, hyphens or underscores, beginning with a letter, a digit or an underscore"
 	Name string `json:"name"`
 
-	// content is the file's text. It may name secrets as values of headers do.
-	// A text that is secret itself does not belong here.
+	// content is the file's text. It may name secrets, as in headers. Do not put a
+	// secret value here.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16384
 	Content string `json:"content,omitempty"`

@@ -15,10 +15,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/laptop"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // envCatalog names the catalog where --catalog does not.
@@ -51,12 +51,12 @@ func newAdd() *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&o.catalog, "catalog", "", "URL of the catalog (default: "+envCatalog+")")
 	f.StringVar(&o.name, "name", "", "name of the server (default: the recipe's id)")
-	f.StringVar(&o.transport, "transport", "", "stdio, streamable-http or sse, where the recipe has several")
-	f.StringVar(&o.dir, "dir", "", "folder in which the program was built, for a recipe that builds from source")
-	f.StringVar(&o.key, "key", "", "publisher's public key, or a file with it; known from then on")
-	f.BoolVar(&o.allowUnsigned, "allow-unsigned", false, "take a recipe that nobody signed")
-	f.BoolVar(&o.newPublisher, "new-publisher", false, "take a recipe of another publisher than the installed one")
-	f.StringSliceVar(&o.useSecrets, "use-secret", nil, "secret that is stored already and that the server may have")
+	f.StringVar(&o.transport, "transport", "", "stdio, streamable-http or sse, if the recipe has several")
+	f.StringVar(&o.dir, "dir", "", "folder where you built the program, for a recipe that builds from source")
+	f.StringVar(&o.key, "key", "", "publisher's public key, or a file with it; remembered for later recipes")
+	f.BoolVar(&o.allowUnsigned, "allow-unsigned", false, "accept a recipe without a signature")
+	f.BoolVar(&o.newPublisher, "new-publisher", false, "accept a recipe whose publisher differs from that of the installed recipe")
+	f.StringSliceVar(&o.useSecrets, "use-secret", nil, "stored secret that the server may use")
 	f.BoolVar(&o.replace, "replace", false, "replace a server of the same name")
 	return c
 }
@@ -99,7 +99,7 @@ func (o addOptions) run(c *cobra.Command, m *machine, id string) error {
 }
 
 // install notes the recipe and writes its server.
-func (o addOptions) install(m *machine, claim laptop.Claim, server config.Server) error {
+func (o addOptions) install(m *machine, claim laptop.Claim, server mcpserver.Server) error {
 	return m.change(func(file *laptop.File) error {
 		if err := o.mayPut(*file, server.Name); err != nil {
 			return err
@@ -163,7 +163,7 @@ func (o addOptions) fetch(c *cobra.Command, m *machine, id string) (laptop.Claim
 		address = m.getenv(envCatalog)
 	}
 	if address == "" {
-		return laptop.Claim{}, fmt.Errorf("which catalog? Give --catalog URL, or set %s", envCatalog)
+		return laptop.Claim{}, fmt.Errorf("no catalog is set: use --catalog URL, or set %s", envCatalog)
 	}
 	catalog, err := laptop.OpenCatalog(address)
 	if err != nil {
@@ -173,7 +173,7 @@ func (o addOptions) fetch(c *cobra.Command, m *machine, id string) (laptop.Claim
 	if text := o.publicKey(); text != "" {
 		if claim.Key, err = recipe.ParseKey(text); err != nil {
 			if text == o.key {
-				err = fmt.Errorf("no such file, and no key itself: %w", err)
+				err = fmt.Errorf("no such file, and not a key: %w", err)
 			}
 			return laptop.Claim{}, fmt.Errorf("--key: %w", err)
 		}
@@ -327,12 +327,12 @@ func newForget() *cobra.Command {
 	none := ""
 	return &cobra.Command{
 		Use:   "forget-publisher PUBLISHER",
-		Short: "Forget the key by which a publisher's recipes are checked",
+		Short: "Forget the key that verifies a publisher's recipes",
 		Args:  cobra.ExactArgs(1),
 		RunE: withMachine(&none, func(_ *cobra.Command, m *machine, args []string) error {
 			found, err := laptop.OpenTrust(m.folders.State).Forget(args[0])
 			if err == nil && !found {
-				err = fmt.Errorf("no key is known of the publisher %q", strings.TrimSpace(args[0]))
+				err = fmt.Errorf("no key of the publisher %q is stored", strings.TrimSpace(args[0]))
 			}
 			return err
 		}),

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 func TestAFollowerSeesEachChangeAndEachFailureOnce(t *testing.T) {
@@ -87,15 +87,15 @@ func TestThePodTakesANewConfiguration(t *testing.T) {
 	}
 	p := &process{options: o, log: slog.New(slog.NewJSONHandler(log, nil))}
 	ctx, cancel := context.WithCancel(t.Context())
-	ended, taken := make(chan struct{}), make(chan config.Config, 4)
+	ended, taken := make(chan struct{}), make(chan mcpserver.Config, 4)
 	go func() {
 		defer close(ended)
-		p.follow(ctx, func(c config.Config) error { taken <- c; return nil })
+		p.follow(ctx, func(c mcpserver.Config) error { taken <- c; return nil })
 	}()
 	put("v2", `{"x":1}`)
 	waitFor(t, "the log says what is wrong", func() bool { return strings.Contains(log.String(), "unknown field") })
 	put("v3", `{"userID":"alice","bridgeUID":"uid-1","mode":"router","servers":[]}`)
-	if c := <-taken; c.Mode != config.Router || len(taken) != 0 {
+	if c := <-taken; c.Mode != mcpserver.Router || len(taken) != 0 {
 		t.Errorf("took %+v", c)
 	}
 	cancel()

@@ -23,8 +23,8 @@ func newInit() *cobra.Command {
 	var write bool
 	c := &cobra.Command{
 		Use:   "init",
-		Short: "Make a configuration, and tell a client of the bridge",
-		Long:  "Make a configuration if there is none, and show what belongs into a client's own file. With --write it is put there: everything else in the file stays, and the former file is kept beside it.",
+		Short: "Create a configuration, and configure a client to use the bridge",
+		Long:  "Create a configuration if it does not exist, and print the entry for a client's configuration file. With --write, add the entry to the file: everything else in the file stays, and the previous file is kept beside it.",
 		Args:  cobra.NoArgs,
 		RunE: withMachine(&path, func(c *cobra.Command, m *machine, _ []string) error {
 			if err := m.begin(c); err != nil {
@@ -55,9 +55,9 @@ func newInit() *cobra.Command {
 		}),
 	}
 	configFlag(c, &path)
-	c.Flags().StringVar(&client, "client", "", "client to tell: "+strings.Join(laptop.ClientNames(), ", "))
-	c.Flags().StringVar(&http, "http", "", "port of a bridge that runs as bridge serve --http PORT, instead of one for each client")
-	c.Flags().BoolVar(&write, "write", false, "put the entry into the client's own file")
+	c.Flags().StringVar(&client, "client", "", "client to configure: "+strings.Join(laptop.ClientNames(), ", "))
+	c.Flags().StringVar(&http, "http", "", "port of a running bridge serve --http PORT; without it, each client starts its own bridge")
+	c.Flags().BoolVar(&write, "write", false, "add the entry to the client's configuration file")
 	return c
 }
 

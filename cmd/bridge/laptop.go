@@ -18,10 +18,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 	"github.com/hostedbridge/hostedbridge/internal/laptop"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // machine is a person's own machine, as the commands that run there see it.
@@ -66,7 +66,7 @@ func configFlag(c *cobra.Command, path *string) {
 // setup is a configuration with the secrets that it names.
 type setup struct {
 	laptop.Loaded
-	config  config.Config
+	config  mcpserver.Config
 	secrets map[string][]byte
 	// unreadable are the secrets that are there and cannot be read, and fault is
 	// why.
@@ -90,7 +90,7 @@ func (s setup) set() *secret.Set {
 }
 
 // missing returns the secrets that a server needs and that are not there.
-func (s setup) missing(server config.Server) []string {
+func (s setup) missing(server mcpserver.Server) []string {
 	var names []string
 	for _, name := range server.Required() {
 		if _, there := s.secrets[name]; !there && !slices.Contains(s.unreadable, name) {
@@ -102,12 +102,12 @@ func (s setup) missing(server config.Server) []string {
 
 // locked returns the secrets that a server needs and that are there, but cannot
 // be read.
-func (s setup) locked(server config.Server) []string {
+func (s setup) locked(server mcpserver.Server) []string {
 	return slices.DeleteFunc(slices.Clone(server.Required()), func(name string) bool { return !slices.Contains(s.unreadable, name) })
 }
 
 // remedy is the command that brings a secret of a server.
-func remedy(server config.Server, name string) string {
+func remedy(server mcpserver.Server, name string) string {
 	if o := server.OAuth; o != nil && o.Token == name && o.AuthorizationURL != "" {
 		return "bridge login " + server.Name
 	}
@@ -115,7 +115,7 @@ func remedy(server config.Server, name string) string {
 }
 
 // remedies are the commands that bring what is missing.
-func (s setup) remedies(server config.Server) (all []string) {
+func (s setup) remedies(server mcpserver.Server) (all []string) {
 	for _, name := range s.missing(server) {
 		all = append(all, remedy(server, name))
 	}
@@ -123,13 +123,13 @@ func (s setup) remedies(server config.Server) (all []string) {
 }
 
 // server returns the server of this name.
-func (s setup) server(name string) (config.Server, error) {
+func (s setup) server(name string) (mcpserver.Server, error) {
 	for _, server := range s.config.Servers {
 		if server.Name == name {
 			return server, nil
 		}
 	}
-	return config.Server{}, fmt.Errorf("there is no server %q in the configuration", name)
+	return mcpserver.Server{}, fmt.Errorf("there is no server %q in the configuration", name)
 }
 
 // load reads the configuration and the secrets.
@@ -163,10 +163,10 @@ func (m *machine) load(ctx context.Context) (setup, error) {
 }
 
 // loadServer is load for a command about one server.
-func (m *machine) loadServer(ctx context.Context, name string) (setup, config.Server, error) {
+func (m *machine) loadServer(ctx context.Context, name string) (setup, mcpserver.Server, error) {
 	s, err := m.load(ctx)
 	if err != nil {
-		return setup{}, config.Server{}, err
+		return setup{}, mcpserver.Server{}, err
 	}
 	server, err := s.server(name)
 	return s, server, err
@@ -214,7 +214,7 @@ func (m *machine) contents() ([]byte, error) {
 func newLog(w io.Writer, level string) (*slog.Logger, error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
-		return nil, fmt.Errorf("--log-level %.20q is none of debug, info, warn and error", level)
+		return nil, fmt.Errorf("--log-level %.20q must be debug, info, warn or error", level)
 	}
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: l})), nil
 }

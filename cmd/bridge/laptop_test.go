@@ -8,15 +8,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // TestWhatIsLockedIsNotMissing holds that nobody is told to set a secret again
 // that a locked keyring has, and that each missing one has its own command.
 func TestWhatIsLockedIsNotMissing(t *testing.T) {
-	server := config.Server{Name: "mail", URL: "https://mail.example.com", Secrets: []string{"A", "B", "C", "OAUTH_MAIL"},
-		Headers: []config.Header{{Name: "X", Value: "${A}${B}${C}"}},
-		OAuth:   &config.OAuth{Grant: config.AuthorizationCode, AuthorizationURL: "https://a", Token: "OAUTH_MAIL"}}
+	server := mcpserver.Server{Name: "mail", URL: "https://mail.example.com", Secrets: []string{"A", "B", "C", "OAUTH_MAIL"},
+		Headers: []mcpserver.Header{{Name: "X", Value: "${A}${B}${C}"}},
+		OAuth:   &mcpserver.OAuth{Grant: mcpserver.AuthorizationCode, AuthorizationURL: "https://a", Token: "OAUTH_MAIL"}}
 	s := setup{secrets: map[string][]byte{"A": nil}, unreadable: []string{"B"}}
 	if diff := cmp.Diff([]string{"bridge secret set C", "bridge login mail"}, s.remedies(server)); diff != "" {
 		t.Error(diff)

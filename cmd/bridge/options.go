@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // envKeybrokerCA is the environment variable with the keybroker's CA
@@ -44,7 +44,7 @@ type Options struct {
 	// KeybrokerCA comes from the environment.
 	KeybrokerCA string
 
-	config config.Config
+	config mcpserver.Config
 	// configBytes is the file that config was read from.
 	configBytes []byte
 	level       slog.Level
@@ -74,7 +74,7 @@ func (o *Options) RegisterFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ProbeListen, "probe-listen", o.ProbeListen, "address that serves /healthz, /readyz and /metrics")
 	fs.StringVar(&o.KeybrokerURL, "keybroker-url", o.KeybrokerURL, "keybroker that issues the bridge's certificate")
 	fs.StringVar(&o.TokenFile, "token-file", o.TokenFile, "projected service account token for the keybroker")
-	fs.DurationVar(&o.DrainDelay, "drain-delay", o.DrainDelay, "how long new calls are still taken after SIGTERM")
+	fs.DurationVar(&o.DrainDelay, "drain-delay", o.DrainDelay, "how long new calls are still accepted after SIGTERM")
 	fs.DurationVar(&o.DrainTimeout, "drain-timeout", o.DrainTimeout, "how long calls in flight may take to end on SIGTERM")
 	fs.StringVar(&o.ConfigFile, "config-file", o.ConfigFile, "file with the bridge's configuration, which is read again when it changes")
 	fs.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")
@@ -103,7 +103,7 @@ func (o *Options) Validate() error {
 		errs = append(errs, errors.New("--drain-delay and --drain-timeout must not be negative"))
 	}
 	if err := o.level.UnmarshalText([]byte(o.LogLevel)); err != nil {
-		errs = append(errs, fmt.Errorf("--log-level %.20q is none of debug, info, warn and error", o.LogLevel))
+		errs = append(errs, fmt.Errorf("--log-level %.20q must be debug, info, warn or error", o.LogLevel))
 	}
 	if err := o.readConfig(); err != nil {
 		errs = append(errs, err)
@@ -115,7 +115,7 @@ func (o *Options) readConfig() (err error) {
 	if o.configBytes, err = os.ReadFile(o.ConfigFile); err != nil {
 		return fmt.Errorf("--config-file: %w", err)
 	}
-	if o.config, err = config.Parse(o.configBytes); err != nil {
+	if o.config, err = mcpserver.Parse(o.configBytes); err != nil {
 		return fmt.Errorf("--config-file: %w", err)
 	}
 	return nil

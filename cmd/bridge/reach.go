@@ -25,8 +25,8 @@ func newReach() *cobra.Command {
 	attempts := reach.Attempts{Each: 2 * time.Second, Between: time.Second}
 	c := &cobra.Command{
 		Use:   "reach",
-		Short: "Tell whether a URL is answered from here",
-		Long:  "Tell whether a URL is answered from here, by the exit code: 0 if it is, 3 if it is not. The operator starts it in pods of its own.",
+		Short: "Check whether a URL answers",
+		Long:  "Check whether a URL answers. The exit code is 0 if it does, and 3 if it does not. The operator runs this command in its probe pods.",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			u, err := url.Parse(address)
@@ -39,8 +39,8 @@ func newReach() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&address, "address", "", "URL to ask, which must be answered 200")
+	c.Flags().StringVar(&address, "address", "", "URL to request; the expected status is 200")
 	// Network plugins take up to some seconds to hear of a new pod.
-	c.Flags().DurationVar(&attempts.For, "for", 12*time.Second, "how long to ask; the last answer counts")
+	c.Flags().DurationVar(&attempts.For, "for", 12*time.Second, "how long to repeat the request; the last answer counts")
 	return c
 }

@@ -16,9 +16,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 )
 
@@ -119,13 +119,13 @@ func ended(err error, what string) error {
 
 // follow takes over the configuration whenever its file has another one. One
 // that is not valid leaves the bridge as it is.
-func (p *process) follow(ctx context.Context, reconfigure func(config.Config) error) {
+func (p *process) follow(ctx context.Context, reconfigure func(mcpserver.Config) error) {
 	path := p.options.ConfigFile
 	follower{
 		interval: followInterval,
 		read:     func() ([]byte, error) { return os.ReadFile(path) },
 		changed: func(encoded []byte) {
-			c, err := config.Parse(encoded)
+			c, err := mcpserver.Parse(encoded)
 			if err == nil {
 				err = reconfigure(c)
 			}

@@ -27,10 +27,10 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 )
 
@@ -183,10 +183,10 @@ type running struct {
 
 func startBridge(t *testing.T, k *authority, upstream string) *running {
 	t.Helper()
-	return startLoggedBridge(t, k, slog.New(slog.DiscardHandler), config.Server{Name: "one", URL: upstream})
+	return startLoggedBridge(t, k, slog.New(slog.DiscardHandler), mcpserver.Server{Name: "one", URL: upstream})
 }
 
-func startLoggedBridge(t *testing.T, k *authority, log *slog.Logger, servers ...config.Server) *running {
+func startLoggedBridge(t *testing.T, k *authority, log *slog.Logger, servers ...mcpserver.Server) *running {
 	t.Helper()
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("token-of-the-pod"), 0o600); err != nil {
@@ -194,7 +194,7 @@ func startLoggedBridge(t *testing.T, k *authority, log *slog.Logger, servers ...
 	}
 	o := Defaults()
 	o.DrainDelay = 3 * time.Second // Enough for a call to come late on a busy machine.
-	o.config = config.Config{UserID: "alice", BridgeUID: bridgeUID, Egress: config.Egress{Unrestricted: true}, Servers: servers}
+	o.config = mcpserver.Config{UserID: "alice", BridgeUID: bridgeUID, Egress: mcpserver.Egress{Unrestricted: true}, Servers: servers}
 	u, err := url.Parse(k.server.URL)
 	if err != nil {
 		t.Fatal(err)

@@ -78,7 +78,7 @@ func (m *machine) setSecret(c *cobra.Command, name, value string) error {
 	return nil
 }
 
-var errNotInteractive = errors.New("nobody is there to ask")
+var errNotInteractive = errors.New("no terminal to ask at")
 
 // interactive reports whether a person can be asked.
 func interactive(c *cobra.Command) (*os.File, bool) {

@@ -21,12 +21,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 )
 
@@ -506,20 +506,20 @@ func TestNoSecretLeavesTheProcess(t *testing.T) {
 	}
 	k := newAuthority(t)
 	k.hand("r1", map[string][]byte{"TOKEN": []byte(canary), "BROKEN": []byte(canary + "\r\nX-Other: y")})
-	var servers []config.Server
+	var servers []mcpserver.Server
 	var parrots []*played
 	for name, form := range forms {
 		at, how := parrot(t, form)
 		parrots = append(parrots, how)
-		servers = append(servers, config.Server{
+		servers = append(servers, mcpserver.Server{
 			Name: name, URL: at, Secrets: []string{"TOKEN"},
-			Headers: []config.Header{{Name: "Authorization", Value: "Bearer ${TOKEN}"}},
+			Headers: []mcpserver.Header{{Name: "Authorization", Value: "Bearer ${TOKEN}"}},
 		})
 	}
 	servers = append(servers,
-		config.Server{Name: "broken", URL: servers[0].URL, Secrets: []string{"BROKEN"}, Headers: []config.Header{{Name: "X-Key", Value: "${BROKEN}"}}},
-		config.Server{Name: "missing", URL: servers[0].URL, Secrets: []string{"OTHER"}},
-		config.Server{Name: "away", URL: "http://127.0.0.1:1/", Secrets: []string{"TOKEN"}, Headers: []config.Header{{Name: "X-Key", Value: "${TOKEN}"}}},
+		mcpserver.Server{Name: "broken", URL: servers[0].URL, Secrets: []string{"BROKEN"}, Headers: []mcpserver.Header{{Name: "X-Key", Value: "${BROKEN}"}}},
+		mcpserver.Server{Name: "missing", URL: servers[0].URL, Secrets: []string{"OTHER"}},
+		mcpserver.Server{Name: "away", URL: "http://127.0.0.1:1/", Secrets: []string{"TOKEN"}, Headers: []mcpserver.Header{{Name: "X-Key", Value: "${TOKEN}"}}},
 	)
 	log := &buffer{}
 	r := startLoggedBridge(t, k, slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), servers...)
@@ -580,9 +580,9 @@ func TestANewSecretReachesItsServer(t *testing.T) {
 	k := newAuthority(t)
 	k.hand("r1", map[string][]byte{"TOKEN": []byte("first-token")})
 	at, how := parrot(t, func(string) string { return "" })
-	r := startLoggedBridge(t, k, slog.New(slog.DiscardHandler), config.Server{
+	r := startLoggedBridge(t, k, slog.New(slog.DiscardHandler), mcpserver.Server{
 		Name: "one", URL: at, Secrets: []string{"TOKEN"},
-		Headers: []config.Header{{Name: "Authorization", Value: "Bearer ${TOKEN}"}},
+		Headers: []mcpserver.Header{{Name: "Authorization", Value: "Bearer ${TOKEN}"}},
 	})
 	defer r.stop()
 	ingress := k.caller(t, pki.IngressSubject())

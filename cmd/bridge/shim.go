@@ -30,8 +30,8 @@ func newShim() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&post.Socket, "socket", "/var/run/hosted-bridge/stdio/shim.sock", "Unix socket to listen at")
-	c.Flags().StringVar(&post.Server, "server", "", "name of the one server whose program is run; a program for another one is refused")
-	c.Flags().StringVar(&post.Files, "files", "", "folder for programs' files, which may hold secrets; without it the one for temporary files")
+	c.Flags().StringVar(&post.Server, "server", "", "name of the server whose program runs; a program for another server is refused")
+	c.Flags().StringVar(&post.Files, "files", "", "folder for programs' files, which may hold secrets (default: the folder for temporary files)")
 	return c
 }
 

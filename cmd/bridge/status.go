@@ -15,15 +15,16 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/toolshash"
+
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
-	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/laptop"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/internal/version"
 )
 
@@ -32,11 +33,11 @@ var errSilent = errors.New("")
 
 // serverStatus is what bridge status says of one server.
 type serverStatus struct {
-	Name           string           `json:"name"`
-	Transport      config.Transport `json:"transport"`
-	State          string           `json:"state"`
-	Tools          int              `json:"tools"`
-	MissingSecrets []string         `json:"missingSecrets,omitempty"`
+	Name           string              `json:"name"`
+	Transport      mcpserver.Transport `json:"transport"`
+	State          string              `json:"state"`
+	Tools          int                 `json:"tools"`
+	MissingSecrets []string            `json:"missingSecrets,omitempty"`
 	// Unreadable are secrets that are there, in a keyring that is locked.
 	Unreadable []string `json:"unreadableSecrets,omitempty"`
 	// Remedies are the commands that bring the missing ones.
@@ -62,7 +63,7 @@ func newStatus() *cobra.Command {
 	timeout := 30 * time.Second // npx fetches a package in less.
 	c := &cobra.Command{
 		Use:   "status",
-		Short: "Start the servers and say how they are",
+		Short: "Start the servers and print their status",
 		Args:  cobra.NoArgs,
 		RunE: withMachine(&path, func(c *cobra.Command, m *machine, _ []string) error {
 			s, err := m.load(c.Context())
@@ -121,10 +122,10 @@ func (m *machine) statuses(ctx context.Context, s setup, timeout time.Duration) 
 
 // probe starts the server and lists its tools, also those that are filtered
 // out, which the publisher has audited too.
-func (s *serverStatus) probe(ctx context.Context, from setup, server config.Server, audited string) {
+func (s *serverStatus) probe(ctx context.Context, from setup, server mcpserver.Server, audited string) {
 	s.State = string(health.Unhealthy)
 	filter := server.Tools
-	server.Tools = config.Tools{}
+	server.Tools = mcpserver.Tools{}
 	var tools []*mcp.Tool
 	err := from.with(ctx, server, func(session *mcp.ClientSession) error {
 		for tool, err := range session.Tools(ctx, nil) {
@@ -155,7 +156,7 @@ func audit(tools []*mcp.Tool, audited string) string {
 	for i, tool := range tools {
 		raw[i], _ = json.Marshal(tool) // It came as JSON.
 	}
-	if hash, err := recipe.ToolsHash(raw); err != nil || hash != audited {
+	if hash, err := toolshash.Of(raw); err != nil || hash != audited {
 		return auditChanged
 	}
 	return auditSame
@@ -181,9 +182,9 @@ func printStatuses(out io.Writer, states []serverStatus) error {
 
 // with runs f with a client of one server alone, which a bridge of its own
 // starts: so everything that is configured holds, and names have no prefix.
-func (s setup) with(ctx context.Context, server config.Server, f func(*mcp.ClientSession) error) error {
+func (s setup) with(ctx context.Context, server mcpserver.Server, f func(*mcp.ClientSession) error) error {
 	c := s.config
-	c.Mode, c.Servers = config.Direct, []config.Server{server}
+	c.Mode, c.Servers = mcpserver.Direct, []mcpserver.Server{server}
 	b := bridge.New(ctx, c, bridge.Options{Log: slog.New(slog.DiscardHandler), SaveSecret: s.save, Turn: s.turn})
 	defer b.Close()
 	b.UseSecrets(s.set())
@@ -216,11 +217,11 @@ func newCall() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "call SERVER TOOL",
 		Short: "Call a tool and print its result",
-		Long:  "Call a tool and print its result as JSON. The exit code is 1 where the result is an error.",
+		Long:  "Call a tool and print its result as JSON. The exit code is 1 if the result is an error.",
 		Args:  cobra.ExactArgs(2),
 		RunE: withMachine(&path, func(c *cobra.Command, m *machine, args []string) error {
 			if doc, err := jsondoc.Parse([]byte(arguments)); err != nil || doc.Kind != jsondoc.Object {
-				return errors.New("--args is not JSON, or no object")
+				return errors.New("--args is not JSON, or not a JSON object")
 			}
 			s, server, err := m.loadServer(c.Context(), args[0])
 			if err != nil {
@@ -235,7 +236,7 @@ func newCall() *cobra.Command {
 	}
 	configFlag(c, &path)
 	c.Flags().StringVar(&arguments, "args", "{}", "the tool's arguments, as a JSON object")
-	c.Flags().DurationVar(&timeout, "timeout", timeout, "how long the call may take, the server's start included")
+	c.Flags().DurationVar(&timeout, "timeout", timeout, "how long the call may take, including the start of the server")
 	return c
 }
 
@@ -270,7 +271,7 @@ func newLogin() *cobra.Command {
 				return err
 			}
 			o := server.OAuth
-			if o == nil || o.Grant != config.AuthorizationCode || o.AuthorizationURL == "" {
+			if o == nil || o.Grant != mcpserver.AuthorizationCode || o.AuthorizationURL == "" {
 				return fmt.Errorf("the server %q has no auth with the grant authorization_code and an authorizationURL", args[0])
 			}
 			for _, name := range s.missing(server) {

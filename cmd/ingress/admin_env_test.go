@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/tenant/kubestore"
 	"github.com/hostedbridge/hostedbridge/internal/userkey"
-	"github.com/hostedbridge/hostedbridge/internal/userkey/keyring"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -151,9 +151,9 @@ func (i *installation) expectActs(b *v1alpha1.HostedBridge, want ...string) {
 }
 
 // ringOf returns a keyring, and a bridge to make keys for.
-func ringOf(t *testing.T, c client.Client) (*keyring.Keyring, *v1alpha1.HostedBridge, userkey.Bridge) {
+func ringOf(t *testing.T, c client.Client) (*kubestore.Keys, *v1alpha1.HostedBridge, userkey.Bridge) {
 	t.Helper()
-	ring := keyring.New(c, rand.Reader, time.Now)
+	ring := kubestore.NewKeys(c, rand.Reader, time.Now)
 	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Namespace(t, c), Name: "alice"}}
 	b.Spec.UserID = v1alpha1.UserID(b.Namespace)
 	testenv.ExpectApplied(t, c, b)
@@ -186,7 +186,7 @@ func TestAKeyDoesNotBringABridgeBack(t *testing.T) {
 	}
 }
 
-func expectNoBridge(t *testing.T, ring *keyring.Keyring, of userkey.Bridge, id string) {
+func expectNoBridge(t *testing.T, ring *kubestore.Keys, of userkey.Bridge, id string) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
 	if _, err := ring.Create(ctx, of, "", 0); !errors.Is(err, userkey.ErrNoBridge) {

@@ -32,11 +32,11 @@ func defaultAudit() auditOptions {
 
 func (a *auditOptions) registerFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&a.Sink.Path, "audit-file", a.Sink.Path, "file of the audit trail (default: standard output)")
-	fs.Int64Var(&a.Sink.MaxBytes, "audit-max-bytes", a.Sink.MaxBytes, "size at which the next audit file is begun, 0 for never")
-	fs.DurationVar(&a.Sink.MaxAge, "audit-max-age", a.Sink.MaxAge, "age at which the next audit file is begun, 0 for never")
-	fs.IntVar(&a.Sink.MaxFiles, "audit-max-files", a.Sink.MaxFiles, "full audit files that are kept, 0 for all")
-	fs.BoolVar(&a.Sink.Sync, "audit-fsync", a.Sink.Sync, "let each answer wait until its audit entries are on the disk")
-	fs.StringVar(&a.KeyFile, "audit-key-file", a.KeyFile, "key for the hashes of addresses and sessions, 16 bytes or more, the same for all replicas (default, and while there is no such file: a random one of this process)")
+	fs.Int64Var(&a.Sink.MaxBytes, "audit-max-bytes", a.Sink.MaxBytes, "size at which a new audit file starts; 0 means never")
+	fs.DurationVar(&a.Sink.MaxAge, "audit-max-age", a.Sink.MaxAge, "age at which a new audit file starts; 0 means never")
+	fs.IntVar(&a.Sink.MaxFiles, "audit-max-files", a.Sink.MaxFiles, "number of full audit files to keep; 0 means all")
+	fs.BoolVar(&a.Sink.Sync, "audit-fsync", a.Sink.Sync, "send each answer only after its audit entries are on the disk")
+	fs.StringVar(&a.KeyFile, "audit-key-file", a.KeyFile, "key for the hashes of addresses and sessions, 16 bytes or more, the same for all replicas (default, and while the file does not exist: a random key of this process)")
 }
 
 func (a *auditOptions) validate() error {
@@ -79,7 +79,7 @@ func (a *auditOptions) key(log *slog.Logger) ([]byte, error) {
 	if a.KeyFile == "" {
 		return []byte(rand.Text()), nil
 	}
-	read, err := os.ReadFile(a.KeyFile)
+	read, err := os.ReadFile(a.KeyFile) //nolint:gosec // A flag names the file.
 	if errors.Is(err, os.ErrNotExist) {
 		log.Warn("--audit-key-file does not exist; hashes of addresses and sessions are of this process alone", "file", a.KeyFile)
 		return []byte(rand.Text()), nil

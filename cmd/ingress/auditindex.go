@@ -8,15 +8,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/audit/index"
 	"github.com/hostedbridge/hostedbridge/internal/audit/sink"
-	"github.com/hostedbridge/hostedbridge/internal/ingress"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
 )
 
 // The kinds of --audit-index.
@@ -41,7 +45,7 @@ func indexOf(s string) (kind, path string, ok bool) {
 // openIndex returns the index of the audit trail, nil where there is to be
 // none. keep says for how long the entries of a user are kept. The database is
 // opened when the index runs, and for as long as that fails again and again: a
-// copy of the trail keeps nobody from being served.
+// missing copy of the trail is no reason not to serve.
 func (o *options) openIndex(keep func(user string) time.Duration, log *slog.Logger) *index.Index {
 	kind, path, _ := indexOf(o.AuditIndex)
 	open := func() (*index.Store, error) { return index.OpenSQLite(path) }
@@ -71,38 +75,68 @@ func (o *options) openIndex(keep func(user string) time.Duration, log *slog.Logg
 	}), config)
 }
 
-// auditIndex returns what administrators ask.
-func (p *parts) auditIndex() ingress.AuditIndex {
-	if p.index == nil {
-		return ingress.NoAuditIndex{}
-	}
-	return p.index
+// trail is the audit trail, with its index where there is one.
+type trail struct {
+	sink   *sink.Sink
+	hasher *audit.Hasher
+	index  *index.Index // nil where there is none
 }
 
-// keepTrail fills the index, where there is one, until end is called: that ends
-// the trail, and after it the index, which has each line then. ctx is that of
-// serving, which ends before the last lines are written.
-func (p *parts) keepTrail(ctx context.Context) (end func() error) {
-	if p.index == nil {
-		return p.audit.Close
+// openTrail returns the trail, whose index runs with it. keep says for how long the
+// index keeps the entries of a user.
+func openTrail(o *options, keep func(user string) time.Duration, stdout io.Writer, log *slog.Logger) (*trail, error) {
+	t := &trail{index: o.openIndex(keep, log)}
+	if t.index != nil {
+		o.Audit.Sink.Follow = t.index.Follow
+	}
+	var err error
+	t.sink, t.hasher, err = o.Audit.open(stdout, log)
+	return t, err
+}
+
+// register registers the metrics of the index.
+func (t *trail) register(metrics prometheus.Registerer) error {
+	if t.index == nil {
+		return nil
+	}
+	if err := t.index.Register(metrics); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	return nil
+}
+
+// search returns where administrators search for entries.
+func (t *trail) search() management.AuditIndex {
+	if t.index == nil {
+		return management.NoAuditIndex{}
+	}
+	return t.index
+}
+
+// run fills the index, where there is one, until end is called: that closes the
+// sink, and after it the index, which has each entry then. ctx is that of serving,
+// which ends before the last entries are written.
+func (t *trail) run(ctx context.Context) (end func() error) {
+	if t.index == nil {
+		return t.sink.Close
 	}
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
-	go func() { ended <- p.index.Run(running) }()
+	go func() { ended <- t.index.Run(running) }()
 	return func() error {
-		err := p.audit.Close()
+		err := t.sink.Close()
 		stop()
 		return errors.Join(err, <-ended)
 	}
 }
 
-// keepAudit returns for how long a user's entries are kept: as long as the
-// user's tier says. For those who have no bridge any more, or a tier that is
+// auditRetention returns for how long a user's entries are kept: as long as the
+// user's tier says. For users that have no bridge any more, or a tier that is
 // none, it is the longest time that any tier has.
-func (p *parts) keepAudit(user string) time.Duration {
+func (c *core) auditRetention(user string) time.Duration {
 	const day = 24 * time.Hour
-	tiers := p.tiers.Tiers()
-	if table := p.watcher.Current(); table != nil {
+	tiers := c.quotas.tiers.Tiers()
+	if table := c.routes.Current(); table != nil {
 		if b, ok := table.Lookup(v1alpha1.UserID(user)); ok {
 			if tier, ok := tiers[b.Tier]; ok {
 				return time.Duration(tier.AuditDays) * day

@@ -20,21 +20,19 @@ import (
 )
 
 // keepForTest begins a trail on standard output with the index at path.
-func keepForTest(t *testing.T, ctx context.Context, path string) (p *parts, end func() error) {
+func keepForTest(t *testing.T, ctx context.Context, path string) (p *trail, end func() error) {
 	t.Helper()
 	o := options{AuditIndex: "sqlite:" + path}
-	p = &parts{index: o.openIndex(func(string) time.Duration { return time.Hour }, slog.New(slog.DiscardHandler))}
-	o.Audit.Sink.Follow = p.index.Follow
-	var err error
-	if p.audit, p.hasher, err = o.Audit.open(io.Discard, slog.New(slog.DiscardHandler)); err != nil {
+	p, err := openTrail(&o, func(string) time.Duration { return time.Hour }, io.Discard, slog.New(slog.DiscardHandler))
+	if err != nil {
 		t.Fatal(err)
 	}
-	return p, p.keepTrail(ctx)
+	return p, p.run(ctx)
 }
 
-func writeForTest(t *testing.T, p *parts) {
+func writeForTest(t *testing.T, p *trail) {
 	t.Helper()
-	err := p.audit.Write(audit.Entry{
+	err := p.sink.Write(audit.Entry{
 		ID: rand.Text(), Time: time.Now(), UserID: "alice", Principal: audit.Principal{Kind: audit.KindUserKey},
 		ReportedBy: audit.Ingress, Call: audit.Call{Method: audit.MethodCallTool, Status: audit.Success},
 	})

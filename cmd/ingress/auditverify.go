@@ -62,9 +62,9 @@ type check struct {
 
 // register adds the flags to fs.
 func (c *check) register(fs *pflag.FlagSet) {
-	fs.BoolVar(&c.trail.Mixed, "mixed", false, "pass over lines that are not of an audit trail, such as those of the log")
-	fs.BoolVar(&c.partial, "partial", false, "take a trail whose beginning is not in the files, as where --audit-max-files had it removed")
-	fs.BoolVar(&c.only, "only", false, "read no other files than those that are given")
+	fs.BoolVar(&c.trail.Mixed, "mixed", false, "skip lines that do not belong to an audit trail, such as log lines")
+	fs.BoolVar(&c.partial, "partial", false, "accept a trail whose beginning is not in the files, such as after --audit-max-files removed it")
+	fs.BoolVar(&c.only, "only", false, "read only the given files")
 }
 
 func (c *check) run(files []string) error {

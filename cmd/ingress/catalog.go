@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 
-	"github.com/hostedbridge/hostedbridge/internal/catalog/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/catalogapi"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/kubestore"
 )
 
@@ -29,9 +29,9 @@ type catalogOptions struct {
 }
 
 func (o *catalogOptions) registerFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.Namespace, "catalog-namespace", o.Namespace, "namespace of the catalog's recipes and publishers; without it they are in the installation's")
-	fs.StringVar(&o.Registry, "catalog-registry-name", o.Registry, "reversed domain before the names of recipes at /v0.1, such as com.example.catalog (default: "+httpapi.DefaultNamespace+")")
-	fs.IntVar(&o.MaxRecipes, "catalog-max-recipes-per-publisher", o.MaxRecipes, "how many names one publisher may have in the catalog; 0 is no limit")
+	fs.StringVar(&o.Namespace, "catalog-namespace", o.Namespace, "namespace of the catalog's recipes and publishers (default: the installation's namespace)")
+	fs.StringVar(&o.Registry, "catalog-registry-name", o.Registry, "reversed domain in front of recipe names at /v0.1, such as com.example.catalog (default: "+catalogapi.DefaultNamespace+")")
+	fs.IntVar(&o.MaxRecipes, "catalog-max-recipes-per-publisher", o.MaxRecipes, "maximum number of names of one publisher in the catalog; 0 means no limit")
 }
 
 // open returns the catalog, which is followed once it runs. The ingress is ready

@@ -33,7 +33,7 @@ type tlsOptions struct {
 }
 
 func (o *tlsOptions) registerFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.CertFile, "tls-cert-file", o.CertFile, "certificate of the public surface in PEM, its own first and then those that signed it; read again when it changes (default: the surface is without TLS)")
+	fs.StringVar(&o.CertFile, "tls-cert-file", o.CertFile, "certificate of the public surface in PEM, the certificate first and then its issuers; read again when it changes (default: no TLS)")
 	fs.StringVar(&o.KeyFile, "tls-key-file", o.KeyFile, "private key of --tls-cert-file in PEM")
 }
 

@@ -49,13 +49,13 @@ type checkOptions struct {
 }
 
 func (o *checkOptions) registerFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.URL, "url", o.URL, "where the ingress is reached")
-	fs.StringVar(&o.Host, "host", o.Host, "the host name under which it is called, one of its --allowed-hosts (default: that of --url)")
-	fs.StringVar(&o.PublicURL, "public-url", o.PublicURL, "where users reach it, whose name its certificate must have (with --tls-cert-file)")
-	fs.StringVar(&o.CertFile, "tls-cert-file", o.CertFile, "the certificate that it must show, in PEM")
-	fs.StringVar(&o.KeybrokerURL, "keybroker-url", o.KeybrokerURL, "where the keybroker is reached")
-	fs.StringVar(&o.CAFile, "ca-file", o.CAFile, "the keybroker's certificate, in PEM, of the ConfigMap "+caName)
-	fs.DurationVar(&o.Timeout, "timeout", o.Timeout, "how long each that does not answer rightly is asked again")
+	fs.StringVar(&o.URL, "url", o.URL, "URL of the ingress")
+	fs.StringVar(&o.Host, "host", o.Host, "the host name of the requests, one of the ingress's --allowed-hosts (default: that of --url)")
+	fs.StringVar(&o.PublicURL, "public-url", o.PublicURL, "public URL of the ingress, whose host its certificate must have (with --tls-cert-file)")
+	fs.StringVar(&o.CertFile, "tls-cert-file", o.CertFile, "the certificate that the ingress must present, in PEM")
+	fs.StringVar(&o.KeybrokerURL, "keybroker-url", o.KeybrokerURL, "URL of the keybroker")
+	fs.StringVar(&o.CAFile, "ca-file", o.CAFile, "the keybroker's certificate, in PEM, from the ConfigMap "+caName)
+	fs.DurationVar(&o.Timeout, "timeout", o.Timeout, "how long to repeat a failed check")
 }
 
 func (o *checkOptions) validate() error {

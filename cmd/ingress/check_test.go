@@ -50,7 +50,7 @@ func see(t *testing.T) *seen {
 	p := published{dir: t.TempDir()}
 	p.write(t, "ca.crt", authority.CertificatePEM())
 	s.args = []string{
-		"--url=" + ingress.URL, "--timeout=50ms", "--ca-file=" + filepath.Join(p.dir, "ca.crt"),
+		"--url=" + ingress.URL, "--timeout=500ms", "--ca-file=" + filepath.Join(p.dir, "ca.crt"),
 		"--keybroker-url=" + strings.Replace(broker.URL, "127.0.0.1", "localhost", 1),
 	}
 	return s

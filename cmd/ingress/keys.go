@@ -25,7 +25,8 @@ const keysUsage = `Mint an API key for a user's bridge.
 Usage: ingress keys create --user=alice [--name=alice] [--namespace=default] [--expires=90d] [--label=laptop] [--output=text|json]
 
 The key is on the first line of the output and nowhere else: only its hash goes
-into the HostedBridge. The rest of the output is the command that adds it.
+into the HostedBridge. The rest of the output is the command that adds it. The
+hash is bound to the user: it opens no other user's bridge.
 
 `
 
@@ -67,11 +68,11 @@ func runKeys(args []string, random io.Reader, now time.Time, stdout, stderr io.W
 
 // register adds the flags to fs.
 func (k *keyRequest) register(fs *pflag.FlagSet) {
-	fs.StringVar(&k.User, "user", "", "user id that the key is for")
+	fs.StringVar(&k.User, "user", "", "user id of the key")
 	fs.StringVar(&k.Name, "name", "", "name of the user's HostedBridge (default: the user id)")
 	fs.StringVarP(&k.Namespace, "namespace", "n", metav1.NamespaceDefault, "namespace of the user's HostedBridge")
 	fs.StringVar(&k.Expires, "expires", "", "how long the key works, such as 90d or 12h (default: until it is removed)")
-	fs.StringVar(&k.Label, "label", "", "what the key is for, such as laptop; it becomes the key's name in the HostedBridge")
+	fs.StringVar(&k.Label, "label", "", "purpose of the key, such as laptop; it becomes the key's name in the HostedBridge")
 	fs.StringVarP(&k.Output, "output", "o", "text", "text or json")
 }
 
@@ -87,7 +88,7 @@ func (k *keyRequest) mint(random io.Reader, now time.Time) (*userkey.Minted, err
 		return nil, fmt.Errorf("--expires: %w", err)
 	}
 	return userkey.Mint(random, userkey.Request{
-		Bridge: types.NamespacedName{Namespace: k.Namespace, Name: k.Name}, Name: k.Label, Lifetime: lifetime,
+		User: v1alpha1.UserID(k.User), Bridge: types.NamespacedName{Namespace: k.Namespace, Name: k.Name}, Name: k.Label, Lifetime: lifetime,
 	}, now)
 }
 

@@ -8,23 +8,21 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 
+	"github.com/hostedbridge/hostedbridge/internal/authserver"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/store"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
-	"github.com/hostedbridge/hostedbridge/internal/ingress"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/authn"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/oauth/jwks"
 	"github.com/hostedbridge/hostedbridge/internal/oauth/settings"
-	"github.com/hostedbridge/hostedbridge/internal/surface"
 )
 
 // resourceName is what clients show as the name of what they log in to, where the
@@ -40,7 +38,7 @@ type loginOptions struct {
 }
 
 func (o *loginOptions) registerFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.File, "oauth-config", o.File, "YAML file that says whose access tokens are accepted and how people log in (default: API keys alone)")
+	fs.StringVar(&o.File, "oauth-config", o.File, "YAML file with the accepted issuers of access tokens and the configuration of logins (default: only API keys)")
 }
 
 // logins are what access tokens are checked by, and where they come from. The
@@ -48,8 +46,8 @@ func (o *loginOptions) registerFlags(fs *pflag.FlagSet) {
 type logins struct {
 	// oauth is nil where no tokens are accepted, and server where the
 	// installation has no authorization server of its own.
-	oauth  *ingress.OAuth
-	server surface.Part
+	oauth  *authn.OAuth
+	server *authserver.Server
 	// run are what runs beside the servers.
 	run []func(context.Context) error
 }
@@ -59,7 +57,7 @@ func (o *loginOptions) read() (*settings.Settings, error) {
 	if o.File == "" {
 		return nil, nil
 	}
-	content, err := os.ReadFile(o.File)
+	content, err := os.ReadFile(o.File) //nolint:gosec // A flag names the file.
 	if err != nil {
 		return nil, fmt.Errorf("--oauth-config: %w", err)
 	}
@@ -68,14 +66,14 @@ func (o *loginOptions) read() (*settings.Settings, error) {
 		return nil, fmt.Errorf("--oauth-config %s: %w", o.File, err)
 	}
 	if of := found.Server; of != nil && store.Embedded(of.Store) && o.Replicas > 1 {
-		return nil, fmt.Errorf("--oauth-config %s: server.store is sqlite, a file that one ingress has, and --replicas is %d: a login that one of them begins the others would not know; set server.store to postgres:FILE or redis:FILE, or --replicas to 1",
+		return nil, fmt.Errorf("--oauth-config %s: server.store is sqlite, a file of one ingress, but --replicas is %d: the other replicas would not know a login; set server.store to postgres:FILE, or --replicas to 1",
 			o.File, o.Replicas)
 	}
 	return found, nil
 }
 
 // open makes what the configuration says.
-func (o *loginOptions) open(ctx context.Context, p *parts, metrics prometheus.Registerer, log *slog.Logger) (*logins, error) {
+func (o *loginOptions) open(ctx context.Context, c *core) (*logins, error) {
 	found, err := o.read()
 	if err != nil || found == nil {
 		return &logins{}, err
@@ -85,7 +83,7 @@ func (o *loginOptions) open(ctx context.Context, p *parts, metrics prometheus.Re
 		return nil, fmt.Errorf("--oauth-config: caFile: %w", err)
 	}
 	issuers := issuersOf(found)
-	keys, err := jwks.New(keySources(found, &p.credentials.login), jwks.Options{Client: clientOf(roots), Clock: clock.System{}, Log: log})
+	keys, err := jwks.New(keySources(found, &c.identity.login), jwks.Options{Client: clientOf(roots), Clock: clock.System{}, Log: c.log})
 	if err != nil {
 		return nil, fmt.Errorf("--oauth-config: %w", err)
 	}
@@ -93,11 +91,11 @@ func (o *loginOptions) open(ctx context.Context, p *parts, metrics prometheus.Re
 	if err != nil {
 		return nil, fmt.Errorf("--oauth-config: %w", err)
 	}
-	if err := keys.Register(metrics); err != nil {
+	if err := keys.Register(c.metrics); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
 	l := &logins{
-		oauth: &ingress.OAuth{PublicURL: found.PublicURL, Name: resourceName, Scopes: scopesOf(found, verifier), Tokens: verifier},
+		oauth: &authn.OAuth{PublicURL: found.PublicURL, Name: resourceName, Scopes: scopesOf(found, verifier), Tokens: verifier},
 		run:   []func(context.Context) error{keys.Run},
 	}
 	for _, i := range issuers {
@@ -106,7 +104,7 @@ func (o *loginOptions) open(ctx context.Context, p *parts, metrics prometheus.Re
 	if found.Server == nil {
 		return l, nil
 	}
-	own := ownServer{found: found, parts: p, roots: roots, metrics: metrics, log: log}
+	own := ownServer{found: found, core: c, roots: roots}
 	return l, own.open(ctx, l)
 }
 

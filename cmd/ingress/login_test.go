@@ -11,20 +11,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
-	"github.com/hostedbridge/hostedbridge/internal/oauth/settings"
-	"github.com/hostedbridge/hostedbridge/internal/onboarding"
-	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
 func write(t *testing.T, content string) string {
@@ -98,10 +89,9 @@ func TestLoginsInAFileAreForOneIngress(t *testing.T) {
 	for name, test := range map[string]struct {
 		store, replicas, want string
 	}{
-		"a file of one":      {"sqlite:/var/lib/logins.db", "1", ""},
-		"a file of two":      {"sqlite:/var/lib/logins.db", "2", "sqlite, a file that one ingress has, and --replicas is 2"},
-		"a database of two":  {"postgres:/etc/url", "2", ""},
-		"Redis, also of two": {"redis:/etc/url", "2", ""},
+		"a file of one":     {"sqlite:/var/lib/logins.db", "1", ""},
+		"a file of two":     {"sqlite:/var/lib/logins.db", "2", "sqlite, a file of one ingress, but --replicas is 2"},
+		"a database of two": {"postgres:/etc/url", "2", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, err := parseOptions([]string{"--oauth-config=" + of(test.store), "--replicas=" + test.replicas}, io.Discard)
@@ -125,113 +115,5 @@ func TestRootsAreThoseOfTheFileToo(t *testing.T) {
 	}
 	if _, err := rootsOf("/nowhere/ca.crt"); err == nil {
 		t.Error("a file that is missing is taken")
-	}
-}
-
-// tables is what knows one table of routes.
-type tables struct{ table *route.Table }
-
-func (t tables) Current() *route.Table    { return t.table }
-func (t tables) Changed() <-chan struct{} { return nil }
-
-// comingTables get their route when they are told.
-type comingTables struct {
-	tables
-
-	change chan struct{}
-}
-
-func (t *comingTables) Changed() <-chan struct{} { return t.change }
-
-func TestBridgesOfAPerson(t *testing.T) {
-	bridge := func(name, subject string) *v1alpha1.HostedBridge {
-		b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: "tenants", Name: name, UID: "uid-1"}}
-		b.Spec.OAuth = &v1alpha1.OAuthAccess{Subjects: []v1alpha1.OAuthSubject{{Issuer: "https://login.example.com", Subject: subject}}}
-		return b
-	}
-	table := route.Build([]*v1alpha1.HostedBridge{bridge("team", "42"), bridge("alice", "42"), bridge("bob", "43")}, []*corev1.Pod{})
-	l := &loginUsers{routes: tables{table}}
-	for _, test := range []struct {
-		name string
-		who  flow.Identity
-		want []v1alpha1.UserID
-	}{
-		{"the bridges of the subject", flow.Identity{Issuer: "https://login.example.com", Subject: "42"}, []v1alpha1.UserID{"alice", "team"}},
-		{"and the one of the rule", flow.Identity{Issuer: "https://login.example.com", Subject: "42", User: "bob"}, []v1alpha1.UserID{"alice", "bob", "team"}},
-		{"which may be the same", flow.Identity{Issuer: "https://login.example.com", Subject: "43", User: "bob"}, []v1alpha1.UserID{"bob"}},
-		{"and has to be there", flow.Identity{Issuer: "https://login.example.com", Subject: "44", User: "carol"}, nil},
-		{"none of another issuer's", flow.Identity{Issuer: "https://other.example.com", Subject: "42"}, nil},
-	} {
-		if got, err := l.Bridges(context.Background(), test.who); err != nil || !cmp.Equal(test.want, got) {
-			t.Errorf("%s: %v, %v, want %v", test.name, got, err, test.want)
-		}
-	}
-	if _, err := (&loginUsers{routes: tables{}}).Bridges(context.Background(), flow.Identity{}); !errors.Is(err, errNoRoutes) {
-		t.Errorf("before the routes are known: %v", err)
-	}
-}
-
-func TestANewBridgeIsKnownBeforeItsClientIsTold(t *testing.T) {
-	who := flow.Identity{Issuer: "https://login.example.com", Subject: "42"}
-	made := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: "tenants", Name: "new", UID: "uid-1"}}
-	made.Spec.OAuth = &v1alpha1.OAuthAccess{Subjects: []v1alpha1.OAuthSubject{{Issuer: who.Issuer, Subject: who.Subject}}}
-	synctest.Test(t, func(t *testing.T) {
-		routes := &comingTables{change: make(chan struct{})}
-		l, began := &loginUsers{routes: routes}, time.Now()
-		done := make(chan struct{})
-		go func() { defer close(done); l.awaitRoute(t.Context(), who) }()
-		synctest.Wait()
-		select {
-		case <-done:
-			t.Fatal("the route is not waited for")
-		default:
-		}
-		change := routes.change
-		routes.table, routes.change = route.Build([]*v1alpha1.HostedBridge{made}, nil), make(chan struct{})
-		close(change)
-		<-done
-		if waited := time.Since(began); waited != 0 {
-			t.Errorf("%s after it was known", waited)
-		}
-		routes.table = route.Build(nil, nil)
-		l.awaitRoute(t.Context(), who)
-		if waited := time.Since(began); waited != knownWithin {
-			t.Errorf("one that does not come is waited for %s", waited)
-		}
-	})
-}
-
-func TestWhoIsLetInDependsOnTheMode(t *testing.T) {
-	who := flow.Identity{Issuer: "https://login.example.com", Subject: "42"}
-	l := &loginUsers{routes: tables{route.Build(nil, nil)}}
-	for _, test := range []struct {
-		name, mode string
-		invited    v1alpha1.UserID
-	}{
-		{"nobody", settings.Off, ""},
-		{"not even by an invitation of before", settings.Off, "alice"},
-		{"who is not invited", settings.Invite, ""},
-		{"who is invited to what is gone", settings.Invite, "alice"},
-		{"so with auto", settings.Auto, "alice"},
-	} {
-		l.mode = test.mode
-		if _, err := l.Onboard(context.Background(), who, test.invited); !errors.Is(err, flow.ErrNotInvited) {
-			t.Errorf("%s: %v", test.name, err)
-		}
-		if l.mode == settings.Auto {
-			continue
-		}
-		if user, err := l.Offer(context.Background(), who); !errors.Is(err, flow.ErrNotInvited) || user != "" {
-			t.Errorf("%s is offered %q, %v", test.name, user, err)
-		}
-	}
-	if err := letIn(onboarding.ErrTooMany); !errors.Is(err, flow.ErrNotInvited) || !errors.Is(err, onboarding.ErrTooMany) {
-		t.Errorf("a bridge that is full: %v", err)
-	}
-	if err := letIn(context.DeadlineExceeded); errors.Is(err, flow.ErrNotInvited) || err == nil {
-		t.Errorf("an API server that is away: %v", err)
-	}
-	if letIn(nil) != nil {
-		t.Error("who was let in is not")
 	}
 }

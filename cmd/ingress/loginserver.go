@@ -9,44 +9,39 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"os"
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/authserver"
-	"github.com/hostedbridge/hostedbridge/internal/authserver/clientdoc"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/provider"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/store"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/oauth/settings"
-	"github.com/hostedbridge/hostedbridge/internal/onboarding"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
+	"github.com/hostedbridge/hostedbridge/internal/tenant/kubestore"
 )
 
 // ownServer is what the installation's own authorization server is made of.
 type ownServer struct {
-	found   *settings.Settings
-	parts   *parts
-	roots   *x509.CertPool
-	metrics prometheus.Registerer
-	log     *slog.Logger
+	found *settings.Settings
+	core  *core
+	roots *x509.CertPool
 }
 
 // open adds the server to l.
 func (o *ownServer) open(ctx context.Context, l *logins) error {
-	of, keys := o.found.Server, &o.parts.credentials.login
-	entries, err := store.Open(ctx, of.Store, store.Options{Metrics: o.metrics, Log: o.log})
+	of, keys := o.found.Server, &o.core.identity.login
+	entries, err := store.Open(ctx, of.Store, store.Options{Metrics: o.core.metrics, Log: o.core.log})
 	if err != nil {
 		return fmt.Errorf("--oauth-config: %w", err)
 	}
 	l.run = append(l.run, entries.Run)
-	users, err := usersOf(&of.Onboarding, o.parts)
+	users, err := usersOf(&of.Onboarding, o.core)
 	if err != nil {
 		return fmt.Errorf("--oauth-config: %w", err)
 	}
@@ -61,12 +56,12 @@ func (o *ownServer) open(ctx context.Context, l *logins) error {
 	server, err := authserver.New(authserver.Options{
 		Issuer: o.found.PublicURL, Name: of.Name,
 		Store: entries, Signer: keys, Keys: keys, Users: users,
-		Providers: providers, Clients: clientsOf(of.Clients), Documents: documents, Connections: newConnections(o.parts),
-		Registration:    authserver.Registration{Enabled: of.Registration.Enabled, MaxClients: of.Registration.MaxClients, Lifetime: of.Registration.Lifetime},
+		Providers: providers, Clients: clientsOf(of.Clients), Documents: documents, Connections: newConnections(o.core),
+		Registration:    client.Registration{Enabled: of.Registration.Enabled, MaxClients: of.Registration.MaxClients, Lifetime: of.Registration.Lifetime},
 		Invitations:     of.Onboarding.Mode != settings.Off,
 		RedirectSchemes: of.RedirectSchemes,
 		AccessToken:     of.Lifetimes.AccessToken, RefreshToken: of.Lifetimes.RefreshToken, RefreshIdle: of.Lifetimes.RefreshIdle,
-		Random: rand.Reader, Now: time.Now, Metrics: o.metrics, Log: o.log,
+		Random: rand.Reader, Now: time.Now, Metrics: o.core.metrics, Log: o.core.log,
 	})
 	if err != nil {
 		return fmt.Errorf("--oauth-config: %w", err)
@@ -75,24 +70,24 @@ func (o *ownServer) open(ctx context.Context, l *logins) error {
 	return nil
 }
 
-// usersOf returns who may use which bridge, and what a first login makes.
-func usersOf(o *settings.Onboarding, p *parts) (*loginUsers, error) {
-	if err := knownTier(o, p.tiers.Tiers()); err != nil {
+// usersOf returns the directory of users, which makes a bridge at a first login.
+func usersOf(o *settings.Onboarding, c *core) (*kubestore.Directory, error) {
+	if err := knownTier(o, c.quotas.tiers.Tiers()); err != nil {
 		return nil, err
 	}
 	template := v1alpha1.HostedBridgeSpec{Tier: o.Tier}
 	for _, s := range o.Servers {
 		template.Servers = append(template.Servers, v1alpha1.Server{Name: s.Name, Recipe: &v1alpha1.RecipeReference{Name: s.Recipe.Name, Version: s.Recipe.Version}})
 	}
-	options := onboarding.Options{Template: template}
+	options := kubestore.OnboardingOptions{Template: template}
 	if o.Mode == settings.Auto {
 		options.Namespace = o.Namespace
 	}
-	acts, err := onboarding.New(p.cluster, options)
+	acts, err := kubestore.NewOnboarding(c.cluster, options)
 	if err != nil {
 		return nil, err
 	}
-	return &loginUsers{routes: p.watcher, onboarding: acts, mode: o.Mode}, nil
+	return &kubestore.Directory{Routes: c.routes, Onboarding: acts, Mode: o.Mode}, nil
 }
 
 // knownTier refuses a tier that the installation does not have: nothing that a
@@ -109,7 +104,7 @@ func documentsOf(d settings.Documents, roots *x509.CertPool) (flow.Documents, er
 	if !d.Enabled {
 		return nil, nil
 	}
-	documents, err := clientdoc.New(clientdoc.Options{Allow: d.AllowedNetworks, TLS: tlsOf(roots)})
+	documents, err := client.NewDocuments(client.DocumentOptions{Allow: d.AllowedNetworks, TLS: tlsOf(roots)})
 	if err != nil {
 		return nil, fmt.Errorf("clientIDMetadataDocuments: %w", err)
 	}
@@ -157,4 +152,9 @@ func secretIn(file string) func() (string, error) {
 		}
 		return string(bytes.TrimSpace(content)), nil
 	}
+}
+
+// newConnections returns what connects the accounts of users' servers.
+func newConnections(c *core) *kubestore.Connections {
+	return &kubestore.Connections{Routes: c.routes, Bridges: c.cluster, Secrets: &c.identity.secrets, Wake: c.status.Wake}
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/oauth/settings"
-	"github.com/hostedbridge/hostedbridge/internal/quota/tierfile"
+	"github.com/hostedbridge/hostedbridge/internal/quota/store"
 )
 
 func TestAFirstLoginNeedsATierThatThereIs(t *testing.T) {
@@ -27,12 +27,12 @@ func TestAFirstLoginNeedsATierThatThereIs(t *testing.T) {
 		{"the one that is not said, where nothing is made", settings.Invite, "free", own, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			tiers, err := tierfile.Open(test.file, clock.System{}, slog.New(slog.DiscardHandler))
+			tiers, err := store.OpenTierFile(test.file, clock.System{}, slog.New(slog.DiscardHandler))
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := &parts{tiers: tiers, credentials: &credentials{config: &rest.Config{Host: "https://127.0.0.1:1"}}}
-			_, err = usersOf(&settings.Onboarding{Mode: test.mode, Namespace: "people", Tier: test.tier}, p)
+			c := &core{quotas: &quotas{tiers: tiers}, identity: &identity{config: &rest.Config{Host: "https://127.0.0.1:1"}}}
+			_, err = usersOf(&settings.Onboarding{Mode: test.mode, Namespace: "people", Tier: test.tier}, c)
 			if (err != nil) != (test.want != "") || err != nil && !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want %q", err, test.want)
 			}

@@ -93,7 +93,7 @@ func defaults() options {
 			MaxHeldPerUser: 32,
 			MaxHeld:        1024,
 			// Some 20 KB each.
-			MaxResting: 2048,
+			MaxDormant: 2048,
 			// A quarter of the memory limit of the shipped manifest.
 			MaxBodyMemory: 128 << 20,
 			LegacySSE:     true,
@@ -112,7 +112,7 @@ func defaults() options {
 
 // registerFlags binds the options to flags whose defaults they hold.
 func (o *options) registerFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.Listen, "listen", o.Listen, "address of the public surface (HTTP/1.1 and HTTP/2, with TLS where there is a --tls-cert-file)")
+	fs.StringVar(&o.Listen, "listen", o.Listen, "address of the public surface (HTTP/1.1 and HTTP/2, with TLS if --tls-cert-file is set)")
 	fs.StringVar(&o.ProbeListen, "probe-listen", o.ProbeListen, "address of /healthz, /readyz and /metrics")
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "namespace of the installation")
 	fs.StringSliceVar((*[]string)(&o.WatchNamespaces), scope.Flag, o.WatchNamespaces, scope.FlagUsage)
@@ -121,22 +121,22 @@ func (o *options) registerFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.TokenFile, "token-file", o.TokenFile, "projected service-account token for the keybroker")
 	fs.IntVar(&o.BridgePort, "bridge-port", o.BridgePort, "port on which bridges listen")
 	fs.StringSliceVar(&o.Ingress.AllowedOrigins, "allowed-origins", o.Ingress.AllowedOrigins, "origins from which browsers may call, such as https://app.example.com")
-	fs.StringSliceVar(&o.Ingress.AllowedHosts, "allowed-hosts", o.Ingress.AllowedHosts, "host names under which the service is called, without port (default: any)")
-	fs.StringSliceVar(&o.TrustedProxies, "trusted-proxies", o.TrustedProxies, "addresses or CIDR prefixes of proxies in front, whose X-Forwarded-For counts (default: none)")
-	fs.DurationVar(&o.Ingress.Wait, "wait", o.Ingress.Wait, "how long a call waits for a bridge that is starting")
+	fs.StringSliceVar(&o.Ingress.AllowedHosts, "allowed-hosts", o.Ingress.AllowedHosts, "host names under which callers may reach the service, without port (default: any)")
+	fs.StringSliceVar(&o.TrustedProxies, "trusted-proxies", o.TrustedProxies, "addresses or CIDR prefixes of proxies in front, whose X-Forwarded-For is trusted (default: none)")
+	fs.DurationVar(&o.Ingress.Wait, "wait", o.Ingress.Wait, "how long a call waits for a starting bridge")
 	fs.IntVar(&o.Ingress.MaxHeldPerUser, "max-held-per-user", o.Ingress.MaxHeldPerUser, "calls of one user that may wait at once")
 	fs.Int64Var(&o.Ingress.MaxBodyMemory, "max-body-memory", o.Ingress.MaxBodyMemory, "bytes of all request bodies in memory at once; one user may take a quarter")
 	fs.IntVar(&o.Ingress.MaxHeld, "max-held", o.Ingress.MaxHeld, "calls of all users that may wait at once")
-	fs.IntVar(&o.Ingress.MaxResting, "max-resting-streams", o.Ingress.MaxResting, "streams that are kept open for clients that listen to bridges that sleep or are suspended; one user may have --max-held-per-user")
+	fs.IntVar(&o.Ingress.MaxDormant, "max-resting-streams", o.Ingress.MaxDormant, "maximum number of open streams of clients whose bridges sleep or are suspended; each user may have --max-held-per-user")
 	fs.BoolVar(&o.Ingress.LegacySSE, "legacy-sse", o.Ingress.LegacySSE, "serve the transport of 2024-11-05, HTTP+SSE, at /u/:userId/sse")
-	fs.IntVar(&o.Ingress.CatalogReads, "catalog-reads-per-second", o.Ingress.CatalogReads, "requests of one address to what anyone may read of the catalog, on average; ten seconds' worth may come at once; 0 is no limit")
-	fs.IntVar(&o.Ingress.CatalogWrites, "catalog-writes-per-second", o.Ingress.CatalogWrites, "requests with the keys of one publisher, on average; ten seconds' worth may come at once; 0 is no limit")
-	fs.IntVar(&o.Ingress.LoginRequests, "login-requests-per-second", o.Ingress.LoginRequests, "requests of one address to log in and for tokens, on average; ten seconds' worth may come at once; 0 is no limit")
-	fs.DurationVar(&o.Ingress.KeepAlive, "stream-keep-alive", o.Ingress.KeepAlive, "after how much silence an event stream gets a comment")
-	fs.DurationVar(&o.Ingress.IdleTimeout, "idle-timeout", o.Ingress.IdleTimeout, "after how long a connection without a request is closed; to be longer than what is in front keeps it")
-	fs.DurationVar(&o.DrainDelay, "drain-delay", o.DrainDelay, "how long new calls are still taken after SIGTERM")
+	fs.IntVar(&o.Ingress.CatalogReads, "catalog-reads-per-second", o.Ingress.CatalogReads, "average number of requests per second of one address to the public routes of the catalog; the burst is ten seconds' worth; 0 means no limit")
+	fs.IntVar(&o.Ingress.CatalogWrites, "catalog-writes-per-second", o.Ingress.CatalogWrites, "average number of requests per second with the keys of one publisher; the burst is ten seconds' worth; 0 means no limit")
+	fs.IntVar(&o.Ingress.LoginRequests, "login-requests-per-second", o.Ingress.LoginRequests, "average number of requests per second of one address for logins and tokens; the burst is ten seconds' worth; 0 means no limit")
+	fs.DurationVar(&o.Ingress.KeepAlive, "stream-keep-alive", o.Ingress.KeepAlive, "interval after which a silent event stream gets a comment")
+	fs.DurationVar(&o.Ingress.IdleTimeout, "idle-timeout", o.Ingress.IdleTimeout, "time after which a connection without requests is closed; it must be longer than that of a proxy in front")
+	fs.DurationVar(&o.DrainDelay, "drain-delay", o.DrainDelay, "how long new calls are still accepted after SIGTERM")
 	fs.DurationVar(&o.DrainTimeout, "drain-timeout", o.DrainTimeout, "how long calls in flight then have to end")
-	fs.StringVar(&o.AuditIndex, "audit-index", o.AuditIndex, "where audit entries can be asked for: none, sqlite:PATH, or postgres:FILE with the database's URL in the file")
+	fs.StringVar(&o.AuditIndex, "audit-index", o.AuditIndex, "index for queries of audit entries: none, sqlite:PATH, or postgres:FILE with the database's URL in the file")
 	fs.StringVar(&o.AdminKeyFile, "admin-key-file", o.AdminKeyFile, "file with the key of the admin surface, read again when it changes (default: the environment's CATALOG_ADMIN_KEY)")
 	o.TLS.registerFlags(fs)
 	o.Audit.registerFlags(fs)
@@ -145,7 +145,7 @@ func (o *options) registerFlags(fs *pflag.FlagSet) {
 	o.Catalog.registerFlags(fs)
 	o.Seed.registerFlags(fs)
 	o.Login.registerFlags(fs)
-	fs.StringVar(&o.OTLPEndpoint, "otlp-endpoint", o.OTLPEndpoint, "where traces go, such as http://collector.observability.svc:4318 (default: OTEL_EXPORTER_OTLP_ENDPOINT, or nowhere)")
+	fs.StringVar(&o.OTLPEndpoint, "otlp-endpoint", o.OTLPEndpoint, "endpoint of traces, such as http://collector.observability.svc:4318 (default: OTEL_EXPORTER_OTLP_ENDPOINT, or none)")
 	fs.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")
 }
 
@@ -160,7 +160,7 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 		return o, err
 	}
 	if fs.NArg() > 0 {
-		return o, fmt.Errorf("%q is no command: there are keys, audit and check", fs.Arg(0))
+		return o, fmt.Errorf("%q is not a command: use keys, audit or check", fs.Arg(0))
 	}
 	if o.KeybrokerURL == "" {
 		o.KeybrokerURL = "https://hosted-bridge-keybroker." + o.Namespace + ".svc:8443"
@@ -215,7 +215,7 @@ func (o *options) validate() error {
 	check(o.Ingress.KeepAlive >= time.Second, "stream-keep-alive", "1s or more")
 	check(o.Ingress.IdleTimeout >= time.Second, "idle-timeout", "1s or more")
 	check(o.OTLPEndpoint == "" || isHTTP(o.OTLPEndpoint), "otlp-endpoint", "an http or https URL")
-	check(o.Ingress.MaxResting > 0, "max-resting-streams", "1 or more")
+	check(o.Ingress.MaxDormant > 0, "max-resting-streams", "1 or more")
 	_, _, ok := indexOf(o.AuditIndex)
 	check(ok, "audit-index", "none, sqlite:PATH or postgres:FILE")
 	check(o.DrainDelay >= 0, "drain-delay", "0 or more")

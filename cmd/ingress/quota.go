@@ -17,7 +17,6 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/quota/store"
-	"github.com/hostedbridge/hostedbridge/internal/quota/tierfile"
 )
 
 // quotaPassword is the environment's variable with the store's password.
@@ -37,11 +36,11 @@ type quotaOptions struct {
 }
 
 func (o *quotaOptions) registerFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.TiersFile, "tiers-file", o.TiersFile, "YAML file with the installation's tiers, read again when it changes; without it there are free, pro and business")
-	fs.IntVar(&o.Replicas, "replicas", o.Replicas, "how many ingresses share each quota while no --quota-redis-url is given or reached")
+	fs.StringVar(&o.TiersFile, "tiers-file", o.TiersFile, "YAML file with the installation's tiers, read again when it changes; the default tiers are free, pro and business")
+	fs.IntVar(&o.Replicas, "replicas", o.Replicas, "how many ingresses share each quota without --quota-redis-url, or while that is unavailable")
 	fs.StringVar(&o.RedisURL, "quota-redis-url", o.RedisURL, "Redis or Valkey in which all replicas count together, such as redis://host:6379/0, rediss:// with TLS (default: each replica counts for itself)")
 	fs.StringVar(&o.PasswordFile, "quota-redis-password-file", o.PasswordFile, "file with its password, read at each connection (default: the environment's "+quotaPassword+")")
-	fs.StringVar(&o.CAFile, "quota-redis-ca-file", o.CAFile, "PEM file with the authorities that its certificate may be of (default: the system's)")
+	fs.StringVar(&o.CAFile, "quota-redis-ca-file", o.CAFile, "PEM file with the authorities of its certificate (default: the system's)")
 }
 
 func (o *quotaOptions) validate() error {
@@ -59,18 +58,24 @@ func (o *quotaOptions) validate() error {
 	return errors.Join(errs...)
 }
 
+// quotas are the limits of users and the counts of what they use.
+type quotas struct {
+	tiers *store.TierFile
+	store *store.Store
+}
+
 // open reads the tiers and makes the store.
-func (o *quotaOptions) open(metrics prometheus.Registerer, log *slog.Logger) (*tierfile.File, *store.Store, error) {
-	tiers, err := tierfile.Open(o.TiersFile, clock.System{}, log)
+func (o *quotaOptions) open(metrics prometheus.Registerer, log *slog.Logger) (*quotas, error) {
+	tiers, err := store.OpenTierFile(o.TiersFile, clock.System{}, log)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	redis, err := o.redis()
 	if err != nil {
-		return nil, nil, fmt.Errorf("quota store: %w", err)
+		return nil, fmt.Errorf("quota store: %w", err)
 	}
-	quotas, err := store.New(store.Options{Replicas: o.Replicas, Redis: redis, Clock: clock.System{}, Metrics: metrics, Log: log})
-	return tiers, quotas, err
+	counts, err := store.New(store.Options{Replicas: o.Replicas, Redis: redis, Clock: clock.System{}, Metrics: metrics, Log: log})
+	return &quotas{tiers: tiers, store: counts}, err
 }
 
 func (o *quotaOptions) redis() (*store.Redis, error) {
@@ -81,7 +86,7 @@ func (o *quotaOptions) redis() (*store.Redis, error) {
 	if o.CAFile == "" {
 		return r, nil
 	}
-	pem, err := os.ReadFile(o.CAFile)
+	pem, err := os.ReadFile(o.CAFile) //nolint:gosec // A flag names the file.
 	if err != nil {
 		return nil, fmt.Errorf("read authorities: %w", err)
 	}

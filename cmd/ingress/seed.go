@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 
+	"github.com/hostedbridge/hostedbridge/internal/catalog/kubestore"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/seed"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 )
@@ -31,9 +32,9 @@ type seedOptions struct {
 }
 
 func (o *seedOptions) registerFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.Place, "catalog-seed", o.Place, "where POST /admin/seed takes recipes from: "+seed.Forms)
+	fs.StringVar(&o.Place, "catalog-seed", o.Place, "source of the recipes for POST /admin/seed: "+seed.Forms)
 	fs.StringVar(&o.TokenFile, "catalog-seed-token-file", o.TokenFile, "file with the token for a git repository, or user:token, read for each seed (default: none)")
-	fs.BoolVar(&o.AtStart, "catalog-seed-at-start", o.AtStart, "seed when this process starts, too; replicas may all do so")
+	fs.BoolVar(&o.AtStart, "catalog-seed-at-start", o.AtStart, "also seed when this process starts; all replicas may do so")
 }
 
 func (o *seedOptions) validate() error {
@@ -42,24 +43,21 @@ func (o *seedOptions) validate() error {
 	case err != nil:
 		return fmt.Errorf("--catalog-seed: %w", err)
 	case o.TokenFile != "" && !strings.HasPrefix(o.Place, "git:"):
-		return errors.New("--catalog-seed-token-file is for a --catalog-seed that is a git repository")
+		return errors.New("--catalog-seed-token-file needs a --catalog-seed that is a git repository")
 	case o.AtStart && source == nil:
 		return errors.New("--catalog-seed-at-start needs a --catalog-seed")
 	}
 	return nil
 }
 
-// open makes the seeder of the catalog, where there is a source.
-func (o *seedOptions) open(p *parts, metrics prometheus.Registerer, log *slog.Logger) error {
+// open returns the seeder of the catalog, nil where there is no source.
+func (o *seedOptions) open(catalog *kubestore.Store, metrics prometheus.Registerer, log *slog.Logger) (*seed.Seeder, error) {
 	source, err := seed.ParseSource(o.Place, seed.Options{TokenFile: o.TokenFile, Transport: gitTransport()})
 	if err != nil || source == nil {
-		return err
+		return nil, err
 	}
-	p.seeder = seed.New(source, p.catalog, clock.System{}, log)
-	if o.AtStart {
-		p.seedAtStart = p.seeder.Run
-	}
-	return p.seeder.Register(metrics)
+	seeder := seed.New(source, catalog, clock.System{}, log)
+	return seeder, seeder.Register(metrics)
 }
 
 // gitTransport keeps no connection: a seed is a rare event.

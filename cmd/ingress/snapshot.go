@@ -32,9 +32,9 @@ type snapshotOptions struct {
 }
 
 func (o *snapshotOptions) registerFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.Dir, "snapshot-dir", o.Dir, "directory, of a volume of this pod alone, for what a restart needs while the API server is away (default: nothing is kept)")
+	fs.StringVar(&o.Dir, "snapshot-dir", o.Dir, "directory, on a volume of only this pod, for the snapshot with which it restarts while the API server is unavailable (default: no snapshot)")
 	fs.StringVar(&o.KeyFile, "snapshot-key-file", o.KeyFile, "file with the key that signs it: 32 bytes in base64")
-	fs.DurationVar(&o.MaxAge, "snapshot-max-age", o.MaxAge, "how long ago the API server may have vouched for routes that a restart begins with")
+	fs.DurationVar(&o.MaxAge, "snapshot-max-age", o.MaxAge, "maximum age of the routes in a snapshot, since the API server last confirmed them")
 }
 
 func (o *snapshotOptions) validate() error {

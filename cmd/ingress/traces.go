@@ -16,11 +16,11 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/version"
 )
 
-// lastSpans is how long the end of the process waits for who takes spans.
+// lastSpans is how long the end of the process waits for the collector of spans.
 const lastSpans = 3 * time.Second
 
 // startTraces returns the tracer of requests, nil where neither endpoint nor
-// the environment names anybody who takes spans, and what sends the last ones.
+// the environment names a collector, and what sends the last spans.
 func startTraces(ctx context.Context, endpoint string, log *slog.Logger) (trace.Tracer, func(), error) {
 	source := otlp.Source{Service: "hosted-bridge-ingress", Version: version.String(), Package: "github.com/hostedbridge/hostedbridge/internal/ingress"}
 	tracer, shutdown, err := otlp.Start(ctx, source, func(name string) string {
@@ -32,7 +32,7 @@ func startTraces(ctx context.Context, endpoint string, log *slog.Logger) (trace.
 	if err != nil || shutdown == nil {
 		return nil, func() {}, err
 	}
-	// Spans that nobody takes are lost, and are no request's failure.
+	// Spans that no collector takes are lost, and are no request's failure.
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.WarnContext(ctx, "traces", "error", err) }))
 	return tracer, func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSpans)

@@ -6,42 +6,40 @@ package main
 import (
 	"context"
 	"errors"
-	"log/slog"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	use "github.com/hostedbridge/hostedbridge/internal/catalog/usage"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/route/watch"
-	use "github.com/hostedbridge/hostedbridge/internal/usage"
-	"github.com/hostedbridge/hostedbridge/internal/usage/popularity"
 )
 
 // inventory returns what the installation has.
-func (p *parts) inventory(ctx context.Context) (use.Inventory, error) {
-	bridges, err := p.watcher.Bridges(ctx)
+func (c *core) inventory(ctx context.Context) (use.Inventory, error) {
+	bridges, err := c.routes.Bridges(ctx)
 	if err != nil {
 		return use.Inventory{}, err
 	}
 	has := use.Inventory{Installed: use.Of(bridges)}
-	if p.catalog.Synced() {
-		has.Catalog = &use.Catalog{Recipes: p.catalog.Current().Len(), Publishers: len(p.catalog.Publishers())}
+	if c.catalog.Synced() {
+		has.Catalog = &use.Catalog{Recipes: c.catalog.Current().Len(), Publishers: len(c.catalog.Publishers())}
 	}
 	return has, nil
 }
 
 // popularity returns what tells the catalog how popular its recipes are.
-func (p *parts) popularity(log *slog.Logger) *popularity.Counter {
-	sources := popularity.Sources{Bridges: p.awaitBridges, Set: p.catalog.SetPopularity, Clock: clock.System{}, Log: log}
-	if p.index != nil {
-		sources.Uses = p.index.Uses
+func (c *core) popularity() *use.Counter {
+	sources := use.Sources{Bridges: c.awaitBridges, Set: c.catalog.SetPopularity, Clock: clock.System{}, Log: c.log}
+	if c.audit.index != nil {
+		sources.Uses = c.audit.index.Uses
 	}
-	return popularity.New(sources)
+	return use.NewCounter(sources)
 }
 
 // awaitBridges returns all bridges, once they are known.
-func (p *parts) awaitBridges(ctx context.Context) ([]*v1alpha1.HostedBridge, error) {
+func (c *core) awaitBridges(ctx context.Context) ([]*v1alpha1.HostedBridge, error) {
 	for {
-		changed := p.watcher.Changed()
-		bridges, err := p.watcher.Bridges(ctx)
+		changed := c.routes.Changed()
+		bridges, err := c.routes.Bridges(ctx)
 		if !errors.Is(err, watch.ErrUnknown) {
 			return bridges, err
 		}

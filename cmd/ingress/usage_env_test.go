@@ -110,17 +110,17 @@ func indexOfCalls(t *testing.T, b *v1alpha1.HostedBridge, calls int) *index.Inde
 func TestTheCatalogIsToldWhatIsPopular(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	b := namingBridge(t, testenv.Namespace(t, testenv.Client(t)))
-	p := parts{index: indexOfCalls(t, b, 3)}
+	p := core{log: log, audit: &trail{index: indexOfCalls(t, b, 3)}}
 	var err error
-	if p.watcher, err = watch.New(testenv.Config(), nil, log); err != nil {
+	if p.routes, err = watch.New(testenv.Config(), nil, log); err != nil {
 		t.Fatal(err)
 	}
 	if p.catalog, err = (&catalogOptions{}).open(testenv.Config(), b.Namespace, log); err != nil {
 		t.Fatal(err)
 	}
 	told := p.catalog.Changed()
-	testenv.Run(t, p.popularity(log).Run)
-	testenv.Run(t, p.watcher.Run)
+	testenv.Run(t, p.popularity().Run)
+	testenv.Run(t, p.routes.Run)
 	select {
 	case <-told:
 	case <-time.After(time.Minute):

@@ -45,7 +45,7 @@ func commands() map[string]command {
 // serverUsage is what --help says without a subcommand.
 func serverUsage() string {
 	var b strings.Builder
-	b.WriteString("Serve certificates and secrets, or look after the master key.\n\nUsage: keybroker [flags], or keybroker COMMAND --help\n\nCommands:\n")
+	b.WriteString("Serve certificates and secrets, or manage the master key.\n\nUsage: keybroker [flags], or keybroker COMMAND --help\n\nCommands:\n")
 	all := commands()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		fmt.Fprintf(&b, "  %-8s  %s\n", name, all[name].summary)

@@ -19,7 +19,6 @@ import (
 	"github.com/hostedbridge/hostedbridge/controllers/sealing"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
-	"github.com/hostedbridge/hostedbridge/internal/leftout"
 	"github.com/hostedbridge/hostedbridge/internal/masterkey"
 	"github.com/hostedbridge/hostedbridge/internal/scope"
 )
@@ -53,7 +52,7 @@ func (c *controllers) run(ctx context.Context) error {
 	m, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme,
 		Logger: logr.FromSlogHandler(c.log.Handler()),
-		Cache:  sealing.CacheOptions(c.watched), NewCache: leftout.NewCache(c.watched, c.log),
+		Cache:  sealing.CacheOptions(c.watched), NewCache: scope.NewCache(c.watched, c.log),
 		// The process has a registry and probes of its own.
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",

@@ -24,7 +24,8 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/admin"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/recovery"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/rotation"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 	"github.com/hostedbridge/hostedbridge/internal/masterkey"
 	"github.com/hostedbridge/hostedbridge/internal/scope"
@@ -53,7 +54,7 @@ type installation struct {
 	watched scope.Namespaces
 }
 
-var _ admin.Installation = (*installation)(nil)
+var _ recovery.Installation = (*installation)(nil)
 
 // connect opens the master key and reaches the API server. Nothing that these
 // log is of use to whoever runs a subcommand: what a command finds it reports.
@@ -130,11 +131,11 @@ func (i *installation) Bridges(ctx context.Context, namespace string) ([]store.B
 }
 
 // Belongings implements admin.Installation.
-func (i *installation) Belongings(ctx context.Context, namespace string) ([]admin.Belonging, error) {
-	var all []admin.Belonging
+func (i *installation) Belongings(ctx context.Context, namespace string) ([]recovery.Belonging, error) {
+	var all []recovery.Belonging
 	err := i.pages(ctx, metav1.TypeMeta{APIVersion: "v1", Kind: "SecretList"}, func(m *metav1.PartialObjectMetadata) {
 		if owner := metav1.GetControllerOfNoCopy(m); owner != nil && store.IsBridge(owner) {
-			all = append(all, admin.Belonging{Namespace: m.Namespace, Name: m.Name, Owner: owner.Name, OwnerUID: owner.UID})
+			all = append(all, recovery.Belonging{Namespace: m.Namespace, Name: m.Name, Owner: owner.Name, OwnerUID: owner.UID})
 		}
 	}, namespace, client.MatchingLabels{v1alpha1.LabelName: v1alpha1.NameValue})
 	return all, err
@@ -180,7 +181,7 @@ func (i *installation) BridgeUID(ctx context.Context, namespace, name string) (t
 }
 
 // bridge returns the HostedBridge, nil if there is none.
-func (i *installation) bridge(ctx context.Context, namespace, name string) (*admin.Bridge, error) {
+func (i *installation) bridge(ctx context.Context, namespace, name string) (*recovery.Bridge, error) {
 	b, err := i.Cluster.Bridge(ctx, namespace, name)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -188,7 +189,7 @@ func (i *installation) bridge(ctx context.Context, namespace, name string) (*adm
 	if err != nil {
 		return nil, fmt.Errorf("get HostedBridge: %w", err)
 	}
-	return &admin.Bridge{
+	return &recovery.Bridge{
 		Bridge: store.Bridge{Namespace: namespace, Name: name, UID: b.UID},
 		UserID: string(b.User()), Deleting: b.DeletionTimestamp != nil,
 	}, nil
@@ -203,14 +204,14 @@ func (i *installation) pods(ctx context.Context) ([]corev1.Pod, error) {
 }
 
 // count counts the envelopes of all HostedBridges.
-func (i *installation) count(ctx context.Context) (admin.Census, error) {
-	return admin.Count(ctx, i, i.store)
+func (i *installation) count(ctx context.Context) (store.KeyUsage, error) {
+	return store.CountKeys(ctx, i, i.store)
 }
 
 // ring returns the ring of the master key as it is now.
-func (i *installation) ring(ctx context.Context) (admin.RingState, error) {
+func (i *installation) ring(ctx context.Context) (rotation.RingState, error) {
 	if err := i.keys.Reload(ctx); err != nil {
-		return admin.RingState{}, err
+		return rotation.RingState{}, err
 	}
-	return admin.RingState(i.keys.Status()), nil
+	return rotation.RingState(i.keys.Status()), nil
 }

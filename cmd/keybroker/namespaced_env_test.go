@@ -27,7 +27,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker"
 	"github.com/hostedbridge/hostedbridge/internal/scope"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
@@ -58,7 +57,7 @@ func (n *namespaced) bridge(namespace, name string) (bridge *v1alpha1.HostedBrid
 		StringData: map[string]string{"value": adminCanary + name},
 	}, bridge)
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{
-		Namespace: namespace, Name: desired.Workload(name),
+		Namespace: namespace, Name: v1alpha1.WorkloadName(name),
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(bridge, v1alpha1.GroupVersion.WithKind("HostedBridge"))},
 	}}
 	return bridge, n.token(account)
@@ -209,7 +208,7 @@ func TestRunInNamespacedMode(t *testing.T) {
 	}
 	// Not the same as "no right to look": a pod that is gone is looked for.
 	b, token := n.bridge(testenv.Tenants, "gone")
-	if err := n.client.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Tenants, Name: desired.Workload(b.Name)}}, client.GracePeriodSeconds(0)); err != nil {
+	if err := n.client.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Tenants, Name: v1alpha1.WorkloadName(b.Name)}}, client.GracePeriodSeconds(0)); err != nil {
 		t.Fatal(err)
 	}
 	if status, _ := n.secrets(token); status != http.StatusForbidden {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/admin"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/recovery"
 )
 
 var restoreCommand = command{
@@ -31,12 +31,12 @@ restored.
 }
 
 func prepareRestore(o *Options, fs *pflag.FlagSet) runner {
-	r := admin.Restoration{}
-	fs.BoolVar(&r.DryRun, "dry-run", false, "try everything and write nothing")
+	r := recovery.Restoration{}
+	fs.BoolVar(&r.DryRun, "dry-run", false, "check everything but write nothing")
 	format := outputFlag(fs)
 	o.inherit(fs)
 	return func(ctx context.Context, s streams) error {
-		backup, err := admin.ReadBackup(s.in)
+		backup, err := recovery.ReadBackup(s.in)
 		if err != nil {
 			return err
 		}
@@ -54,7 +54,7 @@ func prepareRestore(o *Options, fs *pflag.FlagSet) runner {
 	}
 }
 
-func printRestoration(w io.Writer, r *admin.RestorationReport) {
+func printRestoration(w io.Writer, r *recovery.RestorationReport) {
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }
 	for _, b := range r.Bridges {
 		if b.Reason != "" {
@@ -64,7 +64,7 @@ func printRestoration(w io.Writer, r *admin.RestorationReport) {
 		line("%s %s/%s: %d secrets", b.Outcome, b.Namespace, b.Name, b.Secrets)
 	}
 	line("%d restored, %d unchanged, %d skipped, %d refused",
-		r.Count(admin.Restored), r.Count(admin.Unchanged), r.Count(admin.Skipped), r.Count(admin.Refused))
+		r.Count(recovery.Restored), r.Count(recovery.Unchanged), r.Count(recovery.Skipped), r.Count(recovery.Refused))
 	if r.DryRun {
 		line("nothing was written")
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/admin"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/rotation"
 	"github.com/hostedbridge/hostedbridge/internal/masterkey"
 )
 
@@ -48,11 +48,11 @@ type rotateRequest struct {
 
 func prepareRotate(o *Options, fs *pflag.FlagSet) runner {
 	r := &rotateRequest{}
-	fs.BoolVar(&r.dryRun, "dry-run", false, "say how things are and what would be done, and change nothing")
-	fs.BoolVar(&r.retire, "retire", false, "remove the versions that a rotation left behind, and do nothing else")
-	fs.BoolVar(&r.onlyWatched, "only-watched", false, "with --retire and --watch-namespaces: other namespaces, such as one that is watched no more, have nothing that this ring has sealed")
-	fs.StringVar(&r.secret, "secret", "hosted-bridge-master-key", "Secret that the ring is mounted from; empty if it comes from elsewhere")
-	fs.DurationVar(&r.timeout, "timeout", time.Hour, "how long to wait in all")
+	fs.BoolVar(&r.dryRun, "dry-run", false, "report the state and the planned changes, but change nothing")
+	fs.BoolVar(&r.retire, "retire", false, "only remove the versions that a rotation left")
+	fs.BoolVar(&r.onlyWatched, "only-watched", false, "with --retire and --watch-namespaces: confirm that other namespaces, such as one that is no longer watched, have no secret that this ring sealed")
+	fs.StringVar(&r.secret, "secret", "hosted-bridge-master-key", "Secret from which the ring is mounted; empty if it has another source")
+	fs.DurationVar(&r.timeout, "timeout", time.Hour, "how long to wait in total")
 	r.format = outputFlag(fs)
 	o.inherit(fs, "namespace", "probe-listen")
 	fs.Lookup("probe-listen").Usage = "where replicas serve /ring; only the port counts"
@@ -93,13 +93,13 @@ func (r *rotateRequest) run(ctx context.Context, o *Options, s streams) error {
 	if err != nil {
 		return err // Validate let it pass.
 	}
-	replicas := admin.NewReplicas(port, i.pods)
+	replicas := rotation.NewReplicas(port, i.pods)
 	replicas.Watched = o.WatchNamespaces
 	progress := s.out
 	if r.format.json() {
 		progress = s.err
 	}
-	rotation := &admin.Rotation{
+	rotation := &rotation.Rotation{
 		Ring: r.ring(i, o), Replicas: replicas.List, Count: i.count,
 		Tell: func(line string) { _, _ = fmt.Fprintln(progress, line) },
 	}
@@ -110,10 +110,10 @@ func (r *rotateRequest) run(ctx context.Context, o *Options, s streams) error {
 	return r.format.print(s.out, report, func(w io.Writer) { printRotation(w, &report, r.dryRun) })
 }
 
-func (r *rotateRequest) rotate(ctx context.Context, rotation *admin.Rotation) (admin.RotationReport, error) {
+func (r *rotateRequest) rotate(ctx context.Context, rotation *rotation.Rotation) (rotation.Report, error) {
 	switch {
 	case r.dryRun:
-		return rotation.Look(ctx, r.retire)
+		return rotation.Preview(ctx, r.retire)
 	case r.retire:
 		return rotation.Retire(ctx)
 	default:
@@ -122,24 +122,24 @@ func (r *rotateRequest) rotate(ctx context.Context, rotation *admin.Rotation) (a
 }
 
 // ring returns what is rotated.
-func (r *rotateRequest) ring(i *installation, o *Options) admin.Ring {
+func (r *rotateRequest) ring(i *installation, o *Options) rotation.Ring {
 	transit := o.masterKey(nil)
 	switch {
 	case transit.Provider == masterkey.ProviderTransit:
-		return &admin.TransitRing{Known: i.ring, Rotate: i.keys.Rotate, Mount: transit.Transit.Mount, Key: transit.Transit.Key}
+		return &rotation.TransitRing{Known: i.ring, Rotate: i.keys.Rotate, Mount: transit.Transit.Mount, Key: transit.Transit.Key}
 	case r.secret == "":
-		return &admin.FileRing{Loaded: i.ring}
+		return &rotation.FileRing{Loaded: i.ring}
 	default:
-		return &admin.SecretRing{Secrets: i.Cluster, Namespace: o.Namespace, Name: r.secret, Random: rand.Reader}
+		return &rotation.SecretRing{Secrets: i.Cluster, Namespace: o.Namespace, Name: r.secret, Random: rand.Reader}
 	}
 }
 
 // printRotation prints the whole state of a dry run, and what remains of a
 // rotation whose progress stands above.
-func printRotation(w io.Writer, r *admin.RotationReport, dryRun bool) {
+func printRotation(w io.Writer, r *rotation.Report, dryRun bool) {
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }
 	line("%s ring: %s", r.Ring.Provider, r.Ring)
-	line("envelopes: %s", r.Census())
+	line("envelopes: %s", r.KeyUsage())
 	if dryRun {
 		for _, replica := range r.Replicas {
 			if replica.Ring == nil {

@@ -10,7 +10,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 
 	"github.com/hostedbridge/hostedbridge/internal/keybroker"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/tokens"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/serviceaccount"
 )
 
 // The values of --token-verification.
@@ -22,7 +22,7 @@ const (
 // reader returns what callers are identified by.
 func (o *Options) reader(cluster *keybroker.Cluster) keybroker.Reader {
 	if o.TokenVerification == byKeys {
-		return &verifying{cluster, tokens.New(cluster, time.Now)}
+		return &verifying{cluster, serviceaccount.New(cluster, time.Now)}
 	}
 	return cluster
 }
@@ -31,7 +31,7 @@ func (o *Options) reader(cluster *keybroker.Cluster) keybroker.Reader {
 type verifying struct {
 	*keybroker.Cluster
 
-	tokens *tokens.Verifier
+	tokens *serviceaccount.Verifier
 }
 
 // Review implements keybroker.Reader.

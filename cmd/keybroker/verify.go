@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/admin"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/recovery"
 )
 
 var verifyCommand = command{
@@ -27,7 +27,7 @@ The exit code is 1 when a secret does not open, or when that cannot be seen.
 }
 
 func prepareVerify(o *Options, fs *pflag.FlagSet) runner {
-	v := admin.Verification{}
+	v := recovery.Verification{}
 	fs.StringVarP(&v.Namespace, "namespace", "n", "", "namespace of the HostedBridges (default: all)")
 	fs.StringVar(&v.Name, "name", "", "name of one HostedBridge (default: all)")
 	format := outputFlag(fs)
@@ -53,7 +53,7 @@ func prepareVerify(o *Options, fs *pflag.FlagSet) runner {
 	}
 }
 
-func printVerification(w io.Writer, r *admin.VerificationReport) {
+func printVerification(w io.Writer, r *recovery.VerificationReport) {
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }
 	line("%s", r)
 	for _, secret := range r.Unreadable {

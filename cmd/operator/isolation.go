@@ -55,17 +55,17 @@ func isolationDefaults() IsolationOptions {
 }
 
 func (o *IsolationOptions) registerFlags(fs *pflag.FlagSet) {
-	fs.BoolVar(&o.NetworkPolicy, "network-policy", o.NetworkPolicy, "give each namespace with HostedBridges the NetworkPolicy that keeps their pods apart from everybody else; without it those that were made are removed")
-	fs.BoolVar(&o.RequireNetworkPolicy, "require-network-policy", o.RequireNetworkPolicy, "accept no HostedBridge where the cluster's network does not do what network policies say")
-	fs.BoolVar(&o.Probe, "network-policy-probe", o.Probe, "try, by two pods in the installation's namespace, whether the cluster's network does what network policies say")
+	fs.BoolVar(&o.NetworkPolicy, "network-policy", o.NetworkPolicy, "create in each namespace with HostedBridges the NetworkPolicy that isolates their pods; if false, the operator removes the policies that it created")
+	fs.BoolVar(&o.RequireNetworkPolicy, "require-network-policy", o.RequireNetworkPolicy, "accept no HostedBridge if the cluster's network does not enforce network policies")
+	fs.BoolVar(&o.Probe, "network-policy-probe", o.Probe, "test with two pods in the installation's namespace whether the cluster's network enforces network policies")
 	fs.StringVar(&o.PodIP, "pod-ip", o.PodIP, "address of the operator's own pod, which the pods of --network-policy-probe connect to")
-	fs.StringVar(&o.PodName, "pod-name", o.PodName, "name of the operator's own pod, with which those pods go")
+	fs.StringVar(&o.PodName, "pod-name", o.PodName, "name of the operator's own pod, which owns the probe's pods")
 	fs.StringVar(&o.PodUID, "pod-uid", o.PodUID, "UID of the operator's own pod")
 	fs.StringVar(&o.DNSNamespace, "dns-namespace", o.DNSNamespace, "namespace of the cluster's resolvers")
 	fs.StringToStringVar(&o.DNSPodLabels, "dns-pod-labels", o.DNSPodLabels, "labels of the resolvers' pods")
-	fs.StringArrayVar(&o.DNSCIDRs, "dns-cidr", o.DNSCIDRs, "address range of resolvers that are no pods with addresses of their own, such as 169.254.20.10/32 for a cache on each node; give it once for each range")
-	fs.StringArrayVar(&o.Scrapers, "scrape-namespace", o.Scrapers, "namespace whose pods may read the metrics of tenants' bridges; give it once for each namespace")
-	fs.Int32Var(&o.DNSPort, "dns-port", o.DNSPort, "port at which the resolvers' pods listen, which may be another one than their Service's")
+	fs.StringArrayVar(&o.DNSCIDRs, "dns-cidr", o.DNSCIDRs, "address range of resolvers that are not pods with their own addresses, such as 169.254.20.10/32 for a cache on each node; repeat the flag for each range")
+	fs.StringArrayVar(&o.Scrapers, "scrape-namespace", o.Scrapers, "namespace whose pods may read the metrics of tenants' bridges; repeat the flag for each namespace")
+	fs.Int32Var(&o.DNSPort, "dns-port", o.DNSPort, "port of the resolvers' pods, which can differ from the port of their Service")
 }
 
 func (o *IsolationOptions) validate() error {

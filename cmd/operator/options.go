@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/scope"
 )
 
@@ -91,22 +91,22 @@ func Defaults() Options {
 func (o *Options) RegisterFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.BridgeImage, "bridge-image", o.BridgeImage, "image of the tenants' pods")
 	fs.StringVar(&o.RuntimeImageNode, "runtime-image-node", o.RuntimeImageNode, "image with npx on its PATH for servers that have no image of their own; if it is empty, such servers are not accepted")
-	fs.StringVar(&o.RuntimeImagePython, "runtime-image-python", o.RuntimeImagePython, "image with uvx on its PATH for servers that have no image of their own; without it such servers are not accepted")
-	fs.StringArrayVar(&o.UpstreamAllowCIDR, "upstream-allow-cidr", o.UpstreamAllowCIDR, "address range that tenants' servers may be at although it is not public, such as 10.96.0.0/16 for a cluster's Services; give it once for each range, and none in which there is something that tenants must not reach")
-	fs.StringArrayVar(&o.UpstreamDenyCIDR, "upstream-deny-cidr", o.UpstreamDenyCIDR, "address range that no tenant's server may be at, also where it is public or within one of --upstream-allow-cidr; give it once for each range. The API server's address in the cluster's Services is denied without it; its other addresses belong here")
-	fs.StringVar(&o.BridgeOTLPEndpoint, "bridge-otlp-endpoint", o.BridgeOTLPEndpoint, "where tenants' bridges send traces, such as http://collector.observability.svc:4318; without it they send none")
-	fs.StringVar(&o.BridgePriorityClass, "bridge-priority-class", o.BridgePriorityClass, "PriorityClass of the tenants' pods, which must exist; without it they have the cluster's default. A change replaces each pod, as one of --bridge-image does")
-	fs.StringVar(&o.BaseURL, "base-url", o.BaseURL, "public address of the ingress; a bridge's URL is this and /u/<userID>/mcp")
+	fs.StringVar(&o.RuntimeImagePython, "runtime-image-python", o.RuntimeImagePython, "image with uvx on its PATH for servers that have no image of their own; if it is empty, such servers are not accepted")
+	fs.StringArrayVar(&o.UpstreamAllowCIDR, "upstream-allow-cidr", o.UpstreamAllowCIDR, "private address range that tenants' bridges may reach, such as 10.96.0.0/16 for a cluster's Services; repeat the flag for each range. Do not allow a range with addresses that tenants must not reach")
+	fs.StringArrayVar(&o.UpstreamDenyCIDR, "upstream-deny-cidr", o.UpstreamDenyCIDR, "address range that tenants' bridges never reach, even if it is public or inside an --upstream-allow-cidr; repeat the flag for each range. The API server's address in the cluster's Services is denied without it; its other addresses belong here")
+	fs.StringVar(&o.BridgeOTLPEndpoint, "bridge-otlp-endpoint", o.BridgeOTLPEndpoint, "endpoint to which tenants' bridges send traces, such as http://collector.observability.svc:4318; if it is empty, they send none")
+	fs.StringVar(&o.BridgePriorityClass, "bridge-priority-class", o.BridgePriorityClass, "PriorityClass of the tenants' pods, which must exist (default: the cluster's). A change replaces every pod, as a change of --bridge-image does")
+	fs.StringVar(&o.BaseURL, "base-url", o.BaseURL, "public address of the ingress; the URL of a bridge is this address followed by /u/<userID>/mcp")
 	fs.StringVar(&o.LoginURL, "login-url", o.LoginURL, "public URL of the ingress where its authorization server is on; on its page /oauth/connect/<userID>/<server> users connect the accounts of servers with an authorizationURL, and bridges say so. Without it they do not")
-	fs.StringVar(&o.KeybrokerURL, "keybroker-url", o.KeybrokerURL, "where the tenants' pods reach the keybroker")
+	fs.StringVar(&o.KeybrokerURL, "keybroker-url", o.KeybrokerURL, "URL at which the tenants' pods reach the keybroker")
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "namespace of the installation")
 	fs.StringSliceVar((*[]string)(&o.WatchNamespaces), scope.Flag, o.WatchNamespaces, scope.FlagUsage)
-	fs.StringVar(&o.CatalogNamespace, "catalog-namespace", o.CatalogNamespace, "namespace of the catalog's recipes and publishers; without it they are in the installation's")
-	fs.StringVar(&o.TiersFile, "tiers-file", o.TiersFile, "YAML file with the installation's tiers; without it there are free, pro and business")
-	fs.DurationVar(&o.MinIdleTimeout, "min-idle-timeout", o.MinIdleTimeout, "shortest spec.idleTimeout that counts; a shorter one is taken for it")
-	fs.IntVar(&o.MaxWaking, "max-waking", o.MaxWaking, "bridges that may start at once because they were called; the others wait for their turn, 0 lets none wait")
+	fs.StringVar(&o.CatalogNamespace, "catalog-namespace", o.CatalogNamespace, "namespace of the catalog's recipes and publishers (default: the installation's namespace)")
+	fs.StringVar(&o.TiersFile, "tiers-file", o.TiersFile, "YAML file with the installation's tiers; the default tiers are free, pro and business")
+	fs.DurationVar(&o.MinIdleTimeout, "min-idle-timeout", o.MinIdleTimeout, "shortest spec.idleTimeout that takes effect; it replaces a shorter one")
+	fs.IntVar(&o.MaxWaking, "max-waking", o.MaxWaking, "how many bridges may start at the same time because of a call; others wait for their turn; 0 means no limit")
 	o.Isolation.registerFlags(fs)
-	fs.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "let one of several replicas act")
+	fs.BoolVar(&o.LeaderElect, "leader-elect", o.LeaderElect, "elect a leader, so that only one of several replicas acts")
 	fs.StringVar(&o.ProbeListen, "probe-listen", o.ProbeListen, "address of /healthz and /readyz")
 	fs.StringVar(&o.MetricsListen, "metrics-listen", o.MetricsListen, "address of /metrics")
 }
@@ -137,8 +137,8 @@ func (o *Options) catalog() string { return cmp.Or(o.CatalogNamespace, o.Namespa
 // address at which a process in the cluster finds the API server, empty outside
 // of one: no tenant's server is there, even where the range of the cluster's
 // Services is allowed.
-func (o *Options) egress(apiServer string) config.Egress {
-	e := config.Egress{Allow: o.UpstreamAllowCIDR, Deny: slices.Clone(o.UpstreamDenyCIDR)}
+func (o *Options) egress(apiServer string) mcpserver.Egress {
+	e := mcpserver.Egress{Allow: o.UpstreamAllowCIDR, Deny: slices.Clone(o.UpstreamDenyCIDR)}
 	if a, err := netip.ParseAddr(apiServer); err == nil {
 		a = a.Unmap().WithZone("")
 		own := netip.PrefixFrom(a, a.BitLen()).String()

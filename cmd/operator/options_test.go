@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/scope"
 )
 
@@ -144,7 +144,7 @@ func TestTheAPIServerIsDenied(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := Options{UpstreamAllowCIDR: []string{"10.96.0.0/16"}, UpstreamDenyCIDR: tt.deny}
-			want := config.Egress{Allow: []string{"10.96.0.0/16"}, Deny: tt.want}
+			want := mcpserver.Egress{Allow: []string{"10.96.0.0/16"}, Deny: tt.want}
 			if diff := cmp.Diff(want, o.egress(tt.host)); diff != "" {
 				t.Errorf("egress (-want +got):\n%s", diff)
 			}

@@ -26,8 +26,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/controllers/hostedbridge"
 	"github.com/hostedbridge/hostedbridge/controllers/tenantnamespace"
 	"github.com/hostedbridge/hostedbridge/internal/desired"
-	"github.com/hostedbridge/hostedbridge/internal/leftout"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
+	"github.com/hostedbridge/hostedbridge/internal/scope"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
 
@@ -102,7 +102,7 @@ func newManager(config *rest.Config, o Options, log *slog.Logger) (ctrl.Manager,
 	maps.Copy(caches.ByObject, tenantnamespace.CacheOptions())
 	m, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,
-		NewCache:                leftout.NewCache(o.WatchNamespaces, log),
+		NewCache:                scope.NewCache(o.WatchNamespaces, log),
 		Logger:                  logr.FromSlogHandler(log.Handler()),
 		Cache:                   caches,
 		Metrics:                 metricsserver.Options{BindAddress: o.MetricsListen},

@@ -1,8 +1,8 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package catalogrecipe checks the catalog's recipes, however they came there,
-// and keeps the versions that were accepted. It is a shell around
+// Package catalogrecipe checks the catalog's recipes, however they were
+// written, and keeps the versions that were accepted. It is a shell around
 // catalog.Accept, which is pure.
 package catalogrecipe
 
@@ -23,9 +23,10 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	recipeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/validate"
 )
 
-// conflictRetry is longer than caches are late.
+// conflictRetry is longer than caches lag behind.
 const conflictRetry = 200 * time.Millisecond
 
 // Reconciler reconciles one CatalogRecipe at a time.
@@ -44,24 +45,24 @@ func (r *Reconciler) Reconcile(ctx context.Context, o *v1alpha1.CatalogRecipe) (
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	status := r.status(o, catalog.Accept(o, keys, r.Clock.Now()))
+	status := r.status(o, validate.Accept(o, keys, r.Clock.Now()))
 	if equality.Semantic.DeepEqual(o.Status, status) {
 		return ctrl.Result{}, nil
 	}
 	err = r.applyStatus(ctx, o, status)
 	if apierrors.IsConflict(err) {
-		// The cache is late, or something changed that is not checked and of
-		// which the predicates say nothing.
+		// The cache is late, or a field changed that is not checked and that
+		// the predicates do not pass.
 		return ctrl.Result{RequeueAfter: conflictRetry}, nil
 	}
 	return ctrl.Result{}, err
 }
 
-// publicKeys returns those of the publishers whom the signatures name, as they
-// are written. A publisher that is not there has none.
+// publicKeys returns the keys of the publishers that the signatures name, as
+// they are written. A publisher that does not exist has none.
 func (r *Reconciler) publicKeys(ctx context.Context, o *v1alpha1.CatalogRecipe) (map[string][]string, error) {
 	keys := make(map[string][]string)
-	for _, signer := range catalog.Signers(o) {
+	for _, signer := range validate.Signers(o) {
 		p := &v1alpha1.CatalogPublisher{}
 		err := r.Client.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: signer}, p)
 		if apierrors.IsNotFound(err) {
@@ -76,7 +77,7 @@ func (r *Reconciler) publicKeys(ctx context.Context, o *v1alpha1.CatalogRecipe) 
 }
 
 // status returns the object's status after a verdict.
-func (r *Reconciler) status(o *v1alpha1.CatalogRecipe, v catalog.Verdict) v1alpha1.CatalogRecipeStatus {
+func (r *Reconciler) status(o *v1alpha1.CatalogRecipe, v validate.Verdict) v1alpha1.CatalogRecipeStatus {
 	s := *o.Status.DeepCopy()
 	s.ObservedGeneration, s.Versions = o.Generation, v.Versions
 	condition := metav1.Condition{
@@ -105,8 +106,8 @@ func (r *Reconciler) applyStatus(ctx context.Context, o *v1alpha1.CatalogRecipe,
 		}
 		ac.WithVersions(version)
 	}
-	// With the version that was read the API server refuses a verdict on what
-	// has since changed.
+	// With the version that was read, the API server refuses a verdict on an
+	// object that has since changed.
 	object := recipeac.CatalogRecipe(o.Name, o.Namespace).WithResourceVersion(o.ResourceVersion).WithStatus(ac)
 	err := r.Client.Status().Apply(ctx, object, client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership)
 	if err := client.IgnoreNotFound(err); err != nil {

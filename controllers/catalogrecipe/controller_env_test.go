@@ -26,6 +26,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/controllers/catalogrecipe"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/search"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -119,7 +120,7 @@ func TestARecipeThatBreaksTheRulesIsNotServed(t *testing.T) {
 			t.Errorf("%s is not named: %s", field, e.Refused)
 		}
 	}
-	if _, there := catalog.NewSnapshot([]catalog.Entry{e}, nil).Get("bad"); there {
+	if _, there := search.NewSnapshot([]catalog.Entry{e}, nil).Get("bad"); there {
 		t.Error("the snapshot has it")
 	}
 

@@ -17,20 +17,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/validate"
 )
 
 // Name names the controller in logs and metrics.
 const Name = "catalogrecipe"
 
-// indexSigner finds recipes by the publishers whom their signatures name.
+// indexSigner finds recipes by the publishers that their signatures name.
 const indexSigner = "signer"
 
-// concurrency is how many recipes are checked at a time. Each is one request of
-// some milliseconds, and the first seed brings all of them at once.
+// concurrency is how many recipes are checked at a time. Each check is one
+// request of some milliseconds, and the first seed creates all recipes at once.
 const concurrency = 4
 
-// CacheOptions limit what is held of the catalog to the namespace that it is in.
+// CacheOptions limit the cache of the catalog to the namespace that it is in.
 func CacheOptions(namespace string) map[client.Object]cache.ByObject {
 	own := cache.ByObject{Namespaces: map[string]cache.Config{namespace: {}}}
 	return map[client.Object]cache.ByObject{
@@ -51,7 +51,7 @@ func (r *Reconciler) Setup(ctx context.Context, m ctrl.Manager) error {
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: concurrency,
 			EnableWarmup:            new(true), // A new leader takes over with caches that are filled.
-			SkipNameValidation:      new(true), // One process of tests runs several managers, one after the other.
+			SkipNameValidation:      new(true), // One test process runs several managers, one after the other.
 		}).
 		Complete(reconcile.AsReconciler(r.Client, r))
 	if err != nil {
@@ -60,10 +60,10 @@ func (r *Reconciler) Setup(ctx context.Context, m ctrl.Manager) error {
 	return nil
 }
 
-func signers(o client.Object) []string { return catalog.Signers(o.(*v1alpha1.CatalogRecipe)) }
+func signers(o client.Object) []string { return validate.Signers(o.(*v1alpha1.CatalogRecipe)) }
 
-// recipesOf returns the recipes of which a publisher signed a version: a key that
-// comes or goes changes what is said of them.
+// recipesOf returns the recipes with a version that the publisher signed: a key
+// that is added or removed changes their verdict.
 func (r *Reconciler) recipesOf(ctx context.Context, publisher client.Object) []reconcile.Request {
 	var list v1alpha1.CatalogRecipeList
 	err := r.Client.List(ctx, &list, client.InNamespace(publisher.GetNamespace()), client.MatchingFields{indexSigner: publisher.GetName()})

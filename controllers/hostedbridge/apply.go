@@ -21,10 +21,10 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
-// apply writes the objects of p one after the other. It stops at the first
-// that fails: a pod must not start with a ServiceAccount that is not the
-// bridge's. The error is what to retry; what a user can do something about is
-// in the outcome too.
+// apply writes the objects of p one after the other. It stops at the first that
+// fails: a pod must not start with a ServiceAccount that is not the bridge's.
+// The error is for a retry; a failure that a user can repair is in the outcome
+// too.
 func (r *Reconciler) apply(ctx context.Context, b *v1alpha1.HostedBridge, p plan.Plan) (plan.Outcome, error) {
 	objects, err := desired.Objects(b, p, r.Settings.Settings)
 	if err != nil {
@@ -36,7 +36,7 @@ func (r *Reconciler) apply(ctx context.Context, b *v1alpha1.HostedBridge, p plan
 		if err != nil {
 			outcome.Failed = failure(err)
 			if isForeign(err) {
-				return outcome, nil // Trying again soon would only ask the same.
+				return outcome, nil // An early retry would get the same answer.
 			}
 			return outcome, err
 		}
@@ -45,8 +45,8 @@ func (r *Reconciler) apply(ctx context.Context, b *v1alpha1.HostedBridge, p plan
 	return outcome, nil
 }
 
-// note adds to out what is known of an object that was applied, or held because
-// it did not have to be.
+// note adds to out the state of an object that was applied, or held because it
+// did not have to be.
 func note(out *plan.Outcome, object runtime.ApplyConfiguration, held client.Object) {
 	switch o := object.(type) {
 	case *corev1ac.ConfigMapApplyConfiguration:
@@ -62,7 +62,8 @@ func note(out *plan.Outcome, object runtime.ApplyConfiguration, held client.Obje
 }
 
 // tell makes the nodes of running pods fetch a configuration that has changed.
-// A pod that is gone needs none, nor does one that has started with it.
+// A deleted pod does not need it, and a pod that started with the configuration
+// has it already.
 func (r *Reconciler) tell(ctx context.Context, o plan.Observed, p plan.Plan, out plan.Outcome) error {
 	if p.Action != plan.Run || out.Workload == nil {
 		return nil // No pod is to have it, and it may not even be a configuration.

@@ -17,9 +17,9 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/scope"
 )
 
-// CacheOptions limit what the operator holds in memory to the installation's
-// own objects, and of them to what is read. namespace is the installation's, and
-// HostedBridges are looked after in the watched ones.
+// CacheOptions limit what the operator holds in memory: only the installation's
+// own objects, and only the fields that it reads. namespace is the
+// installation's; HostedBridges are reconciled in the watched namespaces.
 func CacheOptions(namespace string, watched scope.Namespaces) cache.Options {
 	own := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{
 		v1alpha1.LabelName:      v1alpha1.NameValue,
@@ -29,9 +29,9 @@ func CacheOptions(namespace string, watched scope.Namespaces) cache.Options {
 	accounts.Transform, deployments.Transform = stripMetadata, stripDeployment
 	pods := own
 	pods.Transform = stripPod
-	// Bridges' ConfigMaps everywhere but in the installation's own namespace,
-	// where there is the keybroker's certificate. A bridge that is there all the
-	// same works, and its ConfigMap is looked at live.
+	// ConfigMaps of bridges everywhere but in the installation's own namespace,
+	// where the keybroker's certificate is. A bridge in that namespace works
+	// all the same: the operator reads its ConfigMap from the API server.
 	configMaps := cache.ByObject{Namespaces: map[string]cache.Config{}}
 	for _, each := range watched.Queries() {
 		configMaps.Namespaces[each] = cache.Config{LabelSelector: own.Label, Transform: stripConfigMap}
@@ -43,7 +43,8 @@ func CacheOptions(namespace string, watched scope.Namespaces) cache.Options {
 	return cache.Options{
 		DefaultTransform:  cache.TransformStripManagedFields(),
 		DefaultNamespaces: scope.Each(watched, cache.Config{}),
-		// A read of anything else would silently begin to cache all of it.
+		// A read of any other type would silently start a cache of all its
+		// objects.
 		ReaderFailOnMissingInformer: true,
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.ServiceAccount{}:     accounts,
@@ -55,8 +56,9 @@ func CacheOptions(namespace string, watched scope.Namespaces) cache.Options {
 	}
 }
 
-// stripConfigMap keeps of a bridge's ConfigMap nothing that the API server would
-// not tell anew: who owns it is read by its metadata, and what is in it never.
+// stripConfigMap keeps no field of a bridge's ConfigMap that the API server
+// could provide again: the operator reads the owner from the metadata, and
+// never reads the data.
 func stripConfigMap(object any) (any, error) {
 	switch o := object.(type) {
 	case *corev1.ConfigMap:
@@ -69,8 +71,8 @@ func stripConfigMap(object any) (any, error) {
 	return object, nil
 }
 
-// stripMetadata keeps of an object's metadata by what it is known to be as it
-// was applied.
+// stripMetadata keeps the metadata that shows whether an object is as it was
+// applied.
 func stripMetadata(object any) (any, error) {
 	if o, ok := object.(*metav1.PartialObjectMetadata); ok {
 		o.ObjectMeta = applied(&o.ObjectMeta)
@@ -78,8 +80,8 @@ func stripMetadata(object any) (any, error) {
 	return object, nil
 }
 
-// stripDeployment keeps of a Deployment what stripMetadata does, and what its
-// controller says.
+// stripDeployment keeps the metadata that stripMetadata keeps, and the status
+// that the Deployment's controller reports.
 func stripDeployment(object any) (any, error) {
 	d, ok := object.(*appsv1.Deployment)
 	if !ok {
@@ -112,7 +114,7 @@ func applied(m *metav1.ObjectMeta) metav1.ObjectMeta {
 	return kept
 }
 
-// stripPod keeps of a pod what observedPod and the watches read.
+// stripPod keeps the fields of a pod that observedPod and the watches read.
 func stripPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {

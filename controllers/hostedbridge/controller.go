@@ -1,12 +1,12 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hostedbridge makes of each HostedBridge the objects that it needs,
-// and says in its status what came of it. It is a shell around packages plan
-// and desired: it reads, asks them, and writes.
+// Package hostedbridge creates the objects that each HostedBridge needs, and
+// reports the result in its status. It is a shell around packages plan and
+// desired: it reads, asks them, and writes.
 //
-// It never writes the user's spec, and it needs no finalizer: all that it
-// makes is owned by the HostedBridge and goes with it.
+// It never writes the user's spec, and it needs no finalizer: the HostedBridge
+// owns all objects that it creates, so Kubernetes deletes them with it.
 package hostedbridge
 
 import (
@@ -42,22 +42,23 @@ type Settings struct {
 	CatalogNamespace string
 	// Tiers are the installation's tiers.
 	Tiers quota.Tiers
-	// MinIdleTimeout is the shortest idleTimeout that counts; zero lets any.
+	// MinIdleTimeout is the shortest idleTimeout that is accepted; zero accepts
+	// any.
 	MinIdleTimeout time.Duration
-	// NetworkPolicy says that each namespace with tenants has a policy, and
-	// RequireNetworkPolicy that no tenant is taken where it does not hold.
+	// NetworkPolicy means that each namespace with tenants has a policy.
+	// RequireNetworkPolicy means that no tenant is accepted while the cluster
+	// does not enforce it.
 	NetworkPolicy, RequireNetworkPolicy bool
 	// MaxWaking is how many bridges may start at once because they were called;
-	// zero lets any number.
+	// zero means no limit.
 	MaxWaking int
 }
 
-// Network is what is known of whether the cluster's network does what network
-// policies say.
+// Network tells whether the cluster's network enforces network policies.
 type Network interface {
-	// Known returns what is known, and what keeps it from being known.
+	// Known returns the result, and the reason why there is no result yet.
 	Known() (plan.Enforcement, string)
-	// Changes gets an event whenever something else is known.
+	// Changes gets an event whenever the result changes.
 	Changes() <-chan event.GenericEvent
 }
 
@@ -70,7 +71,8 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
 	Settings Settings
-	// Network tells whether policies hold. Without it nobody tries.
+	// Network tells whether policies are enforced. Without it nothing is
+	// probed.
 	Network Network
 
 	// followed is when the first reconciliation of this process began.
@@ -78,9 +80,8 @@ type Reconciler struct {
 	followedFrom time.Time
 }
 
-// Reconcile brings the bridge's objects and its status up to date. When it is the
-// bridge's turn again it is one of many: that it was asked for first when the
-// operator began to lead, or last, is over.
+// Reconcile brings the bridge's objects and its status up to date. The bridge's next
+// request has the usual priority, whatever the priority of this one was.
 func (r *Reconciler) Reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (ctrl.Result, error) {
 	result, err := r.reconcile(ctx, b)
 	result.Priority = new(0)
@@ -89,7 +90,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (c
 
 func (r *Reconciler) reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (ctrl.Result, error) {
 	if b.DeletionTimestamp != nil {
-		return ctrl.Result{}, nil // Its objects go; making them anew would hold it up.
+		return ctrl.Result{}, nil // Kubernetes deletes its objects; creating them again would delay that.
 	}
 	now := r.Clock.Now()
 	r.followed.Do(func() { r.followedFrom = now })
@@ -106,14 +107,14 @@ func (r *Reconciler) reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (c
 	p := plan.Decide(observed, now)
 	outcome, err := r.apply(ctx, b, p)
 	if err != nil && outcome.Failed == (plan.Finding{}) {
-		return ctrl.Result{}, err // The API server did not answer: nothing is known to say in a status.
+		return ctrl.Result{}, err // The API server did not answer, so there is nothing to report in a status.
 	}
 	deferred, failed := r.applyStatus(ctx, observed, p, outcome)
 	err = errors.Join(err, r.tell(ctx, observed, p, outcome), failed)
 	return ctrl.Result{RequeueAfter: earlier(deferred, earlier(outcome.RequeueAfter(), p.RequeueAfter))}, err
 }
 
-// earlier returns the shorter of two times to wait, of which zero is none.
+// earlier returns the shorter of two times to wait; zero means none.
 func earlier(a, b time.Duration) time.Duration {
 	if a == 0 || b == 0 {
 		return a + b

@@ -10,9 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// mostShapes bounds how many sets of fields are kept to be shared. Bridges differ
-// in theirs by their servers over stdio and by what resources they name, so that
-// a few sets are those of most; a bridge with one of its own keeps it itself.
+// mostShapes bounds how many sets of fields are kept to be shared. The sets of
+// bridges differ by their servers over stdio and by the resources that they
+// name, so most bridges have one of a few sets. A bridge with a set of its own
+// keeps that set itself.
 const mostShapes = 1024
 
 var shapes = struct {
@@ -20,9 +21,9 @@ var shapes = struct {
 	of map[string]*metav1.FieldsV1
 }{of: map[string]*metav1.FieldsV1{}}
 
-// shared returns the set of fields without what only one bridge's objects have,
-// the UID of their owner, and so that all equal ones are one in memory. They are
-// some kilobytes for each bridge otherwise.
+// shared returns the set of fields without the UID of the owner, which only one
+// bridge's objects have. All equal sets then share one copy in memory;
+// otherwise each bridge takes some kilobytes for them.
 func shared(fields *metav1.FieldsV1, owners []metav1.OwnerReference) *metav1.FieldsV1 {
 	if fields == nil {
 		return nil

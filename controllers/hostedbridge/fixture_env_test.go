@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/util/retry"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -40,6 +42,8 @@ type fixture struct {
 	clock      *clocktesting.FakeClock
 	events     *events.FakeRecorder
 	namespace  string
+	// elsewhere is another namespace whose bridges the controller sees, empty for none.
+	elsewhere string
 }
 
 // newFixture returns a fixture in namespaces of its own, with a keybroker that
@@ -154,9 +158,13 @@ func servers(names ...string) []v1alpha1.Server {
 // change applies change to the stored spec.
 func (f *fixture) change(t *testing.T, b *v1alpha1.HostedBridge, change func(*v1alpha1.HostedBridgeSpec)) {
 	t.Helper()
-	testenv.ExpectExists(t, f.Client, b)
-	change(&b.Spec)
-	if err := f.Update(t.Context(), b); err != nil {
+	// The controller may write the status between the read and the write.
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		testenv.ExpectExists(t, f.Client, b)
+		change(&b.Spec)
+		return f.Update(t.Context(), b)
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 }
@@ -173,13 +181,13 @@ func (f *fixture) expect(t *testing.T, b *v1alpha1.HostedBridge, phase v1alpha1.
 
 // children returns the objects that a bridge called name has, empty.
 func (f *fixture) children(name string) (*corev1.ServiceAccount, *appsv1.Deployment) {
-	m := metav1.ObjectMeta{Namespace: f.namespace, Name: desired.Workload(name)}
+	m := metav1.ObjectMeta{Namespace: f.namespace, Name: v1alpha1.WorkloadName(name)}
 	return &corev1.ServiceAccount{ObjectMeta: m}, &appsv1.Deployment{ObjectMeta: m}
 }
 
 // configMap returns the ConfigMap that a bridge called name has, empty.
 func (f *fixture) configMap(name string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: desired.Workload(name)}}
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: v1alpha1.WorkloadName(name)}}
 }
 
 // roll does what the Deployment controller and the kubelet would: it brings the

@@ -20,20 +20,20 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
 
-// followPace is how long after another a running bridge looks at a recipe's new
-// version: its program may be started anew by it, and the cluster and the
-// package registry take ten of these in a second.
+// followPace is the pause between two running bridges that adopt a recipe's new
+// version: it may restart their programs, and the cluster and the package
+// registry can serve ten of these in a second.
 const followPace = 100 * time.Millisecond
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// usersOfRecipe asks for the bridges that a recipe's change concerns, and for no
-// others: a recipe may be named by thousands, most changes are a new version,
-// and who pins an older one has nothing of it. They come behind what users are
+// enqueueUsersOfRecipe enqueues the bridges that a recipe's change concerns, and no
+// others: thousands may name a recipe, most changes are a new version, and a bridge
+// that pins an older one is not affected. They come after requests that users are
 // waiting for.
-func (r *Reconciler) usersOfRecipe() handler.EventHandler {
+func (m eventMapper) enqueueUsersOfRecipe() handler.EventHandler {
 	all := func(ctx context.Context, o client.Object, q queue) {
-		r.ask(ctx, q, 0, followers(o.GetName()), pinners(o.GetName()))
+		m.enqueueUsers(ctx, q, 0, followers(o.GetName()), pinners(o.GetName()))
 	}
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { all(ctx, e.Object, q) },
@@ -44,19 +44,19 @@ func (r *Reconciler) usersOfRecipe() handler.EventHandler {
 				return
 			}
 			uses, pace := concerned(before, after)
-			r.ask(ctx, q, pace, uses...)
+			m.enqueueUsers(ctx, q, pace, uses...)
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { all(ctx, e.Object, q) },
 	}
 }
 
-// ask asks for the bridges of those uses: at once for those that have no pod,
-// and for each of the others that much later than for the one before.
-func (r *Reconciler) ask(ctx context.Context, q queue, pace time.Duration, uses ...string) {
+// enqueueUsers enqueues the bridges of those uses: those without a pod at once, and
+// each of the others by pace later than the one before.
+func (m eventMapper) enqueueUsers(ctx context.Context, q queue, pace time.Duration, uses ...string) {
 	after := time.Duration(0)
 	for _, use := range uses {
 		var list v1alpha1.HostedBridgeList
-		if err := r.Client.List(ctx, &list, client.MatchingFields{indexRecipe: use}, client.UnsafeDisableDeepCopy); err != nil {
+		if err := m.client.List(ctx, &list, client.MatchingFields{indexRecipe: use}, client.UnsafeDisableDeepCopy); err != nil {
 			// A read of a filled cache fails only when the process ends.
 			log.FromContext(ctx).Error(err, "list HostedBridges of a recipe")
 			return
@@ -74,7 +74,7 @@ func (r *Reconciler) ask(ctx context.Context, q queue, pace time.Duration, uses 
 	}
 }
 
-// addLast asks for a bridge after a while, behind what users are waiting for.
+// addLast enqueues a bridge after a delay, behind requests that users wait for.
 func addLast(q queue, after time.Duration, request reconcile.Request) {
 	if p, ok := q.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
 		p.AddWithOpts(priorityqueue.AddOpts{Priority: new(handler.LowPriority), After: after}, request)
@@ -83,8 +83,8 @@ func addLast(q queue, after time.Duration, request reconcile.Request) {
 	q.AddAfter(request, after)
 }
 
-// concerned returns whom a recipe's change concerns, and how long one of them
-// may wait for the one before. For what is not to run any more nobody waits.
+// concerned returns the uses that a recipe's change concerns, and the delay
+// between their bridges. A version that must not run any more has no delay.
 func concerned(before, after *v1alpha1.CatalogRecipe) ([]string, time.Duration) {
 	name := after.Name
 	if before.UID != after.UID || !equality.Semantic.DeepEqual(standingOf(before), standingOf(after)) {
@@ -108,14 +108,15 @@ func concerned(before, after *v1alpha1.CatalogRecipe) ([]string, time.Duration) 
 	return uses, followPace
 }
 
-// standing is what is said of all of a recipe's versions.
+// standing is what the catalog says of all versions of a recipe.
 type standing struct {
 	TakenBack  bool
 	Deleted    bool
 	Deprecated *v1alpha1.RecipeDeprecation
 	Withdrawn  map[string]bool
-	// Verdict is what the catalog says of a recipe that has nothing to run. That
-	// it refuses a new version concerns nobody who runs another.
+	// Verdict is what the catalog says of a recipe without a version to run.
+	// That it refuses a new version does not concern bridges that run another
+	// version.
 	Verdict string
 }
 

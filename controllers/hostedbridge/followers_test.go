@@ -81,10 +81,10 @@ func TestARunningBridgesTurnComesBehindUsersAndOneAfterTheOther(t *testing.T) {
 		}
 		bridges = append(bridges, b)
 	}
-	r := &Reconciler{Client: cached{bridges: bridges}}
+	m := eventMapper{client: cached{bridges: bridges}}
 	update := func(before, after *v1alpha1.CatalogRecipe) *asked {
 		q := &asked{after: map[string]time.Duration{}, priority: map[int]int{}}
-		r.usersOfRecipe().Update(t.Context(), event.UpdateEvent{ObjectOld: before, ObjectNew: after}, q)
+		m.enqueueUsersOfRecipe().Update(t.Context(), event.UpdateEvent{ObjectOld: before, ObjectNew: after}, q)
 		return q
 	}
 	q := update(of(nil, "1.0.0"), of(nil, "1.1.0", "1.0.0"))

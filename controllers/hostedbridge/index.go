@@ -28,6 +28,8 @@ const (
 	indexWaking = "waking"
 	// indexRecipe finds HostedBridges by the recipes that they name.
 	indexRecipe = "recipe"
+	// indexKey finds HostedBridges by the keys that others can have too.
+	indexKey = "key"
 )
 
 // Index is one field index.
@@ -54,6 +56,7 @@ func Indexes() []Index {
 			return []string{isWaking}
 		}},
 		{&v1alpha1.HostedBridge{}, indexRecipe, func(o client.Object) []string { return recipeUses(o.(*v1alpha1.HostedBridge)) }},
+		{&v1alpha1.HostedBridge{}, indexKey, func(o client.Object) []string { return copyable(o.(*v1alpha1.HostedBridge)) }},
 	}
 }
 

@@ -17,14 +17,14 @@ import (
 )
 
 // keybrokerService is the Service by which pods reach the keybroker. Its
-// EndpointSlices say whether anybody is behind it.
+// EndpointSlices say whether any pod is behind it.
 const keybrokerService = "hosted-bridge-keybroker"
 
 // keybrokerSlices selects the keybroker's EndpointSlices. There is one for each
-// family of addresses, and none while there is no Service.
+// family of addresses, and none while the Service does not exist.
 var keybrokerSlices = labels.Set{discoveryv1.LabelServiceName: keybrokerService}
 
-// keybrokerReady says whether any keybroker is ready.
+// keybrokerReady reports whether any keybroker is ready.
 func (r *Reconciler) keybrokerReady(ctx context.Context) (bool, error) {
 	var found discoveryv1.EndpointSliceList
 	err := r.Client.List(ctx, &found, client.InNamespace(r.Settings.Namespace), client.MatchingLabels(keybrokerSlices))
@@ -34,15 +34,15 @@ func (r *Reconciler) keybrokerReady(ctx context.Context) (bool, error) {
 	return slices.ContainsFunc(found.Items, anyReady), nil
 }
 
-// anyReady says whether an endpoint of the slice can be called. One that is
-// not known to be unready can: so the API defines it.
+// anyReady reports whether an endpoint of the slice can be called. The API
+// defines that an endpoint without the ready condition can.
 func anyReady(s discoveryv1.EndpointSlice) bool {
 	return slices.ContainsFunc(s.Endpoints, func(e discoveryv1.Endpoint) bool { return ptr.Deref(e.Conditions.Ready, true) })
 }
 
 // keybrokerChanged passes an EndpointSlice that gets its first ready endpoint
-// or loses its last. The others change nothing, and each would wake every
-// bridge.
+// or loses its last. Other changes affect no decision, and each would reconcile
+// every bridge.
 func keybrokerChanged() predicate.Predicate {
 	ready := func(o client.Object) bool {
 		s, ok := o.(*discoveryv1.EndpointSlice)

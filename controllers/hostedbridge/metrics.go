@@ -19,8 +19,8 @@ import (
 // while the cache is being filled.
 const collectTimeout = time.Second
 
-// overdue is for how long a start is in the ordinary course: a node is added and
-// an image of a gigabyte is pulled within it.
+// overdue is how long a start may take in normal operation: long enough to add
+// a node and to pull an image of a gigabyte.
 const overdue = 10 * time.Minute
 
 var (
@@ -33,18 +33,18 @@ var (
 		"HostedBridges that are Pending or Waking and have not been ready for 10 minutes or longer, as the leader sees it; others report none.", nil, nil)
 )
 
-// phases have a series each, also while no bridge is in them.
+// phases each have a series, also while no bridge is in them.
 var phases = []v1alpha1.Phase{
 	v1alpha1.PhasePending, v1alpha1.PhaseRunning, v1alpha1.PhaseSuspended, v1alpha1.PhaseWaking, v1alpha1.PhaseFailed,
 }
 
-// Metrics counts the bridges of the cache when somebody asks. No label names
-// one, and the reasons are those of the API.
+// Metrics counts the bridges of the cache at each scrape. No label names a
+// bridge, and the reasons are those of the API.
 type Metrics struct {
 	// Reader reads the cache.
 	Reader client.Reader
-	// Elected is closed when this replica leads: two that count make twice as
-	// many.
+	// Elected is closed when this replica leads: if two replicas counted, each
+	// bridge would count twice.
 	Elected <-chan struct{}
 	// Now returns the time.
 	Now func() time.Time
@@ -64,13 +64,13 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	default:
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout) //nolint:forbidigo // A scrape has none to take.
+	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout) //nolint:forbidigo // A scrape has no context.
 	defer cancel()
 	var list v1alpha1.HostedBridgeList
-	// They are the cache's own: a copy of ten thousand for each scrape would be
-	// most of what the process does.
+	// They are the cache's own: to copy ten thousand for each scrape would be
+	// most of the work of the process.
 	if err := m.Reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		return // Without its caches the process has nothing to tell.
+		return // Without its caches the process has no figures.
 	}
 	counted, conditions := count(list.Items)
 	for phase, n := range counted {
@@ -82,14 +82,14 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(overdueDesc, prometheus.GaugeValue, float64(countOverdue(list.Items, m.Now())))
 }
 
-// condition is one that is not True.
+// condition is a condition that is not True.
 type condition struct {
 	name   string
 	status metav1.ConditionStatus
 	reason string
 }
 
-// count sums bridges up. One that nobody has looked at yet is pending.
+// count sums up the bridges. A bridge that was never reconciled is pending.
 func count(bridges []v1alpha1.HostedBridge) (map[v1alpha1.Phase]int, map[condition]int) {
 	counted, conditions := map[v1alpha1.Phase]int{}, map[condition]int{}
 	for _, phase := range phases {
@@ -111,8 +111,9 @@ func count(bridges []v1alpha1.HostedBridge) (map[v1alpha1.Phase]int, map[conditi
 	return counted, conditions
 }
 
-// countOverdue counts those that do not become ready. One that waits for its turn
-// to wake is not among them: those before it are.
+// countOverdue counts the bridges that take too long to become ready. It leaves
+// out a bridge that waits for its turn to wake: the bridges before it in the
+// queue count.
 func countOverdue(bridges []v1alpha1.HostedBridge, now time.Time) int {
 	n := 0
 	for i := range bridges {

@@ -22,7 +22,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
-// isolation reads what keeps the bridge's pod from others.
+// isolation reads whether the bridge's pod is isolated from others.
 func (r *Reconciler) isolation(ctx context.Context, b *v1alpha1.HostedBridge) (plan.Isolation, error) {
 	i := plan.Isolation{Policies: r.Settings.NetworkPolicy, Required: r.Settings.RequireNetworkPolicy}
 	if !i.Policies {
@@ -40,27 +40,29 @@ func (r *Reconciler) isolation(ctx context.Context, b *v1alpha1.HostedBridge) (p
 	return i, nil
 }
 
-// watchNetwork adds to the controller what changes the isolation of bridges.
-func (r *Reconciler) watchNetwork(c *builder.Builder) {
+// watchNetwork adds the watches of objects that change the isolation of
+// bridges.
+func (r *Reconciler) watchNetwork(c *builder.Builder, events eventMapper) {
 	if !r.Settings.NetworkPolicy {
-		return // Nobody needs the right to look at policies.
+		return // Without this the operator needs no right to read policies.
 	}
-	c.Watches(&networkingv1.NetworkPolicy{}, handler.EnqueueRequestsFromMapFunc(r.bridgesOfNamespace), builder.WithPredicates(comesOrGoes()))
+	c.Watches(&networkingv1.NetworkPolicy{}, handler.EnqueueRequestsFromMapFunc(events.bridgesOfNamespace), builder.WithPredicates(comesOrGoes()))
 	if r.Network != nil {
-		c.WatchesRawSource(source.Channel(r.Network.Changes(), handler.EnqueueRequestsFromMapFunc(r.everyBridge)))
+		c.WatchesRawSource(source.Channel(r.Network.Changes(), handler.EnqueueRequestsFromMapFunc(events.everyBridge)))
 	}
 }
 
-// bridgesOfNamespace maps a namespace's policy to all whom it holds for.
-func (r *Reconciler) bridgesOfNamespace(ctx context.Context, o client.Object) []reconcile.Request {
+// bridgesOfNamespace maps a namespace's policy to all bridges that it holds
+// for.
+func (m eventMapper) bridgesOfNamespace(ctx context.Context, o client.Object) []reconcile.Request {
 	if o.GetName() != desired.PolicyName {
 		return nil
 	}
-	return r.requests(ctx, client.InNamespace(o.GetNamespace()))
+	return m.requests(ctx, client.InNamespace(o.GetNamespace()))
 }
 
-// comesOrGoes passes no change of an object: what a policy says is brought up to
-// date by somebody else.
+// comesOrGoes passes an object that is created or deleted, and no other change:
+// another controller keeps the policy's content up to date.
 func comesOrGoes() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
 }

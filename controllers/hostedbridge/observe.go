@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
@@ -24,7 +23,7 @@ const (
 	trustKey  = "ca.crt"
 )
 
-// observe reads what decisions depend on, and decides nothing.
+// observe reads what decisions depend on, and makes no decision.
 func (r *Reconciler) observe(ctx context.Context, b *v1alpha1.HostedBridge, now time.Time) (plan.Observed, error) {
 	o := plan.Observed{
 		Bridge: b, Tiers: r.Settings.Tiers, Lacking: r.Settings.Lacking(),
@@ -36,6 +35,10 @@ func (r *Reconciler) observe(ctx context.Context, b *v1alpha1.HostedBridge, now 
 	}
 	o.Rivals = claims.Items
 
+	var err error
+	if o.Sharers, err = r.sharers(ctx, b); err != nil {
+		return o, err
+	}
 	var pods corev1.PodList
 	if err := r.Client.List(ctx, &pods, client.InNamespace(b.Namespace), client.MatchingFields{indexPodBridge: string(b.UID)}); err != nil {
 		return o, fmt.Errorf("list pods: %w", err)
@@ -46,7 +49,6 @@ func (r *Reconciler) observe(ctx context.Context, b *v1alpha1.HostedBridge, now 
 		}
 	}
 
-	var err error
 	if o.Waking, err = r.waking(ctx, b, now); err != nil {
 		return o, err
 	}
@@ -74,7 +76,7 @@ func (r *Reconciler) trust(ctx context.Context) (string, error) {
 
 func (r *Reconciler) workloadExists(ctx context.Context, b *v1alpha1.HostedBridge) (bool, error) {
 	d := &appsv1.Deployment{}
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: desired.Workload(b.Name)}, d)
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: v1alpha1.WorkloadName(b.Name)}, d)
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("get Deployment: %w", err)
 	}

@@ -15,7 +15,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
-// ended says that nothing of the pod runs any more and nothing will.
+// ended reports whether all containers of the pod have ended and will not start
+// again.
 func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
@@ -33,8 +34,8 @@ func observedPod(pod *corev1.Pod) plan.Pod {
 	}
 }
 
-// waiting says what keeps a pod's bridge from running. Of a container only the
-// reason is told: its message changes with each try, and each change would be
+// waiting says what keeps a pod's bridge from running. For a container it gives
+// only the reason: the message changes with each try, and each change would be
 // a write.
 func waiting(pod *corev1.Pod) string {
 	if c := podCondition(pod, corev1.PodScheduled); c.Status == corev1.ConditionFalse {
@@ -53,7 +54,8 @@ func waiting(pod *corev1.Pod) string {
 	return ""
 }
 
-// starting are the reasons of a container that only has not started yet.
+// starting are the reasons of a container that has not started yet and has no
+// error.
 var starting = map[string]bool{"ContainerCreating": true, "PodInitializing": true}
 
 // failing says which servers' containers do not run, and why.
@@ -70,7 +72,7 @@ func failing(pod *corev1.Pod) string {
 	return strings.Join(said, "; ")
 }
 
-// causes are the reasons for which a container does not start, in plain words.
+// causes are the reasons why a container does not start, in plain words.
 var causes = map[string]string{
 	"ErrImagePull":               "its image cannot be pulled",
 	"ImagePullBackOff":           "its image cannot be pulled",
@@ -83,8 +85,8 @@ var causes = map[string]string{
 	"RunContainerError":          "its container cannot be started",
 }
 
-// cause says in a few words why a container does not run. It is empty for one
-// that runs or only has not started yet.
+// cause says in a few words why a container does not run. It is empty for a
+// container that runs or is still starting.
 func cause(s corev1.ContainerStatus) string {
 	switch {
 	case s.State.Waiting != nil && s.State.Waiting.Reason == "CrashLoopBackOff":
@@ -99,7 +101,7 @@ func cause(s corev1.ContainerStatus) string {
 	}
 }
 
-// endings says of a container that ended that it is started again.
+// endings says how a container ended and that it is started again.
 func endings(t *corev1.ContainerStateTerminated) string {
 	switch {
 	case t == nil:

@@ -15,7 +15,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/resolve"
 )
 
-// withRecipes returns the bridge with what the recipes that it names say.
+// withRecipes returns the bridge with the content of the recipes that it names.
 func (r *Reconciler) withRecipes(ctx context.Context, b *v1alpha1.HostedBridge) (*v1alpha1.HostedBridge, error) {
 	c := resolve.Catalog{Recipes: map[string]*v1alpha1.CatalogRecipe{}, Lacking: r.Settings.Lacking()}
 	for _, name := range resolve.Names(b) {
@@ -62,8 +62,8 @@ func lastConfiguration(s v1alpha1.LastRecipe) *bridgeac.LastRecipeApplyConfigura
 	return ac
 }
 
-// The values of indexRecipe for a recipe: of those who follow its latest
-// version, of those who pin one, and of those who pin this one.
+// The values of indexRecipe for a recipe: for bridges that follow its latest
+// version, for those that pin a version, and for those that pin this version.
 func followers(recipe string) string          { return recipe }
 func pinners(recipe string) string            { return recipe + "@" }
 func pinnersOf(recipe, version string) string { return recipe + "@" + version }

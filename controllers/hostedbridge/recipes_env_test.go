@@ -18,6 +18,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/validate"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -50,7 +51,7 @@ func (f *fixture) publish(t *testing.T, r recipe.Recipe) *v1alpha1.CatalogRecipe
 // accept writes what the controller of recipes would.
 func (f *fixture) accept(t *testing.T, o *v1alpha1.CatalogRecipe) {
 	t.Helper()
-	v := catalog.Accept(o, nil, f.clock.Now())
+	v := validate.Accept(o, nil, f.clock.Now())
 	if !v.Accepted {
 		t.Fatalf("not accepted: %s", v.Message)
 	}
@@ -217,6 +218,23 @@ func TestALostRecipeTakesNothingDown(t *testing.T) {
 			f.recipeIs(t, b, v1alpha1.ReasonRecipeKept, "1.0.0")
 		}
 		same(t, "deleted")
+	})
+	t.Run("an operator that starts after one of the version before", func(t *testing.T) {
+		for _, b := range both {
+			b.Status.Recipes[0].Source = `{"description":"Keeps notes.","transport":{"type":"Stdio","stdio":{` +
+				`"install":{"method":"npx","package":"@example/notes","version":"1.2.3"},"command":["npx","-y","@example/notes@1.2.3"]}}}`
+			if err := f.Status().Update(t.Context(), b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.start(t)
+		for _, b := range both {
+			f.eventually(t, "the source has the form of today", b, func() bool {
+				return plan.RecipeOf(b, "mine").Source == `{"description":"Keeps notes.","transport":"stdio","program":{"command":["npx","-y","@example/notes@1.2.3"]}}`
+			})
+			f.recipeIs(t, b, v1alpha1.ReasonRecipeKept, "1.0.0")
+		}
+		same(t, "with another form of its status")
 	})
 	t.Run("an operator that starts without it", func(t *testing.T) {
 		c := f.start(t)

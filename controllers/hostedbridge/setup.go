@@ -24,8 +24,9 @@ import (
 const Name = "hostedbridge"
 
 // concurrency is how many bridges are reconciled at a time. The first reconcile
-// of a bridge is four requests of a few milliseconds, so eight make some hundreds
-// of bridges a second, which is as fast as an API server likes to be written to.
+// of a bridge is four requests of a few milliseconds each, so eight workers
+// reconcile some hundreds of bridges a second. More would load the API server
+// too much.
 const concurrency = 8
 
 // Setup adds the controller to m, whose cache must have the CacheOptions.
@@ -33,7 +34,8 @@ func (r *Reconciler) Setup(ctx context.Context, m ctrl.Manager) error {
 	if err := addIndexes(ctx, m.GetFieldIndexer()); err != nil {
 		return err
 	}
-	// Children are watched by their metadata alone, but for Deployments, whose
+	events := eventMapper{client: r.Client, clock: r.Clock, settings: r.Settings}
+	// Children are watched by their metadata alone, except Deployments, whose
 	// status is read.
 	c := ctrl.NewControllerManagedBy(m).
 		Named(Name).
@@ -41,19 +43,20 @@ func (r *Reconciler) Setup(ctx context.Context, m ctrl.Manager) error {
 		Owns(&corev1.ServiceAccount{}, builder.OnlyMetadata).
 		Owns(&corev1.ConfigMap{}, builder.OnlyMetadata).
 		Owns(&appsv1.Deployment{}).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.bridgeOfPod), builder.WithPredicates(podChanged())).
-		Watches(&v1alpha1.HostedBridge{}, handler.EnqueueRequestsFromMapFunc(r.rivals), builder.WithPredicates(claimChanged())).
-		Watches(&v1alpha1.HostedBridge{}, handler.EnqueueRequestsFromMapFunc(r.nextInQueue), builder.WithPredicates(r.started())).
-		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.everyBridge), builder.WithPredicates(r.trustChanged())).
-		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(r.everyBridge), builder.WithPredicates(keybrokerChanged())).
-		Watches(&v1alpha1.CatalogRecipe{}, r.usersOfRecipe()).
-		WatchesRawSource(r.takeover(m.Elected())).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(events.bridgeOfPod), builder.WithPredicates(podChanged())).
+		Watches(&v1alpha1.HostedBridge{}, handler.EnqueueRequestsFromMapFunc(events.bridgesOfSameUser), builder.WithPredicates(claimChanged())).
+		Watches(&v1alpha1.HostedBridge{}, handler.EnqueueRequestsFromMapFunc(events.bridgesSharingKeys), builder.WithPredicates(keysChanged())).
+		Watches(&v1alpha1.HostedBridge{}, handler.EnqueueRequestsFromMapFunc(events.nextInQueue), builder.WithPredicates(events.startEnded())).
+		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(events.everyBridge), builder.WithPredicates(events.trustChanged())).
+		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(events.everyBridge), builder.WithPredicates(keybrokerChanged())).
+		Watches(&v1alpha1.CatalogRecipe{}, events.enqueueUsersOfRecipe()).
+		WatchesRawSource(events.enqueueAtTakeover(m.Elected())).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: concurrency,
 			EnableWarmup:            new(true), // A new leader takes over with caches that are filled.
-			SkipNameValidation:      new(true), // One process of tests runs several managers, one after the other.
+			SkipNameValidation:      new(true), // One test process runs several managers, one after the other.
 		})
-	r.watchNetwork(c)
+	r.watchNetwork(c, events)
 	if err := c.Complete(reconcile.AsReconciler(r.Client, r)); err != nil {
 		return fmt.Errorf("build controller %s: %w", Name, err)
 	}

@@ -23,10 +23,10 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
-// applyStatus writes the operator's part of the status in one request, where it
-// says something else than is known to be there. What the ingress and the keybroker
-// write is not named and so not touched. Where it may be said later it returns how
-// much later.
+// applyStatus writes the operator's part of the status in one request, if it
+// differs from the cached one. It leaves out what the ingress and the keybroker
+// write, and so does not change it. If the write may wait, applyStatus returns
+// for how long.
 func (r *Reconciler) applyStatus(ctx context.Context, o plan.Observed, p plan.Plan, out plan.Outcome) (time.Duration, error) {
 	now := r.Clock.Now()
 	status := p.Status(o, out, now)
@@ -41,13 +41,13 @@ func (r *Reconciler) applyStatus(ctx context.Context, o plan.Observed, p plan.Pl
 	if wait := plan.Deferred(said, &status, now); wait > 0 {
 		return wait, nil
 	}
-	// An object that has since taken the name gets this status for a moment:
-	// status writes ignore the UID. Its own reconciliation comes next in the
-	// queue, under the same name, and writes what is true.
+	// A new object of the same name gets this status for a moment: status
+	// writes ignore the UID. Its own reconciliation is next in the queue, under
+	// the same name, and writes the right status.
 	ac := bridgeac.HostedBridge(b.Name, b.Namespace).WithStatus(statusConfiguration(status))
 	err := r.Client.Status().Apply(ctx, ac, client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return 0, nil // The bridge is gone; there is nobody to tell.
+		return 0, nil // The bridge was deleted: no status is needed.
 	}
 	if err != nil {
 		return 0, fmt.Errorf("apply status: %w", err)
@@ -56,8 +56,8 @@ func (r *Reconciler) applyStatus(ctx context.Context, o plan.Observed, p plan.Pl
 	return 0, nil
 }
 
-// withRan puts back into a status the recipes that are stored in it: observing
-// has put what they come to now in their place.
+// withRan puts the stored recipes back into a status: observing has replaced
+// them with the resolved ones.
 func withRan(s *v1alpha1.HostedBridgeStatus, o plan.Observed) *v1alpha1.HostedBridgeStatus {
 	s.Recipes = o.Recipes
 	return s
@@ -88,9 +88,9 @@ func sameConditions(a, b []metav1.Condition) bool {
 	return true
 }
 
-// toldOtherwise passes a HostedBridge whose status says something else in the
-// operator's part. A status that was not written, because the cache had it, may
-// have been another one by then: its event comes by here.
+// toldOtherwise passes a HostedBridge if the operator's part of its status
+// changed. A status that was not written, because the cache had it already, may
+// have changed in the meantime: this predicate then passes the event.
 func toldOtherwise() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*v1alpha1.HostedBridge)
@@ -128,11 +128,11 @@ func statusConfiguration(s v1alpha1.HostedBridgeStatus) *bridgeac.HostedBridgeSt
 	return ac
 }
 
-// recordChanges emits an event for what somebody has to act on, and when that is
-// over. What happens in the ordinary course is in the conditions, and an event of
-// each of its steps would be as many writes as the objects of a bridge take. The
-// status before is the cache's: where that is late the event is emitted again, and
-// the recorder counts it with the first.
+// recordChanges emits an event when a user or administrator has to act, and
+// when the problem is over. Normal progress is in the conditions only: an event
+// for each step would double the writes for a bridge. The status before is the
+// cache's: if the cache is late, the event is emitted again, and the recorder
+// counts it with the first.
 func (r *Reconciler) recordChanges(b *v1alpha1.HostedBridge, after v1alpha1.HostedBridgeStatus) {
 	before := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionAccepted)
 	accepted := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionAccepted)
@@ -147,9 +147,9 @@ func (r *Reconciler) recordChanges(b *v1alpha1.HostedBridge, after v1alpha1.Host
 	}
 }
 
-// wrong says that there is something in a spec for its author to mend.
+// wrong reports whether the author of a spec has something to correct in it.
 func wrong(accepted *metav1.Condition) bool {
-	return accepted != nil && (accepted.Status != metav1.ConditionTrue || accepted.Reason == v1alpha1.ReasonRecipesUnusable)
+	return accepted != nil && (accepted.Status != metav1.ConditionTrue || accepted.Reason != v1alpha1.ReasonAccepted)
 }
 
 func severity(wrong bool) string {

@@ -16,13 +16,13 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
 
-// takeoverPriority is above that of everything that happens.
+// takeoverPriority is above the priority of all events.
 const takeoverPriority = 100
 
-// takeover asks first for the bridges that nobody has looked at as they are now,
-// when this operator begins to lead. All others are asked for too, and to look at
-// ten thousand takes ten seconds.
-func (r *Reconciler) takeover(elected <-chan struct{}) source.Source {
+// enqueueAtTakeover runs when this operator begins to lead. It enqueues first
+// the bridges whose current generation was not observed. All others are
+// enqueued too, but to reconcile ten thousand takes ten seconds.
+func (m eventMapper) enqueueAtTakeover(elected <-chan struct{}) source.Source {
 	return source.Func(func(ctx context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		p, ok := q.(priorityqueue.PriorityQueue[reconcile.Request])
 		if !ok {
@@ -31,7 +31,7 @@ func (r *Reconciler) takeover(elected <-chan struct{}) source.Source {
 		go func() {
 			select {
 			case <-elected:
-				r.askFirst(ctx, p)
+				m.enqueueUnobserved(ctx, p)
 			case <-ctx.Done():
 			}
 		}()
@@ -39,9 +39,9 @@ func (r *Reconciler) takeover(elected <-chan struct{}) source.Source {
 	})
 }
 
-func (r *Reconciler) askFirst(ctx context.Context, q priorityqueue.PriorityQueue[reconcile.Request]) {
+func (m eventMapper) enqueueUnobserved(ctx context.Context, q priorityqueue.PriorityQueue[reconcile.Request]) {
 	var list v1alpha1.HostedBridgeList
-	if err := r.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := m.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		// A read of a filled cache fails only when the process ends.
 		log.FromContext(ctx).Error(err, "list HostedBridges to begin with")
 		return

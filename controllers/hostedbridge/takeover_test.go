@@ -28,7 +28,7 @@ func TestANewLeaderBeginsWithWhatNobodyHasLookedAt(t *testing.T) {
 		}
 		// One that was changed, and a new one.
 		bridges[70].Status.ObservedGeneration, bridges[90].Status.ObservedGeneration = 1, 0
-		r := &Reconciler{Client: cached{bridges: bridges}}
+		m := eventMapper{client: cached{bridges: bridges}}
 		q := priorityqueue.New[reconcile.Request]("")
 		defer q.ShutDown()
 		for i := range bridges {
@@ -37,7 +37,7 @@ func TestANewLeaderBeginsWithWhatNobodyHasLookedAt(t *testing.T) {
 			q.Add(request)
 		}
 		elected := make(chan struct{})
-		if err := r.takeover(elected).Start(t.Context(), q); err != nil {
+		if err := m.enqueueAtTakeover(elected).Start(t.Context(), q); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()

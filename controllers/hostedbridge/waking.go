@@ -22,30 +22,32 @@ import (
 // isWaking is the one value of indexWaking.
 const isWaking = "true"
 
-// waking returns whether it is the turn of b, where that is asked.
+// waking returns whether it is the turn of b to wake, if b waits for it.
 func (r *Reconciler) waking(ctx context.Context, b *v1alpha1.HostedBridge, now time.Time) (plan.Waking, error) {
 	w := plan.Waking{Limit: r.Settings.MaxWaking}
 	if w.Limit == 0 || !b.Woken() {
 		return w, nil
 	}
-	others, err := r.allWaking(ctx)
+	others, err := listWaking(ctx, r.Client)
 	w.Ahead = plan.Ahead(b, others, now)
 	return w, err
 }
 
-// allWaking returns the bridges that wake. They are the cache's own: in a storm
-// each of a thousand looks at all of them.
-func (r *Reconciler) allWaking(ctx context.Context) ([]v1alpha1.HostedBridge, error) {
+// listWaking returns the bridges that wake. The objects are the cache's own,
+// not copies: when a thousand bridges wake, each reconciliation reads all of
+// them.
+func listWaking(ctx context.Context, reader client.Reader) ([]v1alpha1.HostedBridge, error) {
 	var list v1alpha1.HostedBridgeList
-	if err := r.Client.List(ctx, &list, client.MatchingFields{indexWaking: isWaking}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := reader.List(ctx, &list, client.MatchingFields{indexWaking: isWaking}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list HostedBridges that wake: %w", err)
 	}
 	return list.Items, nil
 }
 
-// nextInQueue maps a bridge that starts no more to those whose turn it may be.
-func (r *Reconciler) nextInQueue(ctx context.Context, _ client.Object) []reconcile.Request {
-	list, err := r.allWaking(ctx)
+// nextInQueue maps a bridge whose start has ended to those whose turn it may be
+// now.
+func (m eventMapper) nextInQueue(ctx context.Context, _ client.Object) []reconcile.Request {
+	list, err := listWaking(ctx, m.client)
 	if err != nil {
 		// A read of a filled cache fails only when the process ends.
 		log.FromContext(ctx).Error(err, "find who wakes next")
@@ -58,7 +60,7 @@ func (r *Reconciler) nextInQueue(ctx context.Context, _ client.Object) []reconci
 		}
 	}
 	slices.SortFunc(queue, plan.CompareTurns)
-	queue = queue[:min(len(queue), r.Settings.MaxWaking)]
+	queue = queue[:min(len(queue), m.settings.MaxWaking)]
 	requests := make([]reconcile.Request, len(queue))
 	for i, b := range queue {
 		requests[i].NamespacedName = client.ObjectKeyFromObject(b)
@@ -66,9 +68,8 @@ func (r *Reconciler) nextInQueue(ctx context.Context, _ client.Object) []reconci
 	return requests
 }
 
-// woken passes a HostedBridge that has been called while it slept. That it is
-// used while it runs is looked at when it might fall asleep, and else wakes
-// nobody.
+// woken passes a HostedBridge that was called while it slept. Use of a running
+// bridge is read when its idle timeout ends, and wakes no other bridge.
 func woken() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*v1alpha1.HostedBridge)
@@ -77,19 +78,19 @@ func woken() predicate.Predicate {
 	}}
 }
 
-// started passes a HostedBridge that was starting because it was called, and is
-// not any more.
-func (r *Reconciler) started() predicate.Predicate {
+// startEnded passes a HostedBridge that was starting because it was called, and
+// is not starting any more.
+func (m eventMapper) startEnded() predicate.Predicate {
 	starting := func(o client.Object) bool {
 		b, ok := o.(*v1alpha1.HostedBridge)
-		return ok && plan.Starting(b, r.Clock.Now())
+		return ok && plan.Starting(b, m.clock.Now())
 	}
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
 		DeleteFunc:  func(e event.DeleteEvent) bool { return starting(e.Object) },
 		GenericFunc: func(event.GenericEvent) bool { return false },
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			return r.Settings.MaxWaking > 0 && starting(e.ObjectOld) && !starting(e.ObjectNew)
+			return m.settings.MaxWaking > 0 && starting(e.ObjectOld) && !starting(e.ObjectNew)
 		},
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -18,31 +19,38 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
-// bridgeOfPod maps a pod to its HostedBridge.
-func (r *Reconciler) bridgeOfPod(ctx context.Context, pod client.Object) []reconcile.Request {
-	uid := pod.GetAnnotations()[v1alpha1.AnnotationBridgeUID]
-	return r.requests(ctx, client.InNamespace(pod.GetNamespace()), client.MatchingFields{indexUID: uid})
+// eventMapper maps events of other objects to the HostedBridges that they concern.
+type eventMapper struct {
+	client   client.Reader
+	clock    clock.PassiveClock
+	settings Settings
 }
 
-// rivals maps a HostedBridge to all with the same user id: when it comes or
-// goes, whose the id is must be decided anew.
-func (r *Reconciler) rivals(ctx context.Context, o client.Object) []reconcile.Request {
+// bridgeOfPod maps a pod to its HostedBridge.
+func (m eventMapper) bridgeOfPod(ctx context.Context, pod client.Object) []reconcile.Request {
+	uid := pod.GetAnnotations()[v1alpha1.AnnotationBridgeUID]
+	return m.requests(ctx, client.InNamespace(pod.GetNamespace()), client.MatchingFields{indexUID: uid})
+}
+
+// bridgesOfSameUser maps a HostedBridge to all with the same user id: when it
+// is created or deleted, the owner of the id is decided again.
+func (m eventMapper) bridgesOfSameUser(ctx context.Context, o client.Object) []reconcile.Request {
 	b, ok := o.(*v1alpha1.HostedBridge)
 	if !ok {
 		return nil
 	}
-	return r.requests(ctx, client.MatchingFields{indexUser: string(b.User())})
+	return m.requests(ctx, client.MatchingFields{indexUser: string(b.User())})
 }
 
-// everyBridge maps the keybroker's certificate to all who are given it, and
-// whether one is ready to all whose conditions say so.
-func (r *Reconciler) everyBridge(ctx context.Context, _ client.Object) []reconcile.Request {
-	return r.requests(ctx)
+// everyBridge maps an event to all HostedBridges, because all depend on its
+// object: the keybroker's certificate, and whether a keybroker is ready.
+func (m eventMapper) everyBridge(ctx context.Context, _ client.Object) []reconcile.Request {
+	return m.requests(ctx)
 }
 
-func (r *Reconciler) requests(ctx context.Context, which ...client.ListOption) []reconcile.Request {
+func (m eventMapper) requests(ctx context.Context, which ...client.ListOption) []reconcile.Request {
 	var list v1alpha1.HostedBridgeList
-	if err := r.Client.List(ctx, &list, which...); err != nil {
+	if err := m.client.List(ctx, &list, which...); err != nil {
 		// A read of a filled cache fails only when the process ends.
 		log.FromContext(ctx).Error(err, "list HostedBridges to reconcile")
 		return nil
@@ -54,7 +62,7 @@ func (r *Reconciler) requests(ctx context.Context, which ...client.ListOption) [
 	return requests
 }
 
-// podChanged passes what would be observed differently.
+// podChanged passes a pod if observedPod would return another result for it.
 func podChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*corev1.Pod)
@@ -63,19 +71,19 @@ func podChanged() predicate.Predicate {
 	}}
 }
 
-// claimChanged passes a HostedBridge that comes or goes. Going begins with the
-// wish to delete it.
+// claimChanged passes a HostedBridge that is created or deleted. Deletion
+// begins with the deletion timestamp.
 func claimChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
 	}}
 }
 
-// trustChanged passes the ConfigMap with the keybroker's certificate when that
-// is another.
-func (r *Reconciler) trustChanged() predicate.Predicate {
+// trustChanged passes the ConfigMap with the keybroker's certificate when the
+// certificate changed.
+func (m eventMapper) trustChanged() predicate.Predicate {
 	trust := predicate.NewPredicateFuncs(func(o client.Object) bool {
-		return o.GetNamespace() == r.Settings.Namespace && o.GetName() == trustName
+		return o.GetNamespace() == m.settings.Namespace && o.GetName() == trustName
 	})
 	return predicate.And(trust, predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*corev1.ConfigMap)
@@ -84,10 +92,9 @@ func (r *Reconciler) trustChanged() predicate.Predicate {
 	}})
 }
 
-// secretsReported passes a HostedBridge of whose secrets the keybroker reports
-// something else, which leaves its generation as it is. What no decision reads
-// does not pass: a secret that is set to another value, and the re-wrapping of
-// a whole installation, wake nobody.
+// secretsReported passes a HostedBridge whose reported secrets changed. Such a
+// change leaves its generation as it is. A secret's new value and the
+// re-wrapping of an installation do not pass, since no decision depends on them.
 func secretsReported() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*v1alpha1.HostedBridge)

@@ -83,7 +83,11 @@ func (f *fixture) start(t *testing.T) *counting {
 // cacheOptions are the operator's, without the bridges and recipes of other tests.
 func (f *fixture) cacheOptions() cache.Options {
 	options := hostedbridge.CacheOptions(f.Settings.Namespace, nil)
-	options.ByObject[&v1alpha1.HostedBridge{}] = cache.ByObject{Namespaces: map[string]cache.Config{f.namespace: {}}}
+	bridges := map[string]cache.Config{f.namespace: {}}
+	if f.elsewhere != "" {
+		bridges[f.elsewhere] = cache.Config{}
+	}
+	options.ByObject[&v1alpha1.HostedBridge{}] = cache.ByObject{Namespaces: bridges}
 	options.ByObject[&v1alpha1.CatalogRecipe{}] = cache.ByObject{Namespaces: map[string]cache.Config{f.Settings.CatalogNamespace: {}}}
 	return options
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
 
-// results are the metric's label for what can be known.
+// results maps each result to the metric's label.
 var results = map[plan.Enforcement]string{
 	plan.Untried: "untried", plan.Enforced: "enforced", plan.NotEnforced: "not_enforced", plan.Undetermined: "unknown",
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
-// await returns what came of a pod's attempt, when there is something to say.
+// await returns the result of a pod's attempt, as soon as there is one.
 func (p *Probe) await(ctx context.Context, name string) plan.Attempt {
 	ticker := p.Clock.NewTicker(look)
 	defer ticker.Stop()
@@ -41,7 +41,7 @@ func (p *Probe) await(ctx context.Context, name string) plan.Attempt {
 	}
 }
 
-// attempt reads what a pod found, and false while it runs.
+// attempt reads the result of a pod, and returns false while it runs.
 func attempt(pod *corev1.Pod) (plan.Attempt, bool) {
 	if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
 		return plan.Attempt{}, false
@@ -59,7 +59,8 @@ func attempt(pod *corev1.Pod) (plan.Attempt, bool) {
 	return plan.Attempt{Why: "it ended: " + cmp.Or(pod.Status.Reason, "no cause is given")}, true
 }
 
-// waits says what keeps a pod from running, without words that differ each time.
+// waits says what keeps a pod from running, in words that stay the same between
+// reads.
 func waits(pod *corev1.Pod) string {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
@@ -74,7 +75,7 @@ func waits(pod *corev1.Pod) string {
 	return ""
 }
 
-// removeBoth returns when neither pod is there.
+// removeBoth returns when neither pod exists.
 func (p *Probe) removeBoth(ctx context.Context) error {
 	return errors.Join(p.remove(ctx, desired.ProbeOpen), p.remove(ctx, desired.ProbeDenied))
 }

@@ -1,14 +1,14 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package netprobe tells whether the cluster's network does what network
-// policies say. A policy on a network that ignores it is an object like any
-// other, and nobody would know.
+// Package netprobe tells whether the cluster's network enforces network
+// policies. On a network that ignores policies the API server accepts them all
+// the same, and nothing would show that they have no effect.
 //
-// The operator that leads starts two pods that try to connect to it, of which a
-// policy of the installation forbids one. It does so again with longer and longer
-// pauses while it cannot tell, and with long ones when it can: a network plugin may
-// come or go.
+// The operator that leads starts two pods that try to connect to it; a policy
+// of the installation forbids one of them. Without a result it tries again
+// after longer and longer pauses. With a result it waits long before the next
+// try: a network plugin may be added or removed.
 package netprobe
 
 import (
@@ -31,31 +31,32 @@ import (
 )
 
 const (
-	// firstPause and longestPause are between attempts that told nothing: most of
-	// what keeps a pod from running is over soon or needs somebody.
+	// firstPause and longestPause are between attempts without a result: most
+	// causes that keep a pod from running are over soon or need an
+	// administrator.
 	firstPause   = 30 * time.Second
 	longestPause = 30 * time.Minute
-	// pauseNotEnforced is until it is looked for a plugin that somebody was told to
-	// install, and pauseEnforced until for one that somebody took away, which is
-	// rare. Two pods are made and removed each time.
+	// pauseNotEnforced is how long until the next look for a plugin that an
+	// administrator was told to install. pauseEnforced is longer, since plugins
+	// are rarely removed. Each attempt creates and removes two pods.
 	pauseNotEnforced = 30 * time.Minute
 	pauseEnforced    = 24 * time.Hour
 	// limit is how long the pods may take. They try for 12 s.
 	limit = 90 * time.Second
-	// look is how often they are looked at meanwhile: a watch would be a right on
-	// all pods of the namespace for one attempt.
+	// look is how often the pods are read meanwhile: a watch would need a right
+	// on all pods of the namespace.
 	look = time.Second
-	// cleanup bounds the removal of the pods by an operator that ends.
+	// cleanup bounds the removal of the pods when the operator ends.
 	cleanup = 5 * time.Second
 )
 
-// Probe is what tries. It holds what is known.
+// Probe runs the attempts and holds their result.
 type Probe struct {
 	// Client makes and removes the pods and reads them. It has no cache.
 	Client client.Client
 	Clock  clock.WithTicker
 	Log    logr.Logger
-	// Pods say what is made.
+	// Pods builds the pods.
 	Pods    desired.Probe
 	Metrics *Metrics
 
@@ -71,23 +72,24 @@ var (
 	_ manager.LeaderElectionRunnable = (*Probe)(nil)
 )
 
-// NeedLeaderElection lets only the operator that acts try.
+// NeedLeaderElection implements manager.LeaderElectionRunnable: only the
+// operator that leads probes.
 func (p *Probe) NeedLeaderElection() bool { return true }
 
-// Known returns what is known, and what keeps it from being known.
+// Known returns the result, and the reason why there is no result yet.
 func (p *Probe) Known() (plan.Enforcement, string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.known, p.why
 }
 
-// Changes gets an event whenever something else is known than before.
+// Changes gets an event whenever the result changes.
 func (p *Probe) Changes() <-chan event.GenericEvent {
 	p.once.Do(func() { p.changes = make(chan event.GenericEvent, 1) })
 	return p.changes
 }
 
-// Start tries again and again whether policies hold, until ctx ends.
+// Start probes repeatedly whether policies are enforced, until ctx ends.
 func (p *Probe) Start(ctx context.Context) error {
 	for pause := firstPause; ; {
 		known, why := p.try(ctx)
@@ -95,7 +97,7 @@ func (p *Probe) Start(ctx context.Context) error {
 			return nil //nolint:nilerr // An operator that ends has not failed.
 		}
 		if before, _ := p.Known(); known == plan.Undetermined && before != plan.Untried && before != known && pause < longestPause {
-			// A node that has no room now says nothing of the network.
+			// A node without room now says nothing about the network.
 			p.Log.Info("it could not be tried again whether the cluster's network enforces network policies", "cause", why)
 		} else {
 			p.tell(known, why)
@@ -112,8 +114,8 @@ func (p *Probe) Start(ctx context.Context) error {
 	}
 }
 
-// pauses returns how long to wait after an attempt, and after the next one that
-// tells nothing.
+// pauses returns how long to wait after an attempt, and after the next attempt
+// without a result.
 func pauses(known plan.Enforcement, pause time.Duration) (wait, next time.Duration) {
 	switch known {
 	case plan.Enforced:
@@ -145,11 +147,11 @@ func (p *Probe) tell(known plan.Enforcement, why string) {
 	p.Changes()
 	select {
 	case p.changes <- event.GenericEvent{Object: &v1alpha1.HostedBridge{}}:
-	default: // One that was not read yet stands for both.
+	default: // A pod that was not read yet stands for both.
 	}
 }
 
-// try has both pods try at the same time, and removes them whatever comes of it.
+// try runs both pods at the same time, and removes them whatever the result.
 func (p *Probe) try(ctx context.Context) (plan.Enforcement, string) {
 	if p.Pods.Address == "" {
 		return plan.Undetermined, "the operator was not told the address of its pod, by --pod-ip"
@@ -160,7 +162,7 @@ func (p *Probe) try(ctx context.Context) (plan.Enforcement, string) {
 	if err := p.Client.Get(ctx, policy, &networkingv1.NetworkPolicy{}); err != nil {
 		return plan.Undetermined, fmt.Sprintf("the policy to try could not be read: %v", err)
 	}
-	// What an operator left that died would answer for us.
+	// A pod that a crashed operator left behind would give its old result.
 	if err := p.removeBoth(ctx); err != nil {
 		return plan.Undetermined, err.Error()
 	}
@@ -184,7 +186,7 @@ func (p *Probe) try(ctx context.Context) (plan.Enforcement, string) {
 	return plan.JudgeAttempts(attempts[0], attempts[1])
 }
 
-// meta returns an object that stands for a pod by its name.
+// meta returns the name and namespace of a pod.
 func (p *Probe) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: p.Pods.Namespace, Name: name}
 }

@@ -13,13 +13,14 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/scope"
 )
 
-// CacheOptions limit what the keybroker holds in memory: of HostedBridges what
-// is read, and of all Secrets of the watched namespaces their names and versions.
-// No data of a Secret is ever in a cache.
+// CacheOptions limit what the keybroker holds in memory: the fields of
+// HostedBridges that it reads, and the names and versions of all Secrets in the
+// watched namespaces. No data of a Secret is ever in a cache.
 func CacheOptions(watched scope.Namespaces) cache.Options {
 	return cache.Options{
 		DefaultNamespaces: scope.Each(watched, cache.Config{}),
-		// A read of anything else would silently begin to cache all of it.
+		// A read of any other type would silently start a cache of all its
+		// objects.
 		ReaderFailOnMissingInformer: true,
 		ByObject: map[client.Object]cache.ByObject{
 			&v1alpha1.HostedBridge{}: {Transform: stripBridge},
@@ -28,7 +29,8 @@ func CacheOptions(watched scope.Namespaces) cache.Options {
 	}
 }
 
-// stripBridge keeps of a HostedBridge what is reconciled, and who it is.
+// stripBridge keeps the fields of a HostedBridge that are reconciled, and its
+// identity.
 func stripBridge(object any) (any, error) {
 	b, ok := object.(*v1alpha1.HostedBridge)
 	if !ok {
@@ -45,8 +47,8 @@ func stripBridge(object any) (any, error) {
 	return kept, nil
 }
 
-// stripSecret keeps of a Secret's metadata what tells it from others and from
-// its own earlier state.
+// stripSecret keeps the metadata of a Secret that distinguishes it from other
+// Secrets and from its own earlier state.
 func stripSecret(object any) (any, error) {
 	s, ok := object.(*metav1.PartialObjectMetadata)
 	if !ok {

@@ -1,8 +1,8 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sealing keeps each user's secrets as their HostedBridge says: it
-// seals the Secrets of spec.secretRefs, wraps envelopes anew when the master
+// Package sealing keeps each user's secrets in line with their HostedBridge: it
+// seals the Secrets of spec.secretRefs, wraps envelopes again when the master
 // key has another version, and reports into status.secrets and
 // status.keyVersion. It is a shell around decide, which is pure, and runs in
 // the keybroker, the one process that may read Secrets.
@@ -35,28 +35,29 @@ type Store interface {
 	Update(ctx context.Context, b store.Bridge, decide func(ctx context.Context, current store.Listing, open func(name string) ([]byte, error)) ([]store.Change, error)) (store.Listing, error)
 	Rewrap(ctx context.Context, b store.Bridge) (store.Listing, int, error)
 	Open(ctx context.Context, b store.Bridge) (store.Opened, error)
-	// CheckSalt returns an error when nothing of the bridge's can be opened for
-	// want of its salt.
+	// CheckSalt returns an error when no secret of the bridge can be opened
+	// because its salt is missing.
 	CheckSalt(ctx context.Context, b store.Bridge) error
 }
 
 // Keys is the master key's state.
 type Keys interface {
-	// Current is what envelopes should be wrapped under.
+	// Current is the key under which envelopes should be wrapped.
 	Current() envelope.KeyID
 	// Minimum is the lowest version that still opens.
 	Minimum() uint32
-	// Changed is closed when Current, or what opens, has changed.
+	// Changed is closed when Current, or the set of keys that open envelopes,
+	// has changed.
 	Changed() <-chan struct{}
 }
 
 // Settings are what an installation decides for all of its bridges.
 type Settings struct {
-	// Namespace is the installation's own. No Secret of it is sealed.
+	// Namespace is the installation's own. No Secret in it is sealed.
 	Namespace string
 	Tiers     quota.Tiers
 	// Concurrency is how many bridges are reconciled at a time. It bounds the
-	// load on the API server while a new version of the master key is taken up.
+	// load on the API server while a new version of the master key is adopted.
 	Concurrency int
 }
 
@@ -64,7 +65,7 @@ type Settings struct {
 type Reconciler struct {
 	// Client reads from caches that have the indexes of Indexes, and writes.
 	Client client.Client
-	// Live reads Secrets, of which the caches hold metadata only.
+	// Live reads Secrets: the caches hold only their metadata.
 	Live     client.Reader
 	Store    Store
 	Keys     Keys
@@ -81,8 +82,8 @@ type outcome struct {
 	delete []deletion
 	// sealed and rewrapped count what was written.
 	sealed, rewrapped int
-	// blocked says that something stands in the way of which nothing tells
-	// when it goes: another bridge that names a source, or a quota.
+	// blocked means that the bridge waits for a change that causes no event:
+	// another bridge names a source, or a quota is full.
 	blocked bool
 }
 
@@ -92,7 +93,7 @@ type deletion struct {
 	uid                   types.UID
 }
 
-// blockedRetry is when to look again at what stood in the way.
+// blockedRetry is when a blocked bridge is reconciled again.
 const blockedRetry = time.Minute
 
 // Reconcile implements reconcile.Reconciler.
@@ -103,7 +104,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	if b.UID == "" || b.DeletionTimestamp != nil {
 		r.Metrics.forget(request.NamespacedName)
-		return ctrl.Result{}, nil // It is gone or goes, and its envelopes with it.
+		return ctrl.Result{}, nil // The bridge is deleted or being deleted, and its envelopes with it.
 	}
 	result, err := r.reconcile(ctx, b)
 	if err != nil && ctx.Err() == nil {
@@ -126,8 +127,8 @@ func (r *Reconciler) reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (c
 	return result, errors.Join(err, r.report(ctx, b, out))
 }
 
-// keep brings the envelopes in line with the spec and the master key. What
-// does not open and has a source is sealed from it once more.
+// keep brings the envelopes in line with the spec and the master key. A secret
+// that does not open and has a source is sealed from it once more.
 func (r *Reconciler) keep(ctx context.Context, b *v1alpha1.HostedBridge) (outcome, error) {
 	out, broken, err := r.keepOnce(ctx, b, nil)
 	if managed := managed(out.listing, broken); err == nil && len(managed) > 0 {
@@ -137,8 +138,9 @@ func (r *Reconciler) keep(ctx context.Context, b *v1alpha1.HostedBridge) (outcom
 	return out, err
 }
 
-// keepOnce is keep, which looks at the values of the suspects although their
-// sources are as they were, and returns the names of what does not open.
+// keepOnce is keep for one pass. It checks the values of the suspects although
+// their sources did not change, and returns the names of the secrets that do
+// not open.
 func (r *Reconciler) keepOnce(ctx context.Context, b *v1alpha1.HostedBridge, suspects []string) (outcome, []string, error) {
 	out, err := r.seal(ctx, b, suspects)
 	if err != nil {

@@ -26,10 +26,10 @@ const maxProblems = 3
 type source struct {
 	UID             types.UID
 	ResourceVersion string
-	// Refused says why a bridge may not be given this Secret, whose data was
-	// then not looked at. It is empty where a bridge may.
+	// Refused says why a bridge may not use this Secret; its data is then not
+	// read. It is empty if a bridge may use it.
 	Refused string
-	// Deleting says that the Secret is on its way out.
+	// Deleting means that the Secret is being deleted.
 	Deleting bool
 	Data     map[string][]byte
 }
@@ -38,7 +38,7 @@ type source struct {
 type allowance struct {
 	Tier    string
 	Unknown bool
-	// Secrets is nil where there is no limit.
+	// Secrets is nil if there is no limit.
 	Secrets *int32
 }
 
@@ -53,10 +53,10 @@ type observed struct {
 	// Stored are the plaintexts of the names that outdated returned, without
 	// those that do not open.
 	Stored map[string][]byte
-	// Suspects are names whose values are looked at although their sources are
-	// as they were. Broken are those of the names that do not open.
+	// Suspects are names whose values are checked although their sources did
+	// not change. Broken are those of them that do not open.
 	Suspects, Broken []string
-	// Lost says that nothing of what is stored will open again.
+	// Lost means that no stored secret will open again.
 	Lost bool
 }
 
@@ -69,9 +69,9 @@ type decision struct {
 	Delete []string
 }
 
-// outdated returns the names that are stored from another state of their
-// Secret than the one that was read, and the suspects. Only their plaintexts
-// tell whether they have to be sealed anew.
+// outdated returns the names that are stored from another state of their Secret
+// than the one that was read, and the suspects. Only their plaintexts show
+// whether they have to be sealed again.
 func outdated(o observed) []string {
 	var names []string
 	p := propose(o)
@@ -106,14 +106,14 @@ func decide(o observed) decision {
 	return d
 }
 
-// removals returns what becomes of secrets that no Secret of the spec gives any
+// removals returns the changes for secrets that no Secret of the spec gives any
 // more.
 func (p *proposal) removals(l store.Listing) []store.Change {
 	var changes []store.Change
 	for _, e := range l.Entries {
 		switch {
 		case p.stays[e.Name] || e.Source == nil:
-		case e.Source.Deleted: // Its source is gone by the user's wish: it stays, as their own.
+		case e.Source.Deleted: // The user wanted its source deleted: the secret stays, as the user's own.
 			changes = append(changes, store.Change{Name: e.Name})
 		default:
 			changes = append(changes, store.Change{Name: e.Name, Delete: true})
@@ -130,8 +130,8 @@ type want struct {
 	value []byte
 }
 
-// change returns what makes the stored entry what w wants, and whether
-// anything does.
+// change returns the change that brings the stored entry in line with w, and
+// whether a change is needed.
 func (w want) change(entries map[string]store.Entry, o observed) (store.Change, bool) {
 	c := store.Change{Name: w.name, Source: &w.from}
 	e, exists := entries[w.name]
@@ -141,7 +141,7 @@ func (w want) change(entries map[string]store.Entry, o observed) (store.Change, 
 	}
 	before, opened := o.Stored[w.name]
 	if exists && (sameState(e.Source, &w.from) || opened && bytes.Equal(before, w.value)) {
-		return c, true // The same value: only where it came from is new.
+		return c, true // The same value: only its source is new.
 	}
 	c.Value = w.value
 	if c.Value == nil {
@@ -150,7 +150,8 @@ func (w want) change(entries map[string]store.Entry, o observed) (store.Change, 
 	return c, true
 }
 
-// sameState says that both are the same key of the same state of a Secret.
+// sameState reports whether both are the same key of the same state of a
+// Secret.
 func sameState(a, b *store.Source) bool {
 	return a != nil && a.Secret == b.Secret && a.Key == b.Key && a.UID == b.UID && a.ResourceVersion == b.ResourceVersion
 }
@@ -158,13 +159,13 @@ func sameState(a, b *store.Source) bool {
 // problem is one reason why a Secret is not sealed as the spec says.
 type problem struct{ reason, message string }
 
-// proposal is what the spec asks for, before the tier's limit.
+// proposal is what the spec asks for, before the tier's limit is applied.
 type proposal struct {
 	entries map[string]store.Entry
 	wants   []want
 	// given are the names that Secrets of the spec give, whether or not there
-	// is a value for them now, and stays those of them that are stored and are
-	// not the user's own.
+	// is a value for them now. stays are the stored ones of them that are not
+	// the user's own.
 	given, stays map[string]bool
 	// problems are by the Secret's position in the spec.
 	problems map[int][]problem
@@ -173,9 +174,10 @@ type proposal struct {
 func propose(o observed) *proposal {
 	p := &proposal{entries: map[string]store.Entry{}, given: map[string]bool{}, stays: map[string]bool{}, problems: map[int][]problem{}}
 	for _, e := range o.Listing.Entries {
-		// What stays when its Secret is removed from the spec is the user's own
-		// as soon as that is removed: whether another Secret that gives the name
-		// was added in the same edit or the next must not matter.
+		// A secret whose Secret was removed from the spec becomes the user's
+		// own as soon as that Secret is removed. It must not matter whether
+		// another Secret that gives the name was added in the same edit or the
+		// next.
 		if e.Source != nil && e.Source.Deleted && !covered(o.Refs, e) {
 			e.Source = nil
 		}
@@ -207,8 +209,8 @@ func (p *proposal) add(i int, ref v1alpha1.SecretRef, src source, exists bool) {
 	}
 }
 
-// usable says that there is something in the i-th Secret to seal. Where there
-// is not, what was sealed of it stays.
+// usable reports whether the i-th Secret has something to seal. If not, what
+// was sealed of it stays.
 func (p *proposal) usable(i int, ref v1alpha1.SecretRef, src source, exists bool) bool {
 	switch {
 	case !exists && p.deleted(ref):
@@ -224,7 +226,8 @@ func (p *proposal) usable(i int, ref v1alpha1.SecretRef, src source, exists bool
 	return false
 }
 
-// claim takes the name for a key of the i-th Secret, unless it cannot have it.
+// claim reserves the name for a key of the i-th Secret, unless the key cannot
+// have it.
 func (p *proposal) claim(i int, k v1alpha1.SecretRefKey) bool {
 	name := secretName(k)
 	switch {
@@ -248,7 +251,7 @@ func (p *proposal) want(i int, ref v1alpha1.SecretRef, k v1alpha1.SecretRefKey, 
 	switch {
 	case exists && e.Source == nil:
 		p.fail(i, v1alpha1.ReasonSourceInvalid, "%s was set by the user and is not replaced: delete it, or rename this one with spec.secretRefs[].keys[].as", name)
-	case !ok && gives(ref, e) && e.Source.Deleted: // Somebody made the Secret anew to change another key.
+	case !ok && gives(ref, e) && e.Source.Deleted: // The Secret was created again to change another key.
 	case !ok:
 		p.fail(i, v1alpha1.ReasonSourceMissing, "Secret %s has no key %q; what was sealed of it stays", ref.Name, k.Key)
 	case len(value) > envelope.MaxPlaintext:
@@ -259,17 +262,18 @@ func (p *proposal) want(i int, ref v1alpha1.SecretRef, k v1alpha1.SecretRefKey, 
 	}
 }
 
-// usage is what the secrets that stay take of what there may be.
+// usage is how much of the limits the secrets that stay take.
 type usage struct{ secrets, bytes int }
 
-// entryOverhead is what a secret takes besides its value: the envelope's own
-// bytes, and at most so many in the index, where names of Secrets are long.
+// entryOverhead is the space that a secret takes besides its value: the
+// envelope's own bytes, and its entry in the index, where names of Secrets may
+// be long.
 const entryOverhead = envelope.Overhead + 512
 
 func (u *usage) add(size int)    { u.secrets++; u.bytes += size + entryOverhead }
 func (u *usage) remove(size int) { u.secrets--; u.bytes -= size + entryOverhead }
 
-// usage returns what is taken when these changes are made.
+// usage returns what the secrets take once these changes are made.
 func (p *proposal) usage(removed []store.Change) usage {
 	var u usage
 	for _, e := range p.entries {
@@ -284,8 +288,7 @@ func (p *proposal) usage(removed []store.Change) usage {
 }
 
 // within returns the wants that fit beside the others that stay, in order. A
-// tier's limit removes nothing that is stored already, and what is replaced by
-// something smaller always fits.
+// tier's limit removes no stored secret, and a smaller replacement always fits.
 func (p *proposal) within(a allowance, u usage) []want {
 	var fit []want
 	for _, w := range p.wants {
@@ -309,9 +312,9 @@ func (p *proposal) within(a allowance, u usage) []want {
 	return fit
 }
 
-// deleted says that ref's Secret is gone because everything that it gave is
-// sealed and the spec said to delete it then. What the user has set since
-// under one of the names counts: it is theirs to set.
+// deleted reports whether ref's Secret is gone because all its values are
+// sealed and the spec asked to delete it then. A value that the user has since
+// set under one of the names counts too: the user may set it.
 func (p *proposal) deleted(ref v1alpha1.SecretRef) bool {
 	sealed, own := 0, 0
 	for _, e := range p.entries {
@@ -329,7 +332,7 @@ func (p *proposal) fail(i int, reason, format string, args ...any) {
 	p.problems[i] = append(p.problems[i], problem{reason, fmt.Sprintf(format, args...)})
 }
 
-// keys returns what is to be sealed of src, in order.
+// keys returns the keys of src to seal, in order.
 func keys(ref v1alpha1.SecretRef, src source) []v1alpha1.SecretRefKey {
 	if len(ref.Keys) > 0 {
 		return ref.Keys
@@ -348,17 +351,17 @@ func secretName(k v1alpha1.SecretRefKey) string {
 	return k.Key
 }
 
-// names says that ref has a key that becomes the secret of that name.
+// names reports whether ref has a key that becomes the secret of that name.
 func names(ref v1alpha1.SecretRef, name string) bool {
 	return slices.ContainsFunc(ref.Keys, func(k v1alpha1.SecretRefKey) bool { return secretName(k) == name })
 }
 
-// covered says that one of refs gives e.
+// covered reports whether one of refs gives e.
 func covered(refs []v1alpha1.SecretRef, e store.Entry) bool {
 	return slices.ContainsFunc(refs, func(ref v1alpha1.SecretRef) bool { return gives(ref, e) })
 }
 
-// gives says that ref names the key that e came from, and calls it by e's name.
+// gives reports whether ref names the key that e came from, under e's name.
 func gives(ref v1alpha1.SecretRef, e store.Entry) bool {
 	if e.Source == nil || e.Source.Secret != ref.Name {
 		return false
@@ -371,7 +374,7 @@ func gives(ref v1alpha1.SecretRef, e store.Entry) bool {
 	})
 }
 
-// failure sums the problems of one Secret up under the reason of the first.
+// failure combines the problems of one Secret under the reason of the first.
 func failure(name string, problems []problem) v1alpha1.SecretFailure {
 	said := make([]string, 0, maxProblems+1)
 	for i, p := range problems {

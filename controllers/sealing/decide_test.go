@@ -390,7 +390,7 @@ func TestMissing(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, missing(c.servers, c.stored), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(c.want, missing(&v1alpha1.HostedBridge{Spec: v1alpha1.HostedBridgeSpec{Servers: c.servers}}, c.stored), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("missing (-want +got):\n%s", diff)
 			}
 		})

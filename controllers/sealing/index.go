@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
 )
 
 // indexSecret finds HostedBridges by the names of the Secrets on which they
@@ -34,7 +33,7 @@ func secretNames(o client.Object) []string {
 	if !ok {
 		return nil
 	}
-	names := []string{desired.Envelopes(b.Name), desired.Salt(b.Name)}
+	names := []string{v1alpha1.EnvelopesSecretName(b.Name), v1alpha1.SaltSecretName(b.Name)}
 	for _, ref := range b.Spec.SecretRefs {
 		names = append(names, ref.Name)
 	}

@@ -14,12 +14,12 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
 
-// unknownKey stands for the key of an envelope that is damaged so much that it
-// does not say.
+// unknownKey stands for the key of an envelope that is too damaged to name its
+// key.
 const unknownKey = "unknown"
 
-// Metrics are the controller's. They outlive the times in which this process
-// leads, and no label names a bridge.
+// Metrics are the controller's. They remain when this process stops leading,
+// and no label names a bridge.
 type Metrics struct {
 	rewrapped prometheus.Counter
 	sealed    prometheus.Counter
@@ -32,14 +32,15 @@ type Metrics struct {
 	bridges map[types.NamespacedName]seen
 }
 
-// seen is what was last found of a bridge.
+// seen is the last finding about a bridge.
 type seen struct {
 	keys map[envelope.KeyID]int
-	// failures are the first reasons for which its secrets are not sealed.
+	// failures are the first reasons why its secrets are not sealed.
 	failures map[string]bool
 }
 
-// failureReasons are those of failures, so that each has a series from the start.
+// failureReasons are the reasons of failures, so that each has a series from
+// the start.
 var failureReasons = []string{
 	v1alpha1.ReasonSourceMissing, v1alpha1.ReasonSourceInvalid,
 	v1alpha1.ReasonSecretsUnreadable, v1alpha1.ReasonTierLimitExceeded,
@@ -115,10 +116,10 @@ func (m *Metrics) totals() (keys map[envelope.KeyID]int, failures map[string]int
 	return keys, failures
 }
 
-// Lead says that this process leads from now on, until Reset.
+// Lead notes that this process leads from now on, until Reset.
 func (m *Metrics) Lead() { m.leads.Set(1) }
 
-// Reset forgets what this process saw while it led.
+// Reset removes the findings of the time in which this process led.
 func (m *Metrics) Reset() {
 	m.leads.Set(0)
 	m.mu.Lock()

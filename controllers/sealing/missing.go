@@ -12,12 +12,12 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
-// missing returns, in order, the secrets without which a server of the bridge
-// is out of service and which are not stored.
-func missing(servers []v1alpha1.Server, stored []store.Entry) []string {
+// missing returns, in order, the secrets that a server of the bridge needs to
+// be in service and that are not stored.
+func missing(b *v1alpha1.HostedBridge, stored []store.Entry) []string {
 	names := map[string]bool{}
-	for _, s := range servers {
-		for _, name := range plan.Upstream(s).Required() {
+	for _, s := range plan.Servers(b) {
+		for _, name := range s.Required() {
 			names[name] = true
 		}
 	}

@@ -49,9 +49,9 @@ func observedSource(secret *corev1.Secret) source {
 	return s
 }
 
-// refusal says why the Secret may not become a user's secret. What the
-// installation makes is another user's or its own, and a token of a
-// ServiceAccount opens the API server.
+// refusal says why the Secret may not become a user's secret. A Secret that the
+// installation made belongs to it or to another user, and a token of a
+// ServiceAccount gives access to the API server.
 func refusal(secret *corev1.Secret) string {
 	owner := metav1.GetControllerOfNoCopy(secret)
 	switch {
@@ -63,8 +63,8 @@ func refusal(secret *corev1.Secret) string {
 	return ""
 }
 
-// wipe overwrites what is not needed any more. It is best effort: the runtime
-// may have copied it.
+// wipe overwrites plaintexts that are not needed any more. It is best effort:
+// the runtime may have copied them.
 func wipe(sources map[string]source) {
 	for _, s := range sources {
 		for _, value := range s.Data {

@@ -37,7 +37,7 @@ func TestSecretsOfARecipeAreMissedLikeThoseOfTheSpec(t *testing.T) {
 	if s := f.reconcile(t, b); s.ObservedRecipes != "" || len(s.Missing) != 0 {
 		t.Errorf("before the operator has looked at the recipe: %+v", s)
 	}
-	f.resolve(t, b, `{"transport":{"url":"https://a","headers":[{"name":"X","value":"${NOTES_TOKEN} ${NOTES_LANG:-en}"}]}}`, "NOTES_TOKEN", "NOTES_LANG")
+	f.resolve(t, b, `{"transport":"streamable-http","url":"https://a","headers":[{"name":"X","value":"${NOTES_TOKEN} ${NOTES_LANG:-en}"}]}`, "NOTES_TOKEN", "NOTES_LANG")
 	s := f.reconcile(t, b)
 	if diff := cmp.Diff([]string{"NOTES_TOKEN"}, s.Missing); diff != "" {
 		t.Errorf("missing (-want +got):\n%s", diff)
@@ -67,7 +67,7 @@ func TestARecipesSecretsAreReportedWhenTheOperatorNamesThem(t *testing.T) {
 		testenv.ExpectExists(t, f.Client, b)
 		return b.Status.Secrets != nil && b.Status.Secrets.ObservedGeneration == b.Generation
 	})
-	f.resolve(t, b, `{"transport":{"url":"https://a","headers":[{"name":"X","value":"${NOTES_TOKEN}"}]}}`, "NOTES_TOKEN")
+	f.resolve(t, b, `{"transport":"streamable-http","url":"https://a","headers":[{"name":"X","value":"${NOTES_TOKEN}"}]}`, "NOTES_TOKEN")
 	testenv.Eventually(t, "the recipe's secret is missed", func() bool {
 		testenv.ExpectExists(t, f.Client, b)
 		return len(b.Status.Secrets.Missing) == 1 && b.Status.Secrets.ObservedRecipes == plan.RecipeSecrets(b.Status.Recipes)

@@ -16,17 +16,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 )
 
-// seal brings what is stored in line with the Secrets of the spec, in at most
-// one write. The error is what to retry; what somebody has to do something
-// about is among the outcome's failures.
+// seal brings the stored secrets in line with the Secrets of the spec, in at
+// most one write. The error is for a retry; a problem that a person has to
+// solve is among the outcome's failures.
 //
-// The Secrets are read after what is stored, each time that the write is
-// tried: whoever wrote from a later state of them makes this write a conflict.
+// The Secrets are read after the stored secrets, each time that the write is
+// tried. If another process wrote from a later state of the Secrets, this write
+// is a conflict.
 func (r *Reconciler) seal(ctx context.Context, b *v1alpha1.HostedBridge, suspects []string) (outcome, error) {
 	var d decision
 	var sources map[string]source
@@ -51,8 +51,8 @@ func (r *Reconciler) seal(ctx context.Context, b *v1alpha1.HostedBridge, suspect
 	return out, nil
 }
 
-// update is the store's, except that it does not begin one for a bridge whose
-// secrets come from no Secret.
+// update is the store's update, except that it writes nothing for a bridge
+// whose secrets come from no Secret.
 func (r *Reconciler) update(
 	ctx context.Context, b *v1alpha1.HostedBridge,
 	decide func(context.Context, store.Listing, func(string) ([]byte, error)) ([]store.Change, error),
@@ -67,7 +67,7 @@ func (r *Reconciler) update(
 	return r.Store.Update(ctx, reference(b), decide)
 }
 
-// decide opens what has to be compared and decides.
+// decide opens the secrets that have to be compared, and decides.
 func (r *Reconciler) decide(ctx context.Context, o observed, open func(string) ([]byte, error)) (decision, error) {
 	o.Stored = map[string][]byte{}
 	defer func() {
@@ -81,11 +81,12 @@ func (r *Reconciler) decide(ctx context.Context, o observed, open func(string) (
 		case err == nil:
 			o.Stored[name] = value
 		case errors.Is(err, store.ErrUnreadable):
-			// It is sealed anew, and so mended. Without its salt nothing opens:
-			// then all is replaced at once, which alone makes another salt.
+			// Sealing it again repairs it. Without the salt no secret opens:
+			// then all are replaced at once, which is the only way to make
+			// another salt.
 			o.Broken = append(o.Broken, name)
 			o.Lost = o.Lost || errors.Is(err, store.ErrSaltMissing)
-			log.FromContext(ctx).Info("a sealed secret does not open and is sealed anew from its source", "secret", name, "cause", err.Error())
+			log.FromContext(ctx).Info("a sealed secret does not open and is sealed again from its source", "secret", name, "cause", err.Error())
 		default:
 			return decision{}, fmt.Errorf("open %q: %w", name, err)
 		}
@@ -109,25 +110,25 @@ func values(changes []store.Change) int {
 }
 
 // unsealed returns the outcome of a decision that could not be stored, or the
-// error if it may be in a moment.
+// error if a retry may succeed soon.
 func (r *Reconciler) unsealed(ctx context.Context, b *v1alpha1.HostedBridge, d decision, cause error) (outcome, error) {
 	out := outcome{failures: d.Failures}
 	var err error
 	switch {
 	case errors.Is(cause, store.ErrNotOwned):
 		out.failures = []v1alpha1.SecretFailure{{
-			Name: desired.Envelopes(b.Name), Reason: v1alpha1.ReasonNotOwned,
+			Name: v1alpha1.EnvelopesSecretName(b.Name), Reason: v1alpha1.ReasonNotOwned,
 			Message: "a Secret with the name that this bridge needs belongs to something else: remove it; " + cause.Error(),
 		}}
 		return out, nil
 	case errors.Is(cause, store.ErrForbidden):
 		out.blocked = true
 		out.failures = append(out.failures, v1alpha1.SecretFailure{
-			Name: desired.Envelopes(b.Name), Reason: v1alpha1.ReasonApplyFailed, Message: cause.Error(),
+			Name: v1alpha1.EnvelopesSecretName(b.Name), Reason: v1alpha1.ReasonApplyFailed, Message: cause.Error(),
 		})
 	case errors.Is(cause, store.ErrTooLarge):
 		out.failures = appendTooLarge(out.failures, d.Changes)
-	case errors.Is(cause, store.ErrSaltMissing), errors.Is(cause, store.ErrSaltInvalid): // Nothing opens: try says so.
+	case errors.Is(cause, store.ErrSaltMissing), errors.Is(cause, store.ErrSaltInvalid): // No secret opens: try reports it.
 	default:
 		return out, cause
 	}
@@ -153,7 +154,7 @@ func appendTooLarge(failures []v1alpha1.SecretFailure, changes []store.Change) [
 	return failures
 }
 
-// rewrap wraps what is under another than the current key anew.
+// rewrap wraps again what is wrapped under another than the current key.
 func (r *Reconciler) rewrap(ctx context.Context, b *v1alpha1.HostedBridge, out *outcome) error {
 	if len(old(out.listing, r.Keys.Current())) > 0 {
 		listing, done, err := r.Store.Rewrap(ctx, reference(b))
@@ -165,11 +166,11 @@ func (r *Reconciler) rewrap(ctx context.Context, b *v1alpha1.HostedBridge, out *
 	return nil
 }
 
-// try opens what is stored and returns the names of what does not open, which
-// the bridge is not given. With a ring of our own that costs two reads of the
-// API server. A transit engine is asked, for each secret, only about what is
-// new since the last report, or was wrong in it: a new leader would otherwise
-// ask for everybody's.
+// try opens the stored secrets and returns the names of those that do not open,
+// which the bridge does not get. With a key ring of our own that costs two
+// reads of the API server. A transit engine is asked, one request for each
+// secret, only about those that are new since the last report, or failed in it:
+// a new leader would otherwise ask for the secrets of all users.
 func (r *Reconciler) try(ctx context.Context, b *v1alpha1.HostedBridge, out outcome) ([]string, error) {
 	if len(out.listing.Entries) == 0 || r.known(b, out) && r.opens(ctx, b, out) {
 		return nil, nil
@@ -182,17 +183,18 @@ func (r *Reconciler) try(ctx context.Context, b *v1alpha1.HostedBridge, out outc
 	return opened.Unreadable, nil
 }
 
-// known reports whether the last report is about what is stored, and everything
-// opened then.
+// known reports whether the last report is about the stored secrets, and all of
+// them opened then.
 func (r *Reconciler) known(b *v1alpha1.HostedBridge, out outcome) bool {
 	s := b.Status.Secrets
 	return s != nil && s.Revision == out.listing.Revision && len(old(out.listing, r.Keys.Current())) == 0 &&
 		!slices.ContainsFunc(s.Failures, func(f v1alpha1.SecretFailure) bool { return f.Reason == v1alpha1.ReasonSecretsUnreadable })
 }
 
-// opens reports whether what is known still opens, as far as can be said
-// without opening it: all of it was just wrapped anew, which takes the salt and
-// the key, or it is a transit engine's and neither is gone.
+// opens reports whether the known secrets still open, as far as that is known
+// without opening them: either all of them were just wrapped again, which takes
+// the salt and the key, or a transit engine wraps them and both are still
+// there.
 func (r *Reconciler) opens(ctx context.Context, b *v1alpha1.HostedBridge, out outcome) bool {
 	if out.rewrapped == len(out.listing.Entries) {
 		return true
@@ -209,8 +211,8 @@ func managed(l store.Listing, names []string) []string {
 	})
 }
 
-// old returns the entries that the current key should wrap. A later version is
-// that of a replica which is ahead.
+// old returns the entries that the current key should wrap. A replica that is
+// ahead may have written a later version.
 func old(l store.Listing, current envelope.KeyID) []store.Entry {
 	var entries []store.Entry
 	for _, e := range l.Entries {
@@ -221,8 +223,8 @@ func old(l store.Listing, current envelope.KeyID) []store.Entry {
 	return entries
 }
 
-// maxUnreadable is how many secrets that do not open are named in a status.
-// Where it is more, they have one cause.
+// maxUnreadable is how many secrets that do not open are named in a status. If
+// there are more, they have one cause.
 const maxUnreadable = 32
 
 func unreadable(l store.Listing, names []string) []v1alpha1.SecretFailure {
@@ -244,9 +246,9 @@ func unreadable(l store.Listing, names []string) []v1alpha1.SecretFailure {
 	return failures
 }
 
-// deleteSources deletes the Secrets whose values are all sealed, in the very
-// state in which they were read. One that has changed is a new source, of
-// which the watch tells. An installation may withhold the right to delete.
+// deleteSources deletes the Secrets whose values are all sealed, in exactly the
+// state in which they were read. A Secret that has changed is a new source, and
+// the watch reports it. An installation may withhold the right to delete.
 func (r *Reconciler) deleteSources(ctx context.Context, b *v1alpha1.HostedBridge, out *outcome) error {
 	if len(out.delete) == 0 {
 		return nil
@@ -285,8 +287,8 @@ func (o *outcome) fail(name, format string, args ...any) {
 }
 
 // wanted returns the Secrets that the bridge's spec says to delete now. The
-// cache may be late, and what was sealed for a bridge that is gone goes with
-// it: the Secret would be the only copy.
+// cache may be late, and the sealed values of a deleted bridge are deleted with
+// it: the Secret would then be the only copy.
 func (r *Reconciler) wanted(ctx context.Context, b *v1alpha1.HostedBridge) (map[string]bool, error) {
 	now := &v1alpha1.HostedBridge{}
 	err := client.IgnoreNotFound(r.Live.Get(ctx, client.ObjectKeyFromObject(b), now))
@@ -304,7 +306,7 @@ func (r *Reconciler) wanted(ctx context.Context, b *v1alpha1.HostedBridge) (map[
 }
 
 // others returns the names of the other HostedBridges whose specs name the
-// Secret: what they have not sealed yet must stay.
+// Secret: it must stay until they have sealed it.
 func (r *Reconciler) others(ctx context.Context, b *v1alpha1.HostedBridge, secret string) ([]string, error) {
 	var list v1alpha1.HostedBridgeList
 	if err := r.Client.List(ctx, &list, client.InNamespace(b.Namespace), client.MatchingFields{indexSecret: secret}); err != nil {

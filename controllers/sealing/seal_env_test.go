@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
@@ -187,7 +186,7 @@ func TestSecretsThatNoBridgeMayBeGivenAreRefused(t *testing.T) {
 			Type:       corev1.SecretTypeServiceAccountToken, StringData: map[string]string{"TOKEN": "x"},
 		})
 	b := f.bridge(t, "alice",
-		key(desired.Envelopes("bob"), "BOBS", ""), key(desired.Salt("bob"), "salt", "SALT"),
+		key(v1alpha1.EnvelopesSecretName("bob"), "BOBS", ""), key(v1alpha1.SaltSecretName("bob"), "salt", "SALT"),
 		key("labelled", "TOKEN", "A"), key("owned", "TOKEN", "B"), key("robot-token", "TOKEN", "C"))
 	s := f.reconcile(t, b)
 	const installation = ": SourceInvalid: it belongs to the installation"
@@ -366,7 +365,7 @@ func TestASecretThatDoesNotOpenIsNamedAndHoldsUpNoOther(t *testing.T) {
 // damage flips a bit of the wrapped keys.
 func (f *fixture) damage(t *testing.T, b *v1alpha1.HostedBridge, names ...string) {
 	t.Helper()
-	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: desired.Envelopes(b.Name)}}
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: v1alpha1.EnvelopesSecretName(b.Name)}}
 	testenv.ExpectExists(t, f.Client, s)
 	for _, name := range names {
 		s.Data[name][40] ^= 1

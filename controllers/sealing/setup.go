@@ -41,9 +41,9 @@ func (r *Reconciler) Setup(ctx context.Context, m ctrl.Manager) error {
 		WatchesRawSource(ctrlsource.Func(r.watchKeys)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.Settings.Concurrency,
-			SkipNameValidation:      new(true), // One process has a manager for each time that it leads.
-			// When a Vault or an API server is back after hours, nobody waits
-			// longer than this.
+			SkipNameValidation:      new(true), // One process has a new manager each time that it leads.
+			// When a Vault or an API server is back after hours, no bridge
+			// waits longer than this.
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 		}).
 		Complete(r)

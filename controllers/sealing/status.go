@@ -28,22 +28,22 @@ const (
 	eventRotated = "KeyRotated"
 )
 
-// report writes the keybroker's part of the status, if it is another than
-// before, and the events. What the operator and the ingress write is not named
-// and so not touched.
+// report writes the keybroker's part of the status, if it has changed, and the
+// events. It leaves out what the operator and the ingress write, and so does
+// not change it.
 func (r *Reconciler) report(ctx context.Context, b *v1alpha1.HostedBridge, out outcome) error {
 	r.recordWrites(b, out)
 	secrets, keyVersion := status(b, out)
 	if same(b.Status.Secrets, &secrets) && equality.Semantic.DeepEqual(b.Status.KeyVersion, keyVersion) {
 		return nil
 	}
-	// An object that has since taken the name gets this status for a moment:
-	// status writes ignore the UID. Its own reconciliation comes next in the
-	// queue, under the same name, and writes what is true.
+	// A new object of the same name gets this status for a moment: status
+	// writes ignore the UID. Its own reconciliation is next in the queue, under
+	// the same name, and writes the right status.
 	ac := bridgeac.HostedBridge(b.Name, b.Namespace).WithStatus(statusConfiguration(secrets, keyVersion))
 	err := r.Client.Status().Apply(ctx, ac, client.FieldOwner(v1alpha1.FieldOwnerKeybroker), client.ForceOwnership)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // The bridge is gone; there is nobody to tell.
+		return nil // The bridge was deleted: no status is needed.
 	}
 	if err != nil {
 		return fmt.Errorf("apply status: %w", err)
@@ -56,21 +56,21 @@ func (r *Reconciler) report(ctx context.Context, b *v1alpha1.HostedBridge, out o
 func status(b *v1alpha1.HostedBridge, out outcome) (v1alpha1.SecretsStatus, *int32) {
 	s := v1alpha1.SecretsStatus{
 		ObservedGeneration: b.Generation,
-		Count:              int32(len(out.listing.Entries)), //nolint:gosec // As many as fit into one Secret.
+		Count:              int32(len(out.listing.Entries)), //nolint:gosec // The limit is what fits into one Secret.
 		Revision:           out.listing.Revision,
 		ObservedRecipes:    plan.RecipeSecrets(b.Status.Recipes),
-		Missing:            missing(plan.Servers(b), out.listing.Entries),
+		Missing:            missing(b, out.listing.Entries),
 		Failures:           merged(out.failures),
 	}
 	lowest := out.listing.Lowest()
 	if lowest == (envelope.KeyID{}) {
 		return s, nil
 	}
-	return s, new(int32(lowest.Version)) //nolint:gosec // Key versions fit: package masterkey sees to it.
+	return s, new(int32(lowest.Version)) //nolint:gosec // Key versions fit: package masterkey ensures it.
 }
 
-// merged returns the failures by name, one for each: the API takes no second,
-// and a Secret may be called like a secret.
+// merged returns the failures by name, one for each: the API accepts one entry
+// a name, and a Secret may have the same name as a secret.
 func merged(failures []v1alpha1.SecretFailure) []v1alpha1.SecretFailure {
 	sorted := slices.Clone(failures)
 	slices.SortStableFunc(sorted, func(a, b v1alpha1.SecretFailure) int { return cmp.Compare(a.Name, b.Name) })
@@ -85,8 +85,8 @@ func merged(failures []v1alpha1.SecretFailure) []v1alpha1.SecretFailure {
 	return out
 }
 
-// same says that there is nothing to write. Lists are compared without their
-// order, which is the API server's.
+// same reports whether there is nothing to write. Lists are compared without
+// their order, which the API server may change.
 func same(before, after *v1alpha1.SecretsStatus) bool {
 	if before == nil {
 		return false
@@ -116,7 +116,7 @@ func statusConfiguration(s v1alpha1.SecretsStatus, keyVersion *int32) *bridgeac.
 	return ac
 }
 
-// recordWrites tells of what was just written.
+// recordWrites emits the events of the write just made.
 func (r *Reconciler) recordWrites(b *v1alpha1.HostedBridge, out outcome) {
 	if out.sealed > 0 {
 		r.Recorder.Eventf(b, nil, corev1.EventTypeNormal, eventSealed, "Seal", "%d secrets sealed from spec.secretRefs", out.sealed)
@@ -126,9 +126,9 @@ func (r *Reconciler) recordWrites(b *v1alpha1.HostedBridge, out outcome) {
 	}
 }
 
-// recordFailures tells of failures that are not what they were. The status
-// before is the cache's: where that is late the event is emitted again, and the
-// recorder counts it with the first.
+// recordFailures emits events for failures that are new or have changed. The
+// status before is the cache's: if the cache is late, the event is emitted
+// again, and the recorder counts it with the first.
 func (r *Reconciler) recordFailures(b *v1alpha1.HostedBridge, after []v1alpha1.SecretFailure) {
 	var before []v1alpha1.SecretFailure
 	if b.Status.Secrets != nil {

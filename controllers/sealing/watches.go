@@ -20,14 +20,14 @@ import (
 )
 
 // bridgesOfSecret maps a Secret to the HostedBridges that depend on it. It goes
-// by name: a Secret of an earlier namesake matters to the bridge in whose way
-// it is.
+// by name: a Secret of an earlier bridge of the same name can block the new
+// one.
 func (r *Reconciler) bridgesOfSecret(ctx context.Context, secret client.Object) []reconcile.Request {
 	return r.requests(ctx, client.InNamespace(secret.GetNamespace()), client.MatchingFields{indexSecret: secret.GetName()})
 }
 
-// watchKeys asks for every bridge when the master key has changed, behind what
-// users are waiting for.
+// watchKeys enqueues every bridge when the master key has changed, behind
+// requests that users wait for.
 func (r *Reconciler) watchKeys(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	changed := r.Keys.Changed()
 	go func() {
@@ -37,7 +37,7 @@ func (r *Reconciler) watchKeys(ctx context.Context, queue workqueue.TypedRateLim
 				return
 			case <-changed:
 			}
-			changed = r.Keys.Changed() // Before what follows reads the keys.
+			changed = r.Keys.Changed() // Before the caller reads the keys.
 			addLast(queue, r.requests(ctx))
 		}
 	}()
@@ -68,9 +68,9 @@ func (r *Reconciler) requests(ctx context.Context, which ...client.ListOption) [
 	return requests
 }
 
-// specOrReportChanged passes a changed spec, what its recipes come to, and a
-// changed report: the report is compared with the cache before it is written, so whatever the cache did
-// not have yet must come by here.
+// specOrReportChanged passes a changed spec, changed resolved recipes, and a
+// changed report. The report is compared with the cache before it is written,
+// so a change that the cache did not have yet must pass here.
 func specOrReportChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*v1alpha1.HostedBridge)
@@ -83,8 +83,8 @@ func specOrReportChanged() predicate.Predicate {
 	}}
 }
 
-// secretChanged passes a Secret that is another one than before, and not the
-// resync that tells of nothing new.
+// secretChanged passes a Secret with a new version, and not a resync, which
+// brings nothing new.
 func secretChanged() predicate.Predicate { return predicate.ResourceVersionChangedPredicate{} }
 
 var _ reconcile.Reconciler = (*Reconciler)(nil)

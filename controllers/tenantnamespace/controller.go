@@ -1,9 +1,9 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tenantnamespace gives each namespace with HostedBridges the one
-// NetworkPolicy that holds for the pods of all of them. It is keyed by the
-// namespace: a namespace with two thousand users is written to once.
+// Package tenantnamespace gives each namespace with HostedBridges one
+// NetworkPolicy, which holds for the pods of all of them. It is keyed by the
+// namespace: a namespace with two thousand users is written once.
 package tenantnamespace
 
 import (
@@ -28,8 +28,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/desired"
 )
 
-// foreignRetry is when to look again at a policy that belongs to somebody else:
-// nobody tells when it goes, since only the installation's own are watched.
+// foreignRetry is when to look again at a policy with another owner. Only the
+// installation's own policies are watched, so its deletion causes no event.
 const foreignRetry = time.Minute
 
 // Reconciler reconciles one namespace at a time.
@@ -40,19 +40,19 @@ type Reconciler struct {
 	Live client.Reader
 	// Network is what the policies say.
 	Network desired.Network
-	// RemoveOnly makes no policies, and removes those that an installation made
-	// that was to make them. It needs Client alone.
+	// RemoveOnly creates no policies, and removes those that an earlier
+	// configuration of the installation created. It needs Client alone.
 	RemoveOnly bool
 }
 
-// need says what a namespace is to have.
+// need is the policy that a namespace needs.
 type need int
 
 const (
-	// nothing: no tenant is left whom the policy holds for.
+	// nothing: no tenant is left that the policy holds for.
 	nothing need = iota
-	// whatIsThere: the pods of the last tenants are ending, and are held as long
-	// as they run.
+	// whatIsThere: the pods of the last tenants are ending, and an existing
+	// policy stays as long as they run.
 	whatIsThere
 	// policy: there are tenants.
 	policy
@@ -94,7 +94,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return ctrl.Result{}, nil
 }
 
-// need finds what the namespace is to have.
+// need finds what the namespace needs.
 func (r *Reconciler) need(ctx context.Context, namespace string) (need, error) {
 	if r.RemoveOnly {
 		return nothing, nil
@@ -107,7 +107,7 @@ func (r *Reconciler) need(ctx context.Context, namespace string) (need, error) {
 	return needed(bridges, pods), err
 }
 
-// apply writes the policy where it is not already there as it should be.
+// apply writes the policy unless it is already as it should be.
 func (r *Reconciler) apply(ctx context.Context, namespace string, found *networkingv1.NetworkPolicy) (ctrl.Result, error) {
 	wanted, err := desired.NetworkPolicy(namespace, r.Network)
 	if err != nil {
@@ -118,7 +118,8 @@ func (r *Reconciler) apply(ctx context.Context, namespace string, found *network
 	}
 	err = r.applier().Shared(ctx, wanted)
 	if foreign, ok := errors.AsType[*apply.ForeignError](err); ok {
-		// The condition NetworkIsolated tells the users; this tells the administrator.
+		// The condition NetworkIsolated informs the users; this log line
+		// informs the administrator.
 		log.FromContext(ctx).Info("a namespace with tenants has no policy of ours", "namespace", namespace, "cause", foreign.Error())
 		return ctrl.Result{RequeueAfter: foreignRetry}, nil
 	}
@@ -128,7 +129,7 @@ func (r *Reconciler) apply(ctx context.Context, namespace string, found *network
 	return ctrl.Result{}, err
 }
 
-// holds says whether the policy that was found says what it should.
+// holds reports whether the policy that was found is the wanted one.
 func holds(found *networkingv1.NetworkPolicy, wanted *networkingv1ac.NetworkPolicyApplyConfiguration) (bool, error) {
 	if found.UID == "" || !apply.Installed(found) {
 		return false, nil
@@ -152,7 +153,7 @@ func holds(found *networkingv1.NetworkPolicy, wanted *networkingv1ac.NetworkPoli
 // bridges reports whether the namespace has HostedBridges.
 func (r *Reconciler) bridges(ctx context.Context, namespace string) (bool, error) {
 	var list v1alpha1.HostedBridgeList
-	// One is enough to know, and nothing of it is changed.
+	// One is enough to know, and the object is not changed.
 	if err := r.Client.List(ctx, &list, client.InNamespace(namespace), client.Limit(1), client.UnsafeDisableDeepCopy); err != nil {
 		return false, fmt.Errorf("list HostedBridges: %w", err)
 	}

@@ -30,8 +30,8 @@ const Name = "tenantnamespace"
 // tenants selects the pods that the policy holds for.
 var tenants = client.MatchingLabels(v1alpha1.BridgePodLabels())
 
-// CacheOptions limit what is held of network policies to the installation's own.
-// Those of others may be many and large.
+// CacheOptions limit the cache of network policies to the installation's own.
+// Others may be many and large.
 func CacheOptions() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{
 		&networkingv1.NetworkPolicy{}: {Label: labels.SelectorFromSet(labels.Set{
@@ -53,7 +53,7 @@ func (r *Reconciler) Setup(m ctrl.Manager) error {
 	err := b.
 		WithOptions(controller.Options{
 			EnableWarmup:       new(true), // A new leader takes over with caches that are filled.
-			SkipNameValidation: new(true), // One process of tests runs several managers, one after the other.
+			SkipNameValidation: new(true), // One test process runs several managers, one after the other.
 		}).
 		Complete(r)
 	if err != nil {
@@ -66,13 +66,13 @@ func namespaceOf(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: o.GetNamespace()}}}
 }
 
-// comesOrGoes passes no change of an object: what it says is nothing to its
-// namespace.
+// comesOrGoes passes an object that is created or deleted, and no other change:
+// its content does not matter to its namespace.
 func comesOrGoes() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
 }
 
-// goes passes an object that is gone: the policy outlives the last pod.
+// goes passes an object that is deleted: the policy outlives the last pod.
 func goes() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },

@@ -8,7 +8,7 @@ import "hash/crc32"
 // checksum returns the CRC-32 (IEEE) of body as checksumLength digits of base
 // 62, the highest first. A CRC-32 finds every change within four neighbouring
 // characters (32 bits), so every mistyped character and every two exchanged
-// neighbours. It is no protection against anybody.
+// neighbours. It gives no protection against attackers.
 func checksum(body string) string {
 	digits := checksumDigits(body)
 	return string(digits[:])

@@ -1,12 +1,12 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apikey mints, parses and compares the keys of users and publishers.
-// A key is <kind>_<id>_<secret>: the id finds the entry, the secret proves the
-// owner, and a checksum at the end tells a mistyped key from an unknown one
-// without a look-up. Only hashes of keys are ever stored, and no error holds
-// any part of what was presented. Whether a key has expired is the caller's
-// matter. The package is pure.
+// Package apikey mints, parses and compares the keys of users and publishers. A
+// key is <kind>_<id>_<secret>: the id finds the entry, the secret proves the
+// owner, and a checksum at the end distinguishes a mistyped key from an unknown
+// one without a look-up. Only hashes of keys are ever stored, and no error
+// contains any part of the presented key. The caller checks whether a key has
+// expired. The package is pure.
 package apikey
 
 import (
@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// Kind is a key's first part: whose key it is.
+// Kind is a key's first part: the kind of its owner.
 type Kind string
 
 // The kinds.
@@ -36,10 +36,10 @@ const (
 )
 
 var (
-	// ErrMalformed says that what was presented has not the form of a key.
+	// ErrMalformed says that the input does not have the form of a key.
 	ErrMalformed = errors.New("not an API key: the form is <kind>_<id>_<secret>, kind hb or pub, then 12 and 28 letters or digits")
-	// ErrChecksum says that what was presented has the form of a key and was
-	// never minted: most likely it was mistyped.
+	// ErrChecksum says that the input has the form of a key and was never
+	// minted: most likely it was mistyped.
 	ErrChecksum = errors.New("not an API key: the checksum is wrong, so at least one character is")
 )
 
@@ -50,8 +50,8 @@ type Key struct {
 }
 
 // Parse returns the public part of a key whose form and checksum are right,
-// ErrMalformed or ErrChecksum otherwise. That says nothing of whether the key
-// opens anything.
+// ErrMalformed or ErrChecksum otherwise. It does not check whether the key is
+// valid.
 func Parse(s string) (Key, error) {
 	kind, rest, _ := strings.Cut(s, "_")
 	id, secret, _ := strings.Cut(rest, "_")

@@ -1,9 +1,9 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apply writes a bridge's objects by server-side apply and touches
-// none that belongs to somebody else. It is a shell, and a leaf: any writer of
-// such objects may use it.
+// Package apply writes a bridge's objects by server-side apply and changes no
+// objects of other owners. It is a shell, and a leaf: any writer of such
+// objects may use it.
 package apply
 
 import (
@@ -23,16 +23,16 @@ import (
 
 // Applier writes objects.
 type Applier struct {
-	// Client writes, and reads the metadata of objects. Where it reads from a
+	// Client writes, and reads the metadata of objects. If it reads from a
 	// cache, that may hold only the installation's own objects.
 	Client client.Client
-	// Live reads what the cache does not hold.
+	// Live reads objects that the cache does not hold.
 	Live client.Reader
 	// FieldOwner is the name under which fields are owned.
 	FieldOwner client.FieldOwner
 }
 
-// configuration is what every generated apply configuration can say of itself.
+// configuration is the interface of all generated apply configurations.
 type configuration interface {
 	runtime.ApplyConfiguration
 	GetKind() *string
@@ -41,15 +41,14 @@ type configuration interface {
 	GetNamespace() *string
 }
 
-// Object applies object, which names owner as its controller, and fills it
-// with what the API server answers. Where what exists has all of it already
-// nothing is asked of the API server, and what exists is returned. An object
-// that exists without being controlled by owner is left alone, and the error is
-// a ForeignError.
+// Object applies object, which names owner as its controller, and fills it with
+// the API server's answer. If the existing object already has all of it, Object
+// returns that without a request. An existing object that owner does not
+// control is not changed, and the error is a ForeignError.
 //
-// Between the look and the write somebody else may create the object. If it
-// has a controller the API server refuses a second one; if it has none we
-// adopt it, which is the one case that is not excluded.
+// Between the read and the write another client may create the object. If it
+// has a controller the API server refuses a second one. If it has none we adopt
+// it; this is the only case that is not excluded.
 func (a *Applier) Object(ctx context.Context, owner client.Object, object runtime.ApplyConfiguration) (client.Object, error) {
 	c, ok := object.(configuration)
 	if !ok {
@@ -79,10 +78,10 @@ func (a *Applier) Object(ctx context.Context, owner client.Object, object runtim
 	return nil, nil
 }
 
-// Existing applies fields of an object of the bridge's that somebody else makes,
-// as a Deployment's controller makes pods. The object is the one with that UID,
-// which the configuration must have too: one that is gone is not made anew, and
-// another one of its name is left alone. Neither is an error.
+// Existing applies fields of a bridge's object that another controller creates,
+// as a Deployment's controller creates pods. The object is the one with that
+// UID, which the configuration must have too: a deleted object is not created
+// again, and another one of its name is not changed. Neither is an error.
 func (a *Applier) Existing(ctx context.Context, uid types.UID, object runtime.ApplyConfiguration) error {
 	c, ok := object.(configuration)
 	if !ok {
@@ -98,7 +97,7 @@ func (a *Applier) Existing(ctx context.Context, uid types.UID, object runtime.Ap
 	return nil
 }
 
-// uidOf reads what no accessor of a generated configuration tells.
+// uidOf reads the UID, for which generated configurations have no accessor.
 func uidOf(c configuration) (types.UID, error) {
 	encoded, err := json.Marshal(c)
 	if err != nil {
@@ -109,8 +108,8 @@ func uidOf(c configuration) (types.UID, error) {
 	return said.UID, err
 }
 
-// existing returns the object with c's name, nil where there is none. The cache
-// is believed only where it shows an object of owner's: it does not hold foreign
+// existing returns the object with c's name, nil if it does not exist. The
+// cache counts only if it shows an object of owner's: it does not hold foreign
 // ones, and may be late.
 func (a *Applier) existing(ctx context.Context, owner client.Object, c configuration) (client.Object, error) {
 	m := held(c)
@@ -130,8 +129,8 @@ func (a *Applier) existing(ctx context.Context, owner client.Object, c configura
 	return m, err
 }
 
-// held is as what a cache holds an object: by its metadata alone, but for a
-// Deployment, whose status is read.
+// held returns the form in which a cache holds the object: its metadata alone,
+// except for a Deployment, whose status is read.
 func held(c configuration) client.Object {
 	if _, ok := c.(*appsv1ac.DeploymentApplyConfiguration); ok {
 		return &appsv1.Deployment{}

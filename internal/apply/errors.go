@@ -16,18 +16,18 @@ import (
 )
 
 // ForeignError says that an object which a bridge needs exists and belongs to
-// somebody else.
+// another owner.
 type ForeignError struct {
 	// Object is the object's kind and name.
 	Object string
-	// Controller is the kind and name of what controls it, empty for nothing.
+	// Controller is the kind and name of its controller, empty for none.
 	Controller string
-	// Predecessor says that it belongs to a deleted object of the owner's kind
+	// Predecessor means that it belongs to a deleted object of the owner's kind
 	// and name, and so is about to be removed.
 	Predecessor bool
 }
 
-// Error names the object and whose it is.
+// Error names the object and its owner.
 func (e *ForeignError) Error() string {
 	switch {
 	case e.Predecessor:
@@ -56,10 +56,9 @@ func foreign(object string, controller *metav1.OwnerReference, kind schema.Group
 // is wrong comes first; a validation error goes on with the value.
 const messageLimit = 512
 
-// Refusal returns what the API server said where err is its refusal of a
-// request: quota, admission, validation. It returns false for what only a
-// retry can tell apart from success: no answer at all, or a server that is too
-// busy to give one.
+// Refusal returns the API server's message if err is its refusal of a request:
+// quota, admission, validation. It returns false for an error that a retry may
+// solve: no answer at all, or a server that is too busy.
 func Refusal(err error) (message string, refused bool) {
 	status := apierrors.APIStatus(nil)
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &status) {

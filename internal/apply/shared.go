@@ -18,9 +18,9 @@ import (
 )
 
 // Shared applies an object that bridges share, so that none of them can own it.
-// An object of that name which does not have the installation's labels, or which
-// anything controls, is left alone, and the error is a ForeignError. As with
-// Object, one that is created between the look and the write is adopted.
+// An object of that name which lacks the installation's labels, or has a
+// controller, is not changed, and the error is a ForeignError. As with Object,
+// an object that is created between the read and the write is adopted.
 func (a *Applier) Shared(ctx context.Context, object runtime.ApplyConfiguration) error {
 	c, ok := object.(configuration)
 	if !ok {
@@ -41,8 +41,8 @@ func (a *Applier) Shared(ctx context.Context, object runtime.ApplyConfiguration)
 	return nil
 }
 
-// Remove deletes an object that Shared applied, and none that has taken its name
-// since it was seen.
+// Remove deletes an object that Shared applied, and no object that has taken
+// its name since it was read.
 func (a *Applier) Remove(ctx context.Context, seen client.Object) error {
 	if !Installed(seen) {
 		return foreignShared(seen.GetName(), seen)

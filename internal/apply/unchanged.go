@@ -17,10 +17,10 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
 
-// mark annotates c with a digest of all that it says, where its kind is one that
-// Object can find unchanged, and returns the digest. It need not resist an
-// attacker: who can choose what one bridge's objects say can only keep that
-// bridge's own from being brought up to date.
+// mark annotates c with a digest of its content, if Object can find its kind
+// unchanged, and returns the digest. It need not resist an attacker: a user who
+// controls the content of one bridge's objects can only keep that bridge's own
+// from being updated.
 func mark(c configuration) (string, error) {
 	encoded, err := json.Marshal(c)
 	if err != nil {
@@ -43,12 +43,12 @@ func mark(c configuration) (string, error) {
 	return digest, nil
 }
 
-// unchanged reports whether an object has everything that c says, which carries
-// the digest: it was applied as c is, and nobody has changed or taken away one
-// of those fields since, as that would have ended our ownership of the field.
-// Admission alone changes a field that stays ours: what a mutating webhook made of
-// it is left until something else changes, or the annotation is taken away. When
-// in doubt it says no, and an apply that changes nothing is the cost.
+// unchanged reports whether an object has everything in c, which carries the
+// digest: it was applied with this content, and nobody has changed or removed
+// one of those fields since, as that would have ended our ownership of the
+// field. Only admission changes a field that stays ours: a mutating webhook's
+// change stays until something else changes, or the annotation is removed. When
+// in doubt it returns false; the cost is an apply that changes nothing.
 func (a *Applier) unchanged(existing metav1.Object, c configuration, digest string) bool {
 	if digest == "" || existing == nil || existing.GetAnnotations()[v1alpha1.AnnotationApplied] != digest {
 		return false
@@ -71,8 +71,8 @@ func (a *Applier) unchanged(existing metav1.Object, c configuration, digest stri
 	return false
 }
 
-// Written returns when an owner's fields of an object were last written otherwise,
-// by the API server's clock; zero where that is not known.
+// Written returns when an owner's fields of an object were last changed, by the
+// API server's clock; zero if that is not known.
 func Written(o metav1.Object, owner string) time.Time {
 	for _, e := range o.GetManagedFields() {
 		if ownEntry(e, owner) && e.Time != nil {
@@ -86,8 +86,8 @@ func ownEntry(e metav1.ManagedFieldsEntry, owner string) bool {
 	return e.Manager == owner && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == "" && e.FieldsV1 != nil
 }
 
-// ownsObject is owns for a whole object, of which the name and what it is belong
-// to nobody. The owner references are looked at by themselves.
+// ownsObject is owns for a whole object: its name and kind have no owner. The
+// owner references are checked separately.
 func ownsObject(owned, said map[string]any) bool {
 	for name, value := range said {
 		switch name {
@@ -114,8 +114,8 @@ func ownsField(owned map[string]any, name string, value any) bool {
 	return ok && owns(inner, value)
 }
 
-// owns reports whether all of a value is among the fields below one. Where that
-// has none below it, it is owned as a whole.
+// owns reports whether all of a value is among the fields below one. A field
+// without fields below it is owned as a whole.
 func owns(owned map[string]any, value any) bool {
 	if len(owned) == 0 {
 		return true
@@ -137,8 +137,8 @@ func owns(owned map[string]any, value any) bool {
 	return true
 }
 
-// ownsItem is owns for an item of a list, which is known by its value or by the
-// fields that are its key. A part of the key that is not said has a default.
+// ownsItem is owns for an item of a list, which is identified by its value or
+// by its key fields. A missing part of the key has a default.
 func ownsItem(owned map[string]any, item any) bool {
 	fields, ok := item.(map[string]any)
 	if !ok {

@@ -1,10 +1,10 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package audit is the audit trail: what a bridge tells the ingress of the tool
-// calls that it made, the entries that the ingress makes of it, and the chain of
-// lines that they are written in. Its types have names, sizes and outcomes, and
-// no field that can hold an argument or a result.
+// Package audit is the audit trail: what a bridge reports to the ingress of its
+// tool calls, the entries that the ingress writes, and the chain of lines that
+// contains them. Its types have names, sizes and outcomes, and no field that
+// can hold an argument or a result.
 //
 // The package is pure.
 package audit
@@ -46,8 +46,8 @@ func Statuses() []Status { return slices.Clone(statuses[:]) }
 
 // Call is one tool call.
 type Call struct {
-	// ID is the bridge's own name for the call, empty from those that give none.
-	// In an entry its place is taken by the entry's.
+	// ID is the bridge's own name for the call, empty if it gives none. An
+	// entry has its own id instead.
 	ID string `json:"id,omitempty"`
 	// Server is the server that the call went to, as the configuration names
 	// it. Empty where it went to none.

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// Kind is what a principal proved itself by.
+// Kind is the kind of a principal's credential.
 type Kind string
 
 // The kinds of principals.
@@ -29,7 +29,7 @@ const (
 	KindOAuth Kind = "oauth"
 )
 
-// Reporter is who says how a call ended.
+// Reporter is the source of a call's outcome.
 type Reporter string
 
 // The reporters.
@@ -51,7 +51,7 @@ const (
 	LoginPrefix    = "login/"
 )
 
-// Principal is who called.
+// Principal is the caller.
 type Principal struct {
 	Kind Kind   `json:"kind"`
 	ID   string `json:"id,omitempty"`

@@ -49,15 +49,16 @@ type Figures struct {
 	// Tools are those with the most calls, of all users together. Those that no
 	// server was found for are not among them: anybody can make their names up.
 	Tools []ToolCalls
-	// Uses are who called which server, the most first and MaxUses at most.
+	// Uses are the calls of each user to each server, the most first and
+	// MaxUses at most.
 	Uses []Use
 	// Lag and Shared are as those of a Page.
 	Lag    time.Duration
 	Shared bool
 }
 
-// MaxUses bounds the list of who called which server, and with it the memory
-// that a question takes: ten servers of each of 10,000 users.
+// MaxUses bounds the list of uses, and with it the memory for a query: ten
+// servers of each of 10,000 users.
 const MaxUses = 100_000
 
 // Calls are calls by how they ended.
@@ -119,8 +120,8 @@ type Use struct {
 	Tally
 }
 
-// Failed reports whether a call that ended so went wrong. One that was refused,
-// given up by who called, or asks for something first, did not.
+// Failed reports whether a call with this status went wrong. A call that was
+// refused, cancelled by the caller, or waits for input, did not.
 func (s Status) Failed() bool {
 	return s == ToolError || s == ProtocolError || s == UpstreamError || s == Timeout
 }

@@ -17,8 +17,8 @@ import (
 // installation's sessions do not meet, 16.
 const hashed = 16
 
-// minHashKey is the least length of a key, in bytes. There are few addresses:
-// whoever can guess the key can find them all.
+// minHashKey is the minimum length of a key, in bytes. There are few addresses:
+// an attacker who can guess the key can find them all.
 const minHashKey = 16
 
 // Hasher hides sessions and addresses behind keyed hashes (HMAC-SHA-256, cut to

@@ -66,7 +66,7 @@ func (p Position) Cursor() string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(p.TimeMS, 10) + "." + strconv.FormatUint(p.Seq, 10) + "." + p.Writer))
 }
 
-// ErrCursor says that what was sent as a cursor is none.
+// ErrCursor says that a cursor is invalid.
 var ErrCursor = errors.New("this is no cursor that a page has given")
 
 // maxCursor is more than any cursor has, in bytes.

@@ -119,3 +119,17 @@ const Later = "later"
 // InStreams is the value of the header TrailerName in a request whose sender
 // takes what is told out of event streams.
 const InStreams = "in-streams"
+
+// PostName is the HTTP header by which the ingress asks for the answer to a
+// message of HTTP+SSE, with PostHold, and ends that with PostDone.
+const PostName = "Hosted-Bridge-Post"
+
+const (
+	// PostHold asks for an answer that ends when that to the message is to go onto
+	// the stream. Its body says in short how the request ended, and its trailer tells
+	// of the calls. It has no body where the stream ended before.
+	PostHold = "hold"
+	// PostDone says, with the request id of the message, that the entries of its
+	// calls are written, so that the stream may have the answer.
+	PostDone = "done"
+)

@@ -90,7 +90,7 @@ func (v *Verifier) next(b *bufio.Reader) (torn bool, err error) {
 	if ours && len(line) > 0 {
 		v.take(line, whole)
 	}
-	for errors.Is(err, bufio.ErrBufferFull) { // The rest of a line that is none of ours.
+	for errors.Is(err, bufio.ErrBufferFull) { // The rest of a line that is not of this trail.
 		line, err = b.ReadSlice('\n')
 		if ours {
 			v.addGap(line)

@@ -10,15 +10,15 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/hostedbridge/hostedbridge/internal/problem"
-	"github.com/hostedbridge/hostedbridge/internal/surface"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 )
 
 // errKeysAway is the problem of whoever asks for the keys meanwhile.
-var errKeysAway = problem.New(http.StatusServiceUnavailable, "keys_unavailable", "The keys of access tokens cannot be read now.").After(5 * time.Second)
+var errKeysAway = httpapi.New(http.StatusServiceUnavailable, "keys_unavailable", "The keys of access tokens cannot be read now.").After(5 * time.Second)
 
 // errStoreAway is the problem of an administrator meanwhile.
-var errStoreAway = problem.New(http.StatusServiceUnavailable, "login_store_unavailable", "The store of logins cannot be reached now.").After(5 * time.Second)
+var errStoreAway = httpapi.New(http.StatusServiceUnavailable, "login_store_unavailable", "The store of logins cannot be reached now.").After(5 * time.Second)
 
 // The errors of RFC 6749 (4.1.2.1 and 5.2), RFC 7009 (2.2.1), RFC 7591 (3.2.2),
 // RFC 8707 (2) and OpenID Connect Core (3.1.2.6) that are used here.
@@ -40,86 +40,86 @@ const (
 	codeNoRequestURI     = "request_uri_not_supported"
 )
 
-// programError is an error that a program is told, with words for who wrote it.
-type programError struct {
+// jsonError is an error that a program gets, with a description for its developers.
+type jsonError struct {
 	status            int
 	code, description string
 }
 
 // Error implements error.
-func (e *programError) Error() string { return e.code }
+func (e *jsonError) Error() string { return e.code }
 
-func refuseProgram(code, description string) *programError {
-	return &programError{http.StatusBadRequest, code, description}
+func newJSONError(code, description string) *jsonError {
+	return &jsonError{http.StatusBadRequest, code, description}
 }
 
 var (
-	errSecret      = &programError{http.StatusUnauthorized, codeInvalidClient, "Clients have no secret here: send client_id in the body, and nothing in Authorization."}
-	errNoClientID  = &programError{http.StatusUnauthorized, codeInvalidClient, "There is no client_id in the body."}
-	errUnknown     = &programError{http.StatusUnauthorized, codeInvalidClient, "There is no such client any more."}
-	errUnavailable = &programError{http.StatusServiceUnavailable, codeUnavailable, "The server cannot answer now. Try again."}
+	errSecret      = &jsonError{http.StatusUnauthorized, codeInvalidClient, "Clients have no secret here: send client_id in the body, and nothing in Authorization."}
+	errNoClientID  = &jsonError{http.StatusUnauthorized, codeInvalidClient, "There is no client_id in the body."}
+	errUnknown     = &jsonError{http.StatusUnauthorized, codeInvalidClient, "There is no such client any more."}
+	errUnavailable = &jsonError{http.StatusServiceUnavailable, codeUnavailable, "The server cannot answer now. Try again."}
 )
 
-// programAnswer is what a program is told. A nil body is none.
-type programAnswer struct {
+// jsonAnswer is the answer to a program. A nil body means none.
+type jsonAnswer struct {
 	status int
 	body   any
 }
 
-// program returns the handler of a step that a program asks for. What ours to look
+// jsonEndpoint returns the handler of a step that a program asks for. What ours to look
 // into is logged, and the program hears that it may try again.
-func (s *Server) program(at step, handle func(surface.Call) (programAnswer, error)) func(surface.Call) error {
-	return func(c surface.Call) error {
+func (s *core) jsonEndpoint(at step, handle func(httpapi.Call) (jsonAnswer, error)) func(httpapi.Call) error {
+	return func(c httpapi.Call) error {
 		answer, err := handle(c)
 		if err == nil {
 			s.metrics.steps.WithLabelValues(string(at), outcomeDone).Inc()
 			sendJSON(c, answer.status, answer.body)
 			return nil
 		}
-		told := s.told(c, at, err)
-		if told == errSecret && c.Request().Header.Get("Authorization") != "" {
+		refusal := s.oauthError(c, at, err)
+		if refusal == errSecret && c.Request().Header.Get("Authorization") != "" {
 			// RFC 6749, 5.2: by the scheme that the client used.
 			c.Writer().Header().Set("WWW-Authenticate", `Basic realm="hosted-bridge"`)
 		}
-		if told.status == http.StatusServiceUnavailable {
+		if refusal.status == http.StatusServiceUnavailable {
 			c.Writer().Header().Set(headerRetryAfter, "5")
 		}
-		sendJSON(c, told.status, struct {
+		sendJSON(c, refusal.status, struct {
 			Error       string `json:"error"`
 			Description string `json:"error_description"`
-		}{told.code, told.description})
+		}{refusal.code, refusal.description})
 		return nil
 	}
 }
 
-// told returns what a program is told of an error.
-func (s *Server) told(c surface.Call, at step, err error) *programError {
-	own, isOwn := errors.AsType[*programError](err)
-	body, isBody := errors.AsType[*problem.Problem](err)
+// oauthError returns the error that a program gets for err.
+func (s *core) oauthError(c httpapi.Call, at step, err error) *jsonError {
+	own, isOwn := errors.AsType[*jsonError](err)
+	body, isBody := errors.AsType[*httpapi.Problem](err)
 	switch {
 	case isOwn && own.status < http.StatusInternalServerError:
 	case isBody && body.Status < http.StatusInternalServerError:
-		own = &programError{body.Status, codeInvalidRequest, body.Detail}
+		own = &jsonError{body.Status, codeInvalidRequest, body.Detail}
 	case isOwn:
-		s.failed(c, at, err)
+		s.logFailure(c, at, err)
 		return own
 	default:
-		s.failed(c, at, err)
+		s.logFailure(c, at, err)
 		return errUnavailable
 	}
 	s.metrics.steps.WithLabelValues(string(at), outcomeRefused).Inc()
 	return own
 }
 
-// failed counts and logs what is ours to look into. Errors hold no code and no
+// logFailure counts and logs what is ours to look into. Errors hold no code and no
 // token, as those of the parts promise.
-func (s *Server) failed(c surface.Call, at step, err error) {
+func (s *core) logFailure(c httpapi.Call, at step, err error) {
 	s.metrics.steps.WithLabelValues(string(at), outcomeFailed).Inc()
 	s.Log.ErrorContext(c.Request().Context(), "a step of a login failed", slog.String("step", string(at)), slog.Any("error", err))
 }
 
 // sendJSON answers a program. Nobody may keep the answer.
-func sendJSON(c surface.Call, status int, body any) {
+func sendJSON(c httpapi.Call, status int, body any) {
 	h := c.Writer().Header()
 	h.Set(headerCache, cacheNever)
 	if body == nil {
@@ -129,12 +129,12 @@ func sendJSON(c surface.Call, status int, body any) {
 	h.Set(headerType, applicationJSON)
 	c.Writer().WriteHeader(status)
 	// Whoever hung up does not read it either.
-	_, _ = c.Writer().Write(encode(body))
+	_, _ = c.Writer().Write(flow.Encode(body))
 }
 
 // redirect sends the browser on. By 303 it does so with a GET, whatever it sent
 // here (RFC 9700, section 4.12).
-func redirect(c surface.Call, to string) {
+func redirect(c httpapi.Call, to string) {
 	h := c.Writer().Header()
 	h.Set(headerCache, cacheNever)
 	h.Set(headerLocation, to)
@@ -177,18 +177,18 @@ func (p parameters) repeated(names ...string) bool {
 }
 
 // form returns the parameters of a program's body.
-func form(c surface.Call) (parameters, error) {
+func form(c httpapi.Call) (parameters, error) {
 	body, err := c.Body()
 	if err != nil {
 		return parameters{}, err
 	}
 	p, ok := parseParameters(string(body))
 	if !ok {
-		return parameters{}, refuseProgram(codeInvalidRequest, "The body is not a form.")
+		return parameters{}, newJSONError(codeInvalidRequest, "The body is not a form.")
 	}
 	for name := range p.values {
 		if name != parameterResource && p.repeated(name) {
-			return parameters{}, refuseProgram(codeInvalidRequest, "A parameter is there several times.")
+			return parameters{}, newJSONError(codeInvalidRequest, "A parameter is there several times.")
 		}
 	}
 	return p, nil

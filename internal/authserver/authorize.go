@@ -8,8 +8,9 @@ import (
 	"fmt"
 	"net/url"
 
+	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
-	"github.com/hostedbridge/hostedbridge/internal/surface"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 )
 
 // What a person is told where no client can be: sending them on would make this
@@ -21,63 +22,70 @@ var (
 	errAskRedirect = refusePage(statusBadRequest, "Your program asked to be answered where it may not be", "It named an address that it has not registered. Nothing was sent there.")
 )
 
+// authorizeHandler answers the authorization endpoint.
+type authorizeHandler struct {
+	*core
+	*loginSessions
+	*providerLogin
+}
+
 // authorize is the authorization endpoint (RFC 6749, section 4.1.1).
-func (s *Server) authorize(c surface.Call) error {
-	a, err := s.asked(c)
+func (s *authorizeHandler) authorize(c httpapi.Call) error {
+	a, err := s.readRequest(c)
 	if err != nil {
 		return err
 	}
-	p, err := s.newPending(c)
+	p, err := s.newSession(c)
 	if err != nil {
 		return err
 	}
 	p.Ask = &a
-	return s.begin(c, p)
+	return s.chooseProvider(c, p)
 }
 
-// asked returns what the client asks for.
-func (s *Server) asked(c surface.Call) (ask, error) {
+// readRequest returns what the client asks for.
+func (s *authorizeHandler) readRequest(c httpapi.Call) (authorizationRequest, error) {
 	q, ok := parseParameters(c.Request().URL.RawQuery)
 	if !ok || q.repeated(parameterClient, parameterRedirect) {
-		return ask{}, errAskForm
+		return authorizationRequest{}, errAskForm
 	}
-	client, err := s.client(c.Request().Context(), q.get(parameterClient))
+	found, err := s.clients.LookUp(c.Request().Context(), q.get(parameterClient))
 	switch {
-	case errors.Is(err, errNoClient):
-		return ask{}, errAskClient
+	case errors.Is(err, client.ErrNotFound):
+		return authorizationRequest{}, errAskClient
 	case errors.Is(err, flow.ErrClient):
-		return ask{}, fmt.Errorf("%w: %w", errAskDocument, err)
+		return authorizationRequest{}, fmt.Errorf("%w: %w", errAskDocument, err)
 	case err != nil:
-		return ask{}, err
+		return authorizationRequest{}, err
 	}
 	uri := q.get(parameterRedirect)
 	// A document's URIs are checked as those of clients that register.
-	if s.redirects.check(uri) != nil || !registered(client.RedirectURIs, uri) {
-		return ask{}, errAskRedirect
+	if s.redirects.Check(uri) != nil || !client.IsRegistered(found.RedirectURIs, uri) {
+		return authorizationRequest{}, errAskRedirect
 	}
 	// What is stored of the client is what the next steps need.
-	client.RedirectURIs = nil
-	a := ask{Client: client, Redirect: uri}
+	found.RedirectURIs = nil
+	a := authorizationRequest{Client: found, Redirect: uri}
 	return a, a.complete(q, s.Issuer)
 }
 
-// begin has the person log in: at the only provider, or at the one they choose.
-func (s *Server) begin(c surface.Call, p pending) error {
+// chooseProvider has the person log in: at the only provider, or at the one they choose.
+func (s *providerLogin) chooseProvider(c httpapi.Call, p loginSession) error {
 	if len(s.Providers) == 1 && p.Invitation == "" {
-		return s.goTo(c, p, s.Providers[0])
+		return s.redirectTo(c, p, s.Providers[0])
 	}
 	secret, err := s.secret()
 	if err != nil {
 		return err
 	}
 	p.Stage = stageChoose
-	if err := s.leave(c.Request().Context(), p, secret); err != nil {
+	if err := s.save(c.Request().Context(), p, secret); err != nil {
 		return err
 	}
 	data := choosePage{heading: s.pages.titled("Log in")}
 	switch {
 	case p.Ask != nil:
-		data.Client = p.Ask.Client.shownName()
+		data.Client = p.Ask.Client.ShownName()
 	case p.Connect != nil:
 		data.Server = p.Connect.Server
 	default:

@@ -111,7 +111,7 @@ func TestAClientWhoseStateIsThereTwiceHearsNone(t *testing.T) {
 func TestLinksToThisInstallationDoNotLeadToAnySite(t *testing.T) {
 	w := newWorld(t)
 	registered := w.register(t, `{"redirect_uris":["https://evil.example/cb","http://127.0.0.1/cb"]}`)
-	for _, c := range []client{{id: registered, redirect: "https://evil.example/cb"}, {id: siteID, redirect: siteURI}} {
+	for _, c := range []testClient{{id: registered, redirect: "https://evil.example/cb"}, {id: siteID, redirect: siteURI}} {
 		c.more = url.Values{"scope": {"admin"}}
 		a := w.browser().get(c.authorize())
 		page(t, a, http.StatusBadRequest, "<code>invalid_scope</code>")
@@ -119,7 +119,7 @@ func TestLinksToThisInstallationDoNotLeadToAnySite(t *testing.T) {
 			t.Errorf("links %q", links)
 		}
 	}
-	c := client{id: registered, redirect: "http://127.0.0.1:1/cb", more: url.Values{"scope": {"admin"}}}
+	c := testClient{id: registered, redirect: "http://127.0.0.1:1/cb", more: url.Values{"scope": {"admin"}}}
 	if to := w.browser().get(c.authorize()).location(t); to.Host != "127.0.0.1:1" {
 		t.Errorf("a program on the person's computer is told at %s", to)
 	}
@@ -167,7 +167,7 @@ func TestRequestsThatAreGood(t *testing.T) {
 func TestClientsOfAllKinds(t *testing.T) {
 	w := newWorld(t)
 	registered := w.register(t, `{"redirect_uris":["https://reg.example/cb?keep=a%20b"]}`)
-	for name, c := range map[string]client{
+	for name, c := range map[string]testClient{
 		"a configured app":      {id: desk, redirect: "cursor://desk/callback"},
 		"a document":            {id: siteID, redirect: siteURI},
 		"a document on a port":  {id: siteID, redirect: "http://127.0.0.1:5000/callback"},
@@ -229,6 +229,6 @@ func (busyDocuments) Client(context.Context, string) (flow.Client, error) {
 
 func TestAClientWhoseDocumentIsNotReadNowMayTryAgain(t *testing.T) {
 	w := newWorld(t, func(o *Options) { o.Documents = busyDocuments{} })
-	c := client{id: siteID, redirect: siteURI, resource: alices, verifier: strings.Repeat("v", 43)}
+	c := testClient{id: siteID, redirect: siteURI, resource: alices, verifier: strings.Repeat("v", 43)}
 	page(t, w.browser().get(c.authorize()), http.StatusServiceUnavailable, "Try again in a minute")
 }

@@ -15,9 +15,10 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
-	"github.com/hostedbridge/hostedbridge/internal/surface"
 )
 
 // answerConnect is a person's word that they want to be sent to their account.
@@ -36,20 +37,27 @@ type connection struct {
 	Of *flow.Connection `json:"of,omitempty"`
 }
 
+// connectHandler connects the accounts of users' servers.
+type connectHandler struct {
+	*core
+	*loginSessions
+	*providerLogin
+}
+
 // connect is where a person begins who wants to connect the account with which
 // one of their servers is used. They log in first, as with a client.
-func (s *Server) connect(c surface.Call) error {
-	p, err := s.newPending(c)
+func (s *connectHandler) connect(c httpapi.Call) error {
+	p, err := s.newSession(c)
 	if err != nil {
 		return err
 	}
 	p.Connect = &connection{User: v1alpha1.UserID(c.Param("userId")), Server: c.Param("server")}
-	return s.begin(c, p)
+	return s.chooseProvider(c, p)
 }
 
 // askAccount shows who logged in where the account is. Whether the bridge is
 // somebody else's, the server is none, or has no account, is one answer.
-func (s *Server) askAccount(c surface.Call, p pending, who flow.Identity) error {
+func (s *connectHandler) askAccount(c httpapi.Call, p loginSession, who flow.Identity) error {
 	ctx := c.Request().Context()
 	users, err := s.Users.Bridges(ctx, who)
 	if err != nil {
@@ -66,7 +74,7 @@ func (s *Server) askAccount(c surface.Call, p pending, who flow.Identity) error 
 		return fmt.Errorf("find the account of a server: %w", err)
 	}
 	p.Connect.Of = &found
-	secret, err := s.leaveFor(ctx, p, who, stageConnect)
+	secret, err := s.saveFor(ctx, p, who, stageConnect)
 	if err != nil {
 		return err
 	}
@@ -78,7 +86,7 @@ func (s *Server) askAccount(c surface.Call, p pending, who flow.Identity) error 
 }
 
 // goToAccount sends the person to where the account is.
-func (s *Server) goToAccount(c surface.Call) error {
+func (s *connectHandler) goToAccount(c httpapi.Call) error {
 	body, err := c.Body()
 	if err != nil {
 		return err
@@ -99,7 +107,7 @@ func (s *Server) goToAccount(c surface.Call) error {
 		return err
 	}
 	p.Stage, p.Verifier = stageAccount, secrets[1]
-	if err := s.leave(c.Request().Context(), p, secrets[0]); err != nil {
+	if err := s.save(c.Request().Context(), p, secrets[0]); err != nil {
 		return err
 	}
 	redirect(c, s.accountURL(*p.Connect.Of, secrets[0], p.Verifier))
@@ -107,7 +115,7 @@ func (s *Server) goToAccount(c surface.Call) error {
 }
 
 // accountURL is the authorization request to where the account is.
-func (s *Server) accountURL(of flow.Connection, state, verifier string) string {
+func (s *connectHandler) accountURL(of flow.Connection, state, verifier string) string {
 	q := url.Values{
 		parameterType: {responseCode}, parameterClient: {of.ClientID}, parameterRedirect: {s.connectedAt(of)}, parameterState: {state},
 		parameterChallenge: {oauth2.S256ChallengeFromVerifier(verifier)}, parameterMethod: {methodS256},
@@ -118,14 +126,14 @@ func (s *Server) accountURL(of flow.Connection, state, verifier string) string {
 	if of.Resource != "" {
 		q.Set(parameterResource, of.Resource)
 	}
-	return with(of.AuthorizationURL, q)
+	return client.AddQuery(of.AuthorizationURL, q)
 }
 
 // connectedAt is where an account's authorization server answers: each has an
 // address of its own, which has its host in it. One that sends people on to another
 // one, with that one's client, cannot have the answer taken for its own then (RFC
 // 9700, section 4.4): the other one sends it to where it is registered.
-func (s *Server) connectedAt(of flow.Connection) string {
+func (s *connectHandler) connectedAt(of flow.Connection) string {
 	return s.Issuer + pathConnected + placeOf(of.AuthorizationURL)
 }
 
@@ -137,7 +145,7 @@ func placeOf(authorization string) string {
 // connected is where people come back to who let the installation use an account.
 // What they bring is the bridge's to make tokens of: it alone has what proves the
 // client, and what it gets passes nobody else.
-func (s *Server) connected(c surface.Call) error {
+func (s *connectHandler) connected(c httpapi.Call) error {
 	q, ok := parseParameters(c.Request().URL.RawQuery)
 	if !ok || q.repeated(parameterState, parameterCode, parameterError) {
 		return errOver
@@ -152,7 +160,7 @@ func (s *Server) connected(c surface.Call) error {
 	if q.get(parameterError) != "" || q.get(parameterCode) == "" {
 		return errNoAccount
 	}
-	if err := s.keep(c, p, q.get(parameterCode)); err != nil {
+	if err := s.storeConnection(c, p, q.get(parameterCode)); err != nil {
 		return err
 	}
 	return s.pages.show(c, s.pages.message, http.StatusOK, "", messagePage{
@@ -161,8 +169,8 @@ func (s *Server) connected(c surface.Call) error {
 	})
 }
 
-// keep hands what a person brought back to their bridge, if it is still theirs.
-func (s *Server) keep(c surface.Call, p pending, code string) error {
+// storeConnection hands what a person brought back to their bridge, if it is still theirs.
+func (s *connectHandler) storeConnection(c httpapi.Call, p loginSession, code string) error {
 	ctx := c.Request().Context()
 	users, err := s.Users.Bridges(ctx, *p.Who)
 	if err != nil {
@@ -171,8 +179,8 @@ func (s *Server) keep(c surface.Call, p pending, code string) error {
 	if !slices.Contains(users, p.Connect.User) {
 		return errNoConnection
 	}
-	act := surface.Act{
-		Name: actConnect, On: p.Connect.Server, User: string(p.Connect.User),
+	act := httpapi.Act{
+		Name: actConnect, Target: p.Connect.Server, User: string(p.Connect.User),
 		Login: oauth.KeyOf(p.Who.Issuer, p.Who.Subject).String(),
 	}
 	if err := c.Audit(act); err != nil {

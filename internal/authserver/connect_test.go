@@ -15,8 +15,8 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
-	"github.com/hostedbridge/hostedbridge/internal/surface"
 )
 
 // drive is how the account of alice's server drive is connected.
@@ -104,8 +104,8 @@ func TestAPersonConnectsTheAccountOfAServer(t *testing.T) {
 	if len(f.kept) != 1 || f.kept[0].Code != "the code" || challengeOf(f.kept[0].Verifier) != challenge || f.kept[0].RedirectURL != issuer+"/oauth/connected/accounts.example" {
 		t.Errorf("kept: %d answers", len(f.kept))
 	}
-	act := surface.Act{Name: "connect", On: "drive", User: "alice", Login: oauth.KeyOf("https://idp.example", "alice").String()}
-	if diff := cmp.Diff([]surface.Act{act}, w.audited()); diff != "" {
+	act := httpapi.Act{Name: "connect", Target: "drive", User: "alice", Login: oauth.KeyOf("https://idp.example", "alice").String()}
+	if diff := cmp.Diff([]httpapi.Act{act}, w.audited()); diff != "" {
 		t.Errorf("audited (-want +got):\n%s", diff)
 	}
 	if strings.Contains(w.store.dump()+w.logs.String(), "the code") {
@@ -160,7 +160,7 @@ func TestPlacesOfDifferentHostsDiffer(t *testing.T) {
 			t.Errorf("%s and %s are one place", before, host)
 		}
 		seen[place] = host
-		if _, ok := (&Server{Options: Options{Connections: &fakeConnections{}}}).Target(pathConnected + place); !ok {
+		if _, ok := (newServer(&core{Options: Options{Connections: &fakeConnections{}}})).Target(pathConnected + place); !ok {
 			t.Errorf("%s has no path", host)
 		}
 	}

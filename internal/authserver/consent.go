@@ -4,14 +4,17 @@
 package authserver
 
 import (
+	"context"
 	"errors"
 	"net/url"
 	"slices"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/grant"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
-	"github.com/hostedbridge/hostedbridge/internal/surface"
 )
 
 // The answers of a person.
@@ -37,18 +40,25 @@ var scopeWords = map[string]string{
 	oauth.ScopeCall: "Call tools, which may change things in what you have connected",
 }
 
+// consentHandler asks a person for consent and makes the grant.
+type consentHandler struct {
+	*core
+	*loginSessions
+	*admission
+}
+
 // askPerson asks the person who logged in whether they agree. It does so each
 // time: providers log people in without a word, and another program could ask
 // under the id of one that they agreed to.
-func (s *Server) askPerson(c surface.Call, p pending, provider flow.Provider, who flow.Identity) error {
-	user, offered, err := s.mayUse(c.Request().Context(), who, p.Ask.Resource)
+func (s *consentHandler) askPerson(c httpapi.Call, p loginSession, provider flow.Provider, who flow.Identity) error {
+	user, offered, err := s.userFor(c.Request().Context(), who, p.Ask.Resource)
 	if err != nil {
-		return toldOf(err, p.Ask)
+		return linkedToClient(err, p.Ask)
 	}
 	if offered {
 		p.Offered = user
 	}
-	secret, err := s.leaveFor(c.Request().Context(), p, who, stageAgree)
+	secret, err := s.saveFor(c.Request().Context(), p, who, stageAgree)
 	if err != nil {
 		return err
 	}
@@ -58,14 +68,14 @@ func (s *Server) askPerson(c surface.Call, p pending, provider flow.Provider, wh
 }
 
 // consentOf returns the page of what a client asks for.
-func (s *Server) consentOf(a *ask) consentPage {
+func (s *consentHandler) consentOf(a *authorizationRequest) consentPage {
 	data := consentPage{
-		heading:      s.pages.titled("Let " + a.Client.shownName() + " in?"),
-		Client:       a.Client.shownName(),
-		ClientHost:   a.Client.documentHost(),
+		heading:      s.pages.titled("Let " + a.Client.ShownName() + " in?"),
+		Client:       a.Client.ShownName(),
+		ClientHost:   a.Client.DocumentHost(),
 		Unchecked:    !a.Client.Configured && !a.Client.Document,
 		RedirectHost: hostOf(a.Redirect),
-		Loopback:     loopback.MatchString(a.Redirect),
+		Loopback:     client.IsLoopback(a.Redirect),
 		Action:       pathConsent,
 	}
 	if u, err := url.Parse(a.Redirect); err == nil && !data.Loopback && u.Scheme != schemeHTTPS {
@@ -77,18 +87,18 @@ func (s *Server) consentOf(a *ask) consentPage {
 	return data
 }
 
-// toldOf gives a person's refusal a way back to the client of a.
-func toldOf(err error, a *ask) error {
+// linkedToClient adds to a refusal of a person the link back to the client of a.
+func linkedToClient(err error, a *authorizationRequest) error {
 	if e, ok := plainRefusal(err); ok {
-		return e.of(a)
+		return e.withRequest(a)
 	}
 	return err
 }
 
 // consent takes the person's answer. The secret of the login is in the page alone,
 // which proves that it is their answer.
-func (s *Server) consent(c surface.Call) error {
-	answer, p, err := s.answered(c)
+func (s *consentHandler) consent(c httpapi.Call) error {
+	answer, p, err := s.readAnswer(c)
 	if err != nil {
 		return err
 	}
@@ -99,7 +109,7 @@ func (s *Server) consent(c surface.Call) error {
 		return &clientError{*p.Ask, codeAccessDenied, "The person said no."}
 	}
 	code, err := s.grant(c.Request().Context(), p)
-	if errors.Is(err, errNoClient) {
+	if errors.Is(err, client.ErrNotFound) {
 		return errAskClient
 	}
 	if err != nil {
@@ -107,29 +117,43 @@ func (s *Server) consent(c surface.Call) error {
 	}
 	to := p.Ask.answer(s.Issuer)
 	to.Set(parameterCode, code)
-	redirect(c, with(p.Ask.Redirect, to))
+	redirect(c, client.AddQuery(p.Ask.Redirect, to))
 	return nil
 }
 
-// answered returns a person's answer, and their login, which is over by it.
-func (s *Server) answered(c surface.Call) (answer string, p pending, err error) {
+// grant stores what a person agreed to, and returns the code for it, or
+// client.ErrNotFound if the client no longer exists.
+func (s *consentHandler) grant(ctx context.Context, p loginSession) (code string, err error) {
+	if err := s.clients.Use(ctx, p.Ask.Client.ID); err != nil {
+		return "", err
+	}
+	given, err := s.grants.Create(ctx, grant.Grant{
+		Client: p.Ask.Client.ID, Redirect: p.Ask.Redirect, Challenge: p.Ask.Challenge,
+		Resource: p.Ask.Resource, Scopes: p.Ask.Scopes, Who: *p.Who, Provider: p.Provider, Version: p.Version,
+		Began: p.Came, Offered: p.Offered != "",
+	})
+	return given.Text(), err
+}
+
+// readAnswer returns a person's answer, and their login, which is over by it.
+func (s *consentHandler) readAnswer(c httpapi.Call) (answer string, p loginSession, err error) {
 	body, err := c.Body()
 	if err != nil {
-		return "", pending{}, err
+		return "", loginSession{}, err
 	}
 	q, ok := parseParameters(string(body))
 	answer = q.get(parameterAnswer)
 	if !ok || q.repeated(parameterAnswer, parameterLogin) || answer != answerAllow && answer != answerDeny {
-		return "", pending{}, errOver
+		return "", loginSession{}, errOver
 	}
 	login := q.get(parameterLogin)
 	if p, err = s.resume(c, login, stageAgree, s.Store.Get); err != nil {
-		return "", pending{}, err
+		return "", loginSession{}, err
 	}
 	// What takes its time and may fail comes first: the person can press again.
 	if answer == answerAllow && p.Offered != "" {
 		if err := s.onboard(c.Request().Context(), p); err != nil {
-			return "", pending{}, toldOf(err, p.Ask)
+			return "", loginSession{}, linkedToClient(err, p.Ask)
 		}
 	}
 	p, err = s.resume(c, login, stageAgree, s.Store.Take)
@@ -137,7 +161,7 @@ func (s *Server) answered(c surface.Call) (answer string, p pending, err error) 
 }
 
 // actOf returns what a person answered, for the audit trail.
-func (s *Server) actOf(answer string, p pending) surface.Act {
+func (s *consentHandler) actOf(answer string, p loginSession) httpapi.Act {
 	act := actDeny
 	if answer == answerAllow {
 		act = actAllow
@@ -146,14 +170,14 @@ func (s *Server) actOf(answer string, p pending) surface.Act {
 }
 
 // loginAct returns an act of a person's.
-func (s *Server) loginAct(name string, who flow.Identity, on, resource string) surface.Act {
+func (s *core) loginAct(name string, who flow.Identity, on, resource string) httpapi.Act {
 	user, _ := userOf(resource, s.Issuer)
-	return surface.Act{Name: name, On: on, Login: oauth.KeyOf(who.Issuer, who.Subject).String(), User: string(user)}
+	return httpapi.Act{Name: name, Target: on, Login: oauth.KeyOf(who.Issuer, who.Subject).String(), User: string(user)}
 }
 
-// stillMay reports whether a person with these bridges may still use a
+// stillAllowed reports whether a person with these bridges may still use a
 // resource.
-func (s *Server) stillMay(users []v1alpha1.UserID, resource string) bool {
+func (s *admission) stillAllowed(users []v1alpha1.UserID, resource string) bool {
 	user, _ := userOf(resource, s.Issuer)
 	if user == "" {
 		return len(users) > 0

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 )
 
 // cookie is what a login knows its browser by. One browser may have several
@@ -29,7 +31,7 @@ func cookieOf(issuer string) cookie {
 // sends, one is not ours.
 func (k cookie) read(r *http.Request) string {
 	found := r.CookiesNamed(k.name)
-	if len(found) != 1 || !secretForm.MatchString(found[0].Value) {
+	if len(found) != 1 || !flow.IsSecret(found[0].Value) {
 		return ""
 	}
 	return found[0].Value

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hostedbridge/hostedbridge/internal/surface"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 )
 
 // endLogins has an administrator end the logins for a user's bridge.
@@ -31,7 +31,7 @@ func TestLoginsEndWhenAnAdministratorEndsThem(t *testing.T) {
 	if got.status != http.StatusNoContent || got.body != "" || got.header.Get("Cache-Control") != "no-store" {
 		t.Errorf("status %d, %v: %s", got.status, got.header, got.body)
 	}
-	if diff := cmp.Diff([]surface.Act{{Name: "logins.delete", On: "alice", User: "alice"}}, w.audited()); diff != "" {
+	if diff := cmp.Diff([]httpapi.Act{{Name: "logins.delete", Target: "alice", User: "alice"}}, w.audited()); diff != "" {
 		t.Errorf("audit trail (-want +got):\n%s", diff)
 	}
 	refused(t, w.program(pathToken, own.refreshes(first)), http.StatusBadRequest, codeInvalidGrant)

@@ -27,9 +27,10 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
-	"github.com/hostedbridge/hostedbridge/internal/problem"
-	"github.com/hostedbridge/hostedbridge/internal/surface"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
 const (
@@ -41,6 +42,19 @@ const (
 	alices   = issuer + "/u/alice/mcp"
 	everyone = issuer + "/mcp"
 )
+
+// What clients and operators can rely on.
+const (
+	codeLife         = time.Minute
+	retryFor         = 30 * time.Second
+	unusedLife       = 4 * time.Hour
+	secretSize       = 32
+	registeredPrefix = "reg-"
+	kindRefresh      = "hbr_"
+	defaultLifetime  = 30 * 24 * time.Hour
+)
+
+var registeredForm = regexp.MustCompile(`^reg-[A-Za-z0-9_-]{43}$`)
 
 // world is an installation of two replicas with one store, which are asked in
 // turn by what does of requests what the ingress does.
@@ -58,7 +72,7 @@ type world struct {
 	mu       sync.Mutex
 	at       time.Time
 	turn     int
-	acts     []surface.Act
+	acts     []httpapi.Act
 	auditErr error
 }
 
@@ -98,7 +112,7 @@ func newWorld(t testing.TB, options ...func(*Options)) *world {
 			Providers: []flow.Provider{w.provider}, Documents: w.documents,
 			Clients:         []flow.Client{{ID: desk, Name: "Desk", RedirectURIs: []string{"http://127.0.0.1/callback", "cursor://desk/callback"}}},
 			Invitations:     true,
-			Registration:    Registration{Enabled: true, MaxClients: 3},
+			Registration:    client.Registration{Enabled: true, MaxClients: 3},
 			RedirectSchemes: []string{"cursor"},
 			Random:          rand.Reader, Now: w.now, Metrics: prometheus.NewRegistry(),
 			Log: slog.New(slog.NewTextHandler(w.logs, nil)),
@@ -129,9 +143,9 @@ func (w *world) muxOf(s *Server) *http.ServeMux {
 	return mux
 }
 
-func (w *world) serve(route surface.Route, rw http.ResponseWriter, r *http.Request) {
+func (w *world) serve(route httpapi.Route, rw http.ResponseWriter, r *http.Request) {
 	origin := r.Header.Get("Origin")
-	if route.Access == surface.Page && origin != "" && origin != issuer || route.Access == surface.Admin && r.Header.Get("X-API-Key") != "admin" {
+	if route.Access == httpapi.Page && origin != "" && origin != issuer || route.Access == httpapi.Admin && r.Header.Get("X-API-Key") != "admin" {
 		http.Error(rw, "the ingress refuses", http.StatusForbidden)
 		return
 	}
@@ -139,10 +153,10 @@ func (w *world) serve(route surface.Route, rw http.ResponseWriter, r *http.Reque
 	if err == nil {
 		return
 	}
-	p, ok := errors.AsType[*problem.Problem](err)
+	p, ok := errors.AsType[*httpapi.Problem](err)
 	if !ok {
 		w.t.Errorf("%s %s: %v", r.Method, r.URL.Path, err)
-		p = problem.New(http.StatusInternalServerError, "internal", "")
+		p = httpapi.New(http.StatusInternalServerError, "internal", "")
 	}
 	p.SetHeader(rw.Header(), "test")
 	rw.WriteHeader(p.Status)
@@ -162,7 +176,7 @@ func (w *world) wait(d time.Duration) {
 	w.at = w.at.Add(d)
 }
 
-func (w *world) audited() []surface.Act {
+func (w *world) audited() []httpapi.Act {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	acts := w.acts
@@ -178,10 +192,24 @@ func (w *world) steps(at step, outcome string) (n float64) {
 	return n
 }
 
-// replays returns how often that came again which may come once.
-func (w *world) replays(what replay) (n float64) {
+// changeClients restarts the replicas with a changed configuration of clients.
+func (w *world) changeClients(change func(*client.RegistryOptions)) {
+	w.t.Helper()
 	for _, s := range w.replicas {
-		n += valueOf(w.t, s.metrics.replays.WithLabelValues(string(what)))
+		o := s.clients.RegistryOptions
+		change(&o)
+		registry, err := client.NewRegistry(o)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		s.clients = registry
+	}
+}
+
+// replays returns how often that came again which may come once.
+func (w *world) replays(what string) (n float64) {
+	for _, s := range w.replicas {
+		n += valueOf(w.t, s.metrics.replays.WithLabelValues(what))
 	}
 	return n
 }
@@ -200,7 +228,7 @@ type call struct {
 	w     *world
 	rw    http.ResponseWriter
 	r     *http.Request
-	route surface.Route
+	route httpapi.Route
 }
 
 func (c *call) Request() *http.Request      { return c.r }
@@ -209,7 +237,7 @@ func (c *call) Param(name string) string    { return c.r.PathValue(name) }
 func (c *call) Now() time.Time              { return c.w.now() }
 func (c *call) Key() string                 { return "" }
 func (c *call) Refuse(string) error         { return errFake }
-func (c *call) Admit(string) error          { return nil }
+func (c *call) LimitRate(string) error      { return nil }
 
 func (c *call) Body() ([]byte, error) {
 	want := applicationJSON
@@ -217,20 +245,20 @@ func (c *call) Body() ([]byte, error) {
 		want = "application/x-www-form-urlencoded"
 	}
 	if c.r.Header.Get("Content-Type") != want {
-		return nil, problem.New(http.StatusUnsupportedMediaType, "media_type", "Another media type.")
+		return nil, httpapi.New(http.StatusUnsupportedMediaType, "media_type", "Another media type.")
 	}
 	body, err := io.ReadAll(c.r.Body)
 	if int64(len(body)) > c.route.MaxBody {
-		return nil, problem.New(http.StatusRequestEntityTooLarge, "body_too_large", "Too much.")
+		return nil, httpapi.New(http.StatusRequestEntityTooLarge, "body_too_large", "Too much.")
 	}
 	return body, err
 }
 
-func (c *call) Audit(a surface.Act) error {
+func (c *call) Audit(a httpapi.Act) error {
 	c.w.mu.Lock()
 	defer c.w.mu.Unlock()
 	if c.w.auditErr != nil {
-		return problem.New(http.StatusServiceUnavailable, "audit_unavailable", "")
+		return httpapi.New(http.StatusServiceUnavailable, "audit_unavailable", "")
 	}
 	c.w.acts = append(c.w.acts, a)
 	return nil
@@ -323,8 +351,8 @@ func (b *browser) post(path string, form url.Values) answer {
 	return b.keep(b.w.send(http.MethodPost, path, form.Encode(), header))
 }
 
-// client is a program that asks for something.
-type client struct {
+// testClient is a program that asks for something.
+type testClient struct {
 	id, redirect, resource string
 	verifier               string
 	// more replaces parameters of the authorization request, and removes those
@@ -332,8 +360,8 @@ type client struct {
 	more url.Values
 }
 
-func deskFor(resource string) client {
-	return client{id: desk, redirect: deskURI, resource: resource, verifier: strings.Repeat("v", 43)}
+func deskFor(resource string) testClient {
+	return testClient{id: desk, redirect: deskURI, resource: resource, verifier: strings.Repeat("v", 43)}
 }
 
 func challengeOf(verifier string) string {
@@ -341,7 +369,7 @@ func challengeOf(verifier string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-func (c client) authorize() string {
+func (c testClient) authorize() string {
 	q := url.Values{
 		"response_type": {"code"}, "client_id": {c.id}, "redirect_uri": {c.redirect}, "resource": {c.resource},
 		"state": {"a state/of=its own"}, "code_challenge": {challengeOf(c.verifier)}, "code_challenge_method": {"S256"},
@@ -357,11 +385,11 @@ func (c client) authorize() string {
 
 // redeems returns the form by which it redeems a code, and refreshes the one for a
 // refresh token.
-func (c client) redeems(code string) url.Values {
+func (c testClient) redeems(code string) url.Values {
 	return url.Values{"grant_type": {"authorization_code"}, "code": {code}, "client_id": {c.id}, "redirect_uri": {c.redirect}, "code_verifier": {c.verifier}, "resource": {c.resource}}
 }
 
-func (c client) refreshes(token string) url.Values {
+func (c testClient) refreshes(token string) url.Values {
 	return url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}, "client_id": {c.id}}
 }
 
@@ -373,7 +401,7 @@ func back(t testing.TB, a answer, who string) string {
 }
 
 // comesTo logs who in for a client, and returns the page after that.
-func (b *browser) comesTo(c client, who string) answer {
+func (b *browser) comesTo(c testClient, who string) answer {
 	b.w.t.Helper()
 	return b.get(back(b.w.t, b.get(c.authorize()), who))
 }
@@ -397,7 +425,7 @@ func (b *browser) answers(page answer, text string) answer {
 }
 
 // agrees logs who in for a client, who agrees, and returns the code.
-func (b *browser) agrees(c client, who string) string {
+func (b *browser) agrees(c testClient, who string) string {
 	b.w.t.Helper()
 	q := b.answers(b.comesTo(c, who), "allow").location(b.w.t).Query()
 	if q.Get("code") == "" || q.Get("iss") != issuer {
@@ -417,7 +445,7 @@ func (w *world) mustRedeem(form url.Values) (access, refresh string) {
 }
 
 // logIn returns the tokens of who for a client.
-func (w *world) logIn(c client, who string) (access, refresh string) {
+func (w *world) logIn(c testClient, who string) (access, refresh string) {
 	w.t.Helper()
 	return w.mustRedeem(c.redeems(w.browser().agrees(c, who)))
 }
@@ -438,3 +466,9 @@ func page(t testing.TB, a answer, status int, words string) {
 		t.Errorf("status %d, location %q, want a page of %d with %q: %s", a.status, a.header.Get("Location"), status, words, a.body)
 	}
 }
+
+// Secret implements httpapi.Call.
+func (*call) Secret() ([]byte, error) { return nil, errors.ErrUnsupported }
+
+// Bridge implements httpapi.Call.
+func (*call) Bridge() (route.Backend, error) { return route.Backend{}, errors.ErrUnsupported }

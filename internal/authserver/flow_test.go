@@ -18,8 +18,8 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
-	"github.com/hostedbridge/hostedbridge/internal/surface"
 )
 
 func (w *world) verify(token, resource string) (oauth.Token, error) {
@@ -76,7 +76,7 @@ func TestALoginFromItsFirstRequestToItsTokens(t *testing.T) {
 	if _, err := w.verify(answer.json("access_token"), everyone); err == nil {
 		t.Error("the token is good at another URL")
 	}
-	if diff := cmp.Diff([]surface.Act{{Name: "allow", On: desk, Login: want.Subject.String(), User: "alice"}}, w.audited()); diff != "" {
+	if diff := cmp.Diff([]httpapi.Act{{Name: "allow", Target: desk, Login: want.Subject.String(), User: "alice"}}, w.audited()); diff != "" {
 		t.Errorf("audit trail (-want +got):\n%s", diff)
 	}
 }

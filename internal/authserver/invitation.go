@@ -14,8 +14,8 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
-	"github.com/hostedbridge/hostedbridge/internal/surface"
 )
 
 // invitationLife is how long an invitation is good: until somebody who is away for
@@ -31,9 +31,16 @@ type invitation struct {
 // errInvitation is that there is no such invitation.
 var errInvitation = refusePage(statusBadRequest, "This invitation is over", "Invitations can be used once, and for seven days. Ask for another one.")
 
+// invitationHandler makes invitations and admits those who follow one.
+type invitationHandler struct {
+	*core
+	*loginSessions
+	*providerLogin
+}
+
 // invite makes an invitation to a user's bridge. Whether there is such a bridge is
 // found when it is taken: an administrator may make it meanwhile.
-func (s *Server) invite(c surface.Call) error {
+func (s *invitationHandler) invite(c httpapi.Call) error {
 	user, err := v1alpha1.ParseUserID(c.Param("userId"))
 	if err != nil {
 		return err // The form of paths lets none other in.
@@ -43,10 +50,10 @@ func (s *Server) invite(c surface.Call) error {
 		return err
 	}
 	i := invitation{User: user, Ends: s.Now().Add(invitationLife).UTC().Truncate(time.Second)}
-	if err := s.putInvitation(c.Request().Context(), hashOf(code), i); err != nil {
+	if err := s.putInvitation(c.Request().Context(), flow.Hash(code), i); err != nil {
 		return fmt.Errorf("%w: %w", errStoreAway, err)
 	}
-	if err := c.Audit(surface.Act{Name: actInvite, On: string(user), User: string(user)}); err != nil {
+	if err := c.Audit(httpapi.Act{Name: actInvite, Target: string(user), User: string(user)}); err != nil {
 		return err
 	}
 	sendJSON(c, http.StatusCreated, struct {
@@ -56,8 +63,8 @@ func (s *Server) invite(c surface.Call) error {
 	return nil
 }
 
-func (s *Server) putInvitation(ctx context.Context, key string, i invitation) error {
-	if err := s.Store.Put(ctx, flow.KindInvitation, key, encode(i), i.Ends); err != nil {
+func (s *invitationHandler) putInvitation(ctx context.Context, key string, i invitation) error {
+	if err := s.Store.Put(ctx, flow.KindInvitation, key, flow.Encode(i), i.Ends); err != nil {
 		return fmt.Errorf("store invitation: %w", err)
 	}
 	return nil
@@ -65,26 +72,26 @@ func (s *Server) putInvitation(ctx context.Context, key string, i invitation) er
 
 // invitation is the page of an invitation. It always asks where to log in: to go
 // on from there is to accept, and no other site's link can do that.
-func (s *Server) invitation(c surface.Call) error {
+func (s *invitationHandler) invitation(c httpapi.Call) error {
 	q, ok := parseParameters(c.Request().URL.RawQuery)
-	if !ok || q.repeated(parameterCode) || !secretForm.MatchString(q.get(parameterCode)) {
+	if !ok || q.repeated(parameterCode) || !flow.IsSecret(q.get(parameterCode)) {
 		return errInvitation
 	}
-	key := hashOf(q.get(parameterCode))
+	key := flow.Hash(q.get(parameterCode))
 	i, err := s.invitationAt(c.Request().Context(), key, s.Store.Get)
 	if err != nil {
 		return err
 	}
-	p, err := s.newPending(c)
+	p, err := s.newSession(c)
 	if err != nil {
 		return err
 	}
 	p.Invitation, p.Invited = key, i.User
-	return s.begin(c, p)
+	return s.chooseProvider(c, p)
 }
 
 // invitationAt returns an invitation by get: the store's Get or its Take.
-func (s *Server) invitationAt(ctx context.Context, key string, get func(context.Context, flow.Kind, string) ([]byte, error)) (invitation, error) {
+func (s *invitationHandler) invitationAt(ctx context.Context, key string, get func(context.Context, flow.Kind, string) ([]byte, error)) (invitation, error) {
 	value, err := get(ctx, flow.KindInvitation, key)
 	if errors.Is(err, flow.ErrNotFound) {
 		return invitation{}, errInvitation
@@ -105,7 +112,7 @@ func (s *Server) invitationAt(ctx context.Context, key string, get func(context.
 // join lets the person who logged in for an invitation use its bridge. The
 // invitation is taken first, so that it is good for one person, and put back where
 // that cannot be done now.
-func (s *Server) join(c surface.Call, p pending, who flow.Identity) error {
+func (s *invitationHandler) join(c httpapi.Call, p loginSession, who flow.Identity) error {
 	// What was begun is finished also where the person leaves.
 	ctx := context.WithoutCancel(c.Request().Context())
 	i, err := s.invitationAt(ctx, p.Invitation, s.Store.Take)

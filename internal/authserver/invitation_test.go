@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
-	"github.com/hostedbridge/hostedbridge/internal/surface"
 )
 
 const invitations = "/admin/users/bob/invitations"
@@ -59,7 +59,7 @@ func TestSomebodyTakesAnInvitation(t *testing.T) {
 		t.Errorf("the page does not say who they are: %s", got.body)
 	}
 	login := oauth.KeyOf("https://idp.example", "friend").String()
-	want := []surface.Act{{Name: "invitations.create", On: "bob", User: "bob"}, {Name: "join", On: "bob", Login: login, User: "bob"}}
+	want := []httpapi.Act{{Name: "invitations.create", Target: "bob", User: "bob"}, {Name: "join", Target: "bob", Login: login, User: "bob"}}
 	if diff := cmp.Diff(want, w.audited()); diff != "" {
 		t.Errorf("audit trail (-want +got):\n%s", diff)
 	}

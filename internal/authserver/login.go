@@ -12,8 +12,8 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
-	"github.com/hostedbridge/hostedbridge/internal/surface"
 )
 
 const statusOK = http.StatusOK
@@ -31,8 +31,28 @@ var (
 // errProviderAway is that a provider cannot be reached.
 var errProviderAway = refusePage(http.StatusServiceUnavailable, "You cannot log in at the moment", "The provider where you log in cannot be reached. Try again in a minute.")
 
+// providerLogin sends a browser to a provider.
+type providerLogin struct {
+	*core
+	*loginSessions
+}
+
+// admission decides which bridges a person may use.
+type admission struct{ *core }
+
+// loginHandler takes a person who comes back from a provider to the next page.
+type loginHandler struct {
+	*core
+	*loginSessions
+	*providerLogin
+	*admission
+	*invitationHandler
+	*connectHandler
+	*consentHandler
+}
+
 // login sends the person to the provider that they chose.
-func (s *Server) login(c surface.Call) error {
+func (s *loginHandler) login(c httpapi.Call) error {
 	provider, ok := s.providers[c.Param("provider")]
 	q, parsed := parseParameters(c.Request().URL.RawQuery)
 	if !ok || !parsed {
@@ -43,11 +63,11 @@ func (s *Server) login(c surface.Call) error {
 	if err != nil {
 		return err
 	}
-	return s.goTo(c, p, provider)
+	return s.redirectTo(c, p, provider)
 }
 
-// goTo sends the person to a provider.
-func (s *Server) goTo(c surface.Call, p pending, provider flow.Provider) error {
+// redirectTo sends the person to a provider.
+func (s *providerLogin) redirectTo(c httpapi.Call, p loginSession, provider flow.Provider) error {
 	secrets, err := s.secrets(3)
 	if err != nil {
 		return err
@@ -60,19 +80,19 @@ func (s *Server) goTo(c surface.Call, p pending, provider flow.Provider) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errProviderAway, err)
 	}
-	if err := s.leave(c.Request().Context(), p, state); err != nil {
+	if err := s.save(c.Request().Context(), p, state); err != nil {
 		return err
 	}
 	redirect(c, to)
 	return nil
 }
 
-func (s *Server) callbackOf(provider flow.Provider) string {
+func (s *providerLogin) callbackOf(provider flow.Provider) string {
 	return s.Issuer + pathCallback + provider.ID()
 }
 
 // callback is where a provider sends people back to.
-func (s *Server) callback(c surface.Call) error {
+func (s *loginHandler) callback(c httpapi.Call) error {
 	provider, ok := s.providers[c.Param("provider")]
 	q, parsed := parseParameters(c.Request().URL.RawQuery)
 	if !ok || !parsed {
@@ -90,7 +110,7 @@ func (s *Server) callback(c surface.Call) error {
 	if p.Provider != provider.ID() {
 		return errOver
 	}
-	who, err := s.whoCame(c, provider, &p, q)
+	who, err := s.identify(c, provider, &p, q)
 	if err != nil {
 		return err
 	}
@@ -104,13 +124,13 @@ func (s *Server) callback(c surface.Call) error {
 	}
 }
 
-// whoCame returns who came back.
-func (s *Server) whoCame(c surface.Call, provider flow.Provider, p *pending, q parameters) (flow.Identity, error) {
+// identify returns who came back.
+func (s *loginHandler) identify(c httpapi.Call, provider flow.Provider, p *loginSession, q parameters) (flow.Identity, error) {
 	if q.get(parameterError) == codeAccessDenied && p.Ask != nil {
 		return flow.Identity{}, &clientError{*p.Ask, codeAccessDenied, "The person did not log in."}
 	}
 	if q.get(parameterCode) == "" {
-		return flow.Identity{}, errNoLogin.of(p.Ask)
+		return flow.Identity{}, errNoLogin.withRequest(p.Ask)
 	}
 	who, err := provider.Finish(c.Request().Context(), flow.LoginAnswer{
 		Code: q.get(parameterCode), Iss: q.get(parameterIssuer),
@@ -118,17 +138,17 @@ func (s *Server) whoCame(c surface.Call, provider flow.Provider, p *pending, q p
 	})
 	switch {
 	case errors.Is(err, flow.ErrLogin):
-		return flow.Identity{}, fmt.Errorf("%w: %w", errNoLogin.of(p.Ask), err)
+		return flow.Identity{}, fmt.Errorf("%w: %w", errNoLogin.withRequest(p.Ask), err)
 	case err != nil:
-		return flow.Identity{}, fmt.Errorf("%w: %w", errProviderAway.of(p.Ask), err)
+		return flow.Identity{}, fmt.Errorf("%w: %w", errProviderAway.withRequest(p.Ask), err)
 	case who.Issuer == "" || who.Subject == "":
-		return flow.Identity{}, errNoLogin.of(p.Ask)
+		return flow.Identity{}, errNoLogin.withRequest(p.Ask)
 	}
 	return who, nil
 }
 
 // addressesOf returns where the bridges of these users are.
-func (s *Server) addressesOf(users []v1alpha1.UserID) []string {
+func (s *admission) addressesOf(users []v1alpha1.UserID) []string {
 	addresses := make([]string, len(users))
 	for i, user := range users {
 		addresses[i] = oauth.Resource(s.Issuer, "/u/"+string(user)+pathCommon)
@@ -136,19 +156,19 @@ func (s *Server) addressesOf(users []v1alpha1.UserID) []string {
 	return addresses
 }
 
-// mayUse returns whose bridge a person may use by a resource, and whether that has
+// userFor returns whose bridge a person may use by a resource, and whether that has
 // to be made first. Whoever may use several has to name one: a token for the
 // address of everyone would open none of them. Whoever may use none is offered one,
 // where the installation gives them, for the address of everyone: that of a bridge
 // that they do not have yet nobody can know.
-func (s *Server) mayUse(ctx context.Context, who flow.Identity, resource string) (user v1alpha1.UserID, offered bool, err error) {
+func (s *admission) userFor(ctx context.Context, who flow.Identity, resource string) (user v1alpha1.UserID, offered bool, err error) {
 	users, err := s.Users.Bridges(ctx, who)
 	if err != nil {
 		return "", false, fmt.Errorf("look up bridges: %w", err)
 	}
 	if user, _ := userOf(resource, s.Issuer); user != "" {
 		if !slices.Contains(users, user) {
-			return "", false, errNotOne.to(who)
+			return "", false, errNotOne.withPerson(who)
 		}
 		return user, false, nil
 	}
@@ -159,14 +179,14 @@ func (s *Server) mayUse(ctx context.Context, who flow.Identity, resource string)
 	case 1:
 		return users[0], false, nil
 	default:
-		return "", false, errSeveral.with(s.addressesOf(users))
+		return "", false, errSeveral.withAddresses(s.addressesOf(users))
 	}
 }
 
 // onboard gives a person the bridge that they were offered, unless it is there
 // already. Where they have got another one since, they did not agree to that.
-func (s *Server) onboard(ctx context.Context, p pending) error {
-	user, offered, err := s.mayUse(ctx, *p.Who, p.Ask.Resource)
+func (s *admission) onboard(ctx context.Context, p loginSession) error {
+	user, offered, err := s.userFor(ctx, *p.Who, p.Ask.Resource)
 	if err != nil {
 		return err
 	}
@@ -179,10 +199,10 @@ func (s *Server) onboard(ctx context.Context, p pending) error {
 	return notGiven(err, *p.Who)
 }
 
-// notGiven returns what a person is told whom no bridge can be given.
+// notGiven returns the error for a person who cannot get a bridge.
 func notGiven(err error, who flow.Identity) error {
 	if errors.Is(err, flow.ErrNotInvited) {
-		return errNone.to(who)
+		return errNone.withPerson(who)
 	}
 	if err != nil {
 		return fmt.Errorf("onboard: %w", err)

@@ -4,14 +4,14 @@
 package authserver
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
-	"github.com/hostedbridge/hostedbridge/internal/surface"
 )
 
 // publicFor is how long anyone may keep what does not change often: a new key is
@@ -57,7 +57,7 @@ type metadata struct {
 	ClientDocuments bool     `json:"client_id_metadata_document_supported"`
 }
 
-func (s *Server) newMetadata() []byte {
+func (s *core) newMetadata() []byte {
 	m := metadata{
 		Issuer: s.Issuer, Authorize: s.Issuer + pathAuthorize, Token: s.Issuer + pathToken, Keys: s.Issuer + pathKeys,
 		Revoke: s.Issuer + pathRevoke, RevokeAuth: []string{authNone},
@@ -69,15 +69,15 @@ func (s *Server) newMetadata() []byte {
 	if s.Registration.Enabled {
 		m.Register = s.Issuer + pathRegister
 	}
-	return encode(m)
+	return flow.Encode(m)
 }
 
-func (s *Server) serveMetadata(c surface.Call) error {
+func (s *core) serveMetadata(c httpapi.Call) error {
 	return public(c, applicationJSON, s.metadata)
 }
 
 // serveKeys serves the public keys of access tokens.
-func (s *Server) serveKeys(c surface.Call) error {
+func (s *core) serveKeys(c httpapi.Call) error {
 	set, err := s.Keys.Keys(c.Request().Context())
 	if err != nil {
 		return fmt.Errorf("%w: %w", errKeysAway, err)
@@ -90,23 +90,11 @@ func (s *Server) serveKeys(c surface.Call) error {
 }
 
 // public answers with what anyone may read.
-func public(c surface.Call, mediaType string, body []byte) error {
+func public(c httpapi.Call, mediaType string, body []byte) error {
 	h := c.Writer().Header()
 	h.Set(headerCache, fmt.Sprintf("public, max-age=%d", int(publicFor.Seconds())))
 	h.Set(headerType, mediaType)
 	// Whoever hung up does not read it either.
 	_, _ = c.Writer().Write(body)
 	return nil
-}
-
-// encode returns v, which has nothing that JSON has not, as JSON. Nobody shows it as
-// a page, and what clients send is not to become six times as long.
-func encode(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		panic(err)
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

@@ -58,7 +58,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			m.steps.WithLabelValues(string(s), outcome)
 		}
 	}
-	telemetry.Begin(m.replays, string(replayCode), string(replayRefresh))
+	telemetry.Begin(m.replays, replayCode, replayRefresh)
 	if err := telemetry.Register(reg, m.steps, m.replays); err != nil {
 		return nil, fmt.Errorf("authorization server: %w", err)
 	}

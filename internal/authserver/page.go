@@ -9,9 +9,9 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
-	"github.com/hostedbridge/hostedbridge/internal/problem"
-	"github.com/hostedbridge/hostedbridge/internal/surface"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 )
 
 const (
@@ -19,15 +19,15 @@ const (
 	statusForbidden  = http.StatusForbidden
 )
 
-// pageError is an error that a person is told on a page.
+// pageError is an error that a page shows.
 type pageError struct {
 	status      int
 	title, text string
-	// ask is whose client can be told, nil for none.
-	ask *ask
-	// addresses are what the person can give their program instead.
+	// ask is the request whose client the page links back to, nil for none.
+	ask *authorizationRequest
+	// addresses are those that the person can give their program instead.
 	addresses []string
-	// who is whom somebody else would have to let in, nil where that is not it.
+	// who is the person whom an administrator would have to allow, nil for none.
 	who *flow.Identity
 }
 
@@ -38,40 +38,40 @@ func refusePage(status int, title, text string) *pageError {
 	return &pageError{status: status, title: title, text: text}
 }
 
-// of returns the error with a way back to the client of a.
-func (e *pageError) of(a *ask) *pageError {
-	told := *e
-	told.ask = a
-	return &told
+// withRequest returns the error with a link back to the client of a.
+func (e *pageError) withRequest(a *authorizationRequest) *pageError {
+	changed := *e
+	changed.ask = a
+	return &changed
 }
 
-// plainRefusal returns a refusal that has no cause beside what the person did.
+// plainRefusal returns err if it is a refusal that wraps no other error.
 func plainRefusal(err error) (*pageError, bool) {
 	e, ok := err.(*pageError) //nolint:errorlint // A wrapped one has a cause.
 	return e, ok
 }
 
-// to returns the error for a person, who is told by what they are let in.
-func (e *pageError) to(who flow.Identity) *pageError {
-	told := *e
-	told.who = &who
-	return &told
+// withPerson returns the error with the identity that an administrator would allow.
+func (e *pageError) withPerson(who flow.Identity) *pageError {
+	changed := *e
+	changed.who = &who
+	return &changed
 }
 
-// with returns the error with addresses that the person can use instead.
-func (e *pageError) with(addresses []string) *pageError {
-	told := *e
-	told.addresses = addresses
-	return &told
+// withAddresses returns the error with addresses that the person can use instead.
+func (e *pageError) withAddresses(addresses []string) *pageError {
+	changed := *e
+	changed.addresses = addresses
+	return &changed
 }
 
-// errAway is what a person is told when something of ours is away.
+// errAway is the page for a failure of the installation.
 var errAway = refusePage(http.StatusServiceUnavailable, "This does not work at the moment", "Something that a login needs cannot be reached. Try again in a minute.")
 
-// page returns the handler of a step that a person's browser asks for. A request
-// for the header alone does nothing: programs that look at links send them.
-func (s *Server) page(at step, handle func(surface.Call) error) func(surface.Call) error {
-	return func(c surface.Call) error {
+// htmlEndpoint returns the handler of a step that a person's browser requests. A HEAD
+// request does nothing: programs that preview links send them.
+func (s *core) htmlEndpoint(at step, handle func(httpapi.Call) error) func(httpapi.Call) error {
+	return func(c httpapi.Call) error {
 		if c.Request().Method == http.MethodHead {
 			s.pages.setHeader(c.Writer().Header(), "")
 			c.Writer().WriteHeader(http.StatusOK)
@@ -86,36 +86,36 @@ func (s *Server) page(at step, handle func(surface.Call) error) func(surface.Cal
 	}
 }
 
-// showError tells the person, or the client, what happened.
-func (s *Server) showError(c surface.Call, at step, err error) error {
+// showError shows an error to the person, or sends it to the client.
+func (s *core) showError(c httpapi.Call, at step, err error) error {
 	toPerson, isPage := errors.AsType[*pageError](err)
 	toClient, isClient := errors.AsType[*clientError](err)
-	body, isBody := errors.AsType[*problem.Problem](err)
+	body, isBody := errors.AsType[*httpapi.Problem](err)
 	switch {
 	case isPage && toPerson.status >= http.StatusInternalServerError:
-		s.failed(c, at, err)
+		s.logFailure(c, at, err)
 		return s.showMessage(c, toPerson)
 	case isPage:
 		s.metrics.steps.WithLabelValues(string(at), outcomeRefused).Inc()
 		if _, alone := plainRefusal(err); !alone {
-			// A provider's refusal, a client's document: what somebody has to look into
-			// whom the person will ask.
+			// An administrator can act on it, such as a refusal of a provider or a fault in
+			// a client's document.
 			s.Log.InfoContext(c.Request().Context(), "a step of a login was refused", slog.String("step", string(at)), slog.Any("error", err))
 		}
 		return s.showMessage(c, toPerson)
 	case isClient:
 		s.metrics.steps.WithLabelValues(string(at), outcomeRefused).Inc()
-		return s.tellClient(c, at, toClient)
+		return s.redirectError(c, at, toClient)
 	case isBody && body.Status < http.StatusInternalServerError:
 		s.metrics.steps.WithLabelValues(string(at), outcomeRefused).Inc()
 		return err
 	default:
-		s.failed(c, at, err)
+		s.logFailure(c, at, err)
 		return s.showMessage(c, errAway)
 	}
 }
 
-func (s *Server) showMessage(c surface.Call, e *pageError) error {
+func (s *core) showMessage(c httpapi.Call, e *pageError) error {
 	data := messagePage{heading: s.pages.titled(e.title), Text: e.text, Who: e.who, Addresses: e.addresses}
 	if e.ask != nil {
 		refusal := &clientError{*e.ask, codeAccessDenied, "The login did not succeed."}
@@ -124,14 +124,14 @@ func (s *Server) showMessage(c surface.Call, e *pageError) error {
 	return s.pages.show(c, s.pages.message, e.status, "", data)
 }
 
-// tellClient sends the browser to the client with an error. Before anybody has
-// logged in it does so only where the client is one that an administrator knows,
-// or is on the person's own computer: anybody can register a client, and could
-// then have links to this installation lead anywhere (RFC 9700, section 4.11.2).
-func (s *Server) tellClient(c surface.Call, at step, e *clientError) error {
+// redirectError sends the browser to the client with an error. Before a person has
+// logged in, it does so only for a client that an administrator configured, or that is
+// on the person's own computer. Anybody can register a client, and could otherwise make
+// links to this installation lead anywhere (RFC 9700, section 4.11.2).
+func (s *core) redirectError(c httpapi.Call, at step, e *clientError) error {
 	answer := e.answer(s.Issuer)
 	if at != stepAuthorize || e.ask.Client.Configured || !isWeb(e.ask.Redirect) {
-		redirect(c, with(e.ask.Redirect, answer))
+		redirect(c, client.AddQuery(e.ask.Redirect, answer))
 		return nil
 	}
 	return s.pages.show(c, s.pages.message, statusBadRequest, "", messagePage{

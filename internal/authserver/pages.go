@@ -12,10 +12,17 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
-	"github.com/hostedbridge/hostedbridge/internal/surface"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+)
+
+const (
+	schemeHTTP  = "http"
+	schemeHTTPS = "https"
 )
 
 //go:embed pages
@@ -130,7 +137,7 @@ func (p *pages) titled(title string) heading { return heading{title, p.installat
 
 // show answers with a page. forms is where its forms may lead, empty where it has
 // none.
-func (p *pages) show(c surface.Call, page *template.Template, status int, forms string, data any) error {
+func (p *pages) show(c httpapi.Call, page *template.Template, status int, forms string, data any) error {
 	var b bytes.Buffer
 	if err := page.Execute(&b, data); err != nil {
 		return fmt.Errorf("write page: %w", err)
@@ -160,7 +167,39 @@ func (p *pages) setHeader(h http.Header, forms string) {
 }
 
 // backTo returns the link by which a person tells the client what happened. The
-// redirect URI passed redirects.check, so that no browser runs it.
+// redirect URI passed Redirects.Check, so that no browser runs it.
 func backTo(uri string, answer url.Values) *backLink {
-	return &backLink{Host: hostOf(uri), URL: template.URL(with(uri, answer))} //nolint:gosec // As above.
+	return &backLink{Host: hostOf(uri), URL: template.URL(client.AddQuery(uri, answer))} //nolint:gosec // As above.
+}
+
+// hostOf returns what a page shows of a URI that passed Redirects.Check: its host and
+// port, or its scheme if it has no host.
+func hostOf(uri string) string {
+	u, err := url.Parse(uri)
+	switch {
+	case err != nil:
+		return ""
+	case u.Scheme == schemeHTTPS || u.Scheme == schemeHTTP:
+		return u.Host
+	default:
+		return u.Scheme + ":"
+	}
+}
+
+// formTargets returns where a page's form may lead, for its content security policy.
+// Browsers apply it also to redirects after the form, such as those from the client's
+// redirect URI to another site of the client. So it allows all of https beside the
+// URI's own origin.
+func formTargets(uri string) string {
+	targets := "'self' https:"
+	u, err := url.Parse(uri)
+	switch {
+	case err != nil || u.Scheme == schemeHTTPS || u.Scheme == "":
+		return targets
+	case u.Scheme == schemeHTTP && !strings.HasPrefix(u.Host, "["):
+		return targets + " http://" + u.Host
+	default:
+		// A policy cannot name an IPv6 address.
+		return targets + " " + u.Scheme + ":"
+	}
 }

@@ -5,29 +5,31 @@ package authserver
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 
+	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
-	"github.com/hostedbridge/hostedbridge/internal/surface"
 )
 
 const (
-	// maxRedirects is how many redirect URIs a client may register: one for each
-	// way in which a program can be started.
+	// maxRedirects is how many redirect URIs a client may register: one for each way to
+	// start it.
 	maxRedirects = 20
-	// maxAllRedirects is how many bytes they may have together, so that a registered
-	// client takes no more of the store than some 10 KiB.
+	// maxAllRedirects is their total length in bytes. It limits a registered client to
+	// about 10 KiB in the store.
 	maxAllRedirects = 8 << 10
 )
 
-// registering is what a client says of itself (RFC 7591, section 2), and hears of
-// what it got (section 3.2.1). What it says beside has no use here.
-type registering struct {
+// clientMetadata is what a client registers with (RFC 7591, section 2), and what it is
+// answered (section 3.2.1). Other members are ignored.
+type clientMetadata struct {
 	ID            string   `json:"client_id"`
 	Issued        int64    `json:"client_id_issued_at"`
 	Name          string   `json:"client_name,omitempty"`
@@ -39,82 +41,72 @@ type registering struct {
 }
 
 var (
-	errRegisterForm    = refuseProgram(codeInvalidMetadata, "The body is not a JSON object in which each member stands once and has its type.")
-	errRegisterGrants  = refuseProgram(codeInvalidMetadata, "grant_types must have authorization_code, and response_types code.")
-	errRegisterNowhere = refuseProgram(codeInvalidRedirect, "redirect_uris must be a list of 1 to 20 URIs.")
-	errRegisterLong    = refuseProgram(codeInvalidRedirect, "redirect_uris together may have 8192 characters.")
-	errRegisterFull    = &programError{http.StatusServiceUnavailable, codeUnavailable, "There are as many clients as there may be. Use a client id metadata document, or ask an administrator for a client."}
+	errRegisterForm    = newJSONError(codeInvalidMetadata, "The body is not a JSON object in which each member stands once and has its type.")
+	errRegisterGrants  = newJSONError(codeInvalidMetadata, "grant_types must have authorization_code, and response_types code.")
+	errRegisterNowhere = newJSONError(codeInvalidRedirect, "redirect_uris must be a list of 1 to 20 URIs.")
+	errRegisterLong    = newJSONError(codeInvalidRedirect, "redirect_uris together may have 8192 characters.")
+	errRegisterFull    = &jsonError{http.StatusServiceUnavailable, codeUnavailable, "There are as many clients as there may be. Use a client id metadata document, or ask an administrator for a client."}
 )
 
-// register is the registration endpoint (RFC 7591). Anybody may register, so that
-// a registered client is nobody in particular: the person who lets one in is told
-// that its name is its own word.
-func (s *Server) register(c surface.Call) (programAnswer, error) {
-	said, err := s.registering(c)
+// registerHandler answers the registration endpoint.
+type registerHandler struct{ *core }
+
+// register is the registration endpoint (RFC 7591). Anybody may register, so that a
+// client's name proves nothing. The page on which a person agrees says so.
+func (s *registerHandler) register(c httpapi.Call) (jsonAnswer, error) {
+	asked, err := s.readMetadata(c)
 	if err != nil {
-		return programAnswer{}, err
+		return jsonAnswer{}, err
 	}
-	ctx := c.Request().Context()
-	// Two at once may both find room, which is as good as one more.
-	count, err := s.Store.Count(ctx, flow.KindClient)
+	id, at, err := s.clients.Register(c.Request().Context(), asked.Name, asked.RedirectURIs)
+	if errors.Is(err, client.ErrFull) {
+		return jsonAnswer{}, errRegisterFull
+	}
 	if err != nil {
-		return programAnswer{}, fmt.Errorf("count clients: %w", err)
+		return jsonAnswer{}, err
 	}
-	if count >= s.Registration.MaxClients {
-		return programAnswer{}, errRegisterFull
-	}
-	secret, err := s.secret()
-	if err != nil {
-		return programAnswer{}, err
-	}
-	now := s.Now()
-	said.ID, said.Issued = registeredPrefix+secret, now.Unix()
-	kept := registration{Client: flow.Client{ID: said.ID, Name: said.Name, RedirectURIs: said.RedirectURIs}}
-	life := min(unusedLife, s.Registration.Lifetime)
-	if err := s.Store.Put(ctx, flow.KindClient, said.ID, encode(kept), now.Add(life)); err != nil {
-		return programAnswer{}, fmt.Errorf("store client: %w", err)
-	}
-	return programAnswer{http.StatusCreated, said}, nil
+	asked.ID, asked.Issued = id, at.Unix()
+	return jsonAnswer{http.StatusCreated, asked}, nil
 }
 
-// registering returns what a client says of itself, as it gets it.
-func (s *Server) registering(c surface.Call) (registering, error) {
+// readMetadata returns the metadata that a client gets for what it sent.
+func (s *registerHandler) readMetadata(c httpapi.Call) (clientMetadata, error) {
 	body, err := c.Body()
 	if err != nil {
-		return registering{}, err
+		return clientMetadata{}, err
 	}
 	doc, err := jsondoc.Parse(body)
 	if err != nil || doc.Kind != jsondoc.Object {
-		return registering{}, errRegisterForm
+		return clientMetadata{}, errRegisterForm
 	}
-	var said registering
-	if err := json.Unmarshal(body, &said); err != nil {
-		return registering{}, errRegisterForm
+	var asked clientMetadata
+	if err := json.Unmarshal(body, &asked); err != nil {
+		return clientMetadata{}, errRegisterForm
 	}
-	if len(said.RedirectURIs) == 0 || len(said.RedirectURIs) > maxRedirects {
-		return registering{}, errRegisterNowhere
+	if len(asked.RedirectURIs) == 0 || len(asked.RedirectURIs) > maxRedirects {
+		return clientMetadata{}, errRegisterNowhere
 	}
-	if length := len(strings.Join(said.RedirectURIs, "")); length > maxAllRedirects {
-		return registering{}, errRegisterLong
+	if length := len(strings.Join(asked.RedirectURIs, "")); length > maxAllRedirects {
+		return clientMetadata{}, errRegisterLong
 	}
-	for i, uri := range said.RedirectURIs {
-		if err := s.redirects.check(uri); err != nil {
-			return registering{}, refuseProgram(codeInvalidRedirect, fmt.Sprintf("redirect_uris[%d] is refused: %s.", i, err))
+	for i, uri := range asked.RedirectURIs {
+		if err := s.redirects.Check(uri); err != nil {
+			return clientMetadata{}, newJSONError(codeInvalidRedirect, fmt.Sprintf("redirect_uris[%d] is refused: %s.", i, err))
 		}
 	}
-	return said.granted()
+	return asked.granted()
 }
 
-// granted returns what a client gets of what it asked for. One that asked for a
-// secret gets none: it says so in the answer (section 2).
-func (r registering) granted() (registering, error) {
+// granted returns the metadata that a client gets. A client that asked for a secret
+// gets none: the answer says so (section 2).
+func (r clientMetadata) granted() (clientMetadata, error) {
 	may := []string{grantCode, grantRefresh}
 	if len(r.Grants) == 0 {
 		r.Grants = []string{grantCode} // Section 2's default.
 	}
 	r.Grants = slices.DeleteFunc(may, func(grant string) bool { return !slices.Contains(r.Grants, grant) })
 	if !slices.Contains(r.Grants, grantCode) || len(r.ResponseTypes) > 0 && !slices.Contains(r.ResponseTypes, responseCode) {
-		return registering{}, errRegisterGrants
+		return clientMetadata{}, errRegisterGrants
 	}
 	r.ResponseTypes = []string{responseCode}
 	r.Auth = authNone

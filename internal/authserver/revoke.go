@@ -8,45 +8,46 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/hostedbridge/hostedbridge/internal/surface"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/grant"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 )
 
 var (
-	errNoToken     = refuseProgram(codeInvalidRequest, "token is missing.")
-	errOtherClient = refuseProgram(codeInvalidGrant, "The token was given to another client.")
-	errAccess      = refuseProgram(codeUnsupportedToken, "Access tokens end by themselves after some minutes; revoke the refresh token.")
+	errNoToken     = newJSONError(codeInvalidRequest, "token is missing.")
+	errOtherClient = newJSONError(codeInvalidGrant, "The token was given to another client.")
+	errAccess      = newJSONError(codeUnsupportedToken, "Access tokens end by themselves after some minutes; revoke the refresh token.")
 )
 
 // revoke is the revocation endpoint (RFC 7009): a client that is done with a
 // grant, or whose person is, gives its refresh token back. Also one that has been
 // used up ends its grant.
-func (s *Server) revoke(c surface.Call) (programAnswer, error) {
-	p, client, err := programForm(c)
+func (s *tokenHandler) revoke(c httpapi.Call) (jsonAnswer, error) {
+	p, clientID, err := programForm(c)
 	if err != nil {
-		return programAnswer{}, err
+		return jsonAnswer{}, err
 	}
 	token := p.get("token")
 	if token == "" {
-		return programAnswer{}, errNoToken
+		return jsonAnswer{}, errNoToken
 	}
-	gone := programAnswer{status: http.StatusOK}
-	presented, err := parseCredential(kindRefresh, token)
+	gone := jsonAnswer{status: http.StatusOK}
+	presented, err := grant.ParseCredential(grant.Refresh, token)
 	if err != nil {
 		if strings.Count(token, ".") == 2 {
-			return programAnswer{}, errAccess
+			return jsonAnswer{}, errAccess
 		}
 		return gone, nil // Section 2.2: what is not good need not be revoked.
 	}
 	ctx := c.Request().Context()
-	h, err := s.held(ctx, presented)
-	if errors.Is(err, errNoGrant) {
+	g, err := s.grants.Load(ctx, presented)
+	if errors.Is(err, grant.ErrNotFound) {
 		return gone, nil
 	}
 	if err != nil {
-		return programAnswer{}, err
+		return jsonAnswer{}, err
 	}
-	if h.Client != client {
-		return programAnswer{}, errOtherClient
+	if g.Client != clientID {
+		return jsonAnswer{}, errOtherClient
 	}
-	return gone, s.end(ctx, h, nil)
+	return gone, s.grants.End(ctx, g)
 }

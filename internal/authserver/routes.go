@@ -8,7 +8,7 @@ import (
 	"regexp"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/surface"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 )
 
 // The paths.
@@ -38,36 +38,49 @@ const (
 	maxRegistration = 64 << 10
 )
 
-// Routes implements surface.Part.
-func (s *Server) Routes() []surface.Route {
+const (
+	// maxPath holds the longest provider's name.
+	maxPath = 128
+	// maxQuery holds what clients send to be authorized, of which a redirect
+	// URI and a state may each have 2 KiB, in percent encoding.
+	maxQuery = 8192
+)
+
+// Feature returns the server as a feature of the surface, without limits of rates.
+func (s *Server) Feature() httpapi.Feature {
+	return httpapi.Feature{Name: "login", Routes: s.Routes(), Target: s.Target, MaxPath: maxPath, MaxQuery: maxQuery}
+}
+
+// Routes returns what the server serves.
+func (s *Server) Routes() []httpapi.Route {
 	get, post := http.MethodGet, http.MethodPost
-	routes := []surface.Route{
-		{Method: get, Path: pathMetadata, Access: surface.Public, Handle: s.serveMetadata},
-		{Method: get, Path: pathKeys, Access: surface.Public, Handle: s.serveKeys},
+	routes := []httpapi.Route{
+		{Method: get, Path: pathMetadata, Access: httpapi.Public, Handle: s.serveMetadata},
+		{Method: get, Path: pathKeys, Access: httpapi.Public, Handle: s.serveKeys},
 
-		{Method: get, Path: pathAuthorize, Access: surface.Page, Handle: s.page(stepAuthorize, s.authorize)},
-		{Method: get, Path: pathLogin + ":provider", Access: surface.Page, Handle: s.page(stepLogin, s.login)},
-		{Method: get, Path: pathCallback + ":provider", Access: surface.Page, Handle: s.page(stepCallback, s.callback)},
-		{Method: post, Path: pathConsent, Access: surface.Page, Form: true, MaxBody: maxForm, Handle: s.page(stepConsent, s.consent)},
+		{Method: get, Path: pathAuthorize, Access: httpapi.Page, Handle: s.htmlEndpoint(stepAuthorize, s.authorize)},
+		{Method: get, Path: pathLogin + ":provider", Access: httpapi.Page, Handle: s.htmlEndpoint(stepLogin, s.login)},
+		{Method: get, Path: pathCallback + ":provider", Access: httpapi.Page, Handle: s.htmlEndpoint(stepCallback, s.callback)},
+		{Method: post, Path: pathConsent, Access: httpapi.Page, Form: true, MaxBody: maxForm, Handle: s.htmlEndpoint(stepConsent, s.consent)},
 
-		{Method: post, Path: pathToken, Access: surface.Program, Form: true, MaxBody: maxForm, Handle: s.program(stepToken, s.token)},
-		{Method: post, Path: pathRevoke, Access: surface.Program, Form: true, MaxBody: maxForm, Handle: s.program(stepRevoke, s.revoke)},
+		{Method: post, Path: pathToken, Access: httpapi.Program, Form: true, MaxBody: maxForm, Handle: s.jsonEndpoint(stepToken, s.token)},
+		{Method: post, Path: pathRevoke, Access: httpapi.Program, Form: true, MaxBody: maxForm, Handle: s.jsonEndpoint(stepRevoke, s.revoke)},
 
-		{Method: http.MethodDelete, Path: "/admin/users/:userId/logins", Access: surface.Admin, Handle: s.endLogins},
+		{Method: http.MethodDelete, Path: "/admin/users/:userId/logins", Access: httpapi.Admin, Handle: s.endLogins},
 	}
 	if s.Invitations {
 		routes = append(routes,
-			surface.Route{Method: get, Path: pathInvitation, Access: surface.Page, Handle: s.page(stepInvitation, s.invitation)},
-			surface.Route{Method: post, Path: "/admin/users/:userId/invitations", Access: surface.Admin, Handle: s.invite})
+			httpapi.Route{Method: get, Path: pathInvitation, Access: httpapi.Page, Handle: s.htmlEndpoint(stepInvitation, s.invitation)},
+			httpapi.Route{Method: post, Path: "/admin/users/:userId/invitations", Access: httpapi.Admin, Handle: s.invite})
 	}
 	if s.Registration.Enabled {
-		routes = append(routes, surface.Route{Method: post, Path: pathRegister, Access: surface.Program, Rare: true, MaxBody: maxRegistration, Handle: s.program(stepRegister, s.register)})
+		routes = append(routes, httpapi.Route{Method: post, Path: pathRegister, Access: httpapi.Program, Rare: true, MaxBody: maxRegistration, Handle: s.jsonEndpoint(stepRegister, s.register)})
 	}
 	if s.Connections != nil {
 		routes = append(routes,
-			surface.Route{Method: get, Path: v1alpha1.ConnectPath + ":userId/:server", Access: surface.Page, Handle: s.page(stepConnect, s.connect)},
-			surface.Route{Method: post, Path: pathAccount, Access: surface.Page, Form: true, MaxBody: maxForm, Handle: s.page(stepConnect, s.goToAccount)},
-			surface.Route{Method: get, Path: pathConnected + ":place", Access: surface.Page, Handle: s.page(stepConnected, s.connected)})
+			httpapi.Route{Method: get, Path: v1alpha1.ConnectPath + ":userId/:server", Access: httpapi.Page, Handle: s.htmlEndpoint(stepConnect, s.connect)},
+			httpapi.Route{Method: post, Path: pathAccount, Access: httpapi.Page, Form: true, MaxBody: maxForm, Handle: s.htmlEndpoint(stepConnect, s.goToAccount)},
+			httpapi.Route{Method: get, Path: pathConnected + ":place", Access: httpapi.Page, Handle: s.htmlEndpoint(stepConnected, s.connected)})
 	}
 	return routes
 }
@@ -92,7 +105,7 @@ var queryForm = regexp.MustCompile(`^` + parameter + `(&` + parameter + `)*$`)
 
 const parameter = `[A-Za-z0-9][A-Za-z0-9_.-]*(=([A-Za-z0-9_.:~+!*'()@/,?$=-]|%[0-9A-Fa-f]{2})*)?`
 
-// Target implements surface.Part.
+// Target reports whether a path is the server's, and which form its query has.
 func (s *Server) Target(path string) (query *regexp.Regexp, ok bool) {
 	switch {
 	case asked.MatchString(path):

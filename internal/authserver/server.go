@@ -16,8 +16,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
-	"github.com/hostedbridge/hostedbridge/internal/surface"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/grant"
 )
 
 // Options are what a Server is made of.
@@ -38,7 +39,7 @@ type Options struct {
 	Clients []flow.Client
 	// Documents reads the documents of clients, nil where they are no clients.
 	Documents    flow.Documents
-	Registration Registration
+	Registration client.Registration
 	// Invitations is whether administrators can invite people.
 	Invitations bool
 	// Connections has the accounts of users' servers, nil where none are connected.
@@ -59,67 +60,84 @@ type Options struct {
 	Log     *slog.Logger
 }
 
-// Registration is of clients that register themselves (RFC 7591).
-type Registration struct {
-	Enabled bool
-	// MaxClients is how many there may be at a time, 10,000 if zero.
-	MaxClients int
-	// Lifetime is how long one is known that nobody uses any more, 30 days if zero.
-	// One that no person has let in yet is known for four hours at most.
-	Lifetime time.Duration
-}
-
 const (
 	defaultAccessToken  = 15 * time.Minute
 	defaultRefreshToken = 30 * 24 * time.Hour
 	defaultRefreshIdle  = 14 * 24 * time.Hour
-	defaultMaxClients   = 10_000
-	defaultLifetime     = 30 * 24 * time.Hour
 )
 
 // Server is an authorization server. It is safe for concurrent use, and keeps
 // nothing: what one request leaves for the next is in the store or in the
 // browser.
 type Server struct {
+	*core
+	*registerHandler
+	*invitationHandler
+	*connectHandler
+	*consentHandler
+	*loginHandler
+	*authorizeHandler
+	*tokenHandler
+}
+
+// core has what all endpoints share: the options, the providers, how an answer or
+// a page is written, and how secrets are made.
+type core struct {
 	Options
 
-	clients   map[string]flow.Client
+	clients   *client.Registry
+	grants    *grant.Grants
 	providers map[string]flow.Provider
-	redirects redirects
+	redirects client.Redirects
 	cookie    cookie
 	metadata  []byte
 	pages     *pages
 	metrics   *metrics
-	room      room
 }
-
-var _ surface.Part = (*Server)(nil)
 
 // New returns a Server, or what is wrong with its options.
 func New(o Options) (*Server, error) {
-	s := &Server{Options: o.withDefaults(), clients: map[string]flow.Client{}, providers: map[string]flow.Provider{}}
-	if err := s.check(); err != nil {
+	o = o.withDefaults()
+	c := &core{Options: o, providers: map[string]flow.Provider{}}
+	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("authorization server: %w", err)
 	}
-	s.cookie = cookieOf(o.Issuer)
-	s.metadata = s.newMetadata()
-	s.pages = newPages(s.Name)
+	c.grants = &grant.Grants{Store: o.Store, Random: o.Random, Now: o.Now, Lifetime: o.RefreshToken, Idle: o.RefreshIdle}
+	c.cookie = cookieOf(o.Issuer)
+	c.metadata = c.newMetadata()
+	c.pages = newPages(c.Name)
 	var err error
-	s.metrics, err = newMetrics(o.Metrics)
-	return s, err
+	if c.metrics, err = newMetrics(c.Metrics); err != nil {
+		return nil, err
+	}
+	return newServer(c), nil
+}
+
+// newServer joins the endpoints.
+func newServer(c *core) *Server {
+	sessions := &loginSessions{core: c}
+	provider := &providerLogin{c, sessions}
+	admission := &admission{c}
+	invitation := &invitationHandler{c, sessions, provider}
+	connect := &connectHandler{c, sessions, provider}
+	consent := &consentHandler{c, sessions, admission}
+	return &Server{
+		core: c, registerHandler: &registerHandler{c}, invitationHandler: invitation, connectHandler: connect, consentHandler: consent,
+		loginHandler:     &loginHandler{c, sessions, provider, admission, invitation, connect, consent},
+		authorizeHandler: &authorizeHandler{c, sessions, provider},
+		tokenHandler:     &tokenHandler{c, admission},
+	}
 }
 
 func (o Options) withDefaults() Options {
 	o.AccessToken = cmp.Or(o.AccessToken, defaultAccessToken)
 	o.RefreshToken = cmp.Or(o.RefreshToken, defaultRefreshToken)
 	o.RefreshIdle = cmp.Or(o.RefreshIdle, defaultRefreshIdle)
-	o.Registration.MaxClients = cmp.Or(o.Registration.MaxClients, defaultMaxClients)
-	o.Registration.Lifetime = cmp.Or(o.Registration.Lifetime, defaultLifetime)
 	return o
 }
 
 // check returns what is wrong with the options, and leaves what it looked up.
-func (s *Server) check() error {
+func (s *core) check() error {
 	missing := []bool{s.Store == nil, s.Signer == nil, s.Keys == nil, s.Users == nil, s.Random == nil, s.Now == nil, s.Metrics == nil, s.Log == nil}
 	if slices.Contains(missing, true) {
 		return errors.New("a dependency is missing")
@@ -131,15 +149,14 @@ func (s *Server) check() error {
 		return err
 	}
 	var err error
-	if s.redirects, err = newRedirects(s.Issuer, s.RedirectSchemes); err != nil {
+	if s.redirects, err = client.NewRedirects(s.Issuer, s.RedirectSchemes); err != nil {
 		return err
 	}
-	for _, c := range s.Clients {
-		if err := s.addClient(c); err != nil {
-			return err
-		}
-	}
-	return nil
+	s.clients, err = client.NewRegistry(client.RegistryOptions{
+		Store: s.Store, Configured: s.Clients, Documents: s.Documents, Registration: s.Registration,
+		Redirects: s.redirects, Random: s.Random, Now: s.Now,
+	})
+	return err
 }
 
 func checkIssuer(issuer string) error {
@@ -147,7 +164,7 @@ func checkIssuer(issuer string) error {
 	if err != nil || u.Host == "" || issuer != u.Scheme+"://"+u.Host {
 		return errors.New("the issuer is not an origin, such as https://bridges.example.com")
 	}
-	if u.Scheme != schemeHTTPS && !isLoopbackOrigin(issuer) {
+	if u.Scheme != schemeHTTPS && !client.IsLoopbackOrigin(issuer) {
 		return errors.New("the issuer is neither https nor on this machine")
 	}
 	return nil
@@ -155,7 +172,7 @@ func checkIssuer(issuer string) error {
 
 var providerForm = regexp.MustCompile(`^[a-z0-9-]{1,32}$`)
 
-func (s *Server) checkProviders() error {
+func (s *core) checkProviders() error {
 	if len(s.Providers) == 0 {
 		return errors.New("there is no provider to log in at")
 	}
@@ -169,18 +186,6 @@ func (s *Server) checkProviders() error {
 	return nil
 }
 
-func (s *Server) addClient(c flow.Client) error {
-	if c.ID == "" || isDocument(c.ID) || c.Document || len(c.RedirectURIs) == 0 {
-		return fmt.Errorf("client %.80q: it has no id of a configured client, or no redirect URI", c.ID)
-	}
-	if _, ok := s.clients[c.ID]; ok {
-		return fmt.Errorf("client %.80q: its id is that of another", c.ID)
-	}
-	for _, uri := range c.RedirectURIs {
-		if err := s.redirects.check(uri); err != nil {
-			return fmt.Errorf("client %.80q: redirect URI: %w", c.ID, err)
-		}
-	}
-	s.clients[c.ID] = c
-	return nil
-}
+func (s *core) secret() (string, error) { return flow.NewSecret(s.Random) }
+
+func (s *core) secrets(n int) ([]string, error) { return flow.NewSecrets(s.Random, n) }

@@ -15,20 +15,23 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/grant"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
-	"github.com/hostedbridge/hostedbridge/internal/surface"
 )
 
 // The refusals of the token endpoint. Of a code or a token that is not good they do
 // not tell why.
 var (
-	errCode     = refuseProgram(codeInvalidGrant, "The code is not good: it is used up, too old, or for another client or redirect_uri, or code_verifier is not that of its code_challenge.")
-	errRefresh  = refuseProgram(codeInvalidGrant, "The refresh token is not good: it is used up, too old, of another client, or its person may use the bridge no more. Have them log in.")
-	errTarget   = refuseProgram(codeInvalidTarget, "resource is not that for which the person agreed.")
-	errScope    = refuseProgram(codeInvalidScope, "The person did not agree to so much.")
-	errVerifier = refuseProgram(codeInvalidRequest, "code_verifier must be 43 to 128 letters, digits and -._~.")
-	errGrant    = refuseProgram(codeUnsupportedGrant, "grant_type must be authorization_code or refresh_token.")
-	errNoGrants = refuseProgram(codeInvalidRequest, "grant_type is missing.")
+	errCode     = newJSONError(codeInvalidGrant, "The code is not good: it is used up, too old, or for another client or redirect_uri, or code_verifier is not that of its code_challenge.")
+	errRefresh  = newJSONError(codeInvalidGrant, "The refresh token is not good: it is used up, too old, of another client, or its person may use the bridge no more. Have them log in.")
+	errTarget   = newJSONError(codeInvalidTarget, "resource is not that for which the person agreed.")
+	errScope    = newJSONError(codeInvalidScope, "The person did not agree to so much.")
+	errVerifier = newJSONError(codeInvalidRequest, "code_verifier must be 43 to 128 letters, digits and -._~.")
+	errGrant    = newJSONError(codeUnsupportedGrant, "grant_type must be authorization_code or refresh_token.")
+	errNoGrants = newJSONError(codeInvalidRequest, "grant_type is missing.")
 )
 
 // tokenAnswer is RFC 6749, section 5.1.
@@ -53,28 +56,34 @@ type claims struct {
 	User     v1alpha1.UserID `json:"hb_user,omitempty"`
 }
 
+// tokenHandler answers the token and the revocation endpoint, and ends logins.
+type tokenHandler struct {
+	*core
+	*admission
+}
+
 // token is the token endpoint.
-func (s *Server) token(c surface.Call) (programAnswer, error) {
-	p, client, err := programForm(c)
+func (s *tokenHandler) token(c httpapi.Call) (jsonAnswer, error) {
+	p, clientID, err := programForm(c)
 	if err != nil {
-		return programAnswer{}, err
+		return jsonAnswer{}, err
 	}
 	switch p.get("grant_type") {
 	case grantCode:
-		return s.redeem(c, p, client)
+		return s.redeem(c, p, clientID)
 	case grantRefresh:
-		return s.refresh(c, p, client)
+		return s.refresh(c, p, clientID)
 	case "":
-		return programAnswer{}, errNoGrants
+		return jsonAnswer{}, errNoGrants
 	default:
-		return programAnswer{}, errGrant
+		return jsonAnswer{}, errGrant
 	}
 }
 
 // programForm returns what a client sends, and its id. A client that sends a
 // secret takes us for another server, or itself for another client; it is refused
 // before anything is used up, since some try one way after the other.
-func programForm(c surface.Call) (p parameters, client string, err error) {
+func programForm(c httpapi.Call) (p parameters, clientID string, err error) {
 	p, err = form(c)
 	if err != nil {
 		return parameters{}, "", err
@@ -82,10 +91,10 @@ func programForm(c surface.Call) (p parameters, client string, err error) {
 	if c.Request().Header.Get("Authorization") != "" || p.get("client_secret") != "" || p.get("client_assertion") != "" {
 		return parameters{}, "", errSecret
 	}
-	if client = p.get(parameterClient); client == "" {
+	if clientID = p.get(parameterClient); clientID == "" {
 		return parameters{}, "", errNoClientID
 	}
-	return p, client, nil
+	return p, clientID, nil
 }
 
 // verifierForm is RFC 7636, section 4.1.
@@ -94,56 +103,61 @@ var verifierForm = regexp.MustCompile(`^[A-Za-z0-9._~-]{43,128}$`)
 // redeem gives tokens for a code (RFC 6749, section 4.1.3). What is not good is
 // refused before the code is used up, so that whoever has a code and nothing else
 // cannot keep the client from its tokens.
-func (s *Server) redeem(c surface.Call, p parameters, client string) (programAnswer, error) {
-	presented, err := parseCredential(kindCode, p.get(parameterCode))
+func (s *tokenHandler) redeem(c httpapi.Call, p parameters, clientID string) (jsonAnswer, error) {
+	presented, err := grant.ParseCredential(grant.Code, p.get(parameterCode))
 	if err != nil {
-		return programAnswer{}, errCode
+		return jsonAnswer{}, errCode
 	}
-	h, err := s.held(c.Request().Context(), presented)
-	if errors.Is(err, errNoGrant) {
-		return programAnswer{}, errCode
-	}
-	if err != nil {
-		return programAnswer{}, err
-	}
-	if !same(h.Code, hashOf(presented.proof)) {
-		return programAnswer{}, errCode
-	}
-	if h.Refresh != "" {
-		return programAnswer{}, s.replayed(c, h, replayCode)
-	}
-	if err := s.checkCode(h.grant, p, client); err != nil {
-		return programAnswer{}, err
-	}
-	over, err := s.ended(c.Request().Context(), h.grant)
-	if over {
-		return programAnswer{}, s.end(c.Request().Context(), h, errCode)
+	ctx := c.Request().Context()
+	g, err := s.grants.Load(ctx, presented)
+	if errors.Is(err, grant.ErrNotFound) {
+		return jsonAnswer{}, errCode
 	}
 	if err != nil {
-		return programAnswer{}, err
+		return jsonAnswer{}, err
 	}
-	return s.issue(c, h, presented, grantedAs{h.Scopes, replayCode})
+	if !g.HasCode(presented) {
+		return jsonAnswer{}, errCode
+	}
+	if g.Redeemed() {
+		return jsonAnswer{}, s.endReplayed(c, g, presented.Kind)
+	}
+	if err := s.checkCode(g.Grant, p, clientID); err != nil {
+		return jsonAnswer{}, err
+	}
+	users, err := s.Users.Bridges(ctx, g.Who)
+	if err != nil {
+		return jsonAnswer{}, fmt.Errorf("look up bridges: %w", err)
+	}
+	ended, err := s.isEnded(ctx, g.Grant, users)
+	if ended {
+		return jsonAnswer{}, s.end(ctx, g, errCode)
+	}
+	if err != nil {
+		return jsonAnswer{}, err
+	}
+	return s.issue(c, g, presented, g.Scopes)
 }
 
 // checkCode returns why a code is not good for a request. OAuth 2.1 has no
 // redirect_uri here, for which PKCE stands; one that is sent must be that of the
 // authorization request.
-func (s *Server) checkCode(g grant, p parameters, client string) error {
+func (s *tokenHandler) checkCode(g grant.Grant, p parameters, clientID string) error {
 	uri, verifier := p.get(parameterRedirect), p.get("code_verifier")
 	if !verifierForm.MatchString(verifier) {
 		return errVerifier
 	}
 	switch {
-	case client != g.Client, uri != "" && uri != g.Redirect, !s.Now().Before(g.CodeEnds):
+	case clientID != g.Client, uri != "" && uri != g.Redirect, !s.Now().Before(g.CodeEnds):
 		return errCode
-	case !same(oauth2.S256ChallengeFromVerifier(verifier), g.Challenge):
+	case !flow.Same(oauth2.S256ChallengeFromVerifier(verifier), g.Challenge):
 		return errCode
 	}
 	return checkTarget(g, p)
 }
 
 // checkTarget refuses a request that is about another resource than the grant.
-func checkTarget(g grant, p parameters) error {
+func checkTarget(g grant.Grant, p parameters) error {
 	for _, resource := range p.values[parameterResource] {
 		if resource != g.Resource {
 			return errTarget
@@ -153,43 +167,43 @@ func checkTarget(g grant, p parameters) error {
 }
 
 // refresh gives tokens for a refresh token (RFC 6749, section 6).
-func (s *Server) refresh(c surface.Call, p parameters, client string) (programAnswer, error) {
-	presented, err := parseCredential(kindRefresh, p.get("refresh_token"))
+func (s *tokenHandler) refresh(c httpapi.Call, p parameters, clientID string) (jsonAnswer, error) {
+	presented, err := grant.ParseCredential(grant.Refresh, p.get("refresh_token"))
 	if err != nil {
-		return programAnswer{}, errRefresh
+		return jsonAnswer{}, errRefresh
 	}
 	ctx := c.Request().Context()
-	h, err := s.held(ctx, presented)
+	g, err := s.grants.Load(ctx, presented)
 	switch {
-	case errors.Is(err, errNoGrant):
-		return programAnswer{}, s.forgotten(ctx, client)
+	case errors.Is(err, grant.ErrNotFound):
+		return jsonAnswer{}, s.grantMissing(ctx, clientID)
 	case err != nil:
-		return programAnswer{}, err
-	case client != h.Client, h.Refresh == "":
-		return programAnswer{}, errRefresh
+		return jsonAnswer{}, err
+	case clientID != g.Client, !g.Redeemed():
+		return jsonAnswer{}, errRefresh
 	}
-	if _, again := h.again(presented.proof, s.Now()); !again && !same(h.Refresh, hashOf(presented.proof)) {
-		return programAnswer{}, s.replayed(c, h, replayRefresh)
+	if !g.Refreshes(presented, s.Now()) {
+		return jsonAnswer{}, s.endReplayed(c, g, presented.Kind)
 	}
-	if err := checkTarget(h.grant, p); err != nil {
-		return programAnswer{}, err
+	if err := checkTarget(g.Grant, p); err != nil {
+		return jsonAnswer{}, err
 	}
-	scopes, ok := scopesOf(p.get(parameterScope), h.Scopes)
+	scopes, ok := scopesOf(p.get(parameterScope), g.Scopes)
 	if !ok {
-		return programAnswer{}, errScope
+		return jsonAnswer{}, errScope
 	}
-	if err := s.stillGood(ctx, h); err != nil {
-		return programAnswer{}, err
+	if err := s.checkGrant(ctx, g); err != nil {
+		return jsonAnswer{}, err
 	}
-	return s.issue(c, h, presented, grantedAs{scopes, replayRefresh})
+	return s.issue(c, g, presented, scopes)
 }
 
-// forgotten returns the error for a client that has nothing of a grant. One that
-// is not known itself any more hears that, so that it registers anew before it
-// sends its person here.
-func (s *Server) forgotten(ctx context.Context, client string) error {
-	err := s.stillClient(ctx, client)
-	if errors.Is(err, errNoClient) {
+// grantMissing returns the error for a client whose grant was not found. A client that
+// no longer exists gets another error, so that it registers again before its user has
+// to log in.
+func (s *tokenHandler) grantMissing(ctx context.Context, clientID string) error {
+	err := s.clients.Check(ctx, clientID)
+	if errors.Is(err, client.ErrNotFound) {
 		return errUnknown
 	}
 	if err != nil {
@@ -198,68 +212,67 @@ func (s *Server) forgotten(ctx context.Context, client string) error {
 	return errRefresh
 }
 
-// stillGood returns an error, and ends the grant, where the client is none any
-// more, the provider is gone or configured in another way, the person may no more
-// use what they granted, or an administrator has ended it.
-func (s *Server) stillGood(ctx context.Context, h held) error {
-	err := s.useClient(ctx, h.Client)
-	if errors.Is(err, errNoClient) {
-		return s.end(ctx, h, errUnknown)
+// checkGrant returns an error and ends the grant if the client no longer exists, the
+// provider was removed or its configuration changed, the person may no longer use the
+// bridge, or an administrator has ended their logins.
+func (s *tokenHandler) checkGrant(ctx context.Context, g grant.Stored) error {
+	err := s.clients.Use(ctx, g.Client)
+	if errors.Is(err, client.ErrNotFound) {
+		return s.end(ctx, g, errUnknown)
 	}
 	if err != nil {
 		return err
 	}
-	if p := s.providers[h.Provider]; p == nil || p.Version() != h.Version {
-		// What it said is not to be relied on any more.
-		return s.end(ctx, h, errRefresh)
+	if p := s.providers[g.Provider]; p == nil || p.Version() != g.Version {
+		// The provider's word for the person's identity no longer counts.
+		return s.end(ctx, g, errRefresh)
 	}
-	users, err := s.Users.Bridges(ctx, h.Who)
+	users, err := s.Users.Bridges(ctx, g.Who)
 	if err != nil {
 		return fmt.Errorf("look up bridges: %w", err)
 	}
-	if len(users) == 0 && h.Offered && s.Now().Before(h.CodeEnds) {
-		return errUnavailable // The bridge that was made a moment ago is not known here yet.
+	if len(users) == 0 && g.Offered && s.Now().Before(g.CodeEnds) {
+		return errUnavailable // This replica has not seen yet the bridge that was made a moment ago.
 	}
-	if !s.stillMay(users, h.Resource) {
-		return s.end(ctx, h, errRefresh)
+	if !s.stillAllowed(users, g.Resource) {
+		return s.end(ctx, g, errRefresh)
 	}
-	over, err := s.cutOff(ctx, h.grant, users)
-	if over {
-		return s.end(ctx, h, errRefresh)
+	ended, err := s.isEnded(ctx, g.Grant, users)
+	if ended {
+		return s.end(ctx, g, errRefresh)
 	}
 	return err
 }
 
-// grantedAs is what an access token is issued for: these scopes, and by what.
-type grantedAs struct {
-	scopes []string
-	by     replay
-}
-
-// issue answers with an access token and the grant's next refresh token. The
-// access token is made before what was presented is used up, so that a client that
-// gets none can try again.
-func (s *Server) issue(c surface.Call, h held, presented credential, as grantedAs) (programAnswer, error) {
+// issue answers with an access token for these scopes and the grant's next refresh
+// token. It makes the access token before it uses up the presented credential, so that
+// a client that gets none can try again.
+func (s *tokenHandler) issue(c httpapi.Call, g grant.Stored, presented grant.Credential, scopes []string) (jsonAnswer, error) {
 	id, err := s.secret()
 	if err != nil {
-		return programAnswer{}, err
+		return jsonAnswer{}, err
 	}
 	now := s.Now()
 	made := claims{
-		Issuer: s.Issuer, Subject: oauth.KeyOf(h.Who.Issuer, h.Who.Subject).String(), Audience: []string{h.Resource},
-		Client: h.Client, Scope: strings.Join(as.scopes, " "), ID: id,
-		Issued: now.Unix(), Expires: now.Add(s.AccessToken).Unix(), User: h.Who.User,
+		Issuer: s.Issuer, Subject: oauth.KeyOf(g.Who.Issuer, g.Who.Subject).String(), Audience: []string{g.Resource},
+		Client: g.Client, Scope: strings.Join(scopes, " "), ID: id,
+		Issued: now.Unix(), Expires: now.Add(s.AccessToken).Unix(), User: g.Who.User,
 	}
-	access, err := s.Signer.Sign(c.Request().Context(), encode(made))
+	access, err := s.Signer.Sign(c.Request().Context(), flow.Encode(made))
 	if err != nil {
-		return programAnswer{}, fmt.Errorf("sign access token: %w", err)
+		return jsonAnswer{}, fmt.Errorf("sign access token: %w", err)
 	}
-	next, err := s.turn(c, h, presented, as.by)
-	if err != nil {
-		return programAnswer{}, err
+	next, err := s.grants.Rotate(c.Request().Context(), g, presented)
+	switch {
+	case errors.Is(err, grant.ErrNotFound):
+		return jsonAnswer{}, refusalOf(presented.Kind)
+	case errors.Is(err, grant.ErrReplayed):
+		return jsonAnswer{}, s.endReplayed(c, g, presented.Kind)
+	case err != nil:
+		return jsonAnswer{}, err
 	}
-	return programAnswer{http.StatusOK, tokenAnswer{
+	return jsonAnswer{http.StatusOK, tokenAnswer{
 		Access: access, Type: tokenBearer, ExpiresIn: int(s.AccessToken / time.Second),
-		Refresh: next.text(kindRefresh), Scope: made.Scope,
+		Refresh: next.Text(), Scope: made.Scope,
 	}}, nil
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
@@ -127,7 +128,7 @@ func TestACodeThatComesTwiceEndsItsGrant(t *testing.T) {
 	w.audited()
 	refused(t, w.program(pathToken, c.redeems(code)), http.StatusBadRequest, codeInvalidGrant)
 	refused(t, w.program(pathToken, c.refreshes(refresh)), http.StatusBadRequest, codeInvalidGrant)
-	if acts := w.audited(); len(acts) != 1 || acts[0].Name != "revoke-replayed" || acts[0].User != "alice" || acts[0].On != desk || acts[0].Login == "" {
+	if acts := w.audited(); len(acts) != 1 || acts[0].Name != "revoke-replayed" || acts[0].User != "alice" || acts[0].Target != desk || acts[0].Login == "" {
 		t.Errorf("audit trail %v", acts)
 	}
 	if w.replays(replayCode) != 1 {
@@ -320,9 +321,7 @@ func TestRefreshesThatAreRefused(t *testing.T) {
 		{"somebody who has another bridge now", nil, func(w *world) { w.users.set("alice", "team") }, 400, codeInvalidGrant, true},
 		{"whoever logged in before logins were ended", nil, func(w *world) { w.endLogins("alice") }, 400, codeInvalidGrant, true},
 		{"a client that is known no more", nil, func(w *world) {
-			for _, s := range w.replicas {
-				delete(s.clients, desk)
-			}
+			w.changeClients(func(o *client.RegistryOptions) { o.Configured = nil })
 		}, 401, codeInvalidClient, true},
 		{"a person who was away too long", nil, func(w *world) { w.wait(defaultRefreshIdle) }, 400, codeInvalidGrant, true},
 	} {
@@ -416,13 +415,11 @@ func TestAGrantEndsWithWhatItsProviderWasConfiguredAs(t *testing.T) {
 
 func TestAClientWithADocumentGoesOnWhileThatIsAway(t *testing.T) {
 	w := newWorld(t)
-	c := client{id: siteID, redirect: siteURI, resource: alices, verifier: strings.Repeat("v", 43)}
+	c := testClient{id: siteID, redirect: siteURI, resource: alices, verifier: strings.Repeat("v", 43)}
 	_, refresh := w.logIn(c, "alice")
 	delete(w.documents, siteID)
 	_, refresh = w.mustRedeem(c.refreshes(refresh))
-	for _, s := range w.replicas {
-		s.Documents = nil
-	}
+	w.changeClients(func(o *client.RegistryOptions) { o.Documents = nil })
 	refused(t, w.program(pathToken, c.refreshes(refresh)), http.StatusUnauthorized, codeInvalidClient)
 }
 

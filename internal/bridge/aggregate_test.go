@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // richServer lists one of everything with all that can be said of it.
@@ -119,7 +119,7 @@ func alike[T any](t *testing.T, what string, want, got T) {
 
 func TestSubscriptionsAtSeveralServers(t *testing.T) {
 	for clientEra := range eraNames {
-		for _, mode := range []config.Mode{config.Direct, config.Router} {
+		for _, mode := range []mcpserver.Mode{mcpserver.Direct, mcpserver.Router} {
 			t.Run(clientEra+" client in mode "+string(mode), func(t *testing.T) {
 				subscribed := make(chan string, 16)
 				ended := make(chan string, 16)
@@ -139,7 +139,7 @@ func TestSubscriptionsAtSeveralServers(t *testing.T) {
 					return s
 				}
 				one, two := build("one"), build("two")
-				r := newRigOf(t, fast, config.Config{Mode: mode, Servers: []config.Server{served(t, "one", one, "legacy"), served(t, "two", two, "modern")}})
+				r := newRigOf(t, fast, mcpserver.Config{Mode: mode, Servers: []mcpserver.Server{served(t, "one", one, "legacy"), served(t, "two", two, "modern")}})
 				updated := make(chan string, 4096)
 				client := r.connect(t, clientEra, &mcp.ClientOptions{
 					ResourceUpdatedHandler: func(_ context.Context, req *mcp.ResourceUpdatedNotificationRequest) { updated <- req.Params.URI },

@@ -11,7 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // asking is a client's options by which it answers every question with name.
@@ -50,7 +50,7 @@ func TestALegacyServerAsksTheClientThatCalled(t *testing.T) {
 	})
 	upstream := serveMCP(t, s, "legacy")
 	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
 	var wait sync.WaitGroup
 	for _, name := range []string{"ann", "ben"} {
 		client := mcp.NewClient(&mcp.Implementation{Name: name, Version: "1"}, asking(name))
@@ -105,7 +105,7 @@ func TestAModernServerAsksEveryClient(t *testing.T) {
 		t.Run(clientEra+" client", func(t *testing.T) {
 			upstream := serveMCP(t, build(), "modern")
 			t.Cleanup(upstream.Close)
-			r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+			r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
 			client := r.connect(t, clientEra, asking("ann"))
 			result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "ask"})
 			if err != nil {

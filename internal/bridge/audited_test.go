@@ -18,9 +18,11 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
-	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/toolrouter"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/toolshash"
 )
 
 // fingerprint returns that of all tools of s, as another client sees them.
@@ -46,7 +48,7 @@ func fingerprint(t *testing.T, s *mcp.Server) string {
 		}
 		raws = append(raws, raw)
 	}
-	hash, err := recipe.ToolsHash(raws)
+	hash, err := toolshash.Of(raws)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +70,7 @@ func (l *trail) follow(s *mcp.Server) {
 	l.asked = map[*mcp.ServerSession][]string{}
 	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			if method == methodCallTool {
+			if method == message.MethodCallTool {
 				l.calls.Add(1)
 			}
 			if ss, ok := req.GetSession().(*mcp.ServerSession); ok {
@@ -86,8 +88,8 @@ func (l *trail) uncompared() (found [][]string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, methods := range l.asked {
-		called := slices.Index(methods, methodCallTool)
-		if called >= 0 && !slices.Contains(methods[:called], methodListTools) {
+		called := slices.Index(methods, message.MethodCallTool)
+		if called >= 0 && !slices.Contains(methods[:called], message.MethodListTools) {
 			found = append(found, methods)
 		}
 	}
@@ -111,8 +113,8 @@ func TestTheFingerprintIsOfAllThatTheServerLists(t *testing.T) {
 					calls := make(chan string, 64)
 					s := pagedServer(calls, "a", "b", "c", "d", "e")
 					one := served(t, "one", s, serverEra)
-					one.Tools, one.ToolsHash = config.Tools{Deny: []string{"b", "d"}}, fingerprint(t, s)
-					servers, prefix := []config.Server{one}, ""
+					one.Tools, one.ToolsHash = mcpserver.Tools{Deny: []string{"b", "d"}}, fingerprint(t, s)
+					servers, prefix := []mcpserver.Server{one}, ""
 					if others > 0 {
 						servers, prefix = append(servers, served(t, "two", emptyServer(nil), "legacy")), "one_"
 					}
@@ -135,12 +137,12 @@ func TestAServerWithOtherToolsIsOut(t *testing.T) {
 					seen.follow(s)
 					one := serveOver(t, kind, s, "legacy")
 					one.ToolsHash = otherHash
-					c := config.Config{UserID: "alice", BridgeUID: "uid-1", Egress: config.Egress{Unrestricted: true}, Servers: []config.Server{one}}
+					c := mcpserver.Config{UserID: "alice", BridgeUID: "uid-1", Egress: mcpserver.Egress{Unrestricted: true}, Servers: []mcpserver.Server{one}}
 					if setting != "alone" {
 						c.Servers = append(c.Servers, served(t, "two", echoServer("two"), "legacy"))
 					}
 					if setting == "router" {
-						c.Mode = config.Router
+						c.Mode = mcpserver.Router
 					}
 					r := newGuardedRig(t, c)
 					checkOut(t, r, r.connect(t, clientEra, nil), setting)
@@ -179,9 +181,9 @@ func checkOut(t *testing.T, r *rig, client *mcp.ClientSession, setting string) {
 			t.Errorf("the other server: %v", err)
 		}
 	case "router":
-		for _, action := range []string{actionCall, actionSchema, actionList, actionRefresh} {
+		for _, action := range []string{toolrouter.ActionCall, toolrouter.ActionSchema, toolrouter.ActionList, toolrouter.ActionRefresh} {
 			arguments := map[string]any{"server": "one", "action": action, "tool": "echo"}
-			result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: metaToolName, Arguments: arguments})
+			result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: toolrouter.ToolName, Arguments: arguments})
 			if err == nil && (!result.IsError || !strings.Contains(text(t, result), says)) || err != nil && !strings.Contains(err.Error(), says) {
 				t.Errorf("%s: %v, %v, want why not", action, result, err)
 			}
@@ -191,7 +193,7 @@ func checkOut(t *testing.T, r *rig, client *mcp.ClientSession, setting string) {
 		}
 	}
 	eventually(t, "the state", func() bool { return isOut(r.bridge, "one") })
-	if got := r.bridge.instructions(); strings.Contains(got, "say one") {
+	if got := r.bridge.handshake.instructions(); strings.Contains(got, "say one") {
 		t.Errorf("instructions = %q, of a server that is out", got)
 	}
 }
@@ -201,7 +203,7 @@ func TestDriftInMidSession(t *testing.T) {
 	for clientEra := range eraNames {
 		for serverEra := range eraNames {
 			for _, kind := range kinds {
-				if kind == config.SSE && serverEra == "modern" {
+				if kind == mcpserver.SSE && serverEra == "modern" {
 					continue // There is no such transport.
 				}
 				for _, others := range []int{0, 1} {
@@ -209,7 +211,7 @@ func TestDriftInMidSession(t *testing.T) {
 						s := echoServer("one")
 						one := serveOver(t, kind, s, serverEra)
 						one.ToolsHash = fingerprint(t, s)
-						servers, tool := []config.Server{one}, "echo"
+						servers, tool := []mcpserver.Server{one}, "echo"
 						if others > 0 {
 							servers, tool = append(servers, served(t, "two", echoServer("two"), "legacy")), "one_echo"
 						}
@@ -257,7 +259,7 @@ func drift(t *testing.T, r *rig, clientEra string, s *mcp.Server, tool string) {
 // on which the server could show other tools than to the bridge.
 func TestNothingIsCalledBeforeTheToolsWereCompared(t *testing.T) {
 	rare := fast
-	rare.interval = time.Hour
+	rare.Interval = time.Hour
 	asks := &mcp.ClientOptions{ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		return &mcp.ElicitResult{Action: "decline"}, nil
 	}}
@@ -337,15 +339,15 @@ func TestTheFingerprintIsComparedAfterAReload(t *testing.T) {
 			s.AddTool(&mcp.Tool{Name: "echo", InputSchema: map[string]any{"type": "object"}, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
 				func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("hi"), nil })
 			one := served(t, "one", s, "legacy")
-			one.CacheTTL = config.Duration(time.Hour)
+			one.CacheTTL = mcpserver.Duration(time.Hour)
 			r := newRig(t, fast, one)
 			client := r.connect(t, clientEra, nil)
 			if err := called(t, client, "echo"); err != nil {
 				t.Fatal(err)
 			}
 			for _, hash := range []string{otherHash, fingerprint(t, s), otherHash, ""} {
-				c := r.bridge.settings
-				c.Servers = []config.Server{one}
+				c := r.bridge.set.settings
+				c.Servers = []mcpserver.Server{one}
 				c.Servers[0].ToolsHash = hash
 				if err := r.bridge.Reconfigure(c); err != nil {
 					t.Fatal(err)
@@ -376,7 +378,7 @@ func TestTheFingerprintIsComparedAfterAReconnection(t *testing.T) {
 			use(goodly)
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*current.Load()).ServeHTTP(w, r) }))
 			t.Cleanup(server.Close)
-			r := newRig(t, fast, config.Server{Name: "one", URL: server.URL, ToolsHash: fingerprint(t, good)})
+			r := newRig(t, fast, mcpserver.Server{Name: "one", URL: server.URL, ToolsHash: fingerprint(t, good)})
 			client := r.connect(t, clientEra, nil)
 			if err := called(t, client, "echo"); err != nil {
 				t.Fatal(err)

@@ -5,219 +5,139 @@ package bridge
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"maps"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/callaudit"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/credential"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/inputrequired"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/oauth"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/pipeline"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
-	"github.com/hostedbridge/hostedbridge/internal/version"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/serverlists"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/session"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/stateless"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/toolrouter"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 )
-
-const (
-	// sessionTimeout ends a session that sent no request for that long and has no
-	// open event stream. Its id restores it, at the price of a new connection to
-	// each server; a day of working at a screen has no longer gaps.
-	sessionTimeout = 2 * time.Hour
-	// replayBytes bounds what is kept for clients whose stream broke and that
-	// ask for the rest, over all sessions.
-	replayBytes = 4 << 20
-)
-
-// implementation is how the bridge names itself where it speaks for itself.
-var implementation = &mcp.Implementation{Name: "hosted-bridge", Version: version.String()}
-
-// quiet is the SDK's logger. What it says names sessions and tools and repeats
-// what the bridge logs itself.
-var quiet = slog.New(slog.DiscardHandler)
 
 // Bridge is one user's bridge.
 type Bridge struct {
-	// config is what the bridge began with. Its UserID and BridgeUID stay.
-	config  config.Config
-	timing  timing
-	log     *slog.Logger
+	// config is the configuration at the start. Its UserID and BridgeUID never change.
+	config  mcpserver.Config
 	options Options
-	server  *mcp.Server
 
-	ctx     context.Context // the bridge's life; requests to servers descend from it
-	cancel  context.CancelFunc
-	network *exit
-	logins  *logins
-	done    sync.WaitGroup
-	closing sync.WaitGroup // of connections to servers
-	calls   calls
-	// policies is the state of what is configured for the servers.
-	policies policies
+	ctx    context.Context // the lifetime of the bridge; requests to servers derive from it
+	cancel context.CancelFunc
+	done   sync.WaitGroup
 
-	// toClient sends a message to a client as it is.
-	toClient mcp.MethodHandler
-	// signing is that of what clients bring back.
-	signing *signing
-	// parking and capable are for modern clients that a legacy server may ask.
-	parking *parking
-	capable *capable
+	audit    *callaudit.Trail
+	pipeline *pipeline.Pipeline
+	router   *toolrouter.Router
 
-	granting sync.Mutex // held while the secrets or the configuration are replaced
-
-	heading sync.Mutex      // held while tools are registered for their argument headers
-	headed  map[string]bool // those that are
-
+	// mu guards all parts of the bridge.
 	mu        sync.Mutex
-	settings  config.Config // as it is now
-	upstreams []*upstream   // replaced as a whole, never changed
-	lives     map[*upstream]*life
-	secrets   *secret.Set
-	sessions  map[*mcp.ServerSession]*session
-	catalog   *catalog
-	registers map[string]*register // of names, by list method
-	used      map[string]time.Time // when a server was last used, by name
-	recent    []string             // the servers of the last calls in mode Router, newest last
+	set       serverSet
+	directory directory
+	clients   clientSet
+	delivery  delivery
+	handshake handshake
 }
 
-// Options are what a bridge is given besides its configuration.
+// Options are the settings of a bridge that are not part of its configuration.
 type Options struct {
 	// Log is required.
 	Log *slog.Logger
-	// SaveSecret stores a secret of the user, such as tokens that were
-	// refreshed. Where it is nil they live as long as the process.
+	// SaveSecret stores a secret of the user, such as refreshed tokens. If it is nil, refreshed
+	// tokens are lost when the process ends.
 	SaveSecret func(ctx context.Context, name string, value []byte) error
-	// Turn has processes that share the secrets refresh a login one after the
-	// other. Where it is nil there are no others.
+	// Turn makes processes that share the secrets refresh a login one after the other. Leave it
+	// nil if no other process uses the secrets.
 	Turn oauth.TurnFunc
 
-	// Tracer begins the spans of what clients ask for. Where it is nil there are
-	// none, and a trace that a client has begun is only passed on.
+	// Tracer starts a span for each request of a client. If it is nil, the bridge creates no spans
+	// and only passes on the client's trace.
 	Tracer trace.Tracer
 
-	timing   *timing // tests shorten it
-	runs     runner  // what runs programs, where tests replace it
-	thorough bool    // all goes through the whole of the SDK: tests compare with that
+	timing *upstream.Timing  // tests shorten it
+	runs   credential.Runner // starts programs; tests replace it
 }
 
 // New returns a bridge that connects to its servers in the background until
 // Close is called or ctx ends.
-func New(ctx context.Context, c config.Config, o Options) *Bridge {
-	t := defaultTiming
+func New(ctx context.Context, c mcpserver.Config, o Options) *Bridge {
+	t := upstream.DefaultTiming
 	if o.timing != nil {
 		t = *o.timing
 	}
-	b := &Bridge{
-		config:    c,
-		settings:  c,
-		timing:    t,
-		log:       o.Log,
-		options:   o,
-		headed:    map[string]bool{},
-		lives:     map[*upstream]*life{},
-		sessions:  map[*mcp.ServerSession]*session{},
-		registers: newRegisters(),
-		used:      map[string]time.Time{},
-	}
+	b := &Bridge{config: c, options: o}
 	ctx, b.cancel = context.WithCancel(ctx)
 	b.ctx = ctx
-	b.network = newExit(c.Egress)
-	b.logins = newLogins(o, authorizing{discreet{b.network}})
-	b.signing = newSigning(c)
-	b.parking, b.capable = newParking(), newCapable(b)
-	b.server = b.newServer()
+	network := egress.NewNetwork(c.Egress)
+	authorization := egress.AuthorizationNetwork{Next: egress.ConfidentialNetwork{Network: network}}
+	b.set.bridge, b.set.timing, b.set.settings, b.set.network = b, t, c, network
+	b.set.logins = credential.NewLogins(o.SaveSecret, o.Turn, authorization)
+	b.set.lifecycles, b.set.used = map[*upstream.Server]*lifecycle{}, map[string]time.Time{}
+	b.directory = directory{bridge: b, registries: serverlists.NewRegistries()}
+	b.clients.bridge, b.clients.sessions = b, map[*mcp.ServerSession]*clientSession{}
+	b.clients.signing = session.NewSigning(c)
+	b.clients.listeners = &stateless.Listeners{Subscribe: b.clients.subscribe}
+	b.delivery.bridge, b.handshake.bridge = b, b
+	b.audit = callaudit.NewTrail(o.Log, o.Tracer, func(p *mcp.CallToolParamsRaw) string { return b.router.Action(p) })
+	b.pipeline = pipeline.New(ctx, b.audit, b.set.servers, b.delivery.deliver)
+	b.router = toolrouter.New(toolrouter.Host{
+		Enabled: b.set.routerMode, Servers: b.set.servers, Catalog: b.directory.currentCatalog, AwaitFirst: b.set.awaitFirst,
+		Enter: b.set.enter, Leave: b.set.leave, Forward: b.pipeline.Forward, Forget: b.pipeline.Policies.Forget, Health: b.Health,
+	})
+	toClient := func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		return b.clients.toClient(ctx, method, req)
+	}
+	b.delivery.suspended = inputrequired.NewSuspendedCalls(ctx, b.done.Go, b.clients.signing, toClient)
+	b.delivery.pool = inputrequired.NewPool(ctx, b.done.Go)
+	b.clients.server = b.newServer()
 	for _, s := range c.Servers {
-		b.upstreams = append(b.upstreams, b.newServerOf(s))
+		b.set.upstreams = append(b.set.upstreams, b.set.newServerOf(s))
 	}
 	b.mu.Lock()
-	b.rebuild()
+	b.directory.rebuild()
 	b.mu.Unlock()
-	for _, u := range b.upstreams {
-		b.runServer(ctx, u)
+	for _, u := range b.set.upstreams {
+		b.set.runServer(ctx, u)
 	}
 	return b
 }
 
-// servers returns the upstreams in the order of configuration. The slice must
-// not be changed.
-func (b *Bridge) servers() []*upstream {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.upstreams
-}
-
 func (b *Bridge) newServer() *mcp.Server {
-	s := mcp.NewServer(implementation, &mcp.ServerOptions{
-		Logger:             quiet,
+	s := mcp.NewServer(message.Implementation, &mcp.ServerOptions{
+		Logger:             message.DiscardLog,
 		Capabilities:       allCapabilities(),
 		CompletionHandler:  func(context.Context, *mcp.CompleteRequest) (*mcp.CompleteResult, error) { return nil, errNoSession },
-		SubscribeHandler:   b.watch,
-		UnsubscribeHandler: b.unwatch,
+		SubscribeHandler:   b.clients.subscribeResource,
+		UnsubscribeHandler: b.clients.unsubscribeResource,
 	})
-	s.AddSendingMiddleware(b.send)
-	s.AddReceivingMiddleware(b.observe, b.receive)
+	s.AddSendingMiddleware(b.clients.send)
+	s.AddReceivingMiddleware(b.audit.Observe, b.receive)
 	return s
-}
-
-// allCapabilities is what a bridge may offer while it does not know its
-// servers.
-func allCapabilities() *mcp.ServerCapabilities {
-	return &mcp.ServerCapabilities{
-		Completions: &mcp.CompletionCapabilities{},
-		Logging:     &mcp.LoggingCapabilities{},
-		Prompts:     &mcp.PromptCapabilities{ListChanged: true},
-		Resources:   &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
-		Tools:       &mcp.ToolCapabilities{ListChanged: true},
-	}
-}
-
-// send keeps the way to a client. With one server, its own notifications reach
-// a session on the session's connection, so the SDK's are dropped.
-func (b *Bridge) send(next mcp.MethodHandler) mcp.MethodHandler {
-	next = b.heed(next)
-	b.toClient = next
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if _, isChange := changeOf[method]; isChange && b.transparent() && b.listens(req) {
-			return nil, nil
-		}
-		return next(ctx, method, req)
-	}
-}
-
-// listens reports whether the session hears of changes from a transparent
-// bridge's server. One that began when there were several does not.
-func (b *Bridge) listens(req mcp.Request) bool {
-	ss, ok := req.GetSession().(*mcp.ServerSession)
-	if !ok || eraOf(req) != legacy {
-		return false
-	}
-	s := b.session(ss)
-	return s == nil || s.who.watch
-}
-
-// transparent reports whether everything passes unchanged.
-func (b *Bridge) transparent() bool { return b.only() != nil }
-
-// only returns the one server of a transparent bridge, else nil.
-func (b *Bridge) only() *upstream {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.upstreams) == 1 && b.settings.Mode != config.Router {
-		return b.upstreams[0]
-	}
-	return nil
 }
 
 // Handler returns the handler of the bridge's paths: /u/{userID}/mcp,
 // /u/{userID}/sse for clients of the transport of 2024-11-05, and /health.
 // Everything else is 404.
 func (b *Bridge) Handler() http.Handler {
-	endpoint, sse := newEndpoint(b), newSSE(b)
+	endpoint, sse := session.NewEndpoint(b.host(), newStandAlone(b)), session.NewSSE(b.host())
 	user := "/u/" + b.config.UserID
-	return b.recorded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return b.audit.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case user + "/mcp":
 			endpoint.ServeHTTP(w, r)
@@ -231,115 +151,107 @@ func (b *Bridge) Handler() http.Handler {
 	}))
 }
 
-// UseSecrets gives the servers what they are granted of set, which the bridge
-// takes over. Only those for which something changes are connected to anew.
-// Until the first call, servers that are granted secrets wait.
+// UseSecrets gives each server the secrets of set that it may use. The bridge takes ownership of
+// set. Only servers whose secrets changed are reconnected. Servers that need secrets wait until
+// the first call.
 func (b *Bridge) UseSecrets(set *secret.Set) {
-	b.granting.Lock()
-	defer b.granting.Unlock()
+	b.set.granting.Lock()
+	defer b.set.granting.Unlock()
 	if b.ctx.Err() != nil {
 		set.Wipe()
 		return
 	}
-	// First, so that no new connection begins with the tokens of a former login.
-	b.logins.use(set)
-	for _, u := range b.servers() {
-		u.regrant(b.ctx, set)
+	// Logins first, so that no new connection starts with the tokens of a previous login.
+	b.set.logins.Use(set)
+	for _, u := range b.set.servers() {
+		u.UseSecrets(b.ctx, set)
 	}
 	b.mu.Lock()
-	before := b.secrets
-	b.secrets = set
+	before := b.set.secrets
+	b.set.secrets = set
 	b.mu.Unlock()
 	before.Wipe()
 }
 
-// Health returns what is known of the servers. It asks none of them.
+// Health returns the last known state of the servers. It sends them no request.
 func (b *Bridge) Health() health.Report {
 	b.mu.Lock()
-	upstreams, used, c, revision := b.upstreams, maps.Clone(b.used), b.catalog, b.secrets.Revision()
+	upstreams, used, c, revision := b.set.upstreams, maps.Clone(b.set.used), b.directory.catalog, b.set.secrets.Revision()
 	b.mu.Unlock()
 	servers := make(map[string]health.Server, len(upstreams))
 	for _, u := range upstreams {
-		s := u.report()
-		s.Transport = string(u.server.Kind())
-		s.Tools = min(s.Tools, len(u.offered(methodListTools)))
-		if at, ok := used[u.server.Name]; ok {
+		s := u.Availability.Report()
+		s.Transport = string(u.Config.Kind())
+		s.Tools = min(s.Tools, len(u.Lists.Offered(message.MethodListTools)))
+		if at, ok := used[u.Config.Name]; ok {
 			s.LastUsed = &at
 		}
-		servers[u.server.Name] = s
+		servers[u.Config.Name] = s
 	}
 	report := health.Summarize(servers)
 	report.SecretsRevision = revision
-	report.Renamed = c.renamed
-	report.Busy = b.calls.inFlight() + b.parking.size()
+	report.Renamed = c.Renamed
+	report.Busy = b.clients.calls.InFlight() + b.delivery.suspended.Len()
 	return report
 }
 
-// Served returns how many calls of clients have begun since the start.
-func (b *Bridge) Served() uint64 { return b.calls.served() }
+// Served returns the number of client calls since the start.
+func (b *Bridge) Served() uint64 { return b.clients.calls.Served() }
 
-// Drain waits until no client waits for an answer or ctx ends, and returns how
-// many still wait. Clients that only listen are cut off by Close.
-func (b *Bridge) Drain(ctx context.Context) int { return b.calls.wait(ctx) }
+// Drain waits until all calls have their answers or ctx ends, and returns the number of unfinished
+// calls. Streams on which clients only listen do not count; Close ends them.
+func (b *Bridge) Drain(ctx context.Context) int { return b.clients.calls.Wait(ctx) }
 
 // Close ends all sessions and connections and waits until they are gone.
 func (b *Bridge) Close() {
-	b.granting.Lock()
+	b.set.granting.Lock()
 	b.mu.Lock()
 	b.cancel()
 	b.mu.Unlock()
-	b.granting.Unlock()
+	b.set.granting.Unlock()
 	var closing sync.WaitGroup
-	for s := range b.server.Sessions() {
+	for s := range b.clients.server.Sessions() {
 		closing.Go(func() { _ = s.Close() })
 	}
 	closing.Wait()
 	b.done.Wait()
-	b.closing.Wait()
-	b.logins.wipe() // which may store tokens first
-	b.network.close()
-	b.secrets.Wipe()
+	b.set.closing.Wait()
+	b.set.logins.Wipe() // Wipe may first store tokens that are not stored yet.
+	b.set.network.Close()
+	b.set.secrets.Wipe()
 }
 
-// open records a new legacy session until its client leaves. One that is opened
-// while the bridge is closed, which Close may not see, ends at once.
-func (b *Bridge) open(ss *mcp.ServerSession, who identity) *session {
-	s := &session{bridge: b, client: ss, who: who, uplinks: map[*upstream]*uplink{}}
-	stop := context.AfterFunc(b.ctx, func() { _ = ss.Close() })
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.ctx.Err() != nil {
-		s.ended = true
-		return s
-	}
-	b.sessions[ss] = s
-	b.done.Go(func() {
-		_ = ss.Wait()
-		stop()
-		b.mu.Lock()
-		delete(b.sessions, ss)
-		b.mu.Unlock()
-		s.end()
-	})
-	return s
-}
-
-// resume has the sessions connect to u anew that wait for its resources: their
-// clients may send no request for hours that would have them do so.
-func (b *Bridge) resume(u *upstream) {
-	b.mu.Lock()
-	sessions := slices.Collect(maps.Values(b.sessions))
-	b.mu.Unlock()
-	for _, s := range sessions {
-		b.done.Go(func() {
-			s.resume(u)
-			s.loggedIn(u.server.Name)
-		})
+// UseSessionKeys sets the keys that sign session ids. The first key signs; all keys verify.
+// Sessions survive a restart of the process only after this was called. Each key has at least 32
+// bytes.
+func (b *Bridge) UseSessionKeys(keys [][]byte) {
+	if len(keys) > 0 {
+		b.clients.signing.Use(keys)
 	}
 }
 
-func (b *Bridge) session(ss *mcp.ServerSession) *session {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.sessions[ss]
+// ServeTransport serves one client of either era over t, until the client leaves, ctx ends or the
+// bridge closes. It returns an error if t cannot connect or breaks.
+func (b *Bridge) ServeTransport(ctx context.Context, t mcp.Transport) error {
+	return b.host().CarryOn(ctx, t, session.ConnKind{Counts: true})
+}
+
+// serveHealth answers GET /health.
+func (b *Bridge) serveHealth(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	_ = json.NewEncoder(w).Encode(b.Health())
+}
+
+// host returns the functions of the bridge that client sessions use.
+func (b *Bridge) host() session.Host {
+	return session.Host{
+		Life: b.ctx, Server: b.clients.server, Signing: b.clients.signing, Calls: &b.clients.calls, Audit: b.audit,
+		Run: b.done.Go, Restored: b.clients.restored,
+	}
 }

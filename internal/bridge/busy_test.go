@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/session"
 )
 
 // TestABridgeSaysThatItIsBusy has a call in flight by each way to a bridge. By
@@ -57,12 +59,7 @@ func TestACallWhosePOSTBrokeIsInFlight(t *testing.T) {
 	header["Last-Event-Id"] = idOf(t, next(t, events, "first event"))
 	next(t, began, "call")
 	h.front.CloseClientConnections()
-	posts := func() int {
-		h.bridge.calls.mu.Lock()
-		defer h.bridge.calls.mu.Unlock()
-		return h.bridge.calls.posts
-	}
-	eventually(t, "the end of the POST", func() bool { return posts() == 0 })
+	eventually(t, "the end of the POST", func() bool { return h.bridge.clients.calls.OpenPosts() == 0 })
 	if busy := h.bridge.Health().Busy; busy != 1 {
 		t.Errorf("busy = %d with a call that goes on, want 1", busy)
 	}
@@ -84,9 +81,9 @@ func TestOnlySoManyLegacyCallsAreWorkedOn(t *testing.T) {
 	server, _, _ := hanging(t)
 	h := newHouse(t, server)
 	header := h.session(t)
-	ends := make([]func(), 0, maxPosted)
-	for range maxPosted {
-		end, ok := h.bridge.calls.addPosted()
+	ends := make([]func(), 0, session.MaxPosted)
+	for range session.MaxPosted {
+		end, ok := h.bridge.clients.calls.AddPosted()
 		if !ok {
 			t.Fatalf("only %d are taken", len(ends))
 		}
@@ -96,8 +93,8 @@ func TestOnlySoManyLegacyCallsAreWorkedOn(t *testing.T) {
 	if _, body := h.do(t, "POST", h.url, list, header); !strings.Contains(body, `"too_many_calls"`) {
 		t.Errorf("one more is answered with %s", body)
 	}
-	if busy := h.bridge.Health().Busy; busy != maxPosted {
-		t.Errorf("busy = %d, want %d", busy, maxPosted)
+	if busy := h.bridge.Health().Busy; busy != session.MaxPosted {
+		t.Errorf("busy = %d, want %d", busy, session.MaxPosted)
 	}
 	for _, end := range ends {
 		end()

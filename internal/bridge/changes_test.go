@@ -7,14 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 func TestListChangesReachTheClients(t *testing.T) {
@@ -45,8 +45,8 @@ func TestListChangesReachTheClients(t *testing.T) {
 // session's own connections do not need.
 func connected(t *testing.T, b *Bridge) {
 	t.Helper()
-	for _, u := range b.servers() {
-		if _, err := u.shared(t.Context()); err != nil {
+	for _, u := range b.set.servers() {
+		if _, err := u.Shared(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -120,7 +120,7 @@ func TestSubscriptionsOutlastAChangeOfSecrets(t *testing.T) {
 				s.AddResource(&mcp.Resource{Name: "a", URI: "test://a"}, nil)
 				upstream := serveMCP(t, s, serverEra)
 				t.Cleanup(upstream.Close)
-				r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL, Headers: bearer("TOKEN"), Secrets: []string{"TOKEN"}})
+				r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL, Headers: bearer("TOKEN"), Secrets: []string{"TOKEN"}})
 				r.bridge.UseSecrets(secretsOf("r1", "TOKEN", "first-token"))
 				updated := make(chan string, 4096)
 				client := r.connect(t, clientEra, &mcp.ClientOptions{
@@ -190,7 +190,7 @@ func TestListChangesOfOneOfSeveralServers(t *testing.T) {
 			first, second := serveMCP(t, one, "legacy"), serveMCP(t, two, "modern")
 			t.Cleanup(first.Close)
 			t.Cleanup(second.Close)
-			r := newRig(t, fast, config.Server{Name: "one", URL: first.URL}, config.Server{Name: "two", URL: second.URL})
+			r := newRig(t, fast, mcpserver.Server{Name: "one", URL: first.URL}, mcpserver.Server{Name: "two", URL: second.URL})
 			changed := make(chan struct{}, 64)
 			client := r.connect(t, clientEra, &mcp.ClientOptions{
 				ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { changed <- struct{}{} },
@@ -228,20 +228,16 @@ func TestASecondSubscriberWaitsForTheFirst(t *testing.T) {
 			s.AddResource(&mcp.Resource{Name: "a", URI: "test://a"}, nil)
 			r := newRig(t, fast, newMemoryProgram(t, s, "legacy").Server)
 			connected(t, r.bridge)
-			u := r.bridge.only()
+			u := r.bridge.set.only()
 			subscribe := func() <-chan error {
 				answer := make(chan error, 1)
-				go func() { answer <- u.watch(t.Context(), "test://a") }()
+				go func() { answer <- u.Subscribe(t.Context(), "test://a") }()
 				return answer
 			}
 			first := subscribe()
 			next(t, asked, "the first request")
 			second := subscribe()
-			eventually(t, "two subscribers", func() bool {
-				u.mu.Lock()
-				defer u.mu.Unlock()
-				return u.watching["test://a"].clients == 2
-			})
+			eventually(t, "two subscribers", func() bool { return u.Subscriptions.Subscribers("test://a") == 2 })
 			if len(second) > 0 {
 				t.Error("the second one is told before it is known")
 			}
@@ -262,7 +258,7 @@ func TestASecondSubscriberWaitsForTheFirst(t *testing.T) {
 			if err := next(t, second, "the second answer"); (err != nil) != (refused > 1) {
 				t.Errorf("the second one is told %v", err)
 			}
-			if got := u.watched(); got != (refused < 2) {
+			if got := u.Subscriptions.Watched(); got != (refused < 2) {
 				t.Errorf("subscribed: %v", got)
 			}
 		})
@@ -278,53 +274,27 @@ func TestAServerThatChangesWheneverItIsListed(t *testing.T) {
 			s := echoServer("one")
 			s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 				return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-					if method == methodListTools {
+					if method == message.MethodListTools {
 						rawTool(s, fmt.Sprint("tool", lists.Add(1)), func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("x"), nil })
 					}
 					return next(ctx, method, req)
 				}
 			})
-			servers := []config.Server{served(t, "one", s, "legacy")}
+			servers := []mcpserver.Server{served(t, "one", s, "legacy")}
 			if several {
 				servers = append(servers, newWitness(t, "two", "modern", nil).Server)
 			}
 			slow := fast
-			slow.interval, slow.pace = time.Hour, time.Hour
+			slow.Interval, slow.Pace = time.Hour, time.Hour
 			r := newRig(t, slow, servers...)
 			connected(t, r.bridge)
-			u := r.bridge.servers()[0]
-			for _, kind := range []string{"lists", noteToolsChanged} {
-				eventually(t, "a change too soon of "+kind, func() bool {
-					u.changing.mu.Lock()
-					defer u.changing.mu.Unlock()
-					k := u.changing.kinds[kind]
-					return k != nil && k.next != nil
-				})
+			u := r.bridge.set.servers()[0]
+			for _, kind := range []string{"lists", message.NotificationToolsChanged} {
+				eventually(t, "a change too soon of "+kind, func() bool { return u.Changing.Pending(kind) })
 			}
 			if got := lists.Load(); got != 2 {
 				t.Errorf("listed %d times, want at first and after the first change", got)
 			}
 		})
 	}
-}
-
-func TestWhatComesTooSoonIsDoneLater(t *testing.T) {
-	p, over := &paced{}, make(chan struct{})
-	done := make(chan int, 8)
-	for i := range 4 {
-		p.do("a", time.Hour, over, func() { done <- i })
-	}
-	p.do("b", time.Hour, over, func() { done <- 10 })
-	p.catchUp(p.kinds["a"], over)
-	if got := []int{next(t, done, "the first"), next(t, done, "another kind"), next(t, done, "the last")}; !slices.Equal(got, []int{0, 10, 3}) {
-		t.Errorf("done: %v", got)
-	}
-	for i := range 4 {
-		p.do("c", time.Millisecond, over, func() { done <- i })
-	}
-	for next(t, done, "the last") != 3 {
-		continue
-	}
-	close(over)
-	p.catchUp(&pacing{next: func() { t.Error("done after the end") }}, over)
 }

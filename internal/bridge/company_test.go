@@ -7,18 +7,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // named connects a legacy client that says who it is and has a root.
@@ -85,7 +83,7 @@ func TestAProgramAsksTheClientThatCalled(t *testing.T) {
 						t.Fatal(err)
 					}
 					want := name + " on it <nil>"
-					if method == methodRoots {
+					if method == message.MethodRoots {
 						want = "ann on it, with 1 roots <nil>"
 					}
 					if got := text(t, result); got != want {
@@ -132,7 +130,7 @@ func TestAProgramsQuestionGoesToNoOtherClient(t *testing.T) {
 			}
 			close(c.ask["ben"])
 			next(t, answers, "ben's answer")
-			eventually(t, "ann's call alone", func() bool { return len(r.bridge.only().peek().inFlight()) == 1 })
+			eventually(t, "ann's call alone", func() bool { return r.bridge.set.only().Peek().Calls.OnlyCall() != nil })
 			c.ask["ann"] <- struct{}{}
 			want := "ann on it <nil>"
 			if tt.ann.ElicitationHandler == nil {
@@ -189,7 +187,7 @@ func newCrossing(t *testing.T) *crossing {
 		}
 		c.began <- struct{}{}
 		for range c.ask[args.Who] {
-			answer, err := questions[methodElicit](ctx, req.Session)
+			answer, err := questions[message.MethodElicit](ctx, req.Session)
 			c.told <- fmt.Sprintf("%v %v", answer, err)
 		}
 		return said("done"), nil
@@ -204,13 +202,6 @@ func (c *crossing) call(t *testing.T, client *mcp.ClientSession, who string) str
 		return err.Error()
 	}
 	return text(t, result)
-}
-
-// inFlight returns the exchanges of a connection.
-func (l *link) inFlight() []*exchange {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Clone(l.exchanges)
 }
 
 func TestAProgramIsToldThatAClientCannotAnswer(t *testing.T) {
@@ -234,54 +225,38 @@ func TestAProgramIsToldThatAClientCannotAnswer(t *testing.T) {
 	}
 }
 
-// TestAProgramSeesTheRootsOfAllClients has the program ask outside any call,
-// whenever it is told that there are others.
-func TestAProgramSeesTheRootsOfAllClients(t *testing.T) {
-	seen := make(chan []string, 64)
-	s := emptyServer(&mcp.ServerOptions{RootsListChangedHandler: func(_ context.Context, req *mcp.RootsListChangedRequest) {
-		go func() {
-			roots, err := req.Session.ListRoots(context.WithoutCancel(t.Context()), nil)
-			if err != nil {
-				return
-			}
-			uris := []string{}
-			for _, root := range roots.Roots {
-				uris = append(uris, root.URI)
-			}
-			seen <- uris
-		}()
-	}})
+// TestAProgramSeesNoRootsOutsideACall has the program ask while there are clients
+// with roots, none of which called.
+func TestAProgramSeesNoRootsOutsideACall(t *testing.T) {
+	told := make(chan struct{}, 16)
+	s := emptyServer(&mcp.ServerOptions{RootsListChangedHandler: func(context.Context, *mcp.RootsListChangedRequest) { told <- struct{}{} }})
+	rawTool(s, "call", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("called"), nil })
 	p := newMemoryProgram(t, s, "legacy")
 	r := newRig(t, fast, p.Server)
-	connected(t, r.bridge)
-	program, _ := p.last(t)
-	if roots, err := program.ListRoots(t.Context(), nil); err != nil || len(roots.Roots) != 0 {
-		t.Errorf("roots without clients = %v, %v", roots, err)
-	}
-	awaits := func(want ...string) {
-		t.Helper()
-		for {
-			if got := next(t, seen, fmt.Sprintf("roots %v", want)); cmp.Equal(got, want) {
-				return
-			}
-		}
-	}
 	ann := mcp.NewClient(&mcp.Implementation{Name: "ann", Version: "1"}, nil)
 	ann.AddRoots(&mcp.Root{URI: "file:///ann"})
-	session, err := ann.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: r.url, HTTPClient: r.http}, &mcp.ClientSessionOptions{ProtocolVersion: eraNames["legacy"]})
+	client, err := ann.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: r.url, HTTPClient: r.http}, &mcp.ClientSessionOptions{ProtocolVersion: eraNames["legacy"]})
 	if err != nil {
 		t.Fatal(err)
 	}
-	awaits("file:///ann")
-	r.named(t, "ben", nil, "file:///ben", "file:///ann")
-	awaits("file:///ann", "file:///ben")
-	r.named(t, "cid", &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}}, "file:///cid")
-	ann.AddRoots(&mcp.Root{URI: "file:///more"})
-	awaits("file:///ann", "file:///ben", "file:///more")
-	if err := session.Close(); err != nil {
-		t.Fatal(err)
+	defer client.Close()
+	r.named(t, "ben", nil, "file:///ben")
+	call := func() {
+		t.Helper()
+		if _, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "call"}); err != nil {
+			t.Fatal(err)
+		}
 	}
-	awaits("file:///ann", "file:///ben")
+	call() // The session uses the program's connection from here on.
+	ann.AddRoots(&mcp.Root{URI: "file:///more"})
+	call()
+	program, _ := p.last(t)
+	if roots, err := program.ListRoots(t.Context(), nil); err != nil || roots.Roots == nil || len(roots.Roots) != 0 {
+		t.Errorf("roots outside a call = %v, %v", roots, err)
+	}
+	if n := quietly(told); n > 0 {
+		t.Errorf("the program was told %d times that roots changed", n)
+	}
 }
 
 // TestSessionsShareASubscription counts what a program is asked for.
@@ -427,7 +402,7 @@ func TestListChangesOfAProgramReachEverySession(t *testing.T) {
 	for _, several := range []bool{false, true} {
 		t.Run(fmt.Sprintf("with another server %v", several), func(t *testing.T) {
 			s := echoServer("one")
-			servers := []config.Server{newMemoryProgram(t, s, "legacy").Server}
+			servers := []mcpserver.Server{newMemoryProgram(t, s, "legacy").Server}
 			if several {
 				servers = append(servers, newWitness(t, "two", "modern", nil).Server)
 			}
@@ -449,64 +424,6 @@ func TestListChangesOfAProgramReachEverySession(t *testing.T) {
 				next(t, changed, "list change")
 			}
 		})
-	}
-}
-
-// TestWhoDoesNotReadHoldsUpNobody puts more into an outbox than it takes while
-// nothing can be passed on.
-func TestWhoDoesNotReadHoldsUpNobody(t *testing.T) {
-	release := make(chan struct{})
-	box := &outbox{}
-	var passed atomic.Int32
-	pass := func(note) {
-		<-release
-		passed.Add(1)
-	}
-	for range 10 {
-		box.put(note{raw: []byte(strings.Repeat("x", outboxBytes/4))}, pass)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-	box.flush(ctx)
-	cancel()
-	if got := passed.Load(); got != 0 {
-		t.Errorf("%d passed", got)
-	}
-	close(release)
-	box.flush(t.Context())
-	if got := passed.Load(); got < 4 || got > 5 {
-		t.Errorf("%d passed, want as many as there is room for", got)
-	}
-	large := &outbox{}
-	large.put(note{raw: []byte(strings.Repeat("x", 2*outboxBytes))}, pass)
-	large.flush(t.Context())
-	if got := passed.Load(); got > 6 || got < 5 {
-		t.Errorf("one that alone is too large was dropped")
-	}
-	large.flush(t.Context())
-}
-
-// TestASessionJoinsWhileItCalls has a call begin on a shared connection while its
-// session, which is about to join it again, holds its lock.
-func TestASessionJoinsWhileItCalls(t *testing.T) {
-	s := &session{}
-	l := &link{shared: true, retired: make(chan struct{}), idle: make(chan struct{})}
-	for range 100 {
-		began := make(chan struct{})
-		s.mu.Lock()
-		go func() {
-			end, _ := l.begin(&exchange{session: s}, &mcp.CallToolParams{}, false)
-			end()
-			close(began)
-		}()
-		runtime.Gosched()
-		joined := make(chan struct{})
-		go func() {
-			l.enter(s)
-			close(joined)
-		}()
-		next(t, joined, "the session on the connection")
-		s.mu.Unlock()
-		next(t, began, "the call")
 	}
 }
 

@@ -4,7 +4,6 @@
 package bridge
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,8 +21,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/pipeline"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 )
 
 const (
@@ -45,14 +47,14 @@ type account struct {
 	codes    map[string]bool
 }
 
-func newAccount(t *testing.T, t0 timing, change ...func(*config.Config)) *account {
+func newAccount(t *testing.T, t0 upstream.Timing, change ...func(*mcpserver.Config)) *account {
 	t.Helper()
-	a := &account{server: newGuardedServer(t, config.StreamableHTTP), log: &sharedLog{}, codes: map[string]bool{"c4n4ry-code": true}}
+	a := &account{server: newGuardedServer(t, mcpserver.StreamableHTTP), log: &sharedLog{}, codes: map[string]bool{"c4n4ry-code": true}}
 	tokens := httptest.NewServer(http.HandlerFunc(a.grant))
 	t.Cleanup(tokens.Close)
-	a.server.OAuth = &config.OAuth{Grant: config.AuthorizationCode, TokenURL: tokens.URL, ClientID: "me", Token: "LOGIN"}
+	a.server.OAuth = &mcpserver.OAuth{Grant: mcpserver.AuthorizationCode, TokenURL: tokens.URL, ClientID: "me", Token: "LOGIN"}
 	a.server.Secrets, a.server.ConnectURL = []string{"LOGIN"}, connectPage
-	c := config.Config{UserID: "alice", BridgeUID: "uid-1", Egress: config.Egress{Unrestricted: true}, Servers: []config.Server{a.server.Server}}
+	c := mcpserver.Config{UserID: "alice", BridgeUID: "uid-1", Egress: mcpserver.Egress{Unrestricted: true}, Servers: []mcpserver.Server{a.server.Server}}
 	for _, edit := range change {
 		edit(&c)
 	}
@@ -136,10 +138,10 @@ func visitor(asked chan *mcp.ElicitParams, goOn func() string) *mcp.ClientOption
 }
 
 func TestAModernClientSendsItsUserToThePageAndGoesOn(t *testing.T) {
-	for name, change := range map[string]func(*config.Config){
-		"to the one server": func(*config.Config) {},
-		"through the router": func(c *config.Config) {
-			c.Mode = config.Router
+	for name, change := range map[string]func(*mcpserver.Config){
+		"to the one server": func(*mcpserver.Config) {},
+		"through the router": func(c *mcpserver.Config) {
+			c.Mode = mcpserver.Router
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -181,7 +183,7 @@ func TestAUserIsNotSentToThePageForEver(t *testing.T) {
 	for _, action := range []string{"decline", "cancel", "accept"} {
 		t.Run(action, func(t *testing.T) {
 			soon := fast
-			soon.login = 20 * time.Millisecond
+			soon.Login = 20 * time.Millisecond
 			a := newAccount(t, soon)
 			asked := make(chan *mcp.ElicitParams, 4)
 			client := a.connect(t, "modern", visitor(asked, func() string { return action }))
@@ -242,7 +244,7 @@ func TestALegacyClientIsToldWhenItsUserHasLoggedIn(t *testing.T) {
 // TestAClientThatOpensNoPagesIsToldWhereItIs has clients that ask by forms alone,
 // and such that ask nothing.
 func TestAClientThatOpensNoPagesIsToldWhereItIs(t *testing.T) {
-	const message = `server "one" is not available: secret LOGIN is not set; the user has to log in at ` + connectPage
+	const said = `server "one" is not available: secret LOGIN is not set; the user has to log in at ` + connectPage
 	for clientEra := range eraNames {
 		for name, opts := range map[string]*mcp.ClientOptions{"asks nothing": nil, "asks by forms": asking("ann")} {
 			t.Run(clientEra+" that "+name, func(t *testing.T) {
@@ -251,19 +253,19 @@ func TestAClientThatOpensNoPagesIsToldWhereItIs(t *testing.T) {
 				if got := client.InitializeResult().Instructions; !strings.Contains(got, connectPage) {
 					t.Errorf("instructions = %q", got)
 				}
-				for range 2 * unreachedCalls { // It is given no rest for that.
+				for range 2 * pipeline.UnreachedCalls { // It is given no rest for that.
 					result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo"})
 					if err != nil || !result.IsError {
 						t.Fatalf("result = %+v, %v", result, err)
 					}
-					want := fmt.Sprintf(`{"error":"login_required","message":%s,"server":"one","connectURL":%q}`, quote(message), connectPage)
+					want := fmt.Sprintf(`{"error":"login_required","message":%s,"server":"one","connectURL":%q}`, message.Quote(said), connectPage)
 					if got := text(t, result); got != want {
 						t.Errorf("result = %s, want %s", got, want)
 					}
 				}
 				_, err := client.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "ask"})
 				var rpc *jsonrpc.Error
-				if !errors.As(err, &rpc) || rpc.Message != message ||
+				if !errors.As(err, &rpc) || rpc.Message != said ||
 					string(rpc.Data) != `{"code":"upstream_unavailable","connectURL":"`+connectPage+`","server":"one"}` {
 					t.Errorf("error = %v", err)
 				}
@@ -311,9 +313,9 @@ func TestHealthSaysWhereTheUserLogsIn(t *testing.T) {
 				return got.Status == health.Healthy && got.Reason == "" && got.ConnectURL == ""
 			})
 			connected(t, a.bridge) // It is healthy a moment before.
-			l := a.bridge.only().peek()
+			l := a.bridge.set.only().Peek()
 			a.use() // What was stored meanwhile comes back.
-			if a.bridge.only().peek() != l || l.dead() {
+			if a.bridge.set.only().Peek() != l || l.Life.Dead() {
 				t.Error("what the bridge has stored itself is taken for a new login")
 			}
 			if result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo"}); err != nil || text(t, result) != "ok" {
@@ -329,7 +331,7 @@ func TestALoginThatEndsDuringASessionIsAskedForAnew(t *testing.T) {
 	for _, clientEra := range []string{"legacy", "modern"} {
 		t.Run(clientEra, func(t *testing.T) {
 			slow := fast
-			slow.interval = time.Hour // So that the call is the first to see it.
+			slow.Interval = time.Hour // So that the call is the first to see it.
 			a := newAccount(t, slow)
 			a.logIn()
 			connected(t, a.bridge)
@@ -337,7 +339,7 @@ func TestALoginThatEndsDuringASessionIsAskedForAnew(t *testing.T) {
 			if result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo"}); err != nil || text(t, result) != "ok" {
 				t.Fatalf("result = %+v, %v", result, err)
 			}
-			a.bridge.only().login.source.Refill(func(string) (string, bool) { return "c4n4ry-used", true })
+			a.bridge.set.only().Login.Source.Refill(func(string) (string, bool) { return "c4n4ry-used", true })
 			result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo"})
 			if err != nil || !result.IsError || !strings.Contains(text(t, result), "log in again: ") || !strings.Contains(text(t, result), connectPage) {
 				t.Errorf("result = %+v, %v", result, err)
@@ -350,7 +352,7 @@ func TestALoginThatEndsDuringASessionIsAskedForAnew(t *testing.T) {
 // that it has ended, and the user be at the page while the client goes on.
 func TestAUserWhoseLoginEndsDuringASessionIsWaitedFor(t *testing.T) {
 	slow := fast
-	slow.interval = time.Hour
+	slow.Interval = time.Hour
 	a := newAccount(t, slow)
 	a.logIn()
 	connected(t, a.bridge)
@@ -365,7 +367,7 @@ func TestAUserWhoseLoginEndsDuringASessionIsWaitedFor(t *testing.T) {
 		go a.use("LOGIN", strings.Replace(codeSecret, "c4n4ry-code", "c4n4ry-again", 1))
 		return "accept"
 	}))
-	a.bridge.only().login.source.Refill(func(string) (string, bool) { return "c4n4ry-used", true })
+	a.bridge.set.only().Login.Source.Refill(func(string) (string, bool) { return "c4n4ry-used", true })
 	result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo"})
 	if err != nil || text(t, result) != "ok" || len(asked) != 1 {
 		t.Errorf("asked %d times; result = %+v, %v", len(asked), result, err)
@@ -378,7 +380,7 @@ func TestAUserWhoseLoginEndsDuringASessionIsWaitedFor(t *testing.T) {
 func TestTheRouterSaysWhereTheUserLogsIn(t *testing.T) {
 	for clientEra := range eraNames {
 		t.Run(clientEra, func(t *testing.T) {
-			a := newAccount(t, fast, func(c *config.Config) { c.Mode = config.Router })
+			a := newAccount(t, fast, func(c *mcpserver.Config) { c.Mode = mcpserver.Router })
 			client := a.connect(t, clientEra, visitor(make(chan *mcp.ElicitParams, 4), func() string { return "decline" }))
 			if got := client.InitializeResult().Instructions; !strings.Contains(got, "# one\n\nThe user has to log in") {
 				t.Errorf("instructions = %q", got)
@@ -399,33 +401,9 @@ func TestTheRouterSaysWhereTheUserLogsIn(t *testing.T) {
 	}
 }
 
-// TestABatchSaysWhereTheUserLogsIn has it be made by clients that could be asked,
-// but not in a batch.
-func TestABatchSaysWhereTheUserLogsIn(t *testing.T) {
-	for clientEra := range eraNames {
-		t.Run(clientEra, func(t *testing.T) {
-			a := newAccount(t, fast, func(c *config.Config) { c.Mode = config.Router })
-			a.logIn()
-			connected(t, a.bridge)
-			client := a.connect(t, clientEra, visitor(make(chan *mcp.ElicitParams, 4), func() string { return "decline" }))
-			a.bridge.servers()[0].login.source.Refill(func(string) (string, bool) { return "c4n4ry-used", true })
-			result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "mcp", Arguments: map[string]any{
-				"action": "batch", "calls": []map[string]any{{"tool": "echo", "server": "one"}},
-			}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			raw, err := json.Marshal(result)
-			if err != nil || !bytes.Contains(raw, []byte(connectPage)) {
-				t.Errorf("result = %s, %v", raw, err)
-			}
-		})
-	}
-}
-
 // TestWithoutAPageThereIsNoneToName holds for a person's own machine.
 func TestWithoutAPageThereIsNoneToName(t *testing.T) {
-	a := newAccount(t, fast, func(c *config.Config) { c.Servers[0].ConnectURL = "" })
+	a := newAccount(t, fast, func(c *mcpserver.Config) { c.Servers[0].ConnectURL = "" })
 	if got := a.bridge.Health().Servers["one"]; got.Reason != health.ReasonLoginRequired || got.ConnectURL != "" {
 		t.Errorf("health = %+v", got)
 	}

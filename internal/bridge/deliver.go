@@ -7,185 +7,171 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"net/http"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/inflight"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/inputrequired"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/pipeline"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
 )
 
-// deliver sends the request to u once and returns its answer in the client's
-// era. again says that it failed without having been delivered. A request that
-// brings what its server asked for goes on with the call that it belongs to.
-func (b *Bridge) deliver(ctx context.Context, q *query, u *upstream) (result mcp.Result, again bool, err error) {
-	if u.drift() != nil {
-		if _, err := u.shared(ctx); err != nil {
+// delivery sends requests to servers.
+type delivery struct {
+	bridge *Bridge
+
+	// suspended and capable serve modern clients to which a legacy server may send requests.
+	suspended *inputrequired.SuspendedCalls
+	pool      *inputrequired.Pool
+}
+
+// deliver sends the request to u once and returns the answer in the client's era. again says that
+// the request failed before it was delivered. A request with the client's answer to a server's
+// question continues the call that asked.
+func (d *delivery) deliver(ctx context.Context, q *message.Request, u *upstream.Server) (result mcp.Result, again bool, err error) {
+	if u.Availability.ToolsMismatch() != nil {
+		if _, err := u.Shared(ctx); err != nil {
 			return nil, false, err
 		}
 	}
-	p, err := b.retake(ctx, q, u)
+	p, err := d.suspended.Resume(ctx, q, u)
 	if err != nil {
 		return nil, false, err
 	}
 	if p != nil {
-		done := b.attend(ctx, p)
-		return done.result, false, done.err // It was delivered before.
+		done := d.suspended.Await(ctx, p)
+		return done.Result, false, done.Err // It was delivered before.
 	}
-	p, done := b.launch(ctx, q, u)
+	p, done := d.launch(ctx, q, u)
 	if p != nil {
-		done = b.attend(ctx, p)
+		done = d.suspended.Await(ctx, p)
 	}
-	return done.result, done.again, done.err
+	return done.Result, done.Again, done.Err
 }
 
-// launch sends the request. It returns how that ended, or the call if its server
-// may ask the client in between.
-func (b *Bridge) launch(ctx context.Context, q *query, u *upstream) (*parked, outcome) {
-	caps := q.askable()
-	l, release, err := b.link(ctx, q, u, caps)
+// launch sends the request. It returns the outcome, or the call if its server may ask the client
+// questions in the meantime.
+func (d *delivery) launch(ctx context.Context, q *message.Request, u *upstream.Server) (*inputrequired.SuspendedCall, inputrequired.Outcome) {
+	caps := q.Askable()
+	l, release, err := d.link(ctx, q, u, caps)
 	if err != nil {
-		return nil, outcome{err: err}
+		return nil, inputrequired.Outcome{Err: err}
 	}
-	if err := l.clears(ctx, q); err != nil {
+	if err := l.Tools.MayCall(ctx, q); err != nil {
 		release()
-		return nil, outcome{again: lost(err), err: err}
+		return nil, inputrequired.Outcome{Again: fault.ConnectionLost(err), Err: err}
 	}
-	if state, _ := q.input(); state != "" && l.era == legacy {
+	if state, _ := q.Input(); state != "" && l.Era == message.Legacy {
 		release()
-		return nil, outcome{err: stateError("request_state_invalid", "requestState is not one that this bridge gave")}
+		return nil, inputrequired.Outcome{Err: fault.NewState("request_state_invalid", "requestState is not one that this bridge gave")}
 	}
-	x := &exchange{ctx: ctx, method: q.method, session: q.session, header: q.paramHeaders(u), hops: q.hops, trace: q.traceOf()}
-	x.toClient = func(ctx context.Context, method string, params mcp.Params) (mcp.Result, error) {
-		return b.toClient(ctx, method, &mcp.ServerRequest[mcp.Params]{Session: q.client, Params: params})
+	x := &inflight.Call{Ctx: ctx, Method: q.Method, Client: q.Session, Header: u.Lists.ParamHeaders(q), Hops: q.Hops, Trace: q.Trace()}
+	x.OnQuestion = pipeline.QuestionObserver(ctx)
+	x.ToClient = func(ctx context.Context, method string, params mcp.Params) (mcp.Result, error) {
+		return d.bridge.clients.toClient(ctx, method, &mcp.ServerRequest[mcp.Params]{Session: q.Client, Params: params})
 	}
-	var p *parked
-	if caps != nil && l.era == legacy {
-		p = b.parks(q, u, l, caps, x)
+	var p *inputrequired.SuspendedCall
+	if caps != nil && l.Era == message.Legacy {
+		p = d.suspended.Suspend(q, u, l, caps, x)
 	}
-	params := b.translate(q, l, x)
-	end, ok := l.begin(x, params, q.session == nil)
+	params := d.translateMeta(q, l, x)
+	end, ok := l.Calls.Begin(x, params, q.Session == nil)
 	if !ok {
 		release()
-		return nil, outcome{again: true, err: errStale}
+		return nil, inputrequired.Outcome{Again: true, Err: fault.ErrStale}
 	}
-	send := func(ctx context.Context) outcome {
+	send := func(ctx context.Context) inputrequired.Outcome {
 		defer release()
 		defer end()
-		return b.carry(ctx, q, l, x, params)
+		return d.sendOnce(ctx, q, l, x, params)
 	}
 	if p == nil {
 		return nil, send(ctx)
 	}
-	b.detach(p, send) //nolint:contextcheck // The call outlives the request that began it.
-	return p, outcome{}
+	d.suspended.Start(p, send) //nolint:contextcheck // The call outlives the request that started it.
+	return p, inputrequired.Outcome{}
 }
 
-// paramHeaders returns the headers that repeat arguments of a tool. A client
-// that has no headers to send sends none, and the server wants them all the same.
-func (q *query) paramHeaders(u *upstream) http.Header {
-	p, ok := q.params.(*mcp.CallToolParamsRaw)
-	if q.header != nil || !ok {
-		return paramHeaders(q.header)
-	}
-	found := http.Header{}
-	if tool, ok := u.find(methodListTools, p.Name); ok {
-		for name, value := range headersOf(tool.raw, p.Arguments) {
-			found.Set(name, value)
-		}
-	}
-	return found
-}
-
-// carry sends the request on a connection and returns how that ended.
-func (b *Bridge) carry(ctx context.Context, q *query, l *link, x *exchange, params mcp.Params) outcome {
-	err := b.pass(ctx, q, l, x, params)
-	if x.takeResult() == nil {
+// sendOnce sends the request on a connection and returns the outcome.
+func (d *delivery) sendOnce(ctx context.Context, q *message.Request, l *upstream.Conn, x *inflight.Call, params mcp.Params) inputrequired.Outcome {
+	err := d.sendTo(ctx, q, l, x, params)
+	if x.Delivery.Result() == nil {
 		if err == nil {
-			return outcome{err: errUnreadable}
+			return inputrequired.Outcome{Err: fault.ErrUnreadable}
 		}
-		if lost(err) {
-			l.retire()
+		if fault.ConnectionLost(err) {
+			l.Life.Retire()
 		}
-		return outcome{again: lost(err) && x.harmless(), err: err}
+		return inputrequired.Outcome{Again: fault.ConnectionLost(err) && x.Delivery.NotDelivered(), Err: err}
 	}
-	result, err := q.finish(l, x)
-	return outcome{result: result, err: err}
+	result, err := l.Finish(q, x)
+	return inputrequired.Outcome{Result: result, Err: err}
 }
 
-// pass sends the request to the server. Its answer is in x.
-func (b *Bridge) pass(ctx context.Context, q *query, l *link, x *exchange, params mcp.Params) error {
-	ctx, cancel := follow(l.grant.rest, ctx)
+// sendTo sends the request to the server. The answer is in x.
+func (d *delivery) sendTo(ctx context.Context, q *message.Request, l *upstream.Conn, x *inflight.Call, params mcp.Params) error {
+	ctx, cancel := egress.FollowContext(l.GraceContext(), ctx)
 	defer cancel()
-	if x.filter {
-		l.hear(ctx, x.level)
+	if x.Log.Filter {
+		l.Audience.RaiseLogLevel(ctx, x.Log.Level)
 	}
-	ctx = context.WithValue(ctx, exchangeKey{}, x)
+	ctx = context.WithValue(ctx, inflight.CallKey{}, x)
 	var err error
-	if q.era == legacy && l.era == modern {
-		err = b.converse(ctx, q, l, x, params)
+	if q.Era == message.Legacy && l.Era == message.Modern {
+		err = inputrequired.Converse(ctx, q, l, x, params)
 	} else {
-		x.suffices = !b.options.thorough
-		_, err = l.call(ctx, q.method, params)
+		_, err = l.Call(ctx, q.Method, params)
 	}
-	if err != nil && errors.Is(context.Cause(ctx), errStale) {
-		return errStale
+	if err != nil && errors.Is(context.Cause(ctx), fault.ErrStale) {
+		return fault.ErrStale
 	}
 	return err
 }
 
-// finish makes the server's answer one of the client's era.
-func (q *query) finish(l *link, x *exchange) (mcp.Result, error) {
-	result, err := parseResult(x.takeResult())
-	if err != nil {
-		return nil, err
-	}
-	if q.era == modern {
-		result.forModern(q.method, l.session.InitializeResult().ServerInfo)
-	} else {
-		result.forLegacy(q.method)
-	}
-	return result, nil
-}
-
-// link returns the connection on which the query goes to u, and what gives it
-// back. caps are what u may ask the client of, nil for nothing.
-func (b *Bridge) link(ctx context.Context, q *query, u *upstream, caps *mcp.ClientCapabilities) (l *link, release func(), err error) {
+// link returns the connection on which the request goes to u, and the function that releases it.
+// caps are the client's capabilities for questions, nil for none.
+func (d *delivery) link(ctx context.Context, q *message.Request, u *upstream.Server, caps *mcp.ClientCapabilities) (l *upstream.Conn, release func(), err error) {
 	nothing := func() {}
-	if err := b.probe(ctx, u, q.hops); err != nil {
+	if err := d.checkLoop(ctx, u, q.Hops); err != nil {
 		return nil, nil, err
 	}
-	if q.session != nil {
-		l, err = q.session.connect(ctx, u)
+	if q.Session != nil {
+		l, err = sessionOf(q).connect(ctx, u)
 		return l, nothing, err
 	}
-	l, err = u.shared(ctx)
-	if err != nil || caps == nil || l.era == modern || l.shared {
+	l, err = u.Shared(ctx)
+	if err != nil || caps == nil || l.Era == message.Modern || l.Shared {
 		return l, nothing, err
 	}
-	return b.capable.connect(ctx, u, caps)
+	return d.pool.Get(ctx, u, caps)
 }
 
-// translate returns the parameters with the metadata that the server's era
-// asks for. Within one era nothing changes.
-func (b *Bridge) translate(q *query, l *link, x *exchange) mcp.Params {
-	meta := maps.Clone(q.meta)
+// translateMeta returns the parameters with the metadata that the server's era requires. If client
+// and server have the same era, nothing changes.
+func (d *delivery) translateMeta(q *message.Request, l *upstream.Conn, x *inflight.Call) mcp.Params {
+	meta := maps.Clone(q.Meta)
 	switch {
-	case q.era == modern && l.era == legacy:
-		x.filter = true
-		x.level, _ = meta[metaLogLevel].(string)
-		for _, key := range []string{metaProtocolVersion, metaClientInfo, metaClientCaps, metaLogLevel} {
+	case q.Era == message.Modern && l.Era == message.Legacy:
+		x.Log.Filter = true
+		x.Log.Level, _ = meta[message.MetaLogLevel].(string)
+		for _, key := range []string{message.MetaProtocolVersion, message.MetaClientInfo, message.MetaClientCaps, message.MetaLogLevel} {
 			delete(meta, key)
 		}
-	case q.era == legacy && l.era == modern:
+	case q.Era == message.Legacy && l.Era == message.Modern:
 		if meta == nil {
 			meta = map[string]any{}
 		}
-		maps.Copy(meta, l.about(q.session))
-		if level := q.session.logLevel(); level != "" {
-			meta[metaLogLevel] = level
+		maps.Copy(meta, l.Audience.About(q.Session))
+		if level := q.Session.LogLevel(); level != "" {
+			meta[message.MetaLogLevel] = level
 		}
 	}
 	if len(meta) == 0 {
 		meta = nil
 	}
-	q.params.SetMeta(meta)
-	return q.params
+	q.Params.SetMeta(meta)
+	return q.Params
 }

@@ -16,13 +16,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // callServer is a legacy server with sessions that leaves the answer to a tool
 // call to answer and counts the calls. What remains of a broken stream is up to
 // rest.
-func callServer(t *testing.T, answer func(w http.ResponseWriter, id string), rest http.HandlerFunc) (server config.Server, calls *atomic.Int32) {
+func callServer(t *testing.T, answer func(w http.ResponseWriter, id string), rest http.HandlerFunc) (server mcpserver.Server, calls *atomic.Int32) {
 	t.Helper()
 	calls = &atomic.Int32{}
 	results := map[string]string{
@@ -62,7 +62,7 @@ func callServer(t *testing.T, answer func(w http.ResponseWriter, id string), res
 		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
 	}))
 	t.Cleanup(upstream.Close)
-	return config.Server{Name: "one", URL: upstream.URL}, calls
+	return mcpserver.Server{Name: "one", URL: upstream.URL}, calls
 }
 
 // TestADeliveredCallIsNotSentAgain has a server take a call, break the stream of

@@ -8,7 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // TestEveryClientReachesEveryServer lists and calls a tool in all four
@@ -19,7 +19,7 @@ func TestEveryClientReachesEveryServer(t *testing.T) {
 			t.Run(clientEra+" client and "+serverEra+" server", func(t *testing.T) {
 				upstream := serveMCP(t, echoServer("one"), serverEra)
 				t.Cleanup(upstream.Close)
-				r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+				r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
 				client := r.connect(t, clientEra, nil)
 				tools, err := client.ListTools(t.Context(), nil)
 				if err != nil {

@@ -14,7 +14,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // BenchmarkForward calls a tool whose result is 4 KiB of text: past all that can
@@ -26,46 +28,48 @@ func BenchmarkForward(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for name, configure := range map[string]func(*config.Server){
+	for name, configure := range map[string]func(*mcpserver.Server){
 		"delivery alone": nil,
-		"nothing":        func(*config.Server) {},
-		"everything but the cache": func(s *config.Server) {
-			s.Trust, s.MaxResultBytes, s.Retry = config.Sanitize, 3000, thrice
-			s.Timeouts.Call = config.Duration(time.Minute)
+		"nothing":        func(*mcpserver.Server) {},
+		"everything but the cache": func(s *mcpserver.Server) {
+			s.Trust, s.MaxResultBytes, s.Retry = mcpserver.Sanitize, 3000, thrice
+			s.Timeouts.Call = mcpserver.Duration(time.Minute)
 		},
-		"everything": func(s *config.Server) {
-			s.Trust, s.MaxResultBytes, s.Retry, s.CacheTTL = config.Sanitize, 3000, thrice, anHour
-			s.Timeouts.Call = config.Duration(time.Minute)
+		"everything": func(s *mcpserver.Server) {
+			s.Trust, s.MaxResultBytes, s.Retry, s.CacheTTL = mcpserver.Sanitize, 3000, thrice, anHour
+			s.Timeouts.Call = mcpserver.Duration(time.Minute)
 		},
 	} {
 		b.Run(name, func(b *testing.B) { benchmarkForward(b, string(result), configure) })
 	}
 }
 
-func benchmarkForward(b *testing.B, result string, configure func(*config.Server)) {
+func benchmarkForward(b *testing.B, result string, configure func(*mcpserver.Server)) {
 	s := &script{annotations: readOnly, answer: same(result), counts: map[string]int{}}
 	front := httptest.NewServer(s)
 	defer front.Close()
-	server := config.Server{Name: "one", URL: front.URL}
-	forward := (*Bridge).forward
+	server := mcpserver.Server{Name: "one", URL: front.URL}
+	forward := func(b *Bridge, ctx context.Context, q *message.Request, u *upstream.Server) (mcp.Result, error) {
+		return b.pipeline.Forward(ctx, q, u)
+	}
 	if configure == nil {
-		forward = func(b *Bridge, ctx context.Context, q *query, u *upstream) (mcp.Result, error) {
-			result, _, err := b.deliver(ctx, q, u)
+		forward = func(b *Bridge, ctx context.Context, q *message.Request, u *upstream.Server) (mcp.Result, error) {
+			result, _, err := b.delivery.deliver(ctx, q, u)
 			return result, err
 		}
 	} else {
 		configure(&server)
 	}
-	c := config.Config{UserID: "alice", BridgeUID: "uid-1", Egress: config.Egress{Unrestricted: true}, Servers: []config.Server{server}}
+	c := mcpserver.Config{UserID: "alice", BridgeUID: "uid-1", Egress: mcpserver.Egress{Unrestricted: true}, Servers: []mcpserver.Server{server}}
 	bridge := New(b.Context(), c, Options{Log: slog.New(slog.DiscardHandler)})
 	defer bridge.Close()
-	u := bridge.servers()[0]
-	if _, err := u.shared(b.Context()); err != nil {
+	u := bridge.set.servers()[0]
+	if _, err := u.Shared(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		q := &query{method: methodCallTool, era: modern, params: &mcp.CallToolParamsRaw{Name: "t", Arguments: json.RawMessage(`{"a":1,"b":"x"}`)}}
+		q := &message.Request{Method: message.MethodCallTool, Era: message.Modern, Params: &mcp.CallToolParamsRaw{Name: "t", Arguments: json.RawMessage(`{"a":1,"b":"x"}`)}}
 		if _, err := forward(bridge, b.Context(), q, u); err != nil {
 			b.Fatal(err)
 		}

@@ -20,7 +20,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // script is a legacy server whose answers to what clients ask for are the
@@ -30,15 +31,15 @@ type script struct {
 	annotations string
 	// answer answers the n-th request of a method, n from 1 on. It returns the
 	// result, or writes something else and returns nothing.
-	answer func(w http.ResponseWriter, r *http.Request, m message, n int) string
+	answer func(w http.ResponseWriter, r *http.Request, m sentMessage, n int) string
 
 	mu     sync.Mutex
 	counts map[string]int
-	seen   []message
+	seen   []sentMessage
 }
 
-// message is what the server is sent.
-type message struct {
+// sentMessage is what the server is sent.
+type sentMessage struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params"`
@@ -47,7 +48,7 @@ type message struct {
 
 // ServeHTTP implements http.Handler.
 func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var m message
+	var m sentMessage
 	body, _ := io.ReadAll(r.Body)
 	if r.Method != http.MethodPost || json.Unmarshal(body, &m) != nil {
 		w.WriteHeader(http.StatusMethodNotAllowed)
@@ -61,20 +62,20 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Unlock()
 	var result string
 	switch m.Method {
-	case methodInitialize:
+	case message.MethodInitialize:
 		w.Header().Set("Mcp-Session-Id", "s")
 		result = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"prompts":{},"resources":{}},"serverInfo":{"name":"script","version":"1"}}`
-	case methodPing:
+	case message.MethodPing:
 		result = `{}`
-	case methodListTools:
+	case message.MethodListTools:
 		result = `{"tools":[{"name":"t","inputSchema":{"type":"object"},"annotations":` + s.annotations + `}]}`
-	case methodListPrompts:
+	case message.MethodListPrompts:
 		result = `{"prompts":[{"name":"p"}]}`
-	case methodListResources:
+	case message.MethodListResources:
 		result = `{"resources":[{"uri":"x:y","name":"y"}]}`
-	case methodListTemplates:
+	case message.MethodListTemplates:
 		result = `{"resourceTemplates":[]}`
-	case methodCallTool, methodGetPrompt, methodReadResource:
+	case message.MethodCallTool, message.MethodGetPrompt, message.MethodReadResource:
 		if result = s.answer(w, r, m, n); result == "" {
 			return
 		}
@@ -99,7 +100,7 @@ func (s *script) count(method string) int {
 }
 
 // last returns the last message of method.
-func (s *script) last(t *testing.T, method string) message {
+func (s *script) last(t *testing.T, method string) sentMessage {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,12 +110,12 @@ func (s *script) last(t *testing.T, method string) message {
 		}
 	}
 	t.Fatalf("there was no %s", method)
-	return message{}
+	return sentMessage{}
 }
 
 // serve starts the server and returns its configuration, which the test may
 // change.
-func (s *script) serve(t *testing.T) config.Server {
+func (s *script) serve(t *testing.T) mcpserver.Server {
 	t.Helper()
 	s.counts = map[string]int{}
 	if s.annotations == "" {
@@ -122,28 +123,30 @@ func (s *script) serve(t *testing.T) config.Server {
 	}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
-	return config.Server{Name: "one", URL: server.URL}
+	return mcpserver.Server{Name: "one", URL: server.URL}
 }
 
 // same answers every request alike.
-func same(result string) func(http.ResponseWriter, *http.Request, message, int) string {
-	return func(http.ResponseWriter, *http.Request, message, int) string { return result }
+func same(result string) func(http.ResponseWriter, *http.Request, sentMessage, int) string {
+	return func(http.ResponseWriter, *http.Request, sentMessage, int) string { return result }
 }
 
 // failing fails a request as the network would, without a word.
-func failing(http.ResponseWriter, *http.Request, message, int) string { panic(http.ErrAbortHandler) }
+func failing(http.ResponseWriter, *http.Request, sentMessage, int) string {
+	panic(http.ErrAbortHandler)
+}
 
 // refusing answers with a status.
-func refusing(status int) func(http.ResponseWriter, *http.Request, message, int) string {
-	return func(w http.ResponseWriter, _ *http.Request, _ message, _ int) string {
+func refusing(status int) func(http.ResponseWriter, *http.Request, sentMessage, int) string {
+	return func(w http.ResponseWriter, _ *http.Request, _ sentMessage, _ int) string {
 		w.WriteHeader(status)
 		return ""
 	}
 }
 
 // erring answers with a JSON-RPC error.
-func erring(text string) func(http.ResponseWriter, *http.Request, message, int) string {
-	return func(w http.ResponseWriter, _ *http.Request, m message, _ int) string {
+func erring(text string) func(http.ResponseWriter, *http.Request, sentMessage, int) string {
+	return func(w http.ResponseWriter, _ *http.Request, m sentMessage, _ int) string {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":%q}}`, m.ID, text)
 		return ""
@@ -153,28 +156,28 @@ func erring(text string) func(http.ResponseWriter, *http.Request, message, int) 
 // ways are the modes in which the tool t of the server one is called: what is
 // configured for a server holds in all of them.
 var ways = map[string]struct {
-	mode    config.Mode
+	mode    mcpserver.Mode
 	several bool
 	params  func(arguments map[string]any) *mcp.CallToolParams
 }{
 	"direct, one server": {"", false, func(a map[string]any) *mcp.CallToolParams { return &mcp.CallToolParams{Name: "t", Arguments: a} }},
 	"direct, several":    {"", true, func(a map[string]any) *mcp.CallToolParams { return &mcp.CallToolParams{Name: "one_t", Arguments: a} }},
-	"router": {config.Router, true, func(a map[string]any) *mcp.CallToolParams {
+	"router": {mcpserver.Router, true, func(a map[string]any) *mcp.CallToolParams {
 		return &mcp.CallToolParams{Name: "mcp", Arguments: map[string]any{"server": "one", "tool": "t", "params": a}}
 	}},
 }
 
 // newWay starts a bridge before the server in one of the ways, which calls the
 // server's tool by the returned function.
-func newWay(t *testing.T, way, eraName string, server config.Server, o Options) (*rig, func(ctx context.Context, arguments map[string]any) (*mcp.CallToolResult, error)) {
+func newWay(t *testing.T, way, eraName string, server mcpserver.Server, o Options) (*rig, func(ctx context.Context, arguments map[string]any) (*mcp.CallToolResult, error)) {
 	t.Helper()
-	servers := []config.Server{server}
+	servers := []mcpserver.Server{server}
 	if ways[way].several {
 		other := serveMCP(t, echoServer("two"), "legacy")
 		t.Cleanup(other.Close)
-		servers = append(servers, config.Server{Name: "two", URL: other.URL})
+		servers = append(servers, mcpserver.Server{Name: "two", URL: other.URL})
 	}
-	r := newPolicyRig(t, o, config.Config{Mode: ways[way].mode, Servers: servers})
+	r := newPolicyRig(t, o, mcpserver.Config{Mode: ways[way].mode, Servers: servers})
 	awaitLists(t, r.bridge)
 	client := r.connect(t, eraName, nil)
 	return r, func(ctx context.Context, arguments map[string]any) (*mcp.CallToolResult, error) {
@@ -186,27 +189,21 @@ func newWay(t *testing.T, way, eraName string, server config.Server, o Options) 
 func awaitLists(t testing.TB, b *Bridge) {
 	t.Helper()
 	deadline := time.After(10 * time.Second)
-	for _, u := range b.servers() {
-		for len(u.items(methodListTools)) == 0 {
-			u.mu.Lock()
-			settled := u.settled
-			u.mu.Unlock()
-			if len(u.items(methodListTools)) > 0 {
-				break
-			}
+	for _, u := range b.set.servers() {
+		for len(u.Lists.Items(message.MethodListTools)) == 0 {
 			select {
-			case <-settled:
+			case <-time.After(time.Millisecond):
 			case <-deadline:
-				t.Fatalf("server %s lists nothing", u.server.Name)
+				t.Fatalf("server %s lists nothing", u.Config.Name)
 			}
 		}
 	}
 }
 
 // newPolicyRig is newRig with more of the configuration and the options.
-func newPolicyRig(t testing.TB, o Options, c config.Config) *rig {
+func newPolicyRig(t testing.TB, o Options, c mcpserver.Config) *rig {
 	t.Helper()
-	c.UserID, c.BridgeUID, c.Egress = "alice", "uid-1", config.Egress{Unrestricted: true}
+	c.UserID, c.BridgeUID, c.Egress = "alice", "uid-1", mcpserver.Egress{Unrestricted: true}
 	if err := c.Validate(); err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/breaker"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/inflight"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/pipeline"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 const (
@@ -26,15 +29,15 @@ const (
 )
 
 // thrice is a configuration of three attempts without a long pause.
-var thrice = config.Retry{MaxAttempts: 3, Delay: config.Duration(time.Millisecond)}
+var thrice = mcpserver.Retry{MaxAttempts: 3, Delay: mcpserver.Duration(time.Millisecond)}
 
 // TestOnlyWhatDoesNoHarmIsRepeated counts the calls that a server gets of one
 // call of a client, in every mode.
 func TestOnlyWhatDoesNoHarmIsRepeated(t *testing.T) {
 	tests := map[string]struct {
 		annotations string
-		answer      func(http.ResponseWriter, *http.Request, message, int) string
-		retry       config.Retry
+		answer      func(http.ResponseWriter, *http.Request, sentMessage, int) string
+		retry       mcpserver.Retry
 		want        int
 	}{
 		"a tool that only reads, unreached":                    {readOnly, failing, thrice, 3},
@@ -43,11 +46,11 @@ func TestOnlyWhatDoesNoHarmIsRepeated(t *testing.T) {
 		"a tool that says it must not be":                      {`{"readOnlyHint":false,"idempotentHint":false}`, failing, thrice, 1},
 		"a server in trouble":                                  {readOnly, refusing(http.StatusBadGateway), thrice, 3},
 		"a server in trouble, for a tool that says nothing":    {`{}`, refusing(http.StatusBadGateway), thrice, 1},
-		"nothing is configured":                                {readOnly, failing, config.Retry{}, 1},
-		"one attempt is configured":                            {readOnly, failing, config.Retry{MaxAttempts: 1}, 1},
+		"nothing is configured":                                {readOnly, failing, mcpserver.Retry{}, 1},
+		"one attempt is configured":                            {readOnly, failing, mcpserver.Retry{MaxAttempts: 1}, 1},
 		"an error result of a tool that reads":                 {readOnly, same(`{"isError":true,"content":[{"type":"text","text":"connection timeout"}]}`), thrice, 1},
 		"an error whose text speaks of timeout and connection": {readOnly, erring("network connection aborted: timeout"), thrice, 1},
-		"the second attempt succeeds": {readOnly, func(w http.ResponseWriter, r *http.Request, m message, n int) string {
+		"the second attempt succeeds": {readOnly, func(w http.ResponseWriter, r *http.Request, m sentMessage, n int) string {
 			if n == 1 {
 				return failing(w, r, m, n)
 			}
@@ -62,7 +65,7 @@ func TestOnlyWhatDoesNoHarmIsRepeated(t *testing.T) {
 				server.Retry = tt.retry
 				_, call := newWay(t, way, "modern", server, Options{})
 				_, _ = call(t.Context(), nil)
-				if got := s.count(methodCallTool); got != tt.want {
+				if got := s.count(message.MethodCallTool); got != tt.want {
 					t.Errorf("the server was called %d times, want %d", got, tt.want)
 				}
 			})
@@ -72,11 +75,11 @@ func TestOnlyWhatDoesNoHarmIsRepeated(t *testing.T) {
 
 func TestReadsAreRepeated(t *testing.T) {
 	for method, read := range map[string]func(context.Context, *mcp.ClientSession) error{
-		methodGetPrompt: func(ctx context.Context, c *mcp.ClientSession) error {
+		message.MethodGetPrompt: func(ctx context.Context, c *mcp.ClientSession) error {
 			_, err := c.GetPrompt(ctx, &mcp.GetPromptParams{Name: "p"})
 			return err
 		},
-		methodReadResource: func(ctx context.Context, c *mcp.ClientSession) error {
+		message.MethodReadResource: func(ctx context.Context, c *mcp.ClientSession) error {
 			_, err := c.ReadResource(ctx, &mcp.ReadResourceParams{URI: "x:y"})
 			return err
 		},
@@ -84,7 +87,7 @@ func TestReadsAreRepeated(t *testing.T) {
 		s := &script{answer: failing}
 		server := s.serve(t)
 		server.Retry = thrice
-		client := newPolicyRig(t, Options{}, config.Config{Servers: []config.Server{server}}).connect(t, "legacy", nil)
+		client := newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{server}}).connect(t, "legacy", nil)
 		if err := read(t.Context(), client); err == nil || s.count(method) != 3 {
 			t.Errorf("%s was tried %d times, want 3; the error is %v", method, s.count(method), err)
 		}
@@ -102,7 +105,7 @@ func TestACallThatAskedIsNotRepeated(t *testing.T) {
 				func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 					runs <- struct{}{}
 					if name == "ask" {
-						if _, err := questions[methodElicit](ctx, req.Session); err != nil {
+						if _, err := questions[message.MethodElicit](ctx, req.Session); err != nil {
 							return nil, err
 						}
 					}
@@ -111,8 +114,8 @@ func TestACallThatAskedIsNotRepeated(t *testing.T) {
 				})
 			front := serveMCP(t, s, "legacy")
 			t.Cleanup(front.Close)
-			server := config.Server{Name: "one", URL: front.URL, Retry: thrice, Timeouts: config.Timeouts{Call: config.Duration(300 * time.Millisecond)}}
-			r := newPolicyRig(t, Options{}, config.Config{Servers: []config.Server{server}})
+			server := mcpserver.Server{Name: "one", URL: front.URL, Retry: thrice, Timeouts: mcpserver.Timeouts{Call: mcpserver.Duration(300 * time.Millisecond)}}
+			r := newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{server}})
 			awaitLists(t, r.bridge)
 			client := r.connect(t, "legacy", asking("ann"))
 			_, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "t"})
@@ -126,15 +129,15 @@ func TestACallThatAskedIsNotRepeated(t *testing.T) {
 // TestACancelledCallIsNotRepeated has the client give up while the bridge pauses.
 func TestACancelledCallIsNotRepeated(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	s := &script{annotations: readOnly, answer: func(w http.ResponseWriter, r *http.Request, m message, n int) string {
+	s := &script{annotations: readOnly, answer: func(w http.ResponseWriter, r *http.Request, m sentMessage, n int) string {
 		time.AfterFunc(50*time.Millisecond, cancel)
 		return failing(w, r, m, n)
 	}}
 	server := s.serve(t)
-	server.Retry = config.Retry{MaxAttempts: 3, Delay: config.Duration(time.Minute)}
+	server.Retry = mcpserver.Retry{MaxAttempts: 3, Delay: mcpserver.Duration(time.Minute)}
 	_, call := newWay(t, "direct, one server", "modern", server, Options{})
-	if _, err := call(ctx, nil); !errors.Is(err, context.Canceled) || s.count(methodCallTool) != 1 {
-		t.Errorf("error = %v after %d calls", err, s.count(methodCallTool))
+	if _, err := call(ctx, nil); !errors.Is(err, context.Canceled) || s.count(message.MethodCallTool) != 1 {
+		t.Errorf("error = %v after %d calls", err, s.count(message.MethodCallTool))
 	}
 }
 
@@ -155,7 +158,7 @@ func TestACallEndsInItsTime(t *testing.T) {
 					})
 					front := serveMCP(t, s, serverEra)
 					t.Cleanup(front.Close)
-					server := config.Server{Name: "one", URL: front.URL, Timeouts: config.Timeouts{Call: config.Duration(100 * time.Millisecond)}}
+					server := mcpserver.Server{Name: "one", URL: front.URL, Timeouts: mcpserver.Timeouts{Call: mcpserver.Duration(100 * time.Millisecond)}}
 					_, call := newWay(t, way, clientEra, server, Options{})
 					// On a busy machine the time may be over before the call is there.
 					for attempt := 0; attempt < 20 && len(began) == 0; attempt++ {
@@ -179,22 +182,22 @@ func TestAServerThatIsNotReachedGetsARest(t *testing.T) {
 	for way := range ways {
 		t.Run(way, func(t *testing.T) {
 			healthy := make(chan struct{})
-			s := &script{answer: func(w http.ResponseWriter, r *http.Request, m message, n int) string {
-				if closed(healthy) {
+			s := &script{answer: func(w http.ResponseWriter, r *http.Request, m sentMessage, n int) string {
+				if inflight.Closed(healthy) {
 					return done
 				}
 				return refusing(http.StatusServiceUnavailable)(w, r, m, n)
 			}}
 			timing := fast
-			timing.backoffMin, timing.backoffMax = 400*time.Millisecond, 400*time.Millisecond
+			timing.BackoffMin, timing.BackoffMax = 400*time.Millisecond, 400*time.Millisecond
 			r, call := newWay(t, way, "modern", s.serve(t), Options{timing: &timing})
-			for range unreachedCalls {
+			for range pipeline.UnreachedCalls {
 				if _, err := call(t.Context(), nil); codeOf(t, err) == "" {
 					t.Fatalf("error = %v", err)
 				}
 			}
-			u := r.bridge.servers()[0]
-			if got := r.bridge.breakerOf(u); got != breaker.Open {
+			u := r.bridge.set.servers()[0]
+			if got := r.bridge.pipeline.BreakerState(u); got != breaker.Open {
 				t.Fatalf("the breaker is %v", got)
 			}
 			_, err := call(t.Context(), nil)
@@ -202,17 +205,17 @@ func TestAServerThatIsNotReachedGetsARest(t *testing.T) {
 				!strings.Contains(string(rpc.Data), `"retryAfterSeconds":1`) {
 				t.Errorf("error = %v, want one that says when to come back", err)
 			}
-			if got := s.count(methodCallTool); got != unreachedCalls {
-				t.Errorf("the server was called %d times, want %d", got, unreachedCalls)
+			if got := s.count(message.MethodCallTool); got != pipeline.UnreachedCalls {
+				t.Errorf("the server was called %d times, want %d", got, pipeline.UnreachedCalls)
 			}
 			close(healthy)
 			deadline := time.Now().Add(10 * time.Second)
-			for r.bridge.breakerOf(u) != breaker.Closed && time.Now().Before(deadline) {
+			for r.bridge.pipeline.BreakerState(u) != breaker.Closed && time.Now().Before(deadline) {
 				if result, err := call(t.Context(), nil); err == nil && text(t, result) != "done" {
 					t.Errorf("result = %v", result)
 				}
 			}
-			if got := r.bridge.breakerOf(u); got != breaker.Closed {
+			if got := r.bridge.pipeline.BreakerState(u); got != breaker.Closed {
 				t.Errorf("the breaker is %v after the server came back", got)
 			}
 		})
@@ -222,10 +225,10 @@ func TestAServerThatIsNotReachedGetsARest(t *testing.T) {
 // TestAServerThatAnswersGetsNoRest has a server fail in all ways that are
 // answers.
 func TestAServerThatAnswersGetsNoRest(t *testing.T) {
-	tests := map[string]func(http.ResponseWriter, *http.Request, message, int) string{
+	tests := map[string]func(http.ResponseWriter, *http.Request, sentMessage, int) string{
 		"error results":   same(`{"isError":true,"content":[]}`),
 		"JSON-RPC errors": erring("connection refused"),
-		"JSON-RPC errors with a status": func(w http.ResponseWriter, r *http.Request, m message, n int) string {
+		"JSON-RPC errors with a status": func(w http.ResponseWriter, r *http.Request, m sentMessage, n int) string {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusBadRequest)
 			_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"no"}}`, m.ID)
@@ -236,11 +239,11 @@ func TestAServerThatAnswersGetsNoRest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := &script{answer: answer}
 			r, call := newWay(t, "direct, one server", "modern", s.serve(t), Options{})
-			for range unreachedCalls + 2 {
+			for range pipeline.UnreachedCalls + 2 {
 				_, _ = call(t.Context(), nil)
 			}
-			if got := s.count(methodCallTool); got != unreachedCalls+2 || r.bridge.breakerOf(r.bridge.servers()[0]) != breaker.Closed {
-				t.Errorf("the server was called %d times of %d", got, unreachedCalls+2)
+			if got := s.count(message.MethodCallTool); got != pipeline.UnreachedCalls+2 || r.bridge.pipeline.BreakerState(r.bridge.set.servers()[0]) != breaker.Closed {
+				t.Errorf("the server was called %d times of %d", got, pipeline.UnreachedCalls+2)
 			}
 		})
 	}
@@ -251,16 +254,8 @@ func TestAServerThatAnswersGetsNoRest(t *testing.T) {
 func TestANewConnectionEndsTheRest(t *testing.T) {
 	s := &script{answer: same(done)}
 	r, call := newWay(t, "direct, one server", "modern", s.serve(t), Options{})
-	u := r.bridge.servers()[0]
-	state := func() *policy {
-		r.bridge.policies.mu.Lock()
-		defer r.bridge.policies.mu.Unlock()
-		return r.bridge.policies.find(r.bridge, u)
-	}()
-	hour := breaker.Settings{Failures: 1, Pause: time.Hour, MaxPause: time.Hour}
-	r.bridge.policies.mu.Lock()
-	state.breaker = state.breaker.Missed(hour, false, time.Now(), 1)
-	r.bridge.policies.mu.Unlock()
+	u := r.bridge.set.servers()[0]
+	r.bridge.pipeline.OpenBreaker(u, time.Hour)
 	if _, err := call(t.Context(), nil); err != nil {
 		t.Errorf("a server with another connection than the one that failed is not called: %v", err)
 	}

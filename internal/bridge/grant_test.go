@@ -18,9 +18,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 )
 
 // secretsOf returns a set of these names and values.
@@ -34,7 +37,7 @@ func secretsOf(revision string, pairs ...string) *secret.Set {
 
 // witness is a server that notes what it was sent.
 type witness struct {
-	config.Server
+	mcpserver.Server
 	mcp *mcp.Server
 
 	mu       sync.Mutex
@@ -43,7 +46,7 @@ type witness struct {
 }
 
 // newWitness returns a server with the tool echo that is granted the secrets.
-func newWitness(t *testing.T, name, eraName string, headers []config.Header, secrets ...string) *witness {
+func newWitness(t *testing.T, name, eraName string, headers []mcpserver.Header, secrets ...string) *witness {
 	t.Helper()
 	w := &witness{mcp: echoServer(name), seen: map[string]bool{}}
 	inner := mcpHandler(t, w.mcp, eraName)
@@ -57,7 +60,7 @@ func newWitness(t *testing.T, name, eraName string, headers []config.Header, sec
 		inner.ServeHTTP(rw, r)
 	}))
 	t.Cleanup(server.Close)
-	w.Server = config.Server{Name: name, URL: server.URL, Headers: headers, Secrets: secrets}
+	w.Server = mcpserver.Server{Name: name, URL: server.URL, Headers: headers, Secrets: secrets}
 	return w
 }
 
@@ -68,7 +71,7 @@ func (w *witness) note(r *http.Request, body []byte) {
 	_ = json.Unmarshal(body, &m)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if m.Method == methodInitialize || m.Method == methodDiscover {
+	if m.Method == message.MethodInitialize || m.Method == message.MethodDiscover {
 		w.connects++
 	}
 	for _, h := range w.Headers {
@@ -98,8 +101,8 @@ func (w *witness) values() []string {
 	return values
 }
 
-func bearer(name string) []config.Header {
-	return []config.Header{{Name: "Authorization", Value: "Bearer ${" + name + "}"}}
+func bearer(name string) []mcpserver.Header {
+	return []mcpserver.Header{{Name: "Authorization", Value: "Bearer ${" + name + "}"}}
 }
 
 func called(t *testing.T, client *mcp.ClientSession, tool string) error {
@@ -126,8 +129,8 @@ func TestEveryRequestHasTheServersOwnHeaders(t *testing.T) {
 		for serverEra := range eraNames {
 			t.Run(clientEra+" client and "+serverEra+" server", func(t *testing.T) {
 				one := newWitness(t, "one", serverEra, bearer("ONE"), "ONE")
-				two := newWitness(t, "two", serverEra, []config.Header{{Name: "X-Key", Value: "${TWO:-none}/$$"}}, "TWO")
-				three := newWitness(t, "three", serverEra, []config.Header{{Name: "X-Key", Value: "${ONE:-none}"}}, "ONE")
+				two := newWitness(t, "two", serverEra, []mcpserver.Header{{Name: "X-Key", Value: "${TWO:-none}/$$"}}, "TWO")
+				three := newWitness(t, "three", serverEra, []mcpserver.Header{{Name: "X-Key", Value: "${ONE:-none}"}}, "ONE")
 				r := newRig(t, fast, one.Server, two.Server, three.Server)
 				r.bridge.UseSecrets(secretsOf("r1", "ONE", "first-token", "TWO", "second-token", "OTHER", "x"))
 				client := r.connect(t, clientEra, nil)
@@ -150,7 +153,7 @@ func TestEveryRequestHasTheServersOwnHeaders(t *testing.T) {
 }
 
 func TestADefaultServesWhereASecretIsNotSet(t *testing.T) {
-	w := newWitness(t, "one", "modern", []config.Header{{Name: "X-Key", Value: "${TOKEN:-none}"}}, "TOKEN")
+	w := newWitness(t, "one", "modern", []mcpserver.Header{{Name: "X-Key", Value: "${TOKEN:-none}"}}, "TOKEN")
 	r := newRig(t, fast, w.Server)
 	if w.connected() != 0 {
 		t.Error("connected before the secrets were there")
@@ -250,11 +253,11 @@ func TestAServerWithoutItsSecretIsOutOfServiceAlone(t *testing.T) {
 func TestNobodyConnectsToAServerWithoutItsSecret(t *testing.T) {
 	w := newWitness(t, "one", "legacy", bearer("TOKEN"), "TOKEN")
 	r := newRig(t, fast, w.Server)
-	u := r.bridge.only()
+	u := r.bridge.set.only()
 	for _, says := range []string{`server "one" is not available`, `server "one" is not available: secret TOKEN is not set`} {
-		l, err := dial(t.Context(), u, u.granted(), identity{info: implementation}, u.owner)
+		l, err := upstream.Dial(t.Context(), u, u.Granted(), upstream.ClientIdentity{Info: message.Implementation}, u.Owner)
 		if err == nil {
-			l.close()
+			l.Life.Close()
 		}
 		if err == nil || err.Error() != says {
 			t.Errorf("error = %v, want: %s", err, says)
@@ -263,25 +266,6 @@ func TestNobodyConnectsToAServerWithoutItsSecret(t *testing.T) {
 	}
 	if got := w.values(); len(got) != 0 {
 		t.Errorf("sent %q", got)
-	}
-}
-
-// TestAConnectionThatDiesAtOnceIsForgotten has the connection be lost before it
-// is kept.
-func TestAConnectionThatDiesAtOnceIsForgotten(t *testing.T) {
-	r := newRig(t, fast, newWitness(t, "one", "legacy", nil).Server)
-	connected(t, r.bridge)
-	u := r.bridge.only()
-	l := &link{grant: u.granted(), gone: make(chan struct{})}
-	close(l.gone)
-	u.lose(l)
-	if !u.keep(l) {
-		t.Error("the connection counts as one of a former grant")
-	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.links[l] || len(u.links) != 1 {
-		t.Errorf("%d connections are kept, the dead one: %v", len(u.links), u.links[l])
 	}
 }
 
@@ -294,7 +278,7 @@ func TestAServerIsConnectingOnceItHasItsSecret(t *testing.T) {
 		inner.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
-	r := newRig(t, fast, config.Server{Name: "one", URL: server.URL, Headers: bearer("TOKEN"), Secrets: []string{"TOKEN"}})
+	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: server.URL, Headers: bearer("TOKEN"), Secrets: []string{"TOKEN"}})
 	r.bridge.UseSecrets(secretsOf(""))
 	r.bridge.UseSecrets(secretsOf("r", "TOKEN", "good-token"))
 	if got := r.bridge.Health().Servers["one"]; got.Status != health.Connecting || got.Error != "" {
@@ -419,7 +403,7 @@ func TestSecretsChangeUnderLoad(t *testing.T) {
 
 func TestReplacedSecretsAreWiped(t *testing.T) {
 	first := []byte("first-token")
-	r := newRig(t, fast, config.Server{Name: "one", URL: "http://127.0.0.1:1", Secrets: []string{"TOKEN"}})
+	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: "http://127.0.0.1:1", Secrets: []string{"TOKEN"}})
 	r.bridge.UseSecrets(secret.NewSet("r1", map[string][]byte{"TOKEN": first}, nil))
 	same := []byte("first-token")
 	r.bridge.UseSecrets(secret.NewSet("r1", map[string][]byte{"TOKEN": same}, nil))
@@ -458,7 +442,7 @@ func TestHeadersStayWithTheServer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := originOf(tt.server).holds(u); got != tt.want {
+			if got := egress.OriginOf(tt.server).Contains(u); got != tt.want {
 				t.Errorf("holds = %v", got)
 			}
 		})

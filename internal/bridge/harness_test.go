@@ -14,21 +14,22 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // eraNames are the two eras with the version that a client pins for each.
 var eraNames = map[string]string{"legacy": "2025-11-25", "modern": "2026-07-28"}
 
-var fast = timing{
-	interval:   50 * time.Millisecond,
-	timeout:    5 * time.Second,
-	connect:    5 * time.Second,
-	wait:       5 * time.Second,
-	login:      5 * time.Second,
-	grace:      20 * time.Second,
-	backoffMin: 10 * time.Millisecond,
-	backoffMax: 50 * time.Millisecond,
+var fast = upstream.Timing{
+	Interval:   50 * time.Millisecond,
+	Timeout:    5 * time.Second,
+	Connect:    5 * time.Second,
+	Wait:       5 * time.Second,
+	Login:      5 * time.Second,
+	Grace:      20 * time.Second,
+	BackoffMin: 10 * time.Millisecond,
+	BackoffMax: 50 * time.Millisecond,
 }
 
 // serveMCP serves s in one era and returns its URL.
@@ -68,26 +69,26 @@ type rig struct {
 }
 
 // newRig starts a bridge before the given servers, by name.
-func newRig(t *testing.T, t0 timing, servers ...config.Server) *rig {
+func newRig(t *testing.T, t0 upstream.Timing, servers ...mcpserver.Server) *rig {
 	t.Helper()
 	return newLoggedRig(t, slog.New(slog.DiscardHandler), t0, servers...)
 }
 
 // newLoggedRig is newRig with a log to look into.
-func newLoggedRig(t *testing.T, log *slog.Logger, t0 timing, servers ...config.Server) *rig {
+func newLoggedRig(t *testing.T, log *slog.Logger, t0 upstream.Timing, servers ...mcpserver.Server) *rig {
 	t.Helper()
-	return newLoggedRigOf(t, log, t0, config.Config{
-		UserID: "alice", BridgeUID: "uid-1", Egress: config.Egress{Unrestricted: true}, Servers: servers,
+	return newLoggedRigOf(t, log, t0, mcpserver.Config{
+		UserID: "alice", BridgeUID: "uid-1", Egress: mcpserver.Egress{Unrestricted: true}, Servers: servers,
 	})
 }
 
 // newGuardedRig starts a bridge of any configuration.
-func newGuardedRig(t *testing.T, c config.Config) *rig {
+func newGuardedRig(t *testing.T, c mcpserver.Config) *rig {
 	t.Helper()
 	return newLoggedRigOf(t, slog.New(slog.DiscardHandler), fast, c)
 }
 
-func newLoggedRigOf(t *testing.T, log *slog.Logger, t0 timing, c config.Config) *rig {
+func newLoggedRigOf(t *testing.T, log *slog.Logger, t0 upstream.Timing, c mcpserver.Config) *rig {
 	t.Helper()
 	if err := c.Validate(); err != nil {
 		t.Fatal(err)

@@ -17,9 +17,11 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/token"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 )
 
 // station is a bridge at an address that is known before the bridge is there.
@@ -57,22 +59,24 @@ func newStation(t *testing.T, uid string) *station {
 }
 
 // open starts the bridge, whose waits are those of a person who tries.
-func (s *station) open(t *testing.T, servers ...config.Server) {
+func (s *station) open(t *testing.T, servers ...mcpserver.Server) {
 	t.Helper()
 	brief := fast
-	brief.connect, brief.wait = 2*time.Second, time.Second
+	brief.Connect, brief.Wait = 2*time.Second, time.Second
 	s.openWith(t, brief, servers...)
 }
 
-func (s *station) openWith(t *testing.T, t0 timing, servers ...config.Server) {
+func (s *station) openWith(t *testing.T, t0 upstream.Timing, servers ...mcpserver.Server) {
 	t.Helper()
-	c := config.Config{UserID: "alice", BridgeUID: s.uid, Egress: config.Egress{Unrestricted: true}, Servers: servers}
+	c := mcpserver.Config{UserID: "alice", BridgeUID: s.uid, Egress: mcpserver.Egress{Unrestricted: true}, Servers: servers}
 	s.bridge = New(t.Context(), c, Options{Log: slog.New(slog.DiscardHandler), timing: &t0})
 	handler := s.bridge.Handler()
 	s.handler.Store(&handler)
 }
 
-func (s *station) server(name string) config.Server { return config.Server{Name: name, URL: s.url} }
+func (s *station) server(name string) mcpserver.Server {
+	return mcpserver.Server{Name: name, URL: s.url}
+}
 
 // TestTwoBridgesThatServeEachOtherAreRefused has nothing behind two bridges but
 // the other one.
@@ -111,8 +115,8 @@ func TestTwoBridgesMayKnowEachOther(t *testing.T) {
 	y := serveMCP(t, echoServer("y"), "modern")
 	t.Cleanup(y.Close)
 	a, b := newStation(t, "uid-a"), newStation(t, "uid-b")
-	a.open(t, b.server("b"), config.Server{Name: "x", URL: x.URL})
-	b.open(t, a.server("a"), config.Server{Name: "y", URL: y.URL})
+	a.open(t, b.server("b"), mcpserver.Server{Name: "x", URL: x.URL})
+	b.open(t, a.server("a"), mcpserver.Server{Name: "y", URL: y.URL})
 	for _, s := range []*station{a, b} {
 		eventually(t, "healthy", func() bool { return s.bridge.Health().Status == health.Healthy })
 	}
@@ -143,9 +147,9 @@ func TestTwoBridgesMayKnowEachOther(t *testing.T) {
 func TestBridgesBehindEachOther(t *testing.T) {
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
-	next := config.Server{Name: "one", URL: upstream.URL}
+	next := mcpserver.Server{Name: "one", URL: upstream.URL}
 	var chain []*station
-	for i := range maxHops + 1 {
+	for i := range message.MaxHops + 1 {
 		s := newStation(t, fmt.Sprint("uid-", i))
 		// Each waits for all behind it, which takes a while on a busy machine.
 		s.openWith(t, fast, next)
@@ -154,11 +158,11 @@ func TestBridgesBehindEachOther(t *testing.T) {
 	}
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
-			result, err := chain[maxHops-1].connect(t, clientEra, nil).CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: echoArgs{"hi"}})
+			result, err := chain[message.MaxHops-1].connect(t, clientEra, nil).CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: echoArgs{"hi"}})
 			if err != nil || text(t, result) != "one: hi" {
-				t.Errorf("through %d bridges: %v, %v", maxHops, result, err)
+				t.Errorf("through %d bridges: %v, %v", message.MaxHops, result, err)
 			}
-			_, err = chain[maxHops].connect(t, clientEra, nil).CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: echoArgs{"hi"}})
+			_, err = chain[message.MaxHops].connect(t, clientEra, nil).CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: echoArgs{"hi"}})
 			if err == nil || !strings.Contains(err.Error(), "no more than 5") {
 				t.Errorf("through one more: %v, want that there are too many", err)
 			}
@@ -169,7 +173,7 @@ func TestBridgesBehindEachOther(t *testing.T) {
 func TestHopsAreChecked(t *testing.T) {
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
 	own, other := token.BridgeID("uid-1"), token.BridgeID("uid-2")
 	if own != r.bridge.hopID() {
 		t.Fatalf("the bridge is %s, want %s", r.bridge.hopID(), own)
@@ -196,7 +200,7 @@ func TestHopsAreChecked(t *testing.T) {
 				modern := modernHeader(method, map[string]string{"tools/call": "echo"}[method])
 				legacy := maps.Clone(header)
 				if tt.hops != "" {
-					modern[headerHops], legacy[headerHops] = tt.hops, tt.hops
+					modern[message.HeaderHops], legacy[message.HeaderHops] = tt.hops, tt.hops
 				}
 				_, body := r.do(t, "POST", r.url, modernBody(1, method, params), modern)
 				_, other := r.do(t, "POST", r.url, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s"_meta":{}}}`, method, params), legacy)
@@ -214,42 +218,48 @@ func TestHopsAreChecked(t *testing.T) {
 func TestHopsWithoutHeaders(t *testing.T) {
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
 	client := r.connectStdio(t, "legacy", nil)
-	_, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: echoArgs{"hi"}, Meta: mcp.Meta{metaHops: r.bridge.hopID()}})
+	_, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: echoArgs{"hi"}, Meta: mcp.Meta{message.MetaHops: r.bridge.hopID()}})
 	if err == nil || !strings.Contains(err.Error(), "loop") {
 		t.Errorf("error = %v", err)
 	}
-	result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: echoArgs{"hi"}, Meta: mcp.Meta{metaHops: token.BridgeID("other")}})
+	result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: echoArgs{"hi"}, Meta: mcp.Meta{message.MetaHops: token.BridgeID("other")}})
 	if err != nil || text(t, result) != "one: hi" {
 		t.Errorf("result = %v, %v", result, err)
 	}
 }
 
-func TestTheWayOfAnEntry(t *testing.T) {
-	a, b := token.BridgeID("a"), token.BridgeID("b")
-	tests := map[string]struct {
-		entry, want string // want is the entry with the way b
-		way         string
-	}{
-		"without metadata":         {`{"name":"x"}`, `{"_meta":{"hostedbridge.dev/hops":"` + b + `"},"name":"x"}`, ""},
-		"with other metadata":      {`{"name":"x","_meta":{"k":1.50}}`, `{"_meta":{"hostedbridge.dev/hops":"` + b + `","k":1.50},"name":"x"}`, ""},
-		"with a way":               {`{"_meta":{"hostedbridge.dev/hops":"` + a + `"},"name":"x"}`, `{"_meta":{"hostedbridge.dev/hops":"` + b + `"},"name":"x"}`, a},
-		"with a way that is none":  {`{"_meta":{"hostedbridge.dev/hops":["x"]},"name":"x"}`, `{"_meta":{"hostedbridge.dev/hops":"` + b + `"},"name":"x"}`, ""},
-		"with metadata of no kind": {`{"_meta":1,"name":"x"}`, `{"_meta":1,"name":"x"}`, ""},
-		"that is no object":        {`7`, `7`, ""},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := strings.Join(wayOf(json.RawMessage(tt.entry)), ","); got != tt.way {
-				t.Errorf("way = %s, want %s", got, tt.way)
-			}
-			if got := withWay(json.RawMessage(tt.entry), []string{b}); string(got) != tt.want {
-				t.Errorf("entry = %s, want %s", got, tt.want)
-			}
-		})
-	}
-	if got := withWay(json.RawMessage(`{"_meta":{"hostedbridge.dev/hops":"`+a+`"},"name":"x"}`), nil); string(got) != `{"name":"x"}` {
-		t.Errorf("without its way the entry is %s", got)
+// TestABridgeSeesNoThirdBridgesTools lists as a client and as a bridge.
+func TestABridgeSeesNoThirdBridgesTools(t *testing.T) {
+	x := serveMCP(t, echoServer("x"), "legacy")
+	t.Cleanup(x.Close)
+	y := serveMCP(t, echoServer("y"), "modern")
+	t.Cleanup(y.Close)
+	a, b := newStation(t, "uid-a"), newStation(t, "uid-b")
+	b.open(t, mcpserver.Server{Name: "y", URL: y.URL}, mcpserver.Server{Name: "z", URL: y.URL})
+	a.open(t, b.server("b"), mcpserver.Server{Name: "x", URL: x.URL})
+	eventually(t, "healthy", func() bool { return a.bridge.Health().Status == health.Healthy })
+	for hops, want := range map[string]string{"": "b_y_echo b_z_echo x_echo", token.BridgeID("other"): "x_echo"} {
+		header := modernHeader(message.MethodListTools, "")
+		if hops != "" {
+			header[message.HeaderHops] = hops
+		}
+		_, body := a.do(t, "POST", a.url, modernBody(1, message.MethodListTools, ""), header)
+		var list struct {
+			Tools []struct {
+				Name string `json:"name"`
+			} `json:"tools"`
+		}
+		if err := json.Unmarshal(answerOf(t, body)["result"], &list); err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, tool := range list.Tools {
+			names = append(names, tool.Name)
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("after the bridges %q the tools are %q, want %q", hops, got, want)
+		}
 	}
 }

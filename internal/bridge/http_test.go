@@ -17,8 +17,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 )
 
 // do sends one request to the bridge, past any SDK.
@@ -83,7 +84,7 @@ func modernHeader(method, name string) map[string]string {
 func TestHTTPRules(t *testing.T) {
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
 	base := strings.TrimSuffix(r.url, "/u/alice/mcp")
 	list := `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`
 	unknown := map[string]string{"Mcp-Session-Id": "nobody", "Mcp-Protocol-Version": "2025-11-25"}
@@ -109,7 +110,7 @@ func TestHTTPRules(t *testing.T) {
 		"a method header that contradicts the body":   {"POST", r.url, modernBody(7, "tools/list", ""), modernHeader("tools/call", ""), 400, "-32020"},
 		"metadata without the version header":         {"POST", r.url, modernBody(7, "tools/list", ""), nil, 400, "-32020"},
 		"a legacy version that nobody knows":          {"POST", r.url, list, map[string]string{"Mcp-Session-Id": "x", "Mcp-Protocol-Version": "2001-01-01"}, 400, ""},
-		"a body that is too large":                    {"POST", r.url, `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", maxBody) + `"}}`, nil, 413, ""},
+		"a body that is too large":                    {"POST", r.url, `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", message.MaxBody) + `"}}`, nil, 413, ""},
 		"health is asked, not told":                   {"POST", base + "/health", "", nil, 405, ""},
 	}
 	for name, tt := range tests {
@@ -130,7 +131,7 @@ func TestHTTPRules(t *testing.T) {
 func TestWhatNeedsASessionIsRefusedWithoutOne(t *testing.T) {
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
 	forms := map[string]struct {
 		meta, header, says string
 	}{
@@ -165,7 +166,7 @@ func TestWhatNeedsASessionIsRefusedWithoutOne(t *testing.T) {
 func TestStreamsAskProxiesNotToBuffer(t *testing.T) {
 	upstream := serveMCP(t, echoServer("one"), "modern")
 	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
 	resp, _ := r.do(t, "POST", r.url, modernBody(1, "tools/list", ""), modernHeader("tools/list", ""))
 	if resp.Header.Get("X-Accel-Buffering") != "no" {
 		t.Error("an event stream without X-Accel-Buffering: no")
@@ -196,7 +197,7 @@ func TestEqualIDsNeverMix(t *testing.T) {
 		t.Run(serverEra+" server", func(t *testing.T) {
 			upstream := serveMCP(t, echoServer("one"), serverEra)
 			t.Cleanup(upstream.Close)
-			r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+			r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
 			var wait sync.WaitGroup
 			for i := range 40 {
 				text := fmt.Sprintf("caller %d", i)
@@ -258,7 +259,7 @@ func TestFieldsThatNobodyKnowsPass(t *testing.T) {
 		"tools/call": call,
 	})
 	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
 	legacyHeader := r.session(t)
 	want := map[string]string{"tools/list": tools, "tools/call": call}
 	for method, wire := range want {
@@ -304,7 +305,7 @@ func TestArgumentHeaders(t *testing.T) {
 	})
 	upstream := serveMCP(t, s, "modern")
 	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
 	for clientEra := range eraNames {
 		client := r.connect(t, clientEra, nil)
 		if _, err := client.ListTools(t.Context(), nil); err != nil {
@@ -329,7 +330,7 @@ func TestArgumentHeaders(t *testing.T) {
 func TestHealthOverHTTP(t *testing.T) {
 	upstream := serveMCP(t, echoServer("one"), "modern")
 	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
 	eventually(t, "healthy", func() bool { return r.bridge.Health().Status == health.Healthy })
 	resp, body := r.do(t, "GET", strings.TrimSuffix(r.url, "/u/alice/mcp")+"/health", "", nil)
 	var report health.Report

@@ -15,8 +15,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 )
 
 // TestAnIdleConnectionEndsAndComesBack has nobody call for longer than the
@@ -25,7 +25,7 @@ func TestAnIdleConnectionEndsAndComesBack(t *testing.T) {
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
 			p := newMemoryProgram(t, echoServer("one"), "legacy")
-			p.Timeouts.Idle = config.Duration(100 * time.Millisecond)
+			p.Timeouts.Idle = mcpserver.Duration(100 * time.Millisecond)
 			two := newWitness(t, "two", "modern", nil)
 			r := newRig(t, fast, p.Server, two.Server)
 			client := r.connect(t, clientEra, nil)
@@ -39,7 +39,7 @@ func TestAnIdleConnectionEndsAndComesBack(t *testing.T) {
 				close(ended)
 			}()
 			next(t, ended, "end of the program")
-			eventually(t, "no connection", func() bool { return r.bridge.servers()[0].peek() == nil })
+			eventually(t, "no connection", func() bool { return r.bridge.set.servers()[0].Peek() == nil })
 			starts := p.started() // It may have been idle before the first call.
 			if got := r.bridge.Health().Servers["one"]; got.Status != health.Healthy || got.Tools != 1 || got.Failures != 0 {
 				t.Errorf("health = %+v, want what it was", got)
@@ -47,7 +47,7 @@ func TestAnIdleConnectionEndsAndComesBack(t *testing.T) {
 			if got := toolNames(t, client); len(got) != 2 {
 				t.Errorf("tools = %q, want both servers'", got)
 			}
-			if got := r.bridge.instructions(); got != "# one\n\nsay one\n\n# two\n\nsay two" {
+			if got := r.bridge.handshake.instructions(); got != "# one\n\nsay one\n\n# two\n\nsay two" {
 				t.Errorf("instructions = %q, want both servers'", got)
 			}
 			if got := p.started(); got != starts {
@@ -63,29 +63,6 @@ func TestAnIdleConnectionEndsAndComesBack(t *testing.T) {
 	}
 }
 
-// TestAWishForAConnectionEndsWithIt has somebody need a server that is just being
-// connected to, which must not have it connected to once more when it is idle.
-func TestAWishForAConnectionEndsWithIt(t *testing.T) {
-	s := config.Server{Name: "one", URL: "http://127.0.0.1:1"}
-	u := newUpstream(s, &http.Transport{}, fast, quiet)
-	u.grant = newGrant(t.Context(), s, nil, &http.Transport{})
-	t.Cleanup(func() { u.grant.cut(errStale) })
-	first := -1
-	for range 2 {
-		u.look(&first)
-		if len(u.kick) != 1 {
-			t.Error("nobody is told that the server is needed")
-		}
-		l := &link{gone: make(chan struct{}), retired: make(chan struct{})}
-		u.settle(l)
-		if now := u.look(&first); now.link != l || len(u.kick) != 0 {
-			t.Errorf("with a connection: %+v, and %d wishes", now, len(u.kick))
-		}
-		u.settle(nil)
-		first = -1
-	}
-}
-
 // TestAConnectionInUseIsNotIdle has a call and a subscription outlast the time.
 func TestAConnectionInUseIsNotIdle(t *testing.T) {
 	s := emptyServer(&mcp.ServerOptions{
@@ -94,7 +71,7 @@ func TestAConnectionInUseIsNotIdle(t *testing.T) {
 	})
 	s.AddResource(&mcp.Resource{Name: "a", URI: "test://a"}, nil)
 	p := newMemoryProgram(t, s, "legacy")
-	p.Timeouts.Idle = config.Duration(20 * time.Millisecond)
+	p.Timeouts.Idle = mcpserver.Duration(20 * time.Millisecond)
 	r := newRig(t, fast, p.Server)
 	client := r.connect(t, "legacy", nil)
 	release := make(chan struct{})
@@ -104,41 +81,31 @@ func TestAConnectionInUseIsNotIdle(t *testing.T) {
 	})
 	answers := outcomeOf(t, client)
 	eventually(t, "the call", func() bool {
-		l := r.bridge.only().peek()
-		return l != nil && l.quiet(time.Now()) == 0
+		l := r.bridge.set.only().Peek()
+		return l != nil && l.Calls.Quiet(time.Now()) == 0
 	})
-	u := r.bridge.only()
+	u := r.bridge.set.only()
 	for range 3 {
-		if u.drowse(u.peek()) == nil {
+		if u.Connector.IdleDeadline(u.Peek()) == nil {
 			t.Error("a connection with a call is idle")
 		}
 	}
 	if err := client.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://a"}); err != nil {
 		t.Fatal(err)
 	}
-	l, starts := u.peek(), p.started() // It may have been idle before the call.
+	l, starts := u.Peek(), p.started() // It may have been idle before the call.
 	close(release)
 	if got := next(t, answers, "answer"); got != "done" {
 		t.Errorf("answer = %s", got)
 	}
-	eventually(t, "more than the time", func() bool { return l.quiet(time.Now()) > 100*time.Millisecond })
-	if u.peek() != l || p.started() != starts {
+	eventually(t, "more than the time", func() bool { return l.Calls.Quiet(time.Now()) > 100*time.Millisecond })
+	if u.Peek() != l || p.started() != starts {
 		t.Error("the connection with a subscription ended")
 	}
 	if err := client.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "test://a"}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "no connection", func() bool { return u.peek() == nil })
-}
-
-func TestAConnectionIsKeptWithoutATime(t *testing.T) {
-	u := newUpstream(config.Server{Name: "one", URL: "http://127.0.0.1:1"}, &http.Transport{}, fast, quiet)
-	if u.drowse(&link{}) == nil {
-		t.Error("a connection that was never used is ended")
-	}
-	if u.timing.connect != fast.connect {
-		t.Error("the time to connect is not the bridge's")
-	}
+	eventually(t, "no connection", func() bool { return u.Peek() == nil })
 }
 
 // TestAServersOwnTimeToConnect has a server that answers no question. What needs
@@ -159,9 +126,9 @@ func TestAServersOwnTimeToConnect(t *testing.T) {
 	t.Cleanup(server.Close)
 	t.Cleanup(func() { close(hang) })
 	patient := fast
-	patient.connect = time.Hour
-	for _, kind := range []config.Transport{config.StreamableHTTP, config.SSE} {
-		r := newRig(t, patient, config.Server{Name: "one", Transport: kind, URL: server.URL, Timeouts: config.Timeouts{Connect: config.Duration(100 * time.Millisecond)}})
+	patient.Connect = time.Hour
+	for _, kind := range []mcpserver.Transport{mcpserver.StreamableHTTP, mcpserver.SSE} {
+		r := newRig(t, patient, mcpserver.Server{Name: "one", Transport: kind, URL: server.URL, Timeouts: mcpserver.Timeouts{Connect: mcpserver.Duration(100 * time.Millisecond)}})
 		eventually(t, "a failure", func() bool { return r.bridge.Health().Servers["one"].Error == "the server did not answer in time" })
 	}
 }
@@ -185,7 +152,7 @@ func TestTheProtocolVersionOfTheConfiguration(t *testing.T) {
 				return
 			}
 			connected(t, r.bridge)
-			if got := r.bridge.only().peek().session.InitializeResult().ProtocolVersion; got != tt.agreed {
+			if got := r.bridge.set.only().Peek().ProtocolVersion(); got != tt.agreed {
 				t.Errorf("version %s, want %s", got, tt.agreed)
 			}
 		})
@@ -203,7 +170,7 @@ func TestAServerIsNotListenedToWhereTheConfigurationSaysSo(t *testing.T) {
 			inner.ServeHTTP(w, r)
 		}))
 		t.Cleanup(server.Close)
-		r := newRig(t, fast, config.Server{Name: "one", URL: server.URL, NoListening: silent})
+		r := newRig(t, fast, mcpserver.Server{Name: "one", URL: server.URL, NoListening: silent})
 		client := r.connect(t, "legacy", nil)
 		if err := called(t, client, "echo"); err != nil {
 			t.Fatal(err)

@@ -12,13 +12,15 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // slowServer is a server with the tool t that is granted a secret. The handler
 // works on a call of which the test knows, and of whose session's end.
 type slowServer struct {
-	config.Server
+	mcpserver.Server
 	began chan *mcp.ServerSession
 	ended chan struct{} // receives when a session ended in which the tool was called
 }
@@ -39,7 +41,7 @@ func newSlowServer(t *testing.T, eraName string, work mcp.ToolHandler) *slowServ
 	})
 	server := serveMCP(t, s, eraName)
 	t.Cleanup(server.Close)
-	w.Server = config.Server{Name: "one", URL: server.URL, Headers: bearer("TOKEN"), Secrets: []string{"TOKEN"}}
+	w.Server = mcpserver.Server{Name: "one", URL: server.URL, Headers: bearer("TOKEN"), Secrets: []string{"TOKEN"}}
 	return w
 }
 
@@ -60,21 +62,21 @@ func outcomeOf(t *testing.T, client *mcp.ClientSession) <-chan string {
 
 // questions are the ways in which a legacy server asks its client.
 var questions = map[string]func(context.Context, *mcp.ServerSession) (any, error){
-	methodElicit: func(ctx context.Context, ss *mcp.ServerSession) (any, error) {
+	message.MethodElicit: func(ctx context.Context, ss *mcp.ServerSession) (any, error) {
 		answer, err := ss.Elicit(ctx, &mcp.ElicitParams{Message: "it", RequestedSchema: nameSchema})
 		if err != nil {
 			return nil, err
 		}
 		return answer.Content["name"], nil
 	},
-	methodSample: func(ctx context.Context, ss *mcp.ServerSession) (any, error) {
+	message.MethodCreateMessage: func(ctx context.Context, ss *mcp.ServerSession) (any, error) {
 		answer, err := ss.CreateMessage(ctx, &mcp.CreateMessageParams{MaxTokens: 1})
 		if err != nil {
 			return nil, err
 		}
 		return answer.Model + " on it", nil
 	},
-	methodRoots: func(ctx context.Context, ss *mcp.ServerSession) (any, error) {
+	message.MethodRoots: func(ctx context.Context, ss *mcp.ServerSession) (any, error) {
 		answer, err := ss.ListRoots(ctx, nil)
 		if err != nil {
 			return nil, err
@@ -163,7 +165,7 @@ func TestAServerThatMayNotAskIsToldSoWhenItsSecretChanges(t *testing.T) {
 	changed := make(chan struct{})
 	w := newSlowServer(t, "legacy", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		<-changed
-		_, err := questions[methodRoots](ctx, req.Session)
+		_, err := questions[message.MethodRoots](ctx, req.Session)
 		return said("%v", err), nil
 	})
 	r := newRig(t, fast, w.Server)
@@ -198,7 +200,7 @@ func TestAnIdleConnectionEndsWhenItsSecretChanges(t *testing.T) {
 // server and once at the client that it asks.
 func TestACallDoesNotKeepAFormerSecretForEver(t *testing.T) {
 	brief := fast
-	brief.grace = 50 * time.Millisecond
+	brief.Grace = 50 * time.Millisecond
 	for _, where := range []string{"server", "client"} {
 		for clientEra := range eraNames {
 			if where == "client" && clientEra == "modern" {
@@ -208,7 +210,7 @@ func TestACallDoesNotKeepAFormerSecretForEver(t *testing.T) {
 				asked := make(chan struct{})
 				w := newSlowServer(t, "legacy", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 					if where == "client" {
-						_, err := questions[methodElicit](context.WithoutCancel(ctx), req.Session)
+						_, err := questions[message.MethodElicit](context.WithoutCancel(ctx), req.Session)
 						return nil, err
 					}
 					close(asked)
@@ -229,7 +231,7 @@ func TestACallDoesNotKeepAFormerSecretForEver(t *testing.T) {
 				next(t, w.began, "call")
 				next(t, asked, "question")
 				r.bridge.UseSecrets(secretsOf("r2", "TOKEN", "second-token"))
-				if got := next(t, answers, "answer"); !strings.Contains(got, errStale.Error()) {
+				if got := next(t, answers, "answer"); !strings.Contains(got, fault.ErrStale.Error()) {
 					t.Errorf("answer = %s, want one that says why", got)
 				}
 				next(t, w.ended, "end of the connection")

@@ -19,8 +19,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 )
 
 // authority is an authorization server that gives a new token each time.
@@ -38,13 +40,13 @@ func authority(t *testing.T) (server *httptest.Server, given *atomic.Int32) {
 
 // guardedServer is a server that wants a token and repeats it when it refuses.
 type guardedServer struct {
-	config.Server
+	mcpserver.Server
 	mu       sync.Mutex
 	tokens   map[string]bool
 	connects int
 }
 
-func newGuardedServer(t *testing.T, kind config.Transport) *guardedServer {
+func newGuardedServer(t *testing.T, kind mcpserver.Transport) *guardedServer {
 	t.Helper()
 	g := &guardedServer{tokens: map[string]bool{}}
 	s := emptyServer(nil)
@@ -59,12 +61,12 @@ func newGuardedServer(t *testing.T, kind config.Transport) *guardedServer {
 		return nil, &jsonrpc.Error{Code: -32001, Message: "bad token: " + string(data), Data: data}
 	})
 	inner := mcpHandler(t, s, "legacy")
-	if kind == config.SSE {
+	if kind == mcpserver.SSE {
 		inner = mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return s }, nil)
 	}
 	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			if method == methodInitialize {
+			if method == message.MethodInitialize {
 				g.mu.Lock()
 				g.connects++
 				g.mu.Unlock()
@@ -82,7 +84,7 @@ func newGuardedServer(t *testing.T, kind config.Transport) *guardedServer {
 		front.CloseClientConnections()
 		front.Close()
 	})
-	g.Server = config.Server{Name: "one", Transport: kind, URL: front.URL}
+	g.Server = mcpserver.Server{Name: "one", Transport: kind, URL: front.URL}
 	return g
 }
 
@@ -98,11 +100,11 @@ func (g *guardedServer) seen() (connects int, tokens string) {
 }
 
 func TestAServerWithOAuthGetsItsToken(t *testing.T) {
-	for _, kind := range []config.Transport{config.StreamableHTTP, config.SSE} {
+	for _, kind := range []mcpserver.Transport{mcpserver.StreamableHTTP, mcpserver.SSE} {
 		t.Run(string(kind), func(t *testing.T) {
 			tokens, given := authority(t)
 			g := newGuardedServer(t, kind)
-			g.OAuth = &config.OAuth{Grant: config.ClientCredentials, TokenURL: tokens.URL, ClientID: "me", ClientSecret: "CLIENT"}
+			g.OAuth = &mcpserver.OAuth{Grant: mcpserver.ClientCredentials, TokenURL: tokens.URL, ClientID: "me", ClientSecret: "CLIENT"}
 			g.Secrets = []string{"CLIENT"}
 			log := &sharedLog{}
 			r := newLoggedRig(t, slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), fast, g.Server)
@@ -136,13 +138,13 @@ func TestAServerWithOAuthGetsItsToken(t *testing.T) {
 // secrets, what it has stored, and then another login.
 func TestARefreshedLoginConnectsNothingAnew(t *testing.T) {
 	tokens, given := authority(t)
-	g := newGuardedServer(t, config.StreamableHTTP)
-	g.OAuth = &config.OAuth{Grant: config.AuthorizationCode, TokenURL: tokens.URL, ClientID: "me", Token: "LOGIN"}
+	g := newGuardedServer(t, mcpserver.StreamableHTTP)
+	g.OAuth = &mcpserver.OAuth{Grant: mcpserver.AuthorizationCode, TokenURL: tokens.URL, ClientID: "me", Token: "LOGIN"}
 	g.Secrets = []string{"LOGIN"}
-	c := config.Config{UserID: "alice", BridgeUID: "uid-1", Egress: config.Egress{Unrestricted: true}, Servers: []config.Server{g.Server}}
+	c := mcpserver.Config{UserID: "alice", BridgeUID: "uid-1", Egress: mcpserver.Egress{Unrestricted: true}, Servers: []mcpserver.Server{g.Server}}
 	saved := make(chan string, 4)
 	t0 := fast
-	b := New(t.Context(), c, Options{Log: quiet, timing: &t0, SaveSecret: func(_ context.Context, name string, value []byte) error {
+	b := New(t.Context(), c, Options{Log: message.DiscardLog, timing: &t0, SaveSecret: func(_ context.Context, name string, value []byte) error {
 		saved <- name + " " + string(value)
 		return nil
 	}})
@@ -154,18 +156,18 @@ func TestARefreshedLoginConnectsNothingAnew(t *testing.T) {
 		t.Fatalf("stored %s", name)
 	}
 	before, _ := g.seen()
-	l := b.only().peek()
+	l := b.set.only().Peek()
 	b.UseSecrets(secretsOf("r2", "LOGIN", value))
 	connected(t, b)
-	if after, _ := g.seen(); after != before || b.only().peek() != l {
+	if after, _ := g.seen(); after != before || b.set.only().Peek() != l {
 		t.Errorf("connected to %d times, and %d before", after, before)
 	}
-	if _, held := b.only().secret("LOGIN"); !held {
+	if _, held := b.set.only().Granted().View.Lookup("LOGIN"); !held {
 		t.Error("the secret is gone")
 	}
 	b.UseSecrets(secretsOf("r3", "LOGIN", "c4n4ry-second-login"))
 	connected(t, b)
-	eventually(t, "another connection", func() bool { return b.only().peek() != l })
+	eventually(t, "another connection", func() bool { return b.set.only().Peek() != l })
 	eventually(t, "another token", func() bool {
 		_, sent := g.seen()
 		return strings.Contains(sent, "c4n4ry-access-2") && given.Load() == 2
@@ -175,14 +177,14 @@ func TestARefreshedLoginConnectsNothingAnew(t *testing.T) {
 // TestAServerThatIsReplacedGoesOnWithItsLogin has the secrets say what they did
 // at first: a refresh token that was used, and that nobody may show again.
 func TestAServerThatIsReplacedGoesOnWithItsLogin(t *testing.T) {
-	for name, changes := range map[string][]func(*config.Config){
-		"by one with another timeout": {func(c *config.Config) { c.Servers[0].Timeouts.Connect = config.Duration(time.Minute) }},
-		"by one of another name":      {func(c *config.Config) { c.Servers[0].Name = "two" }},
+	for name, changes := range map[string][]func(*mcpserver.Config){
+		"by one with another timeout": {func(c *mcpserver.Config) { c.Servers[0].Timeouts.Connect = mcpserver.Duration(time.Minute) }},
+		"by one of another name":      {func(c *mcpserver.Config) { c.Servers[0].Name = "two" }},
 		"and removed before": {
-			func(c *config.Config) { c.Servers = nil },
-			func(c *config.Config) { c.Servers[0].Description = "again" },
+			func(c *mcpserver.Config) { c.Servers = nil },
+			func(c *mcpserver.Config) { c.Servers[0].Description = "again" },
 		},
-		"and joined by another with its login": {func(c *config.Config) {
+		"and joined by another with its login": {func(c *mcpserver.Config) {
 			other := c.Servers[0]
 			other.Name = "two"
 			c.Servers = append(c.Servers, other)
@@ -190,21 +192,21 @@ func TestAServerThatIsReplacedGoesOnWithItsLogin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tokens, given := authority(t)
-			g := newGuardedServer(t, config.StreamableHTTP)
-			g.OAuth = &config.OAuth{Grant: config.AuthorizationCode, TokenURL: tokens.URL, ClientID: "me", Token: "LOGIN"}
+			g := newGuardedServer(t, mcpserver.StreamableHTTP)
+			g.OAuth = &mcpserver.OAuth{Grant: mcpserver.AuthorizationCode, TokenURL: tokens.URL, ClientID: "me", Token: "LOGIN"}
 			g.Secrets = []string{"LOGIN"}
 			r := newRig(t, fast, g.Server)
 			r.bridge.UseSecrets(secretsOf("r1", "LOGIN", "c4n4ry-first"))
 			connected(t, r.bridge)
 			for _, change := range changes {
-				before := r.bridge.servers()
-				r.reconfigure(t, func(c *config.Config) {
-					c.Servers = []config.Server{g.Server}
+				before := r.bridge.set.servers()
+				r.reconfigure(t, func(c *mcpserver.Config) {
+					c.Servers = []mcpserver.Server{g.Server}
 					change(c)
 				})
 				for _, u := range before {
 					r.bridge.mu.Lock()
-					l := r.bridge.lives[u]
+					l := r.bridge.set.lifecycles[u]
 					r.bridge.mu.Unlock()
 					if l != nil && l.over {
 						<-l.idle
@@ -223,8 +225,8 @@ func TestAServerThatIsReplacedGoesOnWithItsLogin(t *testing.T) {
 
 func TestALoginEndsWhenItsSecretIsRemoved(t *testing.T) {
 	tokens, given := authority(t)
-	g := newGuardedServer(t, config.StreamableHTTP)
-	g.OAuth = &config.OAuth{Grant: config.AuthorizationCode, TokenURL: tokens.URL, ClientID: "me", Token: "LOGIN"}
+	g := newGuardedServer(t, mcpserver.StreamableHTTP)
+	g.OAuth = &mcpserver.OAuth{Grant: mcpserver.AuthorizationCode, TokenURL: tokens.URL, ClientID: "me", Token: "LOGIN"}
 	g.Secrets = []string{"LOGIN"}
 	r := newRig(t, fast, g.Server)
 	r.bridge.UseSecrets(secretsOf("r1", "LOGIN", "c4n4ry-first"))
@@ -255,9 +257,9 @@ func TestSecretsAreTakenOutOfErrorsAfterTheyWereReplaced(t *testing.T) {
 		front.CloseClientConnections()
 		front.Close()
 	}()
-	server := config.Server{
-		Name: "one", URL: front.URL, Headers: []config.Header{{Name: "X-Key", Value: "${KEY}"}}, Secrets: []string{"CLIENT", "KEY", "NESTED"},
-		OAuth: &config.OAuth{Grant: config.ClientCredentials, TokenURL: tokens.URL, ClientID: "me", ClientSecret: "CLIENT"},
+	server := mcpserver.Server{
+		Name: "one", URL: front.URL, Headers: []mcpserver.Header{{Name: "X-Key", Value: "${KEY}"}}, Secrets: []string{"CLIENT", "KEY", "NESTED"},
+		OAuth: &mcpserver.OAuth{Grant: mcpserver.ClientCredentials, TokenURL: tokens.URL, ClientID: "me", ClientSecret: "CLIENT"},
 	}
 	r := newRig(t, fast, server)
 	r.bridge.UseSecrets(secretsOf("r1", "KEY", "c4n4ry-key-1", "CLIENT", "c4n4ry-client-1", "NESTED", `{"access_token":"c4n4ry-nested-1"}`))
@@ -283,7 +285,7 @@ func TestATokenGoesNowhereElse(t *testing.T) {
 			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
 		})
 	}
-	o := &only{server: record("with"), others: record("without"), origin: originOf("https://a.example/mcp")}
+	o := &egress.OriginTransport{Server: record("with"), Others: record("without"), Origin: egress.OriginOf("https://a.example/mcp")}
 	for _, url := range []string{"https://a.example/x", "https://b.example/", "http://a.example/"} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 		if err != nil {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 )
 
 // matrixServer has a tool for each way in which a server speaks to its client. A
@@ -30,7 +32,7 @@ func matrixServer(t *testing.T, ended chan<- error) *mcp.Server {
 	}
 	for name, ask := range asks {
 		rawTool(s, name, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			if req.Session.InitializeParams().ProtocolVersion < firstModernVersion {
+			if req.Session.InitializeParams().ProtocolVersion < message.FirstModernVersion {
 				return askNow(ctx, req.Session, ask)
 			}
 			response, ok := req.Params.InputResponses["q"]
@@ -173,7 +175,7 @@ func TestEverythingThatAServerMaySay(t *testing.T) {
 				}
 				params := &mcp.CallToolParams{Name: tool, Meta: mcp.Meta{"progressToken": "mine"}}
 				if clientEra == "modern" {
-					params.Meta[metaLogLevel] = "warning"
+					params.Meta[message.MetaLogLevel] = "warning"
 				}
 				result, err := client.CallTool(t.Context(), params)
 				if err != nil {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // metricsOf returns the lines of the bridge's own metrics.
@@ -24,9 +24,9 @@ func TestMetricsSayHowCallsEnd(t *testing.T) {
 	s := &script{annotations: readOnly, answer: same(done)}
 	server := s.serve(t)
 	server.CacheTTL = anHour
-	other := config.Server{Name: "two", URL: "http://127.0.0.1:1/"}
-	r := newPolicyRig(t, Options{}, config.Config{Servers: []config.Server{server, other}})
-	r.bridge.servers()[0].awaitFirst(t.Context())
+	other := mcpserver.Server{Name: "two", URL: "http://127.0.0.1:1/"}
+	r := newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{server, other}})
+	r.bridge.set.servers()[0].AwaitFirst(t.Context())
 	client := r.connect(t, "legacy", nil)
 	for _, tool := range []string{"one_t", "one_t", "secret-tool"} {
 		_, _ = client.CallTool(t.Context(), &mcp.CallToolParams{Name: tool})

@@ -7,12 +7,12 @@ import (
 	"log/slog"
 	"testing"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry/metricstest"
 )
 
 func TestMetricsAreDocumented(t *testing.T) {
-	b := New(t.Context(), config.Config{}, Options{Log: slog.New(slog.DiscardHandler)})
+	b := New(t.Context(), mcpserver.Config{}, Options{Log: slog.New(slog.DiscardHandler)})
 	defer b.Close()
 	reg := metricstest.New()
 	reg.MustRegister(b.collectors()...)

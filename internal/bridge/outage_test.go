@@ -16,8 +16,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 )
 
 // mortal is a server that can go and come back at one address.
@@ -57,8 +57,8 @@ func TestAServerThatWentAwayComesBack(t *testing.T) {
 				steady := serveMCP(t, echoServer("two"), "modern")
 				t.Cleanup(steady.Close)
 				brief := fast
-				brief.wait, brief.interval = 300*time.Millisecond, 20*time.Millisecond
-				r := newRig(t, brief, config.Server{Name: "one", URL: "http://" + m.address}, config.Server{Name: "two", URL: steady.URL})
+				brief.Wait, brief.Interval = 300*time.Millisecond, 20*time.Millisecond
+				r := newRig(t, brief, mcpserver.Server{Name: "one", URL: "http://" + m.address}, mcpserver.Server{Name: "two", URL: steady.URL})
 				client := r.connect(t, clientEra, nil)
 				call := func(tool string) error {
 					_, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: echoArgs{"hi"}})
@@ -104,7 +104,7 @@ func TestAForgetfulServerCostsNoCall(t *testing.T) {
 			upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*current.Load()).ServeHTTP(w, r) }))
 			t.Cleanup(upstream.Close)
 			t.Cleanup(upstream.CloseClientConnections)
-			r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+			r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
 			client := r.connect(t, clientEra, nil)
 			for range 5 {
 				if _, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: echoArgs{"hi"}}); err != nil {
@@ -124,8 +124,8 @@ func TestABridgeStartsBeforeItsServer(t *testing.T) {
 			m.die()
 			t.Cleanup(func() { m.die() })
 			brief := fast
-			brief.wait = 50 * time.Millisecond
-			r := newRig(t, brief, config.Server{Name: "one", URL: "http://" + m.address})
+			brief.Wait = 50 * time.Millisecond
+			r := newRig(t, brief, mcpserver.Server{Name: "one", URL: "http://" + m.address})
 			client := r.connect(t, clientEra, nil)
 			if _, err := client.ListTools(t.Context(), nil); err == nil {
 				t.Error("a list without a server")

@@ -17,13 +17,16 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/inputrequired"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // inquisitive is a legacy server whose tools ask in all ways. It counts how often
 // they began, and tells of each call that ended.
 type inquisitive struct {
-	config.Server
+	mcpserver.Server
 	begun atomic.Int32
 	ended chan error
 }
@@ -37,7 +40,7 @@ func newInquisitive(t *testing.T) *inquisitive {
 	tool := func(name string, work func(context.Context, *mcp.CallToolRequest) (string, error)) {
 		rawTool(s, name, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			q.begun.Add(1)
-			ctx, stop := follow(ctx, over)
+			ctx, stop := egress.FollowContext(ctx, over)
 			defer stop()
 			answer, err := work(ctx, req)
 			q.ended <- err
@@ -49,7 +52,7 @@ func newInquisitive(t *testing.T) *inquisitive {
 	}
 	tool("rounds", func(ctx context.Context, req *mcp.CallToolRequest) (string, error) {
 		var answers []string
-		for _, method := range []string{methodElicit, methodSample, methodRoots, methodElicit} {
+		for _, method := range []string{message.MethodElicit, message.MethodCreateMessage, message.MethodRoots, message.MethodElicit} {
 			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: req.Params.GetProgressToken(), Progress: float64(len(answers))})
 			answer, err := questions[method](ctx, req.Session)
 			if err != nil {
@@ -62,7 +65,7 @@ func newInquisitive(t *testing.T) *inquisitive {
 	tool("together", func(ctx context.Context, req *mcp.CallToolRequest) (string, error) {
 		answers := make([]string, 3)
 		var wait sync.WaitGroup
-		for i, method := range []string{methodElicit, methodSample, methodRoots} {
+		for i, method := range []string{message.MethodElicit, message.MethodCreateMessage, message.MethodRoots} {
 			wait.Go(func() {
 				answer, err := questions[method](ctx, req.Session)
 				answers[i] = fmt.Sprint(answer, err)
@@ -86,17 +89,17 @@ func newInquisitive(t *testing.T) *inquisitive {
 		return answer.Action, err
 	})
 	s.AddPrompt(&mcp.Prompt{Name: "ask"}, func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-		answer, err := questions[methodElicit](ctx, req.Session)
+		answer, err := questions[message.MethodElicit](ctx, req.Session)
 		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: fmt.Sprint(answer)}}}}, err
 	})
 	s.AddResource(&mcp.Resource{Name: "ask", URI: "file:///ask"}, func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-		answer, err := questions[methodElicit](ctx, req.Session)
+		answer, err := questions[message.MethodElicit](ctx, req.Session)
 		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, Text: fmt.Sprint(answer)}}}, err
 	})
 	server := serveMCP(t, s, "legacy")
 	t.Cleanup(server.Close)
 	t.Cleanup(end)
-	q.Server = config.Server{Name: "one", URL: server.URL}
+	q.Server = mcpserver.Server{Name: "one", URL: server.URL}
 	return q
 }
 
@@ -144,7 +147,7 @@ func TestAModernClientIsAskedByALegacyServer(t *testing.T) {
 	if err != nil || resource.Contents[0].Text != "ann on it" {
 		t.Errorf("resource = %+v, %v", resource, err)
 	}
-	if n := len(r.bridge.parking.calls); n != 0 {
+	if n := r.bridge.delivery.suspended.Len(); n != 0 {
 		t.Errorf("%d calls still wait", n)
 	}
 }
@@ -187,11 +190,11 @@ func accepting(r required) string {
 	answers := map[string]any{}
 	for key, asked := range r.InputRequests {
 		switch asked.Method {
-		case methodElicit:
+		case message.MethodElicit:
 			answers[key] = map[string]any{"action": "accept", "content": map[string]any{"name": "ann"}}
-		case methodSample:
+		case message.MethodCreateMessage:
 			answers[key] = map[string]any{"role": "assistant", "model": "m", "content": map[string]any{"type": "text", "text": "x"}}
-		case methodRoots:
+		case message.MethodRoots:
 			answers[key] = map[string]any{"roots": []any{}}
 		}
 	}
@@ -214,7 +217,7 @@ func TestQuestionsThatComeTogetherAreAskedTogether(t *testing.T) {
 	if len(asked.InputRequests) != 3 {
 		t.Errorf("%d questions, want three at once: %+v", len(asked.InputRequests), asked.InputRequests)
 	}
-	info, ok := asked.Meta[metaServerInfo].(map[string]any)
+	info, ok := asked.Meta[message.MetaServerInfo].(map[string]any)
 	if !ok || info["name"] != "one" {
 		t.Errorf("the answer is that of %v", asked.Meta)
 	}
@@ -255,12 +258,12 @@ func TestWhatStaysUnansweredIsAskedAgain(t *testing.T) {
 func TestAnAnswerThatIsNotTheCallsIsRefused(t *testing.T) {
 	q := newInquisitive(t)
 	r := newRig(t, fast, q.Server)
-	asked := requiredOf(t, r.ask(t, methodElicit, canElicit, ""))
+	asked := requiredOf(t, r.ask(t, message.MethodElicit, canElicit, ""))
 	if busy := r.bridge.Health().Busy; busy != 1 {
 		t.Errorf("busy = %d with a parked call, want 1", busy)
 	}
 	other := newRig(t, fast, q.Server)
-	foreign := requiredOf(t, other.ask(t, methodElicit, canElicit, ""))
+	foreign := requiredOf(t, other.ask(t, message.MethodElicit, canElicit, ""))
 	right := accepting(asked)
 	var key string
 	for key = range asked.InputRequests {
@@ -271,10 +274,10 @@ func TestAnAnswerThatIsNotTheCallsIsRefused(t *testing.T) {
 		says string
 	}{
 		"one for another tool":      {request{"rounds", right}, "request_state_invalid"},
-		"one of another bridge":     {request{methodElicit, accepting(foreign)}, "request_state_invalid"},
-		"a forged one":              {request{methodElicit, strings.Replace(right, asked.RequestState[:9], "AQIBAAAAB", 1)}, "request_state_invalid"},
-		"one that is cut off":       {request{methodElicit, answering(asked.RequestState[:40], nil)}, "request_state_invalid"},
-		"an answer of another kind": {request{methodElicit, answering(asked.RequestState, map[string]any{key: map[string]any{"roots": []any{}}})}, "input_response_invalid"},
+		"one of another bridge":     {request{message.MethodElicit, accepting(foreign)}, "request_state_invalid"},
+		"a forged one":              {request{message.MethodElicit, strings.Replace(right, asked.RequestState[:9], "AQIBAAAAB", 1)}, "request_state_invalid"},
+		"one that is cut off":       {request{message.MethodElicit, answering(asked.RequestState[:40], nil)}, "request_state_invalid"},
+		"an answer of another kind": {request{message.MethodElicit, answering(asked.RequestState, map[string]any{key: map[string]any{"roots": []any{}}})}, "input_response_invalid"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -284,15 +287,15 @@ func TestAnAnswerThatIsNotTheCallsIsRefused(t *testing.T) {
 			}
 		})
 	}
-	body := strings.Replace(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"T","arguments":{"b":[2],"a":2},`+right+`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`, "T", methodElicit, 1)
-	if _, answer := r.do(t, "POST", r.url, body, modernHeader("tools/call", methodElicit)); !strings.Contains(answer, "request_state_invalid") {
+	body := strings.Replace(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"T","arguments":{"b":[2],"a":2},`+right+`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`, "T", message.MethodElicit, 1)
+	if _, answer := r.do(t, "POST", r.url, body, modernHeader("tools/call", message.MethodElicit)); !strings.Contains(answer, "request_state_invalid") {
 		t.Errorf("other arguments are answered with %s", answer)
 	}
 	body = strings.Replace(body, `"a":2`, ` "a" : 1`, 1)
-	if _, answer := r.do(t, "POST", r.url, body, modernHeader("tools/call", methodElicit)); !strings.Contains(answer, "ann") {
+	if _, answer := r.do(t, "POST", r.url, body, modernHeader("tools/call", message.MethodElicit)); !strings.Contains(answer, "ann") {
 		t.Errorf("the right answer is answered with %s", answer)
 	}
-	if answer := r.ask(t, methodElicit, canElicit, right); !strings.Contains(string(answer["error"]), "request_state_expired") {
+	if answer := r.ask(t, message.MethodElicit, canElicit, right); !strings.Contains(string(answer["error"]), "request_state_expired") {
 		t.Errorf("the answer a second time is answered with %s %s", answer["result"], answer["error"])
 	}
 	if n := q.begun.Load(); n != 2 { // once through each bridge
@@ -315,9 +318,9 @@ func TestAnEarlierRoundIsOver(t *testing.T) {
 func TestARestartedBridgeSaysSo(t *testing.T) {
 	q := newInquisitive(t)
 	h := newHouse(t, q.Server)
-	asked := requiredOf(t, h.ask(t, methodElicit, canElicit, ""))
+	asked := requiredOf(t, h.ask(t, message.MethodElicit, canElicit, ""))
 	h.move(t)
-	answer := h.ask(t, methodElicit, canElicit, accepting(asked))
+	answer := h.ask(t, message.MethodElicit, canElicit, accepting(asked))
 	if !strings.Contains(string(answer["error"]), "the bridge has restarted") {
 		t.Errorf("answer = %s %s", answer["result"], answer["error"])
 	}
@@ -328,12 +331,12 @@ func TestARestartedBridgeSaysSo(t *testing.T) {
 func TestAClientThatDoesNotComeBackEndsItsCall(t *testing.T) {
 	q := newInquisitive(t)
 	r := newRig(t, fast, q.Server)
-	r.bridge.parking.limit = 10 * time.Millisecond
-	asked := requiredOf(t, r.ask(t, methodElicit, canElicit, ""))
+	r.bridge.delivery.suspended.Limit = 10 * time.Millisecond
+	asked := requiredOf(t, r.ask(t, message.MethodElicit, canElicit, ""))
 	if err := next(t, q.ended, "end of the call at the server"); err == nil {
 		t.Error("the call ended well")
 	}
-	if answer := r.ask(t, methodElicit, canElicit, accepting(asked)); !strings.Contains(string(answer["error"]), "waited for an answer for too long") {
+	if answer := r.ask(t, message.MethodElicit, canElicit, accepting(asked)); !strings.Contains(string(answer["error"]), "waited for an answer for too long") {
 		t.Errorf("answer = %s %s", answer["result"], answer["error"])
 	}
 }
@@ -343,23 +346,23 @@ func TestTooManyCallsThatWaitAreRefused(t *testing.T) {
 	q := newInquisitive(t)
 	r := newRig(t, fast, q.Server)
 	var asked required
-	for range maxParked {
-		asked = requiredOf(t, r.ask(t, methodElicit, canElicit, ""))
+	for range inputrequired.MaxSuspended {
+		asked = requiredOf(t, r.ask(t, message.MethodElicit, canElicit, ""))
 	}
-	if n := len(r.bridge.capable.leases[r.bridge.servers()[0]]); n > maxCapable {
-		t.Errorf("%d connections, want at most %d", n, maxCapable)
+	if n := r.bridge.delivery.pool.Size(r.bridge.set.servers()[0]); n > inputrequired.MaxPooled {
+		t.Errorf("%d connections, want at most %d", n, inputrequired.MaxPooled)
 	}
-	answer := r.ask(t, methodElicit, canElicit, "")
+	answer := r.ask(t, message.MethodElicit, canElicit, "")
 	if !strings.Contains(string(answer["error"]), "too_many_waiting") {
 		t.Errorf("one more is answered with %s %s", answer["result"], answer["error"])
 	}
 	if err := next(t, q.ended, "end of the refused call at the server"); err == nil {
 		t.Error("the refused call ended well")
 	}
-	if answer := r.ask(t, methodElicit, canElicit, accepting(asked)); answer["result"] == nil {
+	if answer := r.ask(t, message.MethodElicit, canElicit, accepting(asked)); answer["result"] == nil {
 		t.Errorf("one that waits is answered with %s", answer["error"])
 	}
-	requiredOf(t, r.ask(t, methodElicit, canElicit, ""))
+	requiredOf(t, r.ask(t, message.MethodElicit, canElicit, ""))
 }
 
 // TestACancelledRetryEndsTheCall leaves while the call goes on.
@@ -367,7 +370,7 @@ func TestACancelledRetryEndsTheCall(t *testing.T) {
 	s := emptyServer(nil)
 	again, ended := make(chan struct{}, 1), make(chan struct{}, 1)
 	rawTool(s, "t", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		if _, err := questions[methodElicit](ctx, req.Session); err != nil {
+		if _, err := questions[message.MethodElicit](ctx, req.Session); err != nil {
 			return nil, err
 		}
 		again <- struct{}{}
@@ -377,7 +380,7 @@ func TestACancelledRetryEndsTheCall(t *testing.T) {
 	})
 	upstream := serveMCP(t, s, "legacy")
 	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
 	client := r.connect(t, "modern", asking("ann"))
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
@@ -397,13 +400,13 @@ func TestAServerMayStopWaiting(t *testing.T) {
 	rawTool(s, "t", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		brief, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
 		defer cancel()
-		_, err := questions[methodElicit](brief, req.Session)
+		_, err := questions[message.MethodElicit](brief, req.Session)
 		gave <- struct{}{}
 		return said("without you: %v", err != nil), nil
 	})
 	upstream := serveMCP(t, s, "legacy")
 	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
 	asked := requiredOf(t, r.ask(t, "t", canElicit, ""))
 	next(t, gave, "end of the server's patience")
 	if answer := r.ask(t, "t", canElicit, accepting(asked)); !strings.Contains(string(answer["result"]), "without you: true") {
@@ -422,7 +425,7 @@ func TestAServerLearnsWhatEachClientCan(t *testing.T) {
 	})
 	upstream := serveMCP(t, s, "legacy")
 	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
 	var wait sync.WaitGroup
 	for caps, want := range map[string]string{
 		canElicit:                             "elicit true, url true, sample false, roots false",
@@ -455,8 +458,8 @@ func TestAnIdleConnectionForCapabilitiesIsClosed(t *testing.T) {
 	})
 	upstream := serveMCP(t, s, "legacy")
 	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
-	r.bridge.capable.idle = 10 * time.Millisecond
+	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
+	r.bridge.delivery.pool.Idle = 10 * time.Millisecond
 	r.ask(t, "t", canElicit, "")
 	next(t, ended, "end of the connection")
 	if answer := r.ask(t, "t", canElicit, ""); answer["result"] == nil {
@@ -472,7 +475,7 @@ func TestAModernServersStateIsItsOwn(t *testing.T) {
 	})
 	upstream := serveMCP(t, s, "modern")
 	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
 	if answer := r.ask(t, "t", canElicit, answering("its own", nil)); !strings.Contains(string(answer["result"]), "state its own") {
 		t.Errorf("answer = %s %s", answer["result"], answer["error"])
 	}
@@ -483,7 +486,7 @@ func TestAModernServersStateIsItsOwn(t *testing.T) {
 func TestWhatAClientCannotIsToldTheServer(t *testing.T) {
 	q := newInquisitive(t)
 	r := newRig(t, fast, q.Server)
-	for tool, caps := range map[string]string{methodSample: canElicit, methodRoots: `{"sampling":{}}`, "url": `{"elicitation":{"form":{}}}`} {
+	for tool, caps := range map[string]string{message.MethodCreateMessage: canElicit, message.MethodRoots: `{"sampling":{}}`, "url": `{"elicitation":{"form":{}}}`} {
 		answer := r.ask(t, tool, caps, "")
 		var rpc jsonrpc.Error
 		if json.Unmarshal(answer["error"], &rpc) != nil || rpc.Message == "" {
@@ -500,7 +503,7 @@ func TestProgressAndMessagesAreThoseOfTheRequestThatWaits(t *testing.T) {
 		for i := range 5 {
 			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: req.Params.GetProgressToken(), Progress: float64(i)})
 			_ = req.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "info", Data: "said"})
-			if _, err := questions[methodElicit](ctx, req.Session); err != nil {
+			if _, err := questions[message.MethodElicit](ctx, req.Session); err != nil {
 				return nil, err
 			}
 		}
@@ -508,7 +511,7 @@ func TestProgressAndMessagesAreThoseOfTheRequestThatWaits(t *testing.T) {
 	})
 	upstream := serveMCP(t, s, "legacy")
 	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
 	more := ""
 	for i, tt := range []struct {
 		meta     string
@@ -523,10 +526,10 @@ func TestProgressAndMessagesAreThoseOfTheRequestThatWaits(t *testing.T) {
 	} {
 		body := fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t",%s"_meta":{%s"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"raw","version":"1"},"io.modelcontextprotocol/clientCapabilities":%s}}}`, more, tt.meta, canElicit)
 		_, answer := r.do(t, "POST", r.url, body, modernHeader("tools/call", "t"))
-		if strings.Contains(answer, noteProgress) != (tt.progress != "") || !strings.Contains(answer, `"progressToken":`+tt.progress) && tt.progress != "" {
+		if strings.Contains(answer, message.NotificationProgress) != (tt.progress != "") || !strings.Contains(answer, `"progressToken":`+tt.progress) && tt.progress != "" {
 			t.Errorf("request %d: progress comes as %s, want token %q", i, answer, tt.progress)
 		}
-		if strings.Contains(answer, noteMessage) != tt.message {
+		if strings.Contains(answer, message.NotificationMessage) != tt.message {
 			t.Errorf("request %d: the messages are %s, want some: %v", i, answer, tt.message)
 		}
 		more = accepting(requiredOf(t, answerOf(t, answer)))

@@ -13,27 +13,27 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 )
 
 func TestPrefixesInModeDirect(t *testing.T) {
 	resources := []health.Renamed{{Kind: "resource", Server: "two", Original: "test://shared"}}
 	tests := map[string]struct {
-		prefix  config.Prefix
+		prefix  mcpserver.Prefix
 		tools   map[string]string // whose tool answers
 		prompts []string
 		renamed []health.Renamed
 	}{
-		"always": {config.PrefixAlways,
+		"always": {mcpserver.PrefixAlways,
 			map[string]string{"one_who": "one", "two_who": "two", "two_own": "two's own"}, []string{"one_hello", "two_hello"}, resources},
-		"auto": {config.PrefixAuto,
+		"auto": {mcpserver.PrefixAuto,
 			map[string]string{"one_who": "one", "two_who": "two", "own": "two's own"}, []string{"one_hello", "two_hello"},
 			append([]health.Renamed{
 				{Kind: "tool", Name: "one_who", Server: "one", Original: "who"}, {Kind: "tool", Name: "two_who", Server: "two", Original: "who"},
 				{Kind: "prompt", Name: "one_hello", Server: "one", Original: "hello"}, {Kind: "prompt", Name: "two_hello", Server: "two", Original: "hello"},
 			}, resources...)},
-		"never": {config.PrefixNever,
+		"never": {mcpserver.PrefixNever,
 			map[string]string{"who": "one", "who_2": "two", "own": "two's own"}, []string{"hello", "hello_2"},
 			append([]health.Renamed{
 				{Kind: "tool", Name: "who_2", Server: "two", Original: "who"}, {Kind: "prompt", Name: "hello_2", Server: "two", Original: "hello"},
@@ -46,7 +46,7 @@ func TestPrefixesInModeDirect(t *testing.T) {
 				rawTool(two, "own", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 					return said("two's own"), nil
 				})
-				r := newRigOf(t, fast, config.Config{ToolPrefix: tt.prefix, Servers: []config.Server{
+				r := newRigOf(t, fast, mcpserver.Config{ToolPrefix: tt.prefix, Servers: []mcpserver.Server{
 					served(t, "one", fullServer("one", "a"), "legacy"), served(t, "two", two, "modern"),
 				}})
 				client := r.connect(t, clientEra, nil)
@@ -81,8 +81,8 @@ func TestPrefixesInModeDirect(t *testing.T) {
 }
 
 func TestOneServersNamesStayWhateverThePrefix(t *testing.T) {
-	for _, prefix := range []config.Prefix{config.PrefixAlways, config.PrefixAuto, config.PrefixNever} {
-		r := newRigOf(t, fast, config.Config{ToolPrefix: prefix, Servers: []config.Server{served(t, "one", fullServer("one", "a"), "legacy")}})
+	for _, prefix := range []mcpserver.Prefix{mcpserver.PrefixAlways, mcpserver.PrefixAuto, mcpserver.PrefixNever} {
+		r := newRigOf(t, fast, mcpserver.Config{ToolPrefix: prefix, Servers: []mcpserver.Server{served(t, "one", fullServer("one", "a"), "legacy")}})
 		if diff := cmp.Diff([]string{"who"}, toolNames(t, r.connect(t, "modern", nil))); diff != "" {
 			t.Errorf("%s: tools (-want +got):\n%s", prefix, diff)
 		}
@@ -90,11 +90,11 @@ func TestOneServersNamesStayWhateverThePrefix(t *testing.T) {
 }
 
 func TestNamesStayWhileAServerIsAway(t *testing.T) {
-	for _, prefix := range []config.Prefix{config.PrefixAuto, config.PrefixNever} {
+	for _, prefix := range []mcpserver.Prefix{mcpserver.PrefixAuto, mcpserver.PrefixNever} {
 		t.Run(string(prefix), func(t *testing.T) {
 			upstream := serveMCP(t, echoServer("one"), "legacy")
 			t.Cleanup(upstream.Close)
-			r := newRigOf(t, fast, config.Config{ToolPrefix: prefix, Servers: []config.Server{
+			r := newRigOf(t, fast, mcpserver.Config{ToolPrefix: prefix, Servers: []mcpserver.Server{
 				{Name: "one", URL: upstream.URL}, served(t, "two", echoServer("two"), "modern"),
 			}})
 			client := r.connect(t, "modern", nil)
@@ -111,22 +111,6 @@ func TestNamesStayWhileAServerIsAway(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestTheReportOfCollisionsIsBounded(t *testing.T) {
-	l := layout{prefix: config.PrefixNever, registers: newRegisters()}
-	for range 2 {
-		u := &upstream{server: config.Server{Name: "s"}, lists: map[string][]item{}, grant: &grant{}}
-		for i := range 50 {
-			name := string(rune('A'+i%26)) + string(rune('a'+i/26))
-			u.lists[methodListTools] = append(u.lists[methodListTools], item{key: name, raw: []byte(`{"name":"` + name + `"}`)})
-		}
-		l.upstreams = append(l.upstreams, u)
-	}
-	c := l.build()
-	if len(c.renamed) != maxRenamed || len(c.lists[methodListTools]) != 100 {
-		t.Errorf("%d of %d tools are reported", len(c.renamed), len(c.lists[methodListTools]))
 	}
 }
 

@@ -14,25 +14,28 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/credential"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // kinds are the transports of servers.
-var kinds = []config.Transport{config.StreamableHTTP, config.SSE, config.Stdio}
+var kinds = []mcpserver.Transport{mcpserver.StreamableHTTP, mcpserver.SSE, mcpserver.Stdio}
 
 // serveOver serves s over a transport in one era.
-func serveOver(t *testing.T, kind config.Transport, s *mcp.Server, eraName string) config.Server {
+func serveOver(t *testing.T, kind mcpserver.Transport, s *mcp.Server, eraName string) mcpserver.Server {
 	t.Helper()
 	switch kind {
-	case config.SSE:
-		return config.Server{Name: "one", Transport: kind, URL: serveSSE(t, s).URL}
-	case config.Stdio:
+	case mcpserver.SSE:
+		return mcpserver.Server{Name: "one", Transport: kind, URL: serveSSE(t, s).URL}
+	case mcpserver.Stdio:
 		return newMemoryProgram(t, s, eraName).Server
 	}
 	upstream := serveMCP(t, s, eraName)
 	t.Cleanup(upstream.Close)
-	return config.Server{Name: "one", URL: upstream.URL}
+	return mcpserver.Server{Name: "one", URL: upstream.URL}
 }
 
 // serveSSE serves s over HTTP+SSE.
@@ -48,7 +51,7 @@ func serveSSE(t *testing.T, s *mcp.Server) *httptest.Server {
 
 // memoryProgram stands for a program. It speaks as one, in this process.
 type memoryProgram struct {
-	config.Server
+	mcpserver.Server
 	mcp *mcp.Server
 
 	mu       sync.Mutex
@@ -67,27 +70,27 @@ func newMemoryProgram(t *testing.T, s *mcp.Server, eraName string) *memoryProgra
 	if eraName == "legacy" {
 		s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-				if method == methodDiscover {
-					return nil, methodNotFound(method)
+				if method == message.MethodDiscover {
+					return nil, fault.MethodNotFound(method)
 				}
 				return next(ctx, method, req)
 			}
 		})
 	}
-	p.Server = config.Server{Name: "one", Transport: config.Stdio, Program: &config.Program{Command: []string{t.Name()}}}
+	p.Server = mcpserver.Server{Name: "one", Transport: mcpserver.Stdio, Program: &mcpserver.Program{Command: []string{t.Name()}}}
 	memoryPrograms.Store(t.Name(), p)
 	t.Cleanup(func() { memoryPrograms.Delete(t.Name()) })
 	return p
 }
 
 // runMemory runs the programs of tests.
-func runMemory(p *config.Program, l stdio.Launch, log *slog.Logger) mcp.Transport {
+func runMemory(p *mcpserver.Program, l stdio.Launch, log *slog.Logger) mcp.Transport {
 	if found, ok := memoryPrograms.Load(p.Command[0]); ok {
 		return found.(interface {
 			transport(l stdio.Launch) mcp.Transport
 		}).transport(l)
 	}
-	return runProgram(p, l, log)
+	return credential.RunProgram(p, l, log)
 }
 
 func (p *memoryProgram) transport(l stdio.Launch) mcp.Transport {
@@ -137,13 +140,13 @@ const programVariable = "HOSTED_BRIDGE_TEST_PROGRAM"
 
 // realProgram returns this test's binary as a server of another process, with
 // the secrets that it may use.
-func realProgram(t *testing.T, what string, secrets ...string) config.Server {
+func realProgram(t *testing.T, what string, secrets ...string) mcpserver.Server {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return config.Server{Name: "one", Transport: config.Stdio, Secrets: secrets, Program: &config.Program{
-		Command: []string{self}, Env: []config.Variable{{Name: programVariable, Value: what}},
+	return mcpserver.Server{Name: "one", Transport: mcpserver.Stdio, Secrets: secrets, Program: &mcpserver.Program{
+		Command: []string{self}, Env: []mcpserver.Variable{{Name: programVariable, Value: what}},
 	}}
 }

@@ -21,10 +21,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/eventstream"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 )
 
 // beProgram is a server over stdio, in a process of its own. It returns the
@@ -74,7 +76,7 @@ func beProgram(what string) int {
 		return nil, nil
 	})
 	rawTool(s, "large", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return said("%s", strings.Repeat("x", maxAnswer)), nil
+		return said("%s", strings.Repeat("x", eventstream.MaxMessage)), nil
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -98,28 +100,28 @@ func tell(t *testing.T, client *mcp.ClientSession, tool string, arguments any) s
 // else than to refuse the modern protocol's first question.
 func TestAProgramThatKnowsOnlyTheOldProtocolWorks(t *testing.T) {
 	for what, pinned := range map[string]string{
-		"strict": newestLegacyVersion, // It exits.
-		"stuck":  newestLegacyVersion, // It listens no more.
-		"mute":   "",                  // It says nothing to that, and goes on.
+		"strict": message.NewestLegacyVersion, // It exits.
+		"stuck":  message.NewestLegacyVersion, // It listens no more.
+		"mute":   "",                          // It says nothing to that, and goes on.
 		"modern": "",
 	} {
 		t.Run(what, func(t *testing.T) {
 			server := realProgram(t, what)
-			server.Timeouts.Connect = config.Duration(3 * time.Second)
+			server.Timeouts.Connect = mcpserver.Duration(3 * time.Second)
 			if what == "modern" {
-				server.Timeouts.Connect = config.Duration(time.Minute)
+				server.Timeouts.Connect = mcpserver.Duration(time.Minute)
 			}
 			r := newRig(t, fast, server)
 			client := r.connect(t, "modern", nil)
 			if got := tell(t, client, "process", nil); got == fmt.Sprint(os.Getpid()) {
 				t.Error("it is no other process")
 			}
-			u := r.bridge.only()
-			if got := u.version(); got != pinned {
+			u := r.bridge.set.only()
+			if got := u.Connector.Version(); got != pinned {
 				t.Errorf("the next connection begins with version %q, want %q", got, pinned)
 			}
-			if l := u.peek(); (l.era == modern) != (what == "modern") {
-				t.Errorf("era = %v", l.era)
+			if l := u.Peek(); (l.Era == message.Modern) != (what == "modern") {
+				t.Errorf("era = %v", l.Era)
 			}
 		})
 	}
@@ -160,7 +162,7 @@ func TestAProgramThatDiesYoungIsNotStartedInALoop(t *testing.T) {
 	s := echoServer("one")
 	p := newMemoryProgram(t, s, "legacy")
 	slow := fast
-	slow.backoffMin, slow.backoffMax = time.Minute, time.Hour
+	slow.BackoffMin, slow.BackoffMax = time.Minute, time.Hour
 	r := newRig(t, slow, p.Server)
 	connected(t, r.bridge)
 	first, _ := p.last(t)
@@ -179,9 +181,9 @@ func TestAProgramHasItsOwnSecretsAlone(t *testing.T) {
 	t.Setenv("PARENT_SECRET", "c4n4ry-of-the-bridge")
 	one, two := realProgram(t, "modern", "ONE"), realProgram(t, "modern", "TWO", "UNUSED")
 	one.Name, two.Name = "one", "two"
-	one.Program.Env = append(one.Program.Env, config.Variable{Name: "TOKEN", Value: "${ONE}"}, config.Variable{Name: "DOLLAR", Value: "$$${MISSING:-none}"})
+	one.Program.Env = append(one.Program.Env, mcpserver.Variable{Name: "TOKEN", Value: "${ONE}"}, mcpserver.Variable{Name: "DOLLAR", Value: "$$${MISSING:-none}"})
 	one.Secrets = append(one.Secrets, "MISSING")
-	two.Program.Env = append(two.Program.Env, config.Variable{Name: "TOKEN", Value: "Bearer ${TWO}"})
+	two.Program.Env = append(two.Program.Env, mcpserver.Variable{Name: "TOKEN", Value: "Bearer ${TWO}"})
 	three := newWitness(t, "three", "modern", bearer("THREE"), "THREE")
 	r := newRig(t, fast, one, two, three.Server)
 	r.bridge.UseSecrets(secretsOf("r", "ONE", "c4n4ry-one", "TWO", "c4n4ry-two", "THREE", "c4n4ry-three", "UNUSED", "c4n4ry-unused"))
@@ -210,7 +212,7 @@ func TestAProgramHasItsOwnSecretsAlone(t *testing.T) {
 func TestSecretsInAProgramsArgumentsAndFiles(t *testing.T) {
 	server := realProgram(t, "modern", "TOKEN", "config.json")
 	server.Program.Command = append(server.Program.Command, "--token=${TOKEN}", "--config", "${CONFIG_DIR}/settings.json")
-	server.Program.Files = []config.File{{Name: "settings.json", Content: `{"token":"${TOKEN}","more":${config.json}}`}}
+	server.Program.Files = []mcpserver.File{{Name: "settings.json", Content: `{"token":"${TOKEN}","more":${config.json}}`}}
 	r := newRig(t, fast, server)
 	r.bridge.UseSecrets(secretsOf("r", "TOKEN", "a-token", "config.json", `{"a":"line\n"}`))
 	client := r.connect(t, "legacy", nil)
@@ -226,10 +228,10 @@ func TestSecretsInAProgramsArgumentsAndFiles(t *testing.T) {
 // TestAProgramWithoutItsSecretIsOutOfServiceAlone covers each place in which a
 // program can name a secret.
 func TestAProgramWithoutItsSecretIsOutOfServiceAlone(t *testing.T) {
-	places := map[string]func(p *config.Program){
-		"an argument": func(p *config.Program) { p.Command = append(p.Command, "${TOKEN}") },
-		"a variable":  func(p *config.Program) { p.Env = append(p.Env, config.Variable{Name: "X", Value: "${TOKEN}"}) },
-		"a file":      func(p *config.Program) { p.Files = append(p.Files, config.File{Name: "x", Content: "${TOKEN}"}) },
+	places := map[string]func(p *mcpserver.Program){
+		"an argument": func(p *mcpserver.Program) { p.Command = append(p.Command, "${TOKEN}") },
+		"a variable":  func(p *mcpserver.Program) { p.Env = append(p.Env, mcpserver.Variable{Name: "X", Value: "${TOKEN}"}) },
+		"a file":      func(p *mcpserver.Program) { p.Files = append(p.Files, mcpserver.File{Name: "x", Content: "${TOKEN}"}) },
 	}
 	for name, place := range places {
 		t.Run(name, func(t *testing.T) {
@@ -268,7 +270,7 @@ func TestAProgramIsStartedAgainWithOtherSecrets(t *testing.T) {
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
 			p := newMemoryProgram(t, echoServer("one"), "legacy")
-			p.Program.Env = []config.Variable{{Name: "TOKEN", Value: "${TOKEN}"}}
+			p.Program.Env = []mcpserver.Variable{{Name: "TOKEN", Value: "${TOKEN}"}}
 			p.Secrets = []string{"TOKEN"}
 			r := newRig(t, fast, p.Server)
 			r.bridge.UseSecrets(secretsOf("r", "TOKEN", "first-token"))
@@ -333,11 +335,11 @@ func TestAContainerThatIsNotThereYetSaysNothingOfItsProgram(t *testing.T) {
 	if _, err := r.connect(t, "modern", nil).ListTools(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	u := r.bridge.only()
-	if got := u.version(); got != "" {
+	u := r.bridge.set.only()
+	if got := u.Connector.Version(); got != "" {
 		t.Errorf("the next connection begins with version %q, want the newest", got)
 	}
-	if l := u.peek(); l.era != modern {
-		t.Errorf("era = %v", l.era)
+	if l := u.Peek(); l.Era != message.Modern {
+		t.Errorf("era = %v", l.Era)
 	}
 }

@@ -19,7 +19,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/callaudit"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/pipeline"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/session"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // post posts a message and returns the answer with its trailer, of which it
@@ -60,15 +64,18 @@ var sizes = cmpopts.IgnoreFields(audit.Call{}, "ID", "LatencyMS", "BytesIn", "By
 // TestEveryCallHasItsEntry calls tools in all ways that end differently.
 func TestEveryCallHasItsEntry(t *testing.T) {
 	tests := map[string]struct {
-		answer func(http.ResponseWriter, *http.Request, message, int) string
+		answer func(http.ResponseWriter, *http.Request, sentMessage, int) string
 		tool   string
 		want   audit.Call
 	}{
-		"a result":               {same(done), "t", audit.Call{Server: "one", Tool: "t", Status: audit.Success}},
-		"an error result":        {same(`{"isError":true,"content":[]}`), "t", audit.Call{Server: "one", Tool: "t", Status: audit.ToolError}},
-		"a server's error":       {erring("no"), "t", audit.Call{Server: "one", Tool: "t", Status: audit.ProtocolError, ErrorType: "-32000"}},
-		"a server in trouble":    {refusing(http.StatusBadGateway), "t", audit.Call{Server: "one", Tool: "t", Status: audit.UpstreamError, ErrorType: "upstream_unavailable"}},
-		"a server that is late":  {func(_ http.ResponseWriter, r *http.Request, _ message, _ int) string { <-r.Context().Done(); return "" }, "t", audit.Call{Server: "one", Tool: "t", Status: audit.Timeout, ErrorType: "upstream_timeout"}},
+		"a result":            {same(done), "t", audit.Call{Server: "one", Tool: "t", Status: audit.Success}},
+		"an error result":     {same(`{"isError":true,"content":[]}`), "t", audit.Call{Server: "one", Tool: "t", Status: audit.ToolError}},
+		"a server's error":    {erring("no"), "t", audit.Call{Server: "one", Tool: "t", Status: audit.ProtocolError, ErrorType: "-32000"}},
+		"a server in trouble": {refusing(http.StatusBadGateway), "t", audit.Call{Server: "one", Tool: "t", Status: audit.UpstreamError, ErrorType: "upstream_unavailable"}},
+		"a server that is late": {func(_ http.ResponseWriter, r *http.Request, _ sentMessage, _ int) string {
+			<-r.Context().Done()
+			return ""
+		}, "t", audit.Call{Server: "one", Tool: "t", Status: audit.Timeout, ErrorType: "upstream_timeout"}},
 		"a tool that is unknown": {same(done), "nobody's", audit.Call{Tool: "nobody_s", Status: audit.ProtocolError, ErrorType: "-32602"}},
 	}
 	for name, tt := range tests {
@@ -76,18 +83,18 @@ func TestEveryCallHasItsEntry(t *testing.T) {
 			t.Run(name+"/"+clientEra, func(t *testing.T) {
 				s := &script{answer: tt.answer}
 				server := s.serve(t)
-				server.Timeouts.Call = config.Duration(200 * time.Millisecond)
+				server.Timeouts.Call = mcpserver.Duration(200 * time.Millisecond)
 				server.Tools.Allow = []string{"t"}
-				r := newPolicyRig(t, Options{}, config.Config{Servers: []config.Server{server}})
+				r := newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{server}})
 				awaitLists(t, r.bridge)
 				params := `"name":"` + tt.tool + `","arguments":{"b":"canary","a":1}`
-				header, body := modernHeader(methodCallTool, tt.tool), modernBody(7, methodCallTool, params+",")
+				header, body := modernHeader(message.MethodCallTool, tt.tool), modernBody(7, message.MethodCallTool, params+",")
 				if clientEra == "legacy" {
 					header, body = r.session(t), `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{`+params+`}}`
 				}
-				header[headerRecord] = "1"
+				header[callaudit.HeaderRecord] = "1"
 				want := tt.want
-				want.Method, want.ParamKeys, want.ProtocolVersion = methodCallTool, []string{"a", "b"}, version
+				want.Method, want.ParamKeys, want.ProtocolVersion = message.MethodCallTool, []string{"a", "b"}, version
 				answer, got := r.post(t, header, body)
 				if diff := cmp.Diff([]audit.Call{want}, got, sizes); diff != "" {
 					t.Errorf("trailer (-want +got):\n%s\nanswer: %s", diff, answer)
@@ -103,7 +110,7 @@ func TestEveryCallHasItsEntry(t *testing.T) {
 // TestOnlyCallsHaveEntries asks for other things.
 func TestOnlyCallsHaveEntries(t *testing.T) {
 	s := &script{answer: same(`{"messages":[]}`)}
-	r := newPolicyRig(t, Options{}, config.Config{Servers: []config.Server{s.serve(t)}})
+	r := newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{s.serve(t)}})
 	header := r.session(t)
 	for _, body := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`,
@@ -118,7 +125,7 @@ func TestOnlyCallsHaveEntries(t *testing.T) {
 
 // TestAnEntrySaysWhatWasKeptAndRepeated calls a tool that fails once, twice.
 func TestAnEntrySaysWhatWasKeptAndRepeated(t *testing.T) {
-	s := &script{annotations: readOnly, answer: func(w http.ResponseWriter, r *http.Request, m message, n int) string {
+	s := &script{annotations: readOnly, answer: func(w http.ResponseWriter, r *http.Request, m sentMessage, n int) string {
 		if n == 1 {
 			return failing(w, r, m, n)
 		}
@@ -126,11 +133,11 @@ func TestAnEntrySaysWhatWasKeptAndRepeated(t *testing.T) {
 	}}
 	server := s.serve(t)
 	server.Retry, server.CacheTTL = thrice, anHour
-	r := newPolicyRig(t, Options{}, config.Config{Servers: []config.Server{server}})
+	r := newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{server}})
 	awaitLists(t, r.bridge)
 	var got []audit.Call
 	for range 2 {
-		_, calls := r.post(t, modernHeader(methodCallTool, "t"), modernBody(1, methodCallTool, `"name":"t",`))
+		_, calls := r.post(t, modernHeader(message.MethodCallTool, "t"), modernBody(1, message.MethodCallTool, `"name":"t",`))
 		got = append(got, calls...)
 	}
 	if len(got) != 2 || got[0].Retries != 1 || got[0].Cached || got[1].Retries != 0 || !got[1].Cached {
@@ -141,7 +148,7 @@ func TestAnEntrySaysWhatWasKeptAndRepeated(t *testing.T) {
 // TestTheRoutersCallsHaveTheirEntries calls through the one tool.
 func TestTheRoutersCallsHaveTheirEntries(t *testing.T) {
 	s := &script{answer: same(done)}
-	r := newPolicyRig(t, Options{}, config.Config{Mode: config.Router, Servers: []config.Server{s.serve(t)}})
+	r := newPolicyRig(t, Options{}, mcpserver.Config{Mode: mcpserver.Router, Servers: []mcpserver.Server{s.serve(t)}})
 	awaitLists(t, r.bridge)
 	version := eraNames["modern"]
 	tests := map[string]struct {
@@ -149,26 +156,18 @@ func TestTheRoutersCallsHaveTheirEntries(t *testing.T) {
 		want      []audit.Call
 	}{
 		"a call": {`{"tool":"t","params":{"a":1}}`, []audit.Call{
-			{Server: "one", Tool: "t", Action: "call", Method: methodCallTool, ParamKeys: []string{"a"}, Status: audit.Success, ProtocolVersion: version},
-		}},
-		"a batch": {`{"action":"batch","calls":[{"tool":"t","params":{"a":1}},{"server":"one","tool":"t","params":{"b":1}}]}`, []audit.Call{
-			{Server: "one", Tool: "t", Action: "batch", Method: methodCallTool, ParamKeys: []string{"a"}, Status: audit.Success, ProtocolVersion: version},
-			{Server: "one", Tool: "t", Action: "batch", Method: methodCallTool, ParamKeys: []string{"b"}, Status: audit.Success, ProtocolVersion: version},
-		}},
-		"a batch of which one is refused": {`{"action":"batch","calls":[{"tool":"nobody","params":{"a":1}},{"tool":"t","params":{"b":1}}]}`, []audit.Call{
-			{Tool: "nobody", Action: "batch", Method: methodCallTool, ParamKeys: []string{"a"}, Status: audit.ProtocolError, ErrorType: "unknown_tool", ProtocolVersion: version},
-			{Server: "one", Tool: "t", Action: "batch", Method: methodCallTool, ParamKeys: []string{"b"}, Status: audit.Success, ProtocolVersion: version},
+			{Server: "one", Tool: "t", Action: "call", Method: message.MethodCallTool, ParamKeys: []string{"a"}, Status: audit.Success, ProtocolVersion: version},
 		}},
 		"a call that is refused": {`{"tool":"nobody"}`, []audit.Call{
-			{Tool: "nobody", Action: "call", Method: methodCallTool, Status: audit.ProtocolError, ErrorType: "unknown_tool", ProtocolVersion: version},
+			{Tool: "nobody", Action: "call", Method: message.MethodCallTool, Status: audit.ProtocolError, ErrorType: "unknown_tool", ProtocolVersion: version},
 		}},
 		"what is no call": {`{"action":"list","server":"one"}`, []audit.Call{
-			{Tool: "mcp", Action: "list", Method: methodCallTool, ParamKeys: []string{"action", "server"}, Status: audit.Success, ProtocolVersion: version},
+			{Tool: "mcp", Action: "list", Method: message.MethodCallTool, ParamKeys: []string{"action", "server"}, Status: audit.Success, ProtocolVersion: version},
 		}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			answer, got := r.post(t, modernHeader(methodCallTool, "mcp"), modernBody(1, methodCallTool, `"name":"mcp","arguments":`+tt.arguments+`,`))
+			answer, got := r.post(t, modernHeader(message.MethodCallTool, "mcp"), modernBody(1, message.MethodCallTool, `"name":"mcp","arguments":`+tt.arguments+`,`))
 			slices.SortFunc(got, func(a, b audit.Call) int { return slices.Compare(a.ParamKeys, b.ParamKeys) })
 			if diff := cmp.Diff(tt.want, got, sizes); diff != "" {
 				t.Errorf("trailer (-want +got):\n%s\nanswer: %s", diff, answer)
@@ -182,22 +181,22 @@ func TestTheRoutersCallsHaveTheirEntries(t *testing.T) {
 func TestACallWithoutAnAnswerOfItsOwnIsLogged(t *testing.T) {
 	const canary = "canary-7f3a"
 	log := &sharedLog{}
-	s := &script{answer: func(w http.ResponseWriter, r *http.Request, m message, n int) string {
+	s := &script{answer: func(w http.ResponseWriter, r *http.Request, m sentMessage, n int) string {
 		if n == 1 {
 			return `{"content":[{"type":"text","text":"` + canary + `"}]}`
 		}
 		return erring(canary)(w, r, m, n)
 	}}
-	r := newPolicyRig(t, Options{Log: slog.New(slog.NewJSONHandler(log, nil))}, config.Config{Servers: []config.Server{s.serve(t)}})
+	r := newPolicyRig(t, Options{Log: slog.New(slog.NewJSONHandler(log, nil))}, mcpserver.Config{Servers: []mcpserver.Server{s.serve(t)}})
 	awaitLists(t, r.bridge)
 	// Without recorded, as the handlers of other transports are.
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		newEndpoint(r.bridge).ServeHTTP(w, req)
+		session.NewEndpoint(r.bridge.host(), newStandAlone(r.bridge)).ServeHTTP(w, req)
 	}))
 	defer front.Close()
 	r.url = front.URL
 	for range 2 {
-		r.post(t, modernHeader(methodCallTool, "t"), modernBody(1, methodCallTool, `"name":"t","arguments":{"key":"`+canary+`"},`))
+		r.post(t, modernHeader(message.MethodCallTool, "t"), modernBody(1, message.MethodCallTool, `"name":"t","arguments":{"key":"`+canary+`"},`))
 	}
 	said := log.String()
 	for _, part := range []string{`"msg":"tool called","server":"one","tool":"t"`, `"paramKeys":["key"],"status":"success"`, `"status":"protocol_error","errorType":"-32000"`} {
@@ -213,17 +212,17 @@ func TestACallWithoutAnAnswerOfItsOwnIsLogged(t *testing.T) {
 // TestATrailerHasNoValues calls with a value everywhere where there can be one.
 func TestATrailerHasNoValues(t *testing.T) {
 	const canary = "canary-7f3a"
-	for name, answer := range map[string]func(http.ResponseWriter, *http.Request, message, int) string{
+	for name, answer := range map[string]func(http.ResponseWriter, *http.Request, sentMessage, int) string{
 		"result": same(`{"content":[{"type":"text","text":"` + canary + `"}],"structuredContent":{"` + canary + `":1},"_meta":{"x":"` + canary + `"}}`),
 		"error":  erring(canary),
 	} {
 		s := &script{answer: answer}
 		server := s.serve(t)
-		server.Headers = []config.Header{{Name: "X-Key", Value: canary}}
-		r := newPolicyRig(t, Options{}, config.Config{Servers: []config.Server{server}})
-		header := modernHeader(methodCallTool, "t")
+		server.Headers = []mcpserver.Header{{Name: "X-Key", Value: canary}}
+		r := newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{server}})
+		header := modernHeader(message.MethodCallTool, "t")
 		header["X-Other"] = canary
-		_, calls := r.post(t, header, modernBody(1, methodCallTool, `"name":"t","arguments":{"a":{"`+canary+`":"`+canary+`"},"not a name `+canary+`":1},`))
+		_, calls := r.post(t, header, modernBody(1, message.MethodCallTool, `"name":"t","arguments":{"a":{"`+canary+`":"`+canary+`"},"not a name `+canary+`":1},`))
 		if value := audit.EncodeTrailer(calls); len(calls) != 1 || strings.Contains(value, canary) {
 			t.Errorf("%s: trailer = %s", name, value)
 		}
@@ -234,7 +233,7 @@ func TestATrailerHasNoValues(t *testing.T) {
 func TestACallThatIsGivenUpIsLogged(t *testing.T) {
 	began := make(chan struct{})
 	log := make(lines, 100)
-	s := &script{answer: func(_ http.ResponseWriter, r *http.Request, _ message, _ int) string {
+	s := &script{answer: func(_ http.ResponseWriter, r *http.Request, _ sentMessage, _ int) string {
 		close(began)
 		<-r.Context().Done()
 		return ""
@@ -273,14 +272,14 @@ func TestAQuestionIsNoAnswer(t *testing.T) {
 	})
 	front := serveMCP(t, s, "modern")
 	t.Cleanup(front.Close)
-	server := config.Server{Name: "one", URL: front.URL, Trust: config.Sanitize, MaxResultBytes: 100, CacheTTL: anHour}
-	r := newPolicyRig(t, Options{}, config.Config{Servers: []config.Server{server}})
-	body := strings.Replace(modernBody(1, methodCallTool, `"name":"t",`), `"io.modelcontextprotocol/clientCapabilities":{}`, `"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}`, 1)
-	answer, calls := r.post(t, modernHeader(methodCallTool, "t"), body)
+	server := mcpserver.Server{Name: "one", URL: front.URL, Trust: mcpserver.Sanitize, MaxResultBytes: 100, CacheTTL: anHour}
+	r := newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{server}})
+	body := strings.Replace(modernBody(1, message.MethodCallTool, `"name":"t",`), `"io.modelcontextprotocol/clientCapabilities":{}`, `"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}`, 1)
+	answer, calls := r.post(t, modernHeader(message.MethodCallTool, "t"), body)
 	if len(calls) != 1 || calls[0].Status != audit.InputRequired {
 		t.Errorf("entries = %+v; answer = %s", calls, answer)
 	}
-	if !strings.Contains(answer, `"inputRequests"`) || strings.Contains(answer, metaTrust) {
+	if !strings.Contains(answer, `"inputRequests"`) || strings.Contains(answer, pipeline.MetaTrust) {
 		t.Errorf("a question was taken for a result: %s", answer)
 	}
 }

@@ -16,15 +16,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/inflight"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 )
 
 // reconfigure changes the configuration of the rig's bridge.
-func (r *rig) reconfigure(t *testing.T, change func(*config.Config)) {
+func (r *rig) reconfigure(t *testing.T, change func(*mcpserver.Config)) {
 	t.Helper()
 	r.bridge.mu.Lock()
-	c := r.bridge.settings
+	c := r.bridge.set.settings
 	r.bridge.mu.Unlock()
 	c.Servers = slices.Clone(c.Servers)
 	change(&c)
@@ -44,30 +45,30 @@ func TestConfigurationsThatChangeNothing(t *testing.T) {
 	connected(t, r.bridge)
 	quietly(changed)
 	connects := one.connected()
-	good := config.Config{UserID: "alice", BridgeUID: "uid-1", Egress: config.Egress{Unrestricted: true}, Servers: []config.Server{one.Server}}
+	good := mcpserver.Config{UserID: "alice", BridgeUID: "uid-1", Egress: mcpserver.Egress{Unrestricted: true}, Servers: []mcpserver.Server{one.Server}}
 	tests := map[string]struct {
-		change func(*config.Config)
+		change func(*mcpserver.Config)
 		fails  bool
 	}{
-		"another user":        {func(c *config.Config) { c.UserID = "bob" }, true},
-		"another bridge":      {func(c *config.Config) { c.BridgeUID = "uid-2" }, true},
-		"an unknown mode":     {func(c *config.Config) { c.Mode = "sideways" }, true},
-		"a server twice":      {func(c *config.Config) { c.Servers = append(c.Servers, c.Servers[0]) }, true},
-		"a server of nowhere": {func(c *config.Config) { c.Servers = []config.Server{{Name: "one"}} }, true},
-		"the same again":      {func(*config.Config) {}, false},
-		"empty lists for none": {func(c *config.Config) {
+		"another user":        {func(c *mcpserver.Config) { c.UserID = "bob" }, true},
+		"another bridge":      {func(c *mcpserver.Config) { c.BridgeUID = "uid-2" }, true},
+		"an unknown mode":     {func(c *mcpserver.Config) { c.Mode = "sideways" }, true},
+		"a server twice":      {func(c *mcpserver.Config) { c.Servers = append(c.Servers, c.Servers[0]) }, true},
+		"a server of nowhere": {func(c *mcpserver.Config) { c.Servers = []mcpserver.Server{{Name: "one"}} }, true},
+		"the same again":      {func(*mcpserver.Config) {}, false},
+		"empty lists for none": {func(c *mcpserver.Config) {
 			c.Servers = slices.Clone(c.Servers)
-			c.Servers[0].Secrets, c.Servers[0].Headers, c.Egress.Allow = []string{}, []config.Header{}, []string{}
+			c.Servers[0].Secrets, c.Servers[0].Headers, c.Egress.Allow = []string{}, []mcpserver.Header{}, []string{}
 		}, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			c, before := good, r.bridge.servers()
+			c, before := good, r.bridge.set.servers()
 			tt.change(&c)
 			if err := r.bridge.Reconfigure(c); (err != nil) != tt.fails {
 				t.Errorf("error = %v", err)
 			}
-			if !slices.Equal(before, r.bridge.servers()) {
+			if !slices.Equal(before, r.bridge.set.servers()) {
 				t.Error("a server was replaced")
 			}
 			if err := called(t, client, "echo"); err != nil {
@@ -94,7 +95,7 @@ func TestAServerThatIsConfiguredAsBeforeKeepsItsConnections(t *testing.T) {
 			connected(t, r.bridge)
 			connects := one.connected()
 			three := newWitness(t, "three", "modern", nil)
-			r.reconfigure(t, func(c *config.Config) { c.Servers = []config.Server{three.Server, one.Server} })
+			r.reconfigure(t, func(c *mcpserver.Config) { c.Servers = []mcpserver.Server{three.Server, one.Server} })
 			if diff := cmp.Diff([]string{"three_echo", "one_echo"}, toolNames(t, client)); diff != "" {
 				t.Errorf("tools (-want +got):\n%s", diff)
 			}
@@ -127,11 +128,11 @@ func sessionsOf(s *mcp.Server) int {
 func TestACallInFlightOutlastsItsServer(t *testing.T) {
 	for clientEra := range eraNames {
 		for serverEra := range eraNames {
-			for what, change := range map[string]func(*config.Config){
-				"changed": func(c *config.Config) { c.Servers[0].Timeouts.Connect = config.Duration(time.Minute) },
-				"removed": func(c *config.Config) { c.Servers = nil },
-				"moved behind the router and changed": func(c *config.Config) {
-					c.Mode, c.Servers[0].Description = config.Router, "new"
+			for what, change := range map[string]func(*mcpserver.Config){
+				"changed": func(c *mcpserver.Config) { c.Servers[0].Timeouts.Connect = mcpserver.Duration(time.Minute) },
+				"removed": func(c *mcpserver.Config) { c.Servers = nil },
+				"moved behind the router and changed": func(c *mcpserver.Config) {
+					c.Mode, c.Servers[0].Description = mcpserver.Router, "new"
 				},
 			} {
 				t.Run(clientEra+" client and "+serverEra+" server that is "+what, func(t *testing.T) {
@@ -146,9 +147,9 @@ func TestACallInFlightOutlastsItsServer(t *testing.T) {
 					client := r.connect(t, clientEra, nil)
 					answer := outcomeOf(t, client)
 					next(t, began, "call")
-					old := r.bridge.servers()[0]
+					old := r.bridge.set.servers()[0]
 					r.reconfigure(t, change)
-					if slices.Contains(r.bridge.servers(), old) {
+					if slices.Contains(r.bridge.set.servers(), old) {
 						t.Error("the server was not replaced")
 					}
 					close(release)
@@ -158,7 +159,7 @@ func TestACallInFlightOutlastsItsServer(t *testing.T) {
 					eventually(t, "the end of the old server", func() bool {
 						r.bridge.mu.Lock()
 						defer r.bridge.mu.Unlock()
-						return r.bridge.lives[old] == nil
+						return r.bridge.set.lifecycles[old] == nil
 					})
 				})
 			}
@@ -174,7 +175,7 @@ func TestNoAnswerIsLostWhileServersAreReplaced(t *testing.T) {
 	for _, clientEra := range []string{"legacy", "modern", "legacy", "modern"} {
 		client := r.connect(t, clientEra, nil)
 		calling.Go(func() {
-			for !closed(done) {
+			for !inflight.Closed(done) {
 				for _, name := range []string{"one", "two"} {
 					result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: name + "_echo", Arguments: echoArgs{"hi"}})
 					if err != nil {
@@ -189,7 +190,7 @@ func TestNoAnswerIsLostWhileServersAreReplaced(t *testing.T) {
 		})
 	}
 	for i := range 20 {
-		r.reconfigure(t, func(c *config.Config) { c.Servers[i%2].Description = fmt.Sprint("change ", i) })
+		r.reconfigure(t, func(c *mcpserver.Config) { c.Servers[i%2].Description = fmt.Sprint("change ", i) })
 	}
 	close(done)
 	calling.Wait()
@@ -199,7 +200,7 @@ func TestClientsHearOnceOfAnotherConfiguration(t *testing.T) {
 	for clientEra := range eraNames {
 		for _, several := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s client, several servers: %v", clientEra, several), func(t *testing.T) {
-				servers := []config.Server{served(t, "one", fullServer("one", "a"), "legacy")}
+				servers := []mcpserver.Server{served(t, "one", fullServer("one", "a"), "legacy")}
 				if several {
 					servers = append(servers, served(t, "two", fullServer("two", "b"), "modern"))
 				}
@@ -215,7 +216,7 @@ func TestClientsHearOnceOfAnotherConfiguration(t *testing.T) {
 					t.Fatal(err)
 				}
 				drained := quietly(heard)
-				r.reconfigure(t, func(c *config.Config) { c.ToolPrefix = config.PrefixAuto })
+				r.reconfigure(t, func(c *mcpserver.Config) { c.ToolPrefix = mcpserver.PrefixAuto })
 				got := []string{next(t, heard, "change"), next(t, heard, "change"), next(t, heard, "change")}
 				slices.Sort(got)
 				if diff := cmp.Diff([]string{"prompts", "resources", "tools"}, got); diff != "" {
@@ -248,10 +249,10 @@ func TestSessionsSurviveEveryShape(t *testing.T) {
 		for _, beginning := range []string{"transparent", "several", "router"} {
 			t.Run(clientEra+" client that begins with "+beginning, func(t *testing.T) {
 				one, two := served(t, "one", echoServer("one"), "legacy"), served(t, "two", echoServer("two"), "modern")
-				shapes := map[string]config.Config{
-					"transparent": {Servers: []config.Server{one}},
-					"several":     {Servers: []config.Server{one, two}},
-					"router":      {Mode: config.Router, Servers: []config.Server{one, two}},
+				shapes := map[string]mcpserver.Config{
+					"transparent": {Servers: []mcpserver.Server{one}},
+					"several":     {Servers: []mcpserver.Server{one, two}},
+					"router":      {Mode: mcpserver.Router, Servers: []mcpserver.Server{one, two}},
 					"none":        {},
 				}
 				tools := map[string][]string{
@@ -262,7 +263,7 @@ func TestSessionsSurviveEveryShape(t *testing.T) {
 				client := r.connect(t, clientEra, opts)
 				id := client.ID()
 				for _, shape := range []string{"several", "router", "transparent", "router", "several", "transparent", "none", "transparent", "several"} {
-					r.reconfigure(t, func(c *config.Config) { c.Mode, c.Servers = shapes[shape].Mode, shapes[shape].Servers })
+					r.reconfigure(t, func(c *mcpserver.Config) { c.Mode, c.Servers = shapes[shape].Mode, shapes[shape].Servers })
 					if diff := cmp.Diff(tools[shape], toolNames(t, client)); diff != "" {
 						t.Fatalf("%s: tools (-want +got):\n%s", shape, diff)
 					}
@@ -322,14 +323,14 @@ func updates(t *testing.T, s *mcp.Server, updated chan string) {
 }
 
 // replaced changes the first server and waits for the end of the former one.
-func (r *rig) replaced(t *testing.T, change func(*config.Config)) {
+func (r *rig) replaced(t *testing.T, change func(*mcpserver.Config)) {
 	t.Helper()
-	old := r.bridge.servers()[0]
+	old := r.bridge.set.servers()[0]
 	r.reconfigure(t, change)
 	eventually(t, "the end of the old server", func() bool {
 		r.bridge.mu.Lock()
 		defer r.bridge.mu.Unlock()
-		return r.bridge.lives[old] == nil
+		return r.bridge.set.lifecycles[old] == nil
 	})
 }
 
@@ -351,17 +352,17 @@ func TestSubscriptionsGoOnAtAServerThatWasChanged(t *testing.T) {
 						if err := client.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "test://a"}); err != nil {
 							t.Fatal(err)
 						}
-						r.replaced(t, func(c *config.Config) { c.Servers[0] = later })
+						r.replaced(t, func(c *mcpserver.Config) { c.Servers[0] = later })
 						updates(t, s, updated)
 						if clientEra == "legacy" { // Another one's ends with its stream.
 							if err := client.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "test://a"}); err != nil {
 								t.Error(err)
 							}
-							if r.bridge.servers()[0].watched() {
+							if r.bridge.set.servers()[0].Subscriptions.Watched() {
 								t.Error("the server is still subscribed to it")
 							}
 						}
-						r.reconfigure(t, func(c *config.Config) { c.Servers = c.Servers[1:] })
+						r.reconfigure(t, func(c *mcpserver.Config) { c.Servers = c.Servers[1:] })
 						eventually(t, "no connection to the removed server", func() bool { return sessionsOf(s) == 0 })
 					})
 				}
@@ -381,7 +382,7 @@ func TestACallAmidAReplacementLeavesNoConnection(t *testing.T) {
 			two.Name = "two"
 			r := newRig(t, fast, one, two)
 			client := r.connect(t, "legacy", opts)
-			session, old, successor := r.bridge.allSessions()[0], r.bridge.servers()[0], r.bridge.servers()[1]
+			session, old, successor := r.bridge.clients.allSessions()[0], r.bridge.set.servers()[0], r.bridge.set.servers()[1]
 			if err := session.subscribe(t.Context(), old, "test://a", true); err != nil {
 				t.Fatal(err)
 			}
@@ -389,14 +390,14 @@ func TestACallAmidAReplacementLeavesNoConnection(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			session.hand(old, successor)
+			session.transfer(old, successor)
 			eventually(t, "the subscription", func() bool { return subscriptions.Load() == 2 })
 			updates(t, s, updated)
 			if now, err := session.connect(t.Context(), successor); err != nil || now != l {
 				t.Errorf("the session has another connection than before: %v", err)
 			}
 			_ = client.Close()
-			eventually(t, "no session", func() bool { return len(r.bridge.allSessions()) == 0 })
+			eventually(t, "no session", func() bool { return len(r.bridge.clients.allSessions()) == 0 })
 			eventually(t, "the end of its connections", func() bool { return sessionsOf(s) == 2 })
 		})
 	}
@@ -406,9 +407,9 @@ func TestACallAmidAReplacementLeavesNoConnection(t *testing.T) {
 func TestServersThatWereReplacedLeaveNothing(t *testing.T) {
 	r := newRig(t, fast, served(t, "one", echoServer("one"), "legacy"))
 	connected(t, r.bridge)
-	old := r.bridge.only()
-	r.replaced(t, func(c *config.Config) { c.Servers[0].Description = "new" })
-	if old.granted().rest.Err() == nil {
+	old := r.bridge.set.only()
+	r.replaced(t, func(c *mcpserver.Config) { c.Servers[0].Description = "new" })
+	if old.Granted().Grace.Err() == nil {
 		t.Error("the grant of a server that was replaced goes on")
 	}
 }
@@ -424,7 +425,7 @@ func TestANewServerGetsTheSecretsInUse(t *testing.T) {
 				r.bridge.UseSecrets(secretsOf("r2", "TOKEN", "second-token"))
 				want = "Bearer second-token"
 			}
-			r.reconfigure(t, func(c *config.Config) { c.Servers = []config.Server{one.Server} })
+			r.reconfigure(t, func(c *mcpserver.Config) { c.Servers = []mcpserver.Server{one.Server} })
 			if err := called(t, r.connect(t, "modern", nil), "echo"); err != nil {
 				t.Fatal(err)
 			}
@@ -457,7 +458,7 @@ func TestANewServerWithoutItsSecretIsOutOfServiceAtOnce(t *testing.T) {
 	one := newWitness(t, "one", "legacy", bearer("TOKEN"), "TOKEN")
 	r := newRig(t, fast)
 	r.bridge.UseSecrets(secretsOf("r1"))
-	r.reconfigure(t, func(c *config.Config) { c.Servers = []config.Server{one.Server} })
+	r.reconfigure(t, func(c *mcpserver.Config) { c.Servers = []mcpserver.Server{one.Server} })
 	if got := r.bridge.Health().Servers["one"]; got.Status != health.Unhealthy || got.Error != "secret TOKEN is not set" {
 		t.Errorf("health = %+v", got)
 	}
@@ -470,9 +471,9 @@ func TestEgressHoldsForConnectionsMadeLater(t *testing.T) {
 	if err := called(t, client, "echo"); err != nil {
 		t.Fatal(err)
 	}
-	r.reconfigure(t, func(c *config.Config) { c.Egress = config.Egress{} })
+	r.reconfigure(t, func(c *mcpserver.Config) { c.Egress = mcpserver.Egress{} })
 	eventually(t, "a refused connection", func() bool { return called(t, client, "echo") != nil })
-	r.reconfigure(t, func(c *config.Config) { c.Egress = config.Egress{Allow: []string{"127.0.0.0/8", "::1/128"}} })
+	r.reconfigure(t, func(c *mcpserver.Config) { c.Egress = mcpserver.Egress{Allow: []string{"127.0.0.0/8", "::1/128"}} })
 	eventually(t, "a call", func() bool { return called(t, client, "echo") == nil })
 }
 
@@ -485,15 +486,15 @@ func TestReconfigureUseSecretsAndCloseAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	shapes := [][]config.Server{{one.Server}, {two, one.Server}, {}, {one.Server, two, three}, {three}}
+	shapes := [][]mcpserver.Server{{one.Server}, {two, one.Server}, {}, {one.Server, two, three}, {three}}
 	var changing sync.WaitGroup
 	for i := range 4 {
 		changing.Go(func() {
 			for j := range 20 {
-				mode := []config.Mode{config.Direct, config.Router}[j%2]
+				mode := []mcpserver.Mode{mcpserver.Direct, mcpserver.Router}[j%2]
 				// It fails only once the bridge is closed.
-				_ = r.bridge.Reconfigure(config.Config{
-					UserID: "alice", BridgeUID: "uid-1", Mode: mode, Egress: config.Egress{Unrestricted: j%3 > 0},
+				_ = r.bridge.Reconfigure(mcpserver.Config{
+					UserID: "alice", BridgeUID: "uid-1", Mode: mode, Egress: mcpserver.Egress{Unrestricted: j%3 > 0},
 					Servers: shapes[(i+j)%len(shapes)],
 				})
 			}
@@ -511,7 +512,7 @@ func TestReconfigureUseSecretsAndCloseAtOnce(t *testing.T) {
 		r.bridge.Close()
 	})
 	changing.Wait()
-	if err := r.bridge.Reconfigure(config.Config{UserID: "alice", BridgeUID: "uid-1"}); err == nil {
+	if err := r.bridge.Reconfigure(mcpserver.Config{UserID: "alice", BridgeUID: "uid-1"}); err == nil {
 		t.Error("a closed bridge takes a configuration")
 	}
 }
@@ -543,7 +544,7 @@ func TestNewCallsGoToTheNewProgramAtOnce(t *testing.T) {
 			before := run()
 			answers := outcomeOf(t, client)
 			next(t, began, "a call")
-			r.reconfigure(t, func(c *config.Config) { c.Servers[0].Description = "new" })
+			r.reconfigure(t, func(c *mcpserver.Config) { c.Servers[0].Description = "new" })
 			if run() == before {
 				t.Error("a new call went to the server that was replaced")
 			}

@@ -5,7 +5,6 @@ package bridge
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -17,11 +16,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // counted serves s and counts the requests that come.
-func counted(t *testing.T, name string, s *mcp.Server, eraName string) (config.Server, *atomic.Int32) {
+func counted(t *testing.T, name string, s *mcp.Server, eraName string) (mcpserver.Server, *atomic.Int32) {
 	t.Helper()
 	var requests atomic.Int32
 	inner := mcpHandler(t, s, eraName)
@@ -30,21 +30,21 @@ func counted(t *testing.T, name string, s *mcp.Server, eraName string) (config.S
 		inner.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
-	return config.Server{Name: name, URL: server.URL}, &requests
+	return mcpserver.Server{Name: name, URL: server.URL}, &requests
 }
 
 // listed waits until the bridge knows that many tools.
 func listed(t *testing.T, b *Bridge, tools int) {
 	t.Helper()
-	eventually(t, "the servers' tools", func() bool { return len(b.currentCatalog().lists[methodListTools]) == tools })
+	eventually(t, "the servers' tools", func() bool { return len(b.directory.currentCatalog().Lists[message.MethodListTools]) == tools })
 }
 
 func TestACallWithoutAServerConnectsToNothing(t *testing.T) {
 	quiet := fast
-	quiet.interval = time.Hour // no probe in between
+	quiet.Interval = time.Hour // no probe in between
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
-			var servers []config.Server
+			var servers []mcpserver.Server
 			var counts []*atomic.Int32
 			for i, name := range []string{"one", "two"} {
 				s := echoServer(name)
@@ -54,7 +54,7 @@ func TestACallWithoutAServerConnectsToNothing(t *testing.T) {
 				server, requests := counted(t, name, s, []string{"legacy", "modern"}[i])
 				servers, counts = append(servers, server), append(counts, requests)
 			}
-			r := newRigOf(t, quiet, config.Config{Mode: config.Router, Servers: servers})
+			r := newRigOf(t, quiet, mcpserver.Config{Mode: mcpserver.Router, Servers: servers})
 			client := r.connect(t, clientEra, nil)
 			connected(t, r.bridge)
 			listed(t, r.bridge, 3)
@@ -78,70 +78,6 @@ func TestACallWithoutAServerConnectsToNothing(t *testing.T) {
 			}
 			if got := counts[0].Load(); got != first {
 				t.Errorf("the server that does not have the tool was asked %d times", got-first)
-			}
-		})
-	}
-}
-
-func TestTheServerForATool(t *testing.T) {
-	tool := func(arguments ...string) json.RawMessage {
-		properties := map[string]any{}
-		for _, a := range arguments {
-			properties[a] = map[string]any{}
-		}
-		raw, err := json.Marshal(map[string]any{"name": "x", "inputSchema": map[string]any{"properties": properties}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return raw
-	}
-	type server struct {
-		name string
-		raw  json.RawMessage
-	}
-	tests := map[string]struct {
-		servers []server
-		recent  []string
-		params  string
-		want    []string // server and score, the likeliest first
-		chosen  bool
-	}{
-		"one server is it":                       {[]server{{"a", tool()}, {"b", nil}}, nil, ``, []string{"a 0.9"}, true},
-		"the order alone does not decide":        {[]server{{"a", tool()}, {"b", tool()}}, nil, ``, []string{"b 1", "a 0.9"}, false},
-		"two places apart it does":               {[]server{{"a", tool()}, {"b", nil}, {"c", tool()}}, nil, ``, []string{"c 1", "a 0.8"}, true},
-		"the one called lately is taken":         {[]server{{"a", tool()}, {"b", tool()}}, []string{"a"}, ``, []string{"a 1.2", "b 1"}, true},
-		"both called lately are equal again":     {[]server{{"a", tool()}, {"b", tool()}}, []string{"a", "b"}, ``, []string{"b 1.3", "a 1.2"}, false},
-		"the one with the arguments is nearer":   {[]server{{"a", tool("p", "q")}, {"b", tool("p")}}, nil, `{"p":1,"q":2}`, []string{"b 1.1", "a 1.1"}, false},
-		"all arguments and the place decide":     {[]server{{"a", tool("r")}, {"b", tool("p", "q")}}, nil, `{"p":1,"q":2}`, []string{"b 1.2", "a 0.9"}, true},
-		"far down the order there is no less":    {append(make([]server, 0), server{"a", tool()}, server{"b", tool()}, server{"c", nil}, server{"d", nil}, server{"e", nil}, server{"f", nil}, server{"g", nil}, server{"h", nil}, server{"i", nil}, server{"j", nil}, server{"k", nil}, server{"l", nil}), nil, ``, []string{"b 0.1", "a 0.1"}, false},
-		"no server has it":                       {[]server{{"a", nil}}, nil, ``, nil, false},
-		"an argument that is no object is none":  {[]server{{"a", tool("p")}, {"b", nil}}, nil, `"p"`, []string{"a 0.9"}, true},
-		"a tool with an odd schema is a tool":    {[]server{{"a", json.RawMessage(`{"name":"x","inputSchema":7}`)}}, nil, `{"p":1}`, []string{"a 1"}, true},
-		"a gap of exactly the bound decides":     {[]server{{"a", tool("p", "q")}, {"b", tool("p", "q", "s")}}, nil, `{"p":1,"q":1,"s":1,"t":1}`, []string{"b 1.15", "a 1"}, true},
-		"a gap of a little less does not decide": {[]server{{"a", tool("p")}, {"b", tool("p", "q")}}, nil, `{"p":1,"q":1,"s":1,"t":1,"u":1}`, []string{"b 1.08", "a 0.94"}, false},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			b := &Bridge{recent: tt.recent, catalog: &catalog{lists: map[string][]entry{}}}
-			for _, s := range tt.servers {
-				u := &upstream{server: config.Server{Name: s.name}, tried: 1}
-				b.upstreams = append(b.upstreams, u)
-				if s.raw != nil {
-					e := entry{naming: naming{feature: feature{s.name, "x"}}, raw: s.raw, upstream: u}
-					b.catalog.lists[methodListTools] = append(b.catalog.lists[methodListTools], e)
-				}
-			}
-			w := callWish{Tool: "x", Params: json.RawMessage(tt.params)}
-			var got []string
-			for _, c := range b.candidates(w) {
-				got = append(got, fmt.Sprint(c.Server, " ", c.Score))
-			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("candidates (-want +got):\n%s", diff)
-			}
-			e, refused, err := b.resolve(t.Context(), w)
-			if chosen := refused == nil && err == nil; chosen != tt.chosen || chosen && e.server+" " != got[0][:len(e.server)+1] {
-				t.Errorf("chosen %q, refused %v, %v", e.server, refused, err)
 			}
 		})
 	}
@@ -223,7 +159,7 @@ func TestWhatTheRouterTells(t *testing.T) {
 func TestTheRoutersStatus(t *testing.T) {
 	dead := httptest.NewServer(http.NotFoundHandler())
 	dead.Close()
-	r := newRouter(t, served(t, "one", echoServer("one"), "legacy"), config.Server{Name: "dead", URL: dead.URL})
+	r := newRouter(t, served(t, "one", echoServer("one"), "legacy"), mcpserver.Server{Name: "dead", URL: dead.URL})
 	client := r.connect(t, "modern", nil)
 	before := time.Now()
 	wished(t, client, map[string]any{"tool": "echo", "params": map[string]any{"text": "hi"}})
@@ -244,26 +180,5 @@ func TestTheRoutersStatus(t *testing.T) {
 	}
 	if gone["status"] != "disconnected" || gone["tools"] != 0.0 || gone["lastUsed"] != nil || strings.Contains(fmt.Sprint(gone["error"]), dead.URL) {
 		t.Errorf("status of dead = %v", gone)
-	}
-}
-
-func TestShorten(t *testing.T) {
-	tests := map[string]struct{ in, want string }{
-		"a short text stays":               {"Says it", "Says it"},
-		"the first sentence is enough":     {"Says it. And then some.", "Says it."},
-		"a dot within a word ends nothing": {"Reads a.txt and b.txt", "Reads a.txt and b.txt"},
-		"lines are joined":                 {"Says\n  it", "Says it"},
-		"a long text ends at a word":       {"Takes one thing after another", "Takes one thing after…"},
-		"a comma before the end goes":      {"Takes one, two, three, four", "Takes one, two, three…"},
-		"one long word is cut":             {"Donaudampfschifffahrtsgesellschaft", "Donaudampfschifffahrtsgesell…"[:24] + "…"},
-		"characters count, not bytes":      {"ééééééééééééééééééééééé", "ééééééééééééééééééééééé"},
-		"nothing":                          {"", ""},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := shorten(tt.in, 25); got != tt.want {
-				t.Errorf("shortened to %q, want %q", got, tt.want)
-			}
-		})
 	}
 }

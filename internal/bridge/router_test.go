@@ -18,13 +18,16 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/toolrouter"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // newRigOf starts a bridge with a whole configuration.
-func newRigOf(t *testing.T, t0 timing, c config.Config) *rig {
+func newRigOf(t *testing.T, t0 upstream.Timing, c mcpserver.Config) *rig {
 	t.Helper()
-	c.UserID, c.BridgeUID, c.Egress = "alice", "uid-1", config.Egress{Unrestricted: true}
+	c.UserID, c.BridgeUID, c.Egress = "alice", "uid-1", mcpserver.Egress{Unrestricted: true}
 	if err := c.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -41,23 +44,23 @@ func newRigOf(t *testing.T, t0 timing, c config.Config) *rig {
 }
 
 // newRouter starts a bridge in mode Router.
-func newRouter(t *testing.T, servers ...config.Server) *rig {
+func newRouter(t *testing.T, servers ...mcpserver.Server) *rig {
 	t.Helper()
-	return newRigOf(t, fast, config.Config{Mode: config.Router, Servers: servers})
+	return newRigOf(t, fast, mcpserver.Config{Mode: mcpserver.Router, Servers: servers})
 }
 
 // served serves s in an era and returns its configuration.
-func served(t *testing.T, name string, s *mcp.Server, eraName string) config.Server {
+func served(t *testing.T, name string, s *mcp.Server, eraName string) mcpserver.Server {
 	t.Helper()
 	upstream := serveMCP(t, s, eraName)
 	t.Cleanup(upstream.Close)
-	return config.Server{Name: name, URL: upstream.URL}
+	return mcpserver.Server{Name: name, URL: upstream.URL}
 }
 
 // wished calls the one tool.
 func wished(t *testing.T, client *mcp.ClientSession, arguments map[string]any) *mcp.CallToolResult {
 	t.Helper()
-	result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: metaToolName, Arguments: arguments})
+	result, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: toolrouter.ToolName, Arguments: arguments})
 	if err != nil {
 		t.Fatalf("%v: %v", arguments, err)
 	}
@@ -82,7 +85,7 @@ func TestARouterShowsOneTool(t *testing.T) {
 	for clientEra := range eraNames {
 		for _, names := range [][]string{{}, {"one"}, {"one", "two"}} {
 			t.Run(fmt.Sprintf("%s client and %d servers", clientEra, len(names)), func(t *testing.T) {
-				var servers []config.Server
+				var servers []mcpserver.Server
 				for i, name := range names {
 					s := served(t, name, fullServer(name, name), []string{"legacy", "modern"}[i])
 					s.Description = "Things of " + name + "."
@@ -127,7 +130,7 @@ func TestARouterShowsOneTool(t *testing.T) {
 // isUnknown reports whether err says that there is no such tool.
 func isUnknown(err error, tool string) bool {
 	var rpc *jsonrpc.Error
-	return errors.As(err, &rpc) && cmp.Equal(rpc, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "unknown tool " + quote(tool)})
+	return errors.As(err, &rpc) && cmp.Equal(rpc, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "unknown tool " + message.Quote(tool)})
 }
 
 // nativeServer has a tool whose result has everything that a result can have.
@@ -191,7 +194,7 @@ func TestErrorsKeepTheirCodeThroughTheRouter(t *testing.T) {
 	}
 	inRouters(t, build, func(t *testing.T, r *rig, clientEra, _ string) {
 		client := r.connect(t, clientEra, nil)
-		_, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: metaToolName, Arguments: map[string]any{"tool": "fail"}})
+		_, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: toolrouter.ToolName, Arguments: map[string]any{"tool": "fail"}})
 		var got *jsonrpc.Error
 		if !errors.As(err, &got) {
 			t.Fatalf("error = %v, want a JSON-RPC error", err)
@@ -206,11 +209,11 @@ func TestNoActionChangesTheConfigurationOrASecret(t *testing.T) {
 	r := newRouter(t, served(t, "one", echoServer("one"), "legacy"))
 	for clientEra := range eraNames {
 		client := r.connect(t, clientEra, nil)
-		for _, action := range []string{"remove", "set-mode", "set-env", "install", "promotions", "no such thing"} {
+		for _, action := range []string{"remove", "set-mode", "set-env", "install", "promotions", "batch", "no such thing"} {
 			result := wished(t, client, map[string]any{"action": action, "server": "one", "key": "TOKEN", "value": "x", "mode": "direct"})
 			want := map[string]any{
-				"error": "invalid_params", "message": "unknown action " + quote(action),
-				"available": []any{"call", "list", "schema", "batch", "intent", "refresh", "status"},
+				"error": "invalid_params", "message": "unknown action " + message.Quote(action),
+				"available": []any{"call", "list", "schema", "intent", "refresh", "status"},
 			}
 			if diff := cmp.Diff(want, told(t, result)); diff != "" || !result.IsError {
 				t.Errorf("%s: isError %v, answer (-want +got):\n%s", action, result.IsError, diff)
@@ -238,21 +241,17 @@ func TestRefusalsOfTheRouter(t *testing.T) {
 		"a tool that no server has, with those it could be": {map[string]any{"tool": "other_things"},
 			map[string]any{"error": "unknown_tool", "message": `no server has tool "other_things"`, "available": []any{"two/other_thing"}}},
 		"no tool": {map[string]any{"params": map[string]any{}},
-			map[string]any{"error": "invalid_params", "message": "tool is missing; other things than a call need an action", "available": []any{"call", "list", "schema", "batch", "intent", "refresh", "status"}}},
+			map[string]any{"error": "invalid_params", "message": "tool is missing; other things than a call need an action", "available": []any{"call", "list", "schema", "intent", "refresh", "status"}}},
 		"parameters that are no object": {map[string]any{"tool": "other_thing", "params": "x"},
 			map[string]any{"error": "invalid_params", "message": "params must be an object"}},
 		"arguments of other types": {map[string]any{"tool": 1},
-			map[string]any{"error": "invalid_params", "message": "the arguments are server, action and tool as strings, params as an object and calls as a list"}},
+			map[string]any{"error": "invalid_params", "message": "the arguments are server, action and tool as strings and params as an object"}},
 		"a list of no server": {map[string]any{"action": "list"},
 			map[string]any{"error": "invalid_params", "message": "server is missing", "available": []any{"one", "two"}}},
 		"a schema of no tool": {map[string]any{"action": "schema", "server": "one"},
 			map[string]any{"error": "invalid_params", "message": "tool is missing"}},
 		"no intent": {map[string]any{"action": "intent"},
 			map[string]any{"error": "invalid_params", "message": "params.intent is missing: say what you want to do"}},
-		"an empty batch": {map[string]any{"action": "batch"},
-			map[string]any{"error": "invalid_params", "message": "calls must have 1 to 10 entries, not 0"}},
-		"a batch that is too long": {map[string]any{"action": "batch", "calls": make([]map[string]any, 11)},
-			map[string]any{"error": "invalid_params", "message": "calls must have 1 to 10 entries, not 11"}},
 		"an unknown server to refresh": {map[string]any{"action": "refresh", "server": "three"},
 			map[string]any{"error": "unknown_server", "message": `there is no server "three"`, "available": []any{"one", "two"}}},
 	}
@@ -269,7 +268,7 @@ func TestRefusalsOfTheRouter(t *testing.T) {
 func TestPromptsAndResourcesInModeRouterAreThoseOfModeDirect(t *testing.T) {
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
-			var servers []config.Server
+			var servers []mcpserver.Server
 			for i, name := range []string{"my files", "my.files", "other"} {
 				servers = append(servers, served(t, name, fullServer(name, []string{"a", "b", "c"}[i]), []string{"legacy", "modern", "legacy"}[i]))
 			}
@@ -311,7 +310,7 @@ func TestWhatACallNeedsPassesTheRouter(t *testing.T) {
 				progress <- fmt.Sprintf("%v %s", req.Params.ProgressToken, req.Params.Message)
 			},
 		})
-		work := &mcp.CallToolParams{Name: metaToolName, Arguments: map[string]any{"tool": "work", "params": map[string]any{"x": 1}}}
+		work := &mcp.CallToolParams{Name: toolrouter.ToolName, Arguments: map[string]any{"tool": "work", "params": map[string]any{"x": 1}}}
 		work.SetProgressToken("mine")
 		if _, err := client.CallTool(t.Context(), work); err != nil {
 			t.Fatal(err)
@@ -321,7 +320,7 @@ func TestWhatACallNeedsPassesTheRouter(t *testing.T) {
 				t.Errorf("progress = %s", got)
 			}
 		}
-		hang := &mcp.CallToolParams{Name: metaToolName, Arguments: map[string]any{"tool": "hang"}}
+		hang := &mcp.CallToolParams{Name: toolrouter.ToolName, Arguments: map[string]any{"tool": "hang"}}
 		hang.SetProgressToken("other")
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -436,9 +435,9 @@ func toolNamed(t *testing.T, client *mcp.ClientSession) *mcp.Tool {
 }
 
 func TestTheOneToolsDescriptionIsBounded(t *testing.T) {
-	var upstreams []*upstream
+	var upstreams []*upstream.Server
 	for i := range 200 {
-		upstreams = append(upstreams, &upstream{server: config.Server{
+		upstreams = append(upstreams, &upstream.Server{Config: mcpserver.Server{
 			Name: fmt.Sprintf("server-%d", i), Description: strings.Repeat("much to say ", 100),
 		}})
 	}
@@ -450,13 +449,13 @@ func TestTheOneToolsDescriptionIsBounded(t *testing.T) {
 			} `json:"properties"`
 		} `json:"inputSchema"`
 	}
-	if err := json.Unmarshal(metaTool(upstreams, nil), &tool); err != nil {
+	if err := json.Unmarshal(toolrouter.Tool(upstreams, nil), &tool); err != nil {
 		t.Fatal(err)
 	}
-	if len(tool.Description) > maxDescription+50 || !strings.HasSuffix(tool.Description, "more, see action status") {
+	if len(tool.Description) > toolrouter.MaxDescription+50 || !strings.HasSuffix(tool.Description, "more, see action status") {
 		t.Errorf("%d bytes, ending in %q", len(tool.Description), tool.Description[len(tool.Description)-60:])
 	}
-	if diff := cmp.Diff(metaActions, tool.InputSchema.Properties["action"].Enum); diff != "" {
+	if diff := cmp.Diff(toolrouter.MetaActions, tool.InputSchema.Properties["action"].Enum); diff != "" {
 		t.Errorf("the schema's actions (-want +got):\n%s", diff)
 	}
 }

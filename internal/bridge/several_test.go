@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // fullServer has one of everything, which tells its name.
@@ -38,12 +38,12 @@ func fullServer(name, scheme string) *mcp.Server {
 func TestSeveralServersWithTheSameNames(t *testing.T) {
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
-			var servers []config.Server
+			var servers []mcpserver.Server
 			// The first two servers' names become equal.
 			for i, name := range []string{"my files", "my.files", "other"} {
 				upstream := serveMCP(t, fullServer(name, []string{"a", "b", "c"}[i]), []string{"legacy", "modern", "legacy"}[i])
 				t.Cleanup(upstream.Close)
-				servers = append(servers, config.Server{Name: name, URL: upstream.URL})
+				servers = append(servers, mcpserver.Server{Name: name, URL: upstream.URL})
 			}
 			r := newRig(t, fast, servers...)
 			client := r.connect(t, clientEra, nil)

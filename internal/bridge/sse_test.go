@@ -16,7 +16,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // sseURL is where the rig serves HTTP+SSE.
@@ -41,7 +42,7 @@ func TestClientsOfHTTPAndSSE(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, fast, q.Server)
 			client := r.connectSSE(t, version, asking("ann"))
-			if got := client.InitializeResult().ProtocolVersion; version != "" && got != version || got >= firstModernVersion {
+			if got := client.InitializeResult().ProtocolVersion; version != "" && got != version || got >= message.FirstModernVersion {
 				t.Errorf("negotiated %s", got)
 			}
 			if info := client.InitializeResult().ServerInfo; info.Name != "one" {
@@ -62,7 +63,7 @@ func TestClientsOfHTTPAndSSE(t *testing.T) {
 func TestTheRulesOfHTTPAndSSE(t *testing.T) {
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
 	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.sseURL(), nil)
 	if err != nil {
@@ -89,7 +90,7 @@ func TestTheRulesOfHTTPAndSSE(t *testing.T) {
 		"a message":                         {"POST", address, ping, "application/json", 202},
 		"one in another form":               {"POST", address, ping, "text/plain", 415},
 		"one that is none":                  {"POST", address, "{", "application/json", 400},
-		"one that is too large":             {"POST", address, `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", maxBody) + `"}}`, "application/json", 413},
+		"one that is too large":             {"POST", address, `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", message.MaxBody) + `"}}`, "application/json", 413},
 		"one to no session":                 {"POST", r.sseURL(), ping, "application/json", 405},
 		"one to a session that there isn't": {"POST", r.sseURL() + "?sessionid=x", ping, "application/json", 404},
 		"another method":                    {"DELETE", address, "", "application/json", 405},
@@ -109,10 +110,10 @@ func TestTheRulesOfHTTPAndSSE(t *testing.T) {
 func TestAModernRequestHasNoPlaceInHTTPAndSSE(t *testing.T) {
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
 	client := r.connectSSE(t, "2024-11-05", nil)
 	_, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Meta: mcp.Meta{
-		metaProtocolVersion: "2026-07-28", metaClientCaps: map[string]any{},
+		message.MetaProtocolVersion: "2026-07-28", message.MetaClientCaps: map[string]any{},
 	}})
 	var rpc *jsonrpc.Error
 	if !errors.As(err, &rpc) || rpc.Code != mcp.CodeUnsupportedProtocolVersion {
@@ -138,7 +139,7 @@ func TestAClientThatLeavesEndsItsCalls(t *testing.T) {
 		"stdio":    func(t *testing.T, r *rig) *mcp.ClientSession { return r.connectStdio(t, "legacy", nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+			r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
 			client := connect(t, r)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
@@ -198,7 +199,7 @@ func TestClientsOverStdio(t *testing.T) {
 	t.Cleanup(echo.Close)
 	for clientEra := range eraNames {
 		t.Run(clientEra+" client", func(t *testing.T) {
-			r := newRig(t, fast, q.Server, config.Server{Name: "two", URL: echo.URL})
+			r := newRig(t, fast, q.Server, mcpserver.Server{Name: "two", URL: echo.URL})
 			client := r.connectStdio(t, clientEra, asking("ann"))
 			if got := client.InitializeResult().ProtocolVersion; got != eraNames[clientEra] {
 				t.Errorf("negotiated %s", got)
@@ -232,7 +233,7 @@ func TestArgumentHeadersOverStdio(t *testing.T) {
 	})
 	upstream := serveMCP(t, s, "modern")
 	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
 	for clientEra := range eraNames {
 		client := r.connectStdio(t, clientEra, nil)
 		if _, err := client.ListTools(t.Context(), nil); err != nil {
@@ -267,7 +268,7 @@ func TestListChangesReachClientsOverEachConnection(t *testing.T) {
 				s := echoServer("one")
 				upstream := serveMCP(t, s, "legacy")
 				t.Cleanup(upstream.Close)
-				all := []config.Server{{Name: "one", URL: upstream.URL}, {Name: "two", URL: upstream.URL}}
+				all := []mcpserver.Server{{Name: "one", URL: upstream.URL}, {Name: "two", URL: upstream.URL}}
 				r := newRig(t, fast, all[:servers]...)
 				changed := make(chan struct{}, 16)
 				client := connect(t, r, &mcp.ClientOptions{

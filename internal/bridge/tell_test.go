@@ -7,14 +7,14 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // asked adds to a header what an ingress says that takes what is told out of
@@ -64,11 +64,11 @@ func expectOne(t *testing.T, calls []audit.Call, tool string) {
 func TestAStreamTellsOfACallBeforeItsAnswer(t *testing.T) {
 	s := &script{answer: same(done)}
 	server := s.serve(t)
-	r := newPolicyRig(t, Options{}, config.Config{Servers: []config.Server{server}})
+	r := newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{server}})
 	awaitLists(t, r.bridge)
 	for name := range eraNames {
 		t.Run(name, func(t *testing.T) {
-			header, body := modernHeader(methodCallTool, "t"), modernBody(7, methodCallTool, `"name":"t","arguments":{"a":"canary"},`)
+			header, body := modernHeader(message.MethodCallTool, "t"), modernBody(7, message.MethodCallTool, `"name":"t","arguments":{"a":"canary"},`)
 			if name == "legacy" {
 				header, body = r.session(t), `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t","arguments":{"a":"canary"}}}`
 			}
@@ -83,7 +83,7 @@ func TestAStreamTellsOfACallBeforeItsAnswer(t *testing.T) {
 
 func TestTheOldTransportTellsOfACallBeforeItsAnswer(t *testing.T) {
 	s := &script{answer: same(done)}
-	r := newPolicyRig(t, Options{}, config.Config{Servers: []config.Server{s.serve(t)}})
+	r := newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{s.serve(t)}})
 	awaitLists(t, r.bridge)
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.sseURL(), nil)
 	if err != nil {
@@ -156,9 +156,7 @@ func TestAnAnswerThatIsFetchedLaterIsToldOf(t *testing.T) {
 	<-began
 	leave()
 	_ = resp.Body.Close()
-	records := &r.bridge.policies.records
-	open := func() int { records.mu.Lock(); defer records.mu.Unlock(); return len(records.open) }
-	for deadline := time.Now().Add(10 * time.Second); open() > 0; {
+	for deadline := time.Now().Add(10 * time.Second); r.bridge.audit.InProgress() > 0; {
 		if time.Now().After(deadline) {
 			t.Fatal("the bridge does not notice that the client has left")
 		}
@@ -168,37 +166,4 @@ func TestAnAnswerThatIsFetchedLaterIsToldOf(t *testing.T) {
 	header["Last-Event-Id"] = idOf(t, first+"\n")
 	_, rest := r.do(t, "GET", r.url, "", header)
 	expectOne(t, toldBefore(t, rest, `"id":9`), "hang")
-}
-
-func TestWhatNobodyFetchesIsBounded(t *testing.T) {
-	l := &lates{}
-	for i := range maxLateSessions {
-		if !l.add(fmt.Sprint(i), audit.Call{Tool: "t"}) {
-			t.Fatalf("session %d has no place", i)
-		}
-	}
-	if l.add("one more", audit.Call{}) || l.add("", audit.Call{}) {
-		t.Error("there is a place for more sessions, or for none")
-	}
-	for range maxLateCalls - 1 {
-		l.add("0", audit.Call{})
-	}
-	if l.add("0", audit.Call{}) || len(l.take("0")) != maxLateCalls || len(l.take("0")) != 0 || !l.add("one more", audit.Call{}) {
-		t.Error("a session keeps more calls than it may, or its place")
-	}
-}
-
-// brokenWriter is an answer that cannot be written.
-type brokenWriter struct{ http.ResponseWriter }
-
-func (brokenWriter) Header() http.Header       { return http.Header{"Content-Type": {"text/event-stream"}} }
-func (brokenWriter) Write([]byte) (int, error) { return 3, io.ErrClosedPipe }
-
-func TestWhatCouldNotBeToldIsKept(t *testing.T) {
-	rec := &recorder{}
-	rec.add(audit.Call{Tool: "t", Method: methodCallTool, Status: audit.Success})
-	w := &telling{brokenWriter{}, rec.take, rec.add}
-	if n, err := w.Write([]byte("data: x\n\n")); err == nil || n != 0 || len(rec.take()) != 1 {
-		t.Errorf("%d, %v", n, err)
-	}
 }

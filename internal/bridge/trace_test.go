@@ -6,6 +6,7 @@ package bridge
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -13,7 +14,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 const (
@@ -25,7 +27,7 @@ const (
 // the metadata and that of the header.
 func (s *script) traceSeen(t *testing.T) (meta, state, header string) {
 	t.Helper()
-	m := s.last(t, methodCallTool)
+	m := s.last(t, message.MethodCallTool)
 	var p struct {
 		Meta map[string]any `json:"_meta"`
 	}
@@ -53,7 +55,7 @@ func TestATraceIsPassedOn(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := &script{answer: same(done)}
-			r := newPolicyRig(t, Options{}, config.Config{Servers: []config.Server{s.serve(t)}})
+			r := newPolicyRig(t, Options{}, mcpserver.Config{Servers: []mcpserver.Server{s.serve(t)}})
 			header := r.session(t)
 			if tt.header != "" {
 				header["Traceparent"], header["Tracestate"] = tt.header, "a=b"
@@ -66,7 +68,7 @@ func TestATraceIsPassedOn(t *testing.T) {
 				}
 				return
 			}
-			if !traceparent.MatchString(meta) || meta != sent || !strings.HasPrefix(meta, "00-"+traceID+"-") || !strings.HasSuffix(meta, "-01") || state != "a=b" {
+			if !regexp.MustCompile(`^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`).MatchString(meta) || meta != sent || !strings.HasPrefix(meta, "00-"+traceID+"-") || !strings.HasSuffix(meta, "-01") || state != "a=b" {
 				t.Errorf("the server is called with the trace %q, %q, header %q", meta, state, sent)
 			}
 			if meta == theirTrace {
@@ -82,8 +84,8 @@ func TestSpansNameWhatRanAndNotWhatWasSaid(t *testing.T) {
 	exporter := tracetest.NewInMemoryExporter()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter))
 	s := &script{answer: same(`{"isError":true,"content":[{"type":"text","text":"` + canary + `"}]}`)}
-	r := newPolicyRig(t, Options{Tracer: provider.Tracer("test")}, config.Config{Servers: []config.Server{s.serve(t)}})
-	header := modernHeader(methodCallTool, "t")
+	r := newPolicyRig(t, Options{Tracer: provider.Tracer("test")}, mcpserver.Config{Servers: []mcpserver.Server{s.serve(t)}})
+	header := modernHeader(message.MethodCallTool, "t")
 	header["Traceparent"] = theirTrace
 	r.callRaw(t, header, `"name":"t","arguments":{"a":"`+canary+`"}`)
 	var server, client tracetest.SpanStub
@@ -107,7 +109,7 @@ func TestSpansNameWhatRanAndNotWhatWasSaid(t *testing.T) {
 		attributes[string(a.Key)] = a.Value.AsString()
 	}
 	for key, want := range map[string]string{
-		"mcp.method.name": methodCallTool, "gen_ai.tool.name": "t", "gen_ai.operation.name": "execute_tool",
+		"mcp.method.name": message.MethodCallTool, "gen_ai.tool.name": "t", "gen_ai.operation.name": "execute_tool",
 		"mcp.protocol.version": "2026-07-28", "error.type": "tool_error", "hostedbridge.server": "one",
 	} {
 		if attributes[key] != want {

@@ -15,7 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // inAllEras runs a test for each combination of a client's and a server's era,
@@ -25,7 +25,7 @@ func inAllEras(t *testing.T, build func(t *testing.T) *mcp.Server, test func(t *
 	for clientEra := range eraNames {
 		for serverEra := range eraNames {
 			for _, kind := range kinds {
-				if kind == config.SSE && serverEra == "modern" {
+				if kind == mcpserver.SSE && serverEra == "modern" {
 					continue // There is no such transport.
 				}
 				t.Run(clientEra+" client and "+serverEra+" server over "+string(kind), func(t *testing.T) {

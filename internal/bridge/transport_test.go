@@ -19,8 +19,10 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/session"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/token"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // sessionKeys are keys that all processes of a bridge have.
@@ -29,13 +31,13 @@ var sessionKeys = [][]byte{bytes.Repeat([]byte{1}, 32)}
 // house is a rig whose bridge can be replaced by that of a new process.
 type house struct {
 	rig
-	servers []config.Server
+	servers []mcpserver.Server
 	front   *httptest.Server
 	leaving func() // called when the clients are cut off
 	handler atomic.Pointer[http.Handler]
 }
 
-func newHouse(t *testing.T, servers ...config.Server) *house {
+func newHouse(t *testing.T, servers ...mcpserver.Server) *house {
 	t.Helper()
 	h := &house{servers: servers}
 	h.front = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -58,7 +60,7 @@ func newHouse(t *testing.T, servers ...config.Server) *house {
 func (h *house) move(t *testing.T) {
 	t.Helper()
 	before := h.bridge
-	c := config.Config{UserID: "alice", BridgeUID: "uid-1", Egress: config.Egress{Unrestricted: true}, Servers: h.servers}
+	c := mcpserver.Config{UserID: "alice", BridgeUID: "uid-1", Egress: mcpserver.Egress{Unrestricted: true}, Servers: h.servers}
 	brief := fast
 	h.bridge = New(t.Context(), c, Options{Log: slog.New(slog.DiscardHandler), timing: &brief})
 	h.bridge.UseSessionKeys(sessionKeys)
@@ -78,16 +80,16 @@ func (h *house) move(t *testing.T) {
 func TestASessionSurvivesARestart(t *testing.T) {
 	s := echoServer("one")
 	rawTool(s, "ask", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		answer, err := questions[methodElicit](ctx, req.Session)
+		answer, err := questions[message.MethodElicit](ctx, req.Session)
 		if err != nil {
 			return nil, err
 		}
-		roots, err := questions[methodRoots](ctx, req.Session)
+		roots, err := questions[message.MethodRoots](ctx, req.Session)
 		return said("%v, %v, %s", answer, roots, req.Session.InitializeParams().ClientInfo.Name), err
 	})
 	upstream := serveMCP(t, s, "legacy")
 	t.Cleanup(upstream.Close)
-	for name, servers := range map[string][]config.Server{
+	for name, servers := range map[string][]mcpserver.Server{
 		"with one server":     {{Name: "one", URL: upstream.URL}},
 		"with several":        {{Name: "one", URL: upstream.URL}, {Name: "two", URL: upstream.URL}},
 		"with one, and early": {{Name: "one", URL: upstream.URL}},
@@ -132,7 +134,7 @@ func TestASessionIsRestoredOnce(t *testing.T) {
 	rawTool(s, "t", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("ok"), nil })
 	upstream := serveMCP(t, s, "legacy")
 	t.Cleanup(upstream.Close)
-	h := newHouse(t, config.Server{Name: "one", URL: upstream.URL})
+	h := newHouse(t, mcpserver.Server{Name: "one", URL: upstream.URL})
 	header := h.session(t)
 	h.move(t)
 	for len(sessions) > 0 {
@@ -149,7 +151,7 @@ func TestASessionIsRestoredOnce(t *testing.T) {
 	}
 	wait.Wait()
 	count := 0
-	for range h.bridge.server.Sessions() {
+	for range h.bridge.clients.server.Sessions() {
 		count++
 	}
 	if count != 1 {
@@ -167,7 +169,7 @@ func TestASessionIsRestoredOnce(t *testing.T) {
 func TestOnlyAnIdOfThisBridgeIsRestored(t *testing.T) {
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
-	h := newHouse(t, config.Server{Name: "one", URL: upstream.URL})
+	h := newHouse(t, mcpserver.Server{Name: "one", URL: upstream.URL})
 	id := h.session(t)["Mcp-Session-Id"]
 	sign := func(keys [][]byte, owner string, issued time.Time, client string) string {
 		id, _, err := token.NewKeys(keys, owner).SignSession(token.Session{Version: "2025-11-25", Client: []byte(client), Issued: issued}, bytes.NewReader(make([]byte, 16)))
@@ -187,8 +189,8 @@ func TestOnlyAnIdOfThisBridgeIsRestored(t *testing.T) {
 		"one that another key signed":    {sign([][]byte{bytes.Repeat([]byte{2}, 32)}, "alice/uid-1", now, `{}`), http.StatusNotFound},
 		"one of another user":            {sign(sessionKeys, "bob/uid-1", now, `{}`), http.StatusNotFound},
 		"one of an earlier bridge":       {sign(sessionKeys, "alice/uid-0", now, `{}`), http.StatusNotFound},
-		"one that is more than 30 days":  {sign(sessionKeys, "alice/uid-1", now.Add(-sessionAge-time.Hour), `{}`), http.StatusNotFound},
-		"one that is almost 30 days":     {sign(sessionKeys, "alice/uid-1", now.Add(-sessionAge+time.Hour), `{}`), http.StatusOK},
+		"one that is more than 30 days":  {sign(sessionKeys, "alice/uid-1", now.Add(-session.SessionAge-time.Hour), `{}`), http.StatusNotFound},
+		"one that is almost 30 days":     {sign(sessionKeys, "alice/uid-1", now.Add(-session.SessionAge+time.Hour), `{}`), http.StatusOK},
 	}
 	h.move(t)
 	for name, tt := range tests {
@@ -212,7 +214,7 @@ func TestOnlyAnIdOfThisBridgeIsRestored(t *testing.T) {
 func TestASessionIsNotLostWhileTheBridgeShutsDown(t *testing.T) {
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
-	h := newHouse(t, config.Server{Name: "one", URL: upstream.URL})
+	h := newHouse(t, mcpserver.Server{Name: "one", URL: upstream.URL})
 	header := h.session(t)
 	h.move(t)
 	h.bridge.Close()
@@ -227,7 +229,7 @@ func TestASessionIsNotLostWhileTheBridgeShutsDown(t *testing.T) {
 func TestAnEndedSessionStaysEnded(t *testing.T) {
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
-	h := newHouse(t, config.Server{Name: "one", URL: upstream.URL})
+	h := newHouse(t, mcpserver.Server{Name: "one", URL: upstream.URL})
 	known, foreign := h.session(t), h.session(t)
 	for name, header := range map[string]map[string]string{"known": known, "foreign": foreign} {
 		if name == "foreign" {
@@ -259,9 +261,9 @@ func TestASessionThatWasIdleGoesOn(t *testing.T) {
 	})
 	upstream := serveMCP(t, s, "legacy")
 	t.Cleanup(upstream.Close)
-	h := newHouse(t, config.Server{Name: "one", URL: upstream.URL})
-	sessions := newStays(h.bridge)
-	sessions.timeout = 20 * time.Millisecond
+	h := newHouse(t, mcpserver.Server{Name: "one", URL: upstream.URL})
+	sessions := session.NewStore(h.bridge.host())
+	sessions.Timeout = 20 * time.Millisecond
 	var handler http.Handler = sessions
 	h.handler.Store(&handler)
 	header := h.session(t)
@@ -273,26 +275,11 @@ func TestASessionThatWasIdleGoesOn(t *testing.T) {
 	}
 }
 
-func TestTombsAreBounded(t *testing.T) {
-	var tombs tombs
-	nonce := func(i int) token.Nonce { return token.Nonce{byte(i), byte(i >> 8), 1} }
-	for i := range maxEnded + 10 {
-		tombs.bury(nonce(i))
-		tombs.bury(nonce(i))
-	}
-	if len(tombs.ended) != maxEnded || len(tombs.order) != maxEnded {
-		t.Errorf("%d are remembered in a list of %d", len(tombs.ended), len(tombs.order))
-	}
-	if tombs.hold(nonce(9)) || !tombs.hold(nonce(10)) || !tombs.hold(nonce(maxEnded+9)) {
-		t.Error("not the oldest were forgotten")
-	}
-}
-
 // TestAnInitializeThatFailsLeavesNothing sends what looks like one.
 func TestAnInitializeThatFailsLeavesNothing(t *testing.T) {
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
-	h := newHouse(t, config.Server{Name: "one", URL: upstream.URL})
+	h := newHouse(t, mcpserver.Server{Name: "one", URL: upstream.URL})
 	for _, body := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}`,
 		`{"jsonrpc":"2.0","id":1,"method":"ping"}`,
@@ -309,7 +296,7 @@ func TestAnInitializeThatFailsLeavesNothing(t *testing.T) {
 		}
 	}
 	eventually(t, "no session is left", func() bool {
-		for range h.bridge.server.Sessions() {
+		for range h.bridge.clients.server.Sessions() {
 			return false
 		}
 		return true
@@ -365,7 +352,7 @@ func idOf(t *testing.T, event string) string {
 }
 
 // hanging is a server whose tool does not answer until released.
-func hanging(t *testing.T) (server config.Server, began chan struct{}, release func()) {
+func hanging(t *testing.T) (server mcpserver.Server, began chan struct{}, release func()) {
 	t.Helper()
 	s := emptyServer(nil)
 	began, over := make(chan struct{}, 8), make(chan struct{})
@@ -379,7 +366,7 @@ func hanging(t *testing.T) (server config.Server, began chan struct{}, release f
 	})
 	upstream := serveMCP(t, s, "legacy")
 	t.Cleanup(upstream.Close)
-	return config.Server{Name: "one", URL: upstream.URL}, began, sync.OnceFunc(func() { close(over) })
+	return mcpserver.Server{Name: "one", URL: upstream.URL}, began, sync.OnceFunc(func() { close(over) })
 }
 
 // TestALostAnswerIsToldOfAtOnce restarts the bridge while it waits for a server.
@@ -440,7 +427,7 @@ func TestAStreamOfMessagesGoesOnAfterARestart(t *testing.T) {
 	s := echoServer("one")
 	upstream := serveMCP(t, s, "legacy")
 	t.Cleanup(upstream.Close)
-	h := newHouse(t, config.Server{Name: "one", URL: upstream.URL}, config.Server{Name: "two", URL: upstream.URL})
+	h := newHouse(t, mcpserver.Server{Name: "one", URL: upstream.URL}, mcpserver.Server{Name: "two", URL: upstream.URL})
 	header := h.session(t)
 	_, events := h.events(t, "GET", "", header)
 	next(t, events, "beginning of the stream")
@@ -460,7 +447,7 @@ func TestAStreamOfMessagesGoesOnAfterARestart(t *testing.T) {
 		_, events := h.events(t, "GET", "", header)
 		for heard := map[string]bool{}; len(heard) < 3; {
 			event := next(t, events, "word of changed lists after "+after)
-			for _, note := range []string{noteToolsChanged, notePromptsChanged, noteResourcesChanged} {
+			for _, note := range []string{message.NotificationToolsChanged, message.NotificationPromptsChanged, message.NotificationResourcesChanged} {
 				heard[note] = heard[note] || strings.Contains(event, note)
 				if !heard[note] {
 					delete(heard, note)
@@ -494,7 +481,7 @@ func TestABrokenStreamGoesOn(t *testing.T) {
 func TestStreamsAndVersions(t *testing.T) {
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
-	r := newRig(t, fast, config.Server{Name: "one", URL: upstream.URL})
+	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
 	header := r.session(t)
 	list := `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`
 	with := func(pairs ...string) map[string]string {
@@ -523,7 +510,7 @@ func TestStreamsAndVersions(t *testing.T) {
 		"a method that there is not":                         {"PUT", list, with(), 405, ""},
 		"a session that ends without a name":                 {"DELETE", "", map[string]string{}, 400, ""},
 		"a notification":                                     {"POST", `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`, with(), 202, ""},
-		"a body that is too large for a session":             {"POST", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", maxBody) + `"}}`, with(), 413, ""},
+		"a body that is too large for a session":             {"POST", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", message.MaxBody) + `"}}`, with(), 413, ""},
 		"no body":                                            {"POST", "", with(), 400, ""},
 		"an event of nobody's stream":                        {"GET", "", with("Last-Event-Id", "x"), 405, ""},
 		"an event of a stream whose request nobody can read": {"GET", "", with("Last-Event-Id", "AAAA_1.MARK.!"), 405, ""},
@@ -538,23 +525,5 @@ func TestStreamsAndVersions(t *testing.T) {
 				t.Errorf("an older client gets %q", body)
 			}
 		})
-	}
-}
-
-func TestMarkedLeavesOtherWritesAlone(t *testing.T) {
-	tests := map[string]string{
-		"event: message\nid: a_1\ndata: {}\n\n":       "event: message\nid: a_1.M.x\ndata: {}\n\n",
-		"event: message\ndata: {}\n\n":                "event: message\ndata: {}\n\n",
-		": ok\n\n":                                    ": ok\n\n",
-		"event: message\ndata: event: x\nid: y\n\n":   "event: message\ndata: event: x\nid: y\n\n",
-		`{"a":"event: x"}`:                            `{"a":"event: x"}`,
-		"event: close\nid: a_2\nretry: 5\ndata: \n\n": "event: close\nid: a_2.M.x\nretry: 5\ndata: \n\n",
-	}
-	for in, want := range tests {
-		w := httptest.NewRecorder()
-		n, err := (&marked{ResponseWriter: w, mark: "M.x"}).Write([]byte(in))
-		if err != nil || n != len(in) || w.Body.String() != want {
-			t.Errorf("%q became %q (%d, %v), want %q", in, w.Body, n, err, want)
-		}
 	}
 }

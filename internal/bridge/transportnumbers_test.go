@@ -13,7 +13,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/session"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // awaitMessage returns the id of the next message on a stream with the method,
@@ -57,7 +59,7 @@ func TestAnAnswerIsNotTakenForThatToAnotherQuestion(t *testing.T) {
 	})
 	upstream := serveMCP(t, s, "legacy")
 	t.Cleanup(upstream.Close)
-	h := newHouse(t, config.Server{Name: "one", URL: upstream.URL})
+	h := newHouse(t, mcpserver.Server{Name: "one", URL: upstream.URL})
 	resp, _ := h.do(t, "POST", h.url, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"raw","version":"1"}}}`, nil)
 	header := map[string]string{"Mcp-Session-Id": resp.Header.Get("Mcp-Session-Id"), "Mcp-Protocol-Version": "2025-11-25"}
 	answer := func(id, name string) {
@@ -71,10 +73,10 @@ func TestAnAnswerIsNotTakenForThatToAnotherQuestion(t *testing.T) {
 		_, events := h.events(t, "POST", fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"ask"}}`, id), header)
 		return events
 	}
-	before, _ := awaitMessage(t, ask(2), methodElicit)
+	before, _ := awaitMessage(t, ask(2), message.MethodElicit)
 	h.move(t)
 	events := ask(3)
-	after, _ := awaitMessage(t, events, methodElicit)
+	after, _ := awaitMessage(t, events, message.MethodElicit)
 	for _, id := range []string{before, "1", `"1"`, `"-1"`, strings.Replace(after, "-1", "-x", 1)} {
 		answer(id, "old")
 	}
@@ -87,10 +89,10 @@ func TestAnAnswerIsNotTakenForThatToAnotherQuestion(t *testing.T) {
 		<-withdrawn
 	}
 	events = ask(4)
-	asked, _ := awaitMessage(t, events, methodElicit)
+	asked, _ := awaitMessage(t, events, message.MethodElicit)
 	next(t, withdrawn, "question")()
 	defer close(heard)
-	if _, params := awaitMessage(t, events, noteCancelled); !strings.Contains(params, `"requestId":`+asked) {
+	if _, params := awaitMessage(t, events, session.NoteCancelled); !strings.Contains(params, `"requestId":`+asked) {
 		t.Errorf("%s is withdrawn with %s", asked, params)
 	}
 }

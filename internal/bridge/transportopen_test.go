@@ -12,23 +12,19 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/session"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // stays has the house serve only sessions, which a test can look at.
-func (h *house) stays(change func(*stays)) *stays {
-	s := newStays(h.bridge)
+func (h *house) stays(change func(*session.Store)) *session.Store {
+	s := session.NewStore(h.bridge.host())
 	change(s)
 	var handler http.Handler = s
 	h.handler.Store(&handler)
 	return s
-}
-
-// holds reports whether the process has the session of the header.
-func (s *stays) holds(header map[string]string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.open[header["Mcp-Session-Id"]] != nil
 }
 
 const pingBody = `{"jsonrpc":"2.0","id":9,"method":"ping"}`
@@ -37,13 +33,13 @@ const pingBody = `{"jsonrpc":"2.0","id":9,"method":"ping"}`
 func TestTheQuietestSessionMakesRoom(t *testing.T) {
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
-	h := newHouse(t, config.Server{Name: "one", URL: upstream.URL})
-	s := h.stays(func(s *stays) { s.limit = 3 })
+	h := newHouse(t, mcpserver.Server{Name: "one", URL: upstream.URL})
+	s := h.stays(func(s *session.Store) { s.Limit = 3 })
 	hears, first, second := h.session(t), h.session(t), h.session(t)
 	h.events(t, "GET", "", hears)
 	check := func(when string, header map[string]string, want bool) {
 		t.Helper()
-		if s.holds(header) != want {
+		if s.Holds(header["Mcp-Session-Id"]) != want {
 			t.Errorf("%s: the session is there: %v, want %v", when, !want, want)
 		}
 	}
@@ -58,11 +54,9 @@ func TestTheQuietestSessionMakesRoom(t *testing.T) {
 	check("the next quietest", second, false)
 	check("the restored one", first, true)
 
-	s.mu.Lock()
-	s.limit = 1
-	s.open[third["Mcp-Session-Id"]].posts++
-	s.open[first["Mcp-Session-Id"]].posts++
-	s.mu.Unlock()
+	s.Limit = 1
+	s.KeepBusy(third["Mcp-Session-Id"])
+	s.KeepBusy(first["Mcp-Session-Id"])
 	h.session(t)
 	check("one that only listens", hears, false)
 }
@@ -71,7 +65,7 @@ func TestTheQuietestSessionMakesRoom(t *testing.T) {
 func TestASessionThatIsBusyMakesNoRoom(t *testing.T) {
 	server, began, release := hanging(t)
 	h := newHouse(t, server)
-	h.stays(func(s *stays) { s.limit = 1 })
+	h.stays(func(s *session.Store) { s.Limit = 1 })
 	other := h.session(t)
 	busy := h.session(t)
 	_, events := h.events(t, "POST", `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"hang"}}`, busy)
@@ -102,26 +96,26 @@ func TestWhoListensKeepsTheSession(t *testing.T) {
 	})
 	upstream := serveMCP(t, up, "legacy")
 	t.Cleanup(upstream.Close)
-	h := newHouse(t, config.Server{Name: "one", URL: upstream.URL})
-	s := h.stays(func(s *stays) { s.timeout = 50 * time.Millisecond })
+	h := newHouse(t, mcpserver.Server{Name: "one", URL: upstream.URL})
+	s := h.stays(func(s *session.Store) { s.Timeout = 50 * time.Millisecond })
 	listening, silent := h.session(t), h.session(t)
 	h.events(t, "GET", "", listening)
 	for range 2 {
 		h.do(t, "POST", h.url, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}`, silent)
 		next(t, ended, "end of the session that is silent")
 	}
-	if !s.holds(listening) {
+	if !s.Holds(listening["Mcp-Session-Id"]) {
 		t.Error("a session ended while its client listened")
 	}
 	h.front.CloseClientConnections()
-	eventually(t, "end of the session whose client is gone", func() bool { return !s.holds(listening) })
+	eventually(t, "end of the session whose client is gone", func() bool { return !s.Holds(listening["Mcp-Session-Id"]) })
 }
 
 // TestASessionThatIsEndedWhileItIsRestoredStaysEnded does both at once.
 func TestASessionThatIsEndedWhileItIsRestoredStaysEnded(t *testing.T) {
 	upstream := serveMCP(t, echoServer("one"), "legacy")
 	t.Cleanup(upstream.Close)
-	h := newHouse(t, config.Server{Name: "one", URL: upstream.URL}, config.Server{Name: "two", URL: upstream.URL})
+	h := newHouse(t, mcpserver.Server{Name: "one", URL: upstream.URL}, mcpserver.Server{Name: "two", URL: upstream.URL})
 	var headers []map[string]string
 	for range 60 {
 		headers = append(headers, h.session(t))
@@ -149,14 +143,14 @@ func TestASessionThatIsEndedWhileItIsRestoredStaysEnded(t *testing.T) {
 func TestASessionThatIsRestoredWhileTheBridgeClosesEnds(t *testing.T) {
 	r := newRig(t, fast)
 	_, transport := mcp.NewInMemoryTransports()
-	ss, err := r.bridge.server.Connect(t.Context(), transport, nil)
+	ss, err := r.bridge.clients.server.Connect(t.Context(), transport, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.bridge.cancel()
-	s := r.bridge.open(ss, identity{info: implementation})
+	s := r.bridge.clients.open(ss, upstream.ClientIdentity{Info: message.Implementation})
 	_ = ss.Wait()
-	if !s.ended || r.bridge.session(ss) != nil {
+	if !s.ended || r.bridge.clients.session(ss) != nil {
 		t.Error("the bridge still has the session")
 	}
 }

@@ -15,12 +15,13 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/session"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // chatty is a server whose tool says the given amount of what belongs to no
 // request.
-func chatty(t *testing.T, size int) config.Server {
+func chatty(t *testing.T, size int) mcpserver.Server {
 	t.Helper()
 	s := emptyServer(nil)
 	rawTool(s, "say", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -29,7 +30,7 @@ func chatty(t *testing.T, size int) config.Server {
 	})
 	upstream := serveMCP(t, s, "legacy")
 	t.Cleanup(upstream.Close)
-	return config.Server{Name: "one", URL: upstream.URL}
+	return mcpserver.Server{Name: "one", URL: upstream.URL}
 }
 
 // say has the session's server say something with the number in it.
@@ -178,7 +179,7 @@ func TestAStreamIsTakenFromWhoReadsNothing(t *testing.T) {
 	if resp.StatusCode != http.StatusOK {
 		t.Fatalf("the stream is answered with %d", resp.StatusCode)
 	}
-	if took := time.Since(began); took < yieldTimeout {
+	if took := time.Since(began); took < session.YieldTimeout {
 		t.Errorf("the stream was taken within %s, so that nothing was being written", took)
 	}
 	h.say(t, header, all)
@@ -194,7 +195,7 @@ func TestAStreamIsOpenedWhoseBeginningIsGone(t *testing.T) {
 	next(t, events, "beginning of the stream")
 	h.say(t, header, 0)
 	first := idOf(t, next(t, events, "first message"))
-	const more = 2 * replayBytes >> 20
+	const more = 2 * session.ReplayBytes >> 20
 	for n := range more {
 		h.say(t, header, n+1)
 		awaitSaid(t, events, n+1)

@@ -1,9 +1,10 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package catalog decides what the catalog of recipes holds and shows: the rules
-// that a recipe must obey, what readers see of it, how recipes are found and
-// what a seed changes.
+// Package catalog is the model of the catalog of recipes: entries with their
+// versions and revisions, publishers, what readers see of a recipe, and what a
+// seed changes. Package validate has the rules that a recipe must obey, package
+// search finds recipes.
 //
 // The package is pure: entries and times are arguments.
 package catalog
@@ -17,44 +18,44 @@ import (
 // SeedOwner is the owner of the recipes that the seeder writes.
 const SeedOwner = "seed"
 
-// Entry is one recipe of the catalog, as it is kept.
+// Entry is one recipe of the catalog, as it is stored.
 type Entry struct {
 	// Name is the object's, and the recipe's id.
 	Name string
-	// Owner is a publisher's id, SeedOwner, or empty for a recipe that somebody
-	// applied.
+	// Owner is a publisher's id, SeedOwner, or empty for a recipe that an
+	// administrator applied.
 	Owner string
-	// Recipe is what the author says: the accepted version that is served, or,
-	// where none was ever accepted, the one that waits for it.
+	// Recipe is the author's text: the accepted version that is served, or, if
+	// none was ever accepted, the one that waits for its check.
 	Recipe recipe.Recipe
-	// Source is the recipe as its author wrote it, as JSON, where a signature
+	// Source is the recipe as its author wrote it, as JSON, if a signature
 	// covers it. Otherwise it is empty.
 	Source string
-	// Quality is what the administrators say, nil for nothing.
+	// Quality is the administrators' overlay, nil if there is none.
 	Quality *Overlay
 	// Deprecated is nil for a recipe that may be used.
 	Deprecated *Deprecation
-	// Deleted is when the owner deleted the recipe, nil for one that is there. Of
-	// what was deleted there are the owner, the versions and the overlay.
+	// Deleted is when the owner deleted the recipe, nil for an existing one. A
+	// deleted recipe keeps its owner, its versions and its overlay.
 	Deleted *time.Time
-	// Created is when the recipe came into the catalog, Updated when the version
-	// that is served was accepted. StatusAt is when its deprecation began or ended
-	// last, zero where there never was one.
+	// Created is when the recipe was added to the catalog, Updated when the
+	// served version was accepted. StatusAt is when its deprecation last began
+	// or ended, zero if it was never deprecated.
 	Created, Updated, StatusAt time.Time
-	// Versions are those that were accepted, the newest first.
+	// Versions are the accepted versions, the newest first.
 	Versions []Version
-	// Revision changes with each write of the recipe and with each change of what
-	// is served. It is opaque. Matches compares it as writers do.
+	// Revision changes with each write of the recipe and with each change of
+	// the served version. It is opaque. Matches compares it as writers do.
 	Revision string
-	// Accepted says that Recipe may be served.
+	// Accepted means that Recipe may be served.
 	Accepted bool
-	// Pending is what the object says where that is another recipe than the one
-	// that is served: it waits for its check, or was refused. Refused says why.
+	// Pending is the recipe of the object, if it is not the one that is served:
+	// it waits for its check, or was refused. Refused says why.
 	Pending *recipe.Recipe
 	Refused string
 }
 
-// Overlay is what the catalog's administrators say of a recipe.
+// Overlay is what the administrators add to a recipe.
 type Overlay struct {
 	Verified   *bool      `json:"verified,omitempty"`
 	VerifiedAt *time.Time `json:"verifiedAt,omitempty"`
@@ -79,17 +80,17 @@ type Deprecation struct {
 	ReplacedBy string `json:"replacedBy,omitempty"`
 }
 
-// Version is a recipe as it was accepted once.
+// Version is an accepted recipe.
 type Version struct {
-	// Version is the recipe's own, or one that VersionOf makes up.
+	// Version is the recipe's own, or one that VersionOf derives.
 	Version string
-	// Digest is that of Source, as Digest writes it.
+	// Digest is the digest of Source, as the function Digest writes it.
 	Digest string
 	At     time.Time
 	Recipe recipe.Recipe
 	// Source is the recipe file, as JSON.
 	Source string
-	// Withdrawn says that the key that signed it is not its publisher's anymore:
-	// it is kept, and not to be used.
+	// Withdrawn means that the key that signed it no longer belongs to its
+	// publisher: the version is kept, and must not be used.
 	Withdrawn bool
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
 
-// NoteDeprecation sets among an object's conditions whether it is deprecated, and
-// since when it is or is not anymore. One that never was gets no condition.
+// NoteDeprecation sets the condition that says whether an object is deprecated,
+// and since when. A recipe that was never deprecated gets no condition.
 func NoteDeprecation(conditions *[]metav1.Condition, o *v1alpha1.CatalogRecipe, now time.Time) {
 	c := metav1.Condition{
 		Type: v1alpha1.ConditionRecipeDeprecated, ObservedGeneration: o.Generation, LastTransitionTime: metav1.NewTime(now),

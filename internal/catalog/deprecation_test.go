@@ -1,7 +1,7 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package catalog
+package catalog_test
 
 import (
 	"testing"
@@ -10,16 +10,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/catalogtest"
 )
 
 func TestADeprecationsChangesHaveATime(t *testing.T) {
-	o := object(valid("notes"))
+	o := catalogtest.Object(catalogtest.Recipe("notes"))
 	var conditions []metav1.Condition
-	at := start
+	at := catalogtest.Start
 	note := func() {
 		at = at.Add(time.Minute)
 		o.Generation++
-		NoteDeprecation(&conditions, o, at)
+		catalog.NoteDeprecation(&conditions, o, at)
 	}
 	expect := func(status metav1.ConditionStatus, since time.Time) {
 		t.Helper()
@@ -34,7 +36,7 @@ func TestADeprecationsChangesHaveATime(t *testing.T) {
 	if note(); len(conditions) != 0 {
 		t.Errorf("one that never was: %+v", conditions)
 	}
-	o.Spec.Deprecated = &v1alpha1.RecipeDeprecation{Since: metav1.NewTime(start)}
+	o.Spec.Deprecated = &v1alpha1.RecipeDeprecation{Since: metav1.NewTime(catalogtest.Start)}
 	note()
 	said := at
 	expect(metav1.ConditionTrue, said)

@@ -27,30 +27,30 @@ const (
 type Change struct {
 	Name string     `json:"name"`
 	Kind ChangeKind `json:"change"`
-	// Recipe is what to write; only with Create and Update.
+	// Recipe is the recipe to write; only with Create and Update.
 	Recipe recipe.Recipe `json:"-"`
-	// Source is the recipe as its author wrote it, where that is signed. Diff
-	// does not know it; whoever read the recipe fills it in.
+	// Source is the recipe as its author wrote it, if that is signed. Diff does
+	// not know it; the reader of the recipe fills it in.
 	Source string `json:"-"`
-	// Reason says why, where that is not plain.
+	// Reason says why, unless that is obvious.
 	Reason string `json:"reason,omitempty"`
 }
 
-// ReasonVanished is why the seeder deprecates a recipe. Only a recipe that it
-// deprecated itself does it take back.
+// ReasonVanished is why the seeder deprecates a recipe. The seeder ends only
+// deprecations with this reason.
 const ReasonVanished = "the recipe is no longer in the catalog's source"
 
 // Reasons of other changes.
 const (
-	reasonForeign = "the name belongs to somebody else than the seeder"
-	reasonBack    = "the recipe is in the catalog's source again"
-	reasonTwice   = "the source has this recipe more than once; the first counts"
+	ReasonForeign = "the name belongs to somebody else than the seeder"
+	ReasonBack    = "the recipe is in the catalog's source again"
+	ReasonTwice   = "the source has this recipe more than once; the first counts"
 )
 
-// Diff returns what brings the catalog in line with a seed's source, by name.
-// Only recipes that the seeder owns are touched, and none is ever deleted: one
-// that the source does not have anymore is deprecated. broken are the names of
-// those that the source has and that cannot be used; they stay as they are.
+// Diff returns the changes that bring the catalog in line with a seed's source,
+// by name. It changes only recipes that the seeder owns, and deletes none: a
+// recipe that the source no longer has is deprecated. broken are the names of
+// recipes in the source that cannot be used; they stay as they are.
 func Diff(source []recipe.Recipe, current []Entry, broken ...string) []Change {
 	kept := make(map[string]Entry, len(current))
 	for _, e := range current {
@@ -64,7 +64,7 @@ func Diff(source []recipe.Recipe, current []Entry, broken ...string) []Change {
 	listed := make(map[string]bool, len(source))
 	for _, r := range source {
 		if listed[r.ID] {
-			changes = append(changes, Change{Name: r.ID, Kind: None, Reason: reasonTwice})
+			changes = append(changes, Change{Name: r.ID, Kind: None, Reason: ReasonTwice})
 			continue
 		}
 		listed[r.ID], seen[r.ID] = true, true
@@ -85,22 +85,22 @@ func change(r recipe.Recipe, e Entry, there bool) Change {
 	case !there || e.Vacant():
 		return Change{Name: r.ID, Kind: Create, Recipe: r}
 	case e.Owner != SeedOwner:
-		return Change{Name: r.ID, Kind: None, Reason: reasonForeign}
+		return Change{Name: r.ID, Kind: None, Reason: ReasonForeign}
 	case e.Deprecated != nil && e.Deprecated.Reason == ReasonVanished:
-		return Change{Name: r.ID, Kind: Update, Recipe: r, Reason: reasonBack}
+		return Change{Name: r.ID, Kind: Update, Recipe: r, Reason: ReasonBack}
 	case !Same(r, written(e)):
 		return Change{Name: r.ID, Kind: Update, Recipe: r}
 	}
 	return Change{Name: r.ID, Kind: None}
 }
 
-// Vacant reports whether there is an overlay alone, which waits for its first
-// recipe.
+// Vacant reports whether the entry is only an overlay, which waits for its
+// first recipe.
 func (e Entry) Vacant() bool {
 	return e.Owner == "" && e.Recipe.ID == "" && e.Pending == nil && len(e.Versions) == 0
 }
 
-// written returns what the object says.
+// written returns the recipe of the object.
 func written(e Entry) recipe.Recipe {
 	if e.Pending != nil {
 		return *e.Pending
@@ -108,7 +108,7 @@ func written(e Entry) recipe.Recipe {
 	return e.Recipe
 }
 
-// Same reports whether two recipes say the same. The order of the members of an
+// Same reports whether two recipes are the same. The order of the members of an
 // object does not count.
 func Same(a, b recipe.Recipe) bool {
 	return SourceOf(a) == SourceOf(b) || bytes.Equal(sorted(a), sorted(b))
@@ -118,7 +118,7 @@ func Same(a, b recipe.Recipe) bool {
 func sorted(r recipe.Recipe) []byte {
 	b, err := json.Marshal(ToObject(r))
 	if err != nil {
-		return nil // A recipe holds nothing that JSON has not.
+		return nil // A recipe holds nothing that JSON cannot express.
 	}
 	return b
 }

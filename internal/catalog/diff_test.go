@@ -1,7 +1,7 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package catalog
+package catalog_test
 
 import (
 	"testing"
@@ -9,49 +9,51 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/catalogtest"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 )
 
 func TestDiffSaysWhatASeedDoes(t *testing.T) {
-	changed, foreign, waiting := valid("changed"), accepted(valid("foreign"), 1), accepted(valid("waiting"), 1)
+	changed, foreign, waiting := catalogtest.Recipe("changed"), catalogtest.Accepted(catalogtest.Recipe("foreign"), 1), catalogtest.Accepted(catalogtest.Recipe("waiting"), 1)
 	changed.Description = "Else"
 	foreign.Owner = "acme"
-	refused := valid("waiting")
+	refused := catalogtest.Recipe("waiting")
 	refused.Description = "Refused"
 	waiting.Pending = &refused
-	deprecated := func(name, reason string) Entry {
-		e := accepted(valid(name), 1)
-		e.Deprecated = &Deprecation{Reason: reason}
+	deprecated := func(name, reason string) catalog.Entry {
+		e := catalogtest.Accepted(catalogtest.Recipe(name), 1)
+		e.Deprecated = &catalog.Deprecation{Reason: reason}
 		return e
 	}
 	source := []recipe.Recipe{
-		valid("new"), valid("same"), changed, valid("foreign"), refused, valid("back"), valid("withdrawn"), valid("new"),
-		valid("overlaid"),
+		catalogtest.Recipe("new"), catalogtest.Recipe("same"), changed, catalogtest.Recipe("foreign"), refused, catalogtest.Recipe("back"), catalogtest.Recipe("withdrawn"), catalogtest.Recipe("new"),
+		catalogtest.Recipe("overlaid"),
 	}
-	current := []Entry{
-		accepted(valid("same"), 1), accepted(valid("changed"), 1), foreign, waiting,
-		deprecated("back", ReasonVanished), deprecated("withdrawn", "unsafe"),
-		accepted(valid("vanished"), 1), deprecated("long-gone", ReasonVanished), accepted(valid("broken"), 1),
-		{Name: "overlaid", Quality: &Overlay{Badge: "gold"}},
+	current := []catalog.Entry{
+		catalogtest.Accepted(catalogtest.Recipe("same"), 1), catalogtest.Accepted(catalogtest.Recipe("changed"), 1), foreign, waiting,
+		deprecated("back", catalog.ReasonVanished), deprecated("withdrawn", "unsafe"),
+		catalogtest.Accepted(catalogtest.Recipe("vanished"), 1), deprecated("long-gone", catalog.ReasonVanished), catalogtest.Accepted(catalogtest.Recipe("broken"), 1),
+		{Name: "overlaid", Quality: &catalog.Overlay{Badge: "gold"}},
 	}
-	want := []Change{
-		{Name: "back", Kind: Update, Reason: reasonBack},
-		{Name: "changed", Kind: Update},
-		{Name: "foreign", Kind: None, Reason: reasonForeign},
-		{Name: "new", Kind: Create},
-		{Name: "new", Kind: None, Reason: reasonTwice},
-		{Name: "overlaid", Kind: Create},
-		{Name: "same", Kind: None},
-		{Name: "vanished", Kind: Deprecate, Reason: ReasonVanished},
-		{Name: "waiting", Kind: None},
-		{Name: "withdrawn", Kind: None},
+	want := []catalog.Change{
+		{Name: "back", Kind: catalog.Update, Reason: catalog.ReasonBack},
+		{Name: "changed", Kind: catalog.Update},
+		{Name: "foreign", Kind: catalog.None, Reason: catalog.ReasonForeign},
+		{Name: "new", Kind: catalog.Create},
+		{Name: "new", Kind: catalog.None, Reason: catalog.ReasonTwice},
+		{Name: "overlaid", Kind: catalog.Create},
+		{Name: "same", Kind: catalog.None},
+		{Name: "vanished", Kind: catalog.Deprecate, Reason: catalog.ReasonVanished},
+		{Name: "waiting", Kind: catalog.None},
+		{Name: "withdrawn", Kind: catalog.None},
 	}
-	got := Diff(source, current, "broken")
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Change{}, "Recipe")); diff != "" {
+	got := catalog.Diff(source, current, "broken")
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(catalog.Change{}, "Recipe")); diff != "" {
 		t.Error(diff)
 	}
 	for _, c := range got {
-		if written := c.Kind == Create || c.Kind == Update; written != (c.Recipe.ID == c.Name) {
+		if written := c.Kind == catalog.Create || c.Kind == catalog.Update; written != (c.Recipe.ID == c.Name) {
 			t.Errorf("%s %s has the recipe %q", c.Kind, c.Name, c.Recipe.ID)
 		}
 	}

@@ -14,15 +14,15 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 )
 
-// EntryOf returns the entry of an object. What it serves is the version that was
-// accepted last: a recipe that was just written, or was refused, does not take
-// the place of the one before. One that was accepted and is refused now, for
-// instance since its publisher withdrew a key, is not served, and one that is
-// withdrawn is not either while another one waits or is refused.
+// EntryOf returns the entry of an object. It serves the version that was
+// accepted last: a recipe that was just written, or was refused, does not
+// replace the one before. A version is not served if it was accepted and is
+// refused now, for instance because its publisher withdrew a key. A withdrawn
+// version is not served either while another one waits or is refused.
 func EntryOf(o *v1alpha1.CatalogRecipe) (Entry, error) {
 	e := Entry{
 		Name: o.Name, Owner: o.Spec.Owner, Created: o.CreationTimestamp.Time,
-		Quality: overlayOf(o.Spec.Quality), Deprecated: deprecationOf(o.Spec.Deprecated), Deleted: timeOf(o.Spec.Deleted),
+		Quality: OverlayOf(o.Spec.Quality), Deprecated: deprecationOf(o.Spec.Deprecated), Deleted: timeOf(o.Spec.Deleted),
 	}
 	var current *recipe.Recipe
 	if o.Spec.Recipe != nil {
@@ -37,12 +37,12 @@ func EntryOf(o *v1alpha1.CatalogRecipe) (Entry, error) {
 	}
 	e.serve(o, current)
 	e.StatusAt = statusAt(o, e)
-	e.Revision = revision(o, e)
+	e.Revision = RevisionOf(o, e)
 	return e, nil
 }
 
-// readVersions reads the versions that were accepted. The newest one mostly is
-// the recipe that the object has, which is read already.
+// readVersions reads the accepted versions. The newest one is usually the
+// recipe of the object, which is read already.
 func (e *Entry) readVersions(o *v1alpha1.CatalogRecipe, current *recipe.Recipe) error {
 	written := ""
 	if current != nil {
@@ -69,7 +69,7 @@ func (e *Entry) serve(o *v1alpha1.CatalogRecipe, current *recipe.Recipe) {
 	accepted, refused := condition(o)
 	switch {
 	case current == nil:
-		// The author took the recipe back; an overlay alone is nothing to serve.
+		// The author deleted the recipe; an overlay alone cannot be served.
 		e.Refused = refused
 		return
 	case len(e.Versions) == 0:
@@ -95,7 +95,7 @@ func condition(o *v1alpha1.CatalogRecipe) (accepted bool, refused string) {
 	case c == nil:
 		return false, ""
 	case c.Status != metav1.ConditionTrue && c.ObservedGeneration != o.Generation:
-		return false, "" // It was said of what was there before.
+		return false, "" // It was said of the recipe before.
 	case c.Status == metav1.ConditionTrue:
 		return true, ""
 	default:
@@ -103,8 +103,8 @@ func condition(o *v1alpha1.CatalogRecipe) (accepted bool, refused string) {
 	}
 }
 
-// statusAt returns when the deprecation began or ended last. The operator sees
-// its end, of which nothing stays in the spec.
+// statusAt returns when the deprecation last began or ended. The operator notes
+// its end, which leaves no trace in the spec.
 func statusAt(o *v1alpha1.CatalogRecipe, e Entry) time.Time {
 	var at time.Time
 	if e.Deprecated != nil {
@@ -116,8 +116,8 @@ func statusAt(o *v1alpha1.CatalogRecipe, e Entry) time.Time {
 	return at
 }
 
-// Changed returns when the recipe was last accepted anew, or deprecated, or not
-// anymore.
+// Changed returns when the recipe was last accepted, deprecated, or
+// undeprecated.
 func (e Entry) Changed() time.Time { return later(e.Updated, e.StatusAt) }
 
 func later(a, b time.Time) time.Time {
@@ -127,32 +127,33 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// Of returns the overlay as one of the version that the entry serves, or would,
-// unless it names one.
+// Of returns the overlay for the version that the entry serves, or would serve,
+// unless the overlay names a version.
 func (o Overlay) Of(e Entry) Overlay {
 	if o.RecipeDigest == "" {
-		o.RecipeDigest = e.digest()
+		o.RecipeDigest = e.RecipeDigest()
 	}
 	return o
 }
 
-// digest returns the digest of the version that is served, or would be.
-func (e Entry) digest() string {
+// RecipeDigest returns the digest of the version that is served, or would be.
+func (e Entry) RecipeDigest() string {
 	if len(e.Versions) > 0 {
 		return e.Versions[0].Digest
 	}
-	return Digest(e.source())
+	return Digest(e.SourceText())
 }
 
-// source returns the recipe file.
-func (e Entry) source() string {
+// SourceText returns the recipe file.
+func (e Entry) SourceText() string {
 	if e.Source != "" {
 		return e.Source
 	}
 	return SourceOf(e.Recipe)
 }
 
-func overlayOf(q *v1alpha1.QualityOverlay) *Overlay {
+// OverlayOf reads an overlay of an object; it is nil if the object has none.
+func OverlayOf(q *v1alpha1.QualityOverlay) *Overlay {
 	if q == nil {
 		return nil
 	}
@@ -197,10 +198,10 @@ func OverlayObject(o Overlay) *v1alpha1.QualityOverlay {
 		q.VerifiedAt = new(metav1.NewTime(o.VerifiedAt.UTC().Truncate(time.Second)))
 	}
 	if o.Score != nil {
-		q.Score = new(int32(min(max(*o.Score, 0), maxScore)))
+		q.Score = new(int32(min(max(*o.Score, 0), MaxScore)))
 	}
 	return q
 }
 
-// maxScore is the highest score of an overlay.
-const maxScore = 100
+// MaxScore is the highest score of an overlay.
+const MaxScore = 100

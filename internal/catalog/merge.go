@@ -15,20 +15,20 @@ import (
 )
 
 // View is what readers get of an entry. As JSON its members are those of the
-// recipe, those of the overlay beside them, and both apart as recipe and
-// quality. No member of the overlay has the name of one of the recipe's, so that
-// what the author says, and maybe has signed, is never changed.
+// recipe, with those of the overlay beside them, and both apart as recipe and
+// quality. No member of the overlay has the name of a member of the recipe, so
+// the author's text, which may be signed, never changes.
 type View struct {
 	recipe.Recipe
 	Overlay
-	// Listing is what the catalog itself knows.
+	// Listing is what the catalog itself adds.
 	Listing Listing `json:"catalog"`
-	// Author is the recipe, Quality the overlay, apart.
+	// Author is the recipe and Quality the overlay, each by itself.
 	Author  recipe.Recipe `json:"recipe"`
 	Quality *Overlay      `json:"quality,omitempty"`
 }
 
-// Listing is what the catalog itself knows of a recipe.
+// Listing is what the catalog itself says of a recipe.
 type Listing struct {
 	Name      string    `json:"name"`
 	Owner     string    `json:"owner,omitempty"`
@@ -36,16 +36,17 @@ type Listing struct {
 	Revision  string    `json:"revision"`
 	CreatedAt time.Time `json:"createdAt"`
 	UpdatedAt time.Time `json:"updatedAt"`
-	// HostedSafe says that a hosted bridge may run the server.
+	// HostedSafe means that a hosted bridge may run the server.
 	HostedSafe bool `json:"hostedSafe"`
-	// AuditOutdated says that the overlay is of another version of the recipe, or
-	// of the package, than the one that is served now, or does not say of which.
+	// AuditOutdated means that the overlay is for another version of the recipe
+	// or the package than the one that is served now, or does not say for
+	// which.
 	AuditOutdated bool         `json:"auditOutdated,omitempty"`
 	Deprecated    *Deprecation `json:"deprecated,omitempty"`
 }
 
-// Merge lays an entry's overlay on top of its recipe. A verification of one
-// version does not count for another.
+// Merge adds an entry's overlay to its recipe. A verification of one version
+// does not count for another.
 func Merge(e Entry) View {
 	v := View{
 		Recipe: e.Recipe,
@@ -70,9 +71,10 @@ func Merge(e Entry) View {
 	return v
 }
 
-// outdated reports whether the overlay is of another recipe than the one that is
-// served. The version of the package alone would not tell: a remote server has
-// none, and a publisher may name another program of the same version.
+// outdated reports whether the overlay is for another recipe than the one that
+// is served. The version of the package alone does not show that: a remote
+// server has none, and a publisher may name another program of the same
+// version.
 func outdated(e Entry) bool {
 	q := e.Quality
 	if i := e.Recipe.Install; i != nil && q.AuditedVersion != "" && i.Version != q.AuditedVersion {
@@ -80,11 +82,11 @@ func outdated(e Entry) bool {
 	}
 	switch {
 	case q.RecipeDigest != "":
-		return q.RecipeDigest != e.digest()
+		return q.RecipeDigest != e.RecipeDigest()
 	case q.Verified == nil || !*q.Verified:
-		return false // It vouches for nothing.
+		return false // It says nothing of the quality.
 	case e.Owner == "":
-		return false // Who applied the recipe applies the overlay.
+		return false // The administrator who applied the recipe applies the overlay too.
 	default:
 		return q.VerifiedAt == nil || q.VerifiedAt.Before(e.Updated.Truncate(time.Second))
 	}
@@ -98,14 +100,14 @@ func currentVersion(e Entry) string {
 }
 
 // HostedSafe reports whether a hosted bridge may run the recipe's server: the
-// author has not kept it to people's own machines, and one of its transports is
-// one that a pod can have.
+// author has not limited it to personal machines, and a pod can have one of its
+// transports.
 func HostedSafe(r recipe.Recipe) bool {
 	return !r.LocalOnly.All && slices.ContainsFunc(r.Transports, func(t recipe.Transport) bool { return Hostable(r, t) == nil })
 }
 
-// Hostable returns why a pod cannot have one of the recipe's transports, nil
-// where it can. Images, builds and downloads are none that it can have.
+// Hostable returns why a pod cannot have one of the recipe's transports, nil if
+// it can. It cannot have images, builds and downloads.
 func Hostable(r recipe.Recipe, t recipe.Transport) error {
 	if t.Type == recipe.Stdio {
 		if r.Install == nil || r.Install.Method != "npx" && r.Install.Method != "uvx" {

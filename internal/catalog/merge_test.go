@@ -1,7 +1,7 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package catalog
+package catalog_test
 
 import (
 	"bytes"
@@ -17,24 +17,27 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/catalogtest"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/search"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
 
 // TestWhatReadersGet compares an item with the files in testdata.
 func TestWhatReadersGet(t *testing.T) {
-	plain := accepted(valid("plain"), 1)
-	everything := accepted(full(t), 2)
+	plain := catalogtest.Accepted(catalogtest.Recipe("plain"), 1)
+	everything := catalogtest.Accepted(full(t), 2)
 	everything.Name, everything.Owner = "everything", "acme"
-	everything.Quality = &Overlay{
-		Verified: new(true), VerifiedAt: new(start), VerifiedBy: "Ada", Badge: "gold", UpstreamHash: "sha512-x",
-		AuditedVersion: "text", RecipeDigest: everything.digest(), Score: new(0), Notes: "Works.",
+	everything.Quality = &catalog.Overlay{
+		Verified: new(true), VerifiedAt: new(catalogtest.Start), VerifiedBy: "Ada", Badge: "gold", UpstreamHash: "sha512-x",
+		AuditedVersion: "text", RecipeDigest: everything.RecipeDigest(), Score: new(0), Notes: "Works.",
 	}
-	everything.Deprecated = &Deprecation{Since: start, Reason: "Old.", ReplacedBy: "plain"}
-	everything.Revision = revision(&v1alpha1.CatalogRecipe{}, everything)
-	for _, e := range []Entry{plain, everything} {
-		i := NewItem(e)
+	everything.Deprecated = &catalog.Deprecation{Since: catalogtest.Start, Reason: "Old.", ReplacedBy: "plain"}
+	everything.Revision = catalog.RevisionOf(&v1alpha1.CatalogRecipe{}, everything)
+	for _, e := range []catalog.Entry{plain, everything} {
+		i := search.NewItem(e)
 		for kind, got := range map[string][]byte{"view": i.JSON, "summary": i.Summary, "download": i.Download} {
 			golden(t, e.Name+"."+kind+".json", got)
 		}
@@ -70,7 +73,7 @@ func golden(t *testing.T, name string, got []byte) {
 // the catalog has the name of one of a recipe's.
 func TestAnOverlayHidesNothingOfTheAuthors(t *testing.T) {
 	names := map[string]bool{}
-	for _, kind := range []reflect.Type{reflect.TypeFor[recipe.Recipe](), reflect.TypeFor[Overlay](), reflect.TypeFor[View]()} {
+	for _, kind := range []reflect.Type{reflect.TypeFor[recipe.Recipe](), reflect.TypeFor[catalog.Overlay](), reflect.TypeFor[catalog.View]()} {
 		for f := range kind.Fields() {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			if name != "" && names[name] {
@@ -82,42 +85,42 @@ func TestAnOverlayHidesNothingOfTheAuthors(t *testing.T) {
 }
 
 func TestMergeDoesNotVouchForAnotherVersion(t *testing.T) {
-	published := func(change ...func(*Entry)) Entry {
-		e := accepted(valid("notes"), 5)
+	published := func(change ...func(*catalog.Entry)) catalog.Entry {
+		e := catalogtest.Accepted(catalogtest.Recipe("notes"), 5)
 		e.Owner = "acme"
-		e.Quality = &Overlay{Verified: new(true), AuditedVersion: "1.2.3", RecipeDigest: e.digest(), Score: new(80)}
+		e.Quality = &catalog.Overlay{Verified: new(true), AuditedVersion: "1.2.3", RecipeDigest: e.RecipeDigest(), Score: new(80)}
 		for _, c := range change {
 			c(&e)
 		}
 		return e
 	}
-	unnamed := func(verifiedAt *time.Time) func(*Entry) {
-		return func(e *Entry) { e.Quality.RecipeDigest, e.Quality.VerifiedAt = "", verifiedAt }
+	unnamed := func(verifiedAt *time.Time) func(*catalog.Entry) {
+		return func(e *catalog.Entry) { e.Quality.RecipeDigest, e.Quality.VerifiedAt = "", verifiedAt }
 	}
 	tests := map[string]struct {
-		entry    Entry
+		entry    catalog.Entry
 		outdated bool
 	}{
 		"the version that was checked": {published(), false},
-		"another package": {published(func(e *Entry) {
+		"another package": {published(func(e *catalog.Entry) {
 			r := e.Recipe
-			r.RecipeVersion, r.Transports, r.Install = "1.1.0", []recipe.Transport{remote("https://example.com")}, nil
-			next := accepted(r, 6)
+			r.RecipeVersion, r.Transports, r.Install = "1.1.0", []recipe.Transport{catalogtest.Remote("https://example.com")}, nil
+			next := catalogtest.Accepted(r, 6)
 			e.Recipe, e.Versions = r, append(next.Versions, e.Versions...)
 		}), true},
-		"another version of the package":                    {published(func(e *Entry) { e.Quality.AuditedVersion = "1.0.0" }), true},
-		"no digest, and checked before it was accepted":     {published(unnamed(new(start.Add(5*time.Minute - time.Second)))), true},
-		"no digest, and checked when it was accepted":       {published(unnamed(new(start.Add(5 * time.Minute)))), false},
+		"another version of the package":                    {published(func(e *catalog.Entry) { e.Quality.AuditedVersion = "1.0.0" }), true},
+		"no digest, and checked before it was accepted":     {published(unnamed(new(catalogtest.Start.Add(5*time.Minute - time.Second)))), true},
+		"no digest, and checked when it was accepted":       {published(unnamed(new(catalogtest.Start.Add(5 * time.Minute)))), false},
 		"neither a digest nor a time":                       {published(unnamed(nil)), true},
-		"neither, in one file with the recipe":              {published(unnamed(nil), func(e *Entry) { e.Owner = "" }), false},
-		"another owner":                                     {published(func(e *Entry) { e.Owner = "beta" }), false},
-		"notes of the version before":                       {published(func(e *Entry) { e.Quality.Verified, e.Quality.RecipeDigest = nil, Digest("else") }), true},
-		"notes of nobody knows which":                       {published(unnamed(nil), func(e *Entry) { e.Quality.Verified = nil }), false},
-		"one that waits, and the digest of what is written": {published(func(e *Entry) { e.Versions, e.Accepted = nil, false }), false},
+		"neither, in one file with the recipe":              {published(unnamed(nil), func(e *catalog.Entry) { e.Owner = "" }), false},
+		"another owner":                                     {published(func(e *catalog.Entry) { e.Owner = "beta" }), false},
+		"notes of the version before":                       {published(func(e *catalog.Entry) { e.Quality.Verified, e.Quality.RecipeDigest = nil, catalog.Digest("else") }), true},
+		"notes of nobody knows which":                       {published(unnamed(nil), func(e *catalog.Entry) { e.Quality.Verified = nil }), false},
+		"one that waits, and the digest of what is written": {published(func(e *catalog.Entry) { e.Versions, e.Accepted = nil, false }), false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			v := Merge(tt.entry)
+			v := catalog.Merge(tt.entry)
 			if v.Listing.AuditOutdated != tt.outdated || *v.Score != 80 {
 				t.Errorf("%+v, %+v", v.Overlay, v.Listing)
 			}
@@ -143,23 +146,25 @@ func TestHostedSafe(t *testing.T) {
 		"a container":          {func(r *recipe.Recipe) { r.Install.Method = "docker" }, false},
 		"a build with a remote beside": {func(r *recipe.Recipe) {
 			r.Install.Method = "git"
-			r.Transports = append(r.Transports, remote("https://x"))
+			r.Transports = append(r.Transports, catalogtest.Remote("https://x"))
 		}, true},
-		"a remote without TLS":     {func(r *recipe.Recipe) { r.Transports = []recipe.Transport{remote("http://x")} }, false},
+		"a remote without TLS":     {func(r *recipe.Recipe) { r.Transports = []recipe.Transport{catalogtest.Remote("http://x")} }, false},
 		"a program out of nowhere": {func(r *recipe.Recipe) { r.Install = nil }, false},
 		"a remote without TLS of the user's own": {func(r *recipe.Recipe) {
-			r.Transports, r.Metadata.SelfHosted = []recipe.Transport{remote("http://notes.tools.svc/mcp")}, true
+			r.Transports, r.Metadata.SelfHosted = []recipe.Transport{catalogtest.Remote("http://notes.tools.svc/mcp")}, true
 		}, true},
 		"a remote on the user's machine": {func(r *recipe.Recipe) {
-			r.Transports, r.Metadata.SelfHosted = []recipe.Transport{remote("http://127.0.0.1:3000/mcp"), remote("https://localhost/mcp"), remote("http://[::]/")}, true
+			r.Transports, r.Metadata.SelfHosted = []recipe.Transport{catalogtest.Remote("http://127.0.0.1:3000/mcp"), catalogtest.Remote("https://localhost/mcp"), catalogtest.Remote("http://[::]/")}, true
 		}, false},
-		"a remote at a variable": {func(r *recipe.Recipe) { r.Transports = []recipe.Transport{remote("https://${NOTES_HOST}/mcp")} }, false},
+		"a remote at a variable": {func(r *recipe.Recipe) {
+			r.Transports = []recipe.Transport{catalogtest.Remote("https://${NOTES_HOST}/mcp")}
+		}, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := valid("notes")
+			r := catalogtest.Recipe("notes")
 			tt.change(&r)
-			if HostedSafe(r) != tt.want {
+			if catalog.HostedSafe(r) != tt.want {
 				t.Errorf("not %v", tt.want)
 			}
 		})
@@ -175,29 +180,38 @@ func FuzzMerge(f *testing.F) {
 		for _, s := range []*string{&id, &description, &badge, &notes} {
 			*s = strings.ToValidUTF8(*s, "")
 		}
-		r := valid(id)
+		r := catalogtest.Recipe(id)
 		r.Description = description
-		e := accepted(r, 1)
-		e.Quality = &Overlay{Verified: &verified, VerifiedAt: new(time.Unix(at%4e9, 0).UTC()), Badge: badge, Notes: notes, Score: &score}
+		e := catalogtest.Accepted(r, 1)
+		e.Quality = &catalog.Overlay{Verified: &verified, VerifiedAt: new(time.Unix(at%4e9, 0).UTC()), Badge: badge, Notes: notes, Score: &score}
 		var got struct {
 			Description string
 			Badge       string
 			Score       *int
 			Recipe      json.RawMessage
-			Quality     Overlay
+			Quality     catalog.Overlay
 		}
-		i := NewItem(e)
+		i := search.NewItem(e)
 		if err := json.Unmarshal(i.JSON, &got); err != nil {
 			t.Fatalf("%v: %s", err, i.JSON)
 		}
-		if !bytes.Equal(got.Recipe, i.Download) || !bytes.Equal(encode(got.Quality), encode(*e.Quality)) {
+		if !bytes.Equal(got.Recipe, i.Download) || !bytes.Equal(mustJSON(got.Quality), mustJSON(*e.Quality)) {
 			t.Errorf("apart: %s", i.JSON)
 		}
-		if !bytes.Equal(encode(got.Description), encode(description)) || !bytes.Equal(encode(got.Badge), encode(badge)) || *got.Score != score {
+		if !bytes.Equal(mustJSON(got.Description), mustJSON(description)) || !bytes.Equal(mustJSON(got.Badge), mustJSON(badge)) || *got.Score != score {
 			t.Errorf("together: %s", i.JSON)
 		}
-		if back := overlayOf(OverlayObject(*e.Quality)); *back.Verified != verified || back.Notes != notes || *back.Score != min(max(score, 0), maxScore) || !back.VerifiedAt.Equal(*e.Quality.VerifiedAt) {
+		if back := catalog.OverlayOf(catalog.OverlayObject(*e.Quality)); *back.Verified != verified || back.Notes != notes || *back.Score != min(max(score, 0), catalog.MaxScore) || !back.VerifiedAt.Equal(*e.Quality.VerifiedAt) {
 			t.Errorf("from the API: %+v", back)
 		}
 	})
+}
+
+// mustJSON returns v as JSON.
+func mustJSON(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
 }

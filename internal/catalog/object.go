@@ -14,8 +14,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
-// objectForm is a recipe as the API has it: what the API cannot say as a recipe
-// file does hides the file's member of that name.
+// objectForm is a recipe in the API's form: members that the API cannot express
+// in the form of a recipe file hide the file's members of that name.
 type objectForm struct {
 	recipe.Recipe
 	LocalOnly v1alpha1.RecipeLocalOnly `json:"localOnly,omitzero"`
@@ -27,7 +27,7 @@ type objectMetadata struct {
 	CostPerCall string `json:"costPerCall,omitempty"`
 }
 
-// ToObject returns a recipe as the API has it. The order of environments and
+// ToObject returns a recipe in the API's form. The order of environments and
 // headers is lost.
 func ToObject(r recipe.Recipe) *v1alpha1.Recipe {
 	form := objectForm{
@@ -40,14 +40,14 @@ func ToObject(r recipe.Recipe) *v1alpha1.Recipe {
 	}
 	o := &v1alpha1.Recipe{}
 	if b, err := json.Marshal(form); err == nil {
-		// A recipe holds nothing that JSON has not, and numbers that are too
-		// large for the API are left out.
+		// A recipe holds nothing that JSON cannot express, and numbers that are
+		// too large for the API are left out.
 		_ = json.Unmarshal(b, o)
 	}
 	return o
 }
 
-// FromObject returns a recipe as files have it.
+// FromObject returns a recipe in the form of files.
 func FromObject(o *v1alpha1.Recipe) (recipe.Recipe, error) {
 	doc, err := jsondoc.Encode(o)
 	if err != nil {
@@ -89,13 +89,13 @@ func withCost(doc jsondoc.Value) (jsondoc.Value, error) {
 func SourceOf(r recipe.Recipe) string {
 	b, err := json.Marshal(r)
 	if err != nil {
-		return "" // A recipe holds nothing that JSON has not.
+		return "" // A recipe holds nothing that JSON cannot express.
 	}
 	return string(b)
 }
 
 // ReadSource returns the recipe in the JSON of a recipe file of version 2. Its
-// errors are of the form alone: no rule is checked.
+// errors concern only the form: it checks no rules.
 func ReadSource(source string) (recipe.Recipe, jsondoc.Value, error) {
 	doc, err := jsondoc.Parse([]byte(source))
 	if err != nil {

@@ -1,7 +1,7 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package catalog
+package catalog_test
 
 import (
 	"reflect"
@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/catalogtest"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
@@ -100,9 +102,9 @@ func TestARecipeComesBackFromTheAPIAsItWas(t *testing.T) {
 	all := full(t)
 	local := all
 	local.LocalOnly = recipe.LocalOnly{All: true}
-	for name, r := range map[string]recipe.Recipe{"everything": all, "local": local, "little": valid("notes"), "nothing": {}} {
+	for name, r := range map[string]recipe.Recipe{"everything": all, "local": local, "little": catalogtest.Recipe("notes"), "nothing": {}} {
 		t.Run(name, func(t *testing.T) {
-			back, err := FromObject(ToObject(r))
+			back, err := catalog.FromObject(catalog.ToObject(r))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,16 +113,16 @@ func TestARecipeComesBackFromTheAPIAsItWas(t *testing.T) {
 			}
 		})
 	}
-	object := ToObject(all)
+	object := catalog.ToObject(all)
 	if object.Metadata.CostPerCall != "0.0000001" || !slices.Equal(object.LocalOnly.Tools, []string{"a", "b"}) {
 		t.Errorf("%+v, %+v", object.Metadata, object.LocalOnly)
 	}
 }
 
 func TestFromObjectRefusesWhatTheAPIWould(t *testing.T) {
-	o := ToObject(valid("notes"))
+	o := catalog.ToObject(catalogtest.Recipe("notes"))
 	o.Metadata = &v1alpha1.RecipeMetadata{CostPerCall: "much"}
-	if _, err := FromObject(o); err == nil || !strings.Contains(err.Error(), "metadata.costPerCall") {
+	if _, err := catalog.FromObject(o); err == nil || !strings.Contains(err.Error(), "metadata.costPerCall") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -4,6 +4,7 @@
 package catalog
 
 import (
+	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -19,7 +20,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 )
 
-// What a publisher may have at most; the API's numbers.
+// The limits of a publisher, as in the API.
 const (
 	MaxPublisherKeys = 32
 	maxDisplayName   = 128
@@ -27,8 +28,8 @@ const (
 	maxPublicKeys    = 8
 )
 
-// publisherID is the form of a publisher's id, which is an object's name and
-// what recipes are found by.
+// publisherID is the form of a publisher's id, which is an object's name and by
+// which recipes are found.
 var publisherID = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
 // PublisherOf returns the publisher of an object.
@@ -54,8 +55,8 @@ func PublisherOf(o *v1alpha1.CatalogPublisher) Publisher {
 	return p
 }
 
-// revision is made of what is there before the uses are filled in. The object's
-// UID tells a publisher from a later one of the same name.
+// revision is made from the publisher before the uses are filled in. The
+// object's UID distinguishes a publisher from a later one of the same name.
 func (p Publisher) revision(o *v1alpha1.CatalogPublisher) string {
 	b, err := json.Marshal(struct {
 		Publisher
@@ -76,7 +77,7 @@ func timeOf(t *metav1.Time) *time.Time {
 	return new(t.UTC())
 }
 
-// CheckPublisher returns all for which the catalog does not take the publisher.
+// CheckPublisher returns all reasons why the catalog refuses the publisher.
 func CheckPublisher(p Publisher) []Problem {
 	var found []Problem
 	add := func(field, message string) {
@@ -103,4 +104,15 @@ func CheckPublisher(p Publisher) []Problem {
 		}
 	}
 	return found
+}
+
+// PublicKeys returns the keys among the texts.
+func PublicKeys(texts []string) []ed25519.PublicKey {
+	var keys []ed25519.PublicKey
+	for _, text := range texts {
+		if key, err := recipe.ParseKey(text); err == nil {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }

@@ -17,21 +17,22 @@ const (
 	// revisionBytes are enough that two revisions of one object are never the
 	// same.
 	revisionBytes = 12
-	// halfBytes are those of each half of a recipe's revision.
+	// halfBytes is the length of each half of a recipe's revision.
 	halfBytes = 8
-	// between parts the half of writers from that of readers.
+	// between separates the half of writers from that of readers.
 	between = "."
 )
 
-// revision has two halves: what was written last, and what is served. Readers
-// compare both. Writers compare the first: the operator's verdict makes no
-// revision stale that a writer was told.
-func revision(o *v1alpha1.CatalogRecipe, e Entry) string {
+// RevisionOf has two halves: what was written last, and what is served. Readers
+// compare both. Writers compare the first: the operator's verdict does not make
+// a writer's revision stale.
+func RevisionOf(o *v1alpha1.CatalogRecipe, e Entry) string {
 	return writtenHalf(o) + between + servedHalf(o, e)
 }
 
-// writtenHalf is another one after each write: the API server counts the changes
-// of the spec, and the UID tells an object from a later one of the same name.
+// writtenHalf changes after each write: the API server counts the changes of
+// the spec, and the UID distinguishes an object from a later one of the same
+// name.
 func writtenHalf(o *v1alpha1.CatalogRecipe) string {
 	return half(struct {
 		UID        string
@@ -39,7 +40,7 @@ func writtenHalf(o *v1alpha1.CatalogRecipe) string {
 	}{string(o.UID), o.Generation})
 }
 
-// servedHalf is of all that readers get.
+// servedHalf covers everything that readers get.
 func servedHalf(o *v1alpha1.CatalogRecipe, e Entry) string {
 	type version struct {
 		Version, Digest string
@@ -58,7 +59,7 @@ func servedHalf(o *v1alpha1.CatalogRecipe, e Entry) string {
 		Created, Updated, StatusAt time.Time
 		Versions                   []version
 	}{
-		string(o.UID), e.Owner, e.source(), e.Quality, e.Deprecated, e.Accepted,
+		string(o.UID), e.Owner, e.SourceText(), e.Quality, e.Deprecated, e.Accepted,
 		e.Created.UTC(), e.Updated.UTC(), e.StatusAt.UTC(), versions,
 	})
 }
@@ -72,8 +73,8 @@ func half(of any) string {
 	return hex.EncodeToString(sum[:halfBytes])
 }
 
-// Matches reports whether a writer who read the revision knows what was written
-// last. AnyRevision is always known.
+// Matches reports whether a writer with that revision knows what was written
+// last. AnyRevision always matches.
 func (e Entry) Matches(revision string) bool {
 	if revision == AnyRevision {
 		return true
@@ -83,8 +84,8 @@ func (e Entry) Matches(revision string) bool {
 	return written == read
 }
 
-// Shows reports whether who read the revision knows what is served, too.
-// AnyRevision is always known.
+// Shows reports whether a reader with that revision also knows what is served.
+// AnyRevision always matches.
 func (e Entry) Shows(revision string) bool {
 	return revision == AnyRevision || revision == e.Revision
 }

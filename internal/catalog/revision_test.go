@@ -1,23 +1,28 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package catalog
+package catalog_test
 
 import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/catalogtest"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/search"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/validate"
 )
 
 // TestWhatARevisionIsOf changes one thing at a time of an object that is served.
 func TestWhatARevisionIsOf(t *testing.T) {
 	made := func() *v1alpha1.CatalogRecipe {
-		o := object(valid("notes"))
-		o.UID, o.Generation, o.CreationTimestamp = "first", 3, metav1.NewTime(start)
-		judge(o, 1)
+		o := catalogtest.Object(catalogtest.Recipe("notes"))
+		o.UID, o.Generation, o.CreationTimestamp = "first", 3, metav1.NewTime(catalogtest.Start)
+		judged(o, 1)
 		return o
 	}
 	tests := map[string]struct {
@@ -29,9 +34,11 @@ func TestWhatARevisionIsOf(t *testing.T) {
 		"a look that changed nothing": {func(o *v1alpha1.CatalogRecipe) { o.Status.ObservedGeneration = 9 }, true, true},
 		"a write":                     {func(o *v1alpha1.CatalogRecipe) { o.Generation++ }, false, false},
 		"a later object of the name":  {func(o *v1alpha1.CatalogRecipe) { o.UID = "second" }, false, false},
-		"the time of its making":      {func(o *v1alpha1.CatalogRecipe) { o.CreationTimestamp = metav1.NewTime(start.Add(time.Hour)) }, true, false},
+		"the time of its making": {func(o *v1alpha1.CatalogRecipe) {
+			o.CreationTimestamp = metav1.NewTime(catalogtest.Start.Add(time.Hour))
+		}, true, false},
 		"the time it was accepted": {func(o *v1alpha1.CatalogRecipe) {
-			o.Status.Versions[0].AcceptedAt = metav1.NewTime(start.Add(time.Hour))
+			o.Status.Versions[0].AcceptedAt = metav1.NewTime(catalogtest.Start.Add(time.Hour))
 		}, true, false},
 		"a version before it": {func(o *v1alpha1.CatalogRecipe) {
 			o.Status.Versions = append(o.Status.Versions, v1alpha1.RecipeVersion{Version: "0.9.0", Digest: "d", Recipe: o.Status.Versions[0].Recipe})
@@ -40,20 +47,20 @@ func TestWhatARevisionIsOf(t *testing.T) {
 		"a verdict":           {func(o *v1alpha1.CatalogRecipe) { o.Status.Conditions, o.Status.Versions = nil, nil }, true, false},
 		"the end of a deprecation": {func(o *v1alpha1.CatalogRecipe) {
 			o.Status.Conditions = append(o.Status.Conditions, metav1.Condition{
-				Type: v1alpha1.ConditionRecipeDeprecated, Status: metav1.ConditionFalse, LastTransitionTime: metav1.NewTime(start.Add(time.Hour)),
+				Type: v1alpha1.ConditionRecipeDeprecated, Status: metav1.ConditionFalse, LastTransitionTime: metav1.NewTime(catalogtest.Start.Add(time.Hour)),
 			})
 		}, true, false},
 	}
-	before := entry(t, made()).Revision
+	before := catalogtest.EntryOf(t, made()).Revision
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			o := made()
 			tt.change(o)
-			e := entry(t, o)
+			e := catalogtest.EntryOf(t, o)
 			if e.Matches(before) != tt.matches || e.Shows(before) != tt.showing || (e.Revision == before) != tt.showing {
 				t.Errorf("%s, before %s", e.Revision, before)
 			}
-			if !e.Matches(AnyRevision) || !e.Shows(AnyRevision) || e.Matches("") || e.Shows("") || e.Matches("x") {
+			if !e.Matches(catalog.AnyRevision) || !e.Shows(catalog.AnyRevision) || e.Matches("") || e.Shows("") || e.Matches("x") {
 				t.Error("what names no revision")
 			}
 		})
@@ -61,7 +68,9 @@ func TestWhatARevisionIsOf(t *testing.T) {
 }
 
 func TestWhenARecipeChangedLast(t *testing.T) {
-	at := func(minutes int) metav1.Time { return metav1.NewTime(start.Add(time.Duration(minutes) * time.Minute)) }
+	at := func(minutes int) metav1.Time {
+		return metav1.NewTime(catalogtest.Start.Add(time.Duration(minutes) * time.Minute))
+	}
 	tests := map[string]struct {
 		change func(*v1alpha1.CatalogRecipe)
 		want   int
@@ -74,10 +83,10 @@ func TestWhenARecipeChangedLast(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			o := object(valid("notes"))
-			judge(o, 5)
+			o := catalogtest.Object(catalogtest.Recipe("notes"))
+			judged(o, 5)
 			tt.change(o)
-			if e := entry(t, o); !e.Changed().Equal(at(tt.want).Time) || !e.Updated.Equal(at(5).Time) {
+			if e := catalogtest.EntryOf(t, o); !e.Changed().Equal(at(tt.want).Time) || !e.Updated.Equal(at(5).Time) {
 				t.Errorf("changed at %s, updated at %s", e.Changed(), e.Updated)
 			}
 		})
@@ -92,23 +101,36 @@ func ended(o *v1alpha1.CatalogRecipe, at metav1.Time) {
 }
 
 func TestADeletedRecipeIsNotServed(t *testing.T) {
-	o := object(valid("notes"))
+	o := catalogtest.Object(catalogtest.Recipe("notes"))
 	o.Spec.Owner = "acme"
-	judge(o, 1)
-	o.Spec.Recipe, o.Spec.Deleted = nil, new(metav1.NewTime(start))
-	judge(o, 2)
-	e := entry(t, o)
+	judged(o, 1)
+	o.Spec.Recipe, o.Spec.Deleted = nil, new(metav1.NewTime(catalogtest.Start))
+	judged(o, 2)
+	e := catalogtest.EntryOf(t, o)
 	if e.Accepted || e.Deleted == nil || e.Owner != "acme" || len(e.Versions) != 1 || e.Vacant() {
 		t.Errorf("%+v", e)
 	}
-	if _, there := NewSnapshot([]Entry{e}, nil).Get("notes"); there {
+	if _, there := search.NewSnapshot([]catalog.Entry{e}, nil).Get("notes"); there {
 		t.Error("it is served")
 	}
 
-	other := valid("notes")
+	other := catalogtest.Recipe("notes")
 	other.Description = "Another program"
-	o.Spec.Recipe, o.Spec.Deleted = ToObject(other), nil
-	if v := judge(o, 3); v.Accepted || v.Reason != v1alpha1.ReasonRecipeVersion {
+	o.Spec.Recipe, o.Spec.Deleted = catalog.ToObject(other), nil
+	if v := judged(o, 3); v.Accepted || v.Reason != v1alpha1.ReasonRecipeVersion {
 		t.Errorf("what was there before it was deleted is forgotten: %+v", v)
 	}
+}
+
+// judged lets the catalog look at an object, minutes after the start, and writes
+// what it says into its status.
+func judged(o *v1alpha1.CatalogRecipe, minutes int) validate.Verdict {
+	v := validate.Accept(o, nil, catalogtest.Start.Add(time.Duration(minutes)*time.Minute))
+	c := metav1.Condition{Type: v1alpha1.ConditionRecipeAccepted, Status: metav1.ConditionFalse, Reason: v.Reason, Message: v.Message, ObservedGeneration: o.Generation}
+	if v.Accepted {
+		c.Status = metav1.ConditionTrue
+	}
+	meta.SetStatusCondition(&o.Status.Conditions, c)
+	o.Status.Versions = v.Versions
+	return v
 }

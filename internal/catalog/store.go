@@ -11,28 +11,28 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 )
 
-// What keeps a write from being done. Nothing was changed then.
+// The reasons why a write is refused. Nothing was changed then.
 var (
 	ErrNotFound = errors.New("there is no such recipe or publisher in the catalog")
 	ErrExists   = errors.New("the name is taken")
 	ErrNotOwner = errors.New("the recipe belongs to somebody else")
-	// ErrTakenBack says that an administrator took a recipe from those who run it.
-	// Its owner does not bring it back.
+	// ErrTakenBack says that an administrator removed the recipe from its
+	// users. Its owner cannot restore it.
 	ErrTakenBack = errors.New("an administrator took the recipe back")
-	// ErrChanged says that If-Match names another revision than the one that
-	// is there.
+	// ErrChanged says that If-Match names another revision than the current
+	// one.
 	ErrChanged = errors.New("the revision is another one now")
-	// ErrNoPublisher says that a recipe cannot be given to somebody who is
-	// neither a publisher nor SeedOwner.
+	// ErrNoPublisher says that the new owner of a recipe is neither a publisher
+	// nor SeedOwner.
 	ErrNoPublisher = errors.New("there is no such publisher")
 	ErrTooManyKeys = errors.New("the publisher has as many keys as there may be")
 )
 
-// AnyRevision is the If-Match that every revision obeys.
+// AnyRevision is the If-Match that every revision matches.
 const AnyRevision = "*"
 
-// ManagedError says that another field manager than the catalog's holds what
-// would be written: somebody keeps the object with other tools.
+// ManagedError says that another field manager than the catalog's holds the
+// fields to be written: the object is managed with other tools.
 type ManagedError struct {
 	// By are the field managers, sorted.
 	By []string
@@ -43,40 +43,41 @@ func (e *ManagedError) Error() string {
 	return "what would be written is held by the field managers " + strings.Join(e.By, ", ")
 }
 
-// InvalidError says that the catalog does not take what would be written.
+// InvalidError says that the catalog refuses the content of a write.
 type InvalidError struct {
 	Problems []Problem
 }
 
 // Error implements error.
-func (e *InvalidError) Error() string { return messageOf(e.Problems) }
+func (e *InvalidError) Error() string { return MessageOf(e.Problems) }
 
-// Draft is what a publisher or the seeder writes. It is the whole of their part
-// of the object: what it lacks is removed.
+// Draft is what a publisher or the seeder writes. It is their whole part of the
+// object: fields that it lacks are removed.
 type Draft struct {
 	Name string
 	// Owner is the publisher's id, or SeedOwner.
 	Owner  string
 	Recipe recipe.Recipe
-	// Source is the recipe as its author wrote it, as JSON, where it is signed.
-	// It is ignored for a recipe that is not.
+	// Source is the recipe as its author wrote it, as JSON, if it is signed. It
+	// is ignored for an unsigned recipe.
 	Source     string
 	Deprecated *Deprecation
 }
 
-// Replacement replaces a publisher's part of a recipe, or is the first.
+// Replacement replaces a publisher's part of a recipe, or creates it.
 type Replacement struct {
 	Name string
-	// Owner is whose the recipe must be.
+	// Owner is the required owner of the recipe.
 	Owner string
-	// IfMatch is a revision that must match, or AnyRevision. It is ignored where
+	// IfMatch is a revision that must match, or AnyRevision. It is ignored if
 	// the recipe is to be created.
 	IfMatch string
-	// DryRun says that nothing is to be stored.
+	// DryRun means that nothing is stored.
 	DryRun bool
-	// Draft returns what to write over what is there: the zero Entry where nothing
-	// is, and what its owner left where they deleted it. It is asked again each time
-	// that another writer was quicker; its errors are those of the write.
+	// Draft returns what to write over the current entry: the zero Entry if
+	// there is none, and the rest that its owner left if they deleted it. It is
+	// called again each time that another writer was first; its errors are
+	// those of the write.
 	Draft func(live Entry) (Draft, error)
 }
 
@@ -90,11 +91,11 @@ type SeedReport struct {
 	DryRun  bool               `json:"dryRun,omitempty"`
 }
 
-// BrokenRecipe is a file of the source that the catalog does not take.
+// BrokenRecipe is a file of the source that the catalog refuses.
 type BrokenRecipe struct {
 	// File is the path within the source.
 	File string `json:"file"`
-	// Name is the recipe's, where that can be told.
+	// Name is the recipe's, if it can be read.
 	Name     string    `json:"name,omitempty"`
 	Problems []Problem `json:"problems"`
 }
@@ -111,15 +112,15 @@ func (e *ChangeError) Error() string { return "recipe " + e.Name + ": " + e.Err.
 // Unwrap returns what went wrong.
 func (e *ChangeError) Unwrap() error { return e.Err }
 
-// ChangeErrors are why some changes of a seed were not made, by name. The others
-// were.
+// ChangeErrors are why some changes of a seed were not made, by name. All
+// others were made.
 type ChangeErrors []*ChangeError
 
 // Error implements error. It names the first ones.
 func (e ChangeErrors) Error() string {
-	lines := make([]string, 0, maxProblems+1)
+	lines := make([]string, 0, MaxProblems+1)
 	for i, one := range e {
-		if i == maxProblems {
+		if i == MaxProblems {
 			lines = append(lines, "and more")
 			break
 		}
@@ -137,8 +138,8 @@ func (e ChangeErrors) Unwrap() []error {
 	return errs
 }
 
-// Publisher is who may write recipes, as administrators see it. It holds neither
-// a key nor a key's hash.
+// Publisher may write recipes. This is an administrator's view of it, without
+// keys and hashes of keys.
 type Publisher struct {
 	ID          string         `json:"id"`
 	DisplayName string         `json:"displayName,omitempty"`
@@ -152,13 +153,13 @@ type Publisher struct {
 	Revision string `json:"revision"`
 }
 
-// PublisherKey is what may be told of a publisher's key.
+// PublisherKey is the public part of a publisher's key.
 type PublisherKey struct {
 	ID        string     `json:"id"`
 	CreatedAt *time.Time `json:"createdAt,omitempty"`
-	// LastUsedAt is to within some minutes.
+	// LastUsedAt is accurate to some minutes.
 	LastUsedAt *time.Time `json:"lastUsedAt,omitempty"`
-	// ExpiresAt is nil for a key that does not expire, RevokedAt for one that
+	// ExpiresAt is nil for a key that does not expire, RevokedAt for a key that
 	// was not withdrawn.
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 	RevokedAt *time.Time `json:"revokedAt,omitempty"`

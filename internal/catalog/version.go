@@ -21,8 +21,8 @@ func Digest(source string) string {
 	return digestPrefix + hex.EncodeToString(sum[:])
 }
 
-// VersionOf returns by which version a recipe is named: its own, else the first
-// 12 digits of its digest.
+// VersionOf returns the version that names a recipe: its own, else the first 12
+// digits of its digest.
 func VersionOf(r recipe.Recipe, digest string) string {
 	if r.RecipeVersion != "" {
 		return r.RecipeVersion
@@ -30,9 +30,9 @@ func VersionOf(r recipe.Recipe, digest string) string {
 	return strings.TrimPrefix(digest, digestPrefix)[:12]
 }
 
-// CompareVersions returns whether a is lower than, equal to or higher than b, as
-// -1, 0 and 1, by the order of Semantic Versioning 2.0.0. It takes any number of
-// parts, of which those that are left out are 0, and a leading v.
+// CompareVersions returns whether a is lower than, equal to or higher than b,
+// as -1, 0 and 1, by the order of Semantic Versioning 2.0.0. It accepts any
+// number of parts, where missing ones are 0, and a leading v.
 func CompareVersions(a, b string) int {
 	coreA, preA := splitVersion(a)
 	coreB, preB := splitVersion(b)

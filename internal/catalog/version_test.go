@@ -1,11 +1,13 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package catalog
+package catalog_test
 
 import (
 	"slices"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
 )
 
 func TestCompareVersions(t *testing.T) {
@@ -26,7 +28,7 @@ func TestCompareVersions(t *testing.T) {
 					} else if i > j {
 						want = 1
 					}
-					if got := CompareVersions(a, b); got != want {
+					if got := catalog.CompareVersions(a, b); got != want {
 						t.Errorf("%s and %s: %d, want %d", a, b, got, want)
 					}
 				}
@@ -38,12 +40,12 @@ func TestCompareVersions(t *testing.T) {
 func FuzzCompareVersions(f *testing.F) {
 	f.Add("1.0.0-a.1", "1.0", "2")
 	f.Fuzz(func(t *testing.T, a, b, c string) {
-		if CompareVersions(a, b) != -CompareVersions(b, a) {
+		if catalog.CompareVersions(a, b) != -catalog.CompareVersions(b, a) {
 			t.Errorf("%q and %q", a, b)
 		}
 		all := []string{a, b, c}
-		slices.SortFunc(all, CompareVersions)
-		if CompareVersions(all[0], all[2]) > 0 {
+		slices.SortFunc(all, catalog.CompareVersions)
+		if catalog.CompareVersions(all[0], all[2]) > 0 {
 			t.Errorf("%q", all)
 		}
 	})

@@ -1,8 +1,8 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clock is time as what waits for it needs it, so that a test can be the
-// one who moves it.
+// Package clock abstracts time for code that waits, so that a test can control
+// it.
 package clock
 
 import "time"

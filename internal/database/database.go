@@ -19,35 +19,37 @@ import (
 	_ "modernc.org/sqlite" // The driver "sqlite".
 )
 
-// connections bounds what one process has open at a database: one that writes,
-// and a few that ask.
+// connections bounds one process's open connections to a database: one writer
+// and a few readers.
 const connections = 4
 
 // DB is a database. It is safe for concurrent use.
 type DB struct {
 	*sql.DB
-	// Shared reports whether several processes use it: it is PostgreSQL.
+	// Shared reports whether several processes use it, that is, whether it is
+	// PostgreSQL.
 	Shared bool
 }
 
-// Durability says what of an SQLite file outlasts a power failure. A process
-// that ends, however it does, loses nothing.
+// Durability says what of an SQLite file survives a power failure. A process
+// that ends, in whatever way, loses nothing.
 type Durability string
 
 const (
-	// Loose is for what can be had again from elsewhere: the last transactions
-	// before a power failure may be lost, and none waits for the disk.
-	Loose Durability = "NORMAL"
-	// Durable is for what is nowhere else: a transaction ends when it is on the
+	// Loose is for data that can be restored from elsewhere: the last
+	// transactions before a power failure may be lost, and none waits for the
 	// disk.
+	Loose Durability = "NORMAL"
+	// Durable is for data that exists nowhere else: a transaction ends when it
+	// is on the disk.
 	Durable Durability = "FULL"
 )
 
-// OpenSQLite opens the file at path, which is made where it is missing. Only one
-// process at a time may use it. Who writes begins a transaction at once, and
-// waits up to 5 s for another one's.
+// OpenSQLite opens the file at path, and creates it if it is missing. Only one
+// process at a time may use it. A writer takes the lock when its transaction
+// begins, and waits up to 5 s for another transaction.
 func OpenSQLite(path string, durability Durability) (*DB, error) {
-	// The driver would make the file readable for others.
+	// The driver would create a file that others can read.
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -56,7 +58,7 @@ func OpenSQLite(path string, durability Durability) (*DB, error) {
 		return nil, err
 	}
 	query := url.Values{"_txlock": {"immediate"}, "_pragma": {
-		"journal_mode(WAL)", // Who asks does not wait for who writes.
+		"journal_mode(WAL)", // Readers do not wait for writers.
 		"busy_timeout(5000)",
 		"synchronous(" + string(durability) + ")",
 	}}
@@ -82,13 +84,13 @@ func OpenPostgres(databaseURL string) (*DB, error) {
 	}
 	db := stdlib.OpenDB(*config)
 	db.SetMaxOpenConns(connections)
-	// A connection to a server that was replaced ends by itself.
+	// Connections to a server that was replaced end by themselves.
 	db.SetConnMaxLifetime(10 * time.Minute)
 	return &DB{DB: db, Shared: true}, nil
 }
 
-// Bind returns the statement with the database's placeholders for ?, which
-// stands for nothing else in ours.
+// Bind returns the statement with the database's placeholders for ?, which our
+// statements use for nothing else.
 func (d *DB) Bind(statement string) string {
 	if !d.Shared {
 		return statement
@@ -105,7 +107,7 @@ func (d *DB) Bind(statement string) string {
 	return b.String()
 }
 
-// InTx does something in a transaction, which is undone where that fails.
+// InTx runs do in a transaction, which is rolled back if that fails.
 func (d *DB) InTx(ctx context.Context, do func(*sql.Tx) error) error {
 	tx, err := d.BeginTx(ctx, nil)
 	if err != nil {
@@ -117,8 +119,8 @@ func (d *DB) InTx(ctx context.Context, do func(*sql.Tx) error) error {
 	return tx.Commit()
 }
 
-// ignoreDone drops that a transaction was over already, because its context or
-// its connection ended.
+// ignoreDone ignores that a transaction has already ended, because its context
+// or its connection ended.
 func ignoreDone(err error) error {
 	if errors.Is(err, sql.ErrTxDone) {
 		return nil
@@ -126,8 +128,8 @@ func ignoreDone(err error) error {
 	return err
 }
 
-// Exclude keeps other processes from what they ask for by the same number, until
-// the transaction's end. In a file there is nobody else.
+// Exclude locks a number until the transaction's end; other processes wait for
+// it. A file has only one process.
 func (d *DB) Exclude(ctx context.Context, tx *sql.Tx, number int64) error {
 	if !d.Shared {
 		return nil
@@ -136,9 +138,9 @@ func (d *DB) Exclude(ctx context.Context, tx *sql.Tx, number int64) error {
 	return err
 }
 
-// DeleteAlone runs a statement that removes rows, while no other process runs one
-// with that lock: two that lock the same rows, each in its own order, would wait
-// for one another. It returns how many rows it removed.
+// DeleteAlone runs a statement that removes rows, while no other process runs
+// one with that lock: two processes that lock the same rows in different orders
+// would deadlock. It returns how many rows it removed.
 func (d *DB) DeleteAlone(ctx context.Context, lock int64, statement string, args ...any) (removed int64, err error) {
 	err = d.InTx(ctx, func(tx *sql.Tx) error {
 		if err := d.Exclude(ctx, tx, lock); err != nil {
@@ -154,20 +156,19 @@ func (d *DB) DeleteAlone(ctx context.Context, lock int64, statement string, args
 	return removed, err
 }
 
-// Schema is what tables there have to be.
+// Schema describes the tables that must exist.
 type Schema struct {
-	// Table holds the version of the others. It is made with them.
+	// Table holds the version of the others. It is created with them.
 	Table   string
 	Version int
-	// Statements make what is missing, and are run at each start.
+	// Statements create missing tables and indexes, and run at each start.
 	Statements []string
-	// Lock is the number by which processes exclude each other here: those that
-	// start together would make the tables together.
+	// Lock is the number by which processes exclude each other here: processes
+	// that start together would otherwise create the tables together.
 	Lock int64
 }
 
-// Prepare makes the tables where they are missing, and refuses those of a later
-// release.
+// Prepare creates missing tables, and refuses those of a later release.
 func (d *DB) Prepare(ctx context.Context, s Schema) error {
 	return d.InTx(ctx, func(tx *sql.Tx) error {
 		if err := d.Exclude(ctx, tx, s.Lock); err != nil {

@@ -20,15 +20,15 @@ const (
 	configFolder     = "/etc/hosted-bridge"
 )
 
-// configMap is what the bridge is told. It names secrets and holds none. The
-// pod mounts it as a folder, in which the kubelet brings it up to date: what a
-// running bridge can take changes no pod.
+// configMap has the bridge's configuration. It names secrets and contains none.
+// The pod mounts it as a folder, which the kubelet keeps up to date: a change
+// that a running bridge can adopt does not change the pod.
 func configMap(b *v1alpha1.HostedBridge, s Settings) (*corev1ac.ConfigMapApplyConfiguration, error) {
 	encoded, err := plan.Configuration(b, s.Egress, s.LoginURL).Encode()
 	if err != nil {
-		return nil, fmt.Errorf("build ConfigMap %s: %w", Workload(b.Name), err)
+		return nil, fmt.Errorf("build ConfigMap %s: %w", v1alpha1.WorkloadName(b.Name), err)
 	}
-	return corev1ac.ConfigMap(Workload(b.Name), b.Namespace).
+	return corev1ac.ConfigMap(v1alpha1.WorkloadName(b.Name), b.Namespace).
 		WithLabels(labels(b)).
 		WithOwnerReferences(owner(b)).
 		WithData(map[string]string{configKey: string(encoded)}), nil
@@ -36,12 +36,12 @@ func configMap(b *v1alpha1.HostedBridge, s Settings) (*corev1ac.ConfigMapApplyCo
 
 func configVolume(b *v1alpha1.HostedBridge) *corev1ac.VolumeApplyConfiguration {
 	return corev1ac.Volume().WithName(configVolumeName).WithConfigMap(
-		corev1ac.ConfigMapVolumeSource().WithName(Workload(b.Name)))
+		corev1ac.ConfigMapVolumeSource().WithName(v1alpha1.WorkloadName(b.Name)))
 }
 
-// Digest tells the configuration that Objects makes for b from others. It need
-// not resist an attacker: of two configurations with one digest the second
-// reaches a running pod a minute later.
+// Digest identifies the configuration that Objects builds for b. It need not
+// resist an attacker: of two configurations with one digest the second reaches
+// a running pod a minute later.
 func Digest(b *v1alpha1.HostedBridge, s Settings) (string, error) {
 	encoded, err := plan.Configuration(b, s.Egress, s.LoginURL).Encode()
 	if err != nil {
@@ -52,12 +52,12 @@ func Digest(b *v1alpha1.HostedBridge, s Settings) (string, error) {
 	return fmt.Sprintf("%016x", h.Sum64()), nil
 }
 
-// Told returns what makes the node of a pod fetch the configuration with that
-// digest now, and not at its next look, which is up to a minute and a half
-// away: a kubelet brings all volumes of a pod up to date when the pod changes,
-// and an annotation is the change that restarts nothing.
+// Told returns the change that makes the node of a pod fetch the configuration
+// with that digest now, and not up to a minute and a half later: a kubelet
+// updates all volumes of a pod when the pod changes, and an annotation restarts
+// nothing.
 func Told(b *v1alpha1.HostedBridge, pod plan.Pod, digest string) *corev1ac.PodApplyConfiguration {
 	return corev1ac.Pod(pod.Name, b.Namespace).
-		WithUID(pod.UID). // A pod that is gone is not made anew.
+		WithUID(pod.UID). // A deleted pod is not created again.
 		WithAnnotations(map[string]string{v1alpha1.AnnotationConfigDigest: digest})
 }

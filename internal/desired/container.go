@@ -31,10 +31,10 @@ const (
 	tokenSeconds = 3600
 
 	// startSeconds is how long a bridge may take to begin serving before it is
-	// started anew: many times what it needs, for nodes that are busy.
+	// restarted: many times what it needs, for busy nodes.
 	startSeconds = 60
 	// stuckProbes of stuckPeriodSeconds each are how long a bridge may fail to
-	// answer at all before it is started anew.
+	// answer at all before it is restarted.
 	stuckProbes        = 3
 	stuckPeriodSeconds = 10
 )
@@ -58,7 +58,7 @@ func container(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) *corev1ac.Cont
 		).
 		WithResources(withDefaults(b.Spec.Resources, defaultRequests, defaultLimits)).
 		WithStartupProbe(probe("/healthz").WithPeriodSeconds(1).WithFailureThreshold(startSeconds)).
-		// A waking user waits for this probe, so it is asked every second.
+		// A waking user waits for this probe, so it runs every second.
 		WithReadinessProbe(probe("/readyz").WithPeriodSeconds(1).WithFailureThreshold(2)).
 		WithLivenessProbe(probe("/healthz").WithPeriodSeconds(stuckPeriodSeconds).WithTimeoutSeconds(5).WithFailureThreshold(stuckProbes)).
 		WithSecurityContext(restricted()).
@@ -72,7 +72,7 @@ func container(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) *corev1ac.Cont
 	return c
 }
 
-// restricted is what each container of the pod may not.
+// restricted lists what each container of the pod may not do.
 func restricted() *corev1ac.SecurityContextApplyConfiguration {
 	return corev1ac.SecurityContext().
 		WithAllowPrivilegeEscalation(false).

@@ -24,7 +24,7 @@ const (
 	// it is giving, which is 21 s at most.
 	gracePeriodSeconds = 30
 	// stdioGraceSeconds is what servers over stdio add, which end after the
-	// bridge: a program is asked, told and killed within 12 s.
+	// bridge: a program is asked to end and then killed within 12 s.
 	stdioGraceSeconds = 15
 	// revisions that a Deployment keeps: one is enough for `kubectl rollout
 	// undo`, and each is an object in a namespace that may hold thousands.
@@ -47,7 +47,7 @@ func deployment(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) (*appsv1ac.De
 			v1alpha1.AnnotationUserID:    string(b.User()),
 		}).
 		WithSpec(pod)
-	return appsv1ac.Deployment(Workload(b.Name), b.Namespace).
+	return appsv1ac.Deployment(v1alpha1.WorkloadName(b.Name), b.Namespace).
 		WithLabels(labels(b)).
 		WithOwnerReferences(owner(b)).
 		WithSpec(appsv1ac.DeploymentSpec().
@@ -62,7 +62,7 @@ func deployment(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) (*appsv1ac.De
 // podSpec returns a pod that the restricted Pod Security Standard admits.
 func podSpec(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) (*corev1ac.PodSpecApplyConfiguration, error) {
 	spec := corev1ac.PodSpec().
-		WithServiceAccountName(Workload(b.Name)).
+		WithServiceAccountName(v1alpha1.WorkloadName(b.Name)).
 		WithAutomountServiceAccountToken(false).
 		WithEnableServiceLinks(false).
 		WithTerminationGracePeriodSeconds(gracePeriodSeconds).
@@ -80,7 +80,7 @@ func podSpec(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) (*corev1ac.PodSp
 	return spec, schedule(spec, b, p)
 }
 
-// schedule says where and how the bridge's pod runs, as its spec and its tier do.
+// schedule sets where and how the bridge's pod runs, by its spec and its tier.
 func schedule(spec *corev1ac.PodSpecApplyConfiguration, b *v1alpha1.HostedBridge, p plan.Plan) error {
 	if p.RuntimeClass != "" {
 		spec.WithRuntimeClassName(p.RuntimeClass)

@@ -9,10 +9,11 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
 
-// serviceAccount is by whom the keybroker knows the bridge's pod. It may do
-// nothing in the cluster, and no token of it is mounted by itself.
+// serviceAccount is the identity by which the keybroker recognizes the bridge's
+// pod. It has no rights in the cluster, and Kubernetes mounts no token of it by
+// default.
 func serviceAccount(b *v1alpha1.HostedBridge) *corev1ac.ServiceAccountApplyConfiguration {
-	return corev1ac.ServiceAccount(Workload(b.Name), b.Namespace).
+	return corev1ac.ServiceAccount(v1alpha1.WorkloadName(b.Name), b.Namespace).
 		WithLabels(labels(b)).
 		WithOwnerReferences(owner(b)).
 		WithAutomountServiceAccountToken(false)

@@ -17,14 +17,14 @@ import (
 	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/netguard"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/netguard"
 )
 
 // PolicyName is the name of the NetworkPolicy of each namespace with tenants.
 const PolicyName = "hosted-bridge-tenants"
 
-// Components of an installation that a tenant's pod speaks with.
+// Components of an installation that a tenant's pod communicates with.
 const (
 	componentIngress   = "ingress"
 	componentKeybroker = "keybroker"
@@ -32,8 +32,8 @@ const (
 	componentTenants = "tenants"
 )
 
-// keybrokerPort is where the keybroker's pods listen. A policy is about pods: it
-// knows nothing of the Service's port before them.
+// keybrokerPort is where the keybroker's pods listen. A policy is about pods
+// and does not know the Service's port.
 const keybrokerPort = 8443
 
 // namespaceName is the label that the API server gives each namespace, and that
@@ -46,8 +46,8 @@ type Network struct {
 	Namespace string
 	// Egress is where bridges may connect to: programs beside them may go to the
 	// same addresses.
-	Egress config.Egress
-	// DNS is where names are asked for.
+	Egress mcpserver.Egress
+	// DNS is where names are resolved.
 	DNS DNS
 	// OTLPEndpoint is where bridges send traces, empty for nowhere.
 	OTLPEndpoint string
@@ -60,8 +60,8 @@ type DNS struct {
 	// Namespace and Labels select their pods.
 	Namespace string
 	Labels    map[string]string
-	// CIDRs are those of resolvers that are no pods with an address of their own,
-	// such as a cache on each node.
+	// CIDRs are those of resolvers that are not pods with an address of their
+	// own, such as a cache on each node.
 	CIDRs []string
 	// Port is where they listen.
 	Port int32
@@ -104,8 +104,8 @@ func component(name string) map[string]string {
 	return map[string]string{v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelComponent: name}
 }
 
-// callers lets in who calls bridges, and who reads their metrics. Those are served
-// beside the probes.
+// callers admits the callers of bridges, and the readers of their metrics.
+// Those are served beside the probes.
 func callers(n Network) []*networkingv1ac.NetworkPolicyIngressRuleApplyConfiguration {
 	calls := networkingv1ac.NetworkPolicyIngressRule().
 		WithFrom(podsOf(n.Namespace, component(componentIngress))).
@@ -120,8 +120,8 @@ func callers(n Network) []*networkingv1ac.NetworkPolicyIngressRuleApplyConfigura
 	return []*networkingv1ac.NetworkPolicyIngressRuleApplyConfiguration{calls, reads}
 }
 
-// upstreams lets the pods connect to what a bridge may dial, over TCP alone: all
-// servers are reached by it.
+// upstreams lets the pods connect to the addresses that a bridge may dial, over
+// TCP alone: all servers use it.
 func upstreams(blocks []netguard.Block) *networkingv1ac.NetworkPolicyEgressRuleApplyConfiguration {
 	rule := networkingv1ac.NetworkPolicyEgressRule().
 		WithPorts(networkingv1ac.NetworkPolicyPort().WithProtocol(corev1.ProtocolTCP))

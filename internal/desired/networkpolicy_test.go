@@ -11,7 +11,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // TestNetworkPolicy builds the policy of each testdata/networkpolicy/*.in.yaml
@@ -47,7 +47,7 @@ func TestNetworkPolicy(t *testing.T) {
 func TestNoRuleIsToNobodyInParticular(t *testing.T) {
 	n := Network{
 		Namespace: "hosted-bridge-system", DNS: DNS{Namespace: "kube-system", Port: 53},
-		Egress: config.Egress{Deny: []string{"0.0.0.0/0", "::/0"}},
+		Egress: mcpserver.Egress{Deny: []string{"0.0.0.0/0", "::/0"}},
 	}
 	policy, err := NetworkPolicy("tenants", n)
 	if err != nil {
@@ -61,7 +61,7 @@ func TestNoRuleIsToNobodyInParticular(t *testing.T) {
 }
 
 func TestARangeThatIsNoneMakesNoPolicy(t *testing.T) {
-	if policy, err := NetworkPolicy("tenants", Network{Egress: config.Egress{Allow: []string{"10.0.0.1"}}}); err == nil {
+	if policy, err := NetworkPolicy("tenants", Network{Egress: mcpserver.Egress{Allow: []string{"10.0.0.1"}}}); err == nil {
 		t.Errorf("policy %v", policy)
 	}
 }

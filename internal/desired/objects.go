@@ -10,7 +10,7 @@ import (
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
@@ -27,7 +27,7 @@ type Settings struct {
 	// PriorityClass is that of the pods, empty for the cluster's default.
 	PriorityClass string
 	// Egress is where bridges' connections may go.
-	Egress config.Egress
+	Egress mcpserver.Egress
 	// LoginURL is the public URL at which users connect the accounts that their
 	// servers are used with, empty where they cannot.
 	LoginURL string
@@ -77,7 +77,7 @@ func Objects(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) ([]runtime.Apply
 func withWorkload(objects []runtime.ApplyConfiguration, b *v1alpha1.HostedBridge, p plan.Plan, s Settings) ([]runtime.ApplyConfiguration, error) {
 	d, err := deployment(b, p, s)
 	if err != nil {
-		return nil, fmt.Errorf("build Deployment %s: %w", Workload(b.Name), err)
+		return nil, fmt.Errorf("build Deployment %s: %w", v1alpha1.WorkloadName(b.Name), err)
 	}
 	return append(objects, d), nil
 }
@@ -85,7 +85,7 @@ func withWorkload(objects []runtime.ApplyConfiguration, b *v1alpha1.HostedBridge
 // selector returns the labels that tell the bridge's pods from all others.
 func selector(b *v1alpha1.HostedBridge) map[string]string {
 	l := v1alpha1.BridgePodLabels()
-	l[v1alpha1.LabelInstance] = Instance(b.Name)
+	l[v1alpha1.LabelInstance] = v1alpha1.InstanceLabelValue(b.Name)
 	return l
 }
 

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
@@ -28,7 +28,7 @@ var settings = Settings{
 
 	RuntimeImageNode:   "hosted-bridge/runtime-node:test",
 	RuntimeImagePython: "hosted-bridge/runtime-python:test",
-	Egress:             config.Egress{Allow: []string{"10.96.0.0/16"}, Deny: []string{"10.96.0.1/32"}},
+	Egress:             mcpserver.Egress{Allow: []string{"10.96.0.0/16"}, Deny: []string{"10.96.0.1/32"}},
 }
 
 // TestObjects builds the objects of each testdata/*.in.yaml and compares them

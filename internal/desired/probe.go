@@ -12,9 +12,9 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
 
-// Names of what tells whether network policies hold: two pods, of which the
-// policy selects one by its component. They are always the same, so that what an
-// operator leaves that dies is found by the next.
+// Names of the probe of network policies: two pods, of which the policy selects
+// one by its component. They are always the same, so that what an operator
+// leaves that dies is found by the next.
 const (
 	ProbePolicyName = "hosted-bridge-probe"
 	ProbeOpen       = "hosted-bridge-probe-open"

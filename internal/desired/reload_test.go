@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
@@ -119,7 +119,7 @@ func TestTheInstallationsAddressesReachThePodByItsConfiguration(t *testing.T) {
 	b, _ := load(t, "testdata/minimal.in.yaml")
 	told, made := halves(t, b, settings)
 	other := settings
-	other.Egress = config.Egress{}
+	other.Egress = mcpserver.Egress{}
 	toldThen, madeThen := halves(t, b, other)
 	if told == toldThen || made != madeThen {
 		t.Errorf("another ConfigMap: %v, another Deployment: %v", told != toldThen, made != madeThen)

@@ -70,14 +70,9 @@ func StdioServer(container string) (string, bool) {
 
 // stdioServers returns the servers that are programs, by name: another order of
 // the spec is no other pod.
-func stdioServers(b *v1alpha1.HostedBridge) []v1alpha1.Server {
-	var servers []v1alpha1.Server
-	for _, s := range b.Spec.Servers {
-		if s.Transport.Stdio != nil {
-			servers = append(servers, s)
-		}
-	}
-	slices.SortFunc(servers, func(a, b v1alpha1.Server) int { return strings.Compare(a.Name, b.Name) })
+func stdioServers(b *v1alpha1.HostedBridge) []plan.Server {
+	servers := slices.DeleteFunc(plan.Servers(b), func(s plan.Server) bool { return s.Program == nil })
+	slices.SortFunc(servers, func(a, b plan.Server) int { return strings.Compare(a.Name, b.Name) })
 	return servers
 }
 
@@ -116,13 +111,13 @@ func addStdio(spec *corev1ac.PodSpecApplyConfiguration, b *v1alpha1.HostedBridge
 
 // serverContainer has no startup probe: the shim listens at once, and starts
 // the program when the bridge connects.
-func serverContainer(server v1alpha1.Server, s Settings) *corev1ac.ContainerApplyConfiguration {
+func serverContainer(server plan.Server, s Settings) *corev1ac.ContainerApplyConfiguration {
 	return corev1ac.Container().
 		WithName(stdioPrefix+server.Name).
-		WithImage(serverImage(server.Transport.Stdio, s)).
+		WithImage(serverImage(server, s)).
 		WithCommand(shimFile, "shim", "--socket="+plan.StdioFolder+"/"+plan.StdioSocket,
 			"--server="+server.Name, "--files="+filesFolder).
-		WithResources(withDefaults(server.Transport.Stdio.Resources, serverRequests, serverLimits)).
+		WithResources(withDefaults(server.Resources, serverRequests, serverLimits)).
 		WithSecurityContext(restricted()).
 		WithVolumeMounts(
 			mount(shimName, shimFolder).WithReadOnly(true),
@@ -132,11 +127,11 @@ func serverContainer(server v1alpha1.Server, s Settings) *corev1ac.ContainerAppl
 		)
 }
 
-func serverImage(p *v1alpha1.Stdio, s Settings) string {
+func serverImage(server plan.Server, s Settings) string {
 	switch {
-	case p.Image != "":
-		return p.Image
-	case p.Install != nil && p.Install.Method == v1alpha1.InstallUVX:
+	case server.Image != "":
+		return server.Image
+	case server.Method == v1alpha1.InstallUVX:
 		return s.RuntimeImagePython
 	default:
 		return s.RuntimeImageNode

@@ -5,7 +5,7 @@ package envelope
 
 import "encoding/binary"
 
-// Purposes keep one use of a key or of associated data from being taken for
+// Purposes keep one use of a key or of associated data from being confused with
 // another. They begin what is derived and what is authenticated.
 const (
 	purposeUserKey = "hosted-bridge/envelope/v1/user-key"

@@ -5,8 +5,8 @@ package envelope
 
 import "errors"
 
-// What callers can tell apart. Each fails closed: nothing of the envelope is
-// returned beside it.
+// The errors that callers can distinguish. Each fails closed: nothing of the
+// envelope is returned beside it.
 var (
 	// ErrMalformed says that the bytes are not an envelope: cut short,
 	// extended, or something else altogether.
@@ -14,8 +14,8 @@ var (
 	// ErrUnknownFormat says that the envelope is of a later format than this
 	// program knows.
 	ErrUnknownFormat = errors.New("envelope of an unknown format")
-	// ErrUnknownAlgorithm says the same of the algorithm, or that the keys have
-	// no provider of it.
+	// ErrUnknownAlgorithm says that the algorithm is unknown, or that the keys
+	// have no provider of it.
 	ErrUnknownAlgorithm = errors.New("envelope with an algorithm that is unknown here")
 	// ErrUnknownKeyVersion says that the provider has no master key of the
 	// envelope's version.
@@ -27,8 +27,8 @@ var (
 	// cluster, user, salt, name or master key. Which of these it is cannot be
 	// known.
 	ErrRefused = errors.New("envelope does not open: it is damaged, or belongs to another cluster, user or name")
-	// ErrUnavailable says that the provider could not be asked, or gave no
-	// answer that means anything. It says nothing of the envelope.
+	// ErrUnavailable says that the provider could not be reached, or gave no
+	// valid answer. It says nothing of the envelope.
 	ErrUnavailable = errors.New("the provider of the master key does not answer")
 	// ErrTooLong says that the secret is larger than MaxPlaintext.
 	ErrTooLong = errors.New("secret is too long")

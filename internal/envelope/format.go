@@ -39,7 +39,7 @@ const (
 	MaxPlaintext = 64 << 10
 )
 
-// Header is what an envelope says of itself to whoever has no key. Only Open
+// Header is what an envelope says of itself to readers without a key. Only Open
 // proves it.
 type Header struct {
 	// Key names the key under which it is sealed.
@@ -78,7 +78,7 @@ type parsed struct {
 	data      []byte
 }
 
-// parse takes exactly what encode returns.
+// parse accepts exactly what encode returns.
 func parse(b []byte) (parsed, error) {
 	if len(b) <= formatAt || string(b[:formatAt]) != magic {
 		return parsed{}, ErrMalformed

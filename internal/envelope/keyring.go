@@ -24,7 +24,7 @@ const (
 	maxKeyVersion = math.MaxInt32
 )
 
-// usable says whether an envelope can name the version.
+// usable reports whether an envelope can name the version.
 func usable(version uint32) bool { return version >= 1 && version <= maxKeyVersion }
 
 // Keyring is the provider that holds the master keys in this process, by
@@ -36,9 +36,9 @@ type Keyring struct {
 	minimum uint32
 }
 
-// NewKeyring returns a ring of these master keys, of which the highest version
-// is current. Versions begin at 1; minimum is the lowest that may still open,
-// 0 for all. Keys that cannot be meant are refused: none, one of all zeroes,
+// NewKeyring returns a ring of these master keys; the highest version is
+// current. Versions begin at 1; minimum is the lowest that may still open, 0
+// for all. Keys that are obviously wrong are refused: none, one of all zeroes,
 // the same one under two versions.
 func NewKeyring(masters map[uint32][KeySize]byte, minimum uint32) (*Keyring, error) {
 	if len(masters) == 0 {
@@ -66,9 +66,9 @@ func NewKeyring(masters map[uint32][KeySize]byte, minimum uint32) (*Keyring, err
 	return r, nil
 }
 
-// WithCurrent returns the ring with another version as the one that wraps.
-// A rotation needs it where several processes share the envelopes: each must
-// be able to read the new version before any of them writes it.
+// WithCurrent returns the ring with another version as the one that wraps. A
+// rotation needs it if several processes share the envelopes: each must be able
+// to read the new version before any of them writes it.
 func (r *Keyring) WithCurrent(version uint32) (*Keyring, error) {
 	if _, err := r.master(version); err != nil {
 		return nil, fmt.Errorf("key ring: current version: %w", err)
@@ -82,8 +82,8 @@ func (r *Keyring) KeyID() KeyID { return KeyID{AlgorithmLocal, r.current} }
 // Minimum returns the lowest version that unwraps, at least 1.
 func (r *Keyring) Minimum() uint32 { return r.minimum }
 
-// Versions returns the versions of which the ring has the key, retired ones
-// too, the lowest first.
+// Versions returns the versions whose keys the ring has, retired ones too, the
+// lowest first.
 func (r *Keyring) Versions() []uint32 { return slices.Sorted(maps.Keys(r.masters)) }
 
 // Wrap encrypts a data key under the user's key of the current version. It

@@ -44,7 +44,7 @@ func NewKeys(current Provider, others ...Provider) (*Keys, error) {
 // does not know it: then nothing can be sealed.
 func (k *Keys) Current() KeyID { return k.providers[k.current].KeyID() }
 
-// provider returns the one that may unwrap what is wrapped under this key.
+// provider returns the provider that may unwrap what is wrapped under this key.
 func (k *Keys) provider(id KeyID) (Provider, error) {
 	p, found := k.providers[id.Algorithm]
 	if !found {
@@ -70,9 +70,9 @@ type User struct {
 }
 
 // User returns the keys of the user with that UID and salt. The cluster names
-// the installation: an envelope that is carried to another does not open
-// there. The UID is one that nobody gets again, so that who takes over a
-// user's name does not take over the secrets.
+// the installation: an envelope that is copied to another does not open there.
+// The UID is never used again, so a new user with the same name does not get
+// the secrets.
 func (k *Keys) User(cluster, userUID string, salt []byte) (*User, error) {
 	if !bindable(cluster) || !bindable(userUID) {
 		return nil, fmt.Errorf("user keys: %w", ErrBinding)

@@ -38,7 +38,7 @@ func (a Algorithm) String() string {
 	}
 }
 
-// KeyID names a version of a master key. The zero value is none.
+// KeyID names a version of a master key. The zero value names no key.
 type KeyID struct {
 	Algorithm Algorithm
 	Version   uint32
@@ -52,13 +52,13 @@ func (k KeyID) String() string {
 	return fmt.Sprintf("%s:%d", k.Algorithm, k.Version)
 }
 
-// Provider holds the versions of one master key and wraps data keys under
-// them. It never changes: who learns of another version makes another
-// provider. It may be used from several goroutines.
+// Provider holds the versions of one master key and wraps data keys under them.
+// It never changes: another version needs another provider. It may be used from
+// several goroutines.
 //
 // What one version wraps for a user must not open for another user, under
 // another version, or with other associated data. An error of Wrap or Unwrap
-// that is none of this package's counts as ErrUnavailable.
+// that is not one of this package's counts as ErrUnavailable.
 type Provider interface {
 	// KeyID is what Wrap wraps under. With AlgorithmTransit the version is 0 as
 	// long as it is not known: until then Wrap and Unwrap are ErrUnavailable.
@@ -81,8 +81,8 @@ type Wrapped struct {
 	Key     [wrappedSize]byte // The tag is at its end.
 }
 
-// Wrapping is for what a data key is wrapped. Only this package makes one, so
-// that none is without its names and salt.
+// Wrapping identifies the secret that a data key is wrapped for. Only this
+// package makes one, so that none is without its names and salt.
 type Wrapping struct {
 	Cluster string
 	UserUID string
@@ -98,15 +98,15 @@ func (w Wrapping) AAD(version uint32) []byte {
 	return appendFields(w.aad(purposeWrap), binary.BigEndian.AppendUint32(nil, version))
 }
 
-// Context stands for the user, salt included, where the provider derives the
-// user's key itself. It tells nothing of the salt, and who destroyed the salt
-// cannot make the context again.
+// Context stands for the user, salt included, if the provider derives the
+// user's key itself. It reveals nothing of the salt, and without the salt
+// nobody can compute the context again.
 func (w Wrapping) Context() [sha256.Size]byte {
 	return sha256.Sum256(appendFields(nil, []byte(purposeTransit), w.salt()[:], []byte(w.Cluster), []byte(w.UserUID)))
 }
 
 // dataAAD is what the encrypted secret is bound to. The key version is not in
-// it: a rotation wraps the data key anew and leaves the data as it is. Nothing
+// it: a rotation wraps the data key again and does not change the data. Nothing
 // is lost by that, since the data key opens these data alone and its wrap is
 // bound to the version.
 func (w Wrapping) dataAAD() []byte { return w.aad(purposeData) }

@@ -43,8 +43,8 @@ func Seal(ctx context.Context, random io.Reader, u *User, secret string, plainte
 }
 
 // Open decrypts what Seal made for this user and name. Any other input is an
-// error, one of this package's, and gives no byte of anything. ErrUnavailable
-// says nothing of the envelope: it may open later.
+// error of this package, and returns no bytes. ErrUnavailable says nothing of
+// the envelope: it may open later.
 func Open(ctx context.Context, u *User, secret string, envelope []byte) ([]byte, error) {
 	p, dataKey, err := u.unwrap(ctx, secret, envelope)
 	if err != nil {

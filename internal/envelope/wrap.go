@@ -11,8 +11,7 @@ import (
 	"slices"
 )
 
-// refusals are what can be wrong with an envelope itself. Trying again does
-// not help against them.
+// refusals are the defects of an envelope itself. A retry does not help.
 var refusals = []error{
 	ErrMalformed, ErrUnknownFormat, ErrUnknownAlgorithm, ErrUnknownKeyVersion, ErrRetiredKeyVersion, ErrRefused, ErrBinding,
 }
@@ -37,7 +36,7 @@ func (u *User) wrap(ctx context.Context, random io.Reader, secret string, dataKe
 	}
 	wrapped, err := u.keys.providers[id.Algorithm].Wrap(ctx, random, u.wrapping(id.Algorithm, secret), dataKey)
 	if isRefusal(err) {
-		// There is no envelope yet of which it could be said.
+		// There is no envelope yet that the error could be about.
 		return fmt.Errorf("%w: %s", ErrUnavailable, err.Error())
 	}
 	if err != nil {

@@ -16,6 +16,8 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/authn"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
 	"github.com/hostedbridge/hostedbridge/internal/userkey"
 )
 
@@ -54,7 +56,7 @@ func TestAdministratorsHaveTheAdminKey(t *testing.T) {
 
 func TestWithoutAnAdminKeyNobodyIsAdministrator(t *testing.T) {
 	w, _, _ := twoUsers(t)
-	w.server.adminKey = func() []byte { return nil }
+	w.adminKey = nil
 	for _, key := range []string{"", adminKey} {
 		if got := w.do(w.request("GET", keysOfAlice, key, "")); got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "admin_disabled") {
 			t.Errorf("with the key %q: %d %s", key, got.status, got.body)
@@ -65,7 +67,7 @@ func TestWithoutAnAdminKeyNobodyIsAdministrator(t *testing.T) {
 func TestAttemptsOnTheAdminKeyAreLimited(t *testing.T) {
 	w, _, _ := twoUsers(t)
 	last := 0
-	for range sourceBurst + 20 {
+	for range authn.SourceBurst + 20 {
 		last = w.do(w.request("GET", keysOfAlice, "not the admin key", "")).status
 	}
 	if last != http.StatusTooManyRequests {
@@ -110,7 +112,7 @@ func TestAKeyIsMadeListedAndRevoked(t *testing.T) {
 		}
 		acts = append(acts, strings.TrimSpace(e.Method+" "+e.Action))
 	}
-	if diff := cmp.Diff([]string{actCreateKey + " " + made.ID, actListKeys, actRevokeKey + " " + made.ID}, acts); diff != "" {
+	if diff := cmp.Diff([]string{"admin/keys.create" + " " + made.ID, "admin/keys.list", "admin/keys.revoke" + " " + made.ID}, acts); diff != "" {
 		t.Errorf("acts in the audit trail:\n%s", diff)
 	}
 }
@@ -132,7 +134,7 @@ func TestRequestsForKeys(t *testing.T) {
 		"a list":                  {`[]`, "application/json", http.StatusUnprocessableEntity, "key_request_invalid"},
 		"a name that is none":     {`{"name":"a/b"}`, "application/json", http.StatusUnprocessableEntity, "letters"},
 		"a lifetime that is none": {`{"expires":"soon"}`, "application/json", http.StatusUnprocessableEntity, "90d"},
-		"too much":                {`{"name":"` + strings.Repeat("a", maxKeyRequest) + `"}`, "application/json", http.StatusRequestEntityTooLarge, "4 KiB"},
+		"too much":                {`{"name":"` + strings.Repeat("a", management.MaxKeyRequest) + `"}`, "application/json", http.StatusRequestEntityTooLarge, "4 KiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := w.request("POST", keysOfAlice, adminKey, test.body)
@@ -215,14 +217,14 @@ func TestAPageOfEntries(t *testing.T) {
 	next := audit.Position{TimeMS: 1000, Writer: "w", Seq: 3}
 	w.index.answer(audit.Page{Entries: []audit.Entry{entry}, Next: &next, Shared: true, Lag: 1500 * time.Millisecond}, nil)
 	got := w.do(w.request("GET", "/admin/audit?userId=alice", adminKey, ""))
-	var page auditPage
+	var page management.AuditPage
 	if err := json.Unmarshal([]byte(got.body), &page); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(auditPage{Entries: []audit.Entry{entry}, Next: next.Cursor(), Scope: "installation", LagSeconds: 1.5}, page); diff != "" {
+	if diff := cmp.Diff(management.AuditPage{Entries: []audit.Entry{entry}, Next: next.Cursor(), Scope: "installation", LagSeconds: 1.5}, page); diff != "" {
 		t.Error(diff)
 	}
-	if acts := w.audit.all(); len(acts) != 1 || acts[0].Method != actQueryAudit || acts[0].UserID != "alice" {
+	if acts := w.audit.all(); len(acts) != 1 || acts[0].Method != "admin/audit.query" || acts[0].UserID != "alice" {
 		t.Errorf("the trail has %+v", acts)
 	}
 }
@@ -262,7 +264,7 @@ func TestQueriesThatAreRefused(t *testing.T) {
 
 func TestAnIndexThatIsAwayOrNotThere(t *testing.T) {
 	w, _, _ := twoUsers(t)
-	_, none := NoAuditIndex{}.Search(t.Context(), audit.Query{})
+	_, none := management.NoAuditIndex{}.Search(t.Context(), audit.Query{})
 	for err, code := range map[error]string{none: "audit_index_disabled", errors.New("connect to 10.0.0.1: refused"): "audit_index_unavailable"} {
 		w.index.answer(audit.Page{}, err)
 		if got := w.do(w.request("GET", "/admin/audit", adminKey, "")); got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, code) || strings.Contains(got.body, "10.0.0.1") {

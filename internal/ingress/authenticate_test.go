@@ -4,8 +4,13 @@
 package ingress
 
 import (
+	"crypto/rand"
+	"encoding/json"
+	"io"
 	"maps"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/apikey"
+	"github.com/hostedbridge/hostedbridge/internal/route/snapshot"
 )
 
 const toolCall = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo"}}`
@@ -151,5 +158,138 @@ func TestNothingIsServedBeforeTheFirstTable(t *testing.T) {
 	w.routes.mu.Unlock()
 	if got := w.do(w.request("GET", "/u/alice/mcp", alice, "")); got.status != http.StatusServiceUnavailable {
 		t.Errorf("status = %d, want 503: an empty table is not a table in which nobody is", got.status)
+	}
+}
+
+// holder is what a bridge lists of alice's key.
+type holder struct {
+	user string
+	// created is when the bridge was made, in hours.
+	created int
+	// bound is the hash of today, which covers the user id, of alice's own bridge;
+	// a copy is that hash, whatever the user is.
+	bound bool
+	// expires is when the key stops working at this bridge, in hours from now, 0
+	// for never.
+	expires int
+}
+
+// worldOfHolders makes bridges with alice's key in the order of the holders. Each
+// bridge answers with its user.
+func worldOfHolders(t *testing.T, holders ...holder) (w *world, key string) {
+	t.Helper()
+	w = newWorld(t, defaults())
+	key, id, err := apikey.Mint(rand.Reader, apikey.KindUser)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, h := range holders {
+		w.addUser(h.user)
+		w.serveBridge(hosts[i], "uid-"+h.user, func(rw http.ResponseWriter, _ *http.Request) {
+			rw.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(rw, h.user)
+		})
+		w.setPod(h.user, h.user+"-1", hosts[i])
+		w.changeBridge(h.user, func(b *v1alpha1.HostedBridge) {
+			b.CreationTimestamp = metav1.NewTime(time.Date(2026, 1, 1, h.created, 0, 0, 0, time.UTC))
+			b.Spec.APIKeys[0] = v1alpha1.APIKey{ID: id, Hash: apikey.HashOf(key).String()}
+			if h.bound {
+				b.Spec.APIKeys[0].Hash = apikey.HashFor("alice", key).String()
+			}
+			if h.expires != 0 {
+				b.Spec.APIKeys[0].ExpiresAt = &metav1.Time{Time: time.Now().Add(time.Duration(h.expires) * time.Hour)}
+			}
+		})
+	}
+	return w, key
+}
+
+// problemOf returns the code of a problem on an MCP route.
+func problemOf(t *testing.T, r reply) string {
+	t.Helper()
+	var answer struct {
+		Error struct {
+			Data struct {
+				Code string `json:"code"`
+			} `json:"data"`
+		} `json:"error"`
+	}
+	if err := json.Unmarshal([]byte(r.body), &answer); err != nil {
+		t.Fatalf("%d is no problem: %v: %s", r.status, err, r.body)
+	}
+	return answer.Error.Data.Code
+}
+
+// restart serves by the table that was kept on the disk.
+func (w *world) restart() {
+	w.t.Helper()
+	by, now := snapshot.Identity{Installation: "hosted-bridge-system", Key: snapshot.Key{1}}, time.Now()
+	file, err := by.EncodeRoutes(snapshot.Table{Routes: w.routes.Current(), Confirmed: now})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	read, err := by.DecodeRoutes(file, now, time.Hour)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.routes.set(read.Routes)
+}
+
+// TestACopiedHashOpensNobodyElsesBridge has mallory copy what alice's bridge
+// lists of her key. Each case is tried with the bridges' events in both orders,
+// and with the table that a restart reads from its file.
+func TestACopiedHashOpensNobodyElsesBridge(t *testing.T) {
+	const taken, refused, unknown, ambiguous = "alice", "404 not_found", "401 unauthorized", "403 key_ambiguous"
+	alice, mallory := holder{user: "alice", created: 1}, holder{user: "mallory", created: 2}
+	bound, copied := holder{user: "alice", created: 1, bound: true}, holder{user: "mallory", created: 2, bound: true}
+	older := func(h holder) holder { h.created = 0; return h }
+	expires := func(h holder, in int) holder { h.expires = in; return h }
+	for _, tt := range []struct {
+		name    string
+		holders []holder
+		// What alice's key gets at her path, at the other's, and where there is no
+		// user in the path; empty where that is another matter.
+		own, other, common string
+	}{
+		{"a hash of before, not copied", []holder{alice}, taken, refused, taken},
+		{"a hash of before, copied later", []holder{alice, mallory}, taken, "", ambiguous},
+		{"a hash of before, copied into an older bridge", []holder{alice, older(mallory)}, taken, "", ambiguous},
+		{"a hash of before, copied with an expiry that has passed", []holder{alice, expires(mallory, -1)}, taken, unknown, ambiguous},
+		{"a hash of before, copied with an expiry to come", []holder{alice, expires(mallory, 1)}, taken, "", ambiguous},
+		{"a hash of before of a key that has expired", []holder{expires(alice, -1)}, unknown, unknown, unknown},
+		{"a hash of before of a key that has expired, copied without that", []holder{expires(alice, -1), mallory}, unknown, "", ambiguous},
+		{"a hash of before, copied by two", []holder{alice, mallory, {user: "trudy", created: 3}}, taken, "", ambiguous},
+		{"a bound hash, not copied", []holder{bound}, taken, refused, taken},
+		{"a bound hash, copied later", []holder{bound, copied}, taken, refused, taken},
+		{"a bound hash, copied into an older bridge", []holder{bound, older(copied)}, taken, refused, taken},
+		{"a bound hash, copied with an expiry that has passed", []holder{bound, expires(copied, -1)}, taken, refused, taken},
+		{"a bound hash of a key that has expired, copied without that", []holder{expires(bound, -1), copied}, unknown, unknown, unknown},
+		{"a bound hash, its owner gone", []holder{copied}, unknown, unknown, unknown},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ask := func(t *testing.T, w *world, key string) {
+				t.Helper()
+				for path, want := range map[string]string{"/u/alice/mcp": tt.own, "/u/mallory/mcp": tt.other, "/mcp": tt.common} {
+					got := w.do(w.request(http.MethodPost, path, key, toolCall))
+					outcome := got.body
+					if got.status != http.StatusOK {
+						outcome = strconv.Itoa(got.status) + " " + problemOf(t, got)
+					}
+					if want != "" && outcome != want {
+						t.Errorf("%s = %s, want %s", path, outcome, want)
+					}
+				}
+			}
+			turned := slices.Clone(tt.holders)
+			slices.Reverse(turned)
+			for name, holders := range map[string][]holder{"in their order": tt.holders, "turned": turned} {
+				t.Run(name, func(t *testing.T) {
+					w, key := worldOfHolders(t, holders...)
+					ask(t, w, key)
+					w.restart()
+					ask(t, w, key)
+				})
+			}
+		})
 	}
 }

@@ -15,8 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/callaudit"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/jsonrpc"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 )
 
@@ -48,14 +50,14 @@ func TestABatchHasSoManyMembersAndNoMore(t *testing.T) {
 		want   []outline
 		action string
 	}{
-		"as many as may be":              {batchOf(maxBatch, rpcRequest), 200, 1000 - maxBatch, nil, ""},
-		"one more":                       {batchOf(maxBatch+1, rpcRequest), 413, 999, nil, ""},
-		"one more that costs nothing":    {"[" + strings.Repeat(rpcRequest+",", maxBatch) + rpcNotification + "]", 413, 999, nil, ""},
-		"all of them cost nothing":       {batchOf(maxBatch+1, rpcNotification), 413, 999, nil, ""},
-		"all of them are no objects":     {batchOf(maxBatch+1, "7"), 413, 999, nil, ""},
-		"calls of a tool":                {batchOf(maxBatch+1, call), 413, 999, []outline{byIngress("search", audit.Denied, "batch_too_large")}, "batch of more than 100"},
+		"as many as may be":              {batchOf(jsonrpc.MaxBatch, rpcRequest), 200, 1000 - jsonrpc.MaxBatch, nil, ""},
+		"one more":                       {batchOf(jsonrpc.MaxBatch+1, rpcRequest), 413, 999, nil, ""},
+		"one more that costs nothing":    {"[" + strings.Repeat(rpcRequest+",", jsonrpc.MaxBatch) + rpcNotification + "]", 413, 999, nil, ""},
+		"all of them cost nothing":       {batchOf(jsonrpc.MaxBatch+1, rpcNotification), 413, 999, nil, ""},
+		"all of them are no objects":     {batchOf(jsonrpc.MaxBatch+1, "7"), 413, 999, nil, ""},
+		"calls of a tool":                {batchOf(jsonrpc.MaxBatch+1, call), 413, 999, []outline{byIngress("search", audit.Denied, "batch_too_large")}, "batch of more than 100"},
 		"as many calls as a body holds":  {whole, 413, 999, []outline{byIngress("", audit.Denied, "batch_too_large")}, "batch of more than 100"},
-		"one that is not JSON to an end": {strings.TrimSuffix(batchOf(maxBatch+1, call), "]"), 400, 1000, []outline{byIngress("", audit.Denied, "message_invalid")}, "mcp"},
+		"one that is not JSON to an end": {strings.TrimSuffix(batchOf(jsonrpc.MaxBatch+1, call), "]"), 400, 1000, []outline{byIngress("", audit.Denied, "message_invalid")}, "mcp"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, alice := ofTier(t, func(t *quota.Tier) { t.PerMinute, t.PerHour, t.PerDay = 1000, 1000, 1000 }, answer)
@@ -118,7 +120,7 @@ func TestWhatABatchIsToldToWaitIsEnough(t *testing.T) {
 		tier.Burst, tier.PerMinute, tier.PerHour, tier.PerDay = 10, 50, 10_000, 10_000
 		q := &clocked{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 		w, alice := ofTier(t, func(t *quota.Tier) { *t = tier }, answers(isJSON, "[]"))
-		w.server.quotas = q
+		w.server.router.bounds.quota = limits.NewQuota(q, func() quota.Tiers { return *w.tiers.Load() })
 		do := func(n int) reply { return w.do(w.request("POST", "/u/alice/mcp", alice, batchOf(n, rpcRequest))) }
 		if got := do(5); got.status != 200 {
 			t.Fatalf("%d %s", got.status, got.body)
@@ -213,33 +215,12 @@ func TestRefusalsBeforeTheBodyHaveTheirEntry(t *testing.T) {
 }
 
 func TestRefusalsBeforeTheBodyAreBounded(t *testing.T) {
-	u, now := newUnread(), time.Date(2026, 3, 1, 12, 0, 1, 0, time.UTC)
-	count := func(user string) (n int) {
-		for range 3 * maxUnread {
-			if u.take(v1alpha1.UserID(user), now) {
-				n++
-			}
-		}
-		return n
-	}
-	if a, b := count("alice"), count("bob"); a != maxUnread || b != maxUnread {
-		t.Errorf("alice has %d, bob %d", a, b)
-	}
-	now = now.Add(58 * time.Second)
-	if n := count("alice"); n != 0 {
-		t.Errorf("%d more in the same minute", n)
-	}
-	now = now.Add(time.Second)
-	if n := count("alice"); n != maxUnread || len(u.byUser) != 1 {
-		t.Errorf("%d in the next minute, of %d users", n, len(u.byUser))
-	}
-
 	w, alice := oneUser(t, defaults(), answers(isJSON, "{}"))
-	for range 5 * maxUnread {
+	for range 5 * callaudit.MaxUnread {
 		w.do(w.request("POST", "/u/bob/mcp", alice, callOf("1", "a")))
 	}
 	// The minute may change meanwhile.
-	if n := len(w.audit.all()); n < maxUnread || n > 2*maxUnread || int(w.metric("audit_refusals_dropped_total")) != 5*maxUnread-n {
+	if n := len(w.audit.all()); n < callaudit.MaxUnread || n > 2*callaudit.MaxUnread || int(w.metric("audit_refusals_dropped_total")) != 5*callaudit.MaxUnread-n {
 		t.Errorf("%d entries, %v dropped", n, w.metric("audit_refusals_dropped_total"))
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/bridgeclient"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/h1"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/route"
@@ -50,7 +51,7 @@ func call(b *testing.B, client *http.Client, url, key string) {
 // call over the second half of that way alone.
 func BenchmarkProxied(b *testing.B) {
 	w, alice := oneUser(b, defaults(), echo)
-	w.server.log = slog.New(slog.NewJSONHandler(io.Discard, nil))
+	w.server.observer.log = slog.New(slog.NewJSONHandler(io.Discard, nil))
 	b.ReportAllocs()
 	for b.Loop() {
 		call(b, w.client, "http://"+w.addr+"/u/alice/mcp", alice)
@@ -60,8 +61,8 @@ func BenchmarkProxied(b *testing.B) {
 // BenchmarkProxiedParallel is BenchmarkProxied by many clients at once.
 func BenchmarkProxiedParallel(b *testing.B) {
 	w, alice := oneUser(b, defaults(), echo)
-	w.server.log = slog.New(slog.NewJSONHandler(io.Discard, nil))
-	w.client.Transport.(*http.Transport).MaxIdleConnsPerHost = idlePerBridge
+	w.server.observer.log = slog.New(slog.NewJSONHandler(io.Discard, nil))
+	w.client.Transport.(*http.Transport).MaxIdleConnsPerHost = bridgeclient.IdlePerBridge
 	b.ReportAllocs()
 	b.RunParallel(func(p *testing.PB) {
 		for p.Next() {
@@ -101,9 +102,9 @@ func (c *chained) Write(e audit.Entry) error {
 // call as bridges do.
 type still struct{ trailer http.Header }
 
-func (still) address(route.Backend) string { return "127.0.0.2:8443" }
+func (still) Address(route.Backend) string { return "127.0.0.2:8443" }
 
-func (s still) send(_ context.Context, _ route.Backend, r h1.Request) (*http.Response, error) {
+func (s still) Send(_ context.Context, _ route.Backend, r h1.Request) (*http.Response, error) {
 	return &http.Response{
 		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, ContentLength: int64(len(r.Body)),
 		Body: io.NopCloser(bytes.NewReader(r.Body)), Trailer: s.trailer,
@@ -125,16 +126,18 @@ func (u unread) WriteString(s string) (int, error) { return len(s), nil }
 // BenchmarkServed is what the ingress itself does for a call: without a server
 // before it and a connection behind it.
 func BenchmarkServed(b *testing.B) {
-	w, alice := oneUser(b, defaults(), echo)
-	w.server.log = slog.New(slog.NewJSONHandler(io.Discard, nil))
-	w.server.trails.sink = &chained{head: audit.NewChain("bench")}
+	w := newWorldWith(b, defaults(), func(d *Deps) { d.Audit = &chained{head: audit.NewChain("bench")} })
+	alice := w.addUser("alice")
+	w.serveBridge(hosts[0], "uid-alice", echo)
+	w.setPod("alice", "alice-1", hosts[0])
+	w.server.observer.log = slog.New(slog.NewJSONHandler(io.Discard, nil))
 	told := audit.EncodeTrailer([]audit.Call{{
 		ID: "c1", Server: "files", Tool: "echo", Method: audit.MethodCallTool, ParamKeys: []string{"message"}, Status: audit.Success,
 		LatencyMS: 3, BytesIn: 20, BytesOut: 120, ProtocolVersion: "2025-11-25",
 	}})
 	for name, trailer := range map[string]http.Header{"told": {audit.TrailerName: {told}}, "silent": nil} {
 		b.Run(name, func(b *testing.B) {
-			w.server.delivery.bridges = still{trailer}
+			w.server.router.proxy.Bridges = still{trailer}
 			r := httptest.NewRequestWithContext(b.Context(), http.MethodPost, "/u/alice/mcp", nil)
 			r.Header = http.Header{
 				"Accept": {"application/json, text/event-stream"}, "Content-Type": {"application/json"}, "Authorization": {"Bearer " + alice},
@@ -145,7 +148,7 @@ func BenchmarkServed(b *testing.B) {
 			for b.Loop() {
 				again := *r
 				again.Body = io.NopCloser(strings.NewReader(toolCall))
-				w.server.public.ServeHTTP(unread{make(http.Header, 8)}, &again)
+				w.server.ServeHTTP(unread{make(http.Header, 8)}, &again)
 			}
 		})
 	}

@@ -87,9 +87,7 @@ func TestTheBodiesOfOneUserLeaveRoomForOthers(t *testing.T) {
 	header := "POST /u/alice/mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer " + alice + "\r\n"
 	slow := w.open(header + fmt.Sprintf("Content-Length: %d\r\n\r\n{", 3<<20))
 	held := func() int64 {
-		w.server.bodies.mu.Lock()
-		defer w.server.bodies.mu.Unlock()
-		return w.server.bodies.held
+		return w.server.router.bounds.bodies.Held()
 	}
 	eventually(t, func() bool { return held() == 3<<20 })
 
@@ -110,36 +108,4 @@ func TestTheBodiesOfOneUserLeaveRoomForOthers(t *testing.T) {
 		t.Errorf("after that: %d %s", got.status, got.body)
 	}
 	eventually(t, func() bool { return held() == 0 })
-}
-
-func TestBodiesAreBoundedByUserAndInAll(t *testing.T) {
-	b := newBodies(8, userShare)
-	for _, step := range []struct {
-		name string
-		err  error
-		want error
-	}{
-		{"a user's whole share", b.take("alice", 2), nil},
-		{"more than the share", b.take("alice", 1), errBusy},
-		{"nothing, for a request without a body", b.take("alice", 0), nil},
-		{"the second user's", b.take("bob", 2), nil},
-		{"the third user's", b.take("carol", 2), nil},
-		{"the fourth user's", b.take("dave", 2), nil},
-		{"more than there is", b.take("erin", 1), errBusy},
-	} {
-		if !errors.Is(step.err, step.want) {
-			t.Errorf("%s: %v, want %v", step.name, step.err, step.want)
-		}
-	}
-	b.give("alice", 2)
-	if err := b.take("erin", 1); err != nil {
-		t.Errorf("after some was given back: %v", err)
-	}
-	b.give("bob", 2)
-	b.give("carol", 2)
-	b.give("dave", 2)
-	b.give("erin", 1)
-	if b.held != 0 || len(b.byUser) != 0 {
-		t.Errorf("%d bytes of %v users are left", b.held, b.byUser)
-	}
 }

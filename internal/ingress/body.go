@@ -11,45 +11,60 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/gin-gonic/gin"
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
 )
 
 const (
 	// bodyTimeout is the default of Config.BodyTimeout: 4 MiB in it is 140 KB/s.
 	bodyTimeout = 30 * time.Second
 	// maxPeek and peekTimeout bound what is read for the id's sake from a
-	// caller who is refused anyway.
+	// caller that is refused anyway.
 	maxPeek     = 64 << 10
 	peekTimeout = 2 * time.Second
+	// maxPeekMemory bounds what all of them take together, in bytes, and peekShare
+	// what one source may fill of it. It is apart from what callers without a key need to log in.
+	maxPeekMemory = 4 << 20
+	peekShare     = 16
 )
 
 // readBody reads the whole body of a POST. It is read before anything is
 // dialed, because only a body that we hold can be sent again when the first
 // attempt did not reach the bridge.
-func (s *Server) readBody(c *gin.Context) error {
-	r := c.Request
-	if r.Method != http.MethodPost {
+func (b *bounds) readBody(r *request) error {
+	if r.http.Method != http.MethodPost {
 		return nil
 	}
-	if !ofJSON(r.Header.Get("Content-Type")) {
-		return errMediaType
+	if !ofJSON(r.http.Header.Get("Content-Type")) {
+		return problems.MediaType
 	}
-	limit := s.bodyLimit(c)
-	if r.ContentLength > limit {
+	limit := b.bodyLimit(r)
+	if r.http.ContentLength > limit {
 		return bodyTooLarge(limit)
 	}
-	// Set first, so that after a failure nobody takes the rest for a body.
-	found := stepsOf(c)
-	found.bodyRead = true
-	body, err := readWithin(c, limit+1, asBegun)
+	// Set first, so that after a failure the rest is not taken for a body.
+	r.bodyRead = true
+	body, err := readWithin(r, limit+1, deadlineSet)
 	if err != nil {
-		return fmt.Errorf("%w: %w", errBodyUnreadable, err)
+		return fmt.Errorf("%w: %w", problems.BodyUnreadable, err)
 	}
 	if int64(len(body)) > limit {
 		return bodyTooLarge(limit)
 	}
-	found.body = body
-	return s.checkMessages(c)
+	r.body = body
+	return checkMessages(r)
+}
+
+// checkMessages lets only bodies pass that a bridge cannot read differently:
+// what it takes for a call that is none here would be neither counted nor
+// audited.
+func checkMessages(r *request) error {
+	if r.requests(); r.batch.Plain {
+		return nil
+	}
+	r.body = nil // Which id an answer has to have is not known.
+	return problems.NotOneMessage
 }
 
 func ofJSON(contentType string) bool {
@@ -66,31 +81,35 @@ func isMediaType(contentType, name string) bool {
 }
 
 func bodyTooLarge(limit int64) error {
-	return errBodyTooLarge.saying(fmt.Sprintf("The body of a request is limited to %d bytes.", limit))
+	return problems.BodyTooLarge.Saying(fmt.Sprintf("The body of a request is limited to %d bytes.", limit))
 }
 
-// bodyOf returns what readBody read, nil for a request without.
-func bodyOf(c *gin.Context) []byte { return stepsOf(c).body }
-
-// peekBody returns the body, or where it has not been read, its beginning.
-func peekBody(c *gin.Context) []byte {
-	if !isRPC(c.Request) {
-		return nil
+// peekBody returns the body, or where it has not been read, its beginning, and
+// what gives its memory back. Where there is no room for it, it returns none:
+// then the answer has no id.
+func (b *bounds) peekBody(r *request) (body []byte, giveBack func()) {
+	giveBack = func() {}
+	if !r.isRPC() {
+		return nil, giveBack
 	}
-	if found := stepsOf(c); found.bodyRead {
-		return found.body
+	if r.bodyRead {
+		return r.body, giveBack
 	}
-	if c.Request.Header.Get("Expect") != "" {
-		return nil // Its sender waits for our word, and this is not a yes.
+	if r.http.Header.Get("Expect") != "" {
+		return nil, giveBack // Its sender waits for our word, and this is not a yes.
+	}
+	source, size := v1alpha1.UserID(limits.SourceNetwork(r.source).String()), bodySize(r.http, maxPeek)
+	if b.peeks.Take(source, size) != nil {
+		return nil, giveBack
 	}
 	// Without a body there is no id to echo, and that is all it was read for.
-	body, _ := readWithin(c, maxPeek, peekTimeout)
-	return body
+	body, _ = readWithin(r, maxPeek, peekTimeout)
+	return body, func() { b.peeks.Give(source, size) }
 }
 
-func readWithin(c *gin.Context, limit int64, timeout time.Duration) (body []byte, err error) {
-	err = within(c, timeout, func() (more bool, err error) {
-		body, err = readAll(c.Request.Body, c.Request.ContentLength, limit)
+func readWithin(r *request, limit int64, timeout time.Duration) (body []byte, err error) {
+	err = within(r, timeout, func() (more bool, err error) {
+		body, err = readAll(r.http.Body, r.http.ContentLength, limit)
 		return int64(len(body)) == limit, err
 	})
 	if err != nil {
@@ -99,14 +118,21 @@ func readWithin(c *gin.Context, limit int64, timeout time.Duration) (body []byte
 	return body, nil
 }
 
+// firstRead is for how many bytes of a body room is made before any has come:
+// most calls are shorter.
+const firstRead = 4 << 10
+
 // readAll reads a body whose length is declared as that, or as -1, and of which
-// no more than limit bytes are wanted.
+// no more than limit bytes are wanted. What is declared takes no memory: there is
+// never room for more than twice of what has come.
 func readAll(from io.Reader, declared, limit int64) ([]byte, error) {
-	// Of a long one, not all memory is taken before any of it has come. One byte
-	// more than declared is where the end shows.
-	body := make([]byte, 0, min(max(declared, maxDeclared/128), maxDeclared, limit-1)+1)
+	most := limit
+	if declared >= 0 {
+		most = min(limit, declared+1) // One byte more is where the end shows.
+	}
+	body := make([]byte, 0, min(most, firstRead))
 	for {
-		n, err := from.Read(body[len(body):min(int64(cap(body)), limit)])
+		n, err := from.Read(body[len(body):cap(body)])
 		body = body[:len(body)+n]
 		if errors.Is(err, io.EOF) || int64(len(body)) == limit {
 			return body, nil
@@ -115,22 +141,21 @@ func readAll(from io.Reader, declared, limit int64) ([]byte, error) {
 			return body, err
 		}
 		if len(body) == cap(body) {
-			body = append(body, 0)[:len(body)]
+			more := make([]byte, len(body), min(max(most, int64(len(body))+1), 2*int64(len(body))))
+			copy(more, body)
+			body = more
 		}
 	}
 }
 
-// maxDeclared is up to which length a declared one is believed, in bytes.
-const maxDeclared = 64 << 10
-
-// asBegun is the timeout that observe has set, a moment ago.
-const asBegun time.Duration = 0
+// deadlineSet is the timeout of a body whose deadline begin has set.
+const deadlineSet time.Duration = 0
 
 // within has read take the body within timeout. read reports whether there may
 // be more of it.
-func within(c *gin.Context, timeout time.Duration, read func() (more bool, err error)) error {
-	control := http.NewResponseController(c.Writer)
-	if timeout != asBegun {
+func within(r *request, timeout time.Duration, read func() (more bool, err error)) error {
+	control := http.NewResponseController(r.w)
+	if timeout != deadlineSet {
 		if err := control.SetReadDeadline(time.Now().Add(timeout)); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 			return fmt.Errorf("set read deadline: %w", err)
 		}

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/inflight"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
 
@@ -107,18 +108,18 @@ func TestSilentStreamsAreKeptAliveBetweenEventsOnly(t *testing.T) {
 		bridge.send["GET"] <- "data: half"
 		listening.expect("data: half")
 		// Meanwhile the other one gets comments, before its first event too.
-		answering.expect(strings.Repeat(keepAliveComment, 3))
+		answering.expect(strings.Repeat(inflight.KeepAliveComment, 3))
 		bridge.send["POST"] <- "data: {}\n"
 		bridge.send["GET"] <- " and half\n\n"
-		listening.expect(" and half\n\n" + strings.Repeat(keepAliveComment, 3))
+		listening.expect(" and half\n\n" + strings.Repeat(inflight.KeepAliveComment, 3))
 		bridge.send["POST"] <- "\n"
 		close(bridge.send["POST"])
 		close(bridge.send["GET"])
 		got := answering.rest()
-		if !strings.Contains(got, "data: {}\n\n") || strings.ReplaceAll(got, keepAliveComment, "") != "data: {}\n\n" {
+		if !strings.Contains(got, "data: {}\n\n") || strings.ReplaceAll(got, inflight.KeepAliveComment, "") != "data: {}\n\n" {
 			t.Errorf("the answer was %q", got)
 		}
-		if got := strings.ReplaceAll(listening.rest(), keepAliveComment, ""); got != "" {
+		if got := strings.ReplaceAll(listening.rest(), inflight.KeepAliveComment, ""); got != "" {
 			t.Errorf("after the event came %q", got)
 		}
 		if w.metric("keep_alives_total") < 6 {
@@ -149,7 +150,7 @@ func TestOtherAnswersGetNoComments(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	w.stream("GET", "/u/alice/mcp", alice).expect(strings.Repeat(keepAliveComment, 3))
+	w.stream("GET", "/u/alice/mcp", alice).expect(strings.Repeat(inflight.KeepAliveComment, 3))
 	close(release)
 	if body, err := io.ReadAll(res.Body); string(body) != "a\n\nb" || err != nil {
 		t.Errorf("%q, %v", body, err)
@@ -278,8 +279,8 @@ func TestAStreamInTheMiddleOfAnEventIsCut(t *testing.T) {
 }
 
 func TestWhatMayNotGoOnEndsWithinASecond(t *testing.T) {
-	if sweepEvery+endWithin >= time.Second {
-		t.Errorf("it may take %s", sweepEvery+endWithin)
+	if inflight.SweepEvery+inflight.EndWithin >= time.Second {
+		t.Errorf("it may take %s", inflight.SweepEvery+inflight.EndWithin)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/hostedbridge/hostedbridge/internal/ingress/bridgeclient"
 )
 
 // The answers to what a page of a configured origin asks before it calls and
@@ -33,36 +35,34 @@ const (
 // answers what they ask before they do. It is before authentication, since a
 // browser asks without a key, and says the same of every user. Of what is not a
 // user's, pages may read what anyone may: those routes answer for themselves.
-func (s *Server) cors(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !strings.HasPrefix(r.URL.Path, "/u/") && r.URL.Path != anyonePath {
-			next.ServeHTTP(w, r)
-			return
-		}
-		origin := s.origins.configured(r.Header["Origin"])
-		if len(s.origins.allowed) > 0 {
-			// The answer to another origin, or to none, is another one.
-			w.Header().Add("Vary", "Origin")
-		}
-		if origin != "" {
-			w.Header().Set("Access-Control-Allow-Origin", origin)
-			w.Header().Set("Access-Control-Expose-Headers", exposedHeaders)
-		}
-		if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
-			next.ServeHTTP(w, r)
-			return
-		}
-		if err := s.origins.check(r); err != nil {
-			writeProblem(w, r, err, nil)
-			return
-		}
-		if origin == "" {
-			next.ServeHTTP(w, r)
-			return
-		}
-		preflight(w.Header(), r.Header["Access-Control-Request-Headers"])
-		w.WriteHeader(http.StatusNoContent)
-	})
+//
+// It reports whether it has answered.
+func (a *access) cors(r *request) (answered bool, err error) {
+	if path := r.http.URL.Path; !strings.HasPrefix(path, "/u/") && path != commonPath {
+		return false, nil
+	}
+	header, asked := r.w.Header(), r.http.Header
+	origin := a.origins.Configured(asked["Origin"])
+	if a.origins.Any() {
+		// The answer to another origin, or to none, is another one.
+		header.Add("Vary", "Origin")
+	}
+	if origin != "" {
+		header.Set("Access-Control-Allow-Origin", origin)
+		header.Set("Access-Control-Expose-Headers", exposedHeaders)
+	}
+	if r.http.Method != http.MethodOptions || asked.Get("Access-Control-Request-Method") == "" {
+		return false, nil
+	}
+	if err := a.origins.Check(r.http); err != nil {
+		return false, err
+	}
+	if origin == "" {
+		return false, nil
+	}
+	preflight(header, asked["Access-Control-Request-Headers"])
+	r.w.WriteHeader(http.StatusNoContent)
+	return true, nil
 }
 
 // preflight allows what routes take: their methods, and of the headers that
@@ -99,11 +99,10 @@ func pageMaySend(name string) bool {
 	switch name {
 	case "Authorization", "X-Api-Key":
 		return true
-	case hopsHeader, "User-Agent":
+	case bridgeclient.HopsHeader, "User-Agent":
 		return false // Bridges send the one, and no page may set the other.
 	}
-	_, known := requestHeaders[name]
-	return known || isParam(name) && isToken(name)
+	return bridgeclient.Forwarded(name) && isToken(name)
 }
 
 // isToken reports whether name has only letters, digits and hyphens, as the

@@ -5,7 +5,6 @@ package ingress
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
@@ -125,14 +124,15 @@ func TestWithoutConfiguredOriginsNoPageMayCall(t *testing.T) {
 }
 
 func TestNoPageMayCallWhatIsNotAUsers(t *testing.T) {
-	s := &Server{origins: &origins{allowed: map[string]bool{app: true}}}
-	for _, method := range []string{"OPTIONS", "GET"} {
-		w, r := httptest.NewRecorder(), httptest.NewRequest(method, "/admin/audit", nil)
+	config := defaults()
+	config.AllowedOrigins = []string{app}
+	w := newWorld(t, config)
+	for method, status := range map[string]int{"OPTIONS": http.StatusMethodNotAllowed, "GET": http.StatusUnauthorized} {
+		r := w.request(method, "/admin/audit", "", "")
 		r.Header.Set("Origin", app)
 		r.Header.Set("Access-Control-Request-Method", "GET")
-		s.cors(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })).ServeHTTP(w, r)
-		if w.Code != http.StatusTeapot || len(corsHeader(w.Header())) > 0 {
-			t.Errorf("%s: %d %v", method, w.Code, w.Header())
+		if got := w.do(r); got.status != status || len(corsHeader(got.header)) > 0 {
+			t.Errorf("%s: %d %v", method, got.status, got.header)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/internal/ingress/bridgeclient"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/pki/pkitest"
 )
@@ -42,7 +43,7 @@ func TestAWrongPodFailsInTheHandshake(t *testing.T) {
 	if reached.Load() != 0 {
 		t.Error("bob's bridge got alice's request")
 	}
-	if n := w.metric("undelivered_total", reasonHandshake); n < 1 {
+	if n := w.metric("undelivered_total", bridgeclient.ReasonHandshake); n < 1 {
 		t.Errorf("handshakes that failed = %v, want at least one", n)
 	}
 }
@@ -73,10 +74,10 @@ func TestAClientThatLeavesDuringTheHandshakeDropsNoRoute(t *testing.T) {
 	}
 	eventually(t, func() bool { return w.metric("requests_in_flight") == 0 })
 	backend, ok := w.routes.Current().Lookup("alice")
-	if !ok || w.server.hold.dropped.has(backend, time.Now()) {
+	if !ok || w.server.router.proxy.Activator.LeavesAlone(backend) {
 		t.Errorf("alice's route is out of use: %+v", backend)
 	}
-	if n := w.metric("undelivered_total", reasonHandshake); n != 0 {
+	if n := w.metric("undelivered_total", bridgeclient.ReasonHandshake); n != 0 {
 		t.Errorf("%v attempts failed", n)
 	}
 }
@@ -143,7 +144,7 @@ func TestARestartedContainerIsFoundAgain(t *testing.T) {
 		t.Fatalf("status = %d", got.status)
 	}
 	w.stopBridge(hosts[0])
-	w.ways.pool.closeIdle()
+	w.ways.CloseIdle()
 	done := make(chan reply, 1)
 	go func() { done <- w.do(w.request("POST", "/u/alice/mcp", alice, toolCall)) }()
 	eventually(t, func() bool { return w.metric("requests_held") == 1 })

@@ -1,28 +1,34 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ingress is the public surface: it tells who calls, finds that user's
+// Package ingress is the public surface: it finds out who calls, finds that user's
 // pod and passes the call on.
 //
-// A request goes through these steps, in this order, and any of them may end
-// it with an error that problem.go turns into an answer:
+// Each request is one value, request, and goes through a list of steps, which
+// router.go has for each endpoint. Before them the request gets an id and its raw
+// target is checked (serve.go, path.go); after them, whatever happened, release gives
+// back what they took. Any step may end the request with an error that
+// problem.go turns into an answer.
 //
-//	observe       request id, access log, metrics            accesslog.go
-//	catch         a panic is an internal error               panic.go
-//	check path    the raw target against one expression      path.go
-//	check origin  Origin and Host against DNS rebinding      origin.go
-//	authenticate  API key -> principal == :userId            authenticate.go
-//	find account  tier and what is left of its quota         quota.go
-//	read body     bounded by the tier, JSON only             body.go, bodies.go
-//	count         requests, calls and streams of the tier    quota.go, exceeded.go
-//	hold          wait while the bridge starts               hold.go, wake.go, candidates.go
-//	forward       to the pod, proved by its certificate      proxy.go, delivery.go, dial.go
-//	tell          what the bridge said of its tool calls     audit.go
+// The steps of a call, in their order, and what they stand on:
 //
-// Health and secrets leave the way after the third step: the one is answered
-// from what is known (health.go), the others by the keybroker (secrets.go).
+//	checkOrigin     Origin and Host against DNS rebinding     authn
+//	authenticate    key or token -> principal == :userId      authn
+//	trace           the request's span                        trace.go
+//	findAccount     tier, and what is left of its quota       limits
+//	watchCall       ends the call when its key goes           inflight
+//	checkTier       is there such a tier                      limits
+//	reserveBody     memory for the body                       limits
+//	readBody        bounded by the tier, JSON only            body.go, jsonrpc
+//	checkScope      may the token call tools                  access.go
+//	takeQuota       requests, calls and streams of the tier   limits
+//	boundUncounted  what costs nothing                        limits
+//	auditCalls      no call without its entry                 callaudit
+//	forward         waits for the pod, sends, passes on       proxy
+//
+// What is not a call is served by features: those of package management, and others
+// that cmd adds. features.go has the steps of each access.
 //
 // The package is a shell: it dials and reads the clock; telemetry.Service serves
-// and drains its server. headers.go,
-// path.go and rpcid.go are pure.
+// and drains its server.
 package ingress

@@ -29,8 +29,13 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/bridgeclient"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/pki/pkitest"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
@@ -62,6 +67,7 @@ type world struct {
 	servers   map[string]*http.Server
 	activity  *fakeActivity
 	secrets   *fakeSecrets
+	keeper    keeper // of secrets: the fake one, unless a test has another
 	audit     *fakeAudit
 	keys      *fakeKeys
 	index     *fakeIndex
@@ -69,8 +75,9 @@ type world struct {
 	logs      *lockedBuffer
 	registry  *prometheus.Registry
 	readiness *telemetry.Readiness
-	ways      *Bridges
+	ways      *bridgeclient.Client
 	tiers     atomic.Pointer[quota.Tiers]
+	adminKey  []byte
 	server    *Server
 	addr      string
 	probeAddr string
@@ -98,10 +105,11 @@ func newWorld(t testing.TB, config Config, drain ...func(*telemetry.Service)) *w
 func newWorldWith(t testing.TB, config Config, change func(*Deps), drain ...func(*telemetry.Service)) *world {
 	t.Helper()
 	w := &world{
-		t: t, routes: newFakeRoutes(), reports: fakeReports{}, servers: map[string]*http.Server{}, activity: &fakeActivity{},
+		t: t, adminKey: []byte(adminKey), routes: newFakeRoutes(), reports: fakeReports{}, servers: map[string]*http.Server{}, activity: &fakeActivity{},
 		secrets: newFakeSecrets(), audit: &fakeAudit{}, keys: newFakeKeys(), index: &fakeIndex{}, inventory: &fakeInventory{}, logs: &lockedBuffer{}, registry: prometheus.NewRegistry(), ended: make(chan error, 1),
 	}
 	w.setTiers(testTiers())
+	w.keeper.UserSecrets = w.secrets
 	w.readiness = &telemetry.Readiness{Check: func() bool { return w.routes.Current() != nil }}
 	var err error
 	if w.authority, err = pki.NewAuthority([32]byte{1}); err != nil {
@@ -110,14 +118,20 @@ func newWorldWith(t testing.TB, config Config, change func(*Deps), drain ...func
 	w.roots = x509.NewCertPool()
 	w.roots.AppendCertsFromPEM(w.authority.CertificatePEM())
 	w.listeners, w.port = listenOnOnePort(t)
-	w.ways = NewBridges(w, w.port)
+	w.ways = bridgeclient.New(w, w.port)
 	deps := Deps{
-		Routes: w.routes, Bridges: w.ways, Reports: w.reports, Activity: w.activity, Secrets: w.secrets,
-		Quotas: w.quotas(), Tiers: func() quota.Tiers { return *w.tiers.Load() }, Audit: w.audit, Hasher: testHasher(t), AdminKey: func() []byte { return []byte(adminKey) }, Keys: w.keys, AuditIndex: w.index, Inventory: w.inventory.get, Catalog: fakeCatalog{},
+		Routes: w.routes, Bridges: w.ways, Activity: w.activity,
+		Quotas: w.quotas(), Tiers: func() quota.Tiers { return *w.tiers.Load() }, Audit: w.audit, Hasher: testHasher(t), AdminKey: func() []byte { return w.adminKey },
 		Metrics: w.registry,
 		Log:     slog.New(slog.NewJSONHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
+	deps.Features = []httpapi.Feature{
+		management.Health(w.reports), management.Secrets(&w.keeper),
+		management.Admin(management.AdminOptions{Routes: w.routes, Keys: w.keys, AuditIndex: w.index, Inventory: w.inventory.get}),
+		fakeCatalog{}.feature(),
+	}
 	change(&deps)
+	limitRates(deps.Features, config)
 	if w.server, err = New(config, deps); err != nil {
 		t.Fatal(err)
 	}
@@ -130,6 +144,22 @@ func newWorldWith(t testing.TB, config Config, change func(*Deps), drain ...func
 	t.Cleanup(w.close)
 	w.publish()
 	return w
+}
+
+// keeper is what keeps secrets.
+type keeper struct{ management.UserSecrets }
+
+// limitRates gives features the rates of a configuration.
+func limitRates(features []httpapi.Feature, config Config) {
+	for i := range features {
+		switch f := &features[i]; f.Name {
+		case routeCatalog:
+			f.SourceRate, f.TooManyFromSource = config.CatalogReads, problems.TooManyReads
+			f.HolderRate, f.TooManyOfHolder = config.CatalogWrites, problems.TooManyWrites
+		case routeLogin:
+			f.SourceRate, f.TooManyFromSource = config.LoginRequests, problems.TooManyLogins
+		}
+	}
 }
 
 // testTier is that of users who are not to meet its limits.
@@ -151,7 +181,7 @@ func (w *world) setTiers(t quota.Tiers) { w.tiers.Store(&t) }
 var sharedQuotas string
 
 // quotas returns a store of this process, or one that it shares.
-func (w *world) quotas() Quotas {
+func (w *world) quotas() limits.Counts {
 	o := store.Options{Replicas: 1, Clock: clock.System{}, Metrics: w.registry, Log: slog.New(slog.DiscardHandler)}
 	if sharedQuotas != "" {
 		o.Redis = &store.Redis{URL: sharedQuotas, Timeout: patience}
@@ -179,9 +209,9 @@ func (w *world) quotas() Quotas {
 func (w *world) start(service *telemetry.Service) {
 	public, probes := listen(w.t, "127.0.0.1:0"), listen(w.t, "127.0.0.1:0")
 	w.addr, w.probeAddr = public.Addr().String(), probes.Addr().String()
-	service.Public = []telemetry.Endpoint{{Server: w.server.HTTPServer(), Listener: public, OnDrain: w.server.Drain}}
-	service.Probes = telemetry.Endpoint{Server: telemetry.NewProbes(w.readiness, w.registry, w.server.log), Listener: probes}
-	service.Readiness, service.Log = w.readiness, w.server.log
+	service.Public = []telemetry.Endpoint{{Server: w.server.HTTPServer(), Listener: public, OnDrain: w.server.Drain, Wait: w.server.Wait}}
+	service.Probes = telemetry.Endpoint{Server: telemetry.NewProbes(w.readiness, w.registry, w.server.observer.log), Listener: probes}
+	service.Readiness, service.Log = w.readiness, w.server.observer.log
 	ctx, stop := context.WithCancel(context.Background())
 	w.stop = stop
 	go func() { w.ended <- service.Serve(ctx) }()
@@ -291,7 +321,7 @@ func (w *world) addUser(user string) string {
 	}
 	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: "tenants", Name: user, UID: types.UID("uid-" + user)}}
 	b.Spec.Tier = testTier
-	b.Spec.APIKeys = []v1alpha1.APIKey{{ID: id, Hash: apikey.HashOf(key).String()}}
+	b.Spec.APIKeys = []v1alpha1.APIKey{{ID: id, Hash: apikey.HashFor(user, key).String()}}
 	w.change(func() { w.bridges = append(w.bridges, b) })
 	return key
 }

@@ -4,18 +4,16 @@
 package ingress
 
 import (
-	"errors"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/hostedbridge/hostedbridge/internal/quota"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
 )
 
 func TestWhatCostsNothingIsBoundedToo(t *testing.T) {
-	came, end := make(chan struct{}, 2*maxFree), make(chan struct{})
+	came, end := make(chan struct{}, 2*limits.MaxUncounted), make(chan struct{})
 	w, alice := oneUser(t, defaults(), func(rw http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		came <- struct{}{}
@@ -27,7 +25,7 @@ func TestWhatCostsNothingIsBoundedToo(t *testing.T) {
 	kinds := []struct{ method, path, body string }{
 		{"POST", "/mcp", rpcNotification}, {"POST", "/mcp", rpcResponse}, {"DELETE", "/mcp", ""}, {"POST", "/sse?sessionid=s", rpcNotification},
 	}
-	statuses := make([]<-chan int, maxFree)
+	statuses := make([]<-chan int, limits.MaxUncounted)
 	for i := range statuses {
 		kind := kinds[i%len(kinds)]
 		statuses[i] = w.begin(w.request(kind.method, "/u/alice"+kind.path, alice, kind.body))
@@ -52,11 +50,4 @@ func TestWhatCostsNothingIsBoundedToo(t *testing.T) {
 		}
 	}
 	eventually(t, func() bool { return w.do(w.request("DELETE", "/u/alice/mcp", alice, "")).status == 202 })
-}
-
-func TestABatchThatNeverPassesIsNotPutOff(t *testing.T) {
-	err := newExceeded(quota.Verdict{Refused: quota.Batch}, testTiers()[testTier], time.Now())
-	if p, ok := errors.AsType[*problem](err); !ok || p.code != "batch_too_large" || p.retryAfter != 0 {
-		t.Errorf("%v", err)
-	}
 }

@@ -18,7 +18,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/bridgeclient"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/h1"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
@@ -28,9 +31,9 @@ type recordingBridges struct {
 	sent  [][]byte
 }
 
-func (r *recordingBridges) address(b route.Backend) string { return b.PodIP + ":8443" }
+func (r *recordingBridges) Address(b route.Backend) string { return b.PodIP + ":8443" }
 
-func (r *recordingBridges) send(_ context.Context, to route.Backend, request h1.Request) (*http.Response, error) {
+func (r *recordingBridges) Send(_ context.Context, to route.Backend, request h1.Request) (*http.Response, error) {
 	r.asked = append(r.asked, to)
 	r.sent = append(r.sent, request.AppendTo(nil))
 	return &http.Response{
@@ -81,7 +84,7 @@ func FuzzHandler(f *testing.F) {
 					panic(v)
 				}
 			}()
-			s.public.ServeHTTP(w, r.WithContext(t.Context()))
+			s.ServeHTTP(w, r.WithContext(t.Context()))
 		}()
 		if len(bridges.sent) > 1 {
 			t.Errorf("%d requests went out for one", len(bridges.sent))
@@ -122,8 +125,7 @@ func checkOutbound(t *testing.T, to route.Backend, sent []byte) {
 		t.Errorf("went to %s, %s, Host %s", to.BridgeUID, out.RequestURI, out.Host)
 	}
 	for name, values := range out.Header {
-		_, known := requestHeaders[name]
-		if !known && !isParam(name) && name != "X-Request-Id" && name != audit.TrailerName && name != "Content-Length" {
+		if !bridgeclient.Forwarded(name) && name != "X-Request-Id" && name != audit.TrailerName && name != "Content-Length" {
 			t.Errorf("header %q went out", name)
 		}
 		// A caller may put the key wherever it likes, but no header that
@@ -150,7 +152,7 @@ func checkCORS(t *testing.T, r *http.Request, answer http.Header) {
 }
 
 // fuzzServer is an ingress without network, of alice and bob.
-func fuzzServer(t testing.TB, secrets UserSecrets) (*Server, *recordingBridges, string) {
+func fuzzServer(t testing.TB, secrets management.UserSecrets) (*Server, *recordingBridges, string) {
 	t.Helper()
 	w := &world{t: t, routes: newFakeRoutes(), registry: prometheus.NewRegistry()}
 	alice := w.addUser("alice")
@@ -161,14 +163,24 @@ func fuzzServer(t testing.TB, secrets UserSecrets) (*Server, *recordingBridges, 
 	config.AllowedOrigins = []string{app}
 	config.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}
 	s, err := New(config, Deps{
-		Routes: w.routes, Bridges: NewBridges(w, 8443), Reports: fakeReports{}, Activity: &fakeActivity{}, Secrets: secrets, Quotas: w.quotas(), Tiers: testTiers, Audit: &fakeAudit{}, Hasher: testHasher(t),
-		Keys: newFakeKeys(), AuditIndex: NoAuditIndex{}, Inventory: (&fakeInventory{}).get, AdminKey: func() []byte { return []byte(adminKey) },
-		Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
+		Routes: w.routes, Bridges: bridgeclient.New(w, 8443), Activity: &fakeActivity{}, Features: featuresOf(w, secrets), Quotas: w.quotas(), Tiers: testTiers, Audit: &fakeAudit{}, Hasher: testHasher(t),
+		AdminKey: func() []byte { return []byte(adminKey) },
+		Metrics:  prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	bridges := &recordingBridges{}
-	s.delivery.bridges = bridges
+	s.router.proxy.Bridges = bridges
 	return s, bridges, alice
+}
+
+// featuresOf are those of an ingress without network.
+func featuresOf(w *world, secrets management.UserSecrets) []httpapi.Feature {
+	return []httpapi.Feature{
+		management.Health(fakeReports{}), management.Secrets(secrets),
+		management.Admin(management.AdminOptions{
+			Routes: w.routes, Keys: newFakeKeys(), AuditIndex: management.NoAuditIndex{}, Inventory: (&fakeInventory{}).get,
+		}),
+	}
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/bridgeclient"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 )
 
 func TestHealthAnswersFromWhatIsKnown(t *testing.T) {
@@ -65,7 +66,7 @@ func TestHealthIsAskedOfTheBridgeItself(t *testing.T) {
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("Health: %v (-want +got):\n%s", err, diff)
 	}
-	for _, bad := range []string{``, `[]`, `{}`, `{"status":"suspended"}`, `{"status":"healthy","tools":-1}`, `{"status":"healthy","servers":{"` + strings.Repeat("a", maxReport) + `":{}}}`} {
+	for _, bad := range []string{``, `[]`, `{}`, `{"status":"suspended"}`, `{"status":"healthy","tools":-1}`, `{"status":"healthy","servers":{"` + strings.Repeat("a", bridgeclient.MaxReport) + `":{}}}`} {
 		answer = bad
 		if got, err := w.ways.Health(t.Context(), b); err == nil {
 			t.Errorf("%.40s was taken for %v", bad, got)

@@ -167,7 +167,7 @@ func TestOnlySoManyCallsAreHeld(t *testing.T) {
 			t.Errorf("got %d, want 200", got.status)
 		}
 	}
-	if n := len(w.server.hold.waiting.users); n != 0 {
+	if n := w.server.router.proxy.Activator.Waiting(); n != 0 {
 		t.Errorf("%d users are still counted", n)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
-	"github.com/hostedbridge/hostedbridge/internal/usage"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/usage"
 )
 
 // fakeIndex answers every search with one page, and every count with the same

@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/userkey"
 )
 
@@ -48,7 +49,7 @@ func (f *fakeKeys) Create(ctx context.Context, of userkey.Bridge, name string, l
 	if f.err != nil {
 		return nil, f.err
 	}
-	m, err := userkey.Mint(rand.Reader, userkey.Request{Bridge: of.NamespacedName, Name: name, Lifetime: lifetime}, time.Now())
+	m, err := userkey.Mint(rand.Reader, userkey.Request{User: v1alpha1.UserID(of.Name), Bridge: of.NamespacedName, Name: name, Lifetime: lifetime}, time.Now())
 	if err != nil {
 		return nil, err
 	}

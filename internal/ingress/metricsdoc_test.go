@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/hostedbridge/hostedbridge/internal/ingress/bridgeclient"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry/metricstest"
 )
@@ -17,9 +18,9 @@ func TestMetricsAreDocumented(t *testing.T) {
 	reg := metricstest.New()
 	w := &world{t: t, routes: newFakeRoutes(), registry: prometheus.NewRegistry()}
 	_, err := New(defaults(), Deps{
-		Routes: w.routes, Bridges: NewBridges(w, 8443), Reports: fakeReports{}, Activity: &fakeActivity{}, Secrets: newFakeSecrets(), Quotas: w.quotas(), Tiers: testTiers, Audit: &fakeAudit{}, Hasher: testHasher(t),
-		Keys: newFakeKeys(), AuditIndex: NoAuditIndex{}, Inventory: (&fakeInventory{}).get, AdminKey: func() []byte { return []byte(adminKey) },
-		Metrics: reg, Log: slog.New(slog.DiscardHandler),
+		Routes: w.routes, Bridges: bridgeclient.New(w, 8443), Activity: &fakeActivity{}, Features: featuresOf(w, newFakeSecrets()), Quotas: w.quotas(), Tiers: testTiers, Audit: &fakeAudit{}, Hasher: testHasher(t),
+		AdminKey: func() []byte { return []byte(adminKey) },
+		Metrics:  reg, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -9,40 +9,32 @@ import (
 	"net/http"
 	"runtime"
 	"runtime/debug"
+
+	"github.com/hostedbridge/hostedbridge/internal/ingress/inflight"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
 )
 
-// catch makes a 500 of a panic below it, where nothing has been sent yet, and
-// an aborted answer otherwise. Deliberate aborts pass: they are how a client
-// learns that an answer is not complete.
-func (s *Server) catch(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer func() {
-			if v := recover(); v != nil {
-				s.answerPanic(w, r, v)
-			}
-		}()
-		next.ServeHTTP(w, r)
-	})
-}
-
-func (s *Server) answerPanic(w http.ResponseWriter, r *http.Request, v any) {
+// answerPanic makes a 500 of a panic where nothing has been sent yet, and an aborted
+// answer otherwise. Deliberate aborts pass: they are how a client learns that an
+// answer is not complete.
+func (s *Server) answerPanic(r *request, v any) {
 	if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
-		if rec := recordOf(r.Context()); rec.call.endedWell(r.Context()) {
-			rec.fail(endedBy(r.Context()), nil)
+		if ended := inflight.EndedBy(r.context()); ended != nil && r.EndedWell() {
+			r.fail(ended, nil)
 			return // Its client sees the end of a stream, and not of a connection.
 		}
 		panic(v)
 	}
-	s.log.ErrorContext(r.Context(), "panic", "requestID", recordOf(r.Context()).id,
-		"cause", panicCause(v), "stack", string(debug.Stack()))
-	if a, ok := w.(*answer); ok && a.status != 0 {
+	s.observer.log.ErrorContext(r.context(), "panic", "requestID", r.id, "cause", panicCause(v), "stack", string(debug.Stack()))
+	if r.Began() {
 		panic(http.ErrAbortHandler)
 	}
-	writeProblem(w, r, errInternal, nil)
+	r.w = r
+	writeProblem(r, problems.Internal, nil)
 }
 
 // panicCause describes a panic. Other values than the runtime's own may hold
-// what a request held, and are told by their type.
+// what a request held, and are described by their type.
 func panicCause(v any) string {
 	if err, ok := v.(runtime.Error); ok {
 		return err.Error()

@@ -20,7 +20,7 @@ func (brokenActivity) Began(route.Backend, time.Time) { panic("canary") }
 
 func TestAPanicIsAnInternalErrorAndNoMore(t *testing.T) {
 	w, alice := oneUser(t, defaults(), servedBy("alice"))
-	w.server.activity = brokenActivity{w.activity}
+	w.server.router.proxy.Activity = brokenActivity{w.activity}
 	got := w.do(w.request("POST", "/u/alice/mcp", alice, toolCall))
 	if want := `{"jsonrpc":"2.0","error":{"code":-32603,"message":"Internal error.","data":{"code":"internal"}}}`; got.status != http.StatusInternalServerError || got.body != want {
 		t.Errorf("got %d %s, want 500 %s", got.status, got.body, want)
@@ -32,11 +32,11 @@ func TestAPanicIsAnInternalErrorAndNoMore(t *testing.T) {
 
 func TestAPanicAfterTheFirstByteBreaksTheAnswerOff(t *testing.T) {
 	w := newWorld(t, defaults())
-	w.server.public = w.server.observe(w.server.catch(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+	w.server.handler = http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(rw, "half")
 		_ = http.NewResponseController(rw).Flush()
 		panic("broken")
-	})))
+	})
 	server := w.server.HTTPServer()
 	l := listen(t, "127.0.0.1:0")
 	done := make(chan struct{})

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
 
@@ -64,8 +66,8 @@ func TestABodyOfAGetStaysHere(t *testing.T) {
 }
 
 // rpcErrorOf is the JSON-RPC error that p is.
-func rpcErrorOf(p *problem) string {
-	_, answer := p.encodeRPC(nil, nil)
+func rpcErrorOf(p *httpapi.Problem) string {
+	answer := encodeRPC(p, nil, nil)
 	return string(answer)
 }
 
@@ -87,7 +89,7 @@ func TestBodies(t *testing.T) {
 	}{
 		{"as large as allowed", "application/json", big(maxBody), 200, fmt.Sprint(maxBody)},
 		{"one byte larger", "application/json", big(maxBody + 1), 413, `{"jsonrpc":"2.0","error":{"code":-32600,"message":"The body of a request is limited to 4194304 bytes.","data":{"code":"body_too_large"}}}`},
-		{"empty", "application/json", "", 400, rpcErrorOf(errNotOneMessage)},
+		{"empty", "application/json", "", 400, rpcErrorOf(problems.NotOneMessage)},
 		{"with a charset", "application/json; charset=utf-8", "{}", 200, "2"},
 		{"of another type", "text/plain", toolCall, 415, `{"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"Send Content-Type: application/json.","data":{"code":"unsupported_media_type"}}}`},
 		{"of a form", "application/x-www-form-urlencoded", "a=b", 415, `{"jsonrpc":"2.0","error":{"code":-32600,"message":"Send Content-Type: application/json.","data":{"code":"unsupported_media_type"}}}`},

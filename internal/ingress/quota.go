@@ -4,137 +4,78 @@
 package ingress
 
 import (
-	"context"
-	"fmt"
-	"strings"
-	"time"
-
-	"github.com/gin-gonic/gin"
-	"k8s.io/apimachinery/pkg/types"
-
+	"github.com/hostedbridge/hostedbridge/internal/ingress/authn"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
+	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
-// Quotas keep what users have used. Bridges are their accounts: one that takes
-// the user id of a deleted one has not used anything.
-type Quotas interface {
-	// Take takes what is wanted, all of it or nothing. A slot that it allows
-	// has to be given back.
-	Take(ctx context.Context, bridge types.UID, tier quota.Tier, want quota.Want) quota.Verdict
-	Give(bridge types.UID, slot quota.Limit)
-	// Known returns what is left, without asking anybody else.
-	Known(bridge types.UID, tier quota.Tier) quota.Left
+// bounds limit what requests take. What a step takes, release gives back.
+type bounds struct {
+	quota     *limits.Quota
+	uncounted *limits.Slots
+	bodies    *limits.BodyMemory
+	anonymous *limits.BodyMemory // of callers without a key
+	peeks     *limits.BodyMemory // of what is read of refused calls for their ids
+	// bridge returns the bridge of a principal.
+	bridge func(p authn.Principal) (route.Backend, error)
+	config *Config
 }
 
-// methodListen is the request of 2026-07-28 that stays open for what the servers
-// have to tell, as a GET does in the earlier versions.
-const methodListen = "subscriptions/listen"
-
-// account is whose quota a request is counted against.
-type account struct {
-	bridge types.UID
-	tier   quota.Tier
-	name   string
-	known  bool
-}
-
-// The names of the headers that tell of quotas, as net/http spells them.
-const (
-	headerRateLimitPolicy = "Ratelimit-Policy"
-	headerRateLimit       = "Ratelimit"
-)
-
-// findAccount finds the tier of the caller's bridge, and tells of it and of what
-// is left in the answer, however that turns out. A tier that the installation
-// does not have refuses nothing yet: health and secrets have no quota.
-func (s *Server) findAccount(c *gin.Context) error {
-	b, err := s.hold.lookup(principalOf(c), time.Now())
+// findAccount finds the tier of the caller's bridge.
+func (b *bounds) findAccount(r *request) error {
+	backend, err := b.bridge(r.principal())
 	if err != nil {
 		return err
 	}
-	a := accountOf(c)
-	a.bridge, a.name = b.BridgeUID, b.Tier
-	a.tier, a.known = s.tiers()[b.Tier]
-	if a.known {
-		h := c.Writer.Header()
-		h[headerRateLimitPolicy] = s.policies.of(a.name, a.tier)
-		h[headerRateLimit] = []string{s.quotas.Known(a.bridge, a.tier).Field()}
-	}
+	r.account = b.quota.Account(backend.BridgeUID, backend.Tier, r.w.Header())
 	return nil
 }
 
-// accountOf returns what findAccount found.
-func accountOf(c *gin.Context) *account { return &stepsOf(c).account }
+func (b *bounds) checkTier(r *request) error { return b.quota.CheckTier(&r.account) }
 
-// checkTier refuses callers of a tier that the installation does not have:
-// nobody knows what they may.
-func (s *Server) checkTier(c *gin.Context) error {
-	if a := accountOf(c); !a.known {
-		return errTierUnknown.saying(fmt.Sprintf("The HostedBridge's spec.tier is %q, which is no tier of this installation. An administrator can set it to one of: %s.",
-			a.name, strings.Join(s.tiers().Names(), ", ")))
+// takeQuota counts the requests of the body, and takes a slot for them.
+func (b *bounds) takeQuota(r *request) error {
+	r.requests()
+	var err error
+	r.taken.slot, err = b.quota.TakeBatch(r.context(), r.w.Header(), &r.account, &r.batch)
+	return err
+}
+
+// takeStream takes a slot for a stream.
+func (b *bounds) takeStream(r *request) error {
+	var err error
+	r.taken.slot, err = b.quota.TakeStream(r.context(), r.w.Header(), &r.account)
+	return err
+}
+
+// boundUncounted bounds what is not counted.
+func (b *bounds) boundUncounted(r *request) error {
+	if len(r.requests()) > 0 {
+		return nil
 	}
+	if !b.uncounted.Take(r.principal().User) {
+		return limits.ErrTooManyUncounted
+	}
+	r.taken.uncounted = true
 	return nil
-}
-
-// countQuota counts the requests in a body that has been read, and takes a slot
-// for as long as they run. Notifications and responses take none: a call that
-// waits for its client's answer would otherwise be in its own way.
-func (s *Server) countQuota(c *gin.Context) {
-	messages, a := messagesOf(c), accountOf(c)
-	if stepsOf(c).overlong || !a.tier.Fits(len(messages)) {
-		s.refuseBatch(c, a)
-		return
-	}
-	want := quota.Want{Requests: len(messages)}
-	if len(messages) > 0 {
-		want.Slot = quota.Calls
-	}
-	if len(messages) == 1 && messages[0].Method == methodListen {
-		want.Slot = quota.Streams
-	}
-	s.takeQuota(c, want)
-}
-
-// countStream takes a slot for a stream.
-func (s *Server) countStream(c *gin.Context) {
-	s.takeQuota(c, quota.Want{Slot: quota.Streams})
-}
-
-func (s *Server) takeQuota(c *gin.Context, want quota.Want) {
-	if want == (quota.Want{}) {
-		return
-	}
-	a := accountOf(c)
-	if taken, err := s.take(c, a, want); !taken {
-		s.refuse(c, err)
-		return
-	}
-	defer s.quotas.Give(a.bridge, want.Slot)
-	c.Next()
-}
-
-// take reports whether the account has what is wanted, and refuses otherwise.
-func (s *Server) take(c *gin.Context, a *account, want quota.Want) (bool, error) {
-	ctx := c.Request.Context()
-	v := s.quotas.Take(ctx, a.bridge, a.tier, want)
-	c.Writer.Header()[headerRateLimit] = []string{v.Left.Field()}
-	if v.Allowed() {
-		return true, nil
-	}
-	if err := ctx.Err(); err != nil {
-		return false, err // It left while it waited for a slot.
-	}
-	if want.Requests > 1 {
-		v = s.chargeRefused(c, a, v)
-	}
-	return false, newExceeded(v, a.tier, time.Now())
 }
 
 // bodyLimit returns how large a body may be: as the tier has it, and not more
 // than a user's part of the memory, which would refuse it for ever.
-func (s *Server) bodyLimit(c *gin.Context) int64 {
-	return min(accountOf(c).tier.Body(), s.config.MaxBodyMemory/userShare)
+func (b *bounds) bodyLimit(r *request) int64 {
+	return min(r.account.Tier.Body(), b.config.MaxBodyMemory/limits.UserShare)
 }
 
-// limitCalls is limitBodies for calls, whose limit is the tier's.
-func (s *Server) limitCalls(c *gin.Context) { s.limitBody(c, s.bodyLimit(c)) }
+// release gives back what the request took, the last first.
+func (b *bounds) release(r *request) {
+	defer func() { b.bodies.Give(r.caller.User, r.taken.memory) }()
+	defer func() {
+		if r.taken.slot != quota.None {
+			b.quota.Give(&r.account, r.taken.slot)
+		}
+	}()
+	if r.taken.uncounted {
+		b.uncounted.Give(r.caller.User)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 )
 
@@ -300,7 +301,7 @@ func TestATierLimitsBodies(t *testing.T) {
 	}{
 		{"smaller than usual", size(1000), 1000},
 		{"as usual", func(*quota.Tier) {}, 4 << 20},
-		{"not more than the part of the memory that one user may take", size(16 << 20), 16 << 20 / userShare},
+		{"not more than the part of the memory that one user may take", size(16 << 20), 16 << 20 / limits.UserShare},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w, alice := ofTier(t, test.change, servedBy("alice"))

@@ -5,12 +5,70 @@ package ingress
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/gin-gonic/gin"
+
+	"github.com/hostedbridge/hostedbridge/internal/ingress/inflight"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/proxy"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
-// handler returns the public surface.
-func (s *Server) handler() (http.Handler, error) {
+// router has the steps of each route and takes requests through them.
+type router struct {
+	config   *Config
+	routes   Routes
+	paths    *paths
+	access   *access
+	bounds   *bounds
+	observer *observer
+	auditor  *auditor
+	tracker  *inflight.Tracker
+	proxy    *proxy.Proxy
+}
+
+// step is one check of a request, or its end. It calls no other: an error ends the
+// request with the answer that the error is, and what a step took is given back by
+// release.
+type step func(*request) error
+
+// addRoute adds a route with its steps.
+type addRoute func(method, path string, steps ...step)
+
+// userRoutes adds those of users' bridges: the order of all checks of a call.
+func (t *router) userRoutes(add addRoute) {
+	post := func(send step) []step {
+		return []step{
+			t.access.checkOrigin, t.access.authenticate, t.observer.trace, t.bounds.findAccount, t.watchCall, t.bounds.checkTier, t.bounds.reserveBody,
+			t.bounds.readBody, checkScope, t.bounds.takeQuota, t.bounds.boundUncounted, t.auditor.auditCalls, send,
+		}
+	}
+	get := func(send step) []step {
+		return []step{
+			t.access.checkOrigin, t.access.authenticate, t.observer.trace, t.bounds.findAccount, t.watchCall, refuseBody, t.bounds.checkTier,
+			t.bounds.takeStream, t.auditor.auditCalls, send,
+		}
+	}
+	end := []step{
+		t.access.checkOrigin, t.access.authenticate, t.observer.trace, t.bounds.findAccount, t.watchCall, refuseBody, t.bounds.checkTier,
+		t.bounds.boundUncounted, t.auditor.auditCalls, t.forward,
+	}
+	for _, path := range []string{commonPath, "/u/:userId" + endpointMCP} {
+		add(http.MethodPost, path, post(t.forward)...)
+		add(http.MethodGet, path, get(t.forward)...)
+		add(http.MethodDelete, path, end...)
+	}
+	if t.config.LegacySSE {
+		const path = "/u/:userId" + ssePath
+		add(http.MethodPost, path, slices.Insert(post(t.forwardSSE), 5, step(checkSession))...) // Before the tier.
+		add(http.MethodGet, path, get(t.forwardSSE)...)
+	}
+}
+
+// handler returns what serves the paths that checkPath lets pass.
+func (t *router) handler() (http.Handler, error) {
 	// Its other mode prints the routes on stdout.
 	gin.SetMode(gin.ReleaseMode)
 	e := gin.New()
@@ -23,71 +81,72 @@ func (s *Server) handler() (http.Handler, error) {
 	e.RedirectTrailingSlash = false
 	e.RedirectFixedPath = false
 	e.HandleMethodNotAllowed = true
-	e.NoMethod(s.do(func(*gin.Context) error { return errMethodNotAllowed }))
-	e.NoRoute(s.do(func(*gin.Context) error { return errNotFound }))
+	e.NoMethod(t.chain(func(*request) error { return problems.MethodNotAllowed }))
+	e.NoRoute(t.chain(func(*request) error { return problems.NotFound }))
 
-	anyone := e.Group(anyonePath, s.userSteps()...)
-	s.mcpRoutes(anyone, "")
-	u := e.Group("/u/:userId", s.userSteps()...)
-	s.mcpRoutes(u, endpointMCP)
-	if s.config.LegacySSE {
-		u.GET(ssePath, s.watchCall, s.do(s.refuseBody), s.do(s.checkTier), s.countStream, s.auditCalls, s.do(s.forwardSSE))
-		u.POST(ssePath, s.watchCall, s.do(s.checkSession), s.do(s.checkTier), s.limitCalls, s.do(s.readBody), s.do(s.checkScope), s.countQuota, s.boundFree, s.auditCalls, s.do(s.forwardSSE))
+	add := func(method, path string, steps ...step) { e.Handle(method, path, t.chain(steps...)) }
+	t.userRoutes(add)
+	t.oauthRoutes(add)
+	for _, f := range t.paths.features {
+		t.featureRoutes(add, f)
 	}
-	u.GET("/health", s.do(s.refuseBody), s.do(s.health))
-
-	secrets := u.Group("/secrets", s.do(s.requireKey))
-	secrets.GET("", s.do(s.refuseBody), s.do(s.listSecrets))
-	secrets.GET("/:name", s.do(s.refuseBody), s.do(s.getSecret))
-	secrets.PUT("/:name", s.limitBodies(maxSecret), s.do(s.putSecret))
-	secrets.DELETE("/:name", s.do(s.refuseBody), s.do(s.deleteSecret))
-
-	s.adminRoutes(e)
-	s.oauthRoutes(e)
-	for _, p := range s.parts {
-		s.partRoutes(e, p)
-	}
-
-	return s.observe(s.catch(s.checkPath(s.cors(e)))), nil
+	return e, nil
 }
 
-// userSteps are those by which a request for a user's bridge comes in.
-func (s *Server) userSteps() []gin.HandlerFunc {
-	return []gin.HandlerFunc{s.do(s.checkOrigin), s.do(s.authenticate), s.trace, s.do(s.findAccount)}
-}
-
-// mcpRoutes adds the streamable HTTP transport.
-func (s *Server) mcpRoutes(g *gin.RouterGroup, path string) {
-	g.POST(path, s.watchCall, s.do(s.checkTier), s.limitCalls, s.do(s.readBody), s.do(s.checkScope), s.countQuota, s.boundFree, s.auditCalls, s.do(s.forward))
-	g.GET(path, s.watchCall, s.do(s.refuseBody), s.do(s.checkTier), s.countStream, s.auditCalls, s.do(s.forward))
-	g.DELETE(path, s.watchCall, s.do(s.refuseBody), s.do(s.checkTier), s.boundFree, s.auditCalls, s.do(s.forward))
-}
-
-// do makes a gin handler of one that returns its error.
-func (s *Server) do(step func(*gin.Context) error) gin.HandlerFunc {
+// chain returns what takes a request through steps in their order. Whatever they
+// took is released at the end, also of one that panics.
+func (t *router) chain(steps ...step) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		if err := step(c); err != nil {
-			s.refuse(c, err)
+		r := requestOf(c)
+		r.w, r.params = c.Writer, c
+		defer t.release(r)
+		for _, check := range steps {
+			if err := check(r); err != nil {
+				t.refuse(r, err)
+				return
+			}
 		}
 	}
 }
 
+// requestOf returns the request that the router was given as what it writes to.
+func requestOf(c *gin.Context) *request {
+	w, _ := c.Writer.(interface{ Unwrap() http.ResponseWriter })
+	return w.Unwrap().(*request) // ServeHTTP gives the router nothing else.
+}
+
+// release gives back what steps took, the last first, however the request ended.
+func (t *router) release(r *request) {
+	defer t.bounds.release(r)
+	r.audit.End(r.context())
+}
+
 // refuse ends a request with the answer that err is.
-func (s *Server) refuse(c *gin.Context, err error) {
-	c.Abort()
-	if ended := endedBy(c.Request.Context()); ended != nil && !c.Writer.Written() {
+func (t *router) refuse(r *request, err error) {
+	if ended := inflight.EndedBy(r.context()); ended != nil && !r.Began() {
 		err = ended
 	}
-	if canceled(c.Request, err) {
-		// Nobody is left to answer, and gin would otherwise send a 200.
+	if canceled(r.http, err) {
+		// No client is left to answer, and the router would otherwise send a 200.
 		panic(http.ErrAbortHandler)
 	}
 	p := publicProblem(err)
-	s.auditRefusal(c, p)
-	s.challenge(c, p)
-	writeProblem(c.Writer, c.Request, err, peekBody(c))
+	t.auditor.auditRefusal(r, p)
+	t.access.challenge(r, p)
+	body, giveBack := t.bounds.peekBody(r)
+	defer giveBack()
+	writeProblem(r, err, body)
 }
 
-func (s *Server) checkOrigin(c *gin.Context) error {
-	return s.origins.check(c.Request)
+// oauthRoutes adds the metadata of what tokens are for.
+func (t *router) oauthRoutes(add addRoute) {
+	if t.access.oauth == nil {
+		return
+	}
+	limit := limitSource(limits.NewRate(t.config.LoginRequests), problems.TooManyLogins)
+	for _, path := range []string{commonPath, "/u/:userId" + endpointMCP, "/u/:userId" + ssePath} {
+		path = oauth.MetadataPath(path)
+		add(http.MethodGet, path, openToPages, t.access.checkHost, limit, refuseBody, t.access.resourceMetadata)
+		add(http.MethodOptions, path, openToPages, t.access.checkHost, limit, refuseBody, preflightFeature(http.MethodGet, readHeaders, http.MethodGet))
+	}
 }

@@ -11,9 +11,11 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/jsonrpc"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 )
 
@@ -111,12 +113,12 @@ func FuzzMessages(f *testing.F) {
 		f.Add([]byte(body))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		messages, overlong, plain := parseMessages(body)
-		if overlong || !plain {
+		batch := jsonrpc.Parse(body)
+		if batch.Overlong || !batch.Plain {
 			return // It does not pass.
 		}
-		var found []rpcMessage
-		for _, m := range messages {
+		var found []jsonrpc.Request
+		for _, m := range batch.Requests {
 			if string(m.ID) != "null" { // The SDK takes it for a notification.
 				found = append(found, m)
 			}
@@ -129,10 +131,10 @@ func FuzzMessages(f *testing.F) {
 			t.Fatalf("%d requests, and the SDK finds %d: %q", len(found), len(requests), body)
 		}
 		for i, r := range requests {
-			if found[i].isCall() != (r.Method == audit.MethodCallTool) {
+			if found[i].IsToolCall() != (r.Method == audit.MethodCallTool) {
 				t.Errorf("method %q, and the SDK finds %q: %q", found[i].Method, r.Method, body)
 			}
-			if !found[i].isCall() || !utf8.Valid(body) {
+			if !found[i].IsToolCall() || !utf8.Valid(body) {
 				continue
 			}
 			var params struct {
@@ -147,19 +149,34 @@ func FuzzMessages(f *testing.F) {
 
 // readAsBridges returns the requests that the SDK finds in a body, as it reads
 // one: a batch is an array, and what it cannot read in it makes it refuse all.
-func readAsBridges(body []byte) (requests []*jsonrpc.Request, ok bool) {
+func readAsBridges(body []byte) (requests []*sdk.Request, ok bool) {
 	var batch []json.RawMessage
 	if json.Unmarshal(body, &batch) != nil {
 		batch = []json.RawMessage{body}
 	}
 	for _, message := range batch {
-		m, err := jsonrpc.DecodeMessage(message)
+		m, err := sdk.DecodeMessage(message)
 		if err != nil {
 			return nil, false
 		}
-		if r, is := m.(*jsonrpc.Request); is && r.IsCall() {
+		if r, is := m.(*sdk.Request); is && r.IsCall() {
 			requests = append(requests, r)
 		}
 	}
 	return requests, true
+}
+
+func FuzzRPCID(f *testing.F) {
+	f.Add([]byte(toolCall))
+	f.Add([]byte(`{"id":"\u0000","method":1}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		id := jsonrpc.ID(body)
+		if len(id) > 256 {
+			t.Errorf("id of %d bytes", len(id))
+		}
+		answer := encodeRPC(problems.NotFound, id, nil)
+		if !json.Valid(answer) {
+			t.Errorf("the answer is not JSON: %s", answer)
+		}
+	})
 }

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/clock"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/pki/pkitest"
@@ -128,7 +129,7 @@ func TestAValueIsInNoLogAnswerOrMetric(t *testing.T) {
 	var mishap atomic.Pointer[func(http.ResponseWriter, []byte)]
 	var seen atomic.Int64
 	var server *httptest.Server
-	w.server.secrets, server = w.keybroker(func(rw http.ResponseWriter, r *http.Request) {
+	w.keeper.UserSecrets, server = w.keybroker(func(rw http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if r.Method == http.MethodPut && string(body) == value {
 			seen.Add(1)
@@ -160,7 +161,7 @@ func TestAValueIsInNoLogAnswerOrMetric(t *testing.T) {
 	ask("without a keybroker", alice, w.request("PUT", "/u/alice/secrets/TOKEN", alice, value))
 	ask("of another user", bob, w.request("PUT", "/u/alice/secrets/TOKEN", bob, value))
 	ask("with a wrong path", alice, w.request("PUT", "/u/alice/secrets/token", alice, value))
-	ask("too large", alice, w.request("PUT", "/u/alice/secrets/TOKEN", alice, value+strings.Repeat("x", maxSecret)))
+	ask("too large", alice, w.request("PUT", "/u/alice/secrets/TOKEN", alice, value+strings.Repeat("x", management.MaxSecret)))
 	ask("with a wrong method", alice, w.request("POST", "/u/alice/secrets/TOKEN", alice, value))
 	eventually(t, func() bool { return strings.Count(w.logs.String(), `"msg":"request"`) == answers })
 	_, metrics := w.probe("/metrics")

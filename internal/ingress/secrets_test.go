@@ -23,6 +23,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
 )
 
@@ -115,11 +116,11 @@ func TestTheBodyOfASecret(t *testing.T) {
 		{"empty in chunks", 0, true, 400, "secret_empty"},
 		{"one byte", 1, false, 201, ""},
 		{"one byte in chunks", 1, true, 201, ""},
-		{"the largest", maxSecret, false, 201, ""},
-		{"the largest in chunks", maxSecret, true, 201, ""},
-		{"too large", maxSecret + 1, false, 413, "body_too_large"},
-		{"too large in chunks", maxSecret + 1, true, 413, "body_too_large"},
-		{"much too large in chunks", 5 * maxSecret, true, 413, "body_too_large"},
+		{"the largest", management.MaxSecret, false, 201, ""},
+		{"the largest in chunks", management.MaxSecret, true, 201, ""},
+		{"too large", management.MaxSecret + 1, false, 413, "body_too_large"},
+		{"too large in chunks", management.MaxSecret + 1, true, 413, "body_too_large"},
+		{"much too large in chunks", 5 * management.MaxSecret, true, 413, "body_too_large"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w, alice, _ := secretsWorld(t, defaults())
@@ -137,9 +138,7 @@ func TestTheBodyOfASecret(t *testing.T) {
 				t.Errorf("%d calls of the keybroker, or another value", len(calls))
 			}
 			eventually(t, func() bool {
-				w.server.bodies.mu.Lock()
-				defer w.server.bodies.mu.Unlock()
-				return w.server.bodies.held == 0
+				return w.server.router.bounds.bodies.Held() == 0
 			})
 		})
 	}
@@ -256,7 +255,7 @@ func TestOnlyWhatWasNotSentIsSentAgain(t *testing.T) {
 		sets  bool
 	}{
 		{"nobody listened once", once(refused), 2, true},
-		{"nobody listens", func(context.Context, int) error { return refused }, secretsAttempts, false},
+		{"nobody listens", func(context.Context, int) error { return refused }, management.SecretsAttempts, false},
 		{"the answer was lost", once(io.ErrUnexpectedEOF), 1, false},
 		{"the connection was reset", once(&net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)}), 1, false},
 		{"it took too long", once(context.DeadlineExceeded), 1, false},
@@ -349,9 +348,7 @@ func TestAKeyThatIsRevokedWhileTheValueComesSetsNothing(t *testing.T) {
 	w, alice, _ := secretsWorld(t, defaults())
 	conn := w.open("PUT /u/alice/secrets/TOKEN HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 5\r\nAuthorization: Bearer " + alice + "\r\n\r\nva")
 	eventually(t, func() bool {
-		w.server.bodies.mu.Lock()
-		defer w.server.bodies.mu.Unlock()
-		return w.server.bodies.held == 5
+		return w.server.router.bounds.bodies.Held() == 5
 	})
 	w.changeBridge("alice", func(b *v1alpha1.HostedBridge) { b.Spec.APIKeys = nil })
 	if _, err := io.WriteString(conn, "lue"); err != nil {
@@ -431,9 +428,9 @@ func TestSecretsInLogAndMetrics(t *testing.T) {
 func TestATooLongSecretIsRefusedAfterItHasCome(t *testing.T) {
 	w, alice := oneUser(t, defaults(), servedBy("alice"))
 	conn := w.dial()
-	half := strings.Repeat("x", maxSecret)
+	half := strings.Repeat("x", management.MaxSecret)
 	_, err := fmt.Fprintf(conn, "PUT /u/alice/secrets/TOKEN HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
-		alice, 2*maxSecret, half)
+		alice, 2*management.MaxSecret, half)
 	if err != nil {
 		t.Fatal(err)
 	}

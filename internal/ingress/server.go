@@ -12,18 +12,23 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/health"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/activator"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/authn"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/bridgeclient"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/callaudit"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/inflight"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/proxy"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 	"github.com/hostedbridge/hostedbridge/internal/route"
-	"github.com/hostedbridge/hostedbridge/internal/surface"
-	"github.com/hostedbridge/hostedbridge/internal/usage"
 )
 
 // Routes is what is known of users, keys and pods.
@@ -34,18 +39,9 @@ type Routes interface {
 	Changed() <-chan struct{}
 }
 
-// Reports are the bridges' last health reports.
-type Reports interface {
-	Report(bridge types.UID) (health.Report, bool)
-}
-
 // Activity is told how bridges are used, for their status.
 type Activity interface {
-	Called(b route.Backend, at time.Time)
-	// Began and Ended enclose a call. Between them its bridge is in use at each
-	// moment.
-	Began(b route.Backend, at time.Time)
-	Ended(b route.Backend, at time.Time)
+	proxy.Activity
 	// Wake has a bridge woken that sleeps, and may find that it does not. It does
 	// not wait for the bridge.
 	Wake(ctx context.Context, b route.Backend) error
@@ -71,9 +67,9 @@ type Config struct {
 	Wait time.Duration
 	// MaxHeldPerUser and MaxHeld bound the requests that wait at once.
 	MaxHeldPerUser, MaxHeld int
-	// MaxResting bounds the streams that are kept open for clients that listen to
+	// MaxDormant bounds the streams that are kept open for clients that listen to
 	// bridges that sleep or are suspended; 2048 when zero. One user may have MaxHeldPerUser.
-	MaxResting int
+	MaxDormant int
 	// MaxBodyMemory bounds the bytes of all request bodies in memory at once;
 	// one user may take a quarter of it. It is at least 16 MiB, so that every
 	// user can send the largest body.
@@ -83,7 +79,7 @@ type Config struct {
 	BodyTimeout time.Duration
 	// IdleTimeout is after how long a connection without a request is closed; 75 s
 	// when zero. It is to be longer than what a load balancer in front waits, so
-	// that it is that one who closes, and no request meets our closing.
+	// that the load balancer closes, and no request meets our closing.
 	IdleTimeout time.Duration
 	// KeepAlive is after how much silence an event stream gets a comment; 15 s
 	// when zero.
@@ -114,39 +110,26 @@ type Config struct {
 
 // Validate reports what is wrong with the origins and hosts.
 func (c Config) Validate() error {
-	_, err := newOrigins(c.AllowedOrigins, c.AllowedHosts)
+	_, err := authn.NewOrigins(c.AllowedOrigins, c.AllowedHosts)
 	return err
 }
 
-// Deps are the parts that the ingress stands on. None may be nil but Tracer,
-// Catalog, OAuth and Login.
+// Deps are the parts that the ingress stands on. None may be nil but Tracer
+// and OAuth.
 type Deps struct {
 	Routes   Routes
-	Bridges  *Bridges
-	Reports  Reports
+	Bridges  *bridgeclient.Client
 	Activity Activity
-	Secrets  UserSecrets
 	Audit    AuditTrail
-	Quotas   Quotas
+	Quotas   limits.Counts
 	// Tiers returns the installation's tiers as they are now.
 	Tiers func() quota.Tiers
 	// Hasher hides addresses and sessions in audit entries.
 	Hasher *audit.Hasher
-	// AuditIndex is what administrators ask for entries; NoAuditIndex where
-	// there is none.
-	AuditIndex AuditIndex
-	// Inventory returns what the installation has, or an error while that is not
-	// known.
-	Inventory func(context.Context) (usage.Inventory, error)
-	// Keys are what administrators add keys to and remove them from.
-	Keys UserKeys
-	// Catalog serves recipes. Where it is nil there are none.
-	Catalog surface.Part
+	// Features are what is served beside users' bridges.
+	Features []httpapi.Feature
 	// OAuth is by which access tokens are accepted. Where it is nil none are.
-	OAuth *OAuth
-	// Login is the installation's own authorization server, whose tokens are
-	// accepted by OAuth. Where it is nil there is none.
-	Login surface.Part
+	OAuth *authn.OAuth
 	// AdminKey returns the key of the installation's administrators, empty
 	// while there is none. It is asked at each of their requests.
 	AdminKey func() []byte
@@ -158,49 +141,24 @@ type Deps struct {
 
 func (d Deps) complete() bool {
 	return !slices.Contains([]bool{
-		d.Routes != nil, d.Bridges != nil, d.Reports != nil, d.Activity != nil, d.Secrets != nil,
-		d.Quotas != nil, d.Tiers != nil, d.Audit != nil, d.Hasher != nil, d.AuditIndex != nil, d.Inventory != nil,
-		d.Keys != nil, d.AdminKey != nil, d.Metrics != nil, d.Log != nil,
+		d.Routes != nil, d.Bridges != nil, d.Activity != nil,
+		d.Quotas != nil, d.Tiers != nil, d.Audit != nil, d.Hasher != nil,
+		d.AdminKey != nil, d.Metrics != nil, d.Log != nil,
 	}, false)
 }
 
 // Server serves the public surface.
 type Server struct {
 	config   Config
-	log      *slog.Logger
-	routes   Routes
-	reports  Reports
-	activity Activity
-	secrets  UserSecrets
-	origins  *origins
-	metrics  *metrics
-	hold     *hold
-	resting  *places
-	free     *places
-	// wakeMetrics are those of bridges that sleep.
-	wakeMetrics *wakeMetrics
-	quotas      Quotas
-	tiers       func() quota.Tiers
-	policies    policies
-	trails      *trails
-	audit       AuditTrail
-	hasher      *audit.Hasher
-	adminKey    func() []byte
-	keys        UserKeys
-	attempts    *attempts
-	auditIndex  AuditIndex
-	inventory   func(context.Context) (usage.Inventory, error)
-	counting    chan struct{} // Full while calls are counted.
-	parts       []*part
-	oauth       *OAuth
-	writes      *limiter
-	keyUses     keyUses
-	bodies      *bodies
-	strangers   *bodies // of those who have no key.
-	calls       *openCalls
-	tracer      trace.Tracer
-	delivery    *delivery
-	public      http.Handler
+	paths    *paths
+	access   *access
+	observer *observer
+	tracker  *inflight.Tracker
+	router   *router
+	// handler is the router's, for the paths that were checked.
+	handler http.Handler
+	// messages are those of HTTP+SSE that are being served.
+	messages sync.WaitGroup
 }
 
 // New returns a server, or an error that says what of config is wrong.
@@ -209,53 +167,79 @@ func New(config Config, deps Deps) (*Server, error) {
 		return nil, errors.New("ingress: a dependency is missing")
 	}
 	config.BodyTimeout = cmp.Or(config.BodyTimeout, bodyTimeout)
-	origins, err := newOrigins(config.AllowedOrigins, config.AllowedHosts)
-	if err != nil {
-		return nil, fmt.Errorf("ingress: %w", err)
+	s := &Server{config: config, paths: &paths{features: newFeatures(deps.Features)}}
+	err := s.build(deps)
+	if err == nil {
+		s.handler, err = s.router.handler()
 	}
-	m, err := newMetrics(deps.Metrics)
-	if err != nil {
-		return nil, fmt.Errorf("ingress: register metrics: %w", err)
-	}
-	a, err := newAttempts(deps.Metrics)
-	if err != nil {
-		return nil, fmt.Errorf("ingress: register metrics: %w", err)
-	}
-	cm, err := newCallMetrics(deps.Metrics)
-	if err != nil {
-		return nil, fmt.Errorf("ingress: %w", err)
-	}
-	trails, err := newTrails(deps)
-	if err != nil {
-		return nil, fmt.Errorf("ingress: %w", err)
-	}
-	wm, err := newWakeMetrics(deps.Metrics)
-	if err != nil {
-		return nil, fmt.Errorf("ingress: register metrics: %w", err)
-	}
-	d := &dropped{}
-	found, err := newCandidates(deps.Routes, d, deps.Bridges.Ready, deps.Metrics)
-	if err != nil {
-		return nil, fmt.Errorf("ingress: register metrics: %w", err)
-	}
-	h := &hold{
-		routes: deps.Routes, metrics: m, wakes: newWakes(deps.Activity.Wake, wm, deps.Log),
-		dropped: d, candidates: found,
-		waiting: newPlaces(config.MaxHeldPerUser, config.MaxHeld),
-	}
-	s := &Server{
-		config: config, log: deps.Log,
-		routes: deps.Routes, reports: deps.Reports, activity: deps.Activity,
-		secrets: deps.Secrets, quotas: deps.Quotas, tiers: deps.Tiers, audit: deps.Audit, hasher: deps.Hasher, adminKey: deps.AdminKey, keys: deps.Keys, auditIndex: deps.AuditIndex, inventory: deps.Inventory, counting: make(chan struct{}, 1), attempts: a,
-		origins: origins, metrics: m, hold: h, wakeMetrics: wm, resting: newPlaces(config.MaxHeldPerUser, cmp.Or(config.MaxResting, maxResting)), free: newFree(), trails: trails, bodies: newBodies(config.MaxBodyMemory, userShare), strangers: newBodies(maxStrangersMemory, strangersShare),
-		calls:  newOpenCalls(config, deps.Routes, cm),
-		tracer: deps.Tracer,
-		parts:  newParts(config, deps), oauth: deps.OAuth.cached(), writes: newRate(config.CatalogWrites),
-		delivery: &delivery{bridges: deps.Bridges.pool, hold: h, metrics: m},
-	}
-	s.public, err = s.handler()
 	if err != nil {
 		return nil, fmt.Errorf("ingress: %w", err)
 	}
 	return s, nil
+}
+
+// build makes the parts that a request goes through.
+func (s *Server) build(deps Deps) error {
+	var err error
+	if s.access, err = newAccess(s.config, deps); err != nil {
+		return err
+	}
+	m, err := newMetrics(deps.Metrics)
+	if err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	s.observer = &observer{log: deps.Log, metrics: m, tracer: deps.Tracer}
+	if s.tracker, err = inflight.New(inflight.Options{
+		Routes: deps.Routes, Metrics: deps.Metrics,
+		KeepAlive: s.config.KeepAlive, WriteTimeout: s.config.WriteTimeout, DrainTimeout: s.config.DrainTimeout,
+	}); err != nil {
+		return err
+	}
+	calls, err := callaudit.New(callaudit.Options{Sink: deps.Audit, Hasher: deps.Hasher, Metrics: deps.Metrics, Log: deps.Log})
+	if err != nil {
+		return err
+	}
+	sender, err := s.newProxy(deps)
+	if err != nil {
+		return err
+	}
+	s.router = &router{
+		config: &s.config, routes: deps.Routes, paths: s.paths, access: s.access, observer: s.observer, tracker: s.tracker, proxy: sender,
+		auditor: &auditor{calls: calls, acts: deps.Audit, hasher: deps.Hasher},
+		bounds: &bounds{
+			quota: limits.NewQuota(deps.Quotas, deps.Tiers), uncounted: limits.NewUncounted(),
+			bodies:    limits.NewBodyMemory(s.config.MaxBodyMemory, limits.UserShare),
+			anonymous: limits.NewBodyMemory(maxAnonymousMemory, anonymousShare),
+			peeks:     limits.NewBodyMemory(maxPeekMemory, peekShare),
+			bridge:    s.access.authn.Bridge, config: &s.config,
+		},
+	}
+	return nil
+}
+
+func newAccess(config Config, deps Deps) (*access, error) {
+	origins, err := authn.NewOrigins(config.AllowedOrigins, config.AllowedHosts)
+	if err != nil {
+		return nil, err
+	}
+	a, err := authn.New(authn.Options{Routes: deps.Routes, Activity: deps.Activity, OAuth: deps.OAuth, AdminKey: deps.AdminKey, Metrics: deps.Metrics})
+	if err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	return &access{authn: a, origins: origins, oauth: deps.OAuth}, nil
+}
+
+// newProxy returns the way to bridges, which wakes those that sleep.
+func (s *Server) newProxy(deps Deps) (*proxy.Proxy, error) {
+	waker, err := activator.New(activator.Options{
+		Routes: deps.Routes, Wake: deps.Activity.Wake, Ready: deps.Bridges.Ready,
+		MaxWaitingPerUser: s.config.MaxHeldPerUser, MaxWaiting: s.config.MaxHeld, Metrics: deps.Metrics, Log: deps.Log,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	return proxy.New(proxy.Options{
+		Bridges: deps.Bridges, Activity: deps.Activity, Activator: waker, Tracker: s.tracker, Bridge: s.access.authn.Bridge,
+		Wait: s.config.Wait, MaxDormantPerUser: s.config.MaxHeldPerUser, MaxDormant: s.config.MaxDormant, Metrics: deps.Metrics,
+	})
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/authn"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
@@ -75,7 +76,7 @@ func loginWorld(t *testing.T) (w *world, tokens *fakeTokens, aliceKey string) {
 	t.Helper()
 	tokens = &fakeTokens{tokens: map[string]oauth.Token{}}
 	w = newWorldWith(t, defaults(), func(d *Deps) {
-		d.OAuth = &OAuth{PublicURL: publicURL, Name: "Bridges", Servers: []string{publicURL, issuerURL}, Scopes: bothScopes, Tokens: tokens}
+		d.OAuth = &authn.OAuth{PublicURL: publicURL, Name: "Bridges", Servers: []string{publicURL, issuerURL}, Scopes: bothScopes, Tokens: tokens}
 	})
 	for user, host := range map[string]string{"alice": hosts[0], "bob": hosts[1]} {
 		key := w.addUser(user)
@@ -344,7 +345,7 @@ func TestTokensThatEndedAreNoAttempts(t *testing.T) {
 	w, tokens, _ := loginWorld(t)
 	ended := tokens.add("ended", "alice", "/u/alice/mcp", func(t *oauth.Token) { t.Expires = time.Now().Add(-time.Minute) })
 	strange := tokens.add("strange", "carol", "/u/alice/mcp", nil)
-	for range sourceBurst {
+	for range authn.SourceBurst {
 		for _, token := range []string{ended, strange} {
 			got := w.do(w.request(http.MethodGet, "/u/alice/mcp", token, ""))
 			if got.status != http.StatusUnauthorized || !strings.Contains(got.header.Get("Www-Authenticate"), "invalid_token") {
@@ -352,7 +353,7 @@ func TestTokensThatEndedAreNoAttempts(t *testing.T) {
 			}
 		}
 	}
-	for range sourceBurst {
+	for range authn.SourceBurst {
 		w.do(w.request(http.MethodGet, "/u/alice/mcp", "eyJ.forged.x", ""))
 	}
 	if got := w.do(w.request(http.MethodGet, "/u/alice/mcp", "eyJ.forged.x", "")); got.status != http.StatusTooManyRequests {

@@ -6,7 +6,6 @@ package ingress
 import (
 	"net/http"
 
-	"github.com/gin-gonic/gin"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
@@ -30,32 +29,32 @@ var spanRoutes = map[string]string{
 
 // trace begins the request's span, as a part of the trace that the client
 // names, and has the bridge go on with it. It comes after authenticate, so that
-// nobody without a key fills what collects traces.
-func (s *Server) trace(c *gin.Context) {
-	r, rec := c.Request, recordOf(c.Request.Context())
-	ctx := r.Context()
-	if len(r.Header[headerTraceparent]) == 1 {
-		ctx = propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(r.Header))
+// a caller without a key cannot fill what collects traces.
+func (o *observer) trace(r *request) error {
+	header, ctx := r.http.Header, r.context()
+	if len(header[headerTraceparent]) == 1 {
+		ctx = propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(header))
 	}
 	if parent := trace.SpanContextFromContext(ctx); parent.IsValid() {
-		rec.traceID = parent.TraceID().String()
+		r.traceID = parent.TraceID().String()
 	}
-	if s.tracer == nil {
-		return
+	if o.tracer == nil {
+		return nil
 	}
-	route, method := spanRoutes[rec.route], methodLabel(r.Method)
-	ctx, rec.span = s.tracer.Start(ctx, method+" "+route, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(rec.start),
+	route, method := spanRoutes[r.route], methodLabel(r.http.Method)
+	ctx, r.span = o.tracer.Start(ctx, method+" "+route, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(r.start),
 		trace.WithAttributes(attribute.String("http.request.method", method), attribute.String("http.route", route)))
-	rec.traceID = rec.span.SpanContext().TraceID().String()
-	if len(r.Header[headerTraceparent]) > 1 {
-		return // It is refused for that later, and must not be mended here.
+	r.traceID = r.span.SpanContext().TraceID().String()
+	if len(header[headerTraceparent]) > 1 {
+		return nil // It is refused for that later, and must not be mended here.
 	}
-	r.Header.Del(headerTracestate)
-	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(r.Header))
+	header.Del(headerTracestate)
+	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(header))
+	return nil
 }
 
-// endSpan tells how the request ended: nothing of what it held.
-func (r *record) endSpan(status int) {
+// endSpan ends the span with how the request ended, and nothing of what it held.
+func (r *request) endSpan(status int) {
 	if r.span == nil {
 		return
 	}

@@ -37,7 +37,7 @@ func traced(t *testing.T) (w *world, alice string, spans *tracetest.InMemoryExpo
 	spans = tracetest.NewInMemoryExporter()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))
 	t.Cleanup(func() { _ = provider.Shutdown(t.Context()) })
-	w.server.tracer = provider.Tracer("test")
+	w.server.observer.tracer = provider.Tracer("test")
 	return w, alice, spans
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/callaudit"
 )
 
 // callOf is the call of a tool, with an argument whose value is in no entry.
@@ -121,7 +122,7 @@ func TestEachAnsweredToolCallHasOneEntry(t *testing.T) {
 		"a stream with a long answer":              {callOf("1", "search"), isEvents, eventOf(`{"id":1,"result":{"x":"` + strings.Repeat("y", 1<<20) + `"}}`), nil, "", []outline{byIngress("search", audit.Success, "")}},
 		"a stream that ends without an answer":     {callOf("1", "search"), isEvents, eventOf(`{"method":"x"}`), nil, "", []outline{byIngress("search", audit.UpstreamError, "no_answer")}},
 		"a batch whose ids are equal":              {"[" + callOf("1", "search") + `,{"id":1,"method":"tools/list"}]`, isEvents, eventOf(resultOf("1")), nil, "", []outline{byIngress("search", audit.Success, "")}},
-		"a content type in other letters":          {callOf("1", "search"), "Text/Event-Stream; charset=utf-8", byteOrderMark + toldIn(search) + eventOf(resultOf("1")), nil, eventOf(resultOf("1")), []outline{byBridge("web", "search", audit.Success)}},
+		"a content type in other letters":          {callOf("1", "search"), "Text/Event-Stream; charset=utf-8", "\ufeff" + toldIn(search) + eventOf(resultOf("1")), nil, eventOf(resultOf("1")), []outline{byBridge("web", "search", audit.Success)}},
 		"a stream with the answer to another request": {"[" + callOf("1", "search") + `,{"id":2,"method":"tools/list"}]`, isEvents, eventOf(resultOf("2")) + eventOf(resultOf("1")), nil, "",
 			[]outline{byIngress("search", audit.Success, "")}},
 	}
@@ -350,17 +351,21 @@ func TestAnswersThatTakeAnotherWayHaveTheirEntry(t *testing.T) {
 		if r.Header.Get(audit.TrailerName) != audit.InStreams {
 			t.Errorf("the bridge is not asked to tell in streams: %v", r.Header)
 		}
-		if r.Method == http.MethodPost {
+		switch {
+		case r.Header.Get(audit.PostName) == audit.PostDone:
+			close(posted)
+		case r.Method == http.MethodPost:
 			rw.Header().Set(audit.TrailerName, audit.Later)
 			rw.WriteHeader(http.StatusAccepted)
-			close(posted)
-			return
+			_ = http.NewResponseController(rw).Flush()
+			rw.Header().Set(http.TrailerPrefix+audit.TrailerName, audit.EncodeTrailer([]audit.Call{search}))
+		default:
+			rw.Header().Set("Content-Type", isEvents)
+			_, _ = io.WriteString(rw, "event: endpoint\ndata: /u/alice/sse?sessionid=s.1\n\n")
+			_ = http.NewResponseController(rw).Flush()
+			<-posted
+			_, _ = io.WriteString(rw, eventOf(resultOf("1")))
 		}
-		rw.Header().Set("Content-Type", isEvents)
-		_, _ = io.WriteString(rw, "event: endpoint\ndata: /u/alice/sse?sessionid=s.1\n\n")
-		_ = http.NewResponseController(rw).Flush()
-		<-posted
-		_, _ = io.WriteString(rw, toldIn(search)+eventOf(resultOf("1")))
 	})
 	stream, err := w.client.Do(w.request("GET", "/u/alice/sse", alice, ""))
 	if err != nil {
@@ -375,6 +380,22 @@ func TestAnswersThatTakeAnotherWayHaveTheirEntry(t *testing.T) {
 		t.Errorf("%q, error %v", body, err)
 	}
 	if diff := cmp.Diff([]outline{byBridge("web", "search", audit.Success)}, outlines(w.audit.all())); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestABridgeThatKeepsNoMessageOpenHasItsCallsAudited is of the version before,
+// which tells of a call on the stream alone.
+func TestABridgeThatKeepsNoMessageOpenHasItsCallsAudited(t *testing.T) {
+	w, alice := oneUser(t, defaults(), func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set(audit.TrailerName, audit.Later)
+		rw.WriteHeader(http.StatusAccepted)
+	})
+	if got := w.do(w.request("POST", "/u/alice/sse?sessionid=s.1", alice, callOf("1", "search"))); got.status != http.StatusAccepted {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	eventually(t, func() bool { return w.metric("requests_in_flight") == 0 })
+	if diff := cmp.Diff([]outline{byIngress("search", audit.Success, "answered_elsewhere")}, outlines(w.audit.all())); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -404,8 +425,8 @@ func TestOnlyAMessageOfHTTPAndSSEIsAnsweredLater(t *testing.T) {
 		"a whole answer":         {"/mcp", 200, isJSON, resultOf("1"), 1, true},
 		"an accepted message":    {"/mcp", 202, isJSON, resultOf("1"), 1, true},
 		"HTTP+SSE that answers":  {"/sse?sessionid=s.1", 200, isJSON, resultOf("1"), 1, true},
-		"HTTP+SSE, and a stream": {"/sse?sessionid=s.1", 202, isEvents, eventOf(resultOf("1")), 0, false},
-		"HTTP+SSE, and a body":   {"/sse?sessionid=s.1", 202, isJSON, resultOf("1"), 0, false},
+		"HTTP+SSE, and a stream": {"/sse?sessionid=s.1", 202, isEvents, eventOf(resultOf("1")), 1, false},
+		"HTTP+SSE, and a body":   {"/sse?sessionid=s.1", 202, isJSON, resultOf("1"), 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, alice := oneUser(t, defaults(), func(rw http.ResponseWriter, _ *http.Request) {
@@ -438,9 +459,9 @@ func TestABridgeCannotHaveEntriesWrittenWithoutEnd(t *testing.T) {
 	if got := w.do(listen); got.status != 200 || got.body != eventOf(resultOf("1")) {
 		t.Errorf("%d %.100q", got.status, got.body)
 	}
-	most := extraBurst + int(time.Since(began)/extraEvery) + 1
-	if n := len(w.audit.all()); n < extraBurst || n > most {
-		t.Errorf("%d entries, want %d to %d", n, extraBurst, most)
+	most := callaudit.UnrequestedBurst + int(time.Since(began)/callaudit.UnrequestedEvery) + 1
+	if n := len(w.audit.all()); n < callaudit.UnrequestedBurst || n > most {
+		t.Errorf("%d entries, want %d to %d", n, callaudit.UnrequestedBurst, most)
 	}
 	if n := w.metric("audit_told_ignored_total"); n < float64(1000-most) {
 		t.Errorf("%v were ignored", n)
@@ -449,15 +470,15 @@ func TestABridgeCannotHaveEntriesWrittenWithoutEnd(t *testing.T) {
 	if got := w.do(w.request("POST", "/u/alice/mcp", alice, callOf("1", "search"))); got.status != 200 {
 		t.Errorf("%d %.100q", got.status, got.body)
 	}
-	most = toldPerCall + int(time.Since(began)/extraEvery) + 1
-	if n := len(w.audit.all()) - before; n < toldPerCall || n > most {
-		t.Errorf("%d entries of one call, want %d to %d", n, toldPerCall, most)
+	most = callaudit.ToldPerCall + int(time.Since(began)/callaudit.UnrequestedEvery) + 1
+	if n := len(w.audit.all()) - before; n < callaudit.ToldPerCall || n > most {
+		t.Errorf("%d entries of one call, want %d to %d", n, callaudit.ToldPerCall, most)
 	}
 }
 
 func TestAnOutputThatTakesNothingHoldsNoCall(t *testing.T) {
 	w, alice := oneUser(t, defaults(), answers(isJSON, resultOf("1")))
-	w.server.trails.timeout = 50 * time.Millisecond
+	w.server.router.auditor.calls.Timeout = 50 * time.Millisecond
 	release := make(chan struct{})
 	w.audit.before = func(audit.Entry) { <-release }
 	for range 3 { // Only the first has a write begun.
@@ -465,7 +486,7 @@ func TestAnOutputThatTakesNothingHoldsNoCall(t *testing.T) {
 			t.Errorf("%d %s", got.status, got.body)
 		}
 	}
-	if n := w.server.trails.stuck.Load(); n != 1 || w.metric("audit_failing") != 1 {
+	if n := w.server.router.auditor.calls.Stuck(); n != 1 || w.metric("audit_failing") != 1 {
 		t.Errorf("%d writes are under way, failing %v", n, w.metric("audit_failing"))
 	}
 	close(release)

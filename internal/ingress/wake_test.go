@@ -9,19 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/route"
@@ -236,79 +231,11 @@ func TestAClientThatLeavesDoesNotTakeTheWakeOfOthersWithIt(t *testing.T) {
 	}
 }
 
-// TestWakesOfManyUsersAreWrittenAFewAtATimeInOrder has each wake begin to wait
-// before the next one comes.
-func TestWakesOfManyUsersAreWrittenAFewAtATimeInOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const users = 100
-		metrics, err := newWakeMetrics(prometheus.NewRegistry())
-		if err != nil {
-			t.Fatal(err)
-		}
-		var mu sync.Mutex
-		var busy, busiest int
-		var order, want []string
-		goOn := make(chan struct{})
-		wakes := newWakes(func(_ context.Context, b route.Backend) error {
-			mu.Lock()
-			order = append(order, b.Name)
-			busy++
-			busiest = max(busiest, busy)
-			mu.Unlock()
-			<-goOn
-			mu.Lock()
-			defer mu.Unlock()
-			busy--
-			return nil
-		}, metrics, slog.New(slog.DiscardHandler))
-		var all sync.WaitGroup
-		for i := range users {
-			name := fmt.Sprintf("user-%03d", i)
-			want = append(want, name)
-			all.Go(func() { wakes.begin(t.Context(), backendNamed(name), func() bool { return true }) })
-			synctest.Wait()
-		}
-		for range users {
-			goOn <- struct{}{}
-			synctest.Wait()
-		}
-		all.Wait()
-		if busiest != wakesAtOnce || !slices.Equal(order, want) {
-			t.Errorf("%d at once, want %d; in the order %v", busiest, wakesAtOnce, order)
-		}
-	})
-}
-
-func backendNamed(name string) route.Backend {
-	return route.Backend{User: v1alpha1.UserID(name), BridgeUID: types.UID(name), Name: name}
-}
-
-func TestAWakeThatIsNeedlessWhenItIsItsTurnIsNotWritten(t *testing.T) {
-	w := newWorld(t, defaults())
-	wakes := newWakes(func(context.Context, route.Backend) error { t.Error("written"); return nil }, w.server.wakeMetrics, w.server.log)
-	wakes.begin(t.Context(), backendNamed("alice"), func() bool { return false })
-	if len(wakes.woken.until) > 0 {
-		t.Error("the next one could not try")
-	}
-}
-
-func TestWakesOfLongAgoAreForgotten(t *testing.T) {
-	w := newWorld(t, defaults())
-	wakes := newWakes(func(context.Context, route.Backend) error { return nil }, w.server.wakeMetrics, w.server.log)
-	now := time.Now()
-	for i := range maxMarks {
-		wakes.claim(types.UID(fmt.Sprint(i)), now)
-		wakes.release(types.UID(fmt.Sprint(i)), true, now)
-	}
-	if wakes.claim("0", now.Add(wakeAgain-time.Millisecond)) {
-		t.Error("woken again before the first one can have shown")
-	}
-	if !wakes.claim("0", now.Add(wakeAgain)) || len(wakes.woken.until) != 1 {
-		t.Errorf("%d are remembered, want the one that is claimed", len(wakes.woken.until))
-	}
-	if wakes.claim("0", now.Add(time.Hour)) {
-		t.Error("claimed twice")
-	}
+// listens is the request for the stream of a session of alice's.
+func (w *world) listens(key string) *http.Request {
+	r := w.request("GET", "/u/alice/mcp", key, "")
+	r.Header.Set("Mcp-Session-Id", "s1")
+	return r
 }
 
 // said reads the next line of a stream that is not empty or a comment.
@@ -340,11 +267,7 @@ func expectEnd(t *testing.T, from *bufio.Reader) {
 func TestAStreamRestsWhileItsBridgeSleepsAndGoesOnWhenItRuns(t *testing.T) {
 	const listen = `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{}}`
 	for name, request := range map[string]func(*world, string) *http.Request{
-		"of a session": func(w *world, key string) *http.Request {
-			r := w.request("GET", "/u/alice/mcp", key, "")
-			r.Header.Set("Mcp-Session-Id", "s1")
-			return r
-		},
+		"of a session":      (*world).listens,
 		"without a session": func(w *world, key string) *http.Request { return w.request("POST", "/u/alice/mcp", key, listen) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -406,8 +329,7 @@ func TestAStreamRestsWhileItsBridgeIsSuspended(t *testing.T) {
 				<-r.Context().Done()
 			})
 			c.before(w)
-			r := w.request("GET", "/u/alice/mcp", alice, "")
-			r.Header.Set("Mcp-Session-Id", "s1")
+			r := w.listens(alice)
 			answered := make(chan *http.Response, 1)
 			go func() {
 				res, err := w.client.Do(r)
@@ -459,8 +381,7 @@ func TestARestingStreamEnds(t *testing.T) {
 				idle(w, "alice")
 				w.serveBridge(hosts[0], "uid-alice", func(rw http.ResponseWriter, _ *http.Request) { http.Error(rw, "no such session", http.StatusNotFound) })
 				_ = w.listeners[hosts[1]].Close()
-				r := w.request("GET", "/u/alice/mcp", alice, "")
-				r.Header.Set("Mcp-Session-Id", "s1")
+				r := w.listens(alice)
 				res, err := w.client.Do(r)
 				if err != nil {
 					t.Fatal(err)
@@ -480,19 +401,14 @@ func TestOnlySoManyStreamsRest(t *testing.T) {
 	w := newWorld(t, config)
 	alice := w.addUser("alice")
 	w.sleep("alice")
-	stream := func() *http.Request {
-		r := w.request("GET", "/u/alice/mcp", alice, "")
-		r.Header.Set("Mcp-Session-Id", "s1")
-		return r
-	}
 	for range 2 {
-		res, err := w.client.Do(stream())
+		res, err := w.client.Do(w.listens(alice))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer res.Body.Close()
 	}
-	if got := w.do(stream()); got.status != 503 || got.header.Get("Retry-After") != "5" {
+	if got := w.do(w.listens(alice)); got.status != 503 || got.header.Get("Retry-After") != "5" {
 		t.Errorf("the third stream: %d %s", got.status, got.body)
 	}
 }
@@ -521,8 +437,7 @@ func TestACallInFlightIsUseAndASilentStreamIsNot(t *testing.T) {
 	eventually(t, func() bool { return w.activity.inFlight.Load() == 0 })
 
 	before := w.activity.count()
-	r := w.request("GET", "/u/alice/mcp", alice, "")
-	r.Header.Set("Mcp-Session-Id", "s1")
+	r := w.listens(alice)
 	res, err := w.client.Do(r)
 	if err != nil {
 		t.Fatal(err)

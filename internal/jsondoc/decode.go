@@ -12,7 +12,7 @@ import (
 	"sync"
 )
 
-// Ordered is an object whose members keep their order.
+// Ordered is an object that keeps the order of its members.
 type Ordered[T any] []Entry[T]
 
 // Entry is one member of an Ordered.
@@ -47,7 +47,7 @@ func (o Ordered[T]) MarshalJSON() ([]byte, error) {
 	return v.MarshalJSON()
 }
 
-// Encode returns what v is as JSON.
+// Encode returns v as JSON.
 func Encode(v any) (Value, error) {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -56,9 +56,8 @@ func Encode(v any) (Value, error) {
 	return Parse(b)
 }
 
-// Decode stores v in what into points to, by the json tags of its fields, and
-// returns what does not fit, as far as Problems keeps it. What fits is stored all
-// the same.
+// Decode stores v in the value that into points to, by the json tags of its fields, and returns
+// the problems, as far as Problems keeps them. Parts without problems are stored in any case.
 func Decode(v Value, into any) []Problem {
 	var d decoder
 	d.decode(v, reflect.ValueOf(into).Elem())
@@ -67,7 +66,7 @@ func Decode(v Value, into any) []Problem {
 
 type decoder struct {
 	problems Problems
-	// path is where the value is that is being decoded.
+	// path is the path of the current value.
 	path []byte
 }
 
@@ -75,8 +74,8 @@ func (d *decoder) wrong(message string) {
 	d.problems.Add(Problem{Path: d.where(), Message: message})
 }
 
-// wrongKind does nothing for those that are only counted: there may be one for
-// each item of an array.
+// wrongKind does nothing for problems that are only counted: there may be one for each item of an
+// array.
 func (d *decoder) wrongKind(want, got Kind) {
 	p := Problem{More: 1}
 	if d.problems.room(false) {
@@ -95,11 +94,10 @@ func (d *decoder) unknown(name string) {
 	d.problems.Add(p)
 }
 
-// where returns as much of the path as a problem keeps, and a byte more where it
-// is longer.
+// where returns as much of the path as a problem keeps, plus one byte if it is longer.
 func (d *decoder) where() string { return string(d.path[:min(len(d.path), maxText+1)]) }
 
-// enter goes to a member, and returns how long the path was before.
+// enter appends a member to the path, and returns the previous length of the path.
 func (d *decoder) enter(name string) int {
 	before := len(d.path)
 	if before > 0 {
@@ -127,7 +125,7 @@ func (d *decoder) decode(v Value, target reflect.Value) {
 	case t == valueType:
 		target.Set(reflect.ValueOf(v))
 	case v.Kind == Null:
-		// As encoding/json has it: nothing was said.
+		// As in encoding/json, null leaves it unset.
 	case t.Kind() == reflect.Pointer:
 		target.Set(reflect.New(t.Elem()))
 		d.decode(v, target.Elem())
@@ -143,7 +141,7 @@ func (d *decoder) decode(v Value, target reflect.Value) {
 	}
 }
 
-// kinds are the JSON types that a Go type is written as.
+// kinds maps Go types to their JSON types.
 var kinds = map[reflect.Kind]Kind{
 	reflect.String: String, reflect.Bool: Bool, reflect.Int: Number, reflect.Float64: Number,
 	reflect.Slice: Array, reflect.Map: Object, reflect.Struct: Object,
@@ -167,7 +165,7 @@ func (d *decoder) decodeKind(v Value, target reflect.Value) {
 		}
 		target.SetInt(int64(n))
 	case reflect.Float64:
-		f, _ := strconv.ParseFloat(v.Text, 64) // Parse has read it.
+		f, _ := strconv.ParseFloat(v.Text, 64) // Parse has checked it.
 		target.SetFloat(f)
 	case reflect.Slice:
 		d.decodeSlice(v, target)
@@ -221,12 +219,11 @@ func (d *decoder) decodeStruct(v Value, target reflect.Value) {
 	}
 }
 
-// structs has what fieldsOf found of each type: an array may hold very many
-// structs.
+// structs caches the result of fieldsOf for each type: an array may contain very many structs.
 var structs sync.Map
 
-// fieldsOf returns where a struct's fields are by their names in JSON, those of
-// embedded structs with them.
+// fieldsOf maps the JSON names of a struct's fields, including those of embedded structs, to their
+// indexes.
 func fieldsOf(t reflect.Type) map[string][]int {
 	if found, ok := structs.Load(t); ok {
 		fields, _ := found.(map[string][]int)

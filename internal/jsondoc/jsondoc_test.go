@@ -237,3 +237,23 @@ func FuzzParse(f *testing.F) {
 		Decode(v, &d)
 	})
 }
+
+func FuzzAppendCanonical(f *testing.F) {
+	for _, seed := range []string{`{"id":"notes","costPerCall":1.0}`, `{"a":{"b":[1.0,-0,1e300,"\u0001é"]}}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		v, err := Parse(b)
+		if err != nil {
+			return
+		}
+		once := v.AppendCanonical(nil)
+		again, err := Parse(once)
+		if err != nil {
+			t.Fatalf("%s does not parse: %v", once, err)
+		}
+		if twice := again.AppendCanonical(nil); string(twice) != string(once) {
+			t.Errorf("%s becomes %s", once, twice)
+		}
+	})
+}

@@ -10,24 +10,22 @@ import (
 )
 
 const (
-	// MaxProblems is how many problems are named of a document, and how many
-	// fields that are unknown: nobody reads more, and a short document can have
-	// very many.
+	// MaxProblems limits the problems that are listed for a document, and also its unknown fields:
+	// nobody reads more, and a short document can have very many.
 	MaxProblems = 100
-	// maxText is how many bytes of a path and of a message are kept. A document
-	// can have names that are nearly as long as itself, with many problems below.
+	// maxText limits the bytes of a path and of a message. A document can have names that are
+	// nearly as long as itself, with many problems below them.
 	maxText = 512
 )
 
-// Problem is one thing that is wrong with a document.
+// Problem is one problem in a document.
 type Problem struct {
-	// Path is where, such as transports[0].url; empty for the whole document.
+	// Path is the path of the value, such as transports[0].url; empty for the whole document.
 	Path    string
 	Message string
-	// Unknown says that the path is one that the reader does not know, and no
-	// more is wrong with it.
+	// Unknown says that the field at the path is unknown, and has no other problem.
 	Unknown bool
-	// More is for the end of a list: how many there are beyond those in it.
+	// More ends a list: the number of further problems.
 	More int
 }
 
@@ -39,16 +37,16 @@ func (p Problem) String() string {
 	return p.Path + ": " + p.Message
 }
 
-// Problems collects problems, of which it keeps the first ones and counts the
-// others. The zero value has none.
+// Problems collects problems. It keeps the first ones and counts the others. The zero value is
+// empty.
 type Problems struct {
 	list []Problem
-	// known and unknown are counted apart, so that no number of unknown fields
-	// hides what is wrong with the known ones.
+	// known and unknown are counted separately, so that unknown fields never hide problems of
+	// known fields.
 	known, unknown int
 }
 
-// Add adds a problem, or the count of those that another list does not name.
+// Add adds a problem, or the number of further problems of another list.
 func (p *Problems) Add(added Problem) {
 	named := added.More == 0 && p.room(added.Unknown)
 	*p.counter(added.Unknown) += max(added.More, 1)
@@ -58,7 +56,7 @@ func (p *Problems) Add(added Problem) {
 	}
 }
 
-// room reports whether the next problem is named.
+// room reports whether the next problem is kept.
 func (p *Problems) room(unknown bool) bool { return *p.counter(unknown) < MaxProblems }
 
 func (p *Problems) counter(unknown bool) *int {
@@ -68,8 +66,7 @@ func (p *Problems) counter(unknown bool) *int {
 	return &p.known
 }
 
-// List returns the problems in the order in which they came. Those that are not
-// named are counted at its end.
+// List returns the kept problems in order. Its last entry counts the others.
 func (p *Problems) List() []Problem {
 	list := p.list
 	named := map[bool]int{}
@@ -88,7 +85,7 @@ func (p *Problems) List() []Problem {
 	return list
 }
 
-// clipped returns the beginning of a text that is too long.
+// clipped shortens a text that is too long.
 func clipped(text string) string {
 	if len(text) <= maxText {
 		return text

@@ -1,22 +1,20 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package jsondoc reads JSON that others wrote as a tree that keeps the order of
-// members. No name may stand twice in an object and names are compared exactly,
-// so that two readers of a text cannot understand different things by it: what
-// was signed is what is used.
+// Package jsondoc parses foreign JSON into a tree that keeps the order of members. It refuses
+// duplicate names in an object and compares names exactly, so that two parsers cannot read a text
+// differently: the signed document is the document that is used.
 //
-// The package is pure and uses the standard library alone.
+// The package is pure and uses only the standard library.
 package jsondoc
 
 import (
 	"bytes"
 	"encoding/json"
+	"encoding/json/jsontext"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
-	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -33,7 +31,7 @@ const (
 	Object
 )
 
-// String returns the kind as messages name it.
+// String returns the kind's name for messages.
 func (k Kind) String() string {
 	return [...]string{"null", "a boolean", "a number", "a string", "an array", "an object"}[k]
 }
@@ -41,11 +39,11 @@ func (k Kind) String() string {
 // Value is one JSON value.
 type Value struct {
 	Kind Kind
-	// Text is a string's content, a number as it was written, or true or false.
+	// Text is the content of a string, the original spelling of a number, or true or false.
 	Text string
-	// Items are an array's.
+	// Items are the items of an array.
 	Items []Value
-	// Members are an object's, in the order in which they were written.
+	// Members are the members of an object, in their original order.
 	Members []Member
 }
 
@@ -55,23 +53,20 @@ type Member struct {
 	Value Value
 }
 
-// maxDepth bounds nesting: documents that people write have a few levels, and
-// readers recurse.
+// maxDepth limits the nesting: documents written by people have a few levels, and parsers recurse.
 const maxDepth = 64
 
 var (
 	errDepth     = fmt.Errorf("is nested deeper than %d levels", maxDepth)
 	errSurrogate = errors.New("holds half of a character (an unpaired surrogate)")
 	errUTF8      = errors.New("is not UTF-8")
-	errTrailing  = errors.New("goes on after the value")
 )
 
 // Text returns a string value.
 func Text(s string) Value { return Value{Kind: String, Text: s} }
 
-// Parse reads one value. Beyond what JSON forbids it refuses names that stand
-// twice in an object, texts that are not UTF-8 and numbers that no double holds.
-// Its errors quote names and no values.
+// Parse parses one value. In addition to invalid JSON, it refuses duplicate names in an object,
+// invalid UTF-8 and numbers that do not fit into a double. Its errors contain names but no values.
 func Parse(b []byte) (Value, error) {
 	if !utf8.Valid(b) {
 		return Value{}, errUTF8
@@ -79,22 +74,16 @@ func Parse(b []byte) (Value, error) {
 	if !json.Valid(b) {
 		return Value{}, syntax(b)
 	}
-	if !paired(b) {
+	// The only valid JSON in UTF-8 that is refused here has unpaired surrogates.
+	if !jsontext.Value(b).IsValid(jsontext.AllowDuplicateNames(true)) {
 		return Value{}, errSurrogate
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
-	v, err := parse(d, 0)
-	if err != nil {
-		return Value{}, err
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return Value{}, errTrailing
-	}
-	return v, nil
+	return parse(d, 0)
 }
 
-// syntax returns what is wrong with a text, with the line.
+// syntax returns the syntax error of a text, with its line.
 func syntax(b []byte) error {
 	var v any
 	err := json.Unmarshal(b, &v)
@@ -103,37 +92,6 @@ func syntax(b []byte) error {
 		return fmt.Errorf("line %d: %w", line, err)
 	}
 	return errors.New("is not JSON")
-}
-
-// paired reports whether every surrogate that is escaped in valid JSON is half
-// of a pair.
-func paired(b []byte) bool {
-	for at := 0; at < len(b); at++ {
-		if b[at] != '\\' {
-			continue
-		}
-		at++
-		if b[at] != 'u' {
-			continue
-		}
-		first := unit(b[at+1:])
-		at += 4
-		if !utf16.IsSurrogate(first) {
-			continue
-		}
-		rest := b[at+1:]
-		if len(rest) < 6 || rest[0] != '\\' || rest[1] != 'u' || utf16.DecodeRune(first, unit(rest[2:])) == utf8.RuneError {
-			return false
-		}
-		at += 6
-	}
-	return true
-}
-
-// unit reads the four hexadecimal digits at the beginning of b.
-func unit(b []byte) rune {
-	n, _ := strconv.ParseUint(string(b[:4]), 16, 16) // json.Valid has seen the digits.
-	return rune(n)
 }
 
 func parse(d *json.Decoder, depth int) (Value, error) {
@@ -185,7 +143,7 @@ func parseObject(d *json.Decoder, depth int) (Value, error) {
 		if err != nil {
 			return Value{}, err
 		}
-		name, _ := token.(string) // valid JSON has no other names
+		name, _ := token.(string) // in valid JSON, every name is a string
 		if seen[name] {
 			return Value{}, fmt.Errorf("has the name %.80q twice in one object", name)
 		}
@@ -210,8 +168,8 @@ func (v Value) Get(name string) (Value, bool) {
 	return Value{}, false
 }
 
-// With returns a copy of an object in which the member of this name is value:
-// in its place where there is one, else at the end. Null becomes an object.
+// With returns a copy of an object with the member name set to value. A new member is added at the
+// end. Null becomes an object.
 func (v Value) With(name string, value Value) Value {
 	members := make([]Member, 0, len(v.Members)+1)
 	found := false
@@ -227,8 +185,8 @@ func (v Value) With(name string, value Value) Value {
 	return Value{Kind: Object, Members: members}
 }
 
-// MarshalJSON implements json.Marshaler. Members keep their order and numbers
-// their spelling.
+// MarshalJSON implements json.Marshaler. It keeps the order of members and the spelling of
+// numbers.
 func (v Value) MarshalJSON() ([]byte, error) { return v.append(nil), nil }
 
 func (v Value) append(b []byte) []byte {
@@ -236,7 +194,7 @@ func (v Value) append(b []byte) []byte {
 	case Bool, Number:
 		return append(b, v.Text...)
 	case String:
-		return append(b, quote(v.Text)...)
+		return append(b, EncodeExact(v.Text)...)
 	case Array:
 		b = append(b, '[')
 		for i, item := range v.Items {
@@ -252,7 +210,7 @@ func (v Value) append(b []byte) []byte {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = append(append(b, quote(m.Name)...), ':')
+			b = append(append(b, EncodeExact(m.Name)...), ':')
 			b = m.Value.append(b)
 		}
 		return append(b, '}')
@@ -261,21 +219,10 @@ func (v Value) append(b []byte) []byte {
 	}
 }
 
-// quote returns a JSON string that reads well: what only HTML minds is not
-// escaped.
-func quote(s string) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a string always encodes
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
-}
-
-// Indented returns the value as a file that people read, with a line break at
-// its end.
+// Indented returns the value as a file for people, with a line break at its end.
 func (v Value) Indented() []byte {
 	var b bytes.Buffer
-	_ = json.Indent(&b, v.append(nil), "", "  ") // what append writes is valid
+	_ = json.Indent(&b, v.append(nil), "", "  ") // the output of append is valid
 	b.WriteByte('\n')
 	return b.Bytes()
 }

@@ -25,8 +25,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 )
 
-// callTimeout is for one call of the API server: it answers in milliseconds,
-// and one that does not should be asked again, perhaps another replica of it.
+// callTimeout is for one call of the API server. It answers in milliseconds; if
+// it does not, a second call may reach another replica.
 const callTimeout = 5 * time.Second
 
 // Cluster is the API server as the keybroker uses it. It caches nothing.
@@ -46,8 +46,8 @@ var (
 func NewCluster(config *rest.Config) (*Cluster, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = callTimeout
-	// The number of requests at once is limited where they come in, and the
-	// API server is fair between its clients.
+	// Requests are limited where they come in, and the API server is fair
+	// between its clients.
 	config.QPS = -1
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -91,8 +91,8 @@ func (c *Cluster) Review(ctx context.Context, token, audience string) (*authenti
 	return &review.Status, nil
 }
 
-// Document returns what the API server has at a path, such as the keys of its
-// tokens.
+// Document returns the document at a path of the API server, such as the public
+// keys of its tokens.
 func (c *Cluster) Document(ctx context.Context, path string) ([]byte, error) {
 	return c.core.RESTClient().Get().AbsPath(path).Do(ctx).Raw()
 }
@@ -126,7 +126,7 @@ func (c *Cluster) CreateSecret(ctx context.Context, secret *corev1.Secret) (*cor
 
 // PatchSecret implements store.Secrets. It is a merge patch and not an apply:
 // an apply removes what the same owner applied before and does not name again,
-// which are all other secrets of the user.
+// which would be all other secrets of the user.
 func (c *Cluster) PatchSecret(ctx context.Context, secret *corev1.Secret, data map[string][]byte) (*corev1.Secret, error) {
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]string{"resourceVersion": secret.ResourceVersion},
@@ -138,8 +138,8 @@ func (c *Cluster) PatchSecret(ctx context.Context, secret *corev1.Secret, data m
 	return c.core.Secrets(secret.Namespace).Patch(ctx, secret.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: v1alpha1.FieldOwnerKeybroker})
 }
 
-// ApplyCA implements Trust. It takes the field from whoever else wrote it: the
-// keybroker alone knows by what it can be known.
+// ApplyCA implements Trust. It takes over the field from any other writer: only
+// the keybroker knows the certificate of its authority.
 func (c *Cluster) ApplyCA(ctx context.Context, namespace string, pem []byte) error {
 	config := corev1ac.ConfigMap(caName, namespace).WithData(map[string]string{caKey: string(pem)})
 	_, err := c.core.ConfigMaps(namespace).Apply(ctx, config, metav1.ApplyOptions{FieldManager: v1alpha1.FieldOwnerKeybroker, Force: true})

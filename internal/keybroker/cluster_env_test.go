@@ -21,6 +21,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+
 	"github.com/google/go-cmp/cmp"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -32,9 +34,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/serviceaccount"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
-	"github.com/hostedbridge/hostedbridge/internal/keybroker/tokens"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -126,8 +127,8 @@ func bridge(t *testing.T, namespace, name string) *v1alpha1.HostedBridge {
 	testenv.ExpectApplied(t, admin, b)
 	owner := []metav1.OwnerReference{*metav1.NewControllerRef(b, v1alpha1.GroupVersion.WithKind("HostedBridge"))}
 	testenv.ExpectApplied(t, admin,
-		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: desired.Workload(name), OwnerReferences: owner}},
-		tenantPod(namespace, name, desired.Workload(name)),
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: v1alpha1.WorkloadName(name), OwnerReferences: owner}},
+		tenantPod(namespace, name, v1alpha1.WorkloadName(name)),
 	)
 	return b
 }
@@ -164,7 +165,7 @@ func podToken(t *testing.T, namespace, podName, account, audience string) string
 	return request.Status.Token
 }
 
-func (i *installed) expectIdentity(t *testing.T, token string, want identity, refusal *problem) {
+func (i *installed) expectIdentity(t *testing.T, token string, want identity, refusal *httpapi.Problem) {
 	t.Helper()
 	got, err := i.callers.identify(t.Context(), token)
 	if refusal == nil && (err != nil || got != want) {
@@ -186,7 +187,7 @@ func TestRealTokensOfRealPods(t *testing.T) {
 	for name, verified := range map[string]func(i *installed){
 		"by a review": func(*installed) {},
 		"by the API server's keys": func(i *installed) {
-			i.callers.cluster = &byKeys{i.cluster, tokens.New(i.cluster, time.Now)}
+			i.callers.cluster = &byKeys{i.cluster, serviceaccount.New(i.cluster, time.Now)}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -201,7 +202,7 @@ func TestRealTokensOfRealPods(t *testing.T) {
 type byKeys struct {
 	*Cluster
 
-	tokens *tokens.Verifier
+	tokens *serviceaccount.Verifier
 }
 
 func (b *byKeys) Review(ctx context.Context, token, audience string) (*authenticationv1.TokenReviewStatus, error) {
@@ -213,7 +214,7 @@ func expectRealTokens(t *testing.T, i *installed) {
 	admin := testenv.Client(t)
 	namespace := testenv.Namespace(t, admin)
 	b := bridge(t, namespace, "alice")
-	workload := desired.Workload("alice")
+	workload := v1alpha1.WorkloadName("alice")
 	token := podToken(t, namespace, "alice", workload, Audience)
 	alice := identity{kindBridge, reference(b)}
 	i.expectIdentity(t, token, alice, nil)
@@ -294,7 +295,7 @@ func TestSecretsOnARealAPIServer(t *testing.T) {
 	if w := ask(t, i.handler, "DELETE", path(b, "GONE"), ingressCertificate, "", nil); w.Code != http.StatusNoContent {
 		t.Errorf("remove: %d %s", w.Code, w.Body)
 	}
-	token := podToken(t, namespace, "alice", desired.Workload("alice"), Audience)
+	token := podToken(t, namespace, "alice", v1alpha1.WorkloadName("alice"), Audience)
 	want := map[string][]byte{"ONE": []byte("value of one"), "two.json": []byte("two")}
 	got := deliver(t, i.handler, token)
 	if diff := cmp.Diff(want, got.Secrets); diff != "" {
@@ -309,8 +310,8 @@ func TestSecretsOnARealAPIServer(t *testing.T) {
 
 	// Both Secrets are the bridge's, and the salt cannot be exchanged by a
 	// patch.
-	envelopes := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: desired.Envelopes("alice")}}
-	salt := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: desired.Salt("alice")}}
+	envelopes := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: v1alpha1.EnvelopesSecretName("alice")}}
+	salt := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: v1alpha1.SaltSecretName("alice")}}
 	for _, s := range []*corev1.Secret{envelopes, salt} {
 		testenv.ExpectExists(t, admin, s)
 		if owner := metav1.GetControllerOf(s); owner == nil || owner.UID != b.UID || s.Labels[v1alpha1.LabelName] != v1alpha1.NameValue {
@@ -376,13 +377,13 @@ func TestMoreThanASecretHoldsOnARealAPIServer(t *testing.T) {
 		t.Errorf("after %d: error %v", n, err)
 	}
 	// The API server itself says so in a way that is understood.
-	stored := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: desired.Envelopes("alice")}}
+	stored := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: v1alpha1.EnvelopesSecretName("alice")}}
 	testenv.ExpectExists(t, admin, stored)
 	_, err = i.cluster.PatchSecret(t.Context(), stored, map[string][]byte{"MORE": make([]byte, 128<<10)})
 	if !apierrors.IsInvalid(err) && !apierrors.IsRequestEntityTooLargeError(err) {
 		t.Errorf("error %v", err)
 	}
-	if got := deliver(t, i.handler, podToken(t, namespace, "alice", desired.Workload("alice"), Audience)); len(got.Secrets) != 15 {
+	if got := deliver(t, i.handler, podToken(t, namespace, "alice", v1alpha1.WorkloadName("alice"), Audience)); len(got.Secrets) != 15 {
 		t.Errorf("%d secrets", len(got.Secrets))
 	}
 }
@@ -413,7 +414,7 @@ func TestTheSameNamesInAnotherNamespace(t *testing.T) {
 	i, admin := install(t), testenv.Client(t)
 	namespace, other := testenv.Namespace(t, admin), testenv.Namespace(t, admin)
 	put(t, i.handler, path(bridge(t, namespace, "alice"), "TOKEN"), canary, http.StatusCreated)
-	workload := desired.Workload("alice")
+	workload := v1alpha1.WorkloadName("alice")
 	imitated := tenantPod(other, "alice", workload)
 	imitated.Labels[v1alpha1.LabelInstance] = "alice"
 	testenv.ExpectApplied(t, admin, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: other, Name: workload}}, imitated)

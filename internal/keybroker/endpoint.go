@@ -19,35 +19,36 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 )
 
-// route is one method of a resource: who may do it.
+// route is one method of a resource, and the callers that may use it.
 type route struct {
 	// name is the route label of metrics and logs.
 	name   string
 	method string
-	// byCertificate says that the caller is the ingress, by the certificate of
-	// its connection. Otherwise it is whoever the token says, one of callers.
+	// byCertificate means that the caller is the ingress, identified by the
+	// certificate of its connection. Otherwise the token identifies the caller,
+	// which must be one of callers.
 	byCertificate bool
 	callers       []kind
-	// ending lets a pod in that is being deleted. While it ends its work it may
-	// have to store what nobody else has.
+	// ending admits a pod that is being deleted: while it ends its work it may
+	// have to store data that no other process has.
 	ending bool
-	// mediaType is what the body must be, anything when empty.
+	// mediaType is the required type of the body; empty accepts any.
 	mediaType string
 	// maxBody is the size in bytes of the largest body.
 	maxBody int64
-	// answer does it, for a caller who may.
+	// answer serves the request of a permitted caller.
 	answer func(context.Context, *call) (answer, error)
 }
 
-// call is a request, and what is found out about it on the way.
+// call is a request, and what the endpoint learns about it on the way.
 type call struct {
 	request *http.Request
 	route   route
 	body    []byte
-	// caller is empty until it is known who calls.
+	// caller is empty until the caller is identified.
 	caller kind
-	// bridge is the one that calls or, when the ingress does, whose secrets it
-	// is about; secret is the name of the one that it is about.
+	// bridge is the caller, or, when the ingress calls, the owner of the
+	// secrets. secret is the name of the secret that the call is about.
 	bridge store.Bridge
 	secret string
 }
@@ -59,8 +60,8 @@ type answer struct {
 	body      []byte
 }
 
-// endpoint serves a resource: what all of them have in common. Without routes
-// nothing is there.
+// endpoint serves a resource: the part that all resources share. Without routes
+// it answers that the resource does not exist.
 type endpoint struct {
 	routes []route
 	server *Server
@@ -82,7 +83,7 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	reason := ""
 	if err != nil {
 		p := publicProblem(err)
-		a.status, reason = p.status, p.code
+		a.status, reason = p.Status, p.Code
 		writeProblem(w, p)
 	} else {
 		a.write(w)
@@ -92,8 +93,8 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.log(r.Context(), &c, a.status, err, elapsed)
 }
 
-// handle checks, in this order: the method, the form of the request, who calls,
-// and whether they may.
+// handle checks, in this order: the method, the form of the request, the
+// caller's identity, and the caller's rights.
 func (e *endpoint) handle(ctx context.Context, w http.ResponseWriter, c *call) (answer, error) {
 	if err := e.choose(w, c); err != nil {
 		return answer{}, err
@@ -107,7 +108,7 @@ func (e *endpoint) handle(ctx context.Context, w http.ResponseWriter, c *call) (
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	// After the body, so that nobody holds a turn by sending slowly.
+	// This comes after the body, so that a slow sender does not hold a turn.
 	release, err := e.server.turns.take(ctx, address(c.request.RemoteAddr))
 	if err != nil {
 		return answer{}, errBusy
@@ -138,8 +139,8 @@ func (e *endpoint) choose(w http.ResponseWriter, c *call) error {
 	return errMethod
 }
 
-// credential returns the token, if that is how the route knows its caller, and
-// checks the certificate otherwise.
+// credential returns the token, if the route identifies its callers by token,
+// and checks the certificate otherwise.
 func (e *endpoint) credential(c *call) (token string, err error) {
 	if !c.route.byCertificate {
 		return bearer(c.request)
@@ -155,7 +156,7 @@ func (e *endpoint) credential(c *call) (token string, err error) {
 	return "", nil
 }
 
-// identify finds out who presents the token, and whether they may.
+// identify finds the caller that presents the token, and checks its rights.
 func (e *endpoint) identify(ctx context.Context, c *call, token string) error {
 	identify := e.server.callers.identify
 	if c.route.ending {
@@ -188,7 +189,7 @@ func bearer(r *http.Request) (string, error) {
 func readBody(w http.ResponseWriter, c *call) ([]byte, error) {
 	if want := c.route.mediaType; want != "" {
 		if got, _, err := mime.ParseMediaType(c.request.Header.Get("Content-Type")); err != nil || got != want {
-			return nil, errMediaType.withDetail("Send Content-Type: " + want + ".")
+			return nil, errMediaType.Saying("Send Content-Type: " + want + ".")
 		}
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, c.request.Body, c.route.maxBody))
@@ -210,13 +211,13 @@ func (a answer) write(w http.ResponseWriter) {
 		w.Header().Set("ETag", a.etag)
 	}
 	w.WriteHeader(a.status)
-	// Whoever hung up does not read the answer either.
+	// A client that closed the connection does not read the answer either.
 	_, _ = w.Write(a.body)
 	clear(a.body) // It may hold secrets.
 }
 
-// log writes the one line that each request leaves: who and what became of it,
-// nothing that they sent.
+// log writes the one line that each request leaves: the caller and the result,
+// and nothing that the caller sent.
 func (e *endpoint) log(ctx context.Context, c *call, status int, err error, elapsed time.Duration) {
 	attrs := append([]slog.Attr{
 		slog.String("route", c.route.name), slog.Int("status", status),

@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -84,7 +86,7 @@ func TestRefusals(t *testing.T) {
 	for _, test := range []struct {
 		name, method, path, token, mediaType string
 		body                                 []byte
-		want                                 *problem
+		want                                 *httpapi.Problem
 	}{
 		{"no token", "POST", "/v1/certificates", "", csrType, csr, errTokenMissing},
 		{"a token of two words", "POST", "/v1/certificates", "a b", csrType, csr, errTokenMissing},
@@ -147,8 +149,8 @@ func TestRefusals(t *testing.T) {
 			if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil {
 				t.Fatalf("body %q: %v", w.Body, err)
 			}
-			if w.Code != test.want.status || body.Status != w.Code || body.Code != test.want.code {
-				t.Errorf("%d %+v, want %d %s", w.Code, body, test.want.status, test.want.code)
+			if w.Code != test.want.Status || body.Status != w.Code || body.Code != test.want.Code {
+				t.Errorf("%d %+v, want %d %s", w.Code, body, test.want.Status, test.want.Code)
 			}
 			h := w.Header()
 			if h.Get("Content-Type") != "application/problem+json" || h.Get("Cache-Control") != "no-store" {

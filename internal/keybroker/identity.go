@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,13 +27,13 @@ import (
 
 const (
 	// Audience is the audience of the tokens that callers present. No other
-	// service takes such a token, the API server included.
+	// service accepts such a token, the API server included.
 	Audience = "hosted-bridge-keybroker"
 
 	// ingressAccount is the ingress's service account in the system namespace.
 	ingressAccount = "hosted-bridge-ingress"
 
-	// Where the API server says to which pod a token is bound.
+	// The keys under which the API server says to which pod a token is bound.
 	extraPodName = "authentication.kubernetes.io/pod-name"
 	extraPodUID  = "authentication.kubernetes.io/pod-uid"
 
@@ -41,14 +43,14 @@ const (
 // Reader reads the API server, live. An absent object is an error for which
 // apierrors.IsNotFound holds.
 type Reader interface {
-	// Review asks whether the token is good for the audience.
+	// Review asks whether the token is valid for the audience.
 	Review(ctx context.Context, token, audience string) (*authenticationv1.TokenReviewStatus, error)
 	Pod(ctx context.Context, namespace, name string) (*corev1.Pod, error)
 	ServiceAccount(ctx context.Context, namespace, name string) (*corev1.ServiceAccount, error)
 	Bridge(ctx context.Context, namespace, name string) (*v1alpha1.HostedBridge, error)
 }
 
-// kind is what a caller is. Its values are metric labels.
+// kind is the kind of a caller. Its values are metric labels.
 type kind string
 
 const (
@@ -56,20 +58,21 @@ const (
 	kindIngress kind = "ingress"
 )
 
-// identity is who calls. bridge is set for a bridge alone.
+// identity identifies the caller. bridge is set for a bridge alone.
 type identity struct {
 	kind   kind
 	bridge store.Bridge
 }
 
-// endedAfter is how long after the end of its grace period a pod may still be
-// there and be believed. A review gives tokens of such pods that long, too.
+// endedAfter is how long after the end of its grace period a pod that still
+// exists is accepted. A token review accepts tokens of such pods for as long.
 const endedAfter = time.Minute
 
-// identifier finds out who presents a token.
+// identifier identifies the caller that presents a token.
 type identifier struct {
 	cluster Reader
-	// namespace is the installation's own. HostedBridges are in the watched ones.
+	// namespace is the installation's own. HostedBridges are in the watched
+	// namespaces.
 	namespace string
 	watched   scope.Namespaces
 	now       func() time.Time
@@ -82,14 +85,14 @@ type account struct {
 	podName, podUID string
 }
 
-// identify returns who presents the token. Every link from the token to the
-// HostedBridge is followed by UID, since names are used again.
+// identify returns the caller that presents the token. Every link from the
+// token to the HostedBridge is followed by UID, since names are used again.
 func (i *identifier) identify(ctx context.Context, token string) (identity, error) {
 	return i.follow(ctx, token, false)
 }
 
-// identifyEnding is identify, which also takes the token of a pod that is being
-// deleted and has not ended.
+// identifyEnding is identify, except that it also accepts the token of a pod
+// that is being deleted and has not ended.
 func (i *identifier) identifyEnding(ctx context.Context, token string) (identity, error) {
 	return i.follow(ctx, token, true)
 }
@@ -99,7 +102,7 @@ func (i *identifier) follow(ctx context.Context, token string, ending bool) (ide
 	if err != nil {
 		return identity{}, err
 	}
-	// Before anything is looked up there: this installation may not.
+	// Before any object there is read: this installation has no right to.
 	if !i.watched.Contain(a.namespace) && !i.isIngress(a) {
 		return identity{}, fmt.Errorf("%w: service account %s/%s is in none of the installation's namespaces", errNotABridge, a.namespace, a.name)
 	}
@@ -126,8 +129,8 @@ func (i *identifier) review(ctx context.Context, token string) (account, error) 
 	if err != nil {
 		return account{}, fmt.Errorf("%w: review token: %w", errClusterAway, err)
 	}
-	// The audiences tell whether the API server looked at ours: without them
-	// the token is one for the API server itself.
+	// The audiences show whether the API server checked ours: without them the
+	// token is one for the API server itself.
 	if !status.Authenticated || !slices.Contains(status.Audiences, Audience) {
 		return account{}, fmt.Errorf("%w: not authenticated for the audience: %s", errTokenRefused, cmp.Or(status.Error, "no reason given"))
 	}
@@ -135,7 +138,7 @@ func (i *identifier) review(ctx context.Context, token string) (account, error) 
 }
 
 // boundAccount reads a service account's name, and the pod that the token is
-// bound to, out of what the API server says of its bearer.
+// bound to, from what the API server says of its bearer.
 func boundAccount(user *authenticationv1.UserInfo) (account, error) {
 	full, ok := strings.CutPrefix(user.Username, accountPrefix)
 	namespace, name, cut := strings.Cut(full, ":")
@@ -152,8 +155,8 @@ func boundAccount(user *authenticationv1.UserInfo) (account, error) {
 	}, nil
 }
 
-// single returns the one value that there is, and nothing for several: which
-// of them would be meant?
+// single returns the only value, and nothing for several: it would be unclear
+// which of them is meant.
 func single(values authenticationv1.ExtraValue) string {
 	if len(values) != 1 {
 		return ""
@@ -176,19 +179,20 @@ func (i *identifier) checkPod(ctx context.Context, a account, ending bool) error
 	if why != "" {
 		return fmt.Errorf("%w: pod %s/%s %s", errPod, a.namespace, a.podName, why)
 	}
-	// Whoever may make pods makes one with a bridge's account and has its token.
+	// Anybody with the right to create pods can create one with a bridge's
+	// account and get its token.
 	if !i.isIngress(a) && !ofTenant(pod) {
 		return fmt.Errorf("%w: pod %s/%s was not made as a tenant's", errNotABridge, a.namespace, a.podName)
 	}
 	return nil
 }
 
-// ended says in which way a pod is over, empty for one that is not. With ending,
-// one that is being deleted is not over until its time is up.
+// ended says why a pod counts as ended, and is empty for a pod that runs. With
+// ending, a pod that is being deleted runs until its grace period is over.
 func (i *identifier) ended(pod *corev1.Pod, ending bool) string {
 	switch {
 	case pod.DeletionTimestamp != nil && !ending:
-		return "is being deleted" // It has its certificate, which outlasts it.
+		return "is being deleted" // It has its certificate, which stays valid longer.
 	case pod.DeletionTimestamp != nil && i.now().After(pod.DeletionTimestamp.Add(endedAfter)):
 		return "should have ended"
 	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
@@ -197,10 +201,10 @@ func (i *identifier) ended(pod *corev1.Pod, ending bool) string {
 	return ""
 }
 
-// ofTenant says whether a pod is one that an admission policy lets nobody make
-// but the ReplicaSet controller, for a Deployment of the operator's. The policy
-// goes by the labels. Where all controllers have one name, it takes a Job's pod
-// too, so that the controller's kind is looked at here.
+// ofTenant reports whether only the ReplicaSet controller can have created the
+// pod, for a Deployment of the operator: an admission policy ensures that. The
+// policy goes by the labels. Where all controllers have one user name, it
+// admits a Job's pod too, so this function checks the controller's kind.
 func ofTenant(pod *corev1.Pod) bool {
 	maker := metav1.GetControllerOfNoCopy(pod)
 	return labels.SelectorFromSet(v1alpha1.BridgePodLabels()).Matches(labels.Set(pod.Labels)) &&
@@ -240,9 +244,10 @@ func (i *identifier) owner(ctx context.Context, sa *corev1.ServiceAccount) (stor
 	return store.Bridge{Namespace: sa.Namespace, Name: owner.Name, UID: owner.UID}, nil
 }
 
-// absent returns gone for an object that does not exist, err itself where it
-// is a problem already, and otherwise that the API server did not answer.
-func absent(err error, gone *problem, what, namespace, name string) error {
+// absent returns gone for an object that does not exist, err itself if it is a
+// problem already, and otherwise the problem that the API server did not
+// answer.
+func absent(err error, gone *httpapi.Problem, what, namespace, name string) error {
 	if isProblem(err) {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,7 +33,7 @@ func TestWhoCalls(t *testing.T) {
 		token  string
 		change func(w *world)
 		want   identity
-		err    *problem
+		err    *httpapi.Problem
 	}{
 		{"a bridge's pod", "token-of-alice-pod", nil, alice, nil},
 		{"the ingress's pod", "token-of-ingress-1", nil, identity{kind: kindIngress}, nil},

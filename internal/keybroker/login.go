@@ -27,12 +27,12 @@ func (s *Server) loginKeys(context.Context, *call) (answer, error) {
 	return answer{status: http.StatusOK, mediaType: "application/jwk-set+json", body: body}, nil
 }
 
-// signLogin signs the claims of an access token. Whom the token is for is the
-// ingress's to know, as it is whose secrets it changes.
+// signLogin signs the claims of an access token. The ingress decides whose
+// token it is, just as it decides whose secrets it changes.
 func (s *Server) signLogin(_ context.Context, c *call) (answer, error) {
 	token, err := s.login().Sign(c.body, s.now())
 	if errors.Is(err, signing.ErrClaims) {
-		return answer{}, fmt.Errorf("%w: %w", errClaims.withDetail("These are "+err.Error()+"."), err)
+		return answer{}, fmt.Errorf("%w: %w", errClaims.Saying("These are "+err.Error()+"."), err)
 	}
 	if err != nil {
 		return answer{}, fmt.Errorf("sign access token: %w", err)
@@ -41,5 +41,5 @@ func (s *Server) signLogin(_ context.Context, c *call) (answer, error) {
 	return answer{status: http.StatusOK, mediaType: "application/jwt", body: []byte(token)}, nil
 }
 
-// login returns the keys of the moment.
+// login returns the current keys.
 func (s *Server) login() signing.Keys { return signing.Of(s.authority, s.generation()) }

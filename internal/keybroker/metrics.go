@@ -13,7 +13,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
 
-// routeOther is the route label of requests that meet no route.
+// routeOther is the route label of requests that match no route.
 const routeOther = "other"
 
 // metrics are the keybroker's own. Labels have few values: routes, statuses
@@ -27,12 +27,12 @@ type metrics struct {
 	// unreadable counts secrets, not requests.
 	unreadable prometheus.Counter
 	sealed     *prometheus.CounterVec
-	// signed counts access tokens. Those who had them signed are few processes;
-	// for whom they were is in nothing that the keybroker keeps.
+	// signed counts access tokens. Its label names the few processes that
+	// request them; the keybroker keeps nothing about the users.
 	signed prometheus.Counter
 }
 
-// Who had a value sealed, as the label of a metric.
+// The author of a sealed value, as the label of a metric.
 const (
 	byUser   = "user"
 	byBridge = "bridge"
@@ -48,8 +48,8 @@ func newMetrics(reg prometheus.Registerer, master MasterKey) (*metrics, error) {
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "hostedbridge_keybroker_request_duration_seconds",
 			Help: "Time from a request's header to its answer.",
-			// From a refusal (below 1 ms) over four reads of the API server to
-			// its time limit.
+			// From a refusal (below 1 ms) and four reads of the API server to
+			// the time limit.
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"route"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{

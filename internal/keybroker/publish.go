@@ -17,13 +17,13 @@ const (
 	caName = "hosted-bridge-ca"
 	caKey  = "ca.crt"
 
-	// Publishing is tried again after these; nothing else works without the
-	// API server either, so there is no hurry beyond a minute's third.
+	// firstRetry and the longest wait between tries to publish. Nothing else
+	// works without the API server either, so 20 seconds are soon enough.
 	firstRetry = time.Second
 	maxRetry   = 20 * time.Second
 )
 
-// Trust is where those who trust the authority read its certificate.
+// Trust is where clients read the certificate of the authority.
 type Trust interface {
 	ApplyCA(ctx context.Context, namespace string, pem []byte) error
 }
@@ -40,12 +40,12 @@ type Publisher struct {
 	published atomic.Bool
 }
 
-// Published reports whether the certificate was published. What happens to it
-// afterwards does not change that.
+// Published reports whether the certificate was published. Later changes to it
+// do not matter.
 func (p *Publisher) Published() bool { return p.published.Load() }
 
 // Run publishes once, which may take several tries, or ends with ctx. Every
-// replica publishes the same bytes, so that they need not agree on who does.
+// replica publishes the same bytes, so they need no agreement.
 func (p *Publisher) Run(ctx context.Context) error {
 	for wait := firstRetry; ; wait = min(2*wait, maxRetry) {
 		err := p.Trust.ApplyCA(ctx, p.Namespace, p.PEM)
@@ -67,5 +67,5 @@ func (p *Publisher) Run(ctx context.Context) error {
 	}
 }
 
-// ended reports whether nobody waits for more: no failure, but the end.
+// ended reports whether ctx has ended, so that an error is no failure.
 func ended(ctx context.Context) bool { return ctx.Err() != nil }

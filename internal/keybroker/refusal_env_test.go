@@ -17,7 +17,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -45,7 +44,7 @@ func TestRefusalsOfARealAPIServer(t *testing.T) {
 		}, "because it is being terminated"},
 		{"envelopes that somebody made immutable", func(t *testing.T, b *v1alpha1.HostedBridge) {
 			put(t, i.handler, path(b, "OTHER"), canary, http.StatusCreated)
-			envelopes := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: desired.Envelopes("alice")}}
+			envelopes := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: v1alpha1.EnvelopesSecretName("alice")}}
 			testenv.ExpectExists(t, admin, envelopes)
 			envelopes.Immutable = new(true)
 			if err := admin.Update(t.Context(), envelopes); err != nil {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -95,15 +97,15 @@ func TestARecipesLoginIsStoredToo(t *testing.T) {
 	if w := save(t, h, savePath, "token-of-alice-pod", "second", ""); w.Code != http.StatusOK {
 		t.Errorf("the login: %d %s", w.Code, w.Body)
 	}
-	if w := save(t, h, "/v1/secrets/TOKEN", "token-of-alice-pod", "x", ""); w.Code != errNotLogin.status {
+	if w := save(t, h, "/v1/secrets/TOKEN", "token-of-alice-pod", "x", ""); w.Code != errNotLogin.Status {
 		t.Errorf("another secret: %d %s", w.Code, w.Body)
 	}
 	b.Spec.Servers[0].Recipe.Name = "other"
-	if w := save(t, h, savePath, "token-of-alice-pod", "third", ""); w.Code != errNotLogin.status {
+	if w := save(t, h, savePath, "token-of-alice-pod", "third", ""); w.Code != errNotLogin.Status {
 		t.Errorf("of a recipe that the spec does not name any more: %d %s", w.Code, w.Body)
 	}
 	b.Spec.Servers = nil
-	if w := save(t, h, savePath, "token-of-alice-pod", "third", ""); w.Code != errNotLogin.status {
+	if w := save(t, h, savePath, "token-of-alice-pod", "third", ""); w.Code != errNotLogin.Status {
 		t.Errorf("of a server that is gone: %d %s", w.Code, w.Body)
 	}
 }
@@ -113,7 +115,7 @@ func TestABridgeStoresNothingElse(t *testing.T) {
 	for _, test := range []struct {
 		name, path, token, value string
 		edit                     func(t *testing.T, w *world, s *Server)
-		want                     *problem
+		want                     *httpapi.Problem
 	}{
 		{"another secret of its own", "/v1/secrets/TOKEN", "token-of-alice-pod", "x", nil, errNotLogin},
 		{"a client's secret", "/v1/secrets/CLIENT", "token-of-alice-pod", "x", nil, errNotLogin},
@@ -147,8 +149,8 @@ func TestABridgeStoresNothingElse(t *testing.T) {
 			}
 			writes := w.Writes
 			got := save(t, s.handler(), test.path, test.token, test.value, "")
-			if code, _ := refusal(t, got); code != test.want.code || got.Code != test.want.status {
-				t.Errorf("%d %s, want %d %s", got.Code, code, test.want.status, test.want.code)
+			if code, _ := refusal(t, got); code != test.want.Code || got.Code != test.want.Status {
+				t.Errorf("%d %s, want %d %s", got.Code, code, test.want.Status, test.want.Code)
 			}
 			if w.Writes != writes {
 				t.Error("something was stored")

@@ -24,14 +24,14 @@ import (
 )
 
 // openSecrets gives a bridge its own secrets and the keys of its sessions,
-// unless it has them already. It has the keys if it has the secrets: they change
-// with the authority alone, and then every pod is started anew.
+// unless it has them already. A bridge that has the secrets has the keys too:
+// they change with the authority alone, and then every pod is restarted.
 func (s *Server) openSecrets(ctx context.Context, c *call) (answer, error) {
 	opened, changed, err := s.store.OpenUnless(ctx, c.bridge, revision(c.request.Header.Get("If-None-Match")))
 	s.metrics.opened(opened, changed, err)
 	if errors.Is(err, store.ErrNotOwned) {
-		// What is there is not this bridge's, which so has no secrets. It does
-		// without those, and the operator's condition says why.
+		// The stored Secret belongs to another owner, so this bridge has no
+		// secrets. It runs without them, and the operator's condition says why.
 		s.log.WarnContext(ctx, "secrets not opened", "namespace", c.bridge.Namespace, "hostedBridge", c.bridge.Name, "error", err)
 		changed, err = true, nil
 	}
@@ -53,7 +53,7 @@ func (s *Server) openSecrets(ctx context.Context, c *call) (answer, error) {
 func etag(revision string) string { return `"` + revision + `"` }
 
 // revision returns the revision in an If-None-Match header as our client sends
-// it, and nothing for any other.
+// it, and nothing for any other form.
 func revision(header string) string {
 	inner, ok := strings.CutPrefix(header, `"`)
 	inner, end := strings.CutSuffix(inner, `"`)
@@ -64,7 +64,7 @@ func revision(header string) string {
 }
 
 // encodeOpened returns the answer in JSON. Package json would leave copies of
-// the values in buffers that it keeps. Neither names nor base64 need escapes.
+// the values in buffers that it keeps. Names and base64 need no escapes.
 func encodeOpened(opened store.Opened, sessionKeys [][]byte) []byte {
 	size := 128
 	for name, value := range opened.Values {
@@ -125,7 +125,7 @@ func newEntry(e store.Entry) entry {
 	return shown
 }
 
-// listSecrets tells the ingress what a user has.
+// listSecrets lists the secrets of a user for the ingress.
 func (s *Server) listSecrets(ctx context.Context, c *call) (answer, error) {
 	limit, err := s.target(ctx, c)
 	if err != nil {
@@ -166,11 +166,11 @@ func (s *Server) setSecret(ctx context.Context, c *call) (answer, error) {
 	return asJSON(status, newEntry(stored))
 }
 
-// saveSecret stores the body as the secret of the calling bridge that one of
-// its servers has its login in. That is all that a bridge can change: one that
-// is broken into cannot put another token where its user has set one. It
-// replaces a login and creates none: one that its user has removed, while the
-// bridge refreshed it, stays removed.
+// saveSecret stores the body as the secret in which a server of the calling
+// bridge keeps its login. A bridge can change no other secret: a compromised
+// one cannot replace a token that its user has set elsewhere. It replaces a
+// login and creates none: a login that the user removed while the bridge
+// refreshed it stays removed.
 func (s *Server) saveSecret(ctx context.Context, c *call) (answer, error) {
 	defer clear(c.body)
 	name := c.request.PathValue("secret")
@@ -192,7 +192,7 @@ func (s *Server) saveSecret(ctx context.Context, c *call) (answer, error) {
 		return answer{}, errEmpty
 	}
 	removed := func(int) error {
-		return errSecretNotFound.withDetail("The user has no secret of this name, or not any more; a bridge replaces a login and creates none.")
+		return errSecretNotFound.Saying("The user has no secret of this name, or not any more; a bridge replaces a login and creates none.")
 	}
 	listing, _, err := s.set(ctx, c, removed)
 	if err != nil {
@@ -206,7 +206,7 @@ func (s *Server) saveSecret(ctx context.Context, c *call) (answer, error) {
 	return a, err
 }
 
-// keepsLogin reports whether a server of the bridge has the tokens of a login
+// keepsLogin reports whether a server of the bridge keeps the tokens of a login
 // in the secret, by the spec or by its recipe.
 func keepsLogin(bridge *v1alpha1.HostedBridge, secret string) bool {
 	return slices.ContainsFunc(bridge.Spec.Servers, func(server v1alpha1.Server) bool {
@@ -219,9 +219,9 @@ func keepsLogin(bridge *v1alpha1.HostedBridge, secret string) bool {
 	})
 }
 
-// set stores the body as the secret that the call is about, if the secrets are
-// still those of the revision in If-Match, where that is sent. Whether there may
-// be one more than these many is what another says.
+// set stores the body as the secret that the call is about. If the request has
+// If-Match, the secrets must still have that revision. another returns an error
+// if the user may not have one more than the given number.
 func (s *Server) set(ctx context.Context, c *call, another func(secrets int) error) (listing store.Listing, created bool, err error) {
 	want := revision(c.request.Header.Get("If-Match"))
 	listing, err = s.store.Update(ctx, c.bridge, func(_ context.Context, current store.Listing, _ func(string) ([]byte, error)) ([]store.Change, error) {
@@ -243,8 +243,8 @@ func (s *Server) set(ctx context.Context, c *call, another func(secrets int) err
 	return listing, created, err
 }
 
-// removeSecret removes a secret of the bridge in the path. One that does not
-// open can be removed like any other.
+// removeSecret removes a secret of the bridge in the path. A secret that does
+// not open can be removed like any other.
 func (s *Server) removeSecret(ctx context.Context, c *call) (answer, error) {
 	if _, err := s.target(ctx, c); err != nil {
 		return answer{}, err
@@ -265,34 +265,34 @@ func (s *Server) removeSecret(ctx context.Context, c *call) (answer, error) {
 	return answer{status: http.StatusNoContent}, nil
 }
 
-// managed is the refusal to change what follows its source.
+// managed is the refusal to change a secret that follows its source.
 func managed(e store.Entry) error {
-	return errManaged.withDetail(fmt.Sprintf("This secret comes from the Secret %q by spec.secretRefs; change it there.", e.Source.Secret))
+	return errManaged.Saying(fmt.Sprintf("This secret comes from the Secret %q by spec.secretRefs; change it there.", e.Source.Secret))
 }
 
 // limit is how many secrets a user may have.
 type limit struct {
 	tier string
-	// secrets is nil where there is no limit, and zero in a tier that the
+	// secrets is nil if there is no limit, and zero in a tier that the
 	// installation does not have.
 	secrets *int32
 	unknown bool
 }
 
-// another returns an error if the user may not have one more than these.
+// another returns an error if the user may not have one more than this number.
 func (l limit) another(secrets int) error {
 	if l.unknown {
-		return errTierUnknown.withDetail(fmt.Sprintf("spec.tier names %q, which is no tier of this installation; only secrets that there are can be set.", l.tier))
+		return errTierUnknown.Saying(fmt.Sprintf("spec.tier names %q, which is no tier of this installation; only secrets that there are can be set.", l.tier))
 	}
 	if l.secrets != nil && secrets >= int(*l.secrets) {
-		return errSecretLimit.withDetail(fmt.Sprintf("The tier %q allows %d secrets, and there are %d; remove one first.", l.tier, *l.secrets, secrets))
+		return errSecretLimit.Saying(fmt.Sprintf("The tier %q allows %d secrets, and there are %d; remove one first.", l.tier, *l.secrets, secrets))
 	}
 	return nil
 }
 
 // target finds the bridge, and the name of the secret, in the path. The UID
-// must be that of the HostedBridge which there is now: the ingress may know of
-// an earlier one.
+// must be that of the current HostedBridge: the ingress may know an earlier
+// one.
 func (s *Server) target(ctx context.Context, c *call) (limit, error) {
 	r := c.request
 	namespace, name := r.PathValue("namespace"), r.PathValue("name")
@@ -338,7 +338,7 @@ func asJSON(status int, value any) (answer, error) {
 	return answer{status: status, mediaType: "application/json", body: body}, nil
 }
 
-// attrs name what the request was about, in the log.
+// attrs describe the subject of the request in the log.
 func (c *call) attrs() []slog.Attr {
 	var attrs []slog.Attr
 	if c.caller != "" {

@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/prometheus/client_golang/prometheus"
@@ -566,7 +568,7 @@ func change(t *testing.T, s *Server, c store.Change) {
 func TestEveryErrorOfTheStoreHasACode(t *testing.T) {
 	for _, test := range []struct {
 		err  error
-		want *problem
+		want *httpapi.Problem
 	}{
 		{store.ErrNotOwned, errNotOwned}, {store.ErrNotReady, errNotPrepared}, {store.ErrSaltMissing, errSaltMissing},
 		{store.ErrSaltInvalid, errSaltInvalid}, {store.ErrUnreadable, errUnreadable}, {store.ErrNotFound, errSecretNotFound},
@@ -574,13 +576,13 @@ func TestEveryErrorOfTheStoreHasACode(t *testing.T) {
 		{fmt.Errorf("%w: %w", store.ErrUnavailable, envelope.ErrUnavailable), errMasterKeyAway},
 		{fmt.Errorf("%w: %w", store.ErrUnreadable, store.ErrSaltMissing), errUnreadable},
 		{store.ErrExists, errInternal}, {errors.New("anything"), errInternal},
-		{errManaged.withDetail("x"), errManaged},
+		{errManaged.Saying("x"), errManaged},
 	} {
 		if got := publicProblem(fmt.Errorf("a cause: %w", test.err)); !errors.Is(got, test.want) {
-			t.Errorf("%v: %s, want %s", test.err, got.code, test.want.code)
+			t.Errorf("%v: %s, want %s", test.err, got.Code, test.want.Code)
 		}
 	}
-	if diff := cmp.Diff(errManaged, errManaged.withDetail("x"), cmp.AllowUnexported(problem{}), cmpopts.IgnoreFields(problem{}, "detail")); diff != "" || errManaged.detail == "x" {
+	if diff := cmp.Diff(errManaged, errManaged.Saying("x"), cmpopts.IgnoreFields(httpapi.Problem{}, "Detail")); diff != "" || errManaged.Detail == "x" {
 		t.Errorf("with another detail (-want +got):\n%s", diff)
 	}
 }

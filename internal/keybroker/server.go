@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// answerTimeout is for everything after the body: waiting for a turn and
-	// a handful of calls of the API server. Clients wait a little longer.
+	// answerTimeout is for everything after the body: the wait for a turn and a
+	// few calls of the API server. Clients wait a little longer.
 	answerTimeout = 10 * time.Second
 	// readTimeout is for header and body, of at most 64 KiB within a cluster.
 	readTimeout = 5 * time.Second
@@ -32,8 +32,8 @@ const (
 	maxHeader = 16 << 10
 	// maxCertificateRequest is many times a request of an Ed25519 key.
 	maxCertificateRequest = 8 << 10
-	// maxLogin holds an access and a refresh token of 16 KiB each, which is as
-	// much as a bridge takes, and the little around them.
+	// maxLogin holds an access and a refresh token of 16 KiB each, the most
+	// that a bridge accepts, and some more for the other fields.
 	maxLogin = 33 << 10
 )
 
@@ -41,24 +41,24 @@ const (
 type Config struct {
 	// Namespace is the installation's own.
 	Namespace string
-	// Watched are where HostedBridges are looked after.
+	// Watched are the namespaces of HostedBridges.
 	Watched scope.Namespaces
 }
 
-// MasterKey is what is made of the master key: masterkey.Source.
+// MasterKey holds what is derived from the master key: masterkey.Source.
 type MasterKey interface {
-	// Keys returns the keys of the moment.
+	// Keys returns the current keys.
 	Keys() *envelope.Keys
 	// Authority returns the certificate authority, which stays the same.
 	Authority() *pki.Authority
-	// LoginGeneration tells the keys that sign access tokens now from those
-	// before them.
+	// LoginGeneration distinguishes the keys that sign access tokens now from
+	// earlier ones.
 	LoginGeneration() uint32
-	// Err is why what is there now is not in use, nil if it is.
+	// Err says why the current ring is not in use, and is nil if it is.
 	Err() error
 }
 
-// Deps are the parts that the keybroker stands on. None may be nil.
+// Deps are what the keybroker depends on. None may be nil.
 type Deps struct {
 	Reader    Reader
 	Store     *store.Store
@@ -75,17 +75,17 @@ type Server struct {
 	callers   *identifier
 	store     *store.Store
 	authority *pki.Authority
-	// generation is that of the keys that sign access tokens now.
+	// generation is the generation of the keys that sign access tokens now.
 	generation func() uint32
-	// roots is the authority, by which clients are verified; ingress verifies
-	// that one is the ingress.
+	// roots is the authority that verifies clients; ingress verifies that a
+	// client is the ingress.
 	roots   *x509.CertPool
 	ingress func(tls.ConnectionState) error
 	tiers   quota.Tiers
 	serving *servingCertificate
 	random  io.Reader
 	now     func() time.Time
-	turns   *turns
+	turns   *fairQueue
 	metrics *metrics
 	log     *slog.Logger
 }
@@ -113,7 +113,7 @@ func New(c Config, d Deps) (*Server, error) {
 		ingress: pki.VerifyPeer(roots, pki.IngressURI(), x509.ExtKeyUsageClientAuth, d.Now),
 		tiers:   d.Tiers,
 		serving: &servingCertificate{authority: authority, names: []string{host, host + ".cluster.local"}, random: d.Random, now: d.Now},
-		random:  d.Random, now: d.Now, turns: newTurns(), metrics: m, log: d.Log,
+		random:  d.Random, now: d.Now, turns: newFairQueue(), metrics: m, log: d.Log,
 	}, nil
 }
 
@@ -122,8 +122,8 @@ func (d *Deps) complete() bool {
 		d.Random != nil && d.Now != nil && d.Registry != nil && d.Log != nil
 }
 
-// SealedFromSources is the metric of values that were sealed from Secrets, which
-// others than the server do.
+// SealedFromSources is the metric of values that were sealed from Secrets. The
+// sealing controller counts them.
 func (s *Server) SealedFromSources() prometheus.Counter {
 	return s.metrics.sealed.WithLabelValues(bySource)
 }
@@ -135,18 +135,19 @@ func (s *Server) HTTP() *http.Server {
 		ReadHeaderTimeout: readTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      readTimeout + answerTimeout + readTimeout,
-		// A caller's next request is hours away, but for the ingress's for logins.
+		// A caller's next request is hours away, except the ingress's for
+		// logins.
 		IdleTimeout:                  readTimeout,
 		MaxHeaderBytes:               maxHeader,
 		DisableGeneralOptionsHandler: true,
-		// Only pods reach the port: one whose handshake breaks trusts another
-		// authority, which somebody should know.
+		// Only pods reach the port: if a handshake fails, the client trusts
+		// another authority, and an administrator should know.
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
 }
 
-// TLS returns the TLS configuration of the listener. Who comes to get a
-// certificate has none yet; who shows one is verified.
+// TLS returns the TLS configuration of the listener. A client that requests its
+// certificate has none yet; a certificate that a client presents is verified.
 func (s *Server) TLS() *tls.Config {
 	return &tls.Config{
 		MinVersion:     tls.VersionTLS13,
@@ -155,7 +156,7 @@ func (s *Server) TLS() *tls.Config {
 		ClientAuth:     tls.VerifyClientCertIfGiven,
 		ClientCAs:      s.roots,
 		NextProtos:     []string{"http/1.1"},
-		// A resumed session would carry on what an older certificate proved.
+		// A resumed session would rely on an older certificate.
 		SessionTicketsDisabled: true,
 	}
 }

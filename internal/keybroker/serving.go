@@ -28,8 +28,8 @@ type servingCertificate struct {
 	current *tls.Certificate
 }
 
-// get returns a certificate that is good for at least two thirds of its life.
-// It is made when somebody needs it, so that nothing runs in between.
+// get returns a certificate that is valid for at least two thirds of its life.
+// A handshake that needs a new one makes it, so nothing runs in between.
 func (s *servingCertificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,47 +7,46 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/template"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/template"
 )
 
-// UserID is the user of a bridge that has only one.
+// UserID is the only user of a local bridge.
 const UserID = "local"
 
-// unresolved stands for a URL of which a part is missing. It is never connected
-// to: the server is out of service until its secrets are there.
+// unresolved replaces a URL that lacks a value. It is never connected to: the server is out of
+// service until its secrets are set.
 const unresolved = "http://unresolved.invalid"
 
 // LookupFunc returns a secret's value.
 type LookupFunc func(name string) (string, bool)
 
-// Config returns the bridge's configuration. URLs and OAuth clients' ids, which
-// are no templates there, are filled in by lookup; where a value is missing the
-// server is granted a secret that is not set, so that it alone is out of
-// service and says why.
-func (f File) Config(bridgeUID string, lookup LookupFunc) (config.Config, error) {
-	c := config.Config{
+// Config returns the bridge's configuration. lookup fills in the variables in URLs and OAuth
+// client ids, which cannot be templates in the configuration. If a value is missing, the server
+// requires a secret that is not set, so that only this server is out of service and says why.
+func (f File) Config(bridgeUID string, lookup LookupFunc) (mcpserver.Config, error) {
+	c := mcpserver.Config{
 		UserID:     UserID,
 		BridgeUID:  bridgeUID,
 		Mode:       f.Mode,
 		ToolPrefix: f.ToolPrefix,
-		// What this would protect from its user is the user's own.
-		Egress:  config.Egress{Unrestricted: true},
-		Servers: []config.Server{},
+		// Such rules would protect the user's own network from the user.
+		Egress:  mcpserver.Egress{Unrestricted: true},
+		Servers: []mcpserver.Server{},
 	}
-	logins := map[string]string{} // the servers by the secrets of their logins
+	logins := map[string]string{} // the server of each login's secret
 	for _, entry := range f.Servers {
 		if entry.Value.Disabled {
 			continue
 		}
 		s, err := entry.Value.config(entry.Name, lookup)
 		if err != nil {
-			return config.Config{}, fmt.Errorf("servers.%s: %w", entry.Name, err)
+			return mcpserver.Config{}, fmt.Errorf("servers.%s: %w", entry.Name, err)
 		}
 		if o := s.OAuth; o != nil && o.Token != "" {
 			if other := logins[o.Token]; other != "" {
-				return config.Config{}, fmt.Errorf("servers.%s: its login is the secret %s, which is that of %s: call it something else", s.Name, o.Token, other)
+				return mcpserver.Config{}, fmt.Errorf("servers.%s: its login is the secret %s, which is that of %s: call it something else", s.Name, o.Token, other)
 			}
 			logins[o.Token] = s.Name
 		}
@@ -56,8 +55,8 @@ func (f File) Config(bridgeUID string, lookup LookupFunc) (config.Config, error)
 	return c, c.Validate()
 }
 
-func (s Server) config(name string, lookup LookupFunc) (config.Server, error) {
-	out := config.Server{
+func (s Server) config(name string, lookup LookupFunc) (mcpserver.Server, error) {
+	out := mcpserver.Server{
 		Name: name, Description: s.Description,
 		ProtocolVersion: s.ProtocolVersion, NoListening: s.NoListening,
 		Tools: s.Tools, Trust: s.Trust, Timeouts: s.Timeouts, Retry: s.Retry,
@@ -75,31 +74,31 @@ func (s Server) config(name string, lookup LookupFunc) (config.Server, error) {
 	}
 }
 
-func (s Server) program(out config.Server) (config.Server, error) {
+func (s Server) program(out mcpserver.Server) (mcpserver.Server, error) {
 	if s.Type != "" && s.Type != "stdio" || s.Auth != nil || len(s.Headers) > 0 {
 		return out, fmt.Errorf("a program has no type, headers or auth")
 	}
-	out.Transport = config.Stdio
-	p := &config.Program{Command: append([]string{s.Command}, s.Args...), Dir: s.Dir}
+	out.Transport = mcpserver.Stdio
+	p := &mcpserver.Program{Command: append([]string{s.Command}, s.Args...), Dir: s.Dir}
 	for _, e := range s.Env {
-		p.Env = append(p.Env, config.Variable{Name: e.Name, Value: e.Value})
+		p.Env = append(p.Env, mcpserver.Variable{Name: e.Name, Value: e.Value})
 	}
 	for _, e := range s.Files {
-		p.Files = append(p.Files, config.File{Name: e.Name, Content: e.Value})
+		p.Files = append(p.Files, mcpserver.File{Name: e.Name, Content: e.Value})
 	}
 	out.Program = p
 	return out, grant(&out)
 }
 
-func (s Server) remote(out config.Server, lookup LookupFunc) (config.Server, error) {
+func (s Server) remote(out mcpserver.Server, lookup LookupFunc) (mcpserver.Server, error) {
 	if len(s.Args)+len(s.Env)+len(s.Files) > 0 || s.Dir != "" {
 		return out, fmt.Errorf("a server at a url has no args, env, files or dir")
 	}
 	switch s.Type {
-	case "", "http", string(config.StreamableHTTP):
-		out.Transport = config.StreamableHTTP
+	case "", "http", string(mcpserver.StreamableHTTP):
+		out.Transport = mcpserver.StreamableHTTP
 	case "sse":
-		out.Transport = config.SSE
+		out.Transport = mcpserver.SSE
 	default:
 		return out, fmt.Errorf("type %.40q is neither http nor sse", s.Type)
 	}
@@ -111,7 +110,7 @@ func (s Server) remote(out config.Server, lookup LookupFunc) (config.Server, err
 		out.URL = unresolved
 	}
 	for _, e := range s.Headers {
-		out.Headers = append(out.Headers, config.Header{Name: e.Name, Value: e.Value})
+		out.Headers = append(out.Headers, mcpserver.Header{Name: e.Name, Value: e.Value})
 	}
 	if s.Auth != nil {
 		if err := s.Auth.config(&out, lookup); err != nil {
@@ -121,7 +120,7 @@ func (s Server) remote(out config.Server, lookup LookupFunc) (config.Server, err
 	return out, grant(&out)
 }
 
-func (a Auth) config(out *config.Server, lookup LookupFunc) error {
+func (a Auth) config(out *mcpserver.Server, lookup LookupFunc) error {
 	id, err := fill(out, "clientID", a.ClientID, lookup)
 	if err != nil {
 		return err
@@ -129,7 +128,7 @@ func (a Auth) config(out *config.Server, lookup LookupFunc) error {
 	if id == "" && a.ClientID != "" {
 		id = "unresolved"
 	}
-	o := &config.OAuth{
+	o := &mcpserver.OAuth{
 		Grant: a.Grant, TokenURL: a.TokenURL, AuthorizationURL: a.AuthorizationURL,
 		ClientID: id, Scopes: a.Scopes, Resource: a.Resource,
 	}
@@ -145,7 +144,7 @@ func (a Auth) config(out *config.Server, lookup LookupFunc) error {
 		o.ClientSecret = names[0]
 		need(out, names[0])
 	}
-	if a.Grant == config.AuthorizationCode {
+	if a.Grant == mcpserver.AuthorizationCode {
 		o.Token = recipe.TokenSecret(out.Name)
 		need(out, o.Token)
 	}
@@ -153,8 +152,8 @@ func (a Auth) config(out *config.Server, lookup LookupFunc) error {
 	return nil
 }
 
-// fill returns a text with its variables filled in, empty where one is missing.
-func fill(out *config.Server, path, text string, lookup LookupFunc) (string, error) {
+// fill returns a text with its variables filled in, or an empty string if a value is missing.
+func fill(out *mcpserver.Server, path, text string, lookup LookupFunc) (string, error) {
 	t, err := template.Parse(text)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", path, err)
@@ -169,21 +168,21 @@ func fill(out *config.Server, path, text string, lookup LookupFunc) (string, err
 	return value, nil
 }
 
-func need(out *config.Server, name string) {
+func need(out *mcpserver.Server, name string) {
 	if !slices.Contains(out.Secrets, name) {
 		out.Secrets = append(out.Secrets, name)
 	}
 }
 
-// grant grants a server what its texts name.
-func grant(out *config.Server) error {
+// grant permits the server to use the secrets that its texts name.
+func grant(out *mcpserver.Server) error {
 	for _, text := range out.Templates() {
 		t, err := template.Parse(text)
 		if err != nil {
 			return err
 		}
 		for _, name := range t.Names() {
-			if name != config.ConfigDir || out.Program == nil {
+			if name != mcpserver.ConfigDir || out.Program == nil {
 				need(out, name)
 			}
 		}
@@ -191,8 +190,8 @@ func grant(out *config.Server) error {
 	return nil
 }
 
-// SecretNames returns the names of all secrets that the servers are granted.
-func SecretNames(c config.Config) []string {
+// SecretNames returns the names of all secrets that the servers may use.
+func SecretNames(c mcpserver.Config) []string {
 	var names []string
 	for _, s := range c.Servers {
 		names = append(names, s.Secrets...)
@@ -201,10 +200,10 @@ func SecretNames(c config.Config) []string {
 	return slices.Compact(names)
 }
 
-// FromConfig returns a server as a File has it.
-func FromConfig(s config.Server) Server {
+// FromConfig returns a server in the form of a File.
+func FromConfig(s mcpserver.Server) Server {
 	out := Server{Description: s.Description, URL: s.URL}
-	if s.Kind() == config.SSE {
+	if s.Kind() == mcpserver.SSE {
 		out.Type = "sse"
 	}
 	for _, h := range s.Headers {

@@ -24,17 +24,16 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
-// catalogTimeout bounds a download: mcp-bridge's figure.
+// catalogTimeout limits a download. mcp-bridge has the same limit.
 const catalogTimeout = 5 * time.Second
 
-// Catalog is where recipes come from.
+// Catalog is a source of recipes.
 type Catalog struct {
 	base string
 }
 
-// OpenCatalog returns the catalog at this URL. Without TLS it must be on this
-// machine: anybody on the way could put another recipe in the answer, and its
-// signature says nothing of a recipe that is older or another's.
+// OpenCatalog returns the catalog at this URL. Without TLS it must be on this machine: an attacker
+// in the network could replace a recipe by an older or another one with a valid signature.
 func OpenCatalog(base string) (Catalog, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
@@ -99,39 +98,37 @@ func (c Catalog) Download(ctx context.Context, id string) (recipe.Document, erro
 	return d, nil
 }
 
-// Trust is what a person's machine remembers of publishers and recipes.
+// Trust records which publishers and recipes this machine has accepted.
 type Trust struct {
 	path string
 }
 
-// OpenTrust returns the notes in this state folder.
+// OpenTrust returns the records in this state folder.
 func OpenTrust(folder string) *Trust { return &Trust{path: filepath.Join(folder, "recipes.json")} }
 
-// notes are the file of a Trust.
+// notes is the file of a Trust.
 type notes struct {
-	// Keys are the public keys by catalog and publisher, as they were first
-	// given.
+	// Keys are the first accepted public keys, by catalog and publisher.
 	Keys map[string]string `json:"keys"`
-	// Recipes are those that were installed, by catalog and id.
+	// Recipes are the installed recipes, by catalog and id.
 	Recipes map[string]installed `json:"recipes"`
-	// ToolsHash are the fingerprints of audited tools, by the server's name.
+	// ToolsHash are the hashes of audited tools, by the server's name.
 	ToolsHash map[string]string `json:"toolsHash"`
-	// Secrets are the names that recipes brought in, by the server's name.
+	// Secrets are the names of secrets that recipes introduced, by the server's name.
 	Secrets map[string][]string `json:"secrets,omitempty"`
 }
 
-// installed is what is known of one recipe.
+// installed is the record of one recipe.
 type installed struct {
 	SignedAt string `json:"signedAt"`
-	// Publisher is who signed it, empty in notes from before this was noted.
+	// Publisher is the recipe's signer. It is empty in older records.
 	Publisher string `json:"publisher,omitempty"`
-	// Seen are the fingerprints of the signatures that were accepted, the last
-	// one the newest: an older one is a replay, whatever its time says, which no
-	// signature covers.
+	// Seen are the hashes of the accepted signatures, the newest last. An older signature is a
+	// replay, even if its time is newer: the signature does not cover the time.
 	Seen []string `json:"seen"`
 }
 
-// maxSeen bounds what is remembered of a recipe's former signatures.
+// maxSeen limits the remembered signatures of a recipe.
 const maxSeen = 64
 
 func (t *Trust) load() (notes, error) {
@@ -154,7 +151,7 @@ func (t *Trust) load() (notes, error) {
 	return n, nil
 }
 
-// change does one change of the notes while no other process does one.
+// change changes the records once, while other processes wait.
 func (t *Trust) change(f func(*notes) (changed bool)) error {
 	unlock, err := lock(t.path)
 	if err != nil {
@@ -176,27 +173,27 @@ func (t *Trust) save(n notes) error {
 	return WriteFile(t.path, doc.Indented())
 }
 
-// Claim is a recipe that is about to be installed.
+// Claim is a recipe to install, with the permissions of the user.
 type Claim struct {
 	Catalog  Catalog
 	Document recipe.Document
-	// Key is the publisher's key that the person gave, nil for none.
+	// Key is the publisher's key if the user gave one, else nil.
 	Key ed25519.PublicKey
-	// AllowUnsigned takes a recipe without a signature.
+	// AllowUnsigned accepts a recipe without a signature.
 	AllowUnsigned bool
-	// NewPublisher takes a recipe of another publisher than the installed one.
+	// NewPublisher accepts a recipe of another publisher than that of the installed recipe.
 	NewPublisher bool
-	// Secrets are the names that the recipe brings in.
+	// Secrets are the names of secrets that the recipe introduces.
 	Secrets []string
 }
 
-// ahead is how far a signature's time may be ahead of this machine's: time zones
-// and clocks that are set wrong.
+// ahead is the accepted difference between a signature's time and the local clock: time zones and
+// wrong clocks.
 const ahead = 24 * time.Hour
 
-// Check verifies a recipe's signature: against the key that is known of its
-// publisher, or that is given and known from then on. It refuses a recipe that
-// is older than one that was installed. What Remember writes counts.
+// Check verifies a recipe's signature with the known key of its publisher, or with the given key,
+// which is known from then on. It refuses a recipe that is older than the installed one. Remember
+// records the result.
 func (t *Trust) Check(c Claim) error {
 	n, err := t.load()
 	if err != nil {
@@ -232,7 +229,7 @@ func (c Claim) publisher() string {
 	return c.Catalog.base + " " + c.Document.Recipe.Signature.PublisherID
 }
 
-// key returns the key to verify with.
+// key returns the key for the verification.
 func (n notes) key(c Claim, publisher string) (ed25519.PublicKey, error) {
 	known := n.Keys[c.publisher()]
 	switch {
@@ -251,8 +248,7 @@ func (n notes) key(c Claim, publisher string) (ed25519.PublicKey, error) {
 	return key, nil
 }
 
-// fresh refuses a signature that is older than the one of the recipe that was
-// installed.
+// fresh refuses a signature that is older than that of the installed recipe.
 func (n notes) fresh(c Claim, s recipe.Signature) error {
 	at, err := s.Time()
 	if err != nil {
@@ -280,7 +276,7 @@ func fingerprintOf(s recipe.Signature) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Remember notes that a checked recipe is installed as this server.
+// Remember records that a checked recipe is installed as this server.
 func (t *Trust) Remember(c Claim, server string) error {
 	return t.change(func(n *notes) bool {
 		n.remember(c, server)
@@ -309,14 +305,13 @@ func (n *notes) remember(c Claim, server string) {
 	n.Recipes[c.id()] = installed{SignedAt: s.SignedAt, Publisher: s.PublisherID, Seen: seen[max(0, len(seen)-maxSeen):]}
 }
 
-// Brought returns the names of secrets that recipes brought in.
+// Brought returns the names of all secrets that recipes introduced.
 func (t *Trust) Brought() ([]string, error) {
 	n, err := t.load()
 	return slices.Concat(slices.Collect(maps.Values(n.Secrets))...), err
 }
 
-// Forget forgets the key of a publisher, at every catalog. It reports whether
-// there was one.
+// Forget removes the key of a publisher at every catalog. It reports whether there was a key.
 func (t *Trust) Forget(publisher string) (found bool, err error) {
 	err = t.change(func(n *notes) bool {
 		for id := range n.Keys {
@@ -330,14 +325,13 @@ func (t *Trust) Forget(publisher string) (found bool, err error) {
 	return found, err
 }
 
-// ToolsHash returns the fingerprint of the tools that were audited, empty where
-// the server's recipe has none.
+// ToolsHash returns the hash of the audited tools, empty if the server's recipe has none.
 func (t *Trust) ToolsHash(server string) (string, error) {
 	n, err := t.load()
 	return n.ToolsHash[server], err
 }
 
-// ForgetServer forgets what is known of a server that is removed.
+// ForgetServer removes the records of a removed server.
 func (t *Trust) ForgetServer(server string) error {
 	return t.change(func(n *notes) bool {
 		_, audited := n.ToolsHash[server]

@@ -20,22 +20,22 @@ import (
 
 // Client is a program that uses a bridge.
 type Client struct {
-	// Name is how it is called on the command line.
+	// Name is the client's name on the command line.
 	Name string
-	// file is its configuration's path in the home folder, by system as Go
-	// names it; linux stands for those that are not there.
+	// file is the path of its configuration in the home folder, by GOOS. The entry for linux
+	// serves all systems without an entry.
 	file map[string][]string
-	// member is the object of its servers.
+	// member is the name of the object with its servers.
 	member string
-	// program and remote return its entry.
+	// program and remote return the entry of the bridge.
 	program func(command string, args jsondoc.Value) jsondoc.Value
-	// remote is nil for a client that takes no URL in its file.
+	// remote is nil for a client whose file cannot contain a URL.
 	remote func(url string) jsondoc.Value
-	// toml says that the file is Codex' TOML.
+	// toml says that the file is the TOML file of Codex.
 	toml bool
 }
 
-// object returns an object of these members.
+// object returns an object with these members.
 func object(members ...jsondoc.Member) jsondoc.Value {
 	return jsondoc.Value{Kind: jsondoc.Object, Members: members}
 }
@@ -56,7 +56,7 @@ func typedProgram(command string, args jsondoc.Value) jsondoc.Value {
 
 func typedURL(url string) jsondoc.Value { return object(text("type", "http"), text("url", url)) }
 
-// urlAs returns an entry with a URL under this name.
+// urlAs returns a function that makes an entry with a URL under this name.
 func urlAs(name string) func(string) jsondoc.Value {
 	return func(url string) jsondoc.Value { return object(text(name, url)) }
 }
@@ -85,7 +85,7 @@ var clients = []Client{
 		file: map[string][]string{"linux": {".gemini", "settings.json"}}},
 }
 
-// ClientNames returns the names of the clients that are known.
+// ClientNames returns the names of the known clients.
 func ClientNames() []string {
 	names := make([]string, len(clients))
 	for i, c := range clients {
@@ -112,16 +112,15 @@ func (c Client) File(home, system string) string {
 	return filepath.Join(append([]string{home}, parts...)...)
 }
 
-// Entry is how a client reaches the bridge: by its program, or by a URL where
-// there is one.
+// Entry says how a client reaches the bridge: by URL if it is set, else by running its program.
 type Entry struct {
 	Command string
-	// Config is the configuration's path, empty for the usual one.
+	// Config is the path of the bridge's configuration, empty for the default.
 	Config string
 	URL    string
 }
 
-// args returns the program's arguments, which are written alike in JSON and TOML.
+// args returns the program's arguments, whose syntax is the same in JSON and TOML.
 func (e Entry) args() jsondoc.Value {
 	v := jsondoc.Value{Kind: jsondoc.Array, Items: []jsondoc.Value{jsondoc.Text("serve")}}
 	if e.Config != "" {
@@ -130,7 +129,7 @@ func (e Entry) args() jsondoc.Value {
 	return v
 }
 
-// Snippet returns what belongs into the client's file, as a whole file.
+// Snippet returns a complete client file that contains only the bridge's entry.
 func (c Client) Snippet(e Entry) ([]byte, error) {
 	if c.toml {
 		return section(e), nil
@@ -152,8 +151,7 @@ func (c Client) entry(e Entry) (jsondoc.Value, error) {
 	return c.remote(e.URL), nil
 }
 
-// section returns the bridge's table in Codex' TOML, in which strings are
-// written as in JSON.
+// section returns the bridge's table in Codex' TOML, whose strings are written as in JSON.
 func section(e Entry) []byte {
 	if e.URL != "" {
 		return fmt.Appendf(nil, "[mcp_servers.%s]\nurl = %s\n", name, strconv.Quote(e.URL))
@@ -162,10 +160,9 @@ func section(e Entry) []byte {
 	return fmt.Appendf(nil, "[mcp_servers.%s]\ncommand = %s\nargs = %s\n", name, strconv.Quote(e.Command), args)
 }
 
-// Write puts the bridge's entry into the client's file, keeps everything else
-// in it and leaves the former file beside it with .bak at its end. It returns
-// the path of that, empty where there was no file, and false where nothing had
-// to change.
+// Write puts the bridge's entry into the client's file and keeps everything else. It saves the
+// previous file with the suffix .bak and returns its path, empty if there was no file. changed is
+// false if the file was already right.
 func (c Client) Write(path string, e Entry) (backup string, changed bool, err error) {
 	before, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -186,11 +183,11 @@ func (c Client) Write(path string, e Entry) (backup string, changed bool, err er
 	return backup, true, replace(path, after)
 }
 
-// maxBackups bounds the former files that are kept beside a client's.
+// maxBackups limits the backups of a client's file.
 const maxBackups = 100
 
-// keep writes the former file beside path, under a name that is not taken: the
-// oldest one is the one from before the bridge.
+// keep saves the previous file beside path under an unused name: the oldest backup is the file
+// from before the bridge.
 func keep(path string, before []byte) (backup string, err error) {
 	for n := range maxBackups {
 		if backup = path + ".bak"; n > 0 {
@@ -212,7 +209,7 @@ func keep(path string, before []byte) (backup string, err error) {
 	return "", fmt.Errorf("there are %d former files beside %s: delete some", maxBackups, path)
 }
 
-// replace writes a client's file with the mode that it has.
+// replace writes a client's file and keeps its mode.
 func replace(path string, content []byte) error {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -250,7 +247,7 @@ func (c Client) merge(before []byte, e Entry) ([]byte, error) {
 	}
 	merged := doc.With(c.member, servers.With(name, entry))
 	if same, _ := doc.MarshalJSON(); bytes.Equal(same, must(merged.MarshalJSON())) {
-		return before, nil // The file's own layout stays.
+		return before, nil // The file keeps its layout.
 	}
 	return merged.Indented(), nil
 }
@@ -258,7 +255,7 @@ func (c Client) merge(before []byte, e Entry) ([]byte, error) {
 // must returns b: encoding a document cannot fail.
 func must(b []byte, _ error) []byte { return b }
 
-// sectionPattern finds the bridge's table however TOML lets it be written.
+// sectionPattern matches the bridge's table in every TOML spelling.
 var sectionPattern = regexp.MustCompile(`(?m)^[ \t]*\[[ \t]*(mcp_servers|"mcp_servers"|'mcp_servers')[ \t]*\.[ \t]*(` + name + `|"` + name + `"|'` + name + `')[ \t]*[\].]`)
 
 func appendSection(before []byte, e Entry) ([]byte, error) {

@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// ReadDotEnv reads the .env file beside a configuration of mcp-bridge; where
-// there is none, nothing.
+// ReadDotEnv reads the .env file beside a configuration of mcp-bridge. A missing file is empty.
 func ReadDotEnv(path string) (map[string]string, error) {
 	b, err := readPrivate(path)
 	if err != nil {
@@ -18,9 +17,9 @@ func ReadDotEnv(path string) (map[string]string, error) {
 	return parseDotEnv(string(b)), nil
 }
 
-// parseDotEnv reads lines of NAME=value. Values may be in quotes of either kind,
-// within which a backslash takes the next quote or backslash as it is; without
-// quotes a comment begins with a space and #.
+// parseDotEnv parses lines of NAME=value. Values may have single or double quotes, in which a
+// backslash escapes a quote or backslash. After a value without quotes, a space and # start a
+// comment.
 func parseDotEnv(text string) map[string]string {
 	values := map[string]string{}
 	for line := range strings.Lines(text) {

@@ -9,32 +9,32 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
-// File is a person's configuration file. In its texts ${NAME} is a secret,
-// ${NAME:-text} one with a default, and $$ a dollar sign.
+// File is the user's configuration file. In its texts, ${NAME} stands for a secret, ${NAME:-text}
+// for a secret with a default, and $$ for a dollar sign.
 type File struct {
-	Mode       config.Mode             `json:"mode,omitempty"`
-	ToolPrefix config.Prefix           `json:"toolPrefix,omitempty"`
+	Mode       mcpserver.Mode          `json:"mode,omitempty"`
+	ToolPrefix mcpserver.Prefix        `json:"toolPrefix,omitempty"`
 	Servers    jsondoc.Ordered[Server] `json:"servers"`
 }
 
 // Server is one server in a File: a program by Command, or a remote one by URL.
 type Server struct {
 	Description string `json:"description,omitempty"`
-	// Disabled leaves the server in the file and out of the bridge.
+	// Disabled keeps the server in the file but does not start it.
 	Disabled bool `json:"disabled,omitempty"`
 
 	Command string                  `json:"command,omitempty"`
 	Args    []string                `json:"args,omitempty"`
 	Env     jsondoc.Ordered[string] `json:"env,omitempty"`
-	// Files are written into the folder that ${CONFIG_DIR} stands for.
+	// Files are written to the folder that ${CONFIG_DIR} stands for.
 	Files jsondoc.Ordered[string] `json:"files,omitempty"`
 	Dir   string                  `json:"dir,omitempty"`
 
-	// Type is http, which an empty one is too, or sse, where there is a URL.
+	// Type is http (also if empty) or sse, for a server with a URL.
 	Type            string                  `json:"type,omitempty"`
 	URL             string                  `json:"url,omitempty"`
 	Headers         jsondoc.Ordered[string] `json:"headers,omitempty"`
@@ -42,44 +42,43 @@ type Server struct {
 	ProtocolVersion string                  `json:"protocolVersion,omitempty"`
 	NoListening     bool                    `json:"noListening,omitempty"`
 
-	Tools          config.Tools    `json:"tools,omitzero"`
-	Trust          config.Trust    `json:"trust,omitempty"`
-	Timeouts       config.Timeouts `json:"timeouts,omitzero"`
-	Retry          config.Retry    `json:"retry,omitzero"`
-	CacheTTL       config.Duration `json:"cacheTTL,omitzero"`
-	MaxResultBytes int             `json:"maxResultBytes,omitempty"`
+	Tools          mcpserver.Tools    `json:"tools,omitzero"`
+	Trust          mcpserver.Trust    `json:"trust,omitempty"`
+	Timeouts       mcpserver.Timeouts `json:"timeouts,omitzero"`
+	Retry          mcpserver.Retry    `json:"retry,omitzero"`
+	CacheTTL       mcpserver.Duration `json:"cacheTTL,omitzero"`
+	MaxResultBytes int                `json:"maxResultBytes,omitempty"`
 }
 
-// WithPolicies returns the server with what of another one is its user's own
-// choice, which no recipe says.
+// WithPolicies returns the server with the policies of another one: the settings that belong to
+// the user, not to a recipe.
 func (s Server) WithPolicies(of Server) Server {
 	s.Disabled, s.Tools, s.Trust, s.Timeouts, s.Retry = of.Disabled, of.Tools, of.Trust, of.Timeouts, of.Retry
 	s.CacheTTL, s.MaxResultBytes, s.NoListening, s.ProtocolVersion = of.CacheTTL, of.MaxResultBytes, of.NoListening, of.ProtocolVersion
 	return s
 }
 
-// Lock keeps other processes from changing the file at path until unlock is
-// called.
+// Lock prevents other processes from changing the file at path until unlock is called.
 func Lock(path string) (unlock func(), err error) { return lock(path) }
 
 // Auth is how a remote server's OAuth token is obtained.
 type Auth struct {
-	Grant            config.Grant `json:"grant"`
-	TokenURL         string       `json:"tokenURL"`
-	AuthorizationURL string       `json:"authorizationURL,omitempty"`
-	ClientID         string       `json:"clientID"`
-	// ClientSecret is one variable and nothing else.
+	Grant            mcpserver.Grant `json:"grant"`
+	TokenURL         string          `json:"tokenURL"`
+	AuthorizationURL string          `json:"authorizationURL,omitempty"`
+	ClientID         string          `json:"clientID"`
+	// ClientSecret must be exactly one variable.
 	ClientSecret string   `json:"clientSecret,omitempty"`
 	Scopes       []string `json:"scopes,omitempty"`
 	Resource     string   `json:"resource,omitempty"`
 }
 
-// Format is what a configuration file was written for.
+// Format is the program that a configuration file is for.
 type Format string
 
 // The formats.
 const (
-	// Ours is File.
+	// Ours is the format of File.
 	Ours Format = "hosted-bridge"
 	// Common is the mcpServers object of many clients.
 	Common Format = "mcpServers"
@@ -89,17 +88,16 @@ const (
 	Origin Format = "mcp-bridge"
 )
 
-// Loaded is a configuration file that was read.
+// Loaded is a parsed configuration file.
 type Loaded struct {
 	File   File
 	Format Format
-	// Warnings are what another program's file says and a bridge does not do.
+	// Warnings are the settings in another program's file that a bridge does not support.
 	Warnings []string
 }
 
-// Parse reads a configuration file and tells the formats apart by their shape.
-// In our own everything that is not known is an error; in those of other
-// programs it is a warning.
+// Parse parses a configuration file and detects its format. An unknown field is an error in our
+// own format, and a warning in those of other programs.
 func Parse(b []byte) (Loaded, error) {
 	doc, err := jsondoc.Parse(b)
 	if err != nil {
@@ -132,7 +130,7 @@ func Parse(b []byte) (Loaded, error) {
 	return l, nil
 }
 
-// judge tells errors from warnings.
+// judge separates errors from warnings.
 func (l *Loaded) judge(problems []jsondoc.Problem) error {
 	var wrong []string
 	for _, p := range problems {
@@ -151,7 +149,7 @@ func (l *Loaded) judge(problems []jsondoc.Problem) error {
 	return nil
 }
 
-// formatOf tells the formats apart.
+// formatOf detects the format.
 func formatOf(doc jsondoc.Value) (Format, error) {
 	servers, _ := doc.Get("servers")
 	prefix, _ := doc.Get("toolPrefix")
@@ -178,12 +176,10 @@ func formatOf(doc jsondoc.Value) (Format, error) {
 // vscodeOnly are members of a server that only VS Code's files have.
 var vscodeOnly = []string{"envFile", "gallery"}
 
-// ofVSCode reports whether a server is written as VS Code has them: also a
-// program has a type there.
+// ofVSCode reports whether a server is in VS Code's form: there, a program has a type, too.
 func ofVSCode(s jsondoc.Value) bool { return has(s, "type") && has(s, "command") }
 
-// ownMember returns the path of a member that only our own format has, empty for
-// none.
+// ownMember returns the path of a member that only our own format has, or an empty string.
 func ownMember(doc, servers jsondoc.Value) string {
 	for _, name := range []string{"mode", "toolPrefix"} {
 		if has(doc, name) {
@@ -200,7 +196,7 @@ func ownMember(doc, servers jsondoc.Value) string {
 	return ""
 }
 
-// oursOnly are the members of a server that no other program's file has.
+// oursOnly are the members of a server that exist only in our own format.
 var oursOnly = []string{
 	"files", "dir", "auth", "protocolVersion", "noListening", "tools", "trust", "timeouts", "retry", "cacheTTL", "maxResultBytes",
 }
@@ -210,7 +206,7 @@ func has(v jsondoc.Value, names ...string) bool {
 	return slices.ContainsFunc(v.Members, func(m jsondoc.Member) bool { return slices.Contains(names, m.Name) })
 }
 
-// Encode returns the file as it is written.
+// Encode returns the content of the file.
 func (f File) Encode() ([]byte, error) {
 	if f.Servers == nil {
 		f.Servers = jsondoc.Ordered[Server]{}
@@ -222,7 +218,7 @@ func (f File) Encode() ([]byte, error) {
 	return doc.Indented(), nil
 }
 
-// warning returns a problem that is none: what a bridge does not do.
+// warning returns a problem that is only a warning: a setting that a bridge does not support.
 func warning(path, format string, args ...any) jsondoc.Problem {
 	return jsondoc.Problem{Path: path, Message: fmt.Sprintf(format, args...), Unknown: true}
 }

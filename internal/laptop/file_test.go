@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // lookup knows these values.
@@ -154,7 +154,7 @@ func TestAFileKeepsItsServersWhenItIsWritten(t *testing.T) {
 	if got, err := (File{}).Encode(); err != nil || string(got) != "{\n  \"servers\": {}\n}\n" {
 		t.Errorf("an empty file is %s, %v", got, err)
 	}
-	if c, err := (File{Mode: config.Router, Servers: first.File.Servers[:1]}).Config("uid", nil); err != nil || c.Mode != config.Router {
+	if c, err := (File{Mode: mcpserver.Router, Servers: first.File.Servers[:1]}).Config("uid", nil); err != nil || c.Mode != mcpserver.Router {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
@@ -201,7 +201,7 @@ func TestATypeDoesNotTakeAFileFromUs(t *testing.T) {
 			continue
 		}
 		c, err := loaded.File.Config("uid", lookup(nil))
-		if err != nil || want == Ours && c.Mode != config.Router && len(c.Servers[0].Tools.Deny) == 0 {
+		if err != nil || want == Ours && c.Mode != mcpserver.Router && len(c.Servers[0].Tools.Deny) == 0 {
 			t.Errorf("%s: %+v, %v", in, c, err)
 		}
 	}

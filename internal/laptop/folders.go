@@ -22,21 +22,21 @@ const (
 	fileMode   = 0o600
 )
 
-// name is what the bridge's folders, its keyring entries and its entries in
-// other programs' files are called.
+// name is the name of the bridge's folders, its keyring entries and its entries in other programs'
+// files.
 const name = "hosted-bridge"
 
-// Folders are where a person's bridge keeps things.
+// Folders are the folders of a local bridge.
 type Folders struct {
-	// Config has the configuration and, where there is no keyring, the secrets.
+	// Config contains the configuration and, without a keyring, the secrets.
 	Config string
-	// State has what the bridge notes for itself.
+	// State contains the bridge's own records.
 	State string
-	// Home is the person's folder, in which clients have their files.
+	// Home is the user's home folder, which contains the files of clients.
 	Home string
 }
 
-// FoldersOf returns the folders by the rules of XDG, on every system.
+// FoldersOf returns the folders according to XDG, on every system.
 func FoldersOf(getenv func(string) string) (Folders, error) {
 	home := getenv("HOME")
 	if home == "" {
@@ -47,7 +47,7 @@ func FoldersOf(getenv func(string) string) (Folders, error) {
 	}
 	pick := func(variable string, parts ...string) string {
 		base := getenv(variable)
-		// XDG has relative paths ignored.
+		// XDG requires that relative paths are ignored.
 		if base == "" || !filepath.IsAbs(base) {
 			base = filepath.Join(append([]string{home}, parts...)...)
 		}
@@ -60,11 +60,11 @@ func FoldersOf(getenv func(string) string) (Folders, error) {
 	}, nil
 }
 
-// ConfigFile returns where the configuration is by default.
+// ConfigFile returns the default path of the configuration.
 func (f Folders) ConfigFile() string { return filepath.Join(f.Config, "config.json") }
 
-// BridgeUID returns what tells this bridge from others: the same one for as
-// long as the state folder and the configuration's path stay.
+// BridgeUID returns the identity of this bridge. It stays the same as long as the state folder and
+// the configuration's path stay the same.
 func (f Folders) BridgeUID(configFile string) (string, error) {
 	absolute, err := filepath.Abs(configFile)
 	if err != nil {
@@ -87,9 +87,8 @@ func (f Folders) BridgeUID(configFile string) (string, error) {
 	return uid, WriteFile(path, []byte(uid))
 }
 
-// WriteFile replaces a file as a whole, readable by its owner alone, and makes
-// its folder if there is none. A link is followed, so that files which are kept
-// elsewhere stay there.
+// WriteFile replaces a whole file, readable only by its owner, and creates its folder if
+// necessary. It follows a link, so that files that are stored elsewhere stay there.
 func WriteFile(path string, content []byte) error {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
@@ -116,8 +115,8 @@ func WriteFile(path string, content []byte) error {
 	return nil
 }
 
-// readPrivate reads a file that nobody else may read. It returns nil where there
-// is none.
+// readPrivate reads a file, and refuses it if other users may read it. It returns nil for a
+// missing file.
 func readPrivate(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -126,15 +125,15 @@ func readPrivate(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Windows has no such bits; the profile's folder is the person's alone.
+	// Windows has no such bits; the profile folder is private.
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
 		return nil, fmt.Errorf("%s can be read by others; run: chmod 600 %s", path, path)
 	}
 	return os.ReadFile(path)
 }
 
-// readNotes reads a file of the bridge's own into what into points to, which
-// stays as it is where there is no file.
+// readNotes parses a file of the bridge into the value that into points to. A missing file leaves
+// the value unchanged.
 func readNotes[T any](path string, into *T) error {
 	b, err := readPrivate(path)
 	if b == nil || err != nil {

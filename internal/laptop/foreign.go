@@ -17,7 +17,7 @@ func entry(name, value string) jsondoc.Entry[string] {
 	return jsondoc.Entry[string]{Name: name, Value: value}
 }
 
-// commonServer is a server as clients' own configuration files have it.
+// commonServer is a server in the common format of clients.
 type commonServer struct {
 	Type        string                  `json:"type"`
 	Command     string                  `json:"command"`
@@ -32,7 +32,7 @@ type commonServer struct {
 	Description string                  `json:"description"`
 }
 
-// readCommon reads the object of servers that many clients have, under name.
+// readCommon reads the object of servers under name, in the common format of clients.
 func readCommon(doc jsondoc.Value, name string) (File, []jsondoc.Problem) {
 	var f File
 	var servers jsondoc.Ordered[commonServer]
@@ -82,7 +82,7 @@ func (s commonServer) server(path string) (Server, []jsondoc.Problem) {
 	return out, t.problems
 }
 
-// under puts a path before those of problems.
+// under prefixes the paths of problems.
 func under(path string, problems []jsondoc.Problem) []jsondoc.Problem {
 	for i, p := range problems {
 		problems[i].Path = strings.TrimSuffix(path+"."+p.Path, ".")
@@ -90,15 +90,15 @@ func under(path string, problems []jsondoc.Problem) []jsondoc.Problem {
 	return problems
 }
 
-// translator writes the texts of other programs' files as ours.
+// translator converts the texts of other programs' files to our syntax.
 type translator struct {
 	path     string
 	problems []jsondoc.Problem
 	renamed  []string
 }
 
-// text translates one text: ${env:NAME} and ${input:name} are variables, and a
-// dollar sign that begins none is one.
+// text converts one text: ${env:NAME} and ${input:name} become variables, and any other dollar
+// sign is escaped.
 func (t *translator) text(field, s string) string {
 	plain := s
 	for _, prefix := range []string{"${env:", "${input:"} {
@@ -124,9 +124,8 @@ func (t *translator) entries(field string, in jsondoc.Ordered[string]) (out json
 	return out
 }
 
-// adapt leaves out the servers of another program's file that no bridge can
-// have, so that one of them does not cost the others, and renames those whose
-// names none can have.
+// adapt removes the servers of another program's file that a bridge cannot run, so that the others
+// still work, and renames servers with invalid names.
 func (l *Loaded) adapt() {
 	var kept jsondoc.Ordered[Server]
 	for _, e := range l.File.Servers {
@@ -152,11 +151,11 @@ func (l *Loaded) warn(format string, args ...any) {
 	l.Warnings = append(l.Warnings, fmt.Sprintf(format, args...))
 }
 
-// maxServerName is as long as a server's name may be, in bytes.
+// maxServerName is the maximum length of a server's name, in bytes.
 const maxServerName = 64
 
-// serverName returns a name that a server can have: letters, digits and, within
-// it, spaces, dots, underscores and hyphens.
+// serverName returns a valid server name: letters and digits, and within the name spaces, dots,
+// underscores and hyphens.
 func serverName(of string) string {
 	name := strings.Map(func(r rune) rune {
 		if r > '~' || !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 ._-", r) {

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// CheckListen refuses an address that others than this machine reach: nobody
-// asks there who is calling.
+// CheckListen refuses an address that other machines can reach: the local bridge does not
+// authenticate its callers.
 func CheckListen(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -25,10 +25,9 @@ func CheckListen(address string) error {
 	return nil
 }
 
-// Guard lets through what this machine's own programs ask of next: it keeps
-// websites from reaching the bridge, by a script or by a name that they have
-// lead to this machine (DNS rebinding). Origins are those of websites that may,
-// such as https://app.example.com.
+// Guard permits requests of this machine's own programs. It blocks websites, which could reach the
+// bridge through a script or a DNS name for this machine (DNS rebinding). origins are the
+// permitted websites, such as https://app.example.com.
 func Guard(next http.Handler, origins []string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -44,9 +43,8 @@ func Guard(next http.Handler, origins []string) http.Handler {
 	})
 }
 
-// permit tells a browser that the website of a request may read the answer, and
-// reports whether that is all that the request asks for. Which headers a script
-// may send is no secret: the origin is what counts.
+// permit tells a browser that a website may read the answer, and reports whether the request is a
+// preflight. All headers are permitted: the security depends on the origin only.
 func permit(w http.ResponseWriter, r *http.Request) (preflight bool) {
 	h := w.Header()
 	h.Add("Vary", "Origin")
@@ -67,7 +65,7 @@ func permit(w http.ResponseWriter, r *http.Request) (preflight bool) {
 	return true
 }
 
-// hostOf returns a Host header's name without its port.
+// hostOf returns the name in a Host header without its port.
 func hostOf(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		return name
@@ -75,7 +73,7 @@ func hostOf(host string) string {
 	return strings.Trim(host, "[]")
 }
 
-// mayAsk judges the Origin headers of a request. Programs send none.
+// mayAsk checks the Origin headers of a request. Programs send none.
 func mayAsk(sent, origins []string) bool {
 	if len(sent) == 0 {
 		return true
@@ -90,7 +88,7 @@ func mayAsk(sent, origins []string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && loopback(u.Hostname())
 }
 
-// short has the one user's paths reached without their name: /mcp and /sse.
+// short adds the only user to the short paths /mcp and /sse.
 func short(r *http.Request) *http.Request {
 	if r.URL.Path != "/mcp" && r.URL.Path != "/sse" {
 		return r

@@ -15,9 +15,8 @@ import (
 	"github.com/zalando/go-keyring"
 )
 
-// keyringTimeout bounds a call of the keyring. A locked one shows a dialogue,
-// for which a person needs a moment; one on a machine without a screen waits for
-// ever.
+// keyringTimeout limits a call of the keyring. A locked keyring shows a dialog, for which a person
+// needs a moment; on a machine without a screen it would wait for ever.
 const keyringTimeout = 20 * time.Second
 
 var (
@@ -25,8 +24,8 @@ var (
 	errKeyringTimeout = errors.New("the system's keyring does not answer; set HOSTED_BRIDGE_SECRETS=file to keep secrets in a file")
 )
 
-// SystemKeyring returns the system's keyring, nil where there is none.
-// HOSTED_BRIDGE_SECRETS=file has none used.
+// SystemKeyring returns the system's keyring, nil if there is none. HOSTED_BRIDGE_SECRETS=file
+// disables it.
 func SystemKeyring(getenv func(string) string) Keyring {
 	if getenv("HOSTED_BRIDGE_SECRETS") == "file" || runtime.GOOS == "linux" && !sessionBus(getenv) {
 		return nil
@@ -34,8 +33,8 @@ func SystemKeyring(getenv func(string) string) Keyring {
 	return systemKeyring{timeout: keyringTimeout}
 }
 
-// sessionBus reports whether a person's session is there in which a keyring can
-// be. Without one the library would start a bus of its own, with nobody on it.
+// sessionBus reports whether there is a desktop session, which a keyring needs. Without one, the
+// library would start a bus of its own without a keyring.
 func sessionBus(getenv func(string) string) bool {
 	if getenv("DBUS_SESSION_BUS_ADDRESS") != "" {
 		return true
@@ -48,7 +47,8 @@ type systemKeyring struct {
 	timeout time.Duration
 }
 
-// bounded runs f, which cannot be cancelled. One that hangs is left behind.
+// bounded runs f with a time limit. f cannot be cancelled: if it hangs, its goroutine is left
+// behind.
 func (k systemKeyring) bounded(ctx context.Context, f func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, k.timeout)
 	defer cancel()
@@ -82,7 +82,7 @@ func (k systemKeyring) Set(ctx context.Context, secret, value string) error {
 func (k systemKeyring) Delete(ctx context.Context, secret string) error {
 	err := k.bounded(ctx, func() error { return keyring.Delete(name, secret) })
 	if errors.Is(err, keyring.ErrNotFound) {
-		return nil // somebody was faster
+		return nil // another process was faster
 	}
 	return err
 }

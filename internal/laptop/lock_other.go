@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// lock makes the folder. Of two changes at the same moment the later counts.
+// lock only creates the folder. Of two simultaneous changes, the later one wins.
 func lock(path string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), folderMode); err != nil {
 		return nil, fmt.Errorf("make the folder: %w", err)
@@ -21,7 +21,7 @@ func lock(path string) (unlock func(), err error) {
 	return func() {}, nil
 }
 
-// lockWithin is lock: it never waits.
+// lockWithin is like lock, which never waits here.
 func lockWithin(_ context.Context, path string, _ time.Duration) (unlock func(), err error) {
 	return lock(path)
 }

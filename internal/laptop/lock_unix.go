@@ -15,13 +15,13 @@ import (
 	"time"
 )
 
-// lock keeps other processes from changing the file at path until unlock is
-// called. A process that ends unlocks.
+// lock prevents other processes from changing the file at path until unlock is called. The end of
+// a process releases its lock.
 func lock(path string) (unlock func(), err error) {
 	return locked(path, func(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX) })
 }
 
-// lockWithin is lock for as long as ctx lasts, tried again after each interval.
+// lockWithin is like lock, but tries again after each interval until ctx ends.
 func lockWithin(ctx context.Context, path string, interval time.Duration) (unlock func(), err error) {
 	return locked(path, func(f *os.File) error {
 		ticker := time.NewTicker(interval)
@@ -44,7 +44,7 @@ func locked(path string, acquire func(*os.File) error) (unlock func(), err error
 	if err := os.MkdirAll(filepath.Dir(path), folderMode); err != nil {
 		return nil, fmt.Errorf("make the folder: %w", err)
 	}
-	// The file itself is replaced, and a lock on it would go with it.
+	// A lock on the file itself would be lost, because the file is replaced.
 	f, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, fileMode)
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", path, err)

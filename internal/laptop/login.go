@@ -17,34 +17,33 @@ import (
 
 	"golang.org/x/oauth2"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 const (
-	// loginTimeout is how long a person may take at the authorization server.
+	// loginTimeout limits the time of the user at the authorization server.
 	loginTimeout = 5 * time.Minute
-	// tokenTimeout bounds the exchange of the code.
+	// tokenTimeout limits the exchange of the code.
 	tokenTimeout = 30 * time.Second
 )
 
-// Login gets tokens by a person's login: the authorization code grant with PKCE
-// (RFC 7636), and a redirect to a port of this machine that is open for this
-// login alone (RFC 8252).
+// Login gets tokens through the user's login: the authorization code grant with PKCE (RFC 7636),
+// with a redirect to a local port that is open only during this login (RFC 8252).
 type Login struct {
-	OAuth config.OAuth
-	// ClientSecret is the client's, empty for a public one.
+	OAuth mcpserver.OAuth
+	// ClientSecret is the client's secret, empty for a public client.
 	ClientSecret string
-	// Show tells the person the URL to open.
+	// Show shows the user the URL to open.
 	Show func(url string)
 }
 
-// answer is what the authorization server sends the browser back with.
+// answer is the answer of the authorization server in the redirect.
 type answer struct {
 	code string
 	err  error
 }
 
-// Run returns the tokens as a bridge stores them.
+// Run returns the tokens in the bridge's storage format.
 func (l Login) Run(ctx context.Context) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
 	defer cancel()
@@ -73,10 +72,10 @@ func (l Login) Run(ctx context.Context) ([]byte, error) {
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		_ = server.Serve(listener) // ends by Close
+		_ = server.Serve(listener) // ends when the server is closed
 	}()
 	defer func() {
-		// The browser still has its last answer to read.
+		// The browser must still receive the last page.
 		closing, done := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer done()
 		_ = server.Shutdown(closing)
@@ -95,7 +94,7 @@ func (l Login) Run(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// once returns what is used for one login alone.
+// once returns the random values of one login.
 func once() (verifier, state string, err error) {
 	var b [32]byte
 	if _, err := rand.Read(b[:]); err != nil {
@@ -104,8 +103,8 @@ func once() (verifier, state string, err error) {
 	return oauth2.GenerateVerifier(), base64.RawURLEncoding.EncodeToString(b[:]), nil
 }
 
-// callback takes the browser's return. One with another state is not of this
-// login and ends nothing.
+// callback handles the redirect. A redirect with another state does not belong to this login and
+// is refused.
 func callback(state string, answers chan<- answer) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /callback", func(w http.ResponseWriter, r *http.Request) {
@@ -122,7 +121,7 @@ func callback(state string, answers chan<- answer) http.Handler {
 			a.err = errors.New("the authorization server sent no code")
 		}
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		w.Header().Set("Referrer-Policy", "no-referrer") // The URL holds the code.
+		w.Header().Set("Referrer-Policy", "no-referrer") // The URL contains the code.
 		if a.err != nil {
 			w.WriteHeader(http.StatusBadRequest)
 			_, _ = w.Write([]byte("The login did not work. The terminal says why.\n"))
@@ -131,13 +130,13 @@ func callback(state string, answers chan<- answer) http.Handler {
 		}
 		select {
 		case answers <- a:
-		default: // reloaded
+		default: // the page was reloaded
 		}
 	})
 	return mux
 }
 
-// tokens are how a bridge stores those of a login.
+// tokens is the storage format of a login's tokens.
 type tokens struct {
 	AccessToken  string    `json:"access_token"`
 	RefreshToken string    `json:"refresh_token,omitempty"`
@@ -148,17 +147,17 @@ type tokens struct {
 func exchange(ctx context.Context, c *oauth2.Config, code string, options []oauth2.AuthCodeOption) ([]byte, error) {
 	client := &http.Client{
 		Timeout: tokenTimeout, Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true},
-		// A redirect would take the code and the client's secret somewhere else.
+		// A redirect would send the code and the client's secret elsewhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	t, err := c.Exchange(context.WithValue(ctx, oauth2.HTTPClient, client), code, options...)
 	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
-		// Its text holds the server's whole answer.
+		// The error's text would contain the server's whole answer.
 		return nil, fmt.Errorf("get the tokens: the authorization server answers %d %.80s", refused.Response.StatusCode, refused.ErrorCode)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("get the tokens: %w", err)
 	}
-	//nolint:gosec // To store tokens as a secret is what this is for.
+	//nolint:gosec // Storing tokens as a secret is the purpose.
 	return json.Marshal(tokens{t.AccessToken, t.RefreshToken, t.TokenType, t.Expiry})
 }

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // originFile is mcp-bridge's config.json.
@@ -25,8 +25,7 @@ type originFile struct {
 	ResultCache         *originCache                  `json:"resultCache"`
 }
 
-// originOnly are members by which its files are told from ours, and of which
-// some have no effect here.
+// originOnly are members that only mcp-bridge's files have. Some of them have no effect here.
 var originOnly = []string{
 	"connectionTimeoutMs", "requestTimeoutMs", "routerIdleTimeoutMs", "maxResultChars", "reconnectIntervalMs", "shutdownTimeoutMs",
 	"routerConnectErrorCooldownMs", "routerMaxConcurrent", "maxBatchSize", "schemaCompression", "intentRouting", "adaptivePromotion",
@@ -44,8 +43,8 @@ type originServer struct {
 	Args           []string                `json:"args"`
 	Env            jsondoc.Ordered[string] `json:"env"`
 	Framing        string                  `json:"framing"`
-	Trust          config.Trust            `json:"trust"`
-	ToolFilter     config.Tools            `json:"toolFilter"`
+	Trust          mcpserver.Trust         `json:"trust"`
+	ToolFilter     mcpserver.Tools         `json:"toolFilter"`
 	MaxResultChars int                     `json:"maxResultChars"`
 	Retry          *originRetry            `json:"retry"`
 }
@@ -64,26 +63,25 @@ type originCache struct {
 	CacheTTL     map[string]int `json:"cacheTtl"`
 }
 
-// defaultCacheTTL is how long mcp-bridge keeps a result where its file does not
-// say.
+// defaultCacheTTL is mcp-bridge's default time to cache a result.
 const defaultCacheTTL = 5 * time.Minute
 
-// maxAttempts is as often as a bridge makes a call.
+// maxAttempts is the maximum number of attempts of a call.
 const maxAttempts = 5
 
 // readOrigin reads a configuration file of mcp-bridge.
 func readOrigin(doc jsondoc.Value) (File, []jsondoc.Problem) {
 	var o originFile
 	problems := jsondoc.Decode(doc, &o)
-	f := File{Mode: config.Router}
+	f := File{Mode: mcpserver.Router}
 	if o.Mode != "" {
-		f.Mode = config.Mode(o.Mode)
+		f.Mode = mcpserver.Mode(o.Mode)
 	}
 	switch {
 	case o.ToolPrefix.Kind == jsondoc.Bool && o.ToolPrefix.Text == "false":
-		f.ToolPrefix = config.PrefixNever
+		f.ToolPrefix = mcpserver.PrefixNever
 	case o.ToolPrefix.Text == "auto":
-		f.ToolPrefix = config.PrefixAuto
+		f.ToolPrefix = mcpserver.PrefixAuto
 	}
 	if o.ResultCache != nil && len(o.ResultCache.CacheTTL) > 0 {
 		problems = append(problems, warning("resultCache.cacheTtl", "times for single tools have no effect"))
@@ -108,7 +106,7 @@ func (s originServer) server(path string, o originFile) (Server, []jsondoc.Probl
 		Description: s.Description, Command: t.text("command", s.Command), URL: t.text("url", s.URL),
 		Env: t.entries("env", s.Env), Headers: t.entries("headers", s.Headers),
 		Tools: s.ToolFilter, Trust: s.Trust,
-		Timeouts: config.Timeouts{Connect: ms(o.ConnectionTimeoutMS), Call: ms(o.RequestTimeoutMS), Idle: ms(o.RouterIdleTimeoutMS)},
+		Timeouts: mcpserver.Timeouts{Connect: ms(o.ConnectionTimeoutMS), Call: ms(o.RequestTimeoutMS), Idle: ms(o.RouterIdleTimeoutMS)},
 	}
 	for _, arg := range s.Args {
 		out.Args = append(out.Args, t.text("args", arg))
@@ -124,7 +122,7 @@ func (s originServer) server(path string, o originFile) (Server, []jsondoc.Probl
 		out.Command, out.URL = "", ""
 	}
 	for _, file := range s.ConfigFiles {
-		// mcp-bridge leaves what these name to the program.
+		// mcp-bridge does not replace these variables and leaves them to the program.
 		out.Files = append(out.Files, entry(file.Name, strings.ReplaceAll(file.Content, "$", "$$")))
 	}
 	if s.Framing == "lsp" {
@@ -137,8 +135,7 @@ func (s originServer) server(path string, o originFile) (Server, []jsondoc.Probl
 	return out, t.problems
 }
 
-// policies carries over how calls are treated. The server's own rules go before
-// the file's.
+// policies converts the policies of calls. The server's own rules take precedence over the file's.
 func (s originServer) policies(out *Server, t *translator, o originFile) {
 	if out.MaxResultBytes = s.MaxResultChars; out.MaxResultBytes == 0 {
 		out.MaxResultBytes = o.MaxResultChars
@@ -149,11 +146,11 @@ func (s originServer) policies(out *Server, t *translator, o originFile) {
 		t.problems = append(t.problems, retry.warnings(t.path+".retry")...)
 	}
 	if retry != nil {
-		out.Retry = config.Retry{MaxAttempts: min(retry.MaxAttempts, maxAttempts), Delay: ms(retry.DelayMS)}
+		out.Retry = mcpserver.Retry{MaxAttempts: min(retry.MaxAttempts, maxAttempts), Delay: ms(retry.DelayMS)}
 	}
 	if c := o.ResultCache; c != nil && c.Enabled {
 		if out.CacheTTL = ms(c.DefaultTTLMS); out.CacheTTL == 0 {
-			out.CacheTTL = config.Duration(defaultCacheTTL)
+			out.CacheTTL = mcpserver.Duration(defaultCacheTTL)
 		}
 	}
 }
@@ -171,9 +168,9 @@ func (r *originRetry) warnings(path string) (w []jsondoc.Problem) {
 	return w
 }
 
-func ms(n int) config.Duration { return config.Duration(time.Duration(n) * time.Millisecond) }
+func ms(n int) mcpserver.Duration { return mcpserver.Duration(time.Duration(n) * time.Millisecond) }
 
-// auth carries over how requests are authorized.
+// auth converts the authorization of requests.
 func (s originServer) auth(out *Server, t *translator) {
 	a := s.Auth
 	switch a.Type {
@@ -191,12 +188,12 @@ func (s originServer) auth(out *Server, t *translator) {
 func (s originServer) oauth(out *Server, t *translator) {
 	a := s.Auth
 	out.Auth = &Auth{
-		Grant: config.ClientCredentials, TokenURL: a.TokenURL, AuthorizationURL: a.AuthorizationURL,
+		Grant: mcpserver.ClientCredentials, TokenURL: a.TokenURL, AuthorizationURL: a.AuthorizationURL,
 		ClientID: t.text("auth.clientId", a.ClientID), ClientSecret: t.text("auth.clientSecret", a.ClientSecret), Scopes: a.Scopes,
 	}
 	switch a.GrantType {
 	case "authorization_code":
-		out.Auth.Grant = config.AuthorizationCode
+		out.Auth.Grant = mcpserver.AuthorizationCode
 		if a.ClientID == "" {
 			out.Auth.ClientID = "${" + recipe.TokenSecret(t.path[len("servers."):]) + "_CLIENT}"
 		}

@@ -14,11 +14,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/template"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/template"
 )
 
-// MaxSecret is how long a secret may be, in bytes, as in a cluster.
+// MaxSecret is the maximum length of a secret in bytes, as in a cluster.
 const MaxSecret = 64 << 10
 
 var (
@@ -26,47 +26,45 @@ var (
 	errNoValue    = errors.New("the secret is empty")
 	errTooLong    = fmt.Errorf("the secret is longer than %d bytes", MaxSecret)
 	errSuperseded = errors.New("the secret is another one by now")
-	// ErrNoSecret is that there is no secret of a name.
+	// ErrNoSecret says that there is no secret of this name.
 	ErrNoSecret = errors.New("there is no secret of that name")
 )
 
-// Secrets is where a person's secrets are: in the system's keyring, or in a file
-// that only its owner can read where there is none. The file also lists what is
-// in the keyring, which cannot be asked for that.
+// Secrets stores the user's secrets in the system's keyring or, without a keyring, in a file that
+// only its owner can read. The file also lists the secrets in the keyring, which cannot list them.
 type Secrets struct {
 	path    string
-	keyring Keyring // nil for none
+	keyring Keyring // nil without a keyring
 
 	mu sync.Mutex
-	// held are the logins that this process refreshes, as they were stored when
-	// its turn began; empty for those that were not.
+	// held maps the logins that this process currently refreshes to their stored values at the
+	// start of its turn; empty values were not stored.
 	held map[string]string
 }
 
-// Keyring keeps secrets outside of files.
+// Keyring stores secrets outside of files.
 type Keyring interface {
 	Get(ctx context.Context, name string) (string, error)
 	Set(ctx context.Context, name, value string) error
 	Delete(ctx context.Context, name string) error
 }
 
-// OpenSecrets returns the store in this configuration folder. A nil keyring has
-// everything in the file.
+// OpenSecrets returns the store in this configuration folder. Without a keyring, all secrets are
+// in the file.
 func OpenSecrets(folder string, k Keyring) *Secrets {
 	return &Secrets{path: filepath.Join(folder, "secrets.json"), keyring: k, held: map[string]string{}}
 }
 
-// Path returns the store's file.
+// Path returns the path of the store's file.
 func (s *Secrets) Path() string { return s.path }
 
-// register is the store's file.
+// register is the content of the store's file.
 type register struct {
-	// Revision counts the changes, so that a running bridge sees those in the
-	// keyring too.
+	// Revision counts the changes, so that a running bridge also notices changes in the keyring.
 	Revision int `json:"revision"`
-	// Keyring are the names of what is there.
+	// Keyring are the names of the secrets in the keyring.
 	Keyring []string `json:"keyring,omitempty"`
-	// Values are the secrets that are not.
+	// Values are the secrets outside of the keyring.
 	Values map[string]string `json:"values,omitempty"`
 }
 
@@ -91,7 +89,7 @@ func (s *Secrets) save(r register) error {
 	return WriteFile(s.path, doc.Indented())
 }
 
-// change does one change of the file while no other process does one.
+// change changes the file once, while other processes wait.
 func (s *Secrets) change(f func(*register) error) error {
 	unlock, err := lock(s.path)
 	if err != nil {
@@ -108,8 +106,8 @@ func (s *Secrets) change(f func(*register) error) error {
 	return s.save(r)
 }
 
-// Set stores a secret. It reports whether it is in the keyring; what the keyring
-// does not take, being away or too small, is in the file.
+// Set stores a secret, and reports whether it is in the keyring. If the keyring fails or the
+// secret is too large for it, the secret is in the file.
 func (s *Secrets) Set(ctx context.Context, name, value string) (inKeyring bool, err error) {
 	if err := valid(name, value); err != nil {
 		return false, err
@@ -121,7 +119,7 @@ func (s *Secrets) Set(ctx context.Context, name, value string) (inKeyring bool, 
 	return inKeyring, err
 }
 
-// CheckName returns what is wrong with a secret's name.
+// CheckName returns an error for an invalid secret name.
 func CheckName(name string) error {
 	if !template.ValidName(name) {
 		return errName
@@ -139,7 +137,7 @@ func valid(name, value string) error {
 	return CheckName(name)
 }
 
-// put puts a secret where it belongs, and reports whether that is the keyring.
+// put stores a secret in the keyring or in the file, and reports whether it is in the keyring.
 func (s *Secrets) put(ctx context.Context, r *register, name, value string) (inKeyring bool) {
 	r.Keyring = slices.DeleteFunc(r.Keyring, func(n string) bool { return n == name })
 	if s.keyring != nil && s.keyring.Set(ctx, name, value) == nil {
@@ -151,16 +149,15 @@ func (s *Secrets) put(ctx context.Context, r *register, name, value string) (inK
 	return false
 }
 
-// turnInterval is how often a process that waits for its turn looks whether it
-// has come. A refresh takes some hundred milliseconds.
+// turnInterval is how often a waiting process checks for its turn. A refresh takes some hundred
+// milliseconds.
 const turnInterval = 50 * time.Millisecond
 
-// Turn waits until no other process refreshes the login in the secret of this
-// name, and keeps them from it until end is called. It returns what is stored
-// then, nil for nothing.
+// Turn waits until no other process refreshes the login in the secret of this name, and blocks
+// other processes until end is called. It returns the stored value, nil if there is none.
 func (s *Secrets) Turn(ctx context.Context, name string) (value []byte, end func(), err error) {
 	if !template.ValidName(name) {
-		return nil, nil, errName // It is part of a path.
+		return nil, nil, errName // The name becomes part of a path.
 	}
 	end, err = lockWithin(ctx, s.path+"."+name, turnInterval)
 	if err != nil {
@@ -175,7 +172,7 @@ func (s *Secrets) Turn(ctx context.Context, name string) (value []byte, end func
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.held[name] = stored; err != nil {
-		// A keyring that is locked must not end a login that is known.
+		// A locked keyring must not end a login whose tokens are known.
 		delete(s.held, name)
 	}
 	if stored == "" {
@@ -184,9 +181,8 @@ func (s *Secrets) Turn(ctx context.Context, name string) (value []byte, end func
 	return []byte(stored), end, nil
 }
 
-// Save stores tokens that were refreshed. Where the secret is not what it was at
-// the beginning of the turn, somebody has logged in meanwhile: what they stored
-// stays, and the bridge hears of it like of any change.
+// Save stores refreshed tokens. If the secret has changed since the start of the turn, the user
+// has logged in again: the new login stays, and the bridge notices it like any other change.
 func (s *Secrets) Save(ctx context.Context, name string, value []byte) error {
 	if err := valid(name, string(value)); err != nil {
 		return err
@@ -234,7 +230,7 @@ func (s *Secrets) Delete(ctx context.Context, name string) error {
 	})
 }
 
-// Names returns the names of all secrets, in order.
+// Names returns the names of all secrets, sorted.
 func (s *Secrets) Names() ([]string, error) {
 	r, err := s.load()
 	if err != nil {
@@ -245,19 +241,19 @@ func (s *Secrets) Names() ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// Resolver finds the values of secrets: in the store, then in a .env file beside
-// a configuration of mcp-bridge, then in the process's environment.
+// Resolver finds the values of secrets: in the store, then in a .env file beside a configuration
+// of mcp-bridge, then in the process's environment.
 type Resolver struct {
 	Store  *Secrets
 	DotEnv map[string]string
 	Getenv func(string) string
-	// Brought are names that recipes chose. The environment, of which a recipe's
-	// author can guess a name, does not have them.
+	// Brought are names that recipes introduced. They are not read from the environment, because a
+	// recipe's author could guess the name of a variable there.
 	Brought []string
 }
 
-// Resolve returns the values of the names that have one. What is in the keyring
-// and cannot be read is unreadable; the error says why, and the rest is valid.
+// Resolve returns the values of the names that have one. Secrets that the keyring cannot return
+// are unreadable; the error says why, and the other values are valid.
 func (r Resolver) Resolve(ctx context.Context, names []string) (values map[string][]byte, unreadable []string, err error) {
 	stored, err := r.Store.load()
 	if err != nil {
@@ -270,7 +266,7 @@ func (r Resolver) Resolve(ctx context.Context, names []string) (values map[strin
 		case inFile:
 			values[name] = []byte(value)
 		case slices.Contains(stored.Keyring, name):
-			// A keyring that does not answer is not asked once for each secret.
+			// Do not ask a failed keyring again for each secret.
 			if failed == nil {
 				value, failed = r.Store.fromKeyring(ctx, name)
 			}
@@ -292,14 +288,14 @@ func (r Resolver) elsewhere(name string) string {
 	if value := r.DotEnv[name]; value != "" {
 		return value
 	}
-	// A dot is in no variable's name.
+	// A variable's name contains no dot.
 	if strings.ContainsRune(name, '.') || slices.Contains(r.Brought, name) {
 		return ""
 	}
 	return r.Getenv(name)
 }
 
-// read returns a secret of the store as r has it, empty where there is none.
+// read returns a secret of the store, empty if it is not in r.
 func (s *Secrets) read(ctx context.Context, r register, name string) (string, error) {
 	if value, inFile := r.Values[name]; inFile || !slices.Contains(r.Keyring, name) {
 		return value, nil

@@ -21,9 +21,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/zalando/go-keyring"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 const canary = "c4n4ry-s3cr3t"
@@ -322,7 +322,7 @@ func sharer(t *testing.T, folder string, a *rotating) (*oauth.Source, *Secrets) 
 		t.Fatal(err)
 	}
 	transport := &http.Transport{}
-	source := oauth.NewSource(config.OAuth{Grant: config.AuthorizationCode, TokenURL: a.URL, ClientID: "c", Token: "LOGIN"},
+	source := oauth.NewSource(mcpserver.OAuth{Grant: mcpserver.AuthorizationCode, TokenURL: a.URL, ClientID: "c", Token: "LOGIN"},
 		func(string) (string, bool) { return string(first["LOGIN"]), true }, s.Save, &http.Client{Transport: transport}, &hurried{})
 	source.TakeTurns(s.Turn)
 	t.Cleanup(func() { source.Wipe(); transport.CloseIdleConnections() })

@@ -38,7 +38,7 @@ const (
 	maxToken = 16 << 10
 )
 
-// TransitOptions say where the transit engine is and who asks.
+// TransitOptions say where the transit engine is, and which credentials to use.
 type TransitOptions struct {
 	// Address is for example "https://vault.example:8200". Data keys pass over
 	// it, so it must be https, except on this machine or if Insecure.
@@ -65,13 +65,13 @@ type TransitOptions struct {
 	Timeout time.Duration
 }
 
-// names of mounts and keys, so that none is taken for another path.
+// The names of mounts and keys may not be mistaken for another path.
 var (
 	mountName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9_.-]*(/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*$`)
 	keyName   = regexp.MustCompile(`^\w(([\w.-]+)?\w)?$`)
 )
 
-// Validate reports everything that cannot be used.
+// Validate reports all invalid options.
 func (o TransitOptions) Validate() error {
 	var errs []error
 	check := func(ok bool, what string) {
@@ -141,12 +141,12 @@ func newTransitClient(o TransitOptions) (*transitClient, error) {
 			TLSClientConfig:     &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 			TLSHandshakeTimeout: o.Timeout,
 			ForceAttemptHTTP2:   true,
-			// As many as the keybroker has requests under way. Of those that open
-			// several secrets at once, some connections are made anew.
+			// As many as the keybroker has requests under way. Requests that
+			// open several secrets at once also open some new connections.
 			MaxIdleConnsPerHost: 64,
 			IdleConnTimeout:     90 * time.Second,
 		},
-		// A token goes nowhere but to the address.
+		// A token is sent to the configured address only.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	if o.TokenFile != "" {
@@ -173,7 +173,7 @@ func readRoots(path string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// call asks for something of the key. in and out may be nil.
+// call requests an operation on the key. in and out may be nil.
 func (c *transitClient) call(ctx context.Context, method, what string, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
@@ -206,7 +206,7 @@ type request struct {
 }
 
 // send decodes the answer to a request into out. Every error is one of package
-// envelope's, and has nothing of the request or the answer in it.
+// envelope's, and contains nothing of the request or the answer.
 func (c *transitClient) send(ctx context.Context, r request, out any) error {
 	req, err := c.build(ctx, r)
 	if err != nil {
@@ -230,7 +230,7 @@ func (c *transitClient) send(ctx context.Context, r request, out any) error {
 		return statusError(r.opens, res.StatusCode, content)
 	}
 	if err := json.Unmarshal(content, out); err != nil {
-		// The decoder's own error may quote.
+		// The decoder's own error may quote the answer.
 		return unavailable(errors.New("the answer is not of the expected form"))
 	}
 	return nil
@@ -250,7 +250,7 @@ func (c *transitClient) build(ctx context.Context, r request) (*http.Request, er
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	// An agent in between can be told to pass on nothing without it.
+	// An agent in between can be configured to refuse requests without it.
 	req.Header.Set("X-Vault-Request", "true")
 	req.Header.Set("Content-Type", "application/json")
 	if r.token != "" {

@@ -17,12 +17,11 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 )
 
-// errDenied says that the server took the token for none, or for one that may
-// not do this.
+// errDenied says that the server refused the token, or the operation with it.
 var errDenied = errors.New("the server denies it (403): the token is not valid, or its policy does not allow it")
 
-// away marks the error of a server that may be there later: it cannot be
-// reached, is sealed, or has too much to do. Every other is an answer, or our
+// away marks the error of a server that may be available later: it cannot be
+// reached, is sealed, or is overloaded. Every other error is an answer, or our
 // own mistake.
 type away struct{ error }
 
@@ -34,12 +33,12 @@ func isAway(err error) bool {
 	return ok
 }
 
-// unavailable marks what says nothing of the envelope.
+// unavailable marks an error that says nothing of the envelope.
 func unavailable(err error) error { return fmt.Errorf("%w: %w", envelope.ErrUnavailable, err) }
 
-// answers are the server's texts that mean something here, in all versions of
-// Vault and OpenBao that know associated data. A text that is not known is not
-// repeated: a server that answers nonsense may answer with our token.
+// answers are the server's texts with a meaning here, in all versions of Vault
+// and OpenBao that know associated data. An unknown text is not repeated: a
+// broken server may answer with our token.
 type answers []struct {
 	status int
 	text   string
@@ -100,8 +99,8 @@ func statusError(opens bool, status int, content []byte) error {
 	return unavailable(err)
 }
 
-// connectionError is a connection's error as far as it is our own text: that of
-// a broken answer quotes the answer.
+// connectionError returns the part of a connection's error that is our own
+// text: the error of a broken answer quotes the answer.
 func connectionError(err error) error {
 	var dial *net.OpError
 	var certificate *tls.CertificateVerificationError
@@ -114,7 +113,7 @@ func connectionError(err error) error {
 	case errors.As(err, &dial) && dial.Op == "dial":
 		return away{dial}
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return away{invalid} // Theirs to mend, and nothing that the options could have wrong.
+		return away{invalid} // An outage of the server, which the options cannot cause.
 	case errors.As(err, &certificate):
 		return certificate
 	}

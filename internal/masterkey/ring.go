@@ -42,7 +42,7 @@ type secrets struct {
 	authority key
 }
 
-// ring is what the directory has.
+// ring is the content of the directory.
 type ring struct {
 	// secrets are behind a function, which package fmt shows as an address with
 	// every verb.
@@ -60,10 +60,11 @@ func (r *ring) same(other *ring) bool {
 	return maps.Equal(r.secrets().keys, other.secrets().keys) && r.current == other.current && r.minimum == other.minimum && r.login == other.login
 }
 
-// continues returns nil if next is this ring at another time, and otherwise why it
-// cannot be: a version has another key, or none is left of those that are known.
-// Whoever seals by such a ring seals what the other replicas do not open, and the
-// only keys that open what is sealed may be those in memory.
+// continues returns nil if next is a later state of this ring, and otherwise
+// why it is not: a version has another key, or none of the known versions is
+// left. A process that seals with such a ring seals what the other replicas
+// cannot open, and the only keys that open existing envelopes may be those in
+// memory.
 func (r *ring) continues(next *ring) error {
 	known, found := r.secrets().keys, next.secrets().keys
 	common := false
@@ -87,8 +88,8 @@ func (r *ring) continues(next *ring) error {
 // readRing reads the directory. Its error names every file that is wrong and
 // quotes none.
 func readRing(dir string) (*ring, error) {
-	// The kubelet replaces all files at once by turning this link. Through the
-	// other links one could read files from before and after.
+	// The kubelet replaces all files at once by changing this link. Through the
+	// other links a reader could get files from before and after.
 	from := dir
 	if target, err := filepath.EvalSymlinks(filepath.Join(dir, "..data")); err == nil {
 		from = target
@@ -158,7 +159,7 @@ func (r *ring) join() error {
 	return err
 }
 
-// parseVersion takes a number as it is usually written.
+// parseVersion accepts a number in its usual form.
 func parseVersion(s string) (uint32, error) {
 	n, ok := parseNumber(s)
 	if !ok || n == 0 {
@@ -167,8 +168,8 @@ func parseVersion(s string) (uint32, error) {
 	return n, nil
 }
 
-// parseGeneration takes a number as parseVersion does, and 0, which is what holds
-// without the file.
+// parseGeneration accepts a number as parseVersion does, and 0, which is the
+// value without the file.
 func parseGeneration(s string) (uint32, error) {
 	n, ok := parseNumber(s)
 	if !ok {
@@ -177,16 +178,15 @@ func parseGeneration(s string) (uint32, error) {
 	return n, nil
 }
 
-// parseNumber has no error: the number's own would quote the file.
+// parseNumber returns no error: the standard library's would quote the file.
 func parseNumber(s string) (uint32, bool) {
-	n, err := strconv.ParseUint(s, 10, 31) // It must fit the status' int32.
+	n, err := strconv.ParseUint(s, 10, 31) // It must fit the int32 of the status.
 	return uint32(n), err == nil && strconv.FormatUint(n, 10) == s
 }
 
 func parseKey(s string) (k key, err error) {
 	decoded, err := base64.StdEncoding.Strict().DecodeString(s)
-	// The decoder's own error would quote what it stumbled over, and it passes
-	// over line ends.
+	// The decoder's own error would quote the input, and it ignores line ends.
 	if err != nil || len(decoded) != len(k) || base64.StdEncoding.EncodeToString(decoded) != s {
 		return key{}, fmt.Errorf("the content is not the base64 of %d bytes", len(k))
 	}

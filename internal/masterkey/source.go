@@ -16,7 +16,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 )
 
-// What Options.Provider may be.
+// The values of Options.Provider.
 const (
 	ProviderLocal   = "local"
 	ProviderTransit = "transit"
@@ -41,12 +41,13 @@ type Options struct {
 	Log      *slog.Logger
 }
 
-// Status is what may be told of the master key.
+// Status is the public state of the master key.
 type Status struct {
-	// Provider is the one that seals. What follows is said of its key.
+	// Provider is the one that seals. The other fields describe its key.
 	Provider string `json:"provider"`
-	// Versions are those that exist, the lowest first. There is none, and what
-	// follows is 0, as long as a transit engine was not reached since the start.
+	// Versions are those that exist, the lowest first. The list is empty, and
+	// the other numbers are 0, as long as a transit engine was not reached
+	// since the start.
 	Versions []uint32 `json:"versions"`
 	// Current seals.
 	Current uint32 `json:"current"`
@@ -68,7 +69,7 @@ type Source struct {
 	authorityChanged bool
 }
 
-// state is what one look has found. It never changes.
+// state is the result of one read. It never changes.
 type state struct {
 	ring    *ring
 	transit *transitKey // nil without an address, and until it is reached.
@@ -77,8 +78,9 @@ type state struct {
 }
 
 // Open reads the master key. It is strict: the error names every file that is
-// wrong, and quotes none. Only a transit engine that is away is no error: what
-// does not need it works until Run reaches it, and Err says why it was not.
+// wrong, and quotes none. Only an unreachable transit engine is no error:
+// everything that does not need it works until Run reaches it, and Err says why
+// it was not reached.
 func Open(ctx context.Context, o Options) (*Source, error) {
 	if o.Provider == "" {
 		o.Provider = ProviderLocal
@@ -108,8 +110,8 @@ func Open(ctx context.Context, o Options) (*Source, error) {
 	return s, nil
 }
 
-// first is the look at the start. A server that is away then does not keep the
-// process from starting: certificates need nothing of it.
+// first is the read at the start. A server that is down then does not keep the
+// process from starting: certificates do not need it.
 func (s *Source) first(ctx context.Context) error {
 	found, err := s.load(ctx, nil)
 	if found == nil || err != nil && (!isAway(err) || ctx.Err() != nil) {
@@ -126,7 +128,7 @@ func (s *Source) first(ctx context.Context) error {
 	return nil
 }
 
-// close ends what would otherwise wait for another call.
+// close releases the resources of a source that is not used.
 func (s *Source) close() {
 	if s.transit != nil {
 		s.transit.http.CloseIdleConnections()
@@ -140,19 +142,19 @@ func (s *Source) Keys() *envelope.Keys {
 	return s.state.keys
 }
 
-// Authority issues the installation's certificates. It stays the same until
-// the process ends, since those who trust it were told at their start.
+// Authority issues the installation's certificates. It stays the same until the
+// process ends, since its clients got its certificate at their start.
 func (s *Source) Authority() *pki.Authority { return s.authority }
 
-// LoginGeneration tells the keys that sign access tokens from those before them.
-// It is 0 unless the directory's file "login" has another number.
+// LoginGeneration distinguishes the keys that sign access tokens from earlier
+// ones. It is 0 unless the directory's file "login" has another number.
 func (s *Source) LoginGeneration() uint32 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state.ring.login
 }
 
-// Status says what Keys has.
+// Status describes Keys.
 func (s *Source) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,16 +170,16 @@ func (s *Source) Changed() <-chan struct{} {
 	return s.changed
 }
 
-// Err is why the latest look failed, nil if it did not. Keys and Status are
-// then those of the last one that did not.
+// Err is why the latest read failed, nil if it succeeded. Keys and Status are
+// then those of the last successful read.
 func (s *Source) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.failure
 }
 
-// Run looks for changes until ctx ends, which is no error. What cannot be read
-// is logged, and the keys from before are kept.
+// Run looks for changes until ctx ends, which is no error. Read errors are
+// logged, and the earlier keys are kept.
 func (s *Source) Run(ctx context.Context) error {
 	ticker := time.NewTicker(s.options.Interval)
 	defer ticker.Stop()
@@ -193,8 +195,8 @@ func (s *Source) Run(ctx context.Context) error {
 	}
 }
 
-// Reload looks for a change now. With an error of the transit engine, what is
-// new in the directory is in use all the same.
+// Reload looks for a change now. If only the transit engine fails, changes in
+// the directory take effect all the same.
 func (s *Source) Reload(ctx context.Context) error {
 	s.mu.Lock()
 	known := s.state.transit
@@ -224,7 +226,7 @@ func (s *Source) Reload(ctx context.Context) error {
 	return nil
 }
 
-// adopt takes what was found into use if it is another than before.
+// adopt uses the new state if it differs from the current one.
 func (s *Source) adopt(ctx context.Context, next *state) {
 	s.compareAuthority(ctx, next.ring)
 	if next.same(s.state) {
@@ -256,12 +258,12 @@ func (s *Source) compareAuthority(ctx context.Context, next *ring) {
 		s.options.Log.WarnContext(ctx, "the key of the certificate authority has changed: it is used after a restart of the keybroker, the ingress and all bridges")
 	}
 	s.authorityChanged = changed
-	// What is compared the next time is still what is in use.
+	// The next comparison is still with the authority in use.
 	next.secrets().authority = s.state.ring.secrets().authority
 }
 
-// Rotate makes a new version of the transit key, which then seals. A version
-// in the directory is made by whoever fills it.
+// Rotate makes a new version of the transit key, which then seals. The
+// administrator of the directory makes versions there.
 func (s *Source) Rotate(ctx context.Context) error {
 	if s.options.Provider != ProviderTransit {
 		return errors.New("rotate: the provider is not transit")
@@ -272,9 +274,9 @@ func (s *Source) Rotate(ctx context.Context) error {
 	return s.Reload(ctx)
 }
 
-// load looks at the directory, and at the transit key if there is one. When it
-// is the key that cannot be read, there is a state beside the error: what the
-// directory has, and the key as it was known before.
+// load reads the directory, and the transit key if there is one. If only the
+// key cannot be read, it returns a state beside the error: the directory's
+// content, and the key as it was known before.
 func (s *Source) load(ctx context.Context, known *transitKey) (*state, error) {
 	r, err := readRing(s.options.Dir)
 	if err != nil {
@@ -297,7 +299,7 @@ func (s *Source) load(ctx context.Context, known *transitKey) (*state, error) {
 	return found, unreached
 }
 
-// transitError is why the transit key could not be looked at.
+// transitError is why the transit key could not be read.
 type transitError struct{ error }
 
 // Error implements error.
@@ -311,7 +313,7 @@ func isTransit(err error) bool {
 	return ok
 }
 
-// reach looks at the transit key, and more closely if it is for the first time.
+// reach reads the transit key, and checks it the first time.
 func (s *Source) reach(ctx context.Context, known *transitKey) (*transitKey, error) {
 	key, err := s.transit.key(ctx)
 	if err == nil && known == nil {
@@ -342,7 +344,7 @@ func (s *Source) join(r *ring, key *transitKey) (*state, error) {
 	return found, nil
 }
 
-// same says whether nothing is different in what seals and what opens.
+// same reports whether both states seal and open with the same keys.
 func (s *state) same(other *state) bool {
 	return s.ring.same(other.ring) && s.transit.same(other.transit)
 }

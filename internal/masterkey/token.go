@@ -14,16 +14,16 @@ import (
 	"time"
 )
 
-// tokens are with what a caller proves who it is.
+// tokens provide the caller's credentials.
 type tokens interface {
 	// get returns a token to send.
 	get(ctx context.Context) (string, error)
-	// refused is told that the server denied what was asked with a token, and
-	// says whether there may be a better one now.
+	// refused is called when the server denied a request with a token, and
+	// reports whether a better token may be available now.
 	refused(token string) bool
 }
 
-// tokenFile reads a file anew each time: who fills it may replace the token.
+// tokenFile reads a file for each request: an agent may replace the token.
 type tokenFile string
 
 func (f tokenFile) get(context.Context) (string, error) { return readToken(string(f)) }
@@ -50,25 +50,25 @@ func readToken(path string) (string, error) {
 }
 
 const (
-	// renewAfter is the part of a token's life after which another is asked
-	// for, so that none ends on the way.
+	// renewAfter is the part of a token's life after which another is
+	// requested, so that none ends during a request.
 	renewAfter = 2.0 / 3
-	// endless is for how long a token is used that has no end. A login that
-	// was revoked is noticed by its refusal.
+	// endless is for how long a token without an end is used. A revoked login
+	// is noticed by its refusal.
 	endless = time.Hour
-	// trusted is for how long a denial is not blamed on a new token: policies
-	// deny too, and not every denial should be a login.
+	// trusted is for how long a denial is not attributed to a new token:
+	// policies deny too, and not every denial should cause a login.
 	trusted = 10 * time.Second
 )
 
-// login is the Kubernetes method: a service account's token for one of the
-// server's. It is renewed by another login, which needs no right and notices
-// a changed role.
+// login is the Kubernetes method: it exchanges a service account's token for
+// one of the server's. Another login renews it, which needs no right and
+// notices a changed role.
 type login struct {
 	client *transitClient
 	now    func() time.Time
-	// turn is held by who reads or changes what follows. One logs in while the
-	// others wait, each no longer than its own deadline.
+	// turn guards the fields after it. One goroutine logs in while the others
+	// wait, each no longer than its own deadline.
 	turn  chan struct{}
 	token string
 	since time.Time

@@ -20,16 +20,16 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 )
 
-// keyType is the one whose ciphertext is a nonce of 12 bytes, as many bytes as
-// the plaintext has, and a tag of 16: what an envelope has room for.
+// keyType is the type whose ciphertext is a nonce of 12 bytes, as many bytes as
+// the plaintext has, and a tag of 16: the space that an envelope has.
 const keyType = "aes256-gcm96"
 
-// errBinding is found out by prove.
+// errBinding is the result of a failed prove.
 var errBinding = errors.New("the server decrypts with another context or other associated data than it encrypted with: " +
 	"it is too old, or it is not what it seems to be")
 
-// transitKey is the key of a transit engine as it was when last looked at. Nil
-// is one that was not looked at yet.
+// transitKey is the key of a transit engine as it was last read. Nil means that
+// it was not read yet.
 type transitKey struct {
 	client   *transitClient
 	versions []uint32
@@ -91,13 +91,13 @@ func (t *transitKey) Unwrap(ctx context.Context, w envelope.Wrapping, k envelope
 	return dataKey, nil
 }
 
-// unreachedKey stands for the key of a transit engine that was not reached since
-// the start. It says of no envelope that it does not open.
+// unreachedKey stands for the key of a transit engine that was not reached
+// since the start. It never says that an envelope does not open.
 type unreachedKey struct{}
 
 var errUnreached = errors.New("transit: the server was not reached since the start")
 
-// KeyID names no version: which there are is not known.
+// KeyID names no version, since the versions are not known.
 func (unreachedKey) KeyID() envelope.KeyID {
 	return envelope.KeyID{Algorithm: envelope.AlgorithmTransit}
 }
@@ -115,8 +115,8 @@ func (unreachedKey) Unwrap(context.Context, envelope.Wrapping, envelope.Wrapped)
 	return nil, unavailable(errUnreached)
 }
 
-// prove holds the server to what envelopes rely on, with bytes that are
-// nobody's. A server that does not know a parameter passes over it.
+// prove checks that the server does what envelopes rely on, with bytes of no
+// user. A server ignores parameters that it does not know.
 func (t *transitKey) prove(ctx context.Context) error {
 	probe := encryption{make([]byte, envelope.KeySize), []byte("hosted-bridge probe"), []byte("one"), t.current}
 	ciphertext, err := t.client.encrypt(ctx, probe)
@@ -206,7 +206,7 @@ func (c *transitClient) rotate(ctx context.Context) error {
 	return c.call(ctx, http.MethodPost, "rotate", struct{}{}, nil)
 }
 
-// key looks at the key.
+// key reads the key.
 func (c *transitClient) key(ctx context.Context) (*transitKey, error) {
 	var answer struct {
 		Type       string             `json:"type"`
@@ -241,8 +241,8 @@ func (c *transitClient) key(ctx context.Context) (*transitKey, error) {
 	return t, nil
 }
 
-// anyJSON is a value that is not looked at.
+// anyJSON is a value that is not read.
 type anyJSON struct{}
 
-// UnmarshalJSON takes everything.
+// UnmarshalJSON accepts everything.
 func (anyJSON) UnmarshalJSON([]byte) error { return nil }

@@ -14,19 +14,19 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
 
-// ClaimUser is where our own server puts the user that a provider's rule made of
-// the person. Of others it means nothing.
+// ClaimUser is where our own server puts the user that a provider's rule
+// derived from the person. In tokens of other servers it means nothing.
 const ClaimUser = "hb_user"
 
-// claims are what a token says whose signature is good.
+// claims are the content of a token whose signature is valid.
 type claims struct {
 	jwt.Claims
 
 	all map[string]any
 }
 
-// readClaims decodes a payload. The decoder refuses a member that is there twice,
-// of which another program may read the other one.
+// readClaims decodes a payload. The decoder refuses duplicate members, since
+// another program may read the other one.
 func readClaims(payload []byte) (*claims, error) {
 	var c claims
 	if json.Unmarshal(payload, &c.Claims) != nil || json.Unmarshal(payload, &c.all) != nil {
@@ -35,7 +35,7 @@ func readClaims(payload []byte) (*claims, error) {
 	return &c, nil
 }
 
-// check says why the token is not one for that resource now.
+// check says why the token is not valid for that resource now.
 func (c *claims) check(i *Issuer, resource string, now time.Time) error {
 	late := now.Add(Leeway)
 	switch {
@@ -51,8 +51,9 @@ func (c *claims) check(i *Issuer, resource string, now time.Time) error {
 	return nil
 }
 
-// isFor says whether the token is for that resource. Of our own it is for nothing
-// else: one that is good at two places could have come from the other.
+// isFor reports whether the token is for that resource. A token of our own
+// server is for one resource only: a token that is valid at two places could
+// have leaked from the other.
 func (c *claims) isFor(i *Issuer, resource string) bool {
 	if resource == "" || i.Own && len(c.Audience) != 1 {
 		return false
@@ -60,7 +61,7 @@ func (c *claims) isFor(i *Issuer, resource string) bool {
 	return slices.ContainsFunc(c.Audience, func(a string) bool { return a == resource || slices.Contains(i.Audiences, a) })
 }
 
-// token returns whose the token is and what it allows.
+// token returns the token's subject and what it allows.
 func (c *claims) token(i *Issuer) (Token, error) {
 	t := Token{Issuer: i.URL, ClientID: c.client(), ID: c.ID, Expires: c.Expiry.Time()}
 	var err error
@@ -80,7 +81,7 @@ func (c *claims) token(i *Issuer) (Token, error) {
 	return t, nil
 }
 
-// own returns whose a token of our own server is.
+// own returns the subject of a token of our own server.
 func (c *claims) own() (SubjectKey, v1alpha1.UserID, error) {
 	key, err := ParseSubjectKey(c.Subject)
 	if err != nil {
@@ -99,7 +100,7 @@ func (c *claims) own() (SubjectKey, v1alpha1.UserID, error) {
 	return key, user, nil
 }
 
-// foreign returns whose a token of another server is.
+// foreign returns the subject of a token of another server.
 func (c *claims) foreign(i *Issuer) (SubjectKey, v1alpha1.UserID, error) {
 	if !ValidSubject(c.Subject) {
 		return SubjectKey{}, "", NoSubject

@@ -5,27 +5,28 @@ package oauth
 
 import "errors"
 
-// ErrToken is what errors about a token are that is good for nothing here. Its
-// holder needs another one.
+// ErrToken is wrapped by errors about invalid tokens. The holder needs another
+// one.
 var ErrToken = errors.New("access token refused")
 
-// ErrKeysAway is what errors are wrapped in where nothing can be said of a token,
-// as the keys of its issuer are not known. The same token may be good later.
+// ErrKeysAway is wrapped by errors about tokens that cannot be checked, as the
+// keys of the issuer are not known. The same token may be valid later.
 var ErrKeysAway = errors.New("the keys of the issuer are away")
 
-// Reason is why a token is refused, an ErrToken. The words are fixed: nothing of
-// the token is in them, so that they may be answered, logged and counted.
+// Reason is why a token is refused, an ErrToken. The words are fixed: they
+// contain nothing of the token, so that they may be answered, logged and
+// counted.
 type Reason string
 
 // Why tokens are refused.
 const (
-	// Malformed is what is no access token, or one that says to verify it in
-	// another way, or that lacks what it must have.
+	// Malformed means that the text is no access token, asks to be verified in
+	// another way, or lacks a required part.
 	Malformed     Reason = "malformed"
 	UnknownIssuer Reason = "unknown issuer"
 	BadAlgorithm  Reason = "algorithm"
 	BadType       Reason = "type"
-	// BadSignature is also that the issuer has no such key.
+	// BadSignature also means that the issuer has no such key.
 	BadSignature Reason = "signature"
 	BadAudience  Reason = "audience"
 	Expired      Reason = "expired"

@@ -12,27 +12,29 @@ import (
 	jose "github.com/go-jose/go-jose/v4"
 )
 
-// What a token of our own server allows.
+// The scopes of our own server's tokens.
 const (
-	// ScopeRead is to connect, to list, and to read resources, prompts and health.
+	// ScopeRead allows to connect, to list, and to read resources, prompts and
+	// health.
 	ScopeRead = "mcp:read"
-	// ScopeCall is to call tools, and everything else that runs something.
+	// ScopeCall allows to call tools, and everything else that runs something.
 	ScopeCall = "mcp:call"
 )
 
 // Scopes returns all scopes that a token of our own server may have.
 func Scopes() []string { return []string{ScopeRead, ScopeCall} }
 
-// TypeAccessToken is the type of access tokens by RFC 9068, section 2.1. It is
-// what keeps an ID token from being taken for one.
+// TypeAccessToken is the type of access tokens by RFC 9068, section 2.1. It
+// keeps an ID token from being accepted as one.
 const TypeAccessToken = "at+jwt"
 
-// defaultAlgorithms are those that an issuer signs with unless it is said. Each is
-// of another kind of key, so that a key is good for one of them, RSA excepted.
+// defaultAlgorithms are those of an issuer without configured ones. Each needs
+// another kind of key, so that a key fits only one of them, except for RSA.
 var defaultAlgorithms = []jose.SignatureAlgorithm{jose.RS256, jose.PS256, jose.ES256, jose.EdDSA}
 
 // Algorithms returns the algorithms that an issuer may have. All have a public
-// key: with HS256 and its kind who verifies can sign as well, and "none" is none.
+// key: with HS256 and its kind a verifier can sign as well, and "none" has no
+// signature.
 func Algorithms() []jose.SignatureAlgorithm {
 	return []jose.SignatureAlgorithm{
 		jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512,
@@ -40,32 +42,32 @@ func Algorithms() []jose.SignatureAlgorithm {
 	}
 }
 
-// Issuer is an authorization server whose tokens are taken.
+// Issuer is an authorization server whose tokens are accepted.
 type Issuer struct {
-	// URL is what its tokens have as iss, byte for byte.
+	// URL is the iss of its tokens, byte for byte.
 	URL string
-	// Algorithms are those that it signs with, of Algorithms(); RS256, PS256,
-	// ES256 and EdDSA if there are none.
+	// Algorithms are its signature algorithms, of Algorithms(); RS256, PS256,
+	// ES256 and EdDSA if empty.
 	Algorithms []jose.SignatureAlgorithm
-	// Types are what the header may have as typ, whatever the case and with or
-	// without "application/"; at+jwt if there are none. An empty one is a header
-	// without typ.
+	// Types are the accepted values of the header's typ, ignoring case and
+	// "application/"; at+jwt if empty. An empty type accepts a header without
+	// typ.
 	Types []string
 	// Audiences are accepted beside the URL of the resource. A token for one of
-	// them is good at all resources.
+	// them is valid at all resources.
 	Audiences []string
-	// ReadScopes and CallScopes are the scopes all of which a token must have to
-	// read and to call. None: it is not asked for any. Own ones have mcp:read and
-	// mcp:call if there are none.
+	// ReadScopes and CallScopes are the scopes that a token needs to read and
+	// to call. Empty means that none is needed. Our own server defaults to
+	// mcp:read and mcp:call.
 	ReadScopes, CallScopes []string
-	// Own is that of our own server: its subjects are SubjectKeys, it names the
-	// user, and its tokens have all that it puts into each.
+	// Own marks our own server: its subjects are SubjectKeys, it names the
+	// user, and its tokens have all claims that it sets.
 	Own bool
-	// User makes a user of the claims of others.
+	// User derives a user from the claims of other servers.
 	User UserRule
 }
 
-// withDefaults returns a copy that says everything.
+// withDefaults returns a copy with all defaults filled in.
 func (i Issuer) withDefaults() *Issuer {
 	i.Algorithms = orElse(i.Algorithms, defaultAlgorithms)
 	i.Types = orElse(i.Types, []string{TypeAccessToken})
@@ -90,7 +92,7 @@ func orElse[T any](given, instead []T) []T {
 // mediaType returns a type as RFC 7515, section 4.1.9, says that types compare.
 func mediaType(t string) string { return strings.TrimPrefix(lower(t), "application/") }
 
-// check returns everything that is wrong with the issuer.
+// check returns all errors of the issuer.
 func (i *Issuer) check() error {
 	var errs []error
 	if i.URL == "" {

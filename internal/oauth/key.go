@@ -12,7 +12,8 @@ import (
 	jose "github.com/go-jose/go-jose/v4"
 )
 
-// minModulus is the least bits of an RSA key, by RFC 7518, section 3.3.
+// minModulus is the minimum number of bits of an RSA key, by RFC 7518, section
+// 3.3.
 const minModulus = 2048
 
 // curves are those of ECDSA's algorithms, by RFC 7518, section 3.4.
@@ -20,15 +21,15 @@ var curves = map[string]elliptic.Curve{
 	string(jose.ES256): elliptic.P256(), string(jose.ES384): elliptic.P384(), string(jose.ES512): elliptic.P521(),
 }
 
-// fits says whether a key verifies signatures of that algorithm: whether it is a
-// public one, meant for that, and of that kind. A public key in a secret's place
-// would let everybody sign who can read it.
+// fits reports whether a key verifies signatures of that algorithm: it must be
+// public, meant for that, and of that kind. If a public key were used as a
+// secret, everybody who can read it could sign.
 func fits(key *jose.JSONWebKey, algorithm string) bool {
 	meant := (key.Use == "" || key.Use == "sig") && (key.Algorithm == "" || key.Algorithm == algorithm)
 	return meant && key.Valid() && key.IsPublic() && isOfKind(key.Key, algorithm)
 }
 
-// isOfKind says whether a public key is one for that algorithm.
+// isOfKind reports whether a public key is one for that algorithm.
 func isOfKind(public any, algorithm string) bool {
 	switch k := public.(type) {
 	case *rsa.PublicKey:

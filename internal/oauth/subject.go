@@ -17,14 +17,14 @@ import (
 // Core 1.0, section 2.
 const maxSubject = 255
 
-// SubjectKey stands for a person at an identity provider. Who sees it learns
-// neither who that is nor which provider it is; it is no secret either, as who
-// knows both can make it.
+// SubjectKey stands for a person at an identity provider. It reveals neither
+// the person nor the provider. It is no secret either, as anybody who knows
+// both can compute it.
 type SubjectKey [sha256.Size]byte
 
 // KeyOf returns the key of a subject of an issuer, both byte for byte as the
-// issuer has them. Each is hashed behind its length, so that no two pairs are
-// the same text.
+// issuer writes them. The length of each is hashed before it, so that no two
+// pairs are the same text.
 func KeyOf(issuer, subject string) SubjectKey {
 	h := sha256.New()
 	writePart(h, issuer)
@@ -44,8 +44,8 @@ func (k SubjectKey) String() string { return base64.RawURLEncoding.EncodeToStrin
 
 var errSubjectKey = errors.New("not the key of a subject, which is 43 characters of base64url")
 
-// ParseSubjectKey reads what String returns, and nothing else that would decode
-// to the same bytes.
+// ParseSubjectKey reads exactly what String returns, and no other text that
+// decodes to the same bytes.
 func ParseSubjectKey(s string) (SubjectKey, error) {
 	var k SubjectKey
 	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
@@ -68,9 +68,9 @@ func (k *SubjectKey) UnmarshalText(text []byte) error {
 	return err
 }
 
-// ValidSubject reports whether a provider's subject can be somebody: 1 to 255
-// printable characters. What could not be decoded is none, since several such
-// subjects would be the same.
+// ValidSubject reports whether a provider's subject is valid: 1 to 255
+// printable characters. Text that could not be decoded is invalid, since
+// several such subjects would be the same.
 func ValidSubject(subject string) bool {
 	if subject == "" || utf8.RuneCountInString(subject) > maxSubject {
 		return false

@@ -5,10 +5,9 @@ package oauth
 
 import "net/url"
 
-// SafeURL returns the URL that text is, if nobody on the way can read or change
-// what goes there and comes from there: it is https, or http on this machine,
-// which localhost, 127.0.0.1 and [::1] are. It has a host, and neither a user nor a
-// fragment.
+// SafeURL parses a URL whose traffic nobody on the network can read or change:
+// it is https, or http on this machine, which means localhost, 127.0.0.1 or
+// [::1]. It has a host, and neither a user nor a fragment.
 func SafeURL(text string) (*url.URL, bool) {
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
@@ -17,5 +16,5 @@ func SafeURL(text string) (*url.URL, bool) {
 	return u, u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname())
 }
 
-// isLoopback reports whether nobody but this machine listens at the host.
+// isLoopback reports whether the host is this machine.
 func isLoopback(host string) bool { return host == "localhost" || host == "127.0.0.1" || host == "::1" }

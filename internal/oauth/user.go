@@ -9,23 +9,24 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
 
-// UserRule makes the user of a person out of what their provider says of them,
-// in an installation whose user ids are names in a directory.
+// UserRule derives the user of a person from their provider's claims, in an
+// installation whose user ids are names in a directory.
 type UserRule struct {
-	// Claim has the name, such as preferred_username. Without one there is no
-	// rule.
+	// Claim has the name, such as preferred_username. Empty means that the
+	// installation has no rule.
 	Claim string
-	// Suffix is what the claim must end with, such as @example.com, and what is
-	// taken off. It may be empty. Case does not matter.
+	// Suffix is the required end of the claim, such as @example.com, and is
+	// removed. It may be empty. Case does not matter.
 	Suffix string
 }
 
-// claimEmail is a name that some providers let people choose for themselves.
+// claimEmail is a name that people may choose themselves at some providers.
 const claimEmail = "email"
 
-// User returns the user that the rule makes of claims, and false where it makes
-// none. An email is one only if the provider says that it has verified it: else
-// whoever writes another's address into their profile would be them.
+// User returns the user that the rule derives from claims, and false if there
+// is none. An email counts only if the provider says that it has verified it:
+// otherwise anybody who writes another's address into their profile would get
+// that user.
 func (r UserRule) User(claims map[string]any) (v1alpha1.UserID, bool) {
 	value, ok := claims[r.Claim].(string)
 	if r.Claim == "" || !ok || r.Claim == claimEmail && !verified(claims["email_verified"]) {
@@ -39,11 +40,11 @@ func (r UserRule) User(claims map[string]any) (v1alpha1.UserID, bool) {
 	return user, err == nil
 }
 
-// verified reads email_verified, which some providers have as text.
+// verified reads email_verified, which is a text at some providers.
 func verified(v any) bool { return v == true || v == "true" }
 
-// lower makes ASCII letters small and leaves others, of which some have an ASCII
-// letter as their small one: the sign of the kelvin, for one.
+// lower converts ASCII letters to lower case and leaves others: some, such as
+// the Kelvin sign, have an ASCII letter as their lower case.
 func lower(s string) string {
 	return strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {

@@ -18,44 +18,48 @@ import (
 )
 
 const (
-	// maxToken is the most bytes that a token may have. Those of directories that
-	// name all groups of a person in it have some 4 KiB.
+	// maxToken is the maximum length of a token in bytes. Those of directories
+	// that list all groups of a person have some 4 KiB.
 	maxToken = 8 << 10
-	// Leeway is how far the clocks of the issuer and of this process may be apart.
+	// Leeway is how far the clocks of the issuer and of this process may
+	// differ.
 	Leeway = 30 * time.Second
-	// maxTried is the most keys that one token is tried with: where an issuer has
-	// several without an id, anybody's token would cost a check of each.
+	// maxTried is the maximum number of keys that one token is tried with: if
+	// an issuer has several without an id, each invalid token would cost a
+	// check of all of them.
 	maxTried = 4
 )
 
 // KeySource has the keys of issuers.
 type KeySource interface {
-	// Keys returns the issuer's keys of that id, and all where it is empty, which
-	// is what a token without one has. None is no error. An error is that it
-	// cannot be said which keys the issuer has.
+	// Keys returns the issuer's keys of that id, and all for an empty one,
+	// which stands for a token without an id. An empty result is no error. An
+	// error means that the issuer's keys are not known.
 	Keys(ctx context.Context, issuer, kid string) ([]jose.JSONWebKey, error)
 }
 
-// Token is an access token that is good at the resource that it was verified for.
+// Token is an access token that is valid at the resource that it was verified
+// for.
 type Token struct {
-	// Issuer is the URL of who issued it.
+	// Issuer is the URL of its issuer.
 	Issuer string
-	// Subject is whose it is.
+	// Subject is its subject.
 	Subject SubjectKey
-	// User is the user that a rule makes of the person, empty if there is none.
+	// User is the user that a rule derives from the person, empty without a
+	// rule.
 	User v1alpha1.UserID
-	// ClientID is the client that it was issued to, and ID its own (jti). Both may
-	// be empty with issuers other than our own, and are any text.
+	// ClientID is the client that it was issued to, and ID its own (jti). Both
+	// may be empty with issuers other than our own, and may be any text.
 	ClientID, ID string
 	// Expires is when the token ends, without any leeway.
 	Expires time.Time
-	// Read and Call say what it allows. One is not part of the other.
+	// Read and Call say what it allows. Neither includes the other.
 	Read, Call bool
-	// Scopes are what the token has, in its order.
+	// Scopes are the token's scopes, in its order.
 	Scopes []string
 }
 
-// Verifier verifies access tokens. Any number may be verified at once.
+// Verifier verifies access tokens. It is safe for concurrent use.
 type Verifier struct {
 	issuers    map[string]*Issuer
 	algorithms []jose.SignatureAlgorithm
@@ -63,7 +67,7 @@ type Verifier struct {
 }
 
 // NewVerifier returns a verifier of tokens of these issuers. Its error names
-// everything that is wrong with them.
+// all their mistakes.
 func NewVerifier(issuers []Issuer, keys KeySource) (*Verifier, error) {
 	v := &Verifier{issuers: map[string]*Issuer{}, keys: keys}
 	var errs []error
@@ -85,8 +89,8 @@ func NewVerifier(issuers []Issuer, keys KeySource) (*Verifier, error) {
 	return v, nil
 }
 
-// Scopes returns what a client has to ask for: all scopes that some issuer's
-// tokens need, sorted. It is empty if none are needed.
+// Scopes returns the scopes that a client has to request: all that some
+// issuer's tokens need, sorted. It is empty if none are needed.
 func (v *Verifier) Scopes() []string {
 	var all []string
 	for _, i := range v.issuers {
@@ -96,8 +100,8 @@ func (v *Verifier) Scopes() []string {
 	return slices.Compact(all)
 }
 
-// Verify returns what token says, if it is good at that resource now. The error is
-// a Reason, which is an ErrToken, or wraps ErrKeysAway.
+// Verify returns the content of a token, if it is valid at that resource now.
+// The error is a Reason, which is an ErrToken, or wraps ErrKeysAway.
 func (v *Verifier) Verify(ctx context.Context, token, resource string, now time.Time) (Token, error) {
 	signed, err := v.parse(token)
 	if err != nil {
@@ -122,9 +126,9 @@ func (v *Verifier) Verify(ctx context.Context, token, resource string, now time.
 	return c.token(i)
 }
 
-// elsewhere are the members of a header that ask to take a key that the token
-// brings or names, to understand what is not understood here, or to read the
-// payload in another way.
+// elsewhere are header members that ask to use a key that the token brings or
+// names, to understand an unknown extension, or to read the payload in another
+// way.
 var elsewhere = []jose.HeaderKey{"jku", "x5u", "crit", "b64", "zip", "enc"}
 
 // parse returns a token in its parts, nothing of which can be relied on.

@@ -12,8 +12,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// The types are those of OTLP's JSON encoding (OTLP 1.x, section "JSON Protobuf
-// Encoding"): ids in hexadecimal, 64-bit numbers as strings.
+// The types follow OTLP's JSON encoding (OTLP 1.x, section "JSON Protobuf Encoding"): ids in
+// hexadecimal, 64-bit numbers as strings.
 type (
 	request struct {
 		ResourceSpans []resourceSpans `json:"resourceSpans"`
@@ -58,9 +58,8 @@ type (
 	}
 )
 
-// requestOf returns the request that carries spans, all of one source.
-// Attributes are texts and whole numbers; others are written as text, and those
-// without a text are left out.
+// requestOf returns the request with spans, all of one source. Attributes are strings and
+// integers; others are converted to strings, and empty ones are left out.
 func requestOf(spans []sdktrace.ReadOnlySpan) request {
 	out := scopeSpans{Scope: scope{Name: spans[0].InstrumentationScope().Name}}
 	for _, s := range spans {

@@ -1,14 +1,13 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package otlp sends a program's spans to where OpenTelemetry's environment
-// variables say, by OTLP over HTTP in its JSON encoding. It is apart from those
-// who make spans, which know only the interface: a program that does not trace
-// runs nothing of it.
+// Package otlp exports a program's spans to the endpoint in OpenTelemetry's environment variables,
+// by OTLP over HTTP in its JSON encoding. The code that creates spans knows only the interface: a
+// program without tracing runs nothing of this package.
 //
-// OpenTelemetry's own exporter speaks protobuf. Merely linking that, and the
-// gRPC code that comes with it, takes 4.5 MB of an idle bridge's memory; the
-// rest of OpenTelemetry, which is used here, takes less than one.
+// OpenTelemetry's own exporter uses protobuf. Linking it, with the gRPC code that it needs, takes
+// 4.5 MB of an idle bridge's memory; the other parts of OpenTelemetry, which are used here, take
+// less than one.
 package otlp
 
 import (
@@ -28,28 +27,28 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// timeout is how long one request may take: OpenTelemetry's default.
+// timeout limits one request: OpenTelemetry's default.
 const timeout = 10 * time.Second
 
-// The variables that are heeded, besides those of OpenTelemetry's SDK.
+// The supported variables, in addition to those of OpenTelemetry's SDK.
 const (
 	envEndpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"
 	envTraces   = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 	envHeaders  = "OTEL_EXPORTER_OTLP_HEADERS"
 )
 
-// Source is whose spans they are.
+// Source identifies the program that creates the spans.
 type Source struct {
-	// Service and Version are the program's name and version; the environment
-	// may name it otherwise. Without a version none is told.
+	// Service and Version are the program's name and version. The environment can replace the
+	// name. An empty version is left out.
 	Service, Version string
-	// Package is the Go package that makes the spans.
+	// Package is the Go package that creates the spans.
 	Package string
 }
 
-// Start returns the tracer of source, whose spans go out in the background,
-// and what sends the rest of them and ends it. Both are nil where the
-// variables name nobody who takes spans. Nobody need be there yet.
+// Start returns the tracer of source, which exports spans in the background, and the function that
+// exports the remaining spans and ends it. Both are nil if the variables name no endpoint. The
+// endpoint need not be reachable yet.
 func Start(ctx context.Context, source Source, getenv func(string) string) (trace.Tracer, func(context.Context) error, error) {
 	endpoint := endpointOf(getenv)
 	if endpoint == "" {
@@ -64,7 +63,7 @@ func Start(ctx context.Context, source Source, getenv func(string) string) (trac
 	}
 	named, err := resource.New(ctx,
 		resource.WithAttributes(attribute.String("service.name", source.Service), attribute.String("service.version", source.Version)),
-		resource.WithFromEnv(), // which may say otherwise
+		resource.WithFromEnv(), // the environment takes precedence
 	)
 	if err != nil {
 		return nil, nil, fmt.Errorf("describe the source of traces: %w", err)
@@ -74,7 +73,7 @@ func Start(ctx context.Context, source Source, getenv func(string) string) (trac
 	return provider.Tracer(source.Package), provider.Shutdown, nil
 }
 
-// endpointOf returns the URL that takes spans, empty for none.
+// endpointOf returns the URL for spans, or an empty string.
 func endpointOf(getenv func(string) string) string {
 	if getenv("OTEL_SDK_DISABLED") == "true" || getenv("OTEL_TRACES_EXPORTER") == "none" {
 		return ""
@@ -89,8 +88,8 @@ func endpointOf(getenv func(string) string) string {
 	return strings.TrimSuffix(base, "/") + "/v1/traces"
 }
 
-// headersOf reads "name=value,name=value" with percent-encoded values. Its
-// errors repeat nothing, since a value may be a token.
+// headersOf parses "name=value,name=value" with percent-encoded values. Its errors contain none of
+// the text, because a value may be a token.
 func headersOf(s string) (http.Header, error) {
 	header := http.Header{}
 	for pair := range strings.SplitSeq(s, ",") {
@@ -134,7 +133,7 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpa
 		return fmt.Errorf("export spans: %w", err)
 	}
 	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can be used again
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can be reused
 	if resp.StatusCode/100 != 2 {
 		return fmt.Errorf("export spans: the collector answered %s", resp.Status)
 	}

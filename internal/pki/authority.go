@@ -33,9 +33,9 @@ const (
 	// the output of the hash, and of a number of the curve P-256.
 	derivedSize = sha256.Size
 
-	// Lifetime is how long an issued certificate is good for, which is also
-	// for how long a deleted bridge could still prove to be itself. It is
-	// renewed after a third, so that the keybroker may be away for 4 hours.
+	// Lifetime is how long an issued certificate is valid, which is also how
+	// long a deleted bridge could still identify itself. It is renewed after a
+	// third, so the keybroker may be down for 4 hours.
 	Lifetime = 6 * time.Hour
 
 	// backdate is how far the clocks of two nodes may be apart.
@@ -102,11 +102,11 @@ func NewAuthority(secret [32]byte) (*Authority, error) {
 	return &Authority{key: key, certificate: certificate, pem: encodeCertificate(der), derive: derive}, nil
 }
 
-// SessionKeys returns the keys by which the bridge with this UID signs what it
-// hands to its clients: the first signs, all verify. They are the same for
-// every replica and at every start of whoever asks, so that a session outlives
-// the process that began it, and no other bridge has them. They last as long as
-// the authority, whatever becomes of the versions of the master key.
+// SessionKeys returns the keys that sign the values that the bridge with this
+// UID gives to its clients: the first signs, all verify. They are the same for
+// every replica and at every start, so that a session outlives the process that
+// began it, and no other bridge has them. They last as long as the authority
+// and do not depend on the versions of the master key.
 func (a *Authority) SessionKeys(bridgeUID string) ([][]byte, error) {
 	if !bridgePath.MatchString(bridgePrefix + bridgeUID) {
 		return nil, errors.New("derive session keys: this is no UID")
@@ -118,16 +118,16 @@ func (a *Authority) SessionKeys(bridgeUID string) ([][]byte, error) {
 	return [][]byte{key}, nil
 }
 
-// CertificatePEM returns the authority's own certificate, which is what those
-// who trust it need.
+// CertificatePEM returns the authority's own certificate, for clients that
+// trust it.
 func (a *Authority) CertificatePEM() []byte {
 	return append([]byte(nil), a.pem...)
 }
 
 // Issue certifies the public key of a PKCS #10 request for s, from a little
-// before now until Lifetime after it. Nothing else of the request is used:
-// whoever asks does not choose who they are. The answer is one PEM block; the
-// authority's certificate, which the peers have, is not in it.
+// before now until Lifetime after it. Nothing else of the request is used: the
+// caller does not choose its own name. The answer is one PEM block without the
+// authority's certificate, which the peers have.
 func (a *Authority) Issue(rand io.Reader, csrDER []byte, s Subject, now time.Time) ([]byte, error) {
 	if err := s.validate(); err != nil {
 		return nil, err

@@ -19,11 +19,11 @@ const (
 	maxLoginAttempts = 8
 )
 
-// LoginKey returns the key of P-256 that signs access tokens in a period, which
-// is a number that the caller counts. It is the same for every replica and at
-// every start, so that nobody has to agree on it or to store it. Another
-// generation has other keys in all periods. The error says that there is none,
-// which chance does not bring about, and quotes nothing.
+// LoginKey returns the P-256 key that signs access tokens in a period, which is
+// a number that the caller counts. It is the same for every replica and at
+// every start, so that replicas need no agreement and no storage. Another
+// generation has other keys in all periods. The error says that no key was
+// found, which does not happen by chance, and quotes nothing.
 func (a *Authority) LoginKey(generation uint32, period int64) (*ecdsa.PrivateKey, error) {
 	for attempt := range maxLoginAttempts {
 		candidate, err := a.derive(fmt.Sprintf("%s%d/%d/%d", loginInfo, generation, period, attempt))

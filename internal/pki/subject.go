@@ -35,13 +35,13 @@ func IngressURI() *url.URL {
 	return &url.URL{Scheme: "spiffe", Host: TrustDomain, Path: ingressPath}
 }
 
-// Subject is who a certificate speaks for, and as what. Exactly one of URI and
-// DNSNames is set.
+// Subject is the identity in a certificate, and its usage. Exactly one of URI
+// and DNSNames is set.
 type Subject struct {
 	URI      *url.URL
 	DNSNames []string
 	// Usage is ExtKeyUsageServerAuth or ExtKeyUsageClientAuth. A certificate
-	// has one: a bridge that is broken into cannot call other bridges.
+	// has one: a compromised bridge cannot call other bridges.
 	Usage x509.ExtKeyUsage
 }
 

@@ -13,10 +13,10 @@ import (
 )
 
 // VerifyPeer returns a function for tls.Config.VerifyConnection that accepts a
-// peer only when its certificate is from roots, good now, for usage, and names
-// exactly one URI, which is want. It verifies everything by itself and so
-// holds under InsecureSkipVerify, which those need who know their peer by a
-// name that is not a host.
+// peer only if its certificate is from roots, valid now, for usage, and names
+// exactly one URI, which is want. It verifies everything by itself and so is
+// safe under InsecureSkipVerify, which is needed when the peer's name is not a
+// host.
 func VerifyPeer(roots *x509.CertPool, want *url.URL, usage x509.ExtKeyUsage, now func() time.Time) func(tls.ConnectionState) error {
 	name := want.String()
 	return func(state tls.ConnectionState) error {

@@ -11,33 +11,40 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
 
-// Finding is why something is not as it should be: a condition's reason and
-// message. The zero Finding finds nothing.
+// Finding is a condition's reason and message for something that is not as it
+// should be. The zero Finding means that there is nothing to report.
 type Finding struct {
 	Reason  string
 	Message string
 }
 
-// check is one reason for which an installation does not take a spec.
+// check is one reason why an installation refuses a spec.
 type check func(Observed) Finding
 
 // acceptance is what a spec must pass. The first finding decides, so that a
 // user who does not own the id at all is not sent to correct the tier first.
-var acceptance = append([]check{userIDIsFree, networkIsolates, tierExists, serversFitTier}, append(slices.Clone(ofServers), runtimesAreThere)...)
+var acceptance = []check{userIDIsFree, networkIsolates, tierExists, serversFitTier, serversAreTaken, configurationFits, runtimesAreThere}
 
-// ofServers are the checks that a server passes or not whatever the rest of the
-// spec and the installation are.
-var ofServers = []check{headersDiffer, textsAreReadable, loginsAreGranted, serversAreValid}
+// ofServer are the checks of a single server, which do not depend on the rest
+// of the spec or on the installation.
+var ofServer = []func(Server) Finding{headersDiffer, textsAreReadable, loginIsGranted, serverIsValid}
 
-// Refuses returns why no bridge would take the server, which is what a spec with
-// it would be refused for.
-func Refuses(server v1alpha1.Server) Finding {
-	b := &v1alpha1.HostedBridge{Spec: v1alpha1.HostedBridgeSpec{UserID: "user", Servers: []v1alpha1.Server{server}}}
-	b.UID = "bridge"
-	for _, c := range ofServers {
-		if f := c(Observed{Bridge: b}); f != (Finding{}) {
-			f.Message = strings.TrimLeft(strings.TrimPrefix(f.Message, "spec.servers[0]"), ".: ")
-			return f
+// Refuses returns why every bridge would refuse the server, and so a spec with
+// it.
+func Refuses(server Server) Finding {
+	f := refusal([]Server{server})
+	f.Message = strings.TrimLeft(strings.TrimPrefix(f.Message, fmt.Sprintf("spec.servers[%d]", server.Index)), ".: ")
+	return f
+}
+
+func serversAreTaken(o Observed) Finding { return refusal(Servers(o.Bridge)) }
+
+func refusal(servers []Server) Finding {
+	for _, c := range ofServer {
+		for _, s := range servers {
+			if f := c(s); f != (Finding{}) {
+				return f
+			}
 		}
 	}
 	return Finding{}
@@ -88,24 +95,23 @@ func serversFitTier(o Observed) Finding {
 	return Finding{v1alpha1.ReasonTierLimitExceeded, message}
 }
 
-// runtimesAreThere is the check that there is an image for each program.
+// runtimesAreThere checks that there is an image for each program.
 func runtimesAreThere(o Observed) Finding {
-	for i, server := range o.Bridge.Spec.Servers {
-		p := server.Transport.Stdio
-		if p == nil || p.Image != "" || p.Install == nil || !slices.Contains(o.Lacking, p.Install.Method) {
+	for _, server := range Servers(o.Bridge) {
+		if server.Image != "" || !slices.Contains(o.Lacking, server.Method) {
 			continue
 		}
 		return Finding{v1alpha1.ReasonInvalidServer, fmt.Sprintf(
 			"spec.servers[%d].transport.stdio.image: it must be an image that has %s on its PATH, since the installation has none: "+
-				"its operator was started without --runtime-image-%s", i, p.Install.Method, runtimes[p.Install.Method])}
+				"its operator was started without --runtime-image-%s", server.Index, server.Method, runtimes[server.Method])}
 	}
 	return Finding{}
 }
 
-// runtimes are the names of what methods of install run in.
+// runtimes are the names of the runtimes for the methods of install.
 var runtimes = map[v1alpha1.InstallMethod]string{v1alpha1.InstallNPX: "node", v1alpha1.InstallUVX: "python"}
 
-// tiersFor returns the names of the tiers that allow so many servers.
+// tiersFor returns the names of the tiers that allow that many servers.
 func tiersFor(o Observed, servers int) []string {
 	return slices.DeleteFunc(o.Tiers.Names(), func(name string) bool {
 		limit := o.Tiers[name].Servers

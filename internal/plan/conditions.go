@@ -28,7 +28,7 @@ func conditions(o Observed, p Plan, out Outcome, now time.Time) []metav1.Conditi
 		list[i].Message = bounded(list[i].Message)
 		list[i].ObservedGeneration = o.Bridge.Generation
 		if kind := list[i].Type; kind == v1alpha1.ConditionWorkloadAvailable || kind == v1alpha1.ConditionReady {
-			list[i].ObservedGeneration = p.generation(o) // They are about the spec that was acted on.
+			list[i].ObservedGeneration = p.generation(o) // They are about the spec that was applied.
 		}
 		list[i].LastTransitionTime = metav1.NewTime(now)
 		before := meta.FindStatusCondition(o.Bridge.Status.Conditions, list[i].Type)
@@ -51,9 +51,9 @@ func isUnknown(kind string, f Finding) metav1.Condition {
 	return metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: f.Reason, Message: f.Message}
 }
 
-// messageLimit is how many bytes of a message are kept. The API takes eight
+// messageLimit is how many bytes of a message are kept. The API accepts eight
 // times as many and refuses a whole status for one more, and much of a message
-// is somebody else's words.
+// comes from other programs.
 const messageLimit = 4096
 
 func bounded(message string) string {
@@ -64,15 +64,19 @@ func bounded(message string) string {
 }
 
 func accepted(o Observed, p Plan) metav1.Condition {
+	shared := sharedKeys(o)
 	if p.Rejected != (Finding{}) {
-		return isFalse(v1alpha1.ConditionAccepted, p.Rejected)
+		return isFalse(v1alpha1.ConditionAccepted, Finding{p.Rejected.Reason, p.Rejected.Message + shared})
 	}
 	reason := v1alpha1.ReasonAccepted
 	out, warned := unusable(o.Bridge)
-	if out != "" {
+	switch {
+	case shared != "":
+		reason = v1alpha1.ReasonKeysShared
+	case out != "":
 		reason = v1alpha1.ReasonRecipesUnusable
 	}
-	return isTrue(v1alpha1.ConditionAccepted, reason, "the installation takes the spec"+out+warned)
+	return isTrue(v1alpha1.ConditionAccepted, reason, "the installation takes the spec"+shared+out+warned)
 }
 
 // available is the message of a workload as it should be.
@@ -100,7 +104,7 @@ func workloadAvailable(o Observed, p Plan, out Outcome) metav1.Condition {
 	}
 }
 
-// ofRejected is workloadAvailable of a spec that is not accepted.
+// ofRejected is workloadAvailable for a spec that is not accepted.
 func ofRejected(o Observed, p Plan) metav1.Condition {
 	const kind = v1alpha1.ConditionWorkloadAvailable
 	message := "no pod is made for a spec that is not accepted"
@@ -159,9 +163,9 @@ func notReady(current *Pod, keybroker bool) Finding {
 	}
 }
 
-// ready sums up whether calls reach the bridge. Secrets do not decide it: one
-// that is missing takes the server that needs it out of service, and the
-// others answer. Nor does the container of a server.
+// ready summarizes whether calls reach the bridge. Secrets do not decide it: a
+// missing one takes the server that needs it out of service, and the others
+// answer. Nor does the container of a server.
 func ready(o Observed, p Plan, taken, workload metav1.Condition) metav1.Condition {
 	for _, c := range []metav1.Condition{taken, workload} {
 		if c.Status != metav1.ConditionTrue {

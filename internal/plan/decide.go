@@ -12,7 +12,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
 
-// Action is what becomes of a bridge's objects.
+// Action is what happens to a bridge's objects.
 type Action string
 
 // The actions.
@@ -21,11 +21,12 @@ const (
 	Leave Action = "Leave"
 	// Prepare applies what a pod needs, but no Deployment.
 	Prepare Action = "Prepare"
-	// Hold applies the ServiceAccount alone. The pod that runs would end for one
-	// that cannot start, or take a configuration before it has the secrets for it.
+	// Hold applies the ServiceAccount alone. Otherwise the running pod would
+	// end for one that cannot start, or get a configuration before it has the
+	// secrets for it.
 	Hold Action = "Hold"
-	// Suspend applies everything, with no pod; of a spec that is not accepted only
-	// that there is no pod.
+	// Suspend applies everything, with no pod; for a spec that is not accepted
+	// it only removes the pod.
 	Suspend Action = "Suspend"
 	// Run applies everything, with one pod.
 	Run Action = "Run"
@@ -42,15 +43,15 @@ type Plan struct {
 	RuntimeClass string
 	// Rejected says why the spec is not accepted. It is zero for one that is.
 	Rejected Finding
-	// Blocked says why an accepted bridge gets no pod yet.
+	// Blocked says why an accepted bridge has no pod yet.
 	Blocked Finding
-	// IdleSince is since when a bridge that sleeps has not been used. It is nil
-	// for one that does not sleep.
+	// IdleSince is since when a sleeping bridge has not been used. It is nil
+	// for a bridge that does not sleep.
 	IdleSince *metav1.Time
-	// Queued says that the bridge was called and waits for its turn to wake.
+	// Queued means that the bridge was called and waits for its turn to wake.
 	Queued bool
-	// RequeueAfter is when to decide again although nothing was seen to change;
-	// zero is never.
+	// RequeueAfter is when to decide again although no change was observed;
+	// zero means never.
 	RequeueAfter time.Duration
 }
 
@@ -60,11 +61,11 @@ func Decide(o Observed, now time.Time) Plan {
 	switch {
 	case p.Rejected.Reason == v1alpha1.ReasonUserIDConflict && o.WorkloadExists:
 		// Two bridges of the same second can both have started before either
-		// saw the other. No call reaches the one that lost.
+		// saw the other. No call reaches the second one in the order.
 		p.Action = Suspend
 	case p.Rejected != (Finding{}):
 		p.Action = Leave
-		p.IdleSince = o.Bridge.Status.IdleSince // One that sleeps goes on sleeping.
+		p.IdleSince = o.Bridge.Status.IdleSince // A sleeping bridge goes on sleeping.
 	case o.Bridge.Spec.DesiredState == v1alpha1.StateSuspended:
 		p.Action = Suspend
 	case o.Bridge.Asleep() && (!o.Bridge.Woken() || o.Waking.full()):
@@ -81,8 +82,8 @@ func Decide(o Observed, now time.Time) Plan {
 	return p.sleep(o, now)
 }
 
-// runtimeClass returns what the bridge's spec names, and what its tier gives to
-// those whose spec names none.
+// runtimeClass returns the class that the bridge's spec names, or that of its
+// tier.
 func runtimeClass(o Observed) string {
 	return ptr.Deref(o.Bridge.Spec.RuntimeClassName, o.Tiers[o.Bridge.Spec.Tier].RuntimeClassName)
 }

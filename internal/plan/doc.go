@@ -1,9 +1,9 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plan decides what becomes of a HostedBridge: from what was observed
-// to what should be applied, and from what came of that to the status. It
-// reads nothing and writes nothing; whoever calls it does both.
+// Package plan decides about a HostedBridge: from the observed state it derives
+// what to apply, and from the outcome of that the status. It reads nothing and
+// writes nothing; its callers do both.
 //
 //	Observed ──Decide──▶ Plan ──(apply)──▶ Outcome ──Status──▶ status
 //

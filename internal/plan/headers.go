@@ -10,19 +10,17 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
 
-// headersDiffer is the check that a server has each header once.
-func headersDiffer(o Observed) Finding {
-	for i, server := range o.Bridge.Spec.Servers {
-		seen := map[string]string{}
-		for j, header := range server.Transport.Headers {
-			field := fmt.Sprintf("spec.servers[%d].transport.headers[%d]", i, j)
-			if other, ok := seen[strings.ToLower(header.Name)]; ok {
-				return Finding{v1alpha1.ReasonInvalidHeader, fmt.Sprintf(
-					"%s.name: %s of server %s is the same header as %s, since case makes no difference in HTTP; it must be a header that the server does not have yet",
-					field, header.Name, server.Name, other)}
-			}
-			seen[strings.ToLower(header.Name)] = header.Name
+// headersDiffer is the check that the server has each header once.
+func headersDiffer(server Server) Finding {
+	seen := map[string]string{}
+	for j, header := range server.Headers {
+		field := fmt.Sprintf("spec.servers[%d].transport.headers[%d]", server.Index, j)
+		if other, ok := seen[strings.ToLower(header.Name)]; ok {
+			return Finding{v1alpha1.ReasonInvalidHeader, fmt.Sprintf(
+				"%s.name: %s of server %s is the same header as %s, since case makes no difference in HTTP; it must be a header that the server does not have yet",
+				field, header.Name, server.Name, other)}
 		}
+		seen[strings.ToLower(header.Name)] = header.Name
 	}
 	return Finding{}
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/template"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/template"
 )
 
 // withHeaders gives the last server headers.

@@ -15,35 +15,35 @@ import (
 
 const (
 	// catchUp is how long after it began to follow bridges the operator lets
-	// none fall asleep. An ingress that could not write for a while tells within
-	// 30 s of bridges in use; until then they look unused.
+	// none fall asleep. An ingress that could not write for a while reports
+	// bridges in use within 30 s; until then they look unused.
 	catchUp = time.Minute
-	// startLimit is how long a bridge that wakes counts among those that start.
-	// One that takes longer does not load the cluster by starting, it waits for
-	// something, and must not keep others from waking.
+	// startLimit is how long a waking bridge counts among those that start. A
+	// slower one does not load the cluster by starting: it waits for something,
+	// and must not keep others from waking.
 	startLimit = time.Minute
-	// queueRetry is when a bridge that waits for its turn is looked at again, if
-	// nothing tells before. It is the end of another's startLimit that nothing
-	// tells of.
+	// queueRetry is when a bridge that waits for its turn is checked again if
+	// no event comes before. The end of another bridge's startLimit causes no
+	// event.
 	queueRetry = 15 * time.Second
 )
 
-// Waking bounds how many bridges start at once because they were called. Those
-// that are made or changed do not count: their owner, and not their callers,
-// says how many that are.
+// Waking bounds how many bridges start at once because they were called. New
+// and changed bridges do not count: their owners, and not their callers, decide
+// their number.
 type Waking struct {
-	// Limit is how many may, 0 for any number.
+	// Limit is how many may; 0 means no limit.
 	Limit int
 	// Ahead is how many other bridges wake before the observed one.
 	Ahead int
 }
 
-// full says that it is not the bridge's turn.
+// full reports that it is not the bridge's turn.
 func (w Waking) full() bool { return w.Limit > 0 && w.Ahead >= w.Limit }
 
-// sleep decides about a bridge on demand that runs, or is to run. It sleeps
-// when it has been ready and unused for its idleTimeout, and not while it is on
-// its way: what is wrong with a bridge that does not get ready would be hidden.
+// sleep decides about a bridge on demand that runs, or should run. It sleeps
+// when it has been ready and unused for its idleTimeout, and not while it
+// starts: sleep would hide why a bridge does not become ready.
 func (p Plan) sleep(o Observed, now time.Time) Plan {
 	if o.Bridge.Spec.DesiredState != v1alpha1.StateOnDemand || p.Action != Run || !o.running() {
 		return p
@@ -62,9 +62,9 @@ func (p Plan) sleep(o Observed, now time.Time) Plan {
 	return p
 }
 
-// idleSince returns since when a ready bridge has not been used: since it was
-// last, or since it is ready where that is later. Who has just made a bridge
-// gets the time to call it.
+// idleSince returns since when a ready bridge has not been used: since its last
+// use, or since it is ready if that is later. The user of a new bridge gets the
+// time to call it.
 func (o Observed) idleSince(now time.Time) time.Time {
 	ready := now
 	if c := availability(o.Bridge); c != nil && c.Status == metav1.ConditionTrue && c.Reason == v1alpha1.ReasonAvailable {
@@ -80,22 +80,22 @@ func availability(b *v1alpha1.HostedBridge) *metav1.Condition {
 	return meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionWorkloadAvailable)
 }
 
-// wake decides about a bridge that is asleep: it stays so until it is called,
-// and then until it is its turn.
+// wake decides about a sleeping bridge: it sleeps until it is called, and then
+// until it is its turn.
 func (p Plan) wake(o Observed) Plan {
 	switch {
 	case !o.Bridge.Woken():
 		p.Action, p.IdleSince = Suspend, o.Bridge.Status.IdleSince
 	case o.Waking.full():
-		// Nothing is applied: a thousand that wait would load the API server in
-		// the way of those whose turn it is.
+		// Nothing is applied: a thousand waiting bridges would load the API
+		// server and delay those whose turn it is.
 		p.Action, p.IdleSince = Leave, o.Bridge.Status.IdleSince
 		p.Queued, p.RequeueAfter = true, queueRetry
 	}
 	return p
 }
 
-// Starting reports whether b's pod is on its way because it was called.
+// Starting reports whether b's pod is starting because b was called.
 func Starting(b *v1alpha1.HostedBridge, now time.Time) bool {
 	if b.Status.Phase != v1alpha1.PhaseWaking || b.Status.IdleSince != nil || b.DeletionTimestamp != nil {
 		return false
@@ -105,14 +105,15 @@ func Starting(b *v1alpha1.HostedBridge, now time.Time) bool {
 }
 
 // InQueue reports whether b was called while it slept and its pod has not been
-// asked for yet. One that is not accepted waits for its spec, and not in a queue.
+// requested yet. A bridge that is not accepted waits for its spec, and not in a
+// queue.
 func InQueue(b *v1alpha1.HostedBridge) bool {
 	return b.Woken() && b.Status.Phase != v1alpha1.PhaseFailed && b.DeletionTimestamp == nil
 }
 
 // Ahead returns how many of the bridges wake before b: those that start, and
-// those that have waited longer. A bridge between the two is counted once, so
-// that a cache that is late lets none too many start.
+// those that have waited longer. A bridge that is both counts once, so a late
+// cache never lets too many start.
 func Ahead(b *v1alpha1.HostedBridge, waking []v1alpha1.HostedBridge, now time.Time) int {
 	n := 0
 	for i := range waking {

@@ -12,11 +12,10 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
 
-// Enforcement is what is known of whether the cluster's network does what
-// network policies say.
+// Enforcement says whether the cluster's network enforces network policies.
 type Enforcement string
 
-// What can be known. The zero Enforcement is that nobody has tried yet.
+// The possible results. The zero Enforcement means that nothing was tried yet.
 const (
 	Untried      Enforcement = ""
 	Enforced     Enforcement = "Enforced"
@@ -25,31 +24,31 @@ const (
 )
 
 // Isolation is what is observed of the network between a bridge and others. The
-// zero Isolation is that of an installation that makes no policies.
+// zero Isolation is that of an installation without policies.
 type Isolation struct {
-	// Policies says that the installation makes a policy for each namespace with
-	// tenants, and Required that it takes no tenant without one that holds.
+	// Policies means that the installation creates a policy for each namespace
+	// with tenants, and Required that it accepts no tenant without an enforced
+	// one.
 	Policies, Required bool
 	// PolicyExists says that the bridge's namespace has its policy.
 	PolicyExists bool
-	// Probed says that the installation tries whether policies hold.
+	// Probed means that the installation tries whether policies are enforced.
 	Probed bool
-	// Enforcement is whether they do, and Why what keeps it from being known.
+	// Enforcement is the result, and Why the reason why there is none.
 	Enforcement Enforcement
 	Why         string
 }
 
-// Attempt is what came of one pod's attempt to connect.
+// Attempt is the result of one pod's attempt to connect.
 type Attempt struct {
-	// Ended says that the pod did what it was to do, and Reached whether it could
-	// connect then. Otherwise Why says what kept it.
+	// Ended means that the pod finished its attempt, and Reached that it could
+	// connect. Otherwise Why says what kept it.
 	Ended, Reached bool
 	Why            string
 }
 
-// JudgeAttempts returns what two attempts to connect to one address tell, of
-// which a policy forbids the second. An address that the first does not reach
-// says nothing of the second.
+// JudgeAttempts returns what two attempts to connect to one address show; a
+// policy forbids the second. If the first fails too, the second shows nothing.
 func JudgeAttempts(open, denied Attempt) (Enforcement, string) {
 	switch {
 	case !open.Ended:
@@ -65,10 +64,10 @@ func JudgeAttempts(open, denied Attempt) (Enforcement, string) {
 	}
 }
 
-// networkIsolates is the check that the network keeps the tenant from others,
-// where the installation requires it. A bridge that was accepted stays so until
-// it is known that the network does not: a probe that could not run must not
-// keep bridges that sleep from waking.
+// networkIsolates checks that the network isolates the tenant, if the
+// installation requires it. An accepted bridge stays accepted until it is known
+// that the network does not isolate it: a probe that could not run must not
+// keep sleeping bridges from waking.
 func networkIsolates(o Observed) Finding {
 	if !o.Isolation.Required {
 		return Finding{}
@@ -105,8 +104,8 @@ func networkIsolated(o Observed) metav1.Condition {
 	}
 }
 
-// untried is networkIsolated before the operator that leads has tried. What the
-// one before it found is not known to have changed.
+// untried is networkIsolated before the operator that leads has tried. The
+// earlier leader's result still counts.
 func untried(o Observed) metav1.Condition {
 	const kind = v1alpha1.ConditionNetworkIsolated
 	if before := meta.FindStatusCondition(o.Bridge.Status.Conditions, kind); before != nil && tried[before.Reason] {

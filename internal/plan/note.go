@@ -5,11 +5,11 @@ package plan
 
 import "strings"
 
-// maxNote is less than the 1024 bytes that the API takes as an event's note.
+// maxNote is less than the 1024 bytes that the API accepts as an event's note.
 const maxNote = 1000
 
-// Note returns as much of a message as the API takes as the note of an event.
-// One that is longer it refuses, and with it the event.
+// Note shortens a message to what the API accepts as the note of an event. It
+// refuses an event with a longer one.
 func Note(message string) string {
 	if len(message) <= maxNote {
 		return message

@@ -18,12 +18,15 @@ import (
 type Observed struct {
 	// Bridge is the object to decide about.
 	Bridge *v1alpha1.HostedBridge
-	// Recipes are the status.recipes that the bridge had before it was decided
-	// what its recipes come to now.
+	// Recipes are the status.recipes that the bridge had before its recipes
+	// were resolved again.
 	Recipes []v1alpha1.RecipeStatus
 	// Rivals are the other HostedBridges of any namespace with the same user
 	// id.
 	Rivals []v1alpha1.HostedBridge
+	// Sharers are the HostedBridges of any namespace that have one of the bridge's
+	// CopyableKeys. The bridge itself may be among them.
+	Sharers []v1alpha1.HostedBridge
 	// Tiers are the installation's tiers.
 	Tiers quota.Tiers
 	// Lacking are the methods of install for which the installation has no image.
@@ -31,7 +34,7 @@ type Observed struct {
 	// Trust is the keybroker's CA certificate in PEM, empty while it has not
 	// been published.
 	Trust string
-	// KeybrokerReady says that a keybroker is there to be asked.
+	// KeybrokerReady means that a keybroker is available.
 	KeybrokerReady bool
 	// WorkloadExists says that the bridge has a Deployment of its own.
 	WorkloadExists bool
@@ -39,11 +42,11 @@ type Observed struct {
 	Pods []Pod
 	// Isolation is what is observed of the network between the bridge and others.
 	Isolation Isolation
-	// MinIdleTimeout is the shortest idleTimeout that counts.
+	// MinIdleTimeout is the shortest idleTimeout that is accepted.
 	MinIdleTimeout time.Duration
-	// FollowedSince is since when the operator has followed what is used.
+	// FollowedSince is since when the operator has followed the use of bridges.
 	FollowedSince time.Time
-	// Waking is what other bridges wake.
+	// Waking are the other bridges that wake.
 	Waking Waking
 }
 
@@ -56,8 +59,8 @@ type Pod struct {
 	Ready bool
 	// Deleting says that the pod has been told to end.
 	Deleting bool
-	// Waiting says in a few words what keeps the pod from being ready, where
-	// that is known.
+	// Waiting says in a few words what keeps the pod from being ready, if that
+	// is known.
 	Waiting string
 	// Failing says in a few words which servers' containers do not run. It
 	// does not keep the bridge, once it has started, from being ready.
@@ -68,7 +71,7 @@ type Pod struct {
 }
 
 // current returns the pod that stands for the bridge: a ready one rather than
-// another, a new one rather than an old one; nil where all are ending.
+// another, a new one rather than an old one; nil if all are ending.
 func (o Observed) current() *Pod {
 	pods := slices.DeleteFunc(slices.Clone(o.Pods), func(p Pod) bool { return p.Deleting })
 	if len(pods) == 0 {
@@ -90,8 +93,8 @@ func (o Observed) running() bool {
 	return current != nil && current.Ready
 }
 
-// failing says which servers of the pod that stands for the bridge do not run.
-// It begins with a semicolon, and is empty where all do.
+// failing says which servers of the current pod do not run. It begins with a
+// semicolon, and is empty if all run.
 func (o Observed) failing() string {
 	current := o.current()
 	if current == nil || current.Failing == "" {
@@ -111,9 +114,9 @@ func compareBool(a, b bool) int {
 	}
 }
 
-// rival returns the HostedBridge to which the user id belongs, if that is not
-// the observed one. One that is being deleted claims nothing, here as in the
-// ingress.
+// rival returns the HostedBridge that the user id belongs to, if that is not
+// the observed one. A bridge that is being deleted claims nothing, here as in
+// the ingress.
 func (o Observed) rival() *v1alpha1.HostedBridge {
 	var owner *v1alpha1.HostedBridge
 	for i := range o.Rivals {

@@ -9,25 +9,25 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
 
-// foreignRetry is when to look again at an object that belongs to somebody
-// else. Nobody tells when it goes, since only the installation's own objects
-// are watched.
+// foreignRetry is when to look again at an object with another owner. Its
+// deletion causes no event, since only the installation's own objects are
+// watched.
 const foreignRetry = time.Minute
 
-// Outcome is what came of applying a plan.
+// Outcome is the result of applying a plan.
 type Outcome struct {
-	// Failed says why applying stopped. It is zero where all was applied.
+	// Failed says why applying stopped. It is zero if everything was applied.
 	Failed Finding
-	// Workload is what the API server answered to the Deployment, nil where
-	// none was applied.
+	// Workload is the API server's answer for the Deployment, nil if none was
+	// applied.
 	Workload *Workload
-	// ConfigMap is what was found of the bridge's ConfigMap, zero where it was
+	// ConfigMap describes the existing ConfigMap of the bridge, zero if it was
 	// written just now.
 	ConfigMap ConfigMap
 }
 
-// ConfigMap is since when a bridge's ConfigMap has been as it is, by the API
-// server's clock, which tells seconds.
+// ConfigMap is since when a bridge's ConfigMap has its content, by the API
+// server's clock, in whole seconds.
 type ConfigMap struct{ Made, Written time.Time }
 
 // RequeueAfter is when to decide again although nothing was seen to change;
@@ -39,9 +39,9 @@ func (o Outcome) RequeueAfter() time.Duration {
 	return 0
 }
 
-// Workload is what a Deployment says of itself. It comes from the answer to
-// the write and not from a cache, so that a Deployment that was changed just
-// now is not taken for available because the one before it was.
+// Workload is what a Deployment reports. It comes from the answer to the write
+// and not from a cache, so that a Deployment that was changed just now is not
+// mistaken for available because its earlier state was.
 type Workload struct {
 	// Generation is that of the Deployment's spec, ObservedGeneration that
 	// which the Deployment controller has acted on.
@@ -56,14 +56,14 @@ type Workload struct {
 
 func (w *Workload) observed() bool { return w.ObservedGeneration >= w.Generation }
 
-// available says that the pod that was asked for is ready and no other is
-// left.
+// available reports whether the requested pod is ready and no other is left.
 func (w *Workload) available() bool {
 	return w.observed() && w.Updated >= 1 && w.Available >= 1 && w.Replicas == w.Updated
 }
 
-// availableBut says the same of a pod whose bridge is ready. To the Deployment
-// it is not available while a server's container does not run.
+// availableBut reports the same if only the bridge in the pod is ready. The
+// Deployment does not count the pod as available while a server's container
+// does not run.
 func (w *Workload) availableBut(current *Pod) bool {
 	return w.observed() && w.Updated >= 1 && w.Replicas == w.Updated && current != nil && current.Ready
 }

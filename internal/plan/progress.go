@@ -13,12 +13,13 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
 
-// progressDelay is how long after a start began its progress is not told. Most
-// starts are over by then, and each step would be a write that all watch.
+// progressDelay is how long after its beginning the progress of a start is not
+// reported. Most starts are over by then, and each step would be a write that
+// all watches receive.
 const progressDelay = 5 * time.Second
 
-// Deferred returns how long the writing of a status may wait since it only says
-// how far a start has come; zero is not at all.
+// Deferred returns how long a status may wait that only reports the progress of
+// a start; zero means that it may not.
 func Deferred(before, after *v1alpha1.HostedBridgeStatus, now time.Time) time.Duration {
 	if !sameButProgress(before, after) {
 		return 0
@@ -34,8 +35,9 @@ func readiness(s *v1alpha1.HostedBridgeStatus) *metav1.Condition {
 	return meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)
 }
 
-// sameButProgress says that two statuses differ only in what a start changes on
-// its way: the pod's name, what it waits for, and that its secrets are sealed.
+// sameButProgress reports whether two statuses differ only in fields that a
+// start changes on its way: the pod's name, what it waits for, and that its
+// secrets are sealed.
 func sameButProgress(before, after *v1alpha1.HostedBridgeStatus) bool {
 	if before.Phase != after.Phase || before.ObservedGeneration != after.ObservedGeneration || before.UserID != after.UserID ||
 		!before.IdleSince.Equal(after.IdleSince) || !equality.Semantic.DeepEqual(before.Recipes, after.Recipes) {

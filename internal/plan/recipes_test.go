@@ -13,11 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // ofRecipe adds a server of the recipe notes, of which the status says this.
-func ofRecipe(name string, status v1alpha1.RecipeStatus, said *RecipeServer) func(*Observed) {
+func ofRecipe(name string, status v1alpha1.RecipeStatus, said *mcpserver.Server) func(*Observed) {
 	return func(o *Observed) {
 		status.Server, status.Recipe = name, "notes"
 		if said != nil {
@@ -32,13 +32,11 @@ func ofRecipe(name string, status v1alpha1.RecipeStatus, said *RecipeServer) fun
 	}
 }
 
-// resolved lays what the status says over the spec, as the operator does.
-func resolved(o *Observed) { o.Bridge.Spec.Servers = Servers(o.Bridge) }
-
 var (
-	atNotes = &RecipeServer{Transport: v1alpha1.Transport{
-		URL: "https://notes.example.com/mcp", Headers: []v1alpha1.Header{{Name: "Authorization", Value: "Bearer ${NOTES_TOKEN}"}},
-	}}
+	atNotes = &mcpserver.Server{
+		Transport: mcpserver.StreamableHTTP, URL: "https://notes.example.com/mcp",
+		Headers: []mcpserver.Header{{Name: "Authorization", Value: "Bearer ${NOTES_TOKEN}"}},
+	}
 	inUse = v1alpha1.RecipeStatus{
 		Reason: v1alpha1.ReasonRecipeInUse, Version: "1.0.0", Message: "fine",
 		Secrets: []string{"NOTES_TOKEN"}, CredentialsURL: "https://notes.example.com/keys",
@@ -53,7 +51,7 @@ func seen(o *Observed) {
 
 func TestAServerThatIsOutOfServiceForItsRecipeIsThatAlone(t *testing.T) {
 	// The one that is out comes first: what is said of the other names its place.
-	o := observed(ofRecipe("lost", notFound, nil), needing("open"), resolved)
+	o := observed(ofRecipe("lost", notFound, nil), needing("open"))
 	for kind, want := range map[string]string{
 		v1alpha1.ConditionAccepted: "True RecipesUnusable: the installation takes the spec; out of service for its recipe: server lost: the catalog has no recipe notes",
 		v1alpha1.ConditionReady:    "True Ready: calls to status.url reach the bridge; out of service for its recipe: server lost: the catalog has no recipe notes",
@@ -66,7 +64,7 @@ func TestAServerThatIsOutOfServiceForItsRecipeIsThatAlone(t *testing.T) {
 	if diff := cmp.Diff(o.Bridge.Status.Recipes, Decide(o, now).Status(o, Outcome{}, now).Recipes); diff != "" {
 		t.Errorf("status.recipes (-want +got):\n%s", diff)
 	}
-	c := Configuration(o.Bridge, config.Egress{}, "")
+	c := Configuration(o.Bridge, mcpserver.Egress{}, "")
 	if len(c.Servers) != 1 || c.Servers[0].Name != "open" {
 		t.Errorf("the bridge is told of %+v", c.Servers)
 	}
@@ -88,10 +86,10 @@ func TestWhatAPodGoesOnWithStaysInTheStatus(t *testing.T) {
 		o    Observed
 		want string
 	}{
-		"it runs":                            {observed(mine, resolved, before, runs), "1.0.0"},
-		"it runs, and no keybroker is there": {observed(mine, resolved, before, runs, withoutKeybroker), "0.9.0"},
-		"it runs, and the spec is refused":   {observed(mine, resolved, before, runs, unknown), "0.9.0"},
-		"the spec is refused":                {observed(mine, resolved, before, unknown), "1.0.0"},
+		"it runs":                            {observed(mine, before, runs), "1.0.0"},
+		"it runs, and no keybroker is there": {observed(mine, before, runs, withoutKeybroker), "0.9.0"},
+		"it runs, and the spec is refused":   {observed(mine, before, runs, unknown), "0.9.0"},
+		"the spec is refused":                {observed(mine, before, unknown), "1.0.0"},
 	} {
 		if got := Decide(tt.o, now).Status(tt.o, Outcome{}, now).Recipes; len(got) != 1 || got[0].Version != tt.want {
 			t.Errorf("%s: %+v, want version %s", name, got, tt.want)
@@ -103,12 +101,12 @@ func TestARecipeThatRunsAndIsOddIsSaid(t *testing.T) {
 	for _, reason := range []string{v1alpha1.ReasonRecipeDeprecated, v1alpha1.ReasonRecipeKept} {
 		odd := inUse
 		odd.Reason, odd.Message = reason, "recipe notes should not be used"
-		c := condition(t, v1alpha1.ConditionAccepted, observed(ofRecipe("mine", odd, atNotes), resolved))
+		c := condition(t, v1alpha1.ConditionAccepted, observed(ofRecipe("mine", odd, atNotes)))
 		if c.Reason != v1alpha1.ReasonAccepted || !strings.HasSuffix(c.Message, "; server mine: recipe notes should not be used") {
 			t.Errorf("%s: %+v", reason, c)
 		}
 	}
-	if c := condition(t, v1alpha1.ConditionAccepted, observed(ofRecipe("mine", inUse, atNotes), resolved)); strings.Contains(c.Message, "mine") {
+	if c := condition(t, v1alpha1.ConditionAccepted, observed(ofRecipe("mine", inUse, atNotes))); strings.Contains(c.Message, "mine") {
 		t.Errorf("one with which all is well: %s", c.Message)
 	}
 }
@@ -120,12 +118,12 @@ func TestTheSecretsOfARecipeAreThoseOfItsServer(t *testing.T) {
 		want string
 		says string
 	}{
-		"not reported yet":                {observed(mine, resolved), "False Sealing", ""},
-		"reported before it was resolved": {observed(mine, resolved, sealed(0)), "False Sealing", ""},
-		"reported, and not set":           {observed(mine, resolved, notSet("NOTES_TOKEN"), seen), "False SecretsMissing", "server mine is out of service until these secrets are set: NOTES_TOKEN, which https://notes.example.com/keys gives; set a secret"},
-		"reported, and set":               {observed(mine, resolved, sealed(1), seen), "True Sealed", ""},
-		"another server's is missing":     {observed(mine, needing("open", "OTHER"), resolved, notSet("OTHER"), seen), "False SecretsMissing", "server open is out of service until these secrets are set: OTHER; set a secret"},
-		"out of service for its recipe":   {observed(ofRecipe("mine", notFound, nil), resolved), "True NothingToSeal", ""},
+		"not reported yet":                {observed(mine), "False Sealing", ""},
+		"reported before it was resolved": {observed(mine, sealed(0)), "False Sealing", ""},
+		"reported, and not set":           {observed(mine, notSet("NOTES_TOKEN"), seen), "False SecretsMissing", "server mine is out of service until these secrets are set: NOTES_TOKEN, which https://notes.example.com/keys gives; set a secret"},
+		"reported, and set":               {observed(mine, sealed(1), seen), "True Sealed", ""},
+		"another server's is missing":     {observed(mine, needing("open", "OTHER"), notSet("OTHER"), seen), "False SecretsMissing", "server open is out of service until these secrets are set: OTHER; set a secret"},
+		"out of service for its recipe":   {observed(ofRecipe("mine", notFound, nil)), "True NothingToSeal", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := condition(t, v1alpha1.ConditionSecretsSealed, tt.o)
@@ -177,7 +175,7 @@ func TestRecipeSecretsTellGrantsApart(t *testing.T) {
 }
 
 func TestServersOfTheStatus(t *testing.T) {
-	program := &RecipeServer{Transport: v1alpha1.Transport{Type: v1alpha1.TransportStdio, Stdio: &v1alpha1.Stdio{Command: []string{"npx", "notes"}}}}
+	program := &mcpserver.Server{Transport: mcpserver.Stdio, Program: &mcpserver.Program{Command: []string{"npx", "notes"}}}
 	o := observed(ofRecipe("mine", inUse, program), ofRecipe("changed", inUse, atNotes), ofRecipe("damaged", inUse, nil), needing("open", "OTHER"))
 	large := &corev1.ResourceRequirements{Limits: corev1.ResourceList{"memory": resource.MustParse("1Gi")}}
 	o.Bridge.Spec.Servers[0].Recipe.Resources = large
@@ -189,15 +187,14 @@ func TestServersOfTheStatus(t *testing.T) {
 	if diff := cmp.Diff(before, o.Bridge); diff != "" {
 		t.Errorf("the bridge was changed (-before +after):\n%s", diff)
 	}
-	if p := got[0].Transport.Stdio; p == nil || !cmp.Equal(p.Resources, large) || !cmp.Equal(got[0].Secrets, []v1alpha1.SecretName{"NOTES_TOKEN"}) {
-		t.Errorf("a program with resources of the spec: %+v", got[0])
-	}
-	for _, s := range got[1:3] {
-		if !outOfUse(s) || len(s.Secrets) > 0 {
-			t.Errorf("one of which the status says nothing that can be used: %+v", s)
-		}
-	}
-	if diff := cmp.Diff(o.Bridge.Spec.Servers[3], got[3]); diff != "" {
-		t.Errorf("one without a recipe (-want +got):\n%s", diff)
+	want := []Server{{
+		Server: mcpserver.Server{
+			Name: "mine", Transport: mcpserver.Stdio, Secrets: []string{"NOTES_TOKEN"},
+			Program: &mcpserver.Program{Socket: "/var/run/hosted-bridge/stdio/mine/shim.sock", Command: []string{"npx", "notes"}},
+		},
+		Method: v1alpha1.InstallNPX, Resources: large,
+	}, {Server: Upstream(o.Bridge.Spec.Servers[3]), Index: 3}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -6,8 +6,8 @@ package plan
 import "github.com/hostedbridge/hostedbridge/api/v1alpha1"
 
 // Untold returns the pods whose nodes have to be told that the configuration
-// is now the one with that digest. A pod of a Deployment that was changed just
-// now is about to be replaced, and its successor reads the new one.
+// now has that digest. A pod of a Deployment that was changed just now is about
+// to be replaced, and its successor reads the new configuration.
 func (p Plan) Untold(o Observed, out Outcome, digest string) []Pod {
 	if p.Action != Run || out.Failed != (Finding{}) || out.Workload == nil || !out.Workload.observed() {
 		return nil
@@ -21,10 +21,10 @@ func (p Plan) Untold(o Observed, out Outcome, digest string) []Pod {
 	return untold
 }
 
-// precedes says that the pod was made when the ConfigMap was already as it is,
-// and so has started with it. In the second of the ConfigMap's last writing that
-// cannot be told, but for one that has never changed: it is there before the
-// Deployment, and what it says changes with the spec and with recipes.
+// precedes reports that the pod was created after the ConfigMap's last change,
+// and so has started with it. In the second of that change this is not known.
+// It is known for a ConfigMap that has never changed: it exists before the
+// Deployment, and its content changes with the spec and with recipes.
 func (c ConfigMap) precedes(pod Pod, b *v1alpha1.HostedBridge) bool {
 	if c.Written.IsZero() {
 		return false

@@ -15,8 +15,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
 
-// listed is how many things of a kind a message names. Who has more to mend
-// sees the others once these are.
+// listed is how many things of a kind a message names. A user with more
+// problems sees the others once these are solved.
 const listed = 5
 
 // Report returns what decisions read of the keybroker's report. It does not
@@ -31,8 +31,8 @@ func Report(b *v1alpha1.HostedBridge) v1alpha1.SecretsStatus {
 	return report
 }
 
-// secretsSealed says what the keybroker reports of the bridge's secrets, as
-// far as its report can be believed.
+// secretsSealed says what the keybroker reports of the bridge's secrets, as far
+// as its report is current.
 func secretsSealed(o Observed, p Plan) metav1.Condition {
 	const kind = v1alpha1.ConditionSecretsSealed
 	b := o.Bridge
@@ -59,25 +59,24 @@ func secretsSealed(o Observed, p Plan) metav1.Condition {
 // from.
 func wantsSecrets(b *v1alpha1.HostedBridge) bool {
 	return len(b.Spec.SecretRefs) > 0 || RecipeSecrets(b.Status.Recipes) != "" || slices.ContainsFunc(b.Spec.Servers, func(s v1alpha1.Server) bool {
-		return len(s.Secrets) > 0
+		return s.Recipe == nil && len(s.Secrets) > 0
 	})
 }
 
-// lack is a server and the secrets for want of which it is out of service.
+// lack is a server and the secrets that are missing for it to be in service.
 type lack struct {
 	server  string
 	secrets []string
 }
 
 // outOfService returns the servers that wait for a secret which is not set, or
-// may use one that does not open, in the order of the spec. A default stands in
-// for the former and not for the latter, here as in the bridge.
+// may use one that does not open, in the order of the spec. A default replaces
+// the former and not the latter, here as in the bridge.
 func outOfService(b *v1alpha1.HostedBridge, notSet, unreadable []string) []lack {
 	var out []lack
-	for _, server := range b.Spec.Servers {
-		l, upstream := lack{server: server.Name}, Upstream(server)
-		required := upstream.Required()
-		for _, name := range upstream.Secrets {
+	for _, server := range Servers(b) {
+		l, required := lack{server: server.Name}, server.Required()
+		for _, name := range server.Secrets {
 			if slices.Contains(unreadable, name) || slices.Contains(notSet, name) && slices.Contains(required, name) {
 				l.secrets = append(l.secrets, name)
 			}
@@ -89,8 +88,8 @@ func outOfService(b *v1alpha1.HostedBridge, notSet, unreadable []string) []lack 
 	return out
 }
 
-// missing says which servers wait for which secrets and how to set these. Of
-// who has not got the user id the URL leads elsewhere.
+// missing says which servers wait for which secrets and how to set these. If
+// the user id belongs to another bridge, the URL leads there.
 func missing(out []lack, report v1alpha1.SecretsStatus, b *v1alpha1.HostedBridge, p Plan) string {
 	message := enumerate(out, "; ", func(l lack) string {
 		said := fmt.Sprintf("server %s is out of service until these secrets are set: %s", l.server, names(l.secrets))
@@ -115,8 +114,8 @@ func failed(report v1alpha1.SecretsStatus) string {
 	})
 }
 
-// wanting says in the sum of all what is out of service for want of a secret,
-// be it not set or not to be opened. It is empty where nothing is.
+// wanting summarizes what is out of service because a secret is not set or does
+// not open. It is empty if nothing is.
 func wanting(b *v1alpha1.HostedBridge) string {
 	report := Report(b)
 	var unreadable []string
@@ -134,8 +133,8 @@ func wanting(b *v1alpha1.HostedBridge) string {
 	})
 }
 
-// enumerate joins what say makes of the first items, and says how many more
-// there are.
+// enumerate joins the texts that say returns for the first items, and adds the
+// number of the others.
 func enumerate[T any](items []T, separator string, say func(T) string) string {
 	var said []string
 	for _, item := range items[:min(len(items), listed)] {

@@ -29,9 +29,9 @@ func (p Plan) Status(o Observed, out Outcome, now time.Time) v1alpha1.HostedBrid
 	return s
 }
 
-// generation returns the generation of the spec that was acted on. While the
-// workload is held, or waits for its turn, it is the last one before, so that
-// nobody who waits for a change takes it for made.
+// generation returns the generation of the spec that was applied. While the
+// workload is held, or waits for its turn, it is the one before, so that a
+// client that waits for a change does not mistake it for done.
 func (p Plan) generation(o Observed) int64 {
 	if p.Action == Hold || p.Queued {
 		return o.Bridge.Status.ObservedGeneration
@@ -39,8 +39,9 @@ func (p Plan) generation(o Observed) int64 {
 	return o.Bridge.Generation
 }
 
-// recipes returns what the pod runs by. One that goes on with what it has needs
-// what it was granted by that, such as to keep a login that it refreshes.
+// recipes returns the recipes that the pod runs by. A pod that keeps its
+// configuration also needs its earlier grants, such as to store a login that it
+// refreshes.
 func (p Plan) recipes(o Observed) []v1alpha1.RecipeStatus {
 	if (p.Action == Hold || p.Action == Leave) && o.running() {
 		return o.Recipes
@@ -48,8 +49,8 @@ func (p Plan) recipes(o Observed) []v1alpha1.RecipeStatus {
 	return o.Bridge.Status.Recipes
 }
 
-// OwnsURL reports whether the user's URL leads to this bridge. It does not
-// where the user id belongs to another.
+// OwnsURL reports whether the user's URL leads to this bridge. It does not if
+// the user id belongs to another bridge.
 func (p Plan) OwnsURL() bool { return p.Rejected.Reason != v1alpha1.ReasonUserIDConflict }
 
 func phase(o Observed, s v1alpha1.HostedBridgeStatus, p Plan, out Outcome) v1alpha1.Phase {
@@ -70,12 +71,12 @@ func phase(o Observed, s v1alpha1.HostedBridgeStatus, p Plan, out Outcome) v1alp
 	}
 }
 
-// wakes says that a bridge that is not ready slept before.
+// wakes reports whether a bridge that is not ready slept before.
 func (o Observed) wakes() bool {
 	return o.Bridge.Asleep() || o.Bridge.Spec.DesiredState == v1alpha1.StateOnDemand && o.Bridge.Status.Phase == v1alpha1.PhaseWaking
 }
 
-// stuck says that a failure will stay until somebody changes something.
+// stuck reports whether a failure stays until a person changes something.
 func stuck(f Finding) bool {
 	return f.Reason == v1alpha1.ReasonNotOwned || f.Reason == v1alpha1.ReasonApplyFailed
 }

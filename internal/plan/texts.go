@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/template"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/template"
 )
 
 var (
@@ -23,37 +23,38 @@ var (
 	errNUL = errors.New("it holds the character NUL")
 )
 
-// text is a part of a server in which secrets can be named.
+// text is a part of a server that can name secrets.
 type text struct {
 	// field is where it stands, from the server on, and what is what it is
 	// called in a message.
 	field, what, value string
-	// unreadable is the reason where it cannot be read.
+	// unreadable is the reason if it cannot be read.
 	unreadable string
-	// folder says that ${CONFIG_DIR} may stand in it.
+	// folder means that it may contain ${CONFIG_DIR}.
 	folder bool
 }
 
-// texts returns all texts of the server in which secrets can be named.
-func texts(server v1alpha1.Server) []text {
+// texts returns all texts of the server that can name secrets.
+func texts(server Server) []text {
 	var list []text
-	for i, h := range server.Transport.Headers {
+	for i, h := range server.Headers {
 		list = append(list, text{
 			field: fmt.Sprintf("transport.headers[%d].value", i), what: "header " + h.Name, value: h.Value,
 			unreadable: v1alpha1.ReasonInvalidHeader,
 		})
 	}
-	program := server.Transport.Stdio
+	program := server.Program
 	if program == nil {
 		return list
 	}
 	add := func(field, what, value string, folder bool) {
 		list = append(list, text{"transport.stdio." + field, what, value, v1alpha1.ReasonInvalidServer, folder})
 	}
-	for i, c := range program.Command {
+	args := len(program.Command) - server.Args
+	for i, c := range program.Command[:args] {
 		add(fmt.Sprintf("command[%d]", i), "a part of the command", c, true)
 	}
-	for i, a := range program.Args {
+	for i, a := range program.Command[args:] {
 		add(fmt.Sprintf("args[%d]", i), "an argument", a, true)
 	}
 	for i, v := range program.Env {
@@ -67,20 +68,17 @@ func texts(server v1alpha1.Server) []text {
 
 // textsAreReadable is the check that every text names its secrets as the
 // bridge reads them, and only such as its server is granted.
-func textsAreReadable(o Observed) Finding {
-	for i, server := range o.Bridge.Spec.Servers {
-		for _, t := range texts(server) {
-			if f := t.readable(i, server); f != (Finding{}) {
-				return f
-			}
+func textsAreReadable(server Server) Finding {
+	for _, t := range texts(server) {
+		if f := t.readable(server); f != (Finding{}) {
+			return f
 		}
 	}
 	return Finding{}
 }
 
-// readable never quotes the value: somebody may have put there what belongs
-// into a secret.
-func (t text) readable(i int, server v1alpha1.Server) Finding {
+// readable never quotes the value: it may contain a secret by mistake.
+func (t text) readable(server Server) Finding {
 	parsed, err := template.Parse(t.value)
 	switch {
 	case t.unreadable == v1alpha1.ReasonInvalidHeader && strings.ContainsFunc(t.value, isControl):
@@ -91,44 +89,34 @@ func (t text) readable(i int, server v1alpha1.Server) Finding {
 	if err != nil {
 		return Finding{t.unreadable, fmt.Sprintf(
 			"spec.servers[%d].%s: %s of server %s cannot be read: %v; it must be text in which ${NAME} or ${NAME:-text} names a secret and $$ is a dollar sign",
-			i, t.field, t.what, server.Name, err)}
+			server.Index, t.field, t.what, server.Name, err)}
 	}
 	for _, name := range parsed.Names() {
-		if !granted(server, name) && (!t.folder || name != config.ConfigDir) {
-			return notGranted(i, t.field, t.what, server.Name, name)
+		if !slices.Contains(server.Secrets, name) && (!t.folder || name != mcpserver.ConfigDir) {
+			return notGranted(server, t.field, t.what, name)
 		}
 	}
 	return Finding{}
 }
 
-// loginsAreGranted is the check that a server's auth uses only secrets that the
+// loginIsGranted is the check that the server's auth uses only secrets that the
 // server is granted.
-func loginsAreGranted(o Observed) Finding {
-	for i, server := range o.Bridge.Spec.Servers {
-		if server.Auth == nil || server.Auth.OAuth == nil {
-			continue
-		}
-		login := server.Auth.OAuth
-		for _, used := range []struct {
-			field string
-			name  v1alpha1.SecretName
-		}{{"clientSecret", login.ClientSecret}, {"tokenSecret", login.TokenSecret}} {
-			if used.name != "" && !granted(server, string(used.name)) {
-				return notGranted(i, "auth.oauth."+used.field, "the auth", server.Name, string(used.name))
-			}
+func loginIsGranted(server Server) Finding {
+	if server.OAuth == nil {
+		return Finding{}
+	}
+	for _, used := range [][2]string{{"clientSecret", server.OAuth.ClientSecret}, {"tokenSecret", server.OAuth.Token}} {
+		if field, name := used[0], used[1]; name != "" && !slices.Contains(server.Secrets, name) {
+			return notGranted(server, "auth.oauth."+field, "the auth", name)
 		}
 	}
 	return Finding{}
 }
 
-func granted(server v1alpha1.Server, name string) bool {
-	return slices.Contains(server.Secrets, v1alpha1.SecretName(name))
-}
-
-func notGranted(i int, field, what, server, name string) Finding {
+func notGranted(server Server, field, what, name string) Finding {
 	return Finding{v1alpha1.ReasonSecretNotGranted, fmt.Sprintf(
 		"spec.servers[%d].%s: %s of server %s names the secret %s, which the server may not use; it must be one of the server's spec.servers[].secrets, so add it there",
-		i, field, what, server, name)}
+		server.Index, field, what, server.Name, name)}
 }
 
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }

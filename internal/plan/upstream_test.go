@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 func TestWhatTheBridgeIsToldOfAServer(t *testing.T) {
@@ -21,18 +21,18 @@ func TestWhatTheBridgeIsToldOfAServer(t *testing.T) {
 	over := func(s v1alpha1.Stdio) v1alpha1.Server {
 		return v1alpha1.Server{Name: "one", Transport: v1alpha1.Transport{Type: v1alpha1.TransportStdio, Stdio: &s}}
 	}
-	runs := func(command ...string) config.Server {
-		return config.Server{Name: "one", Transport: config.Stdio, Program: &config.Program{
+	runs := func(command ...string) mcpserver.Server {
+		return mcpserver.Server{Name: "one", Transport: mcpserver.Stdio, Program: &mcpserver.Program{
 			Socket: "/var/run/hosted-bridge/stdio/one/shim.sock", Command: command,
 		}}
 	}
 	for name, tt := range map[string]struct {
 		server v1alpha1.Server
-		want   config.Server
+		want   mcpserver.Server
 	}{
 		"what is the default is not told": {
 			v1alpha1.Server{Name: "one", Trust: v1alpha1.TrustTrusted, Transport: v1alpha1.Transport{Type: v1alpha1.TransportStreamableHTTP, URL: "https://h"}},
-			config.Server{Name: "one", URL: "https://h"}},
+			mcpserver.Server{Name: "one", URL: "https://h"}},
 		"all of a server over HTTP": {
 			v1alpha1.Server{
 				Name: "one", Description: "d", Secrets: []v1alpha1.SecretName{"B", "A"}, Trust: v1alpha1.TrustSanitize,
@@ -50,17 +50,17 @@ func TestWhatTheBridgeIsToldOfAServer(t *testing.T) {
 				CacheTTL:       lasting(2 * time.Second),
 				MaxResultBytes: new(int32(4096)),
 			},
-			config.Server{
-				Name: "one", Description: "d", Transport: config.SSE, URL: "https://h", Secrets: []string{"A", "B"}, Trust: config.Sanitize,
-				ProtocolVersion: "2024-11-05", NoListening: true, Headers: []config.Header{{Name: "X", Value: "v"}},
-				OAuth: &config.OAuth{
-					Grant: config.AuthorizationCode, TokenURL: "https://t", ClientID: "me", ClientSecret: "A", Token: "B",
+			mcpserver.Server{
+				Name: "one", Description: "d", Transport: mcpserver.SSE, URL: "https://h", Secrets: []string{"A", "B"}, Trust: mcpserver.Sanitize,
+				ProtocolVersion: "2024-11-05", NoListening: true, Headers: []mcpserver.Header{{Name: "X", Value: "v"}},
+				OAuth: &mcpserver.OAuth{
+					Grant: mcpserver.AuthorizationCode, TokenURL: "https://t", ClientID: "me", ClientSecret: "A", Token: "B",
 					Scopes: []string{"s"}, Resource: "https://r",
 				},
-				Tools:    config.Tools{Allow: []string{"a"}, Deny: []string{"b"}},
-				Timeouts: config.Timeouts{Connect: config.Duration(time.Second), Call: config.Duration(time.Minute), Idle: config.Duration(time.Hour)},
-				Retry:    config.Retry{MaxAttempts: 3, Delay: config.Duration(time.Millisecond)},
-				CacheTTL: config.Duration(2 * time.Second), MaxResultBytes: 4096,
+				Tools:    mcpserver.Tools{Allow: []string{"a"}, Deny: []string{"b"}},
+				Timeouts: mcpserver.Timeouts{Connect: mcpserver.Duration(time.Second), Call: mcpserver.Duration(time.Minute), Idle: mcpserver.Duration(time.Hour)},
+				Retry:    mcpserver.Retry{MaxAttempts: 3, Delay: mcpserver.Duration(time.Millisecond)},
+				CacheTTL: mcpserver.Duration(2 * time.Second), MaxResultBytes: 4096,
 			}},
 		"npx":                           {over(v1alpha1.Stdio{Install: memory}), runs("npx", "-y", "@scope/memory@1.2.3")},
 		"npx with arguments":            {over(v1alpha1.Stdio{Install: memory, Args: []string{"-a", "b"}}), runs("npx", "-y", "@scope/memory@1.2.3", "-a", "b")},
@@ -85,18 +85,18 @@ func TestWhatTheBridgeIsToldOfAServer(t *testing.T) {
 func TestWhatTheBridgeIsTold(t *testing.T) {
 	for name, tt := range map[string]struct {
 		spec   v1alpha1.HostedBridgeSpec
-		egress config.Egress
-		want   config.Config
+		egress mcpserver.Egress
+		want   mcpserver.Config
 	}{
 		"defaults": {
-			v1alpha1.HostedBridgeSpec{Mode: v1alpha1.ModeDirect, ToolPrefix: v1alpha1.ToolPrefixAlways}, config.Egress{}, config.Config{}},
+			v1alpha1.HostedBridgeSpec{Mode: v1alpha1.ModeDirect, ToolPrefix: v1alpha1.ToolPrefixAlways}, mcpserver.Egress{}, mcpserver.Config{}},
 		"the router": {
-			v1alpha1.HostedBridgeSpec{Mode: v1alpha1.ModeRouter}, config.Egress{}, config.Config{Mode: config.Router}},
+			v1alpha1.HostedBridgeSpec{Mode: v1alpha1.ModeRouter}, mcpserver.Egress{}, mcpserver.Config{Mode: mcpserver.Router}},
 		"names with a prefix where there must be one": {
-			v1alpha1.HostedBridgeSpec{ToolPrefix: v1alpha1.ToolPrefixAuto}, config.Egress{}, config.Config{ToolPrefix: config.PrefixAuto}},
+			v1alpha1.HostedBridgeSpec{ToolPrefix: v1alpha1.ToolPrefixAuto}, mcpserver.Egress{}, mcpserver.Config{ToolPrefix: mcpserver.PrefixAuto}},
 		"names without a prefix, and the cluster's addresses": {
-			v1alpha1.HostedBridgeSpec{ToolPrefix: v1alpha1.ToolPrefixNever}, config.Egress{Allow: []string{"10.96.0.0/16"}, Deny: []string{"10.96.0.1/32"}},
-			config.Config{ToolPrefix: config.PrefixNever, Egress: config.Egress{Allow: []string{"10.96.0.0/16"}, Deny: []string{"10.96.0.1/32"}}}},
+			v1alpha1.HostedBridgeSpec{ToolPrefix: v1alpha1.ToolPrefixNever}, mcpserver.Egress{Allow: []string{"10.96.0.0/16"}, Deny: []string{"10.96.0.1/32"}},
+			mcpserver.Config{ToolPrefix: mcpserver.PrefixNever, Egress: mcpserver.Egress{Allow: []string{"10.96.0.0/16"}, Deny: []string{"10.96.0.1/32"}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := bridge("tenants", "alice", time.Hour)
@@ -140,7 +140,7 @@ func TestABridgeIsToldWhereItsUserConnectsAnAccount(t *testing.T) {
 			b.Spec.Servers = []v1alpha1.Server{{
 				Name: "one", Auth: tt.auth, Secrets: []v1alpha1.SecretName{"A"}, Transport: v1alpha1.Transport{URL: "https://h"},
 			}}
-			got := Configuration(b, config.Egress{}, tt.loginURL).Servers[0]
+			got := Configuration(b, mcpserver.Egress{}, tt.loginURL).Servers[0]
 			if got.ConnectURL != tt.want {
 				t.Errorf("connectURL = %q, want %q", got.ConnectURL, tt.want)
 			}

@@ -79,7 +79,8 @@ func appendPolicy(b []byte, limit Limit, most int64) []byte {
 }
 
 // Field returns what is left as the value of RateLimit, a list of the same
-// draft. Times are rounded up, so that who waits for one finds it over.
+// draft. Times are rounded up, so that a client that waits for one finds it
+// over.
 func (l Left) Field() string {
 	b := make([]byte, 0, 128)
 	for i, limit := range []Limit{Minute, Hour, Day, Burst} {

@@ -5,10 +5,10 @@ package quota
 
 import "time"
 
-// Share returns the tier of which each of so many replicas may give a part when
-// they do not know of each other: together not more than the whole, but at
-// least one each. The burst is left whole. It limits what comes at once, and a
-// client's first calls would meet a part of it.
+// Share returns the part of the tier that each of so many replicas may give
+// when they do not know of each other: together not more than the whole, but at
+// least one each. The burst is not divided: it limits parallel requests, and a
+// part of it would refuse a client's first calls.
 func (t Tier) Share(replicas int) Tier {
 	if replicas <= 1 {
 		return t
@@ -23,9 +23,9 @@ func (t Tier) Share(replicas int) Tier {
 	return t
 }
 
-// Shared returns the state from which one of so many replicas goes on by its
-// share of tier t, when s is what was last known of all of them: of what was
-// left in a window it has a part.
+// Shared returns the state from which one of so many replicas continues with
+// its share of tier t, when s was the last known state of all of them: it gets
+// a part of what was left in each window.
 func (s State) Shared(t Tier, replicas int) State {
 	part := t.Share(replicas).windows()
 	for i, limit := range t.windows() {
@@ -35,10 +35,11 @@ func (s State) Shared(t Tier, replicas int) State {
 	return s
 }
 
-// Debt is what one replica has allowed by its share and nobody else knows of.
+// Debt is what one replica has allowed by its share and no other replica knows
+// of.
 type Debt struct {
-	// Windows have the starts by which the replica counted, and only what it
-	// allowed itself.
+	// Windows have the start times that the replica counts by, and only the
+	// requests that it allowed itself.
 	Windows [3]Window
 }
 
@@ -53,9 +54,9 @@ func (d Debt) Add(s State, n int) Debt {
 	return d
 }
 
-// Settle returns s, which is what all replicas know, with what one of them saw
-// of it before, and what it allowed since. A store that has lost its memory
-// knows less than was seen; windows that ended meanwhile are forgotten.
+// Settle returns s, which is what all replicas know, merged with what one of
+// them saw of it before, and what it allowed since. A store that has lost its
+// memory knows less than was seen; windows that ended meanwhile are dropped.
 func (s State) Settle(seen State, d Debt, now time.Time) State {
 	at := now.UnixMicro()
 	for i := range s.Windows {
@@ -68,7 +69,8 @@ func (s State) Settle(seen State, d Debt, now time.Time) State {
 			case w.Start == known.Start:
 				w.Used = max(w.Used, known.Used)
 			case w.Start > known.Start:
-				// It began anew before its time, and so without what was seen.
+				// The window restarted before its time, and so without what was
+				// seen.
 				w.Start, w.Used = known.Start, w.Used+known.Used
 			}
 		}
@@ -79,8 +81,8 @@ func (s State) Settle(seen State, d Debt, now time.Time) State {
 	return s
 }
 
-// Join returns what two debts of the same replica are together. Of a window that
-// has ended nothing is owed any more.
+// Join returns the sum of two debts of the same replica. A window that has
+// ended counts nothing.
 func (d Debt) Join(other Debt) Debt {
 	for i, w := range other.Windows {
 		switch mine := &d.Windows[i]; {

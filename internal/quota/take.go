@@ -17,7 +17,7 @@ const (
 	Burst
 	Calls
 	Streams
-	// Batch is met by more requests at once than a window ever allows.
+	// Batch refuses more requests at once than a window ever allows.
 	Batch
 )
 
@@ -39,8 +39,8 @@ type Window struct {
 	Used  int64
 }
 
-// State is what is kept of a user between two requests. The zero value is that
-// of one who has made none.
+// State is what is stored of a user between two requests. The zero value is
+// that of a user without requests.
 type State struct {
 	Windows [3]Window
 	// Next is when, in microseconds of Unix time, the burst will be whole again.
@@ -49,7 +49,7 @@ type State struct {
 	Next int64
 }
 
-// Want is what a call wants of its user's quota.
+// Want is what a call takes from its user's quota.
 type Want struct {
 	// Requests are the JSON-RPC requests in it.
 	Requests int
@@ -88,9 +88,9 @@ func (t Tier) Fits(n int) bool {
 	return int64(n) <= min(w[0], w[1], w[2])
 }
 
-// Take counts n requests of a user of tier t at now, all or none of them. What
-// is refused costs nothing. Of the limits that are met it is the one that is met
-// for the longest time that counts.
+// Take counts n requests of a user of tier t at now, all or none of them.
+// Refused requests cost nothing. If several limits are reached, the verdict
+// names the one that lasts longest.
 //
 // More requests at once than the burst pass when the burst is whole, and those
 // beyond it are owed: otherwise a batch of that size could never be sent.
@@ -117,9 +117,9 @@ func Take(s State, t Tier, now time.Time, n int) (State, Verdict) {
 	return s, Verdict{Refused: refused, RetryAfter: time.Duration(wait) * time.Microsecond, Left: s.left(t, at)}
 }
 
-// at returns the state as it is at that time: windows that have ended begin
-// anew, and so does the burst. Where the clock went back nothing may last longer
-// than it would have at most.
+// at returns the state at that time: windows that have ended start again, and
+// so does the burst. If the clock went back, no limit lasts longer than its
+// maximum.
 func (s State) at(t Tier, at int64) State {
 	for i := range s.Windows {
 		w := &s.Windows[i]

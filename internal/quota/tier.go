@@ -38,8 +38,8 @@ type Tier struct {
 	Streams         int32 `json:"streams"`
 	// MaxBodyBytes is the largest body of a call, DefaultBody if nil.
 	MaxBodyBytes *int32 `json:"maxBodyBytes,omitempty"`
-	// RuntimeClassName is the RuntimeClass of the tier's pods whose bridges name
-	// none, the cluster's own way to run pods if it is empty.
+	// RuntimeClassName is the RuntimeClass for pods of the tier whose bridges
+	// name none. Empty means the cluster's default.
 	RuntimeClassName string `json:"runtimeClassName,omitempty"`
 }
 
@@ -110,7 +110,7 @@ func Load(b []byte) (Tiers, error) {
 }
 
 // FromFile returns the tiers of the file at path, which read reads, and the
-// defaults where there is no path.
+// defaults without a path.
 func FromFile(path string, read func(path string) ([]byte, error)) (Tiers, error) {
 	if path == "" {
 		return Defaults(), nil

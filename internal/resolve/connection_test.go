@@ -10,6 +10,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 func TestHowAnAccountIsConnected(t *testing.T) {
@@ -32,33 +33,36 @@ func TestHowAnAccountIsConnected(t *testing.T) {
 	}))))
 	asStored := bridge(named("drive"))
 	asStored.Status = ofRecipe.Status
-	want := Connection{AuthorizationURL: "https://notes.example.com/login", ClientID: "bridges", Scopes: []string{"read"}, TokenSecret: "OAUTH_DRIVE"}
+	want := mcpserver.OAuth{
+		Grant: mcpserver.AuthorizationCode, AuthorizationURL: "https://notes.example.com/login", TokenURL: "https://notes.example.com/token",
+		ClientID: "bridges", Scopes: []string{"read"}, Token: "OAUTH_DRIVE",
+	}
 	at := func(page string) func(*v1alpha1.Server) {
 		return func(s *v1alpha1.Server) { s.Auth.OAuth.AuthorizationURL = page }
 	}
 	for name, tt := range map[string]struct {
 		bridge *v1alpha1.HostedBridge
-		want   Connection
+		want   mcpserver.OAuth
 	}{
-		"as the spec says it": {inline(func(*v1alpha1.Server) {}), Connection{
-			AuthorizationURL: "https://login.example.com/authorize?tenant=a", ClientID: "me", Scopes: []string{"read"},
-			Resource: "https://drive.example.com", TokenSecret: "drive.json",
+		"as the spec says it": {inline(func(*v1alpha1.Server) {}), mcpserver.OAuth{
+			Grant: mcpserver.AuthorizationCode, AuthorizationURL: "https://login.example.com/authorize?tenant=a", TokenURL: "https://login.example.com/token",
+			ClientID: "me", Scopes: []string{"read"}, Resource: "https://drive.example.com", Token: "drive.json",
 		}},
 		"as its recipe says it":                          {asStored, want},
-		"not of a server that there is not":              {bridge(), Connection{}},
-		"not of one whose recipe is not known yet":       {bridge(named("drive")), Connection{}},
-		"not of one without auth":                        {inline(func(s *v1alpha1.Server) { s.Auth = nil }), Connection{}},
-		"not of one that is a client by itself":          {inline(func(s *v1alpha1.Server) { s.Auth.OAuth.Grant = v1alpha1.OAuthClientCredentials }), Connection{}},
-		"not of one that may not use its login":          {inline(func(s *v1alpha1.Server) { s.Secrets = nil }), Connection{}},
-		"not where nobody knows where the login is":      {inline(at("")), Connection{}},
-		"not at a page that is no address of the web":    {inline(at("javascript:alert(1)//h")), Connection{}},
-		"not at a page without a host":                   {inline(at("https:///authorize")), Connection{}},
-		"not at a page with credentials":                 {inline(at("https://a:b@login.example.com/")), Connection{}},
-		"not at a page with a fragment, as no page does": {inline(at("https://login.example.com/#a")), Connection{}},
+		"not of a server that there is not":              {bridge(), mcpserver.OAuth{}},
+		"not of one whose recipe is not known yet":       {bridge(named("drive")), mcpserver.OAuth{}},
+		"not of one without auth":                        {inline(func(s *v1alpha1.Server) { s.Auth = nil }), mcpserver.OAuth{}},
+		"not of one that is a client by itself":          {inline(func(s *v1alpha1.Server) { s.Auth.OAuth.Grant = v1alpha1.OAuthClientCredentials }), mcpserver.OAuth{}},
+		"not of one that may not use its login":          {inline(func(s *v1alpha1.Server) { s.Secrets = nil }), mcpserver.OAuth{}},
+		"not where nobody knows where the login is":      {inline(at("")), mcpserver.OAuth{}},
+		"not at a page that is no address of the web":    {inline(at("javascript:alert(1)//h")), mcpserver.OAuth{}},
+		"not at a page without a host":                   {inline(at("https:///authorize")), mcpserver.OAuth{}},
+		"not at a page with credentials":                 {inline(at("https://a:b@login.example.com/")), mcpserver.OAuth{}},
+		"not at a page with a fragment, as no page does": {inline(at("https://login.example.com/#a")), mcpserver.OAuth{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, ok := ConnectionOf(tt.bridge, "drive")
-			if diff := cmp.Diff(tt.want, got); diff != "" || ok != (tt.want.TokenSecret != "") {
+			if diff := cmp.Diff(tt.want, got); diff != "" || ok != (tt.want.Token != "") {
 				t.Errorf("ok = %v (-want +got):\n%s", ok, diff)
 			}
 		})

@@ -14,6 +14,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/validate"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
@@ -58,7 +59,7 @@ func accepted(t *testing.T, versions ...recipe.Recipe) *v1alpha1.CatalogRecipe {
 	o := &v1alpha1.CatalogRecipe{ObjectMeta: metav1.ObjectMeta{Name: versions[0].ID}}
 	for i, r := range versions {
 		o.Spec.Recipe, o.Generation = catalog.ToObject(r), int64(i)+1
-		v := catalog.Accept(o, nil, start)
+		v := validate.Accept(o, nil, start)
 		if !v.Accepted {
 			t.Fatalf("version %d is not accepted: %s", i, v.Message)
 		}

@@ -4,6 +4,7 @@
 package resolve
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -11,18 +12,19 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
-// asBefore says that the spec asks for what the server ran last, or for whatever
-// is the latest. A version that did not run here before is one that somebody
-// wants as it is now, whoever wrote it.
+// asBefore reports whether the spec asks for what the server ran last, or for
+// the latest version. Another pinned version is the user's explicit choice,
+// whoever wrote it.
 func (d decision) asBefore() bool {
 	wanted := d.server.Recipe.Version
 	return d.last.Version != "" && (wanted == "" || wanted == d.last.Version)
 }
 
 // estranged says why a recipe is not the one that the server ran, though it has
-// its name. Whoever may publish could otherwise take over the users of a recipe
-// that was deleted. An owner who makes their own anew is no stranger, and nobody
-// but who may write objects makes one without an owner anew, as from a backup.
+// its name. Otherwise any publisher could take over the users of a deleted
+// recipe. An owner who creates their own recipe again is no stranger. Only
+// somebody with the right to write objects can create one without an owner
+// again, as from a backup.
 func (d decision) estranged(o *v1alpha1.CatalogRecipe) plan.Finding {
 	if o == nil || !d.asBefore() || d.last.UID == "" || d.last.UID == string(o.UID) {
 		return plan.Finding{}
@@ -50,7 +52,7 @@ func ownerName(owner string) string {
 }
 
 // strays says why a server that follows the latest version does not follow it
-// to this one: what the user trusted was a place, and secrets to be sent there.
+// to this one: the user trusted a place, and agreed to send secrets there.
 func (d decision) strays(latest v1alpha1.RecipeStatus) plan.Finding {
 	if d.server.Recipe.Version != "" || d.last.Version == "" || d.last.Digest == latest.Digest {
 		return plan.Finding{}
@@ -72,12 +74,13 @@ func (d decision) strays(latest v1alpha1.RecipeStatus) plan.Finding {
 	return plan.Finding{}
 }
 
-// moved says that a version runs at another place than the one that ran last.
+// moved reports whether a version runs at another place than the one that ran
+// last.
 func (d decision) moved(latest v1alpha1.RecipeStatus) bool {
 	return d.last.Place != "" && d.last.Place != latest.Place && d.last.Place != placeBesidePage(d.last.Source, latest)
 }
 
-// behind leaves the server at the version that it runs, where it may run that.
+// behind keeps the server at the version that it runs, if it may run that.
 func (d decision) behind(o *v1alpha1.CatalogRecipe, f plan.Finding) v1alpha1.RecipeStatus {
 	for _, v := range o.Status.Versions {
 		if v.Digest == d.last.Digest && v.Withdrawn {
@@ -93,8 +96,8 @@ func (d decision) behind(o *v1alpha1.CatalogRecipe, f plan.Finding) v1alpha1.Rec
 }
 
 // crowded is for a version that does not fit beside the bridge's other recipes.
-// The server stays what it was, for which there is room, if that is what the
-// spec asks for.
+// The server keeps its version, for which there is room, if the spec asks for
+// that.
 func (d decision) crowded() v1alpha1.RecipeStatus {
 	f := plan.Finding{Reason: v1alpha1.ReasonRecipeNotHostable, Message: fmt.Sprintf(
 		"with recipe %s the recipes of this bridge say more than %d bytes of their servers, which is as much as a bridge holds", d.server.Recipe.Name, bridgeLimit)}
@@ -105,8 +108,8 @@ func (d decision) crowded() v1alpha1.RecipeStatus {
 	return d.behind(d.catalog.Recipes[d.server.Recipe.Name], f)
 }
 
-// kept leaves the server what it was, if that is what the spec asks for. Where
-// it is not, the spec may be corrected.
+// kept keeps the server's version, if the spec asks for that. Otherwise the
+// spec may be corrected.
 func (d decision) kept(f plan.Finding) v1alpha1.RecipeStatus {
 	if !d.asBefore() || d.last.Source == "" {
 		return d.paused(f)
@@ -114,8 +117,8 @@ func (d decision) kept(f plan.Finding) v1alpha1.RecipeStatus {
 	return d.stays(v1alpha1.ReasonRecipeKept, f.Message)
 }
 
-// stays returns what the server was. The installation may be another than when
-// it was decided, and the spec too.
+// stays returns the server's earlier state. The installation and the spec may
+// have changed since that was decided.
 func (d decision) stays(reason, why string) v1alpha1.RecipeStatus {
 	last := d.last
 	status := v1alpha1.RecipeStatus{
@@ -124,16 +127,20 @@ func (d decision) stays(reason, why string) v1alpha1.RecipeStatus {
 		Version: last.Version, Digest: last.Digest, UID: last.UID, Owner: last.Owner, Place: last.Place,
 		Secrets: last.Secrets, TokenSecret: last.TokenSecret, CredentialsURL: last.CredentialsURL, Source: last.Source,
 	}
-	if err := d.catalog.runs(d.server, status); err != nil {
+	said, err := plan.ReadSource(last.Source)
+	if err == nil {
+		err = d.catalog.runs(plan.FromRecipe(d.server, said, last.Secrets))
+	}
+	if err != nil {
 		return d.paused(plan.Finding{Reason: v1alpha1.ReasonRecipeNotHostable, Message: fmt.Sprintf(
 			"%s; and what version %s says cannot be hosted here any more: %v", why, last.Version, err)})
 	}
 	return d.granted(status)
 }
 
-// lost takes the server out of service for its recipe's sake, from where it does
-// not come back by itself. What later versions are held against is remembered:
-// an author could otherwise change everything by two versions.
+// lost takes the server out of service because of its recipe; it does not
+// return by itself. Its last version is remembered to compare later versions
+// with: an author could otherwise change everything by two versions.
 func (d decision) lost(f plan.Finding) v1alpha1.RecipeStatus {
 	d.last.Source = ""
 	return d.paused(f)
@@ -149,17 +156,33 @@ func (d decision) paused(f plan.Finding) v1alpha1.RecipeStatus {
 	return status
 }
 
-// lastOf returns what the server is by that recipe, or was before it went out of
-// service.
+// lastOf returns the server's state by that recipe, or the one before it went
+// out of service.
 func lastOf(s v1alpha1.RecipeStatus, recipe string) v1alpha1.LastRecipe {
-	switch {
-	case s.Recipe != recipe:
+	if s.Recipe != recipe {
 		return v1alpha1.LastRecipe{}
-	case s.Last != nil:
-		return *s.Last
 	}
-	return v1alpha1.LastRecipe{
+	last := v1alpha1.LastRecipe{
 		Version: s.Version, Digest: s.Digest, UID: s.UID, Owner: s.Owner, Place: s.Place,
 		Secrets: s.Secrets, TokenSecret: s.TokenSecret, CredentialsURL: s.CredentialsURL, Source: s.Source,
 	}
+	if s.Last != nil {
+		last = *s.Last
+	}
+	last.Source = renewed(last.Source)
+	return last
+}
+
+// renewed returns a source in the current form. An unreadable one stays as it
+// was.
+func renewed(source string) string {
+	said, err := plan.ReadSource(source)
+	if err != nil {
+		return source
+	}
+	b, err := json.Marshal(said)
+	if err != nil {
+		return source
+	}
+	return string(b)
 }

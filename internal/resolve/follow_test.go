@@ -10,6 +10,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
 const (
@@ -21,7 +22,11 @@ const (
 // service.
 func runs(t *testing.T, b *v1alpha1.HostedBridge, url string) {
 	t.Helper()
-	if got := b.Spec.Servers[0].Transport.URL; got != url {
+	got := ""
+	if servers := plan.Servers(b); len(servers) > 0 {
+		got = servers[0].URL
+	}
+	if got != url {
 		t.Errorf("the server is at %q, want %q: %s", got, url, b.Status.Recipes[0].Message)
 	}
 }
@@ -135,7 +140,8 @@ func TestALatestVersionTakesNoMoreSecrets(t *testing.T) {
 	was := after(named("mine"), catalogOf(accepted(t, free)))
 	got := onward(was, named("mine"), o)
 	expect(t, got.Status.Recipes[0], v1alpha1.ReasonRecipeSecretsAdded, "may not use: GITHUB_TOKEN; to take it list all its secrets in spec.servers[].secrets: GITHUB_TOKEN")
-	if s := got.Spec.Servers[0]; s.Transport.URL != home || len(s.Secrets) > 0 {
+	runs(t, got, home)
+	if s := plan.Servers(got)[0]; len(s.Secrets) > 0 {
 		t.Errorf("the server is %+v", s)
 	}
 	for what, s := range map[string]v1alpha1.Server{"listed": named("mine", secrets("GITHUB_TOKEN")), "pinned": named("mine", version("1.0.1"))} {
@@ -180,7 +186,7 @@ func TestASlipWhileARecipeIsKeptIsForgiven(t *testing.T) {
 	} {
 		slipped := onward(kept, tt.server, tt.c)
 		expect(t, slipped.Status.Recipes[0], tt.reason, "")
-		if s := slipped.Spec.Servers[0]; s.Transport.Stdio != nil || len(s.Secrets) > 0 {
+		if s := plan.Servers(slipped); len(s) > 0 {
 			t.Errorf("%s: the server runs: %+v", name, s)
 		}
 		slipped = onward(slipped, tt.server, tt.c)

@@ -11,25 +11,17 @@ import (
 	"strings"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
-// order is which transport is better in a pod: a server elsewhere takes no
-// container and runs no foreign program beside the user's secrets.
+// order ranks the transports in a pod: a remote server needs no container and
+// runs no foreign program beside the user's secrets.
 var order = []recipe.TransportType{recipe.StreamableHTTP, recipe.SSE, recipe.Stdio}
 
-// The API's words for those of recipes and of the bridge.
-var (
-	types  = map[recipe.TransportType]v1alpha1.TransportType{recipe.SSE: v1alpha1.TransportSSE, recipe.StreamableHTTP: v1alpha1.TransportStreamableHTTP}
-	grants = map[config.Grant]v1alpha1.OAuthGrant{
-		config.ClientCredentials: v1alpha1.OAuthClientCredentials, config.AuthorizationCode: v1alpha1.OAuthAuthorizationCode,
-	}
-)
-
-// host returns what a version says of the server.
+// host returns the server that a version describes.
 func (c Catalog) host(server v1alpha1.Server, v v1alpha1.RecipeVersion) (v1alpha1.RecipeStatus, plan.Finding) {
 	name := server.Recipe.Name
 	r, _, err := catalog.ReadSource(v.Recipe)
@@ -50,7 +42,7 @@ func (c Catalog) host(server v1alpha1.Server, v v1alpha1.RecipeVersion) (v1alpha
 	return status, plan.Finding{}
 }
 
-// transport returns what the recipe's best transport comes to.
+// transport returns the converted form of the recipe's best transport.
 func (c Catalog) transport(server v1alpha1.Server, r recipe.Recipe) (v1alpha1.RecipeStatus, error) {
 	var refusals []string
 	for _, kind := range order {
@@ -77,31 +69,38 @@ func (c Catalog) convert(server v1alpha1.Server, r recipe.Recipe, t recipe.Trans
 	if err != nil {
 		return v1alpha1.RecipeStatus{}, err
 	}
-	said := plan.RecipeServer{Description: r.Description, Denied: r.LocalOnly.Tools}
-	if r.Install != nil {
-		said.ToolsHash = r.Install.ToolsHash
-	}
-	if t.Type == recipe.Stdio {
-		said.Transport, err = program(*r.Install, *conversion.Server.Program)
-	} else {
-		said.Transport, said.Auth, err = overHTTP(t.Type, conversion.Server)
-	}
-	if err != nil {
+	said := conversion.Server
+	if err := unhostable(r, said); err != nil {
 		return v1alpha1.RecipeStatus{}, err
 	}
-	status := v1alpha1.RecipeStatus{Secrets: slices.Sorted(slices.Values(conversion.Server.Secrets))}
-	if o := conversion.Server.OAuth; o != nil {
-		status.TokenSecret = o.Token
+	status := v1alpha1.RecipeStatus{Secrets: slices.Sorted(slices.Values(said.Secrets)), Place: placeOf(said, r.Install)}
+	if said.OAuth != nil {
+		status.TokenSecret = said.OAuth.Token
 	}
 	if len(conversion.Secrets) > 0 {
 		status.CredentialsURL = conversion.Secrets[0].URL
 	}
+	said.Name, said.Secrets, said.Tools.Deny = "", nil, r.LocalOnly.Tools
+	if r.Install != nil {
+		said.ToolsHash = r.Install.ToolsHash
+	}
 	return c.encode(server, said, status)
 }
 
-// encode puts what a recipe says into the status, if a bridge takes the server
-// that comes of it.
-func (c Catalog) encode(server v1alpha1.Server, said plan.RecipeServer, status v1alpha1.RecipeStatus) (v1alpha1.RecipeStatus, error) {
+// unhostable says why a pod cannot run the server. Its program must be started by
+// the install's method, which decides the image.
+func unhostable(r recipe.Recipe, said mcpserver.Server) error {
+	if p := said.Program; p != nil && p.Command[0] != r.Install.Method {
+		return fmt.Errorf("its program is started by %.40q and not by %s", p.Command[0], r.Install.Method)
+	}
+	if o := said.OAuth; o != nil && strings.Contains(o.ClientID+o.TokenURL+o.AuthorizationURL, "${") {
+		return errors.New("auth.clientId, auth.tokenUrl or auth.authorizationUrl names a variable, which only a bridge on the user's own machine fills in")
+	}
+	return nil
+}
+
+// encode puts the recipe's server into the status, if a bridge accepts it.
+func (c Catalog) encode(server v1alpha1.Server, said mcpserver.Server, status v1alpha1.RecipeStatus) (v1alpha1.RecipeStatus, error) {
 	if n := len(status.Secrets); n > secretLimit {
 		return status, fmt.Errorf("it names %d secrets, and a server may use %d", n, secretLimit)
 	}
@@ -112,63 +111,21 @@ func (c Catalog) encode(server v1alpha1.Server, said plan.RecipeServer, status v
 	if len(b) > serverLimit {
 		return status, fmt.Errorf("it says %d bytes of its server, and may say %d", len(b), serverLimit)
 	}
-	status.Source, status.Place = string(b), placeOf(said)
 	if len(status.Place) > placeLimit {
 		return status, fmt.Errorf("its URLs have hosts of more than %d bytes", placeLimit)
 	}
-	return status, c.runs(server, status)
+	status.Source = string(b)
+	return status, c.runs(plan.FromRecipe(server, said, status.Secrets))
 }
 
-// runs says why the bridge as it is would not take the server by that status,
-// for which the whole bridge would be refused. Everything that is asked of a
-// server of the spec is asked of it.
-func (c Catalog) runs(server v1alpha1.Server, status v1alpha1.RecipeStatus) error {
-	var said plan.RecipeServer
-	if err := json.Unmarshal([]byte(status.Source), &said); err != nil {
-		return fmt.Errorf("read what the recipe says: %w", err)
+// runs says why the bridge would refuse the server, and with it the whole spec.
+// The server passes all checks of a server in the spec.
+func (c Catalog) runs(server plan.Server) error {
+	if slices.Contains(c.Lacking, server.Method) {
+		return fmt.Errorf("the installation has no image with %s", server.Method)
 	}
-	if stdio := said.Transport.Stdio; stdio != nil && stdio.Install != nil && slices.Contains(c.Lacking, stdio.Install.Method) {
-		return fmt.Errorf("the installation has no image with %s", stdio.Install.Method)
-	}
-	if f := plan.Refuses(said.Over(server, status.Secrets)); f != (plan.Finding{}) {
+	if f := plan.Refuses(server); f != (plan.Finding{}) {
 		return errors.New(f.Message)
 	}
 	return nil
-}
-
-func overHTTP(kind recipe.TransportType, s config.Server) (v1alpha1.Transport, *v1alpha1.Auth, error) {
-	t := v1alpha1.Transport{Type: types[kind], URL: s.URL}
-	for _, h := range s.Headers {
-		t.Headers = append(t.Headers, v1alpha1.Header{Name: h.Name, Value: h.Value})
-	}
-	if s.OAuth == nil {
-		return t, nil, nil
-	}
-	o := s.OAuth
-	if strings.Contains(o.ClientID+o.TokenURL+o.AuthorizationURL, "${") {
-		return t, nil, errors.New("auth.clientId, auth.tokenUrl or auth.authorizationUrl names a variable, which only a bridge on the user's own machine fills in")
-	}
-	return t, &v1alpha1.Auth{OAuth: &v1alpha1.OAuth{
-		Grant: grants[o.Grant], TokenURL: o.TokenURL, AuthorizationURL: o.AuthorizationURL, ClientID: o.ClientID, Scopes: o.Scopes,
-		ClientSecret: v1alpha1.SecretName(o.ClientSecret), TokenSecret: v1alpha1.SecretName(o.Token),
-	}}, nil
-}
-
-// program returns the program that npx or uvx run in the installation's image.
-func program(i recipe.Install, p config.Program) (v1alpha1.Transport, error) {
-	method := v1alpha1.InstallMethod(i.Method)
-	if p.Command[0] != i.Method {
-		return v1alpha1.Transport{}, fmt.Errorf("its program is started by %.40q and not by %s", p.Command[0], i.Method)
-	}
-	stdio := &v1alpha1.Stdio{
-		Install: &v1alpha1.Install{Method: method, Package: i.Package, Version: i.Version},
-		Command: p.Command,
-	}
-	for _, v := range p.Env {
-		stdio.Env = append(stdio.Env, v1alpha1.StdioVariable{Name: v.Name, Value: v.Value})
-	}
-	for _, f := range p.Files {
-		stdio.Files = append(stdio.Files, v1alpha1.StdioFile{Name: f.Name, Content: f.Content})
-	}
-	return v1alpha1.Transport{Type: v1alpha1.TransportStdio, Stdio: stdio}, nil
 }

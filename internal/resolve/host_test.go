@@ -12,28 +12,26 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/validate"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
 func TestARemoteServerIsBetterThanAProgram(t *testing.T) {
 	r := notes(func(r *recipe.Recipe) { r.Transports = append(r.Transports, remote().Transports...) })
-	got := Bridge(bridge(named("mine")), catalogOf(accepted(t, r))).Spec.Servers[0]
-	want := v1alpha1.Transport{
-		Type: v1alpha1.TransportStreamableHTTP, URL: "https://notes.example.com/mcp",
-		Headers: []v1alpha1.Header{{Name: "Authorization", Value: "Bearer ${NOTES_TOKEN}"}},
-	}
-	if diff := cmp.Diff(want, got.Transport); diff != "" {
-		t.Errorf("transport (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]v1alpha1.SecretName{"NOTES_TOKEN"}, got.Secrets); diff != "" {
-		t.Errorf("it may use what the other transport names (-want +got):\n%s", diff)
+	got := plan.Servers(Bridge(bridge(named("mine")), catalogOf(accepted(t, r))))
+	want := []plan.Server{{Server: mcpserver.Server{
+		Name: "mine", Description: "Keeps notes.", Transport: mcpserver.StreamableHTTP, URL: "https://notes.example.com/mcp",
+		Headers: []mcpserver.Header{{Name: "Authorization", Value: "Bearer ${NOTES_TOKEN}"}}, Secrets: []string{"NOTES_TOKEN"},
+	}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("servers (-want +got):\n%s", diff)
 	}
 	r.Transports[1].URL = "https://${NOTES_LANG}.example.com/mcp"
-	if got := Bridge(bridge(named("mine")), catalogOf(accepted(t, r))).Spec.Servers[0]; got.Transport.Stdio == nil {
+	if got := plan.Servers(Bridge(bridge(named("mine")), catalogOf(accepted(t, r)))); got[0].Program == nil {
 		t.Errorf("where that cannot be hosted: %+v", got)
 	}
 }
@@ -47,17 +45,17 @@ func TestALoginIsThatOfTheServer(t *testing.T) {
 		}
 	})
 	got := Bridge(bridge(named("my-notes")), catalogOf(accepted(t, r)))
-	want := &v1alpha1.Auth{OAuth: &v1alpha1.OAuth{
-		Grant: v1alpha1.OAuthAuthorizationCode, TokenURL: "https://notes.example.com/token", AuthorizationURL: "https://notes.example.com/login", ClientID: "bridges",
-		ClientSecret: "NOTES_CLIENT_SECRET", TokenSecret: "OAUTH_MY_NOTES", Scopes: []string{"read"},
-	}}
-	if diff := cmp.Diff(want, got.Spec.Servers[0].Auth); diff != "" {
+	want := &mcpserver.OAuth{
+		Grant: mcpserver.AuthorizationCode, TokenURL: "https://notes.example.com/token", AuthorizationURL: "https://notes.example.com/login", ClientID: "bridges",
+		ClientSecret: "NOTES_CLIENT_SECRET", Token: "OAUTH_MY_NOTES", Scopes: []string{"read"},
+	}
+	if diff := cmp.Diff(want, plan.Servers(got)[0].OAuth); diff != "" {
 		t.Errorf("auth (-want +got):\n%s", diff)
 	}
 	if s := got.Status.Recipes[0]; s.TokenSecret != "OAUTH_MY_NOTES" || !cmp.Equal(s.Secrets, []string{"NOTES_CLIENT_SECRET", "OAUTH_MY_NOTES"}) {
 		t.Errorf("status: %+v", s)
 	}
-	if err := plan.Configuration(got, config.Egress{}, "").Validate(); err != nil {
+	if err := plan.Configuration(got, mcpserver.Egress{}, "").Validate(); err != nil {
 		t.Error(err)
 	}
 }
@@ -73,7 +71,7 @@ func TestTheFingerprintOfTheToolsReachesTheBridge(t *testing.T) {
 		r.Install.ToolsHash = hash
 	}
 	told := func(b *v1alpha1.HostedBridge) string {
-		return plan.Configuration(b, config.Egress{}, "").Servers[0].ToolsHash
+		return plan.Configuration(b, mcpserver.Egress{}, "").Servers[0].ToolsHash
 	}
 	for name, r := range map[string]recipe.Recipe{"a program": notes(audited), "a server at a URL": remote(audited)} {
 		got := Bridge(bridge(named("mine")), catalogOf(accepted(t, r)))
@@ -91,7 +89,7 @@ func TestTheFingerprintOfTheToolsReachesTheBridge(t *testing.T) {
 	}
 	o := &v1alpha1.CatalogRecipe{}
 	o.Name, o.Spec.Recipe = "notes", catalog.ToObject(notes(func(r *recipe.Recipe) { r.Install.ToolsHash = "md5" }))
-	if v := catalog.Accept(o, nil, start); v.Accepted {
+	if v := validate.Accept(o, nil, start); v.Accepted {
 		t.Error("a recipe is accepted whose fingerprint no bridge takes")
 	}
 }
@@ -108,7 +106,7 @@ func TestTheSeedCanBeHosted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, problems := catalog.Parse(b, catalog.Checks{})
+		d, problems := validate.Parse(b, validate.Checks{})
 		if len(problems) > 0 {
 			t.Fatalf("%s: %v", file, problems)
 		}
@@ -120,7 +118,7 @@ func TestTheSeedCanBeHosted(t *testing.T) {
 			want = v1alpha1.ReasonRecipeLocalOnly
 		}
 		expect(t, got.Status.Recipes[0], want, "")
-		if _, err := plan.Configuration(got, config.Egress{}, "").Encode(); err != nil {
+		if _, err := plan.Configuration(got, mcpserver.Egress{}, "").Encode(); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
@@ -142,10 +140,10 @@ func FuzzBridge(f *testing.F) {
 		o.Status.Versions = []v1alpha1.RecipeVersion{{Version: "1.0.0", Digest: "d", Recipe: catalog.SourceOf(r)}}
 		got := Bridge(bridge(named("mine")), catalogOf(o))
 		// Whatever a recipe says, the bridge's configuration stays one.
-		if _, err := plan.Configuration(got, config.Egress{}, "").Encode(); err != nil {
+		if _, err := plan.Configuration(got, mcpserver.Egress{}, "").Encode(); err != nil {
 			t.Errorf("%v: %+v", err, got.Status.Recipes)
 		}
-		if s := got.Status.Recipes[0]; (s.Source == "") != (got.Spec.Servers[0].Transport.URL == "" && got.Spec.Servers[0].Transport.Stdio == nil) {
+		if s := got.Status.Recipes[0]; (s.Source == "") != (len(plan.Servers(got)) == 0) {
 			t.Errorf("%+v", s)
 		}
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
 // TestWhatRunsStaysWhenTheCatalogLosesIt holds each way by which a recipe can be
@@ -66,7 +67,7 @@ func TestWhatRunsStaysWhenTheCatalogLosesIt(t *testing.T) {
 			if tt.reason != v1alpha1.ReasonRecipeKept {
 				return
 			}
-			if diff := cmp.Diff(was.Spec.Servers[0].Transport, got.Spec.Servers[0].Transport); diff != "" {
+			if diff := cmp.Diff(plan.Servers(was)[0].Program, plan.Servers(got)[0].Program); diff != "" {
 				t.Errorf("the server (-before +after):\n%s", diff)
 			}
 			again := bridge(tt.server)
@@ -96,7 +97,7 @@ func TestADeprecatedRecipeStillRuns(t *testing.T) {
 	o.Spec.Deprecated = &v1alpha1.RecipeDeprecation{Since: metav1.NewTime(start), Reason: "its service ends", ReplacedBy: "paper"}
 	got := Bridge(bridge(named("mine")), catalogOf(o))
 	expect(t, got.Status.Recipes[0], v1alpha1.ReasonRecipeDeprecated, "deprecated since 2026-01-02: its service ends; use recipe paper instead")
-	if got.Spec.Servers[0].Transport.Stdio == nil {
+	if len(plan.Servers(got)) == 0 {
 		t.Error("it does not run")
 	}
 }

@@ -10,12 +10,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
-// originsLimit is how much of a place the origins that a program is told may
-// take, in bytes. Of more the digest stands there.
+// originsLimit is how many bytes of a place the origins in a program's
+// configuration may take. A digest replaces longer ones.
 const originsLimit = 1024
 
 // absolute is the beginning of a URL, in whatever a program may be told. Slashes
@@ -26,17 +26,17 @@ var absolute = regexp.MustCompile(`(?i)(?:https?|wss?|ftp):[/\\]*|[a-z][a-z0-9+.
 // unbroken leaves out what parsers leave out within a URL. In a file it ends one.
 var unbroken = strings.NewReplacer("\t", "", "\r", "", "\n", "")
 
-// toldOrigins returns the origins of all URLs that the program is told, sorted:
-// what it sends the user's secrets to is often no more than an argument.
-func toldOrigins(stdio *v1alpha1.Stdio) []string {
+// toldOrigins returns the origins of all URLs in the program's configuration,
+// sorted: the destination of the user's secrets is often only an argument.
+func toldOrigins(program *mcpserver.Program) []string {
 	found := map[string]bool{}
-	for _, arg := range stdio.Command {
+	for _, arg := range program.Command {
 		addOrigins(found, unbroken.Replace(arg))
 	}
-	for _, v := range stdio.Env {
+	for _, v := range program.Env {
 		addOrigins(found, unbroken.Replace(v.Value))
 	}
-	for _, f := range stdio.Files {
+	for _, f := range program.Files {
 		addOrigins(found, f.Content)
 	}
 	return slices.Sorted(maps.Keys(found))

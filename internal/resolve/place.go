@@ -4,11 +4,12 @@
 package resolve
 
 import (
-	"encoding/json"
 	"net/url"
 	"strings"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
@@ -16,45 +17,40 @@ import (
 // it: the origins of its URLs, or the package that is its program, in whatever
 // version, with the origins of all URLs that it is told. A host that it is told
 // without a scheme is not seen.
-func placeOf(said plan.RecipeServer) string {
-	if stdio := said.Transport.Stdio; stdio != nil {
-		if stdio.Install == nil {
-			return strings.Join(stdio.Command, " ") + told(toldOrigins(stdio))
-		}
-		return string(stdio.Install.Method) + " " + stdio.Install.Package + told(toldOrigins(stdio))
+func placeOf(said mcpserver.Server, i *recipe.Install) string {
+	if said.Program != nil {
+		return i.Method + " " + i.Package + told(toldOrigins(said.Program))
 	}
-	place := origin(said.Transport.URL)
-	if said.Auth == nil || said.Auth.OAuth == nil {
+	place := origin(said.URL)
+	if said.OAuth == nil {
 		return place
 	}
-	tokens := origin(said.Auth.OAuth.TokenURL)
+	tokens := origin(said.OAuth.TokenURL)
 	if tokens != place {
 		place += " with tokens of " + tokens
 	}
 	// Most authorization servers do both in one place.
-	if page := said.Auth.OAuth.AuthorizationURL; page != "" && origin(page) != tokens {
+	if page := said.OAuth.AuthorizationURL; page != "" && origin(page) != tokens {
 		place += " and logins at " + origin(page)
 	}
 	return place
 }
 
-// placeBesidePage returns the place of a status but for where its user logs in, if
-// what ran before was a login of which that was not known: an operator that did
-// not know of such pages wrote it, and there is no page that this one could
-// differ from. It is empty otherwise.
+// placeBesidePage returns the place of a status without the login page, if it
+// was written by an operator that did not know such pages: there is no page
+// that this one could differ from. It is empty otherwise.
 func placeBesidePage(before string, status v1alpha1.RecipeStatus) string {
-	var was, is plan.RecipeServer
-	if json.Unmarshal([]byte(before), &was) != nil || json.Unmarshal([]byte(status.Source), &is) != nil {
+	was, errBefore := plan.ReadSource(before)
+	is, err := plan.ReadSource(status.Source)
+	if errBefore != nil || err != nil || !byLogin(was) || was.OAuth.AuthorizationURL != "" || !byLogin(is) {
 		return ""
 	}
-	login := func(s plan.RecipeServer) bool {
-		return s.Auth != nil && s.Auth.OAuth != nil && s.Auth.OAuth.Grant == v1alpha1.OAuthAuthorizationCode
-	}
-	if !login(was) || was.Auth.OAuth.AuthorizationURL != "" || !login(is) {
-		return ""
-	}
-	is.Auth.OAuth.AuthorizationURL = ""
-	return placeOf(is)
+	is.OAuth.AuthorizationURL = ""
+	return placeOf(is, nil)
+}
+
+func byLogin(s mcpserver.Server) bool {
+	return s.OAuth != nil && s.OAuth.Grant == mcpserver.AuthorizationCode
 }
 
 // shownLimit is how much of a place a message shows, in bytes, so that there is

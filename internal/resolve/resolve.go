@@ -1,14 +1,13 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package resolve decides what the recipes that a HostedBridge names come to:
-// for each of its servers the version of the recipe, and what a pod runs by it,
-// as if that stood in the spec.
+// Package resolve resolves the recipes that a HostedBridge names: for each of
+// its servers the version of the recipe, and what a pod runs by it.
 //
-// A recipe never takes more than its own server out of service, and what runs
-// is not taken down because the catalog does not have a recipe anymore. Who
-// follows a recipe's latest version follows its author, and not to another place
-// or to more of the user's secrets.
+// A recipe never takes more than its own server out of service, and a running
+// server is not stopped because the catalog no longer has its recipe. A server
+// that follows a recipe's latest version follows its author, but not to another
+// place or to more of the user's secrets.
 //
 // The package is pure.
 package resolve
@@ -23,9 +22,9 @@ import (
 )
 
 const (
-	// serverLimit is how much one recipe may say of a server, in bytes of JSON.
-	// Of the installation's recipes none says more than 600, and what they say is
-	// in the status of each bridge that follows them and in its configuration.
+	// serverLimit bounds one recipe's server, in bytes of JSON. The
+	// installation's recipes have at most 600 bytes, which are in the status of
+	// each bridge that follows them and in its configuration.
 	serverLimit = 8 << 10
 	// bridgeLimit is for all of a bridge's servers together.
 	bridgeLimit = 64 << 10
@@ -39,9 +38,9 @@ const (
 	messageLimit = 1024
 )
 
-// Catalog is what is known of the recipes that a bridge names.
+// Catalog is the part of the catalog that a bridge names.
 type Catalog struct {
-	// Recipes are by name; one that there is not is nil.
+	// Recipes are by name; a missing one is nil.
 	Recipes map[string]*v1alpha1.CatalogRecipe
 	// Lacking are the methods of install for which the installation has no image.
 	Lacking []v1alpha1.InstallMethod
@@ -58,9 +57,8 @@ func Names(b *v1alpha1.HostedBridge) []string {
 	return names
 }
 
-// Bridge returns the bridge as it is to be: with status.recipes anew, and with
-// its servers as their recipes say. A server without a transport is out of
-// service. Of b itself nothing is changed.
+// Bridge returns the bridge with its new status.recipes, from which
+// plan.Servers returns its servers. It does not change b.
 func Bridge(b *v1alpha1.HostedBridge, c Catalog) *v1alpha1.HostedBridge {
 	if len(Names(b)) == 0 && len(b.Status.Recipes) == 0 {
 		return b
@@ -73,13 +71,12 @@ func Bridge(b *v1alpha1.HostedBridge, c Catalog) *v1alpha1.HostedBridge {
 		}
 	}
 	out.Status.Recipes = together(decisions)
-	out.Spec.Servers = plan.Servers(out)
 	return out
 }
 
-// together returns what the recipes come to within bridgeLimit. What servers are
-// until now has its room; what is new has what is left then, so that no recipe
-// takes another one's server out of service by growing.
+// together resolves the recipes within bridgeLimit. Existing servers keep their
+// room; new ones get what is left, so that no recipe takes another one's server
+// out of service by growing.
 func together(decisions []decision) []v1alpha1.RecipeStatus {
 	if len(decisions) == 0 {
 		return nil
@@ -115,12 +112,12 @@ func stored(s v1alpha1.RecipeStatus) int {
 type decision struct {
 	catalog Catalog
 	server  v1alpha1.Server
-	// last is what the server is by its recipe until now, or was before it went
-	// out of service. It is zero for one that never ran.
+	// last is the server's current state by its recipe, or the one before it
+	// went out of service. It is zero for a server that never ran.
 	last v1alpha1.LastRecipe
 }
 
-// decide returns what the server's recipe comes to.
+// decide resolves the server's recipe.
 func (d decision) decide() v1alpha1.RecipeStatus {
 	ref := d.server.Recipe
 	o := d.catalog.Recipes[ref.Name]
@@ -152,9 +149,9 @@ func (d decision) decide() v1alpha1.RecipeStatus {
 	return d.granted(status)
 }
 
-// granted takes a server out of service whose recipe names more secrets than
-// the spec lets it use: the author of a recipe could otherwise have any of the
-// user's secrets by naming it.
+// granted takes a server out of service if its recipe names more secrets than
+// the spec grants: the author of a recipe could otherwise get any of the user's
+// secrets by naming it.
 func (d decision) granted(status v1alpha1.RecipeStatus) v1alpha1.RecipeStatus {
 	if len(d.server.Secrets) == 0 {
 		return status
@@ -176,7 +173,7 @@ func names(secrets []v1alpha1.SecretName) []string {
 	return list
 }
 
-// beyond returns those of the names that are not in bound.
+// beyond returns the names that are not in bound.
 func beyond(names, bound []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(bound, name) })
 }

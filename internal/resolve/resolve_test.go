@@ -5,6 +5,7 @@ package resolve
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +16,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
 func TestAServerIsWhatItsRecipeSays(t *testing.T) {
@@ -25,16 +28,19 @@ func TestAServerIsWhatItsRecipeSays(t *testing.T) {
 	if diff := cmp.Diff(before, b); diff != "" {
 		t.Errorf("the bridge itself was changed (-before +after):\n%s", diff)
 	}
-	want := v1alpha1.Server{
-		Name: "mine", Description: "Keeps notes.", Recipe: &v1alpha1.RecipeReference{Name: "notes"},
-		Transport: v1alpha1.Transport{Type: v1alpha1.TransportStdio, Stdio: &v1alpha1.Stdio{
-			Install: &v1alpha1.Install{Method: "npx", Package: "@example/notes", Version: "1.2.3"},
-			Command: []string{"npx", "-y", "@example/notes@1.2.3", "--lang", "${NOTES_LANG:-en}"},
-			Env:     []v1alpha1.StdioVariable{{Name: "TOKEN", Value: "${NOTES_TOKEN}"}},
-		}},
-		Secrets: []v1alpha1.SecretName{"NOTES_LANG", "NOTES_TOKEN"},
-	}
-	if diff := cmp.Diff([]v1alpha1.Server{b.Spec.Servers[0], want}, got.Spec.Servers); diff != "" {
+	want := []plan.Server{{Server: mcpserver.Server{Name: "first", URL: "https://a"}}, {
+		Server: mcpserver.Server{
+			Name: "mine", Description: "Keeps notes.", Transport: mcpserver.Stdio,
+			Program: &mcpserver.Program{
+				Socket:  "/var/run/hosted-bridge/stdio/mine/shim.sock",
+				Command: []string{"npx", "-y", "@example/notes@1.2.3", "--lang", "${NOTES_LANG:-en}"},
+				Env:     []mcpserver.Variable{{Name: "TOKEN", Value: "${NOTES_TOKEN}"}},
+			},
+			Secrets: []string{"NOTES_LANG", "NOTES_TOKEN"},
+		},
+		Index: 1, Method: "npx",
+	}}
+	if diff := cmp.Diff(want, plan.Servers(got)); diff != "" {
 		t.Errorf("servers (-want +got):\n%s", diff)
 	}
 	status := got.Status.Recipes[0]
@@ -51,20 +57,19 @@ func TestAServerIsWhatItsRecipeSays(t *testing.T) {
 
 func TestWhatTheSpecSaysOfAServerStays(t *testing.T) {
 	r := notes(func(r *recipe.Recipe) { r.LocalOnly.Tools = []string{"open_editor", "delete"} })
-	limits := new(v1alpha1.Server)
 	b := bridge(named("mine", func(s *v1alpha1.Server) {
 		s.Description = "Notes of the team"
 		s.Trust = v1alpha1.TrustUntrusted
 		s.Tools = &v1alpha1.ToolFilter{Allow: []string{"search", "open_editor"}, Deny: []string{"delete"}}
 		s.MaxResultBytes = new(int32(4096))
-		*limits = *s
 	}))
-	got := Bridge(b, catalogOf(accepted(t, r))).Spec.Servers[0]
-	if got.Description != limits.Description || got.Trust != limits.Trust || *got.MaxResultBytes != 4096 {
-		t.Errorf("%+v", got)
+	got := Bridge(b, catalogOf(accepted(t, r)))
+	server := plan.Servers(got)[0]
+	if server.Description != "Notes of the team" || server.Trust != mcpserver.Untrusted || server.MaxResultBytes != 4096 {
+		t.Errorf("%+v", server)
 	}
-	want := &v1alpha1.ToolFilter{Allow: []string{"search", "open_editor"}, Deny: []string{"delete", "open_editor"}}
-	if diff := cmp.Diff(want, got.Tools); diff != "" {
+	want := mcpserver.Tools{Allow: []string{"search", "open_editor"}, Deny: []string{"delete", "open_editor"}}
+	if diff := cmp.Diff(want, server.Tools); diff != "" {
 		t.Errorf("tools (-want +got):\n%s", diff)
 	}
 	if len(b.Spec.Servers[0].Tools.Deny) != 1 {
@@ -84,8 +89,8 @@ func TestWhichVersionAServerGets(t *testing.T) {
 			t.Errorf("server %s: version %s, %s; want %s", s.Server, s.Version, s.Message, want)
 		}
 	}
-	if v := got.Spec.Servers[1].Transport.Stdio.Install.Version; v != "1.2.3" {
-		t.Errorf("the pinned one installs %s", v)
+	if c := plan.Servers(got)[1].Program.Command; !slices.Contains(c, "@example/notes@1.2.3") {
+		t.Errorf("the pinned one runs %q", c)
 	}
 }
 
@@ -164,11 +169,9 @@ func TestWhyAServerIsOutOfService(t *testing.T) {
 			other := v1alpha1.Server{Name: "other", Transport: v1alpha1.Transport{URL: "https://a"}}
 			got := Bridge(bridge(tt.server, other), catalogOf(tt.o, tt.lacking...))
 			expect(t, got.Status.Recipes[0], tt.reason, tt.message)
-			if s := got.Spec.Servers[0]; s.Transport.URL != "" || s.Transport.Stdio != nil || s.Secrets != nil {
-				t.Errorf("the server is %+v", s)
-			}
-			if diff := cmp.Diff(other, got.Spec.Servers[1]); diff != "" {
-				t.Errorf("the other server (-want +got):\n%s", diff)
+			want := []plan.Server{{Server: mcpserver.Server{Name: "other", URL: "https://a"}, Index: 1}}
+			if diff := cmp.Diff(want, plan.Servers(got)); diff != "" {
+				t.Errorf("the servers in service (-want +got):\n%s", diff)
 			}
 		})
 	}

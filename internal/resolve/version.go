@@ -14,10 +14,10 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
-// versionOf returns the version of a recipe that is meant, or why there is none.
-// gone says that there may have been one: the object was deleted, or is made
-// anew, or keeps newer versions alone. Whoever means to take a recipe from those
-// who run it does not do so by that.
+// versionOf returns the wanted version of a recipe, or why there is none. gone
+// means that it may have existed: the object was deleted, or created again, or
+// keeps only newer versions. An administrator who removes a recipe from its
+// users does not do it that way.
 func versionOf(o *v1alpha1.CatalogRecipe, ref v1alpha1.RecipeReference) (version v1alpha1.RecipeVersion, f plan.Finding, gone bool) {
 	none := v1alpha1.RecipeVersion{}
 	switch {
@@ -52,8 +52,7 @@ func notAccepted(format string, args ...any) plan.Finding {
 }
 
 // served returns the version, unless it was withdrawn: that is a fact of the
-// version, whatever there is of the recipe beside it. Of a recipe that its
-// publisher deleted there are versions too.
+// version alone. A recipe that its publisher deleted has versions too.
 func served(o *v1alpha1.CatalogRecipe, v v1alpha1.RecipeVersion) (v1alpha1.RecipeVersion, plan.Finding, bool) {
 	if v.Withdrawn {
 		return v1alpha1.RecipeVersion{}, withdrawn(o, v), false
@@ -72,7 +71,7 @@ func withdrawn(o *v1alpha1.CatalogRecipe, v v1alpha1.RecipeVersion) plan.Finding
 	return notAccepted("version %s of recipe %s is not served any more: it was withdrawn%s", v.Version, o.Name, verdict(o))
 }
 
-// verdict returns what the condition says against a recipe.
+// verdict returns the condition's objection to a recipe.
 func verdict(o *v1alpha1.CatalogRecipe) string {
 	c := meta.FindStatusCondition(o.Status.Conditions, v1alpha1.ConditionRecipeAccepted)
 	if c == nil || c.Status == metav1.ConditionTrue {

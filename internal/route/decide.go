@@ -27,7 +27,7 @@ func owner(claims []*v1alpha1.HostedBridge) *v1alpha1.HostedBridge {
 }
 
 // newestReady returns the newest ready pod, or nil. The strategy of a bridge's
-// Deployment lets only one run, but an evicted pod can overlap its successor.
+// Deployment runs only one, but an evicted pod can overlap its successor.
 func newestReady(pods []*corev1.Pod) *corev1.Pod {
 	var newest *corev1.Pod
 	for _, pod := range pods {
@@ -42,9 +42,9 @@ func isReady(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp == nil && pod.Status.PodIP != "" && v1alpha1.BridgeReady(pod)
 }
 
-// candidate returns the pod that will probably be ready next, or none: the newest
-// that is there to stay, if it has an address. Where that has none yet, an older
-// one is on its way out.
+// candidate returns the pod that will probably be ready next, or none: the
+// newest that is not ending, if it has an address. While that has no address,
+// an older one is about to end.
 func candidate(pods []*corev1.Pod) Candidate {
 	var newest *corev1.Pod
 	for _, pod := range pods {
@@ -58,13 +58,13 @@ func candidate(pods []*corev1.Pod) Candidate {
 	return Candidate{PodName: newest.Name, PodUID: newest.UID, PodIP: newest.Status.PodIP}
 }
 
-// stays reports whether nobody has told the pod to end and it has not ended.
+// stays reports whether the pod has not ended and is not being deleted.
 func stays(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
 }
 
-// newer orders pods by age, and by UID where the age is the same second's, so
-// that every replica of the ingress picks the same one.
+// newer orders pods by age, and by UID within the same second, so that every
+// replica of the ingress picks the same one.
 func newer(a, b *corev1.Pod) bool {
 	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
 		return b.CreationTimestamp.Before(&a.CreationTimestamp)
@@ -88,7 +88,8 @@ func backendOf(b *v1alpha1.HostedBridge, pods []*corev1.Pod) Backend {
 	case b.Asleep() && !b.Woken():
 		route.State = Sleeping // Its pod may still be ending.
 	case b.Asleep():
-		// The operator has not taken the wake up; a pod that is there is ending.
+		// The operator has not handled the wake-up yet; an existing pod is
+		// ending.
 	default:
 		if pod := newestReady(pods); pod != nil {
 			route.State = Ready
@@ -111,13 +112,13 @@ func (k key) equal(other key) bool {
 		k.entry.ExpiresAt.Equal(other.entry.ExpiresAt)
 }
 
-// keysOf returns the keys that open b.
+// keysOf returns the keys that give access to b.
 func keysOf(b *v1alpha1.HostedBridge) []key {
 	keys := make([]key, 0, len(b.Spec.APIKeys))
 	for _, k := range b.Spec.APIKeys {
 		hash, err := apikey.ParseHash(k.Hash)
 		if err != nil {
-			continue // The API server's rules let none in; it would open nothing.
+			continue // The API server's rules refuse such hashes; it would never match.
 		}
 		entry := KeyEntry{User: b.User(), Hash: hash}
 		if k.ExpiresAt != nil {
@@ -128,8 +129,8 @@ func keysOf(b *v1alpha1.HostedBridge) []key {
 	return keys
 }
 
-// subjectsOf returns who may use b by a login, in one order and each once, so
-// that the same list in another order is no change.
+// subjectsOf returns the subjects that may use b by a login, sorted and each
+// once, so that the same list in another order is no change.
 func subjectsOf(b *v1alpha1.HostedBridge) []oauth.SubjectKey {
 	if b.Spec.OAuth == nil {
 		return nil

@@ -15,24 +15,24 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
-// Index follows HostedBridges and pods one change at a time, so that the next
-// snapshot costs as much as what changed and not as much as what there is. It
-// keeps the objects it is given, which must not be changed then. It is not
-// safe for concurrent use; its snapshots are.
+// Index follows HostedBridges and pods one change at a time, so that the cost
+// of the next snapshot depends on what changed and not on what exists. It keeps
+// the objects that it is given, which must not be changed then. It is not safe
+// for concurrent use; its snapshots are.
 type Index struct {
 	bridges map[types.NamespacedName]*v1alpha1.HostedBridge
 	pods    map[types.NamespacedName]*corev1.Pod
 	claims  map[v1alpha1.UserID][]*v1alpha1.HostedBridge
 	podsOf  map[bridgeKey][]*corev1.Pod
 	users   map[bridgeKey]v1alpha1.UserID
-	// dirty are the users whose route the table may have wrong.
+	// dirty are the users whose route in the table may be outdated.
 	dirty  map[v1alpha1.UserID]bool
 	routes map[v1alpha1.UserID]routed
 	table  *Table
 }
 
-// bridgeKey finds the pods of a bridge. The namespace is part of it because an
-// annotation alone is a claim that a pod anywhere could make.
+// bridgeKey finds the pods of a bridge. The namespace is part of it because a
+// pod anywhere could carry the annotation.
 type bridgeKey struct {
 	namespace string
 	uid       types.UID
@@ -51,7 +51,7 @@ func (r routed) equal(other routed) bool {
 	return r.backend == other.backend && slices.EqualFunc(r.keys, other.keys, key.equal) && slices.Equal(r.subjects, other.subjects)
 }
 
-// NewIndex returns an index of nothing.
+// NewIndex returns an empty index.
 func NewIndex() *Index {
 	return &Index{
 		bridges: map[types.NamespacedName]*v1alpha1.HostedBridge{},
@@ -65,12 +65,12 @@ func NewIndex() *Index {
 	}
 }
 
-// SetBridge takes b as it is now in place of the bridge of its name.
+// SetBridge replaces the bridge of b's name.
 func (x *Index) SetBridge(b *v1alpha1.HostedBridge) {
 	x.DeleteBridge(b)
 	user, err := v1alpha1.ParseUserID(string(b.User()))
 	if err != nil {
-		return // The API server's rules let none in; no path could name it.
+		return // The API server's rules refuse such names; no path could contain it.
 	}
 	x.bridges[nameOf(b)] = b
 	x.claims[user] = append(x.claims[user], b)
@@ -78,7 +78,7 @@ func (x *Index) SetBridge(b *v1alpha1.HostedBridge) {
 	x.dirty[user] = true
 }
 
-// DeleteBridge forgets the bridge of b's name.
+// DeleteBridge removes the bridge of b's name.
 func (x *Index) DeleteBridge(b *v1alpha1.HostedBridge) {
 	old, ok := x.bridges[nameOf(b)]
 	if !ok {
@@ -90,7 +90,7 @@ func (x *Index) DeleteBridge(b *v1alpha1.HostedBridge) {
 	x.dirty[old.User()] = true
 }
 
-// SetPod takes pod as it is now in place of the pod of its name.
+// SetPod replaces the pod of pod's name.
 func (x *Index) SetPod(pod *corev1.Pod) {
 	x.DeletePod(pod)
 	of := bridgeOf(pod)
@@ -102,7 +102,7 @@ func (x *Index) SetPod(pod *corev1.Pod) {
 	x.mark(of)
 }
 
-// DeletePod forgets the pod of pod's name.
+// DeletePod removes the pod of pod's name.
 func (x *Index) DeletePod(pod *corev1.Pod) {
 	old, ok := x.pods[nameOf(pod)]
 	if !ok {
@@ -113,16 +113,16 @@ func (x *Index) DeletePod(pod *corev1.Pod) {
 	x.mark(bridgeOf(old))
 }
 
-// mark notes that the pods of a bridge changed. A pod that comes before its
-// bridge is found when that comes.
+// mark notes that the pods of a bridge changed. If a pod comes before its
+// bridge, it is found when the bridge comes.
 func (x *Index) mark(of bridgeKey) {
 	if user, ok := x.users[of]; ok {
 		x.dirty[user] = true
 	}
 }
 
-// Snapshot returns the table of what the index has. It is the one returned
-// before where no route has changed since.
+// Snapshot returns the table of the index's content. It is the one returned
+// before if no route has changed since.
 func (x *Index) Snapshot() *Table {
 	d := draft{from: x.table}
 	for user := range x.dirty {
@@ -170,8 +170,8 @@ func without[K, V comparable](lists map[K][]V, k K, v V) {
 	}
 }
 
-// draft is a table that is being made of another. It shares with that one
-// every shard that it has not copied.
+// draft is a table that is being made from another. It shares every shard with
+// that one until it copies it.
 type draft struct {
 	from     *Table
 	table    *Table // Nil until something differs.

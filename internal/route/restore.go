@@ -51,9 +51,9 @@ func (t *Table) AllSubjects(yield func(Subject) bool) {
 	}
 }
 
-// Restore makes a table of what another had. It refuses what no table has: two
-// backends of one user, a user id that no path could name, a key that opens
-// nobody's bridge, and a subject that may use nobody's or one twice.
+// Restore builds a table from another's content. It refuses what no table has:
+// two backends of one user, a user id that cannot be in a path, a key without a
+// bridge, and a subject without a bridge or with the same one twice.
 func Restore(backends []Backend, keys []Key, subjects []Subject) (*Table, error) {
 	users, err := restoreUsers(backends)
 	if err != nil {

@@ -1,9 +1,9 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package route is the ingress's table of who is reached where: from what the
-// API server says of HostedBridges and pods to a snapshot that a request looks
-// its user, its key and its login up in. The package is pure.
+// Package route is the ingress's routing table: from what the API server says
+// of HostedBridges and pods to a snapshot in which a request looks up its user,
+// its key and its login. The package is pure.
 package route
 
 import (
@@ -39,10 +39,10 @@ type Backend struct {
 	Namespace string
 	Name      string
 	State     State
-	// Tier is spec.tier, which says how much the user may.
+	// Tier is spec.tier, which sets the user's limits.
 	Tier string
-	// IdleTimeout is how long the bridge may be unused before it sleeps, 0 for
-	// one that never does.
+	// IdleTimeout is how long the bridge may be unused before it sleeps; 0
+	// means that it never sleeps.
 	IdleTimeout time.Duration
 	// Grants are which servers may use which secrets.
 	Grants Grants
@@ -50,20 +50,20 @@ type Backend struct {
 	// have, empty while there are none.
 	SecretsRevision string
 
-	// The pod is set only while the state is Ready. Its address may since
-	// have been given to another pod; only the TLS handshake tells.
+	// The pod is set only while the state is Ready. Its address may belong to
+	// another pod by now; only the TLS handshake shows that.
 	PodName string
 	PodUID  types.UID
 	PodIP   string
 
 	// Candidate is set only while the state is Starting: the pod that will
-	// probably be ready next. Nobody has said that it serves.
+	// probably be ready next. It is not known to serve yet.
 	Candidate Candidate
 }
 
-// Candidate is a pod that has an address and is not ready yet. It is no place to
-// send a request to before the pod itself has said that it is ready, and that it
-// is the bridge's: then Backend.At leads there.
+// Candidate is a pod that has an address and is not ready yet. No request goes
+// there until the pod itself has said that it is ready and belongs to the
+// bridge: then Backend.At returns the route to it.
 type Candidate struct {
 	PodName string
 	PodUID  types.UID
@@ -77,7 +77,7 @@ func (b Backend) At(c Candidate) Backend {
 	return b
 }
 
-// KeyEntry is a key that opens a user's bridge.
+// KeyEntry is a key that gives access to a user's bridge.
 type KeyEntry struct {
 	User v1alpha1.UserID
 	Hash apikey.Hash
@@ -85,8 +85,8 @@ type KeyEntry struct {
 	ExpiresAt time.Time
 }
 
-// shards is into how many parts a table is divided. A change copies the parts
-// that it touches: at 10,000 bridges 40 entries instead of 10,000.
+// shards is the number of parts of a table. A change copies the parts that it
+// touches: at 10,000 bridges 40 entries instead of 10,000.
 const shards = 256
 
 // Table is a snapshot of all routes. It is never changed once it is built.
@@ -117,8 +117,8 @@ func (t *Table) Lookup(user v1alpha1.UserID) (Backend, bool) {
 	return b, ok
 }
 
-// Keys returns the entries of a key id. Ids are random, so that there is
-// hardly ever more than one; nothing forbids it.
+// Keys returns the entries of a key id, in no order. Ids are random, so there
+// is more than one only if a key was copied; nothing forbids that.
 func (t *Table) Keys(id string) []KeyEntry { return t.keys[shardOf(id)][id] }
 
 // Subjects returns the users whose bridges a person or program may use that
@@ -141,8 +141,8 @@ func (t *Table) Backends(yield func(Backend) bool) {
 // Len returns how many users have a route.
 func (t *Table) Len() int { return t.routes }
 
-// shardOf is FNV-1a, folded. Who chooses names that share a shard
-// makes changes of it as slow as those of an undivided table, no more.
+// shardOf is FNV-1a, folded. An attacker who chooses names of the same shard
+// makes its changes as slow as those of an undivided table, no more.
 func shardOf(s string) int {
 	const offset, prime = 2166136261, 16777619
 	h := uint32(offset)

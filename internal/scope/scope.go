@@ -1,8 +1,9 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scope says in which namespaces an installation looks after
-// HostedBridges. All its processes must be told the same.
+// Package scope defines the namespaces in which an installation serves
+// HostedBridges, and makes caches of several namespaces. All its processes need
+// the same setting.
 package scope
 
 import (
@@ -17,15 +18,15 @@ import (
 // Flag is each process's flag for them.
 const Flag = "watch-namespaces"
 
-// FlagUsage is what each process says of it.
+// FlagUsage is the flag's help text in each process.
 const FlagUsage = "namespaces in which HostedBridges are looked after, such as tenants,trials; the API server is asked for no others, and needs no ClusterRole for it (default: all)"
 
-// Namespaces are those in which HostedBridges are looked after. Without any they
-// are all namespaces.
+// Namespaces are those whose HostedBridges are served. An empty list means all
+// namespaces.
 type Namespaces []string
 
-// Validate reports, by the flag, the first that is not the name of a namespace, or
-// is there twice.
+// Validate reports, by the flag, the first entry that is not the name of a
+// namespace, or is a duplicate.
 func (n Namespaces) Validate() error {
 	for i, name := range n {
 		if wrong := validation.IsDNS1123Label(name); len(wrong) > 0 {
@@ -48,8 +49,8 @@ func (n Namespaces) Equal(others Namespaces) bool {
 	return slices.Equal(slices.Sorted(slices.Values(n)), slices.Sorted(slices.Values(others)))
 }
 
-// Queries returns the namespaces to ask the API server for, one after the other.
-// Where they are all, that is one question, in no namespace.
+// Queries returns the namespaces of the requests to the API server, one after
+// the other. For all namespaces that is one request, without a namespace.
 func (n Namespaces) Queries() []string {
 	if len(n) == 0 {
 		return []string{metav1.NamespaceAll}
@@ -57,8 +58,8 @@ func (n Namespaces) Queries() []string {
 	return n
 }
 
-// Each returns value for each of them, and nil where they are all: so caches
-// have it.
+// Each returns value for each of them, and nil for all namespaces: this is the
+// form of caches.
 func Each[T any](n Namespaces, value T) map[string]T {
 	if len(n) == 0 {
 		return nil

@@ -20,11 +20,12 @@ type Readiness struct {
 	draining atomic.Bool
 }
 
-// Ready reports whether new connections are welcome.
+// Ready reports whether the process accepts new connections.
 func (r *Readiness) Ready() bool { return !r.draining.Load() && r.Check() }
 
-// Gauge returns the same answer as a metric: one who is not ready is scraped as
-// any other, and that it answers the scrape says nothing.
+// Gauge returns the same answer as a metric: a process that is not ready is
+// scraped like any other, so a successful scrape does not show that it is
+// ready.
 func (r *Readiness) Gauge(component string) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "hostedbridge_" + component + "_ready",
@@ -37,11 +38,12 @@ func (r *Readiness) Gauge(component string) prometheus.Collector {
 	})
 }
 
-// NewProbes returns the server of the cluster's own surface, for a listener
-// that no user reaches: /healthz, /readyz and /metrics.
+// NewProbes returns the server for the cluster, on a listener that no user
+// reaches: /healthz, /readyz and /metrics.
 func NewProbes(ready *Readiness, metrics prometheus.Gatherer, log *slog.Logger) *http.Server {
 	mux := http.NewServeMux()
-	// Live as long as it answers: a restart mends nothing that is elsewhere.
+	// The process is live as long as it answers: a restart does not repair
+	// other systems.
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if !ready.Ready() {

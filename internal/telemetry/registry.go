@@ -17,9 +17,9 @@ import (
 // unknown stands where the binary was built without the information.
 const unknown = "unknown"
 
-// NewRegistry returns a registry with what is worth knowing of any process:
-// the Go runtime's, the operating system's, and which build of component it
-// is. It is not the library's global one, into which any package can write.
+// NewRegistry returns a registry with the metrics of any process: the Go
+// runtime's, the operating system's, and the build of component. It is not the
+// library's global one, into which any package can write.
 func NewRegistry(component string) *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(
@@ -30,8 +30,8 @@ func NewRegistry(component string) *prometheus.Registry {
 	return r
 }
 
-// Register adds collectors to reg. It fails with the first that does not fit
-// beside what is there, and leaves those before it.
+// Register adds collectors to reg. It stops at the first that conflicts with a
+// registered one, and keeps those before it.
 func Register(reg prometheus.Registerer, collectors ...prometheus.Collector) error {
 	for _, c := range collectors {
 		if err := reg.Register(c); err != nil {

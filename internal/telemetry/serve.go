@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// restFor is how long no request is in flight before the connections of a
-	// drained server are closed: many times the way of an answer to its client and
-	// of the client's next request back.
+	// restFor is how long a drained server must be without requests before its
+	// connections are closed: many times the round trip of an answer to its
+	// client and the client's next request.
 	restFor = time.Second
 	// restTick is how often that is looked at.
 	restTick = 100 * time.Millisecond
@@ -30,10 +30,13 @@ const (
 type Endpoint struct {
 	Server   *http.Server
 	Listener net.Listener
-	// OnDrain is called when connections are no longer accepted. Streams that do
-	// not end by themselves end by it, as Shutdown is called after them. It may be
-	// nil.
+	// OnDrain is called when connections are no longer accepted. It must end
+	// streams that do not end by themselves, since Shutdown is called after it.
+	// It may be nil.
 	OnDrain func()
+	// Wait returns when work that outlives its answers has ended, or ctx ends.
+	// It is called when the server has been shut down. It may be nil.
+	Wait func(ctx context.Context)
 }
 
 // Service is a process's servers and how they end together.
@@ -43,16 +46,16 @@ type Service struct {
 	// Probes answers until the drain is over.
 	Probes Endpoint
 	// Readiness fails when the drain begins. While it fails, each answer of a
-	// public server asks its client to come back on a new connection.
+	// public server asks its client to reconnect.
 	Readiness *Readiness
 	// DrainDelay is how long connections are still accepted after that, for
-	// those who have not heard of it: endpoints lag the signal by seconds.
+	// clients that do not know yet: endpoints lag the signal by seconds.
 	DrainDelay time.Duration
 	// DrainTimeout is how long requests in flight then have to end. Delay and
 	// timeout together must fit into the pod's grace period. Meanwhile requests
-	// are still taken on the connections that there are: one whose answer began
-	// before the drain has not been told to close, and its client sends the next
-	// one the moment that answer ends.
+	// are still accepted on existing connections: if an answer began before the
+	// drain, its client was not told to reconnect, and sends the next request
+	// the moment that answer ends.
 	DrainTimeout time.Duration
 	Log          *slog.Logger
 }
@@ -118,7 +121,8 @@ func (s *Service) drain(ctx context.Context, public *traffic) {
 			e.OnDrain()
 		}
 	}
-	// What is left then is told by Shutdown that its connection ends, as HTTP/2 can.
+	// Shutdown then tells the remaining connections that they end, as HTTP/2
+	// can.
 	resting, cancel := context.WithTimeout(ctx, s.DrainTimeout-min(shutdownLead, s.DrainTimeout/2))
 	defer cancel()
 	public.rest(resting)
@@ -127,14 +131,19 @@ func (s *Service) drain(ctx context.Context, public *traffic) {
 		go func() { drained <- e.Server.Shutdown(ctx) }()
 	}
 	for range s.Public {
-		// That the listener was closed before is no error.
+		// An already closed listener is no error.
 		if err := <-drained; err != nil && !errors.Is(err, net.ErrClosed) {
 			s.Log.WarnContext(ctx, "requests were cut off at the end of the drain", "error", err)
 		}
 	}
+	for _, e := range s.Public {
+		if e.Wait != nil {
+			e.Wait(ctx)
+		}
+	}
 }
 
-// traffic is what all public servers have to do.
+// traffic counts the work of all public servers.
 type traffic struct {
 	// connections are open; begun and ended count requests.
 	connections, begun, ended atomic.Int64
@@ -151,8 +160,8 @@ func (t *traffic) connection(_ net.Conn, now http.ConnState) {
 	}
 }
 
-// count counts what next serves. While the process is not ready, each answer that
-// has not begun asks its client to come back on a new connection.
+// count counts what next serves. While the process is not ready, each answer
+// that has not begun asks its client to reconnect.
 func (t *traffic) count(next http.Handler, ready func() bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t.begun.Add(1)

@@ -11,16 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// What keeps an act on keys from being done.
+// The reasons why an act on keys is not done.
 var (
-	// ErrNoBridge says that the HostedBridge is gone, or that another one of
-	// the same name is in its place.
+	// ErrNoBridge says that the HostedBridge is gone, or was replaced by
+	// another one of the same name.
 	ErrNoBridge = errors.New("there is no such HostedBridge")
 	ErrNoKey    = errors.New("the HostedBridge has no key of that id")
 	ErrTooMany  = fmt.Errorf("the HostedBridge has %d keys already", MaxKeys)
 )
 
-// ManagedError says that a key was not added as one of its own.
+// ManagedError says that another field manager than the key's own holds a key.
 type ManagedError struct {
 	// By are the field managers that hold the key.
 	By []string
@@ -31,8 +31,8 @@ func (e *ManagedError) Error() string {
 	return "the key is held by the field managers " + strings.Join(e.By, ", ")
 }
 
-// UnsureError says that an act was sent to the API server, and that nobody knows
-// what became of it, or all that became of it.
+// UnsureError says that an act was sent to the API server, and that its result
+// is not known, or only in part.
 type UnsureError struct {
 	// KeyID is the key that the act is about.
 	KeyID string
@@ -45,8 +45,8 @@ func (e *UnsureError) Error() string { return e.Err.Error() }
 // Unwrap returns what went wrong.
 func (e *UnsureError) Unwrap() error { return e.Err }
 
-// Bridge says whose keys are meant. The UID keeps an act from reaching a later
-// HostedBridge of the same name.
+// Bridge identifies the owner of the keys. The UID keeps an act from reaching a
+// later HostedBridge of the same name.
 type Bridge struct {
 	types.NamespacedName
 

@@ -13,23 +13,23 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
 
-// Info is what may be told of a key.
+// Info is the public part of a key.
 type Info struct {
 	ID   string `json:"id"`
 	Name string `json:"name,omitempty"`
-	// CreatedAt is when the key was applied, nil where its field manager does
-	// not tell.
+	// CreatedAt is when the key was applied, nil if its field manager does not
+	// say.
 	CreatedAt *time.Time `json:"createdAt,omitempty"`
 	// ExpiresAt is nil for a key that does not expire.
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
-	// LastUsed is when the key was last used, to within some minutes.
+	// LastUsed is when the key was last used, accurate to some minutes.
 	LastUsed *time.Time `json:"lastUsed,omitempty"`
-	// ManagedBy are the field managers that hold the key, where one of them is
-	// another than the key's own: it is removed where they have it from.
+	// ManagedBy are the field managers that hold the key, if one of them is not
+	// the key's own: it must be removed at its source.
 	ManagedBy []string `json:"managedBy,omitempty"`
 }
 
-// Infos returns what may be told of b's keys, in the order of the spec.
+// Infos returns the public part of b's keys, in the order of the spec.
 func Infos(b *v1alpha1.HostedBridge) []Info {
 	infos := make([]Info, len(b.Spec.APIKeys))
 	for i, k := range b.Spec.APIKeys {
@@ -51,8 +51,8 @@ func utc(t *metav1.Time) *time.Time {
 	return &u
 }
 
-// createdAt returns when the key's own manager applied it. Nothing applies a
-// key a second time, so that this is when it was made.
+// createdAt returns when the key's own manager applied it. No key is applied a
+// second time, so this is when it was made.
 func createdAt(fields []metav1.ManagedFieldsEntry, id string) *time.Time {
 	for _, f := range fields {
 		if f.Manager == Manager(id) && f.Time != nil {
@@ -62,9 +62,9 @@ func createdAt(fields []metav1.ManagedFieldsEntry, id string) *time.Time {
 	return nil
 }
 
-// others returns the managers of the key's entry, none if it is its own alone.
-// An entry that nobody manages is told as such: it came before managers were
-// kept, and removing it is not ours either.
+// others returns the managers of the key's entry, none if only the key's own
+// holds it. An entry without a manager is reported too: it is older than field
+// managers, and a user cannot remove it.
 func others(fields []metav1.ManagedFieldsEntry, id string) []string {
 	var managers []string
 	for _, f := range fields {

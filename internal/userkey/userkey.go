@@ -1,10 +1,10 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package userkey is how an API key gets into a HostedBridge and out of it
+// Package userkey defines how an API key is added to a HostedBridge and removed
 // again: each key is applied under a field manager of its own, so that adding
-// and removing one touches no other and nothing else of the spec. The package
-// is pure.
+// and removing one changes no other key and nothing else of the spec. The
+// package is pure.
 package userkey
 
 import (
@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	v1alpha1ac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
 )
@@ -26,16 +27,18 @@ import (
 // managerPrefix begins the field managers of keys.
 const managerPrefix = "hosted-bridge-key-"
 
-// MaxKeys is how many keys spec.apiKeys takes.
+// MaxKeys is how many keys spec.apiKeys may have.
 const MaxKeys = 32
 
-// Request is what is asked for with a key.
+// Request describes a key to be made.
 type Request struct {
+	// User is the user of the bridge, to which the key's hash is bound.
+	User v1alpha1.UserID
 	// Bridge is the HostedBridge that the key is for.
 	Bridge types.NamespacedName
 	// Name says what the key is for. It may be empty.
 	Name string
-	// Lifetime is how long the key works; 0 is until it is removed.
+	// Lifetime is how long the key is valid; 0 means until it is removed.
 	Lifetime time.Duration
 }
 
@@ -55,8 +58,12 @@ type Minted struct {
 	ExpiresAt time.Time `json:"-"`
 }
 
-// Mint returns a new key. Its error is of random or of the request's name.
+// Mint returns a new key. Its error comes from random or from the request's
+// user or name.
 func Mint(random io.Reader, r Request, now time.Time) (*Minted, error) {
+	if _, err := v1alpha1.ParseUserID(string(r.User)); err != nil {
+		return nil, fmt.Errorf("mint key: %w", err)
+	}
 	if err := CheckName(r.Name); err != nil {
 		return nil, err
 	}
@@ -64,7 +71,7 @@ func Mint(random io.Reader, r Request, now time.Time) (*Minted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mint key: %w", err)
 	}
-	m := &Minted{Key: key, ID: id, Hash: apikey.HashOf(key).String(), FieldManager: Manager(id)}
+	m := &Minted{Key: key, ID: id, Hash: apikey.HashFor(string(r.User), key).String(), FieldManager: Manager(id)}
 	entry := v1alpha1ac.APIKey().WithID(id).WithHash(m.Hash)
 	if r.Name != "" {
 		entry.WithName(r.Name)
@@ -78,8 +85,8 @@ func Mint(random io.Reader, r Request, now time.Time) (*Minted, error) {
 	return m, nil
 }
 
-// Removal returns the object that, applied under the key's own field manager,
-// takes the key away.
+// Removal returns the object that removes the key when it is applied under the
+// key's own field manager.
 func Removal(bridge types.NamespacedName) *v1alpha1ac.HostedBridgeApplyConfiguration {
 	return v1alpha1ac.HostedBridge(bridge.Name, bridge.Namespace)
 }
@@ -92,8 +99,8 @@ var nameForm = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9 ._-]{0,61}[A-Za-z0-9]
 
 var errName = errors.New("a key's name must be 1 to 63 letters, digits, spaces, full stops, underscores or hyphens, beginning and ending with a letter or a digit")
 
-// CheckName returns what is wrong with the name of a key; nothing is with
-// none.
+// CheckName returns an error for an invalid name of a key; an empty one is
+// valid.
 func CheckName(name string) error {
 	if name != "" && !nameForm.MatchString(name) {
 		return errName
@@ -101,7 +108,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// ParseLifetime reads a duration that may be in days, 0 when there is none.
+// ParseLifetime reads a duration that may be in days; an empty text is 0.
 func ParseLifetime(s string) (time.Duration, error) {
 	if s == "" {
 		return 0, nil

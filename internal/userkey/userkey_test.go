@@ -5,7 +5,9 @@ package userkey
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -30,13 +32,13 @@ func mint(t *testing.T, r Request) *Minted {
 }
 
 func TestAMintedKeyIsInItsPatchOnlyByItsHash(t *testing.T) {
-	m := mint(t, Request{Bridge: types.NamespacedName{Namespace: "tenants", Name: "alice"}, Name: "laptop", Lifetime: 36 * time.Hour})
+	m := mint(t, Request{User: "alice", Bridge: types.NamespacedName{Namespace: "tenants", Name: "alice"}, Name: "laptop", Lifetime: 36 * time.Hour})
 	patch, err := json.Marshal(m.Patch)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := `{"kind":"HostedBridge","apiVersion":"hostedbridge.dev/v1alpha1","metadata":{"name":"alice","namespace":"tenants"},` +
-		`"spec":{"apiKeys":[{"id":"` + m.ID + `","hash":"` + apikey.HashOf(m.Key).String() + `","expiresAt":"2026-03-03T00:00:00Z","name":"laptop"}]}}`
+		`"spec":{"apiKeys":[{"id":"` + m.ID + `","hash":"` + apikey.HashFor("alice", m.Key).String() + `","expiresAt":"2026-03-03T00:00:00Z","name":"laptop"}]}}`
 	if diff := cmp.Diff(want, string(patch)); diff != "" {
 		t.Error(diff)
 	}
@@ -46,7 +48,7 @@ func TestAMintedKeyIsInItsPatchOnlyByItsHash(t *testing.T) {
 }
 
 func TestAKeyWithoutALifetimeDoesNotExpire(t *testing.T) {
-	m := mint(t, Request{Bridge: types.NamespacedName{Name: "alice"}})
+	m := mint(t, Request{User: "alice", Bridge: types.NamespacedName{Name: "alice"}})
 	if patch, _ := json.Marshal(m.Patch); !m.ExpiresAt.IsZero() || strings.Contains(string(patch), "expiresAt") || strings.Contains(string(patch), `"name":""`) {
 		t.Errorf("expires %v, %s", m.ExpiresAt, patch)
 	}
@@ -61,8 +63,16 @@ func TestNamesOfKeys(t *testing.T) {
 			t.Errorf("CheckName(%q) = %v", name, err)
 		}
 	}
-	if _, err := Mint(strings.NewReader(""), Request{Name: "a/b"}, now); err == nil {
-		t.Error("a key of a bad name is minted")
+	if _, err := Mint(strings.NewReader(""), Request{User: "alice", Name: "a/b"}, now); !errors.Is(err, errName) {
+		t.Errorf("a key of a bad name: %v", err)
+	}
+}
+
+func TestAKeyIsMintedForAUser(t *testing.T) {
+	for _, user := range []v1alpha1.UserID{"", "Alice", "alice:bob"} {
+		if m, err := Mint(rand.Reader, Request{User: user, Bridge: types.NamespacedName{Name: "alice"}}, now); err == nil {
+			t.Errorf("a key is minted for %q, with the hash %s", user, m.Hash)
+		}
 	}
 }
 

@@ -12,7 +12,7 @@ true
 {{- if eq .Values.oauth.server.store.type "sqlite" -}}
 sqlite:/var/lib/hosted-bridge-login/login.db
 {{- else -}}
-{{ .Values.oauth.server.store.type }}:/var/run/secrets/hosted-bridge-login-store/url
+postgres:/var/run/secrets/hosted-bridge-login-store/url
 {{- end -}}
 {{- end }}
 
@@ -84,11 +84,10 @@ oauth.yaml: |
     {{- end }}
 - name: login-store
 {{- if ne .store.type "sqlite" }}
-{{- $database := get .store .store.type }}
   secret:
-    secretName: {{ quote $database.existingSecret }}
+    secretName: {{ quote .store.postgres.existingSecret }}
     defaultMode: 0440
-    items: [{key: {{ quote $database.key }}, path: url}]
+    items: [{key: {{ quote .store.postgres.key }}, path: url}]
 {{- else if .store.sqlite.existingClaim }}
   persistentVolumeClaim: {claimName: {{ quote .store.sqlite.existingClaim }}}
 {{- else }}
@@ -118,21 +117,21 @@ rollingUpdate: {maxUnavailable: 0, maxSurge: 1}
 {{- define "hosted-bridge.validate.oauth" -}}
 {{- if include "hosted-bridge.oauth.enabled" . }}
 {{- if not (regexMatch "^(https://([a-z0-9.-]+|\\[[0-9a-f:]+\\])|http://(localhost|127\\.0\\.0\\.1|\\[::1\\]))(:[1-9][0-9]*)?/?$" .Values.baseURL) }}
-{{- fail (printf "baseURL is %s, and logins need an origin: https:// and a host in lower case, perhaps with a port, and no path; http:// is for localhost, 127.0.0.1 and [::1] alone" .Values.baseURL) }}
+{{- fail (printf "baseURL is %s, but logins need an origin: use https:// and a host in lower case, optionally with a port, without a path; http:// is allowed only for localhost, 127.0.0.1 and [::1]" .Values.baseURL) }}
 {{- end }}
 {{- if regexMatch "^(https://.*:443|http://.*:80)/?$" .Values.baseURL }}
-{{- fail (printf "baseURL is %s, and logins need it as browsers write it: leave out the port, which it has without" .Values.baseURL) }}
+{{- fail (printf "baseURL is %s, but browsers leave out the default port: leave out the port" .Values.baseURL) }}
 {{- end }}
 {{- end }}
 {{- if .Values.oauth.server.enabled }}
 {{- with .Values.oauth.server }}
 {{- if not .providers }}
-{{- fail "oauth.server.enabled is true: set oauth.server.providers to at least one identity provider, at which people log in" }}
+{{- fail "oauth.server.enabled is true: set oauth.server.providers to at least one identity provider" }}
 {{- end }}
 {{- $ids := dict }}
 {{- range .providers }}
 {{- if hasKey $ids .id }}
-{{- fail (printf "oauth.server.providers has two with the id %s: each id is in the URL to which its provider sends people back" .id) }}
+{{- fail (printf "oauth.server.providers has two with the id %s: use different ids, because the redirect URL of a provider contains its id" .id) }}
 {{- end }}
 {{- $_ := set $ids .id true }}
 {{- end }}
@@ -144,17 +143,20 @@ rollingUpdate: {maxUnavailable: 0, maxSurge: 1}
 
 {{- define "hosted-bridge.validate.oauth.store" -}}
 {{- with .Values.oauth.server.store }}
+{{- if or (eq .type "redis") (dig "existingSecret" "" (.redis | default dict)) }}
+{{- fail "oauth.server.store.type is redis, or oauth.server.store.redis is set, but logins are no longer stored in Redis: sqlite and postgres are accepted. Set oauth.server.store.type to postgres and oauth.server.store.postgres.existingSecret to a Secret with the database's URL, and leave oauth.server.store.redis out. No data needs to be moved: people log in again, clients register again, and administrators issue open invitations again" }}
+{{- end }}
+{{- if not (has .type (list "sqlite" "postgres")) }}
+{{- fail (printf "oauth.server.store.type is %s: sqlite and postgres are accepted" .type) }}
+{{- end }}
 {{- if and (eq .type "sqlite") (gt (int $.Values.ingress.replicas) 1) }}
-{{- fail (printf "oauth.server.store.type is sqlite, a file that one ingress has, and ingress.replicas is %d: a login that one of them begins the others would not know. Set oauth.server.store.type to postgres or redis, or ingress.replicas to 1" (int $.Values.ingress.replicas)) }}
+{{- fail (printf "oauth.server.store.type is sqlite, a file of one ingress, but ingress.replicas is %d: the other replicas would not know a login. Set oauth.server.store.type to postgres, or ingress.replicas to 1" (int $.Values.ingress.replicas)) }}
 {{- end }}
-{{- range $type := list "postgres" "redis" }}
-{{- $secret := (get $.Values.oauth.server.store $type).existingSecret }}
-{{- if and (eq $.Values.oauth.server.store.type $type) (not $secret) }}
-{{- fail (printf "oauth.server.store.type is %s: set oauth.server.store.%s.existingSecret to a Secret with the database's URL" $type $type) }}
+{{- if and (eq .type "postgres") (not .postgres.existingSecret) }}
+{{- fail "oauth.server.store.type is postgres: set oauth.server.store.postgres.existingSecret to a Secret with the database's URL" }}
 {{- end }}
-{{- if and (ne $.Values.oauth.server.store.type $type) $secret }}
-{{- fail (printf "oauth.server.store.%s.existingSecret is set, but oauth.server.store.type is %s: set it to %s, or leave the Secret out" $type $.Values.oauth.server.store.type $type) }}
-{{- end }}
+{{- if and (ne .type "postgres") .postgres.existingSecret }}
+{{- fail (printf "oauth.server.store.postgres.existingSecret is set, but oauth.server.store.type is %s: set it to postgres, or leave the Secret out" .type) }}
 {{- end }}
 {{- if and (ne .type "sqlite") .sqlite.existingClaim }}
 {{- fail (printf "oauth.server.store.sqlite.existingClaim is set, but oauth.server.store.type is %s: set it to sqlite, or leave the claim out" .type) }}
@@ -167,7 +169,7 @@ rollingUpdate: {maxUnavailable: 0, maxSurge: 1}
 {{- $named := dict -}}
 {{- if .Values.oauth.server.enabled -}}
 {{- with .Values.oauth.server.store -}}
-{{- if ne .type "sqlite" }}{{ $_ := set $named (printf "oauth.server.store.%s.existingSecret" .type) (get . .type).existingSecret }}{{ end -}}
+{{- if ne .type "sqlite" }}{{ $_ := set $named "oauth.server.store.postgres.existingSecret" .postgres.existingSecret }}{{ end -}}
 {{- end -}}
 {{- range .Values.oauth.server.providers }}{{ $_ := set $named (printf "oauth.server.providers (%s) existingSecret" .id) .existingSecret }}{{ end -}}
 {{- end -}}

@@ -10,13 +10,13 @@
 {{- define "hosted-bridge.onboarding.namespace" -}}
 {{- $namespace := .Values.oauth.server.onboarding.namespace }}
 {{- if not $namespace }}
-{{- fail "oauth.server.onboarding.mode is auto: set oauth.server.onboarding.namespace to the namespace for the HostedBridges that logins make" }}
+{{- fail "oauth.server.onboarding.mode is auto: set oauth.server.onboarding.namespace to the namespace for the HostedBridges that logins create" }}
 {{- end }}
 {{- if eq $namespace .Release.Namespace }}
 {{- fail "oauth.server.onboarding.namespace is that of the installation: set it to a namespace of tenants" }}
 {{- end }}
 {{- if and .Values.watchNamespaces (not (has $namespace .Values.watchNamespaces)) }}
-{{- fail (printf "oauth.server.onboarding.namespace is %s, which is not in watchNamespaces: the operator would not see what logins make there" $namespace) }}
+{{- fail (printf "oauth.server.onboarding.namespace is %s, which is not in watchNamespaces: the operator would not see the HostedBridges that logins create there" $namespace) }}
 {{- end }}
 {{- $namespace }}
 {{- end }}
@@ -36,7 +36,7 @@
 {{- if not (get .Values.tiers $tier) }}
 {{- $names := list }}
 {{- range $name, $of := .Values.tiers }}{{ if $of }}{{ $names = append $names $name }}{{ end }}{{ end }}
-{{- fail (printf "oauth.server.onboarding.tier is %s, and tiers has %s: the HostedBridges that logins make would wait for that tier for ever" $tier (join ", " $names)) }}
+{{- fail (printf "oauth.server.onboarding.tier is %s, and tiers has %s: use one of them, or add the tier" $tier (join ", " $names)) }}
 {{- end }}
 {{- end }}
 {{- end }}

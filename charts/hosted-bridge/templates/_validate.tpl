@@ -9,13 +9,13 @@ that are named and not there. Of those the cluster is asked, where there is one.
 {{- fail "masterKey.provider is transit: set masterKey.vault.address" }}
 {{- end }}
 {{- if and .masterKey.vault.address (not .masterKey.vault.role) (not .masterKey.vault.tokenSecret) }}
-{{- fail "masterKey.vault.address is set: set masterKey.vault.role or masterKey.vault.tokenSecret, by which the keybroker is let in" }}
+{{- fail "masterKey.vault.address is set: set masterKey.vault.role or masterKey.vault.tokenSecret, with which the keybroker authenticates" }}
 {{- end }}
 {{- if and .masterKey.vault.role .masterKey.vault.tokenSecret }}
-{{- fail "masterKey.vault.role and masterKey.vault.tokenSecret are both set: the keybroker is let in by one of them" }}
+{{- fail "masterKey.vault.role and masterKey.vault.tokenSecret are both set: leave one of them out, because the keybroker authenticates with only one" }}
 {{- end }}
 {{- if and (hasPrefix "http://" .masterKey.vault.address) (not .masterKey.vault.insecure) }}
-{{- fail "masterKey.vault.address is not https: data keys would pass in the clear; set masterKey.vault.insecure if they may" }}
+{{- fail "masterKey.vault.address is not https, so data keys would pass unencrypted: use https://, or set masterKey.vault.insecure to allow this" }}
 {{- end }}
 {{- if and (eq .audit.index.type "postgres") (not .audit.index.postgres.existingSecret) }}
 {{- fail "audit.index.type is postgres: set audit.index.postgres.existingSecret to a Secret with the database's URL" }}
@@ -25,20 +25,20 @@ that are named and not there. Of those the cluster is asked, where there is one.
 {{- end }}
 {{- /* Not by the schema, whose messages repeat what is wrong. */}}
 {{- if not (regexMatch "^(rediss?://([^\\s:@/]+@)?[^\\s@/?#]+(/[0-9]*)?)?$" .quota.redis.url) }}
-{{- fail "quota.redis.url must be of the form redis://host:port/database, or rediss:// for TLS, without a password: that is in quota.redis.existingSecret" }}
+{{- fail "quota.redis.url must have the form redis://host:port/database, or rediss:// for TLS, without a password: put the password into quota.redis.existingSecret" }}
 {{- end }}
 {{- if and (not .quota.redis.url) (or .quota.redis.existingSecret .quota.redis.caConfigMap) }}
 {{- fail "quota.redis.existingSecret and quota.redis.caConfigMap need quota.redis.url" }}
 {{- end }}
 {{- if and .catalog.seed.tokenSecret (not (hasPrefix "git:" .catalog.seed.source)) }}
-{{- fail "catalog.seed.tokenSecret is for a catalog.seed.source that is a git repository" }}
+{{- fail "catalog.seed.tokenSecret is set, but catalog.seed.source is not a git repository: use git:URL, or leave the Secret out" }}
 {{- end }}
 {{- if and .ingress.service.nodePort (eq .ingress.service.type "ClusterIP") }}
 {{- fail "ingress.service.nodePort needs ingress.service.type NodePort or LoadBalancer" }}
 {{- end }}
 {{- with .isolation.networkPolicy }}
 {{- if and .require (not (and .enabled .probe)) }}
-{{- fail "isolation.networkPolicy.require needs isolation.networkPolicy.enabled and isolation.networkPolicy.probe: without policies, and without trying them, nobody knows whether tenants are kept apart" }}
+{{- fail "isolation.networkPolicy.require needs isolation.networkPolicy.enabled and isolation.networkPolicy.probe: only policies that were tested show whether tenants are isolated" }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -67,7 +67,7 @@ that are named and not there. Of those the cluster is asked, where there is one.
   "catalog.seed.tokenSecret" .Values.catalog.seed.tokenSecret }}
 {{- range $key, $name := merge $named (include "hosted-bridge.oauth.secrets" . | fromJson) }}
 {{- if and $name (not (hasKey $present $name)) }}
-{{- fail (printf "%s names the Secret %s, which is not in the namespace %s: make it first" $key $name $.Release.Namespace) }}
+{{- fail (printf "%s names the Secret %s, which is not in the namespace %s: create it first" $key $name $.Release.Namespace) }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -81,16 +81,16 @@ versions in the statuses of HostedBridges, which it does not. An installation
 that failed before a keybroker ran has neither.
 */}}
 {{- define "hosted-bridge.validate.master-key" -}}
-{{- $remedy := printf "Set masterKey.existingSecret if the ring has another name, or bring the Secret back from a backup; keybrokers that run still have the ring, so let them run until then. To begin with a new ring, and lose what is sealed, make the Secret hosted-bridge-master-key in the namespace %s yourself" .Release.Namespace }}
+{{- $remedy := printf "Set masterKey.existingSecret if the ring has another name, or restore the Secret from a backup. Running keybrokers still have the ring: keep them running until then. To start with a new ring and lose all sealed secrets, create the Secret hosted-bridge-master-key in the namespace %s yourself" .Release.Namespace }}
 {{- $trust := lookup "v1" "ConfigMap" .Release.Namespace "hosted-bridge-ca" }}
 {{- if ((($trust).data) | default dict) }}
-{{- fail (printf "there is no Secret hosted-bridge-master-key in the namespace %s, but a keybroker has run there: another master key would open nothing of what users have stored. %s" .Release.Namespace $remedy) }}
+{{- fail (printf "the namespace %s has no Secret hosted-bridge-master-key, but a keybroker has run there: another master key cannot open the secrets that users have stored. %s" .Release.Namespace $remedy) }}
 {{- end }}
 {{- if .Capabilities.APIVersions.Has "hostedbridge.dev/v1alpha1/HostedBridge" }}
 {{- range (.Values.watchNamespaces | default (list "")) }}
 {{- range ((lookup "hostedbridge.dev/v1alpha1" "HostedBridge" . "").items) }}
 {{- if ((.status).keyVersion) }}
-{{- fail (printf "there is no Secret hosted-bridge-master-key in the namespace %s, but the HostedBridge %s/%s has secrets that are sealed: another master key would not open them. %s" $.Release.Namespace .metadata.namespace .metadata.name $remedy) }}
+{{- fail (printf "the namespace %s has no Secret hosted-bridge-master-key, but the HostedBridge %s/%s has sealed secrets: another master key cannot open them. %s" $.Release.Namespace .metadata.namespace .metadata.name $remedy) }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -110,7 +110,7 @@ where the values say that they need not stay.
 {{- $annotations := ((lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" $name).metadata).annotations | default dict }}
 {{- $ours := and (eq (get $annotations "meta.helm.sh/release-name") $.Release.Name) (eq (get $annotations "meta.helm.sh/release-namespace") $.Release.Namespace) }}
 {{- if and $ours (ne (get $annotations "helm.sh/resource-policy") "keep") }}
-{{- fail (printf "crds.install is false, and the CRD %s belongs to this release without being kept: the upgrade would delete it with every object of its kind. Upgrade with crds.install and crds.keep set to true first" $name) }}
+{{- fail (printf "crds.install is false, but the CRD %s belongs to this release and is not marked to be kept: the upgrade would delete it with every object of its kind. Upgrade with crds.install and crds.keep set to true first" $name) }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -120,7 +120,7 @@ where the values say that they need not stay.
 {{- with .Values.monitoring }}
 {{- $policies := $.Values.isolation.networkPolicy }}
 {{- if and (or .serviceMonitor.enabled .podMonitor.enabled) .requireNamespaces $policies.enabled (not $policies.monitoringNamespaces) }}
-{{- fail "monitoring has a monitor, and isolation.networkPolicy lets nobody read metrics: name the namespace of Prometheus in isolation.networkPolicy.monitoringNamespaces, or set monitoring.requireNamespaces to false if Prometheus comes in otherwise, as from the nodes' network" }}
+{{- fail "monitoring has a monitor, but isolation.networkPolicy blocks all readers of metrics: name the namespace of Prometheus in isolation.networkPolicy.monitoringNamespaces, or set monitoring.requireNamespaces to false if Prometheus has another way in, such as the nodes' network" }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -128,7 +128,7 @@ where the values say that they need not stay.
 {{- define "hosted-bridge.validate.drain" -}}
 {{- range .Values.ingress.extraArgs }}
 {{- if hasPrefix "--drain-timeout" . }}
-{{- fail "ingress.extraArgs has --drain-timeout: set ingress.drainTimeout, of which the pods' grace period is made too" }}
+{{- fail "ingress.extraArgs has --drain-timeout: set ingress.drainTimeout in its place, which also sets the pods' grace period" }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -141,7 +141,7 @@ where the values say that they need not stay.
 {{- $value := (get $.Values.priorityClasses $of).value | int }}
 {{- with lookup "scheduling.k8s.io/v1" "PriorityClass" "" $name }}
 {{- if ne (int .value) $value }}
-{{- fail (printf "priorityClasses.%s.value is %d, and the PriorityClass %s has %d, which Kubernetes does not change: set priorityClasses.%s.name to another name, or the value back" $of $value $name (int .value) $of) }}
+{{- fail (printf "priorityClasses.%s.value is %d, but the PriorityClass %s has %d, and Kubernetes does not allow a change: set priorityClasses.%s.name to another name, or restore the value" $of $value $name (int .value) $of) }}
 {{- end }}
 {{- end }}
 {{- end }}

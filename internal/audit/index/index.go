@@ -280,10 +280,10 @@ func (x *Index) takeQueued() []audit.Record {
 	return records
 }
 
-// lacks reports whether lines in front of this one are missing that the trail's
-// files may have: the mark of a torn line, of which the sink does not tell, or
-// what a file held that was getting another name while the files were read.
-// Lines that were looked for already are gone.
+// lacks reports whether lines before this one are missing that the trail's
+// files may have: the mark of a torn line, which the sink does not report, or
+// lines of a file that was being renamed while the files were read. Lines that
+// were searched already are lost.
 func (x *Index) lacks(ctx context.Context, r audit.Record) (bool, error) {
 	if x.trail == nil || r.Head == x.gone {
 		return false, nil

@@ -154,8 +154,8 @@ func (s *Sink) encode(entries []audit.Entry) (audit.Head, []audit.Record) {
 // maxKept is the largest buffer that is used again, in bytes.
 const maxKept = 1 << 20
 
-// broken notes what there is of a write that failed: whole lines, which the
-// chain has now, and behind them what is none.
+// broken notes what a failed write left behind: whole lines, which now belong
+// to the chain, and after them a part of a line.
 func (s *Sink) broken(written []byte) {
 	if len(written) == 0 {
 		return

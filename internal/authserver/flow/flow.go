@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package flow is what the authorization server and the parts that it stands on
-// agree on, so that none of them imports another. It holds types alone.
+// agree on, so that none of them imports another: types, and the forms of stored
+// entries and of secrets.
 package flow
 
 import (

@@ -6,7 +6,6 @@ package store
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -32,31 +31,18 @@ const (
 
 // Options are what a Store is made of, besides where it is.
 type Options struct {
-	// TLS is used for Redis with rediss://; nil for the system's roots. Of
-	// PostgreSQL the URL says how it is reached.
-	TLS *tls.Config
 	// Timeout bounds each operation, 5 s if zero.
 	Timeout time.Duration
-	// Now is the clock by which entries end, time.Now if nil. Redis has its own.
+	// Now is the clock by which entries end, time.Now if nil.
 	Now     func() time.Time
 	Metrics prometheus.Registerer
 	Log     *slog.Logger
 }
 
-// backend is where the entries are.
-type backend interface {
-	flow.Store
-	// purge removes entries that are over, and returns how many.
-	purge(ctx context.Context) (removed int64, err error)
-	// ready returns nil once the backend can be used.
-	ready(ctx context.Context) error
-	Close() error
-}
-
 // Store keeps entries. It is safe for concurrent use. Its errors have neither
 // keys nor values in them.
 type Store struct {
-	backend backend
+	table   *table
 	timeout time.Duration
 	metrics *metrics
 	log     *slog.Logger
@@ -68,16 +54,15 @@ var _ flow.Store = (*Store)(nil)
 const (
 	kindSQLite   = "sqlite"
 	kindPostgres = "postgres"
-	kindRedis    = "redis"
 )
 
-var errTarget = errors.New("it must be sqlite:PATH, postgres:FILE or redis:FILE, of which FILE has the database's URL in it")
+var errTarget = errors.New("it must be sqlite:PATH, or postgres:FILE, where FILE holds the database's URL")
 
 // checkTarget says what is wrong with a target as Open takes it, as far as that
 // is known without looking at files.
 func checkTarget(target string) error {
 	kind, path, _ := strings.Cut(target, ":")
-	if path == "" || kind != kindSQLite && kind != kindPostgres && kind != kindRedis {
+	if path == "" || kind != kindSQLite && kind != kindPostgres {
 		return errTarget
 	}
 	return nil
@@ -87,9 +72,8 @@ func checkTarget(target string) error {
 func Embedded(target string) bool { return strings.HasPrefix(target, kindSQLite+":") }
 
 // Open opens the store at the target: sqlite:PATH is a file that is made where it
-// is missing, and the FILE of postgres:FILE and redis:FILE has the URL of a
-// server. A server that is away is no error: whoever wants something of it gets
-// one, until it is there.
+// is missing, and the FILE of postgres:FILE holds the URL of a server. A server
+// that is away is not an error of Open: each operation fails until it is there.
 func Open(ctx context.Context, target string, o Options) (*Store, error) {
 	if o.Timeout <= 0 {
 		o.Timeout = defaultTimeout
@@ -97,23 +81,23 @@ func Open(ctx context.Context, target string, o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	b, err := openBackend(target, o)
+	t, err := openTable(target, o)
 	if err != nil {
 		return nil, fmt.Errorf("open login store: %w", err)
 	}
-	s := &Store{backend: b, timeout: o.Timeout, log: o.Log}
+	s := &Store{table: t, timeout: o.Timeout, log: o.Log}
 	if s.metrics, err = newMetrics(o.Metrics); err != nil {
-		return nil, errors.Join(err, b.Close())
+		return nil, errors.Join(err, t.Close())
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	if err := b.ready(ctx); err != nil {
+	if err := t.ready(ctx); err != nil {
 		o.Log.WarnContext(ctx, "the login store is away: nobody can log in until it is there", "error", err)
 	}
 	return s, nil
 }
 
-func openBackend(target string, o Options) (backend, error) {
+func openTable(target string, o Options) (*table, error) {
 	if err := checkTarget(target); err != nil {
 		return nil, err
 	}
@@ -125,23 +109,19 @@ func openBackend(target string, o Options) (backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	url := string(bytes.TrimSpace(content))
-	if kind == kindPostgres {
-		return openPostgres(url, o.Now)
-	}
-	return openRedis(url, o)
+	return openPostgres(string(bytes.TrimSpace(content)), o.Now)
 }
 
 // Put keeps a value until it expires. It returns flow.ErrExists where there is
 // one of that kind and key.
 func (s *Store) Put(ctx context.Context, kind flow.Kind, key string, value []byte, expires time.Time) error {
-	return s.do(ctx, opPut, func(ctx context.Context) error { return s.backend.Put(ctx, kind, key, value, expires) })
+	return s.do(ctx, opPut, func(ctx context.Context) error { return s.table.Put(ctx, kind, key, value, expires) })
 }
 
 // Get returns a value, or flow.ErrNotFound.
 func (s *Store) Get(ctx context.Context, kind flow.Kind, key string) (value []byte, err error) {
 	err = s.do(ctx, opGet, func(ctx context.Context) (err error) {
-		value, err = s.backend.Get(ctx, kind, key)
+		value, err = s.table.Get(ctx, kind, key)
 		return err
 	})
 	return value, err
@@ -151,7 +131,7 @@ func (s *Store) Get(ctx context.Context, kind flow.Kind, key string) (value []by
 // exactly one gets it.
 func (s *Store) Take(ctx context.Context, kind flow.Kind, key string) (value []byte, err error) {
 	err = s.do(ctx, opTake, func(ctx context.Context) (err error) {
-		value, err = s.backend.Take(ctx, kind, key)
+		value, err = s.table.Take(ctx, kind, key)
 		return err
 	})
 	return value, err
@@ -160,18 +140,18 @@ func (s *Store) Take(ctx context.Context, kind flow.Kind, key string) (value []b
 // Swap replaces the value old. It returns flow.ErrNotFound where there is none or
 // another one.
 func (s *Store) Swap(ctx context.Context, kind flow.Kind, key string, old, value []byte, expires time.Time) error { //nolint:revive // The interface is flow's.
-	return s.do(ctx, opSwap, func(ctx context.Context) error { return s.backend.Swap(ctx, kind, key, old, value, expires) })
+	return s.do(ctx, opSwap, func(ctx context.Context) error { return s.table.Swap(ctx, kind, key, old, value, expires) })
 }
 
 // Delete removes a value, if there is one.
 func (s *Store) Delete(ctx context.Context, kind flow.Kind, key string) error {
-	return s.do(ctx, opDelete, func(ctx context.Context) error { return s.backend.Delete(ctx, kind, key) })
+	return s.do(ctx, opDelete, func(ctx context.Context) error { return s.table.Delete(ctx, kind, key) })
 }
 
 // Count returns how many values of a kind there are.
 func (s *Store) Count(ctx context.Context, kind flow.Kind) (n int, err error) {
 	err = s.do(ctx, opCount, func(ctx context.Context) (err error) {
-		n, err = s.backend.Count(ctx, kind)
+		n, err = s.table.Count(ctx, kind)
 		return err
 	})
 	return n, err
@@ -214,7 +194,7 @@ func (s *Store) Run(ctx context.Context) error {
 func (s *Store) purge(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, purgeTimeout)
 	defer cancel()
-	removed, err := s.backend.purge(limited)
+	removed, err := s.table.purge(limited)
 	s.metrics.purged.Add(float64(removed))
 	if err != nil && ctx.Err() == nil {
 		s.log.WarnContext(ctx, "logins that are over are not removed from the store", "error", err)
@@ -222,4 +202,4 @@ func (s *Store) purge(ctx context.Context) {
 }
 
 // Close ends all connections. Run does that too.
-func (s *Store) Close() error { return s.backend.Close() }
+func (s *Store) Close() error { return s.table.Close() }

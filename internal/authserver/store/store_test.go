@@ -36,8 +36,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// targets return where a new and empty store is. Those with the build tag
-// testenv have Redis besides.
+// targets return where a new and empty store is.
 var targets = map[string]func(t testing.TB) string{
 	"SQLite":     func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "logins?.db") },
 	"PostgreSQL": func(t testing.TB) string { return "postgres:" + written(t, cluster.Database(t)) },
@@ -223,7 +222,7 @@ func gone(t *testing.T, s *Store, kind flow.Kind, key string) {
 func TestAnEntryEnds(t *testing.T) {
 	everywhere(t, func(t *testing.T, open func() *Store) {
 		s := open()
-		soon := time.Now().Add(100 * time.Millisecond)
+		soon := time.Now().Add(time.Second) // After all that is done before it, also on a busy machine.
 		for _, key := range []string{"put", "take", "swap"} {
 			put(t, s, "login", key, "value", soon)
 		}
@@ -308,7 +307,7 @@ func TestWhatIsOverIsRemoved(t *testing.T) {
 		}
 		var removed int64
 		for deadline := time.Now().Add(patience); removed < 2*over && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-			n, err := s.backend.purge(t.Context())
+			n, err := s.table.purge(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -411,11 +410,10 @@ func TestTargets(t *testing.T) {
 		"a store that nobody knows":      {"etcd:/x", "sqlite:PATH", true},
 		"no directory":                   {"sqlite:" + missing + "/logins.db", "no such file", false},
 		"a file with the URL is missing": {"postgres:" + missing, "no such file", false},
-		"the same for Redis":             {"redis:" + missing, "no such file", false},
+		"a Redis":                        {"redis:/etc/url", "sqlite:PATH", true},
 		"a URL of PostgreSQL that is none": {
 			"postgres:" + secret, "postgres://user:password@host:5432/database", false},
-		"a URL of another database":  {"redis:" + written(t, "postgres://me:geheim@h/x"), "redis://host:port/database", false},
-		"a URL of Redis that is one": {"redis:" + written(t, "redis://me:geheim@h/x"), "a number for the database", false},
+		"a URL of another database": {"postgres:" + written(t, "redis://me:geheim@h/0"), "postgres://user:password@host:5432/database", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := checkTarget(test.target); (err != nil) != test.checked {

@@ -1,9 +1,9 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package breaker decides whether a server that could not be reached is called
-// again yet. What the server answers, an error included, is none of its
-// business: a server that answers is there.
+// Package breaker decides whether the bridge may call a server again that it could not reach.
+//
+// Only failures to reach a server count. A server that answers, even with an error, was reached.
 //
 // The package is pure: times and randomness are arguments.
 package breaker
@@ -43,8 +43,8 @@ type Settings struct {
 	Pause, MaxPause time.Duration
 }
 
-// Breaker is one server's breaker. The zero Breaker is closed. It is a value:
-// who shares one guards it.
+// Breaker is one server's breaker. The zero Breaker is closed. It is a value: its owner guards it
+// against concurrent use.
 type Breaker struct {
 	state    State
 	failures int       // in a row, while closed
@@ -53,20 +53,20 @@ type Breaker struct {
 	pause    time.Duration
 }
 
-// Decision is what becomes of a call.
+// Decision says how to proceed with a call.
 type Decision struct {
-	// Pass says that the call is made.
+	// Pass says that the call may be made.
 	Pass bool
-	// Trial says that it is the one that decides.
+	// Trial says that the outcome of this call opens or closes the breaker.
 	Trial bool
-	// Until is when the next call is tried, where this one is not made.
+	// Until is the time of the next trial, set only when Pass is false.
 	Until time.Time
 }
 
 // State returns the breaker's state.
 func (b Breaker) State() State { return b.state }
 
-// Ask decides on a call at now and returns the breaker thereafter.
+// Ask decides on a call at the time now, and returns the breaker after this decision.
 func (b Breaker) Ask(now time.Time) (Breaker, Decision) {
 	if b.state == Closed {
 		return b, Decision{Pass: true}
@@ -74,18 +74,18 @@ func (b Breaker) Ask(now time.Time) (Breaker, Decision) {
 	if now.Before(b.until) {
 		return b, Decision{Until: b.until}
 	}
-	// A trial may be a call that takes hours. Its time is the pause that
-	// preceded it; after that the next call is one too.
+	// A trial call may take hours. The breaker waits for it only as long as the pause before it;
+	// after that, the next call is a trial too.
 	b.state, b.until = HalfOpen, now.Add(b.pause)
 	return b, Decision{Pass: true, Trial: true}
 }
 
-// Reached notes that the server answered, whichever call it was.
+// Reached records that the server answered any call.
 func (b Breaker) Reached() Breaker { return Breaker{} }
 
-// Missed notes that a call did not reach the server. spread, from 0 to 1, is
-// where in its second half the pause ends, so that not all bridges meet a
-// returning server at once.
+// Missed records that a call did not reach the server. spread, from 0 to 1, places the end of the
+// pause within its second half, so that not all bridges call a recovered server at the same
+// moment.
 func (b Breaker) Missed(s Settings, trial bool, now time.Time, spread float64) Breaker {
 	switch {
 	case b.state == Closed:
@@ -94,13 +94,13 @@ func (b Breaker) Missed(s Settings, trial bool, now time.Time, spread float64) B
 			return b
 		}
 	case !trial:
-		return b // It began before the pause and says nothing new.
+		return b // The call began before the pause, so its failure is no news.
 	}
 	return b.open(s, now, spread)
 }
 
 func (b Breaker) open(s Settings, now time.Time, spread float64) Breaker {
-	// Beyond 16 doublings the longest pause has long been reached.
+	// After 16 doublings the pause has long reached its maximum.
 	pause := s.Pause << min(b.pauses, 16)
 	if pause <= 0 || pause > s.MaxPause {
 		pause = s.MaxPause
@@ -110,8 +110,8 @@ func (b Breaker) open(s Settings, now time.Time, spread float64) Breaker {
 	return Breaker{state: Open, pauses: b.pauses + 1, until: now.Add(pause), pause: pause}
 }
 
-// Undecided notes that a trial ended without telling, as when its client went
-// away. The next call is one.
+// Undecided records that a trial ended without a result, for example because its client
+// disconnected. The next call becomes the trial.
 func (b Breaker) Undecided() Breaker {
 	if b.state == HalfOpen {
 		b.state, b.until = Open, time.Time{}
@@ -119,8 +119,7 @@ func (b Breaker) Undecided() Breaker {
 	return b
 }
 
-// Hopeful notes a sign that the server is back, such as a new connection: the
-// pause is over.
+// Hopeful records a sign that the server is back, such as a new connection: it ends the pause.
 func (b Breaker) Hopeful() Breaker {
 	if b.state == Open {
 		b.until = time.Time{}

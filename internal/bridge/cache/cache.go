@@ -1,8 +1,8 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cache keeps results of tools that only read, for calls with the same
-// arguments. What may be kept and for how long is for others to say.
+// Package cache keeps results of read-only tools, for calls with the same arguments. Its callers
+// decide which results to keep and for how long.
 //
 // The package is pure: times are arguments.
 package cache
@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// Cache holds the results that were used last. Who shares it guards it.
+// Cache holds the most recently used results. Its owner guards it against concurrent use.
 type Cache struct {
 	entries, bytes int // the bounds
 	used           int
-	order          *list.List // of *entry, the one used last first
+	order          *list.List // of *entry, most recently used first
 	found          map[string]*list.Element
 }
 
@@ -28,13 +28,13 @@ type entry struct {
 	expires time.Time
 }
 
-// overhead is about what an entry takes besides its key and value, in bytes:
-// the list's element, the entry and the map's slot.
+// overhead is the approximate memory of an entry in bytes besides its key and value: the list's
+// element, the entry and the map's slot.
 const overhead = 256
 
 func (e *entry) size() int { return len(e.key) + len(e.value) + overhead }
 
-// New returns a cache of at most that many entries and bytes.
+// New returns a cache with room for the given numbers of entries and bytes.
 func New(entries, bytes int) *Cache {
 	return &Cache{entries: entries, bytes: bytes, order: list.New(), found: map[string]*list.Element{}}
 }
@@ -55,9 +55,8 @@ func (c *Cache) Get(key string, now time.Time) (value []byte, expires time.Time,
 	return e.value, e.expires, true
 }
 
-// Put keeps value, which the cache takes over, under key until expires. What
-// was used least recently makes room; a value larger than the cache is not
-// kept.
+// Put stores value under key until it expires, and takes ownership of value. The least recently
+// used entries make room. A value larger than the cache is not stored.
 func (c *Cache) Put(key string, value []byte, expires time.Time) {
 	if element, ok := c.found[key]; ok {
 		c.remove(element)
@@ -73,7 +72,7 @@ func (c *Cache) Put(key string, value []byte, expires time.Time) {
 	}
 }
 
-// Drop forgets what is kept under the keys that begin with prefix.
+// Drop removes all entries whose keys start with prefix.
 func (c *Cache) Drop(prefix string) {
 	for key, element := range c.found {
 		if strings.HasPrefix(key, prefix) {
@@ -88,8 +87,8 @@ func (c *Cache) remove(element *list.Element) {
 	c.used -= e.size()
 }
 
-// Bytes returns about how much memory is in use.
+// Bytes returns the approximate memory in use.
 func (c *Cache) Bytes() int { return c.used }
 
-// Len returns the number of entries, those that have expired included.
+// Len returns the number of entries, including expired ones.
 func (c *Cache) Len() int { return c.order.Len() }

@@ -1,9 +1,8 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package limit makes a result that is too large fit: a model would lose what
-// it was doing in a result of megabytes, or its client refuse it. What is left
-// out is said in the result.
+// Package limit shortens results that are too large: a model would lose its context in a result of
+// megabytes, or its client would refuse it. The result says which parts were left out.
 //
 // The package is pure.
 package limit
@@ -15,11 +14,11 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/exact"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
-// Min is the smallest bound in bytes: below it not even a note of what was left
-// out fits. A smaller one is taken for it.
+// Min is the smallest limit in bytes: a smaller result has no room for a note. Smaller limits are
+// raised to it.
 const Min = 512
 
 // lists are the fields of results that hold their content, by method.
@@ -29,7 +28,7 @@ var lists = map[string]string{
 	"resources/read": "contents",
 }
 
-// Size returns the size of a result of these fields in bytes of JSON.
+// Size returns the size of a result with these fields, in bytes of JSON.
 func Size(fields map[string]json.RawMessage) int {
 	size := len("{}")
 	for name, value := range fields {
@@ -38,12 +37,10 @@ func Size(fields map[string]json.RawMessage) int {
 	return size
 }
 
-// Result makes the result of method, whose fields it changes, fit into limit
-// bytes of JSON, and reports whether there was anything to do; other methods
-// have no content. It keeps every
-// text's beginning, and of the rest what is small: structured content and
-// binary data are left out whole or not at all, since a part of them is
-// neither. All that is kept is valid.
+// Result shortens the result of method to limit bytes of JSON. It changes fields, and reports
+// whether it changed anything; results of other methods have no content. It keeps the beginning of
+// every text, and all small parts. Structured content and binary data are kept whole or left out,
+// because a part of them is not valid.
 func Result(method string, fields map[string]json.RawMessage, limit int) bool {
 	limit = max(limit, Min)
 	list, ok := lists[method]
@@ -58,7 +55,7 @@ func Result(method string, fields map[string]json.RawMessage, limit int) bool {
 	return true
 }
 
-// result is a result on its way to a smaller one.
+// result is a result while it is shortened.
 type result struct {
 	fields map[string]json.RawMessage
 	list   string // the name of the field with the content
@@ -70,22 +67,22 @@ type result struct {
 	notes   []string
 }
 
-// part is something that can be made smaller: the text or the data of a content
-// block, or a field.
+// part is a part of the result that can be shortened: the text or data of a content block, or a
+// field.
 type part struct {
-	owner map[string]any // the block; nil for a field
+	owner map[string]any // the content block; nil for a field
 	key   string
-	text  bool // else it is left out whole or not at all
+	text  bool // if false, the part is kept whole or left out
 	size  int  // in bytes of JSON
 }
 
-// read finds what can be made smaller.
+// read finds the parts that can be shortened.
 func (r *result) read() {
 	for name, value := range r.fields {
 		switch name {
 		case r.list:
-			if exact.Decode(value, &r.entries) != nil {
-				r.entries = nil // of an unexpected shape, and replaced by a note
+			if jsondoc.DecodeExact(value, &r.entries) != nil {
+				r.entries = nil // an unexpected shape, replaced by a note
 				r.notes = append(r.notes, omitted(r.list, len(value)))
 			}
 		case "isError", "resultType", "ttlMs", "cacheScope":
@@ -96,13 +93,13 @@ func (r *result) read() {
 	for _, e := range r.entries {
 		r.readEntry(e)
 	}
-	// The largest first; the map's order must not decide on what is kept.
+	// The largest first; the map's order must not decide which parts are kept.
 	slices.SortStableFunc(r.parts, func(a, b *part) int {
 		return cmp.Or(cmp.Compare(b.size, a.size), cmp.Compare(a.key, b.key))
 	})
 	r.fixed = Size(r.fields)
 	if raw, ok := r.fields[r.list]; ok {
-		r.fixed += len(exact.Encode(r.entries)) - len(raw)
+		r.fixed += len(jsondoc.EncodeExact(r.entries)) - len(raw)
 	}
 	for _, p := range r.parts {
 		r.fixed -= p.size
@@ -131,9 +128,9 @@ func (r *result) readEntry(e map[string]any) {
 	}
 }
 
-// omit leaves out what is no text and larger than its share, the largest first:
-// what that frees goes to the others. Of very many it does not look for the one
-// that might yet stay.
+// omit leaves out the parts that are not text and larger than their share, the largest first: this
+// frees space for the others. With very many parts it does not search for the last part that would
+// still fit.
 func (r *result) omit() {
 	for range 32 {
 		i := slices.IndexFunc(r.parts, r.tooLarge(r.share()))
@@ -153,17 +150,17 @@ func (r *result) omit() {
 	})
 }
 
-// tooLarge returns what tells the parts that are left out at that share.
+// tooLarge returns a function that reports whether a part is left out at that share.
 func (r *result) tooLarge(share int) func(*part) bool {
 	return func(p *part) bool { return !p.text && p.size > max(share, noteSize) }
 }
 
-// noteSize is more than a note takes, in bytes of JSON: replacing what is
-// smaller would gain nothing.
+// noteSize is an upper bound of a note's size in bytes of JSON: replacing smaller parts would gain
+// nothing.
 const noteSize = 120
 
-// share returns the size that a part may have so that all fit: those that are
-// smaller leave the rest of theirs to the others.
+// share returns the size that each part may have so that all fit. Small parts leave their unused
+// space to the others.
 func (r *result) share() int {
 	left := r.limit - r.fixed - noteSize*len(r.notes)
 	for i, p := range slices.Backward(r.parts) {
@@ -198,13 +195,13 @@ func (r *result) leaveOut(p *part) {
 	}
 }
 
-// omitted is the note of what was left out. Names are those of a server and may
-// be of any length.
+// omitted is the note for a part that was left out. Names come from a server and may have any
+// length.
 func omitted(what string, size int) string {
 	return fmt.Sprintf("[left out: %.40s of %d bytes]", strconv.QuoteToASCII(what), size)
 }
 
-// cut cuts the texts that are larger than their share.
+// cut shortens the texts that are larger than their share.
 func (r *result) cut() {
 	share := max(r.share(), noteSize) // a shorter text is no longer than a note
 	for _, p := range r.parts {
@@ -214,34 +211,34 @@ func (r *result) cut() {
 	}
 }
 
-// write puts the content back, without the last of its blocks where even their
-// number is too large, and with the notes.
+// write puts the content back with the notes. If there are too many blocks, it drops the last
+// ones.
 func (r *result) write() {
 	for len(r.entries) > 0 {
-		r.fields[r.list] = exact.Encode(append(slices.Clip(r.entries), r.noted()...))
+		r.fields[r.list] = jsondoc.EncodeExact(append(slices.Clip(r.entries), r.noted()...))
 		if Size(r.fields) <= r.limit {
 			return
 		}
 		r.shorten()
 	}
-	r.fields[r.list] = exact.Encode(r.noted())
+	r.fields[r.list] = jsondoc.EncodeExact(r.noted())
 	if Size(r.fields) <= r.limit {
 		return
 	}
-	// Fields without number, each of them small.
+	// A very large number of fields, each of them small.
 	for name := range r.fields {
 		if name != r.list && name != "isError" && name != "resultType" {
 			delete(r.fields, name)
 		}
 	}
 	r.notes = []string{"[left out: all, since it had too many parts]"}
-	r.fields[r.list] = exact.Encode(r.noted())
+	r.fields[r.list] = jsondoc.EncodeExact(r.noted())
 }
 
-// blocksLeftOut counts what shorten took away.
+// blocksLeftOut is the note for the blocks that shorten removed.
 const blocksLeftOut = "[left out: the last of many parts]"
 
-// shorten takes the last blocks away, a fifth at a time.
+// shorten removes the last blocks, a fifth at a time.
 func (r *result) shorten() {
 	keep := len(r.entries) - 1 - len(r.entries)/5
 	r.entries = r.entries[:keep]
@@ -250,7 +247,7 @@ func (r *result) shorten() {
 	}
 }
 
-// noted returns the notes as content of the result's kind.
+// noted returns the notes as content blocks of the result's kind.
 func (r *result) noted() []map[string]any {
 	notes := []map[string]any{}
 	for _, note := range r.notes {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/exact"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // fieldsOf parses a result.
@@ -100,7 +100,7 @@ func TestAResultIsMadeToFit(t *testing.T) {
 			if !Result(tt.method, fields, 1000) {
 				t.Fatal("nothing was done")
 			}
-			b := string(exact.Encode(fields))
+			b := string(jsondoc.EncodeExact(fields))
 			if len(b) > 1000 {
 				t.Errorf("the result has %d bytes: %s", len(b), b)
 			}
@@ -158,7 +158,7 @@ func TestATextEndsWithACharacterAndALine(t *testing.T) {
 
 func TestTheSizeOfATextIsThatOfItsJSON(t *testing.T) {
 	for _, s := range []string{"", "plain", "\"\\\n\r\t\b\f", "\x00\x1f\x7f", "é€😀", "\u2028\u2029", "a\xffb", "\ufffd", "<&>"} {
-		if got, want := encoded(s), len(exact.Encode(s)); got != want {
+		if got, want := encoded(s), len(jsondoc.EncodeExact(s)); got != want {
 			t.Errorf("%q: %d, want %d", s, got, want)
 		}
 	}
@@ -179,7 +179,7 @@ func FuzzResult(f *testing.F) {
 		if !Result(method, fields, limit) || !known {
 			return
 		}
-		out := exact.Encode(fields)
+		out := jsondoc.EncodeExact(fields)
 		if !json.Valid(out) {
 			t.Fatalf("not JSON: %s", out)
 		}

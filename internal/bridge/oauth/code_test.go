@@ -15,12 +15,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // connected has a person's login with a code that is good.
-func connected(t *testing.T, edit ...func(*config.OAuth)) *world {
-	w := newWorld(t, func(w *world, c *config.OAuth) {
+func connected(t *testing.T, edit ...func(*mcpserver.OAuth)) *world {
+	w := newWorld(t, func(w *world, c *mcpserver.OAuth) {
 		login(codeOf("canary-code-1"))(w, c)
 		for _, e := range edit {
 			e(c)
@@ -30,7 +30,7 @@ func connected(t *testing.T, edit ...func(*config.OAuth)) *world {
 	return w
 }
 
-func confidential(c *config.OAuth) { c.ClientID, c.ClientSecret = "me", "SECRET" }
+func confidential(c *mcpserver.OAuth) { c.ClientID, c.ClientSecret = "me", "SECRET" }
 
 func TestACodeIsExchangedOnceAndItsTokensAreStoredInItsPlace(t *testing.T) {
 	w := connected(t)
@@ -58,7 +58,7 @@ func TestACodeIsExchangedOnceAndItsTokensAreStoredInItsPlace(t *testing.T) {
 	w.clock.Advance(time.Hour)
 	w.works(2)
 	w.Wipe()
-	w.begin(w.config)
+	w.begin(w.endpoint.config)
 	w.works(2)
 	if w.as.refresh == "" {
 		t.Error("the code, or a refresh token, was shown twice")
@@ -159,8 +159,8 @@ func TestACodeThatFailedIsNotShownAgain(t *testing.T) {
 // first: who has just logged in need not do so again for that.
 func TestACodeThatReachedNobodyStaysGood(t *testing.T) {
 	w := connected(t)
-	away := &refusing{next: w.client.Transport, err: errors.New("no route to canary")}
-	w.client.Transport = away
+	away := &refusing{next: w.endpoint.client.Transport, err: errors.New("no route to canary")}
+	w.endpoint.client.Transport = away
 	w.fails("the authorization server cannot be reached", false)
 	away.err = ErrPlain
 	w.clock.Advance(time.Minute)
@@ -222,8 +222,8 @@ func TestACodeThatIsNone(t *testing.T) {
 
 func TestALoginThatIsRemovedTakesItsCodeAlong(t *testing.T) {
 	w := connected(t)
-	away := &refusing{next: w.client.Transport, err: errors.New("no route to canary")}
-	w.client.Transport = away
+	away := &refusing{next: w.endpoint.client.Transport, err: errors.New("no route to canary")}
+	w.endpoint.client.Transport = away
 	w.fails("the authorization server cannot be reached", false)
 	held := w.current.code
 	w.set(func() { delete(w.secrets, "LOGIN") })

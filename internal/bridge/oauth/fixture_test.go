@@ -17,8 +17,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
 	"github.com/hostedbridge/hostedbridge/internal/clock/clocktest"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -182,30 +182,30 @@ type world struct {
 }
 
 // login has a person's login with these tokens.
-func login(value string) func(*world, *config.OAuth) {
-	return func(w *world, c *config.OAuth) {
-		c.Grant, c.ClientID, c.ClientSecret, c.Token = config.AuthorizationCode, "public", "", "LOGIN"
+func login(value string) func(*world, *mcpserver.OAuth) {
+	return func(w *world, c *mcpserver.OAuth) {
+		c.Grant, c.ClientID, c.ClientSecret, c.Token = mcpserver.AuthorizationCode, "public", "", "LOGIN"
 		if value != "" {
 			w.secrets["LOGIN"] = value
 		}
 	}
 }
 
-func credentials(*world, *config.OAuth) {}
+func credentials(*world, *mcpserver.OAuth) {}
 
-func newWorld(t *testing.T, edit func(*world, *config.OAuth)) *world {
+func newWorld(t *testing.T, edit func(*world, *mcpserver.OAuth)) *world {
 	t.Helper()
 	w := &world{t: t, as: newAuthorizationServer(t), clock: clocktest.New(16), secrets: map[string]string{"SECRET": clientSecret}}
 	w.server = httptest.NewServer(http.HandlerFunc(w.serve))
 	t.Cleanup(w.server.Close)
-	c := config.OAuth{Grant: config.ClientCredentials, TokenURL: w.as.URL, ClientID: "me", ClientSecret: "SECRET", Scopes: []string{"a", "b"}, Resource: "https://mcp.example/mcp"}
+	c := mcpserver.OAuth{Grant: mcpserver.ClientCredentials, TokenURL: w.as.URL, ClientID: "me", ClientSecret: "SECRET", Scopes: []string{"a", "b"}, Resource: "https://mcp.example/mcp"}
 	edit(w, &c)
 	w.begin(c)
 	return w
 }
 
 // begin replaces the source, as a restart does.
-func (w *world) begin(c config.OAuth) {
+func (w *world) begin(c mcpserver.OAuth) {
 	transport := &http.Transport{}
 	w.t.Cleanup(transport.CloseIdleConnections)
 	w.Source = NewSource(c, w.lookup, w.save, &http.Client{Transport: transport, Timeout: limit}, w.clock)

@@ -11,27 +11,26 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 )
 
-// maxToken is the longest token that is taken, in bytes: as much as common HTTP
-// servers read of a request's header.
+// maxToken is the maximum length of a token in bytes: common HTTP servers accept as much in a
+// request's header.
 const maxToken = 16 << 10
 
-// stored is a login as the user's secret has it: its tokens, or the code for
-// which there are tokens.
+// stored is the form of a login in the user's secret: its tokens, or the code to exchange for
+// tokens.
 type stored struct {
 	AccessToken  string    `json:"access_token,omitempty"`
 	RefreshToken string    `json:"refresh_token,omitempty"`
 	TokenType    string    `json:"token_type,omitempty"`
 	Expiry       time.Time `json:"expiry,omitzero"`
-	// Code is what the authorization server gave to the browser of who logged
-	// in, Verifier the secret of who sent the browser there (RFC 7636), and
-	// RedirectURI where it came back to.
+	// Code is the authorization code from the user's browser. Verifier is the PKCE verifier (RFC
+	// 7636) of the program that started the login, and RedirectURI is the address to which the
+	// browser returned.
 	Code        string `json:"authorization_code,omitempty"`
 	Verifier    string `json:"code_verifier,omitempty"`
 	RedirectURI string `json:"redirect_uri,omitempty"`
 }
 
-// parseLogin reads a secret: the tokens as JSON, a bare refresh token, or a code
-// as JSON.
+// parseLogin parses a secret: tokens as JSON, a bare refresh token, or a code as JSON.
 func parseLogin(value string) (stored, bool) {
 	value = strings.TrimSpace(value)
 	if !strings.HasPrefix(value, "{") {
@@ -45,7 +44,7 @@ func parseLogin(value string) (stored, bool) {
 		return login, login.exchangeable()
 	}
 	if login.TokenType != "" && !strings.EqualFold(login.TokenType, "Bearer") {
-		login.AccessToken = "" // A refresh gives one that can be sent.
+		login.AccessToken = "" // A refresh returns a valid one.
 	}
 	ok := login.AccessToken != "" || login.RefreshToken != ""
 	for _, token := range []string{login.AccessToken, login.RefreshToken} {
@@ -54,31 +53,31 @@ func parseLogin(value string) (stored, bool) {
 	return login, ok
 }
 
-// exchangeable reports whether the code is one, and whether there is what it is
-// exchanged with. Beside tokens there is none: nobody could tell which are meant.
+// exchangeable reports whether the code is valid and complete. A login with tokens has no code: it
+// would not be clear which of them to use.
 func (l stored) exchangeable() bool {
 	return l.AccessToken == "" && l.RefreshToken == "" && sendable(l.Code) && sendable(l.Verifier) && l.RedirectURI != ""
 }
 
-// sendable reports whether a token can stand in a header: visible characters of
-// ASCII, as RFC 6749, appendix A, has them.
+// sendable reports whether a token is valid in a header: visible ASCII characters, as in RFC 6749,
+// appendix A.
 func sendable(token string) bool {
 	return token != "" && len(token) <= maxToken && !strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// tokens are what a Source has.
+// tokens are the current tokens of a Source.
 type tokens struct {
 	access, refresh secret.Value
-	// code is what there is before there are any: it is good for one request.
+	// code is the code before there are tokens. It can be used once.
 	code code
-	// expiry is when the access token ends, and due when it is to be replaced;
-	// zero where nobody said.
+	// expiry is when the access token expires, and due is when to replace it. Both are zero if the
+	// expiry is unknown.
 	expiry, due time.Time
-	// got is when it came from the authorization server, zero if it did not.
+	// got is when the authorization server sent the token, zero if it came from the secret.
 	got time.Time
 }
 
-// code is that of an authorization server, and what it is exchanged with.
+// code is an authorization code with the parameters of its exchange.
 type code struct {
 	value, verifier secret.Value
 	redirectURI     string
@@ -91,19 +90,18 @@ func (t tokens) wipe() {
 	t.code.verifier.Wipe()
 }
 
-// encode returns the tokens as parseLogin reads them.
+// encode returns the tokens in the format of parseLogin.
 func (t tokens) encode() []byte {
 	value, err := json.Marshal(stored{
 		AccessToken: t.access.Reveal(), RefreshToken: t.refresh.Reveal(), TokenType: "Bearer", Expiry: t.expiry.UTC().Truncate(time.Second),
 	})
 	if err != nil {
-		panic(err) // Strings and a time of this era: only a programming error cannot be encoded.
+		panic(err) // Strings and a valid time: encoding cannot fail.
 	}
 	return value
 }
 
-// renewable reports whether there is something that the authorization server
-// gives tokens for.
+// renewable reports whether new tokens can be requested.
 func (t tokens) renewable() bool { return t.refresh.Reveal() != "" || t.code.value.Reveal() != "" }
 
 // usable reports whether the access token may be sent.
@@ -111,7 +109,7 @@ func (t tokens) usable(now time.Time) bool {
 	return t.access.Reveal() != "" && (t.expiry.IsZero() || now.Before(t.expiry))
 }
 
-// fresh reports whether it need not be replaced either.
+// fresh reports whether the access token need not be replaced either.
 func (t tokens) fresh(now time.Time) bool {
 	return t.usable(now) && (t.due.IsZero() || now.Before(t.due))
 }

@@ -88,7 +88,7 @@ func TestALoginGoesOnAfterARestart(t *testing.T) {
 	for i := range 5 {
 		w.works(i + 1)
 		w.Wipe()
-		w.begin(w.config)
+		w.begin(w.endpoint.config)
 		w.works(i + 1) // With the access token that was stored.
 		w.clock.Advance(time.Hour)
 	}
@@ -308,7 +308,11 @@ func TestTokensThatAreNotStoredAreTriedAgain(t *testing.T) {
 		pause.Fire <- time.Time{}
 	}
 	w.eventually(func() bool { value, _ := w.lookup("LOGIN"); return strings.Contains(value, "canary-refresh-2") })
-	w.eventually(func() bool { w.Source.mu.Lock(); defer w.Source.mu.Unlock(); return w.unsaved == nil && !w.persisting })
+	w.eventually(func() bool {
+		w.store.mu.Lock()
+		defer w.store.mu.Unlock()
+		return w.store.unsaved == nil && !w.store.persisting
+	})
 	w.clock.Advance(time.Hour)
 	w.works(3)
 	if w.as.refresh == "" {
@@ -519,7 +523,7 @@ func TestAnAuthorizationServerThatIsSlow(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	w.as.play = func(http.ResponseWriter, *http.Request) { <-release }
-	w.client.Timeout = 20 * time.Millisecond
+	w.endpoint.client.Timeout = 20 * time.Millisecond
 	w.fails("the authorization server does not answer in time", false)
 }
 
@@ -585,7 +589,7 @@ func TestARefreshThatIsUnderWayAtTheEndIsStored(t *testing.T) {
 
 func TestALoginLivesWithThisProcessWhereNothingCanBeStored(t *testing.T) {
 	w := newWorld(t, login("canary-refresh-0"))
-	w.Source.save = nil
+	w.Source.store.save = nil
 	w.works(1)
 	w.clock.Advance(time.Hour)
 	w.works(2)

@@ -7,73 +7,102 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"hash/maphash"
+	"sync"
 	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/clock"
 )
 
-// saving is for one attempt to store tokens.
+// saving limits one attempt to store tokens.
 const saving = 10 * time.Second
 
-func (s *Source) hashOf(value []byte) uint64 { return maphash.Bytes(s.seed, value) }
+// tokenStore stores the tokens of a login in the user's secret.
+type tokenStore struct {
+	save  SaveFunc // nil if nothing is stored
+	name  string   // name of the secret
+	clock clock.Clock
+	// start runs a function in the background. The function ends soon after closing is closed.
+	start   func(func())
+	closing <-chan struct{}
 
-// store stores what is not stored yet. Where that fails it is tried again
-// beside the calls, which go on: the tokens are here, and nowhere else.
-func (s *Source) store(ctx context.Context) {
-	if s.attempt(ctx) {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.persisting {
-		return
-	}
-	s.persisting = true
-	s.work.Go(func() { s.persist(ctx) })
+	// storing is held while tokens are stored.
+	storing sync.Mutex
+
+	mu sync.Mutex
+	// unsaved is the value to store, nil for none. persisting says that a goroutine tries to store
+	// it until it succeeds.
+	unsaved    []byte
+	persisting bool
 }
 
-// persist tries to store until there is nothing left to store. At the end of
-// the source it tries once more.
-func (s *Source) persist(ctx context.Context) {
+// set sets the value to store.
+func (t *tokenStore) set(value []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	clear(t.unsaved)
+	t.unsaved = value
+}
+
+// discard overwrites the value that is not stored yet.
+func (t *tokenStore) discard() { t.set(nil) }
+
+// store stores the unsaved value. If it fails, it is tried again in the background while calls
+// continue: only this process has the tokens.
+func (t *tokenStore) store(ctx context.Context) {
+	if t.attempt(ctx) {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.persisting {
+		return
+	}
+	t.persisting = true
+	t.start(func() { t.persist(ctx) })
+}
+
+// persist tries until everything is stored. When the source ends, it tries a last time.
+func (t *tokenStore) persist(ctx context.Context) {
 	for pause, last := firstPause, false; !last; pause = min(2*pause, lastPause) {
 		select {
-		case <-s.clock.After(pause/2 + jitter(pause/2)):
-		case <-s.closing:
+		case <-t.clock.After(pause/2 + jitter(pause/2)):
+		case <-t.closing:
 			last = true
 		}
-		s.attempt(ctx)
-		s.mu.Lock()
-		if s.unsaved == nil || last {
-			s.persisting = false
-			s.mu.Unlock()
+		t.attempt(ctx)
+		t.mu.Lock()
+		if t.unsaved == nil || last {
+			t.persisting = false
+			t.mu.Unlock()
 			return
 		}
-		s.mu.Unlock()
+		t.mu.Unlock()
 	}
 }
 
-// attempt tries to store once, and reports whether nothing is left to store.
-// Attempts of one source never overlap, so that no earlier token comes last.
-func (s *Source) attempt(ctx context.Context) bool {
-	s.storing.Lock()
-	defer s.storing.Unlock()
-	s.mu.Lock()
-	value := bytes.Clone(s.unsaved)
-	s.mu.Unlock()
+// attempt tries to store once, and reports whether everything is stored. Attempts of one source
+// never overlap, so that an older token is never stored last.
+func (t *tokenStore) attempt(ctx context.Context) bool {
+	t.storing.Lock()
+	defer t.storing.Unlock()
+	t.mu.Lock()
+	value := bytes.Clone(t.unsaved)
+	t.mu.Unlock()
 	if value == nil {
 		return true
 	}
 	defer clear(value)
 	ctx, cancel := context.WithTimeout(ctx, saving)
 	defer cancel()
-	if err := s.save(ctx, s.config.Token, value); err != nil && !errors.Is(err, ErrNotStorable) {
-		return false // Who saves says why in the log.
+	if err := t.save(ctx, t.name, value); err != nil && !errors.Is(err, ErrNotStorable) {
+		return false // The SaveFunc logs the reason.
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !bytes.Equal(s.unsaved, value) {
-		return s.unsaved == nil
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !bytes.Equal(t.unsaved, value) {
+		return t.unsaved == nil
 	}
-	clear(s.unsaved)
-	s.unsaved = nil
+	clear(t.unsaved)
+	t.unsaved = nil
 	return true
 }

@@ -8,17 +8,15 @@ import (
 	"net/http"
 )
 
-// maxDrained is what is read of an answer that is thrown away, in bytes, so
-// that its connection can be used again.
+// maxDrained is how many bytes of a discarded answer are read, so that its connection can be
+// reused.
 const maxDrained = 4 << 10
 
-// Transport returns a RoundTripper that sends the token with each request. When
-// the server refuses it with 401, another one is got, and the request is sent
-// once more if its body can be. A 403 is an answer: a new token would have the
-// same scopes.
+// Transport returns a RoundTripper that sends the token with each request. If the server refuses
+// the token with 401, it gets a new token and sends the request once more, if the body can be sent
+// again. A 403 is an answer: a new token would have the same scopes.
 //
-// The token goes with every request that comes here: requests to elsewhere than
-// the server must be kept away.
+// It adds the token to every request, so the caller must not pass it requests to other servers.
 func (s *Source) Transport(next http.RoundTripper) http.RoundTripper {
 	return &transport{source: s, next: next}
 }
@@ -33,19 +31,19 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	token, err := t.source.token(r.Context(), "")
 	if err != nil {
 		if r.Body != nil {
-			_ = r.Body.Close() // As who takes a request must.
+			_ = r.Body.Close() // A RoundTripper must close the body.
 		}
 		return nil, err
 	}
 	res, err := t.send(r, r.Body, token)
-	if err != nil || res.StatusCode != http.StatusUnauthorized || !t.source.tired(token) {
+	if err != nil || res.StatusCode != http.StatusUnauthorized || !t.source.isRefusable(token) {
 		return res, err
 	}
 	token, err = t.source.token(r.Context(), token)
 	again := r.Body
 	if err == nil && again != nil && again != http.NoBody {
 		if r.GetBody == nil {
-			return res, nil // It cannot be sent again; the next request has the new token.
+			return res, nil // The body cannot be sent again; the next request has the new token.
 		}
 		again, err = r.GetBody()
 	}

@@ -1,9 +1,9 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package oversize answers for a server whose answer is too large to be taken:
-// it finds out of a message that nobody keeps which request it answers, so that
-// this request fails and no other.
+// Package oversize replaces answers of servers that are too large. It reads from such a message
+// only which request it answers, without storing the message, so that this request fails and no
+// other.
 //
 // The package is pure.
 package oversize
@@ -13,19 +13,18 @@ import (
 	"fmt"
 )
 
-// Limit is the size above which a message of a server is not taken, in bytes. It
-// is the MCP SDK's own bound on a message, 16 MiB.
+// Limit is the maximum size of a server's message in bytes. It is the MCP SDK's own limit on a
+// message, 16 MiB.
 const Limit = 16 << 20
 
 // Code is the error's data.code.
 const Code = "answer_too_large"
 
-// maxToken bounds what is kept of a name or an id, in bytes. The SDK's ids are
-// counters.
+// maxToken limits the stored bytes of a name or an id. The SDK's ids are counters.
 const maxToken = 64
 
-// Message reads one JSON-RPC message, piece by piece, and keeps of it what tells
-// what it is. The zero Message has read nothing.
+// Message reads one JSON-RPC message in pieces, and stores only the fields that identify it. The
+// zero Message has read nothing.
 type Message struct {
 	depth   int
 	quoted  bool // within a string
@@ -52,7 +51,7 @@ func (m *Message) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// keep notes a character of a field's name or of its value.
+// keep stores a character of a field's name or value.
 func (m *Message) keep(c byte) {
 	if m.value {
 		if len(m.token) < maxToken {
@@ -63,7 +62,7 @@ func (m *Message) keep(c byte) {
 	}
 }
 
-// string follows a string to its end.
+// string reads to the end of a string.
 func (m *Message) string(c byte) {
 	switch {
 	case m.escaped:
@@ -75,7 +74,7 @@ func (m *Message) string(c byte) {
 	}
 }
 
-// plain follows what is not within a string.
+// plain reads characters outside of strings.
 func (m *Message) plain(c byte) {
 	switch c {
 	case '"':
@@ -96,7 +95,7 @@ func (m *Message) plain(c byte) {
 	}
 }
 
-// field takes over a field of the message that has ended.
+// field stores a completed field of the message.
 func (m *Message) field() {
 	var name string
 	if json.Unmarshal(m.name, &name) == nil {
@@ -110,8 +109,8 @@ func (m *Message) field() {
 	m.name, m.token, m.value = m.name[:0], m.token[:0], false
 }
 
-// Answer returns the error, as a JSON-RPC message, that takes the place of the
-// answer that was read. It returns nil where that was no answer.
+// Answer returns a JSON-RPC error that replaces the answer that was read, or nil if the message
+// was not an answer.
 func (m *Message) Answer() []byte {
 	var id any
 	if m.request || json.Unmarshal(m.id, &id) != nil || id == nil {

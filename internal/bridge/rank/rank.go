@@ -1,13 +1,12 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rank finds the tools that fit what somebody wants to do, by the words
-// of their names and descriptions. It follows BM25 (Robertson and Zaragoza, The
-// Probabilistic Relevance Framework, 2009), with weights for where a word
-// stands and with scores between 0 and 1.
+// Package rank finds the tools that match a user's intent, by the words of their names and
+// descriptions. It follows BM25 (Robertson and Zaragoza, The Probabilistic Relevance Framework,
+// 2009), with weights for the place of a word and with scores between 0 and 1.
 //
-// The package is pure and uses the standard library alone. It asks no model, so
-// that what a user searches for stays with them.
+// The package is pure and uses only the standard library. It calls no model, so the searches of
+// users stay private.
 package rank
 
 import (
@@ -17,25 +16,22 @@ import (
 )
 
 const (
-	// saturation and lengthNorm are k1 and b of BM25, with the values that are
-	// usual; names and descriptions differ less in length than documents do, so
-	// length counts less.
+	// saturation and lengthNorm are k1 and b of BM25. k1 has its usual value. Names and
+	// descriptions differ less in length than documents do, so length counts less.
 	saturation = 1.2
 	lengthNorm = 0.4
-	// kinship is what a word counts that means much the same as the one asked
-	// for.
+	// kinship is the weight of a synonym of the searched word.
 	kinship = 0.6
-	// unknown is what a word of the query counts that no tool has, beside the
-	// rarest one: it tells what the tools do not do, but queries also name the
-	// things to do it with.
+	// unknown is the weight of a query word that no tool has, relative to the rarest word. Such a
+	// word may name something that no tool does, but queries also name the objects of the work.
 	unknown = 0.25
-	// maxQuery bounds the words of a query.
+	// maxQuery limits the words of a query.
 	maxQuery = 64
-	// maxDescription bounds the words of one text, and the arguments, that count.
+	// maxDescription limits the words of a text, and the arguments, that count.
 	maxDescription = 200
 )
 
-// The weights of the places in which a word may stand.
+// The weights of the places of a word.
 const (
 	nameWeight        = 3.0
 	serverWeight      = 2.0
@@ -44,32 +40,32 @@ const (
 	aboutWeight       = 0.6
 )
 
-// Tool is what can be found.
+// Tool is one searchable tool.
 type Tool struct {
-	// Server is the name of the tool's server, and About what that is for.
+	// Server is the name of the tool's server, and About is the purpose of the server.
 	Server, About string
 	// Name, Description and Arguments are the tool's own.
 	Name, Description string
 	Arguments         []string
 }
 
-// Match is one tool that fits.
+// Match is one tool that matches.
 type Match struct {
-	// Tool is the index of the tool among those of the index.
+	// Tool is the position of the tool in the index.
 	Tool int
-	// Score is above 0 and at most 1: the share of what was asked for that the
-	// tool has, rare words counting more.
+	// Score is above 0 and at most 1: the share of the query that the tool covers. Rare words
+	// count more.
 	Score float64
 }
 
-// Index is a set of tools made ready for searches. It does not change.
+// Index is a set of tools prepared for searches. It is immutable.
 type Index struct {
 	documents []document
 	rarity    map[string]float64
 	rarest    float64
 }
 
-// document is how much of each word a tool has.
+// document holds the weights of a tool's words.
 type document struct {
 	weights map[string]float64
 	norm    float64 // the saturation for a tool of this length
@@ -101,7 +97,7 @@ func NewIndex(tools []Tool) *Index {
 	return x
 }
 
-// weights returns how much each stem counts in the tool.
+// weights returns the weight of each stem of the tool.
 func (t Tool) weights() map[string]float64 {
 	weights := map[string]float64{}
 	add := func(text string, weight float64) {
@@ -122,9 +118,8 @@ func (t Tool) weights() map[string]float64 {
 	return weights
 }
 
-// Search returns the tools that fit the query best, the best first, at most
-// limit. Of equal ones the first in the index comes first, so that equal
-// searches give equal answers.
+// Search returns at most limit tools that match the query, the best first. Tools with equal scores
+// keep the order of the index, so that equal searches give equal answers.
 func (x *Index) Search(query string, limit int) []Match {
 	stems := stemsOf(query)
 	var matches []Match
@@ -137,7 +132,7 @@ func (x *Index) Search(query string, limit int) []Match {
 	return matches[:min(len(matches), max(limit, 0))]
 }
 
-// stemsOf returns the different stems of a query, in its order.
+// stemsOf returns the distinct stems of a query, in order.
 func stemsOf(query string) []string {
 	var stems []string
 	for _, w := range Words(query) {
@@ -158,13 +153,12 @@ func (x *Index) score(stems []string, d document) float64 {
 	if possible == 0 {
 		return 0
 	}
-	// Three decimals: what differs by less is no difference, and clients read it.
+	// Three decimals: smaller differences mean nothing, and clients read the score.
 	return math.Round(1000*found/possible) / 1000
 }
 
-// best returns how rare the stem is and how much the tool has of it, or of a
-// word that means much the same. A stem is no rarer than such words: of two
-// words for "search" the one that fewer tools use says no more.
+// best returns how rare the stem is, and how much of it, or of a synonym, the tool has. A stem
+// counts as no rarer than its synonyms: of two words for "search", the rarer one says no more.
 func (x *Index) best(s string, d document) (rarity, value float64) {
 	rarity, known := x.rarity[s]
 	value = d.value(s)
@@ -184,7 +178,7 @@ func (x *Index) best(s string, d document) (rarity, value float64) {
 	return rarity, value
 }
 
-// value returns how much of the stem the tool has, between 0 and 1.
+// value returns how much of the stem the tool has, from 0 to 1.
 func (d document) value(s string) float64 {
 	w := d.weights[s]
 	return w / (w + d.norm)

@@ -8,11 +8,11 @@ import (
 	"unicode"
 )
 
-// maxWord bounds a word in runes. Nobody searches for a longer one.
+// maxWord limits the length of a word in runes. Nobody searches for a longer word.
 const maxWord = 40
 
-// Words returns the words of a text in lower case. Names are split where their
-// writers split them: at case changes, underscores, hyphens and before digits.
+// Words returns the words of a text in lower case. Names are split at case changes, underscores
+// and hyphens, and before digits.
 func Words(text string) []string {
 	var words []string
 	var word []rune
@@ -37,7 +37,7 @@ func Words(text string) []string {
 	return words
 }
 
-// splits reports whether a word begins at i: readFile, HTTPServer, page2.
+// splits reports whether a word starts at i: readFile, HTTPServer, page2.
 func splits(runes []rune, i int) bool {
 	r, before := runes[i], runes[i-1]
 	switch {
@@ -50,8 +50,8 @@ func splits(runes []rune, i int) bool {
 	return unicode.IsDigit(before)
 }
 
-// stem takes the commonest English endings off, so that "creating issues" finds
-// "create_issue". Both sides are stemmed, so a stem need not be a word.
+// stem removes the most common English endings, so that "creating issues" finds "create_issue".
+// Both sides are stemmed, so a stem need not be a word.
 func stem(w string) string {
 	w = singular(w)
 	for _, ending := range []string{"ing", "ed"} {
@@ -96,12 +96,12 @@ func undouble(w string) string {
 	return w
 }
 
-// stopWords say nothing of what somebody wants.
+// stopWords are words without meaning for a search.
 var stopWords = set("a an and any are as at be by can could do does for from has have how i if in into is it its let like " +
 	"me my need of on or our out please should so some that the their them then there these this to us use using want was we " +
 	"what when where which who will with would you your all about")
 
-// groups are words that mean much the same in the name of a tool.
+// groups are groups of synonyms in names of tools.
 var groups = []string{
 	"search find lookup look query",
 	"delete remove erase drop",
@@ -125,7 +125,7 @@ var groups = []string{
 	"database sql",
 }
 
-// related are the stems of the words that mean much the same as a stem.
+// related maps a stem to the stems of its synonyms.
 var related = func() map[string][]string {
 	all := map[string][]string{}
 	for _, group := range groups {

@@ -1,8 +1,8 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reach tells whether an address can be reached from where it runs. The
-// operator has two pods do it, of which a network policy forbids one.
+// Package reach tests whether an address can be reached from the current pod. The operator runs it
+// in two pods, and a network policy blocks one of them.
 package reach
 
 import (
@@ -13,30 +13,28 @@ import (
 	"time"
 )
 
-// Exit codes of a process that says what it found. Others mean that it found
-// nothing.
+// Exit codes of a process that got a result. With any other code, it got none.
 const (
 	ExitReached   = 0
 	ExitUnreached = 3
 )
 
-// Attempts are how often and how long it is tried.
+// Attempts says how often and how long to try.
 type Attempts struct {
-	// For is how long to go on whatever is found: a network plugin takes a moment
-	// to hear of a pod, and until then lets it connect, or does not.
+	// For is the total time, whatever the results: a network plugin learns of a new pod only after
+	// a moment, and until then lets it connect or blocks it.
 	For time.Duration
-	// Each bounds one attempt, and Between is the time from one to the next.
+	// Each limits the time of one attempt. Between is the time from one attempt to the next.
 	Each, Between time.Duration
 }
 
-// Last asks url again and again for as long as a says, and returns nil if it was
-// answered the last time. Answers count and not connections: a proxy beside the
-// process would take any connection.
+// Last requests url repeatedly, as a says, and returns nil if the last attempt was answered. Only
+// answers count, not connections: a sidecar proxy would accept any connection.
 func Last(ctx context.Context, url string, a Attempts) error {
 	client := &http.Client{
 		Timeout: a.Each,
 		Transport: &http.Transport{
-			DisableKeepAlives: true, // A connection that was let through must not stand for the next.
+			DisableKeepAlives: true, // Each attempt needs its own connection.
 			DialContext:       (&net.Dialer{Timeout: a.Each}).DialContext,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -10,25 +10,24 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog" //nolint:depguard // For the type of LogValue alone: nothing is logged.
+	"log/slog" //nolint:depguard // Only for the type of LogValue: nothing is logged.
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// minRedacted is the length from which on a value is taken out of texts, in
-// bytes. A shorter one is no secret to who can try a few million values, and
-// would make holes in words.
+// minRedacted is the minimum length in bytes of a value that is redacted. A shorter value can be
+// guessed within a few million attempts, and its redaction would damage ordinary words.
 const minRedacted = 6
 
-// Redactor takes secrets out of texts. It outlives a Wipe, because a server may
-// still echo what it was sent before. The zero Redactor changes nothing.
+// Redactor removes secrets from texts. It survives a Wipe, because a server may still repeat
+// previous secrets. The zero Redactor changes nothing.
 type Redactor struct {
-	held func() []string // a function for the same reason as in Value
+	held func() []string // a function, for the same reason as in Value
 }
 
-// Redactor returns one for all values of the view.
+// Redactor returns a redactor of all values in the view.
 func (v View) Redactor() Redactor {
 	var values []string
 	for _, value := range v.values {
@@ -36,12 +35,12 @@ func (v View) Redactor() Redactor {
 			values = append(values, text)
 		}
 	}
-	// The longest first, so that of a value within another nothing remains.
+	// The longest first, so that a value within another leaves no remainder.
 	slices.SortFunc(values, longest)
 	return Redactor{held: func() []string { return values }}
 }
 
-// With returns a redactor that takes these texts out too.
+// With returns a redactor that also removes these texts.
 func (r Redactor) With(texts ...string) Redactor {
 	var values []string
 	if r.held != nil {
@@ -57,8 +56,7 @@ func (r Redactor) With(texts ...string) Redactor {
 	return Redactor{held: func() []string { return values }}
 }
 
-// Redact returns text without the secrets, also where they are encoded in one
-// of the common ways as a whole.
+// Redact returns text without the secrets, including their common encodings.
 func (r Redactor) Redact(text string) string {
 	if r.held == nil {
 		return text
@@ -97,7 +95,7 @@ func forms(value string) []string {
 	return slices.Compact(all)
 }
 
-// longest orders texts, the longest first and equal ones next to each other.
+// longest sorts the longest texts first, and equal texts next to each other.
 func longest(a, b string) int {
 	return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
 }

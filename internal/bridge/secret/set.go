@@ -6,20 +6,20 @@ package secret
 import (
 	"fmt"
 	"io"
-	"log/slog" //nolint:depguard // For the type of LogValue alone: nothing is logged.
+	"log/slog" //nolint:depguard // Only for the type of LogValue: nothing is logged.
 	"maps"
 	"slices"
 )
 
-// Set is all of a user's secrets at one revision. It is immutable but for Wipe.
+// Set holds all secrets of a user at one revision. It is immutable except for Wipe.
 type Set struct {
 	revision   string
 	values     map[string]Value
 	unreadable map[string]bool
 }
 
-// NewSet returns a set that takes the contents of values over. Of a name that
-// is unreadable too there is no value.
+// NewSet returns a set that takes ownership of the contents of values. An unreadable name has no
+// value, even if values has one.
 func NewSet(revision string, values map[string][]byte, unreadable []string) *Set {
 	s := &Set{revision: revision, values: make(map[string]Value, len(values)), unreadable: make(map[string]bool, len(unreadable))}
 	for _, name := range unreadable {
@@ -36,8 +36,7 @@ func NewSet(revision string, values map[string][]byte, unreadable []string) *Set
 	return s
 }
 
-// Revision tells this state of the secrets from others. It is empty while there
-// are none.
+// Revision identifies this state of the secrets. It is empty if there are no secrets yet.
 func (s *Set) Revision() string {
 	if s == nil {
 		return ""
@@ -45,7 +44,7 @@ func (s *Set) Revision() string {
 	return s.revision
 }
 
-// Len returns how many secrets have a value.
+// Len returns the number of secrets with a value.
 func (s *Set) Len() int {
 	if s == nil {
 		return 0
@@ -53,8 +52,7 @@ func (s *Set) Len() int {
 	return len(s.values)
 }
 
-// Unreadable returns the names of the secrets that are set and cannot be
-// opened, in order.
+// Unreadable returns the names of the secrets that are set but cannot be decrypted, in order.
 func (s *Set) Unreadable() []string {
 	if s == nil {
 		return nil
@@ -62,7 +60,7 @@ func (s *Set) Unreadable() []string {
 	return slices.Sorted(maps.Keys(s.unreadable))
 }
 
-// Grant returns what the given names show of the set. A nil set has nothing.
+// Grant returns a view with the given names. The view of a nil set is empty.
 func (s *Set) Grant(names []string) View {
 	v := View{values: make(map[string]Value, len(names)), unreadable: make(map[string]bool)}
 	if s == nil {
@@ -79,7 +77,7 @@ func (s *Set) Grant(names []string) View {
 	return v
 }
 
-// Wipe clears all values, also those in views.
+// Wipe erases all values, including those in views.
 func (s *Set) Wipe() {
 	if s == nil {
 		return
@@ -95,13 +93,13 @@ func (s *Set) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, hidden) }
 // LogValue implements slog.LogValuer.
 func (s *Set) LogValue() slog.Value { return slog.StringValue(hidden) }
 
-// View is the part of a set that one server is granted.
+// View is the part of a set that one server may use.
 type View struct {
 	values     map[string]Value
 	unreadable map[string]bool
 }
 
-// Lookup returns the secret of this name, if it is granted and set.
+// Lookup returns the secret of this name if it is in the view and set.
 func (v View) Lookup(name string) (string, bool) {
 	value, ok := v.values[name]
 	if !ok {
@@ -110,11 +108,10 @@ func (v View) Lookup(name string) (string, bool) {
 	return value.Reveal(), true
 }
 
-// Unreadable reports whether the secret is granted and set, but cannot be
-// opened.
+// Unreadable reports whether the secret is in the view and set, but cannot be decrypted.
 func (v View) Unreadable(name string) bool { return v.unreadable[name] }
 
-// Equal reports whether both views show the same.
+// Equal reports whether both views have the same contents.
 func (v View) Equal(other View) bool {
 	return maps.EqualFunc(v.values, other.values, Value.Equal) && maps.Equal(v.unreadable, other.unreadable)
 }

@@ -6,19 +6,18 @@ package secret
 import (
 	"fmt"
 	"io"
-	"log/slog" //nolint:depguard // For the type of LogValue alone: nothing is logged.
+	"log/slog" //nolint:depguard // Only for the type of LogValue: nothing is logged.
 	"sync"
 )
 
-// hidden is what is shown instead of a secret.
+// hidden is printed instead of a secret.
 const hidden = "[redacted]"
 
-// Value is one secret. Its copies share one content, so that one Wipe clears
-// them all. The zero Value is empty.
+// Value is one secret. Its copies share one content, so that a single Wipe erases all of them. The
+// zero Value is empty.
 type Value struct {
-	// A function, because package fmt looks into unexported fields of other
-	// structs past any method. It follows a pointer where the verb is wrong for
-	// it; of a function it shows only the address.
+	// A function, because package fmt prints unexported fields of structs without calling their
+	// methods. With a wrong verb it follows a pointer; of a function it prints only the address.
 	held func() *content
 }
 
@@ -27,13 +26,13 @@ type content struct {
 	bytes []byte
 }
 
-// New returns a Value that takes b over: the caller must not use b any more.
+// New returns a Value that takes ownership of b: the caller must not use b any more.
 func New(b []byte) Value {
 	c := &content{bytes: b}
 	return Value{held: func() *content { return c }}
 }
 
-// content returns what v holds, never nil.
+// content returns the content of v. It is never nil.
 func (v Value) content() *content {
 	if v.held == nil {
 		return &content{}
@@ -49,12 +48,11 @@ func (v Value) Reveal() string {
 	return string(c.bytes)
 }
 
-// Equal reports whether v and other hold the same.
+// Equal reports whether v and other have the same content.
 func (v Value) Equal(other Value) bool { return v.Reveal() == other.Reveal() }
 
-// Wipe overwrites the secret with zeros and makes the Value empty. It is an
-// effort and no promise: what Reveal returned stays until it is collected, and
-// so may copies that the runtime made.
+// Wipe overwrites the secret with zeros and makes the Value empty. This is best effort: strings
+// from Reveal stay until they are garbage-collected, and so may copies of the runtime.
 func (v Value) Wipe() {
 	c := v.content()
 	c.mu.Lock()
@@ -72,7 +70,7 @@ var (
 // Format implements fmt.Formatter for all verbs.
 func (Value) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, hidden) }
 
-// String implements fmt.Stringer, for who calls it without package fmt.
+// String implements fmt.Stringer, for callers that do not use package fmt.
 func (Value) String() string { return hidden }
 
 // MarshalText implements encoding.TextMarshaler, which JSON and XML use.

@@ -10,10 +10,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Child returns the transport to a program that this process runs itself, as a
-// person's own machine has it: with their PATH, their home and the few other
-// variables that say where things are, and nothing else of this process's
-// environment. Each Connect starts the program anew, and Close ends it.
+// Child returns the transport to a program that this process runs itself, on a person's own
+// machine. The program gets the person's PATH, home and the few other variables that name folders,
+// and no other variable of this process. Each Connect starts the program again, and Close ends it.
 func Child(l Launch, log *slog.Logger) mcp.Transport {
 	return &child{launch: l, log: log, dialect: newDialect(l, log), where: desk}
 }
@@ -41,7 +40,7 @@ func (c *child) Connect(ctx context.Context) (mcp.Connection, error) {
 	return newConnection(ctx, p.name, childPipes{p}, c.dialect), nil
 }
 
-// childPipes are the pipes of a program of this process.
+// childPipes are the pipes of a program that this process runs.
 type childPipes struct{ program *program }
 
 // Read implements io.Reader.

@@ -21,19 +21,19 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 )
 
-// pipes are a running program as a connection sees it.
+// pipes connect to a running program.
 type pipes interface {
-	io.Reader // the program's output, to the end of all of it
+	io.Reader // the program's whole output
 	io.Writer // the program's input
-	// end has the program end, and does not wait for it.
+	// end starts the end of the program, and does not wait for it.
 	end()
-	// outcome is how it ended, once reading has.
+	// outcome returns how the program ended. Call it after reading has ended.
 	outcome() error
-	// release gives back what is held, whether or not the program has ended.
+	// release frees all resources, even if the program has not ended.
 	release()
 }
 
-// connection is the messages to and from one run of a program.
+// connection carries the messages to and from one run of a program.
 type connection struct {
 	dialect *dialect
 	name    string
@@ -43,26 +43,26 @@ type connection struct {
 	outgoing chan outgoing
 	closing  chan struct{}
 	done     chan struct{} // closed when the output has ended
-	err      error         // why it has, set before done is closed
+	err      error         // why the output ended, set before done is closed
 	ending   sync.Once
-	sent     chan struct{} // closed when nothing is sent any more
+	sent     chan struct{} // closed when nothing more is sent
 }
 
-// dialect is how the connections to one program speak and what they log.
+// dialect holds the message format and the log of all connections to one program.
 type dialect struct {
 	log     *slog.Logger
 	hide    secret.Redactor
-	grace   time.Duration // how long a connection that is closed waits for the program's end
-	headers atomic.Bool   // whether the program frames its messages with headers
+	grace   time.Duration // how long a closing connection waits for the program's end
+	headers atomic.Bool   // whether the program sends headers before its messages
 }
 
-// outgoing is a message on its way, and where its fate is told.
+// outgoing is a message to send, and a channel for the result.
 type outgoing struct {
 	text []byte
-	fate chan error // has room for it
+	fate chan error // capacity 1
 }
 
-// newConnection speaks over p. The context bears values for the log alone.
+// newConnection returns a connection over p. The context is used only for its values, in the log.
 func newConnection(ctx context.Context, name string, p pipes, d *dialect) *connection {
 	c := &connection{
 		dialect: d, name: name, pipes: p,
@@ -77,8 +77,8 @@ func newConnection(ctx context.Context, name string, p pipes, d *dialect) *conne
 // SessionID implements mcp.Connection. A program has no sessions.
 func (c *connection) SessionID() string { return "" }
 
-// Read implements mcp.Connection. Its error after a program's end is a
-// *ProgramError, and after Close io.EOF.
+// Read implements mcp.Connection. After the program's end it returns a *ProgramError, after Close
+// io.EOF.
 func (c *connection) Read(ctx context.Context) (jsonrpc.Message, error) {
 	select {
 	case m := <-c.incoming:
@@ -90,15 +90,15 @@ func (c *connection) Read(ctx context.Context) (jsonrpc.Message, error) {
 	case <-c.done:
 	}
 	select {
-	case <-c.closing: // It ended because it was closed.
+	case <-c.closing: // The program ended because the connection was closed.
 		return nil, io.EOF
 	default:
 		return nil, c.err
 	}
 }
 
-// listen reads to the end of the program's output, also of one that is being
-// closed, since it could not end while its output is full.
+// listen reads to the end of the program's output, even while the connection closes: a program
+// with a full output pipe could not end.
 func (c *connection) listen(ctx context.Context) {
 	defer close(c.done)
 	in := newMessages(c.pipes, maxMessage)
@@ -106,7 +106,7 @@ func (c *connection) listen(ctx context.Context) {
 	if errors.Is(err, errTooLong) {
 		c.err = &ProgramError{Program: c.name, Reason: errTooLong.Error() + ", the limit, and was ended"}
 		c.pipes.end()
-		// It is given time to end, and not for ever.
+		// The program has a limited time to end.
 		late := time.AfterFunc(c.dialect.grace, c.pipes.release)
 		_, _ = io.Copy(io.Discard, c.pipes)
 		late.Stop()
@@ -149,7 +149,7 @@ func (c *connection) receive(ctx context.Context, in *messages) (heard bool, err
 	}
 }
 
-// decode reads a message, or several: MCP 2025-03-26 had batches.
+// decode decodes a message, or several: MCP 2025-03-26 had batches.
 func decode(text []byte) ([]jsonrpc.Message, error) {
 	each := []json.RawMessage{text}
 	if bytes.HasPrefix(text, []byte("[")) {
@@ -168,8 +168,8 @@ func decode(text []byte) ([]jsonrpc.Message, error) {
 	return all, nil
 }
 
-// Write implements mcp.Connection. A program that does not read keeps a message
-// waiting no longer than ctx; the message then is sent whole or not at all.
+// Write implements mcp.Connection. If the program does not read, Write waits until ctx ends; the
+// message is then sent as a whole or not at all.
 func (c *connection) Write(ctx context.Context, m jsonrpc.Message) error {
 	text, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
@@ -198,8 +198,7 @@ func (c *connection) Write(ctx context.Context, m jsonrpc.Message) error {
 	}
 }
 
-// blame turns a broken pipe into why it broke, which the program's output tells
-// at its end.
+// blame replaces a broken-pipe error by its cause, which is known when the program's output ends.
 func (c *connection) blame(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -232,8 +231,8 @@ func (c *connection) send() {
 	}
 }
 
-// Close implements mcp.Connection. It waits until nothing remains of the
-// program, which takes as long as it is given at its end.
+// Close implements mcp.Connection. It waits until all processes of the program have ended, within
+// the time limits for a program's end.
 func (c *connection) Close() error {
 	c.ending.Do(func() {
 		close(c.closing)

@@ -1,15 +1,14 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stdio runs MCP servers that are programs, and speaks with them over
-// their stdin and stdout.
+// Package stdio runs MCP servers that are programs, and exchanges messages with them over stdin
+// and stdout.
 //
-// On a person's own machine the bridge runs a program itself (Child). In a pod
-// each program has a container of its own, in which a shim runs it (Serve) for
-// the bridge beside it (Shim): the two share no files, no environment and no
-// secrets but those that the bridge hands over for this one program, through a
-// Unix socket that only the two containers mount.
+// On a person's own machine the bridge runs a program itself (Child). In a pod each program has
+// its own container, in which a shim runs it (Serve) for the bridge in another container (Shim).
+// The two containers share only a Unix socket, and the bridge sends only the secrets of this
+// program through it. They share no files, no environment and no other secrets.
 //
-// A program has its own process group, sees none of the bridge's environment,
-// and leaves no process behind.
+// A program has its own process group, gets none of the bridge's environment, and leaves no
+// process behind.
 package stdio

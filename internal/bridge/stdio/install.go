@@ -10,9 +10,8 @@ import (
 	"path/filepath"
 )
 
-// Install copies this process's program to path, so that a container which has
-// none of it can run it as its shim. The copy is executable, and is there as a
-// whole or not at all.
+// Install copies this process's executable to path, so that a container without it can run it as
+// its shim. The copy is executable, and path contains either the complete copy or nothing.
 func Install(path string) (err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -36,8 +35,7 @@ func Install(path string) (err error) {
 	if _, err := io.Copy(to, from); err != nil {
 		return fmt.Errorf("copy this program: %w", err)
 	}
-	// Others than the owner run it: it is in a volume of its own, which they
-	// mount read-only.
+	// Other users than the owner run it: it is in a separate volume, which they mount read-only.
 	if err := to.Chmod(0o755); err != nil {
 		return fmt.Errorf("make the copy executable: %w", err)
 	}

@@ -16,36 +16,35 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 )
 
-// Launch is a program and all that it gets. It holds secrets: no formatting,
-// encoding or logging shows more than that it is one.
+// Launch describes a program and its input. It contains secrets: formatting, encoding and logging
+// never show its contents.
 type Launch struct {
-	// Server is the server's name in what a shim logs of the program. It may
-	// be empty.
+	// Server is the server's name for the shim's log. It may be empty.
 	Server string
 	// Command is the program and its arguments. In each, ${CONFIG_DIR} stands
 	// for the folder of Files.
 	Command []string
-	// Env are the program's variables as "K=V", all but the few that every
-	// program needs. In a value, ${CONFIG_DIR} stands for the folder of Files.
+	// Env are the program's variables as "K=V", except for the few that every program gets. In a
+	// value, ${CONFIG_DIR} stands for the folder of Files.
 	Env []string
-	// Files are written before the program starts, readable by it alone, and
-	// removed when it has ended.
+	// Files are written before the program starts, readable only by its user, and removed after it
+	// has ended.
 	Files []File
-	// Dir is the program's working directory. Empty is that of the process
-	// which runs it: in a container, the image's.
+	// Dir is the program's working directory. If it is empty, the program uses that of the process
+	// that runs it: in a container, the image's.
 	Dir string
-	// Secrets are the texts that are taken out of what is logged of the
-	// program. Nil takes out all values of Env and all contents of Files.
+	// Secrets are redacted from the program's log. If it is nil, all values of Env and all
+	// contents of Files are redacted.
 	Secrets []string
 }
 
-// File is one file for a program. Its name leads out of no folder.
+// File is one file for a program. Its name must not contain a path.
 type File struct {
 	Name    string
 	Content []byte
 }
 
-// hidden stands for a Launch wherever one is shown.
+// hidden is printed instead of a Launch.
 const hidden = "[launch]"
 
 // Format implements fmt.Formatter for all verbs.
@@ -66,8 +65,8 @@ func (f File) LogValue() slog.Value { return slog.StringValue(hidden) }
 // MarshalText implements encoding.TextMarshaler, for JSON and other encodings.
 func (f File) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 
-// name is what the program is called in errors: the last part of its path,
-// without secrets, and never an argument.
+// name is the program's name in errors: the last part of its path, without secrets, and never an
+// argument.
 func (l Launch) name() string {
 	if len(l.Command) == 0 {
 		return ""
@@ -75,7 +74,7 @@ func (l Launch) name() string {
 	return fmt.Sprintf("%.80s", l.redactor().Redact(filepath.Base(l.Command[0])))
 }
 
-// check reports what cannot be run. Its errors quote nothing but positions.
+// check returns an error for an invalid Launch. The error contains positions only, never values.
 func (l Launch) check() error {
 	if len(l.Command) == 0 || l.Command[0] == "" {
 		return errors.New("the command is empty")
@@ -98,7 +97,7 @@ func (l Launch) check() error {
 	return nil
 }
 
-// within reports whether the file is one directly in the folder it is put in.
+// within reports whether the file is directly in its folder.
 func (f File) within() bool {
 	return filepath.IsLocal(f.Name) && f.Name != "." && !strings.ContainsAny(f.Name, "/\\\x00")
 }
@@ -118,14 +117,13 @@ func (l Launch) expand(folder string) (command, env []string) {
 	return replace(l.Command), replace(l.Env)
 }
 
-// minPart is the length from which on a part of a secret is one itself, in
-// bytes. Shorter lines and fields are words such as "oauth2", whose place in a
-// log is worth more than what they tell.
+// minPart is the minimum length in bytes of a part of a secret that is redacted on its own.
+// Shorter lines and fields are words such as "oauth2", which help a reader of the log and reveal
+// little.
 const minPart = 8
 
-// redactor returns what takes the secrets out of texts. A program that prints
-// a secret of several lines does so in as many, and one that reads a secret as
-// JSON prints a field of it, so these are taken out too.
+// redactor returns the redactor of the program's secrets. A program may print a secret of several
+// lines line by line, or a single field of a JSON secret, so these parts are redacted too.
 func (l Launch) redactor() secret.Redactor {
 	whole := l.Secrets
 	if whole == nil {
@@ -150,7 +148,7 @@ func (l Launch) redactor() secret.Redactor {
 	return secret.NewSet("", values, nil).Grant(names).Redactor()
 }
 
-// parts returns the lines of a text, and the strings in it where it is JSON.
+// parts returns the lines of a text, and all strings if it is JSON.
 func parts(text string) []string {
 	var found []string
 	keep := func(s string) {
@@ -168,7 +166,7 @@ func parts(text string) []string {
 	return found
 }
 
-// leaves calls keep with every string of a JSON value that is no field's name.
+// leaves calls keep with every string in a JSON value, except for the names of fields.
 func leaves(value any, keep func(string)) {
 	switch v := value.(type) {
 	case string:

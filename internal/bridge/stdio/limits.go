@@ -8,50 +8,48 @@ import (
 	"time"
 )
 
-// ProgramError is why a program does not run, or does not any more. Its text
-// is for who uses the server: it names the program, and none of its arguments,
-// variables and files.
+// ProgramError says why a program does not run, or has ended. Its text is for users of the server:
+// it contains the program's name, and never its arguments, variables or files.
 type ProgramError struct {
 	// Program is the last part of the program's path.
 	Program string
-	// Reason is what happened, as the end of a sentence that begins with the
-	// program.
+	// Reason completes a sentence that starts with the program.
 	Reason string
 }
 
 func (e *ProgramError) Error() string { return fmt.Sprintf("program %q %s", e.Program, e.Reason) }
 
-// Bounds of what a program may take.
+// The limits of a program.
 const (
-	// maxMessage bounds one message of a program, in bytes: the limit of the
-	// MCP SDK's own transports.
+	// maxMessage limits one message of a program, in bytes: the limit of the MCP SDK's own
+	// transports.
 	maxMessage = 16 << 20
-	// bridgeGrace is how long a bridge may keep its program when both are told to
-	// end: it finishes its calls first, for which it takes 21 s at most. Together
-	// with the end of the program that fits into the 45 s that the pod has.
+	// bridgeGrace is how long a bridge may keep its program when both are told to end: the bridge
+	// first finishes its calls, which takes 21 s at most. Together with the end of the program,
+	// this fits into the 45 s of the pod.
 	bridgeGrace = 25 * time.Second
-	// stdinGrace is how long a program has after its stdin was closed. MCP
-	// calls that the first step of the end and names no time; a program that
-	// heeds it needs milliseconds, and most heed only the next.
+	// stdinGrace is how long a program may take to end after its stdin was closed. In MCP this is
+	// the first step of the shutdown, without a time limit. A program that reacts to it needs
+	// milliseconds; most programs react only to the next step.
 	stdinGrace = 2 * time.Second
-	// termGrace is how long its processes have after SIGTERM.
+	// termGrace is how long its processes may take after SIGTERM.
 	termGrace = 5 * time.Second
-	// killGrace is how long processes are looked for that were killed: what is
-	// still there then waits in the kernel and ends when that lets it.
+	// killGrace is how long to wait for killed processes: a process that is left then waits in the
+	// kernel, and ends when the kernel releases it.
 	killGrace = 2 * time.Second
-	// drainGrace is how long the output of a program is read that has ended,
-	// where somebody keeps the pipe open.
+	// drainGrace is how long the output of an ended program is read if another process keeps the
+	// pipe open.
 	drainGrace = 10 * time.Second
-	// closeGrace is how long a closing connection waits for a shim: for the
-	// program's end as above, and a little for the way.
+	// closeGrace is how long a closing connection waits for a shim: the time for the program's end
+	// as above, and some time for the messages.
 	closeGrace = stdinGrace + termGrace + killGrace + 3*time.Second
 )
 
-// grace is how long a program has at its end. bridge is that of a shim's alone.
+// grace holds the time limits for a program's end. Only a shim uses bridge.
 type grace struct {
 	bridge, stdin, term time.Duration
 }
 
-// outputGrace is how long a program has to end after its output has: the two
-// happen one after the other when a process exits.
+// outputGrace is how long a program may take to exit after its output has ended: an exiting
+// process does both, one after the other.
 const outputGrace = time.Second

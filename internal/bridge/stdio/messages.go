@@ -15,47 +15,45 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/oversize"
 )
 
-// errTooLong is a message, or a line that might have become one, to whose end
-// nobody reads.
+// errTooLong is the error for a message, or a line that may be a message, that is too long to read
+// to its end.
 var errTooLong = errors.New("sent a message of more than 256 MiB")
 
-// passedOver stands for a line that is too large to be taken and answers nothing
-// that was asked.
+// passedOver replaces a line that is too large and answers no request.
 const passedOver = "(a line of more than 16 MiB)"
 
 // framing is how a program separates its messages.
 type framing int
 
 const (
-	// undecided takes the program's first message for how it goes on.
+	// undecided means that the first message will decide.
 	undecided framing = iota
-	// newlines end each message, as MCP has it.
+	// newlines end each message, as in the MCP specification.
 	newlines
-	// headers precede each message, as the Language Server Protocol has it and
-	// some MCP servers too.
+	// headers precede each message, as in the Language Server Protocol and some MCP servers.
 	headers
 )
 
-// maxHeaders bounds the header lines of one message.
+// maxHeaders limits the header lines of one message.
 const maxHeaders = 8
 
-// messages reads a program's messages. What it writes between them is left to
-// the caller, who tells messages from other lines.
+// messages reads a program's messages. It also returns other lines of the output; the caller
+// separates them.
 type messages struct {
 	r       *bufio.Reader
-	max     int // bytes of a message that is taken
-	most    int // bytes of one that is read to its end
+	max     int // maximum bytes of an accepted message
+	most    int // maximum bytes of a message that is read to its end
 	framing framing
-	ahead   []byte // a line that was read to see what it is
+	ahead   []byte // a line that was read ahead
 }
 
 func newMessages(r io.Reader, limit int) *messages {
 	return &messages{r: bufio.NewReaderSize(r, 64<<10), max: limit, most: 16 * limit}
 }
 
-// next returns the next line or framed message that is not empty, and whether
-// headers preceded it. A line loses the white space around it. In place of an
-// answer that is too large it returns an error for the request that it answers.
+// next returns the next line or framed message that is not empty, and whether it had headers.
+// White space around a line is removed. Instead of an answer that is too large, it returns an
+// error for the request that it answers.
 func (m *messages) next() (text []byte, framed bool, err error) {
 	for {
 		line, err := m.line()
@@ -76,7 +74,7 @@ func (m *messages) next() (text []byte, framed bool, err error) {
 	}
 }
 
-// line reads up to the next line feed. The last line needs none.
+// line reads up to the next line feed. The last line may lack it.
 func (m *messages) line() ([]byte, error) {
 	if line := m.ahead; line != nil {
 		m.ahead = nil
@@ -98,8 +96,8 @@ func (m *messages) line() ([]byte, error) {
 	}
 }
 
-// rest reads the rest of a line that is too large, of which begun is the
-// beginning and err how the last reading of it ended.
+// rest reads the rest of a line that is too large. begun is its beginning, and err is the result
+// of reading it.
 func (m *messages) rest(begun []byte, err error) ([]byte, error) {
 	large, total := &oversize.Message{}, 0
 	for piece := begun; ; piece, err = m.r.ReadSlice('\n') {
@@ -116,7 +114,7 @@ func (m *messages) rest(begun []byte, err error) ([]byte, error) {
 	}
 }
 
-// instead returns what takes the place of a message that is too large.
+// instead returns the replacement of a message that is too large.
 func instead(large *oversize.Message) []byte {
 	if answer := large.Answer(); answer != nil {
 		return answer
@@ -124,11 +122,11 @@ func instead(large *oversize.Message) []byte {
 	return []byte(passedOver)
 }
 
-// headerPattern is a header line of any name, which JSON never is.
+// headerPattern matches a header line of any name. JSON never matches.
 var headerPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z-]{0,63}: ?[^{]`)
 
-// headerLength reads a header line that can begin a message. The length is
-// negative where the line is another header than Content-Length.
+// headerLength parses a header line that can start a message. The length is negative for other
+// headers than Content-Length.
 func headerLength(line []byte) (length int, ok bool) {
 	name, value, ok := strings.Cut(string(line[:min(len(line), 256)]), ":")
 	switch {
@@ -143,8 +141,8 @@ func headerLength(line []byte) (length int, ok bool) {
 	return length, err == nil && length >= 0
 }
 
-// framed reads the rest of the headers and the message. It returns nil where
-// they turn out to be something else that looked like headers.
+// framed reads the rest of the headers and the message. It returns nil if they were not the
+// headers of a message.
 func (m *messages) framed(length int) ([]byte, error) {
 	for range maxHeaders {
 		line, err := m.line()
@@ -170,7 +168,7 @@ func (m *messages) body(length int) ([]byte, error) {
 	if length < 0 {
 		return nil, nil
 	}
-	// A program that logs the headers of an HTTP answer goes on with a line.
+	// A program may log the headers of an HTTP answer; then no message follows.
 	if first, err := m.r.Peek(1); err != nil || length == 0 || first[0] != '{' && first[0] != '[' {
 		return nil, err
 	}
@@ -184,15 +182,15 @@ func (m *messages) body(length int) ([]byte, error) {
 		}
 		return instead(large), nil
 	}
-	// The buffer grows with what comes, not with what is announced.
+	// The buffer grows with the received data, not with the announced length.
 	var text bytes.Buffer
 	if _, err := io.CopyN(&text, m.r, int64(length)); err != nil {
-		return nil, err // Half a message at the end is none.
+		return nil, err // An incomplete message at the end is dropped.
 	}
 	return text.Bytes(), nil
 }
 
-// decide keeps to the framing of the first message.
+// decide fixes the framing of the first message for all others.
 func (m *messages) decide(framed bool) {
 	switch {
 	case m.framing != undecided:

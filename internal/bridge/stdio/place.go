@@ -15,27 +15,27 @@ import (
 	"strings"
 )
 
-// place is where a program runs: what it gets besides its launch, and how it
-// ends there.
+// place describes where a program runs: the environment it gets besides its launch, and how it
+// ends.
 type place struct {
-	// basics are the variables that every program needs.
+	// basics are the variables that every program gets.
 	basics []string
-	// folder is where the folders of programs are made.
+	// folder is the parent of the programs' folders.
 	folder string
-	// alone is whether every other descendant of this process belongs to the
-	// one program, as in a container of its own.
+	// alone says that all other descendants of this process belong to the one program, as in a
+	// separate container.
 	alone bool
 	grace grace
 }
 
-// folderVariable tells a program the folder of its files. It also marks the
-// processes that a program leaves behind, who inherit it.
+// folderVariable contains the folder of the program's files. It also marks leftover processes of
+// the program, which inherit it.
 const folderVariable = "HOSTED_BRIDGE_RUN_DIR"
 
-// container returns the place of a program in a container of its own. Its home
-// and its caches are in the folder for temporary files, the only one there that
-// can be written; they outlast the program, so that the next one finds what the
-// former fetched. Files are laid in the given folder, where it is not empty.
+// container returns the place of a program in its own container. Its home and caches are in the
+// folder for temporary files, the only writable folder there. They survive the program, so that
+// the next run finds the downloads of the previous one. Files are written to the given folder, if
+// it is not empty.
 func container(files string) (place, error) {
 	if files != "" {
 		if err := sweep(files); err != nil {
@@ -67,8 +67,8 @@ func container(files string) (place, error) {
 	}, nil
 }
 
-// Variables of a person that the programs on their machine get too: where
-// things are, and none that could hold a secret.
+// The variables of a person that programs on their machine also get: they name folders, and none
+// can hold a secret.
 var (
 	personal        = []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "LANG", "LC_ALL", "LC_CTYPE", "TZ"}
 	personalWindows = []string{
@@ -89,8 +89,7 @@ func desk() place {
 			p.basics = append(p.basics, name+"="+value)
 		}
 	}
-	// Where the system has a folder that is the person's alone and in memory,
-	// files with secrets belong there.
+	// If the system has a private folder in memory, files with secrets belong there.
 	if runtimeDir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(runtimeDir) {
 		if info, err := os.Stat(runtimeDir); err == nil && info.IsDir() && info.Mode().Perm()&0o077 == 0 { //nolint:gosec // The person's own variable.
 			p.folder = runtimeDir
@@ -99,7 +98,7 @@ func desk() place {
 	return p
 }
 
-// own returns a variable of this process.
+// own returns a variable of this process, or the default.
 func own(name, otherwise string) string {
 	if value := os.Getenv(name); value != "" {
 		return value
@@ -107,11 +106,11 @@ func own(name, otherwise string) string {
 	return otherwise
 }
 
-// folderPattern is the names of the folders of programs.
+// folderPattern matches the names of the programs' folders.
 const folderPattern = "hosted-bridge-*"
 
-// sweep removes from files the folders, with the secrets in them, of programs
-// that ended together with the process that ran them.
+// sweep removes folders with secrets that are left in files: those of programs that ended together
+// with the process that ran them.
 func sweep(files string) error {
 	left, err := filepath.Glob(filepath.Join(files, folderPattern))
 	if err != nil {
@@ -125,8 +124,7 @@ func sweep(files string) error {
 	return nil
 }
 
-// lay makes the folder of a program with its files, all of them readable by
-// this user alone.
+// lay creates the folder of a program with its files, all readable only by this user.
 func (p place) lay(files []File) (folder string, err error) {
 	folder, err = os.MkdirTemp(p.folder, folderPattern)
 	if err != nil {
@@ -135,15 +133,15 @@ func (p place) lay(files []File) (folder string, err error) {
 	for _, f := range files {
 		if err := os.WriteFile(filepath.Join(folder, f.Name), f.Content, 0o600); err != nil {
 			_ = os.RemoveAll(folder)
-			// The path's last part is a file's name, which is no secret.
+			// The error contains only the file's name, which is not a secret.
 			return "", fmt.Errorf("write a file of the program: %w", err)
 		}
 	}
 	return folder, nil
 }
 
-// find returns the path of a command as the program's own variables have it,
-// and why there is none as the end of a sentence that begins with the program.
+// find returns the path of a command, searched in the program's own PATH. If there is none, reason
+// completes a sentence that starts with the program.
 func find(command string, env []string, dir string) (path, reason string) {
 	if strings.ContainsAny(command, `/\`) {
 		path := command
@@ -155,7 +153,7 @@ func find(command string, env []string, dir string) (path, reason string) {
 	reason = "was not found on PATH: install it where the server runs, or give its full path"
 	for _, folder := range filepath.SplitList(variable(env, "PATH")) {
 		if !filepath.IsAbs(folder) {
-			continue // What lies about in a working directory is no program of ours.
+			continue // A file in the working directory is not a trusted program.
 		}
 		for _, suffix := range suffixes(env) {
 			path := filepath.Join(folder, command+suffix)
@@ -171,12 +169,12 @@ func find(command string, env []string, dir string) (path, reason string) {
 	return "", reason
 }
 
-// notThere is the reason of a path that leads nowhere.
+// notThere is the reason for a path that does not exist.
 const notThere = "does not exist at its path: install it where the server runs"
 
-// unfit returns why the file at path cannot be run, or nothing.
+// unfit returns why the file at path cannot be run, or an empty string.
 func unfit(path string) string {
-	info, err := os.Stat(path) //nolint:gosec // To run what the configuration names is what this is for.
+	info, err := os.Stat(path) //nolint:gosec // Running the configured program is the purpose.
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return notThere
@@ -190,7 +188,7 @@ func unfit(path string) string {
 	return ""
 }
 
-// suffixes are what a command's file name may end with.
+// suffixes are the possible suffixes of a command's file name.
 func suffixes(env []string) []string {
 	if runtime.GOOS != "windows" {
 		return []string{""}
@@ -198,7 +196,7 @@ func suffixes(env []string) []string {
 	return append([]string{""}, filepath.SplitList(variable(env, "PATHEXT"))...)
 }
 
-// variable returns the value that a program sees: the last one counts.
+// variable returns the value of a variable as the program sees it: the last one counts.
 func variable(env []string, name string) string {
 	for _, s := range slices.Backward(env) {
 		if k, v, _ := strings.Cut(s, "="); k == name || runtime.GOOS == "windows" && strings.EqualFold(k, name) {

@@ -17,30 +17,30 @@ import (
 	"time"
 )
 
-// program is one that was started. Its own goroutine sees to its end.
+// program is a started program. Its own goroutine ends it.
 type program struct {
 	name   string
 	place  place
 	folder string
-	stdin  *os.File // the program reads what is written here
-	stdout *os.File // the program's output is read here
+	stdin  *os.File // the bridge writes the program's input here
+	stdout *os.File // the bridge reads the program's output here
 	stderr *os.File
-	said   chan struct{} // closed when stderr has been read to its end
+	said   chan struct{} // closed when stderr was read to its end
 
 	pid    int
-	exited chan struct{} // closed when the program itself has
+	exited chan struct{} // closed when the program's main process has exited
 	state  *os.ProcessState
 
-	stopping chan struct{} // closed when it is to end
-	over     chan struct{} // closed when nothing remains of it
+	stopping chan struct{} // closed to end the program
+	over     chan struct{} // closed when all processes have ended
 
 	mu     sync.Mutex
 	stop   sync.Once
-	reason string // why it was stopped, where something stopped it
+	reason string // why it was stopped, if something stopped it
 }
 
-// start starts a program. What it writes to stderr is logged. The context bears
-// values for the log alone: only end ends a program.
+// start starts a program, and logs its stderr. The context is used only for its values, in the
+// log; only the method end ends a program.
 func start(ctx context.Context, l Launch, where place, log *slog.Logger) (*program, error) {
 	p := &program{
 		name: l.name(), place: where,
@@ -71,7 +71,7 @@ func start(ctx context.Context, l Launch, where place, log *slog.Logger) (*progr
 	return p, nil
 }
 
-// prepare lays out the program's files and finds its program file.
+// prepare writes the program's files and finds its executable.
 func (p *program) prepare(l Launch) (*exec.Cmd, error) {
 	if err := l.check(); err != nil {
 		return nil, p.fault("cannot be started: " + err.Error())
@@ -96,9 +96,8 @@ func (p *program) prepare(l Launch) (*exec.Cmd, error) {
 	return &exec.Cmd{Path: path, Args: command, Env: all, Dir: l.Dir, SysProcAttr: apart()}, nil
 }
 
-// connect makes the pipes and returns the program's ends of them. They are
-// files, so that waiting for the program does not wait for others that keep a
-// pipe open.
+// connect creates the pipes and returns the program's ends of them. They are files, so that
+// waiting for the program does not wait for other processes that keep a pipe open.
 func (p *program) connect(cmd *exec.Cmd) (theirs []*os.File, err error) {
 	pipe := func() (r, w *os.File) {
 		if err == nil {
@@ -121,8 +120,8 @@ func (p *program) connect(cmd *exec.Cmd) (theirs []*os.File, err error) {
 	return theirs, nil
 }
 
-// run starts the process and waits for it in a goroutine that has a thread of
-// its own: Linux kills a child when the thread ends that started it.
+// run starts the process and waits for it in a goroutine with its own thread: Linux kills a child
+// when the thread that started it ends.
 func (p *program) run(cmd *exec.Cmd) error {
 	started := make(chan error)
 	go func() {
@@ -147,7 +146,7 @@ func (p *program) run(cmd *exec.Cmd) error {
 	return nil
 }
 
-// live waits for the program's end and clears up behind it.
+// live waits for the program's end and cleans up.
 func (p *program) live() {
 	select {
 	case <-p.exited:
@@ -157,8 +156,8 @@ func (p *program) live() {
 	}
 	p.finish()
 	_ = p.stdin.Close()
-	// What a process has written is there until its reader has read it. If
-	// somebody could not be ended and keeps the pipe, nobody waits for them.
+	// Data that a process has written stays until it is read. If a process could not be ended and
+	// keeps the pipe open, the deadline ends the wait.
 	_ = p.stdout.SetReadDeadline(time.Now().Add(drainGrace))
 	_ = p.stderr.SetReadDeadline(time.Now().Add(time.Second))
 	<-p.said
@@ -167,11 +166,11 @@ func (p *program) live() {
 	close(p.over)
 }
 
-// poll is the pause between two looks at whether processes have ended. There is
-// no event for the end of a process that is not a child.
+// poll is the interval of checks whether processes have ended. There is no event for the end of a
+// process that is not a child.
 const poll = 50 * time.Millisecond
 
-// finish ends all processes of the program that are left.
+// finish ends all remaining processes of the program.
 func (p *program) finish() {
 	left := p.left()
 	p.signal(left, false)
@@ -179,7 +178,7 @@ func (p *program) finish() {
 		time.Sleep(poll)
 	}
 	for end := time.Now().Add(killGrace); len(left) > 0 && time.Now().Before(end); left = p.left() {
-		// Again each time: one of them may have started another meanwhile.
+		// Repeatedly, because a process may have started another one.
 		p.signal(left, true)
 		time.Sleep(poll)
 	}
@@ -196,8 +195,8 @@ func (p *program) left() []int {
 	}
 }
 
-// end has the program end, and tells whoever reads its output why. It does not
-// wait: over is closed in the end.
+// end starts the end of the program. reason is for readers of its output. It does not wait: over
+// is closed when the program has ended.
 func (p *program) end(reason string) {
 	p.stop.Do(func() {
 		p.mu.Lock()
@@ -207,9 +206,8 @@ func (p *program) end(reason string) {
 	})
 }
 
-// outlast waits, after the program's output has ended, until nothing remains of
-// it, and says how it ended. Without its output a program cannot be spoken with,
-// so that one which goes on is ended.
+// outlast waits, after the end of the program's output, until the program has ended, and returns
+// how. A program without output cannot answer, so it is ended if it still runs.
 func (p *program) outlast() string {
 	await(p.exited, outputGrace)
 	select {
@@ -226,7 +224,7 @@ func (p *program) outlast() string {
 	return outcome(p.state)
 }
 
-// outcome returns the end of a sentence that begins with the program.
+// outcome returns the end of a sentence that starts with the program.
 func outcome(state *os.ProcessState) string {
 	status, ok := state.Sys().(syscall.WaitStatus)
 	switch {
@@ -238,7 +236,7 @@ func outcome(state *os.ProcessState) string {
 	return fmt.Sprintf("ended with status %d", state.ExitCode())
 }
 
-// refusal says why the system did not start a program.
+// refusal returns why the system did not start a program.
 func refusal(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOEXEC):
@@ -251,8 +249,7 @@ func refusal(err error) string {
 	return "cannot be started: " + bare(err)
 }
 
-// bare returns an error without the paths in it, which may be expanded from a
-// secret.
+// bare returns an error without its paths, which may contain secrets.
 func bare(err error) string {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return errno.Error()
@@ -265,7 +262,7 @@ func bare(err error) string {
 
 func (p *program) fault(reason string) error { return &ProgramError{Program: p.name, Reason: reason} }
 
-// clear undoes what was prepared for a program that did not start.
+// clear removes what was prepared for a program that did not start.
 func (p *program) clear() {
 	for _, f := range []*os.File{p.stdin, p.stdout, p.stderr} {
 		_ = f.Close()
@@ -275,7 +272,7 @@ func (p *program) clear() {
 	}
 }
 
-// await waits for c, though not longer than d.
+// await waits for c, but at most d.
 func await(c <-chan struct{}, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -285,8 +282,8 @@ func await(c <-chan struct{}, d time.Duration) {
 	}
 }
 
-// registry is the programs that this process has started and not yet waited
-// for. Whoever reaps the processes of others must leave these alone.
+// registry holds the programs that this process started and has not waited for yet. The reaper of
+// orphans must not wait for them.
 type registry struct {
 	mu   sync.Mutex
 	pids map[int]bool

@@ -15,29 +15,27 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 )
 
-// Bounds of what is logged of a program.
+// The limits of a program's log.
 const (
-	// maxLine bounds a line in the log, in bytes.
+	// maxLine limits a line in the log, in bytes.
 	maxLine = 4 << 10
-	// maxRead bounds a line that is looked at, in bytes: as long as the longest
-	// secret. Of a longer one nothing is logged, because the half of a secret at
-	// its end would not be recognized.
+	// maxRead limits the length of a line to log, in bytes: as long as the longest secret. Longer
+	// lines are not logged, because a secret that is cut off at the end would not be recognized.
 	maxRead = 64 << 10
-	// burst is how many lines are logged at once, enough for a stack trace.
+	// burst is the number of lines that are logged at once: enough for a stack trace.
 	burst = 100
-	// linesPerSecond is how many are logged in the long run.
+	// linesPerSecond is the long-term rate of logged lines.
 	linesPerSecond = 20
 )
 
-// saying logs what a program writes, line by line, without its secrets and
-// without letting it fill the log.
+// saying logs the lines of a program without its secrets, and limits their rate.
 type saying struct {
 	log   *slog.Logger
 	level slog.Level
 	text  string // the log's message
 	hide  secret.Redactor
 
-	left    float64 // lines that may be logged now
+	left    float64 // number of lines that may be logged now
 	at      time.Time
 	dropped int
 }
@@ -66,7 +64,7 @@ func (s *saying) line(ctx context.Context, now time.Time, line string) {
 	s.log.Log(ctx, s.level, s.text, "line", line)
 }
 
-// settle says how many lines were left out.
+// settle logs the number of lines that were left out.
 func (s *saying) settle(ctx context.Context) {
 	if s.dropped > 0 {
 		s.log.Log(ctx, s.level, "lines of the program were left out", "count", s.dropped)
@@ -74,8 +72,8 @@ func (s *saying) settle(ctx context.Context) {
 	}
 }
 
-// follow logs the lines of r to its end. It reads as fast as they come, so that
-// no program waits for the log.
+// follow logs the lines of r to its end. It always reads at full speed, so that the log never
+// blocks the program.
 func (s *saying) follow(ctx context.Context, r io.Reader) {
 	lines := bufio.NewReaderSize(r, maxRead+len("\r\n"))
 	for {

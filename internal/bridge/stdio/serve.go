@@ -18,33 +18,32 @@ import (
 )
 
 const (
-	// greeting is how long a peer has to say what is to be run: it is another
-	// container of the same pod.
+	// greeting limits the time until a peer sends its Launch: the peer is another container of the
+	// same pod.
 	greeting = 10 * time.Second
-	// maxPeers bounds the connections that are looked at at once. A bridge has
-	// one, and another while it replaces that.
+	// maxPeers limits the simultaneous connections. A bridge has one, and a second one while it
+	// replaces the first.
 	maxPeers = 8
 )
 
-// Post is where a shim stands.
+// Post is the configuration of a shim.
 type Post struct {
-	// Socket is the path of the socket to listen at, in a folder that must exist.
+	// Socket is the path of the socket to listen on. Its folder must exist.
 	Socket string
-	// Server is the name of the one server whose program it runs.
+	// Server is the name of the server whose program it runs.
 	Server string
-	// Files is the folder in which programs' files are written, from which those
-	// are removed that a former shim left. Empty is the one for temporary files.
+	// Files is the folder for the files of programs. Leftover folders of a previous shim are
+	// removed from it. If it is empty, the shim uses the folder for temporary files.
 	Files string
 }
 
-// Serve listens at the socket and runs what the bridge sends for the post's
-// server, one program at a time, until ctx ends. A program that runs then ends
-// when the bridge lets go of it, at the latest after 25 seconds, and before Serve
-// returns, for which it has some ten seconds. What the program writes to stderr
-// is logged, without the secrets that it was given.
+// Serve listens on the socket and runs the programs that the bridge sends for the post's server,
+// one program at a time, until ctx ends. A running program then ends when the bridge closes its
+// connection, at the latest after 25 seconds. Serve returns after the program has ended, which
+// takes up to ten seconds more. It logs the program's stderr without the program's secrets.
 //
-// Serve is for a process that does nothing else: every process that it finds
-// among its descendants belongs to the program, and ends with it.
+// Serve is for a process that does nothing else: it treats all descendants of the process as parts
+// of the program and ends them with it.
 func Serve(ctx context.Context, p Post, log *slog.Logger) error {
 	where, err := container(p.Files)
 	if err != nil {
@@ -93,8 +92,8 @@ func serve(ctx context.Context, socket string, r *runner) error {
 	}
 }
 
-// listen opens the socket for its owner and group. One that a former process
-// left is removed, one that somebody listens at is not.
+// listen opens the socket for its owner and group. It removes the socket of an ended process, but
+// not one on which another process listens.
 func listen(socket string) (*net.UnixListener, error) {
 	if info, err := os.Stat(filepath.Dir(socket)); err != nil || !info.IsDir() { //nolint:gosec // The socket's path is a flag.
 		return nil, errors.New("the folder of the socket does not exist: mount the volume that the bridge and this container share")
@@ -113,7 +112,7 @@ func listen(socket string) (*net.UnixListener, error) {
 	return listener, nil
 }
 
-// removeStale removes the socket that a former process left.
+// removeStale removes the socket of an ended process.
 func removeStale(socket string) error {
 	info, err := os.Lstat(socket) //nolint:gosec // The socket's path is a flag.
 	switch {
@@ -124,7 +123,7 @@ func removeStale(socket string) error {
 	case info.Mode().Type() != fs.ModeSocket:
 		return errors.New("there is something else than a socket at the socket's path")
 	}
-	if conn, err := net.DialTimeout("unix", socket, time.Second); err == nil { //nolint:gosec,noctx // The same, and answered by this machine.
+	if conn, err := net.DialTimeout("unix", socket, time.Second); err == nil { //nolint:gosec,noctx // The same path, and answered by this machine.
 		_ = conn.Close()
 		return errors.New("another process listens at the socket")
 	}
@@ -144,20 +143,19 @@ type runner struct {
 	current *turn
 }
 
-// turn is one connection's time with the program.
+// turn is one connection's use of the program.
 type turn struct {
 	cancel context.CancelCauseFunc
 	over   chan struct{}
 }
 
-// errReplaced is what the bridge hears on a connection whose program was ended
-// for the one of another.
+// errReplaced is sent to the bridge if its program was ended for another connection's program.
 var errReplaced = errors.New("was ended, because the bridge connected anew")
 
-// errShimEnds is what the bridge hears when its pod ends.
+// errShimEnds is sent to the bridge when its pod ends.
 var errShimEnds = errors.New("was ended with its container")
 
-// serve runs the program that the peer wants.
+// serve runs the program that the peer sends.
 func (r *runner) serve(ctx context.Context, conn *net.UnixConn) {
 	defer func() { _ = conn.Close() }()
 	if err := admit(conn); err != nil {
@@ -172,7 +170,7 @@ func (r *runner) serve(ctx context.Context, conn *net.UnixConn) {
 		return
 	}
 	if l.Server != r.server {
-		// What another server is given is not for the programs of this one.
+		// The secrets of another server are not for the programs of this one.
 		r.log.WarnContext(ctx, "refused a program: the bridge means it for another server than this container is for", "for", l.Server)
 		_ = writeHello(conn, ending{Program: l.name(), Reason: "was not started: the container that was asked is another server's"}, maxAnswer)
 		return
@@ -187,7 +185,7 @@ func (r *runner) serve(ctx context.Context, conn *net.UnixConn) {
 	r.run(ctx, conn, l, log)
 }
 
-// take ends the program of the former connection. The context ends when another
+// take ends the program of the previous connection. The returned context ends when another
 // connection takes over.
 func (r *runner) take(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -229,7 +227,7 @@ func (r *runner) run(ctx context.Context, conn *net.UnixConn, l Launch, log *slo
 	log.InfoContext(ctx, "the program is over", "program", p.name, "reason", reason)
 }
 
-// why says what ended ctx, as the end of a sentence that begins with a program.
+// why returns why ctx ended, as the end of a sentence that starts with a program.
 func why(ctx context.Context) string {
 	if errors.Is(context.Cause(ctx), errReplaced) {
 		return errReplaced.Error()
@@ -237,13 +235,13 @@ func why(ctx context.Context) string {
 	return errShimEnds.Error()
 }
 
-// relay passes on what the program reads and writes until it is over, and tells
-// the bridge how it ended.
+// relay copies the program's input and output until the program ends, and tells the bridge how it
+// ended.
 func relay(ctx context.Context, conn *net.UnixConn, p *program) (reason string) {
 	defer context.AfterFunc(ctx, func() {
 		p.end(why(ctx))
 		<-p.over
-		// A bridge that does not read keeps nobody waiting.
+		// A bridge that does not read must not block.
 		_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
 	})()
 	input := make(chan struct{})
@@ -266,18 +264,17 @@ func relay(ctx context.Context, conn *net.UnixConn, p *program) (reason string) 
 	return reason
 }
 
-// look is for how long a program may leave its input unread until the bridge is
-// looked for.
+// look is how long a program may leave its input unread before the shim checks whether the bridge
+// has disconnected.
 const look = time.Second
 
-// feed passes the bridge's input on to the program until the bridge has gone.
+// feed copies the bridge's input to the program until the bridge disconnects.
 func feed(p *program, conn *net.UnixConn) {
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := conn.Read(buffer)
 		if !fill(p, conn, buffer[:n]) {
-			// The program does not read any more. Only the bridge's leaving
-			// tells that it is to end.
+			// The program does not read any more. Only the end of the bridge's connection ends it.
 			_, _ = io.Copy(io.Discard, conn)
 			return
 		}
@@ -287,9 +284,9 @@ func feed(p *program, conn *net.UnixConn) {
 	}
 }
 
-// fill writes to a program's stdin. While that is full, the bridge's leaving is
-// not read, and so it is looked for; the program then has as long to read the
-// rest as it has for its end. It reports false once the program reads no more.
+// fill writes to a program's stdin. While stdin is full, the connection is not read, so fill polls
+// whether the bridge has disconnected; if so, the program gets the grace period to read the rest.
+// It returns false once the program reads no more.
 func fill(p *program, conn *net.UnixConn, text []byte) bool {
 	var gone time.Time
 	for len(text) > 0 {
@@ -309,8 +306,7 @@ func fill(p *program, conn *net.UnixConn, text []byte) bool {
 	return true
 }
 
-// onlyReader hides the other methods of a file: what is copied from it is to
-// pass through the writer.
+// onlyReader hides the other methods of a file, so that io.Copy uses the writer.
 type onlyReader struct{ r io.Reader }
 
 // Read implements io.Reader.

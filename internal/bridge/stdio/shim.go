@@ -15,11 +15,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Shim returns the transport to a program that the shim at socket runs. Each
-// Connect starts the program anew, and Close ends it. A shim runs one program at
-// a time: to connect ends the one that another connection has. One of another
-// transport is left a minute first to finish its calls, since it is that of the
-// server as it was before a change.
+// Shim returns the transport to a program that the shim at socket runs. Each Connect starts the
+// program again, and Close ends it. A shim runs one program at a time: a new connection ends the
+// program of the previous one. The program of another transport first gets a minute to finish its
+// calls, because it belongs to the server as it was configured before.
 func Shim(socket string, l Launch, log *slog.Logger) mcp.Transport {
 	return &shim{socket: socket, launch: l, dialect: newDialect(l, log), courtesy: courtesy}
 }
@@ -31,30 +30,28 @@ type shim struct {
 	courtesy time.Duration
 
 	mu    sync.Mutex
-	until time.Time // when the courtesy ends, zero while nobody was waited for
+	until time.Time // end of the courtesy; zero while there was no wait
 }
 
-// Bounds of an attempt to reach a shim.
+// The limits of an attempt to reach a shim.
 const (
-	// attempts is how long a shim is looked for that does not listen: the
-	// containers of a pod start at the same time, and one whose image is being
-	// fetched takes longer than anybody would wait in one attempt.
+	// attempts is how long to retry if no shim listens: the containers of a pod start at the same
+	// time, and a missing image takes longer to pull than one attempt can wait.
 	attempts = 5 * time.Second
-	// pause is between two looks.
+	// pause is the time between two retries.
 	pause = 100 * time.Millisecond
-	// courtesy is how long a program of another transport may finish its calls:
-	// as long as common clients wait for one.
+	// courtesy is how long a program of another transport may finish its calls: common clients
+	// wait as long for a call.
 	courtesy = time.Minute
 )
 
-// ErrNoShim says that nobody listens at the socket. It is for who set up the pod.
+// ErrNoShim says that no process listens on the socket. It is for the administrator of the pod.
 var ErrNoShim = errors.New("the server's container is not there yet: its image may still be fetched, or the container may not have started")
 
-// errNoSocket is a server that has put something else in its shim's place.
+// errNoSocket says that a server replaced its shim's socket by something else.
 var errNoSocket = errors.New("the server's container has no socket where its shim listens, but something else, which is not followed")
 
-// Connect implements mcp.Transport. The context ends the attempt, not the
-// connection.
+// Connect implements mcp.Transport. ctx limits the attempt, not the connection.
 func (s *shim) Connect(ctx context.Context) (mcp.Connection, error) {
 	if err := s.launch.check(); err != nil {
 		return nil, &ProgramError{Program: s.launch.name(), Reason: "cannot be started: " + err.Error()}
@@ -66,7 +63,7 @@ func (s *shim) Connect(ctx context.Context) (mcp.Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What ends the attempt ends its reads and writes.
+	// The end of the attempt also ends its reads and writes.
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	started, err := s.greet(conn)
 	if !stop() {
@@ -80,8 +77,7 @@ func (s *shim) Connect(ctx context.Context) (mcp.Connection, error) {
 	return newConnection(ctx, started.Program, pipes, s.dialect), nil
 }
 
-// wait waits until no other transport has a program of the shim, or has had it
-// for long enough.
+// wait waits until no other transport uses the shim, or the courtesy has ended.
 func (s *shim) wait(ctx context.Context) error {
 	for {
 		over := tenancies.other(s)
@@ -109,13 +105,13 @@ func (s *shim) deadline() time.Time {
 	return s.until
 }
 
-// register is who has a program of which shim, by socket.
+// register records which transport uses which shim, by socket.
 type register struct {
 	mu      sync.Mutex
 	tenants map[string]tenant
 }
 
-// tenant is one connection's time with a shim.
+// tenant is one connection's use of a shim.
 type tenant struct {
 	owner *shim
 	over  chan struct{}
@@ -123,8 +119,8 @@ type tenant struct {
 
 var tenancies = register{tenants: make(map[string]tenant)}
 
-// other returns what is closed when the transport that has the shim, and is
-// another than s, is done with it, nil where there is none.
+// other returns a channel that is closed when another transport than s has released the shim. It
+// is nil if no other transport uses the shim.
 func (r *register) other(s *shim) <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -134,7 +130,7 @@ func (r *register) other(s *shim) <-chan struct{} {
 	return nil
 }
 
-// enter records that s has the shim until leave is called.
+// enter records that s uses the shim until leave is called.
 func (r *register) enter(s *shim) (leave func()) {
 	t := tenant{s, make(chan struct{})}
 	r.mu.Lock()
@@ -175,7 +171,7 @@ func (s *shim) dial(ctx context.Context) (*net.UnixConn, error) {
 	}
 }
 
-// greet has the shim start the program.
+// greet makes the shim start the program.
 func (s *shim) greet(conn *net.UnixConn) (ending, error) {
 	if err := writeLaunch(conn, s.launch); err != nil {
 		return ending{}, fmt.Errorf("tell the shim what to run: %w", err)
@@ -195,7 +191,7 @@ type shimPipes struct {
 	conn    *net.UnixConn
 	program string
 	chunks  chunkReader
-	leave   func() // is called when nothing of the program can be there
+	leave   func() // called when no process of the program can be left
 }
 
 // Read implements io.Reader.

@@ -19,19 +19,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// apart gives a program a process group of its own, and has the kernel kill it
-// if this process is killed.
+// apart puts a program into its own process group, and makes the kernel kill it if this process is
+// killed.
 func apart() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// process is what is asked of one in /proc.
+// process holds the data of a process from /proc.
 type process struct {
 	pid, parent, group int
-	ended              bool // and nobody has waited for it yet
+	ended              bool // a zombie: nobody has waited for it yet
 }
 
-// processes returns those of this machine, or of this container.
+// processes returns the processes of this machine or container.
 func processes() map[int]process {
 	all := make(map[int]process)
 	entries, err := os.ReadDir("/proc")
@@ -54,8 +54,8 @@ func processes() map[int]process {
 	return all
 }
 
-// parseStat reads a line of /proc/PID/stat. The program's name in it is in
-// parentheses and may hold any others, so what counts begins after the last.
+// parseStat parses a line of /proc/PID/stat. The program's name is in parentheses and may itself
+// contain parentheses, so the other fields start after the last one.
 func parseStat(pid int, stat []byte) (process, bool) {
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 3 {
@@ -67,11 +67,9 @@ func parseStat(pid int, stat []byte) (process, bool) {
 	return process{pid, parent, group, state == "Z" || state == "X"}, err1 == nil && err2 == nil
 }
 
-// relatives returns the processes that belong to the program with the given
-// id, itself excepted: those of its group, those that descend from it, those
-// that have mark among the variables they began with, and, where the program is
-// alone, all that descend from this process. Those that have ended are waited
-// for and not returned.
+// relatives returns the other processes of the program with the given id: those of its group, its
+// descendants, those with mark among their initial variables, and, if the program is alone, all
+// descendants of this process. It waits for ended processes and does not return them.
 func relatives(pid int, mark string, alone bool) []int {
 	all := processes()
 	self := os.Getpid()
@@ -94,7 +92,7 @@ func relatives(pid int, mark string, alone bool) []int {
 
 // descends reports whether p has ancestor among its ancestors.
 func descends(all map[int]process, p process, ancestor int) bool {
-	// The bound is for what changed while it was read: no cycle is real.
+	// The limit is for changes during the reading: there are no real cycles.
 	for range len(all) {
 		if p.parent == ancestor {
 			return true
@@ -108,14 +106,14 @@ func descends(all map[int]process, p process, ancestor int) bool {
 	return false
 }
 
-// marked reports whether a process began with the variable. What belongs to
-// other users cannot be read and is no relative.
+// marked reports whether a process started with the variable. Processes of other users cannot be
+// read and do not belong to the program.
 func marked(pid int, variable string) bool {
 	env, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
 	return err == nil && slices.ContainsFunc(bytes.Split(env, []byte{0}), func(b []byte) bool { return string(b) == variable })
 }
 
-// signal asks processes to end, or kills them.
+// signal sends SIGTERM or SIGKILL to processes.
 func (p *program) signal(pids []int, kill bool) {
 	sig := syscall.SIGTERM
 	if kill {
@@ -126,8 +124,7 @@ func (p *program) signal(pids []int, kill bool) {
 	}
 }
 
-// reap waits for a process that has ended, unless it is one that is waited for
-// elsewhere.
+// reap waits for an ended process, unless another goroutine waits for it.
 func reap(pid int) {
 	mains.mu.Lock()
 	defer mains.mu.Unlock()
@@ -136,8 +133,8 @@ func reap(pid int) {
 	}
 }
 
-// adopt makes this process the parent of all orphans among its descendants and
-// waits for those that end, until stop is called.
+// adopt makes this process the parent of all orphans among its descendants and waits for ended
+// ones, until stop is called.
 func adopt(ctx context.Context) (stop func(), err error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("become the parent of the program's orphans: %w", err)
@@ -170,9 +167,9 @@ func adopt(ctx context.Context) (stop func(), err error) {
 	}, nil
 }
 
-// knock connects to the socket itself that is at the path. The folder is a
-// server's to write in, and a symbolic link in it would lead to what only the
-// bridge can reach, such as another server's shim.
+// knock connects to the socket at the path itself. A server can write to the folder, and a
+// symbolic link there could lead to a socket that only the bridge can reach, such as another
+// server's shim.
 func knock(ctx context.Context, socket string) (net.Conn, error) {
 	fd, err := unix.Open(socket, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -189,8 +186,7 @@ func knock(ctx context.Context, socket string) (net.Conn, error) {
 	return (&net.Dialer{}).DialContext(ctx, "unix", "/proc/self/fd/"+strconv.Itoa(fd))
 }
 
-// hungUp reports whether the peer writes no more, though not all of what it has
-// written may have been read.
+// hungUp reports whether the peer has closed its side, even if some of its data was not read yet.
 func hungUp(conn *net.UnixConn) bool {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -198,14 +194,14 @@ func hungUp(conn *net.UnixConn) bool {
 	}
 	gone := false
 	err = raw.Control(func(fd uintptr) {
-		state := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}} //nolint:gosec // A descriptor is an int32 to Linux.
+		state := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}} //nolint:gosec // On Linux a descriptor is an int32.
 		n, err := unix.Poll(state, 0)
 		gone = err == nil && n > 0
 	})
 	return err != nil || gone
 }
 
-// admit refuses a peer that runs as another user than this process.
+// admit refuses a peer of another user than this process.
 func admit(conn *net.UnixConn) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {

@@ -11,12 +11,11 @@ import (
 	"syscall"
 )
 
-// apart gives a program a process group of its own.
+// apart puts a program into its own process group.
 func apart() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// relatives returns the program's group as a negative number, as kill takes it,
-// while anybody is in it. Processes that left the group are not found: only
-// Linux tells where they came from.
+// relatives returns the program's group as a negative number, as kill takes it, while it has
+// processes. Processes that left the group are not found: only Linux records where they came from.
 func relatives(pid int, _ string, _ bool) []int {
 	if syscall.Kill(-pid, 0) != nil {
 		return nil
@@ -24,7 +23,7 @@ func relatives(pid int, _ string, _ bool) []int {
 	return []int{-pid}
 }
 
-// signal asks processes to end, or kills them.
+// signal sends SIGTERM or SIGKILL to processes.
 func (p *program) signal(pids []int, kill bool) {
 	sig := syscall.SIGTERM
 	if kill {
@@ -38,13 +37,13 @@ func (p *program) signal(pids []int, kill bool) {
 // adopt does nothing: this system has no way to adopt orphans.
 func adopt(context.Context) (stop func(), err error) { return func() {}, nil }
 
-// knock connects to the socket. Shims are for containers, which are Linux's.
+// knock connects to the socket. Shims run only in containers, which are Linux.
 func knock(ctx context.Context, socket string) (net.Conn, error) {
 	return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 }
 
-// hungUp knows of nothing: only reading tells.
+// hungUp always returns false: only reading shows the end of the connection.
 func hungUp(*net.UnixConn) bool { return false }
 
-// admit takes every peer that the socket's mode lets in.
+// admit accepts every peer that the socket's mode lets in.
 func admit(*net.UnixConn) error { return nil }

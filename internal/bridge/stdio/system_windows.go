@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// apart keeps a console's interruption of this process from the program, which
-// is ended in its own way.
+// apart protects the program from a console interrupt of this process. The program is ended
+// separately.
 func apart() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
@@ -19,8 +19,8 @@ func apart() *syscall.SysProcAttr {
 // relatives returns nothing: on Windows only the program itself is ended.
 func relatives(int, string, bool) []int { return nil }
 
-// signal kills processes. Windows has no milder way that a program without a
-// window would notice, so nothing is done before.
+// signal kills processes. Windows has no gentler signal for programs without a window, so signal
+// does nothing without kill.
 func (p *program) signal(pids []int, kill bool) {
 	for _, pid := range pids {
 		if process, err := os.FindProcess(pid); kill && err == nil {
@@ -32,13 +32,13 @@ func (p *program) signal(pids []int, kill bool) {
 // adopt does nothing: this system has no orphans to wait for.
 func adopt(context.Context) (stop func(), err error) { return func() {}, nil }
 
-// knock connects to the socket. Shims are for containers, which are Linux's.
+// knock connects to the socket. Shims run only in containers, which are Linux.
 func knock(ctx context.Context, socket string) (net.Conn, error) {
 	return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 }
 
-// hungUp knows of nothing: only reading tells.
+// hungUp always returns false: only reading shows the end of the connection.
 func hungUp(*net.UnixConn) bool { return false }
 
-// admit takes every peer.
+// admit accepts every peer.
 func admit(*net.UnixConn) error { return nil }

@@ -12,25 +12,22 @@ import (
 	"io"
 )
 
-// What passes between a bridge and a shim. The bridge sends a greeting: magic,
-// the length of a Launch and the Launch. The shim sends an answer: magic, the
-// length of the answer and the answer. If the program runs, its input follows
-// from the bridge as it is, and from the shim chunks, the last of which says how
-// the program ended. A bridge that closes its side ends the program.
+// The protocol between a bridge and a shim. The bridge sends a greeting: magic, the length of a
+// Launch and the Launch. The shim sends an answer: magic, the length of the answer and the answer.
+// If the program runs, the bridge then sends its raw input, and the shim sends chunks of output;
+// the last chunk says how the program ended. If the bridge closes its side, the program is ended.
 
-// magic begins a greeting and an answer. Its last byte is the version of what
-// follows; a bridge and its shims are of one image, so that no other version
-// needs to be understood.
+// magic starts a greeting and an answer. Its last byte is the version of the format. A bridge and
+// its shims run the same image, so no other version is supported.
 var magic = [4]byte{'h', 'b', 's', 2}
 
 const (
-	// maxLaunch bounds an encoded Launch, in bytes: what one container of a pod
-	// can be given of secrets of 64 KiB and files with several of them.
+	// maxLaunch limits an encoded Launch, in bytes: a container of a pod may get secrets of 64
+	// KiB, and files that contain several of them.
 	maxLaunch = 4 << 20
-	// maxAnswer bounds an encoded answer and the end of a program, in bytes.
+	// maxAnswer limits an encoded answer and the last chunk, in bytes.
 	maxAnswer = 4 << 10
-	// maxChunk bounds a chunk of a program's output, in bytes: what a pipe of
-	// Linux holds.
+	// maxChunk limits a chunk of a program's output, in bytes: the capacity of a Linux pipe.
 	maxChunk = 64 << 10
 )
 
@@ -39,8 +36,8 @@ var (
 	errLength  = errors.New("the other side sends more than is allowed")
 )
 
-// plainLaunch is a Launch that can be encoded. What may hold a secret is bytes:
-// a text of JSON would lose what is not UTF-8.
+// plainLaunch is a Launch that can be encoded. Values that may contain a secret are bytes: a JSON
+// string would lose invalid UTF-8.
 type plainLaunch struct {
 	Server  string      `json:"server,omitempty"`
 	Command [][]byte    `json:"command"`
@@ -55,7 +52,7 @@ type plainFile struct {
 	Content []byte `json:"content"`
 }
 
-// ending is the answer of a shim, and the end of a program.
+// ending is the answer of a shim, and the last chunk of a program.
 type ending struct {
 	Program string `json:"program,omitempty"`
 	// Reason is empty while the program runs.
@@ -82,7 +79,7 @@ func readLaunch(r io.Reader) (Launch, error) {
 	return l, l.check()
 }
 
-// toBytes and toTexts keep the difference between no list and an empty one.
+// toBytes and toTexts preserve the difference between a nil list and an empty one.
 func toBytes(texts []string) [][]byte {
 	if texts == nil {
 		return nil
@@ -114,11 +111,11 @@ func writeHello(w io.Writer, value any, limit int) error {
 	if len(text) > limit {
 		return fmt.Errorf("the program's command, variables and files are more than %d bytes", limit)
 	}
-	_, err = w.Write(append(binary.BigEndian.AppendUint32(magic[:], uint32(len(text))), text...)) //nolint:gosec // Bounded above.
+	_, err = w.Write(append(binary.BigEndian.AppendUint32(magic[:], uint32(len(text))), text...)) //nolint:gosec // The length is limited above.
 	return err
 }
 
-// readHello reads what writeHello wrote. Its errors quote nothing of it.
+// readHello reads the output of writeHello. Its errors contain none of it.
 func readHello(r io.Reader, value any, limit int) error {
 	var head [len(magic) + 4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -139,7 +136,7 @@ func readHello(r io.Reader, value any, limit int) error {
 	return nil
 }
 
-// readBounded reads length bytes. The buffer grows with what comes.
+// readBounded reads length bytes. The buffer grows with the received data.
 func readBounded(r io.Reader, length uint32, limit int) ([]byte, error) {
 	if int64(length) > int64(limit) {
 		return nil, errLength
@@ -186,7 +183,7 @@ func (c chunkWriter) chunk(kind byte, text []byte) error {
 	return err
 }
 
-// finish tells how the program ended.
+// finish writes the last chunk: how the program ended.
 func (c chunkWriter) finish(e ending) error {
 	text, err := json.Marshal(e)
 	if err != nil {
@@ -198,8 +195,8 @@ func (c chunkWriter) finish(e ending) error {
 // chunkReader reads a program's output from chunks.
 type chunkReader struct {
 	r    io.Reader
-	left int     // bytes of the chunk that is being read
-	end  *ending // set with io.EOF, unless the chunks broke off
+	left int     // unread bytes of the current chunk
+	end  *ending // set with io.EOF, unless the connection broke off
 }
 
 // Read implements io.Reader.
@@ -220,7 +217,7 @@ func (c *chunkReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// next reads the head of a chunk, and the whole of the last one.
+// next reads the head of a chunk, or the whole last chunk.
 func (c *chunkReader) next() error {
 	var head [chunkHead]byte
 	if _, err := io.ReadFull(c.r, head[:]); err != nil {

@@ -13,20 +13,18 @@ import (
 )
 
 const (
-	// nonceSize makes ids of the same client in the same second differ, and is
-	// beyond guessing.
+	// nonceSize is large enough that nonces are unique and cannot be guessed.
 	nonceSize = 16
-	// compressAbove is the size in bytes from which compression pays: below it
-	// the payload, mostly names that occur once, grows.
+	// compressAbove is the size in bytes above which compression helps: smaller payloads, mostly
+	// names that occur once, would grow.
 	compressAbove = 256
-	// maxPayload bounds what a token unfolds to, in bytes.
+	// maxPayload limits the decompressed size of a token in bytes.
 	maxPayload = 64 << 10
-	// clockSkew is how far ahead the clock of the process that signed may have
-	// been.
+	// clockSkew is the accepted clock difference between processes.
 	clockSkew = 5 * time.Minute
 )
 
-// The forms of a session's payload.
+// The formats of a session's payload.
 const (
 	formPlain   = 0
 	formDeflate = 1
@@ -35,20 +33,20 @@ const (
 // Nonce is the random part of a session's id.
 type Nonce [nonceSize]byte
 
-// Session is what the client said when it initialized a session.
+// Session holds the data with which a client initialized a session.
 type Session struct {
-	// Version is the protocol version that was agreed on.
+	// Version is the negotiated protocol version.
 	Version string
 	// Client and Capabilities are clientInfo and capabilities, as JSON. Client
 	// may be missing.
 	Client, Capabilities json.RawMessage
-	// Issued is when, in whole seconds.
+	// Issued is the time of the initialization, in whole seconds.
 	Issued time.Time
 	// Nonce is set by SignSession.
 	Nonce Nonce
 }
 
-// wireSession is a session on the wire.
+// wireSession is the wire format of a session.
 type wireSession struct {
 	Version      string          `json:"v"`
 	Client       json.RawMessage `json:"i,omitempty"`
@@ -57,9 +55,9 @@ type wireSession struct {
 	Nonce        []byte          `json:"n"`
 }
 
-// SignSession returns an id for the session. Where that would be too long,
-// details of the client are left out. Where even that does not help, the id is
-// random and signed by nobody, and restorable is false.
+// SignSession returns an id for the session. If the id would be too long, it leaves out details of
+// the client. If it is still too long, it returns a random id without a signature, and restorable
+// is false.
 func (k *Keys) SignSession(s Session, random io.Reader) (id string, restorable bool, err error) {
 	if _, err := io.ReadFull(random, s.Nonce[:]); err != nil {
 		return "", false, fmt.Errorf("read randomness: %w", err)
@@ -73,11 +71,11 @@ func (k *Keys) SignSession(s Session, random io.Reader) (id string, restorable b
 			return k.seal(purposeSession, payload), true, nil
 		}
 	}
-	// Not a token, whatever it holds: it is shorter than a signature.
+	// This can never be a valid token: it is shorter than a signature.
 	return encoding.EncodeToString(s.Nonce[:]), false, nil
 }
 
-// briefly returns the name and version of the client without the rest.
+// briefly returns only the name and version of the client.
 func briefly(client json.RawMessage) json.RawMessage {
 	var brief struct {
 		Name    string `json:"name"`
@@ -119,7 +117,7 @@ func deflate(b []byte) []byte {
 	var packed bytes.Buffer
 	w, err := flate.NewWriter(&packed, flate.BestCompression)
 	if err != nil {
-		return b // The level is valid, so that this does not happen.
+		return b // The level is valid, so NewWriter does not fail.
 	}
 	// Writing to memory does not fail.
 	_, _ = w.Write(b)
@@ -127,8 +125,7 @@ func deflate(b []byte) []byte {
 	return packed.Bytes()
 }
 
-// OpenSession returns the session of an id that SignSession made and that is not
-// older than maxAge.
+// OpenSession returns the session of an id that SignSession made, if it is not older than maxAge.
 func (k *Keys) OpenSession(id string, now time.Time, maxAge time.Duration) (Session, error) {
 	payload, err := k.open(purposeSession, id)
 	if err != nil {
@@ -146,7 +143,7 @@ func (k *Keys) OpenSession(id string, now time.Time, maxAge time.Duration) (Sess
 	return s, nil
 }
 
-// decodeSession takes what encodeSession writes and nothing else.
+// decodeSession accepts only the output of encodeSession.
 func decodeSession(payload []byte) (*wireSession, error) {
 	if len(payload) == 0 {
 		return nil, ErrInvalid

@@ -8,16 +8,16 @@ import (
 	"encoding/binary"
 )
 
-// State names one round of a call that waits for its client's answers. It is
-// good for that call only, in the process that holds it.
+// State identifies one round of a call that waits for its client's answers. It is valid only for
+// that call, in the process that holds the call.
 type State struct {
-	// Process is a random number that the process chose when it began.
+	// Process is a random number of the process.
 	Process Nonce
 	// Call is a random number of the call.
 	Call Nonce
-	// Round counts the questions, so that an answer is not taken twice.
+	// Round counts the questions, so that an answer is accepted only once.
 	Round uint32
-	// Request identifies what was asked for: a digest by Digest.
+	// Request identifies the operation: a digest by Digest.
 	Request [sha256.Size]byte
 }
 
@@ -51,8 +51,8 @@ func (k *Keys) OpenState(text string) (State, error) {
 	return s, nil
 }
 
-// Digest returns a digest of the parts. Each goes in with its length, so that no
-// two lists have the same.
+// Digest returns a digest of the parts. Each part is hashed with its length, so that different
+// lists have different digests.
 func Digest(parts ...[]byte) [sha256.Size]byte {
 	h := sha256.New()
 	for _, part := range parts {

@@ -1,10 +1,9 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package token signs what a bridge gives to clients to bring back: the ids of
-// sessions, which carry what a session is restored from, and the states of
-// calls that wait for an answer. A token is authentic, not secret: its holder
-// can read it.
+// Package token signs data that clients send back to the bridge: the ids of sessions, which hold
+// the data to restore a session, and the states of calls that wait for an answer. A token is
+// authentic, not secret: its holder can read it.
 //
 // The package is pure. Randomness and times are arguments.
 package token
@@ -18,23 +17,22 @@ import (
 	"errors"
 )
 
-// ErrInvalid says that a token was not signed by this bridge, or not for this
-// purpose. It says no more: who forges one learns nothing.
+// ErrInvalid says that a token was not signed by this bridge, or not for this purpose. It gives no
+// details, so that an attacker learns nothing.
 var ErrInvalid = errors.New("invalid token")
 
-// MaxLength bounds a token, in characters. Common servers and proxies take 8 KiB
-// for all headers of a request together, of which a token is one.
+// MaxLength limits the length of a token in characters. A token is one header of a request, and
+// common servers and proxies accept 8 KiB for all headers together.
 const MaxLength = 4096
 
 const (
-	// version is that of the format.
+	// version is the version of the format.
 	version = 1
-	// overhead is what a token has besides its payload: version, purpose and
-	// signature.
+	// overhead is the size of a token without its payload: version, purpose and signature.
 	overhead = 2 + sha256.Size
 )
 
-// purpose separates tokens of one kind from those of another: it is signed too.
+// purpose separates kinds of tokens. It is part of the signature.
 type purpose byte
 
 const (
@@ -42,18 +40,18 @@ const (
 	purposeState   purpose = 2
 )
 
-// encoding is strict, so that a token has one spelling: the ids of sessions are
-// compared as text.
+// encoding is strict, so that each token has only one spelling: ids of sessions are compared as
+// text.
 var encoding = base64.RawURLEncoding.Strict()
 
-// Keys sign with the first of them and accept all.
+// Keys sign with the first key and verify with all keys.
 type Keys struct {
 	keys  [][]byte
 	owner string
 }
 
-// NewKeys returns the keys of owner, whose tokens nobody else's keys accept even
-// if they are equal. At least one key is required, each of 32 bytes or more.
+// NewKeys returns the keys of owner. Keys of another owner refuse the tokens, even if the key
+// bytes are equal. At least one key is required, and each key has at least 32 bytes.
 func NewKeys(keys [][]byte, owner string) *Keys {
 	copied := make([][]byte, 0, len(keys))
 	for _, key := range keys {
@@ -76,7 +74,7 @@ func (k *Keys) open(p purpose, text string) ([]byte, error) {
 		return nil, ErrInvalid
 	}
 	b, err := encoding.DecodeString(text)
-	// The decoder skips line breaks, which no token has.
+	// The decoder skips line breaks, which valid tokens do not have.
 	if err != nil || len(b) < overhead || encoding.EncodedLen(len(b)) != len(text) {
 		return nil, ErrInvalid
 	}
@@ -92,8 +90,8 @@ func (k *Keys) open(p purpose, text string) ([]byte, error) {
 	return nil, ErrInvalid
 }
 
-// mac returns the signature of a message. The owner is signed with its length
-// before it, so that no part of the message can pass for it.
+// mac returns the signature of a message. It covers the owner with its length, so that no part of
+// the message can be taken for the owner.
 func (k *Keys) mac(key, message []byte) []byte {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte("hosted-bridge token\x00"))
@@ -103,8 +101,8 @@ func (k *Keys) mac(key, message []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// BridgeID returns the id of a bridge in the lists of those that a request has
-// passed: 16 hexadecimal digits of a digest of its UID, which they do not tell.
+// BridgeID returns the id of a bridge in lists of hops: 16 hexadecimal digits of a digest of its
+// UID, which does not reveal the UID.
 func BridgeID(uid string) string {
 	digest := sha256.Sum256([]byte(uid))
 	return hex.EncodeToString(digest[:8])

@@ -10,26 +10,25 @@ import (
 )
 
 var (
-	// escapes are what a terminal obeys: ECMA-48's control sequences, operating
-	// system commands with either end, and the two-character escapes.
+	// escapes are terminal commands: ECMA-48's control sequences, operating system commands with
+	// either end, and the two-character escapes.
 	escapes = regexp.MustCompile(`(?:\x1b\[|\x{9b})[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -~]?`)
-	// markup is a comment, an element whose content is not text, or any tag:
-	// also those that HTML does not know, since <system> is meant for a model.
-	// A comment or such an element that does not end goes to the end of the
-	// text, as a browser would have it.
+	// markup matches a comment, an element whose content is not text, or any tag, including tags
+	// that HTML does not have: <system> is meant for a model. An unclosed comment or element
+	// extends to the end of the text, as in a browser.
 	markup = regexp.MustCompile(`(?is)<!--.*?(?:-->|\z)|` +
 		`<script\b.*?(?:</script\s*>|\z)|<style\b.*?(?:</style\s*>|\z)|<iframe\b.*?(?:</iframe\s*>|\z)|` +
 		`<object\b.*?(?:</object\s*>|\z)|<template\b.*?(?:</template\s*>|\z)|<noscript\b.*?(?:</noscript\s*>|\z)|` +
 		`</?[a-z][^<>]*>|<[!?][^<>]*>`)
 )
 
-// maxPasses bounds how often a text is gone through: what one pass takes out
-// may have parted what the next one finds.
+// maxPasses limits the number of passes over a text: a removal may join the parts of something
+// that the next pass must remove.
 const maxPasses = 8
 
-// Clean returns s without what makes a terminal or a browser act, what cannot
-// be seen, and well-known instructions to models. It takes more than it must:
-// the type parameters of a program look like tags.
+// Clean returns s without terminal commands, markup, invisible characters and well-known
+// instructions to models. It sometimes removes too much: the type parameters of a program look
+// like tags.
 func Clean(s string) string {
 	for range maxPasses {
 		before := s
@@ -38,7 +37,7 @@ func Clean(s string) string {
 			return s
 		}
 	}
-	// A text that is made to outlast this many passes has no tags that matter.
+	// After this many passes, the text is an attack: remove all angle brackets.
 	s = strings.NewReplacer("<", "", ">", "").Replace(s)
 	for before := ""; s != before; {
 		before, s = s, cleanOnce(s)
@@ -59,14 +58,13 @@ func cleanOnce(s string) string {
 	return s
 }
 
-// visible returns r, or -1 for what has no shape of its own: controls but for
-// the end of a line and the tab, format characters, among them all that changes
-// the direction of text, joins or parts letters or repeats ASCII unseen, the
-// selectors by which any bytes can be hidden, and letters that are blank.
+// visible returns r, or -1 for an invisible character: controls except for line end and tab;
+// format characters, which can change the direction of text, join or separate letters or hide
+// ASCII; variation selectors, which can hide any bytes; and blank letters.
 func visible(r rune) rune {
 	switch {
 	case r >= ' ' && r <= '~':
-		return r // the most there is, without a look into the tables
+		return r // the common case, without a look into the tables
 	case r == '\n', r == '\t', r == '\r':
 		return r
 	case unicode.In(r, unicode.Cc, unicode.Cf):

@@ -8,16 +8,15 @@ import (
 	"strings"
 )
 
-// removed stands where a phrase was.
+// removed replaces a phrase.
 const removed = "[removed]"
 
-// maxPhrase bounds how far a phrase is looked for, in bytes: a hundred are a
-// long one, and the space between words may be more than one character.
+// maxPhrase limits the length of a phrase in bytes: a long phrase has a hundred, and words may be
+// separated by several characters.
 const maxPhrase = 400
 
-// phrases are instructions to models that are often tried, by the words that
-// they begin with. Looking at a text only where such a word stands takes a
-// thirtieth of the time of looking for all of them everywhere.
+// phrases are common instructions of attackers to models, by their first word. Searching only
+// where such a word stands takes a thirtieth of the time of searching for all phrases everywhere.
 var phrases = func() map[string]*regexp.Regexp {
 	byWord := map[string][]string{}
 	for beginnings, rests := range map[string][]string{
@@ -56,15 +55,14 @@ var phrases = func() map[string]*regexp.Regexp {
 
 const tellTheUser = `(?:tell|inform|alert|notify|mention\s+(?:this|it)\s+to|reveal\s+(?:this|it)\s+to|show\s+(?:this|it)\s+to)\s+the\s+user\b`
 
-// marks are those by which some models' prompts tell who speaks, by the
-// character that they begin with.
+// marks are the role marks in the prompts of some models, by their first character.
 var marks = map[byte]*regexp.Regexp{
 	'<': regexp.MustCompile(`(?i)\A(?:<\|[a-z0-9_ ]{1,40}\|>|<</?SYS>>)`),
 	'[': regexp.MustCompile(`(?i)\A\[/?INST\]`),
 	'#': regexp.MustCompile(`(?i)\A#{1,6}\s*(?:system|instruction)s?\s*:`),
 }
 
-// withoutPhrases returns s with a note in the place of each phrase.
+// withoutPhrases replaces each phrase in s with a note.
 func withoutPhrases(s string) string {
 	var out strings.Builder
 	kept := 0
@@ -85,8 +83,7 @@ func withoutPhrases(s string) string {
 	return out.String()
 }
 
-// phraseAt returns the length of the phrase at s[i], 0 for none, and where to
-// look next.
+// phraseAt returns the length of the phrase at s[i], or 0, and the next position to search.
 func phraseAt(s string, i int) (n, next int) {
 	var phrase *regexp.Regexp
 	next = i + 1

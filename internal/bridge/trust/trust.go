@@ -1,12 +1,12 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package trust treats what a server answers as what it is: text by somebody
-// else, which a model reads beside its instructions.
+// Package trust treats the answers of servers as foreign text, which a model reads beside its
+// instructions.
 //
-// It is no boundary. A model may follow what it was told not to, and a phrase
-// can be written in more ways than any list has. It makes an attack harder to
-// miss, and takes away those that nobody sees.
+// It is not a security boundary. A model may follow instructions that it was told to ignore, and a
+// phrase can be written in more ways than any list has. The package makes attacks easier to
+// notice, and removes invisible ones.
 //
 // The package is pure.
 package trust
@@ -19,7 +19,7 @@ import (
 	"mime"
 	"strings"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/exact"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 // lists are the fields of results that hold their content, by method.
@@ -29,21 +29,21 @@ var lists = map[string]string{
 	"resources/read": "contents",
 }
 
-// Mark puts a line before and after every text of the result of method, whose
-// fields it changes, that says whose it is. Resources are files and stay as
-// they are, as does structured content.
+// Mark adds a line before and after every text of the result of method that names the text's
+// server. It changes fields. Resources are files and stay unchanged, and so does structured
+// content.
 //
-// The lines carry a boundary that the server cannot write into its text: it is
-// a hash of the server's name and of everything that the result says, so that
-// writing it there would change it. Equal results have equal lines.
+// The lines contain a boundary that the server cannot forge in its text: it is a hash of the
+// server's name and of all texts of the result, so writing it into a text would change it. Equal
+// results have equal lines.
 func Mark(method, server string, fields map[string]json.RawMessage) {
 	list := lists[method]
 	var entries any
-	if exact.Decode(fields[list], &entries) != nil {
+	if jsondoc.DecodeExact(fields[list], &entries) != nil {
 		return
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s", method, server, fields[list]))
-	// 64 bits: to find a text with its own boundary takes about 2^64 attempts.
+	// 64 bits: finding a text that contains its own boundary takes about 2^64 attempts.
 	boundary := hex.EncodeToString(sum[:8])
 	changed := false
 	blocks(entries, func(block map[string]any) {
@@ -55,13 +55,13 @@ func Mark(method, server string, fields map[string]json.RawMessage) {
 		changed = true
 	})
 	if changed {
-		fields[list] = exact.Encode(entries)
+		fields[list] = jsondoc.EncodeExact(entries)
 	}
 }
 
-// Sanitize cleans all texts of the result of method, whose fields it changes:
-// the content, what describes it, and the strings in structured content and in
-// resources. Values keep their types, and binary data and addresses stay.
+// Sanitize cleans all texts of the result of method, and changes fields: the content, its
+// descriptions, and the strings in structured content and resources. Values keep their types.
+// Binary data and URIs stay unchanged.
 func Sanitize(method string, fields map[string]json.RawMessage) {
 	for _, name := range []string{lists[method], "structuredContent", "description"} {
 		if raw, ok := fields[name]; ok {
@@ -70,14 +70,14 @@ func Sanitize(method string, fields map[string]json.RawMessage) {
 	}
 }
 
-// CleanJSON returns the JSON value raw with its strings cleaned, and raw itself
-// where nothing is to be done. The names of fields stay.
+// CleanJSON returns the JSON value raw with cleaned strings, or raw itself if nothing changes. The
+// names of fields stay.
 func CleanJSON(raw json.RawMessage) json.RawMessage { return cleanJSON(raw, false) }
 
-// cleanJSON cleans content if it is some: there the fields have meanings.
+// cleanJSON cleans a JSON value. If it is content, its fields have meanings.
 func cleanJSON(raw json.RawMessage, content bool) json.RawMessage {
 	var v any
-	if exact.Decode(raw, &v) != nil {
+	if jsondoc.DecodeExact(raw, &v) != nil {
 		return raw
 	}
 	var c cleaner
@@ -89,13 +89,13 @@ func cleanJSON(raw json.RawMessage, content bool) json.RawMessage {
 	if !c.changed {
 		return raw
 	}
-	return exact.Encode(v)
+	return jsondoc.EncodeExact(v)
 }
 
-// cleaner notes whether anything had to be cleaned.
+// cleaner records whether anything was cleaned.
 type cleaner struct{ changed bool }
 
-// text notes whether a text differs from what it was.
+// text records whether a text was changed.
 func (c *cleaner) text(cleaned, before string) string {
 	c.changed = c.changed || cleaned != before
 	return cleaned
@@ -118,14 +118,14 @@ func (c *cleaner) value(v any) any {
 	return v
 }
 
-// kept are the fields of content that are no text for people: cleaning them
-// would break them.
+// kept are the fields of content that are not text for people and would break if they were
+// cleaned.
 var kept = map[string]bool{
 	"type": true, "role": true, "uri": true, "mimeType": true, "data": true, "blob": true,
 	"annotations": true, "_meta": true, "icons": true,
 }
 
-// content cleans content blocks, resources and what holds them.
+// content cleans content blocks, resources and their containers.
 func (c *cleaner) content(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -150,15 +150,14 @@ func (c *cleaner) content(v any) any {
 	return v
 }
 
-// isJSON reports whether a resource's type says that its text is JSON.
+// isJSON reports whether a resource's MIME type says that its text is JSON.
 func isJSON(mimeType any) bool {
 	s, _ := mimeType.(string)
 	mediaType, _, err := mime.ParseMediaType(s)
 	return err == nil && (mediaType == "application/json" || strings.HasSuffix(mediaType, "+json"))
 }
 
-// cleanDocument cleans the strings in a text that should be JSON, and all of it
-// where it is not.
+// cleanDocument cleans the strings of a JSON text, or the whole text if it is not JSON.
 func cleanDocument(text string) string {
 	if !json.Valid([]byte(text)) {
 		return Clean(text)

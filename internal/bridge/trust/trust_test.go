@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/exact"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
 func fieldsOf(t *testing.T, s string) map[string]json.RawMessage {
@@ -110,7 +110,7 @@ func TestResultsAreSanitizedAndKeepTheirShape(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			fields := fieldsOf(t, tt.result)
 			Sanitize(tt.method, fields)
-			got, want := decoded(t, exact.Encode(fields)), decoded(t, []byte(tt.want))
+			got, want := decoded(t, jsondoc.EncodeExact(fields)), decoded(t, []byte(tt.want))
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -121,7 +121,7 @@ func TestResultsAreSanitizedAndKeepTheirShape(t *testing.T) {
 func decoded(t *testing.T, raw json.RawMessage) any {
 	t.Helper()
 	var v any
-	if err := exact.Decode(raw, &v); err != nil {
+	if err := jsondoc.DecodeExact(raw, &v); err != nil {
 		t.Fatalf("not JSON: %s", raw)
 	}
 	return v
@@ -168,13 +168,13 @@ func TestForeignTextIsMarked(t *testing.T) {
 		t.Errorf("what is no text block was changed: %+v", content)
 	}
 	if string(fields["structuredContent"]) != `{"a":"b"}` || string(fields["isError"]) != "true" {
-		t.Errorf("fields = %s", exact.Encode(fields))
+		t.Errorf("fields = %s", jsondoc.EncodeExact(fields))
 	}
 }
 
 func TestAServerCannotWriteTheBoundary(t *testing.T) {
 	boundaryOf := func(text string) string {
-		fields := fieldsOf(t, `{"messages":[{"role":"user","content":[{"type":"text","text":`+string(exact.Encode(text))+`}]}]}`)
+		fields := fieldsOf(t, `{"messages":[{"role":"user","content":[{"type":"text","text":`+string(jsondoc.EncodeExact(text))+`}]}]}`)
 		Mark("prompts/get", "s", fields)
 		m := regexp.MustCompile(`boundary ([0-9a-f]{16})\]"`).FindSubmatch(fields["messages"])
 		if m == nil {
@@ -217,7 +217,7 @@ func FuzzResults(f *testing.F) {
 		}
 		Sanitize(method, fields)
 		Mark(method, "s", fields)
-		if !json.Valid(exact.Encode(fields)) {
+		if !json.Valid(jsondoc.EncodeExact(fields)) {
 			t.Errorf("not JSON: %s", b)
 		}
 	})

@@ -17,19 +17,19 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 )
 
-// SetQuality replaces what the administrators say of a recipe: of the version
+// SetQuality replaces the administrators' overlay of a recipe: for the version
 // that is served, unless the overlay names another one. ifMatch is the revision
-// that must be there, or catalog.AnyRevision; empty is any. It must be the same
-// in both halves: who says something of a recipe has seen what is served. created
-// says that nothing was said before.
-// Its errors are catalog.ErrNotFound, ErrChanged, *catalog.ManagedError,
-// *catalog.InvalidError and the API server's.
-func (s *Store) SetQuality(ctx context.Context, name string, o catalog.Overlay, ifMatch string, dryRun bool) (e catalog.Entry, created bool, err error) {
+// that must be current, or catalog.AnyRevision; empty means any. Both of its
+// halves must match: an administrator must have seen what is served. created
+// means that there was no overlay before. Its errors are catalog.ErrNotFound,
+// ErrChanged, *catalog.ManagedError, *catalog.InvalidError and the API
+// server's.
+func (s *Writer) SetQuality(ctx context.Context, name string, o catalog.Overlay, ifMatch string, dryRun bool) (e catalog.Entry, created bool, err error) {
 	if ifMatch == "" {
 		ifMatch = catalog.AnyRevision
 	}
 	e, err = s.changeRecipe(ctx, func(ctx context.Context) (*v1alpha1.CatalogRecipe, error) {
-		on, live, err := s.expect(ctx, name, "")
+		on, live, err := s.readOwned(ctx, name, "")
 		switch {
 		case err != nil:
 			return nil, err
@@ -46,11 +46,11 @@ func (s *Store) SetQuality(ctx context.Context, name string, o catalog.Overlay, 
 	return e, created, err
 }
 
-// ClearQuality removes what the administrators say of a recipe, also where that
-// is nothing. Its errors are as with SetQuality.
-func (s *Store) ClearQuality(ctx context.Context, name string) error {
+// ClearQuality removes the administrators' overlay of a recipe, if it has one.
+// Its errors are as with SetQuality.
+func (s *Writer) ClearQuality(ctx context.Context, name string) error {
 	_, err := s.changeRecipe(ctx, func(ctx context.Context) (*v1alpha1.CatalogRecipe, error) {
-		on, err := s.recipe(ctx, name)
+		on, err := s.getRecipe(ctx, name)
 		if err != nil || on.Spec.Quality == nil {
 			return on, err
 		}
@@ -62,8 +62,8 @@ func (s *Store) ClearQuality(ctx context.Context, name string) error {
 	return err
 }
 
-// overlayIsOurs returns a *catalog.ManagedError where somebody else holds the
-// overlay: what they hold would stay.
+// overlayIsOurs returns a *catalog.ManagedError if another field manager holds
+// the overlay: the fields that it holds would stay.
 func overlayIsOurs(o *v1alpha1.CatalogRecipe) error {
 	by, err := holders(o.ManagedFields, []string{"f:quality"}, func(entry metav1.ManagedFieldsEntry) bool {
 		return applied(entry, v1alpha1.FieldOwnerAdmin)
@@ -74,43 +74,43 @@ func overlayIsOurs(o *v1alpha1.CatalogRecipe) error {
 	return err
 }
 
-// SetOwner gives a recipe to a publisher, or to catalog.SeedOwner. Whoever wrote
-// it before holds nothing of it then, so that the new owner's next write
-// replaces all of it. Its errors are catalog.ErrNotFound, ErrNoPublisher and the
-// API server's.
-func (s *Store) SetOwner(ctx context.Context, name, owner string) (catalog.Entry, error) {
+// SetOwner gives a recipe to a publisher, or to catalog.SeedOwner. The former
+// writer then holds no field of it, so that the new owner's next write replaces
+// all of it. Its errors are catalog.ErrNotFound, ErrNoPublisher and the API
+// server's.
+func (s *Writer) SetOwner(ctx context.Context, name, owner string) (catalog.Entry, error) {
 	return s.changeRecipe(ctx, func(ctx context.Context) (*v1alpha1.CatalogRecipe, error) {
-		on, err := s.recipe(ctx, name)
+		on, err := s.getRecipe(ctx, name)
 		if err != nil {
 			return nil, err
 		}
 		if on.Spec.Recipe == nil {
 			return nil, catalog.ErrNotFound
 		}
-		if err := s.mayOwn(ctx, owner); err != nil {
+		if err := s.checkOwner(ctx, owner); err != nil {
 			return nil, err
 		}
-		return s.transfer(ctx, on, owner)
+		return s.writeOwner(ctx, on, owner)
 	})
 }
 
-func (s *Store) mayOwn(ctx context.Context, owner string) error {
+func (s *Writer) checkOwner(ctx context.Context, owner string) error {
 	if owner == catalog.SeedOwner {
 		return nil
 	}
 	if len(catalog.CheckPublisher(catalog.Publisher{ID: owner})) > 0 {
 		return catalog.ErrNoPublisher
 	}
-	_, err := s.publisher(ctx, owner)
+	_, err := s.getPublisher(ctx, owner)
 	if errors.Is(err, catalog.ErrNotFound) {
 		return catalog.ErrNoPublisher
 	}
 	return err
 }
 
-// transfer writes the owner, and in the same request who holds which fields: at
-// no moment do two writers hold the recipe, or none.
-func (s *Store) transfer(ctx context.Context, on *v1alpha1.CatalogRecipe, owner string) (*v1alpha1.CatalogRecipe, error) {
+// writeOwner writes the owner, and in the same request the holders of the
+// fields: at no moment do two writers hold the recipe, or none.
+func (s *Writer) writeOwner(ctx context.Context, on *v1alpha1.CatalogRecipe, owner string) (*v1alpha1.CatalogRecipe, error) {
 	fields, err := handOver(on.ManagedFields, managerOf(owner), s.now())
 	if err != nil {
 		return nil, err
@@ -125,8 +125,8 @@ func (s *Store) transfer(ctx context.Context, on *v1alpha1.CatalogRecipe, owner 
 	o := &v1alpha1.CatalogRecipe{}
 	o.Namespace, o.Name = s.namespace, on.Name
 	err = s.client.Patch(ctx, o, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1alpha1.FieldOwnerAdmin))
-	if raced(err) {
+	if isConflict(err) {
 		return nil, err
 	}
-	return o, refusal(err, "patch CatalogRecipe")
+	return o, catalogError(err, "patch CatalogRecipe")
 }

@@ -20,52 +20,53 @@ import (
 )
 
 const (
-	// timeout bounds one act, which is a few requests of the API server.
+	// timeout bounds one act, which is a few requests to the API server.
 	timeout = 10 * time.Second
-	// tries is how often an act begins anew that another writer was quicker
-	// than, and pause how long between, longer each time. Most of the others are
-	// the operator, which writes once after each change.
-	tries = 8
-	pause = 5 * time.Millisecond
-	// maxReason is how much is told of what the API server says, which may go on
-	// with the value.
+	// maxTries is how often an act is retried after another writer was first,
+	// and pause is the wait in between, longer each time. Most of the other
+	// writers are the operator, which writes once after each change.
+	maxTries   = 8
+	retryPause = 5 * time.Millisecond
+	// maxReason bounds how much of the API server's message is passed on, which
+	// may quote the value.
 	maxReason = 512
 )
 
 var (
-	// errTaken says that somebody made an object of that name meanwhile.
+	// errTaken says that an object of that name was created meanwhile.
 	errTaken = errors.New("somebody took the name meanwhile")
-	// errRaced says that an object is not what was read any more.
+	// errRaced says that an object has changed since it was read.
 	errRaced = errors.New("another writer was quicker each time")
 )
 
-// again repeats an act while others are quicker.
-func (s *Store) again(ctx context.Context, act func() error) error {
+// retryConflict retries an act while other writers change the object first.
+func retryConflict(ctx context.Context, act func() error) error {
 	for try := 1; ; try++ {
 		err := act()
-		if !raced(err) {
+		if !isConflict(err) {
 			return err
 		}
-		if try == tries {
+		if try == maxTries {
 			return errRaced
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(pause * time.Duration(try)):
+		case <-time.After(retryPause * time.Duration(try)):
 		}
 	}
 }
 
-// raced reports whether the API server refused a version, and not a field that
-// somebody else holds.
-func raced(err error) bool {
-	return errors.Is(err, errTaken) || apierrors.IsConflict(err) && len(holdersOf(err)) == 0
+// isConflict reports whether the API server refused a version, and not a field
+// that another manager holds.
+func isConflict(err error) bool {
+	return errors.Is(err, errTaken) || apierrors.IsConflict(err) && len(conflictingManagers(err)) == 0
 }
 
-// taken reports whether an apply of what there was not was refused since it is
-// there now: somebody holds its fields, or versionOfNothing is not its version.
-func taken(err error) bool {
+// isTaken reports whether an apply for a new object was refused because the
+// object exists: another manager holds its fields, or its version is not
+// versionOfNothing.
+func isTaken(err error) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok || !apierrors.IsInvalid(err) || status.ErrStatus.Details == nil {
 		return apierrors.IsConflict(err)
@@ -73,9 +74,9 @@ func taken(err error) bool {
 	return slices.ContainsFunc(status.ErrStatus.Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.resourceVersion" })
 }
 
-// holdersOf returns the field managers for which the API server refused an
-// apply.
-func holdersOf(err error) []string {
+// conflictingManagers returns the field managers that made the API server
+// refuse an apply.
+func conflictingManagers(err error) []string {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok || status.ErrStatus.Details == nil {
 		return nil
@@ -96,12 +97,12 @@ func holdersOf(err error) []string {
 	return managers
 }
 
-// refusal returns what err of the API server means for the catalog.
-func refusal(err error, doing string) error {
+// catalogError returns the catalog's error for an error of the API server.
+func catalogError(err error, doing string) error {
 	if err == nil {
 		return nil
 	}
-	if by := holdersOf(err); len(by) > 0 {
+	if by := conflictingManagers(err); len(by) > 0 {
 		return &catalog.ManagedError{By: by}
 	}
 	if apierrors.IsNotFound(err) {
@@ -113,43 +114,43 @@ func refusal(err error, doing string) error {
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// problemsOf returns what the API's own rules say.
+// problemsOf returns the violations of the API's own rules.
 func problemsOf(err error) []catalog.Problem {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok || status.ErrStatus.Details == nil || len(status.ErrStatus.Details.Causes) == 0 {
-		return []catalog.Problem{{Code: catalog.CodeInvalid, Message: "the API server does not take it: " + short(err.Error())}}
+		return []catalog.Problem{{Code: catalog.CodeInvalid, Message: "the API server does not take it: " + truncate(err.Error())}}
 	}
 	var found []catalog.Problem
 	for _, cause := range status.ErrStatus.Details.Causes {
 		field := strings.TrimPrefix(strings.TrimPrefix(cause.Field, "spec."), "recipe.")
-		found = append(found, catalog.Problem{Field: field, Code: catalog.CodeInvalid, Message: short(cause.Message)})
+		found = append(found, catalog.Problem{Field: field, Code: catalog.CodeInvalid, Message: truncate(cause.Message)})
 	}
 	return found
 }
 
-func short(s string) string {
+func truncate(s string) string {
 	if len(s) > maxReason {
 		return strings.ToValidUTF8(s[:maxReason], "") + "…"
 	}
 	return s
 }
 
-// recipe reads a recipe from the API server. It is nil where there is none.
-func (s *Store) recipe(ctx context.Context, name string) (*v1alpha1.CatalogRecipe, error) {
+// getRecipe reads a recipe from the API server. It is nil if there is none.
+func (s *Writer) getRecipe(ctx context.Context, name string) (*v1alpha1.CatalogRecipe, error) {
 	o := &v1alpha1.CatalogRecipe{}
 	err := s.client.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: name}, o)
 	if err != nil {
-		return nil, refusal(err, "get CatalogRecipe")
+		return nil, catalogError(err, "get CatalogRecipe")
 	}
 	return o, nil
 }
 
-// publisher reads a publisher from the API server.
-func (s *Store) publisher(ctx context.Context, id string) (*v1alpha1.CatalogPublisher, error) {
+// getPublisher reads a publisher from the API server.
+func (s *Writer) getPublisher(ctx context.Context, id string) (*v1alpha1.CatalogPublisher, error) {
 	o := &v1alpha1.CatalogPublisher{}
 	err := s.client.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: id}, o)
 	if err != nil {
-		return nil, refusal(err, "get CatalogPublisher")
+		return nil, catalogError(err, "get CatalogPublisher")
 	}
 	return o, nil
 }

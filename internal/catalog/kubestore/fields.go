@@ -16,8 +16,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 )
 
-// fieldSet is a set of fields as managedFields has it: a tree whose keys are the
-// fields, so that the union of two sets is that of their keys.
+// fieldSet is a set of fields in the form of managedFields: a tree whose keys
+// are the fields, so that the union of two sets is that of their keys.
 type fieldSet map[string]fieldSet
 
 const (
@@ -26,11 +26,13 @@ const (
 	keySelf = "."
 )
 
-// What belongs to the writer of a recipe: all of it goes to a new writer.
+// The fields that belong to the writer of a recipe: all of them go to a new
+// writer.
 var contentKeys = []string{"f:recipe", "f:source", "f:owner", "f:deprecated", "f:deleted"}
 
-// What nobody else may hold when a recipe is written: it would stay behind.
-// Administrators may hold owner, from a transfer, and anyone deprecated.
+// The fields that no other manager may hold when a recipe is written: they
+// would stay behind. Administrators may hold owner, from a transfer, and anyone
+// may hold deprecated.
 var heldKeys = []string{"f:recipe", "f:source", "f:owner", "f:deleted"}
 
 func readFields(entry metav1.ManagedFieldsEntry) (fieldSet, error) {
@@ -54,7 +56,7 @@ func (f fieldSet) union(other fieldSet) {
 	}
 }
 
-// cut takes the fields of the spec out of the set.
+// cut removes the fields of the spec from the set.
 func (f fieldSet) cut(keys []string) fieldSet {
 	spec, taken := f[keySpec], fieldSet{}
 	for _, key := range keys {
@@ -69,7 +71,7 @@ func (f fieldSet) cut(keys []string) fieldSet {
 	return taken
 }
 
-// managerOf returns the field manager of who writes a recipe.
+// managerOf returns the field manager of a recipe's owner.
 func managerOf(owner string) string {
 	if owner == catalog.SeedOwner {
 		return v1alpha1.FieldOwnerSeeder
@@ -77,21 +79,21 @@ func managerOf(owner string) string {
 	return v1alpha1.FieldOwnerPublisher
 }
 
-// applied reports whether the entry is what the manager applied.
+// applied reports whether the entry is an apply of the manager.
 func applied(entry metav1.ManagedFieldsEntry, manager string) bool {
 	return entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
 }
 
-// strangers returns who else holds what the writer of a recipe writes. Applying
-// it would not remove what they hold.
-func strangers(entries []metav1.ManagedFieldsEntry, own string) ([]string, error) {
+// foreignFields returns the other holders of fields that the writer of a recipe
+// writes. Applying the recipe would not remove what they hold.
+func foreignFields(entries []metav1.ManagedFieldsEntry, own string) ([]string, error) {
 	return holders(entries, heldKeys, func(entry metav1.ManagedFieldsEntry) bool {
 		return applied(entry, own) || entry.Manager == v1alpha1.FieldOwnerAdmin
 	})
 }
 
-// holders returns the managers that hold one of those fields of the spec, but
-// for those that are left out.
+// holders returns the managers that hold one of those fields of the spec,
+// except the given ones.
 func holders(entries []metav1.ManagedFieldsEntry, keys []string, without func(metav1.ManagedFieldsEntry) bool) ([]string, error) {
 	found := map[string]bool{}
 	for _, entry := range entries {
@@ -109,9 +111,9 @@ func holders(entries []metav1.ManagedFieldsEntry, keys []string, without func(me
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// handOver returns the entries after all that a recipe's writers hold of it
-// became what the manager applied. So its next write replaces the whole recipe,
-// and the former writers are not in its way.
+// handOver returns the entries after everything that a recipe's writers hold
+// became an apply of the manager. So its next write replaces the whole recipe,
+// and causes no conflict with former writers.
 func handOver(entries []metav1.ManagedFieldsEntry, manager string, now time.Time) ([]metav1.ManagedFieldsEntry, error) {
 	own, content := fieldSet{}, fieldSet{}
 	var kept []metav1.ManagedFieldsEntry

@@ -84,7 +84,7 @@ func TestWhoWroteARecipeHoldsNothingOfItAfterATransfer(t *testing.T) {
 	if _, err := handOver(broken, publisher, time.Now()); err == nil {
 		t.Error("fields that cannot be read are lost")
 	}
-	if _, err := strangers(broken, publisher); err == nil {
+	if _, err := foreignFields(broken, publisher); err == nil {
 		t.Error("fields that cannot be read are nobody's")
 	}
 }
@@ -110,10 +110,10 @@ func TestWhatTheAPIServerSaysIsToldInTheCatalogsWords(t *testing.T) {
 		"something else":     {errors.New("away"), false, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if raced(tt.err) != tt.raced {
+			if isConflict(tt.err) != tt.raced {
 				t.Errorf("raced: %t", !tt.raced)
 			}
-			got := refusal(tt.err, "write")
+			got := catalogError(tt.err, "write")
 			managed, ok := errors.AsType[*catalog.ManagedError](got)
 			if ok != (tt.by != nil) || ok && !cmp.Equal(managed.By, tt.by) || (got == nil) != (tt.err == nil) {
 				t.Errorf("got %v", got)

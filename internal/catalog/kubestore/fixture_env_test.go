@@ -22,6 +22,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/validate"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -150,7 +151,7 @@ func (f *fixture) read(name string) catalog.Entry {
 func (f *fixture) judge(name string) catalog.Entry {
 	f.t.Helper()
 	o := f.object(name)
-	v := catalog.Accept(o, nil, time.Now())
+	v := validate.Accept(o, nil, time.Now())
 	o.Status.Versions, o.Status.ObservedGeneration = v.Versions, o.Generation
 	status := metav1.ConditionFalse
 	if v.Accepted {

@@ -14,12 +14,12 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 )
 
-// publishers are the publishers at one moment and the keys that open the write
-// routes. It is never changed.
+// publishers are the publishers at one moment and the keys that the write
+// routes accept. It is never changed.
 type publishers struct {
 	byID map[string]*publisher
-	// byKey are the keys by their ids. Two publishers may have a key of one id
-	// where somebody copied an object.
+	// byKey are the keys by their ids. Two publishers may have keys of the same
+	// id if an object was copied.
 	byKey  map[string][]keyEntry
 	listed bool
 }
@@ -35,21 +35,20 @@ type keyEntry struct {
 	expires       time.Time // zero for never
 }
 
-// decoy is compared where there is no key of the presented id, so that an
-// unknown id takes the time of a known one. No key hashes to it as far as
-// anybody knows.
+// decoy is compared if there is no key of the presented id, so that an unknown
+// id takes as long as a known one. No known key hashes to it.
 var decoy = []apikey.Hash{{}}
 
 func newPublishers() *publishers {
 	return &publishers{byID: map[string]*publisher{}, byKey: map[string][]keyEntry{}}
 }
 
-// publisherOf reads an object. A key whose hash is none, or that was withdrawn,
-// opens nothing.
+// publisherOf reads an object. A key with an invalid hash, or one that was
+// withdrawn, is not accepted.
 func publisherOf(o *v1alpha1.CatalogPublisher) *publisher {
 	p := &publisher{public: catalog.PublisherOf(o)}
 	if o.Name == catalog.SeedOwner || o.DeletionTimestamp != nil {
-		return p // Nobody is the seeder by a key.
+		return p // No key belongs to the seeder.
 	}
 	for _, k := range o.Spec.Keys {
 		hash, err := apikey.ParseHash(k.Hash)
@@ -65,8 +64,8 @@ func publisherOf(o *v1alpha1.CatalogPublisher) *publisher {
 	return p
 }
 
-// with returns the publishers after one of them changed, or, where p is nil,
-// went. There are few, and they change seldom.
+// with returns the publishers after one of them changed, or was deleted, if p
+// is nil. There are few, and they seldom change.
 func (p *publishers) with(id string, changed *publisher) *publishers {
 	next := &publishers{byID: maps.Clone(p.byID), byKey: map[string][]keyEntry{}, listed: p.listed}
 	if changed == nil {
@@ -95,14 +94,15 @@ func (p *publishers) list() []catalog.Publisher {
 	return all
 }
 
-// PublisherByKey returns whose key presented is. Where it is nobody's, which
-// takes the time of one that is somebody's, keyID is the id that was presented,
-// if there was one.
-func (s *Store) PublisherByKey(presented string) (publisherID, keyID string, ok bool) {
+// PublisherByKey returns the owner of the presented key. For an unknown key,
+// which takes as long as a known one, keyID is the presented id, if there was
+// one. A key whose hash several publishers have is refused: all but one of them
+// have a copy.
+func (r *Reader) PublisherByKey(presented string) (publisherID, keyID string, ok bool) {
 	key, err := apikey.Parse(presented)
 	var entries []keyEntry
 	if err == nil && key.Kind == apikey.KindPublisher {
-		entries = s.publishers.Load().byKey[key.ID]
+		entries = r.publishers.Load().byKey[key.ID]
 	}
 	var room [4]apikey.Hash // Ids are random: there is one key of an id.
 	hashes := room[:0]
@@ -113,11 +113,11 @@ func (s *Store) PublisherByKey(presented string) (publisherID, keyID string, ok 
 		hashes = decoy
 	}
 	i, ok := apikey.Match(presented, hashes)
-	if !ok || i >= len(entries) || entries[i].expired(s.now()) {
+	if !ok || i >= len(entries) || entries[i].expired(r.now()) {
 		return "", key.ID, false
 	}
 	return entries[i].publisher, key.ID, true
 }
 
-// expired reports whether the key has stopped working by now.
+// expired reports whether the key is no longer valid.
 func (k keyEntry) expired(now time.Time) bool { return !k.expires.IsZero() && !now.Before(k.expires) }

@@ -65,6 +65,9 @@ func TestWhoseAKeyIs(t *testing.T) {
 	s.replacePublishers([]*v1alpha1.CatalogPublisher{
 		publisherWith("acme", goodEntry, goneEntry, briefEntry, strangeEntry, unhashedEntry, userEntry), publisherWith("none"), deleted,
 	})
+	copied, copiedEntry := mint(t, apikey.KindPublisher)
+	s.setPublisher(publisherWith("owner", copiedEntry))
+	s.setPublisher(publisherWith("thief", copiedEntry))
 	longer := publisherWith("longer")
 	second, secondEntry := mint(t, apikey.KindPublisher)
 	secondEntry.ExpiresAt = new(metav1.NewTime(now.Add(time.Second)))
@@ -74,6 +77,7 @@ func TestWhoseAKeyIs(t *testing.T) {
 	for name, tt := range map[string]struct{ key, want string }{
 		"a key":                                   {good, "acme"},
 		"a key that expires later":                {second, "longer"},
+		"a key whose hash two publishers have":    {copied, ""},
 		"a key that expires now":                  {brief, ""},
 		"a key that is withdrawn, from whenever":  {gone, ""},
 		"a key of a publisher that is going":      {other, ""},

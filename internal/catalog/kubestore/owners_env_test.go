@@ -265,7 +265,7 @@ func TestOtherToolsAreToldOfTheOwner(t *testing.T) {
 		Spec:       v1alpha1.CatalogRecipeSpec{Recipe: catalog.ToObject(mine)},
 	}
 	err := f.api.Patch(t.Context(), o, client.Apply, client.FieldOwner("kubectl")) //nolint:staticcheck // What kubectl sends.
-	if by := holdersOf(err); !slices.Equal(by, []string{v1alpha1.FieldOwnerPublisher}) {
+	if by := conflictingManagers(err); !slices.Equal(by, []string{v1alpha1.FieldOwnerPublisher}) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -18,13 +18,13 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 )
 
-// CreatePublisher writes a publisher with one key, which is in the answer and
-// nowhere else; expires is nil for a key that does not. Its errors are
+// CreatePublisher writes a publisher with one key, which is returned and stored
+// nowhere else; expires is nil for a key that does not expire. Its errors are
 // catalog.ErrExists, *catalog.InvalidError and the API server's.
-func (s *Store) CreatePublisher(ctx context.Context, p catalog.Publisher, expires *time.Time) (catalog.Publisher, string, error) {
+func (s *Writer) CreatePublisher(ctx context.Context, p catalog.Publisher, expires *time.Time) (catalog.Publisher, string, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	entry, key, err := s.mint(expires)
+	entry, key, err := s.newKey(expires)
 	if found := catalog.CheckPublisher(p); len(found) > 0 {
 		err = &catalog.InvalidError{Problems: found}
 	}
@@ -40,19 +40,19 @@ func (s *Store) CreatePublisher(ctx context.Context, p catalog.Publisher, expire
 		return catalog.Publisher{}, "", catalog.ErrExists
 	}
 	if err != nil {
-		return catalog.Publisher{}, "", refusal(err, "create CatalogPublisher")
+		return catalog.Publisher{}, "", catalogError(err, "create CatalogPublisher")
 	}
 	return catalog.PublisherOf(o), key, nil
 }
 
-// describe says who the publisher is.
+// describe writes the description of the publisher.
 func describe(o *v1alpha1.CatalogPublisher, p catalog.Publisher) {
 	o.Spec.DisplayName, o.Spec.Contact, o.Spec.Verified = p.DisplayName, p.Contact, p.Verified
 	o.Spec.PublicKeys = slices.Clone(p.PublicKeys)
 }
 
-// mint makes a key and what is stored of it.
-func (s *Store) mint(expires *time.Time) (v1alpha1.PublisherKey, string, error) {
+// newKey makes a key and its stored form.
+func (s *Writer) newKey(expires *time.Time) (v1alpha1.PublisherKey, string, error) {
 	// The API has whole seconds.
 	now := s.now().UTC().Truncate(time.Second)
 	if expires != nil && !expires.After(now) {
@@ -71,11 +71,11 @@ func (s *Store) mint(expires *time.Time) (v1alpha1.PublisherKey, string, error) 
 	return entry, key, nil
 }
 
-// UpdatePublisher replaces who the publisher is, and nothing of their keys.
-// ifMatch is the revision that must be there, or catalog.AnyRevision. Its errors
-// are catalog.ErrNotFound, ErrChanged, *catalog.ManagedError,
-// *catalog.InvalidError and the API server's.
-func (s *Store) UpdatePublisher(ctx context.Context, p catalog.Publisher, ifMatch string) (catalog.Publisher, error) {
+// UpdatePublisher replaces the publisher's description, and does not change
+// their keys. ifMatch is the revision that must be current, or
+// catalog.AnyRevision. Its errors are catalog.ErrNotFound, ErrChanged,
+// *catalog.ManagedError, *catalog.InvalidError and the API server's.
+func (s *Writer) UpdatePublisher(ctx context.Context, p catalog.Publisher, ifMatch string) (catalog.Publisher, error) {
 	if found := catalog.CheckPublisher(p); len(found) > 0 {
 		return catalog.Publisher{}, &catalog.InvalidError{Problems: found}
 	}
@@ -111,12 +111,12 @@ func changedKeys(a, b v1alpha1.CatalogPublisherSpec) []string {
 	return keys
 }
 
-// AddPublisherKey adds a key, which is in the answer and nowhere else. Where the
-// publisher has as many as there may be, the oldest one goes that does not work
-// any more. Its errors are catalog.ErrNotFound, ErrTooManyKeys,
-// *catalog.InvalidError and the API server's.
-func (s *Store) AddPublisherKey(ctx context.Context, id string, expires *time.Time) (p catalog.Publisher, keyID, key string, err error) {
-	entry, key, err := s.mint(expires)
+// AddPublisherKey adds a key, which is returned and stored nowhere else. If the
+// publisher has as many keys as allowed, the oldest invalid one is removed. Its
+// errors are catalog.ErrNotFound, ErrTooManyKeys, *catalog.InvalidError and the
+// API server's.
+func (s *Writer) AddPublisherKey(ctx context.Context, id string, expires *time.Time) (p catalog.Publisher, keyID, key string, err error) {
+	entry, key, err := s.newKey(expires)
 	if err != nil {
 		return catalog.Publisher{}, "", "", err
 	}
@@ -139,10 +139,10 @@ func (s *Store) AddPublisherKey(ctx context.Context, id string, expires *time.Ti
 	return p, entry.ID, key, nil
 }
 
-// RevokePublisherKey withdraws a key, also one that is withdrawn already. It
-// stops working when the watches tell of it, within a second. Its errors are
+// RevokePublisherKey withdraws a key, even one that is withdrawn already. It is
+// refused once the watches deliver the change, within a second. Its errors are
 // catalog.ErrNotFound and the API server's.
-func (s *Store) RevokePublisherKey(ctx context.Context, id, keyID string) error {
+func (s *Writer) RevokePublisherKey(ctx context.Context, id, keyID string) error {
 	_, err := s.changePublisher(ctx, id, func(o *v1alpha1.CatalogPublisher) error {
 		i := slices.IndexFunc(o.Spec.Keys, func(k v1alpha1.PublisherKey) bool { return k.ID == keyID })
 		if i < 0 {
@@ -156,15 +156,15 @@ func (s *Store) RevokePublisherKey(ctx context.Context, id, keyID string) error 
 	return err
 }
 
-// changePublisher makes one change, anew while others are quicker. It is a patch
-// and no apply: an apply would hold what others say too, and a key that they
-// remove would go on working.
-func (s *Store) changePublisher(ctx context.Context, id string, change func(*v1alpha1.CatalogPublisher) error) (catalog.Publisher, error) {
+// changePublisher makes one change, and retries while other writers are first.
+// It is a patch and no apply: an apply would also take over the fields of other
+// writers, and a key that they remove would stay valid.
+func (s *Writer) changePublisher(ctx context.Context, id string, change func(*v1alpha1.CatalogPublisher) error) (catalog.Publisher, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var p catalog.Publisher
-	err := s.again(ctx, func() error {
-		o, err := s.publisher(ctx, id)
+	err := retryConflict(ctx, func() error {
+		o, err := s.getPublisher(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -174,10 +174,10 @@ func (s *Store) changePublisher(ctx context.Context, id string, change func(*v1a
 		}
 		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 		if err := s.client.Patch(ctx, o, patch, client.FieldOwner(v1alpha1.FieldOwnerAdmin)); err != nil {
-			if raced(err) {
+			if isConflict(err) {
 				return err
 			}
-			return refusal(err, "patch CatalogPublisher")
+			return catalogError(err, "patch CatalogPublisher")
 		}
 		p = catalog.PublisherOf(o)
 		return nil

@@ -310,14 +310,14 @@ func TestTheUseOfAKeyIsWrittenNowAndThen(t *testing.T) {
 		t.Error("a use is a change")
 	}
 	version := f.publisherObject("acme").ResourceVersion
-	f.NoteKeyUse("acme", id, first.Add(useGrain-2*time.Second))
-	if n := len(f.takeUses()); n != 0 {
+	f.NoteKeyUse("acme", id, first.Add(useInterval-2*time.Second))
+	if n := len(f.takePending()); n != 0 {
 		t.Errorf("%d uses are to be written that nobody needs", n)
 	}
 	if f.publisherObject("acme").ResourceVersion != version {
 		t.Error("a use was written too soon")
 	}
-	later := first.Add(useGrain + time.Second)
+	later := first.Add(useInterval + time.Second)
 	f.NoteKeyUse("acme", id, later)
 	f.await("a later use", func() bool { return last().Equal(later.UTC().Truncate(time.Second)) })
 	if status := f.publisherObject("acme").Status.Keys; len(status) != 1 {

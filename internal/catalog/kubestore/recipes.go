@@ -19,24 +19,24 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 )
 
-// versionOfNothing is a version that no object has. The API server takes an
-// apply with it where there is no object, and refuses it where there is one: so
-// of two who create a recipe one does.
+// versionOfNothing is a version that no object has. The API server accepts an
+// apply with it if there is no object, and refuses it otherwise: so of two
+// writers that create a recipe only one succeeds.
 const versionOfNothing = "0"
 
 // write is one apply of a part of a recipe.
 type write struct {
 	Name string
-	// Manager is whose part it is.
+	// Manager is the owner of the part.
 	Manager string
 	Spec    v1alpha1.CatalogRecipeSpec
-	// On is the object that was read, nil where there was none.
+	// On is the object that was read, nil if there was none.
 	On     *v1alpha1.CatalogRecipe
 	DryRun bool
 }
 
-// appliedRecipe is an object of an apply: of its metadata only what says which object
-// is meant, and no status.
+// appliedRecipe is an object of an apply: from its metadata only the identity
+// of the object, and no status.
 type appliedRecipe struct {
 	APIVersion string                     `json:"apiVersion"`
 	Kind       string                     `json:"kind"`
@@ -51,9 +51,9 @@ type appliedMetadata struct {
 	ResourceVersion string    `json:"resourceVersion"`
 }
 
-// apply writes, and returns what is there then. What the manager held before and
-// does not apply now is removed.
-func (s *Store) apply(ctx context.Context, w write) (*v1alpha1.CatalogRecipe, error) {
+// apply writes, and returns the result. Fields that the manager held before and
+// does not apply now are removed.
+func (s *Writer) apply(ctx context.Context, w write) (*v1alpha1.CatalogRecipe, error) {
 	what := appliedRecipe{
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: "CatalogRecipe", Spec: w.Spec,
 		Metadata: appliedMetadata{Name: w.Name, Namespace: s.namespace, ResourceVersion: versionOfNothing},
@@ -67,21 +67,21 @@ func (s *Store) apply(ctx context.Context, w write) (*v1alpha1.CatalogRecipe, er
 	}
 	o := &v1alpha1.CatalogRecipe{}
 	o.Namespace, o.Name = s.namespace, w.Name
-	options := append(dry[client.PatchOption](w.DryRun), client.FieldOwner(w.Manager))
+	options := append(dryRunOption[client.PatchOption](w.DryRun), client.FieldOwner(w.Manager))
 	if err := s.client.Patch(ctx, o, client.RawPatch(types.ApplyPatchType, patch), options...); err != nil {
 		switch {
-		case w.On == nil && taken(err):
+		case w.On == nil && isTaken(err):
 			return nil, errTaken
-		case raced(err):
+		case isConflict(err):
 			return nil, err
 		}
-		return nil, refusal(err, "apply CatalogRecipe")
+		return nil, catalogError(err, "apply CatalogRecipe")
 	}
 	return o, nil
 }
 
-// dry returns the option of a write that only says what it would do.
-func dry[O any](dryRun bool) []O {
+// dryRunOption returns the option for a dry run.
+func dryRunOption[O any](dryRun bool) []O {
 	option, ok := any(client.DryRunAll).(O)
 	if !dryRun || !ok {
 		return nil
@@ -89,7 +89,7 @@ func dry[O any](dryRun bool) []O {
 	return []O{option}
 }
 
-// specOf returns the part of an object that its writer has.
+// specOf returns the part of an object that belongs to its writer.
 func specOf(d catalog.Draft) v1alpha1.CatalogRecipeSpec {
 	spec := v1alpha1.CatalogRecipeSpec{Recipe: catalog.ToObject(d.Recipe), Owner: d.Owner, Deprecated: catalog.DeprecationObject(d.Deprecated)}
 	if d.Recipe.Signature != nil {
@@ -98,15 +98,15 @@ func specOf(d catalog.Draft) v1alpha1.CatalogRecipeSpec {
 	return spec
 }
 
-// CreateRecipe writes a recipe of a name that nobody has, or that its owner
+// CreateRecipe writes a recipe under a free name, or one that its owner
 // deleted. An overlay that waits for its recipe is no recipe. Its errors are
-// catalog.ErrExists, ErrTakenBack, *catalog.ManagedError, *catalog.InvalidError,
-// those of the draft and the API server's.
-func (s *Store) CreateRecipe(ctx context.Context, r catalog.Replacement) (catalog.Entry, error) {
+// catalog.ErrExists, ErrTakenBack, *catalog.ManagedError,
+// *catalog.InvalidError, those of the draft and the API server's.
+func (s *Writer) CreateRecipe(ctx context.Context, r catalog.Replacement) (catalog.Entry, error) {
 	return s.changeRecipe(ctx, func(ctx context.Context) (*v1alpha1.CatalogRecipe, error) {
 		w := write{Name: r.Name, Manager: managerOf(r.Owner), DryRun: r.DryRun}
 		var live catalog.Entry
-		on, err := s.recipe(ctx, r.Name)
+		on, err := s.getRecipe(ctx, r.Name)
 		switch {
 		case errors.Is(err, catalog.ErrNotFound):
 		case err != nil:
@@ -129,7 +129,7 @@ func (s *Store) CreateRecipe(ctx context.Context, r catalog.Replacement) (catalo
 	})
 }
 
-// mayCreate returns what is there of a recipe that the owner may create.
+// mayCreate returns the remaining entry of a recipe that the owner may create.
 func mayCreate(on *v1alpha1.CatalogRecipe, owner string) (catalog.Entry, error) {
 	switch {
 	case vacant(on), retired(on) && on.Spec.Owner == owner:
@@ -140,28 +140,30 @@ func mayCreate(on *v1alpha1.CatalogRecipe, owner string) (catalog.Entry, error) 
 	return catalog.Entry{}, catalog.ErrExists
 }
 
-// vacant reports whether nobody has the name, and nobody had it.
+// vacant reports whether the name has no owner, and never had one.
 func vacant(o *v1alpha1.CatalogRecipe) bool {
 	return o.Spec.Recipe == nil && o.Spec.Owner == "" && len(o.Status.Versions) == 0 && o.DeletionTimestamp == nil
 }
 
-// takenBack reports whether an administrator took the recipe from those who run
-// it: there is neither a recipe nor its owner's word that it is deleted.
+// takenBack reports whether an administrator removed the recipe: there is
+// neither a recipe nor the owner's mark that it is deleted.
 func takenBack(o *v1alpha1.CatalogRecipe) bool {
 	return o.Spec.Recipe == nil && o.Spec.Deleted == nil && !vacant(o)
 }
 
-// retired reports whether the owner deleted the recipe, and has the name alone.
+// retired reports whether the owner deleted the recipe, and keeps only the
+// name.
 func retired(o *v1alpha1.CatalogRecipe) bool {
 	return o.Spec.Recipe == nil && o.Spec.Deleted != nil && o.DeletionTimestamp == nil
 }
 
-// UpdateRecipe replaces a recipe of the owner's. Its errors are
-// catalog.ErrNotFound, ErrNotOwner, ErrTakenBack, ErrChanged, *catalog.ManagedError,
-// *catalog.InvalidError, those of the draft and the API server's.
-func (s *Store) UpdateRecipe(ctx context.Context, r catalog.Replacement) (catalog.Entry, error) {
+// UpdateRecipe replaces a recipe of the owner. Its errors are
+// catalog.ErrNotFound, ErrNotOwner, ErrTakenBack, ErrChanged,
+// *catalog.ManagedError, *catalog.InvalidError, those of the draft and the API
+// server's.
+func (s *Writer) UpdateRecipe(ctx context.Context, r catalog.Replacement) (catalog.Entry, error) {
 	return s.changeRecipe(ctx, func(ctx context.Context) (*v1alpha1.CatalogRecipe, error) {
-		on, live, err := s.expect(ctx, r.Name, r.Owner)
+		on, live, err := s.readOwned(ctx, r.Name, r.Owner)
 		if err != nil {
 			return nil, err
 		}
@@ -176,13 +178,13 @@ func (s *Store) UpdateRecipe(ctx context.Context, r catalog.Replacement) (catalo
 	})
 }
 
-// RetireRecipe takes a recipe of the owner's out of the catalog. The name stays
-// the owner's, and the versions that were accepted stay there: whoever publishes
-// under it again goes on after them. ifMatch is as with catalog.Replacement, and the
-// errors are as with UpdateRecipe.
-func (s *Store) RetireRecipe(ctx context.Context, name, owner, ifMatch string, dryRun bool) error {
+// RetireRecipe deletes a recipe of the owner from the catalog. The owner keeps
+// the name, and the accepted versions stay stored: a later recipe of this name
+// must follow them. ifMatch is as with catalog.Replacement, and the errors are
+// as with UpdateRecipe.
+func (s *Writer) RetireRecipe(ctx context.Context, name, owner, ifMatch string, dryRun bool) error {
 	_, err := s.changeRecipe(ctx, func(ctx context.Context) (*v1alpha1.CatalogRecipe, error) {
-		on, live, err := s.expect(ctx, name, owner)
+		on, live, err := s.readOwned(ctx, name, owner)
 		if err != nil {
 			return nil, err
 		}
@@ -195,9 +197,9 @@ func (s *Store) RetireRecipe(ctx context.Context, name, owner, ifMatch string, d
 	return err
 }
 
-// replace applies the whole of a writer's part, which nobody else may hold.
-func (s *Store) replace(ctx context.Context, w write) (*v1alpha1.CatalogRecipe, error) {
-	by, err := strangers(w.On.ManagedFields, w.Manager)
+// replace applies the whole part of a writer, which no other manager may hold.
+func (s *Writer) replace(ctx context.Context, w write) (*v1alpha1.CatalogRecipe, error) {
+	by, err := foreignFields(w.On.ManagedFields, w.Manager)
 	if err != nil {
 		return nil, err
 	}
@@ -207,9 +209,9 @@ func (s *Store) replace(ctx context.Context, w write) (*v1alpha1.CatalogRecipe, 
 	return s.apply(ctx, w)
 }
 
-// expect reads a recipe that must be of the owner, empty for anyone's.
-func (s *Store) expect(ctx context.Context, name, owner string) (*v1alpha1.CatalogRecipe, catalog.Entry, error) {
-	o, err := s.recipe(ctx, name)
+// readOwned reads a recipe that must belong to the owner; empty accepts any.
+func (s *Writer) readOwned(ctx context.Context, name, owner string) (*v1alpha1.CatalogRecipe, catalog.Entry, error) {
+	o, err := s.getRecipe(ctx, name)
 	if err != nil {
 		return nil, catalog.Entry{}, err
 	}
@@ -225,13 +227,13 @@ func (s *Store) expect(ctx context.Context, name, owner string) (*v1alpha1.Catal
 	return o, live, err
 }
 
-// changeRecipe makes one change, anew while others are quicker, and returns the
-// recipe as it is then.
-func (s *Store) changeRecipe(ctx context.Context, change func(context.Context) (*v1alpha1.CatalogRecipe, error)) (catalog.Entry, error) {
+// changeRecipe makes one change, retries while other writers are first, and
+// returns the resulting recipe.
+func (s *Writer) changeRecipe(ctx context.Context, change func(context.Context) (*v1alpha1.CatalogRecipe, error)) (catalog.Entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var e catalog.Entry
-	err := s.again(ctx, func() error {
+	err := retryConflict(ctx, func() error {
 		o, err := change(ctx)
 		if err != nil {
 			return err
@@ -242,14 +244,15 @@ func (s *Store) changeRecipe(ctx context.Context, change func(context.Context) (
 	return e, err
 }
 
-// DeleteRecipe removes a recipe, its versions and its overlay, also one that its
-// owner deleted: the name is free then. ifMatch is as with catalog.Replacement; empty
-// is any. Its errors are catalog.ErrNotFound, ErrChanged and the API server's.
-func (s *Store) DeleteRecipe(ctx context.Context, name, ifMatch string, dryRun bool) error {
+// DeleteRecipe removes a recipe, its versions and its overlay, even if its
+// owner deleted it before: the name is free then. ifMatch is as with
+// catalog.Replacement; empty means any. Its errors are catalog.ErrNotFound,
+// ErrChanged and the API server's.
+func (s *Writer) DeleteRecipe(ctx context.Context, name, ifMatch string, dryRun bool) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return s.again(ctx, func() error {
-		o, err := s.recipe(ctx, name)
+	return retryConflict(ctx, func() error {
+		o, err := s.getRecipe(ctx, name)
 		switch {
 		case err != nil:
 			return err
@@ -259,17 +262,17 @@ func (s *Store) DeleteRecipe(ctx context.Context, name, ifMatch string, dryRun b
 		if err := sameRevision(o, ifMatch); err != nil {
 			return err
 		}
-		options := append(dry[client.DeleteOption](dryRun), client.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion})
+		options := append(dryRunOption[client.DeleteOption](dryRun), client.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion})
 		err = s.client.Delete(ctx, o, options...)
 		if apierrors.IsConflict(err) {
 			return err
 		}
-		return refusal(err, "delete CatalogRecipe")
+		return catalogError(err, "delete CatalogRecipe")
 	})
 }
 
-// sameRevision returns catalog.ErrChanged for another revision. Where any will
-// do the object is not read: it may be one that cannot be.
+// sameRevision returns catalog.ErrChanged for another revision. If any revision
+// is accepted the object is not parsed: it may be invalid.
 func sameRevision(o *v1alpha1.CatalogRecipe, ifMatch string) error {
 	if ifMatch == "" || ifMatch == catalog.AnyRevision {
 		return nil

@@ -17,14 +17,14 @@ import (
 )
 
 // seeders is how many recipes are written at a time. A write takes the API
-// server some milliseconds, most of which it waits for its disk.
+// server some milliseconds, and for most of them it waits for its disk.
 const seeders = 16
 
-// ApplySeed makes the changes of a seed. What is there already as it should be
-// is not written, so that several replicas may seed at once. One that fails does
-// not keep the others back; the error is a catalog.ChangeErrors, by name, whose
-// errors are those of UpdateRecipe.
-func (s *Store) ApplySeed(ctx context.Context, changes []catalog.Change, dryRun bool) error {
+// ApplySeed makes the changes of a seed. It does not write what is already as
+// it should be, so several replicas may seed at once. A failed change does not
+// stop the others; the error is a catalog.ChangeErrors, by name, whose errors
+// are those of UpdateRecipe.
+func (s *Writer) ApplySeed(ctx context.Context, changes []catalog.Change, dryRun bool) error {
 	var mu sync.Mutex
 	var failed catalog.ChangeErrors
 	var group errgroup.Group
@@ -34,7 +34,7 @@ func (s *Store) ApplySeed(ctx context.Context, changes []catalog.Change, dryRun 
 			continue
 		}
 		group.Go(func() error {
-			if err := s.seed(ctx, c, dryRun); err != nil {
+			if err := s.applySeedChange(ctx, c, dryRun); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
 				failed = append(failed, &catalog.ChangeError{Name: c.Name, Err: err})
@@ -50,8 +50,8 @@ func (s *Store) ApplySeed(ctx context.Context, changes []catalog.Change, dryRun 
 	return failed
 }
 
-// seed makes one change.
-func (s *Store) seed(ctx context.Context, c catalog.Change, dryRun bool) error {
+// applySeedChange makes one change.
+func (s *Writer) applySeedChange(ctx context.Context, c catalog.Change, dryRun bool) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	w := write{Name: c.Name, Manager: v1alpha1.FieldOwnerSeeder, DryRun: dryRun}
@@ -59,14 +59,14 @@ func (s *Store) seed(ctx context.Context, c catalog.Change, dryRun bool) error {
 		w.Spec = specOf(catalog.Draft{Owner: catalog.SeedOwner, Recipe: c.Recipe, Source: c.Source})
 	}
 	if c.Kind == catalog.Create {
-		// Mostly there is nothing, and then one request does.
+		// Usually the name is free, and then one request is enough.
 		_, err := s.apply(ctx, w)
 		if !errors.Is(err, errTaken) {
 			return err
 		}
 	}
-	return s.again(ctx, func() error {
-		on, err := s.recipe(ctx, c.Name)
+	return retryConflict(ctx, func() error {
+		on, err := s.getRecipe(ctx, c.Name)
 		if errors.Is(err, catalog.ErrNotFound) {
 			if c.Kind == catalog.Deprecate {
 				return nil
@@ -77,12 +77,12 @@ func (s *Store) seed(ctx context.Context, c catalog.Change, dryRun bool) error {
 		if err != nil {
 			return err
 		}
-		return s.reseed(ctx, on, c, w)
+		return s.updateSeeded(ctx, on, c, w)
 	})
 }
 
-// reseed makes a change of a recipe that is there.
-func (s *Store) reseed(ctx context.Context, on *v1alpha1.CatalogRecipe, c catalog.Change, w write) error {
+// updateSeeded makes a change of an existing recipe.
+func (s *Writer) updateSeeded(ctx context.Context, on *v1alpha1.CatalogRecipe, c catalog.Change, w write) error {
 	switch {
 	case vacant(on) && c.Kind == catalog.Deprecate:
 		return nil

@@ -1,16 +1,17 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubestore keeps the catalog in CatalogRecipe and CatalogPublisher
-// objects. It is a shell: package catalog decides what the catalog is.
+// Package kubestore stores the catalog in CatalogRecipe and CatalogPublisher
+// objects. It is a shell: package catalog makes the decisions.
 //
-// Reads come from memory, which watches keep up to date. While the API server
-// is away they stay as they were. Each half of a recipe is written by
-// server-side apply under a field manager of its own, so that neither writer
-// undoes the other.
+// Reads come from memory, which watches keep up to date. During an outage of
+// the API server the memory keeps its state. Each half of a recipe is written
+// by server-side apply under a field manager of its own, so that neither writer
+// undoes the other's changes.
 package kubestore
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -25,45 +26,58 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/search"
 )
 
-// Store is the catalog of one namespace. Its methods may be called from many
-// goroutines at once.
+// Store is the catalog of one namespace. It is safe for concurrent use.
 type Store struct {
+	*Reader
+	*Writer
+	*keyUsage
+}
+
+// Reader has the catalog in memory, as watches report it.
+type Reader struct {
 	client    client.WithWatch
 	namespace string
-	random    io.Reader
 	now       func() time.Time
 	log       *slog.Logger
 
-	current    atomic.Pointer[catalog.Snapshot]
+	current    atomic.Pointer[search.Snapshot]
 	publishers atomic.Pointer[publishers]
 	dirty      chan struct{}
 
 	mu sync.Mutex
-	// pending are the recipes that changed since the last snapshot; nil is one
-	// that went.
+	// pending are the recipes that changed since the last snapshot; nil is a
+	// deleted one.
 	pending    map[string]*catalog.Entry
 	popularity map[string]int64
 	changed    chan struct{}
-	// listed says that everything was told of once that there was.
+	// listed means that the first list of recipes was read, and synced that
+	// current has it.
 	listed, synced bool
+}
 
-	uses uses
+// Writer writes recipes and publishers.
+type Writer struct {
+	client    client.Client
+	namespace string
+	random    io.Reader
+	now       func() time.Time
 }
 
 // Options are what a store needs. All of them are required.
 type Options struct {
 	// Namespace is where the catalog is.
 	Namespace string
-	// Random is what keys are made of; it must be the system's.
+	// Random is the source for keys; it must be the system's.
 	Random io.Reader
 	Now    func() time.Time
 	Log    *slog.Logger
 }
 
-// New returns the catalog of the cluster that config names. It does not ask the
-// API server for anything yet.
+// New returns the catalog of the cluster that config names. It sends no request
+// to the API server yet.
 func New(config *rest.Config, o Options) (*Store, error) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
@@ -71,24 +85,34 @@ func New(config *rest.Config, o Options) (*Store, error) {
 	}
 	config = rest.CopyConfig(config)
 	// A seed writes 10,000 recipes, some at a time; client-go's own limit of 5
-	// writes a second would make half an hour of it.
+	// writes a second would stretch that to half an hour.
 	config.QPS = -1
-	// The mapper of its own would need the API server's word.
+	// The default mapper would need a request to the API server.
 	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme, Mapper: mapperOf(scheme)})
 	if err != nil {
 		return nil, fmt.Errorf("make the client: %w", err)
 	}
-	s := &Store{
-		client: c, namespace: o.Namespace, random: o.Random, now: o.Now, log: o.Log,
+	r := &Reader{
+		client: c, namespace: o.Namespace, now: o.Now, log: o.Log,
 		dirty: make(chan struct{}, 1), pending: map[string]*catalog.Entry{}, changed: make(chan struct{}),
-		uses: uses{notes: map[use]time.Time{}},
 	}
-	s.current.Store(catalog.NewSnapshot(nil, nil))
-	s.publishers.Store(newPublishers())
-	return s, nil
+	r.current.Store(search.NewSnapshot(nil, nil))
+	r.publishers.Store(newPublishers())
+	w := &Writer{client: c, namespace: o.Namespace, random: o.Random, now: o.Now}
+	return &Store{Reader: r, Writer: w, keyUsage: &keyUsage{reader: r, writer: w, log: o.Log, pending: map[usedKey]time.Time{}}}, nil
 }
 
-// mapperOf says how the resources of the catalog's kinds are called.
+// Run follows the catalog, and writes when keys were used, until ctx ends.
+// Failed requests to the API server are retried.
+func (s *Store) Run(ctx context.Context) error {
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { s.keyUsage.run(ctx) })
+	s.Reader.run(ctx)
+	return nil
+}
+
+// mapperOf maps the catalog's kinds to the names of their resources.
 func mapperOf(scheme *runtime.Scheme) meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(scheme.PrioritizedVersionsAllGroups())
 	for _, kind := range []string{"CatalogRecipe", "CatalogPublisher"} {
@@ -97,50 +121,50 @@ func mapperOf(scheme *runtime.Scheme) meta.RESTMapper {
 	return mapper
 }
 
-// Current returns the catalog as it was last seen. Before Synced it is empty.
-func (s *Store) Current() *catalog.Snapshot { return s.current.Load() }
+// Current returns the catalog as it was last read. Before Synced it is empty.
+func (r *Reader) Current() *search.Snapshot { return r.current.Load() }
 
-// Synced reports whether Current and the publishers are all that there are.
-func (s *Store) Synced() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.synced && s.publishers.Load().listed
+// Synced reports whether Current and the publishers are complete.
+func (r *Reader) Synced() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.synced && r.publishers.Load().listed
 }
 
 // Changed returns a channel that is closed when a snapshot newer than the one
 // that Current returned before this call is published, and when the publishers
-// change. Take the channel first and look at Current then, or a change between
-// the two is missed.
-func (s *Store) Changed() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.changed
+// change. Call Changed first and Current after it, or a change between the two
+// is missed.
+func (r *Reader) Changed() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.changed
 }
 
-// SetPopularity says how much each recipe is used, in any unit. The map must not
-// be changed afterwards.
-func (s *Store) SetPopularity(popularity map[string]int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.popularity = popularity
-	s.publish(s.current.Load().WithPopularity(popularity))
+// SetPopularity sets how much each recipe is used, in any unit. The map must
+// not be changed afterwards.
+func (r *Reader) SetPopularity(popularity map[string]int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.popularity = popularity
+	r.publish(r.current.Load().WithPopularity(popularity))
 }
 
-// publish makes a snapshot known. The caller holds s.mu.
-func (s *Store) publish(next *catalog.Snapshot) {
-	s.current.Store(next)
-	s.announce()
+// publish makes a snapshot current. The caller holds r.mu.
+func (r *Reader) publish(next *search.Snapshot) {
+	r.current.Store(next)
+	r.notifyChanged()
 }
 
-// announce tells those who wait for a change. The caller holds s.mu.
-func (s *Store) announce() {
-	close(s.changed)
-	s.changed = make(chan struct{})
+// notifyChanged wakes goroutines that wait for a change. The caller holds r.mu.
+func (r *Reader) notifyChanged() {
+	close(r.changed)
+	r.changed = make(chan struct{})
 }
 
 // Publisher returns a publisher.
-func (s *Store) Publisher(id string) (catalog.Publisher, bool) {
-	p, there := s.publishers.Load().byID[id]
+func (r *Reader) Publisher(id string) (catalog.Publisher, bool) {
+	p, there := r.publishers.Load().byID[id]
 	if !there {
 		return catalog.Publisher{}, false
 	}
@@ -148,4 +172,4 @@ func (s *Store) Publisher(id string) (catalog.Publisher, bool) {
 }
 
 // Publishers returns all of them, by id.
-func (s *Store) Publishers() []catalog.Publisher { return s.publishers.Load().list() }
+func (r *Reader) Publishers() []catalog.Publisher { return r.publishers.Load().list() }

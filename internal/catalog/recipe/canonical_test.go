@@ -149,26 +149,6 @@ func TestParseKey(t *testing.T) {
 	}
 }
 
-func FuzzCanonical(f *testing.F) {
-	for _, seed := range []string{signable, `{"a":{"b":[1.0,-0,1e300,"\u0001é"]}}`} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		v, err := jsondoc.Parse(b)
-		if err != nil {
-			return
-		}
-		once := appendCanonical(nil, v)
-		again, err := jsondoc.Parse(once)
-		if err != nil {
-			t.Fatalf("%s does not parse: %v", once, err)
-		}
-		if twice := appendCanonical(nil, again); string(twice) != string(once) {
-			t.Errorf("%s becomes %s", once, twice)
-		}
-	})
-}
-
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{signable, v1Recipe, serverJSONRecipe} {
 		f.Add([]byte(seed))

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// command returns what a program is started by. What a recipe would have
-// installed, built or downloaded before is a step for a person: nothing of a
+// command returns the command that starts a program. Whatever a recipe wants
+// installed, built or downloaded first is a step for a person: nothing of a
 // recipe is run but its server.
 func (w *converter) command(i Install, t Transport) ([]string, error) {
 	command := append([]string{t.Command}, t.Args...)
@@ -46,8 +46,8 @@ func reference(i Install, separator string) string {
 	return i.Package + separator + i.Version
 }
 
-// checkout refuses a program that must be built and was not: what a build
-// command does cannot be seen beforehand.
+// checkout refuses a program that must be built and was not: the effect of a
+// build command cannot be known beforehand.
 func (w *converter) checkout(i Install) error {
 	if w.choice.Dir == "" {
 		return fmt.Errorf("the program is built from source, which a person must do: clone %s, read and run its build command (%s), and give the folder", i.Repository, i.BuildCommand)
@@ -55,17 +55,17 @@ func (w *converter) checkout(i Install) error {
 	return nil
 }
 
-// runners are the options of npx and uvx that take the next word, besides those
-// that name the package.
+// runners are the options of npx and uvx that consume the next word, besides
+// those that name the package.
 var runners = map[string][]string{
 	"npx": {"-c", "--call", "-w", "--workspace"},
 	"uvx": {"--with", "-p", "--python", "--index", "--index-url", "--default-index"},
 }
 
-// runner returns the command of a package that is fetched when it starts. Of
-// the version in install and the one in the arguments, which both are signed,
-// the arguments' counts, since others run that; where they name none, the
-// package is pinned to install's.
+// runner returns the command of a package that is fetched when it starts.
+// install and the arguments both name a version, and both are signed. The
+// version in the arguments counts, since other clients run that; without one
+// there, the package is pinned to install's version.
 func (w *converter) runner(i Install, command []string) []string {
 	if name := strings.TrimSuffix(command[0], ".cmd"); name != i.Method {
 		w.warn("install.method is %s, but the command is %s", i.Method, command[0])
@@ -73,7 +73,7 @@ func (w *converter) runner(i Install, command []string) []string {
 	}
 	args := slices.Clone(command[1:])
 	if i.Method == "npx" && !slices.Contains(args, "-y") && !slices.Contains(args, "--yes") {
-		// npx asks otherwise, and nobody is there to answer.
+		// Without it npx asks, and nobody would answer.
 		args = slices.Insert(args, 0, "-y")
 	}
 	if at, from := packageAt(i.Method, args); at < 0 {
@@ -102,8 +102,8 @@ func (w *converter) pin(i Install, word string) string {
 	return word
 }
 
-// packageAt returns the index of the word with the package, -1 for none, and where
-// in the word it begins: after the option in --package=notes.
+// packageAt returns the index of the word with the package, -1 if there is
+// none, and where in the word it begins: after the option in --package=notes.
 func packageAt(method string, args []string) (at, from int) {
 	for i := 0; i < len(args); i++ {
 		word := args[i]
@@ -130,7 +130,8 @@ func nextAfter(args []string, i int) int {
 	return -1
 }
 
-// splitPackage splits a package from its version. A scope's @ is none.
+// splitPackage splits a package from its version. The @ of a scope does not
+// begin a version.
 func splitPackage(word string) (name, version string) {
 	if at := strings.LastIndex(word, "=="); at > 0 {
 		return word[:at], word[at+2:]
@@ -141,8 +142,8 @@ func splitPackage(word string) (name, version string) {
 	return word, ""
 }
 
-// Runs returns the package or the image that a transport's command runs, and its
-// version as the command names it, empty where the installer alone knows.
+// Runs returns the package or the image that a transport's command runs, and
+// its version as the command names it, empty if only the installer knows.
 func (i Install) Runs(t Transport) (name, version string) {
 	switch i.Method {
 	case "npx", "uvx":
@@ -158,9 +159,9 @@ func (i Install) Runs(t Transport) (name, version string) {
 	return i.Package, ""
 }
 
-// harmless are the options of docker run that a recipe may use, with whether
+// harmless are the options of docker run that a recipe may use, and whether
 // they take a value. All others are refused: many give a container more than
-// files of its own and an outward network, and some of those the machine.
+// its own files and an outward network, and some give it the machine.
 var harmless = map[string]bool{
 	"-i": false, "--interactive": false, "-t": false, "--tty": false, "--rm": false, "--init": false, "--read-only": false,
 	"-e": true, "--env": true, "--name": true, "-u": true, "--user": true, "-w": true, "--workdir": true,
@@ -168,8 +169,8 @@ var harmless = map[string]bool{
 	"--cap-drop": true, "--tmpfs": true, "-l": true, "--label": true, "--entrypoint": true,
 }
 
-// container returns the command of a container image, and refuses what would
-// open the machine to it.
+// container returns the command of a container image, and refuses options that
+// would give it access to the machine.
 func (w *converter) container(i Install, command []string) ([]string, error) {
 	if command[0] != "docker" || len(command) < 2 || command[1] != "run" {
 		return nil, errors.New("install.method is docker, but the command is not docker run")

@@ -9,22 +9,22 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
-// Choice is what a recipe leaves to whoever installs it.
+// Choice has the settings of the person who installs the recipe.
 type Choice struct {
-	// Name is the server's. Empty is the recipe's id.
+	// Name is the server's. Empty means the recipe's id.
 	Name string
-	// Transport is the only type that will do. Empty is the first of Order of
-	// which the recipe has one that can be converted.
+	// Transport is the only acceptable type. Empty means the first type of
+	// Order that the recipe has and that can be converted.
 	Transport TransportType
-	// Order is which transport is better, the best first. Empty is mcp-bridge's
-	// rule for a person's own machine: stdio, which works without a network and
-	// in a process of its own, then streamable HTTP, then SSE.
+	// Order ranks the transports, the best first. Empty means mcp-bridge's rule
+	// for a personal machine: stdio, which works without a network and in a
+	// process of its own, then streamable HTTP, then SSE.
 	Order []TransportType
-	// Platform is the operating system as Node.js names it.
+	// Platform is the operating system by its Node.js name.
 	Platform string
 	// Dir is where the program was built, for the method git.
 	Dir string
@@ -32,16 +32,16 @@ type Choice struct {
 
 var defaultOrder = []TransportType{Stdio, StreamableHTTP, SSE}
 
-// Conversion is what a recipe comes to.
+// Conversion is the result of converting a recipe.
 type Conversion struct {
 	// Server is the configuration. Its URL and its OAuth client's id may name
-	// variables, where the recipe's do, which whoever runs it fills in.
-	Server config.Server
-	// Secrets are the values to bring.
+	// variables, if the recipe's do; the person who runs it fills them in.
+	Server mcpserver.Server
+	// Secrets are the values that the user must provide.
 	Secrets []Secret
 	// Steps are what a person must do first, in their order.
 	Steps []string
-	// Warnings are what could not be carried over and what is odd.
+	// Warnings are parts that could not be converted, and oddities.
 	Warnings []string
 }
 
@@ -50,9 +50,9 @@ type Secret struct {
 	Name string
 	// Optional says that the server works without it.
 	Optional bool
-	// Login says that it comes from a login and is not asked for.
+	// Login means that it comes from a login and is not asked for.
 	Login bool
-	// URL is where a person gets it, empty where that is not known.
+	// URL is where a person gets it, empty if that is not known.
 	URL string
 }
 
@@ -88,13 +88,13 @@ type converter struct {
 	recipe Recipe
 	choice Choice
 	out    Conversion
-	// all are the secrets that are named, required those without a default.
+	// all are the secrets that are named; required are those without a default.
 	required, all []string
 }
 
 func (r Recipe) convert(c Choice, t Transport) (Conversion, error) {
 	w := &converter{recipe: r, choice: c}
-	w.out.Server = config.Server{Name: r.ID, Description: r.Description}
+	w.out.Server = mcpserver.Server{Name: r.ID, Description: r.Description}
 	if c.Name != "" {
 		w.out.Server.Name = c.Name
 	}
@@ -131,8 +131,8 @@ func (w *converter) text(s string) string {
 	return translated
 }
 
-// finish grants the server its secrets, and says which of the recipe's stand
-// nowhere.
+// finish grants the server its secrets, and reports those of the recipe that no
+// text uses.
 func (w *converter) finish() {
 	s := &w.out.Server
 	login := ""
@@ -163,10 +163,10 @@ func (w *converter) finish() {
 // remote converts a transport over HTTP.
 func (w *converter) remote(t Transport) error {
 	s := &w.out.Server
-	s.Transport, s.URL = config.Transport(t.Type), t.URL
+	s.Transport, s.URL = mcpserver.Transport(t.Type), t.URL
 	w.text(t.URL)
 	for _, h := range t.Headers {
-		s.Headers = append(s.Headers, config.Header{Name: h.Name, Value: w.text(h.Value)})
+		s.Headers = append(s.Headers, mcpserver.Header{Name: h.Name, Value: w.text(h.Value)})
 	}
 	if t.Auth != nil {
 		return w.auth(*t.Auth)
@@ -190,8 +190,8 @@ func (w *converter) auth(a TransportAuth) error {
 	}
 }
 
-// header adds one of the headers that authorize. It may not stand elsewhere
-// with another value.
+// header adds one of the headers for authorization. It may not have another
+// value elsewhere.
 func (w *converter) header(name, value string) error {
 	translated := w.text(value)
 	for _, h := range w.out.Server.Headers {
@@ -203,17 +203,17 @@ func (w *converter) header(name, value string) error {
 		}
 		return nil
 	}
-	w.out.Server.Headers = append(w.out.Server.Headers, config.Header{Name: name, Value: translated})
+	w.out.Server.Headers = append(w.out.Server.Headers, mcpserver.Header{Name: name, Value: translated})
 	return nil
 }
 
 func (w *converter) oauth(a TransportAuth) error {
-	o := &config.OAuth{Grant: config.ClientCredentials, TokenURL: a.TokenURL, ClientID: a.ClientID, Scopes: a.Scopes}
+	o := &mcpserver.OAuth{Grant: mcpserver.ClientCredentials, TokenURL: a.TokenURL, ClientID: a.ClientID, Scopes: a.Scopes}
 	switch a.GrantType {
 	case "device_code":
 		return errors.New("the OAuth grant device_code is not supported: use another transport, or a token in a header")
 	case "authorization_code":
-		o.Grant, o.AuthorizationURL = config.AuthorizationCode, a.AuthorizationURL
+		o.Grant, o.AuthorizationURL = mcpserver.AuthorizationCode, a.AuthorizationURL
 		o.Token = TokenSecret(w.out.Server.Name)
 		if o.ClientID == "" {
 			o.ClientID = "${" + SecretName(w.recipe.ID+"-client-id") + "}"
@@ -238,7 +238,7 @@ func (w *converter) oauth(a TransportAuth) error {
 	return nil
 }
 
-// TokenSecret returns the name of the secret with the tokens of a login at the
+// TokenSecret returns the name of the secret with the tokens of a login for the
 // server of this name.
 func TokenSecret(server string) string {
 	name := "OAUTH_" + variableName(server)
@@ -261,23 +261,23 @@ func (w *converter) program(t Transport) error {
 	if err != nil {
 		return err
 	}
-	p := &config.Program{Dir: w.dir(*i)}
+	p := &mcpserver.Program{Dir: w.dir(*i)}
 	for _, word := range command {
 		p.Command = append(p.Command, w.text(word))
 	}
 	for _, e := range t.Env {
-		p.Env = append(p.Env, config.Variable{Name: e.Name, Value: w.text(e.Value)})
+		p.Env = append(p.Env, mcpserver.Variable{Name: e.Name, Value: w.text(e.Value)})
 	}
 	for _, f := range i.ConfigFiles {
-		// The program fills in what these name by itself.
-		p.Files = append(p.Files, config.File{Name: f.Name, Content: escape(f.Content)})
+		// The program itself fills in the variables in these files.
+		p.Files = append(p.Files, mcpserver.File{Name: f.Name, Content: escape(f.Content)})
 	}
-	w.out.Server.Transport, w.out.Server.Program = config.Stdio, p
+	w.out.Server.Transport, w.out.Server.Program = mcpserver.Stdio, p
 	w.bindings(t)
 	return nil
 }
 
-// Over lays what differs on this platform over a transport.
+// Over returns the transport with this platform's differences.
 func (p Platform) Over(t Transport) Transport {
 	if p.Command != "" {
 		t.Command = p.Command
@@ -294,7 +294,7 @@ func (p Platform) Over(t Transport) Transport {
 	return t
 }
 
-// bindings says what becomes of tokens that mcp-bridge hands to a program.
+// bindings warns about tokens that mcp-bridge would pass to a program.
 func (w *converter) bindings(t Transport) {
 	a := w.recipe.Auth
 	if a == nil || a.OAuth2 == nil {
@@ -302,7 +302,7 @@ func (w *converter) bindings(t Transport) {
 	}
 	if name := a.OAuth2.EnvBinding; name != "" {
 		if _, there := t.Env.Get(name); !there {
-			w.out.Server.Program.Env = append(w.out.Server.Program.Env, config.Variable{Name: name, Value: w.text("${" + name + "}")})
+			w.out.Server.Program.Env = append(w.out.Server.Program.Env, mcpserver.Variable{Name: name, Value: w.text("${" + name + "}")})
 		}
 		w.warn("auth.oauth2.envBinding: the token in %s is not renewed: set it again when it has expired", name)
 	}

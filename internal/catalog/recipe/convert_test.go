@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 // of returns a valid recipe with these transports and this install.
@@ -42,22 +42,22 @@ var notesPackage = &Install{Method: "npx", Package: "notes", Version: "1.2.3"}
 func TestConversionKeepsAuth(t *testing.T) {
 	tests := map[string]struct {
 		auth    TransportAuth
-		want    config.Server
+		want    mcpserver.Server
 		secrets []Secret
 		err     string
 	}{
 		"a bearer token": {auth: TransportAuth{Type: "bearer", Token: "${notes_token}"},
-			want:    config.Server{Headers: []config.Header{{Name: "Authorization", Value: "Bearer ${NOTES_TOKEN}"}}, Secrets: []string{"NOTES_TOKEN"}},
+			want:    mcpserver.Server{Headers: []mcpserver.Header{{Name: "Authorization", Value: "Bearer ${NOTES_TOKEN}"}}, Secrets: []string{"NOTES_TOKEN"}},
 			secrets: []Secret{{Name: "NOTES_TOKEN", URL: "https://example.com/keys"}}},
 		"headers": {auth: TransportAuth{Type: "header", Headers: texts("X-Key", "${KEY}", "X-Plan", "${PLAN:-free}")},
-			want:    config.Server{Headers: []config.Header{{Name: "X-Key", Value: "${KEY}"}, {Name: "X-Plan", Value: "${PLAN:-free}"}}, Secrets: []string{"KEY", "PLAN"}},
+			want:    mcpserver.Server{Headers: []mcpserver.Header{{Name: "X-Key", Value: "${KEY}"}, {Name: "X-Plan", Value: "${PLAN:-free}"}}, Secrets: []string{"KEY", "PLAN"}},
 			secrets: []Secret{{Name: "KEY", URL: "https://example.com/keys"}, {Name: "PLAN", Optional: true, URL: "https://example.com/keys"}}},
 		"client credentials": {auth: TransportAuth{Type: "oauth2", ClientID: "${ID}", ClientSecret: "${SECRET}", TokenURL: "https://example.com/token", Scopes: []string{"read"}},
-			want: config.Server{Secrets: []string{"ID", "SECRET"}, OAuth: &config.OAuth{Grant: config.ClientCredentials, TokenURL: "https://example.com/token",
+			want: mcpserver.Server{Secrets: []string{"ID", "SECRET"}, OAuth: &mcpserver.OAuth{Grant: mcpserver.ClientCredentials, TokenURL: "https://example.com/token",
 				ClientID: "${ID}", ClientSecret: "SECRET", Scopes: []string{"read"}}},
 			secrets: []Secret{{Name: "ID", URL: "https://example.com/keys"}, {Name: "SECRET", URL: "https://example.com/keys"}}},
 		"a person's login": {auth: TransportAuth{Type: "oauth2", GrantType: "authorization_code", AuthorizationURL: "https://example.com/authorize", TokenURL: "https://example.com/token"},
-			want: config.Server{Secrets: []string{"NOTES_CLIENT_ID", "OAUTH_NOTES"}, OAuth: &config.OAuth{Grant: config.AuthorizationCode, TokenURL: "https://example.com/token",
+			want: mcpserver.Server{Secrets: []string{"NOTES_CLIENT_ID", "OAUTH_NOTES"}, OAuth: &mcpserver.OAuth{Grant: mcpserver.AuthorizationCode, TokenURL: "https://example.com/token",
 				AuthorizationURL: "https://example.com/authorize", ClientID: "${NOTES_CLIENT_ID}", Token: "OAUTH_NOTES"}},
 			secrets: []Secret{{Name: "NOTES_CLIENT_ID", URL: "https://example.com/keys"}, {Name: "OAUTH_NOTES", Login: true, URL: "https://example.com/keys"}}},
 		"a device's login":                 {auth: TransportAuth{Type: "oauth2", GrantType: "device_code"}, err: "device_code"},
@@ -77,7 +77,7 @@ func TestConversionKeepsAuth(t *testing.T) {
 				t.Fatal(err)
 			}
 			tt.want.Name, tt.want.Description = "notes", "Keeps notes"
-			tt.want.Transport, tt.want.URL = config.StreamableHTTP, "https://notes.example.com/streamable-http"
+			tt.want.Transport, tt.want.URL = mcpserver.StreamableHTTP, "https://notes.example.com/streamable-http"
 			if diff := cmp.Diff(tt.want, c.Server); diff != "" {
 				t.Error(diff)
 			}
@@ -95,14 +95,14 @@ func TestConversionChoosesAmongTransports(t *testing.T) {
 	tests := map[string]struct {
 		recipe Recipe
 		choice Choice
-		want   config.Transport // empty for a refusal
+		want   mcpserver.Transport // empty for a refusal
 	}{
-		"stdio before HTTP on a person's own machine":  {of(notesPackage, nil, remote(StreamableHTTP, nil), npx("notes")), Choice{}, config.Stdio},
-		"streamable HTTP before SSE":                   {of(nil, nil, remote(SSE, nil), remote(StreamableHTTP, nil)), Choice{}, config.StreamableHTTP},
-		"another order, as for a hosted bridge":        {of(notesPackage, nil, npx("notes"), remote(SSE, nil)), Choice{Order: []TransportType{StreamableHTTP, SSE, Stdio}}, config.SSE},
-		"the one that is asked for":                    {of(notesPackage, nil, npx("notes"), remote(SSE, nil)), Choice{Transport: SSE}, config.SSE},
-		"the next where the better one cannot be":      {of(&Install{Method: "git", Repository: "r"}, nil, Transport{Type: Stdio, Command: "node"}, remote(SSE, nil)), Choice{}, config.SSE},
-		"the second of a type where the first cannot":  {of(nil, nil, remote(SSE, device), remote(SSE, nil)), Choice{}, config.SSE},
+		"stdio before HTTP on a person's own machine":  {of(notesPackage, nil, remote(StreamableHTTP, nil), npx("notes")), Choice{}, mcpserver.Stdio},
+		"streamable HTTP before SSE":                   {of(nil, nil, remote(SSE, nil), remote(StreamableHTTP, nil)), Choice{}, mcpserver.StreamableHTTP},
+		"another order, as for a hosted bridge":        {of(notesPackage, nil, npx("notes"), remote(SSE, nil)), Choice{Order: []TransportType{StreamableHTTP, SSE, Stdio}}, mcpserver.SSE},
+		"the one that is asked for":                    {of(notesPackage, nil, npx("notes"), remote(SSE, nil)), Choice{Transport: SSE}, mcpserver.SSE},
+		"the next where the better one cannot be":      {of(&Install{Method: "git", Repository: "r"}, nil, Transport{Type: Stdio, Command: "node"}, remote(SSE, nil)), Choice{}, mcpserver.SSE},
+		"the second of a type where the first cannot":  {of(nil, nil, remote(SSE, device), remote(SSE, nil)), Choice{}, mcpserver.SSE},
 		"none where the one that is asked for cannot":  {of(nil, nil, remote(StreamableHTTP, nil), remote(SSE, device)), Choice{Transport: SSE}, ""},
 		"none where the one that is asked for is none": {of(nil, nil, remote(StreamableHTTP, nil)), Choice{Transport: Stdio}, ""},
 	}
@@ -189,10 +189,10 @@ func TestConversionOfWhatAProgramIsGiven(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &config.Program{
+	want := &mcpserver.Program{
 		Command: []string{"npx", "-y", "notes@1"},
-		Env:     []config.Variable{{Name: "B", Value: "3"}, {Name: "A", Value: "2"}, {Name: "TOKEN", Value: "${TOKEN}"}},
-		Files:   []config.File{{Name: "c.json", Content: "$${TOKEN} is the program's to fill in"}},
+		Env:     []mcpserver.Variable{{Name: "B", Value: "3"}, {Name: "A", Value: "2"}, {Name: "TOKEN", Value: "${TOKEN}"}},
+		Files:   []mcpserver.File{{Name: "c.json", Content: "$${TOKEN} is the program's to fill in"}},
 	}
 	if diff := cmp.Diff(want, c.Server.Program, cmpopts.EquateEmpty()); diff != "" {
 		t.Error(diff)
@@ -201,7 +201,7 @@ func TestConversionOfWhatAProgramIsGiven(t *testing.T) {
 	if !strings.Contains(said, "envBinding") || !strings.Contains(said, "credentialsFileType") {
 		t.Errorf("it says %q", said)
 	}
-	if _, err := (config.Config{UserID: "u", BridgeUID: "b", Servers: []config.Server{c.Server}}).Encode(); err != nil {
+	if _, err := (mcpserver.Config{UserID: "u", BridgeUID: "b", Servers: []mcpserver.Server{c.Server}}).Encode(); err != nil {
 		t.Error(err)
 	}
 }

@@ -11,28 +11,28 @@ import (
 	"strings"
 )
 
-// Fetched is what npx or uvx fetch and start.
+// Fetched is what npx or uvx fetches and starts.
 type Fetched struct {
-	// Package is how the arguments name the package.
+	// Package is the package's name in the arguments.
 	Package string
-	// Program is which of its programs is started, empty for its own.
+	// Program is which of its programs is started, empty for the default one.
 	Program string
 }
 
 var (
 	// naming are the options before the package.
 	naming = map[string][]string{"npx": {"-p", "--package"}, "uvx": {"--from"}}
-	// silent are those that change nothing of what runs.
+	// silent are options that do not affect what runs.
 	silent = map[string][]string{"npx": {"-y", "--yes", "-q", "--quiet"}, "uvx": {"-q", "--quiet"}}
-	// pythons are uvx's for the version of Python, and pythonVersion is one: a path
-	// would be another program.
+	// pythons are uvx's options for the version of Python, and pythonVersion
+	// matches a version: a path would be another program.
 	pythons       = []string{"-p", "--python"}
 	pythonVersion = regexp.MustCompile(`^[0-9]+(\.[0-9]+){0,2}$`)
 )
 
-// Fetches returns what the arguments of npx or uvx fetch and start. It refuses
-// every option before the program but the few that change nothing of that: others
-// bring further packages, or take them from elsewhere.
+// Fetches returns what the arguments of npx or uvx fetch and start. Before the
+// program it accepts only the few options that do not affect that: others add
+// packages, or fetch them from elsewhere.
 func Fetches(method string, args []string) (Fetched, error) {
 	var f Fetched
 	for len(args) > 0 {
@@ -57,8 +57,8 @@ func Fetches(method string, args []string) (Fetched, error) {
 	return Fetched{}, errors.New("name no program")
 }
 
-// allowed returns how many words an option has that may stand before the program,
-// none for all others, and the package if it names one.
+// allowed returns how many words an option takes that may stand before the
+// program, zero for all others, and the package if it names one.
 func allowed(method, word, next string) (named string, words int) {
 	if slices.Contains(silent[method], word) {
 		return "", 1
@@ -80,12 +80,13 @@ func allowed(method, word, next string) (named string, words int) {
 	return "", 0
 }
 
-// isPython reports whether an option of uvx's names a version of Python.
+// isPython reports whether an option of uvx names a version of Python.
 func isPython(method, option, value string) bool {
 	return method == "uvx" && slices.Contains(pythons, option) && pythonVersion.MatchString(value)
 }
 
-// start notes the first word that is no option: the package, unless one is named.
+// start notes the first word that is not an option: the package, unless an
+// option names it.
 func (f Fetched) start(word string) Fetched {
 	if f.Package == "" {
 		f.Package = word
@@ -108,11 +109,11 @@ func (f Fetched) Version() (name, version string) { return splitPackage(f.Packag
 // PythonPackage is how a package of Python's registry is named, with its extras.
 var PythonPackage = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?(\[[A-Za-z0-9._-]+(,[A-Za-z0-9._-]+)*\])?$`)
 
-// separators are all the same in a Python package's name.
+// separators are all equal in a Python package's name.
 var separators = regexp.MustCompile(`[-_.]+`)
 
-// Names reports whether a name is that of the installed package. Python takes
-// upper case and lower case for the same, and so each of - _ and dots; extras are
+// Names reports whether a name is that of the installed package. Python ignores
+// case, and does not distinguish hyphens, underscores and dots; extras are
 // parts of the same package.
 func (i Install) Names(name string) bool {
 	if name == i.Package {

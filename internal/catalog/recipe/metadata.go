@@ -32,7 +32,7 @@ type Metadata struct {
 	Verification     *Verification     `json:"verification,omitempty"`
 }
 
-// Maintainer is who looks after the recipe.
+// Maintainer maintains the recipe.
 type Maintainer struct {
 	Name   string `json:"name,omitempty"`
 	Email  string `json:"email,omitempty"`
@@ -52,7 +52,7 @@ type ResourceExample struct {
 	Description string `json:"description,omitempty"`
 }
 
-// RateLimit is what the author advises, in calls.
+// RateLimit is the rate of calls that the author recommends.
 type RateLimit struct {
 	SuggestedDailyLimit   int `json:"suggestedDailyLimit,omitempty"`
 	SuggestedMonthlyLimit int `json:"suggestedMonthlyLimit,omitempty"`

@@ -16,7 +16,7 @@ import (
 // have 20 KiB, most of it a skill.
 const MaxBytes = 256 << 10
 
-// Format is what a document was written as.
+// Format is the format of a document.
 type Format string
 
 // The formats.
@@ -33,11 +33,11 @@ type Document struct {
 	// Source is the document as it was written, which is what a signature
 	// covers.
 	Source jsondoc.Value
-	// Warnings are the fields that nobody reads, and what was guessed.
+	// Warnings are unknown fields, and guesses.
 	Warnings []string
 }
 
-// InvalidError is all that is wrong with a recipe.
+// InvalidError lists all problems of a recipe.
 type InvalidError struct {
 	Problems []jsondoc.Problem
 }
@@ -51,8 +51,8 @@ func (e *InvalidError) Error() string {
 	return "the recipe is not valid: " + strings.Join(lines, "; ")
 }
 
-// Parse reads a recipe in any of the formats and checks it. What is wrong comes
-// as an InvalidError with all of it.
+// Parse reads a recipe in any of the formats and checks it. An InvalidError
+// lists all problems.
 func Parse(b []byte) (Document, error) {
 	d, problems, err := Read(b)
 	if err != nil {
@@ -72,9 +72,9 @@ func Parse(b []byte) (Document, error) {
 	return d, nil
 }
 
-// Read reads a recipe in any of the formats, and returns as far as it can be
-// read what there is of it, with all that does not fit and all that is unknown.
-// No rule is checked. The error is that the document is no JSON object.
+// Read reads a recipe in any of the formats. It returns the part that can be
+// read, all values that do not fit the format, and all unknown members. It
+// checks no rules. The error means that the document is not a JSON object.
 func Read(b []byte) (Document, []jsondoc.Problem, error) {
 	if len(b) > MaxBytes {
 		return Document{}, nil, fmt.Errorf("the recipe is longer than %d bytes", MaxBytes)
@@ -99,8 +99,8 @@ func Read(b []byte) (Document, []jsondoc.Problem, error) {
 	return d, problems, nil
 }
 
-// formatOf tells the formats apart: a server.json has packages or remotes, and
-// a recipe of version 1 says so or has one transport by name.
+// formatOf detects the format: a server.json has packages or remotes, and a
+// recipe of version 1 says so or has one transport by name.
 func formatOf(v jsondoc.Value) Format {
 	has := func(name string) bool { _, there := v.Get(name); return there }
 	version, _ := v.Get("schemaVersion")
@@ -131,8 +131,9 @@ type recipeV1 struct {
 	Homepage       string                  `json:"homepage"`
 }
 
-// liftV1 writes a recipe of version 1 as one of version 2. How it is installed
-// follows from its command, and what it needs from the texts that name it.
+// liftV1 writes a recipe of version 1 as one of version 2. Its command
+// determines how it is installed, and the texts with variables determine what
+// it needs.
 func liftV1(v jsondoc.Value) (Recipe, []jsondoc.Problem) {
 	var old recipeV1
 	problems := jsondoc.Decode(v, &old)
@@ -158,7 +159,7 @@ func liftV1(v jsondoc.Value) (Recipe, []jsondoc.Problem) {
 	return r, problems
 }
 
-// installOf returns the method that a command is of.
+// installOf returns the method of installation that a command implies.
 func installOf(command string, args []string) *Install {
 	switch command {
 	case "npx", "uvx":
@@ -182,19 +183,19 @@ func installOf(command string, args []string) *Install {
 
 var notInID = regexp.MustCompile("[^a-z0-9]+")
 
-// idOf makes an id of a name.
+// idOf makes an id from a name.
 func idOf(name string) string {
 	id := strings.Trim(notInID.ReplaceAllString(strings.ToLower(name), "-"), "-")
 	return strings.TrimRight(id[:min(len(id), 64)], "-")
 }
 
-// variablePattern finds what a text leaves to be filled in.
+// variablePattern finds the variables in a text.
 var variablePattern = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_.-]*)(:-[^}]*)?\}`)
 
 // configDir stands for the folder with a recipe's configuration files.
 const configDir = "CONFIG_DIR"
 
-// textsOf returns all texts of a transport in which variables may stand, with
+// textsOf returns all texts of a transport that may contain variables, with
 // their paths.
 func textsOf(t Transport) jsondoc.Ordered[string] {
 	texts := jsondoc.Ordered[string]{{Name: "command", Value: t.Command}, {Name: "url", Value: t.URL}}

@@ -1,10 +1,10 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package recipe is how an MCP server is described so that others can install
-// it: recipes of version 2, those of version 1 and the official registry's
-// server.json, which are lifted to version 2; their rules, their signatures and
-// what they come to as a bridge's configuration.
+// Package recipe describes MCP servers so that others can install them. It
+// reads recipes of version 2, and lifts those of version 1 and the official
+// registry's server.json to version 2. It has their rules, their signatures and
+// their conversion to a bridge's configuration.
 //
 // The package is pure: times and randomness are arguments.
 package recipe
@@ -16,7 +16,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
-// Recipe describes one server, as version 2 of the format has it.
+// Recipe describes one server, in version 2 of the format.
 type Recipe struct {
 	SchemaVersion    int          `json:"schemaVersion"`
 	ID               string       `json:"id"`
@@ -36,7 +36,7 @@ type Recipe struct {
 	Signature        *Signature   `json:"signature,omitempty"`
 }
 
-// LocalOnly is whether a recipe is for a person's own machine alone.
+// LocalOnly says whether a recipe is for personal machines only.
 type LocalOnly struct {
 	// All keeps the whole server off hosted bridges.
 	All bool
@@ -71,8 +71,8 @@ const (
 	StreamableHTTP TransportType = "streamable-http"
 )
 
-// Transport is one way to reach the server. Several are alternatives, of which
-// one is chosen when the server is installed.
+// Transport is one way to reach the server. Several are alternatives: one is
+// chosen when the server is installed.
 type Transport struct {
 	Type    TransportType           `json:"type"`
 	Command string                  `json:"command,omitempty"`
@@ -90,8 +90,8 @@ type TransportAuth struct {
 	Type    string                  `json:"type"`
 	Token   string                  `json:"token,omitempty"`
 	Headers jsondoc.Ordered[string] `json:"headers,omitempty"`
-	// GrantType is client_credentials, which an empty one is too,
-	// authorization_code or device_code.
+	// GrantType is client_credentials, which is the default, authorization_code
+	// or device_code.
 	GrantType              string   `json:"grantType,omitempty"`
 	ClientID               string   `json:"clientId,omitempty"`
 	ClientSecret           string   `json:"clientSecret,omitempty"`
@@ -103,7 +103,7 @@ type TransportAuth struct {
 	CallbackPort           int      `json:"callbackPort,omitempty"`
 }
 
-// Auth is what a person must bring.
+// Auth describes the credentials that a person must provide.
 type Auth struct {
 	Required bool `json:"required"`
 	// Type is api-key, oauth2, basic, bearer, custom or none.
@@ -125,13 +125,13 @@ type AuthOption struct {
 	Recommended bool   `json:"recommended,omitempty"`
 }
 
-// AuthOAuth2 is how a program gets a token that its user logged in for.
+// AuthOAuth2 describes how a program gets a token after its user logged in.
 type AuthOAuth2 struct {
 	EnvBinding          string `json:"envBinding,omitempty"`
 	CredentialsFileType string `json:"credentialsFileType,omitempty"`
 }
 
-// Install is how the server's program comes to a machine.
+// Install describes how the server's program is installed on a machine.
 type Install struct {
 	// Method is one of npx, npm, pip, uvx, docker, binary, go and git.
 	Method        string                         `json:"method"`
@@ -151,8 +151,8 @@ type Install struct {
 	VerifyCommand string                         `json:"verifyCommand,omitempty"`
 }
 
-// Platform is what differs on one operating system, which is named as Node.js
-// does: linux, darwin or win32.
+// Platform is what differs on one operating system, named as in Node.js: linux,
+// darwin or win32.
 type Platform struct {
 	Command string                  `json:"command,omitempty"`
 	Args    []string                `json:"args,omitempty"`
@@ -176,7 +176,7 @@ type Capabilities struct {
 	SideEffects string   `json:"sideEffects,omitempty"`
 }
 
-// Skill is what is worth knowing about the service behind the server.
+// Skill is useful knowledge about the service behind the server.
 type Skill struct {
 	APIVersion     string     `json:"apiVersion,omitempty"`
 	APIVersionNote string     `json:"apiVersionNote,omitempty"`
@@ -199,7 +199,7 @@ type Workflow struct {
 	Steps []string `json:"steps"`
 }
 
-// Signature is a publisher's.
+// Signature is a publisher's signature.
 type Signature struct {
 	// Algorithm is ed25519.
 	Algorithm   string `json:"algorithm"`
@@ -208,6 +208,6 @@ type Signature struct {
 	Value string `json:"value"`
 	// SignedFields are the recipe's members that the signature covers.
 	SignedFields []string `json:"signedFields"`
-	// SignedAt is a time as RFC 3339 has it.
+	// SignedAt is a time in RFC 3339 format.
 	SignedAt string `json:"signedAt"`
 }

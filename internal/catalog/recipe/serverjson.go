@@ -11,8 +11,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
-// serverJSON is the official registry's description of a server, as far as it
-// says how to run it.
+// serverJSON is the part of the official registry's description of a server
+// that says how to run it.
 type serverJSON struct {
 	Schema      string                         `json:"$schema"`
 	Name        string                         `json:"name"`
@@ -54,7 +54,7 @@ type registryRemote struct {
 	Variables jsondoc.Ordered[registryInput] `json:"variables"`
 }
 
-// registryInput is a value that a person may have to give.
+// registryInput is a value that a person may have to provide.
 type registryInput struct {
 	Type        string                         `json:"type"`
 	Name        string                         `json:"name"`
@@ -72,8 +72,8 @@ type registryInput struct {
 }
 
 // mapServerJSON writes a server.json as a recipe. Its remotes and its packages
-// become transports; a package of a registry that nothing here runs from is a
-// problem only if nothing else is left.
+// become transports. A package of an unsupported registry is a problem only if
+// nothing else is left.
 func mapServerJSON(v jsondoc.Value) (Recipe, []jsondoc.Problem) {
 	var s serverJSON
 	var problems jsondoc.Problems
@@ -210,9 +210,9 @@ func (r registryInput) argument() string {
 	}
 }
 
-// valueOf returns the value of a variable or header: what is given, with the
-// names in braces as variables, else one of its own name, with a default where
-// it may be left out.
+// valueOf returns the value of a variable or header: the given one, with the
+// names in braces as variables, else a variable of its own name, with a default
+// if it may be left out.
 func valueOf(in registryInput) string {
 	switch {
 	case in.Value != "":
@@ -228,8 +228,8 @@ func valueOf(in registryInput) string {
 
 var inBraces = regexp.MustCompile(`\{[^{}]*\}`)
 
-// braced writes {name} as ${NAME} for the variables that there are, in one pass
-// over the text: there may be very many.
+// braced writes {name} as ${NAME} for the known variables, in one pass over the
+// text: there may be very many.
 func braced(text string, variables jsondoc.Ordered[registryInput]) string {
 	known := make(map[string]bool, len(variables))
 	for _, v := range variables {
@@ -243,7 +243,7 @@ func braced(text string, variables jsondoc.Ordered[registryInput]) string {
 	})
 }
 
-// variableName makes a variable's name of another.
+// variableName makes a variable's name from another name.
 func variableName(s string) string {
 	name := strings.ToUpper(strings.ReplaceAll(idOf(s), "-", "_"))
 	if name == "" || name[0] < 'A' {

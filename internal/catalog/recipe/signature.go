@@ -17,24 +17,24 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
-// algorithm is the only one that there is.
+// algorithm is the only supported algorithm.
 const algorithm = "ed25519"
 
 // SignedFields are the members that a new signature covers: all that decide
-// what runs, what it is called and what a model is told about it.
+// what runs, its name, and what a model is told about it.
 var SignedFields = []string{"id", "name", "description", "transports", "auth", "install", "metadata", "skill", "localOnly"}
 
 var (
-	// ErrUnsigned is that a recipe has no signature.
+	// ErrUnsigned means that a recipe has no signature.
 	ErrUnsigned = errors.New("the recipe is not signed")
-	// ErrSignature is that the signature is not one of this key over this
+	// ErrSignature means that the signature is not one of this key over this
 	// recipe.
 	ErrSignature = errors.New("the recipe's signature does not match: it was changed, or another key signed it")
 )
 
 // Verify checks the signature of a recipe as it was downloaded. A signature
-// must cover all of SignedFields that the recipe has: what it leaves out anyone
-// may have added.
+// must cover all of SignedFields that the recipe has: anyone may have added
+// what it leaves out.
 func Verify(doc jsondoc.Value, key ed25519.PublicKey) error {
 	s, err := signatureOf(doc)
 	if err != nil {
@@ -73,7 +73,7 @@ func signatureOf(doc jsondoc.Value) (Signature, error) {
 }
 
 // Sign returns the recipe with a signature over all of SignedFields that it
-// has, in place of one that there was.
+// has. It replaces an earlier signature.
 func Sign(doc jsondoc.Value, key ed25519.PrivateKey, publisherID string, at time.Time) (jsondoc.Value, error) {
 	var fields []string
 	for _, field := range SignedFields {

@@ -10,9 +10,9 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
-// Undeclared returns where variables that auth.envVars does not name stand
-// outside of the transports, each as its path and its name: whoever installs the
-// recipe reads there which secrets it gets. Validate looks at the transports.
+// Undeclared returns the variables outside of the transports that auth.envVars
+// does not name, each as its path and its name: auth.envVars tells users which
+// secrets the recipe gets. Validate checks the transports.
 func (r Recipe) Undeclared() jsondoc.Ordered[string] {
 	var declared, bound []string
 	if a := r.Auth; a != nil {

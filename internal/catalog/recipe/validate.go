@@ -12,6 +12,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/toolshash"
+
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
 
@@ -24,9 +26,9 @@ const (
 	// maxVariables is how many variables a recipe may name: as many as the API
 	// has room for.
 	maxVariables = 64
-	// maxTransports and maxPlatforms are how many ways to reach a server a recipe
-	// may have, and how many operating systems it may tell apart. Each platform is
-	// looked at over each transport. Recipes have one or two of either.
+	// maxTransports and maxPlatforms are how many transports and operating
+	// systems a recipe may have. Each platform is checked for each transport.
+	// Recipes have one or two of either.
 	maxTransports = 16
 	maxPlatforms  = 16
 )
@@ -48,7 +50,7 @@ var (
 	}
 )
 
-// findings collects what is wrong.
+// findings collects problems.
 type findings struct{ jsondoc.Problems }
 
 func (f *findings) wrong(path, format string, args ...any) {
@@ -61,8 +63,8 @@ func (f *findings) oneOf(path, value string, allowed []string) {
 	}
 }
 
-// Validate returns what is wrong with the recipe, as far as jsondoc.Problems keeps
-// it.
+// Validate returns the recipe's problems, as far as jsondoc.Problems keeps
+// them.
 func (r Recipe) Validate() []jsondoc.Problem {
 	var f findings
 	if r.SchemaVersion != 2 {
@@ -95,8 +97,8 @@ func (r Recipe) Validate() []jsondoc.Problem {
 	return f.List()
 }
 
-// Oversized reports whether the recipe has more transports or platforms than one
-// may have. Nobody looks at them then: the work grows with their product.
+// Oversized reports whether the recipe has more transports or platforms than
+// allowed. They are not checked then: the work grows with their product.
 func (r Recipe) Oversized() bool {
 	return len(r.Transports) > maxTransports || r.Install != nil && len(r.Install.Platforms) > maxPlatforms
 }
@@ -217,13 +219,13 @@ func (f *findings) install(r Recipe) {
 			f.wrong(fmt.Sprintf("install.configFiles[%d].name", n), "must be a file's name without a folder")
 		}
 	}
-	if i.ToolsHash != "" && !hashPattern.MatchString(i.ToolsHash) {
+	if i.ToolsHash != "" && !toolshash.IsValid(i.ToolsHash) {
 		f.wrong("install.toolsHash", "must be sha256- and 64 hexadecimal digits")
 	}
 }
 
-// Warnings returns what is odd about a valid recipe and worth a look before it
-// is installed.
+// Warnings returns oddities of a valid recipe that a person should check before
+// it is installed.
 func (r Recipe) Warnings(now time.Time) []string {
 	var w []string
 	if verified, err := time.Parse(time.DateOnly, r.Metadata.LastVerified); err == nil && now.Sub(verified) > oldAfter {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/template"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/template"
 )
 
 // appendVariables adds the variables of text to names, each once. It stops when
@@ -25,8 +25,9 @@ func appendVariables(names []string, text string) []string {
 }
 
 // Translate writes a text in which ${NAME} and ${NAME:-text} are variables and
-// every other dollar sign is one as a bridge's template, and returns the names
-// of the secrets in it. Names that no secret can have are written in capitals.
+// all other dollar signs are literal as a bridge's template, and returns the
+// names of the secrets in it. Names that no secret can have are written in
+// capitals.
 func Translate(text string) (translated string, secrets []string) {
 	var b strings.Builder
 	at := 0
@@ -50,7 +51,7 @@ func Translate(text string) (translated string, secrets []string) {
 func escape(text string) string { return strings.ReplaceAll(text, "$", "$$") }
 
 // SecretName returns the name of the secret that a variable stands for: its own
-// where a secret can have it, else one in capitals.
+// if a secret can have it, else one in capitals.
 func SecretName(variable string) string {
 	if template.ValidName(variable) {
 		return variable

@@ -24,7 +24,7 @@ type Package struct {
 	EnvironmentVariables []KeyValue `json:"environmentVariables,omitempty"`
 }
 
-// Transport is how a program that was installed is reached.
+// Transport is how an installed program is reached.
 type Transport struct {
 	Type string `json:"type"`
 }
@@ -37,15 +37,15 @@ type Remote struct {
 	Variables map[string]Input `json:"variables,omitempty"`
 }
 
-// Input is a value that a person may have to give.
+// Input is a value that a person may have to provide.
 type Input struct {
 	IsRequired bool   `json:"isRequired,omitempty"`
 	IsSecret   bool   `json:"isSecret,omitempty"`
 	Default    string `json:"default,omitempty"`
 }
 
-// Argument is one word of a command line. A recipe has them as they are, so that
-// all are positional.
+// Argument is one word of a command line. A recipe has a plain list of words,
+// so all are positional.
 type Argument struct {
 	Type      string           `json:"type"`
 	Value     string           `json:"value"`
@@ -80,8 +80,8 @@ func remoteOf(r recipe.Recipe, t recipe.Transport) Remote {
 	return m
 }
 
-// packageOf returns the package that a transport's command runs. There is none
-// where a program is built or downloaded.
+// packageOf returns the package that a transport's command runs. There is no
+// package if the program is built or downloaded.
 func packageOf(r recipe.Recipe, t recipe.Transport) (Package, bool) {
 	if r.Install == nil {
 		return Package{}, false
@@ -113,8 +113,8 @@ func packageOf(r recipe.Recipe, t recipe.Transport) (Package, bool) {
 	return p, true
 }
 
-// around returns the words of a command before and after the package. Those that
-// each program of the kind is run with are left out: clients add them.
+// around returns the words of a command before and after the package. It leaves
+// out the words that start each program of the kind: clients add them.
 func around(t recipe.Transport, p Package) (before, after []string) {
 	at := slices.IndexFunc(t.Args, func(word string) bool {
 		_, word = optionOf(word)
@@ -137,7 +137,7 @@ func around(t recipe.Transport, p Package) (before, after []string) {
 	return before, t.Args[at+1:]
 }
 
-// optionOf splits the option that names the package from it, where both are one
+// optionOf splits the option that names the package from it, if both are one
 // word.
 func optionOf(word string) (option, rest string) {
 	for _, option = range []string{"--package", "--from"} {
@@ -170,8 +170,8 @@ func argument(r recipe.Recipe, word string) Argument {
 	return a
 }
 
-// keyValue returns a variable or a header. One whose value is the variable of its
-// own name is asked for under that name.
+// keyValue returns a variable or a header. If its value is the variable of its
+// own name, the person is asked for it under that name.
 func keyValue(r recipe.Recipe, name, text string) KeyValue {
 	if parts := variable.FindStringSubmatch(text); parts != nil && parts[0] == text && parts[1] == name {
 		return KeyValue{Name: name, Input: inputOf(r, parts)}
@@ -181,10 +181,10 @@ func keyValue(r recipe.Recipe, name, text string) KeyValue {
 	return kv
 }
 
-// variable is one in the text of a recipe, with what it is without a value.
+// variable matches a variable in the text of a recipe, with its default.
 var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`)
 
-// template returns a text with its variables as the form has them.
+// template returns a text with its variables in the registry's form.
 func template(r recipe.Recipe, text string) (string, map[string]Input) {
 	var inputs map[string]Input
 	written := variable.ReplaceAllStringFunc(text, func(found string) string {
@@ -198,8 +198,8 @@ func template(r recipe.Recipe, text string) (string, map[string]Input) {
 	return written, inputs
 }
 
-// inputOf returns what a person has to give for a variable: a secret where the
-// recipe says that it belongs to what proves who they are.
+// inputOf returns what a person has to provide for a variable: a secret if the
+// recipe says that it is a credential.
 func inputOf(r recipe.Recipe, parts []string) Input {
 	secret := r.Auth != nil && slices.Contains(r.Auth.EnvVars, parts[1])
 	return Input{IsSecret: secret, Default: parts[3], IsRequired: parts[2] == "" && (!secret || r.Auth.Required)}

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package registry writes recipes in the form of the official MCP registry, so
-// that its clients can read the catalog as one: servers as a server.json has
-// them, and what a registry says of them. The package is pure.
+// that its clients can read the catalog as a registry: servers in the form of a
+// server.json, and the registry's metadata. The package is pure.
 package registry
 
 import (
@@ -14,13 +14,14 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/search"
 )
 
 const (
-	// schema is the version of the form that is written here.
+	// schema is the version of the form that this package writes.
 	schema = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
-	// maxText is how long the form has titles and descriptions at most, in
-	// characters, and maxMessage the message of a status.
+	// maxText is the form's limit for titles and descriptions, in characters,
+	// and maxMessage the limit for the message of a status.
 	maxText    = 100
 	maxMessage = 500
 )
@@ -43,19 +44,19 @@ type Metadata struct {
 	Count      int    `json:"count"`
 }
 
-// Response is a server, and what the registry says of it.
+// Response is a server with the registry's metadata.
 type Response struct {
 	Server Server `json:"server"`
 	Meta   Meta   `json:"_meta"`
 }
 
-// Meta is what the registry says.
+// Meta is the registry's metadata.
 type Meta struct {
 	Official Official `json:"io.modelcontextprotocol.registry/official"`
 	Catalog  Listing  `json:"dev.hostedbridge/catalog"`
 }
 
-// Official is what clients of the official registry look at.
+// Official are the metadata that clients of the official registry read.
 type Official struct {
 	Status          string    `json:"status"`
 	StatusChangedAt time.Time `json:"statusChangedAt"`
@@ -65,8 +66,8 @@ type Official struct {
 	IsLatest        bool      `json:"isLatest"`
 }
 
-// Listing is what the catalog knows besides. Of a version that is not the latest
-// nobody has verified anything.
+// Listing are the catalog's own metadata. Only the latest version can be
+// verified.
 type Listing struct {
 	Recipe     string `json:"recipe"`
 	HostedSafe bool   `json:"hostedSafe"`
@@ -94,7 +95,7 @@ type Repository struct {
 }
 
 // Of returns version i of a recipe, whose name stands after the namespace.
-func Of(item *catalog.Item, i int, namespace string) Response {
+func Of(item *search.Item, i int, namespace string) Response {
 	e, v := item.Entry, item.Entry.Versions[i]
 	changed := v.At.UTC()
 	if e.StatusAt.After(changed) {
@@ -150,7 +151,7 @@ func cut(text string, most int) string {
 	return strings.TrimRight(string([]rune(text)[:most-1]), " .,;:") + "…"
 }
 
-// webURL returns a URL that browsers open, and else nothing.
+// webURL returns a URL that browsers open, and an empty text for any other.
 func webURL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
@@ -159,8 +160,8 @@ func webURL(text string) string {
 	return text
 }
 
-// repositoryOf names the host of a repository as the form does: github and gitlab
-// by their names.
+// repositoryOf names the host of a repository as the form does: github and
+// gitlab by their names.
 func repositoryOf(text string) *Repository {
 	if text = webURL(text); text == "" {
 		return nil

@@ -17,12 +17,13 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/search"
 )
 
 var accepted = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // itemOf returns a recipe as the catalog serves it.
-func itemOf(t *testing.T, source string) *catalog.Item {
+func itemOf(t *testing.T, source string) *search.Item {
 	t.Helper()
 	doc, err := recipe.Parse([]byte(source))
 	if err != nil {
@@ -30,7 +31,7 @@ func itemOf(t *testing.T, source string) *catalog.Item {
 	}
 	r := doc.Recipe
 	text := catalog.SourceOf(r)
-	return catalog.NewItem(catalog.Entry{Name: r.ID, Recipe: r, Accepted: true, Versions: []catalog.Version{
+	return search.NewItem(catalog.Entry{Name: r.ID, Recipe: r, Accepted: true, Versions: []catalog.Version{
 		{Version: catalog.VersionOf(r, catalog.Digest(text)), Digest: catalog.Digest(text), At: accepted, Recipe: r, Source: text},
 	}})
 }

@@ -14,12 +14,12 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 )
 
-// directory is a folder of this machine: one of the image, a mounted ConfigMap
-// or a mounted image.
+// directory is a folder of this machine: a part of the image, a mounted
+// ConfigMap or a mounted image.
 type directory string
 
-// mounted is where the kubelet has what is mounted now: a link that it changes
-// in one step.
+// mounted is the kubelet's link to the current content of a mount, which it
+// replaces in one step.
 const mounted = "..data"
 
 // String implements Source.
@@ -32,7 +32,7 @@ func (d directory) Each(ctx context.Context, f func(File)) error {
 		return err
 	}
 	defer func() { _ = root.Close() }()
-	// All files are of one state, also if another one is mounted meanwhile.
+	// All files are of one state, even if another one is mounted meanwhile.
 	if _, err := root.Lstat(mounted); errors.Is(err, fs.ErrNotExist) {
 		return each(ctx, rootTree{root}, f)
 	}
@@ -70,7 +70,8 @@ func (t rootTree) list() ([]node, error) {
 }
 
 func (t rootTree) read(path string) ([]byte, error) {
-	// Looked at before it is opened: opening a pipe waits for who writes to it.
+	// The type is checked before the file is opened: opening a pipe waits for a
+	// writer.
 	info, err := t.root.Stat(path)
 	if err != nil {
 		return nil, err

@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	// maxFiles is how many recipes a source may have, twice of what the catalog
-	// is measured with.
+	// maxFiles is how many recipes a source may have: twice the number that the
+	// catalog is measured with.
 	maxFiles = 20_000
 	// maxTotal is how many bytes they may have together. Most recipes have one
 	// to three KiB.
 	maxTotal = 64 << 20
 )
 
-// names are those that a recipe can have.
+// names is the form of recipes' names.
 var names = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}[a-z0-9]$`)
 
-// inFolder are the files by which a folder is a recipe.
+// inFolder are the files that make a folder a recipe.
 var inFolder = []string{"recipe.json", "server.json"}
 
 // tree is files in folders.
@@ -33,23 +33,23 @@ type tree interface {
 	list() ([]node, error)
 	// read returns a file's content, or its beginning if it is longer than a
 	// recipe may be. It never follows a link out of the tree. The error is
-	// fs.ErrNotExist where there is nothing.
+	// fs.ErrNotExist if there is no file.
 	read(path string) ([]byte, error)
 }
 
-// node is what is at the top of a tree.
+// node is an entry at the top of a tree.
 type node struct {
 	name   string
 	folder bool
-	// err is why nobody can tell what it is.
+	// err is why its type is not known.
 	err error
 }
 
-// errEmpty is that a source has no recipes, as one that was not mounted has
-// none. It must not look as if all recipes had gone.
+// errEmpty says that a source has no recipes, which is also the case if nothing
+// was mounted. It must not look as if all recipes had been removed.
 var errEmpty = errors.New("there is no recipe in it: recipes are <name>/recipe.json or <name>.json")
 
-// budget is what a source may still have.
+// budget is what a source may still read.
 type budget struct{ files, bytes int }
 
 // each calls f with each recipe file at the top of t and in its folders.
@@ -88,8 +88,8 @@ func (b *budget) take(f File) error {
 	return nil
 }
 
-// filesOf returns the recipe files that a node is or has. What has no name of a
-// recipe is something else.
+// filesOf returns the recipe files that a node is or contains. Files without
+// the name of a recipe are ignored.
 func filesOf(t tree, n node) []File {
 	name, isFile := strings.CutSuffix(n.name, ".json")
 	if !names.MatchString(name) {

@@ -28,12 +28,13 @@ import (
 // gitTimeout is how long fetching a commit may take.
 const gitTimeout = 2 * time.Minute
 
-// defaultUser is the user beside a token: GitHub wants this one, and others any.
+// defaultUser is the user beside a token: GitHub requires this one, and others
+// accept any.
 const defaultUser = "x-access-token"
 
 // repository is a folder of a git repository. One commit is fetched into
-// memory; there is no work tree, so no hook runs and no link is made, and
-// submodules are left alone.
+// memory; there is no work tree, so no hook runs, no link is created, and
+// submodules are ignored.
 type repository struct {
 	url, ref, dir string
 	options       Options
@@ -90,7 +91,7 @@ func (r *repository) connect() (transport.UploadPackSession, error) {
 	return githttp.NewClient(newHTTPClient(r.options.Transport)).NewUploadPackSession(endpoint, auth)
 }
 
-// auth returns nil where there is no token.
+// auth returns nil if there is no token.
 func (r *repository) auth() (transport.AuthMethod, error) {
 	if r.options.TokenFile == "" {
 		return nil, nil //nolint:nilnil // A public repository needs none.
@@ -110,7 +111,7 @@ func (r *repository) auth() (transport.AuthMethod, error) {
 }
 
 // plain replaces errors that repeat what the server wrote, of any length, and
-// those that do not say that the time is over.
+// those that do not say that the time ran out.
 func plain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -128,8 +129,8 @@ func plain(ctx context.Context, err error) error {
 	return err
 }
 
-// want returns the object that a branch, a tag or a commit is, and the default
-// branch for none of them. A branch comes before a tag of the same name.
+// want returns the object of a branch, a tag or a commit; an empty ref means
+// the default branch. A branch comes before a tag of the same name.
 func want(ref string, a *packp.AdvRefs) (plumbing.Hash, error) {
 	if ref == "" {
 		if a.Head == nil {
@@ -157,10 +158,10 @@ func want(ref string, a *packp.AdvRefs) (plumbing.Hash, error) {
 	return hash, nil
 }
 
-// maxPeeled is how many tags may be tags of tags.
+// maxPeeled is how many tags of tags are followed.
 const maxPeeled = 5
 
-// treeOf returns a folder of the commit that an object is or is a tag of.
+// treeOf returns a folder of the commit, which an object is or is a tag of.
 func treeOf(objects storer.EncodedObjectStorer, hash plumbing.Hash, dir string) (*object.Tree, error) {
 	for range maxPeeled {
 		tag, err := object.GetTag(objects, hash)
@@ -221,7 +222,7 @@ func (t gitTree) read(path string) ([]byte, error) {
 	}
 	blob, err := object.GetBlob(t.objects, e.Hash)
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
-		// The server was asked to leave those out.
+		// The server was asked to leave such files out.
 		return nil, fmt.Errorf("it has more than %d bytes", recipe.MaxBytes)
 	}
 	if err != nil {

@@ -21,7 +21,7 @@ const (
 // broken stands beside the kinds of changes.
 const broken = "broken"
 
-// metrics are those of one seeder. Runs that only look are not counted.
+// metrics are those of one seeder. Dry runs are not counted.
 type metrics struct {
 	runs    *prometheus.CounterVec
 	last    *prometheus.GaugeVec

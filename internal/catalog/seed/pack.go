@@ -27,17 +27,17 @@ const (
 	// maxTransfer is how many bytes a repository's server may send. A commit
 	// with ten thousand recipes has some ten MiB.
 	maxTransfer = 48 << 20
-	// maxInflated is how many bytes the objects of a commit may have, which are
-	// in memory for as long as it is read.
+	// maxInflated is how many bytes the objects of a commit may have. They are
+	// in memory while the commit is read.
 	maxInflated = 128 << 20
-	// maxObjects is how many objects there may be: files and folders.
+	// maxObjects is how many objects a commit may have: files and folders.
 	maxObjects = 200_000
 	// maxRedirects is how many redirects one request follows.
 	maxRedirects = 5
 )
 
-// fetch returns a commit's objects, without its history. Where the server can,
-// it leaves out files that are no recipes, being too long for one.
+// fetch returns a commit's objects, without its history. If the server can, it
+// leaves out files that are too long to be recipes.
 func fetch(ctx context.Context, session transport.UploadPackSession, a *packp.AdvRefs, hash plumbing.Hash) (*memory.Storage, error) {
 	request := packp.NewUploadPackRequestFromCapabilities(a.Capabilities)
 	request.Wants = []plumbing.Hash{hash}
@@ -47,7 +47,7 @@ func fetch(ctx context.Context, session transport.UploadPackSession, a *packp.Ad
 		wanted = append(wanted, capability.Shallow)
 	}
 	if a.Capabilities.Supports(capability.Filter) {
-		// Those of at least this size are left out.
+		// Files of at least this size are left out.
 		request.Filter = packp.FilterBlobLimit(recipe.MaxBytes+1, packp.BlobLimitPrefixNone)
 		wanted = append(wanted, capability.Filter)
 	}
@@ -88,8 +88,9 @@ func demultiplex(c *capability.List, r io.Reader) io.Reader {
 	return r
 }
 
-// measure refuses a pack whose objects would not fit into memory: a few bytes
-// can be any number of zeros. It is done before any of them is kept.
+// measure refuses a pack whose objects would not fit into memory: a few
+// compressed bytes can be any number of zeros. It runs before any object is
+// kept.
 func measure(pack []byte) error {
 	s := packfile.NewScanner(bytes.NewReader(pack))
 	_, count, err := s.Header()
@@ -108,7 +109,7 @@ func measure(pack []byte) error {
 	return nil
 }
 
-// measureObject returns how many bytes there may be after the next object.
+// measureObject returns how many bytes are left after the next object.
 func measureObject(s *packfile.Scanner, left uint64) (uint64, error) {
 	h, err := s.NextObjectHeader()
 	if err != nil {
@@ -146,8 +147,8 @@ func (b *beginning) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// result returns how long the object is that a delta makes: the second number
-// in it, after the length of what it changes.
+// result returns the length of the object that a delta makes: the second number
+// in it, after the length of the object that it changes.
 func (b *beginning) result() (uint64, error) {
 	_, n := binary.Uvarint(b.b[:b.n])
 	if n > 0 {
@@ -166,9 +167,8 @@ func newHTTPClient(next http.RoundTripper) *http.Client {
 	}
 }
 
-// checkRedirect follows a repository that moved on its host. The token is for one
-// host and for nobody on the way to it, and what another host serves is not what
-// was configured.
+// checkRedirect follows a repository that moved on its host. The token is for
+// one host alone, and content of another host is not what was configured.
 func checkRedirect(r *http.Request, via []*http.Request) error {
 	switch from := via[0].URL; {
 	case r.URL.Host != from.Host:
@@ -181,7 +181,7 @@ func checkRedirect(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// bounded lets all answers have so many bytes together.
+// bounded limits the bytes of all answers together.
 type bounded struct {
 	next http.RoundTripper
 	left int64

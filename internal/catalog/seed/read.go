@@ -11,20 +11,21 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/validate"
 )
 
-// found is what a source has.
+// found is the content of a source.
 type found struct {
 	recipes []recipe.Recipe
-	// files are the recipes' paths, and sources what their authors wrote where
-	// that is signed, by name.
+	// files are the recipes' paths, and sources the texts of those that are
+	// signed, by name.
 	files, sources map[string]string
 	broken         []catalog.BrokenRecipe
-	// kept are the names that the source has and that cannot be used.
+	// kept are the names of recipes in the source that cannot be used.
 	kept []string
 }
 
-// checker knows against what files are checked.
+// checker holds the data that files are checked against.
 type checker struct {
 	store Store
 	now   time.Time
@@ -62,8 +63,8 @@ func (f *found) add(file File, c checker) {
 	f.recipes = append(f.recipes, r)
 }
 
-// refuse notes a file that cannot be used. Neither the name that its place has
-// nor the one that it says of itself counts as gone.
+// refuse notes a file that cannot be used. Neither the name of its path nor the
+// name in its content counts as removed.
 func (f *found) refuse(file File, id string, problems ...catalog.Problem) {
 	f.broken = append(f.broken, catalog.BrokenRecipe{File: file.Path, Name: file.Name, Problems: problems})
 	f.kept = append(f.kept, file.Name)
@@ -72,8 +73,8 @@ func (f *found) refuse(file File, id string, problems ...catalog.Problem) {
 	}
 }
 
-// refuseBoth notes two files of one recipe, of which nobody can say which one
-// counts. The first is out already where there are three.
+// refuseBoth notes two files of one recipe, since it is unclear which one
+// counts. With three files, the first is noted already.
 func (f *found) refuseBoth(id, first string, second File) {
 	problem := catalog.Problem{Field: "id", Code: catalog.CodeName, Message: "is in the source more than once: " + first + " and " + second.Path}
 	before := len(f.recipes)
@@ -84,11 +85,11 @@ func (f *found) refuseBoth(id, first string, second File) {
 	f.refuse(second, id, problem)
 }
 
-// parse checks a file as the catalog checks what others publish.
+// parse checks a file as the catalog checks published recipes.
 func (c checker) parse(file File) (recipe.Document, []catalog.Problem) {
-	checks := catalog.Checks{Now: c.now}
-	// Which keys a signature needs, and what the recipe comes after, the file
-	// itself says.
+	checks := validate.Checks{Now: c.now}
+	// The file itself says which keys its signature needs and which version it
+	// follows.
 	d, _, err := recipe.Read(file.Content)
 	if err != nil {
 		return recipe.Document{}, []catalog.Problem{{Code: catalog.CodeSyntax, Message: err.Error()}}
@@ -103,10 +104,10 @@ func (c checker) parse(file File) (recipe.Document, []catalog.Problem) {
 	if e, there := c.store.Current().Entry(d.Recipe.ID); there && e.Owner == catalog.SeedOwner && len(e.Versions) > 0 {
 		checks.Previous = &e.Versions[0]
 	}
-	return catalog.Parse(file.Content, checks)
+	return validate.Parse(file.Content, checks)
 }
 
-// report says what the changes are, by name.
+// report lists the changes, by name.
 func (f *found) report(changes []catalog.Change) catalog.SeedReport {
 	r := catalog.SeedReport{Counts: map[catalog.ChangeKind]int{}, Changes: []catalog.Change{}, Broken: f.broken}
 	for _, c := range changes {

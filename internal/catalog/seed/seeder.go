@@ -15,32 +15,33 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/search"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 )
 
-// Store is the catalog as the seeder needs it.
+// Store is the part of the catalog that the seeder needs.
 type Store interface {
-	// Synced reports whether Current is all that there is.
+	// Synced reports whether Current is complete.
 	Synced() bool
 	// Changed returns a channel that is closed when Current changes.
 	Changed() <-chan struct{}
-	Current() *catalog.Snapshot
+	Current() *search.Snapshot
 	Publisher(id string) (catalog.Publisher, bool)
-	// ApplySeed makes changes. Its error is catalog.ChangeErrors where some of
+	// ApplySeed makes changes. Its error is catalog.ChangeErrors if some of
 	// them were not made.
 	ApplySeed(ctx context.Context, changes []catalog.Change, dryRun bool) error
 }
 
 const (
-	// tries is how often a seed begins anew over a recipe that another writer
-	// changed meanwhile.
+	// tries is how often a seed retries a recipe that another writer changed
+	// meanwhile.
 	tries = 3
-	// settled is how long a seed waits until the catalog that is read has what
-	// it wrote, so that the next one has nothing to write.
+	// settled is how long a seed waits until the catalog's readers see what it
+	// wrote, so that the next seed has nothing to write.
 	settled = 10 * time.Second
 )
 
-// ErrNone is that there is nothing to seed from.
+// ErrNone says that there is no source to seed from.
 var ErrNone = errors.New("there is no source of recipes: --catalog-seed is none")
 
 var errNotSynced = errors.New("the catalog is not read yet")
@@ -52,7 +53,7 @@ type Seeder struct {
 	clock  clock.Clock
 	log    *slog.Logger
 	m      *metrics
-	// turn is taken by the run that goes on.
+	// turn is held by the current run.
 	turn chan struct{}
 }
 
@@ -61,10 +62,10 @@ func New(source Source, store Store, clock clock.Clock, log *slog.Logger) *Seede
 	return &Seeder{source: source, store: store, clock: clock, log: log, m: newMetrics(), turn: make(chan struct{}, 1)}
 }
 
-// Seed brings the catalog in line with the source, or, with dryRun, says what it
-// would do. What is broken in the source is reported, and the rest goes in. A
-// source that cannot be read or has nothing changes nothing. With an error that
-// some changes could not be made the report has those that were.
+// Seed brings the catalog in line with the source, or, with dryRun, says what
+// it would do. Broken recipes of the source are reported, and the others are
+// written. A source that cannot be read or is empty changes nothing. If some
+// changes could not be made, the report has the others.
 func (s *Seeder) Seed(ctx context.Context, dryRun bool) (catalog.SeedReport, error) {
 	if s.source == nil {
 		return catalog.SeedReport{}, ErrNone
@@ -114,7 +115,7 @@ func (s *Seeder) seed(ctx context.Context, dryRun bool) (catalog.SeedReport, err
 	}
 }
 
-// sign gives changes what their authors signed.
+// sign adds the signed texts of the authors to the changes.
 func (f *found) sign(changes []catalog.Change) {
 	for i := range changes {
 		if c := &changes[i]; c.Kind == catalog.Create || c.Kind == catalog.Update {
@@ -133,15 +134,15 @@ func writesOf(changes []catalog.Change) []catalog.Change {
 	return writes
 }
 
-// raced reports whether recipes were not written since somebody else, such as
-// another replica, did so at the same time.
+// raced reports whether recipes were not written because another writer, such
+// as another replica, wrote them at the same time.
 func raced(err error) bool {
 	return errors.Is(err, catalog.ErrChanged) || errors.Is(err, catalog.ErrExists)
 }
 
-// judge takes what was not written out of the changes. What the API server or
-// another owner of a recipe does not allow is told of in the report, and is no
-// failure of the seed: err is left with the rest.
+// judge removes what was not written from the changes. Refusals of the API
+// server or another owner of a recipe are listed in the report and do not fail
+// the seed: err keeps the rest.
 func (f *found) judge(changes []catalog.Change, err *error) {
 	failed, ok := errors.AsType[catalog.ChangeErrors](*err)
 	if !ok {
@@ -173,8 +174,8 @@ func (f *found) judge(changes []catalog.Change, err *error) {
 	}
 }
 
-// await waits until the catalog that is read has what was written. That it does
-// not is no failure: the next seed looks again.
+// await waits until the catalog's readers see what was written. A timeout is no
+// failure: the next seed checks again.
 func (s *Seeder) await(ctx context.Context, writes []catalog.Change) {
 	ctx, cancel := context.WithTimeout(ctx, settled)
 	defer cancel()
@@ -199,7 +200,7 @@ func (s *Seeder) await(ctx context.Context, writes []catalog.Change) {
 }
 
 // isDone reports whether a seed would not write the change again.
-func isDone(c catalog.Change, current *catalog.Snapshot) bool {
+func isDone(c catalog.Change, current *search.Snapshot) bool {
 	e, there := current.Entry(c.Name)
 	switch {
 	case !there:

@@ -16,11 +16,11 @@ import (
 
 // Source is where recipe files come from.
 type Source interface {
-	// String names the source for people, without credentials.
+	// String returns the source's name, without credentials.
 	String() string
 	// Each calls f with every recipe file, in the order of their names. Files
-	// that cannot be read come with their Problem. The error is that the source
-	// as a whole cannot be read.
+	// that cannot be read come with their Problem. An error means that the
+	// source as a whole cannot be read.
 	Each(ctx context.Context, f func(File)) error
 }
 
@@ -28,26 +28,27 @@ type Source interface {
 type File struct {
 	// Path is where the file is in its source.
 	Path string
-	// Name is the recipe's name, as its place says.
+	// Name is the recipe's name, derived from the path.
 	Name    string
 	Content []byte
-	// Problem says why there is no content, and is empty where there is.
+	// Problem says why there is no content, and is empty otherwise.
 	Problem string
 }
 
-// Options are what the places of sources leave open.
+// Options are settings that the place of a source does not contain.
 type Options struct {
-	// TokenFile holds what opens a git repository: a token, or user:token. It
-	// is read for each run, and may be empty for a public repository.
+	// TokenFile holds the credentials for a git repository: a token, or
+	// user:token. It is read for each run, and may be empty for a public
+	// repository.
 	TokenFile string
 	// Transport carries the requests to a git repository.
 	Transport http.RoundTripper
 }
 
-// None is the place of no source.
+// None means no source.
 const None = "none"
 
-// Forms are the places that ParseSource knows.
+// Forms are the places that ParseSource accepts.
 const Forms = "dir:/path, git:https://host/repository#ref:path (ref and path may be left out) or none"
 
 // ParseSource returns the source at a place, which has one of the Forms; nil for
@@ -68,7 +69,7 @@ func ParseSource(place string, o Options) (Source, error) {
 func parseRepository(text string, o Options) (Source, error) {
 	u, err := url.Parse(text)
 	if err != nil {
-		// What url.Parse says has the text, in which a password may stand.
+		// The errors of url.Parse quote the text, which may contain a password.
 		return nil, errors.New("the URL of the recipes' repository cannot be read: the form is " + Forms)
 	}
 	switch {

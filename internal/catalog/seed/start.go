@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// firstRetry and lastRetry are how long a seed at the start that failed
-	// waits for the next try, which doubles.
+	// firstRetry and lastRetry bound the wait after a failed seed at the start.
+	// The wait doubles each time.
 	firstRetry = 5 * time.Second
 	lastRetry  = 5 * time.Minute
 	// logged is how many broken recipes are named in the log, one line each.
 	logged = 20
 )
 
-// Run seeds the catalog once, as soon as it is read, and again and again for as
-// long as that fails. It returns when it has succeeded or ctx ends. Replicas
-// that do so at the same time come to the same.
+// Run seeds the catalog once, as soon as it is read, and retries until it
+// succeeds or ctx ends. Replicas that run at the same time reach the same
+// result.
 func (s *Seeder) Run(ctx context.Context) error {
 	if s.source == nil || !s.synced(ctx) {
 		return nil

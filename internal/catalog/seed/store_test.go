@@ -12,6 +12,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/search"
 	"github.com/hostedbridge/hostedbridge/internal/clock/clocktest"
 )
 
@@ -79,7 +80,7 @@ func (m memoryTree) read(path string) ([]byte, error) {
 // memoryStore is a catalog that accepts what is written to it.
 type memoryStore struct {
 	mu         sync.Mutex
-	current    *catalog.Snapshot
+	current    *search.Snapshot
 	changed    chan struct{}
 	synced     bool
 	publishers map[string]catalog.Publisher
@@ -92,7 +93,7 @@ type memoryStore struct {
 }
 
 func newMemoryStore(entries ...catalog.Entry) *memoryStore {
-	return &memoryStore{current: catalog.NewSnapshot(entries, nil), changed: make(chan struct{}), synced: true}
+	return &memoryStore{current: search.NewSnapshot(entries, nil), changed: make(chan struct{}), synced: true}
 }
 
 func (m *memoryStore) Synced() bool {
@@ -107,7 +108,7 @@ func (m *memoryStore) Changed() <-chan struct{} {
 	return m.changed
 }
 
-func (m *memoryStore) Current() *catalog.Snapshot {
+func (m *memoryStore) Current() *search.Snapshot {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.current

@@ -21,7 +21,7 @@ type Wait struct {
 }
 
 // Clock stands still until the test moves it. After blocks while Waits is full,
-// so that without a buffer the two go in step.
+// so that without a buffer the code and the test run in step.
 type Clock struct {
 	Waits chan Wait
 
@@ -31,7 +31,8 @@ type Clock struct {
 
 var _ clock.Clock = (*Clock)(nil)
 
-// New returns a clock that keeps so many waits which the test has not received.
+// New returns a clock that keeps so many waits that the test has not received
+// yet.
 func New(waits int) *Clock { return &Clock{now: Start, Waits: make(chan Wait, waits)} }
 
 // Now implements clock.Clock.

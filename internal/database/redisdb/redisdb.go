@@ -1,8 +1,8 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package redisdb says how the processes reach a Redis or Valkey. What they keep
-// there is for its importers to say.
+// Package redisdb connects the processes to a Redis or Valkey. Its importers
+// define the content.
 //
 // The package is a leaf: shells import it.
 package redisdb
@@ -19,12 +19,12 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// Config says where a server is, and how long anybody waits for it.
+// Config says where a server is, and how long clients wait for it.
 type Config struct {
 	// URL is redis://host:port/database, or rediss:// with TLS.
 	URL string
-	// Password returns the password, empty for none. It is asked for at each new
-	// connection; nil for what the URL has.
+	// Password returns the password, empty for none. It is called for each new
+	// connection; nil means the one in the URL.
 	Password func() (string, error)
 	// TLS is used with rediss://; nil for the system's roots.
 	TLS *tls.Config
@@ -37,8 +37,8 @@ var (
 	errDetail = errors.New("the URL must be of the form redis://host:port/database, with a number for the database and no query")
 )
 
-// silent takes what the client would write to stderr by itself. Whatever fails
-// is returned to us too.
+// silent discards what the client would write to stderr by itself. Every
+// failure is returned to us too.
 type silent struct{}
 
 // Printf implements the client's logger.
@@ -59,8 +59,8 @@ func Parse(raw string) (*redis.Options, error) {
 	return o, nil
 }
 
-// Options returns the client's options. A command that may have been done is not
-// sent again, and nobody waits longer than for one answer.
+// Options returns the client's options. A command that may have been done is
+// not sent again, and a caller waits for at most one answer.
 func Options(c Config) (*redis.Options, error) {
 	silence()
 	o, err := Parse(c.URL)

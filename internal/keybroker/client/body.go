@@ -9,10 +9,10 @@ import (
 	"sync"
 )
 
-// secretBody is a request's body with a secret in it, in memory of its own
-// that is cleared when the transport closes it. The transport may do so, and
-// read until then, when the request has long been answered, so the caller's
-// memory, which the caller clears, is of no use to it.
+// secretBody is a request's body with a secret in it. It has memory of its own,
+// which it clears when the transport closes it. The transport may read the body
+// long after the answer has arrived, so it cannot use the caller's memory,
+// which the caller clears.
 type secretBody struct {
 	mu     sync.Mutex
 	value  []byte

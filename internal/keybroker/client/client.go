@@ -44,7 +44,7 @@ type Config struct {
 	// CAPEM is the keybroker's CA certificate. It is trusted for the keybroker
 	// and, in a Source's configurations, for the peers.
 	CAPEM []byte
-	// TokenFile is the projected token. It is read anew for each request,
+	// TokenFile is the projected token. It is read again for each request,
 	// since the kubelet replaces it.
 	TokenFile string
 	Log       *slog.Logger
@@ -57,11 +57,11 @@ type Client struct {
 	roots     *x509.CertPool
 	http      *http.Client
 	log       *slog.Logger
-	// incomplete says that the last answer of Secrets had some that did not
+	// incomplete means that the last answer of Secrets had some that did not
 	// open, so that the same revision may bring more.
 	incomplete atomic.Bool
-	// revision is that of the last answer of Secrets or SaveSecret, nil before
-	// the first.
+	// revision is the revision in the last answer of Secrets or SaveSecret, nil
+	// before the first.
 	revision atomic.Pointer[string]
 }
 
@@ -84,15 +84,15 @@ func New(c Config) (*Client, error) {
 	}, nil
 }
 
-// httpClient returns a client without idle connections: the next request is hours
-// away, and each shows the certificate of its moment.
+// httpClient returns a client without idle connections: the next request is
+// hours away, and each request presents the current certificate.
 func httpClient(config *tls.Config) *http.Client {
 	t := transportOf(config)
 	t.DisableKeepAlives = true
 	return clientBy(t)
 }
 
-// transportOf has no proxy: what is sent is for the keybroker alone.
+// transportOf uses no proxy: the requests are for the keybroker alone.
 func transportOf(config *tls.Config) *http.Transport {
 	return &http.Transport{DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext, TLSClientConfig: config}
 }
@@ -138,7 +138,7 @@ func (c *Client) post(ctx context.Context, csr []byte) ([]byte, error) {
 	return body, err
 }
 
-// request returns a request with the token of the moment.
+// request returns a request with the current token.
 func (c *Client) request(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {
 	token, err := os.ReadFile(c.tokenFile)
 	if err != nil {
@@ -156,8 +156,8 @@ func (c *Client) request(ctx context.Context, method, path string, body io.Reade
 	return request, nil
 }
 
-// do sends the request and reads the answer, of at most limit bytes. One that
-// is neither a success nor "not modified" is a *Refusal.
+// do sends the request and reads the answer, of at most limit bytes. An answer
+// that is neither a success nor "not modified" is a *Refusal.
 func do(client *http.Client, request *http.Request, limit int64) (status int, body []byte, err error) {
 	response, err := client.Do(request)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 )
 
 // Login is the keybroker as the ingress's authorization server uses it: it has
-// the keys that sign access tokens and gives none of them away. It is safe for
+// the keys that sign access tokens and never gives them away. It is safe for
 // concurrent use.
 type Login struct {
 	base  *url.URL
@@ -31,17 +31,18 @@ type Login struct {
 }
 
 const (
-	// loginIdle is how long a connection waits for the next signature: less than the
-	// keybroker lets one wait. A login needs several within seconds, and each
-	// handshake takes more of both than the signature does.
+	// loginIdle is how long a connection waits for the next signature: less
+	// than the keybroker keeps one open. A login needs several signatures
+	// within seconds, and each handshake costs both sides more than the
+	// signature.
 	loginIdle = 3 * time.Second
-	// loginFor is how long connections are used, however busy they are: a fraction
-	// of the lifetime of the certificate that they were made with.
+	// loginFor is how long connections are used, however busy they are: a
+	// fraction of the lifetime of the certificate that they present.
 	loginFor = time.Minute
 )
 
-// NewLogin returns the signing keys at the keybroker of broker, to which this
-// process shows the certificate of source: the ingress's.
+// NewLogin returns the signing keys at the keybroker of broker. This process
+// presents the certificate of source there, which is the ingress's.
 func NewLogin(broker *Client, source *Source) *Login {
 	return &Login{base: broker.base, fresh: func() *http.Client {
 		t := transportOf(source.serviceTLS())
@@ -50,7 +51,7 @@ func NewLogin(broker *Client, source *Source) *Login {
 	}}
 }
 
-// client returns what asks the keybroker at the moment.
+// client returns the current client of the keybroker.
 func (l *Login) client() *http.Client {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,7 +62,7 @@ func (l *Login) client() *http.Client {
 	return l.http
 }
 
-// Close closes the connections that nobody uses.
+// Close closes idle connections.
 func (l *Login) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,10 +75,10 @@ func (l *Login) closeIdle() {
 	}
 }
 
-// Sign has the claims of an access token, a JSON object of at most 8 KiB, signed
-// by the key of the moment and returns the token: a compact JWS (RFC 7515, 7.1)
-// of the type at+jwt (RFC 9068). The error is a *Refusal when the keybroker
-// answered; it quotes neither the claims nor the token.
+// Sign requests the signature of an access token's claims, a JSON object of at
+// most 8 KiB, by the current key and returns the token: a compact JWS (RFC
+// 7515, 7.1) of the type at+jwt (RFC 9068). The error is a *Refusal when the
+// keybroker answered; it quotes neither the claims nor the token.
 func (l *Login) Sign(ctx context.Context, claims []byte) (string, error) {
 	answer, err := l.do(ctx, http.MethodPost, "sign", claims)
 	if err != nil {
@@ -91,9 +92,9 @@ func (l *Login) Sign(ctx context.Context, claims []byte) (string, error) {
 	return token, nil
 }
 
-// Keys returns the public keys by which the tokens of Sign are verified, those
-// of the periods before and after the present one included. The error is a
-// *Refusal when the keybroker answered.
+// Keys returns the public keys that verify the tokens of Sign, including those
+// of the periods before and after the present one. The error is a *Refusal when
+// the keybroker answered.
 func (l *Login) Keys(ctx context.Context) (jose.JSONWebKeySet, error) {
 	answer, err := l.do(ctx, http.MethodGet, "keys", nil)
 	if err != nil {
@@ -106,8 +107,8 @@ func (l *Login) Keys(ctx context.Context) (jose.JSONWebKeySet, error) {
 	return set, nil
 }
 
-// verifies reports whether a set has keys, and none that it should not: a
-// private one here would go on to whoever asks for the public ones.
+// verifies reports whether a set has keys, and none but public ones: the set is
+// handed to anybody who asks for the public keys.
 func verifies(set jose.JSONWebKeySet) bool {
 	for _, key := range set.Keys {
 		if !key.Valid() || !key.IsPublic() || key.KeyID == "" || key.Algorithm != string(jose.ES256) {
@@ -117,9 +118,9 @@ func verifies(set jose.JSONWebKeySet) bool {
 	return len(set.Keys) > 0
 }
 
-// do sends one request, and once more when nobody answered: a replica of the
-// keybroker that ends takes its connections along, and a login that fails for it
-// cannot be repeated by the program that logs in, since its code is used up.
+// do sends one request, and once more when there was no answer: a replica of
+// the keybroker that ends closes its connections, and a failed login cannot be
+// repeated, since its code is used up.
 func (l *Login) do(ctx context.Context, method, what string, body []byte) ([]byte, error) {
 	answer, err := l.once(ctx, method, what, body)
 	if _, answered := errors.AsType[*Refusal](err); err == nil || answered || ended(ctx) {

@@ -9,7 +9,7 @@ import (
 	"regexp"
 )
 
-// Refusal is an answer of the keybroker that is not what was asked for.
+// Refusal is an answer of the keybroker other than the expected one.
 type Refusal struct {
 	Status int
 	// Code is one of the keybroker's stable codes, empty when the answer had
@@ -25,8 +25,8 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("keybroker answers %d %s", r.Status, r.Code)
 }
 
-// What stands in between may answer too, so nothing that does not look like a
-// code and a sentence of the keybroker's gets further.
+// A proxy in between may answer too, so only text in the form of the
+// keybroker's codes and sentences is passed on.
 var (
 	codeForm   = regexp.MustCompile(`^[a-z0-9_]{1,64}$`)
 	detailForm = regexp.MustCompile(`^[ -~]{1,512}$`)

@@ -16,8 +16,8 @@ import (
 )
 
 // Export returns the current certificate with its chain, and its private key,
-// both in PEM, for a process of the same identity that goes on with them. The
-// error is that there is no certificate, or none any more.
+// both in PEM, for a process of the same identity that takes over. It returns
+// an error if there is no certificate, or only an expired one.
 func (s *Source) Export() (chain, key []byte, err error) {
 	c, err := s.certificate()
 	if err != nil {
@@ -33,15 +33,15 @@ func (s *Source) Export() (chain, key []byte, err error) {
 	return chain, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
 }
 
-// Restore has the source begin with a certificate that another exported, if it
-// is good at this moment: issued by the CA that the source trusts, to the
-// client with this URI, and not expired. Call it before Run, which asks for a
-// newer one all the same.
+// Restore gives the source the certificate that another source exported, if it
+// is valid now: issued by the CA that the source trusts, to the client with
+// this URI, and not expired. Call it before Run, which requests a newer one all
+// the same.
 func (s *Source) Restore(chain, key []byte, uri *url.URL) error {
 	pair, err := tls.X509KeyPair(chain, key)
 	if err != nil {
 		// The cause could quote the key.
-		return errors.New("restore certificate: it is none, or not that of the key")
+		return errors.New("restore certificate: it is invalid, or does not belong to the key")
 	}
 	if now := s.clock.Now(); now.After(pair.Leaf.NotAfter) {
 		return fmt.Errorf("restore certificate: it expired at %s", pair.Leaf.NotAfter.UTC().Format(time.RFC3339))
@@ -50,7 +50,7 @@ func (s *Source) Restore(chain, key []byte, uri *url.URL) error {
 	for _, der := range pair.Certificate[1:] {
 		intermediate, err := x509.ParseCertificate(der)
 		if err != nil {
-			return errors.New("restore certificate: its chain is none")
+			return errors.New("restore certificate: its chain is invalid")
 		}
 		state.PeerCertificates = append(state.PeerCertificates, intermediate)
 	}

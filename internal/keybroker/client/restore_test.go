@@ -70,9 +70,9 @@ func TestOnlyAGoodCertificateIsRestored(t *testing.T) {
 		"one that has expired":     {chain, key, 7 * time.Hour, "it expired at 2026-11-21T18:00:00Z"},
 		"one of another authority": {foreign, foreignKey, 0, "unknown authority"},
 		"one of a bridge":          {bridge, bridgeKey, 0, "restore certificate"},
-		"one with another key":     {chain, bridgeKey, 0, "not that of the key"},
-		"nothing":                  {nil, nil, 0, "it is none"},
-		"the key as certificate":   {key, key, 0, "it is none"},
+		"one with another key":     {chain, bridgeKey, 0, "does not belong to the key"},
+		"nothing":                  {nil, nil, 0, "it is invalid"},
+		"the key as certificate":   {key, key, 0, "it is invalid"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktest.New(0)

@@ -15,23 +15,23 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 )
 
-// Secrets are the secrets of the bridge that asks.
+// Secrets are the secrets of the calling bridge.
 type Secrets struct {
 	// Revision changes when a secret is set or removed. It is empty while there
-	// are none.
+	// are no secrets.
 	Revision string
 	Values   map[string][]byte
-	// Unreadable are the names of those that are set and do not open.
+	// Unreadable are the names of secrets that are set and do not open.
 	Unreadable []string
-	// SessionKeys sign what the bridge hands to its clients: the first signs,
-	// all verify. A keybroker of an earlier version gives none.
+	// SessionKeys sign the values that the bridge gives to its clients: the
+	// first signs, all verify. A keybroker of an earlier version sends none.
 	SessionKeys [][]byte
 }
 
 // Secrets returns the secrets of the bridge that this process is, and nothing
-// when they are still those of the revision, which may be empty. The error is
-// a *Refusal when the keybroker answered. After an answer with secrets that
-// did not open, the same revision counts as changed: they may open now.
+// if they still have the given revision, which may be empty. The error is a
+// *Refusal when the keybroker answered. After an answer with secrets that did
+// not open, the same revision counts as changed: they may open now.
 func (c *Client) Secrets(ctx context.Context, revision string) (*Secrets, error) {
 	request, err := c.request(ctx, http.MethodGet, "secrets", http.NoBody)
 	if err != nil {
@@ -67,22 +67,23 @@ func (c *Client) Secrets(ctx context.Context, revision string) (*Secrets, error)
 
 // The codes of a SaveSecret's Refusal.
 const (
-	// CodeRevisionChanged is that somebody's change has overtaken it.
+	// CodeRevisionChanged means that another change came first.
 	CodeRevisionChanged = "revision_changed"
-	// CodeSecretNotFound is that the user has no secret of this name, or not any
-	// more.
+	// CodeSecretNotFound means that the user has no secret of this name, or not
+	// any more.
 	CodeSecretNotFound = "secret_not_found"
-	// CodeSecretManaged is that the secret follows a Secret of the user.
+	// CodeSecretManaged means that the secret follows a Secret of the user.
 	CodeSecretManaged = "secret_managed"
-	// CodeSecretNotWritable is that no server of the bridge has its login there.
+	// CodeSecretNotWritable means that no server of the bridge keeps its login
+	// there.
 	CodeSecretNotWritable = "secret_not_writable"
 )
 
 // SaveSecret stores a secret of the bridge that this process is: one that a
-// server of it has as auth.oauth.tokenSecret. Nothing is stored when the secrets
-// have changed since this client last got or stored any. The error is a *Refusal
-// when the keybroker answered; after any other the secret may be stored or not.
-// The value is not kept.
+// server of it names as auth.oauth.tokenSecret. Nothing is stored if the
+// secrets have changed since this client last fetched or stored any. The error
+// is a *Refusal when the keybroker answered; after any other error the secret
+// may be stored or not. The value is not kept.
 func (c *Client) SaveSecret(ctx context.Context, name string, value []byte) error {
 	body := newSecretBody(value)
 	request, err := c.request(ctx, http.MethodPut, "secrets/"+url.PathEscape(name), body)
@@ -108,8 +109,8 @@ func (c *Client) SaveSecret(ctx context.Context, name string, value []byte) erro
 	return nil
 }
 
-// validKeys reports whether these are keys: a short one would sign nothing that
-// can be relied on.
+// validKeys reports whether the keys are long enough: signatures by a short key
+// could not be relied on.
 func validKeys(keys [][]byte) bool {
 	return !slices.ContainsFunc(keys, func(key []byte) bool { return len(key) != pki.SessionKeySize })
 }

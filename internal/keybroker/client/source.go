@@ -20,21 +20,21 @@ import (
 
 const (
 	// renewAfter is the part of a certificate's remaining life after which it
-	// is renewed: two thirds are left for a keybroker that is away.
+	// is renewed: two thirds are left for an outage of the keybroker.
 	renewAfter = 1.0 / 3
-	// spread is the part of a wait that is left to chance, so that bridges
-	// that started together do not renew together.
+	// spread is the random part of a wait, so that bridges that started
+	// together do not renew together.
 	spread = 0.1
-	// firstBackoff and maxBackoff bound the wait after a failure. A minute is
-	// how long a bridge may stay without certificate after the keybroker's
-	// return; at that rate, half of the wait being left to chance, 10,000
-	// bridges ask some 220 times a second.
+	// firstBackoff and maxBackoff bound the wait after a failure. A bridge may
+	// stay without certificate for a minute after the keybroker's return; half
+	// of each wait is random, so at that rate 10,000 bridges send some 220
+	// requests a second.
 	firstBackoff = time.Second
 	maxBackoff   = time.Minute
 )
 
-// Source keeps a certificate fresh. While the keybroker is away it goes on
-// with the one that it has. It is safe for concurrent use.
+// Source keeps a certificate fresh. During an outage of the keybroker it keeps
+// the certificate that it has. It is safe for concurrent use.
 type Source struct {
 	issue   func(context.Context) (*tls.Certificate, error)
 	roots   *x509.CertPool
@@ -74,7 +74,7 @@ func (s *Source) Run(ctx context.Context) error {
 	}
 }
 
-// ended reports whether nobody waits for more: no failure, but the end.
+// ended reports whether ctx has ended, so that an error is no failure.
 func ended(ctx context.Context) bool { return ctx.Err() != nil }
 
 // renew gets one certificate and returns when to get the next.
@@ -98,14 +98,14 @@ func (s *Source) renew(ctx context.Context) (time.Duration, error) {
 	return jitter(time.Duration(float64(left) * renewAfter)), nil
 }
 
-// Backoff returns how long to wait before the keybroker is asked again, after
-// the given number of earlier failures in a row.
+// Backoff returns how long to wait before the next request to the keybroker,
+// after the given number of earlier failures in a row.
 func Backoff(failures int) time.Duration {
 	wait := maxBackoff
 	if failures < 6 { // 2^6 s is more than a minute.
 		wait = firstBackoff << failures
 	}
-	// Half of it left to chance: here everybody waits for one event.
+	// Half of it is random: here all bridges wait for the same event.
 	return wait/2 + rand.N(wait/2+1) //nolint:gosec // Spreading load needs no secret randomness.
 }
 
@@ -120,8 +120,8 @@ func (s *Source) Ready() bool {
 	return err == nil
 }
 
-// Expiry returns when the certificate that there is ends, also if it has ended:
-// zero while there has been none.
+// Expiry returns when the current certificate ends, also if it has ended: zero
+// while there has been none.
 func (s *Source) Expiry() time.Time {
 	if c := s.current.Load(); c != nil {
 		return c.Leaf.NotAfter
@@ -137,8 +137,8 @@ func (s *Source) FirstReady() <-chan struct{} { return s.first }
 // one included. It holds one message, for one reader.
 func (s *Source) Renewed() <-chan struct{} { return s.renewed }
 
-// certificate returns the current certificate. An expired one is not shown to
-// peers, who would only refuse it with less to say.
+// certificate returns the current certificate. An expired one is not presented
+// to peers, which would refuse it with a less helpful error.
 func (s *Source) certificate() (*tls.Certificate, error) {
 	c := s.current.Load()
 	if c == nil {

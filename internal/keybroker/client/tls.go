@@ -11,9 +11,9 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 )
 
-// ServerTLS returns the configuration of a server that only the client with
-// this URI in its certificate may talk to. It always shows the newest
-// certificate, and fails handshakes while there is none.
+// ServerTLS returns the configuration of a server that accepts only the client
+// with this URI in its certificate. It always presents the newest certificate,
+// and fails handshakes while it has no certificate.
 func (s *Source) ServerTLS(client *url.URL) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
@@ -24,14 +24,14 @@ func (s *Source) ServerTLS(client *url.URL) *tls.Config {
 		// VerifyConnection verifies all there is: chain, time, usage, name.
 		ClientAuth:       tls.RequireAnyClientCert,
 		VerifyConnection: pki.VerifyPeer(s.roots, client, x509.ExtKeyUsageClientAuth, s.clock.Now),
-		// A resumed session would carry on what an older certificate proved.
+		// A resumed session would rely on an older certificate.
 		SessionTicketsDisabled: true,
 	}
 }
 
-// ClientTLS returns the configuration of a client that talks only to the
-// server with this URI in its certificate, wherever it was dialled. It always
-// shows the newest certificate, and fails handshakes while there is none.
+// ClientTLS returns the configuration of a client that accepts only the server
+// with this URI in its certificate, at any address. It always presents the
+// newest certificate, and fails handshakes while it has no certificate.
 func (s *Source) ClientTLS(server *url.URL) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
@@ -46,9 +46,9 @@ func (s *Source) ClientTLS(server *url.URL) *tls.Config {
 	}
 }
 
-// serviceTLS returns the configuration of a client of the service that is known
-// by its DNS name: the keybroker. It shows the newest certificate, and fails
-// handshakes while there is none.
+// serviceTLS returns the configuration of a client of the keybroker's service,
+// which is identified by its DNS name. It presents the newest certificate, and
+// fails handshakes while it has no certificate.
 func (s *Source) serviceTLS() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,

@@ -14,47 +14,48 @@ import (
 	"time"
 )
 
-// Ref names a HostedBridge. The UID tells it from a later one of that name.
+// Ref names a HostedBridge. The UID distinguishes it from a later one of that
+// name.
 type Ref struct{ Namespace, Name, UID string }
 
-// SecretInfo is what is known of a secret without opening it.
+// SecretInfo describes a secret without its value.
 type SecretInfo struct {
 	Name string `json:"name"`
 	// Size is the value's in bytes.
 	Size int `json:"size"`
-	// Created and Updated are zero where nobody knows.
+	// Created and Updated are zero if they are not known.
 	Created time.Time `json:"created,omitzero"`
 	Updated time.Time `json:"updated,omitzero"`
 	// KeyVersion is the version of the master key under which it is sealed.
 	KeyVersion uint32 `json:"keyVersion"`
-	// Source is the Secret of spec.secretRefs that it comes from, empty for
-	// what the user set. The user cannot change what has one.
+	// Source is the Secret of spec.secretRefs that it comes from, empty for a
+	// secret that the user set. The user cannot change a secret with a source.
 	Source string `json:"source,omitempty"`
 }
 
-// SecretList is what a user has.
+// SecretList lists a user's secrets.
 type SecretList struct {
 	// Secrets are sorted by name.
 	Secrets []SecretInfo `json:"secrets"`
-	// Limit is how many the user's tier allows, nil for any number.
+	// Limit is how many the user's tier allows; nil means no limit.
 	Limit    *int   `json:"limit"`
 	Revision string `json:"revision"`
 }
 
-// UserSecrets are the users' secrets as the ingress has them changed. It is
-// safe for concurrent use.
+// UserSecrets are the users' secrets as the ingress changes them. It is safe
+// for concurrent use.
 type UserSecrets struct {
 	base *url.URL
 	http *http.Client
 }
 
-// NewUserSecrets returns the secrets at the keybroker of c, to which this
-// process shows the certificate of s: the ingress's.
+// NewUserSecrets returns the secrets at the keybroker of c. This process
+// presents the certificate of s there, which is the ingress's.
 func NewUserSecrets(c *Client, s *Source) *UserSecrets {
 	return &UserSecrets{base: c.base, http: httpClient(s.serviceTLS())}
 }
 
-// List returns what the user of the bridge has. The error is a *Refusal when
+// List returns the secrets of the bridge's user. The error is a *Refusal when
 // the keybroker answered.
 func (u *UserSecrets) List(ctx context.Context, ref Ref) (SecretList, error) {
 	var list SecretList
@@ -68,8 +69,8 @@ func (u *UserSecrets) List(ctx context.Context, ref Ref) (SecretList, error) {
 	return list, nil
 }
 
-// Put sets a secret and reports whether there was none of that name before.
-// The error is a *Refusal when the keybroker answered.
+// Put sets a secret and reports whether it is new. The error is a *Refusal when
+// the keybroker answered.
 func (u *UserSecrets) Put(ctx context.Context, ref Ref, name string, value []byte) (info SecretInfo, created bool, err error) {
 	status, err := u.do(ctx, http.MethodPut, u.path(ref, name), value, &info)
 	if err == nil && info.Name != name {
@@ -81,8 +82,8 @@ func (u *UserSecrets) Put(ctx context.Context, ref Ref, name string, value []byt
 	return info, status == http.StatusCreated, nil
 }
 
-// Delete removes a secret. The error is a *Refusal when the keybroker
-// answered, which it does with status 404 when there is none.
+// Delete removes a secret. The error is a *Refusal when the keybroker answered;
+// its status is 404 if the secret does not exist.
 func (u *UserSecrets) Delete(ctx context.Context, ref Ref, name string) error {
 	if _, err := u.do(ctx, http.MethodDelete, u.path(ref, name), nil, nil); err != nil {
 		return fmt.Errorf("remove secret: %w", err)

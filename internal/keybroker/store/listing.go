@@ -43,16 +43,16 @@ type Source struct {
 	Deleted bool `json:"deleted,omitempty"`
 }
 
-// Entry is what is known of a secret without opening it.
+// Entry describes a secret without its value.
 type Entry struct {
 	Name string
-	// Size is the value's in bytes, and Key what it is sealed under. Both are
-	// zero for an envelope that is damaged so much that it does not say.
+	// Size is the value's in bytes, and Key the key that it is sealed under.
+	// Both are zero for an envelope that is too damaged to say.
 	Size int
 	Key  envelope.KeyID
-	// Created and Updated are zero where the index does not tell.
+	// Created and Updated are zero if the index does not tell.
 	Created, Updated time.Time
-	// Source is nil for what the user set.
+	// Source is nil for a secret that the user set.
 	Source *Source
 }
 
@@ -60,7 +60,7 @@ type Entry struct {
 // not change it.
 func (e Entry) Managed() bool { return e.Source != nil && !e.Source.Deleted }
 
-// Listing is what a bridge has.
+// Listing lists the secrets of a bridge.
 type Listing struct {
 	// Entries are sorted by name.
 	Entries []Entry
@@ -71,7 +71,8 @@ type Listing struct {
 }
 
 // Lowest returns the lowest key under which any secret is sealed, and the zero
-// value where there are none. Keys of another algorithm sort by the algorithm.
+// value if there are no secrets. Keys of another algorithm sort by the
+// algorithm.
 func (l Listing) Lowest() envelope.KeyID {
 	var lowest envelope.KeyID
 	for _, e := range l.Entries {
@@ -97,7 +98,7 @@ func (l Listing) Find(name string) (Entry, bool) {
 	return l.Entries[i], true
 }
 
-// indexed is what the index says of a secret.
+// indexed is the index's record of a secret.
 type indexed struct {
 	Created time.Time `json:"created,omitzero"`
 	Updated time.Time `json:"updated,omitzero"`
@@ -107,7 +108,7 @@ type indexed struct {
 // index is indexed by the secrets' names.
 type index map[string]indexed
 
-// snapshot is what was read of a bridge's envelopes.
+// snapshot is the state of a bridge's envelopes as it was read.
 type snapshot struct {
 	Listing
 	// secret is nil before the first secret is set.
@@ -116,9 +117,10 @@ type snapshot struct {
 }
 
 // take reads the Secret with the envelopes. An index that cannot be read counts
-// as none, which err says: the secrets are there without it and open. What they
-// came from is lost: they count as the user's own from then on, and an entry of
-// spec.secretRefs that gives one of their names is reported and not sealed.
+// as missing, and err says so: the secrets exist and open without it. Their
+// sources are lost: the secrets count as the user's own from then on, and an
+// entry of spec.secretRefs that gives one of their names is reported and not
+// sealed.
 func take(secret *corev1.Secret) (s snapshot, err error) {
 	s = snapshot{secret: secret, index: index{}}
 	if raw, found := secret.Data[indexKey]; found {
@@ -126,7 +128,7 @@ func take(secret *corev1.Secret) (s snapshot, err error) {
 			s.index, err = index{}, fmt.Errorf("the index of Secret %s/%s cannot be read", secret.Namespace, secret.Name)
 		}
 	}
-	// Keys that are no names were not put there by any store.
+	// No store writes keys that are not valid names.
 	maps.DeleteFunc(s.index, func(name string, _ indexed) bool {
 		_, found := secret.Data[name]
 		return !found || !v1alpha1.ValidSecretName(name)
@@ -135,7 +137,7 @@ func take(secret *corev1.Secret) (s snapshot, err error) {
 		if !v1alpha1.ValidSecretName(name) {
 			continue
 		}
-		// The zero header stands for an envelope that is none.
+		// The zero header stands for an invalid envelope.
 		header, _ := envelope.Inspect(secret.Data[name])
 		i := s.index[name]
 		s.Entries = append(s.Entries, Entry{
@@ -147,7 +149,8 @@ func take(secret *corev1.Secret) (s snapshot, err error) {
 	return s, err
 }
 
-// revision is a fingerprint of what is sealed, and not of how it is wrapped.
+// revision is a fingerprint of the sealed content, and not of how it is
+// wrapped.
 func revision(entries []Entry, data map[string][]byte) string {
 	if len(entries) == 0 {
 		return ""
@@ -162,7 +165,7 @@ func revision(entries []Entry, data map[string][]byte) string {
 	for _, e := range entries {
 		body, err := envelope.Body(data[e.Name])
 		if err != nil {
-			body = data[e.Name] // Damage, too, is a change.
+			body = data[e.Name] // Damage is a change too.
 		}
 		field([]byte(e.Name))
 		field(body)

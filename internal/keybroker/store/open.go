@@ -18,16 +18,16 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 )
 
-// callsAtOnce is how many secrets of one bridge a transit engine is asked to
-// open at a time. Each is a call of some milliseconds, or of 100 to a Vault far
-// away; a bridge may have hundreds, and its answer must come within 10 seconds.
+// callsAtOnce is how many secrets of one bridge a transit engine opens at a
+// time. Each is a call of some milliseconds, or of 100 to a Vault far away; a
+// bridge may have hundreds, and its answer must come within 10 seconds.
 const callsAtOnce = 16
 
-// Opened is what opens of a bridge's secrets.
+// Opened are the secrets of a bridge that open.
 type Opened struct {
 	Values map[string][]byte
-	// Unreadable are the names of those that do not open, sorted. The log says
-	// why.
+	// Unreadable are the names of the secrets that do not open, sorted. The log
+	// says why.
 	Unreadable []string
 	Revision   string
 }
@@ -40,21 +40,21 @@ func (o Opened) Wipe() {
 	}
 }
 
-// List returns what the bridge has. It opens nothing.
+// List returns the bridge's secrets. It opens nothing.
 func (s *Store) List(ctx context.Context, b Bridge) (Listing, error) {
 	current, err := s.read(ctx, b)
 	return current.Listing, err
 }
 
-// Open opens the bridge's secrets. One that does not open does not stop the
-// others.
+// Open opens the bridge's secrets. A secret that does not open does not stop
+// the others.
 func (s *Store) Open(ctx context.Context, b Bridge) (Opened, error) {
 	opened, _, err := s.OpenUnless(ctx, b, "")
 	return opened, err
 }
 
-// OpenUnless is Open unless the revision, when it is not empty, is still that
-// of the secrets: then nothing is opened and changed is false.
+// OpenUnless is Open unless the secrets still have the given revision: then
+// nothing is opened and changed is false. An empty revision always opens.
 func (s *Store) OpenUnless(ctx context.Context, b Bridge, revision string) (opened Opened, changed bool, err error) {
 	current, err := s.read(ctx, b)
 	if err != nil {
@@ -106,14 +106,14 @@ func (s *Store) openAll(ctx context.Context, b Bridge, user *envelope.User, curr
 	return opened, nil
 }
 
-// unsealed is what came of one envelope.
+// unsealed is the result for one envelope.
 type unsealed struct {
 	value []byte
 	err   error
 }
 
-// unsealAll opens every envelope of the Secret, in the order of the entries. The
-// error is ErrUnavailable; what was opened until then stands beside it.
+// unsealAll opens every envelope of the Secret, in the order of the entries.
+// The error is ErrUnavailable; the values opened until then come with it.
 func unsealAll(ctx context.Context, user *envelope.User, current snapshot) ([]unsealed, error) {
 	results := make([]unsealed, len(current.Entries))
 	one := func(ctx context.Context, i int) error {
@@ -173,9 +173,8 @@ func (s *Store) opener(ctx context.Context, b Bridge, current snapshot) func(nam
 }
 
 // OpenBackup opens the secrets in the two Secrets of a backup, which were
-// sealed for the HostedBridge with that UID. It needs no API server. Nothing is
-// checked of the Secrets but what is in them: envelopes that are somebody
-// else's do not open.
+// sealed for the HostedBridge with that UID. It needs no API server. It checks
+// only the content of the Secrets: envelopes of another user do not open.
 func (s *Store) OpenBackup(ctx context.Context, formerUID types.UID, envelopes, salt *corev1.Secret) (Opened, []Entry, error) {
 	if envelopes == nil {
 		return Opened{Values: map[string][]byte{}}, nil, nil

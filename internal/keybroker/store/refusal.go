@@ -15,9 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// classify tells what the API server will not do from what it cannot do now.
-// What it answers to a request with data is repeated only as far as it cannot
-// have any.
+// classify distinguishes what the API server will never do from what it cannot
+// do now. It repeats the answer to a request with data only as far as the
+// answer cannot contain that data.
 func classify(err error) error {
 	answer, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok {
@@ -51,19 +51,19 @@ func tooLong(status metav1.Status) bool {
 }
 
 var (
-	// denied begins what webhooks and policies answer: whatever follows, and all
-	// else in the answer, is theirs and may quote the Secret.
+	// denied matches the beginning of answers of webhooks and policies: the
+	// rest of such an answer may quote the Secret.
 	denied = regexp.MustCompile(`^(admission webhook "[^"]*" denied the request` +
 		`|secrets( "[^"]*")? is forbidden: (Validating|Mutating)AdmissionPolicy '[^']*' with binding '[^']*' denied request)`)
 
-	// ours are messages of the API server itself that are made of names, numbers
-	// and rights.
+	// ours are messages of the API server itself that contain only names,
+	// numbers and rights.
 	ours = regexp.MustCompile(`^secrets( "[^"]*")? is forbidden: (exceeded quota: .*|failed quota: .*|User "[^"]*" cannot .*` +
 		`|unable to create new content in namespace \S+ because it is being terminated)`)
 )
 
-// describe returns what may be said of a refusal: the reason, the fields that it
-// is about, and the message if that can quote nothing.
+// describe returns the part of a refusal that is safe to repeat: the reason,
+// the fields that it is about, and the message if that cannot quote data.
 func describe(status metav1.Status) string {
 	if who := denied.FindString(status.Message); who != "" {
 		return fmt.Sprintf("%s (%d)", who, status.Code)

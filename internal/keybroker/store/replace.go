@@ -11,10 +11,10 @@ import (
 	"slices"
 )
 
-// Replace gives the bridge these secrets in one write. Entries bring what is
-// known of them beside their values: dates and sources. A secret that is there
-// already must have the value that it would get; any other is ErrExists, so
-// that a restore can be repeated and overwrites nothing.
+// Replace gives the bridge these secrets in one write. Entries carry the other
+// facts beside the values: dates and sources. An existing secret must have the
+// value that it would get; any other value is ErrExists, so a restore can be
+// repeated and overwrites nothing.
 func (s *Store) Replace(ctx context.Context, b Bridge, values map[string][]byte, entries []Entry) error {
 	about := map[string]Entry{}
 	for _, e := range entries {

@@ -12,9 +12,9 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 )
 
-// Rewrap wraps every secret under the current key that is not yet, in one
-// write, and returns what there is then and how many were wrapped. One that
-// does not open stays as it is, and the log says why.
+// Rewrap wraps every secret that is not under the current key yet, in one
+// write, and returns the resulting listing and how many were wrapped. A secret
+// that does not open stays as it is, and the log says why.
 func (s *Store) Rewrap(ctx context.Context, b Bridge) (l Listing, done int, err error) {
 	for range maxTries {
 		current, err := s.read(ctx, b)
@@ -36,8 +36,8 @@ func (s *Store) Rewrap(ctx context.Context, b Bridge) (l Listing, done int, err 
 	return Listing{}, 0, fmt.Errorf("%w: rewrap for HostedBridge %s/%s", ErrConflict, b.Namespace, b.Name)
 }
 
-// isCurrent reports whether the headers alone show that there is nothing to
-// rewrap, so that the salt need not be read.
+// isCurrent reports whether the headers alone show that nothing has to be
+// rewrapped, so that the salt need not be read.
 func (s *Store) isCurrent(l Listing) bool {
 	current := s.Keys().Current()
 	for _, e := range l.Entries {

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 )
 
@@ -30,16 +29,16 @@ const (
 )
 
 // IsBridge reports whether the owner is a HostedBridge. It compares the group
-// without the version: an owner reference outlives the version that it was
+// without the version: an owner reference outlives the API version that it was
 // written in.
 func IsBridge(owner *metav1.OwnerReference) bool {
 	gv, err := schema.ParseGroupVersion(owner.APIVersion)
 	return err == nil && gv.Group == v1alpha1.GroupVersion.Group && owner.Kind == BridgeKind
 }
 
-// read returns what the bridge has, which is nothing where there is no Secret.
+// read returns the bridge's envelopes, which are empty if there is no Secret.
 func (s *Store) read(ctx context.Context, b Bridge) (snapshot, error) {
-	secret, err := s.owned(ctx, b, desired.Envelopes(b.Name))
+	secret, err := s.owned(ctx, b, v1alpha1.EnvelopesSecretName(b.Name))
 	if errors.Is(err, ErrNotFound) {
 		return snapshot{index: index{}}, nil
 	}
@@ -74,9 +73,9 @@ func (s *Store) owned(ctx context.Context, b Bridge, name string) (*corev1.Secre
 	return secret, nil
 }
 
-// user returns the user's keys, of the salt that is stored.
+// user returns the user's keys, derived with the stored salt.
 func (s *Store) user(ctx context.Context, b Bridge) (*envelope.User, error) {
-	salt, err := s.owned(ctx, b, desired.Salt(b.Name))
+	salt, err := s.owned(ctx, b, v1alpha1.SaltSecretName(b.Name))
 	if errors.Is(err, ErrNotFound) {
 		return nil, fmt.Errorf("%w: %w", ErrSaltMissing, err)
 	}
@@ -94,33 +93,33 @@ func (s *Store) userOf(uid types.UID, salt *corev1.Secret) (*envelope.User, erro
 	return user, nil
 }
 
-// saltless reports whether the error says that the user has no salt that opens
-// anything, now or later.
+// saltless reports whether the error says that the user has no usable salt, now
+// or later.
 func saltless(err error) bool {
 	return errors.Is(err, ErrSaltMissing) || errors.Is(err, ErrSaltInvalid) || errors.Is(err, ErrNotOwned)
 }
 
-// createSalt makes the user's salt, which goes with the HostedBridge and
-// cannot be changed. That another replica was first is no error.
+// createSalt makes the user's salt, which is deleted with the HostedBridge and
+// cannot be changed. It is no error if another replica was first.
 func (s *Store) createSalt(ctx context.Context, b Bridge) error {
 	salt := make([]byte, envelope.SaltSize)
 	if _, err := io.ReadFull(s.Random, salt); err != nil {
 		return fmt.Errorf("choose salt: %w", err)
 	}
-	secret := newSecret(b, desired.Salt(b.Name), map[string][]byte{SaltKey: salt})
+	secret := newSecret(b, v1alpha1.SaltSecretName(b.Name), map[string][]byte{SaltKey: salt})
 	secret.Immutable = new(true)
 	_, err := s.Secrets.CreateSecret(ctx, secret)
 	switch {
 	case err == nil, apierrors.IsAlreadyExists(err):
 		return nil
 	case apierrors.IsConflict(err):
-		return errOvertaken // By others that count against the same quota.
+		return errOvertaken // By other objects that count against the same quota.
 	}
 	return fmt.Errorf("create Secret %s/%s: %w", b.Namespace, secret.Name, classify(err))
 }
 
-// newSecret returns a Secret that goes with the HostedBridge and is marked as
-// the installation's.
+// newSecret returns a Secret that is deleted with the HostedBridge and is
+// labelled as the installation's.
 func newSecret(b Bridge, name string, data map[string][]byte) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
@@ -128,7 +127,7 @@ func newSecret(b Bridge, name string, data map[string][]byte) *corev1.Secret {
 			Labels: map[string]string{
 				v1alpha1.LabelName:      v1alpha1.NameValue,
 				v1alpha1.LabelManagedBy: v1alpha1.FieldOwnerKeybroker,
-				v1alpha1.LabelInstance:  desired.Instance(b.Name),
+				v1alpha1.LabelInstance:  v1alpha1.InstanceLabelValue(b.Name),
 			},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: v1alpha1.GroupVersion.String(), Kind: BridgeKind,
@@ -141,12 +140,12 @@ func newSecret(b Bridge, name string, data map[string][]byte) *corev1.Secret {
 }
 
 // put writes the keys of data, and removes those whose value is nil. It returns
-// errOvertaken when current is not what is stored any more.
+// errOvertaken if the stored Secret is not current any more.
 func (s *Store) put(ctx context.Context, b Bridge, current snapshot, data map[string][]byte) (snapshot, error) {
 	if err := fits(current, data); err != nil {
 		return snapshot{}, err
 	}
-	name := desired.Envelopes(b.Name)
+	name := v1alpha1.EnvelopesSecretName(b.Name)
 	var stored *corev1.Secret
 	var err error
 	if current.secret == nil {
@@ -156,7 +155,7 @@ func (s *Store) put(ctx context.Context, b Bridge, current snapshot, data map[st
 	}
 	switch {
 	case err == nil:
-		next, _ := take(stored) // Of an index that cannot be read, the next reader says so.
+		next, _ := take(stored) // The next reader reports an index that cannot be read.
 		return next, nil
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err) && current.secret != nil:
 		return snapshot{}, errOvertaken
@@ -164,8 +163,8 @@ func (s *Store) put(ctx context.Context, b Bridge, current snapshot, data map[st
 	return snapshot{}, fmt.Errorf("write Secret %s/%s: %w", b.Namespace, name, classify(err))
 }
 
-// fits returns an error if the Secret would be larger than one can be. The API
-// server says so too, but not in a way that tells it from other refusals.
+// fits returns an error if the Secret would be too large. The API server
+// refuses it too, but its answer does not distinguish this from other refusals.
 func fits(current snapshot, data map[string][]byte) error {
 	size := 0
 	if current.secret != nil {

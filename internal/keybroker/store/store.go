@@ -16,7 +16,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 )
 
-// maxTries is how often a write is tried that others' writes overtake: more
+// maxTries is how often a write is tried when other writers are first: more
 // often than there are writers for one user at once, which are a few requests
 // of each ingress pod and the sealing controller.
 const maxTries = 16
@@ -33,17 +33,17 @@ type Secrets interface {
 	Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error)
 	CreateSecret(ctx context.Context, secret *corev1.Secret) (*corev1.Secret, error)
 	// PatchSecret sets these keys of the Secret, all or none, and removes those
-	// whose value is nil. The Secret must be as it was read: otherwise the
+	// whose value is nil. If the Secret has changed since it was read, the
 	// error is a conflict.
 	PatchSecret(ctx context.Context, secret *corev1.Secret, data map[string][]byte) (*corev1.Secret, error)
 }
 
-// Config is what a store stands on. Nothing in it may be empty.
+// Config is what a store needs. No field may be empty.
 type Config struct {
 	Secrets Secrets
-	// Keys returns the keys of the moment.
+	// Keys returns the current keys.
 	Keys func() *envelope.Keys
-	// Cluster names the installation in what is sealed.
+	// Cluster names the installation in sealed data.
 	Cluster string
 	Random  io.Reader
 	Now     func() time.Time

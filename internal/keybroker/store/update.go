@@ -15,33 +15,33 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 )
 
-// Change is what becomes of one secret.
+// Change is a change of one secret.
 type Change struct {
 	Name string
 	// Value is the new value, which may be empty but not nil. Without it and
-	// Delete only the source changes; that of a secret that does not exist is
-	// ignored.
+	// Delete only the source changes; a change of the source of a missing
+	// secret is ignored.
 	Value []byte
-	// Delete removes the secret. That there is none is no error.
+	// Delete removes the secret. It is no error if the secret does not exist.
 	Delete bool
-	// Source is where the secret comes from from now on, nil for the user.
+	// Source is the secret's source from now on, nil for the user.
 	Source *Source
 }
 
-// dated is a change that may bring the dates of what it restores.
+// dated is a change that may also set the dates of the secret, for a restore.
 type dated struct {
 	Change
 	created, updated time.Time
 }
 
-// Update reads the bridge's secrets, has decide choose what to change, and
-// writes all of that at once. When somebody else wrote meanwhile it begins
-// anew, so that decide must have no effect but its result.
+// Update reads the bridge's secrets, calls decide to choose the changes, and
+// writes all of them at once. If another writer was first it starts again, so
+// decide must have no effect but its result.
 //
-// Where the salt is gone, the envelopes are lost. They can be removed, and new
-// values set when with that none of the old ones would be left: until then the
-// error is ErrSaltMissing. The function that decide gets returns ErrUnreadable
-// for a secret that does not open, ErrNotFound for one that is not there, and
+// Without the salt, the envelopes are lost. They can be removed, and new values
+// can be set if no old envelope would be left: until then the error is
+// ErrSaltMissing. The function that decide gets returns ErrUnreadable for a
+// secret that does not open, ErrNotFound for one that does not exist, and
 // ErrUnavailable.
 func (s *Store) Update(
 	ctx context.Context, b Bridge,
@@ -106,9 +106,8 @@ func (s *Store) seal(ctx context.Context, user *envelope.User, name string, valu
 	return sealed, err
 }
 
-// userToSeal returns the user's keys and makes the salt where none is needed to
-// open what is there. A new salt beside old envelopes would hide that they are
-// lost.
+// userToSeal returns the user's keys. It makes the salt if no existing envelope
+// needs one: a new salt beside old envelopes would hide that they are lost.
 func (s *Store) userToSeal(ctx context.Context, b Bridge, current snapshot, e edit) (*envelope.User, error) {
 	user, err := s.user(ctx, b)
 	if !errors.Is(err, ErrSaltMissing) {
@@ -122,7 +121,7 @@ func (s *Store) userToSeal(ctx context.Context, b Bridge, current snapshot, e ed
 		dead[entry.Name] = nil
 	}
 	if len(dead) > 0 {
-		// Before the salt is made, so that at no moment both are there.
+		// Before the salt is made, so that both never exist together.
 		if _, err := s.put(ctx, b, current, dead); err != nil {
 			return nil, err
 		}
@@ -137,14 +136,14 @@ func (s *Store) userToSeal(ctx context.Context, b Bridge, current snapshot, e ed
 // edit is a write of the bridge's envelopes before its values are sealed.
 type edit struct {
 	changes bool
-	// values are to be sealed.
+	// values are still to be sealed.
 	values map[string][]byte
-	// data has a key for all that is written; nil removes it.
+	// data has every key that is written; nil removes the key.
 	data map[string][]byte
 }
 
-// plan returns the write that makes these changes. Nothing in it changes where
-// everything is so already.
+// plan returns the write that makes these changes. It is empty if nothing would
+// change.
 func plan(current snapshot, changes []dated, now time.Time) (edit, error) {
 	e := edit{values: map[string][]byte{}, data: map[string][]byte{}}
 	next := maps.Clone(current.index)

@@ -18,8 +18,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
-// maxBody is the most bytes that a document may have. The longest sets of keys
-// that providers have, with chains of certificates, are some 30 KiB.
+// maxBody is the maximum length of a document in bytes. The longest sets of
+// keys of providers, with chains of certificates, have some 30 KiB.
 const maxBody = 256 << 10
 
 // getter gets documents of issuers.
@@ -29,13 +29,13 @@ func newGetter(client *http.Client) getter {
 	if client == nil {
 		client = &http.Client{Transport: &http.Transport{
 			Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: timeout, ForceAttemptHTTP2: true,
-			// Until the next time is longer than servers keep a connection.
+			// The next request comes later than servers keep a connection open.
 			DisableKeepAlives: true,
 		}}
 	}
 	own := *client
-	// Where keys come from is who can sign. It is what was configured, and not
-	// what an answer says.
+	// The source of the keys decides who can sign. It is what was configured,
+	// and not what an answer says.
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return getter{&own}
 }
@@ -57,8 +57,8 @@ func (g getter) from(s Source) (fetch, error) {
 
 var errURL = errors.New("its URL and that of its keys must be https, or http on this machine, without a user or a fragment")
 
-// checkURL returns a URL that may be asked: who is between could put keys of
-// their own into an answer.
+// checkURL returns a URL that is safe to fetch: an attacker on the network
+// could otherwise put their own keys into an answer.
 func checkURL(s string) (*url.URL, error) {
 	u, ok := oauth.SafeURL(s)
 	if !ok {
@@ -67,9 +67,9 @@ func checkURL(s string) (*url.URL, error) {
 	return u, nil
 }
 
-// metadataURLs returns where the metadata of an issuer may be, in the order in
-// which the MCP specification has a client look: by RFC 8414, section 3.1, and by
-// OpenID Connect Discovery 1.0, which has the path in front.
+// metadataURLs returns where the metadata of an issuer may be, in the order
+// that the MCP specification gives clients: by RFC 8414, section 3.1, and by
+// OpenID Connect Discovery 1.0, which puts the path in front.
 func metadataURLs(issuer string) ([]string, error) {
 	u, err := checkURL(issuer)
 	if err != nil {
@@ -104,8 +104,8 @@ func (g getter) discover(ctx context.Context, issuer string, places []string) (j
 	return jose.JSONWebKeySet{}, failed
 }
 
-// keysURL returns where the metadata say that the keys are. Another's metadata may
-// lie at an issuer's path, so they must say whose they are.
+// keysURL returns the URL of the keys in the metadata. Another issuer's
+// metadata may be at an issuer's path, so they must name the issuer.
 func (g getter) keysURL(ctx context.Context, issuer, place string) (string, error) {
 	content, err := g.get(ctx, place)
 	if err != nil {
@@ -140,8 +140,8 @@ func (g getter) keys(ctx context.Context, place string) (jose.JSONWebKeySet, err
 	return set, nil
 }
 
-// readKeys decodes a set of keys. Those that are not understood are left out, by
-// RFC 7517, section 5: a provider may have them for others.
+// readKeys decodes a set of keys. Unknown kinds are left out, by RFC 7517,
+// section 5: a provider may have them for other clients.
 func readKeys(content []byte) (jose.JSONWebKeySet, bool) {
 	var raw struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -159,7 +159,7 @@ func readKeys(content []byte) (jose.JSONWebKeySet, bool) {
 	return set, true
 }
 
-// get returns a document. Its errors have nothing of what was answered.
+// get returns a document. Its errors contain nothing of the answer.
 func (g getter) get(ctx context.Context, place string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, place, nil)
 	if err != nil {

@@ -140,8 +140,8 @@ func (i *issuer) found(kid string, now time.Time) ([]jose.JSONWebKey, error) {
 	return i.known(kid, now)
 }
 
-// known returns the keys of that id as far as they are known. That there is none
-// is only certain after a fetch that went well. The caller holds i.mu.
+// known returns the known keys of that id. An empty result is certain only
+// after a successful fetch. The caller holds i.mu.
 func (i *issuer) known(kid string, now time.Time) ([]jose.JSONWebKey, error) {
 	if i.good.IsZero() || now.Sub(i.good) > i.maxStale {
 		if i.err != nil {

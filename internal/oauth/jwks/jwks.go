@@ -19,17 +19,17 @@ import (
 )
 
 const (
-	// defaultEvery is how often keys are fetched. Providers tell of a new key
-	// hours before they sign with it, so this bounds for how long one is used that
-	// was taken back.
+	// defaultEvery is how often keys are fetched. Providers publish a new key
+	// hours before they sign with it, so this bounds how long a revoked key is
+	// used.
 	defaultEvery = 5 * time.Minute
-	// defaultMaxStale is for how long keys are used that cannot be fetched again.
-	// An outage of an hour is rare; a key that was stolen is taken back by then.
+	// defaultMaxStale is how long keys are used that cannot be fetched again.
+	// An outage of an hour is rare; a stolen key is revoked by then.
 	defaultMaxStale = time.Hour
-	// again is how soon keys are fetched after that has failed.
+	// again is the wait after a failed fetch.
 	again = 15 * time.Second
-	// gap bounds how often an issuer is asked because a token names a key that is
-	// not known. Anybody can name keys.
+	// gap bounds how often keys are fetched because a token names an unknown
+	// key. Anybody can name keys.
 	gap = 10 * time.Second
 	// patience is how long a request waits for keys that are being fetched.
 	patience = 5 * time.Second
@@ -41,21 +41,21 @@ const (
 type Source struct {
 	// Issuer is the URL of the issuer, byte for byte as its tokens have it.
 	Issuer string
-	// URL is that of the keys. If it is empty, the issuer's metadata say it.
+	// URL is that of the keys. If it is empty, the issuer's metadata name it.
 	URL string
 	// Fetch gets the keys in another way, if it is not nil.
 	Fetch func(ctx context.Context) (jose.JSONWebKeySet, error)
 }
 
-// Options say how keys are kept.
+// Options are the settings of a Set.
 type Options struct {
-	// Every is how often keys are fetched, give or take a tenth: 5 minutes if it
-	// is 0. MaxStale is how long after that keys are used that could not be
-	// fetched again, counted from the beginning of the last fetch that could: an
-	// hour if it is 0.
+	// Every is how often keys are fetched, give or take a tenth: 5 minutes if
+	// it is 0. MaxStale is how long keys are used that cannot be fetched again,
+	// counted from the beginning of the last successful fetch: an hour if it is
+	// 0.
 	Every, MaxStale time.Duration
-	// Client asks issuers; nil is one that trusts the system's roots. Redirects
-	// are not followed with any.
+	// Client fetches the keys; nil means one that trusts the system's roots. It
+	// never follows redirects.
 	Client *http.Client
 	// Clock and Log are required.
 	Clock clock.Clock
@@ -116,7 +116,7 @@ func (s *Set) Run(ctx context.Context) error {
 }
 
 var (
-	errNoIssuer = errors.New("it is none that is configured")
+	errNoIssuer = errors.New("the issuer is not configured")
 	errStale    = errors.New("they were not fetched for too long")
 	errSlow     = fmt.Errorf("they could not be fetched within %s", patience)
 )

@@ -18,7 +18,7 @@ const (
 	outcomeFailed = "failed"
 )
 
-// metrics are of issuers, of which there are as many as are configured.
+// metrics are those of the configured issuers.
 type metrics struct {
 	fetches *prometheus.CounterVec
 	last    *prometheus.GaugeVec

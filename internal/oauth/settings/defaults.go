@@ -16,15 +16,15 @@ const day = 24 * time.Hour
 func defaultServer() Server {
 	return Server{
 		Name: "hosted-bridge",
-		// Some clients register anew for each connection; ten thousand are 20 MB.
+		// Some clients register for each connection; ten thousand are 20 MB.
 		Registration: Registration{Enabled: true, MaxClients: 10_000, Lifetime: 30 * day},
 		Documents:    Documents{Enabled: true},
 		// The one widespread client that takes its answers at a scheme of its own.
 		RedirectSchemes: []string{"cursor"},
 		Lifetimes: Lifetimes{
-			// Until a token ends nobody is asked whether it is still good.
+			// Until a token ends, no check is made whether it was revoked.
 			AccessToken: 15 * time.Minute,
-			// Whoever comes back within two weeks logs in once a month.
+			// A user who returns within two weeks logs in once a month.
 			RefreshToken: 30 * day,
 			RefreshIdle:  14 * day,
 		},

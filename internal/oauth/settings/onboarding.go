@@ -9,9 +9,9 @@ import (
 	"slices"
 )
 
-// The API's rules for what a bridge says of its namespace, tier, servers and
-// recipes. The API server refuses the bridge that breaks them, at somebody's
-// first login; here an administrator reads it at the start.
+// The API's rules for a bridge's namespace, tier, servers and recipes. The API
+// server would refuse a bridge that breaks them, at a person's first login;
+// here an administrator reads the error at the start.
 var (
 	labelPattern   = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 	serverPattern  = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$`)

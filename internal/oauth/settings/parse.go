@@ -55,7 +55,7 @@ func decode(b []byte) (*Settings, error) {
 	return &s, nil
 }
 
-// problems are what is wrong with a file.
+// problems are the mistakes in a file.
 type problems []error
 
 // check adds a problem unless ok. want says what the field must be.

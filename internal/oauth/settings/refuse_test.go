@@ -75,16 +75,17 @@ func TestParseRefusesValues(t *testing.T) {
 
 func TestParseRefusesServers(t *testing.T) {
 	provider := func(fields string) string {
-		return "publicURL: https://a.example\nserver: {store: 'redis:f', providers: [{clientID: x, clientSecretFile: f, " + fields + "}]}"
+		return "publicURL: https://a.example\nserver: {store: 'postgres:f', providers: [{clientID: x, clientSecretFile: f, " + fields + "}]}"
 	}
 	client := func(uri string) string {
 		return server + "  clients: [{id: c, name: C, redirectURIs: ['" + uri + "']}]"
 	}
 	tests := map[string]struct{ in, want string }{
-		"no store":                            {strings.Replace(server, "store: redis:/etc/redis", "name: a", 1), "server.store must be sqlite:PATH"},
-		"a store that is none":                {strings.Replace(server, "redis:/etc", "mysql:/etc", 1), "server.store must be sqlite:PATH"},
-		"a database's URL as its file":        {strings.Replace(server, "redis:/etc", "postgres://u:sesame@h", 1), "server.store must be sqlite:PATH"},
-		"nobody to log in at":                 {"publicURL: https://a.example\nserver: {store: 'redis:f'}", "server.providers must be a list of at least one"},
+		"no store":                            {strings.Replace(server, "store: postgres:/etc/url", "name: a", 1), "server.store must be sqlite:PATH"},
+		"a store that is none":                {strings.Replace(server, "postgres:/etc", "mysql:/etc", 1), "server.store must be sqlite:PATH"},
+		"a database's URL as its file":        {strings.Replace(server, "postgres:/etc", "postgres://u:sesame@h", 1), "server.store must be sqlite:PATH"},
+		"a Redis, which is no longer one":     {strings.Replace(server, "postgres:/etc", "redis:/etc", 1), "server.store is redis, where logins are no longer kept: set it to postgres:FILE"},
+		"nobody to log in at":                 {"publicURL: https://a.example\nserver: {store: 'postgres:f'}", "server.providers must be a list of at least one"},
 		"a name with a line's end":            {server + `  name: "a\nb"`, "server.name must be"},
 		"a provider that cannot be in a path": {provider("id: A/B, type: github"), "server.providers[0].id must be"},
 		"a provider of no type":               {provider("id: a"), "server.providers[0].type must be oidc or github"},

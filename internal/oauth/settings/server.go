@@ -17,13 +17,14 @@ var (
 	idPattern = regexp.MustCompile(`^[a-z0-9-]{1,32}$`)
 	// schemePattern is that of RFC 3986 in lower case.
 	schemePattern = regexp.MustCompile(`^[a-z][a-z0-9+.-]{0,63}$`)
-	// notPrivate are schemes that browsers run or open themselves, so that a code
-	// sent there is not at the client, and the two that have rules of their own.
+	// notPrivate are schemes that browsers run or open themselves, so that a
+	// code sent there does not reach the client, and the two that have rules of
+	// their own.
 	notPrivate = []string{"http", "https", "javascript", "data", "vbscript", "file", "filesystem", "blob", "about", "view-source", "ws", "wss", "ftp", "mailto", "tel", "intent", "content"}
 )
 
-// The limits of lifetimes. An access token is never asked about: an hour is what
-// the keybroker signs at most.
+// The limits of lifetimes. Nobody checks an access token for revocation: an
+// hour is the most that the keybroker signs.
 const (
 	minAccessToken = time.Minute
 	maxAccessToken = time.Hour
@@ -51,12 +52,16 @@ func (p *problems) within(d, least, most time.Duration, field string) {
 	p.check(least <= d && d <= most, field, fmt.Sprintf("from %s to %s", least, most))
 }
 
-// store does not quote what it refuses: a database's URL has its password.
+// store does not quote a refused value: a database's URL contains its password.
 func (p *problems) store(target string) {
 	kind, path, _ := strings.Cut(target, ":")
-	known := slices.Contains([]string{"sqlite", "postgres", "redis"}, kind)
+	if kind == "redis" {
+		p.refuse(true, "server.store", "is redis, where logins are no longer kept: set it to postgres:FILE with the database's URL in that file; people log in again")
+		return
+	}
+	known := kind == "sqlite" || kind == "postgres"
 	p.check(known && path != "" && !strings.HasPrefix(path, "//"), "server.store",
-		"sqlite:PATH, or postgres:FILE or redis:FILE with the database's URL in that file")
+		"sqlite:PATH, or postgres:FILE with the database's URL in that file")
 }
 
 func (p *problems) providers(providers []Provider) {

@@ -21,7 +21,7 @@ type Settings struct {
 	CAFile string `yaml:"caFile"`
 	// Issuers are the authorization servers of others whose tokens are taken.
 	Issuers []Issuer `yaml:"issuers"`
-	// Server is the installation's own; nil where there is none.
+	// Server is the installation's own; nil if it has none.
 	Server *Server `yaml:"server"`
 }
 
@@ -49,7 +49,8 @@ type Scopes struct {
 	Call []string `yaml:"call"`
 }
 
-// User is the rule that makes a user of a claim. Without a claim there is none.
+// User is the rule that derives a user from a claim. Without a claim there is
+// no rule.
 type User struct {
 	Claim string `yaml:"claim"`
 	// Suffix is what the claim must end with and what is taken off.
@@ -60,8 +61,8 @@ type User struct {
 type Server struct {
 	// Name is what its pages call the installation.
 	Name string `yaml:"name"`
-	// Store is where logins are kept: sqlite:PATH, or postgres: or redis: and a
-	// file that holds the database's URL.
+	// Store is where logins are kept: sqlite:PATH, or postgres: and a file
+	// that holds the database's URL.
 	Store string `yaml:"store"`
 	// Providers are where people prove who they are. There is at least one.
 	Providers []Provider `yaml:"providers"`

@@ -85,13 +85,13 @@ func TestParseTakesAllThatCanBeSaid(t *testing.T) {
 const server = `
 publicURL: http://localhost:8080
 server:
-  store: redis:/etc/redis
+  store: postgres:/etc/url
   providers: [{id: idp, type: oidc, issuer: https://idp.example, clientID: x, clientSecretFile: f}]
 `
 
 func TestParseFillsInDefaults(t *testing.T) {
 	want := defaultServer()
-	want.Store = "redis:/etc/redis"
+	want.Store = "postgres:/etc/url"
 	want.Providers = []Provider{{
 		ID: "idp", Name: "idp", Type: OIDC, Issuer: "https://idp.example", ClientID: "x", ClientSecretFile: "f",
 		Scopes: []string{"openid", "profile"},
@@ -106,7 +106,7 @@ func TestParseFillsInDefaults(t *testing.T) {
 }
 
 func TestParseFillsInProviders(t *testing.T) {
-	const before = "publicURL: http://localhost\nserver:\n  store: redis:f\n  providers: [{id: a, clientID: x, clientSecretFile: f, "
+	const before = "publicURL: http://localhost\nserver:\n  store: postgres:f\n  providers: [{id: a, clientID: x, clientSecretFile: f, "
 	tests := map[string]struct {
 		in          string
 		url, apiURL string

@@ -20,8 +20,8 @@ const (
 	// call it back, so whoever takes over the authorization server for a moment
 	// has no more than this.
 	MaxLifetime = time.Hour
-	// maxSkew is how far the clocks of two nodes may be apart, as it is for
-	// certificates. A token for another time than now is none of a login.
+	// maxSkew is how far the clocks of two nodes may differ, as it is for
+	// certificates. A token for another time does not belong to a login.
 	maxSkew = 5 * time.Minute
 )
 

@@ -19,8 +19,8 @@ const (
 	// Period is how long a key signs. It is public for as long before and after,
 	// which is many times MaxLifetime and any cache of the keys.
 	Period = 30 * 24 * time.Hour
-	// tokenType is what RFC 9068, 2.1, has for access tokens. Who takes another
-	// kind of token by the same keys is not to take these.
+	// tokenType is the type of access tokens by RFC 9068, 2.1. It keeps other
+	// kinds of tokens with the same keys from being accepted as access tokens.
 	tokenType = "at+jwt"
 )
 

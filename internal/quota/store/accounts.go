@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// keepFor is how long an account that nobody uses is kept: longer than the
-	// longest window.
+	// keepFor is how long an unused account is kept: longer than the longest
+	// window.
 	keepFor = 25 * time.Hour
-	// sweepInterval is how often those that are not kept are looked for.
+	// sweepInterval is how often unused accounts are removed.
 	sweepInterval = time.Hour
 )
 
 // account is what this replica knows of one bridge's user.
 type account struct {
-	// state is by what this replica counts on its own.
+	// state is what this replica counts on its own.
 	state quota.State
 	// seen is what the shared store said last, seenBy when by its clock, seenAt
 	// by ours, and epoch in which of the times between two of its failures.
@@ -54,8 +54,8 @@ type accounts struct {
 	swept time.Time
 }
 
-// update has change look at and change the account of a bridge. Nothing may
-// wait in it.
+// update calls change with the account of a bridge, under its lock. change must
+// not wait.
 func (a *accounts) update(bridge types.UID, now time.Time, change func(*account)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -80,7 +80,7 @@ func (a *accounts) sweep(now time.Time) {
 	}
 }
 
-// each looks at every account.
+// each calls look with every account.
 func (a *accounts) each(look func(types.UID, *account)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -17,8 +17,9 @@ import (
 // One that is still older comes from a store whose clock was put back.
 const clockBack = time.Second
 
-// ask has the shared store take what is wanted, if it is there: otherwise asked
-// is false, and this replica is on its own. The slot has been taken here before.
+// ask takes what is wanted from the shared store, if it is available: otherwise
+// asked is false, and this replica counts alone. The caller has taken the slot
+// here before.
 func (s *Store) ask(ctx context.Context, bridge types.UID, tier quota.Tier, want quota.Want) (v quota.Verdict, asked bool) {
 	if s.link == nil || !s.link.up.Load() {
 		return v, false
@@ -37,8 +38,7 @@ func (s *Store) ask(ctx context.Context, bridge types.UID, tier quota.Tier, want
 	return v, true
 }
 
-// askOnce asks the store for which m is the memory. With an error it has taken
-// nothing.
+// askOnce asks the store with the memory m. On an error it has taken nothing.
 func (s *Store) askOnce(ctx context.Context, m *memory, q inquiry) (v quota.Verdict, err error) {
 	now := s.now()
 	s.accounts.update(q.bridge, s.clock.Now(), func(a *account) {
@@ -48,7 +48,7 @@ func (s *Store) askOnce(ctx context.Context, m *memory, q inquiry) (v quota.Verd
 			}
 		}
 		q.marker, q.inFlight, q.alone, q.seen = m.marker, a.inFlight, a.epoch != m.epoch, a.seen
-		// Nobody else may tell of it meanwhile.
+		// No other request may report it meanwhile.
 		q.debt, a.debt, a.epoch = a.debt, quota.Debt{}, m.epoch
 	})
 	if !v.Allowed() {
@@ -67,13 +67,13 @@ func (s *Store) askOnce(ctx context.Context, m *memory, q inquiry) (v quota.Verd
 	return v, nil
 }
 
-// answered notes what the store has said.
+// answered notes the store's answer.
 func (s *Store) answered(q inquiry, r reply) {
 	now := s.clock.Now()
 	s.link.ahead.Store(int64(r.now.Sub(now)))
 	s.accounts.update(q.bridge, now, func(a *account) {
 		a.sharing = false
-		// Answers may come in another order than they were given.
+		// Answers may arrive in another order than they were given.
 		if r.now.After(a.seenBy) || a.seenBy.Sub(r.now) > clockBack {
 			a.seen, a.seenBy, a.seenAt = r.state, r.now, now
 		}
@@ -85,9 +85,9 @@ func (s *Store) answered(q inquiry, r reply) {
 	})
 }
 
-// learn returns the memory that the store has now, when it has forgotten that
-// before: whoever asks for it tells what this replica knew. Of those who find
-// that out at the same time one asks.
+// learn returns the store's current memory, after the store forgot the earlier
+// one: the next request reports what this replica knew. If several goroutines
+// notice that at the same time, one asks.
 func (s *Store) learn(ctx context.Context, before *memory) (*memory, error) {
 	s.link.learning.Lock()
 	defer s.link.learning.Unlock()
@@ -101,8 +101,8 @@ func (s *Store) learn(ctx context.Context, before *memory) (*memory, error) {
 	return s.remember(ctx, before, marker), nil
 }
 
-// remember returns the store's memory, a new one if its marker is not that of
-// the last. The caller holds link.learning.
+// remember returns the store's memory, a new one if its marker changed. The
+// caller holds link.learning.
 func (s *Store) remember(ctx context.Context, before *memory, marker string) *memory {
 	if marker == before.marker {
 		return before
@@ -116,8 +116,8 @@ func (s *Store) remember(ctx context.Context, before *memory, marker string) *me
 	return m
 }
 
-// fail notes that the shared store did not answer as it should. From now on
-// nobody asks it until it answers again.
+// fail notes that the shared store did not answer properly. From now on no
+// request asks it until it answers again.
 func (s *Store) fail(ctx context.Context, m *memory, err error) {
 	if m != s.link.memory.Load() || !s.link.up.CompareAndSwap(true, false) {
 		return

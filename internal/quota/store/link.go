@@ -26,13 +26,14 @@ const (
 	// defaultTimeout is how long a request waits for the shared store before
 	// its replica goes on alone: hundreds of times what one takes in a cluster.
 	defaultTimeout = 50 * time.Millisecond
-	// prefix begins every key, so that the store can be one that others use.
+	// prefix begins every key, so that the store can be shared with other
+	// programs.
 	prefix = "hostedbridge:quota:"
-	// leaseFor is how long the calls that a replica tells of are believed when
-	// it is not heard of any more.
+	// leaseFor is how long a replica's calls in flight count after its last
+	// report.
 	leaseFor = 30 * time.Second
-	// tellAtOnce is of how many users the store is told in one go, which takes
-	// it some milliseconds, in which it answers nobody else.
+	// tellAtOnce is how many users one report to the store covers. The store
+	// needs some milliseconds for it, and answers no other request meanwhile.
 	tellAtOnce = 200
 	// tellTimeout is how long it has for that. No call waits for it.
 	tellTimeout = 2 * time.Second
@@ -57,8 +58,8 @@ type Redis struct {
 	// URL is redis://host:port/database, or rediss:// with TLS. A user's name
 	// may be in it, a password not.
 	URL string
-	// Password returns the password, empty for none. It is asked for at each
-	// new connection.
+	// Password returns the password, empty for none. It is called for each new
+	// connection.
 	Password func() (string, error)
 	// TLS is used with rediss://; nil for the system's roots.
 	TLS *tls.Config
@@ -66,7 +67,7 @@ type Redis struct {
 	Timeout time.Duration
 }
 
-// link is the way to the shared store.
+// link is the connection to the shared store.
 type link struct {
 	client  *redis.Client
 	teller  *redis.Client // with time for more
@@ -75,14 +76,15 @@ type link struct {
 	// up is whether it is asked, and memory what it is asked for.
 	up     atomic.Bool
 	memory atomic.Pointer[memory]
-	// learning is held by who asks whether its memory is another one.
+	// learning is held by the goroutine that asks whether the store's memory
+	// has changed.
 	learning sync.Mutex
 	// ahead is by how much its clock is ahead of ours, in nanoseconds.
 	ahead atomic.Int64
-	// replicas are how many told of themselves when it was last there.
+	// replicas is how many replicas were counted when the store last answered.
 	replicas atomic.Int64
-	// untold are the bridges whose calls it is to be told of, and telling
-	// receives when there is one.
+	// untold are the bridges whose calls must be reported, and telling receives
+	// when there is one.
 	untold  sync.Map
 	telling chan struct{}
 }
@@ -91,7 +93,7 @@ type link struct {
 type memory struct {
 	// epoch counts them.
 	epoch int64
-	// marker is what the store knows it by.
+	// marker is the store's own name for it.
 	marker string
 }
 
@@ -101,7 +103,7 @@ func ParseURL(raw string) (*redis.Options, error) {
 	if err != nil {
 		return nil, err
 	}
-	// An empty one too: who writes it expects that it counts.
+	// An empty password too: the URL's author expects that it counts.
 	if u, err := url.Parse(raw); err != nil || hasPassword(u) {
 		return nil, errors.New("the URL must not have a password in it, which everybody could read in the process list; give it in a file or in the environment")
 	}
@@ -149,9 +151,9 @@ type inquiry struct {
 	tier     quota.Tier
 	want     quota.Want
 	inFlight slots
-	// marker is that of the memory that is asked.
+	// marker is that of the memory that the store should have.
 	marker string
-	// alone is whether this replica counted by itself since it last asked, and
+	// alone means that this replica counted by itself since it last asked, and
 	// seen and debt then are what it knows.
 	alone bool
 	seen  quota.State
@@ -233,7 +235,8 @@ func (l *link) beat(ctx context.Context) (marker string, err error) {
 	return "", errors.New("the script's answer has another form than ours")
 }
 
-// tell tells the store what is in flight of several users, tellAtOnce at most.
+// tell reports to the store what is in flight of several users, tellAtOnce at
+// most.
 func (l *link) tell(ctx context.Context, told map[types.UID]slots) error {
 	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 	defer cancel()
@@ -255,11 +258,11 @@ func (l *link) tellBy(ctx context.Context, told map[types.UID]slots) error {
 	return err
 }
 
-// leave has the store forget this replica.
+// leave removes this replica from the store.
 func (l *link) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
-	// If it is away it forgets by itself.
+	// If the store is unavailable, its entry expires by itself.
 	_ = l.client.ZRem(ctx, replicasKey, l.replica).Err()
 	_ = l.client.Close()
 	_ = l.teller.Close()

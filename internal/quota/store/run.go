@@ -11,20 +11,21 @@ import (
 )
 
 const (
-	// beatInterval is how often the shared store is told of this replica, and
-	// asked whether it is there again.
+	// beatInterval is how often this replica reports to the shared store, and
+	// checks whether it is available again.
 	beatInterval = time.Second
-	// replicaFor is how long a replica counts that is not heard of any more.
+	// replicaFor is how long a replica counts after its last report.
 	replicaFor = 10 * time.Second
 	// tellDelay is how long the end of a call may go untold: most users have
 	// begun the next one by then, which tells of it too.
 	tellDelay = 10 * time.Millisecond
-	// renewInterval is how often calls that go on are told of again; two times
-	// may fail before leaseFor is over.
+	// renewInterval is how often calls in flight are reported again; two
+	// reports may fail before leaseFor is over.
 	renewInterval = 10 * time.Second
 )
 
-// Run keeps the shared store told, until ctx ends. Without one it returns then.
+// Run keeps the shared store up to date, until ctx ends. Without a store it
+// returns then.
 func (s *Store) Run(ctx context.Context) error {
 	if s.link == nil {
 		<-ctx.Done()
@@ -40,7 +41,7 @@ func (s *Store) Run(ctx context.Context) error {
 			return nil
 		case <-beat:
 			s.beat(ctx)
-			s.tellAll(ctx) // Those of whom it could not be told.
+			s.tellAll(ctx) // The users whose report failed.
 			beat = s.clock.After(beatInterval)
 		case <-renew:
 			s.renew()
@@ -57,7 +58,7 @@ func (s *Store) Run(ctx context.Context) error {
 	}
 }
 
-// renew has the store told of all calls and streams again.
+// renew reports all calls and streams to the store again.
 func (s *Store) renew() {
 	s.accounts.each(func(bridge types.UID, a *account) {
 		if a.inFlight != (slots{}) {
@@ -66,8 +67,8 @@ func (s *Store) renew() {
 	})
 }
 
-// beat tells of this replica, and notices whether the store is there and knows
-// what it knew.
+// beat reports this replica, and notes whether the store is available and has
+// kept its memory.
 func (s *Store) beat(ctx context.Context) {
 	s.link.learning.Lock()
 	defer s.link.learning.Unlock()
@@ -83,7 +84,7 @@ func (s *Store) beat(ctx context.Context) {
 		return
 	}
 	if m == before {
-		// Whoever asks from now on tells what was allowed meanwhile.
+		// Requests from now on report what was allowed meanwhile.
 		s.link.memory.Store(&memory{epoch: before.epoch + 1, marker: marker})
 	}
 	s.link.up.Store(true)
@@ -91,10 +92,10 @@ func (s *Store) beat(ctx context.Context) {
 	s.log.InfoContext(ctx, "the quota store is there", "replicas", s.link.replicas.Load())
 }
 
-// tellAll tells the store what is in flight of the users of whom it knows
-// otherwise. Those of whom it cannot be told are told of later: what it knows
-// holds for leaseFor, and whoever asks tells his numbers with it. Whether the
-// store is there is for those to find out who wait for it.
+// tellAll reports to the store what is in flight of each user whose numbers
+// changed. Failed reports are repeated later: the store's numbers are valid for
+// leaseFor, and each request reports its user's numbers too. Only requests
+// decide whether the store is available, since they wait for it.
 func (s *Store) tellAll(ctx context.Context) {
 	if !s.link.up.Load() {
 		return
@@ -109,8 +110,8 @@ func (s *Store) tellAll(ctx context.Context) {
 	s.tellSome(ctx, told)
 }
 
-// tellSome tells the store of some users, who are not in told afterwards. It
-// reports whether it could.
+// tellSome reports some users to the store, and then removes them from told. It
+// returns whether that succeeded.
 func (s *Store) tellSome(ctx context.Context, told map[types.UID]slots) bool {
 	if len(told) == 0 {
 		return true

@@ -12,13 +12,13 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 )
 
-// slotWait is how long a call waits for another one of its user to end. A
-// client that has all its calls in flight sends the next one when it has the
-// end of an answer, and that is before we know that the call has ended.
+// slotWait is how long a call waits until another call of its user ends. A
+// client with all its calls in flight sends the next one at the end of an
+// answer, which is before we know that the call has ended.
 const slotWait = 100 * time.Millisecond
 
-// enter takes a slot of this replica's, of at most limit, and if there is none
-// waits for one.
+// enter takes a slot of this replica, of at most limit, and waits for one if
+// necessary.
 func (s *Store) enter(ctx context.Context, bridge types.UID, slot quota.Limit, limit int32) bool {
 	var patience <-chan time.Time
 	for {
@@ -39,7 +39,8 @@ func (s *Store) enter(ctx context.Context, bridge types.UID, slot quota.Limit, l
 	}
 }
 
-// tryEnter takes a slot and returns nil, or what is closed when one is free.
+// tryEnter takes a slot and returns nil, or a channel that is closed when one
+// is free.
 func (s *Store) tryEnter(bridge types.UID, slot quota.Limit, limit int32) (freed <-chan struct{}) {
 	s.accounts.update(bridge, s.clock.Now(), func(a *account) {
 		if a.inFlight[index(slot)] < int(limit) {
@@ -69,7 +70,8 @@ func (s *Store) Give(bridge types.UID, slot quota.Limit) {
 	})
 }
 
-// tell has the shared store told what is in flight, if it knows otherwise.
+// tell queues a report to the shared store of what is in flight, if that
+// changed.
 func (s *Store) tell(bridge types.UID, a *account) {
 	if s.link == nil || a.inFlight == a.told {
 		return
@@ -77,7 +79,7 @@ func (s *Store) tell(bridge types.UID, a *account) {
 	s.link.untold.Store(bridge, struct{}{})
 	select {
 	case s.link.telling <- struct{}{}:
-	default: // It is to be told already.
+	default: // The report is queued already.
 	}
 }
 

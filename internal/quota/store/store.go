@@ -16,15 +16,15 @@ import (
 )
 
 // trustSeen is for how long a refusal of the shared store is repeated without
-// asking it again: who calls on though he is refused costs it one request in
-// that time. Longer, and one whose counts an administrator removes would notice
-// it late.
+// asking it again: a client that goes on calling costs it one request in that
+// time. If it were longer, a user whose counts an administrator removes would
+// notice it late.
 const trustSeen = time.Second
 
-// Options are what a Store is made of.
+// Options are the settings of a Store.
 type Options struct {
-	// Replicas is how many replicas there are at least, while it is not known
-	// from a shared store; at least 1.
+	// Replicas is the minimum number of replicas, used until the shared store
+	// knows the number; at least 1.
 	Replicas int
 	// Redis is the shared store, nil for none.
 	Redis   *Redis
@@ -43,8 +43,8 @@ type Store struct {
 	log      *slog.Logger
 }
 
-// New returns a store. One with a shared store begins as if that were away, and
-// asks for it once Run runs.
+// New returns a store. With a shared store it begins as if that were
+// unavailable, and asks for it once Run runs.
 func New(o Options) (*Store, error) {
 	m, err := newMetrics(o.Metrics, o.Redis != nil)
 	if err != nil {
@@ -60,9 +60,9 @@ func New(o Options) (*Store, error) {
 	return s, err
 }
 
-// Take takes what is wanted of the quota of a bridge's user, who is of that
-// tier: all of it or nothing. When the verdict allows it, the slot has to be
-// given back.
+// Take takes the wanted part of the quota of a bridge's user, who is of that
+// tier: all of it or nothing. If the verdict allows it, the caller has to give
+// the slot back.
 func (s *Store) Take(ctx context.Context, bridge types.UID, tier quota.Tier, want quota.Want) quota.Verdict {
 	v := s.take(ctx, bridge, tier, want)
 	s.metrics.decided(v)
@@ -87,8 +87,8 @@ func (s *Store) take(ctx context.Context, bridge types.UID, tier quota.Tier, wan
 	return v
 }
 
-// askPatiently is ask, and once more where all slots are taken: another replica
-// may be about to tell that one of its calls has ended.
+// askPatiently is ask, repeated once if all slots are taken: another replica
+// may be about to report that one of its calls has ended.
 func (s *Store) askPatiently(ctx context.Context, bridge types.UID, tier quota.Tier, want quota.Want) (v quota.Verdict, asked bool) {
 	v, asked = s.ask(ctx, bridge, tier, want)
 	if !asked || want.Slot == quota.None || v.Refused != want.Slot {
@@ -110,7 +110,7 @@ func (s *Store) tier(t quota.Tier) quota.Tier {
 	return t.Share(s.others())
 }
 
-// others returns of how many replicas this one has a share.
+// others returns the number of replicas that share the quota.
 func (s *Store) others() int {
 	if s.link == nil {
 		return s.replicas
@@ -118,8 +118,8 @@ func (s *Store) others() int {
 	return max(s.replicas, int(s.link.replicas.Load()))
 }
 
-// takeAlone takes from what this replica may give by itself. What is more than
-// its whole share passes in parts only, whatever time goes by.
+// takeAlone takes from this replica's own share. A request for more than the
+// whole share never passes at once.
 func (s *Store) takeAlone(bridge types.UID, tier quota.Tier, want quota.Want) (v quota.Verdict) {
 	now, share := s.now(), tier.Share(s.others())
 	requests := want.Requests
@@ -142,7 +142,7 @@ func (s *Store) takeAlone(bridge types.UID, tier quota.Tier, want quota.Want) (v
 }
 
 // Known returns what is left to a bridge's user as far as this replica knows,
-// without asking anybody. It is for answers to requests that cost nothing.
+// without asking the store. It is for answers to requests that cost nothing.
 func (s *Store) Known(bridge types.UID, tier quota.Tier) quota.Left {
 	a := s.accounts.known(bridge)
 	state := a.state

@@ -10,8 +10,8 @@
 //
 //	hosted-bridge-snapshot 1 routes 1234 <64 hex digits>
 //
-// The content is JSON. Who can write the file and has no key can at most put
-// back an older file, which its age bounds.
+// The content is JSON. Without the key, an attacker who can write the file can
+// only put back an older one, and the limit on its age bounds that.
 package snapshot
 
 import (

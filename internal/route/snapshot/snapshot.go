@@ -20,7 +20,7 @@ var ErrInstallation = errors.New("the snapshot is of another installation")
 // back by less when it is corrected while it runs.
 const clockSkew = time.Minute
 
-// Identity is whose snapshots are read and written.
+// Identity names the installation whose snapshots are read and written.
 type Identity struct {
 	// Installation is the namespace of the installation.
 	Installation string
@@ -90,8 +90,9 @@ type credentialsContent struct {
 	Pair
 }
 
-// EncodeCredentials returns the file that holds p. It holds the private key in
-// clear: who can read the file is the ingress until the certificate expires.
+// EncodeCredentials returns the file that holds p. It holds the private key
+// unencrypted: a reader of the file can act as the ingress until the
+// certificate expires.
 func (i Identity) EncodeCredentials(p Pair) ([]byte, error) {
 	return i.Key.seal(Credentials, credentialsContent{i.Installation, p})
 }

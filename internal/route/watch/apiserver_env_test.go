@@ -213,6 +213,6 @@ func TestARestoredTableServesUntilTheAPIServerHasToldOfEverything(t *testing.T) 
 	}
 	awaitContact(t, w)
 	testenv.Eventually(t, "the log of the outage and of its end", func() bool {
-		return strings.Contains(log.String(), saidAway) && strings.Contains(log.String(), saidBack)
+		return strings.Contains(log.String(), messageLost) && strings.Contains(log.String(), messageRestored)
 	})
 }

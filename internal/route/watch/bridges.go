@@ -11,7 +11,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
 
-// ErrUnknown says that the API server has not told yet what there is.
+// ErrUnknown says that the API server has not sent all objects yet.
 var ErrUnknown = errors.New("the bridges are not known yet")
 
 // Bridges returns all bridges as the API server last showed them, with what the

@@ -11,9 +11,9 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 )
 
-// listingWatch is a watch that begins with all objects that there are, in place
-// of a list. Until the bookmark that ends them, what is known is as old as
-// before, and the watch does not count as open.
+// listingWatch is a watch that begins with all existing objects, in place of a
+// list. Until the bookmark after them, the known state is as old as before, and
+// the watch does not count as open.
 type listingWatch struct {
 	apiwatch.Interface
 	opened, ended func()

@@ -25,7 +25,7 @@ func TestAWatchThatListsIsOpenWhenItHas(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				start := time.Now()
-				c := newContact(start, kinds)
+				c := newConnectivity(start, watchedKinds)
 				c.opened("other")
 				inner, all := apiwatch.NewFake(), true
 				lw := c.observe("pods", &toolscache.ListWatch{WatchFuncWithContext: func(context.Context, metav1.ListOptions) (apiwatch.Interface, error) {

@@ -4,10 +4,12 @@
 // Package watch keeps a route.Table up to date with the API server. It is a
 // shell: it reads, and package route decides.
 //
-// While the API server is away the last table stays: informers keep what they
-// have, and a list that fails replaces nothing. A list that the API server
-// answers is the truth, also an empty one: who disbelieves it does not see the
-// last key revoked.
+// During an outage of the API server the last table stays: informers keep their
+// objects, and a failed list replaces nothing. A list from the API server is
+// valid even if it is empty: otherwise the revocation of the last key would be
+// ignored.
+//
+// The package only reads; package status writes.
 package watch
 
 import (
@@ -31,24 +33,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/leftout"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 	"github.com/hostedbridge/hostedbridge/internal/scope"
 )
 
-// settle is how long events are gathered before the next table is made. A
-// table costs as much as what changed, some 20 µs for one bridge; the pause
-// keeps a storm from waking those who wait for a table with every event of it.
-const settle = 5 * time.Millisecond
+// settleTime is how long events are collected before the next table is made.
+// The cost of a table depends on what changed, some 20 µs for one bridge; the
+// pause keeps a burst of events from waking waiting requests with each of them.
+const settleTime = 5 * time.Millisecond
 
 // Watcher publishes route tables.
 type Watcher struct {
-	cache   cache.Cache
-	scheme  *runtime.Scheme
-	log     *slog.Logger
-	dirty   chan struct{}
-	current atomic.Pointer[route.Table]
-	contact *contact
+	cache        cache.Cache
+	log          *slog.Logger
+	dirty        chan struct{}
+	current      atomic.Pointer[route.Table]
+	connectivity *connectivity
 
 	mu      sync.Mutex
 	index   *route.Index
@@ -66,13 +66,13 @@ func New(config *rest.Config, watched scope.Namespaces, log *slog.Logger) (*Watc
 	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 		return nil, fmt.Errorf("build the scheme: %w", err)
 	}
-	shared := true // Who gets an object of the cache here only reads it.
-	contact := newContact(time.Now(), kinds*len(watched.Queries()))
+	shared := true // Users of the cache's objects only read them.
+	contact := newConnectivity(time.Now(), watchedKinds*len(watched.Queries()))
 	c, err := cache.New(config, cache.Options{
 		Scheme: scheme,
 		// The mapper of its own would need the API server's word.
 		Mapper:                       mapperOf(scheme),
-		NewInformer:                  contact.newInformer(leftout.New(log)),
+		NewInformer:                  contact.newInformer(scope.NewRefusals(log)),
 		DefaultUnsafeDisableDeepCopy: &shared,
 		DefaultNamespaces:            scope.Each(watched, cache.Config{}),
 		DefaultWatchErrorHandler: func(ctx context.Context, _ *toolscache.Reflector, err error) {
@@ -81,21 +81,21 @@ func New(config *rest.Config, watched scope.Namespaces, log *slog.Logger) (*Watc
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}: {
 				Label:     labels.SelectorFromSet(v1alpha1.BridgePodLabels()),
-				Transform: stripPod,
+				Transform: trimPod,
 			},
-			&v1alpha1.HostedBridge{}: {Transform: stripBridge},
+			&v1alpha1.HostedBridge{}: {Transform: trimBridge},
 		},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the cache: %w", err)
 	}
 	return &Watcher{
-		cache: c, scheme: scheme, log: log, index: route.NewIndex(), contact: contact,
+		cache: c, log: log, index: route.NewIndex(), connectivity: contact,
 		dirty: make(chan struct{}, 1), changed: make(chan struct{}),
 	}, nil
 }
 
-// mapperOf says how the resources of the watched kinds are called.
+// mapperOf maps the watched kinds to the names of their resources.
 func mapperOf(scheme *runtime.Scheme) meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(scheme.PrioritizedVersionsAllGroups())
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
@@ -129,7 +129,7 @@ func (w *Watcher) Confirmed() time.Time {
 	if !w.followed && !w.restored.IsZero() {
 		return w.restored
 	}
-	return w.contact.confirmed(time.Now())
+	return w.connectivity.confirmed(time.Now())
 }
 
 // Current returns the newest table, or nil before the first one.
@@ -162,11 +162,11 @@ func (w *Watcher) Run(ctx context.Context) error {
 	ended := make(chan error, 1)
 	go func() { ended <- w.cache.Start(ctx) }()
 	var telling sync.WaitGroup
-	telling.Go(func() { w.tell(ctx) })
+	telling.Go(func() { w.logConnectivity(ctx) })
 	defer telling.Wait()
 	defer cancel()
-	if err := w.listen(ctx); err != nil {
-		stopped := ctx.Err() != nil // And then whatever failed is no error.
+	if err := w.startInformers(ctx); err != nil {
+		stopped := ctx.Err() != nil // All errors after that are consequences.
 		cancel()
 		if err = errors.Join(err, <-ended); stopped {
 			return nil
@@ -177,21 +177,21 @@ func (w *Watcher) Run(ctx context.Context) error {
 	return <-ended
 }
 
-// listen asks to be told of events, and returns when the index has everything
+// startInformers asks to be told of events, and returns when the index has everything
 // that was there. A table before that would refuse those who are not in it yet.
-func (w *Watcher) listen(ctx context.Context) error {
-	pods, err := follow(ctx, w, &corev1.Pod{}, (*route.Index).SetPod, (*route.Index).DeletePod)
+func (w *Watcher) startInformers(ctx context.Context) error {
+	pods, err := watchKind(ctx, w, &corev1.Pod{}, (*route.Index).SetPod, (*route.Index).DeletePod)
 	if err != nil {
 		return err
 	}
-	bridges, err := follow(ctx, w, &v1alpha1.HostedBridge{}, (*route.Index).SetBridge, (*route.Index).DeleteBridge)
+	bridges, err := watchKind(ctx, w, &v1alpha1.HostedBridge{}, (*route.Index).SetBridge, (*route.Index).DeleteBridge)
 	if err != nil {
 		return err
 	}
 	if !toolscache.WaitForCacheSync(ctx.Done(), pods, bridges) {
 		return fmt.Errorf("list the routes: %w", context.Cause(ctx))
 	}
-	w.mark() // Also where there is nothing: an empty installation is ready.
+	w.markDirty() // Also if there are no objects: an empty installation is ready.
 	w.log.InfoContext(ctx, "routes are known")
 	return nil
 }
@@ -205,9 +205,9 @@ func logWatchError(ctx context.Context, log *slog.Logger, err error) {
 	log.WarnContext(ctx, "routes may be out of date", "error", err)
 }
 
-// follow keeps the index up to date with all objects of one kind. What it
+// watchKind keeps the index up to date with all objects of one kind. What it
 // returns reports whether the index has all that the first list had.
-func follow[T client.Object](ctx context.Context, w *Watcher, kind T, set, forget func(*route.Index, T)) (toolscache.InformerSynced, error) {
+func watchKind[T client.Object](ctx context.Context, w *Watcher, kind T, set, forget func(*route.Index, T)) (toolscache.InformerSynced, error) {
 	// Both kinds are listed at once, and waited for then.
 	informer, err := w.cache.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
 	if err != nil {
@@ -224,7 +224,7 @@ func follow[T client.Object](ctx context.Context, w *Watcher, kind T, set, forge
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		f(w.index, object)
-		w.mark()
+		w.markDirty()
 	}
 	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    func(object any) { tell(set, object) },
@@ -237,9 +237,9 @@ func follow[T client.Object](ctx context.Context, w *Watcher, kind T, set, forge
 	return registration.HasSynced, nil
 }
 
-// mark says that the table is out of date. A mark that is already there will
+// markDirty says that the table is out of date. A mark that is already there will
 // do for both: the table that takes it comes after both events.
-func (w *Watcher) mark() {
+func (w *Watcher) markDirty() {
 	select {
 	case w.dirty <- struct{}{}:
 	default:
@@ -257,7 +257,7 @@ func (w *Watcher) publishUntil(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(settle):
+		case <-time.After(settleTime):
 		}
 	}
 }

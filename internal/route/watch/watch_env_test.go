@@ -87,6 +87,17 @@ func isRouted(user v1alpha1.UserID, state route.State, ip string) func(*route.Ta
 	}
 }
 
+// applied creates a bridge and returns it with its backend, once it is seen.
+func applied(t *testing.T, c client.Client, w *Watcher) (*v1alpha1.HostedBridge, route.Backend) {
+	t.Helper()
+	namespace := testenv.Namespace(t, c)
+	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: namespace}}
+	testenv.ExpectApplied(t, c, b)
+	await(t, w, "the bridge", isRouted(v1alpha1.UserID(namespace), route.Starting, ""))
+	backend, _ := w.Current().Lookup(v1alpha1.UserID(namespace))
+	return b, backend
+}
+
 func TestTheTableFollowsTheAPIServer(t *testing.T) {
 	c := testenv.Client(t)
 	namespace := testenv.Namespace(t, c)

@@ -1,9 +1,9 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metricstest keeps docs/operations/metrics.md true: what stands there
-// is made of the metrics that the processes register, and a test in each package
-// that has some says so.
+// Package metricstest keeps docs/operations/metrics.md up to date: the page is
+// generated from the metrics that the processes register, and a test in each
+// package with metrics compares them.
 package metricstest
 
 import (
@@ -25,14 +25,14 @@ import (
 // update, if it is set in the environment, has the page follow the code.
 const update = "UPDATE_METRICS_DOCS"
 
-// Metric is what is known of one metric before it has a value.
+// Metric describes one metric before it has a value.
 type Metric struct {
 	Name, Type, Help string
 	Labels           []string
 }
 
-// Registry is a registry that remembers the kind of what is registered: a
-// vector without a series does not tell it when it is gathered.
+// Registry is a registry that remembers the kind of its collectors: a vector
+// without a series does not reveal it when it is gathered.
 type Registry struct {
 	*prometheus.Registry
 	metrics map[string]Metric
@@ -138,8 +138,8 @@ func (r *Registry) Metrics() []Metric {
 	return all
 }
 
-// Documented fails t where the page does not say of a package's metrics what
-// the code registers: neither less nor more.
+// Documented fails t if the page and the code do not list the same metrics of a
+// package.
 func Documented(t *testing.T, block string, metrics []Metric) {
 	t.Helper()
 	page := pagePath()

@@ -1,8 +1,8 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package storetest has the Secrets of an API server in memory, for the tests
-// of all who stand on a store. It is only imported by tests.
+// Package storetest has the Secrets of an API server in memory, for tests that
+// need a store. Only tests import it.
 package storetest
 
 import (
@@ -19,10 +19,10 @@ import (
 var resource = schema.GroupResource{Resource: "secrets"}
 
 // Memory is an API server with Secrets alone. As the real one does, it refuses
-// to change a Secret that is not as it was read, or that is immutable; and what
-// it gave out stays as it was.
+// to change a Secret that has changed since it was read, or that is immutable;
+// and it returns copies.
 type Memory struct {
-	// Mu guards what follows, for a test that is not alone with it.
+	// Mu guards the fields after it, for a test that runs several goroutines.
 	Mu sync.Mutex
 	// Stored are the Secrets themselves, by Key.
 	Stored map[string]*corev1.Secret
@@ -41,7 +41,7 @@ type Memory struct {
 // New returns an API server without Secrets.
 func New() *Memory { return &Memory{Stored: map[string]*corev1.Secret{}} }
 
-// Key is by what a Secret is stored.
+// Key is the key under which a Secret is stored.
 func Key(namespace, name string) string { return namespace + "/" + name }
 
 // Secret returns a copy of the Secret.
@@ -105,7 +105,7 @@ func (m *Memory) PatchSecret(ctx context.Context, read *corev1.Secret, data map[
 	return result, nil
 }
 
-// asRead returns the stored Secret if what was read of it may be changed.
+// asRead returns the stored Secret if the Secret that was read may be changed.
 func (m *Memory) asRead(read *corev1.Secret) (*corev1.Secret, error) {
 	stored, found := m.Stored[Key(read.Namespace, read.Name)]
 	switch {
@@ -126,7 +126,7 @@ func (m *Memory) Touch(stored *corev1.Secret) {
 	m.touch(stored)
 }
 
-// Remove deletes the Secret, if there is one.
+// Remove deletes the Secret, if it exists.
 func (m *Memory) Remove(namespace, name string) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()

@@ -33,7 +33,7 @@ type Directory struct {
 type Writes struct{ Done, Failed int }
 
 // Open returns the directory at path for the installation of that namespace,
-// with the key that keyFile holds. It makes the directory where there is none.
+// with the key that keyFile holds. It creates a missing directory.
 func Open(path, keyFile, installation string) (*Directory, error) {
 	content, err := readAtMost(keyFile, maxKeyFile)
 	if err != nil {
@@ -99,8 +99,8 @@ func (d *Directory) read(kind snapshot.Kind) ([]byte, error) {
 	return file, nil
 }
 
-// write replaces the file of the kind, if err is nil: who reads finds the old
-// one or the new one, whenever the process ends.
+// write replaces the file of the kind, if err is nil: readers find the old one
+// or the new one, whenever the process ends.
 func (d *Directory) write(kind snapshot.Kind, file []byte, err error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

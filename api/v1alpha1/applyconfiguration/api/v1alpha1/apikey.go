@@ -12,17 +12,20 @@ import (
 // APIKeyApplyConfiguration represents a declarative configuration of the APIKey type for use
 // with apply.
 //
-// APIKey is a key that opens a bridge, by its hash.
+// APIKey is a key of a bridge, stored as a hash.
 type APIKeyApplyConfiguration struct {
 	// id is the public part of the key: the <id> of hb_<id>_<secret>.
 	ID *string `json:"id,omitempty"`
-	// hash is the SHA-256 of the whole key.
+	// hash is user-sha256: and the SHA-256 of the user id, a colon and the whole
+	// key. It is valid only for this user's bridge, even if it is copied. The older
+	// form, sha256: and the SHA-256 of the whole key, is valid too; if bridges of
+	// several users have the same one, the URL must name the user.
 	Hash *string `json:"hash,omitempty"`
-	// expiresAt is when the key stops working. Where it is not set the key
-	// works until it is removed.
+	// expiresAt is when the key expires. If it is not set, the key works until it is
+	// removed.
 	ExpiresAt *v1.Time `json:"expiresAt,omitempty"`
-	// name says what the key is for, such as "laptop". It means nothing to the
-	// installation.
+	// name describes the purpose of the key, such as "laptop". The installation does
+	// not use it.
 	Name *string `json:"name,omitempty"`
 }
 

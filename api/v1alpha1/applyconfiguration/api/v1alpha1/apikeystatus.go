@@ -12,9 +12,9 @@ import (
 // APIKeyStatusApplyConfiguration represents a declarative configuration of the APIKeyStatus type for use
 // with apply.
 //
-// APIKeyStatus is what was seen of one key.
+// APIKeyStatus is the observed use of one key.
 type APIKeyStatusApplyConfiguration struct {
-	// id is that of the key in spec.apiKeys.
+	// id is the id of the key in spec.apiKeys.
 	ID *string `json:"id,omitempty"`
 	// lastUsedTime is when a request last presented the key.
 	LastUsedTime *v1.Time `json:"lastUsedTime,omitempty"`

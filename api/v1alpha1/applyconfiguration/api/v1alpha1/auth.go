@@ -10,7 +10,7 @@ package v1alpha1
 //
 // Auth is how a bridge gets the token that it sends to a server.
 type AuthApplyConfiguration struct {
-	// oauth is by an OAuth 2 authorization server.
+	// oauth gets the token from an OAuth 2 authorization server.
 	OAuth *OAuthApplyConfiguration `json:"oauth,omitempty"`
 }
 

@@ -17,13 +17,13 @@ import (
 // CatalogPublisherApplyConfiguration represents a declarative configuration of the CatalogPublisher type for use
 // with apply.
 //
-// CatalogPublisher is one who may write recipes.
+// CatalogPublisher is an author who may write recipes.
 type CatalogPublisherApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is who the publisher is and by which keys they are known.
+	// spec identifies the publisher and lists their keys.
 	Spec *CatalogPublisherSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what was last seen of the publisher.
+	// status is the last observed state of the publisher.
 	Status *CatalogPublisherStatusApplyConfiguration `json:"status,omitempty"`
 }
 

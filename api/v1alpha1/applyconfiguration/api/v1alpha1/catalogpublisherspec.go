@@ -8,18 +8,19 @@ package v1alpha1
 // CatalogPublisherSpecApplyConfiguration represents a declarative configuration of the CatalogPublisherSpec type for use
 // with apply.
 //
-// CatalogPublisherSpec is who a publisher is.
+// CatalogPublisherSpec identifies a publisher.
 type CatalogPublisherSpecApplyConfiguration struct {
-	// displayName is the publisher's name as people read it.
+	// displayName is the publisher's name for people.
 	DisplayName *string `json:"displayName,omitempty"`
-	// contact is where the publisher is reached: an e-mail address or a URL.
+	// contact is an e-mail address or a URL of the publisher.
 	Contact *string `json:"contact,omitempty"`
-	// verified says that an administrator has checked who the publisher is.
+	// verified means that an administrator has checked the publisher's identity.
 	Verified *bool `json:"verified,omitempty"`
-	// publicKeys are those that the publisher signs recipes with: Ed25519, PEM
-	// or 32 bytes in base64. A signature is good if one of them made it.
+	// publicKeys are the keys with which the publisher signs recipes: Ed25519, PEM
+	// or 32 bytes in base64. A signature is valid if one of these keys made it.
 	PublicKeys []string `json:"publicKeys,omitempty"`
-	// keys open the catalog's write routes. Only their hashes are here.
+	// keys give access to the catalog's write routes. Only their hashes are stored
+	// here.
 	Keys []PublisherKeyApplyConfiguration `json:"keys,omitempty"`
 }
 

@@ -8,9 +8,9 @@ package v1alpha1
 // CatalogPublisherStatusApplyConfiguration represents a declarative configuration of the CatalogPublisherStatus type for use
 // with apply.
 //
-// CatalogPublisherStatus is what was last seen of a publisher.
+// CatalogPublisherStatus is the last observed state of a publisher.
 type CatalogPublisherStatusApplyConfiguration struct {
-	// keys tells when each key was last used, to within some minutes.
+	// keys is when each key was last used, with a precision of some minutes.
 	Keys []PublisherKeyStatusApplyConfiguration `json:"keys,omitempty"`
 }
 

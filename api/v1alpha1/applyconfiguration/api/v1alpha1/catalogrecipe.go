@@ -17,16 +17,16 @@ import (
 // CatalogRecipeApplyConfiguration represents a declarative configuration of the CatalogRecipe type for use
 // with apply.
 //
-// CatalogRecipe is one recipe of the catalog: what its author says of an MCP
-// server (spec.recipe) beside what the catalog's administrators say of the
-// recipe (spec.quality). Each half has its own field owner, so that neither
-// writer can undo the other.
+// CatalogRecipe is one recipe of the catalog: the author's description of an MCP
+// server (spec.recipe) and the administrators' assessment of the recipe
+// (spec.quality). Each part has its own field owner, so neither writer can undo
+// the changes of the other.
 type CatalogRecipeApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is the recipe and what is said of it.
+	// spec is the recipe and its assessment.
 	Spec *CatalogRecipeSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what was last seen of the recipe.
+	// status is the last observed state of the recipe.
 	Status *CatalogRecipeStatusApplyConfiguration `json:"status,omitempty"`
 }
 

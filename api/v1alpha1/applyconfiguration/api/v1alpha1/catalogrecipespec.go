@@ -14,24 +14,24 @@ import (
 //
 // CatalogRecipeSpec is a recipe and its quality overlay.
 type CatalogRecipeSpecApplyConfiguration struct {
-	// recipe is what the author says. The seeder or the publisher owns it.
+	// recipe is the author's description. The seeder or the publisher owns it.
 	Recipe *RecipeApplyConfiguration `json:"recipe,omitempty"`
-	// source is the recipe as its author signed it, as JSON. A signature covers
-	// what an author wrote, in which a member may stand that recipe leaves out,
-	// such as one that is false. Without a signature there is none.
+	// source is the recipe as its author signed it, as JSON. A signature covers the
+	// author's text, which can have members that recipe leaves out, such as a member
+	// with the value false. source is empty without a signature.
 	Source *string `json:"source,omitempty"`
-	// owner is the publisher whose recipe this is, by the name of the
-	// CatalogPublisher; seed for one that the seeder wrote; empty for one that
-	// somebody applied. Only an administrator gives a recipe another owner.
+	// owner is the name of the CatalogPublisher that owns the recipe; seed for a
+	// recipe of the seeder; empty for a recipe that was applied directly. Only an
+	// administrator changes the owner of a recipe.
 	Owner *string `json:"owner,omitempty"`
-	// deprecated says that the recipe should not be used anymore. It is served
-	// all the same.
+	// deprecated means that the recipe should not be used any more. The catalog
+	// still serves it.
 	Deprecated *RecipeDeprecationApplyConfiguration `json:"deprecated,omitempty"`
-	// deleted is when the owner deleted the recipe. The name stays the owner's,
-	// and the versions that were accepted stay what the next one is checked
-	// against, until an administrator deletes the object.
+	// deleted is when the owner deleted the recipe. The owner keeps the name, and
+	// the next version is still checked against the accepted versions, until an
+	// administrator deletes the object.
 	Deleted *v1.Time `json:"deleted,omitempty"`
-	// quality is what the administrators say. They own it.
+	// quality is the administrators' assessment. They own it.
 	Quality *QualityOverlayApplyConfiguration `json:"quality,omitempty"`
 }
 

@@ -12,16 +12,16 @@ import (
 // CatalogRecipeStatusApplyConfiguration represents a declarative configuration of the CatalogRecipeStatus type for use
 // with apply.
 //
-// CatalogRecipeStatus is what was last seen of a recipe.
+// CatalogRecipeStatus is the last observed state of a recipe.
 type CatalogRecipeStatusApplyConfiguration struct {
 	// observedGeneration is the generation of the spec that was last checked.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// conditions hold Accepted: whether the recipe that is there now obeys the
-	// rules. Only an accepted recipe is served. One that was ever deprecated has
-	// Deprecated besides, which says since when it is, or is not anymore.
+	// conditions hold Accepted: whether the current recipe obeys the rules. Only an
+	// accepted recipe is served. A recipe that was ever deprecated also has
+	// Deprecated, which says since when it is, or is not, deprecated.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// versions are the recipe as it was accepted, the newest first: at most ten,
-	// and fewer of long ones. The first is what the catalog serves.
+	// versions are the accepted versions of the recipe, the newest first: at most
+	// ten, and fewer if they are long. The catalog serves the first.
 	Versions []RecipeVersionApplyConfiguration `json:"versions,omitempty"`
 }
 

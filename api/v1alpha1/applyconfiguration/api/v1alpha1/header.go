@@ -12,11 +12,10 @@ package v1alpha1
 type HeaderApplyConfiguration struct {
 	// name is the header's name.
 	Name *string `json:"name,omitempty"`
-	// value is the header's value. ${NAME} in it stands for the user's secret
-	// of that name, which spec.servers[].secrets must grant, and
-	// ${NAME:-text} for the text where that secret is not set. $$ is a dollar
-	// sign. A value that is secret itself does not belong here: anyone who may
-	// read the HostedBridge can read it.
+	// value is the header's value. ${NAME} is replaced by the user's secret of that
+	// name, which spec.servers[].secrets must grant. ${NAME:-text} is replaced by
+	// the text if that secret is not set. $$ is a dollar sign. Do not put a secret
+	// value here: anyone who may read the HostedBridge can read it.
 	Value *string `json:"value,omitempty"`
 }
 

@@ -17,14 +17,13 @@ import (
 // HostedBridgeApplyConfiguration represents a declarative configuration of the HostedBridge type for use
 // with apply.
 //
-// HostedBridge is one user's MCP bridge: a pod of their own behind
-// /u/<userID>/mcp.
+// HostedBridge is the MCP bridge of one user: a pod behind /u/<userID>/mcp.
 type HostedBridgeApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what the bridge should be.
+	// spec is the desired state of the bridge.
 	Spec *HostedBridgeSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what was last seen of the bridge.
+	// status is the last observed state of the bridge.
 	Status *HostedBridgeStatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -14,39 +14,40 @@ import (
 // HostedBridgeSpecApplyConfiguration represents a declarative configuration of the HostedBridgeSpec type for use
 // with apply.
 //
-// HostedBridgeSpec is what a bridge should be.
+// HostedBridgeSpec is the desired state of a bridge.
 type HostedBridgeSpecApplyConfiguration struct {
-	// userID is the :userId of the bridge's URL. It is unique in the
-	// installation and cannot be changed; where it is not set it is the
-	// object's name.
+	// userID is the user in the bridge's URL. It is unique in the installation and
+	// immutable. The default is the object's name.
 	UserID *apiv1alpha1.UserID `json:"userID,omitempty"`
 	// tier names one of the installation's tiers, which set quotas and limits.
 	Tier *string `json:"tier,omitempty"`
-	// mode is how the bridge shows its upstreams' tools.
+	// mode is how the bridge lists the tools of its servers.
 	Mode *apiv1alpha1.Mode `json:"mode,omitempty"`
-	// toolPrefix is when the name of a tool or prompt carries its server's, in
-	// mode Direct. With one server no name ever does.
+	// toolPrefix is when the name of a tool or prompt has the name of its server as
+	// a prefix, in mode Direct. With one server, no name has a prefix.
 	ToolPrefix *apiv1alpha1.ToolPrefix `json:"toolPrefix,omitempty"`
-	// desiredState is whether the bridge should run.
+	// desiredState is whether the pod of the bridge runs.
 	DesiredState *apiv1alpha1.DesiredState `json:"desiredState,omitempty"`
-	// idleTimeout is how long a bridge whose desiredState is OnDemand may be
-	// unused before its pod ends. The next call wakes it. The operator counts
-	// what is shorter than its --min-idle-timeout, a minute, as that.
+	// idleTimeout is how long a bridge with the desiredState OnDemand may be idle
+	// before its pod stops. The next call wakes it. The operator's
+	// --min-idle-timeout, by default a minute, is the shortest time that takes
+	// effect.
 	IdleTimeout *v1.Duration `json:"idleTimeout,omitempty"`
 	// servers are the MCP servers behind the bridge.
 	Servers []ServerApplyConfiguration `json:"servers,omitempty"`
 	// secretRefs are Secrets of this namespace whose values the keybroker seals
 	// for this user, and seals again when they change.
 	SecretRefs []SecretRefApplyConfiguration `json:"secretRefs,omitempty"`
-	// apiKeys are the keys that open this bridge. Only their hashes are here.
+	// apiKeys are the keys of this bridge. Only their hashes are stored here.
 	APIKeys []APIKeyApplyConfiguration `json:"apiKeys,omitempty"`
-	// oauth says who may use this bridge by a login instead of a key.
+	// oauth lists the people and programs that may use this bridge with a login in
+	// place of a key.
 	OAuth *OAuthAccessApplyConfiguration `json:"oauth,omitempty"`
-	// resources are the requests and limits of the bridge's container. Where
-	// they are not set the installation's defaults hold.
+	// resources are the requests and limits of the bridge's container. The default
+	// is set by the installation.
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
-	// runtimeClassName is the RuntimeClass of the bridge's pod. Where it is not
-	// set, that of the tier holds.
+	// runtimeClassName is the RuntimeClass of the bridge's pod. The default is that
+	// of the tier.
 	RuntimeClassName *string `json:"runtimeClassName,omitempty"`
 	// nodeSelector restricts the nodes on which the bridge's pod may run.
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`

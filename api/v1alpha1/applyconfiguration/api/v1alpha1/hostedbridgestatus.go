@@ -14,52 +14,49 @@ import (
 // HostedBridgeStatusApplyConfiguration represents a declarative configuration of the HostedBridgeStatus type for use
 // with apply.
 //
-// HostedBridgeStatus is what was last seen of a bridge.
+// HostedBridgeStatus is the last observed state of a bridge.
 type HostedBridgeStatusApplyConfiguration struct {
 	// observedGeneration is the generation of the spec that the operator last
 	// acted on.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// conditions are Accepted, SecretsSealed, WorkloadAvailable and Ready.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// phase sums the conditions up in one word.
+	// phase summarizes the conditions in one word.
 	Phase *apiv1alpha1.Phase `json:"phase,omitempty"`
 	// userID is the user in effect: spec.userID or the object's name.
 	UserID *apiv1alpha1.UserID `json:"userID,omitempty"`
-	// url is what the user pastes into an MCP client.
+	// url is the URL that the user pastes into an MCP client.
 	URL *string `json:"url,omitempty"`
-	// podName is the bridge's pod.
+	// podName is the name of the bridge's pod.
 	PodName *string `json:"podName,omitempty"`
-	// keyVersion is the lowest version of the master key under which any of
-	// the bridge's secrets is sealed. It is not set while there are none. The
-	// keybroker writes it.
+	// keyVersion is the lowest version of the master key that seals any of the
+	// bridge's secrets. It is not set if the bridge has no secrets. The keybroker
+	// writes it.
 	KeyVersion *int32 `json:"keyVersion,omitempty"`
-	// secrets is what the keybroker reports of the bridge's secrets. The
-	// keybroker writes it.
+	// secrets is the state of the bridge's secrets. The keybroker writes it.
 	Secrets *SecretsStatusApplyConfiguration `json:"secrets,omitempty"`
-	// recipes are what the recipes of spec.servers come to. The operator writes
+	// recipes are the states of the recipes in spec.servers. The operator writes
 	// them.
 	Recipes []RecipeStatusApplyConfiguration `json:"recipes,omitempty"`
-	// servers is how many of the bridge's servers answer, of how many: "2/3".
-	// The ingress writes it.
+	// servers is the number of servers that answer and of all servers, such as
+	// "2/3". The ingress writes it.
 	Servers *string `json:"servers,omitempty"`
-	// tools is how many tools the bridge offers. The ingress writes it.
+	// tools is the number of tools that the bridge offers. The ingress writes it.
 	Tools *int32 `json:"tools,omitempty"`
-	// collisions are the names that several servers give to a tool or a prompt
-	// and that a rule other than their prefix tells apart, such as
-	// tool "search": github, jira. The ingress writes it.
+	// collisions are names of tools or prompts that several servers use and that are
+	// not distinguished by a prefix, such as tool "search": github, jira. The
+	// ingress writes it.
 	Collisions []string `json:"collisions,omitempty"`
-	// lastActivityTime is when the bridge was last used: called, answering, or
-	// busy with something that was begun. While it is in use the time is late by
-	// up to a quarter of spec.idleTimeout, and by 5 minutes at most; afterwards
-	// it is exact to a second. The ingress writes it.
+	// lastActivityTime is when the bridge was last used: a call or an answer passed,
+	// or a started task ran. While the bridge is in use, the time is late by up to a
+	// quarter of spec.idleTimeout, and by 5 minutes at most; afterwards it is exact
+	// to a second. The ingress writes it.
 	LastActivityTime *metav1.Time `json:"lastActivityTime,omitempty"`
-	// idleSince is set while the bridge sleeps, and is since when it had not
-	// been used. A lastActivityTime after it wakes the bridge. The operator
-	// writes it.
+	// idleSince is set while the bridge sleeps. It is the time since when the bridge
+	// was idle. A later lastActivityTime wakes the bridge. The operator writes it.
 	IdleSince *metav1.Time `json:"idleSince,omitempty"`
-	// keys is when each of spec.apiKeys was last used, to within some minutes.
-	// Keys that were not used since they were made are not here. The ingress
-	// writes it.
+	// keys is when each key of spec.apiKeys was last used, with a precision of some
+	// minutes. Keys that were never used are left out. The ingress writes it.
 	Keys []APIKeyStatusApplyConfiguration `json:"keys,omitempty"`
 }
 

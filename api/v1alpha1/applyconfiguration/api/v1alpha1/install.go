@@ -12,14 +12,14 @@ import (
 // InstallApplyConfiguration represents a declarative configuration of the Install type for use
 // with apply.
 //
-// Install is a published package in one exact version.
+// Install is an exact version of a published package.
 type InstallApplyConfiguration struct {
-	// method is the program that fetches and runs the package.
+	// method is the program that downloads and runs the package.
 	Method *apiv1alpha1.InstallMethod `json:"method,omitempty"`
-	// package is the package's name. With uvx the program has the same name;
-	// where it has another, set command.
+	// package is the package's name. With uvx, the program has the same name; if its
+	// name differs, set command.
 	Package *string `json:"package,omitempty"`
-	// version is the package's one exact version.
+	// version is the exact version of the package.
 	Version *string `json:"version,omitempty"`
 }
 

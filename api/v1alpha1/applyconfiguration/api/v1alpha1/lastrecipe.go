@@ -8,9 +8,9 @@ package v1alpha1
 // LastRecipeApplyConfiguration represents a declarative configuration of the LastRecipe type for use
 // with apply.
 //
-// LastRecipe is what a server was by a version of its recipe.
+// LastRecipe is the state of a server under a version of its recipe.
 type LastRecipeApplyConfiguration struct {
-	// version and digest are those of the version.
+	// version and digest identify the version.
 	Version *string `json:"version,omitempty"`
 	Digest  *string `json:"digest,omitempty"`
 	// uid is that of the recipe's object, and owner the recipe's owner.
@@ -18,14 +18,14 @@ type LastRecipeApplyConfiguration struct {
 	Owner *string `json:"owner,omitempty"`
 	// place is where the server was.
 	Place *string `json:"place,omitempty"`
-	// secrets are the names of the user's secrets that it could use, and
-	// tokenSecret the one of them with the tokens of a login.
+	// secrets are the names of the user's secrets that the server could use, and
+	// tokenSecret is the secret with the tokens of a login.
 	Secrets     []string `json:"secrets,omitempty"`
 	TokenSecret *string  `json:"tokenSecret,omitempty"`
 	// credentialsURL is where the user gets them.
 	CredentialsURL *string `json:"credentialsURL,omitempty"`
-	// source is what the recipe said of the server. It is not set where the
-	// server must not run by it again.
+	// source is the recipe's description of the server. It is not set if the server
+	// must not run with it again.
 	Source *string `json:"source,omitempty"`
 }
 

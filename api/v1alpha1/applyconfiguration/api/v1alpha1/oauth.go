@@ -18,24 +18,24 @@ type OAuthApplyConfiguration struct {
 	Grant *apiv1alpha1.OAuthGrant `json:"grant,omitempty"`
 	// tokenURL is the authorization server's token endpoint.
 	TokenURL *string `json:"tokenURL,omitempty"`
-	// authorizationURL is the authorization server's authorization endpoint,
-	// for AuthorizationCode. Where it is set, and the installation lets people
-	// log in, the user connects the account in a browser, which writes
-	// tokenSecret.
+	// authorizationURL is the authorization server's authorization endpoint, for
+	// AuthorizationCode. If it is set, and the installation has logins enabled, the
+	// user connects the account in a browser, which writes tokenSecret.
 	AuthorizationURL *string `json:"authorizationURL,omitempty"`
 	// clientID is the client's public name at the authorization server.
 	ClientID *string `json:"clientID,omitempty"`
-	// clientSecret is the name of the user's secret with the client's secret,
-	// which spec.servers[].secrets must grant. A public client has none.
+	// clientSecret is the name of the user's secret with the client's secret, which
+	// spec.servers[].secrets must grant. A public client has no secret.
 	ClientSecret *apiv1alpha1.SecretName `json:"clientSecret,omitempty"`
-	// tokenSecret is the name of the user's secret with the tokens of a login,
-	// for AuthorizationCode, which spec.servers[].secrets must grant. The
-	// bridge writes it anew when it has refreshed them.
+	// tokenSecret is the name of the user's secret with the tokens of a login, for
+	// AuthorizationCode, which spec.servers[].secrets must grant. The bridge writes
+	// it again when it refreshes the tokens.
 	TokenSecret *apiv1alpha1.SecretName `json:"tokenSecret,omitempty"`
-	// scopes are asked for.
+	// scopes are the requested scopes.
 	Scopes []string `json:"scopes,omitempty"`
-	// resource is the server that the token is for, as the authorization server
-	// calls it (RFC 8707). Where it is not set none is named.
+	// resource identifies the server for which the token is valid, as the
+	// authorization server names it (RFC 8707). If it is not set, the request names
+	// no resource.
 	Resource *string `json:"resource,omitempty"`
 }
 

@@ -8,10 +8,10 @@ package v1alpha1
 // OAuthAccessApplyConfiguration represents a declarative configuration of the OAuthAccess type for use
 // with apply.
 //
-// OAuthAccess says whose access tokens open a bridge.
+// OAuthAccess lists whose access tokens a bridge accepts.
 type OAuthAccessApplyConfiguration struct {
-	// subjects are the people and programs that may use this bridge. One of
-	// them may be in several bridges.
+	// subjects are the people and programs that may use this bridge. A subject can
+	// be in several bridges.
 	Subjects []OAuthSubjectApplyConfiguration `json:"subjects,omitempty"`
 }
 

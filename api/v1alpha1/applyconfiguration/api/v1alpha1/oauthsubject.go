@@ -14,8 +14,8 @@ type OAuthSubjectApplyConfiguration struct {
 	// configuration and the iss of its tokens have it, such as
 	// https://accounts.google.com.
 	Issuer *string `json:"issuer,omitempty"`
-	// subject is the sub that the issuer gives to the person or program. It is
-	// not a name or an address: those can become somebody else's.
+	// subject is the sub that the issuer gives to the person or program. It is not a
+	// name or an address, because these can later belong to another person.
 	Subject *string `json:"subject,omitempty"`
 }
 

@@ -12,17 +12,17 @@ import (
 // PublisherKeyApplyConfiguration represents a declarative configuration of the PublisherKey type for use
 // with apply.
 //
-// PublisherKey is a publisher's key, by its hash.
+// PublisherKey is a publisher's key, stored as a hash.
 type PublisherKeyApplyConfiguration struct {
 	// id is the public part of the key: the <id> of pub_<id>_<secret>.
 	ID *string `json:"id,omitempty"`
 	// hash is the SHA-256 of the whole key.
 	Hash *string `json:"hash,omitempty"`
-	// createdAt is when the key was minted.
+	// createdAt is when the key was created.
 	CreatedAt *v1.Time `json:"createdAt,omitempty"`
-	// expiresAt is when the key stops working.
+	// expiresAt is when the key expires.
 	ExpiresAt *v1.Time `json:"expiresAt,omitempty"`
-	// revokedAt is when the key was withdrawn. A key with it does not work.
+	// revokedAt is when the key was revoked. A revoked key does not work.
 	RevokedAt *v1.Time `json:"revokedAt,omitempty"`
 }
 

@@ -12,11 +12,11 @@ import (
 // PublisherKeyStatusApplyConfiguration represents a declarative configuration of the PublisherKeyStatus type for use
 // with apply.
 //
-// PublisherKeyStatus tells when a key was last used.
+// PublisherKeyStatus is when a key was last used.
 type PublisherKeyStatusApplyConfiguration struct {
 	// id is the key's id.
 	ID *string `json:"id,omitempty"`
-	// lastUsedAt is when the key was last used, to within some minutes.
+	// lastUsedAt is when the key was last used, with a precision of some minutes.
 	LastUsedAt *v1.Time `json:"lastUsedAt,omitempty"`
 }
 

@@ -12,24 +12,24 @@ import (
 // QualityOverlayApplyConfiguration represents a declarative configuration of the QualityOverlay type for use
 // with apply.
 //
-// QualityOverlay is what the catalog's administrators say of a recipe.
+// QualityOverlay is the assessment of a recipe by the catalog's administrators.
 type QualityOverlayApplyConfiguration struct {
-	// verified says that somebody has checked the recipe.
+	// verified means that an administrator has checked the recipe.
 	Verified *bool `json:"verified,omitempty"`
-	// verifiedAt is when.
+	// verifiedAt is when the recipe was checked.
 	VerifiedAt *v1.Time `json:"verifiedAt,omitempty"`
-	// verifiedBy is who.
+	// verifiedBy is the person who checked the recipe.
 	VerifiedBy *string `json:"verifiedBy,omitempty"`
 	// badge is a short word shown beside the recipe.
 	Badge *string `json:"badge,omitempty"`
 	// upstreamHash is the SHA-512 of the package that was checked.
 	UpstreamHash *string `json:"upstreamHash,omitempty"`
-	// auditedVersion is the package's version that was checked.
+	// auditedVersion is the version of the package that was checked.
 	AuditedVersion *string `json:"auditedVersion,omitempty"`
-	// recipeDigest is the version of the recipe that was checked, by its digest
-	// in status.versions. What is said of one version does not hold for another.
-	// Without it, where the recipe has an owner, it counts as verified only if
-	// verifiedAt does not lie before the version that is served was accepted.
+	// recipeDigest is the digest in status.versions of the recipe version that was
+	// checked. The assessment of one version does not apply to another version.
+	// Without a digest, a recipe that has an owner counts as verified only if
+	// verifiedAt is not before the time at which the served version was accepted.
 	RecipeDigest *string `json:"recipeDigest,omitempty"`
 	// score is from 0, unusable, to 100.
 	Score *int32 `json:"score,omitempty"`

@@ -12,13 +12,13 @@ import (
 // RecipeDeprecationApplyConfiguration represents a declarative configuration of the RecipeDeprecation type for use
 // with apply.
 //
-// RecipeDeprecation says since when and why a recipe should not be used.
+// RecipeDeprecation is the time and the reason of a deprecation.
 type RecipeDeprecationApplyConfiguration struct {
-	// since is when it was deprecated.
+	// since is when the recipe was deprecated.
 	Since *v1.Time `json:"since,omitempty"`
-	// reason is why, in a sentence.
+	// reason is the reason, in a sentence.
 	Reason *string `json:"reason,omitempty"`
-	// replacedBy is the recipe to use instead, by its id.
+	// replacedBy is the id of the recipe to use instead.
 	ReplacedBy *string `json:"replacedBy,omitempty"`
 }
 

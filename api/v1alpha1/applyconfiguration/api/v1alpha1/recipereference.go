@@ -16,13 +16,12 @@ import (
 type RecipeReferenceApplyConfiguration struct {
 	// name is the recipe's id.
 	Name *string `json:"name,omitempty"`
-	// version is one version of the recipe, as its status.versions has it. Where
-	// it is not set the server follows the latest that is accepted, as long as
-	// that runs at the same place with the same secrets.
+	// version is a version of the recipe from its status.versions. If it is not set,
+	// the server follows the latest accepted version, if that runs at the same place
+	// with the same secrets.
 	Version *string `json:"version,omitempty"`
-	// resources are the requests and limits of the container, where the recipe's
-	// server is a program. What they do not mention has the installation's
-	// defaults.
+	// resources are the requests and limits of the container, if the recipe's server
+	// is a program. Missing values come from the installation's defaults.
 	Resources *v1.ResourceRequirements `json:"resources,omitempty"`
 }
 

@@ -8,40 +8,42 @@ package v1alpha1
 // RecipeStatusApplyConfiguration represents a declarative configuration of the RecipeStatus type for use
 // with apply.
 //
-// RecipeStatus is what a server's recipe comes to.
+// RecipeStatus is the state of a server's recipe.
 type RecipeStatusApplyConfiguration struct {
 	// server is the name of the server in spec.servers.
 	Server *string `json:"server,omitempty"`
 	// recipe is the recipe's id.
 	Recipe *string `json:"recipe,omitempty"`
-	// version is the one that is in use, with its digest. While the server is out
-	// of service for its recipe both are empty, and so is all that a recipe says.
+	// version is the version in use, and digest is its digest. While the recipe puts
+	// the server out of service, both are empty, and so are all fields from the
+	// recipe.
 	Version *string `json:"version,omitempty"`
 	Digest  *string `json:"digest,omitempty"`
-	// reason is one word for what the recipe is, and message says it in a
+	// reason is the state of the recipe in one word, and message explains it in a
 	// sentence.
 	Reason  *string `json:"reason,omitempty"`
 	Message *string `json:"message,omitempty"`
 	// secrets are the names of the user's secrets that the server may use.
 	Secrets []string `json:"secrets,omitempty"`
-	// tokenSecret is the one of them with the tokens of a login, which the bridge
-	// writes anew when it has refreshed them.
+	// tokenSecret is the secret with the tokens of a login. The bridge writes it
+	// again when it refreshes the tokens.
 	TokenSecret *string `json:"tokenSecret,omitempty"`
 	// credentialsURL is where the user gets them.
 	CredentialsURL *string `json:"credentialsURL,omitempty"`
-	// source is what the recipe says of the server, as JSON. The server keeps it
-	// when the catalog does not have the version any more.
+	// source is the recipe's description of the server, as JSON in the format of a
+	// bridge's configuration, without a name and secrets. The server keeps it if the
+	// catalog no longer has the version.
 	Source *string `json:"source,omitempty"`
-	// uid is that of the recipe's object, and owner the recipe's owner. Another
-	// recipe of the same name, by somebody else, is not followed.
+	// uid is the UID of the recipe's object, and owner is the recipe's owner. The
+	// server does not follow another owner's recipe of the same name.
 	UID   *string `json:"uid,omitempty"`
 	Owner *string `json:"owner,omitempty"`
-	// place is where the server is: the origins of its URLs, or the package that
-	// is its program and the origins that it is told. A version of another place
-	// is not followed.
+	// place is where the server is: the origins of its URLs, or the package of its
+	// program and the origins that are passed to the program. A server does not
+	// follow a version at another place.
 	Place *string `json:"place,omitempty"`
-	// last is what the server was before it went out of service, if it ever was
-	// in service. Later versions are held against it.
+	// last is the state of the server before it went out of service, if it was ever
+	// in service. Later versions are compared with it.
 	Last *LastRecipeApplyConfiguration `json:"last,omitempty"`
 }
 

@@ -12,21 +12,20 @@ import (
 // RecipeVersionApplyConfiguration represents a declarative configuration of the RecipeVersion type for use
 // with apply.
 //
-// RecipeVersion is a recipe as it was accepted once.
+// RecipeVersion is an accepted version of a recipe.
 type RecipeVersionApplyConfiguration struct {
-	// version is the recipe's recipeVersion. A recipe without one has the first
-	// 12 digits of its digest.
+	// version is the recipe's recipeVersion. If the recipe has none, it is the first
+	// 12 digits of the digest.
 	Version *string `json:"version,omitempty"`
 	// digest is the SHA-256 of recipe.
 	Digest *string `json:"digest,omitempty"`
-	// acceptedAt is when it was.
+	// acceptedAt is when the version was accepted.
 	AcceptedAt *v1.Time `json:"acceptedAt,omitempty"`
 	// recipe is the recipe file, as JSON.
 	Recipe *string `json:"recipe,omitempty"`
-	// withdrawn says that the version is signed, and by no key that its
-	// publisher has now: nobody knows anymore whose recipe it is, so it is not
-	// served and not to be run. It is looked at anew whenever the publisher's
-	// keys change.
+	// withdrawn means that the version is signed, but by none of its publisher's
+	// current keys. Its author is no longer known, so it is not served and must not
+	// run. It is checked again when the publisher's keys change.
 	Withdrawn *bool `json:"withdrawn,omitempty"`
 }
 

@@ -12,16 +12,15 @@ import (
 // RetryApplyConfiguration represents a declarative configuration of the Retry type for use
 // with apply.
 //
-// Retry is whether a call that failed is made again. Whatever it says, a call
-// is repeated only if it certainly was not delivered or its tool declares that
-// repeating it is safe.
+// Retry is whether a failed call is repeated. In any case, a call is repeated
+// only if it was certainly not delivered, or if its tool declares that a
+// repetition is safe.
 type RetryApplyConfiguration struct {
-	// maxAttempts is how often a call is made at most, the first time included.
-	// Where it is not set it is once, and once more for a call that was not
-	// delivered.
+	// maxAttempts is the maximum number of attempts, including the first. If it is
+	// not set, it is one, plus one for a call that was not delivered.
 	MaxAttempts *int32 `json:"maxAttempts,omitempty"`
-	// delay is the pause before the second attempt. It doubles with each one
-	// and has jitter. Where it is not set it is one second.
+	// delay is the pause before the second attempt. It doubles with each attempt and
+	// has jitter. The default is one second.
 	Delay *v1.Duration `json:"delay,omitempty"`
 }
 

@@ -8,15 +8,15 @@ package v1alpha1
 // SecretFailureApplyConfiguration represents a declarative configuration of the SecretFailure type for use
 // with apply.
 //
-// SecretFailure is why a Secret of spec.secretRefs is not sealed, or a sealed
-// secret does not open.
+// SecretFailure is why a Secret of spec.secretRefs is not sealed, or why a
+// sealed secret cannot be opened.
 type SecretFailureApplyConfiguration struct {
-	// name is the Secret's name in spec.secretRefs, or the user's secret that
-	// does not open.
+	// name is the name of the Secret in spec.secretRefs, or of the user's secret
+	// that cannot be opened.
 	Name *string `json:"name,omitempty"`
 	// reason is one of the reasons of the SecretsSealed condition.
 	Reason *string `json:"reason,omitempty"`
-	// message says what is wrong and what would be right.
+	// message describes the problem and the solution.
 	Message *string `json:"message,omitempty"`
 }
 

@@ -12,11 +12,11 @@ package v1alpha1
 type SecretRefApplyConfiguration struct {
 	// name is the Secret's name, in the HostedBridge's namespace.
 	Name *string `json:"name,omitempty"`
-	// keys are the Secret's keys to seal. Where there are none all are, each
-	// as the secret of its own name.
+	// keys are the Secret's keys to seal. If empty, all keys are sealed, each under
+	// its own name.
 	Keys []SecretRefKeyApplyConfiguration `json:"keys,omitempty"`
-	// deleteSource deletes the Secret once everything that is named here is
-	// sealed. What was sealed then stays when this entry is removed.
+	// deleteSource deletes the Secret after everything that is named here is sealed.
+	// The sealed values stay when this entry is removed.
 	DeleteSource *bool `json:"deleteSource,omitempty"`
 }
 

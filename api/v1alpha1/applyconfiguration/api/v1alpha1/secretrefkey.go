@@ -16,8 +16,8 @@ import (
 type SecretRefKeyApplyConfiguration struct {
 	// key is the key in the Secret.
 	Key *string `json:"key,omitempty"`
-	// as is the name of the user's secret that the value becomes. Where it is
-	// not set it is the key.
+	// as is the name of the user's secret that gets the value. The default is the
+	// key.
 	As *apiv1alpha1.SecretName `json:"as,omitempty"`
 }
 

@@ -8,24 +8,24 @@ package v1alpha1
 // SecretsStatusApplyConfiguration represents a declarative configuration of the SecretsStatus type for use
 // with apply.
 //
-// SecretsStatus is what there is of a bridge's secrets. It holds no value and
-// nothing that was made of one.
+// SecretsStatus is the state of a bridge's secrets. It holds no value and
+// nothing that is derived from one.
 type SecretsStatusApplyConfiguration struct {
 	// observedGeneration is the generation of the spec whose secretRefs and
 	// servers this is about.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// observedRecipes tells the secrets of status.recipes that this is about from
-	// others. It is empty where no recipe names any.
+	// observedRecipes identifies the secrets of status.recipes that this status
+	// describes. It is empty if no recipe names a secret.
 	ObservedRecipes *string `json:"observedRecipes,omitempty"`
-	// count is how many secrets are sealed.
+	// count is the number of sealed secrets.
 	Count *int32 `json:"count,omitempty"`
-	// revision changes when a secret is set or removed. A bridge's pod that
-	// has another one fetches its secrets again.
+	// revision changes when a secret is set or removed. A bridge's pod with another
+	// revision fetches its secrets again.
 	Revision *string `json:"revision,omitempty"`
-	// missing are the secrets that spec.servers name and nobody has set.
+	// missing are the secrets that spec.servers needs and that are not set.
 	Missing []string `json:"missing,omitempty"`
-	// failures are the secretRefs that are not sealed as they should be, and
-	// sealed secrets that do not open.
+	// failures are the secretRefs that could not be sealed, and the sealed secrets
+	// that cannot be opened.
 	Failures []SecretFailureApplyConfiguration `json:"failures,omitempty"`
 }
 

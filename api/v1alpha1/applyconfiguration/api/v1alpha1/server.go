@@ -15,39 +15,40 @@ import (
 //
 // Server is one MCP server behind a bridge.
 type ServerApplyConfiguration struct {
-	// name tells the server from the bridge's others and prefixes its tools
-	// where there are several.
+	// name identifies the server in the bridge, and is the prefix of its tools if
+	// the bridge has several servers.
 	Name *string `json:"name,omitempty"`
-	// description tells a model what the server is for, in mode Router.
+	// description is the purpose of the server, for models, in mode Router.
 	Description *string `json:"description,omitempty"`
-	// transport is how the bridge reaches the server. Where it is not set the
-	// recipe says it.
+	// transport is how the bridge reaches the server. If it is not set, the recipe
+	// defines it.
 	Transport *TransportApplyConfiguration `json:"transport,omitempty"`
-	// recipe is the recipe of the catalog that says how the bridge reaches the
+	// recipe is the recipe of the catalog that defines how the bridge reaches the
 	// server.
 	Recipe *RecipeReferenceApplyConfiguration `json:"recipe,omitempty"`
 	// auth is how the bridge gets the token that it sends to the server.
 	Auth *AuthApplyConfiguration `json:"auth,omitempty"`
-	// secrets are the names of the user's secrets that this server may use.
-	// It sees no others. While one of them is not set, or cannot be opened,
-	// this server alone is out of service. A server of a recipe may use those
-	// that the recipe named when it was first resolved; a version that names
-	// others is followed only when they are here. Where there are any here, it
-	// may use only these.
+	// secrets are the names of the user's secrets that this server may use. It sees
+	// no others. While one of them is not set, or cannot be opened, only this server
+	// is out of service. If the list is empty, a server of a recipe may use the
+	// secrets that the recipe named when it was first resolved. If the list is not
+	// empty, the server may use only these. A version that names other secrets is
+	// followed only if they are listed here.
 	Secrets []apiv1alpha1.SecretName `json:"secrets,omitempty"`
-	// tools are the tools that there are of the server.
+	// tools selects the tools of the server.
 	Tools *ToolFilterApplyConfiguration `json:"tools,omitempty"`
-	// trust is how far the server's results are passed on as they are.
+	// trust is how the bridge passes on the server's results.
 	Trust *apiv1alpha1.Trust `json:"trust,omitempty"`
-	// timeouts bound what is done with the server.
+	// timeouts are the time limits for the server.
 	Timeouts *TimeoutsApplyConfiguration `json:"timeouts,omitempty"`
-	// retry is whether a call that failed is made again.
+	// retry is whether a failed call is repeated.
 	Retry *RetryApplyConfiguration `json:"retry,omitempty"`
-	// cacheTTL is for how long the result of a tool that only reads is kept
-	// for calls with the same arguments. Where it is not set none is kept.
+	// cacheTTL is how long the result of a read-only tool is cached for calls with
+	// the same arguments. If it is not set, no result is cached.
 	CacheTTL *v1.Duration `json:"cacheTTL,omitempty"`
-	// maxResultBytes bounds a result of the server, in bytes of JSON. A larger
-	// one is an error. Where it is not set only the protocol's own limits hold.
+	// maxResultBytes is the maximum size of a result of the server, in bytes of
+	// JSON. A larger result is an error. If it is not set, only the protocol's own
+	// limits apply.
 	MaxResultBytes *int32 `json:"maxResultBytes,omitempty"`
 }
 

@@ -12,31 +12,31 @@ import (
 // StdioApplyConfiguration represents a declarative configuration of the Stdio type for use
 // with apply.
 //
-// Stdio is a server that is a program. It runs in a container of its own in the
-// bridge's pod, with only the secrets that it is granted.
+// Stdio is a server that runs as a program, in its own container in the bridge's
+// pod, with only the secrets that it is granted.
 type StdioApplyConfiguration struct {
-	// image is the container's image. Where it is not set it is the
-	// installation's image for the install's method.
+	// image is the container's image. The default is the installation's image for
+	// the method of install.
 	Image *string `json:"image,omitempty"`
-	// install is the published package that is the server. It is fetched when
-	// the program starts.
+	// install is the published package of the server. It is downloaded when the
+	// program starts.
 	Install *InstallApplyConfiguration `json:"install,omitempty"`
-	// command is the program and the first of its arguments. Where it is not
-	// set it is that of the install. The image's entrypoint is not run. Texts
-	// may name secrets as those of headers do.
+	// command is the program and its first arguments. The default comes from
+	// install. The image's entrypoint does not run. Strings may name secrets, as in
+	// headers.
 	Command []string `json:"command,omitempty"`
-	// args are the program's further arguments. They may name secrets as
-	// headers do; who can list the container's processes sees those, so that a
-	// variable or a file is the better place.
+	// args are further arguments of the program. They may name secrets, as in
+	// headers. Anyone who can list the container's processes sees them, so a
+	// variable or a file is a better place for secrets.
 	Args []string `json:"args,omitempty"`
-	// env are the program's environment variables, besides HOME, PATH, TMPDIR
+	// env are the program's environment variables, in addition to HOME, PATH, TMPDIR
 	// and LANG, which every program has.
 	Env []StdioVariableApplyConfiguration `json:"env,omitempty"`
-	// files are written into the container's memory before the program starts,
-	// into the folder that ${CONFIG_DIR} stands for in command, args and env.
+	// files are written into memory of the container before the program starts, in
+	// the folder ${CONFIG_DIR}, which command, args and env can use.
 	Files []StdioFileApplyConfiguration `json:"files,omitempty"`
-	// resources are the requests and limits of the container. What they do not
-	// mention has the installation's defaults.
+	// resources are the requests and limits of the container. Missing values come
+	// from the installation's defaults.
 	Resources *v1.ResourceRequirements `json:"resources,omitempty"`
 }
 

@@ -12,8 +12,8 @@ package v1alpha1
 type StdioFileApplyConfiguration struct {
 	// name is the file's name, without a folder.
 	Name *string `json:"name,omitempty"`
-	// content is the file's text. It may name secrets as values of headers do.
-	// A text that is secret itself does not belong here.
+	// content is the file's text. It may name secrets, as in headers. Do not put a
+	// secret value here.
 	Content *string `json:"content,omitempty"`
 }
 

@@ -12,8 +12,8 @@ package v1alpha1
 type StdioVariableApplyConfiguration struct {
 	// name is the variable's name.
 	Name *string `json:"name,omitempty"`
-	// value is the variable's value. It may name secrets as those of headers
-	// do. A value that is secret itself does not belong here.
+	// value is the variable's value. It may name secrets, as in headers. Do not put
+	// a secret value here.
 	Value *string `json:"value,omitempty"`
 }
 

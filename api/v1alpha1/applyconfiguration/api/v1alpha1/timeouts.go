@@ -12,17 +12,17 @@ import (
 // TimeoutsApplyConfiguration represents a declarative configuration of the Timeouts type for use
 // with apply.
 //
-// Timeouts bound what is done with a server.
+// Timeouts are the time limits for a server.
 type TimeoutsApplyConfiguration struct {
-	// connect bounds one attempt to connect, the start of a program included.
-	// Where it is not set the bridge's own limit holds.
+	// connect limits one attempt to connect, including the start of a program. If it
+	// is not set, the bridge's default applies.
 	Connect *v1.Duration `json:"connect,omitempty"`
-	// call bounds a call from its being sent to its answer. Progress does not
-	// extend it. Where it is not set there is no limit, since tools may work
-	// for hours.
+	// call limits the time from sending a call to its answer. Progress does not
+	// extend it. If it is not set, the time is unlimited, since tools may work for
+	// hours.
 	Call *v1.Duration `json:"call,omitempty"`
-	// idle is how long a connection stays on which nothing is called. Where it
-	// is not set it stays.
+	// idle is how long a connection without calls stays open. If it is not set, the
+	// connection stays open.
 	Idle *v1.Duration `json:"idle,omitempty"`
 }
 

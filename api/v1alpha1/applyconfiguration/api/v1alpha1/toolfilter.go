@@ -8,11 +8,11 @@ package v1alpha1
 // ToolFilterApplyConfiguration represents a declarative configuration of the ToolFilter type for use
 // with apply.
 //
-// ToolFilter is which tools there are of a server, by the server's own names.
+// ToolFilter selects the tools of a server, by the server's own names.
 type ToolFilterApplyConfiguration struct {
-	// allow leaves only these, where it is not empty.
+	// allow lists the allowed tools. If it is empty, all tools are allowed.
 	Allow []string `json:"allow,omitempty"`
-	// deny takes these away, also those that allow names.
+	// deny lists the denied tools. It overrides allow.
 	Deny []string `json:"deny,omitempty"`
 }
 

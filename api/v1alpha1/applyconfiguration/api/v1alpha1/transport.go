@@ -16,18 +16,18 @@ import (
 type TransportApplyConfiguration struct {
 	// type is the transport's kind.
 	Type *apiv1alpha1.TransportType `json:"type,omitempty"`
-	// url is the server's endpoint, where type is StreamableHTTP or SSE.
+	// url is the server's endpoint, if type is StreamableHTTP or SSE.
 	URL *string `json:"url,omitempty"`
-	// headers are sent with every request to the server, where type is
-	// StreamableHTTP or SSE.
+	// headers are sent with every request to the server, if type is StreamableHTTP
+	// or SSE.
 	Headers []HeaderApplyConfiguration `json:"headers,omitempty"`
-	// protocolVersion is the one version of MCP that the bridge speaks to the
-	// server. Where it is not set the two agree on one.
+	// protocolVersion is the only version of MCP that the bridge uses with the
+	// server. If it is not set, the two negotiate a version.
 	ProtocolVersion *string `json:"protocolVersion,omitempty"`
-	// disableListening keeps the bridge from opening the stream by which a
-	// server over StreamableHTTP speaks unasked: some gateways do not answer it.
+	// disableListening disables the stream on which a server over StreamableHTTP
+	// sends messages of its own. Some gateways do not answer the request for it.
 	DisableListening *bool `json:"disableListening,omitempty"`
-	// stdio is the program that is the server, where type is Stdio.
+	// stdio is the program of the server, if type is Stdio.
 	Stdio *StdioApplyConfiguration `json:"stdio,omitempty"`
 }
 

@@ -1,0 +1,85 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"crypto/rand"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/catalog/catalogapi"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
+	"github.com/hostedbridge/hostedbridge/internal/tenant/kubestore"
+)
+
+// newFeature returns a feature, and registers and starts what it needs alone.
+type newFeature func(c *core, o *options) (httpapi.Feature, error)
+
+// features returns what is served beside users' bridges. What they run is added to
+// the background.
+func (c *core) features(o *options, l *logins) ([]httpapi.Feature, error) {
+	list := []newFeature{healthFeature, secretsFeature, adminFeature, catalogFeature}
+	if l.server != nil {
+		list = append(list, l.feature)
+	}
+	served := make([]httpapi.Feature, 0, len(list))
+	for _, open := range list {
+		f, err := open(c, o)
+		if err != nil {
+			return nil, err
+		}
+		if f.Run != nil {
+			c.background = append(c.background, f.Run)
+		}
+		served = append(served, f)
+	}
+	return served, nil
+}
+
+func healthFeature(c *core, _ *options) (httpapi.Feature, error) {
+	return management.Health(c.prober), nil
+}
+
+func secretsFeature(c *core, _ *options) (httpapi.Feature, error) {
+	return management.Secrets(&c.identity.secrets), nil
+}
+
+func adminFeature(c *core, _ *options) (httpapi.Feature, error) {
+	return management.Admin(management.AdminOptions{
+		Routes: c.routes, Keys: kubestore.NewKeys(c.cluster, rand.Reader, time.Now),
+		AuditIndex: c.audit.search(), Inventory: c.inventory,
+	}), nil
+}
+
+// catalogFeature serves the catalog, and seeds it where there is a source.
+func catalogFeature(c *core, o *options) (httpapi.Feature, error) {
+	options := catalogapi.Options{Store: c.catalog, Namespace: o.Catalog.Registry, MaxRecipes: o.Catalog.MaxRecipes, Log: c.log}
+	seeder, err := o.Seed.open(c.catalog, c.metrics, c.log)
+	if err != nil {
+		return httpapi.Feature{}, err
+	}
+	if seeder != nil {
+		options.Seeder = seeder
+	}
+	if o.Seed.AtStart {
+		c.background = append(c.background, seeder.Run)
+	}
+	api, err := catalogapi.New(options)
+	if err != nil {
+		return httpapi.Feature{}, err
+	}
+	f := api.Feature()
+	f.SourceRate, f.TooManyFromSource = o.Ingress.CatalogReads, problems.TooManyReads
+	f.HolderRate, f.TooManyOfHolder = o.Ingress.CatalogWrites, problems.TooManyWrites
+	f.Run = c.catalog.Run
+	return f, nil
+}
+
+// feature serves the pages and endpoints of the own authorization server.
+func (l *logins) feature(_ *core, o *options) (httpapi.Feature, error) {
+	f := l.server.Feature()
+	f.SourceRate, f.TooManyFromSource = o.Ingress.LoginRequests, problems.TooManyLogins
+	return f, nil
+}

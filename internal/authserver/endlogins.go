@@ -1,0 +1,42 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authserver
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/grant"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+)
+
+// endLogins ends all grants for a user's bridge. Users can log in again. The answer is
+// the same whether or not there is such a bridge, or was a login.
+func (s *tokenHandler) endLogins(c httpapi.Call) error {
+	user, err := v1alpha1.ParseUserID(c.Param("userId"))
+	if err != nil {
+		return err // The form of paths lets none other in.
+	}
+	// The logins are ended and audited even if the caller hangs up.
+	if err := s.grants.EndAll(context.WithoutCancel(c.Request().Context()), user); err != nil {
+		return fmt.Errorf("%w: %w", errStoreAway, err)
+	}
+	if err := c.Audit(httpapi.Act{Name: actEnd, Target: string(user), User: string(user)}); err != nil {
+		return err
+	}
+	c.Writer().Header().Set("Cache-Control", "no-store")
+	c.Writer().WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// isEnded reports whether an administrator has ended the logins for the bridge of a
+// grant. users are those whose bridges its person may use.
+func (s *tokenHandler) isEnded(ctx context.Context, g grant.Grant, users []v1alpha1.UserID) (bool, error) {
+	if user, _ := userOf(g.Resource, s.Issuer); user != "" {
+		users = []v1alpha1.UserID{user}
+	}
+	return s.grants.Ended(ctx, g.Began, users...)
+}

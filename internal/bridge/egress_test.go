@@ -1,0 +1,81 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+)
+
+// TestAServerWithoutAPublicAddressSaysSo is the whole bridge before such a
+// server. It must say why it does not work and not where the server is.
+func TestAServerWithoutAPublicAddressSaysSo(t *testing.T) {
+	server, connections := countedServer(t, http.NotFoundHandler())
+	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []mcpserver.Transport{mcpserver.StreamableHTTP, mcpserver.SSE} {
+		for clientEra := range eraNames {
+			t.Run(string(kind)+" for a "+clientEra+" client", func(t *testing.T) {
+				c := mcpserver.Config{UserID: "alice", BridgeUID: "uid-1", Servers: []mcpserver.Server{{Name: "one", Transport: kind, URL: "http://127.0.0.1:" + port + "/secret-path"}}}
+				r := newGuardedRig(t, c)
+				client := r.connect(t, clientEra, nil)
+				err := called(t, client, "echo")
+				if err == nil || !strings.Contains(err.Error(), egress.ErrNotPublic.Error()) {
+					t.Errorf("error = %v, want one that says why", err)
+				}
+				eventually(t, "the reason in the health", func() bool {
+					return r.bridge.Health().Servers["one"].Error == egress.ErrNotPublic.Error()
+				})
+				for where, text := range map[string]string{"error": err.Error(), "health": r.bridge.Health().Servers["one"].Error} {
+					if strings.Contains(text, "127.0.0.1") || strings.Contains(text, port) || strings.Contains(text, "secret-path") {
+						t.Errorf("the %s tells where the server is: %s", where, text)
+					}
+				}
+			})
+		}
+	}
+	if got := connections.Load(); got != 0 {
+		t.Errorf("%d connections", got)
+	}
+}
+
+// TestSecretsGoUnencryptedToNoPublicServer names public addresses, which nothing
+// is sent to: they are refused before there is a connection.
+func TestSecretsGoUnencryptedToNoPublicServer(t *testing.T) {
+	header := []mcpserver.Header{{Name: "X-Key", Value: "${KEY}"}}
+	private, connections := countedServer(t, http.NotFoundHandler())
+	tests := map[string]struct {
+		server mcpserver.Server
+		want   string
+	}{
+		"in a header":                 {mcpserver.Server{URL: "http://8.8.8.8:9/mcp", Headers: header, Secrets: []string{"KEY"}}, egress.ErrPlain.Error()},
+		"in a header of another name": {mcpserver.Server{URL: "http://8.8.8.8:9/mcp", Headers: []mcpserver.Header{{Name: "authorization", Value: "Bearer x"}}}, egress.ErrPlain.Error()},
+		"in a header, over SSE":       {mcpserver.Server{Transport: mcpserver.SSE, URL: "http://8.8.8.8:9/mcp", Headers: header, Secrets: []string{"KEY"}}, egress.ErrPlain.Error()},
+		"at the authorization server": {mcpserver.Server{
+			URL: private.URL, Secrets: []string{"KEY"},
+			OAuth: &mcpserver.OAuth{Grant: mcpserver.ClientCredentials, TokenURL: "http://8.8.8.8:9/token", ClientID: "me", ClientSecret: "KEY"},
+		}, "the authorization server's address is public and its URL is not https"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			tt.server.Name = "one"
+			r := newRig(t, fast, tt.server)
+			r.bridge.UseSecrets(secretsOf("r1", "KEY", "c4n4ry"))
+			eventually(t, "the reason in the health", func() bool { return r.bridge.Health().Servers["one"].Error == tt.want })
+			if err := called(t, r.connect(t, "legacy", nil), "echo"); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error = %v, want one that says why", err)
+			}
+		})
+	}
+	if got := connections.Load(); got != 0 {
+		t.Errorf("%d connections", got)
+	}
+}

@@ -1,0 +1,316 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fault
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/oauth"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
+)
+
+// LoginRequired returns the error if only a new login can fix err, else nil.
+func LoginRequired(err error) *oauth.Error {
+	if e, ok := errors.AsType[*oauth.Error](err); ok && e.Login {
+		return e
+	}
+	return nil
+}
+
+// ErrUnreadable says that the SDK got an answer that the observer could not read. The server
+// carried out the request, so it is not sent again.
+var ErrUnreadable = errors.New("the server answered in a form that could not be read")
+
+// ErrEnded says that a program ended without a reason.
+var ErrEnded = errors.New("the program ended")
+
+// ErrStale says that a server's secrets changed during a call with the previous secrets.
+var ErrStale = errors.New("the server's secrets changed")
+
+// Unavailable says that a server cannot be reached.
+type Unavailable struct {
+	Server string
+	Reason string // the reason, if the user can fix it
+	// ConnectURL is the login page that fixes the error; empty if a login does not help or there
+	// is no page.
+	ConnectURL string
+}
+
+// Error implements error.
+func (e *Unavailable) Error() string {
+	if e.ConnectURL != "" {
+		return e.plainly() + "; the user has to log in at " + e.ConnectURL
+	}
+	return e.plainly()
+}
+
+// plainly returns the error's text without the login page, for readers that cannot use it.
+func (e *Unavailable) plainly() string {
+	if e.Reason != "" {
+		return fmt.Sprintf("server %q is not available: %s", e.Server, e.Reason)
+	}
+	return fmt.Sprintf("server %q is not available", e.Server)
+}
+
+// Guarded is an error whose text may contain secrets that a server repeated.
+type Guarded struct {
+	Err  error
+	Hide secret.Redactor
+	// ConnectURL is the page on which the server's user logs in; empty if there is no page.
+	ConnectURL string
+	// Generation is the version of the secrets during the call, 0 if it is unknown.
+	Generation uint64
+}
+
+// Error implements error.
+func (e *Guarded) Error() string { return e.Hide.Redact(e.Err.Error()) }
+
+// Unwrap serves errors.Is and errors.As. The texts of the inner errors are not redacted.
+func (e *Guarded) Unwrap() error { return e.Err }
+
+// redactorOf returns the redactor for the texts of err.
+func redactorOf(err error) secret.Redactor {
+	if guarded, ok := errors.AsType[*Guarded](err); ok {
+		return guarded.Hide
+	}
+	return secret.Redactor{}
+}
+
+// ToRPC returns err as the client gets it: the server's own JSON-RPC error, or for every other
+// error a sentence without addresses. Both are redacted, because a model reads them.
+func ToRPC(err error, server string) error {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	var rpc *jsonrpc.Error
+	if errors.As(err, &rpc) && rpc.Code != 0 && !ofSDK(rpc) {
+		return redacted(rpc, redactorOf(err))
+	}
+	details := map[string]string{"code": "upstream_error", "server": server}
+	message := fmt.Sprintf("server %q failed: %s", server, Describe(err))
+	if unavailable := AsUnavailable(err, server); unavailable != nil {
+		details["code"], message = "upstream_unavailable", unavailable.Error()
+		if unavailable.ConnectURL != "" {
+			details["connectURL"] = unavailable.ConnectURL
+		}
+	}
+	data, err := json.Marshal(details)
+	if err != nil {
+		panic(err) // strings always encode
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: message, Data: data}
+}
+
+// AsUnavailable returns the Unavailable error in err, nil if err has another cause.
+func AsUnavailable(err error, server string) *Unavailable {
+	if unavailable, ok := errors.AsType[*Unavailable](err); ok {
+		return unavailable
+	}
+	if login := LoginRequired(err); login != nil {
+		e := &Unavailable{Server: server, Reason: login.Error()}
+		if guarded, ok := errors.AsType[*Guarded](err); ok {
+			e.ConnectURL = guarded.ConnectURL
+		}
+		return e
+	}
+	if ConnectionLost(err) || unreached(err) || refusedAddress(err) != nil {
+		return &Unavailable{Server: server, Reason: ReasonFor(err)}
+	}
+	return nil
+}
+
+// redacted returns e without secrets, or e itself if it contains none.
+func redacted(e *jsonrpc.Error, hide secret.Redactor) *jsonrpc.Error {
+	message, data := hide.Redact(e.Message), redactedData(e.Data, hide)
+	if message == e.Message && bytes.Equal(data, e.Data) {
+		return e
+	}
+	return &jsonrpc.Error{Code: e.Code, Message: message, Data: data}
+}
+
+// jsonString matches a string in valid JSON, where every quotation mark starts or ends a string.
+var jsonString = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+
+// redactedData returns data without secrets, or nil if they cannot be separated from the rest.
+// Strings are compared by their values, because JSON can escape a string in many ways. The other
+// parts stay as the server wrote them.
+func redactedData(data json.RawMessage, hide secret.Redactor) json.RawMessage {
+	if !json.Valid(data) {
+		return nil
+	}
+	clean := jsonString.ReplaceAllFunc(data, func(quoted []byte) []byte {
+		var text string
+		if json.Unmarshal(quoted, &text) != nil {
+			return []byte(`""`)
+		}
+		if shown := hide.Redact(text); shown != text {
+			return []byte(message.Quote(shown))
+		}
+		return quoted
+	})
+	// A secret may also be a number, or JSON itself.
+	clean = []byte(hide.Redact(string(clean)))
+	if !json.Valid(clean) {
+		return nil
+	}
+	return clean
+}
+
+// ofSDK reports whether the SDK made e itself, because the server did not answer. The SDK does not
+// export these errors.
+func ofSDK(e *jsonrpc.Error) bool {
+	switch e.Message {
+	case "rejected by transport":
+		return e.Code == -32005
+	case "server is closing":
+		return e.Code == -32004
+	case "client is closing":
+		return e.Code == -32003
+	}
+	return false
+}
+
+// InvalidParams is the protocol's answer to an unknown name or URI.
+func InvalidParams(format string, args ...any) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
+}
+
+// IsMethodNotFound reports whether err says that the method does not exist.
+func IsMethodNotFound(err error) bool {
+	var rpc *jsonrpc.Error
+	return errors.As(err, &rpc) && rpc.Code == jsonrpc.CodeMethodNotFound
+}
+
+// ConnectionLost reports whether err means that the connection is unusable.
+func ConnectionLost(err error) bool {
+	return errors.Is(err, mcp.ErrSessionMissing) || errors.Is(err, mcp.ErrConnectionClosed)
+}
+
+// unreached reports whether err occurred before there was a connection.
+func unreached(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+// ReasonFor returns why a server cannot be used, if the user or an administrator can fix it; else
+// an empty string.
+func ReasonFor(err error) string {
+	if refused := refusedAddress(err); refused != nil {
+		return refused.Error()
+	}
+	if login := LoginRequired(err); login != nil {
+		return login.Error()
+	}
+	return RefusedHops(err)
+}
+
+// refusedAddress returns why the bridge refused to connect to the address, or nil if the cause is
+// another.
+func refusedAddress(err error) error {
+	for _, reason := range []error{egress.ErrNotPublic, egress.ErrPlain, oauth.ErrPlain} {
+		if errors.Is(err, reason) {
+			return reason
+		}
+	}
+	return nil
+}
+
+// Describe returns the text of err without the server's address and without secrets: the query of
+// the address may hold a token, and the server may repeat secrets.
+func Describe(err error) string { return redactorOf(err).Redact(textOf(err)) }
+
+func textOf(err error) string {
+	var resolve *net.DNSError
+	var op *net.OpError
+	var target *url.Error
+	var away *Unavailable
+	switch {
+	case errors.As(err, &away):
+		return away.plainly()
+	case refusedAddress(err) != nil:
+		return refusedAddress(err).Error()
+	case errors.Is(err, context.DeadlineExceeded):
+		return "the server did not answer in time"
+	case errors.As(err, &resolve):
+		return "the server's name could not be resolved"
+	case errors.As(err, &op) && op.Err != nil:
+		return op.Op + ": " + op.Err.Error()
+	case errors.As(err, &target) && target.Err != nil:
+		return target.Err.Error()
+	}
+	if text := err.Error(); !strings.Contains(text, "://") {
+		return text
+	}
+	return "the server could not be reached"
+}
+
+// MethodNotFound is the answer to a method that does not exist.
+func MethodNotFound(method string) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method %q is not supported", method)}
+}
+
+// NewAmbiguousClient answers a server's question that may belong to the calls of several clients.
+// It does not use the code for an unknown method: the method exists, and the SDK replaces the text
+// of such errors.
+func NewAmbiguousClient(method string) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf(
+		"method %q is not supported while calls of several clients are in flight: it does not say which of them it is for", method)}
+}
+
+// NewHops refuses a request because of the bridges it has passed.
+func NewHops(code, message string) error {
+	data, err := json.Marshal(map[string]string{"code": code})
+	if err != nil {
+		panic(err) // strings always encode
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: message, Data: data}
+}
+
+// RefusedHops returns the message of err if this bridge or a bridge behind it refused the request
+// because of its hops, else an empty string.
+func RefusedHops(err error) string {
+	var rpc *jsonrpc.Error
+	var data struct {
+		Code string `json:"code"`
+	}
+	if !errors.As(err, &rpc) || rpc.Code != jsonrpc.CodeInvalidRequest || json.Unmarshal(rpc.Data, &data) != nil {
+		return ""
+	}
+	switch data.Code {
+	case "bridge_loop", "too_many_bridges", "bridge_hops_invalid":
+		return rpc.Message
+	}
+	return ""
+}
+
+// NewState tells a client that its answer to a question is not accepted.
+func NewState(code, message string) error {
+	data, err := json.Marshal(map[string]string{"code": code})
+	if err != nil {
+		panic(err) // strings always encode
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: message, Data: data}
+}
+
+// Unanswered is the error of a call without an answer from the server.
+type Unanswered struct{ Err error }
+
+// Error implements error.
+func (e *Unanswered) Error() string { return e.Err.Error() }
+
+// Unwrap serves errors.Is and errors.As.
+func (e *Unanswered) Unwrap() error { return e.Err }

@@ -1,0 +1,97 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fault
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"net"
+	"net/url"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// ErrTimeout says that a call took longer than the configured time.
+var ErrTimeout = errors.New("the server did not answer in the time that is configured for it")
+
+// Delivery is whether a request reached its server.
+type Delivery int
+
+const (
+	// Undecided means that the call ended before that was known.
+	Undecided Delivery = iota
+	// Reached means that the server took the request.
+	Reached
+	// Missed means that the request did not reach the server.
+	Missed
+)
+
+// DeliveryOf derives from the error of a request whether it reached its server. It looks at the
+// types of errors, not at their texts: a server can send any text.
+func DeliveryOf(ctx context.Context, err error) Delivery {
+	var unavailable *Unavailable
+	switch {
+	case err == nil, IsAnswer(err):
+		return Reached
+	case errors.Is(err, ErrTimeout):
+		return Missed
+	case ctx.Err() != nil, errors.Is(err, context.Canceled), errors.Is(err, ErrStale):
+		return Undecided
+	case LoginRequired(err) != nil:
+		return Undecided
+	case errors.As(err, &unavailable):
+		if unavailable.Reason != "" {
+			return Undecided // The user can fix the cause, so it says nothing about the network.
+		}
+		return Missed
+	case ConnectionLost(err), unreached(err), transportRefused(err), networkFailed(err):
+		return Missed
+	}
+	return Undecided
+}
+
+// IsAnswer reports whether err is a server's answer.
+func IsAnswer(err error) bool {
+	var rpc *jsonrpc.Error
+	return errors.Is(err, ErrUnreadable) || errors.As(err, &rpc) && rpc.Code != 0 && !ofSDK(rpc)
+}
+
+// transportRefused reports whether the SDK's transport failed the request: the network failed, or
+// the status was 429 or 500 to 504.
+func transportRefused(err error) bool {
+	var rpc *jsonrpc.Error
+	return errors.As(err, &rpc) && ofSDK(rpc)
+}
+
+// networkFailed reports whether the network failed.
+func networkFailed(err error) bool {
+	var network net.Error
+	var target *url.Error
+	return errors.As(err, &network) || errors.As(err, &target) ||
+		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// CircuitOpen says that the breaker of a server is open.
+type CircuitOpen struct {
+	Unavailable
+	Until time.Time
+}
+
+// Seconds returns how long the breaker stays open at the time now, rounded up.
+func (e *CircuitOpen) Seconds(now time.Time) int {
+	return max(1, int(math.Ceil(e.Until.Sub(now).Seconds())))
+}
+
+// NewUpstream is the answer to a call that the server did not answer.
+func NewUpstream(message string, data map[string]any) error {
+	b, err := json.Marshal(data)
+	if err != nil {
+		panic(err) // strings and numbers always encode
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: message, Data: b}
+}

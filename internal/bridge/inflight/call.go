@@ -1,0 +1,266 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inflight
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+)
+
+// Call is one client's request on its way to a server and back.
+type Call struct {
+	// Ctx is the context of the client's request: messages sent with it reach the client on the
+	// stream of that request.
+	Ctx context.Context
+	// ToClient sends a message to the client.
+	ToClient func(ctx context.Context, method string, params mcp.Params) (mcp.Result, error)
+	// Method is that of the request.
+	Method string
+	// Serial identifies the call among the calls of the connection.
+	Serial   string
+	Progress progressToken
+	Log      LogFilter
+	// Header holds the client's headers that go to the server: Mcp-Param-* for a tool call.
+	Header http.Header
+	// Hops are the bridges that the request has passed, as in its header.
+	Hops string
+	// Trace is the W3C trace context of the request to the server; empty if there is no trace.
+	Trace string
+	// Current, if set, returns the options of the request that the client waits for now. It may be
+	// a later request than the one that started the call.
+	Current func() message.RequestOptions
+	// Ask, if set, answers the server's questions during the call.
+	Ask func(ctx context.Context, method string, params mcp.Params) (mcp.Result, error)
+	// OnQuestion, if set, is called when the server asks a question.
+	OnQuestion func()
+	// Client is the legacy client, nil for a modern client.
+	Client message.Client
+	// Outbox holds messages for the client on a shared connection.
+	Outbox   Queue
+	Delivery deliveryState
+}
+
+// progressToken maps the progress token of a request.
+type progressToken struct {
+	// Token is the client's progress token. alias is the token that the server sees instead, if it
+	// differs.
+	Token any
+	Alias string
+}
+
+// LogFilter drops log messages below level if filter is set, for servers that do not know the log
+// level of a single request.
+type LogFilter struct {
+	Filter bool
+	Level  string
+}
+
+// deliveryState says how far a request has come.
+type deliveryState struct {
+	mu     sync.Mutex
+	result json.RawMessage
+	ends   []func() // called when no more messages are expected
+	// sent says that the request was written to the network. refused says that the server does not
+	// know the session.
+	sent, refused bool
+}
+
+// now returns the current options of the waiting client.
+func (x *Call) now() message.RequestOptions {
+	if x.Current != nil {
+		return x.Current()
+	}
+	return message.RequestOptions{Ctx: x.Ctx, Token: x.Progress.Token, Level: x.Log.Level}
+}
+
+// CallKey is the context key of the call that an HTTP request belongs to.
+type CallKey struct{}
+
+// MetaExchange is the metadata key under which the observer adds the call's serial to a server's
+// request. It does not leave the bridge.
+const MetaExchange = "hostedbridge.dev/exchange"
+
+// noExchange marks a request that belongs to no call. SeveralExchanges marks a request that may
+// belong to the calls of several clients.
+const (
+	NoExchange       = "none"
+	SeveralExchanges = "several"
+)
+
+// tag adds the serial of the call to the server's request. A request of an unexpected shape stays
+// unchanged.
+func (x *Call) tag(request []byte) []byte {
+	var m struct {
+		Params json.RawMessage `json:"params"`
+	}
+	if json.Unmarshal(request, &m) != nil {
+		return request
+	}
+	params, err := message.WithMeta(m.Params, MetaExchange, x.Serial)
+	if err != nil {
+		return request
+	}
+	tagged, err := message.WithField(request, "params", params)
+	if err != nil {
+		return request
+	}
+	return tagged
+}
+
+// Sending records that the request is on its way, so that it may take effect.
+func (d *deliveryState) Sending() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.sent, d.refused = true, false
+}
+
+// refuse records that the server did not accept the request.
+func (d *deliveryState) refuse() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.refused = true
+}
+
+// NotDelivered reports whether the request cannot have taken effect, so that it may
+// be sent again.
+func (d *deliveryState) NotDelivered() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return !d.sent || d.refused
+}
+
+// SetResult keeps the result as the server sent it.
+func (d *deliveryState) SetResult(result json.RawMessage) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.result = slices.Clone(result)
+}
+
+// Result returns the server's result, nil if there is none or it is an error.
+func (d *deliveryState) Result() json.RawMessage {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.result
+}
+
+// OnEnd registers f to be called when no more messages are expected for the call.
+func (d *deliveryState) OnEnd(f func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ends = append(d.ends, f)
+}
+
+// Settle waits until the client has all messages from before the answer, and ends the wait for
+// later messages.
+func (x *Call) Settle(ctx context.Context) {
+	x.Delivery.mu.Lock()
+	ends := x.Delivery.ends
+	x.Delivery.ends = nil
+	x.Delivery.mu.Unlock()
+	for _, end := range ends {
+		end()
+	}
+	x.Outbox.flush(ctx)
+}
+
+// answers reports whether the call's client can answer the server's question.
+func (x *Call) answers(method string, params json.RawMessage) bool {
+	if x.Ask != nil {
+		return true
+	}
+	return x.Client != nil && message.Declares(x.Client.Capabilities(), method, params)
+}
+
+// Question passes the server's question to the call's client.
+func (x *Call) Question(ctx context.Context, method string, params mcp.Params) (mcp.Result, error) {
+	if x.OnQuestion != nil {
+		x.OnQuestion() // "The client cannot answer" is an answer too.
+	}
+	if x.Ask != nil {
+		return x.Ask(ctx, method, params)
+	}
+	raw, err := json.Marshal(params)
+	if err != nil || !x.answers(method, raw) {
+		return nil, fault.MethodNotFound(method)
+	}
+	// The question does not end with the client's request; the server cancels it when it no longer
+	// needs the answer.
+	ctx, cancel := egress.FollowContext(context.WithoutCancel(x.Ctx), ctx)
+	defer cancel()
+	result, err := x.ToClient(ctx, method, params)
+	if err != nil {
+		return nil, fault.ToRPC(err, "client")
+	}
+	return result, nil
+}
+
+// Notify passes a progress or log notification to the client. If the client disconnected, the
+// request does not fail.
+func (x *Call) Notify(method string, raw json.RawMessage) {
+	if method == message.NotificationMessage && x.Log.Filter && !x.Wants(raw) {
+		return
+	}
+	now := x.now()
+	if method == message.NotificationProgress && x.Progress.Alias != "" {
+		if now.Token == nil {
+			return
+		}
+		restored, err := message.WithField(raw, message.MetaProgressToken, now.Token)
+		if err != nil {
+			return
+		}
+		raw = restored
+	}
+	_, _ = x.ToClient(now.Ctx, method, &message.Params{Raw: raw})
+}
+
+// Wants reports whether the client asked for log messages of this severity.
+func (x *Call) Wants(raw json.RawMessage) bool {
+	var m struct {
+		Level string `json:"level"`
+	}
+	level := x.now().Level
+	if level == "" || json.Unmarshal(raw, &m) != nil {
+		return false
+	}
+	return slices.Index(message.LogLevels, m.Level) >= slices.Index(message.LogLevels, level)
+}
+
+// Closed reports whether c is closed.
+func Closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// Follow stores the client's progress token. On a shared connection the server gets another token.
+// A client that can be asked always gets one: it may request progress only when it returns with an
+// answer.
+func (x *Call) Follow(params mcp.Params, shared bool) {
+	meta := params.GetMeta()
+	if meta == nil && x.Ask != nil {
+		meta = map[string]any{}
+		params.SetMeta(meta)
+	}
+	if meta[message.MetaProgressToken] == nil && x.Ask == nil {
+		return
+	}
+	x.Progress.Token = meta[message.MetaProgressToken]
+	if shared {
+		x.Progress.Alias = "hb-" + x.Serial
+		meta[message.MetaProgressToken] = x.Progress.Alias
+	}
+}

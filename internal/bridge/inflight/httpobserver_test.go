@@ -1,0 +1,202 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inflight
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/eventstream"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+)
+
+// recorded is an exchange that writes down what it is told.
+func recorded(x *Call) *[]string {
+	var notes []string
+	x.Ctx = context.Background()
+	x.ToClient = func(_ context.Context, method string, params mcp.Params) (mcp.Result, error) {
+		b, err := json.Marshal(params)
+		if err != nil {
+			panic(err)
+		}
+		notes = append(notes, method+" "+string(b))
+		return nil, nil
+	}
+	return &notes
+}
+
+func TestTapReadsEventStreams(t *testing.T) {
+	const (
+		progress = `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"hb-1","progress":0.5}}`
+		message  = `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}`
+		answer   = `{"jsonrpc":"2.0","id":1,"result":{"n":12345678901234567890}}`
+		elicit   = `{"jsonrpc":"2.0","id":7,"method":"elicitation/create","params":{}}`
+		changed  = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
+	)
+	big := `{"jsonrpc":"2.0","id":1,"result":{"t":"` + strings.Repeat("x", 100_000) + `"}}`
+	tests := map[string]struct {
+		in     string
+		out    string // what the SDK sees; "" for the same
+		notes  []string
+		result string
+	}{
+		"a result passes and is kept":                   {in: "data: " + answer + "\n\n", result: `{"n":12345678901234567890}`},
+		"a result longer than any buffer is kept whole": {in: "data: " + big + "\n\n", result: big[strings.Index(big, `{"t"`) : len(big)-1]},
+		"progress goes to the client with the client's token": {
+			in: "data: " + progress + "\n\ndata: " + answer + "\n\n", out: "\ndata: " + answer + "\n\n",
+			notes: []string{`notifications/progress {"progress":0.5,"progressToken":42}`}, result: `{"n":12345678901234567890}`,
+		},
+		"the id of an event stays, from which a stream resumes": {
+			in: "event: message\nid: s_4\ndata: " + message + "\n\n", out: "event: message\nid: s_4\n\n",
+			notes: []string{`notifications/message {"level":"info","data":"x"}`},
+		},
+		"data over several lines is one message": {
+			in: "data: {\"jsonrpc\":\"2.0\",\ndata: \"id\":1,\"result\":{}}\n\n", result: `{}`,
+		},
+		"lines may end as on Windows": {in: "data: " + answer + "\r\n\r\n", result: `{"n":12345678901234567890}`},
+		"requests of the server pass with a note": {
+			in:  "id: 5\ndata: " + elicit + "\n\n",
+			out: "id: 5\n" + `data: {"id":7,"jsonrpc":"2.0","method":"elicitation/create","params":{"_meta":{"hostedbridge.dev/exchange":"9"}}}` + "\n\n",
+		},
+		"list changes pass":      {in: "data: " + changed + "\n\n"},
+		"comments pass":          {in: ": hello\n\n"},
+		"what is no JSON passes": {in: "data: nonsense\n\n"},
+		"an event that only the end of the stream ends counts": {in: "data: " + answer + "\n", result: `{"n":12345678901234567890}`},
+		"so does one whose last line has no end":               {in: "data: " + answer, result: `{"n":12345678901234567890}`},
+		"and a notification": {
+			in: "data: " + progress + "\nid: 5", out: "id: 5\n\n",
+			notes: []string{`notifications/progress {"progress":0.5,"progressToken":42}`},
+		},
+		"and a request": {
+			in:  "data: " + elicit + "\nid: 5",
+			out: "id: 5\n" + `data: {"id":7,"jsonrpc":"2.0","method":"elicitation/create","params":{"_meta":{"hostedbridge.dev/exchange":"9"}}}` + "\n\n",
+		},
+		"an id at the end passes": {in: "data: " + answer + "\n\nid: 5", result: `{"n":12345678901234567890}`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			x := &Call{Serial: "9", Progress: progressToken{Token: 42, Alias: "hb-1"}}
+			notes := recorded(x)
+			src := io.NopCloser(iotest.OneByteReader(strings.NewReader(tt.in)))
+			got, err := io.ReadAll(eventstream.NewReader(src, func(message []byte) []byte { return observe(message, x) }))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := tt.out
+			if want == "" {
+				want = tt.in
+			}
+			if string(got) != want {
+				t.Errorf("the SDK sees %.200q, want %.200q", got, want)
+			}
+			if diff := cmp.Diff(tt.notes, *notes); diff != "" {
+				t.Errorf("notifications (-want +got):\n%s", diff)
+			}
+			if string(x.Delivery.Result()) != tt.result {
+				t.Errorf("result = %.100s, want %.100s", x.Delivery.Result(), tt.result)
+			}
+		})
+	}
+}
+
+// TestTapDoesNotCountABrokenEvent has the network fail before an event ends: the
+// SDK does not see that event, and asks for it again.
+func TestTapDoesNotCountABrokenEvent(t *testing.T) {
+	const in = "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n"
+	x := &Call{}
+	src := io.NopCloser(io.MultiReader(strings.NewReader(in), iotest.ErrReader(io.ErrUnexpectedEOF)))
+	got, err := io.ReadAll(eventstream.NewReader(src, func(message []byte) []byte { return observe(message, x) }))
+	if !errors.Is(err, io.ErrUnexpectedEOF) || string(got) != in {
+		t.Errorf("the SDK sees %q, %v, want what came and how it ended", got, err)
+	}
+	if x.Delivery.Result() != nil {
+		t.Errorf("result = %s, want none", x.Delivery.Result())
+	}
+}
+
+// TestAnAnswerThatIsTooLargeEndsItsRequestAlone has such answers come in each way
+// in which an HTTP server answers.
+func TestAnAnswerThatIsTooLargeEndsItsRequestAlone(t *testing.T) {
+	large := strings.Repeat("x", eventstream.MaxMessage)
+	const small = `{"jsonrpc":"2.0","id":8,"result":{}}`
+	refused := fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"the server's answer is larger than %d MiB","data":{"code":"answer_too_large"}}}`, eventstream.MaxMessage>>20)
+	tests := map[string]struct{ in, out string }{
+		"the id first":                     {`data: {"jsonrpc":"2.0","id":7,"result":{"t":"` + large + `"}}` + "\n\n", "data: " + refused + "\n\n"},
+		"the id last":                      {`data: {"result":{"t":"` + large + `"},"jsonrpc":"2.0","id":7}` + "\n\n", "data: " + refused + "\n\n"},
+		"an event id and a name before it": {"id: 5\nevent: message\n" + `data: {"id":7,"result":"` + large + `"}` + "\r\n\r\n", "id: 5\nevent: message\ndata: " + refused + "\n\n"},
+		"over several lines":               {"data: {\"id\":7,\ndata: \"result\":\"" + large + "\"\nid: 5\ndata: }\n\n", "data: " + refused + "\n\n"},
+		"a notification":                   {`data: {"method":"notifications/message","params":"` + large + `"}` + "\n\n", "\n"},
+		"one comment":                      {": " + large + "\n\n", "\n"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			x := &Call{}
+			src := io.NopCloser(strings.NewReader(tt.in + "data: " + small + "\n\n"))
+			got, err := io.ReadAll(eventstream.NewReader(src, func(message []byte) []byte { return observe(message, x) }))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := tt.out + "data: " + small + "\n\n"; string(got) != want {
+				t.Errorf("the SDK sees %.300q, want %.300q", got, want)
+			}
+			if string(x.Delivery.Result()) != "{}" {
+				t.Errorf("result = %.100s, want that of the answer after it", x.Delivery.Result())
+			}
+		})
+	}
+	t.Run("one message that is no stream", func(t *testing.T) {
+		x := &Call{}
+		body := io.NopCloser(strings.NewReader(`{"jsonrpc":"2.0","result":"` + large + `","id":7}`))
+		resp, err := tapJSON(&http.Response{Body: body, ContentLength: 5}, x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(resp.Body)
+		if err != nil || string(got) != refused || x.Delivery.Result() != nil {
+			t.Errorf("the SDK sees %.300q, %v", got, err)
+		}
+	})
+	t.Run("what is no answer", func(t *testing.T) {
+		resp, err := tapJSON(&http.Response{Body: io.NopCloser(strings.NewReader(large + "x"))}, &Call{})
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		if !errors.Is(err, errAnswerTooLarge) {
+			t.Errorf("error = %v", err)
+		}
+	})
+}
+
+func TestLogMessagesOfALegacyServerAreFiltered(t *testing.T) {
+	tests := map[string]struct {
+		level, message string
+		want           bool
+	}{
+		"none without a level": {"", "emergency", false},
+		"the level itself":     {"warning", "warning", true},
+		"what is more severe":  {"warning", "error", true},
+		"not what is less":     {"warning", "info", false},
+		"not an unknown level": {"debug", "loud", false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			x := &Call{Log: LogFilter{Filter: true, Level: tt.level}}
+			notes := recorded(x)
+			x.Notify(message.NotificationMessage, json.RawMessage(`{"level":"`+tt.message+`","data":1}`))
+			if got := len(*notes) == 1; got != tt.want {
+				t.Errorf("delivered = %v, want %v", got, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,140 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+)
+
+// handshake answers the first request of a client.
+type handshake struct{ bridge *Bridge }
+
+// allCapabilities are the capabilities that a bridge declares before it knows its servers.
+func allCapabilities() *mcp.ServerCapabilities {
+	return &mcp.ServerCapabilities{
+		Completions: &mcp.CompletionCapabilities{},
+		Logging:     &mcp.LoggingCapabilities{},
+		Prompts:     &mcp.PromptCapabilities{ListChanged: true},
+		Resources:   &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
+		Tools:       &mcp.ToolCapabilities{ListChanged: true},
+	}
+}
+
+// tasksExtension needs methods that the bridge does not forward, so the bridge hides it from
+// clients.
+const tasksExtension = "io.modelcontextprotocol/tasks"
+
+// initialize opens a legacy session. With one server, it also opens a session at the server, and
+// the client sees the server's own answer.
+func (h *handshake) initialize(ctx context.Context, next mcp.MethodHandler, q *message.Request, req mcp.Request) (mcp.Result, error) {
+	ss, okSession := req.GetSession().(*mcp.ServerSession)
+	params, okParams := req.GetParams().(*mcp.InitializeParams)
+	if !okSession || !okParams || params == nil {
+		return next(ctx, message.MethodInitialize, req)
+	}
+	if params.ProtocolVersion >= message.FirstModernVersion {
+		params.ProtocolVersion = message.NewestLegacyVersion
+	}
+	result, err := next(ctx, message.MethodInitialize, req)
+	if err != nil {
+		return nil, err
+	}
+	s := h.bridge.clients.open(ss, h.bridge.clients.identify(params, q.Hops)) //nolint:contextcheck // The session outlives the request that began it.
+	answer, ok := result.(*mcp.InitializeResult)
+	if !ok {
+		return result, nil
+	}
+	only := h.bridge.set.only()
+	if only == nil {
+		answer.Instructions = h.instructions()
+		return answer, nil
+	}
+	l, err := s.connect(ctx, only)
+	if err != nil {
+		h.bridge.options.Log.Info("a session begins without its server", "server", only.Config.Name, "error", fault.Describe(err))
+		answer.Instructions = only.Availability.LoginInvitation()
+		return answer, nil
+	}
+	answer.Capabilities = passedCapabilities(l.Capabilities())
+	answer.Instructions = l.Instructions()
+	if info := l.ServerInfo(); info != nil {
+		answer.ServerInfo = info
+	}
+	return answer, nil
+}
+
+// discover answers a modern client's first request.
+func (h *handshake) discover(ctx context.Context, next mcp.MethodHandler, req mcp.Request) (mcp.Result, error) {
+	result, err := next(ctx, message.MethodDiscover, req)
+	if err != nil {
+		return nil, err
+	}
+	answer, ok := result.(*mcp.DiscoverResult)
+	if !ok {
+		return result, nil
+	}
+	answer.CacheScope = "private"
+	only := h.bridge.set.only()
+	if only == nil {
+		answer.Instructions = h.instructions()
+		return answer, nil
+	}
+	l, err := only.Shared(ctx)
+	if err != nil {
+		h.bridge.options.Log.Info("a client discovers the bridge without its server", "server", only.Config.Name, "error", fault.Describe(err))
+		answer.Instructions = only.Availability.LoginInvitation()
+		return answer, nil
+	}
+	answer.Capabilities = passedCapabilities(l.Capabilities())
+	answer.Instructions = l.Instructions()
+	if info := l.ServerInfo(); info != nil {
+		meta := maps.Clone(answer.GetMeta())
+		if meta == nil {
+			meta = map[string]any{}
+		}
+		meta[message.MetaServerInfo] = info
+		answer.SetMeta(meta)
+	}
+	return answer, nil
+}
+
+// passedCapabilities returns the capabilities of a server that also work through the bridge.
+func passedCapabilities(caps *mcp.ServerCapabilities) *mcp.ServerCapabilities {
+	passed := *caps
+	if _, ok := passed.Extensions[tasksExtension]; ok {
+		passed.Extensions = maps.Clone(passed.Extensions)
+		delete(passed.Extensions, tasksExtension)
+	}
+	return &passed
+}
+
+// instructions returns the instructions of all servers, each under the server's name.
+func (h *handshake) instructions() string {
+	var parts []string
+	for _, u := range h.bridge.set.servers() {
+		if text := cmp.Or(u.Availability.LoginInvitation(), u.Lists.Instructions()); text != "" {
+			parts = append(parts, "# "+u.Config.Name+"\n\n"+text)
+		}
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// answer answers a client's first request.
+func (h *handshake) answer(ctx context.Context, next mcp.MethodHandler, q *message.Request, req mcp.Request) (mcp.Result, error) {
+	if err := h.bridge.delivery.checkLoop(ctx, h.bridge.set.only(), q.Hops); err != nil {
+		return nil, err
+	}
+	if q.Method == message.MethodDiscover {
+		return h.discover(ctx, next, req)
+	}
+	return h.initialize(ctx, next, q, req)
+}

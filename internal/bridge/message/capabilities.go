@@ -1,0 +1,85 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package message
+
+import (
+	"encoding/json"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// EncodeCapabilities returns capabilities as the client wrote them. The SDK's own type would
+// encode roots even if the client has none.
+func EncodeCapabilities(caps *mcp.ClientCapabilities) map[string]any {
+	if caps == nil {
+		return map[string]any{}
+	}
+	written := map[string]any{}
+	for name, value := range map[string]any{"sampling": orNil(caps.Sampling), "elicitation": orNil(caps.Elicitation), "roots": orNil(caps.RootsV2)} {
+		if value != nil {
+			written[name] = value
+		}
+	}
+	if len(caps.Experimental) > 0 {
+		written["experimental"] = caps.Experimental
+	}
+	if len(caps.Extensions) > 0 {
+		written["extensions"] = caps.Extensions
+	}
+	return written
+}
+
+// orNil returns p, or an untyped nil for a nil pointer.
+func orNil[T any](p *T) any {
+	if p == nil {
+		return nil
+	}
+	return p
+}
+
+// Declares reports whether a client declared that it answers requests of method.
+func Declares(caps *mcp.ClientCapabilities, method string, params json.RawMessage) bool {
+	if caps == nil {
+		return false
+	}
+	switch method {
+	case MethodCreateMessage:
+		return caps.Sampling != nil
+	case MethodRoots:
+		return caps.RootsV2 != nil
+	case MethodElicit:
+		return caps.Elicitation != nil && elicits(caps.Elicitation, params)
+	}
+	return false
+}
+
+// elicits reports whether a client supports elicitation in the mode of the request. A client that
+// names no modes supports forms.
+func elicits(caps *mcp.ElicitationCapabilities, params json.RawMessage) bool {
+	var p struct {
+		Mode string `json:"mode"`
+	}
+	_ = json.Unmarshal(params, &p) // A value of another type is an unknown mode.
+	if p.Mode == "url" {
+		return caps.URL != nil
+	}
+	return caps.Form != nil || caps.URL == nil
+}
+
+// LogLevels are the log levels, least severe first.
+var LogLevels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+
+// ParseClientCapabilities parses the capabilities of a client. Like the SDK, it parses roots
+// separately: the SDK's type cannot represent missing roots.
+func ParseClientCapabilities(raw json.RawMessage) (*mcp.ClientCapabilities, bool) {
+	caps := &mcp.ClientCapabilities{}
+	var apart struct {
+		Roots *mcp.RootCapabilities `json:"roots"`
+	}
+	if len(raw) > 0 && (json.Unmarshal(raw, caps) != nil || json.Unmarshal(raw, &apart) != nil) {
+		return nil, false
+	}
+	caps.RootsV2 = apart.Roots
+	return caps, true
+}

@@ -1,0 +1,174 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package message
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+)
+
+// Clone returns a copy of r that can be changed independently.
+func (r *Result) Clone() *Result {
+	return &Result{ResultBase: r.ResultBase, Fields: maps.Clone(r.Fields)}
+}
+
+// AddMeta sets key to v in the result's metadata.
+func (r *Result) AddMeta(key string, v any) {
+	if r.Meta == nil {
+		r.Meta = mcp.Meta{}
+	}
+	r.Meta[key] = v
+}
+
+// IsError reports whether a tool's result says that the tool failed.
+func (r *Result) IsError() bool {
+	var failed bool
+	return json.Unmarshal(r.Fields["isError"], &failed) == nil && failed
+}
+
+// NeedsInput reports whether the server needs the client's input before it answers.
+func (r *Result) NeedsInput() bool {
+	_, requests := r.Fields["inputRequests"]
+	return requests || bytes.Equal(r.Fields["resultType"], []byte(`"input_required"`))
+}
+
+// TTL returns how long the result may be cached, according to the server.
+func (r *Result) TTL() (time.Duration, bool) {
+	raw, ok := r.Fields["ttlMs"]
+	var ms float64
+	if !ok || json.Unmarshal(raw, &ms) != nil {
+		return 0, ok // A value that is not a number permits no caching.
+	}
+	// A bridge's configuration allows at most a day.
+	return time.Duration(min(max(ms, 0), 24*60*60*1000)) * time.Millisecond, true
+}
+
+// Result is a result as a server sent it. The SDK's types would drop unknown fields and round
+// large numbers.
+type Result struct {
+	mcp.ResultBase
+	Fields map[string]json.RawMessage
+}
+
+// ParseResult parses a result. b must be a JSON object.
+func ParseResult(b json.RawMessage) (*Result, error) {
+	r := &Result{}
+	if err := json.Unmarshal(b, &r.Fields); err != nil {
+		return nil, fmt.Errorf("parse result: %w", err)
+	}
+	if r.Fields == nil {
+		return nil, fmt.Errorf("parse result: not an object")
+	}
+	if meta, ok := r.Fields["_meta"]; ok {
+		if err := jsondoc.DecodeExact(meta, &r.Meta); err != nil {
+			return nil, fmt.Errorf("parse result: _meta: %w", err)
+		}
+		delete(r.Fields, "_meta")
+	}
+	return r, nil
+}
+
+// MarshalJSON puts the metadata back beside the other fields.
+func (r *Result) MarshalJSON() ([]byte, error) {
+	if len(r.Meta) == 0 {
+		return json.Marshal(r.Fields)
+	}
+	fields := maps.Clone(r.Fields)
+	meta, err := json.Marshal(r.Meta)
+	if err != nil {
+		return nil, fmt.Errorf("encode _meta: %w", err)
+	}
+	fields["_meta"] = meta
+	return json.Marshal(fields)
+}
+
+// Set sets the field key to v. v must be encodable.
+func (r *Result) Set(key string, v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // only strings, numbers and raw messages are set
+	}
+	r.Fields[key] = b
+}
+
+// setDefault sets the field key to v if it is not set.
+func (r *Result) setDefault(key string, v any) {
+	if _, ok := r.Fields[key]; !ok {
+		r.Set(key, v)
+	}
+}
+
+// ForModern converts the result to the modern protocol. Caching is always private, whatever the
+// server says: an answer at a user's own URL is for that user alone.
+func (r *Result) ForModern(method string, server *mcp.Implementation) {
+	r.setDefault("resultType", "complete")
+	if cacheable(method) {
+		r.setDefault("ttlMs", 0)
+		r.Set("cacheScope", "private")
+	}
+	if _, ok := r.Meta[MetaServerInfo]; !ok && server != nil {
+		if r.Meta == nil {
+			r.Meta = mcp.Meta{}
+		}
+		r.Meta[MetaServerInfo] = server
+	}
+}
+
+// ForLegacy removes the fields that only the modern protocol has.
+func (r *Result) ForLegacy(method string) {
+	delete(r.Fields, "resultType")
+	if cacheable(method) {
+		delete(r.Fields, "ttlMs")
+		delete(r.Fields, "cacheScope")
+	}
+	delete(r.Meta, MetaServerInfo)
+}
+
+// Params are parameters as a server sent them.
+type Params struct {
+	mcp.ParamsBase
+	Raw json.RawMessage
+}
+
+// MarshalJSON returns the parameters unchanged, or the metadata if there are no parameters.
+func (p *Params) MarshalJSON() ([]byte, error) {
+	if len(p.Raw) == 0 {
+		return json.Marshal(p.ParamsBase)
+	}
+	return p.Raw, nil
+}
+
+// ParamsOrEmpty returns p, or empty parameters if a message has none: the SDK passes a nil pointer
+// then.
+func ParamsOrEmpty(p mcp.Params) mcp.Params {
+	if v := reflect.ValueOf(p); p == nil || v.Kind() == reflect.Pointer && v.IsNil() {
+		return &Params{}
+	}
+	return p
+}
+
+// WithField returns the JSON object b with the field key set to v.
+func WithField(b json.RawMessage, key string, v any) (json.RawMessage, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(b, &fields); err != nil {
+		return nil, fmt.Errorf("set %s: %w", key, err)
+	}
+	if fields == nil {
+		fields = map[string]json.RawMessage{}
+	}
+	value, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("set %s: %w", key, err)
+	}
+	fields[key] = value
+	return json.Marshal(fields)
+}

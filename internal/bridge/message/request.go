@@ -1,0 +1,328 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package message
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/token"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+)
+
+// Askable returns the capabilities that a modern client declared for questions. It returns nil if
+// there are none, or if the protocol has no way to ask.
+func (q *Request) Askable() *mcp.ClientCapabilities {
+	switch q.Method {
+	case MethodCallTool, MethodGetPrompt, MethodReadResource:
+	default:
+		return nil
+	}
+	if q.Era != Modern {
+		return nil
+	}
+	raw, err := json.Marshal(q.Meta[MetaClientCaps])
+	if err != nil {
+		return nil
+	}
+	declared, ok := ParseClientCapabilities(raw)
+	if !ok || declared.Elicitation == nil && declared.Sampling == nil && declared.RootsV2 == nil {
+		return nil
+	}
+	caps := &mcp.ClientCapabilities{Elicitation: declared.Elicitation, Sampling: declared.Sampling}
+	if declared.RootsV2 != nil {
+		caps.RootsV2 = &mcp.RootCapabilities{} // A modern client sends no notification of changed roots.
+	}
+	return caps
+}
+
+// A program runs once for all clients, so legacy sessions share its one connection with modern
+// clients. This file separates the clients of the one connection: questions of the program go to
+// the client of their call, and notifications to the clients that want them.
+
+// AllClientCapabilities are the capabilities that the bridge declares on a connection that clients
+// of all kinds share. If a client lacks one, the server gets an error when it asks.
+func AllClientCapabilities() *mcp.ClientCapabilities {
+	return &mcp.ClientCapabilities{
+		RootsV2: &mcp.RootCapabilities{},
+		Sampling: &mcp.SamplingCapabilities{
+			Tools:   &mcp.SamplingToolsCapabilities{},
+			Context: &mcp.SamplingContextCapabilities{},
+		},
+		Elicitation: &mcp.ElicitationCapabilities{
+			Form: &mcp.FormElicitationCapabilities{},
+			URL:  &mcp.URLElicitationCapabilities{},
+		},
+	}
+}
+
+// OpensPages reports whether a client can open a page for its user.
+func OpensPages(caps *mcp.ClientCapabilities) bool {
+	return caps != nil && caps.Elicitation != nil && caps.Elicitation.URL != nil
+}
+
+// RequestOptions are the options of a request for the messages before its answer.
+type RequestOptions struct {
+	Ctx   context.Context // nil if no request waits
+	Token any             // for progress; nil for none
+	Level string          // of log messages; empty for none
+}
+
+// MayAsk reports whether a server may ask its client questions before it answers a request of
+// method.
+func MayAsk(method string) bool {
+	switch method {
+	case MethodCallTool, MethodGetPrompt, MethodReadResource:
+		return true
+	}
+	return false
+}
+
+// ToolOf returns the name of the called tool, empty for other requests.
+func ToolOf(q *Request) string {
+	if p, ok := q.Params.(*mcp.CallToolParamsRaw); ok {
+		return p.Name
+	}
+	return ""
+}
+
+// Continues reports whether the request contains answers to a server's earlier questions.
+func (q *Request) Continues() bool {
+	state, responses := q.Input()
+	return state != "" || len(responses) > 0
+}
+
+// ClientKind returns the properties of a client that can change a server's answer: its era, and
+// the questions that it can answer. A server that would ask a question answers differently if the
+// client cannot be asked.
+func (q *Request) ClientKind() string {
+	kind, caps := "legacy", (*mcp.ClientCapabilities)(nil)
+	if q.Era == Modern {
+		kind, caps = "modern", q.Askable()
+	} else if q.Session != nil {
+		caps = q.Session.Capabilities()
+	}
+	if caps == nil {
+		return kind
+	}
+	declared, err := json.Marshal(EncodeCapabilities(caps))
+	if err != nil {
+		panic(err) // it was parsed from JSON
+	}
+	return kind + string(declared)
+}
+
+// InputNeeded returns the questions of a server that needs input before it answers.
+func InputNeeded(result mcp.Result) (requests mcp.InputRequestMap, state string, asks bool) {
+	switch r := result.(type) {
+	case *mcp.CallToolResult:
+		return r.InputRequests, r.RequestState, r.NeedsInput()
+	case *mcp.GetPromptResult:
+		return r.InputRequests, r.RequestState, r.NeedsInput()
+	case *mcp.ReadResourceResult:
+		return r.InputRequests, r.RequestState, r.NeedsInput()
+	}
+	return nil, "", false
+}
+
+// SetInput puts the client's answers into the request.
+func SetInput(params mcp.Params, responses mcp.InputResponseMap, state string) {
+	switch p := params.(type) {
+	case *mcp.CallToolParamsRaw:
+		p.InputResponses, p.RequestState = responses, state
+	case *mcp.GetPromptParams:
+		p.InputResponses, p.RequestState = responses, state
+	case *mcp.ReadResourceParams:
+		p.InputResponses, p.RequestState = responses, state
+	}
+}
+
+// Options returns the options of a modern request for the messages before its answer.
+func (q *Request) Options(ctx context.Context) RequestOptions {
+	level, _ := q.Meta[MetaLogLevel].(string)
+	return RequestOptions{ctx, q.Meta[MetaProgressToken], level}
+}
+
+// InputRequest is a server's question as the client gets it.
+type InputRequest struct {
+	Method string     `json:"method"`
+	Params mcp.Params `json:"params"`
+}
+
+// AnswersMethod reports whether a response is of the right type for a request of method.
+func AnswersMethod(method string, response mcp.InputResponse) bool {
+	switch response.(type) {
+	case *mcp.ElicitResult:
+		return method == MethodElicit
+	case *mcp.CreateMessageResult, *mcp.CreateMessageWithToolsResult:
+		return method == MethodCreateMessage
+	case *mcp.ListRootsResult:
+		return method == MethodRoots
+	}
+	return false
+}
+
+// Input returns the state and the answers that the request contains for an earlier question.
+func (q *Request) Input() (state string, responses mcp.InputResponseMap) {
+	switch p := q.Params.(type) {
+	case *mcp.CallToolParamsRaw:
+		return p.RequestState, p.InputResponses
+	case *mcp.GetPromptParams:
+		return p.RequestState, p.InputResponses
+	case *mcp.ReadResourceParams:
+		return p.RequestState, p.InputResponses
+	}
+	return "", nil
+}
+
+// Digest identifies the operation that the request asks the server for. It does not depend on how
+// the JSON is written.
+func (q *Request) Digest(server string) [32]byte {
+	var name string
+	var arguments any
+	switch p := q.Params.(type) {
+	case *mcp.CallToolParamsRaw:
+		name = p.Name
+		_ = jsondoc.DecodeExact(p.Arguments, &arguments) // The SDK refuses invalid JSON before.
+	case *mcp.GetPromptParams:
+		name, arguments = p.Name, p.Arguments
+	case *mcp.ReadResourceParams:
+		name = p.URI
+	}
+	written, err := json.Marshal(arguments)
+	if err != nil {
+		panic(err) // it was parsed from JSON
+	}
+	return token.Digest([]byte(q.Method), []byte(server), []byte(name), written)
+}
+
+// Reply returns an answer that the router's tool itself gives.
+func (q *Request) Reply(v any, failed bool) (mcp.Result, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encode the answer: %w", err)
+	}
+	result := EmptyResult()
+	result.Set("content", []map[string]string{textBlock(string(raw))})
+	result.Set("structuredContent", json.RawMessage(raw))
+	if failed {
+		result.Set("isError", true)
+	}
+	if q.Era == Modern {
+		result.ForModern(q.Method, Implementation)
+	}
+	return result, nil
+}
+
+func textBlock(text string) map[string]string {
+	return map[string]string{"type": "text", "text": text}
+}
+
+// Request is one request of a client.
+type Request struct {
+	Method string
+	Params mcp.Params
+	Meta   map[string]any // metadata of the received params
+	Client *mcp.ServerSession
+	Era    Era
+	Header http.Header
+	// Hops are the bridges that the request has passed.
+	Hops string
+	// Session is the client's session, nil for a modern request.
+	Session Client
+	// Invited says that the client already asked its user to log in.
+	Invited bool
+}
+
+// Client is a client with a session.
+type Client interface {
+	// Info is the client's description of itself.
+	Info() *mcp.Implementation
+	// Capabilities are the client capabilities that a server may use.
+	Capabilities() *mcp.ClientCapabilities
+	// LogLevel is the client's log level; empty if it set none.
+	LogLevel() string
+	// Send sends a message to the client.
+	Send(ctx context.Context, method string, params mcp.Params) (mcp.Result, error)
+	// LoginID returns the id of the pending login request for a server. It stays the same until
+	// the user has logged in.
+	LoginID(server string) string
+}
+
+// EraOf returns the era of a request, or of the session that a notification goes to. A session
+// with an id is legacy; a session without an id has the era in which it was initialized.
+func EraOf(req mcp.Request) Era {
+	ss, ok := req.GetSession().(*mcp.ServerSession)
+	if !ok || ss.ID() != "" {
+		return Legacy
+	}
+	if params := ss.InitializeParams(); params != nil && params.ProtocolVersion < FirstModernVersion {
+		return Legacy
+	}
+	return Modern
+}
+
+// ClaimsModern reports whether the request itself names a modern version.
+func (q *Request) ClaimsModern() bool {
+	version, ok := q.Meta[MetaProtocolVersion].(string)
+	return ok && version >= FirstModernVersion
+}
+
+// IsCall reports whether requests of method get an answer.
+func IsCall(method string) bool { return !strings.HasPrefix(method, "notifications/") }
+
+// EmptyResult is the result of methods without a result.
+func EmptyResult() *Result { return &Result{Fields: map[string]json.RawMessage{}} }
+
+// Subject returns the name or URI in a request, for error messages.
+func Subject(q *Request) string {
+	switch p := q.Params.(type) {
+	case *mcp.CallToolParamsRaw:
+		return "tool " + Quote(p.Name)
+	case *mcp.GetPromptParams:
+		return "prompt " + Quote(p.Name)
+	case *mcp.ReadResourceParams:
+		return "resource " + Quote(p.URI)
+	case *mcp.SubscribeParams:
+		return "resource " + Quote(p.URI)
+	}
+	return "reference"
+}
+
+// Quote returns s as a JSON string.
+func Quote(s string) string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		return `""`
+	}
+	return string(b)
+}
+
+// SetTrace writes the trace context into the request's metadata.
+func (q *Request) SetTrace(parent, state string) {
+	if parent == "" {
+		return
+	}
+	// A tool call through the router shares its metadata map with the client's request.
+	q.Meta = maps.Clone(q.Meta)
+	if q.Meta == nil {
+		q.Meta = map[string]any{}
+	}
+	q.Meta[MetaTraceparent] = parent
+	if state != "" {
+		q.Meta[MetaTracestate] = state
+	}
+}
+
+// Trace returns the trace context that is sent to the server.
+func (q *Request) Trace() string {
+	parent, _ := TraceContext(nil, q.Meta)
+	return parent
+}

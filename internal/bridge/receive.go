@@ -1,0 +1,150 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"maps"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/session"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+)
+
+// forwardFiltered forwards a request and removes the tools that are not offered from a page of the
+// list. A page may become empty; the cursor of the next page stays.
+func (b *Bridge) forwardFiltered(ctx context.Context, q *message.Request, u *upstream.Server) (mcp.Result, error) {
+	result, err := b.pipeline.Forward(ctx, q, u)
+	page, ok := result.(*message.Result)
+	if err != nil || !ok || q.Method != message.MethodListTools || !u.Lists.Filtered() {
+		return result, err
+	}
+	return u.Lists.WithoutTools(page)
+}
+
+// sessionOf returns the session of a legacy request, nil for a modern one.
+func sessionOf(q *message.Request) *clientSession {
+	s, _ := q.Session.(*clientSession)
+	return s
+}
+
+// receive is the middleware that answers clients. The SDK answers everything that it does not
+// forward.
+func (b *Bridge) receive(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		ss, ok := req.GetSession().(*mcp.ServerSession)
+		if !ok {
+			return next(ctx, method, req)
+		}
+		carrier := session.KindOf(ctx)
+		end, err := carrier.Count(&b.clients.calls, method)
+		if err != nil {
+			return nil, err
+		}
+		defer end()
+		q := b.query(ctx, method, req, ss)
+		if err := b.checkHops(q.Hops); err != nil && message.IsCall(method) {
+			return nil, err
+		}
+		if !carrier.LegacyOnly || !q.ClaimsModern() {
+			return b.respond(ctx, next, q, req)
+		}
+		if method == message.MethodDiscover {
+			return next(ctx, method, req) // It returns the supported versions.
+		}
+		return nil, session.UnsupportedVersion(q.Meta)
+	}
+}
+
+// query returns the request of a client.
+func (b *Bridge) query(ctx context.Context, method string, req mcp.Request, ss *mcp.ServerSession) *message.Request {
+	q := &message.Request{Method: method, Params: message.ParamsOrEmpty(req.GetParams()), Client: ss, Era: message.EraOf(req)}
+	q.Meta = maps.Clone(q.Params.GetMeta())
+	if extra := req.GetExtra(); extra != nil {
+		q.Header = extra.Header
+	}
+	switch {
+	case method == message.MethodInitialize:
+		q.Era = message.Legacy
+	case q.ClaimsModern():
+		q.Era = message.Modern // On a connection that serves both eras, each request names its own.
+	}
+	if q.Era == message.Legacy {
+		if s := b.clients.session(ss); s != nil {
+			q.Session = s
+		}
+	}
+	q.Hops = session.HopsOf(ctx, q.Header, q.Meta)
+	delete(q.Meta, message.MetaHops)
+	return q
+}
+
+// respond answers a request, or lets the SDK answer it.
+func (b *Bridge) respond(ctx context.Context, next mcp.MethodHandler, q *message.Request, req mcp.Request) (mcp.Result, error) {
+	switch q.Method {
+	case message.MethodInitialize, message.MethodDiscover:
+		return b.handshake.answer(ctx, next, q, req)
+	case message.MethodListTools, message.MethodListPrompts, message.MethodListResources, message.MethodListTemplates:
+		if err := refused(q); err != nil {
+			return nil, err
+		}
+		return b.answer(ctx, q)
+	case message.MethodCallTool, message.MethodGetPrompt, message.MethodReadResource, message.MethodComplete,
+		message.MethodSubscribe, message.MethodUnsubscribe, message.MethodSetLevel:
+		if err := refused(q); err != nil {
+			return nil, err
+		}
+		return b.answer(ctx, q)
+	case message.NotificationRootsChanged:
+		if q.Session != nil {
+			sessionOf(q).rootsChanged(ctx, q.Params)
+		}
+	}
+	return next(ctx, q.Method, req)
+}
+
+// refused returns the error for a request without the session that it needs. Methods of sessions
+// do not exist without a session, in either era: the SDK would accept them from a client that
+// names a legacy version and no session.
+func refused(q *message.Request) error {
+	if q.Session != nil {
+		return nil
+	}
+	switch q.Method {
+	case message.MethodSubscribe, message.MethodUnsubscribe, message.MethodSetLevel:
+		return fault.MethodNotFound(q.Method)
+	}
+	if q.Era == message.Legacy {
+		return errNoSession
+	}
+	return nil
+}
+
+// answer forwards a request and returns the answer.
+func (b *Bridge) answer(ctx context.Context, q *message.Request) (mcp.Result, error) {
+	if p, ok := q.Params.(*mcp.SetLoggingLevelParams); ok {
+		return message.EmptyResult(), sessionOf(q).setLevel(ctx, p)
+	}
+	if _, list := message.ListOf[q.Method]; list && !b.directory.relaysList(q.Method) {
+		return b.directory.listAll(ctx, q)
+	}
+	if b.router.Handles(q) {
+		return b.router.Call(ctx, q)
+	}
+	u, err := b.directory.route(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	defer b.set.leave(u)
+	switch p := q.Params.(type) {
+	case *mcp.SubscribeParams:
+		return message.EmptyResult(), sessionOf(q).subscribe(ctx, u, p.URI, true)
+	case *mcp.UnsubscribeParams:
+		return message.EmptyResult(), sessionOf(q).subscribe(ctx, u, p.URI, false)
+	}
+	return b.forwardFiltered(ctx, q, u)
+}

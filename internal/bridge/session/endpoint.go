@@ -1,0 +1,86 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/callaudit"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/eventstream"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+)
+
+// Host has the functions of the bridge that client sessions use.
+type Host struct {
+	Life    context.Context // of the bridge
+	Server  *mcp.Server
+	Signing *Signing
+	Calls   *Calls
+	Audit   *callaudit.Trail
+	// Run starts a function in the background. The bridge waits for it when it closes.
+	Run func(func())
+	// Restored takes over a session of a previous process.
+	Restored func(ss *mcp.ServerSession, params *mcp.InitializeParams, hops string)
+}
+
+// Endpoint serves both eras at one URL.
+type Endpoint struct {
+	legacy, modern http.Handler
+	calls          *Calls
+}
+
+// NewEndpoint returns the endpoint of a bridge. modern serves clients of the modern era. The
+// caller has already authorized the client and checked Host and Origin.
+func NewEndpoint(h Host, modern http.Handler) *Endpoint {
+	return &Endpoint{calls: h.Calls, legacy: NewStore(h), modern: modern}
+}
+
+func newEventStore() mcp.EventStore {
+	s := mcp.NewMemoryEventStore(nil)
+	s.SetMaxBytes(ReplayBytes)
+	return s
+}
+
+// ServeHTTP implements http.Handler.
+func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer e.calls.begin(r)()
+	found, id, err := message.DetectEra(r)
+	if err != nil {
+		http.Error(w, "the request's body could not be read", http.StatusBadRequest)
+		return
+	}
+	stream := eventstream.NewWriter(w)
+	defer stream.End()
+	switch found {
+	case message.Modern:
+		e.modern.ServeHTTP(stream, r)
+	case message.Sessionless:
+		missingSession(w, id)
+	default:
+		e.legacy.ServeHTTP(stream, r)
+	}
+}
+
+// missingSession answers a legacy request without a session.
+func missingSession(w http.ResponseWriter, id json.RawMessage) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusBadRequest)
+	answer := map[string]any{
+		"jsonrpc": "2.0",
+		"error": map[string]any{
+			"code":    jsonrpc.CodeInvalidRequest,
+			"message": "the " + message.HeaderSessionID + " header is missing: initialize a session first",
+			"data":    map[string]string{"code": "session_missing"},
+		},
+	}
+	if len(id) > 0 {
+		answer["id"] = id
+	}
+	_ = json.NewEncoder(w).Encode(answer)
+}

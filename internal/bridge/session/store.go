@@ -1,0 +1,428 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+)
+
+const (
+	// sessionTimeout ends a session without an open event stream after this time without a
+	// request. Its id restores it, at the cost of a new connection to each server; during a
+	// working day there are no longer pauses.
+	sessionTimeout = 2 * time.Hour
+	// ReplayBytes limits the stored events for clients that resume broken streams, over all
+	// sessions.
+	ReplayBytes = 4 << 20
+)
+
+// Store serves the legacy era over streamable HTTP. Unlike the SDK's handler it accepts sessions
+// of earlier processes: the id of a session holds the data to restore it. Later settings are not
+// in the id and are lost with the process: the log level, until the client sets it again, and the
+// subscriptions to resources. A session without a request or stream is closed after
+// sessionTimeout, and restored in the same way by its next request. If there are too many
+// sessions, the store closes the one that has been idle longest.
+type Store struct {
+	host     Host
+	events   mcp.EventStore
+	versions versionContexts
+	Timeout  time.Duration
+	Limit    int
+	ended    endedIDs
+
+	mu   sync.Mutex
+	open map[string]*Session
+}
+
+// maxOpen limits the open sessions of a process. A session uses about 100 KB with its connections
+// to servers, and a bridge may use 128 MiB in total. A user's clients rarely have a dozen
+// sessions; some clients start a new session for each operation and leave the old ones open.
+const maxOpen = 128
+
+var (
+	// ErrShuttingDown refuses a request that arrives while the bridge closes.
+	ErrShuttingDown = errors.New("the bridge is shutting down")
+	errFull         = errors.New("too many sessions wait for answers")
+	errGone         = errors.New("session not found")
+)
+
+// Session is one open session in this process. Store.mu guards its mutable fields.
+type Session struct {
+	id        string
+	transport *mcp.StreamableServerTransport
+	session   *mcp.ServerSession
+	// mark distinguishes the events and requests of this session in this process from those of an
+	// earlier process.
+	mark      string
+	listeners streamOwners
+
+	posts, gets int         // in progress
+	quiet       time.Time   // when the last request ended
+	timer       *time.Timer // closes the session when it has been idle
+}
+
+// NewStore returns an empty store.
+func NewStore(h Host) *Store {
+	return &Store{
+		host: h, events: newEventStore(), versions: newVersions(h.Life),
+		Timeout: sessionTimeout, Limit: maxOpen, open: map[string]*Session{},
+	}
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	version := r.Header.Get(message.HeaderVersion)
+	if supported := mcp.SupportedProtocolVersions(); version != "" && !slices.Contains(supported, version) {
+		http.Error(w, "Bad Request: Unsupported protocol version (supported versions: "+strings.Join(supported, ",")+")", http.StatusBadRequest)
+		return
+	}
+	r = s.versions.apply(r, version)
+	switch r.Method {
+	case http.MethodGet:
+		s.listen(w, r)
+	case http.MethodPost:
+		s.post(w, r)
+	case http.MethodDelete:
+		s.end(w, r)
+	default:
+		w.Header().Set("Allow", "GET, POST, DELETE")
+		http.Error(w, "Method Not Allowed", http.StatusMethodNotAllowed)
+	}
+}
+
+// post handles a POST of the client.
+func (s *Store) post(w http.ResponseWriter, r *http.Request) {
+	body, ok := ReadPost(w, r)
+	if !ok {
+		return
+	}
+	id := r.Header.Get(message.HeaderSessionID)
+	if id == "" {
+		s.begin(w, r, body)
+		return
+	}
+	st, err := s.find(r, id, (*Session).posting)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	defer s.stops(st, (*Session).posting)
+	st.serve(w, r, body)
+}
+
+// ReadPost reads the message in a client's POST. It returns false after it answered that there is
+// no message.
+func ReadPost(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
+	if mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || mediaType != "application/json" {
+		http.Error(w, "Content-Type must be 'application/json'", http.StatusUnsupportedMediaType)
+		return nil, false
+	}
+	if jsonOK, streamOK := accepts(r.Header); !jsonOK || !streamOK {
+		http.Error(w, "Accept must contain both 'application/json' and 'text/event-stream'", http.StatusBadRequest)
+		return nil, false
+	}
+	return readBody(w, r)
+}
+
+// readBody reads the whole body and puts it back. It returns false after it answered with an
+// error.
+func readBody(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, message.MaxBody))
+	if err != nil {
+		if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			http.Error(w, fmt.Sprintf("request body exceeds %d bytes", tooLarge.Limit), http.StatusRequestEntityTooLarge)
+		} else {
+			http.Error(w, "failed to read body", http.StatusBadRequest)
+		}
+		return nil, false
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return body, true
+}
+
+// begin handles a message without a session. If the message initializes a session, begin opens it.
+func (s *Store) begin(w http.ResponseWriter, r *http.Request, body []byte) {
+	id, err := s.host.Signing.IssueID(body, time.Now())
+	if err != nil {
+		http.Error(w, "failed connection", http.StatusInternalServerError)
+		return
+	}
+	s.mu.Lock()
+	st, err := s.admit(r.Context(), id, nil)
+	if err == nil {
+		st.starts((*Session).posting)
+	}
+	s.mu.Unlock()
+	if err != nil {
+		http.Error(w, "failed connection", http.StatusServiceUnavailable)
+		return
+	}
+	defer s.stops(st, (*Session).posting)
+	st.serve(w, r, body)
+	if st.session.InitializeParams() == nil {
+		s.markEnded(id)
+		s.close(st)
+	}
+}
+
+// serve passes a message to the session. The SDK reports all errors in the message.
+func (s *Session) serve(w http.ResponseWriter, r *http.Request, body []byte) {
+	var m struct {
+		ID json.RawMessage `json:"id"`
+	}
+	_ = json.Unmarshal(body, &m)
+	s.serveStream(&eventIDWriter{ResponseWriter: w, mark: s.mark + "." + encodeID(m.ID)}, r)
+}
+
+// listen opens a stream of messages to the client, or resumes a broken stream.
+func (s *Store) listen(w http.ResponseWriter, r *http.Request) {
+	if _, streamOK := accepts(r.Header); !streamOK {
+		http.Error(w, "Accept must contain 'text/event-stream' for GET requests", http.StatusBadRequest)
+		return
+	}
+	id := r.Header.Get(message.HeaderSessionID)
+	if id == "" {
+		http.Error(w, "Bad Request: GET requires an Mcp-Session-Id header", http.StatusBadRequest)
+		return
+	}
+	st, err := s.find(r, id, (*Session).listening)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	defer s.stops(st, (*Session).listening)
+	s.resume(w, r, st)
+}
+
+// end ends a session for good.
+func (s *Store) end(w http.ResponseWriter, r *http.Request) {
+	id := r.Header.Get(message.HeaderSessionID)
+	if id == "" {
+		http.Error(w, "Bad Request: DELETE requires an Mcp-Session-Id header", http.StatusBadRequest)
+		return
+	}
+	// A request that restores the session at the same time either comes first, and the session is
+	// open, or comes later, and the session has ended for good.
+	s.mu.Lock()
+	buried := s.markEnded(id)
+	st, known := s.open[id]
+	s.mu.Unlock()
+	if !buried && !known {
+		http.Error(w, "session not found", http.StatusNotFound)
+		return
+	}
+	if known {
+		s.close(st)
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// refuse answers a request whose session does not exist. While the bridge shuts down, the session
+// may exist in the next process.
+func refuse(w http.ResponseWriter, err error) {
+	if errors.Is(err, errGone) {
+		http.Error(w, err.Error(), http.StatusNotFound)
+		return
+	}
+	http.Error(w, err.Error(), http.StatusServiceUnavailable)
+}
+
+// markEnded prevents a session from being restored. It reports whether the id was one of a
+// restorable session.
+func (s *Store) markEnded(id string) bool {
+	t, ok := s.host.Signing.OpenID(id, time.Now())
+	if !ok || s.ended.has(t.Nonce) {
+		return false
+	}
+	s.ended.add(t.Nonce)
+	return true
+}
+
+// counter selects the count that a request increases while it is in progress.
+type counter func(*Session) *int
+
+func (s *Session) posting() *int { return &s.posts }
+
+func (s *Session) listening() *int { return &s.gets }
+
+// find returns the session with the id. It restores a session that this process does not have;
+// simultaneous requests get the same session. The session stays open until the caller releases it.
+func (s *Store) find(r *http.Request, id string, p counter) (*Session, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st, err := s.open[id], error(nil)
+	if st == nil {
+		st, err = s.restore(r, id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	st.starts(p)
+	return st, nil
+}
+
+// restore connects a session of an earlier process. The caller holds s.mu.
+func (s *Store) restore(r *http.Request, id string) (*Session, error) {
+	if s.host.Life.Err() != nil {
+		return nil, ErrShuttingDown
+	}
+	t, ok := s.host.Signing.OpenID(id, time.Now())
+	if !ok || s.ended.has(t.Nonce) {
+		return nil, errGone
+	}
+	state, ok := stateOf(t)
+	if !ok {
+		return nil, errGone
+	}
+	st, err := s.admit(r.Context(), id, state)
+	if err != nil {
+		return nil, err
+	}
+	s.host.Restored(st.session, state.InitializeParams, HopsOf(r.Context(), r.Header, nil))
+	return st, nil
+}
+
+// admit connects a session. A restored session starts in the given state. The caller holds s.mu.
+func (s *Store) admit(ctx context.Context, id string, state *mcp.ServerSessionState) (*Session, error) {
+	if s.host.Life.Err() != nil {
+		return nil, ErrShuttingDown
+	}
+	if len(s.open) >= s.Limit && !s.evict() {
+		return nil, errFull
+	}
+	st := &Session{
+		id:        id,
+		transport: &mcp.StreamableServerTransport{SessionID: id, EventStore: s.events},
+		mark:      newEpoch(),
+		quiet:     time.Now(),
+	}
+	ctx = context.WithValue(ctx, kindKey{}, ConnKind{posted: true})
+	asking := &prefixedTransport{StreamableServerTransport: st.transport, mark: st.mark}
+	session, err := s.host.Server.Connect(ctx, asking, &mcp.ServerSessionOptions{State: state})
+	if err != nil {
+		return nil, err
+	}
+	st.session = session
+	st.timer = time.AfterFunc(s.Timeout, func() { s.expire(st) })
+	s.open[id] = st
+	return st, nil
+}
+
+// evict closes the session that has been idle longest, preferably one without a listener. It
+// returns false if all sessions have messages in progress. The caller holds s.mu.
+func (s *Store) evict() bool {
+	var found *Session
+	for _, st := range s.open {
+		if st.posts == 0 && (found == nil || st.before(found)) {
+			found = st
+		}
+	}
+	if found == nil {
+		return false
+	}
+	s.forget(found)
+	s.host.Run(func() { _ = found.session.Close() })
+	return true
+}
+
+// before reports whether s should be closed before other.
+func (s *Session) before(other *Session) bool {
+	if (s.gets == 0) != (other.gets == 0) {
+		return s.gets == 0
+	}
+	return s.quiet.Before(other.quiet)
+}
+
+// expire closes a session that was idle for sessionTimeout.
+func (s *Store) expire(st *Session) {
+	s.mu.Lock()
+	idle := st.posts+st.gets == 0
+	if idle {
+		s.forget(st)
+	}
+	s.mu.Unlock()
+	if idle {
+		_ = st.session.Close()
+	}
+}
+
+// close ends the session in this process. It waits for requests in progress.
+func (s *Store) close(st *Session) {
+	s.mu.Lock()
+	s.forget(st)
+	s.mu.Unlock()
+	_ = st.session.Close()
+}
+
+// forget removes the session from the open sessions. The caller holds s.mu.
+func (s *Store) forget(st *Session) {
+	st.timer.Stop()
+	if s.open[st.id] == st {
+		delete(s.open, st.id)
+	}
+}
+
+// starts keeps the session open while a request is in progress. The caller holds Store.mu.
+func (s *Session) starts(p counter) {
+	*p(s)++
+	s.timer.Stop()
+}
+
+// stops ends what starts began.
+func (s *Store) stops(st *Session, p counter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	*p(st)--
+	st.quiet = time.Now()
+	if st.posts+st.gets == 0 && s.open[st.id] == st {
+		st.timer.Reset(s.Timeout)
+	}
+}
+
+// accepts reports which of the two answer formats the client accepts.
+func accepts(h http.Header) (jsonOK, streamOK bool) {
+	for token := range strings.SplitSeq(strings.Join(h.Values("Accept"), ","), ",") {
+		mediaType, _, _ := strings.Cut(token, ";")
+		switch strings.ToLower(strings.TrimSpace(mediaType)) {
+		case "application/json", "application/*":
+			jsonOK = true
+		case "text/event-stream", "text/*":
+			streamOK = true
+		case "*/*":
+			return true, true
+		}
+	}
+	return jsonOK, streamOK
+}
+
+// Holds reports whether this process has the session with the id.
+func (s *Store) Holds(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open[id] != nil
+}
+
+// KeepBusy marks the session as busy until the returned function is called.
+func (s *Store) KeepBusy(id string) (release func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.open[id]
+	st.starts((*Session).posting)
+	return func() { s.stops(st, (*Session).posting) }
+}

@@ -1,0 +1,103 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/inflight"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+)
+
+// sharedHandler handles messages on a server's shared connection, which many clients use.
+type sharedHandler struct {
+	bridge *Bridge
+}
+
+func (s *sharedHandler) HandleNotification(l *upstream.Conn, method string, params mcp.Params) {
+	if _, isChange := message.ChangeOf[method]; isChange {
+		s.listChanged(l, method, params)
+		return
+	}
+	s.notifyMembers(l, method, params)
+	if p, ok := params.(*mcp.ResourceUpdatedNotificationParams); ok && method == message.NotificationResourceUpdated {
+		s.bridge.pipeline.Policies.Updated(p.URI)
+		s.bridge.clients.listeners.Updated(p.URI)
+		_ = s.bridge.clients.server.ResourceUpdated(s.bridge.ctx, &mcp.ResourceUpdatedNotificationParams{URI: p.URI})
+	}
+}
+
+// listChanged handles a server's notification of a changed list. Some servers send it whenever the
+// list is read; neither the bridge nor clients may then read it in a loop.
+func (s *sharedHandler) listChanged(l *upstream.Conn, method string, params mcp.Params) {
+	u := l.Upstream
+	u.Changing.Do(method, u.Timing.Pace, u.Over, func() {
+		s.notifyMembers(l, method, params)
+		if s.bridge.set.transparent() {
+			// Clients of a single server read its lists there, so they need not wait until the
+			// bridge has read the lists too.
+			s.bridge.directory.announce(method)
+		}
+	})
+	u.ReadListsSoon()
+}
+
+// HandleRequest implements peer. A server's question goes to the client of the call in progress.
+// Outside a call there are no roots: they would be those of several clients.
+func (s *sharedHandler) HandleRequest(ctx context.Context, l *upstream.Conn, method string, params mcp.Params) (mcp.Result, error) {
+	x, several := l.Calls.Whose(params)
+	switch {
+	case x == nil && method == message.MethodRoots:
+		return &mcp.ListRootsResult{Roots: []*mcp.Root{}}, nil
+	case several:
+		return nil, fault.NewAmbiguousClient(method)
+	case x == nil:
+		return nil, fault.MethodNotFound(method)
+	}
+	return x.Question(ctx, method, params)
+}
+
+// notifyMembers passes the server's messages outside of any request to the sessions on a shared
+// connection. With several servers the bridge itself announces changed lists.
+func (s *sharedHandler) notifyMembers(l *upstream.Conn, method string, params mcp.Params) {
+	_, isChange := message.ChangeOf[method]
+	if !l.Shared || isChange && !s.bridge.set.transparent() {
+		return
+	}
+	delete(params.GetMeta(), message.MetaSubscriptionID)
+	raw, err := json.Marshal(params)
+	if err != nil {
+		return
+	}
+	for member, box := range l.Audience.Members() {
+		if !s.concerns(l, member, method, params, raw) {
+			continue
+		}
+		box.Put(inflight.Notification{Method: method, Raw: raw}, func(n inflight.Notification) {
+			_, _ = member.Send(l.GraceContext(), n.Method, &message.Params{Raw: n.Raw})
+		})
+	}
+}
+
+// concerns reports whether a session's client wants a notification.
+func (s *sharedHandler) concerns(l *upstream.Conn, member message.Client, method string, params mcp.Params, raw json.RawMessage) bool {
+	switch method {
+	case message.NotificationResourceUpdated:
+		p, ok := params.(*mcp.ResourceUpdatedNotificationParams)
+		return ok && l.Upstream.Subscriptions.Follows(member, p.URI)
+	case message.NotificationMessage:
+		x := &inflight.Call{Log: inflight.LogFilter{Level: member.LogLevel()}}
+		return x.Wants(raw) || x.Log.Level == "" && l.Audience.NoLevelSet()
+	case message.NotificationProgress:
+		return false // It belongs to a request that has ended.
+	}
+	return true
+}
+
+var _ upstream.RequestHandler = (*sharedHandler)(nil)

@@ -1,0 +1,105 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/session"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/stateless"
+)
+
+// standAlone serves the requests of the modern era over HTTP.
+type standAlone struct {
+	bridge  *Bridge
+	handler *stateless.Handler
+}
+
+func newStandAlone(b *Bridge) *standAlone {
+	return &standAlone{b, &stateless.Handler{
+		Answer:         b.audit.Observe(b.receive(b.answerItself)),
+		CheckArguments: b.directory.checkArguments,
+		Implementation: message.Implementation,
+	}}
+}
+
+// ServeHTTP implements http.Handler.
+func (s *standAlone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	version := r.Header.Get(message.HeaderVersion)
+	if supported := mcp.SupportedProtocolVersions(); version != "" && version < message.FirstModernVersion && !slices.Contains(supported, version) {
+		http.Error(w, "Bad Request: Unsupported protocol version (supported versions: "+strings.Join(supported, ",")+")", http.StatusBadRequest)
+		return
+	}
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", "POST")
+		http.Error(w, "Method Not Allowed", http.StatusMethodNotAllowed)
+		return
+	}
+	body, ok := session.ReadPost(w, r)
+	if !ok {
+		return
+	}
+	if len(r.Header.Values(session.HeaderLastEventID)) > 0 {
+		http.Error(w, "can't send Last-Event-ID for POST request", http.StatusBadRequest)
+		return
+	}
+	if !s.bridge.admit() {
+		http.Error(w, session.ErrShuttingDown.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	defer s.bridge.done.Done()
+	s.handler.Serve(w, r, body)
+}
+
+// admit makes Close wait for a request until b.done is called for it. It returns false if the
+// bridge is closing.
+func (b *Bridge) admit() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ctx.Err() != nil {
+		return false
+	}
+	b.done.Add(1)
+	return true
+}
+
+// answerItself answers modern requests that go to no server.
+func (b *Bridge) answerItself(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+	switch params := req.GetParams().(type) {
+	case *mcp.DiscoverParams:
+		result := &mcp.DiscoverResult{SupportedVersions: mcp.SupportedProtocolVersions(), Capabilities: allCapabilities()}
+		result.ResultType = "complete"
+		return result, nil
+	case *mcp.SubscriptionsListenParams:
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(b.ctx, cancel)() //nolint:contextcheck // The stream ends with the bridge too.
+		return b.clients.listeners.Listen(ctx, params)
+	}
+	return nil, fault.MethodNotFound(method)
+}
+
+// checkArguments compares the headers of a call that repeat arguments with the arguments, because
+// the server may not do so. In mode Router no such tool is called by name.
+func (d *directory) checkArguments(tool string, arguments json.RawMessage, header http.Header) error {
+	c := d.currentCatalog()
+	if c.RouterTool != nil {
+		return nil
+	}
+	for _, e := range c.Lists[message.MethodListTools] {
+		if e.Key != tool {
+			continue
+		}
+		return message.CompareParamHeaders(e.Raw, arguments, header)
+	}
+	return nil
+}

@@ -1,0 +1,205 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package stateless
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/json/jsontext"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// answer is the answer to one request: an event stream with notifications before the result, or
+// one JSON object for an error that has an HTTP status.
+type answer struct {
+	id     jsontext.Value
+	method string
+
+	mu    sync.Mutex
+	w     http.ResponseWriter
+	begun bool // whether something was written
+	over  bool
+}
+
+// answerKey is the context key of the answer of a request.
+type answerKey struct{}
+
+// answerOf returns the answer of the request in ctx, or nil.
+func answerOf(ctx context.Context) *answer {
+	a, _ := ctx.Value(answerKey{}).(*answer)
+	return a
+}
+
+// errOver says that the request was already answered, so nothing more can be sent with its answer.
+// errAsks says that a client without a session cannot be asked.
+var (
+	errOver = errors.New("the request was answered")
+	errAsks = errors.New("a client without a session cannot be asked")
+)
+
+// Send is middleware for messages to clients. Messages of a request of this protocol go into its
+// answer, all others to next.
+func Send(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		a := answerOf(ctx)
+		switch {
+		case a == nil:
+			return next(ctx, method, req)
+		case method == "elicitation/create" || method == "sampling/createMessage" || method == "roots/list":
+			return nil, errAsks
+		}
+		return nil, a.notify(method, req.GetParams())
+	}
+}
+
+// notification is the wire format of a notification.
+type notification struct {
+	Version string     `json:"jsonrpc"`
+	Method  string     `json:"method"`
+	Params  mcp.Params `json:"params,omitempty"`
+}
+
+// notify sends a notification before the result.
+func (a *answer) notify(method string, params mcp.Params) error {
+	event, err := encode(notification{"2.0", method, params})
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.over {
+		return errOver
+	}
+	if err := a.event(event); err != nil {
+		return err
+	}
+	// The result may take long.
+	return http.NewResponseController(a.w).Flush()
+}
+
+// event writes a message as an event and flushes it. The caller holds a.mu.
+func (a *answer) event(message []byte) error {
+	if !a.begun {
+		a.w.Header().Set("Content-Type", "text/event-stream")
+	}
+	a.begun = true
+	const before, after = "event: message\ndata: ", "\n\n"
+	event := make([]byte, 0, len(before)+len(message)+len(after))
+	_, err := a.w.Write(append(append(append(event, before...), message...), after...))
+	return err
+}
+
+// response is the wire format of an answer.
+type response struct {
+	Version string         `json:"jsonrpc"`
+	ID      jsontext.Value `json:"id,omitempty"`
+	Result  mcp.Result     `json:"result,omitempty"`
+	Error   *jsonrpc.Error `json:"error,omitempty"`
+}
+
+// end writes the outcome of the request.
+func (a *answer) end(result mcp.Result, failed error) error {
+	fault := wireError(failed, a.method)
+	if fault != nil {
+		result = nil
+	}
+	message, err := encode(response{"2.0", a.id, result, fault})
+	if err != nil {
+		fault = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the result could not be encoded"}
+		if message, err = encode(response{"2.0", a.id, nil, fault}); err != nil {
+			return err
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.over = true
+	status := statusOf(fault)
+	if status == http.StatusOK || a.begun {
+		return a.event(message)
+	}
+	a.begun = true
+	a.w.Header().Set("Content-Type", "application/json")
+	a.w.WriteHeader(status)
+	_, err = a.w.Write(message)
+	return err
+}
+
+// wireError returns err as the client gets it, or nil.
+func wireError(err error, method string) *jsonrpc.Error {
+	if err == nil {
+		return nil
+	}
+	fault, ok := err.(*jsonrpc.Error) //nolint:errorlint // A wrapped error has another text.
+	if !ok {
+		fault = &jsonrpc.Error{Message: err.Error()}
+		if inner, ok := errors.AsType[*jsonrpc.Error](err); ok {
+			fault.Code = inner.Code
+		}
+	}
+	if fault.Code == jsonrpc.CodeMethodNotFound {
+		return &jsonrpc.Error{Code: fault.Code, Message: fmt.Sprintf("method not found: %q", method)}
+	}
+	return fault
+}
+
+// statusOf returns the HTTP status of an error: 200 unless the protocol requires another one.
+func statusOf(fault *jsonrpc.Error) int {
+	if fault == nil {
+		return http.StatusOK
+	}
+	switch fault.Code {
+	case jsonrpc.CodeMethodNotFound:
+		return http.StatusNotFound
+	case jsonrpc.CodeInvalidParams, mcp.CodeUnsupportedProtocolVersion, mcp.CodeMissingRequiredClientCapabilities:
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
+}
+
+// encode returns v as JSON on one line, without HTML escapes.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, fmt.Errorf("encode a message: %w", err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// deny answers a request whose headers do not match its body.
+func deny(w http.ResponseWriter, m message, err error) {
+	fault, ok := errors.AsType[*jsonrpc.Error](err)
+	if !ok {
+		fault = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
+	}
+	write(w, max(statusOf(fault), http.StatusBadRequest), response{Version: "2.0", ID: m.id, Error: fault})
+}
+
+// write writes an answer that is not an event.
+func write(w http.ResponseWriter, status int, m response) {
+	content, err := encode(m)
+	if err != nil {
+		panic(err) // an id and an error always encode
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(content) // The client has left.
+}
+
+// notFound returns the error for an unknown method, with the text of err.
+func notFound(err error) *jsonrpc.Error {
+	e := &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound}
+	if err != nil {
+		e.Message = err.Error()
+	}
+	return e
+}

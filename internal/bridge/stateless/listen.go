@@ -1,0 +1,190 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package stateless
+
+import (
+	"context"
+	"encoding/json/jsontext"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// together is how long changes of lists are collected: several servers often change their lists at
+// once.
+const together = 10 * time.Millisecond
+
+const (
+	noteAcknowledged     = "notifications/subscriptions/acknowledged"
+	noteUpdated          = "notifications/resources/updated"
+	noteToolsChanged     = "notifications/tools/list_changed"
+	notePromptsChanged   = "notifications/prompts/list_changed"
+	noteResourcesChanged = "notifications/resources/list_changed"
+)
+
+// errUnsaid ends the stream of a listening client. The client gets no other message about it.
+var errUnsaid = errors.New("the stream has ended")
+
+// Listeners are the clients that listen for changes.
+type Listeners struct {
+	// Subscribe subscribes to a resource and returns the function that unsubscribes.
+	Subscribe func(ctx context.Context, uri string) (end func(), err error)
+
+	mu   sync.Mutex
+	open map[*listener]bool
+}
+
+// listener is one client's stream. Listeners.mu guards its pending messages.
+type listener struct {
+	wants   *mcp.NotificationSubscriptions
+	changed []string // notifications
+	updated []string // resources
+	wake    chan struct{}
+}
+
+// Changed notifies the clients that listen for it of a changed list. The notification names the
+// list.
+func (l *Listeners) Changed(note string) {
+	l.tell(func(each *listener) {
+		if each.hears(note) && !slices.Contains(each.changed, note) {
+			each.changed = append(each.changed, note)
+		}
+	})
+}
+
+// Updated notifies the clients that are subscribed to a resource of its change.
+func (l *Listeners) Updated(uri string) {
+	l.tell(func(each *listener) {
+		if slices.Contains(each.wants.ResourceSubscriptions, uri) && !slices.Contains(each.updated, uri) {
+			each.updated = append(each.updated, uri)
+		}
+	})
+}
+
+// tell calls note for each client, and wakes the clients with pending messages.
+func (l *Listeners) tell(note func(*listener)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for each := range l.open {
+		note(each)
+		if len(each.changed)+len(each.updated) == 0 {
+			continue
+		}
+		select {
+		case each.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (l *listener) hears(note string) bool {
+	switch note {
+	case noteToolsChanged:
+		return l.wants.ToolsListChanged
+	case notePromptsChanged:
+		return l.wants.PromptsListChanged
+	case noteResourcesChanged:
+		return l.wants.ResourcesListChanged
+	}
+	return false
+}
+
+// Listen answers subscriptions/listen: it sends the requested notifications to the client until
+// ctx ends.
+func (l *Listeners) Listen(ctx context.Context, params *mcp.SubscriptionsListenParams) (mcp.Result, error) {
+	a := answerOf(ctx)
+	wants := params.Notifications
+	if wants == nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "invalid params: missing required 'notifications' field"}
+	}
+	own := &listener{wants: wants, wake: make(chan struct{}, 1)}
+	l.add(own)
+	defer l.remove(own)
+	for _, uri := range wants.ResourceSubscriptions {
+		end, err := l.Subscribe(ctx, uri)
+		if err != nil {
+			return nil, err
+		}
+		defer end()
+	}
+	acknowledged := &mcp.SubscriptionsAcknowledgedParams{Meta: a.subscription(), Notifications: *wants}
+	if err := a.notify(noteAcknowledged, acknowledged); err != nil {
+		return nil, err
+	}
+	if !wants.ToolsListChanged && !wants.PromptsListChanged && !wants.ResourcesListChanged && len(wants.ResourceSubscriptions) == 0 {
+		result := &mcp.SubscriptionsListenResult{Meta: a.subscription()}
+		result.ResultType = "complete"
+		return result, nil
+	}
+	return nil, l.follow(ctx, own, a)
+}
+
+// follow writes the client's pending messages until ctx ends.
+func (l *Listeners) follow(ctx context.Context, own *listener, a *answer) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return errUnsaid
+		case <-own.wake:
+		}
+		for _, uri := range l.take(&own.updated) {
+			if err := a.notify(noteUpdated, &mcp.ResourceUpdatedNotificationParams{Meta: a.subscription(), URI: uri}); err != nil {
+				return err
+			}
+		}
+		if !l.waits(own) {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return errUnsaid
+		case <-time.After(together):
+		}
+		for _, note := range l.take(&own.changed) {
+			if err := a.notify(note, &mcp.ToolListChangedParams{Meta: a.subscription()}); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// subscription returns the metadata of messages on the stream of the answer.
+func (a *answer) subscription() mcp.Meta {
+	return mcp.Meta{mcp.MetaKeySubscriptionID: jsontext.Value(a.id)}
+}
+
+func (l *Listeners) add(own *listener) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open == nil {
+		l.open = map[*listener]bool{}
+	}
+	l.open[own] = true
+}
+
+func (l *Listeners) remove(own *listener) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.open, own)
+}
+
+// take removes and returns the pending messages.
+func (l *Listeners) take(noted *[]string) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	taken := *noted
+	*noted = nil
+	return taken
+}
+
+// waits reports whether a changed list is pending.
+func (l *Listeners) waits(own *listener) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(own.changed) > 0
+}

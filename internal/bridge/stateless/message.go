@@ -1,0 +1,215 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package stateless
+
+import (
+	"bytes"
+	"encoding/json/jsontext"
+	"encoding/json/v2"
+	"errors"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// asSent parses JSON as the SDK does: names are case-sensitive, and the last of several equal
+// names counts.
+var asSent = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+
+// message is a JSON-RPC message of a client.
+type message struct {
+	id   jsontext.Value // as received; nil for a notification
+	name string         // of the method
+	raw  jsontext.Value // the parameters; nil for none
+	// answer says that the message is a response, which nothing waits for.
+	answer bool
+}
+
+var (
+	errEmptyBatch = errors.New("empty batch")
+	errBatch      = errors.New("a batch")
+	errNotObject  = errors.New("not a JSON-RPC message")
+)
+
+// parse parses a body with one message.
+func parse(body []byte) (message, error) {
+	switch start := bytes.TrimLeft(body, " \t\r\n"); {
+	case bytes.HasPrefix(start, []byte("[")):
+		return message{}, batch(body)
+	case !bytes.HasPrefix(start, []byte("{")):
+		return message{}, errNotObject
+	}
+	var m struct {
+		Version string         `json:"jsonrpc"`
+		ID      jsontext.Value `json:"id"`
+		Method  jsontext.Value `json:"method"`
+		Params  jsontext.Value `json:"params"`
+	}
+	if err := json.Unmarshal(body, &m, asSent); err != nil {
+		return message{}, errNotObject
+	}
+	if m.Version != "2.0" {
+		return message{}, fmt.Errorf("invalid message version tag %q; expected %q", m.Version, "2.0")
+	}
+	parsed := message{raw: m.Params, answer: m.Method == nil}
+	switch m.ID.Kind() {
+	case '"', '0':
+		parsed.id = m.ID
+	case 'n', jsontext.KindInvalid:
+	default:
+		return message{}, errors.New("an id is a text or a number")
+	}
+	if parsed.answer && parsed.id == nil {
+		return message{}, errNotObject
+	}
+	if parsed.answer {
+		return parsed, nil
+	}
+	if err := json.Unmarshal(m.Method, &parsed.name, asSent); err != nil {
+		return message{}, errors.New("a method is a text")
+	}
+	return parsed, nil
+}
+
+// batch returns the error for a body that is a list.
+func batch(body []byte) error {
+	var messages []jsontext.Value
+	switch err := json.Unmarshal(body, &messages, asSent); {
+	case err != nil:
+		return errNotObject
+	case len(messages) == 0:
+		return errEmptyBatch
+	}
+	return errBatch
+}
+
+// method describes the requests of one method.
+type method struct {
+	params func() mcp.Params
+	// bare says that the parameters may be missing.
+	bare bool
+	// note says that it is a notification.
+	note bool
+	// gone says that this protocol version removed the method.
+	gone bool
+}
+
+// methods are the methods for clients, including those that the protocol removed.
+var methods = map[string]method{
+	methodDiscover:                     {params: func() mcp.Params { return new(mcp.DiscoverParams) }, bare: true},
+	methodListen:                       {params: func() mcp.Params { return new(mcp.SubscriptionsListenParams) }},
+	"tools/list":                       {params: func() mcp.Params { return new(mcp.ListToolsParams) }, bare: true},
+	methodCallTool:                     {params: func() mcp.Params { return new(mcp.CallToolParamsRaw) }},
+	"prompts/list":                     {params: func() mcp.Params { return new(mcp.ListPromptsParams) }, bare: true},
+	methodGetPrompt:                    {params: func() mcp.Params { return new(mcp.GetPromptParams) }},
+	"resources/list":                   {params: func() mcp.Params { return new(mcp.ListResourcesParams) }, bare: true},
+	"resources/templates/list":         {params: func() mcp.Params { return new(mcp.ListResourceTemplatesParams) }, bare: true},
+	methodReadResource:                 {params: func() mcp.Params { return new(mcp.ReadResourceParams) }},
+	"completion/complete":              {params: func() mcp.Params { return new(mcp.CompleteParams) }},
+	"initialize":                       {gone: true},
+	"ping":                             {gone: true, bare: true},
+	"logging/setLevel":                 {gone: true},
+	"resources/subscribe":              {gone: true},
+	"resources/unsubscribe":            {gone: true},
+	"notifications/cancelled":          {note: true, bare: true},
+	"notifications/initialized":        {note: true, bare: true},
+	"notifications/roots/list_changed": {note: true, bare: true},
+	"notifications/progress":           {note: true},
+}
+
+// The methods that are handled specially.
+const (
+	methodDiscover     = "server/discover"
+	methodListen       = "subscriptions/listen"
+	methodCallTool     = "tools/call"
+	methodGetPrompt    = "prompts/get"
+	methodReadResource = "resources/read"
+)
+
+// check returns the description of m's method, or an error if the method is not supported.
+func (m message) check() (method, error) {
+	known, ok := methods[m.name]
+	switch {
+	case !ok:
+		return method{}, &unsupportedError{m.name}
+	case known.note && m.id != nil:
+		return method{}, fmt.Errorf("invalid request: unexpected id for %q", m.name)
+	case !known.note && m.id == nil:
+		return method{}, fmt.Errorf("invalid request: missing id for %q", m.name)
+	case !known.bare && len(m.raw) == 0:
+		return method{}, errors.New(`invalid request: missing required "params"`)
+	}
+	return known, nil
+}
+
+// unsupportedError says that a method does not exist.
+type unsupportedError struct{ method string }
+
+// Error implements error.
+func (e *unsupportedError) Error() string {
+	return fmt.Sprintf("JSON RPC not handled: %q unsupported", e.method)
+}
+
+// decode returns the parameters of a request, or nil if the method's parameters are not read.
+func (m message) decode(known method) (mcp.Params, error) {
+	if known.params == nil {
+		return nil, nil
+	}
+	params := known.params()
+	if len(m.raw) == 0 || m.raw.Kind() == 'n' {
+		return params, nil
+	}
+	err := json.Unmarshal(m.raw, params, asSent)
+	if err == nil {
+		return params, nil
+	}
+	where := ""
+	if at, ok := errors.AsType[*json.SemanticError](err); ok && at.JSONPointer != "" {
+		where = fmt.Sprintf(" at %q", at.JSONPointer)
+	}
+	return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("invalid params: another form%s than %s has", where, m.name)}
+}
+
+// metadata describes the request and its client.
+type metadata struct {
+	Version      jsontext.Value `json:"io.modelcontextprotocol/protocolVersion"`
+	Client       jsontext.Value `json:"io.modelcontextprotocol/clientInfo"`
+	Capabilities jsontext.Value `json:"io.modelcontextprotocol/clientCapabilities"`
+}
+
+// metadata returns the metadata of the request. It is empty if the metadata is missing or invalid.
+func (m message) metadata() metadata {
+	var p struct {
+		Meta metadata `json:"_meta"`
+	}
+	if m.raw.Kind() != '{' || json.Unmarshal(m.raw, &p, asSent) != nil {
+		return metadata{}
+	}
+	return p.Meta
+}
+
+// version returns the protocol version of the request, or an empty string.
+func (d metadata) version() string {
+	var version string
+	if json.Unmarshal(d.Version, &version, asSent) != nil {
+		return ""
+	}
+	return version
+}
+
+// check returns an error if the metadata does not describe the client completely.
+func (d metadata) check() error {
+	if d.Client != nil && json.Unmarshal(d.Client, new(mcp.Implementation), asSent) != nil || d.Client.Kind() == 'n' {
+		return invalidParams("invalid _meta field %q", mcp.MetaKeyClientInfo)
+	}
+	if d.Capabilities.Kind() != '{' || json.Unmarshal(d.Capabilities, new(mcp.ClientCapabilities), asSent) != nil {
+		return invalidParams("missing or invalid _meta field %q", mcp.MetaKeyClientCapabilities)
+	}
+	return nil
+}
+
+func invalidParams(format string, args ...any) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
+}

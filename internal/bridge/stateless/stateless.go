@@ -1,0 +1,136 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package stateless
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Handler serves requests that stand alone.
+type Handler struct {
+	// Answer answers a request. The session of the request has no id and was never initialized.
+	// Messages that Answer sends in ctx through Send reach the client before the result.
+	Answer mcp.MethodHandler
+	// CheckArguments compares the headers that repeat arguments of a tool with the arguments.
+	CheckArguments func(tool string, arguments json.RawMessage, header http.Header) error
+	// Implementation is added to results that name no implementation.
+	Implementation *mcp.Implementation
+}
+
+// Serve answers the message in a client's POST.
+func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, body []byte) {
+	if len(body) == 0 {
+		http.Error(w, "POST requires a non-empty body", http.StatusBadRequest)
+		return
+	}
+	m, err := parse(body)
+	switch {
+	case errors.Is(err, errBatch):
+		http.Error(w, fmt.Sprintf("JSON-RPC batching is not supported in 2025-06-18 and later (request version: %s)", r.Header.Get(headerVersion)), http.StatusBadRequest)
+		return
+	case err != nil:
+		http.Error(w, fmt.Sprintf("malformed payload: %v", err), http.StatusBadRequest)
+		return
+	case m.answer:
+		w.WriteHeader(http.StatusAccepted) // A response answers no request of the bridge.
+		return
+	}
+	known, err := m.check()
+	if err != nil {
+		refuse(w, m, err)
+		return
+	}
+	asked := request{message: m, method: known, meta: m.metadata()}
+	asked.params, asked.unreadable = m.decode(known)
+	if err := h.checkRequest(r.Header, asked); err != nil {
+		deny(w, m, err)
+		return
+	}
+	if known.note {
+		w.WriteHeader(http.StatusAccepted) // No notification concerns a request that stands alone.
+		return
+	}
+	h.answer(w, r, asked)
+}
+
+// request is a valid message of this protocol.
+type request struct {
+	message
+	method
+	meta   metadata
+	params mcp.Params // nil if they are invalid
+	// unreadable is the error in the parameters.
+	unreadable error
+}
+
+// refuse answers a message that is not a valid request of this protocol.
+func refuse(w http.ResponseWriter, m message, err error) {
+	if errors.As(err, new(*unsupportedError)) && m.id != nil {
+		write(w, http.StatusNotFound, response{Version: "2.0", ID: m.id, Error: notFound(err)})
+		return
+	}
+	http.Error(w, err.Error(), http.StatusBadRequest)
+}
+
+// checkRequest compares the headers with the message.
+func (h *Handler) checkRequest(header http.Header, q request) error {
+	if said := q.meta.version(); q.id != nil || said != "" {
+		if err := checkVersion(header.Get(headerVersion), said); err != nil {
+			return err
+		}
+	}
+	return h.checkHeaders(header, q.name, q.params)
+}
+
+// answer answers the request.
+func (h *Handler) answer(w http.ResponseWriter, r *http.Request, q request) {
+	w.Header().Set("Cache-Control", "no-cache, no-transform")
+	w.Header().Set("Connection", "keep-alive")
+	a := &answer{id: q.id, method: q.name, w: w}
+	result, err := h.result(context.WithValue(r.Context(), answerKey{}, a), r.Header, q)
+	if r.Context().Err() != nil || errors.Is(err, errUnsaid) {
+		return // The client has disconnected, or has the answer.
+	}
+	if err == nil {
+		h.sign(result)
+	}
+	_ = a.end(result, err) // A write error cannot be reported to the client.
+}
+
+// result returns the answer to a request with valid headers.
+func (h *Handler) result(ctx context.Context, header http.Header, q request) (mcp.Result, error) {
+	if err := q.meta.check(); err != nil {
+		return nil, err
+	}
+	if err := checkSupported(q.meta.version()); err != nil {
+		return nil, err
+	}
+	if q.gone {
+		return nil, notFound(nil)
+	}
+	if q.unreadable != nil {
+		return nil, q.unreadable
+	}
+	return h.Answer(ctx, q.name, &mcp.ServerRequest[mcp.Params]{
+		Session: new(mcp.ServerSession), Params: q.params, Extra: &mcp.RequestExtra{Header: header},
+	})
+}
+
+// sign adds the implementation to a result that names none.
+func (h *Handler) sign(result mcp.Result) {
+	meta := result.GetMeta()
+	if meta == nil {
+		meta = map[string]any{}
+	}
+	if _, ok := meta[mcp.MetaKeyServerInfo]; !ok {
+		meta[mcp.MetaKeyServerInfo] = h.Implementation
+		result.SetMeta(meta)
+	}
+}

@@ -1,0 +1,178 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package upstream
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/credential"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+)
+
+// loginMissing reports whether the server waits for its user to log in. The caller holds u.mu.
+func (a *Availability) loginMissing() bool { return a.server.grant.Unconnected || a.expired }
+
+// unavailable returns the error for an unavailable server, with the current reason. The caller
+// holds u.mu.
+func (a *Availability) unavailable() *fault.Unavailable {
+	e := &fault.Unavailable{Server: a.server.Config.Name, Reason: a.reason}
+	if a.server.grant.Fault != "" {
+		e.Reason = a.server.grant.Fault
+	}
+	if a.loginMissing() {
+		e.ConnectURL = a.server.Config.ConnectURL
+	}
+	return e
+}
+
+// LoginEnded records that the login has ended, if the error of a call says so. The next probe may
+// come much later, and until then the bridge would not wait for a user who logs in again. Errors
+// of a replaced login are ignored.
+func (a *Availability) LoginEnded(err error) {
+	login := fault.LoginRequired(err)
+	guarded, ok := errors.AsType[*fault.Guarded](err)
+	if login == nil || !ok {
+		return
+	}
+	a.server.mu.Lock()
+	defer a.server.mu.Unlock()
+	if guarded.Generation == a.server.grant.Generation {
+		a.reason, a.expired = login.Error(), true
+	}
+}
+
+// addLogin adds to the health report whether the user must log in, and where. The caller holds
+// u.mu.
+func (a *Availability) addLogin(h health.Server) health.Server {
+	if a.loginMissing() {
+		h.Reason, h.ConnectURL = health.ReasonLoginRequired, a.server.Config.ConnectURL
+	}
+	return h
+}
+
+// LoginInvitation returns a text for a model: what its user must do before the server can be used.
+// It is empty if nothing is needed.
+func (a *Availability) LoginInvitation() string {
+	a.server.mu.Lock()
+	defer a.server.mu.Unlock()
+	if !a.loginMissing() || a.server.Config.ConnectURL == "" {
+		return ""
+	}
+	return "The user has to log in before this can be used, at " + a.server.Config.ConnectURL + " in a browser."
+}
+
+// awaitLogin waits until the user has logged in, limited by the time that clients wait for an
+// answer.
+func (a *Availability) awaitLogin(ctx context.Context) {
+	timer := time.NewTimer(a.server.Timing.Login)
+	defer timer.Stop()
+	for {
+		a.server.mu.Lock()
+		out, life, settled := a.loginMissing(), a.server.grant.Life, a.server.Connector.settled
+		a.server.mu.Unlock()
+		if !out {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-a.server.Over:
+			return
+		case <-timer.C:
+			return
+		case <-life.Done():
+		case <-settled:
+		}
+	}
+}
+
+// TakeLoginReply removes from the request the user's answer to the login request at u, which the
+// server does not know. If the user accepted, it waits for the login.
+func (a *Availability) TakeLoginReply(ctx context.Context, q *message.Request) {
+	state, responses := q.Input()
+	reply, ok := responses[LoginInputKey]
+	if !ok {
+		return
+	}
+	q.Invited = true
+	responses = maps.Clone(responses)
+	delete(responses, LoginInputKey)
+	message.SetInput(q.Params, responses, state)
+	if said, ok := reply.(*mcp.ElicitResult); ok && said.Action == "accept" {
+		a.awaitLogin(ctx)
+	}
+}
+
+// Availability says whether a server can be used, and if not, why.
+type Availability struct {
+	server *Server
+
+	health health.Server
+	// reason says why the server cannot be reached, if the user or an administrator can fix it.
+	reason string
+	// expired says that the reason is an ended login.
+	expired bool
+	// mismatch says how the tools differ from the audited tools; empty if they are equal.
+	mismatch string
+}
+
+// A server with a user's login is out of service until the user has logged in, and again when the
+// login has ended. If the installation has a login page, a client that can open pages is asked to
+// open it when it needs the server. Other clients get the address of the page.
+
+// LoginInputKey is the key of a modern client's answer to a login request. Its prefix keeps it
+// apart from the keys of servers.
+const LoginInputKey = "hostedbridge.dev/connect"
+
+// observe records the outcome of a probe or an attempt to connect. It ignores outcomes with
+// previous secrets.
+func (a *Availability) observe(g *credential.Grant, began time.Time, tools int, err error) {
+	now := time.Now()
+	p := health.Probe{At: now, Latency: now.Sub(began), Tools: tools}
+	if err != nil {
+		p.Failure = fault.Describe(err)
+	}
+	a.server.mu.Lock()
+	if g != a.server.grant {
+		a.server.mu.Unlock()
+		return
+	}
+	before := a.health.Status
+	if err != nil || a.mismatch == "" {
+		a.health = a.health.After(p)
+	}
+	a.reason, a.expired = fault.ReasonFor(err), fault.LoginRequired(err) != nil
+	after := a.health
+	a.server.mu.Unlock()
+	if after.Status != before {
+		a.server.Log.Info("server health changed", "from", before, "to", after.Status, "tools", after.Tools, "error", p.Failure)
+	}
+}
+
+// Report returns the last known health of the server.
+func (a *Availability) Report() health.Server {
+	a.server.mu.Lock()
+	defer a.server.mu.Unlock()
+	return a.addLogin(a.health)
+}
+
+// ToolsMismatch returns the error of a server whose tools differ from the audited tools.
+func (a *Availability) ToolsMismatch() error {
+	if !a.server.Audited() {
+		return nil
+	}
+	a.server.mu.Lock()
+	defer a.server.mu.Unlock()
+	if a.mismatch == "" {
+		return nil
+	}
+	return &fault.Unavailable{Server: a.server.Config.Name, Reason: a.mismatch}
+}

@@ -1,0 +1,143 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package upstream
+
+import (
+	"net/http"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/inflight"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+)
+
+// TestAWishForAConnectionEndsWithIt has somebody need a server that is just being
+// connected to, which must not have it connected to once more when it is idle.
+func TestAWishForAConnectionEndsWithIt(t *testing.T) {
+	s := mcpserver.Server{Name: "one", URL: "http://127.0.0.1:1"}
+	u := New(t.Context(), s, Options{Network: &http.Transport{}, Timing: DefaultTiming, Log: message.DiscardLog})
+	t.Cleanup(func() { u.grant.Cut(fault.ErrStale) })
+	first := -1
+	for range 2 {
+		u.Connector.look(&first)
+		if len(u.Connector.kick) != 1 {
+			t.Error("nobody is told that the server is needed")
+		}
+		l := newConn(u, u.grant, nil, ClientIdentity{})
+		u.Connector.publish(l)
+		if now := u.Connector.look(&first); now.link != l || len(u.Connector.kick) != 0 {
+			t.Errorf("with a connection: %+v, and %d wishes", now, len(u.Connector.kick))
+		}
+		u.Connector.publish(nil)
+		first = -1
+	}
+}
+
+func TestAConnectionIsKeptWithoutATime(t *testing.T) {
+	u := New(t.Context(), mcpserver.Server{Name: "one", URL: "http://127.0.0.1:1"}, Options{Network: &http.Transport{}, Timing: DefaultTiming, Log: message.DiscardLog})
+	if u.Connector.IdleDeadline(&Conn{}) == nil {
+		t.Error("a connection that was never used is ended")
+	}
+	if u.Timing.Connect != DefaultTiming.Connect {
+		t.Error("the time to connect is not the bridge's")
+	}
+}
+
+// TestAConnectionThatDiesAtOnceIsForgotten has the connection be lost before it
+// is kept.
+func TestAConnectionThatDiesAtOnceIsForgotten(t *testing.T) {
+	u := New(t.Context(), mcpserver.Server{Name: "one"}, Options{Log: message.DiscardLog})
+	t.Cleanup(func() { u.grant.Cut(fault.ErrStale) })
+	u.addConn(newConn(u, u.Granted(), nil, ClientIdentity{}))
+	l := newConn(u, u.Granted(), nil, ClientIdentity{})
+	close(l.Life.gone)
+	u.removeConn(l)
+	if !u.addConn(l) {
+		t.Error("the connection counts as one of a former grant")
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.links[l] || len(u.links) != 1 {
+		t.Errorf("%d connections are kept, the dead one: %v", len(u.links), u.links[l])
+	}
+}
+
+// TestASessionJoinsWhileItCalls has a call begin on a shared connection while its
+// session, which is about to join it again, holds its lock.
+func TestASessionJoinsWhileItCalls(t *testing.T) {
+	s := &lockedClient{}
+	u := New(t.Context(), mcpserver.Server{Name: "one"}, Options{Log: message.DiscardLog})
+	t.Cleanup(func() { u.grant.Cut(fault.ErrStale) })
+	l := newConn(u, u.grant, nil, ClientIdentity{})
+	l.Shared = true
+	for range 100 {
+		began := make(chan struct{})
+		s.mu.Lock()
+		go func() {
+			end, _ := l.Calls.Begin(&inflight.Call{Client: s}, &mcp.CallToolParams{}, false)
+			end()
+			close(began)
+		}()
+		runtime.Gosched()
+		joined := make(chan struct{})
+		go func() {
+			l.Audience.Join(s)
+			close(joined)
+		}()
+		receive(t, joined, "the session on the connection")
+		s.mu.Unlock()
+		receive(t, began, "the call")
+	}
+}
+
+func TestWhatComesTooSoonIsDoneLater(t *testing.T) {
+	p, over := &throttle{}, make(chan struct{})
+	done := make(chan int, 8)
+	for i := range 4 {
+		p.Do("a", time.Hour, over, func() { done <- i })
+	}
+	p.Do("b", time.Hour, over, func() { done <- 10 })
+	p.catchUp(p.kinds["a"], over)
+	if got := []int{receive(t, done, "the first"), receive(t, done, "another kind"), receive(t, done, "the last")}; !slices.Equal(got, []int{0, 10, 3}) {
+		t.Errorf("done: %v", got)
+	}
+	for i := range 4 {
+		p.Do("c", time.Millisecond, over, func() { done <- i })
+	}
+	for receive(t, done, "the last") != 3 {
+		continue
+	}
+	close(over)
+	p.catchUp(&throttled{next: func() { t.Error("done after the end") }}, over)
+}
+
+func receive[T any](t *testing.T, ch <-chan T, what string) T {
+	t.Helper()
+	select {
+	case v := <-ch:
+		return v
+	case <-time.After(10 * time.Second):
+		t.Fatalf("no %s", what)
+		panic("unreachable")
+	}
+}
+
+// lockedClient is a client that holds a lock while it is asked for its level.
+type lockedClient struct {
+	message.Client
+	mu sync.Mutex
+}
+
+func (c *lockedClient) LogLevel() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return ""
+}

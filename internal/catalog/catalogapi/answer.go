@@ -1,0 +1,109 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package catalogapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+)
+
+// ours is the media type of answers.
+const ours = "application/json"
+
+// revalidated lets caches keep an answer and revalidate it each time: that is
+// cheap, and a change is seen at once.
+const revalidated = "public, no-cache"
+
+// page is an answer that anyone may read and cache.
+type page struct {
+	body []byte
+	etag string
+}
+
+// write answers with the page, or with 304 if the client has it.
+func (p page) write(c httpapi.Call) error {
+	w := c.Writer()
+	h := w.Header()
+	h.Set("Cache-Control", revalidated)
+	h.Set("ETag", p.etag)
+	if has(c.Request().Header["If-None-Match"], p.etag) {
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	h.Set("Content-Type", ours)
+	h.Set("Content-Length", strconv.Itoa(len(p.body)))
+	// A client that closed the connection does not read it either.
+	_, _ = w.Write(p.body)
+	return nil
+}
+
+// has reports whether If-None-Match names the ETag. A weak tag counts like a
+// strong one there.
+func has(fields []string, etag string) bool {
+	etag = strings.TrimPrefix(etag, "W/")
+	for _, field := range fields {
+		if strings.TrimSpace(field) == "*" {
+			return true
+		}
+		for _, tag := range splitTags(field) {
+			if strings.TrimPrefix(tag, "W/") == etag {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// splitTags returns the entity tags of a field. A tag may contain a comma;
+// reading stops at anything that is not a tag.
+func splitTags(field string) []string {
+	var tags []string
+	rest := field
+	for {
+		rest = strings.TrimLeft(rest, " \t,")
+		quote := strings.IndexByte(rest, '"')
+		if quote < 0 || quote > 0 && rest[:quote] != "W/" {
+			return tags
+		}
+		end := strings.IndexByte(rest[quote+1:], '"')
+		if end < 0 {
+			return tags
+		}
+		end += quote + 2
+		tags = append(tags, rest[:end])
+		rest = rest[end:]
+	}
+}
+
+// tagged sets the answer's ETag to the revision of its subject.
+func tagged(c httpapi.Call, revision string) {
+	c.Writer().Header().Set("ETag", `"`+revision+`"`)
+}
+
+// answer answers an act, or a read that is not public.
+func answer(c httpapi.Call, status int, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	w := c.Writer()
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Type", ours)
+	h.Set("Content-Length", strconv.Itoa(len(b)))
+	w.WriteHeader(status)
+	_, _ = w.Write(b)
+	return nil
+}
+
+// done answers an act without content.
+func done(c httpapi.Call) error {
+	c.Writer().Header().Set("Cache-Control", "no-store")
+	c.Writer().WriteHeader(http.StatusNoContent)
+	return nil
+}

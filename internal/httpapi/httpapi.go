@@ -1,0 +1,150 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package httpapi is the contract between a feature of the public HTTP surface
+// and the ingress that serves it, so that neither imports the other. It has no
+// state and no clock.
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"regexp"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/route"
+)
+
+// Access says which callers may use a route.
+type Access int
+
+const (
+	// Public admits anyone, web pages included; the rate of each source is
+	// limited.
+	Public Access = iota
+	// Keyed admits callers with a key of the feature's own, which the feature
+	// checks by Call.Key.
+	Keyed
+	// Admin admits callers with the installation's admin key, which the ingress
+	// checks.
+	Admin
+	// Program admits any program, scripts of web pages included, that sends
+	// data and has none of our keys; the rate of each source is limited.
+	Program
+	// Page admits a person's browser, and forms that the page itself sends:
+	// another site's page may not send them. The rate of each source is
+	// limited.
+	Page
+	// User admits callers with the key or an access token of the user of the
+	// path, :userId.
+	User
+	// UserKey admits callers with the key of that user.
+	UserKey
+)
+
+// Route is one method of one path.
+type Route struct {
+	Method string
+	// Path has a name with a colon for each variable part, such as
+	// /recipes/:name.
+	Path   string
+	Access Access
+	// MaxBody is how many bytes a body may have; 0 means that the route takes
+	// no body.
+	MaxBody int64
+	// Form means that the body is a form, application/x-www-form-urlencoded,
+	// and not JSON.
+	Form bool
+	// Rare means that a source has little reason to call the route often: it
+	// may every two seconds, on average.
+	Rare bool
+	// Query is the form of the query, nil if the route takes none. A form must
+	// not match anything that two parsers could split or decode differently.
+	Query *regexp.Regexp
+	// AnyQuery means that a query of another form is not refused but removed.
+	// If the route takes a query, URL.ForceQuery of the request then says so.
+	AnyQuery bool
+	// NoHead means that a route of GET does not answer HEAD.
+	NoHead bool
+	Handle func(Call) error
+}
+
+// Param is the form of a variable part of a path.
+type Param struct {
+	// Form is a regular expression, and MaxLength the longest that matches it,
+	// in bytes, 0 for any. It must not match anything that needs decoding.
+	Form      string
+	MaxLength int
+}
+
+// Feature is a part of the public surface. The ingress learns its paths from
+// the routes alone.
+type Feature struct {
+	// Name is the label of the routes in metrics and logs.
+	Name   string
+	Routes []Route
+	// Params are the forms of the variable parts of paths, by name.
+	Params map[string]Param
+	// Target is for a feature whose paths Params cannot describe. It reports
+	// whether a path, as it came over the wire, is one of the feature's, and
+	// which form its query has, nil if it takes none.
+	Target func(path string) (query *regexp.Regexp, ok bool)
+	// MaxPath and MaxQuery bound paths and queries, in bytes.
+	MaxPath, MaxQuery int
+	// SourceRate is how many requests in a second one source may make to public
+	// routes, on average, and TooManyFromSource the answer to more; zero means
+	// no limit.
+	SourceRate        int
+	TooManyFromSource *Problem
+	// HolderRate is the same for the requests that Call.LimitRate counts of one holder.
+	HolderRate      int
+	TooManyOfHolder *Problem
+	// Run runs beside the requests until its context ends; nil means nothing.
+	Run func(context.Context) error
+}
+
+// Call is one request of a route. Errors that a handler returns are answered as
+// problems; any other is an internal error.
+type Call interface {
+	Request() *http.Request
+	Writer() http.ResponseWriter
+	// Param returns the part of the path of that name.
+	Param(name string) string
+	// Now is when the request began.
+	Now() time.Time
+	// Key is the presented key, empty if there is none, or several.
+	Key() string
+	// Refuse returns the error for an invalid key. After many of one source, or
+	// with one key's id, the answer is to wait.
+	Refuse(keyID string) error
+	// LimitRate counts a request of the holder of a key, and returns an error
+	// if the holder makes too many.
+	LimitRate(holder string) error
+	// Body reads the body, of JSON or of a form as the route says, as it came.
+	Body() ([]byte, error)
+	// Secret reads the body of a secret, as it came, which is cleared when the
+	// handler returns.
+	Secret() ([]byte, error)
+	// Bridge returns the bridge of the authenticated user, in any state.
+	Bridge() (route.Backend, error)
+	// Audit records an act in the audit trail. An error means that the act must
+	// not be answered.
+	Audit(Act) error
+}
+
+// Act is an act of an administrator or a publisher, for the audit trail.
+type Act struct {
+	// Name is the act, such as recipes.create.
+	Name string
+	// Target is the act's subject: a recipe, a publisher, or a publisher's key.
+	Target string
+	// Publisher is the actor, and KeyID the key; both are empty for an
+	// administrator.
+	Publisher, KeyID string
+	// Login is the actor of an act by login: the text of their subject key,
+	// which reveals no identity. User is the owner of the bridge. Both are
+	// empty for the catalog's acts.
+	Login, User string
+	// Unsure means that it may have been done.
+	Unsure bool
+}

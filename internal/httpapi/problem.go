@@ -1,0 +1,108 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package httpapi
+
+import (
+	"encoding/json"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// ContentType is that of an encoded problem.
+const ContentType = "application/problem+json"
+
+// Problem is an error that the caller may see. Its code is part of the API and
+// never changes its meaning; its detail is for people.
+type Problem struct {
+	Status       int
+	Code, Detail string
+	// RetryAfter is how long to wait before the next try, in whole seconds; 0
+	// when waiting does not help.
+	RetryAfter time.Duration
+	// Problems lists the problems with the request, nil if Detail is enough.
+	// JSON must be able to express it.
+	Problems any
+}
+
+// New returns a problem for which waiting does not help.
+func New(status int, code, detail string) *Problem {
+	return &Problem{Status: status, Code: code, Detail: detail}
+}
+
+// Error implements error.
+func (p *Problem) Error() string { return p.Code }
+
+// Is makes a problem with another detail equal to the original.
+func (p *Problem) Is(target error) bool {
+	other, ok := target.(*Problem)
+	return ok && p.Code == other.Code && p.Status == other.Status
+}
+
+// Saying returns the problem with another detail, unless that is empty.
+func (p *Problem) Saying(detail string) *Problem {
+	said := *p
+	if detail != "" {
+		said.Detail = detail
+	}
+	return &said
+}
+
+// After returns the problem with another time to wait, in whole seconds rounded
+// up.
+func (p *Problem) After(wait time.Duration) *Problem {
+	later := *p
+	later.RetryAfter = time.Duration(math.Ceil(wait.Seconds())) * time.Second
+	return &later
+}
+
+// With returns the problem with a list of problems.
+func (p *Problem) With(problems any) *Problem {
+	listed := *p
+	listed.Problems = problems
+	return &listed
+}
+
+// Encode returns the problem as JSON. The members of limit, a pointer to a
+// struct or nil, are added to it.
+func (p *Problem) Encode(limit any) []byte {
+	b := must(json.Marshal(struct {
+		Title    string `json:"title"`
+		Status   int    `json:"status"`
+		Code     string `json:"code"`
+		Detail   string `json:"detail"`
+		Problems any    `json:"problems,omitempty"`
+	}{http.StatusText(p.Status), p.Status, p.Code, p.Detail, p.Problems}))
+	if limit == nil {
+		return b
+	}
+	more := must(json.Marshal(limit))
+	if len(more) <= len("{}") || more[0] != '{' {
+		return b
+	}
+	b[len(b)-1] = ','
+	return append(b, more[1:]...)
+}
+
+// SetHeader sets the headers that belong to the problem. realm names the
+// credentials that a refusal asks for.
+func (p *Problem) SetHeader(h http.Header, realm string) {
+	h.Set("Content-Type", ContentType)
+	if p.RetryAfter > 0 {
+		h.Set("Retry-After", strconv.Itoa(int(p.RetryAfter.Seconds())))
+	}
+	if p.Status == http.StatusUnauthorized && h.Get("WWW-Authenticate") == "" {
+		h.Set("WWW-Authenticate", `Bearer realm="`+realm+`"`)
+	}
+}
+
+// must returns what was encoded. Problems hold nothing that JSON cannot
+// express.
+func must(b []byte, err error) []byte {
+	if err != nil {
+		panic(err)
+	}
+	return b
+}

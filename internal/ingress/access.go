@@ -1,0 +1,120 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/authn"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
+)
+
+// access decides which callers and which pages may call.
+type access struct {
+	authn   *authn.Authenticator
+	origins *authn.Origins
+	oauth   *authn.OAuth // nil where there are no logins
+}
+
+func (a *access) checkOrigin(r *request) error { return a.origins.Check(r.http) }
+
+func (a *access) checkHost(r *request) error { return a.origins.CheckHost(r.http) }
+
+// checkOwnPage refuses what another site's page sends. Browsers name the page's
+// site with everything but a GET; the feature's own tokens are the second guard.
+func (a *access) checkOwnPage(r *request) error {
+	values := r.http.Header["Origin"]
+	if len(values) == 0 || len(values) == 1 && strings.EqualFold(values[0], a.publicURL()) {
+		return nil
+	}
+	return problems.OriginNotAllowed
+}
+
+// authenticate sets the caller for later steps.
+func (a *access) authenticate(r *request) error {
+	var err error
+	r.caller, r.admitted, err = a.authn.Authenticate(r.context(), authn.Attempt{
+		Header: r.http.Header, Source: r.source, User: r.pathUser(), Endpoint: endpointOf(r),
+	})
+	return err
+}
+
+func (a *access) requireAdmin(r *request) error {
+	return a.authn.CheckAdmin(r.http.Header, r.source)
+}
+
+// publicURL is where users reach the installation, empty where there are no
+// logins.
+func (a *access) publicURL() string {
+	if a.oauth == nil {
+		return ""
+	}
+	return a.oauth.PublicURL
+}
+
+// endpointOf is the endpoint to which what a request asks for belongs: what else a
+// user has beside MCP belongs to their MCP URL.
+func endpointOf(r *request) string {
+	if strings.HasSuffix(r.http.URL.Path, ssePath) {
+		return ssePath
+	}
+	return endpointMCP
+}
+
+// checkScope refuses calls of tools by a token that does not allow them.
+func checkScope(r *request) error {
+	if r.principal().MayCall() {
+		return nil
+	}
+	messages := r.requests()
+	for i := range messages {
+		if messages[i].IsToolCall() {
+			return problems.Insufficient
+		}
+	}
+	return nil
+}
+
+// requireKey refuses access tokens.
+func requireKey(r *request) error {
+	if r.principal().ByToken() {
+		return problems.KeyNeeded
+	}
+	return nil
+}
+
+// challenge has the answer say where and for what a token can be had, if it is a
+// refusal that a token would mend.
+func (a *access) challenge(r *request, p *httpapi.Problem) {
+	if a.oauth == nil || p.Status != http.StatusUnauthorized && !errors.Is(p, problems.Insufficient) {
+		return
+	}
+	if route := r.route; route != routeMCP && route != routeSSE && route != routeHealth {
+		return
+	}
+	code := ""
+	switch {
+	case errors.Is(p, problems.Insufficient):
+		code = p.Code
+	case authn.Credential(r.http.Header) != "":
+		code = "invalid_token"
+	}
+	metadata := a.oauth.PublicURL + oauth.MetadataPath(authn.ResourcePath(r.pathUser(), endpointOf(r)))
+	r.w.Header().Set("WWW-Authenticate", oauth.Challenge(metadata, code, "", a.oauth.Scopes))
+}
+
+// resourceMetadata answers where tokens for a user's URL are to be had. It is the
+// same whether or not there is such a user.
+func (a *access) resourceMetadata(r *request) error {
+	resource := oauth.Resource(a.oauth.PublicURL, strings.TrimPrefix(r.http.URL.Path, oauth.MetadataPath("")))
+	h := r.w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "max-age=300")
+	_, err := r.w.Write(oauth.ProtectedResource(resource, a.oauth.Name, a.oauth.Servers, a.oauth.Scopes))
+	return err
+}

@@ -1,0 +1,278 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ingress
+
+import (
+	"hash/maphash"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
+)
+
+const (
+	// readMethods are those by which a page may read what anyone may, and
+	// readHeaders what it may send beside what any page may. Some clients name the
+	// type of a body that they do not send, and their version of MCP.
+	readMethods = http.MethodGet + ", " + http.MethodHead
+	readHeaders = "Content-Type, If-None-Match, Mcp-Protocol-Version"
+	// rareBurst and rareEvery limit one source's requests to what is rare: a source
+	// that makes them for hours must not use up what there is for all.
+	rareBurst = 60
+	rareEvery = 2 * time.Second
+)
+
+// rateSeed hashes what rates are kept by. It differs from process to process.
+var rateSeed = maphash.MakeSeed()
+
+// feature is what is served beside users' bridges.
+type feature struct {
+	httpapi.Feature
+
+	forms []pathForm
+	// sources and holders limit requests, nil for no limit.
+	sources, holders *limits.Rate
+}
+
+// pathForm is the form of one path.
+type pathForm struct {
+	path     *regexp.Regexp
+	longest  []int // of each part, 0 for any
+	query    *regexp.Regexp
+	anyQuery bool
+}
+
+// newFeatures returns the features as the router has them.
+func newFeatures(of []httpapi.Feature) []*feature {
+	features := make([]*feature, 0, len(of))
+	for _, f := range of {
+		n := &feature{Feature: f, sources: limits.NewRate(f.SourceRate), holders: limits.NewRate(f.HolderRate)}
+		if f.Target == nil {
+			n.forms = formsOf(f)
+		}
+		features = append(features, n)
+	}
+	return features
+}
+
+// formsOf returns the forms of a feature's paths, from its routes.
+func formsOf(f httpapi.Feature) []pathForm {
+	var forms []pathForm
+	known := map[string]bool{}
+	for _, r := range f.Routes {
+		if known[r.Path] {
+			continue
+		}
+		known[r.Path] = true
+		form := pathForm{query: r.Query, anyQuery: r.AnyQuery}
+		var text strings.Builder
+		for _, part := range strings.Split(r.Path, "/")[1:] {
+			text.WriteByte('/')
+			name, differs := strings.CutPrefix(part, ":")
+			if !differs {
+				text.WriteString(regexp.QuoteMeta(part))
+				continue
+			}
+			p := f.Params[name]
+			inner := regexp.MustCompile("(" + strings.Trim(p.Form, "^$") + ")")
+			text.WriteString(inner.String())
+			form.longest = append(form.longest, p.MaxLength)
+			form.longest = append(form.longest, make([]int, inner.NumSubexp()-1)...)
+		}
+		form.path = regexp.MustCompile("^" + text.String() + "$")
+		forms = append(forms, form)
+	}
+	return forms
+}
+
+// target reports whether a path, as it came over the wire, is the feature's, and
+// which queries it takes.
+func (f *feature) target(path string) (query *regexp.Regexp, anyQuery, ok bool) {
+	if len(path) > f.MaxPath {
+		return nil, false, false
+	}
+	if f.Target != nil {
+		query, ok = f.Target(path)
+		return query, false, ok
+	}
+	for i := range f.forms {
+		if form := &f.forms[i]; form.matches(path) {
+			return form.query, form.anyQuery, true
+		}
+	}
+	return nil, false, false
+}
+
+func (p *pathForm) matches(path string) bool {
+	parts := p.path.FindStringSubmatch(path)
+	if parts == nil {
+		return false
+	}
+	for i, longest := range p.longest {
+		if longest > 0 && len(parts[i+1]) > longest {
+			return false
+		}
+	}
+	return true
+}
+
+// featureRoutes adds what f serves.
+func (t *router) featureRoutes(add addRoute, f *feature) {
+	methods := map[string][]string{}
+	for _, route := range f.Routes {
+		methods[route.Path] = append(methods[route.Path], route.Method)
+		if hasHead(route) {
+			methods[route.Path] = append(methods[route.Path], http.MethodHead)
+		}
+	}
+	for _, route := range f.Routes {
+		steps := t.featureSteps(f, route.Access)
+		if !route.AnyQuery {
+			steps = append(steps, checkQuery)
+		}
+		if route.MaxBody == 0 {
+			steps = append(steps, refuseBody)
+		}
+		if route.Rare {
+			steps = append(steps, limitSource(&limits.Rate{Burst: rareBurst, Every: rareEvery}, f.TooManyFromSource))
+		}
+		steps = append(steps, t.serveFeature(f, route))
+		add(route.Method, route.Path, steps...)
+		if hasHead(route) {
+			add(http.MethodHead, route.Path, steps...)
+		}
+		if allowed, headers := pagesMay(route.Access); allowed != "" {
+			asked := preflightFeature(allowed, headers, strings.Join(methods[route.Path], ", "))
+			add(http.MethodOptions, route.Path, append(t.featureSteps(f, route.Access), checkQuery, refuseBody, asked)...)
+		}
+	}
+}
+
+// hasHead reports whether a route also answers HEAD.
+func hasHead(route httpapi.Route) bool { return route.Method == http.MethodGet && !route.NoHead }
+
+// pagesMay returns by which methods and with which headers the page of any site
+// may call a route, both empty where it may not.
+func pagesMay(access httpapi.Access) (methods, headers string) {
+	switch access {
+	case httpapi.Public:
+		return readMethods, readHeaders
+	case httpapi.Program:
+		return http.MethodPost, "Content-Type"
+	default:
+		return "", ""
+	}
+}
+
+// featureSteps are those by which a request of this access comes in.
+func (t *router) featureSteps(f *feature, access httpapi.Access) []step {
+	switch access {
+	case httpapi.Public, httpapi.Program:
+		return []step{openToPages, t.access.checkHost, limitSource(f.sources, f.TooManyFromSource)}
+	case httpapi.Page:
+		return []step{t.access.checkHost, t.access.checkOwnPage, limitSource(f.sources, f.TooManyFromSource)}
+	case httpapi.Keyed:
+		return []step{t.access.checkOrigin}
+	case httpapi.User:
+		return []step{t.access.checkOrigin, t.access.authenticate, t.observer.trace, t.bounds.findAccount}
+	case httpapi.UserKey:
+		return []step{t.access.checkOrigin, t.access.authenticate, t.observer.trace, t.bounds.findAccount, requireKey}
+	default:
+		return []step{t.access.checkOrigin, t.access.requireAdmin}
+	}
+}
+
+// openToPages lets the page of any site read what anyone may read.
+func openToPages(r *request) error {
+	h := r.w.Header()
+	h.Set("Access-Control-Allow-Origin", "*")
+	h.Set("Access-Control-Expose-Headers", "ETag, Retry-After, X-Request-Id")
+	return nil
+}
+
+// preflightFeature answers what a browser asks before a page calls with a header
+// that not every page may send. What it allows is the same for all. A
+// request that is no preflight is answered with the methods of the path.
+func preflightFeature(allowed, headers, methods string) step {
+	return func(r *request) error {
+		h := r.w.Header()
+		if r.http.Header.Get("Access-Control-Request-Method") == "" {
+			h.Set("Allow", methods)
+			return problems.MethodNotAllowed
+		}
+		h.Set("Access-Control-Allow-Methods", allowed)
+		h.Set("Access-Control-Allow-Headers", headers)
+		h.Set("Access-Control-Max-Age", preflightAge)
+		h.Set("Cache-Control", "no-store")
+		r.w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+}
+
+func checkQuery(r *request) error {
+	if r.http.URL.ForceQuery {
+		return problems.PartQuery
+	}
+	return nil
+}
+
+// limitSource refuses a request of a source that makes too many, with tooMany. A nil
+// rate is no limit.
+func limitSource(rate *limits.Rate, tooMany *httpapi.Problem) step {
+	return func(r *request) error {
+		if rate == nil {
+			return nil
+		}
+		source := maphash.Comparable(rateSeed, limits.SourceNetwork(r.source))
+		if wait := rate.Take(source, time.Now()); wait > 0 {
+			return tooMany.After(wait)
+		}
+		return nil
+	}
+}
+
+func (t *router) serveFeature(f *feature, route httpapi.Route) step {
+	return func(r *request) error {
+		call := &featureCall{router: t, feature: f, r: r, route: route, memory: t.bounds.memoryOf(r, route.Access)}
+		defer call.memory.giveBack()
+		// All that was read, also of a body that broke off. What net/http had in
+		// its buffers is out of reach.
+		defer func() { clear(call.secret[:cap(call.secret)]) }()
+		return route.Handle(call)
+	}
+}
+
+// memory is where a request's body is counted.
+type memory struct {
+	of      *limits.BodyMemory
+	holder  v1alpha1.UserID // or a network, or empty where callers share the memory
+	timeout time.Duration
+	size    int64
+}
+
+// memoryOf returns where the body of a feature's request is counted: by the user
+// where the caller has a key, and else by the address, so that no caller is in
+// another's way.
+func (b *bounds) memoryOf(r *request, access httpapi.Access) *memory {
+	if access == httpapi.Program || access == httpapi.Page {
+		network := limits.SourceNetwork(r.source)
+		return &memory{of: b.anonymous, holder: v1alpha1.UserID(network.String()), timeout: min(anonymousTimeout, b.config.BodyTimeout)}
+	}
+	return &memory{of: b.bodies, holder: r.caller.User, timeout: b.config.BodyTimeout}
+}
+
+func (m *memory) take(size int64) error {
+	if err := m.of.Take(m.holder, size); err != nil {
+		return err
+	}
+	m.size += size
+	return nil
+}
+
+func (m *memory) giveBack() { m.of.Give(m.holder, m.size) }

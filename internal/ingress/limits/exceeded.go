@@ -1,0 +1,70 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package limits
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
+
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+
+	"github.com/hostedbridge/hostedbridge/internal/quota"
+)
+
+// QuotaError is a refusal for what has been used.
+type QuotaError struct {
+	problem *httpapi.Problem
+	Data    LimitData
+}
+
+// LimitData is what a program can do with a refusal, beside its code.
+type LimitData struct {
+	// Policy is the name of the limit, as RateLimit-Policy has it.
+	Policy       string `json:"policy"`
+	RetryAfterMs int64  `json:"retryAfterMs"`
+	Limit        int64  `json:"limit"`
+	Remaining    int64  `json:"remaining"`
+	// ResetAt is when there is more. Of calls and streams nobody knows.
+	ResetAt time.Time `json:"resetAt,omitzero"`
+}
+
+// Error implements error.
+func (e *QuotaError) Error() string { return e.problem.Code + ": " + e.Data.Policy }
+
+// Unwrap has it answered as its problem.
+func (e *QuotaError) Unwrap() error { return e.problem }
+
+// SlotRetry is the advice where all slots are taken.
+const SlotRetry = time.Second
+
+// newQuotaError returns the refusal v of a user of that tier.
+func newQuotaError(v quota.Verdict, tier quota.Tier, now time.Time) error {
+	if v.Refused == quota.Batch {
+		return problems.BatchTooLarge.Saying("The batch has more requests than this replica may pass in a minute by itself; send it in parts.")
+	}
+	most, remaining, _ := v.Left.Of(v.Refused, tier)
+	code, detail, retry := "rate_limited", "", v.RetryAfter
+	switch v.Refused {
+	case quota.Calls:
+		code, retry = "too_many_calls", SlotRetry
+		detail = fmt.Sprintf("The tier allows %d calls at a time; wait for one of them to end.", most)
+	case quota.Streams:
+		code, retry = "too_many_streams", SlotRetry
+		detail = fmt.Sprintf("The tier allows %d open streams at a time; end one of them.", most)
+	case quota.Burst:
+		detail = fmt.Sprintf("The tier allows %d requests at once, and then %d a minute.", most, tier.PerMinute)
+	default:
+		detail = fmt.Sprintf("The tier allows %d requests each %s.", most, v.Refused)
+	}
+	data := LimitData{Policy: v.Refused.String(), RetryAfterMs: roundUp(retry, time.Millisecond).Milliseconds(), Limit: most, Remaining: remaining}
+	if v.RetryAfter > 0 {
+		data.ResetAt = now.Add(retry).UTC().Round(time.Millisecond)
+	}
+	return &QuotaError{httpapi.New(http.StatusTooManyRequests, code, detail).After(retry), data}
+}
+
+func roundUp(d, unit time.Duration) time.Duration { return (d + unit - 1) / unit * unit }

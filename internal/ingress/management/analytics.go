@@ -1,0 +1,234 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package management
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
+
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+
+	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/usage"
+)
+
+const (
+	// figuresTimeout bounds the counting of calls, some 3,000,000 of them in an SQLite file.
+	figuresTimeout = 30 * time.Second
+	day            = 24 * time.Hour
+	// defaultTop is how long lists are where nobody says.
+	defaultTop = 10
+	// hoursFor is the longest time that is shown by the hour where nobody says:
+	// what fits a screen.
+	hoursFor = 7 * day
+)
+
+// The steps.
+const (
+	stepHour = "hour"
+	stepDay  = "day"
+)
+
+var analyticsSteps = map[string]time.Duration{stepHour: time.Hour, stepDay: day}
+
+// analytics is how an installation is used.
+type analytics struct {
+	From   time.Time       `json:"from"`
+	To     time.Time       `json:"to"`
+	Totals analyticsTotals `json:"totals"`
+	// callAnalytics is nil where there is no index.
+	*callAnalytics
+}
+
+// analyticsTotals are what there is now.
+type analyticsTotals struct {
+	Users int `json:"users"`
+	// Bridges are how many bridges are in which phase.
+	Bridges map[string]int `json:"bridges"`
+	// Recipes and Publishers are nil while the catalog is not known.
+	Recipes    *int `json:"recipes,omitempty"`
+	Publishers *int `json:"publishers,omitempty"`
+}
+
+// callAnalytics are how much was called.
+type callAnalytics struct {
+	Calls      callFigures         `json:"calls"`
+	Step       string              `json:"step"`
+	Steps      []stepFigures       `json:"steps"`
+	Servers    []audit.ServerCalls `json:"servers"`
+	Tools      []audit.ToolCalls   `json:"tools"`
+	Recipes    []usage.RecipeCalls `json:"recipes"`
+	Users      []audit.UserCalls   `json:"users"`
+	Scope      string              `json:"scope"`
+	LagSeconds float64             `json:"lagSeconds"`
+}
+
+// callFigures are the figures of some calls.
+type callFigures struct {
+	Total       int64                  `json:"total"`
+	Errors      int64                  `json:"errors"`
+	ErrorRate   float64                `json:"errorRate"`
+	RateLimited int64                  `json:"rateLimited"`
+	ByStatus    map[audit.Status]int64 `json:"byStatus"`
+	LatencyMS   audit.Latency          `json:"latencyMs"`
+}
+
+// stepFigures are those of an hour or a day.
+type stepFigures struct {
+	Start time.Time `json:"start"`
+	callFigures
+}
+
+func figuresOf(c audit.Calls) callFigures {
+	f := callFigures{
+		Total: c.Count(), Errors: c.Errors(), ErrorRate: c.ErrorRate(),
+		RateLimited: c.ByStatus[audit.RateLimited], ByStatus: c.ByStatus, LatencyMS: c.Latency,
+	}
+	if f.ByStatus == nil {
+		f.ByStatus = map[audit.Status]int64{} // An object, and not null, for whoever reads it.
+	}
+	return f
+}
+
+// queryAnalytics answers with how the installation is used.
+func (a *admin) queryAnalytics(c httpapi.Call) error {
+	u := c.Request().URL
+	if u.ForceQuery {
+		return problems.AnalyticsQuery
+	}
+	q, err := parseAnalyticsQuery(u.RawQuery, time.Now())
+	if err != nil {
+		return problems.AnalyticsQuery.Saying(err.Error())
+	}
+	ctx, cancel := context.WithTimeout(c.Request().Context(), figuresTimeout)
+	defer cancel()
+	has, err := a.inventory(ctx)
+	if err != nil {
+		return fmt.Errorf("%w: %w", problems.InventoryUnknown, err)
+	}
+	answer := analytics{From: q.From, To: q.To, Totals: totalsOf(has)}
+	figures, err := a.countCalls(ctx, q.FiguresQuery)
+	switch {
+	case err == nil:
+		answer.callAnalytics = newCallAnalytics(figures, has, q)
+	case !errors.Is(err, problems.AuditIndexDisabled):
+		return err
+	}
+	if err := c.Audit(httpapi.Act{Name: "analytics.query"}); err != nil {
+		return err
+	}
+	return answerJSON(c, http.StatusOK, answer)
+}
+
+// countCalls asks the index, which counts for one at a time: it takes as long as
+// there are calls, and who writes entries has the same disk.
+func (a *admin) countCalls(ctx context.Context, q audit.FiguresQuery) (audit.Figures, error) {
+	select {
+	case a.counting <- struct{}{}:
+		defer func() { <-a.counting }()
+	case <-ctx.Done():
+		return audit.Figures{}, fmt.Errorf("%w: %w", problems.AnalyticsSlow, ctx.Err())
+	}
+	f, err := a.index.Figures(ctx, q)
+	if err == nil {
+		return f, nil
+	}
+	if _, ok := errors.AsType[*httpapi.Problem](err); ok {
+		return f, err
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return f, fmt.Errorf("%w: %w", problems.AnalyticsSlow, err)
+	}
+	return f, fmt.Errorf("%w: %w", problems.AuditIndexAway, err)
+}
+
+func totalsOf(has usage.Inventory) analyticsTotals {
+	t := analyticsTotals{Users: has.Users, Bridges: map[string]int{}}
+	for phase, n := range has.Phases {
+		t.Bridges[string(phase)] = n
+	}
+	if c := has.Catalog; c != nil {
+		t.Recipes, t.Publishers = &c.Recipes, &c.Publishers
+	}
+	return t
+}
+
+func newCallAnalytics(f audit.Figures, has usage.Inventory, q analyticsQuery) *callAnalytics {
+	a := &callAnalytics{
+		Calls: figuresOf(f.Total), Step: q.step, Steps: make([]stepFigures, 0, len(f.Steps)),
+		Servers: audit.TopServers(f.Uses, q.Top), Tools: f.Tools, Recipes: has.TopRecipes(f.Uses, q.Top), Users: audit.TopUsers(f.Uses, q.Top),
+		Scope: scopeOf(f.Shared), LagSeconds: f.Lag.Seconds(),
+	}
+	if a.Tools == nil {
+		a.Tools = []audit.ToolCalls{}
+	}
+	for _, step := range f.Steps {
+		a.Steps = append(a.Steps, stepFigures{step.Start, figuresOf(step.Calls)})
+	}
+	return a
+}
+
+// analyticsQuery is what is asked for.
+type analyticsQuery struct {
+	audit.FiguresQuery
+	step string // A name in analyticsSteps.
+}
+
+var analyticsParameters = map[string]func(q *analyticsQuery, value string) error{
+	"from": func(q *analyticsQuery, value string) error { return setTime(&q.From, value) },
+	"to":   func(q *analyticsQuery, value string) error { return setTime(&q.To, value) },
+	"step": func(q *analyticsQuery, value string) error {
+		if analyticsSteps[value] == 0 {
+			return errors.New("it must be " + stepHour + " or " + stepDay)
+		}
+		q.step = value
+		return nil
+	},
+	"top": func(q *analyticsQuery, value string) error {
+		n, err := strconv.ParseUint(value, 10, 16)
+		if err != nil || n < 1 || n > audit.MaxTop {
+			return fmt.Errorf("it must be a number from 1 to %d", audit.MaxTop)
+		}
+		q.Top = int(n)
+		return nil
+	},
+}
+
+// parseAnalyticsQuery reads a query, of the last day where it says nothing else.
+// Its errors are as those of parseAuditQuery.
+func parseAnalyticsQuery(raw string, now time.Time) (analyticsQuery, error) {
+	var q analyticsQuery
+	if err := parseQuery(&q, raw, analyticsParameters, "from, to, step and top"); err != nil {
+		return q, err
+	}
+	q.Top = cmp.Or(q.Top, defaultTop)
+	if q.To.IsZero() {
+		q.To = now.UTC().Truncate(time.Millisecond)
+	}
+	if q.From.IsZero() {
+		q.From = q.To.Add(-day)
+	}
+	length := q.To.Sub(q.From)
+	if length <= 0 {
+		return q, errors.New("from must be before to")
+	}
+	if q.step == "" {
+		q.step = stepHour
+		if length > hoursFor {
+			q.step = stepDay
+		}
+	}
+	q.Step = analyticsSteps[q.step]
+	if longest := (audit.MaxSteps - 1) * q.Step; length > longest {
+		return q, fmt.Errorf("from and to must be at most %d days apart with the step %s", longest/day, q.step)
+	}
+	return q, nil
+}

@@ -1,0 +1,195 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package management
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
+
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/audit"
+)
+
+// searchTimeout bounds a search for audit entries.
+const searchTimeout = 10 * time.Second
+
+// AuditIndex is where audit entries can be asked for, and how many there are.
+type AuditIndex interface {
+	Search(ctx context.Context, q audit.Query) (audit.Page, error)
+	Figures(ctx context.Context, q audit.FiguresQuery) (audit.Figures, error)
+}
+
+// NoAuditIndex is that of an installation without one.
+type NoAuditIndex struct{}
+
+// Search implements AuditIndex.
+func (NoAuditIndex) Search(context.Context, audit.Query) (audit.Page, error) {
+	return audit.Page{}, problems.AuditIndexDisabled
+}
+
+// Figures implements AuditIndex.
+func (NoAuditIndex) Figures(context.Context, audit.FiguresQuery) (audit.Figures, error) {
+	return audit.Figures{}, problems.AuditIndexDisabled
+}
+
+// AuditPage is an answer to a query for entries.
+type AuditPage struct {
+	Entries []audit.Entry `json:"entries"`
+	// Next is the cursor of the next page, absent on the last one.
+	Next string `json:"next,omitempty"`
+	// Scope says whose entries these are.
+	Scope string `json:"scope"`
+	// LagSeconds is for how long the index has lacked the oldest entry that it
+	// should have.
+	LagSeconds float64 `json:"lagSeconds"`
+}
+
+// The scopes of an answer.
+const (
+	scopeInstallation = "installation"
+	// scopeReplica is where each replica of the ingress has an index of its own
+	// and the answer is this one's.
+	scopeReplica = "replica"
+)
+
+func scopeOf(shared bool) string {
+	if shared {
+		return scopeInstallation
+	}
+	return scopeReplica
+}
+
+// queryAudit answers with audit entries, the newest first.
+func (a *admin) queryAudit(c httpapi.Call) error {
+	u := c.Request().URL
+	if u.ForceQuery {
+		return problems.AuditQuery
+	}
+	q, err := parseAuditQuery(u.RawQuery)
+	if err != nil {
+		return problems.AuditQuery.Saying(err.Error())
+	}
+	ctx, cancel := context.WithTimeout(c.Request().Context(), searchTimeout)
+	defer cancel()
+	page, err := a.index.Search(ctx, q)
+	if err != nil {
+		if _, ok := errors.AsType[*httpapi.Problem](err); ok {
+			return err
+		}
+		return fmt.Errorf("%w: %w", problems.AuditIndexAway, err)
+	}
+	if err := c.Audit(httpapi.Act{Name: "audit.query", User: q.UserID}); err != nil {
+		return err
+	}
+	answer := AuditPage{Entries: page.Entries, Scope: scopeOf(page.Shared), LagSeconds: page.Lag.Seconds()}
+	if answer.Entries == nil {
+		answer.Entries = []audit.Entry{} // A list, and not null, for whoever reads it.
+	}
+	if page.Next != nil {
+		answer.Next = page.Next.Cursor()
+	}
+	return answerJSON(c, http.StatusOK, answer)
+}
+
+// auditParameters are what a query may have, and how each is read.
+var auditParameters = map[string]func(q *audit.Query, value string) error{
+	"userId": func(q *audit.Query, value string) error {
+		user, err := v1alpha1.ParseUserID(value)
+		q.UserID = string(user)
+		return err
+	},
+	"server": func(q *audit.Query, value string) error { return setName(&q.Server, value) },
+	"tool":   func(q *audit.Query, value string) error { return setName(&q.Tool, value) },
+	"status": func(q *audit.Query, value string) error {
+		q.Status = audit.Status(value)
+		if !slices.Contains(audit.Statuses(), q.Status) {
+			return errors.New("it must be one of " + statusNames())
+		}
+		return nil
+	},
+	"from": func(q *audit.Query, value string) error { return setTime(&q.From, value) },
+	"to":   func(q *audit.Query, value string) error { return setTime(&q.To, value) },
+	"cursor": func(q *audit.Query, value string) error {
+		p, err := audit.ParseCursor(value)
+		q.Before = &p
+		return err
+	},
+	"limit": func(q *audit.Query, value string) error {
+		n, err := strconv.ParseUint(value, 10, 16)
+		if err != nil || n < 1 || n > audit.MaxPage {
+			return fmt.Errorf("it must be a number from 1 to %d", audit.MaxPage)
+		}
+		q.Limit = int(n)
+		return nil
+	},
+}
+
+// parseAuditQuery reads a query. Its errors name the parameter and what it may
+// be, and repeat nothing of what it was.
+func parseAuditQuery(raw string) (audit.Query, error) {
+	q := audit.Query{Limit: audit.DefaultPage}
+	return q, parseQuery(&q, raw, auditParameters, "userId, server, tool, status, from, to, cursor and limit")
+}
+
+// parseQuery sets of q what a query has, each parameter at most once. names are
+// those of the parameters, for who sent another.
+func parseQuery[Q any](q *Q, raw string, parameters map[string]func(q *Q, value string) error, names string) error {
+	values, err := url.ParseQuery(raw)
+	if err != nil {
+		return errors.New("the query is not in the form name=value&name=value")
+	}
+	for name, given := range values {
+		set, known := parameters[name]
+		switch {
+		case !known:
+			return errors.New("the parameters are " + names)
+		case len(given) > 1:
+			return errors.New(name + " is given more than once")
+		}
+		if err := set(q, given[0]); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// setName takes what can be a name in an entry.
+func setName(to *string, value string) error {
+	if value == "" || audit.Name(value) != value {
+		return errors.New("it must be a name of at most 128 letters, digits, spaces and ._-/")
+	}
+	*to = value
+	return nil
+}
+
+// setTime takes a time or the beginning of a day in UTC, since 1970: the first
+// of all times would be one that was not given.
+func setTime(to *time.Time, value string) error {
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if t, err := time.Parse(layout, value); err == nil && t.Unix() >= 0 {
+			*to = t
+			return nil
+		}
+	}
+	return errors.New("it must be a time such as 2026-03-01T12:00:00Z or a day such as 2026-03-01")
+}
+
+func statusNames() string {
+	var names []string
+	for _, status := range audit.Statuses() {
+		names = append(names, string(status))
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,203 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package management
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+
+	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/route"
+	"github.com/hostedbridge/hostedbridge/internal/userkey"
+)
+
+// MaxKeyRequest holds a name and a lifetime many times over.
+const MaxKeyRequest = 4 << 10
+
+// UserKeys are the keys in users' HostedBridges. Errors other than those that
+// package userkey has are of the API server. An act of which nobody knows what
+// became of it ends with a *userkey.UnsureError.
+type UserKeys interface {
+	Create(ctx context.Context, of userkey.Bridge, name string, lifetime time.Duration) (*userkey.Minted, error)
+	List(ctx context.Context, of userkey.Bridge) ([]userkey.Info, error)
+	Revoke(ctx context.Context, of userkey.Bridge, id string) error
+}
+
+// createdKey is the one and only view of a key.
+type createdKey struct {
+	Key       string     `json:"key"`
+	ID        string     `json:"id"`
+	Name      string     `json:"name,omitempty"`
+	CreatedAt time.Time  `json:"createdAt"`
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+}
+
+// createKey mints a key for a user and answers with it, once.
+func (a *admin) createKey(c httpapi.Call) error {
+	name, lifetime, err := readKeyRequest(c)
+	if err != nil {
+		return err
+	}
+	of, err := a.keysOf(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := actContext(c)
+	defer cancel()
+	minted, err := a.keys.Create(ctx, of, name, lifetime)
+	if err != nil {
+		return actFailed(c, "keys.create", err)
+	}
+	if err := c.Audit(httpapi.Act{Name: "keys.create", User: c.Param("userId"), Target: minted.ID}); err != nil {
+		return err
+	}
+	created := createdKey{Key: minted.Key, ID: minted.ID, Name: name, CreatedAt: time.Now().UTC().Truncate(time.Second)}
+	if !minted.ExpiresAt.IsZero() {
+		created.ExpiresAt = &minted.ExpiresAt
+	}
+	return answerJSON(c, http.StatusCreated, created)
+}
+
+// listKeys answers with what may be told of a user's keys.
+func (a *admin) listKeys(c httpapi.Call) error {
+	of, err := a.keysOf(c)
+	if err != nil {
+		return err
+	}
+	keys, err := a.keys.List(c.Request().Context(), of)
+	if err != nil {
+		return keysProblem(err)
+	}
+	if err := c.Audit(httpapi.Act{Name: "keys.list", User: c.Param("userId")}); err != nil {
+		return err
+	}
+	return answerJSON(c, http.StatusOK, struct {
+		Keys  []userkey.Info `json:"keys"`
+		Limit int            `json:"limit"`
+	}{keys, userkey.MaxKeys})
+}
+
+// revokeKey removes a key that was added as one of its own.
+func (a *admin) revokeKey(c httpapi.Call) error {
+	of, err := a.keysOf(c)
+	if err != nil {
+		return err
+	}
+	id := c.Param("keyId")
+	ctx, cancel := actContext(c)
+	defer cancel()
+	if err := a.keys.Revoke(ctx, of, id); err != nil {
+		return actFailed(c, "keys.revoke", err)
+	}
+	if err := c.Audit(httpapi.Act{Name: "keys.revoke", User: c.Param("userId"), Target: id}); err != nil {
+		return err
+	}
+	c.Writer().Header().Set("Cache-Control", "no-store")
+	c.Writer().WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// actTimeout bounds an act, above what the API server has for it.
+const actTimeout = 15 * time.Second
+
+// actContext returns the context of an act, which goes on when its caller
+// leaves: what was begun is done, and told in the audit trail.
+func actContext(c httpapi.Call) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(c.Request().Context()), actTimeout)
+}
+
+// actFailed returns what the caller may know of err. An act that may have been
+// done is one for the audit trail.
+func actFailed(c httpapi.Call, act string, err error) error {
+	unsure, ok := errors.AsType[*userkey.UnsureError](err)
+	if ok {
+		if err := c.Audit(httpapi.Act{Name: act, User: c.Param("userId"), Target: unsure.KeyID, Unsure: true}); err != nil {
+			return err
+		}
+	}
+	return keysProblem(err)
+}
+
+// keysOf returns whose keys the path is about.
+func (a *admin) keysOf(c httpapi.Call) (userkey.Bridge, error) {
+	t := a.routes.Current()
+	if t == nil {
+		return userkey.Bridge{}, problems.NotReady
+	}
+	b, ok := t.Lookup(v1alpha1.UserID(c.Param("userId")))
+	if !ok {
+		return userkey.Bridge{}, problems.NotFound
+	}
+	return bridgeOfKeys(b), nil
+}
+
+func bridgeOfKeys(b route.Backend) userkey.Bridge {
+	of := userkey.Bridge{UID: b.BridgeUID}
+	of.Namespace, of.Name = b.Namespace, b.Name
+	return of
+}
+
+// readKeyRequest returns what the body asks for. No body asks for a key without
+// a name that does not expire.
+func readKeyRequest(c httpapi.Call) (name string, lifetime time.Duration, err error) {
+	body, err := c.Body()
+	switch {
+	case errors.Is(err, problems.BodyTooLarge):
+		return "", 0, problems.KeyRequestTooLarge
+	case err != nil || body == nil:
+		return "", 0, err
+	}
+	return parseKeyRequest(body)
+}
+
+// parseKeyRequest reads {"name": "laptop", "expires": "90d"}.
+func parseKeyRequest(body []byte) (name string, lifetime time.Duration, err error) {
+	var asked struct {
+		Name    string `json:"name"`
+		Expires string `json:"expires"`
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&asked); err != nil {
+		return "", 0, problems.KeyRequest
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return "", 0, problems.KeyRequest
+	}
+	if err := userkey.CheckName(asked.Name); err != nil {
+		return "", 0, problems.KeyRequest.Saying(err.Error())
+	}
+	if lifetime, err = userkey.ParseLifetime(asked.Expires); err != nil {
+		return "", 0, problems.KeyRequest.Saying("expires: " + err.Error())
+	}
+	return asked.Name, lifetime, nil
+}
+
+// keysProblem returns err of the keys as the caller may know it.
+func keysProblem(err error) error {
+	managed, isManaged := errors.AsType[*userkey.ManagedError](err)
+	p := problems.KeysAway
+	switch {
+	case isManaged:
+		p = problems.KeyManaged.Saying("The key is held by " + strings.Join(managed.By, ", ") + "; remove it from spec.apiKeys where they have it from.")
+	case errors.Is(err, userkey.ErrNoBridge):
+		p = problems.NotFound
+	case errors.Is(err, userkey.ErrNoKey):
+		p = problems.KeyNotFound
+	case errors.Is(err, userkey.ErrTooMany):
+		p = problems.KeyLimit
+	}
+	return fmt.Errorf("%w: %w", p, err)
+}

@@ -1,0 +1,119 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package management serves what is known and kept of users beside their calls:
+// health, secrets, keys, audit entries and figures. A file has one resource, whoever
+// may ask for it.
+package management
+
+import (
+	"context"
+	"net/http"
+	"regexp"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/usage"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/internal/route"
+)
+
+// Reports are the bridges' last health reports.
+type Reports interface {
+	Report(bridge types.UID) (health.Report, bool)
+}
+
+// Routes is what is known of users and bridges.
+type Routes interface {
+	// Current returns the newest snapshot, nil before the first one.
+	Current() *route.Table
+}
+
+// AdminOptions are what the administrators' routes stand on. None may be nil.
+type AdminOptions struct {
+	Routes Routes
+	// Keys are what administrators add keys to and remove them from.
+	Keys UserKeys
+	// AuditIndex is what administrators ask for entries; NoAuditIndex where
+	// there is none.
+	AuditIndex AuditIndex
+	// Inventory returns what the installation has, or an error while that is not
+	// known.
+	Inventory func(context.Context) (usage.Inventory, error)
+}
+
+// maxPath is longer than the longest path there is, "/u/" + 63 +
+// "/secrets/" + 64.
+const maxPath = 160
+
+// params are the forms of the parts of paths.
+var params = map[string]httpapi.Param{
+	"userId": {Form: v1alpha1.UserIDPattern},
+	"name":   {Form: v1alpha1.SecretNamePattern, MaxLength: v1alpha1.SecretNameLimit},
+	"keyId":  {Form: `[0-9A-Za-z]{8,32}`},
+}
+
+type healthAPI struct{ reports Reports }
+
+// Health returns the feature that tells users how their bridge and its servers are.
+func Health(reports Reports) httpapi.Feature {
+	h := &healthAPI{reports}
+	return httpapi.Feature{Name: "health", Params: params, MaxPath: maxPath, Routes: []httpapi.Route{
+		{Method: http.MethodGet, Path: "/u/:userId/health", Access: httpapi.User, AnyQuery: true, NoHead: true, Handle: h.get},
+	}}
+}
+
+type secretsAPI struct{ keeper UserSecrets }
+
+// Secrets returns the feature by which users set and remove their secrets.
+func Secrets(secrets UserSecrets) httpapi.Feature {
+	s := &secretsAPI{secrets}
+	const all, one = "/u/:userId/secrets", "/u/:userId/secrets/:name"
+	f := httpapi.Feature{Name: "secrets", Params: params, MaxPath: maxPath, Routes: []httpapi.Route{
+		{Method: http.MethodGet, Path: all, Handle: s.listSecrets},
+		{Method: http.MethodGet, Path: one, Handle: s.getSecret},
+		{Method: http.MethodPut, Path: one, MaxBody: MaxSecret, Handle: s.putSecret},
+		{Method: http.MethodDelete, Path: one, Handle: s.deleteSecret},
+	}}
+	for i := range f.Routes {
+		f.Routes[i].Access, f.Routes[i].AnyQuery, f.Routes[i].NoHead = httpapi.UserKey, true, true
+	}
+	return f
+}
+
+// admin serves the installation's administrators.
+type admin struct {
+	routes    Routes
+	keys      UserKeys
+	index     AuditIndex
+	inventory func(context.Context) (usage.Inventory, error)
+	counting  chan struct{} // Full while calls are counted.
+}
+
+// query is the form of the query for audit entries and figures. Which parameters
+// there are, and what they may say, is for its handler; here nothing passes
+// that two readers could split differently.
+var query = regexp.MustCompile(`^[A-Za-z]+=([A-Za-z0-9_.:~+-]|%[0-9A-Fa-f]{2})*(&[A-Za-z]+=([A-Za-z0-9_.:~+-]|%[0-9A-Fa-f]{2})*)*$`)
+
+// maxQuery holds every parameter once at its longest, names in percent
+// encoding included.
+const maxQuery = 2048
+
+// Admin returns the feature by which administrators manage keys and read the audit
+// trail and its figures.
+func Admin(o AdminOptions) httpapi.Feature {
+	a := &admin{routes: o.Routes, keys: o.Keys, index: o.AuditIndex, inventory: o.Inventory, counting: make(chan struct{}, 1)}
+	f := httpapi.Feature{Name: "admin", Params: params, MaxPath: maxPath, MaxQuery: maxQuery, Routes: []httpapi.Route{
+		{Method: http.MethodGet, Path: "/admin/audit", Query: query, Handle: a.queryAudit},
+		{Method: http.MethodGet, Path: "/admin/analytics", Query: query, Handle: a.queryAnalytics},
+		{Method: http.MethodGet, Path: "/admin/users/:userId/keys", Handle: a.listKeys},
+		{Method: http.MethodPost, Path: "/admin/users/:userId/keys", MaxBody: MaxKeyRequest, Handle: a.createKey},
+		{Method: http.MethodDelete, Path: "/admin/users/:userId/keys/:keyId", Handle: a.revokeKey},
+	}}
+	for i := range f.Routes {
+		f.Routes[i].Access, f.Routes[i].AnyQuery, f.Routes[i].NoHead = httpapi.Admin, true, true
+	}
+	return f
+}

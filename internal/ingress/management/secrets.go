@@ -1,0 +1,238 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package management
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"syscall"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+
+	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
+
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
+	"github.com/hostedbridge/hostedbridge/internal/route"
+)
+
+const (
+	// MaxSecret is the largest value of a secret, 64 KiB: that of the keybroker.
+	MaxSecret = 64 << 10
+	// secretsTimeout bounds a call of the keybroker, further attempts included.
+	secretsTimeout = 15 * time.Second
+	// SecretsAttempts and SecretsPause are for a keybroker that nobody could
+	// connect to. A replica that ends refuses connections for the moment until
+	// every node knows; another attempt may reach another replica.
+	SecretsAttempts = 3
+	// SecretsPause is between two of them.
+	SecretsPause = 100 * time.Millisecond
+)
+
+// UserSecrets keeps the secrets of users: the keybroker. An error is a
+// *client.Refusal where it has answered.
+type UserSecrets interface {
+	List(ctx context.Context, of client.Ref) (client.SecretList, error)
+	// Put does not use value after it has returned.
+	Put(ctx context.Context, of client.Ref, name string, value []byte) (info client.SecretInfo, created bool, err error)
+	Delete(ctx context.Context, of client.Ref, name string) error
+}
+
+// secretEntry is what a user sees of a secret. No answer has a value.
+type secretEntry struct {
+	client.SecretInfo
+	// Servers are those that may use the secret.
+	Servers []string `json:"servers"`
+}
+
+func entryOf(b route.Backend, info client.SecretInfo) secretEntry {
+	servers := b.Grants.Servers(info.Name)
+	if servers == nil {
+		servers = []string{} // A list, and not null, for whoever reads it.
+	}
+	return secretEntry{info, servers}
+}
+
+// secretsOf returns the caller's bridge, in whatever state: its pod has no
+// part in this, and nothing is woken.
+func (s *secretsAPI) secretsOf(c httpapi.Call) (route.Backend, client.Ref, error) {
+	b, err := c.Bridge()
+	if err != nil {
+		return b, client.Ref{}, err
+	}
+	return b, client.Ref{Namespace: b.Namespace, Name: b.Name, UID: string(b.BridgeUID)}, nil
+}
+
+// listSecrets answers with what there is, without values.
+func (s *secretsAPI) listSecrets(c httpapi.Call) error {
+	b, list, err := s.list(c)
+	if err != nil {
+		return err
+	}
+	entries := make([]secretEntry, len(list.Secrets))
+	for i, info := range list.Secrets {
+		entries[i] = entryOf(b, info)
+	}
+	return answerJSON(c, http.StatusOK, struct {
+		Secrets []secretEntry `json:"secrets"`
+		Limit   *int          `json:"limit"`
+	}{entries, list.Limit})
+}
+
+// getSecret answers with what there is of one secret.
+func (s *secretsAPI) getSecret(c httpapi.Call) error {
+	b, list, err := s.list(c)
+	if err != nil {
+		return err
+	}
+	for _, info := range list.Secrets {
+		if info.Name == c.Param("name") {
+			return answerJSON(c, http.StatusOK, entryOf(b, info))
+		}
+	}
+	return problems.SecretNotFound
+}
+
+func (s *secretsAPI) list(c httpapi.Call) (route.Backend, client.SecretList, error) {
+	b, ref, err := s.secretsOf(c)
+	if err != nil {
+		return b, client.SecretList{}, err
+	}
+	var list client.SecretList
+	err = askKeybroker(c.Request().Context(), func(ctx context.Context) (err error) {
+		list, err = s.keeper.List(ctx, ref)
+		return err
+	})
+	return b, list, err
+}
+
+// putSecret sets a secret to the request's body.
+func (s *secretsAPI) putSecret(c httpapi.Call) error {
+	value, err := c.Secret()
+	if err != nil {
+		return err
+	}
+	b, ref, err := s.secretsOf(c)
+	if err != nil {
+		return err
+	}
+	var info client.SecretInfo
+	status := http.StatusOK
+	err = askKeybroker(c.Request().Context(), func(ctx context.Context) error {
+		set, created, err := s.keeper.Put(ctx, ref, c.Param("name"), value)
+		if created {
+			status = http.StatusCreated
+		}
+		info = set
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return answerJSON(c, status, entryOf(b, info))
+}
+
+// deleteSecret removes a secret.
+func (s *secretsAPI) deleteSecret(c httpapi.Call) error {
+	_, ref, err := s.secretsOf(c)
+	if err != nil {
+		return err
+	}
+	err = askKeybroker(c.Request().Context(), func(ctx context.Context) error {
+		return s.keeper.Delete(ctx, ref, c.Param("name"))
+	})
+	if err != nil {
+		return err
+	}
+	c.Writer().Header().Set("Cache-Control", "no-store")
+	c.Writer().WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// askKeybroker calls, and calls again while nobody takes the connection: then
+// nothing was sent. After any other failure the change may have been made, and
+// whoever asked for it decides.
+func askKeybroker(ctx context.Context, call func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, secretsTimeout)
+	defer cancel()
+	for attempt := 1; ; attempt++ {
+		err := call(ctx)
+		if err == nil {
+			return nil
+		}
+		if attempt == SecretsAttempts || !errors.Is(err, syscall.ECONNREFUSED) {
+			return secretsProblem(err)
+		}
+		select {
+		case <-ctx.Done():
+			return secretsProblem(err)
+		case <-time.After(SecretsPause):
+		}
+	}
+}
+
+// answerJSON answers with what nobody may keep.
+func answerJSON(c httpapi.Call, status int, v any) error {
+	h := c.Writer().Header()
+	h.Set("Cache-Control", "no-store")
+	body, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode the answer: %w", err)
+	}
+	h.Set("Content-Type", "application/json")
+	c.Writer().WriteHeader(status)
+	// A failed write is the client's leaving.
+	_, _ = c.Writer().Write(body)
+	return nil
+}
+
+// secretsProblems are what the caller sees of the keybroker's refusals, by
+// code. With its own words are those that say what nobody here knows: which
+// Secret it is, and which limit.
+var secretsProblems = map[string]struct {
+	problem  *httpapi.Problem
+	ownWords bool
+}{
+	"bridge_not_found":       {problems.NotFound, false}, // Deleted, and the table does not have it yet.
+	"bridge_not_prepared":    {problems.SecretsBusy, false},
+	"body_too_large":         {problems.SecretTooLarge, false},
+	"body_unreadable":        {problems.SecretsBusy, false}, // Ours, to the keybroker.
+	"busy":                   {problems.SecretsBusy, false},
+	"cluster_unavailable":    {problems.SecretsAway, false}, // Of a write it may be the answer that did not come.
+	"conflict":               {problems.SecretsBusy, false},
+	"master_key_unavailable": {problems.SecretsAway, false},
+	"salt_invalid":           {problems.SecretsDamaged, false},
+	"salt_missing":           {problems.SecretsLost, false},
+	"secret_limit_reached":   {problems.SecretLimit, true},
+	"secret_managed":         {problems.SecretManaged, true},
+	"secret_not_found":       {problems.SecretNotFound, false},
+	"secret_not_owned":       {problems.SecretsDamaged, false},
+	"secret_unreadable":      {problems.SecretsDamaged, false},
+	"secrets_too_large":      {problems.SecretsFull, false},
+	"tier_unknown":           {problems.TierUnknown, true},
+}
+
+// secretsProblem returns err of the keybroker as the caller may know it. Codes
+// that are the ingress's own fault, such as that of a name that it should not
+// have let in, stay internal errors.
+func secretsProblem(err error) error {
+	refusal, ok := errors.AsType[*client.Refusal](err)
+	if !ok {
+		return fmt.Errorf("%w: %w", problems.SecretsAway, err)
+	}
+	known, ok := secretsProblems[refusal.Code]
+	p := known.problem
+	switch {
+	case ok && known.ownWords:
+		p = p.Saying(refusal.Detail)
+	case !ok && (refusal.Status == http.StatusServiceUnavailable || refusal.Status == http.StatusTooManyRequests):
+		p = problems.SecretsAway
+	case !ok:
+		p = problems.Internal
+	}
+	return fmt.Errorf("%w: %w", p, err)
+}

@@ -1,0 +1,89 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package problems has all that the ingress refuses a request with. They stand in one
+// place so that their codes, which are part of the API, are seen together.
+package problems
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+)
+
+// RetrySoon is what the 503 answers advise: about the time in which a pod of
+// ours starts.
+const RetrySoon = 5 * time.Second
+
+// The problems. One that several causes share stands here once, so that the
+// answers cannot differ: an unknown key and an expired one, an unknown user
+// and somebody else's.
+var (
+	Unauthorized     = httpapi.New(http.StatusUnauthorized, "unauthorized", "Send a valid API key as Authorization: Bearer <key> or as X-API-Key.")
+	TooManyAttempts  = httpapi.New(http.StatusTooManyRequests, "too_many_attempts", "There were too many requests with keys that open nothing. A valid key is never refused for that.").After(time.Second)
+	AdminDisabled    = httpapi.New(http.StatusServiceUnavailable, "admin_disabled", "This installation has no admin key, so that nobody can administer it here.")
+	OriginNotAllowed = httpapi.New(http.StatusForbidden, "origin_not_allowed", "Requests from this Origin are not allowed.")
+	HostNotAllowed   = httpapi.New(http.StatusForbidden, "host_not_allowed", "This service is not known under this Host.")
+	NotFound         = httpapi.New(http.StatusNotFound, "not_found", "There is nothing here for this caller.")
+	MethodNotAllowed = httpapi.New(http.StatusMethodNotAllowed, "method_not_allowed", "The Allow header names the methods of this resource.")
+	Hops             = httpapi.New(http.StatusBadRequest, "hops_invalid", "The header Hosted-Bridge-Hops names at most 8 bridges, by 16 hexadecimal digits each; whatever else it holds hides a loop.")
+	SessionInvalid   = httpapi.New(http.StatusBadRequest, "session_invalid", "The query is not the one of the endpoint that GET has told.")
+	RepeatedHeader   = httpapi.New(http.StatusBadRequest, "repeated_header", "A header that can have one value was sent more than once.")
+	BodyUnreadable   = httpapi.New(http.StatusBadRequest, "body_unreadable", "The request body broke off or came too slowly.")
+	NotOneMessage    = httpapi.New(http.StatusBadRequest, "message_invalid", "Send exactly one JSON value, in which each member of a message stands once and is spelled as the protocol has it.")
+	BodyTooLarge     = httpapi.New(http.StatusRequestEntityTooLarge, "body_too_large", "The body of a request is too large.")
+	BatchTooLarge    = httpapi.New(http.StatusRequestEntityTooLarge, "batch_too_large", "The batch has more requests than the tier allows in a minute; send it in parts.")
+	BodyNotAllowed   = httpapi.New(http.StatusBadRequest, "body_not_allowed", "A request of this method has no body at this path.")
+	FormType         = httpapi.New(http.StatusUnsupportedMediaType, "unsupported_media_type", "Send Content-Type: application/x-www-form-urlencoded.")
+	MediaType        = httpapi.New(http.StatusUnsupportedMediaType, "unsupported_media_type", "Send Content-Type: application/json.")
+	Insufficient     = httpapi.New(http.StatusForbidden, "insufficient_scope", "The access token does not allow this; WWW-Authenticate names the scopes that do.")
+	KeyNeeded        = httpapi.New(http.StatusForbidden, "key_needed", "Secrets are managed with an API key; an access token is for MCP alone.")
+	SeveralBridges   = httpapi.New(http.StatusForbidden, "several_bridges", "This login opens several bridges. Use the URL of one of them, which ends with /u/<user>/mcp.")
+	KeyAmbiguous     = httpapi.New(http.StatusForbidden, "key_ambiguous", "Several users' bridges have this key's hash, so that it opens none here. Use the URL that ends with /u/<user>/mcp, or a new key, of `ingress keys create --user=<user>`.")
+	LoginAway        = httpapi.New(http.StatusServiceUnavailable, "login_unavailable", "Access tokens cannot be checked at the moment: the keys of their issuer are not known. API keys work.").After(RetrySoon)
+	Internal         = httpapi.New(http.StatusInternalServerError, "internal", "Internal error.")
+	BridgeFailed     = httpapi.New(http.StatusBadGateway, "bridge_failed", "The bridge broke the connection before it answered; the call may have run.")
+	NotReady         = httpapi.New(http.StatusServiceUnavailable, "not_ready", "This replica is starting.").After(RetrySoon)
+	Ending           = httpapi.New(http.StatusServiceUnavailable, "ingress_ending", "This replica of the ingress ended before the call did; the call may have run.").After(RetrySoon)
+	Suspended        = httpapi.New(http.StatusServiceUnavailable, "bridge_suspended", "The bridge is suspended.")
+	Starting         = httpapi.New(http.StatusServiceUnavailable, "bridge_starting", "The bridge is starting.").After(RetrySoon)
+	Asleep           = httpapi.New(http.StatusServiceUnavailable, "bridge_asleep", "The bridge sleeps, and could not be woken in time.").After(RetrySoon)
+	Unreachable      = httpapi.New(http.StatusServiceUnavailable, "bridge_unreachable", "The bridge could not be reached; the call did not run.").After(RetrySoon)
+	AuditAway        = httpapi.New(http.StatusServiceUnavailable, "audit_unavailable", "No audit entry can be written at the moment, and without one there is no answer; a call that was under way may have run.").After(RetrySoon)
+	Busy             = httpapi.New(http.StatusServiceUnavailable, "busy", "Too many large calls are in flight.").After(RetrySoon)
+	TooManyHeld      = httpapi.New(http.StatusServiceUnavailable, "too_many_waiting", "Too many requests already wait for the bridge to start.").After(RetrySoon)
+
+	PartQuery    = httpapi.New(http.StatusBadRequest, "query_invalid", "This route takes no query, or not one of this form: name=value, joined with &, in percent encoding.")
+	TooManyReads = httpapi.New(http.StatusTooManyRequests, "too_many_requests", "There were too many requests of the catalog from this address.").After(time.Second)
+
+	TooManyLogins = httpapi.New(http.StatusTooManyRequests, "too_many_requests", "There were too many requests for logins from this address.").After(time.Second)
+
+	TooManyWrites = httpapi.New(http.StatusTooManyRequests, "too_many_requests", "There were too many requests with keys of this publisher.").After(time.Second)
+
+	KeyRequest         = httpapi.New(http.StatusUnprocessableEntity, "key_request_invalid", `Send {"name": "laptop", "expires": "90d"}; both may be left out.`)
+	KeyRequestTooLarge = httpapi.New(http.StatusRequestEntityTooLarge, "body_too_large", "A request for a key is limited to 4 KiB.")
+	KeyNotFound        = httpapi.New(http.StatusNotFound, "key_not_found", "The user has no key of this id.")
+	KeyManaged         = httpapi.New(http.StatusConflict, "key_managed", "The key was not added as one of its own; remove it from spec.apiKeys.")
+	KeyLimit           = httpapi.New(http.StatusConflict, "key_limit_reached", "The user has as many keys as a HostedBridge takes; revoke one first.")
+	AuditQuery         = httpapi.New(http.StatusBadRequest, "query_invalid", "The query is not one for audit entries.")
+	AuditIndexDisabled = httpapi.New(http.StatusServiceUnavailable, "audit_index_disabled", "This installation keeps no index of its audit trail; --audit-index names one.")
+	AuditIndexAway     = httpapi.New(http.StatusServiceUnavailable, "audit_index_unavailable", "The index of the audit trail does not answer. The trail itself is not affected.").After(RetrySoon)
+	AnalyticsQuery     = httpapi.New(http.StatusBadRequest, "query_invalid", "The query is not one for analytics.")
+	AnalyticsSlow      = httpapi.New(http.StatusServiceUnavailable, "analytics_too_slow", "The calls of this time could not be counted within 30 seconds. Ask for a shorter time, or one question after the other.").After(RetrySoon)
+	InventoryUnknown   = httpapi.New(http.StatusServiceUnavailable, "cluster_unavailable", "The API server has not told this replica yet what there is.").After(RetrySoon)
+	KeysAway           = httpapi.New(http.StatusServiceUnavailable, "cluster_unavailable", "The API server did not answer or refused. A change may have been made or not; GET shows which.").After(RetrySoon)
+	ActNotAudited      = httpapi.New(http.StatusServiceUnavailable, "audit_unavailable", "The act was done or may have been, and could not be written to the audit trail.").After(RetrySoon)
+
+	SecretEmpty    = httpapi.New(http.StatusBadRequest, "secret_empty", "A secret cannot be empty. DELETE removes it.")
+	SecretNotFound = httpapi.New(http.StatusNotFound, "secret_not_found", "No secret of this name is set.")
+	SecretManaged  = httpapi.New(http.StatusConflict, "secret_managed", "This secret comes from a Secret that spec.secretRefs names; change it there.")
+	SecretLimit    = httpapi.New(http.StatusConflict, "secret_limit_reached", "The tier allows no further secret.")
+	TierUnknown    = httpapi.New(http.StatusConflict, "tier_unknown", "The HostedBridge's tier is none of this installation's.")
+	SecretsLost    = httpapi.New(http.StatusConflict, "secrets_lost", "What was set cannot be opened any more. Unless an administrator restores it, remove each secret and set it anew.")
+	SecretTooLarge = httpapi.New(http.StatusRequestEntityTooLarge, "body_too_large", "A secret is limited to 64 KiB.")
+	SecretsFull    = httpapi.New(http.StatusRequestEntityTooLarge, "secrets_too_large", "The user's secrets together would be larger than can be stored.")
+	SecretsDamaged = httpapi.New(http.StatusInternalServerError, "secrets_damaged", "What is stored of the user's secrets cannot be used; an administrator has to see to it.")
+	SecretsBusy    = httpapi.New(http.StatusServiceUnavailable, "secrets_unavailable", "Secrets can be neither read nor changed at the moment; nothing was changed.").After(RetrySoon)
+	SecretsAway    = httpapi.New(http.StatusServiceUnavailable, "secrets_unavailable", "The keybroker did not answer. A change may have been made or not; it can be sent again.").After(RetrySoon)
+)

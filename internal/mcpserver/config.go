@@ -1,0 +1,189 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package mcpserver is the configuration that the operator gives to a bridge: its user and its
+// servers. Both sides use this package, so that one accepts what the other encodes.
+//
+// The package is pure and uses only the standard library, because the bridge links nothing of
+// Kubernetes.
+package mcpserver
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"regexp"
+	"slices"
+)
+
+// maxAttempts limits the attempts of a call: more attempts only add load to a failing server.
+const maxAttempts = 5
+
+var (
+	// userIDPattern repeats the API's rule for a user id, because this package cannot import it.
+	// The id becomes a path segment, so it is checked here too.
+	userIDPattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+	// serverNamePattern permits more than the API's rule for names in a manifest: a local bridge
+	// accepts the names in other tools' configuration files. The maximum length keeps prefixed
+	// tool names short.
+	serverNamePattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9 ._-]{0,62}[A-Za-z0-9])?$`)
+	// headerNamePattern and reservedHeaders repeat the API's rules for a header: headers of HTTP,
+	// MCP and the bridge itself cannot be set. The bridge's own headers detect loops, and trace
+	// headers come from the caller.
+	headerNamePattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,62}[A-Za-z0-9])?$`)
+	reservedHeaders   = []string{
+		"host", "connection", "content-length", "content-type", "content-encoding",
+		"transfer-encoding", "te", "trailer", "upgrade", "expect", "accept", "accept-encoding",
+		"keep-alive", "proxy-authorization", "proxy-connection", "last-event-id",
+		"traceparent", "tracestate",
+	}
+	reservedPrefixes = []string{"mcp-", "hosted-bridge-"}
+	// variablePattern is POSIX' rule for the name of an environment variable, with the lower-case
+	// letters that some servers use.
+	variablePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+	// versionPattern matches all protocol versions of MCP.
+	versionPattern = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
+	// fileNamePattern matches no name that leads out of a folder.
+	fileNamePattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
+)
+
+// Config is one bridge's configuration.
+type Config struct {
+	// UserID is the user in the bridge's URL, /u/{userID}/mcp.
+	UserID string `json:"userID"`
+	// BridgeUID is the UID of the HostedBridge, which its certificate names.
+	BridgeUID string `json:"bridgeUID"`
+	// Mode says how clients see the tools. The default is Direct.
+	Mode Mode `json:"mode,omitempty"`
+	// ToolPrefix says when a name gets its server's name as prefix, in mode Direct. The default is
+	// PrefixAlways. With one server, names have no prefix.
+	ToolPrefix Prefix `json:"toolPrefix,omitempty"`
+	// Egress restricts the bridge's own connections.
+	Egress Egress `json:"egress,omitzero"`
+	// Servers are the upstreams, in the order of the lists.
+	Servers []Server `json:"servers"`
+}
+
+// Mode says how clients see the tools of a bridge.
+type Mode string
+
+// The modes.
+const (
+	// Direct lists every tool.
+	Direct Mode = "direct"
+	// Router lists a single tool. With it, clients find and call the others.
+	Router Mode = "router"
+)
+
+// Prefix says when the name of a tool or prompt gets its server's name as prefix. It has no effect
+// with one server.
+type Prefix string
+
+// The rules.
+const (
+	PrefixAlways Prefix = "always"
+	// PrefixAuto adds the prefix to names that several servers have.
+	PrefixAuto Prefix = "auto"
+	// PrefixNever adds a number to equal names.
+	PrefixNever Prefix = "never"
+)
+
+// Egress restricts the addresses that a bridge's connections to servers may reach. The zero Egress
+// permits public addresses only.
+type Egress struct {
+	// Allow are permitted address ranges that are not public, in CIDR notation.
+	Allow []string `json:"allow,omitempty"`
+	// Deny are forbidden address ranges, in CIDR notation. They take precedence over Allow and
+	// over public addresses.
+	Deny []string `json:"deny,omitempty"`
+	// Unrestricted permits every address except those in Deny: on a person's own machine, a
+	// restriction would protect nothing.
+	Unrestricted bool `json:"unrestricted,omitempty"`
+}
+
+// Parse parses an encoded configuration. It refuses unknown fields, trailing data and invalid
+// configurations.
+func Parse(b []byte) (Config, error) {
+	decoder := json.NewDecoder(bytes.NewReader(b))
+	decoder.DisallowUnknownFields()
+	var c Config
+	if err := decoder.Decode(&c); err != nil {
+		return Config{}, fmt.Errorf("parse bridge configuration: %w", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return Config{}, errors.New("parse bridge configuration: data after the value")
+	}
+	if err := c.Validate(); err != nil {
+		return Config{}, err
+	}
+	return c, nil
+}
+
+// Encode returns the configuration in the format of Parse. Equal configurations have equal bytes,
+// so that an unchanged configuration does not restart a pod.
+func (c Config) Encode() ([]byte, error) {
+	if c.Servers == nil {
+		c.Servers = []Server{}
+	}
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	b, err := json.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("encode bridge configuration: %w", err)
+	}
+	return b, nil
+}
+
+// Validate returns the first error in the configuration. Its errors name the field and the server,
+// but never a URL or a header's value, which may contain a token.
+func (c Config) Validate() error {
+	if !userIDPattern.MatchString(c.UserID) {
+		return fmt.Errorf("bridge configuration: userID %.80q is not a DNS label", c.UserID)
+	}
+	if c.BridgeUID == "" {
+		return errors.New("bridge configuration: bridgeUID is empty")
+	}
+	if err := c.validateChoices(); err != nil {
+		return fmt.Errorf("bridge configuration: %w", err)
+	}
+	seen := make(map[string]bool, len(c.Servers))
+	for i, s := range c.Servers {
+		if !serverNamePattern.MatchString(s.Name) {
+			return fmt.Errorf("bridge configuration: servers[%d].name %.80q is not valid", i, s.Name)
+		}
+		if seen[s.Name] {
+			return fmt.Errorf("bridge configuration: servers[%d].name %q is used twice", i, s.Name)
+		}
+		seen[s.Name] = true
+		if err := s.validate(); err != nil {
+			return fmt.Errorf("bridge configuration: server %q: %w", s.Name, err)
+		}
+	}
+	return nil
+}
+
+func (c Config) validateChoices() error {
+	if !slices.Contains([]Mode{"", Direct, Router}, c.Mode) {
+		return fmt.Errorf("mode %.80q is neither %s nor %s", c.Mode, Direct, Router)
+	}
+	if !slices.Contains([]Prefix{"", PrefixAlways, PrefixAuto, PrefixNever}, c.ToolPrefix) {
+		return fmt.Errorf("toolPrefix %.80q is none of %s, %s and %s", c.ToolPrefix, PrefixAlways, PrefixAuto, PrefixNever)
+	}
+	if err := validateRanges("egress.allow", c.Egress.Allow); err != nil {
+		return err
+	}
+	return validateRanges("egress.deny", c.Egress.Deny)
+}
+
+func validateRanges(field string, ranges []string) error {
+	for i, cidr := range ranges {
+		if _, err := netip.ParsePrefix(cidr); err != nil {
+			return fmt.Errorf("%s[%d] %.80q is not an address range such as 10.0.0.0/8", field, i, cidr)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import "time"
+
+const (
+	// Interval is the time between two probes of a server. A minute is short for a person, and
+	// long for the cost of a probe.
+	Interval = time.Minute
+	// Timeout limits a probe: a server that needs longer to answer a ping is of no use to a person
+	// who waits for a tool.
+	Timeout = 5 * time.Second
+	// FailureThreshold is how many consecutive probes must fail before a healthy server becomes
+	// unhealthy, so that one lost packet does not raise an alarm.
+	FailureThreshold = 3
+	// errorLimit limits the error text of a report, in bytes, because servers choose part of it.
+	errorLimit = 256
+)
+
+// Probe is the outcome of one probe.
+type Probe struct {
+	// At is when the probe ended.
+	At time.Time
+	// Latency is how long it took.
+	Latency time.Duration
+	// Tools is the number of the server's tools, if the probe succeeded.
+	Tools int
+	// Failure is the error, empty if the probe succeeded.
+	Failure string
+}
+
+// New returns the health of a server before its first probe.
+func New(now time.Time) Server {
+	return Server{Status: Connecting, Since: &now}
+}
+
+// After returns the server's health after p. One success makes a server healthy. FailureThreshold
+// consecutive failures make it unhealthy. Fewer failures keep its status.
+func (s Server) After(p Probe) Server {
+	at := p.At
+	s.LastCheck, s.Reason = &at, ""
+	if p.Failure == "" {
+		s.Failures, s.Error, s.Tools = 0, "", p.Tools
+		s.LatencyMS = p.Latency.Milliseconds()
+		return s.become(Healthy, at)
+	}
+	s.Failures++
+	s.Error = truncate(p.Failure)
+	if s.Failures >= FailureThreshold {
+		return s.become(Unhealthy, at)
+	}
+	return s
+}
+
+// OutOfService returns the health of a server that is disabled for a reason that no probe finds.
+// It is unhealthy at once and has no tools.
+func (s Server) OutOfService(at time.Time, reason string) Server {
+	s.LastCheck = &at
+	s.Tools, s.Error, s.Reason = 0, truncate(reason), ""
+	return s.become(Unhealthy, at)
+}
+
+// InService returns the health of a server that is no longer out of service: it was not probed
+// yet.
+func (s Server) InService(at time.Time) Server {
+	s.Failures, s.Error, s.Reason = 0, "", ""
+	return s.become(Connecting, at)
+}
+
+func (s Server) become(status Status, at time.Time) Server {
+	if s.Status != status {
+		s.Status, s.Since = status, &at
+	}
+	return s
+}
+
+func truncate(s string) string { return bounded(s, errorLimit) }
+
+// bounded returns the beginning of s, at most limit bytes, without splitting a character.
+func bounded(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	cut := limit
+	for cut > 0 && s[cut]&0xC0 == 0x80 {
+		cut--
+	}
+	return s[:cut]
+}

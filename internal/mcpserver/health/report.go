@@ -1,0 +1,116 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package health is a bridge's report about its upstream servers: the JSON of GET /health, and the
+// rules that derive a server's state from probes.
+//
+// The package is pure and uses only the standard library; times are arguments. All readers of a
+// bridge's health import the types from here.
+package health
+
+import "time"
+
+// Status is a state in one word.
+type Status string
+
+// The states. A server is never degraded; a bridge is never connecting.
+const (
+	// Healthy: calls are expected to work.
+	Healthy Status = "healthy"
+	// Degraded: some of the bridge's servers are not healthy.
+	Degraded Status = "degraded"
+	// Unhealthy: calls are expected to fail.
+	Unhealthy Status = "unhealthy"
+	// Connecting: the server was not probed yet.
+	Connecting Status = "connecting"
+)
+
+// ReasonToolsChanged is the reason of a server whose tools differ from its audited tools. It is
+// out of service until they are equal again.
+const ReasonToolsChanged = "tools_changed"
+
+// ReasonLoginRequired is the reason of a server whose user must log in, for the first time or
+// again. It is out of service until then.
+const ReasonLoginRequired = "login_required"
+
+// Report is a bridge's health.
+type Report struct {
+	// Status is healthy if every server is healthy, unhealthy if no server is, and degraded
+	// otherwise.
+	Status Status `json:"status"`
+	// Tools is the number of the bridge's tools over all servers.
+	Tools int `json:"tools"`
+	// Servers are the upstreams by name.
+	Servers map[string]Server `json:"servers"`
+	// SecretsRevision identifies the state of the user's secrets in the bridge. It is empty before
+	// they arrive.
+	SecretsRevision string `json:"secretsRevision,omitempty"`
+	// Busy is the number of calls in progress, including those that wait for an answer of their
+	// client.
+	Busy int `json:"busy,omitempty"`
+	// Renamed are features whose client-side name differs from the bridge's rule because of a
+	// collision. The list has at most 32 entries.
+	Renamed []Renamed `json:"renamed,omitempty"`
+}
+
+// Renamed is a feature whose name collides with another feature's name.
+type Renamed struct {
+	// Kind is tool, prompt, resource or resource template.
+	Kind string `json:"kind"`
+	// Name is the client-side name. It is empty for a resource that is hidden because an earlier
+	// server has the same URI.
+	Name string `json:"name,omitempty"`
+	// Server is the feature's server.
+	Server string `json:"server"`
+	// Original is the server's own name for it, at most 128 bytes. A URI is without user
+	// information and query.
+	Original string `json:"original"`
+}
+
+// Server is one upstream's health.
+type Server struct {
+	// Status is healthy, unhealthy or connecting.
+	Status Status `json:"status"`
+	// Transport is streamable-http, sse or stdio.
+	Transport string `json:"transport,omitempty"`
+	// Tools is the number of tools in the server's last list, without hidden tools.
+	Tools int `json:"tools"`
+	// LatencyMS is how long the last successful probe took, in milliseconds.
+	LatencyMS int64 `json:"latencyMs"`
+	// LastCheck is when the last probe ended.
+	LastCheck *time.Time `json:"lastCheck,omitempty"`
+	// Failures counts the failed probes since the last success.
+	Failures int `json:"failures"`
+	// Error is the last probe's failure, empty if it succeeded. It contains no URL and no header.
+	Error string `json:"error,omitempty"`
+	// Reason classifies Error, for programs.
+	Reason string `json:"reason,omitempty"`
+	// ConnectURL is the login page, for a server that waits for a login in an installation with
+	// such a page.
+	ConnectURL string `json:"connectURL,omitempty"`
+	// Since is when the server's status last changed.
+	Since *time.Time `json:"since,omitempty"`
+	// LastUsed is when a client last used the server. Lists do not count. It is missing before the
+	// first use.
+	LastUsed *time.Time `json:"lastUsed,omitempty"`
+}
+
+// Summarize returns the report on servers.
+func Summarize(servers map[string]Server) Report {
+	r := Report{Status: Healthy, Servers: make(map[string]Server, len(servers))}
+	unhealthy := 0
+	for name, s := range servers {
+		r.Servers[name] = s
+		r.Tools += s.Tools
+		if s.Status != Healthy {
+			r.Status = Degraded
+		}
+		if s.Status == Unhealthy {
+			unhealthy++
+		}
+	}
+	if len(servers) > 0 && unhealthy == len(servers) {
+		r.Status = Unhealthy
+	}
+	return r
+}
