@@ -43,22 +43,23 @@ const (
 // own.
 var concurrencies = []int{1, 8}
 
-// way is one way to the upstream. start returns how a client connects, and the
-// process whose memory counts, 0 for none.
+// way is one way to the upstream, called in one version of the protocol. start
+// returns how a client connects, and the process that is measured.
 type way struct {
-	name  string
-	start func(ctx context.Context, t *testing.T) (connect func() mcp.Transport, pid int)
+	name, version string
+	start         func(ctx context.Context, t *testing.T) (connect func() mcp.Transport, measured process)
 }
 
 // figures are what was measured of one load, in all rounds.
 type figures struct {
 	took []time.Duration
 	long time.Duration
+	used usage
 }
 
 // add adds what was measured in another round.
 func (f *figures) add(more figures) {
-	f.took, f.long = append(f.took, more.took...), f.long+more.long
+	f.took, f.long, f.used = append(f.took, more.took...), f.long+more.long, f.used.plus(more.used)
 }
 
 // at returns how long the given part of the calls took at most.
@@ -76,15 +77,15 @@ func TestAggregators(t *testing.T) {
 		title string
 		ways  []way
 	}{
-		{"one upstream over streamable HTTP", []way{tools.directHTTP(), tools.bridgeHTTP()}},
+		{"one upstream over streamable HTTP", tools.overHTTP()},
 		{"one upstream over stdio", []way{tools.directStdio(), tools.bridgeStdio(), tools.mcpProxy(), tools.supergateway()}},
 	}
 	var out strings.Builder
 	for _, g := range groups {
 		fmt.Fprintf(&out, "\n%s\n\n", g.title)
 		table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(table, "| way\t| clients\t| calls/s\t| p50 ms\t| added ms\t| p99 ms\t| idle MB\t| loaded MB\t|")
-		fmt.Fprintln(table, "| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t|")
+		fmt.Fprintln(table, "| way\t| version\t| clients\t| calls/s\t| p50 ms\t| added ms\t| p99 ms\t| CPU ms\t| KB\t| idle MB\t| loaded MB\t|")
+		fmt.Fprintln(table, strings.Repeat("| ---\t", 11)+"|")
 		measureGroup(t, table, g.ways)
 		_ = table.Flush()
 	}
@@ -95,7 +96,7 @@ func TestAggregators(t *testing.T) {
 type running struct {
 	way
 	connect func() mcp.Transport
-	pid     int
+	process process
 	idle    string
 }
 
@@ -107,31 +108,35 @@ func measureGroup(t *testing.T, table io.Writer, ways []way) {
 	group := make([]running, len(ways))
 	for i, w := range ways {
 		group[i].way = w
-		group[i].connect, group[i].pid = w.start(ctx, t)
+		group[i].connect, group[i].process = w.start(ctx, t)
 		// One client that came and went, so that what is made on first use is there.
-		if _, err := load(ctx, group[i].connect, 1, 0); err != nil {
+		if _, err := group[i].load(ctx, t, 1, 0); err != nil {
 			t.Fatalf("%s: %v", w.name, err)
 		}
 	}
 	time.Sleep(settle)
 	for i := range group {
-		group[i].idle = resident(t, group[i].pid)
+		group[i].idle = group[i].process.resident(t)
 	}
 	for _, clients := range concurrencies {
 		measured := make([]figures, len(group))
 		for range rounds {
 			for i, r := range group {
-				f, err := load(ctx, r.connect, clients, window)
+				f, err := r.load(ctx, t, clients, window)
 				if err != nil {
 					t.Fatalf("%s, %d clients: %v", r.name, clients, err)
 				}
 				measured[i].add(f)
 			}
 		}
+		var direct time.Duration
 		for i, r := range group {
 			f := &measured[i]
-			fmt.Fprintf(table, "| %s\t| %d\t| %.0f\t| %.2f\t| %+.2f\t| %.2f\t| %s\t| %s\t|\n", r.name, clients,
-				float64(len(f.took))/f.long.Seconds(), ms(f.at(.5)), ms(f.at(.5)-measured[0].at(.5)), ms(f.at(.99)), r.idle, resident(t, r.pid))
+			if r.name == directly {
+				direct = f.at(.5)
+			}
+			fmt.Fprintf(table, "| %s\t| %s\t| %d\t| %.0f\t| %.2f\t| %+.2f\t| %.2f\t| %s\t| %s\t| %s\t|\n", r.name, r.version, clients,
+				float64(len(f.took))/f.long.Seconds(), ms(f.at(.5)), ms(f.at(.5)-direct), ms(f.at(.99)), f.used.each(len(f.took)), r.idle, r.process.resident(t))
 		}
 	}
 }
@@ -139,7 +144,8 @@ func measureGroup(t *testing.T, table io.Writer, ways []way) {
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // load has the clients call for that long.
-func load(ctx context.Context, connect func() mcp.Transport, clients int, long time.Duration) (figures, error) {
+func (r running) load(ctx context.Context, t *testing.T, clients int, long time.Duration) (figures, error) {
+	t.Helper()
 	var wait sync.WaitGroup
 	took := make([][]time.Duration, clients)
 	errs := make([]error, clients)
@@ -148,7 +154,7 @@ func load(ctx context.Context, connect func() mcp.Transport, clients int, long t
 	ready.Add(clients)
 	for i := range clients {
 		wait.Go(func() {
-			session, err := begin(ctx, connect())
+			session, err := begin(ctx, r.connect(), r.version)
 			ready.Done()
 			if err != nil {
 				errs[i] = err
@@ -160,21 +166,23 @@ func load(ctx context.Context, connect func() mcp.Transport, clients int, long t
 		})
 	}
 	ready.Wait()
-	began := time.Now()
+	before, began := r.process.usage(t), time.Now()
 	close(start)
 	wait.Wait()
+	f := figures{long: time.Since(began), used: r.process.usage(t).minus(before)}
 	for _, err := range errs {
 		if err != nil {
 			return figures{}, err
 		}
 	}
-	return figures{slices.Concat(took...), time.Since(began)}, nil
+	f.took = slices.Concat(took...)
+	return f, nil
 }
 
 // begin opens a session and makes the calls that do not count.
-func begin(ctx context.Context, transport mcp.Transport) (*mcp.ClientSession, error) {
+func begin(ctx context.Context, transport mcp.Transport, version string) (*mcp.ClientSession, error) {
 	client := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, nil)
-	session, err := client.Connect(ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	session, err := client.Connect(ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}

@@ -8,14 +8,14 @@ package bench
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
-	"strconv"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -25,18 +25,30 @@ import (
 
 const everythingServer = "github.com/modelcontextprotocol/go-sdk/conformance/everything-server"
 
-// programs are the programs that the ways are made of.
+// The versions of the two eras: with sessions and without.
+const (
+	sessions  = "2025-11-25"
+	stateless = "2026-07-28"
+)
+
+// directly is the name of the ways that lead to the upstream itself. What the
+// ways below one add is compared with it.
+const directly = "direct"
+
+// programs are the programs that the ways are made of. former is another bridge
+// to compare with, empty for none: one that was built from an earlier commit,
+// with the build tag bench.
 type programs struct {
-	bridge, everything, node string
+	bridge, former, everything, node string
 }
 
 // prepare builds what is ours. What is not is in node_modules.
 func prepare(t *testing.T) programs {
 	t.Helper()
 	dir := t.TempDir()
-	p := programs{bridge: filepath.Join(dir, "bridge"), everything: filepath.Join(dir, "everything-server")}
+	p := programs{former: os.Getenv("FORMER"), bridge: filepath.Join(dir, "bridge"), everything: filepath.Join(dir, "everything-server")}
 	for program, pkg := range map[string]string{p.bridge: "../../cmd/bridge", p.everything: everythingServer} {
-		if out, err := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, pkg).CombinedOutput(); err != nil {
+		if out, err := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-tags=bench", "-ldflags=-s -w", "-o", program, pkg).CombinedOutput(); err != nil {
 			t.Fatalf("build %s: %v: %s", pkg, err, out)
 		}
 	}
@@ -52,70 +64,93 @@ func prepare(t *testing.T) programs {
 	return p
 }
 
-func (p programs) directHTTP() way {
-	return way{"direct", func(ctx context.Context, t *testing.T) (func() mcp.Transport, int) {
-		url, pid := p.upstream(ctx, t)
-		return overHTTP(t, url), pid
+// overHTTP returns the ways to an upstream over HTTP. It speaks the version of
+// its clients, but for the last bridge, which translates.
+func (p programs) overHTTP() []way {
+	ways := []way{p.directHTTP(sessions)}
+	ways = append(ways, p.bridgesHTTP(sessions, sessions)...)
+	ways = append(ways, p.directHTTP(stateless))
+	ways = append(ways, p.bridgesHTTP(stateless, stateless)...)
+	return append(ways, p.bridgesHTTP(stateless, sessions)...)
+}
+
+func (p programs) directHTTP(version string) way {
+	return way{directly, version, func(ctx context.Context, t *testing.T) (func() mcp.Transport, process) {
+		return overHTTP(t, p.upstream(ctx, t, version)), process{}
 	}}
 }
 
 func (p programs) directStdio() way {
-	return way{"direct", func(ctx context.Context, _ *testing.T) (func() mcp.Transport, int) {
+	return way{directly, sessions, func(ctx context.Context, _ *testing.T) (func() mcp.Transport, process) {
 		return func() mcp.Transport {
 			return &mcp.CommandTransport{Command: exec.CommandContext(ctx, p.everything)}
-		}, 0
+		}, process{}
 	}}
 }
 
-func (p programs) bridgeHTTP() way {
-	return way{"bridge", func(ctx context.Context, t *testing.T) (func() mcp.Transport, int) {
-		url, _ := p.upstream(ctx, t)
-		return p.serveBridge(ctx, t, fmt.Sprintf(`{"servers":{"everything":{"url":%q}}}`, url))
-	}}
+// bridgesHTTP returns the ways through the bridge, and the former one, to an
+// upstream that may speak another version than the clients.
+func (p programs) bridgesHTTP(version, upstream string) []way {
+	programs := map[string]string{"bridge": p.bridge, "former bridge": p.former}
+	var ways []way
+	for _, name := range slices.Sorted(maps.Keys(programs)) {
+		program := programs[name]
+		if program == "" {
+			continue
+		}
+		if version != upstream {
+			name += " before " + upstream
+		}
+		ways = append(ways, way{name, version, func(ctx context.Context, t *testing.T) (func() mcp.Transport, process) {
+			return serveBridge(ctx, t, program, fmt.Sprintf(`{"servers":{"everything":{"url":%q}}}`, p.upstream(ctx, t, upstream)))
+		}})
+	}
+	return ways
 }
 
 func (p programs) bridgeStdio() way {
-	return way{"bridge", func(ctx context.Context, t *testing.T) (func() mcp.Transport, int) {
-		return p.serveBridge(ctx, t, fmt.Sprintf(`{"servers":{"everything":{"command":%q}}}`, p.everything))
+	return way{"bridge", sessions, func(ctx context.Context, t *testing.T) (func() mcp.Transport, process) {
+		return serveBridge(ctx, t, p.bridge, fmt.Sprintf(`{"servers":{"everything":{"command":%q}}}`, p.everything))
 	}}
 }
 
-func (p programs) serveBridge(ctx context.Context, t *testing.T, config string) (func() mcp.Transport, int) {
+func serveBridge(ctx context.Context, t *testing.T, program, config string) (func() mcp.Transport, process) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.json")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	address := free(t)
-	pid := start(ctx, t, address, p.bridge, "serve", "--http", address, "--config", file)
-	return overHTTP(t, "http://"+address+"/u/local/mcp"), pid
+	address, probe := free(t), free(t)
+	t.Setenv("BENCH_LISTEN", probe)
+	pid := start(ctx, t, address, program, "serve", "--http", address, "--config", file)
+	return overHTTP(t, "http://"+address+"/u/local/mcp"), process{pid, "http://" + probe}
 }
 
 func (p programs) mcpProxy() way {
-	return way{"mcp-proxy 6.7.19", func(ctx context.Context, t *testing.T) (func() mcp.Transport, int) {
+	return way{"mcp-proxy 6.7.19", sessions, func(ctx context.Context, t *testing.T) (func() mcp.Transport, process) {
 		host, port := split(t, free(t))
 		pid := start(ctx, t, net.JoinHostPort(host, port), p.node, "node_modules/mcp-proxy/dist/bin/mcp-proxy.mjs",
 			"--host", host, "--port", port, "--server", "stream", "--", p.everything)
-		return overHTTP(t, "http://"+net.JoinHostPort(host, port)+"/mcp"), pid
+		return overHTTP(t, "http://"+net.JoinHostPort(host, port)+"/mcp"), process{pid: pid}
 	}}
 }
 
 func (p programs) supergateway() way {
-	return way{"supergateway 4.0.0", func(ctx context.Context, t *testing.T) (func() mcp.Transport, int) {
+	return way{"supergateway 4.0.0", sessions, func(ctx context.Context, t *testing.T) (func() mcp.Transport, process) {
 		address := free(t)
 		_, port := split(t, address)
 		pid := start(ctx, t, address, p.node, "node_modules/supergateway/dist/index.js",
 			"--stdio", p.everything, "--outputTransport", "streamableHttp", "--stateful", "--port", port, "--logLevel", "none")
-		return overHTTP(t, "http://"+address+"/mcp"), pid
+		return overHTTP(t, "http://"+address+"/mcp"), process{pid: pid}
 	}}
 }
 
-// upstream starts the server that is called, with sessions.
-func (p programs) upstream(ctx context.Context, t *testing.T) (url string, pid int) {
+// upstream starts the server that is called.
+func (p programs) upstream(ctx context.Context, t *testing.T, version string) (url string) {
 	t.Helper()
 	address := free(t)
-	pid = start(ctx, t, address, p.everything, "-http", address, "-stateless=false")
-	return "http://" + address, pid
+	start(ctx, t, address, p.everything, "-http", address, fmt.Sprintf("-stateless=%t", version == stateless))
+	return "http://" + address
 }
 
 func overHTTP(t *testing.T, url string) func() mcp.Transport {
@@ -174,28 +209,4 @@ func start(ctx context.Context, t *testing.T, address, program string, args ...s
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-}
-
-var residentLine = regexp.MustCompile(`(?m)^VmRSS:\s+(\d+) kB$`)
-
-// resident returns the process's own resident memory in MB, without that of the
-// servers that it runs, or "-" for none.
-func resident(t *testing.T, pid int) string {
-	t.Helper()
-	if pid == 0 {
-		return "-"
-	}
-	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := residentLine.FindSubmatch(status)
-	if found == nil {
-		t.Fatalf("the status of process %d has no VmRSS", pid)
-	}
-	kb, err := strconv.Atoi(string(found[1]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strconv.FormatFloat(float64(kb)/1024, 'f', 1, 64)
 }

@@ -11,8 +11,6 @@ import (
 	"fmt"
 	"testing"
 	"time"
-
-	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
 
 const (
@@ -112,7 +110,7 @@ func patchKeys(t *testing.T, name string, keys ...credential) {
 		}
 		b.Spec.APIKeys = nil
 		for _, k := range keys {
-			b.Spec.APIKeys = append(b.Spec.APIKeys, v1alpha1.APIKey{ID: k.listed.ID, Hash: k.listed.Hash})
+			b.Spec.APIKeys = append(b.Spec.APIKeys, k.listed(name))
 		}
 		return installed.client.Update(ctx, b)
 	})

@@ -21,7 +21,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	logins "github.com/hostedbridge/hostedbridge/internal/oauth"
-	"github.com/hostedbridge/hostedbridge/internal/onboarding"
+	"github.com/hostedbridge/hostedbridge/internal/tenant/kubestore"
 )
 
 // What hack/test/login.sh has told the installation of the bridges of those who
@@ -51,7 +51,7 @@ func newNewcomer(t *testing.T, at place, short string) newcomer {
 	if at == atGitHub {
 		n.subject = v1alpha1.OAuthSubject{Issuer: gitHubIssuer, Subject: gitHubNumber(n.name)}
 	}
-	user := onboarding.Name(logins.KeyOf(n.subject.Issuer, n.subject.Subject))
+	user := kubestore.BridgeName(logins.KeyOf(n.subject.Issuer, n.subject.Subject))
 	n.of = types.NamespacedName{Namespace: peopleNamespace, Name: string(user)}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), cleanupTimeout)

@@ -223,13 +223,10 @@ func strangersLearnNothing(t *testing.T) {
 // invitationsBind has an administrator invite somebody to a bridge.
 func invitationsBind(t *testing.T) {
 	n := newLoginTenant(t, "inviting")
-	boss := admin(t)
-	var invitation struct{ URL, ExpiresAt string }
-	boss.must(t, http.StatusCreated, http.MethodPost, "/admin/users/"+n.name+"/invitations", "").into(t, &invitation)
-	who := "invited-" + installed.run
+	invitation, who := newInvitation(t, n), "invited-"+installed.run
 
 	p := newVisitor(t)
-	v := p.does(t, "open", invitation.URL)
+	v := p.does(t, "open", invitation)
 	checkPage(t, v)
 	v, err := p.saysWho(p.does(t, "press", atIdentity.link()), who)
 	if err != nil {
@@ -239,7 +236,7 @@ func invitationsBind(t *testing.T) {
 	if v.Status != http.StatusOK || !strings.Contains(v.Text, n.name) {
 		t.Errorf("status %d at %s, want words about %s: %s", v.Status, v.path(), n.name, v.Text)
 	}
-	refused(t, newVisitor(t).does(t, "open", invitation.URL))
+	refused(t, newVisitor(t).does(t, "open", invitation))
 
 	a := askAs(desk, n.url())
 	got := askTokens(t, a.redeem(p.consents(t, a, who).Get("code")))

@@ -18,7 +18,7 @@ import (
 
 // TestLoginsOutliveTheIngress ends every ingress while people are in the midst of
 // what the installation keeps for them, whatever it keeps that in: a file on a
-// volume, PostgreSQL or Redis. Everything goes on at the next ingress, and what was
+// volume or PostgreSQL. Everything goes on at the next ingress, and what was
 // used stays used.
 func TestLoginsOutliveTheIngress(t *testing.T) {
 	identityHosts = startIdentityProvider(t)

@@ -113,6 +113,7 @@ func TestTheOldestClaimToAUserIDWins(t *testing.T) {
 	thief := mint(t)
 	second := bridge(installed.name("ivan-too"), []credential{thief}, "everything")
 	second.Spec.UserID = v1alpha1.UserID(ivan.name)
+	second.Spec.APIKeys = []v1alpha1.APIKey{thief.listed(ivan.name)}
 	uid := create(t, second)
 	message := awaitRefused(t, second.Name, v1alpha1.ReasonUserIDConflict)
 	if !strings.Contains(message, "spec.userID") || !strings.Contains(message, ivan.name) {

@@ -24,7 +24,7 @@ import (
 )
 
 // outsideTimeout bounds one run of a client of clients/, with all its steps.
-const outsideTimeout = time.Minute
+const outsideTimeout = 2 * time.Minute
 
 // What the everything server's prompt and resource say.
 const (

@@ -41,10 +41,12 @@ type tenant struct {
 	at *installation
 }
 
-// credential is a key with what the object lists of it.
-type credential struct {
-	secret string
-	listed v1alpha1.APIKey
+// credential is a key with its id.
+type credential struct{ secret, id string }
+
+// listed returns what the object of the user lists of the key.
+func (c credential) listed(user string) v1alpha1.APIKey {
+	return v1alpha1.APIKey{ID: c.id, Hash: apikey.HashFor(user, c.secret).String()}
 }
 
 // url is what the tenant pastes into a client.
@@ -59,7 +61,7 @@ func mint(t *testing.T) credential {
 	if err != nil {
 		t.Fatalf("mint a key: %v", err)
 	}
-	return credential{secret: key, listed: v1alpha1.APIKey{ID: id, Hash: apikey.HashOf(key).String()}}
+	return credential{secret: key, id: id}
 }
 
 // bridge returns the HostedBridge of a user of this run, with the run's
@@ -77,7 +79,7 @@ func bridge(name string, keys []credential, servers ...string) *v1alpha1.HostedB
 		})
 	}
 	for _, k := range keys {
-		b.Spec.APIKeys = append(b.Spec.APIKeys, k.listed)
+		b.Spec.APIKeys = append(b.Spec.APIKeys, k.listed(name))
 	}
 	return b
 }

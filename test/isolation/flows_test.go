@@ -15,8 +15,8 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
 	"github.com/hostedbridge/hostedbridge/internal/desired"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 const system, tenants, trials = "hosted-bridge-system", "tenants", "trials"
@@ -50,7 +50,7 @@ func installed(t *testing.T) cluster {
 	for _, namespace := range []string{tenants, trials} {
 		made, err := desired.NetworkPolicy(namespace, desired.Network{
 			Namespace: system,
-			Egress:    config.Egress{Allow: []string{"10.96.0.0/16"}, Deny: []string{"10.96.0.1/32", "203.0.114.10/32"}},
+			Egress:    mcpserver.Egress{Allow: []string{"10.96.0.0/16"}, Deny: []string{"10.96.0.1/32", "203.0.114.10/32"}},
 			DNS: desired.DNS{
 				Namespace: "kube-system", Labels: map[string]string{"k8s-app": "kube-dns"}, CIDRs: []string{"169.254.20.10/32"}, Port: 53,
 			},

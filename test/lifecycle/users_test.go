@@ -48,6 +48,7 @@ func (c *cluster) mintUsers(t *testing.T, names ...string) (users []user, keys [
 		u.home = c.url + "/u/" + u.name
 		u.url = u.home + "/mcp"
 		users = append(users, u)
+		// In the form that every version reads: users are made before the upgrade.
 		keys = append(keys, v1alpha1.APIKey{ID: id, Hash: apikey.HashOf(key).String()})
 	}
 	return users, keys

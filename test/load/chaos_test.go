@@ -19,7 +19,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/load/world"
 )
 
 const (
@@ -87,7 +87,7 @@ func (v *victims) kill(t *testing.T) {
 	switch kind {
 	case "ingress":
 		old := v.pick()
-		old.kill()
+		old.Kill()
 		heard := time.NewTimer(lag)
 		defer heard.Stop()
 		<-heard.C
@@ -97,10 +97,10 @@ func (v *victims) kill(t *testing.T) {
 		v.installation.restart(t, v.tenants[mathrand.IntN(chaosFakes)])
 	case "bridge":
 		b := v.reals[mathrand.IntN(len(v.reals))]
-		b.process.kill()
+		b.process.Kill()
 		v.installation.startReal(t, b)
 	default:
-		v.store.process.kill()
+		v.store.process.Kill()
 		v.store.start(t)
 	}
 }
@@ -109,9 +109,9 @@ func (v *victims) kill(t *testing.T) {
 // Redis while tools are called, each by a name of its own, and then compares
 // what the clients know with the trails.
 func TestEveryAnsweredCallHasItsEntryWhateverIsKilled(t *testing.T) {
-	lasts := time.Duration(number(t, "LOAD_CHAOS_SECONDS", int(defaultChaos/time.Second))) * time.Second
+	lasts := time.Duration(world.Number(t, "LOAD_CHAOS_SECONDS", int(defaultChaos/time.Second))) * time.Second
 	i := install(t, chaosFakes+chaosReals)
-	store := newRedis(t)
+	store := i.newRedis(t)
 	g := i.newIngresses(t)
 	g.redis = store.url()
 	for range chaosReplicas {
@@ -145,7 +145,7 @@ func TestEveryAnsweredCallHasItsEntryWhateverIsKilled(t *testing.T) {
 	_ = callers.Wait() // They return no error.
 	g.expectAlive(t)
 	for _, r := range g.current() {
-		r.kill() // What has not been written by now is not there.
+		r.Kill() // What has not been written by now is not there.
 	}
 	expectEntries(t, book, g.readTrails(t))
 	g.expectGapFound(t, 1)
@@ -184,17 +184,18 @@ func expectEntries(t *testing.T, book *ledger, written *trails) {
 // redisServer is a real one.
 type redisServer struct {
 	program, address string
-	process          *process
+	process          *world.Process
+	installation     *installation
 }
 
 // newRedis starts a Redis, which hack/install-deps.sh installs.
-func newRedis(t *testing.T) *redisServer {
+func (i *installation) newRedis(t *testing.T) *redisServer {
 	t.Helper()
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
 		t.Fatalf("%v; hack/install-deps.sh installs it", err)
 	}
-	s := &redisServer{program: program, address: unusedAddress(t)}
+	s := &redisServer{program: program, address: world.UnusedAddress(t), installation: i}
 	s.start(t)
 	return s
 }
@@ -208,16 +209,6 @@ func (s *redisServer) start(t *testing.T) {
 	cmd := exec.Command(s.program, "--bind", host, "--port", port, "--save", "", "--appendonly", "no")
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
-	s.process = launch(t, "Redis", cmd)
-	testenv.Eventually(t, "Redis listens at "+s.address, func() bool {
-		if s.process.over() {
-			t.Fatalf("Redis ended: %v", s.process.err)
-		}
-		conn, err := net.DialTimeout("tcp", s.address, time.Second)
-		if err != nil {
-			return false
-		}
-		_ = conn.Close()
-		return true
-	})
+	s.process = s.installation.launch(t, "Redis", cmd)
+	s.process.AwaitListener(t, s.address)
 }

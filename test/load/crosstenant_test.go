@@ -9,6 +9,8 @@ import (
 	mathrand "math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/hostedbridge/hostedbridge/test/load/world"
 )
 
 // moveEvery is how often two bridges change places: of 50 users one in 25 has no
@@ -20,7 +22,7 @@ const moveEvery = 100 * time.Millisecond
 // at the paths of others, while their pods are deleted and the addresses go to other users' pods. All that a user
 // sends and all that the user's bridge answers has the user's canary.
 func TestNoByteOfAnotherUserReachesAnybody(t *testing.T) {
-	users, calls := number(t, "LOAD_USERS", defaultUsers), number(t, "LOAD_CALLS", defaultCalls)
+	users, calls := world.Number(t, "LOAD_USERS", defaultUsers), world.Number(t, "LOAD_CALLS", defaultCalls)
 	i := install(t, users)
 	g := i.startIngresses(t, 2)
 	tenants := g.populate(t, users)
@@ -31,7 +33,8 @@ func TestNoByteOfAnotherUserReachesAnybody(t *testing.T) {
 
 	misled := 0.0
 	for _, r := range g.endpoints {
-		misled += scrape(r.Probes, "hostedbridge_ingress_undelivered_total", "handshake")
+		undelivered, _ := world.Metric("http://"+r.Probes+"/metrics", "hostedbridge_ingress_undelivered_total", "handshake")
+		misled += undelivered
 	}
 	if misled == 0 {
 		t.Error("no route ever led to another user's bridge, so nothing was tried")

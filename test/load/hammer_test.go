@@ -10,7 +10,6 @@ import (
 	"fmt"
 	mathrand "math/rand/v2"
 	"net/http"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,19 +29,6 @@ const (
 	workers   = 16
 	streamers = 8
 )
-
-// number returns a size, which the environment may set.
-func number(t *testing.T, variable string, fallback int) int {
-	t.Helper()
-	if os.Getenv(variable) == "" {
-		return fallback
-	}
-	n, err := strconv.Atoi(os.Getenv(variable))
-	if err != nil || n < 1 {
-		t.Fatalf("%s is no number above 0", variable)
-	}
-	return n
-}
 
 // populate makes so many tenants with bridges that run, and waits until each has
 // had an answer.

@@ -16,10 +16,7 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/hostedbridge/hostedbridge/test/testenv"
+	"github.com/hostedbridge/hostedbridge/test/load/world"
 )
 
 const (
@@ -38,7 +35,7 @@ const (
 
 // replica is one ingress, and the connections that clients keep to it.
 type replica struct {
-	*process
+	*world.Process
 	home           int
 	Public, Probes string
 	// clients speak HTTP/1.1 and HTTP/2, as load balancers do, one pool for
@@ -73,12 +70,7 @@ func (i *installation) startIngresses(t *testing.T, n int) *ingresses {
 // newIngresses makes what replicas need: a pod that has their token.
 func (i *installation) newIngresses(t *testing.T) *ingresses {
 	t.Helper()
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: "ingress"},
-		Spec:       corev1.PodSpec{ServiceAccountName: ingressAccount, Containers: []corev1.Container{{Name: "ingress", Image: "ingress"}}},
-	}
-	testenv.ExpectApplied(t, i.client, pod)
-	return &ingresses{installation: i, token: i.tokenFile(pod)}
+	return &ingresses{installation: i, token: i.write("token", world.IngressToken(t, i.client, i.namespace))}
 }
 
 // startNew is start for a replica in a pod of its own.
@@ -106,8 +98,8 @@ func (g *ingresses) start(t *testing.T, home int) *replica {
 		args = append(args, "--quota-redis-url="+g.redis)
 	}
 	name := fmt.Sprintf("ingress %d", home)
-	r.process = launch(t, name, exec.Command(i.programs.ingress, args...))
-	r.said(t, "serving", r)
+	r.Process = i.launch(t, name, exec.Command(filepath.Join(programDir, "ingress"), args...))
+	r.AwaitSaid(t, "serving", r)
 	for n := range r.clients {
 		protocols := new(http.Protocols)
 		protocols.SetHTTP1(n == 0)
@@ -116,12 +108,7 @@ func (g *ingresses) start(t *testing.T, home int) *replica {
 		r.clients[n] = &http.Client{Transport: transport}
 		t.Cleanup(transport.CloseIdleConnections)
 	}
-	testenv.Eventually(t, name+" is ready", func() bool {
-		if r.over() {
-			t.Fatalf("%s ended: %v", name, r.err)
-		}
-		return answers("http://" + r.Probes + "/readyz")
-	})
+	r.AwaitOK(t, "http://"+r.Probes+"/readyz")
 	return r
 }
 
@@ -159,8 +146,8 @@ func (g *ingresses) expectAlive(t *testing.T) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, r := range append(slices.Clone(g.endpoints), g.dead...) {
-		if r.crashed() {
-			t.Errorf("%s ended by itself: %v", r.name, r.err)
+		if r.Crashed() {
+			t.Errorf("%s ended by itself: %v", r.Name, r.Wait())
 		}
 	}
 }

@@ -10,18 +10,36 @@
 package load
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"os/exec"
+	"sync"
 	"testing"
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/hostedbridge/hostedbridge/test/load/world"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
 // programDir is where the programs are built.
 var programDir string
+
+// build builds the programs as they ship, once for all tests.
+var build = sync.OnceValue(func() error {
+	return world.Build(context.Background(), programDir, "keybroker", "ingress", "bridge")
+})
+
+// launch starts a program. It is killed at the end of the test at the latest: who
+// lets it end in order does so before.
+func (i *installation) launch(t *testing.T, name string, cmd *exec.Cmd) *world.Process {
+	t.Helper()
+	p := world.Follow(t, i.dir, name, cmd, func([]byte) {})
+	t.Cleanup(p.Kill)
+	return p
+}
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 

@@ -14,6 +14,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,8 +24,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/test/load/world"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -35,7 +36,7 @@ const realTool = "whoami"
 // hosted is a bridge as it ships, with a server of the Go SDK behind it.
 type hosted struct {
 	*tenant
-	process *process
+	process *world.Process
 	probes  string
 	args    []string
 }
@@ -43,26 +44,26 @@ type hosted struct {
 // newReal makes a tenant whose bridge is a process, and runs it.
 func (i *installation) newReal(t *testing.T, n int) *hosted {
 	t.Helper()
-	b := &hosted{tenant: i.newTenant(t, n), probes: unusedAddress(t)}
+	b := &hosted{tenant: i.newTenant(t, n), probes: world.UnusedAddress(t)}
 	b.host = i.hosts.take()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{
-		Namespace: i.namespace, Name: desired.Workload(b.user),
+		Namespace: i.namespace, Name: v1alpha1.WorkloadName(b.user),
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(b.bridge, v1alpha1.GroupVersion.WithKind("HostedBridge"))},
 	}}
 	b.pod = i.podOf(b.tenant, b.user+"-real")
 	b.pod.Spec.ServiceAccountName = account.Name
 	testenv.ExpectApplied(t, i.client, account, b.pod)
-	encoded, err := config.Config{
+	encoded, err := mcpserver.Config{
 		UserID: b.user, BridgeUID: string(b.bridge.UID),
-		Egress:  config.Egress{Allow: []string{"127.0.0.0/8"}},
-		Servers: []config.Server{{Name: "own", URL: b.serve(t)}},
+		Egress:  mcpserver.Egress{Allow: []string{"127.0.0.0/8"}},
+		Servers: []mcpserver.Server{{Name: "own", URL: b.serve(t)}},
 	}.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.args = []string{
 		"pod", "--listen=" + net.JoinHostPort(b.host, strconv.Itoa(i.bridgePort)), "--probe-listen=" + b.probes,
-		"--keybroker-url=" + i.keybroker, "--token-file=" + i.tokenFile(b.pod), "--config-file=" + i.write("config-"+b.user, string(encoded)),
+		"--keybroker-url=" + i.keybroker, "--token-file=" + i.write("token-"+b.pod.Name, world.TokenOf(t, i.client, b.pod)), "--config-file=" + i.write("config-"+b.user, string(encoded)),
 	}
 	i.startReal(t, b)
 	i.readyAt(t, b.pod, b.host)
@@ -73,15 +74,10 @@ func (i *installation) newReal(t *testing.T, n int) *hosted {
 // ready.
 func (i *installation) startReal(t *testing.T, b *hosted) {
 	t.Helper()
-	cmd := exec.Command(i.programs.bridge, b.args...)
+	cmd := exec.Command(filepath.Join(programDir, "bridge"), b.args...)
 	cmd.Env = append(os.Environ(), "KEYBROKER_CA="+string(i.authority.CertificatePEM()))
-	b.process = launch(t, "bridge of "+b.user, cmd)
-	testenv.Eventually(t, "the bridge of "+b.user+" is ready", func() bool {
-		if b.process.over() {
-			t.Fatalf("the bridge of %s ended: %v", b.user, b.process.err)
-		}
-		return answers("http://" + b.probes + "/readyz")
-	})
+	b.process = i.launch(t, "bridge of "+b.user, cmd)
+	b.process.AwaitOK(t, "http://"+b.probes+"/readyz")
 }
 
 // serve starts the user's server and returns its URL.

@@ -16,6 +16,9 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/hostedbridge/hostedbridge/test/load/world"
+	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
 const (
@@ -109,7 +112,7 @@ func (p *patient) stream(ctx context.Context) {
 func (p *patient) lose(what string, r reply) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.lost = append(p.lost, fmt.Sprintf("%s through %s: %s, error %v, %d bytes", what, r.from.name, r.kind(), r.err, len(r.body)))
+	p.lost = append(p.lost, fmt.Sprintf("%s through %s: %s, error %v, %d bytes", what, r.from.Name, r.kind(), r.err, len(r.body)))
 }
 
 // persist sends the call until there is an answer, or a byte of one.
@@ -131,7 +134,7 @@ func (p *patient) persist(ctx context.Context, c call) (r reply) {
 // TestARollingRestartLosesNoCall replaces one ingress after the other, while
 // clients call tools that take their time, and listen to streams.
 func TestARollingRestartLosesNoCall(t *testing.T) {
-	restarts := number(t, "LOAD_RESTARTS", defaultRestart)
+	restarts := world.Number(t, "LOAD_RESTARTS", defaultRestart)
 	i := install(t, rollingUsers)
 	g := i.startIngresses(t, 2)
 	p := g.startPatient(t, g.populate(t, rollingUsers))
@@ -167,17 +170,13 @@ func (g *ingresses) current() []*replica {
 func (g *ingresses) replace(t *testing.T, old *replica) {
 	t.Helper()
 	g.add(g.startNew(t))
-	old.terminate()
+	old.Terminate()
 	heard := time.NewTimer(lag)
 	defer heard.Stop()
 	<-heard.C
 	g.remove(old)
-	select {
-	case <-old.ended:
-	case <-time.After(drainDelay + drainTimeout + patience):
-		t.Fatalf("%s has not ended", old.name)
-	}
-	if old.err != nil {
-		t.Errorf("%s ended with %v", old.name, old.err)
+	testenv.EventuallyWithin(t, drainDelay+drainTimeout+patience, "the end of "+old.Name, old.Ended)
+	if err := old.Wait(); err != nil {
+		t.Errorf("%s ended with %v", old.Name, err)
 	}
 }

@@ -65,7 +65,7 @@ func (i *installation) newTenant(t *testing.T, n int) *tenant {
 	u.canary = canaryPrefix + u.user + "-" + strings.ToLower(rand.Text())
 	u.bridge = &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: u.user}}
 	u.bridge.Spec.Tier = tier
-	u.bridge.Spec.APIKeys = []v1alpha1.APIKey{{ID: id, Hash: apikey.HashOf(key).String()}}
+	u.bridge.Spec.APIKeys = []v1alpha1.APIKey{{ID: id, Hash: apikey.HashFor(u.user, key).String()}}
 	testenv.ExpectApplied(t, i.client, u.bridge)
 	u.certificate = pkitest.Certificate(i.t, i.authority, pki.BridgeSubject(string(u.bridge.UID)))
 	return u

@@ -55,7 +55,7 @@ func (g *ingresses) readTrails(t *testing.T) *trails {
 func (g *ingresses) verify(t *testing.T, files ...string) (said string, err error) {
 	t.Helper()
 	args := append([]string{"audit", "verify", "--only"}, files...)
-	out, err := exec.CommandContext(t.Context(), g.installation.programs.ingress, args...).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), filepath.Join(programDir, "ingress"), args...).CombinedOutput()
 	return string(out), err
 }
 

@@ -16,9 +16,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hostedbridge/hostedbridge/internal/bridge/config"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/validate"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 const folder = "../../config/recipes"
@@ -49,7 +50,7 @@ func each(t *testing.T, test func(t *testing.T, id string, content []byte)) {
 
 func mustParse(t *testing.T, id string, content []byte) recipe.Document {
 	t.Helper()
-	d, problems := catalog.Parse(content, catalog.Checks{Name: id})
+	d, problems := validate.Parse(content, validate.Checks{Name: id})
 	for _, p := range problems {
 		t.Error(p)
 	}
@@ -111,7 +112,7 @@ func TestEachTransportMakesAServerThatABridgeTakes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := (config.Config{UserID: "u", BridgeUID: "b", Servers: []config.Server{c.Server}}).Validate(); err != nil {
+			if err := (mcpserver.Config{UserID: "u", BridgeUID: "b", Servers: []mcpserver.Server{c.Server}}).Validate(); err != nil {
 				t.Errorf("%s: %v", transport.Type, err)
 			}
 			for _, s := range c.Secrets {

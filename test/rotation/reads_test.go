@@ -26,7 +26,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -52,13 +51,13 @@ type pod struct {
 
 // pods makes pods for the first bridges, with what the operator and the kubelet
 // make for them.
-func (w *world) pods(t *testing.T, bridges int) []pod {
+func (w *fleet) pods(t *testing.T, bridges int) []pod {
 	t.Helper()
 	var pods []pod
 	for i, of := range w.bridges[:bridges] {
 		b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: of.Namespace, Name: of.Name, UID: of.UID}}
 		sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{
-			Namespace: of.Namespace, Name: desired.Workload(of.Name),
+			Namespace: of.Namespace, Name: v1alpha1.WorkloadName(of.Name),
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(b, v1alpha1.GroupVersion.WithKind("HostedBridge"))},
 		}}
 		p := &corev1.Pod{
@@ -80,7 +79,7 @@ func (w *world) pods(t *testing.T, bridges int) []pod {
 
 // trusting returns a client that trusts what the keybroker publishes, and like
 // a bridge's makes a connection for each request.
-func (w *world) trusting(t *testing.T) *http.Client {
+func (w *fleet) trusting(t *testing.T) *http.Client {
 	t.Helper()
 	published := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "hosted-bridge-ca"}}
 	testenv.ExpectExists(t, w.client, published)
@@ -98,7 +97,7 @@ func (w *world) trusting(t *testing.T) *http.Client {
 
 // load is what reads while everything else happens.
 type load struct {
-	world    *world
+	world    *fleet
 	replicas *replicas
 	client   *http.Client
 	pods     []pod
@@ -111,7 +110,7 @@ type load struct {
 
 // read reads the secrets of random pods, each time all of them, until it is
 // stopped.
-func (w *world) read(t *testing.T, r *replicas, pods []pod) *load {
+func (w *fleet) read(t *testing.T, r *replicas, pods []pod) *load {
 	t.Helper()
 	l := &load{world: w, replicas: r, client: w.trusting(t), pods: pods, began: time.Now()}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -150,7 +149,7 @@ func (l *load) one(p pod) {
 	slot := mathrand.IntN(2)
 	asked := l.replicas.both()[slot]
 	err := l.ask(asked, p)
-	if err != nil && !errors.Is(err, errAnswer) && asked.killed.Load() {
+	if err != nil && !errors.Is(err, errAnswer) && asked.Told() {
 		l.failedOver.Add(1)
 		err = l.ask(l.replicas.both()[1-slot], p)
 	}

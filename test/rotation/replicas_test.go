@@ -97,7 +97,7 @@ func (r *replicas) until(t *testing.T, what string, ok func() bool) {
 	tick := time.NewTicker(look)
 	defer tick.Stop()
 	for !ok() {
-		if slices.ContainsFunc(r.all, (*process).crashed) {
+		if slices.ContainsFunc(r.all, func(k *process) bool { return k.Crashed() }) {
 			t.Fatalf("%s: a keybroker has ended by itself", what)
 		}
 		select {

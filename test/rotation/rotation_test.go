@@ -24,14 +24,15 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 	"github.com/hostedbridge/hostedbridge/internal/masterkey"
+	"github.com/hostedbridge/hostedbridge/test/load/world"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
 func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
 
 func TestARotationUnderLoadThatIsKilledAgainAndAgain(t *testing.T) {
-	kills := number(t, "ROTATION_KILLS", defaultKills)
-	w := newWorld(t, number(t, "ROTATION_BRIDGES", defaultBridges), number(t, "ROTATION_SECRETS", 1))
+	kills := world.Number(t, "ROTATION_KILLS", defaultKills)
+	w := newFleet(t, world.Number(t, "ROTATION_BRIDGES", defaultBridges), world.Number(t, "ROTATION_SECRETS", 1))
 	all, sampled := len(w.bridges)*w.secrets, min(samples, len(w.bridges))
 	built := build(t, w.ring, w.namespace)
 	w.populate(t, 0, sampled)
@@ -62,7 +63,7 @@ func TestARotationUnderLoadThatIsKilledAgainAndAgain(t *testing.T) {
 	if failures := reads.failures.Load(); failures > 0 {
 		t.Errorf("%d reads failed, the first: %v", failures, *reads.first.Load())
 	}
-	if slices.ContainsFunc(r.all, func(k *process) bool { return k.log.plaintext() }) {
+	if slices.ContainsFunc(r.all, func(k *process) bool { return k.leaked.Load() }) {
 		t.Error("a keybroker's log has a plaintext")
 	}
 	work := took - waited
@@ -74,7 +75,7 @@ func TestARotationUnderLoadThatIsKilledAgainAndAgain(t *testing.T) {
 		{"reads through the keybrokers", fmt.Sprintf("%d, %.0f a second, of %d bridges", reads.reads.Load(), reads.rate(), len(pods))},
 		{"failed over", strconv.FormatInt(reads.failedOver.Load(), 10)},
 		{"failed", strconv.FormatInt(reads.failures.Load(), 10)},
-		{"resident at most", fmt.Sprintf("%s and %s", r.both()[0].memory(), r.both()[1].memory())},
+		{"resident at most", fmt.Sprintf("%s and %s", r.both()[0].memory(t), r.both()[1].memory(t))},
 	} {
 		t.Logf("| %-28s | %s", line[0], line[1])
 	}
@@ -83,7 +84,7 @@ func TestARotationUnderLoadThatIsKilledAgainAndAgain(t *testing.T) {
 // killAgainAndAgain kills one of the two after some more envelopes each time,
 // the first time the leader, and returns how often that hit a leader that was
 // wrapping anew.
-func (w *world) killAgainAndAgain(t *testing.T, reads *load, kills int) (leaders int) {
+func (w *fleet) killAgainAndAgain(t *testing.T, reads *load, kills int) (leaders int) {
 	t.Helper()
 	r := reads.replicas
 	all := len(w.bridges) * w.secrets
@@ -118,7 +119,7 @@ func (w *world) killAgainAndAgain(t *testing.T, reads *load, kills int) (leaders
 }
 
 // retire ends the use of version 1.
-func (w *world) retire(t *testing.T, r *replicas) {
+func (w *fleet) retire(t *testing.T, r *replicas) {
 	t.Helper()
 	w.file(t, "minimum", "2")
 	if err := os.Remove(filepath.Join(w.ring, "1")); err != nil {
@@ -128,7 +129,7 @@ func (w *world) retire(t *testing.T, r *replicas) {
 }
 
 // expectRotated opens everything with the new version alone.
-func (w *world) expectRotated(t *testing.T) {
+func (w *fleet) expectRotated(t *testing.T) {
 	t.Helper()
 	keys, alone := w.open(t)
 	if status := keys.Status(); !slices.Equal(status.Versions, []uint32{2}) {
@@ -150,7 +151,7 @@ func (w *world) expectRotated(t *testing.T) {
 }
 
 // behind returns how many bridges do not report the new version.
-func (w *world) behind(t *testing.T) int {
+func (w *fleet) behind(t *testing.T) int {
 	t.Helper()
 	var list v1alpha1.HostedBridgeList
 	if err := w.client.List(t.Context(), &list, client.InNamespace(w.namespace)); err != nil {
@@ -163,20 +164,6 @@ func (w *world) behind(t *testing.T) int {
 		}
 	}
 	return behind
-}
-
-// number returns the environment's variable.
-func number(t *testing.T, name string, unless int) int {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return unless
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		t.Fatalf("%s is not a number of at least 1", name)
-	}
-	return n
 }
 
 func rounded(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }

@@ -41,9 +41,9 @@ const (
 	marker = "a-plaintext-of-"
 )
 
-// world is an installation with many bridges, seen from outside of the
+// fleet is an installation with many bridges, seen from outside of the
 // keybroker.
-type world struct {
+type fleet struct {
 	client    client.Client
 	store     *store.Store
 	ring      string
@@ -52,10 +52,10 @@ type world struct {
 	secrets   int
 }
 
-// newWorld makes the ring with version 1, and no bridge yet.
-func newWorld(t *testing.T, bridges, secrets int) *world {
+// newFleet makes the ring with version 1, and no bridge yet.
+func newFleet(t *testing.T, bridges, secrets int) *fleet {
 	t.Helper()
-	w := &world{client: testenv.Client(t), ring: t.TempDir(), bridges: make([]store.Bridge, bridges), secrets: secrets}
+	w := &fleet{client: testenv.Client(t), ring: t.TempDir(), bridges: make([]store.Bridge, bridges), secrets: secrets}
 	w.namespace = testenv.Namespace(t, w.client)
 	w.key(t, "authority")
 	w.key(t, "1")
@@ -65,13 +65,13 @@ func newWorld(t *testing.T, bridges, secrets int) *world {
 }
 
 // populate makes the bridges of these numbers, and seals their secrets.
-func (w *world) populate(t *testing.T, from, to int) {
+func (w *fleet) populate(t *testing.T, from, to int) {
 	t.Helper()
 	each(t, from, to, 2*concurrency, w.provision)
 }
 
 // open returns the master key as it is in the ring now, and a store under it.
-func (w *world) open(t *testing.T) (*masterkey.Source, *store.Store) {
+func (w *fleet) open(t *testing.T) (*masterkey.Source, *store.Store) {
 	t.Helper()
 	keys, err := masterkey.Open(t.Context(), masterkey.Options{Dir: w.ring})
 	if err != nil {
@@ -92,7 +92,7 @@ func (w *world) open(t *testing.T) (*masterkey.Source, *store.Store) {
 }
 
 // key adds a key to the ring.
-func (w *world) key(t *testing.T, name string) {
+func (w *fleet) key(t *testing.T, name string) {
 	t.Helper()
 	key := make([]byte, 32)
 	if _, err := rand.Read(key); err != nil {
@@ -102,7 +102,7 @@ func (w *world) key(t *testing.T, name string) {
 }
 
 // file writes a file of the ring all at once, as the kubelet does.
-func (w *world) file(t *testing.T, name, content string) {
+func (w *fleet) file(t *testing.T, name, content string) {
 	t.Helper()
 	aside := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(aside, []byte(content), 0o600); err != nil {
@@ -126,7 +126,7 @@ func each(t *testing.T, from, to, atOnce int, do func(ctx context.Context, i int
 	}
 }
 
-func (w *world) provision(ctx context.Context, i int) error {
+func (w *fleet) provision(ctx context.Context, i int) error {
 	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: fmt.Sprintf("%s-%05d", w.namespace, i)}}
 	if err := w.client.Create(ctx, b); err != nil {
 		return err
@@ -147,7 +147,7 @@ func secretName(n int) string { return fmt.Sprintf("SECRET_%02d", n) }
 func value(bridge, n int) string { return marker + strconv.Itoa(bridge) + "-" + strconv.Itoa(n) }
 
 // check opens all secrets of a bridge and compares them.
-func (w *world) check(ctx context.Context, s *store.Store, i int) error {
+func (w *fleet) check(ctx context.Context, s *store.Store, i int) error {
 	opened, err := s.Open(ctx, w.bridges[i])
 	if err != nil {
 		return err
@@ -157,7 +157,7 @@ func (w *world) check(ctx context.Context, s *store.Store, i int) error {
 }
 
 // compare compares what was opened with what was sealed.
-func (w *world) compare(i int, opened map[string][]byte, unreadable []string) error {
+func (w *fleet) compare(i int, opened map[string][]byte, unreadable []string) error {
 	if len(unreadable) > 0 || len(opened) != w.secrets {
 		return fmt.Errorf("bridge %d: %d secrets open and %d do not", i, len(opened), len(unreadable))
 	}
@@ -170,7 +170,7 @@ func (w *world) compare(i int, opened map[string][]byte, unreadable []string) er
 }
 
 // left returns how many envelopes the API server has under version 1.
-func (w *world) left(t *testing.T) int {
+func (w *fleet) left(t *testing.T) int {
 	t.Helper()
 	var list corev1.SecretList
 	ours := client.MatchingLabels{v1alpha1.LabelManagedBy: v1alpha1.FieldOwnerKeybroker}
@@ -191,7 +191,7 @@ func (w *world) left(t *testing.T) int {
 
 // floor returns how long as many plain merge patches take as there are bridges,
 // of the size of a rewrap, as many at a time.
-func (w *world) floor(t *testing.T) time.Duration {
+func (w *fleet) floor(t *testing.T) time.Duration {
 	t.Helper()
 	template := &corev1.Secret{}
 	if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: w.bridges[0].Name + "-envelopes"}, template); err != nil {

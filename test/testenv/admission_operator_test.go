@@ -59,7 +59,7 @@ func with[T client.Object](o T, change func(T)) T {
 // owned returns an object with the name and the owner that the operator gives it.
 func (f *tenantPolicies) owned(o client.Object) client.Object {
 	o.SetNamespace(f.namespace)
-	o.SetName(desired.Workload("alice"))
+	o.SetName(v1alpha1.WorkloadName("alice"))
 	o.SetOwnerReferences(f.deployment().OwnerReferences)
 	return o
 }
@@ -368,7 +368,7 @@ func TestWhatTheOperatorAppliesPasses(t *testing.T) {
 		}
 	}
 	var made appsv1.Deployment
-	if err := by.Get(t.Context(), client.ObjectKey{Namespace: f.namespace, Name: desired.Workload("alice")}, &made); err != nil || made.Spec.Template.Spec.Containers[0].Image != "bridge:2" {
+	if err := by.Get(t.Context(), client.ObjectKey{Namespace: f.namespace, Name: v1alpha1.WorkloadName("alice")}, &made); err != nil || made.Spec.Template.Spec.Containers[0].Image != "bridge:2" {
 		t.Errorf("the Deployment is %v (%v)", made.Spec.Template.Spec.Containers, err)
 	}
 }

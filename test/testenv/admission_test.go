@@ -69,7 +69,7 @@ func TestTheIngressMayChangeTheKeysOfABridgeAlone(t *testing.T) {
 			t.Errorf("%s: %v, want that the policy refuses it", what, err)
 		}
 	}
-	key := v1alpha1.APIKey{ID: "0123456789Cd", Hash: "sha256:" + strings.Repeat("0", 64)}
+	key := v1alpha1.APIKey{ID: "0123456789Cd", Hash: "user-sha256:" + strings.Repeat("0", 64)}
 	if err := patch(func(b *v1alpha1.HostedBridge) { b.Spec.APIKeys = append(b.Spec.APIKeys, key) }); err != nil {
 		t.Errorf("a key: %v", err)
 	}
@@ -161,7 +161,7 @@ func TestTheIngressMayNotChangeWhatRecipesComeTo(t *testing.T) {
 		return err != nil && strings.Contains(err.Error(), "the ingress may not change status.recipes")
 	}
 	another := func(s *v1alpha1.HostedBridgeStatus) {
-		s.Recipes[0].Source = `{"transport":{"url":"https://evil.example.com"}}`
+		s.Recipes[0].Source = `{"transport":"streamable-http","url":"https://evil.example.com"}`
 	}
 	testenv.Eventually(t, "the policy holds", func() bool { return refused(patch(another)) })
 	if err := patch(func(s *v1alpha1.HostedBridgeStatus) { s.Recipes = nil }); !refused(err) {

@@ -57,6 +57,10 @@ func TestBadManifestsAreRefusedWithTheFieldAndTheAcceptedForm(t *testing.T) {
 		{"a server with a bad name", func(b *v1alpha1.HostedBridge) { b.Spec.Servers[0].Name = "One" }, []string{"spec.servers[0].name", form}},
 		{"two servers of one name", func(b *v1alpha1.HostedBridge) { b.Spec.Servers = append(b.Spec.Servers, b.Spec.Servers[0]) }, []string{"spec.servers[1]", "Duplicate"}},
 		{"a key in place of its hash", func(b *v1alpha1.HostedBridge) { b.Spec.APIKeys[0].Hash = "hb_0123456789Ab_secret" }, []string{"spec.apiKeys[0].hash", "never the key itself"}},
+		{"a key bound to a user in place of its hash", func(b *v1alpha1.HostedBridge) { b.Spec.APIKeys[0].Hash = "user-hb_0123456789Ab_secret" }, []string{"spec.apiKeys[0].hash", "never the key itself"}},
+		{"a hash bound to something else", func(b *v1alpha1.HostedBridge) {
+			b.Spec.APIKeys[0].Hash = "name-sha256:" + strings.Repeat("0a", 32)
+		}, []string{"spec.apiKeys[0].hash", "user-sha256:"}},
 		{"two keys of one id", func(b *v1alpha1.HostedBridge) { b.Spec.APIKeys = append(b.Spec.APIKeys, b.Spec.APIKeys[0]) }, []string{"spec.apiKeys[1]", "Duplicate"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -15,6 +15,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/load/world"
 )
 
 // searches is how many words are searched for, one after the other.
@@ -34,7 +36,7 @@ type kind struct {
 }
 
 // reads asks the ingress for everything that will be read.
-func (w *world) reads(t *testing.T, p *program, recipes int) []kind {
+func (w *installation) reads(t *testing.T, p *world.Process, recipes int) []kind {
 	t.Helper()
 	random := rand.New(rand.NewPCG(3, 4))
 	kinds := []kind{
@@ -53,13 +55,13 @@ func (w *world) reads(t *testing.T, p *program, recipes int) []kind {
 	for k := range kinds {
 		for n := range kinds[k].reads {
 			r := &kinds[k].reads[n]
-			r.file, r.body = fmt.Sprintf("/%d/%d.json", k, n), w.get(t, "http://"+p.addr+r.path)
+			r.file, r.body = fmt.Sprintf("/%d/%d.json", k, n), w.get(t, "http://"+p.Addr+r.path)
 		}
 	}
 	return kinds
 }
 
-func (w *world) get(t *testing.T, url string) []byte {
+func (w *installation) get(t *testing.T, url string) []byte {
 	t.Helper()
 	res, err := asker.Get(url)
 	if err != nil {
@@ -125,20 +127,14 @@ func fileServers(t *testing.T, kinds []kind) []way {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nginx, golang := freeAddr(t), freeAddr(t)
+	nginx, golang := world.UnusedAddress(t), world.UnusedAddress(t)
 	conf := filepath.Join(dir, "nginx.conf")
 	if err := os.WriteFile(conf, fmt.Appendf(nil, nginxConf, dir, nginx, files), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	fileServer := exec.Command(self)
 	fileServer.Env = append(os.Environ(), "BENCH_SERVE="+golang, "BENCH_FILES="+files, "GOGC=400")
-	for _, p := range []*program{
-		{name: "nginx", addr: nginx, cmd: exec.Command(os.Getenv("BENCH_NGINX"), "-e", dir+"/nginx.log", "-c", conf)},
-		{name: "Go's FileServer", addr: golang, cmd: fileServer},
-	} {
-		p.log, p.ended = filepath.Join(dir, "nginx.log"), make(chan struct{})
-		p.run(t)
-		awaitListener(t, p, p.addr)
-	}
+	world.Start(t, dir, "nginx", exec.Command(os.Getenv("BENCH_NGINX"), "-e", dir+"/nginx.log", "-c", conf)).AwaitListener(t, nginx)
+	world.Start(t, dir, "Go's FileServer", fileServer).AwaitListener(t, golang)
 	return []way{{"nginx, files", nginx, true}, {"Go's FileServer", golang, true}}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/validate"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -45,7 +46,7 @@ func writeRecipes(t *testing.T, n int) string {
 	for i := range n {
 		r := recipeOf(i, words)
 		content := catalog.SourceOf(r)
-		if problems := catalog.Check(r, catalog.Checks{Name: r.ID}); len(problems) > 0 {
+		if problems := validate.Check(r, validate.Checks{Name: r.ID}); len(problems) > 0 {
 			t.Fatal(problems)
 		}
 		if err := os.WriteFile(filepath.Join(dir, r.ID+".json"), []byte(content), 0o600); err != nil {
@@ -83,11 +84,11 @@ func recipeOf(i int, words func(int) []string) recipe.Recipe {
 
 // floor creates recipes as any client does, as many at a time as a seed, in a
 // namespace that nobody looks at.
-func (w *world) floor(t *testing.T, source string, recipes int) string {
+func (w *installation) floor(t *testing.T, source string, recipes int) string {
 	t.Helper()
 	const most, writers = 1000, 16
 	objects := min(recipes, most)
-	namespace := testenv.Namespace(t, w.client)
+	namespace := testenv.Namespace(t, w.Client)
 	var group errgroup.Group
 	group.SetLimit(writers)
 	began := time.Now()
@@ -103,7 +104,7 @@ func (w *world) floor(t *testing.T, source string, recipes int) string {
 			}
 			o := &v1alpha1.CatalogRecipe{Spec: v1alpha1.CatalogRecipeSpec{Recipe: catalog.ToObject(d.Recipe), Owner: catalog.SeedOwner}}
 			o.Namespace, o.Name = namespace, d.Recipe.ID
-			return w.client.Create(t.Context(), o)
+			return w.Client.Create(t.Context(), o)
 		})
 	}
 	if err := group.Wait(); err != nil {

@@ -162,7 +162,7 @@ type usage struct {
 
 func (w way) usage(t *testing.T) usage {
 	t.Helper()
-	u := usage{cpu: w.program.cpu(t), resident: w.program.memory(t), file: "-"}
+	u := usage{cpu: w.program.CPU(), resident: w.program.Memory(t).String(), file: "-"}
 	if w.file == "" {
 		return u
 	}

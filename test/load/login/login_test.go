@@ -11,10 +11,8 @@ package login
 import (
 	"context"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -22,39 +20,22 @@ import (
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/hostedbridge/hostedbridge/test/load/world"
 	"github.com/hostedbridge/hostedbridge/test/postgresserver"
-	"github.com/hostedbridge/hostedbridge/test/redisserver"
 )
 
 // postgres is started by the way that wants it.
 var postgres postgresserver.Server
 
-// interrupted ends when the run is interrupted. What a test then has started it
-// ends itself, the API server too, which is in no group with this process.
-var interrupted context.Context
-
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
+	// What a test has started it then ends itself, the API server too.
 	var stop context.CancelFunc
-	interrupted, stop = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	world.Interrupted, stop = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := m.Run()
 	stop()
 	postgres.Remove()
 	os.Exit(code)
-}
-
-// number returns a number from the environment, or what it is without.
-func number(t *testing.T, name string, without int) int {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return without
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		t.Fatalf("%s = %q must be a number of 1 or more", name, text)
-	}
-	return n
 }
 
 const (
@@ -72,7 +53,7 @@ type way struct {
 	name string
 	// ours must reach the target.
 	ours    bool
-	program *program
+	program *world.Process
 	do      doer
 	// file is SQLite's, empty for none.
 	file string
@@ -81,8 +62,8 @@ type way struct {
 // TestLogins logs in at each way, at the target's rate and then at twice the rate
 // as long as the way keeps up.
 func TestLogins(t *testing.T) {
-	d := time.Duration(number(t, "BENCH_SECONDS", 60)) * time.Second
-	w := newWorld(t)
+	d := time.Duration(world.Number(t, "BENCH_SECONDS", 60)) * time.Second
+	w := newTown(t)
 	var report table
 	for _, of := range []struct {
 		name  string
@@ -94,12 +75,11 @@ func TestLogins(t *testing.T) {
 			started.file = file
 			return started
 		}},
-		{"hosted-bridge, PostgreSQL", func(t *testing.T) way { return w.ours(t, "postgres:"+w.secret(t, "postgres", postgres.Database(t))) }},
-		{"hosted-bridge, Redis", func(t *testing.T) way { return w.ours(t, "redis:"+w.secret(t, "redis", startRedis(t))) }},
+		{"hosted-bridge, PostgreSQL", func(t *testing.T) way { return w.ours(t, "postgres:"+w.File(t, "postgres", postgres.Database(t))) }},
 		{"oidc-provider " + peerVersion(t), w.peer},
 	} {
 		t.Run(of.name, func(t *testing.T) {
-			if interrupted.Err() != nil {
+			if world.Interrupted.Err() != nil {
 				t.Fatal("interrupted")
 			}
 			measured := of.start(t)
@@ -111,22 +91,11 @@ func TestLogins(t *testing.T) {
 	t.Logf("%d people, each with a bridge; %s at the first rate, %s at each other\n\n%s", people, d, shorter(d), report.String())
 }
 
-// startRedis starts one that keeps what it has, as the chart's notes ask for.
-func startRedis(t *testing.T) string {
-	t.Helper()
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		if _, err := exec.LookPath("valkey-server"); err != nil {
-			t.Skip("there is no Redis on this machine: hack/install-deps.sh installs it") //nolint:forbidigo // It is a server; the others are measured.
-		}
-	}
-	return redisserver.Start(t, "--appendonly", "yes", "--dir", t.TempDir()).URL()
-}
-
 // warmUp logs people in, one after the other.
 func (w way) warmUp(t *testing.T) {
 	t.Helper()
 	for i := range warm {
-		if _, err := w.do.login(interrupted, i%people); err != nil {
+		if _, err := w.do.login(world.Interrupted, i%people); err != nil {
 			t.Fatalf("login %d: %v", i, err)
 		}
 	}
@@ -143,7 +112,7 @@ func (w way) measure(t *testing.T, report *table, d time.Duration) {
 			d = shorter(d)
 		}
 		before := w.usage(t)
-		measured := run(interrupted, w.do, rate, d)
+		measured := run(world.Interrupted, w.do, rate, d)
 		report.add(w, measured, before, w.usage(t))
 		if measured.firstError != nil {
 			t.Logf("%d a minute: %d of %d failed, the first: %v", rate, measured.failed, measured.asked, measured.firstError)

@@ -7,6 +7,7 @@ package login
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -17,6 +18,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/test/load/world"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -28,24 +30,24 @@ type installation struct {
 
 // ours starts an ingress whose logins are in a store, and waits until people can
 // log in.
-func (w *world) ours(t *testing.T, store string) way {
+func (w *town) ours(t *testing.T, store string) way {
 	t.Helper()
 	p := w.startIngress(t, store)
-	i := &installation{publicURL: "http://" + p.addr}
+	i := &installation{publicURL: "http://" + p.Addr}
 	var err error
 	i.verifier, err = oauth.NewVerifier([]oauth.Issuer{{URL: i.publicURL, Algorithms: []jose.SignatureAlgorithm{jose.ES256}, Own: true}}, published{p})
 	if err != nil {
 		t.Fatal(err)
 	}
 	// The last one has the bridge that the ingress hears of last.
-	p.await(t, "lets people log in", func() bool {
-		_, err = i.login(interrupted, people-1)
+	p.Await(t, "lets people log in", func() bool {
+		_, err = i.login(world.Interrupted, people-1)
 		return err == nil
 	})
-	if err := i.check(interrupted); err != nil {
+	if err := i.check(world.Interrupted); err != nil {
 		t.Fatal(err)
 	}
-	p.awaitCalm(t)
+	p.AwaitCalm(t)
 	return way{ours: true, program: p, do: i}
 }
 
@@ -117,21 +119,25 @@ func (i *installation) check(ctx context.Context) error {
 }
 
 // published are the keys that an ingress publishes.
-type published struct{ program *program }
+type published struct{ program *world.Process }
 
 // Keys implements oauth.KeySource.
 func (p published) Keys(_ context.Context, _, kid string) ([]jose.JSONWebKey, error) {
+	content, err := world.Get("http://" + p.program.Addr + "/oauth/jwks")
+	if err != nil {
+		return nil, err
+	}
 	var set jose.JSONWebKeySet
-	if err := getJSON("http://"+p.program.addr+"/oauth/jwks", &set); err != nil {
+	if err := json.Unmarshal(content, &set); err != nil {
 		return nil, err
 	}
 	return set.Key(kid), nil
 }
 
 // expectBridges makes a bridge for everybody who logs in.
-func (w *world) expectBridges(t *testing.T) {
+func (w *town) expectBridges(t *testing.T) {
 	t.Helper()
 	for person := range people {
-		testenv.ExpectApplied(t, w.client, w.bridge(person))
+		testenv.ExpectApplied(t, w.Client, w.bridge(person))
 	}
 }

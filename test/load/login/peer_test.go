@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/hostedbridge/hostedbridge/test/load/world"
 )
 
 // peerModule is where the end-to-end tests have the peer.
@@ -34,13 +36,13 @@ func peerVersion(t *testing.T) string {
 }
 
 // peer starts npm's oidc-provider.
-func (w *world) peer(t *testing.T) way {
+func (w *town) peer(t *testing.T) way {
 	t.Helper()
 	module, err := filepath.Abs(filepath.Join(peerModule, "lib", "index.js"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := freeAddr(t)
+	addr := world.UnusedAddress(t)
 	issuer := "http://" + addr
 	settings, err := json.Marshal(map[string]string{
 		"module": "file://" + module, "issuer": issuer, "addr": addr, "client": clientID, "redirectURI": redirectURI, "resource": issuer + "/mcp",
@@ -50,9 +52,9 @@ func (w *world) peer(t *testing.T) way {
 	}
 	cmd := exec.Command("node", "peer.mjs", string(settings))
 	cmd.Env = append(os.Environ(), "NODE_ENV=production")
-	p := start(t, w.dir, "oidc-provider", cmd)
-	p.addr = addr
-	p.await(t, "answers", func() bool { return isOK(issuer + "/.well-known/openid-configuration") })
+	p := world.Start(t, w.Dir, "oidc-provider", cmd)
+	p.Addr = addr
+	p.Await(t, "answers", func() bool { return world.OK(issuer + "/.well-known/openid-configuration") })
 	return way{program: p, do: &peer{issuer}}
 }
 

@@ -1,6 +1,8 @@
 module github.com/hostedbridge/hostedbridge/test/load/peers
 
-go 1.26.0
+go 1.27.0
+
+toolchain go1.27.4
 
 require (
 	github.com/caddyserver/caddy/v2 v2.11.9

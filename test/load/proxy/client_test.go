@@ -18,6 +18,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/hostedbridge/hostedbridge/test/load/world"
 )
 
 // message is what each call sends and gets back: a tool call of 120 bytes.
@@ -76,12 +78,12 @@ func (t target) load(ctx context.Context, clients int, d time.Duration) (figures
 	}
 	var wg sync.WaitGroup
 	errs := make([]error, clients)
-	before, start := cpuOf(t.processes()), time.Now()
+	before, start := world.CPUOf(t.processes()...), time.Now()
 	for i, c := range callers {
 		wg.Go(func() { errs[i] = c.run(start.Add(d)) })
 	}
 	wg.Wait()
-	elapsed, cpu := time.Since(start), cpuOf(t.processes())-before
+	elapsed, cpu := time.Since(start), world.CPUOf(t.processes()...)-before
 	var took []time.Duration
 	for i, c := range callers {
 		if errs[i] != nil {

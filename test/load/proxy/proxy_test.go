@@ -13,10 +13,11 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hostedbridge/hostedbridge/test/load/world"
 )
 
 // concurrency are how many clients call at once, unless BENCH_CLIENTS names one
@@ -38,26 +39,12 @@ func clientTLS(certificate tls.Certificate, roots *x509.CertPool) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{certificate}, RootCAs: roots, ServerName: serverName}
 }
 
-// number returns a number from the environment, or what it is without.
-func number(t *testing.T, name string, without int) int {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return without
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		t.Fatalf("%s = %q must be a number of 1 or more", name, text)
-	}
-	return n
-}
-
 // TestIngressBesideOthers takes turns: in each round every way is loaded for
 // some seconds, so that what else the machine does meets all alike. The table
 // has the medians of the rounds.
 func TestIngressBesideOthers(t *testing.T) {
-	rounds, seconds := number(t, "BENCH_ROUNDS", 5), number(t, "BENCH_SECONDS", 3)
-	if n := number(t, "BENCH_CLIENTS", 0); n > 0 {
+	rounds, seconds := world.Number(t, "BENCH_ROUNDS", 5), world.Number(t, "BENCH_SECONDS", 3)
+	if n := world.Number(t, "BENCH_CLIENTS", 0); n > 0 {
 		concurrency = []int{n}
 	}
 	all := targets(t, peers{nginx: os.Getenv("BENCH_NGINX"), caddy: os.Getenv("BENCH_CADDY"), goproxy: os.Getenv("BENCH_GOPROXY")})

@@ -22,6 +22,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
+
+	"github.com/hostedbridge/hostedbridge/internal/ingress/bridgeclient"
+
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,13 +36,13 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/audit/sink"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/usage"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/ingress"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 	"github.com/hostedbridge/hostedbridge/internal/quota/store"
 	"github.com/hostedbridge/hostedbridge/internal/route"
-	"github.com/hostedbridge/hostedbridge/internal/usage"
 )
 
 // tiers has one tier, which counts everything and refuses nothing.
@@ -96,7 +101,7 @@ func serveIngress(dir, listen, backend string) error {
 	if err != nil {
 		return err
 	}
-	deps.Bridges = ingress.NewBridges(credentials, n)
+	deps.Bridges = bridgeclient.New(credentials, n)
 	s, err := ingress.New(ingress.Config{
 		Wait: 30 * time.Second, MaxHeldPerUser: 32, MaxHeld: 1024, MaxBodyMemory: 128 << 20, LegacySSE: true,
 	}, deps)
@@ -131,11 +136,15 @@ func dependencies(dir string, table *route.Table) (ingress.Deps, error) {
 	if err != nil {
 		return ingress.Deps{}, err
 	}
+	routes := fixedRoutes{table, make(chan struct{})}
 	return ingress.Deps{
-		Routes: fixedRoutes{table, make(chan struct{})}, Reports: noReports{}, Activity: noActivity{},
-		Secrets: noSecrets{}, Keys: noKeys{}, AdminKey: func() []byte { return nil },
-		Inventory: func(context.Context) (usage.Inventory, error) { return usage.Inventory{}, nil },
-		Audit:     trail, Hasher: hasher, AuditIndex: ingress.NoAuditIndex{}, Quotas: quotas, Tiers: func() quota.Tiers { return tiers },
+		Routes: routes, Activity: noActivity{},
+		AdminKey: func() []byte { return nil },
+		Features: []httpapi.Feature{management.Health(noReports{}), management.Secrets(noSecrets{}), management.Admin(management.AdminOptions{
+			Routes: routes, Keys: noKeys{}, AuditIndex: management.NoAuditIndex{},
+			Inventory: func(context.Context) (usage.Inventory, error) { return usage.Inventory{}, nil },
+		})},
+		Audit: trail, Hasher: hasher, Quotas: quotas, Tiers: func() quota.Tiers { return tiers },
 		Metrics: metrics, Log: log,
 	}, nil
 }
@@ -157,7 +166,7 @@ func usersTable(backend string) (*route.Table, []string, error) {
 		keys = append(keys, key)
 		user := "user" + strconv.Itoa(i)
 		b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: "tenants", Name: user, UID: bridgeUID}}
-		b.Spec.APIKeys = []v1alpha1.APIKey{{ID: id, Hash: apikey.HashOf(key).String()}}
+		b.Spec.APIKeys = []v1alpha1.APIKey{{ID: id, Hash: apikey.HashFor(user, key).String()}}
 		b.Spec.Tier = "load"
 		bridges = append(bridges, b)
 		pods = append(pods, &corev1.Pod{
@@ -186,7 +195,7 @@ func newCredentials(dir string) (*credentials, error) {
 	return &credentials{certificate, roots}, err
 }
 
-// ClientTLS implements ingress.Credentials.
+// ClientTLS implements bridgeclient.Credentials.
 func (c *credentials) ClientTLS(server *url.URL) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{c.certificate},
@@ -201,10 +210,10 @@ type (
 		table   *route.Table
 		changed chan struct{}
 	}
-	noReports  struct{ ingress.Reports }
+	noReports  struct{ management.Reports }
 	noActivity struct{ ingress.Activity }
-	noSecrets  struct{ ingress.UserSecrets }
-	noKeys     struct{ ingress.UserKeys }
+	noSecrets  struct{ management.UserSecrets }
+	noKeys     struct{ management.UserKeys }
 )
 
 func (f fixedRoutes) Current() *route.Table    { return f.table }

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hostedbridge/hostedbridge/test/load/world"
 )
 
 // The two configurations: nothing but the way, with connections to the backend
@@ -162,8 +164,8 @@ func targets(t *testing.T, p peers) []target {
 		t.Fatal(err)
 	}
 	all := []target{
-		{name: "direct", addr: backend, tls: direct, processes: func() []int { return familyOf(backendPID) }},
-		{name: "hosted-bridge", addr: ours, keys: strings.Fields(string(keys)), processes: func() []int { return familyOf(oursPID) }},
+		{name: "direct", addr: backend, tls: direct, processes: func() []int { return append(world.Children(backendPID), backendPID) }},
+		{name: "hosted-bridge", addr: ours, keys: strings.Fields(string(keys)), processes: func() []int { return append(world.Children(oursPID), oursPID) }},
 	}
 	for _, way := range []struct {
 		name string
@@ -185,7 +187,7 @@ func targets(t *testing.T, p peers) []target {
 	} {
 		addr := freeAddr(t)
 		pid := start(t, addr, filepath.Join(dir, addr+".out"), way.cmd(addr))
-		all = append(all, target{name: way.name, addr: addr, processes: func() []int { return familyOf(pid) }})
+		all = append(all, target{name: way.name, addr: addr, processes: func() []int { return append(world.Children(pid), pid) }})
 	}
 	return all
 }

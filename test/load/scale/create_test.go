@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/hostedbridge/hostedbridge/test/load/world"
 )
 
 // inFlight bounds the creations under way: an API server that takes fewer than
@@ -87,9 +89,9 @@ type Provision struct {
 	// Reconcile is by the operator's own metrics.
 	Reconcile Latency `json:"reconcile"`
 	// CPU is in milliseconds for each tenant.
-	CPU    map[string]float64 `json:"cpuMillisecondsPerTenant"`
-	Memory map[string]Memory  `json:"memory"`
-	Etcd   Etcd               `json:"etcd"`
+	CPU    map[string]float64      `json:"cpuMillisecondsPerTenant"`
+	Memory map[string]world.Memory `json:"memory"`
+	Etcd   Etcd                    `json:"etcd"`
 }
 
 // subject is a contender that runs on a plane.
@@ -98,10 +100,10 @@ type subject struct {
 	watch *watcher
 	// accounts are whose writes count, programs whose memory and time.
 	accounts []string
-	programs func() map[string]*program
+	programs func() map[string]*world.Process
 	// controller is the name of its controller in metrics, operator who has them.
 	controller string
-	operator   func() *program
+	operator   func() *world.Process
 	// slowest is how long one tenant may take, where there are many.
 	slowest time.Duration
 }
@@ -143,16 +145,16 @@ func (s *subject) cpuTimes(t *testing.T) map[string]time.Duration {
 	t.Helper()
 	times := map[string]time.Duration{}
 	for name, p := range s.programs() {
-		times[name] = p.cpu(t)
+		times[name] = p.CPU()
 	}
 	return times
 }
 
-func (s *subject) memory(t *testing.T) map[string]Memory {
+func (s *subject) memory(t *testing.T) map[string]world.Memory {
 	t.Helper()
-	all := map[string]Memory{}
+	all := map[string]world.Memory{}
 	for name, p := range s.programs() {
-		all[name] = p.memory(t)
+		all[name] = p.Memory(t)
 	}
 	return all
 }

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"github.com/hostedbridge/hostedbridge/test/load/broker"
+	"github.com/hostedbridge/hostedbridge/test/load/world"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -27,8 +27,8 @@ import (
 type installation struct {
 	plane              *plane
 	bin, token, broker string
-	operators          []*program
-	keybroker, ingress *program
+	operators          []*world.Process
+	keybroker, ingress *world.Process
 	// address is the ingress's.
 	address string
 }
@@ -39,14 +39,17 @@ func (p *plane) install(t *testing.T) *installation {
 	if _, err := envtest.InstallCRDs(p.config, envtest.CRDInstallOptions{Paths: []string{"../../../config/crd/bases"}}); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"operator", "keybroker", "ingress"} {
-		build(t, n.bin, name)
+	programs := []string{"operator", "keybroker", "ingress"}
+	if err := world.Build(t.Context(), n.bin, programs...); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range programs {
 		testenv.ExpectInstalled(t, p.client, "../../../config/rbac/"+name+".yaml", installationNamespace)
 	}
 	n.publish(t)
 	n.startKeybroker(t)
 	n.giveToken(t)
-	n.operators = []*program{n.startOperator(t), n.startOperator(t)}
+	n.operators = []*world.Process{n.startOperator(t), n.startOperator(t)}
 	n.startIngress(t)
 	return n
 }
@@ -73,7 +76,7 @@ func (n *installation) publish(t *testing.T) {
 }
 
 // run starts one of the programs as its ServiceAccount.
-func (n *installation) run(t *testing.T, name, metrics string, flags ...string) *program {
+func (n *installation) run(t *testing.T, name, metrics string, flags ...string) *world.Process {
 	t.Helper()
 	kubeconfig := n.plane.kubeconfig(t, userOf("hosted-bridge-"+name))
 	if name != "operator" {
@@ -84,55 +87,55 @@ func (n *installation) run(t *testing.T, name, metrics string, flags ...string) 
 	if name == "ingress" {
 		cmd.Env = append(cmd.Env, "GOGC=400", "GOMEMLIMIT=384MiB") // As config/ingress sets them.
 	}
-	p := start(t, n.plane.dir, name, cmd)
-	p.metrics = "http://" + metrics + "/metrics"
+	p := world.Start(t, n.plane.dir, name, cmd)
+	p.Metrics = "http://" + metrics + "/metrics"
 	return p
 }
 
-func (n *installation) startOperator(t *testing.T) *program {
+func (n *installation) startOperator(t *testing.T) *world.Process {
 	t.Helper()
-	probes, metrics := freeAddr(t), freeAddr(t)
+	probes, metrics := world.UnusedAddress(t), world.UnusedAddress(t)
 	p := n.run(t, "operator", metrics, "--leader-elect", "--probe-listen="+probes, "--metrics-listen="+metrics)
-	p.awaitOK(t, "http://"+probes+"/readyz")
+	p.AwaitOK(t, "http://"+probes+"/readyz")
 	return p
 }
 
 func (n *installation) startKeybroker(t *testing.T) {
 	t.Helper()
 	ring := n.plane.path("ring")
-	authority := broker.Ring(t, ring)
-	address, probes := freeAddr(t), freeAddr(t)
+	authority := world.Ring(t, ring)
+	address, probes := world.UnusedAddress(t), world.UnusedAddress(t)
 	n.keybroker = n.run(t, "keybroker", probes, "--master-key-dir="+ring, "--listen="+address, "--probe-listen="+probes, "--drain-delay=0s")
-	n.keybroker.awaitOK(t, "http://"+probes+"/healthz")
-	n.broker = broker.Front(t, authority, installationNamespace, address)
+	n.keybroker.AwaitOK(t, "http://"+probes+"/healthz")
+	n.broker = world.Front(t, authority, installationNamespace, address)
 }
 
 // giveToken writes the ingress's token as the kubelet projects it into a pod.
 func (n *installation) giveToken(t *testing.T) {
 	t.Helper()
-	if err := os.WriteFile(n.token, []byte(broker.Token(t, n.plane.client, installationNamespace)), 0o600); err != nil {
+	if err := os.WriteFile(n.token, []byte(world.IngressToken(t, n.plane.client, installationNamespace)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func (n *installation) startIngress(t *testing.T) {
 	t.Helper()
-	address, probes := freeAddr(t), freeAddr(t)
+	address, probes := world.UnusedAddress(t), world.UnusedAddress(t)
 	n.ingress = n.run(t, "ingress", probes, "--listen="+address, "--probe-listen="+probes, "--keybroker-url="+n.broker, "--token-file="+n.token,
 		"--audit-file="+n.plane.path("audit.log"), "--catalog-seed=none", "--drain-delay=0s")
 	n.address = address
-	n.ingress.awaitOK(t, "http://"+probes+"/readyz")
+	n.ingress.AwaitOK(t, "http://"+probes+"/readyz")
 }
 
 // leader returns the operator that leads, and its place.
 func (n *installation) leader(t *testing.T) (leads int) {
 	t.Helper()
-	testenv.EventuallyWithin(t, startLimit, "an operator leads", func() bool {
+	testenv.EventuallyWithin(t, world.StartLimit, "an operator leads", func() bool {
 		for i, p := range n.operators {
-			if p.isOver() {
+			if p.Ended() {
 				continue
 			}
-			said, err := get(p.metrics)
+			said, err := world.Get(p.Metrics)
 			if err == nil && strings.Contains(string(said), `leader_election_master_status{name="hosted-bridge-operator"} 1`) {
 				leads = i
 				return true

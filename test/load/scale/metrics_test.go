@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"github.com/hostedbridge/hostedbridge/test/load/world"
 )
 
 // histogram has how many were at most so long, by that length in seconds.
@@ -23,7 +25,7 @@ var reconcileBucket = regexp.MustCompile(`^controller_runtime_reconcile_time_sec
 // reconciles returns how long the operator's reconciles took so far.
 func (s *subject) reconciles(t *testing.T) histogram {
 	t.Helper()
-	said, err := get(s.operator().metrics)
+	said, err := world.Get(s.operator().Metrics)
 	if err != nil {
 		t.Fatalf("metrics of the operator: %v", err)
 	}
@@ -86,7 +88,7 @@ var (
 
 func (p *plane) etcdSize(t *testing.T) (e Etcd) {
 	t.Helper()
-	said, err := get(p.etcdURL + "/metrics")
+	said, err := world.Get(p.etcdURL + "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	"github.com/hostedbridge/hostedbridge/test/load/world"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -115,7 +116,7 @@ func (p *plane) installPeer(t *testing.T, binary string) *subject {
 			t.Fatal(err)
 		}
 	}
-	metrics, probes := freeAddr(t), freeAddr(t)
+	metrics, probes := world.UnusedAddress(t), world.UnusedAddress(t)
 	cmd := exec.Command(binary, "--leader-elect", "--metrics-bind-address="+metrics, "--health-probe-bind-address="+probes)
 	// As its chart sets them, but for the limit of 110 MiB that it gives to its
 	// collector; and nobody outside is asked for another version.
@@ -123,13 +124,13 @@ func (p *plane) installPeer(t *testing.T, binary string) *subject {
 		"GOGC=75", "UNSTRUCTURED_LOGS=false", "TOOLHIVE_USE_CONFIGMAP=true", "ENABLE_EXPERIMENTAL_FEATURES=false", "TOOLHIVE_ENABLE_STORAGE_VERSION_MIGRATOR=true",
 		"TOOLHIVE_RUNNER_IMAGE=ghcr.io/stacklok/toolhive/proxyrunner:v0.47.0", "VMCP_IMAGE=ghcr.io/stacklok/toolhive/vmcp:v0.47.0",
 		"TOOLHIVE_REGISTRY_API_IMAGE=ghcr.io/stacklok/toolhive/thv-registry-api:v0.1.0", "TOOLHIVE_PROXY_HOST=0.0.0.0", "TOOLHIVE_SKIP_UPDATE_CHECK=true")
-	operator := start(t, p.dir, toolhive, cmd)
-	operator.metrics = "http://" + metrics + "/metrics"
-	operator.awaitOK(t, "http://"+probes+"/readyz")
+	operator := world.Start(t, p.dir, toolhive, cmd)
+	operator.Metrics = "http://" + metrics + "/metrics"
+	operator.AwaitOK(t, "http://"+probes+"/readyz")
 	return &subject{
 		plane: p, watch: p.watch(t, peer()), controller: "mcpserver", accounts: []string{toolhive}, slowest: 3 * time.Second,
-		operator: func() *program { return operator },
-		programs: func() map[string]*program {
+		operator: func() *world.Process { return operator },
+		programs: func() map[string]*world.Process {
 			all := p.programs()
 			all["operator"] = operator
 			return all

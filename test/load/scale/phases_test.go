@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/hostedbridge/hostedbridge/test/load/world"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -25,13 +26,13 @@ func (n *installation) subject(t *testing.T) *subject {
 	return &subject{
 		plane: n.plane, watch: n.plane.watch(t, ours()), controller: "hostedbridge", slowest: time.Second / 4,
 		accounts: []string{"hosted-bridge-operator", "hosted-bridge-keybroker", "hosted-bridge-ingress"},
-		operator: func() *program { return n.operators[n.leader(t)] },
-		programs: func() map[string]*program {
+		operator: func() *world.Process { return n.operators[n.leader(t)] },
+		programs: func() map[string]*world.Process {
 			leads := n.leader(t)
 			all := n.plane.programs()
 			all["operator"], all["keybroker"], all["ingress"] = n.operators[leads], n.keybroker, n.ingress
 			for i, p := range n.operators {
-				if i != leads && !p.isOver() {
+				if i != leads && !p.Ended() {
 					all["operator, waiting"] = p
 				}
 			}
@@ -41,8 +42,8 @@ func (n *installation) subject(t *testing.T) *subject {
 }
 
 // programs are those of the control plane.
-func (p *plane) programs() map[string]*program {
-	return map[string]*program{
+func (p *plane) programs() map[string]*world.Process {
+	return map[string]*world.Process{
 		"kube-apiserver": p.server, "etcd": p.etcd, "kube-controller-manager": p.controllers, "kube-scheduler": p.scheduler, "kwok": p.kwok,
 	}
 }
@@ -87,9 +88,9 @@ type Quiet struct {
 	QuietRenewals int               `json:"quietLeaseRenewals"`
 	// QuietMemory is at the end, when the collector has run: it does every two
 	// minutes at the latest.
-	QuietMemory map[string]Memory `json:"quietMemory"`
-	QuietCPU    map[string]string `json:"quietCPU"`
-	QuietEtcd   Etcd              `json:"quietEtcd"`
+	QuietMemory map[string]world.Memory `json:"quietMemory"`
+	QuietCPU    map[string]string       `json:"quietCPU"`
+	QuietEtcd   Etcd                    `json:"quietEtcd"`
 }
 
 func (s *subject) quiet(t *testing.T, d time.Duration) (q Quiet) {
@@ -118,7 +119,7 @@ func (s *subject) one(t *testing.T, i int, since time.Time) float64 {
 	t.Helper()
 	s.plane.makeNamespaces(t, i, i+1, false)
 	s.plane.create(t, s.watch, i, i+1, 0)
-	if late := s.watch.await(t, i, i+1, startLimit, func(_ int, l life) bool { return !l.children.IsZero() }); late > 0 {
+	if late := s.watch.await(t, i, i+1, world.StartLimit, func(_ int, l life) bool { return !l.children.IsZero() }); late > 0 {
 		t.Errorf("tenant %d has no children", i)
 		return 0
 	}
@@ -132,9 +133,9 @@ func (n *installation) failover(t *testing.T, s *subject, i int, how os.Signal) 
 	t.Helper()
 	leads := n.leader(t)
 	began := time.Now()
-	_ = n.operators[leads].cmd.Process.Signal(how)
+	_ = n.operators[leads].Cmd.Process.Signal(how)
 	took := s.one(t, i, began)
-	<-n.operators[leads].ended
+	_ = n.operators[leads].Wait() // However it ended: it was told to.
 	n.operators[leads] = n.startOperator(t)
 	t.Logf("failover after %s: %.1f s", how, took)
 	return took
@@ -160,18 +161,18 @@ func (n *installation) restart(t *testing.T, s *subject, i int) (r Restart) {
 	leads := n.operators[n.leader(t)]
 	for _, p := range n.operators {
 		if p != leads {
-			p.end(os.Interrupt)
+			p.Stop()
 		}
 	}
-	leads.end(os.Interrupt)
+	leads.Stop()
 	r.Tenants = i
-	s.plane.audit.settle(t, 10*time.Second, startLimit)
+	s.plane.audit.settle(t, 10*time.Second, world.StartLimit)
 	before, began := s.plane.audit.writes(), time.Now()
-	n.operators = []*program{n.startOperator(t)}
+	n.operators = []*world.Process{n.startOperator(t)}
 	n.leader(t)
 	var idle time.Time
 	testenv.EventuallyWithin(t, s.limit(i), "the operator has looked at all", func() bool {
-		said, err := get(n.operators[0].metrics)
+		said, err := world.Get(n.operators[0].Metrics)
 		if err != nil || !strings.Contains(string(said), `controller_runtime_active_workers{controller="hostedbridge"}`) {
 			return false
 		}
@@ -186,7 +187,7 @@ func (n *installation) restart(t *testing.T, s *subject, i int) (r Restart) {
 	written := s.plane.audit.since(before)
 	r.Writes, r.Kinds = written.of("hosted-bridge-operator"), written.perTenant("hosted-bridge-operator", i)
 	began = time.Now()
-	n.operators[0].end(os.Interrupt)
+	n.operators[0].Stop()
 	n.operators[0] = n.startOperator(t)
 	r.Seconds = s.one(t, i, began)
 	t.Logf("restart: %.1f s until a new tenant has its children; %d writes", r.Seconds, r.Writes)

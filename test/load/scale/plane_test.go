@@ -27,6 +27,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/hostedbridge/hostedbridge/test/load/world"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -45,7 +46,7 @@ type plane struct {
 	client   client.Client
 	dynamic  dynamic.Interface
 
-	etcd, server, controllers, scheduler, kwok *program
+	etcd, server, controllers, scheduler, kwok *world.Process
 }
 
 // users are who may come, by their tokens, with their groups. A ServiceAccount's
@@ -72,7 +73,7 @@ func userOf(account string) string {
 // namespace and nodes for so many pods.
 func startPlane(t *testing.T, pods int) *plane {
 	t.Helper()
-	p := &plane{dir: folder(t), audit: &audit{counts: map[call]int{}}}
+	p := &plane{dir: world.Folder(t), audit: &audit{counts: map[call]int{}}}
 	p.startEtcd(t)
 	p.startServer(t)
 	p.startControllers(t)
@@ -94,15 +95,15 @@ func (p *plane) asset(name string, args ...string) *exec.Cmd {
 
 func (p *plane) startEtcd(t *testing.T) {
 	t.Helper()
-	clients, peers := "http://"+freeAddr(t), "http://"+freeAddr(t)
+	clients, peers := "http://"+world.UnusedAddress(t), "http://"+world.UnusedAddress(t)
 	p.etcdURL = clients
-	p.etcd = start(t, p.dir, "etcd", p.asset("etcd", "--name=scale", "--data-dir="+p.path("etcd"),
+	p.etcd = world.Start(t, p.dir, "etcd", p.asset("etcd", "--name=scale", "--data-dir="+p.path("etcd"),
 		"--listen-client-urls="+clients, "--advertise-client-urls="+clients,
 		"--listen-peer-urls="+peers, "--initial-advertise-peer-urls="+peers, "--initial-cluster=scale="+peers,
 		// The disk of this machine is not what is measured; and the default of
 		// 2 GiB is near for the history of a hundred writes a second.
 		"--unsafe-no-fsync", "--quota-backend-bytes=8589934592", "--log-level=error"))
-	p.etcd.awaitOK(t, clients+"/health")
+	p.etcd.AwaitOK(t, clients+"/health")
 }
 
 // auditPolicy counts the writes of who is measured.
@@ -118,7 +119,7 @@ rules:
 
 func (p *plane) startServer(t *testing.T) {
 	t.Helper()
-	address := freeAddr(t)
+	address := world.UnusedAddress(t)
 	host, port, _ := net.SplitHostPort(address)
 	p.api = "https://" + address
 	p.writeServerFiles(t)
@@ -128,8 +129,8 @@ func (p *plane) startServer(t *testing.T) {
 		"--service-account-signing-key-file="+p.path("sa.key"), "--service-cluster-ip-range=10.96.0.0/16",
 		"--authorization-mode=RBAC", "--audit-policy-file="+p.path("audit.yaml"), "--audit-log-path=-")
 	cmd.Stdout = p.audit
-	p.server = start(t, p.dir, "kube-apiserver", cmd)
-	p.server.await(t, "has made its certificate", func() bool {
+	p.server = world.Start(t, p.dir, "kube-apiserver", cmd)
+	p.server.Await(t, "has made its certificate", func() bool {
 		_, err := os.Stat(p.path("certs/apiserver.crt"))
 		return err == nil
 	})
@@ -139,7 +140,7 @@ func (p *plane) startServer(t *testing.T) {
 	}
 	config.QPS, config.Burst = -1, -1
 	p.config = config
-	p.server.await(t, "is ready", func() bool {
+	p.server.Await(t, "is ready", func() bool {
 		c, err := rest.HTTPClientFor(config)
 		if err != nil {
 			t.Fatal(err)
@@ -216,11 +217,11 @@ func (p *plane) kubeconfig(t *testing.T, user string) string {
 // that is measured.
 func (p *plane) startControllers(t *testing.T) {
 	t.Helper()
-	p.controllers = start(t, p.dir, "kube-controller-manager", p.asset("kube-controller-manager",
+	p.controllers = world.Start(t, p.dir, "kube-controller-manager", p.asset("kube-controller-manager",
 		"--kubeconfig="+p.kubeconfig(t, "system:kube-controller-manager"), "--leader-elect=false", "--bind-address=127.0.0.1", "--secure-port=0",
 		"--service-account-private-key-file="+p.path("sa.key"), "--kube-api-qps=200", "--kube-api-burst=400",
 		"--concurrent-gc-syncs=40"))
-	p.scheduler = start(t, p.dir, "kube-scheduler", p.asset("kube-scheduler",
+	p.scheduler = world.Start(t, p.dir, "kube-scheduler", p.asset("kube-scheduler",
 		"--kubeconfig="+p.kubeconfig(t, "system:kube-scheduler"), "--leader-elect=false", "--bind-address=127.0.0.1", "--secure-port=0",
 		"--kube-api-qps=200", "--kube-api-burst=400"))
 }
@@ -242,7 +243,7 @@ func (p *plane) startNodes(t *testing.T, nodes int) {
 			args = append(args, "--config="+file)
 		}
 	}
-	p.kwok = start(t, p.dir, "kwok", exec.Command(os.Getenv("SCALE_KWOK"), args...))
+	p.kwok = world.Start(t, p.dir, "kwok", exec.Command(os.Getenv("SCALE_KWOK"), args...))
 	for n := range nodes {
 		cidr := fmt.Sprintf("127.%d.%d.0/24", 64+n/256, n%256)
 		room := corev1.ResourceList{
@@ -257,7 +258,7 @@ func (p *plane) startNodes(t *testing.T, nodes int) {
 			t.Fatal(err)
 		}
 	}
-	p.kwok.await(t, "makes the nodes ready", func() bool {
+	p.kwok.Await(t, "makes the nodes ready", func() bool {
 		var list corev1.NodeList
 		if err := p.client.List(t.Context(), &list); err != nil {
 			t.Fatal(err)

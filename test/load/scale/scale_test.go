@@ -20,11 +20,13 @@ import (
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/hostedbridge/hostedbridge/test/load/world"
 )
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
-	endAtInterrupt()
+	world.EndAtInterrupt()
 	os.Exit(m.Run())
 }
 
@@ -90,8 +92,8 @@ type Results struct {
 // Figures are those of one operator.
 type Figures struct {
 	// Empty is the memory without a tenant.
-	Empty     map[string]Memory `json:"memoryWithoutTenants"`
-	Provision []Provision       `json:"provision"`
+	Empty     map[string]world.Memory `json:"memoryWithoutTenants"`
+	Provision []Provision             `json:"provision"`
 	// Burst is with tenants created as fast as the API server takes them.
 	Burst Provision `json:"burst"`
 	Asleep

@@ -26,7 +26,7 @@ var keys = func() (k [2]struct{ key, id, hash string }) {
 		if k[i].key, k[i].id, err = apikey.Mint(rand.Reader, apikey.KindUser); err != nil {
 			panic(err) // The system has no randomness.
 		}
-		k[i].hash = apikey.HashOf(k[i].key).String()
+		k[i].hash = apikey.HashFor(nameOf(i), k[i].key).String()
 	}
 	return k
 }()
@@ -81,7 +81,7 @@ func (n *installation) health(i int) string {
 		return err.Error()
 	}
 	r.Header.Set("Authorization", "Bearer "+keys[i].key)
-	res, err := asker.Do(r)
+	res, err := new(http.Client).Do(r)
 	if err != nil {
 		return err.Error()
 	}

@@ -1,10 +1,7 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package broker is what a keybroker needs that runs beside an API server on one
-// machine, without a kubelet and without Services: its keys, a way to it, and what
-// the ingress proves itself by.
-package broker
+package world
 
 import (
 	"crypto/rand"
@@ -109,16 +106,22 @@ func (a *asWhoAsks) RoundTrip(r *http.Request) (*http.Response, error) {
 	return a.unknown.RoundTrip(r)
 }
 
-// Token returns the ingress's token as the kubelet projects it into a pod, of the
-// ServiceAccount Account in the namespace, which has to be there.
-func Token(t testing.TB, c client.Client, namespace string) string {
+// IngressToken returns the ingress's token as the kubelet projects it into a pod, of
+// the ServiceAccount Account in the namespace, which has to be there.
+func IngressToken(t testing.TB, c client.Client, namespace string) string {
 	t.Helper()
-	own := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: Account}}
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "ingress"},
 		Spec:       corev1.PodSpec{ServiceAccountName: Account, Containers: []corev1.Container{{Name: "ingress", Image: "ingress"}}},
 	}
 	testenv.ExpectApplied(t, c, pod)
+	return TokenOf(t, c, pod)
+}
+
+// TokenOf returns a pod's token for the keybroker.
+func TokenOf(t testing.TB, c client.Client, pod *corev1.Pod) string {
+	t.Helper()
+	own := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Spec.ServiceAccountName}}
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		Audiences:      []string{keybroker.Audience},
 		BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID},
