@@ -77,12 +77,13 @@ func TestPromptsResourcesAnnotationsAndOutputSchemasPassThroughAggregation(t *te
 				if err != nil {
 					t.Fatal(err)
 				}
-				tool.Name, prompt.Name = "one_all", "one_say"
-				alike(t, "tools", []*mcp.Tool{tool}, tools.Tools)
-				alike(t, "prompts", []*mcp.Prompt{prompt}, prompts.Prompts)
+				// Copies, since the server may list its own at any time.
+				prefixedTool, prefixedPrompt := *tool, *prompt
+				prefixedTool.Name, prefixedPrompt.Name = "one_all", "one_say"
+				alike(t, "tools", []*mcp.Tool{&prefixedTool}, tools.Tools)
+				alike(t, "prompts", []*mcp.Prompt{&prefixedPrompt}, prompts.Prompts)
 				alike(t, "resources", []*mcp.Resource{resource}, resources.Resources)
 				alike(t, "templates", []*mcp.ResourceTemplate{template}, templates.ResourceTemplates)
-				tool.Name, prompt.Name = "all", "say"
 				if clientEra == "modern" {
 					alike(t, "who may keep the lists", []string{"private", "private", "private", "private"},
 						[]string{tools.CacheScope, prompts.CacheScope, resources.CacheScope, templates.CacheScope})

@@ -206,12 +206,14 @@ func TestClientsHearOnceOfAnotherConfiguration(t *testing.T) {
 				}
 				r := newRig(t, fast, servers...)
 				heard := make(chan string, 64)
+				// The servers' first lists are announced before there is a client to hear of them.
+				connected(t, r.bridge)
+				quietly(heard)
 				client := r.connect(t, clientEra, &mcp.ClientOptions{
 					ToolListChangedHandler:     func(context.Context, *mcp.ToolListChangedRequest) { heard <- "tools" },
 					PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) { heard <- "prompts" },
 					ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { heard <- "resources" },
 				})
-				connected(t, r.bridge)
 				if _, err := client.ListTools(t.Context(), nil); err != nil {
 					t.Fatal(err)
 				}
