@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/hostedbridge/hostedbridge/internal/graceful"
 	"github.com/hostedbridge/hostedbridge/internal/ingress"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
@@ -55,11 +56,11 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 
 // newService listens last, so that no client connects to a process that then
 // ends over its configuration.
-func newService(ctx context.Context, o *options, c *core) (*telemetry.Service, error) {
+func newService(ctx context.Context, o *options, c *core) (*graceful.Service, error) {
 	if err := c.audit.register(c.metrics); err != nil {
 		return nil, err
 	}
-	readiness := &telemetry.Readiness{Check: func() bool { return c.routes.Current() != nil && c.identity.ready() }}
+	readiness := &graceful.Readiness{Check: func() bool { return c.routes.Current() != nil && c.identity.ready() }}
 	if err := telemetry.Register(c.metrics, readiness.Gauge("ingress")); err != nil {
 		return nil, err
 	}
@@ -68,8 +69,8 @@ func newService(ctx context.Context, o *options, c *core) (*telemetry.Service, e
 		return nil, err
 	}
 	c.background = append(c.background, c.popularity().Run)
-	return c.listen(ctx, o, server, &telemetry.Service{
-		Probes:    telemetry.Endpoint{Server: telemetry.NewProbes(readiness, c.metrics, c.log)},
+	return c.listen(ctx, o, server, &graceful.Service{
+		Probes:    graceful.Endpoint{Server: graceful.NewProbes(readiness, c.metrics, c.log)},
 		Readiness: readiness, DrainDelay: o.DrainDelay, DrainTimeout: o.DrainTimeout, Log: c.log,
 	})
 }
@@ -94,7 +95,7 @@ func newServer(ctx context.Context, o *options, c *core) (*ingress.Server, error
 }
 
 // listen adds to service the public server and where both listen.
-func (c *core) listen(ctx context.Context, o *options, surface *ingress.Server, service *telemetry.Service) (*telemetry.Service, error) {
+func (c *core) listen(ctx context.Context, o *options, surface *ingress.Server, service *graceful.Service) (*graceful.Service, error) {
 	certificate, err := o.TLS.open(c.log)
 	if err != nil {
 		return nil, err
@@ -115,14 +116,14 @@ func (c *core) listen(ctx context.Context, o *options, surface *ingress.Server, 
 	service.Log.InfoContext(ctx, "serving", "public", public.Addr().String(), "probes", probes.Addr().String(), "tls", certificate != nil)
 	service.Probes.Listener = probes
 	server := surface.HTTPServer()
-	service.Public = []telemetry.Endpoint{{Server: server, Listener: certificate.protect(server, public), OnDrain: surface.Drain, Wait: surface.Wait}}
+	service.Public = []graceful.Endpoint{{Server: server, Listener: certificate.protect(server, public), OnDrain: surface.Drain, Wait: surface.Wait}}
 	return service, nil
 }
 
 // serve runs service, and what is in the background, until ctx ends. The background
 // ends after the server, which still needs routes and certificates while it drains;
 // if a part of it fails, the server drains and the process ends with its error.
-func (c *core) serve(ctx context.Context, service *telemetry.Service) error {
+func (c *core) serve(ctx context.Context, service *graceful.Service) error {
 	serving, drain := context.WithCancel(ctx)
 	defer drain()
 	working, end := context.WithCancel(context.WithoutCancel(ctx))

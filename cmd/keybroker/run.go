@@ -25,6 +25,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/hostedbridge/hostedbridge/controllers/sealing"
+	"github.com/hostedbridge/hostedbridge/internal/graceful"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 	"github.com/hostedbridge/hostedbridge/internal/masterkey"
@@ -129,9 +130,9 @@ func newParts(o Options, config *rest.Config, master *masterkey.Source, tiers qu
 
 // listen is last, so that nobody connects to a process that then ends over its
 // configuration.
-func (p *parts) listen(ctx context.Context, o Options) (*telemetry.Service, error) {
+func (p *parts) listen(ctx context.Context, o Options) (*graceful.Service, error) {
 	// Ready without that is of no use: nobody could recognise this process.
-	readiness := &telemetry.Readiness{Check: p.publisher.Published}
+	readiness := &graceful.Readiness{Check: p.publisher.Published}
 	if err := telemetry.Register(p.metrics, readiness.Gauge("keybroker")); err != nil {
 		return nil, err
 	}
@@ -145,11 +146,11 @@ func (p *parts) listen(ctx context.Context, o Options) (*telemetry.Service, erro
 		_ = api.Close()
 		return nil, err
 	}
-	probeServer := telemetry.NewProbes(readiness, p.metrics, p.log)
+	probeServer := graceful.NewProbes(readiness, p.metrics, p.log)
 	probeServer.Handler = withRing(probeServer.Handler, p.master.Status, o.WatchNamespaces)
-	return &telemetry.Service{
-		Public:    []telemetry.Endpoint{{Server: p.server.HTTP(), Listener: tls.NewListener(api, p.server.TLS())}},
-		Probes:    telemetry.Endpoint{Server: probeServer, Listener: probes},
+	return &graceful.Service{
+		Public:    []graceful.Endpoint{{Server: p.server.HTTP(), Listener: tls.NewListener(api, p.server.TLS())}},
+		Probes:    graceful.Endpoint{Server: probeServer, Listener: probes},
 		Readiness: readiness, DrainDelay: o.DrainDelay, DrainTimeout: o.DrainTimeout, Log: p.log,
 	}, nil
 }

@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/graceful"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/inflight"
-	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
 
 // script is a bridge that sends what it is told, as events of one stream per
@@ -297,7 +297,7 @@ func TestADrainEndsStreamsWell(t *testing.T) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			close(arrived)
 			<-r.Context().Done()
-		}, func(s *telemetry.Service) { s.DrainTimeout = config.DrainTimeout })
+		}, func(s *graceful.Service) { s.DrainTimeout = config.DrainTimeout })
 		use(w)
 		listening, ending, endless := w.stream("GET", "/u/alice/mcp", alice), w.stream("POST", "/u/alice/mcp", alice), w.stream("GET", "/u/alice/sse", alice)
 		waiting := w.slowCall(alice)
@@ -335,7 +335,7 @@ func TestADrainEndsStreamsOfTheNewestVersion(t *testing.T) {
 	config := defaults()
 	config.DrainTimeout = time.Hour
 	bridge := newScript()
-	w, alice := oneUser(t, config, bridge.ServeHTTP, func(s *telemetry.Service) { s.DrainTimeout = config.DrainTimeout })
+	w, alice := oneUser(t, config, bridge.ServeHTTP, func(s *graceful.Service) { s.DrainTimeout = config.DrainTimeout })
 	res, err := w.client.Do(w.request("POST", "/u/alice/mcp", alice, `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen"}`))
 	if err != nil {
 		t.Fatal(err)

@@ -29,6 +29,6 @@
 // What is not a call is served by features: those of package management, and others
 // that cmd adds. features.go has the steps of each access.
 //
-// The package is a shell: it dials and reads the clock; telemetry.Service serves
+// The package is a shell: it dials and reads the clock; graceful.Service serves
 // and drains its server.
 package ingress

@@ -30,6 +30,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/apikey"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
+	"github.com/hostedbridge/hostedbridge/internal/graceful"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/bridgeclient"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
@@ -41,7 +42,6 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 	"github.com/hostedbridge/hostedbridge/internal/quota/store"
 	"github.com/hostedbridge/hostedbridge/internal/route"
-	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
 
 // patience ends a test that waits for what does not come.
@@ -74,7 +74,7 @@ type world struct {
 	inventory *fakeInventory
 	logs      *lockedBuffer
 	registry  *prometheus.Registry
-	readiness *telemetry.Readiness
+	readiness *graceful.Readiness
 	ways      *bridgeclient.Client
 	tiers     atomic.Pointer[quota.Tiers]
 	adminKey  []byte
@@ -96,13 +96,13 @@ func defaults() Config {
 }
 
 // newWorld returns a world without users; drain may set how it ends.
-func newWorld(t testing.TB, config Config, drain ...func(*telemetry.Service)) *world {
+func newWorld(t testing.TB, config Config, drain ...func(*graceful.Service)) *world {
 	t.Helper()
 	return newWorldWith(t, config, func(*Deps) {}, drain...)
 }
 
 // newWorldWith is newWorld with other dependencies.
-func newWorldWith(t testing.TB, config Config, change func(*Deps), drain ...func(*telemetry.Service)) *world {
+func newWorldWith(t testing.TB, config Config, change func(*Deps), drain ...func(*graceful.Service)) *world {
 	t.Helper()
 	w := &world{
 		t: t, adminKey: []byte(adminKey), routes: newFakeRoutes(), reports: fakeReports{}, servers: map[string]*http.Server{}, activity: &fakeActivity{},
@@ -110,7 +110,7 @@ func newWorldWith(t testing.TB, config Config, change func(*Deps), drain ...func
 	}
 	w.setTiers(testTiers())
 	w.keeper.UserSecrets = w.secrets
-	w.readiness = &telemetry.Readiness{Check: func() bool { return w.routes.Current() != nil }}
+	w.readiness = &graceful.Readiness{Check: func() bool { return w.routes.Current() != nil }}
 	var err error
 	if w.authority, err = pki.NewAuthority([32]byte{1}); err != nil {
 		t.Fatal(err)
@@ -135,7 +135,7 @@ func newWorldWith(t testing.TB, config Config, change func(*Deps), drain ...func
 	if w.server, err = New(config, deps); err != nil {
 		t.Fatal(err)
 	}
-	service := &telemetry.Service{DrainTimeout: patience}
+	service := &graceful.Service{DrainTimeout: patience}
 	for _, d := range drain {
 		d(service)
 	}
@@ -206,11 +206,11 @@ func (w *world) quotas() limits.Counts {
 }
 
 // start serves as cmd does.
-func (w *world) start(service *telemetry.Service) {
+func (w *world) start(service *graceful.Service) {
 	public, probes := listen(w.t, "127.0.0.1:0"), listen(w.t, "127.0.0.1:0")
 	w.addr, w.probeAddr = public.Addr().String(), probes.Addr().String()
-	service.Public = []telemetry.Endpoint{{Server: w.server.HTTPServer(), Listener: public, OnDrain: w.server.Drain, Wait: w.server.Wait}}
-	service.Probes = telemetry.Endpoint{Server: telemetry.NewProbes(w.readiness, w.registry, w.server.observer.log), Listener: probes}
+	service.Public = []graceful.Endpoint{{Server: w.server.HTTPServer(), Listener: public, OnDrain: w.server.Drain, Wait: w.server.Wait}}
+	service.Probes = graceful.Endpoint{Server: graceful.NewProbes(w.readiness, w.registry, w.server.observer.log), Listener: probes}
 	service.Readiness, service.Log = w.readiness, w.server.observer.log
 	ctx, stop := context.WithCancel(context.Background())
 	w.stop = stop

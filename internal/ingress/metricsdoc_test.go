@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/hostedbridge/hostedbridge/internal/graceful"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/bridgeclient"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry/metricstest"
@@ -38,7 +39,7 @@ func TestMetricsOfEveryProcessAreDocumented(t *testing.T) {
 
 func TestMetricsOfReadinessAreDocumented(t *testing.T) {
 	reg := metricstest.New()
-	ready := &telemetry.Readiness{Check: func() bool { return true }}
+	ready := &graceful.Readiness{Check: func() bool { return true }}
 	if err := telemetry.Register(reg, ready.Gauge("ingress"), ready.Gauge("keybroker")); err != nil {
 		t.Fatal(err)
 	}

@@ -13,13 +13,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/internal/graceful"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
-	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
 
 // oneUser is a world of alice, running, with her bridge's handler and her key.
-func oneUser(t testing.TB, config Config, bridge http.HandlerFunc, drain ...func(*telemetry.Service)) (w *world, alice string) {
+func oneUser(t testing.TB, config Config, bridge http.HandlerFunc, drain ...func(*graceful.Service)) (w *world, alice string) {
 	t.Helper()
 	w = newWorld(t, config, drain...)
 	alice = w.addUser("alice")

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hostedbridge/hostedbridge/internal/telemetry"
+	"github.com/hostedbridge/hostedbridge/internal/graceful"
 )
 
 // probe returns the status and body of one of the cluster's own paths.
@@ -55,7 +55,7 @@ func TestDrain(t *testing.T) {
 					<-release
 				}
 				_, _ = io.WriteString(rw, "done")
-			}, func(s *telemetry.Service) { s.DrainDelay = time.Second })
+			}, func(s *graceful.Service) { s.DrainDelay = time.Second })
 			if protocol == "HTTP/2" {
 				w.useHTTP2()
 			}
@@ -93,7 +93,7 @@ func TestDrainCutsStreamsThatDoNotEnd(t *testing.T) {
 		_ = http.NewResponseController(rw).Flush()
 		<-r.Context().Done()
 		close(ended)
-	}, func(s *telemetry.Service) { s.DrainTimeout = 50 * time.Millisecond })
+	}, func(s *graceful.Service) { s.DrainTimeout = 50 * time.Millisecond })
 	res, err := w.client.Do(w.request("GET", "/u/alice/mcp", alice, ""))
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,7 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package telemetry
+package graceful
 
 import (
 	"context"
@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	// restFor is how long a drained server must be without requests before its
+	// quietFor is how long a drained server must be without requests before its
 	// connections are closed: many times the round trip of an answer to its
 	// client and the client's next request.
-	restFor = time.Second
-	// restTick is how often that is looked at.
-	restTick = 100 * time.Millisecond
+	quietFor = time.Second
+	// quietTick is how often that is looked at.
+	quietTick = 100 * time.Millisecond
 	// shutdownLead is how long before the end of a drain the servers are shut down
 	// although requests are in flight.
 	shutdownLead = 5 * time.Second
@@ -123,9 +123,9 @@ func (s *Service) drain(ctx context.Context, public *traffic) {
 	}
 	// Shutdown then tells the remaining connections that they end, as HTTP/2
 	// can.
-	resting, cancel := context.WithTimeout(ctx, s.DrainTimeout-min(shutdownLead, s.DrainTimeout/2))
+	waiting, cancel := context.WithTimeout(ctx, s.DrainTimeout-min(shutdownLead, s.DrainTimeout/2))
 	defer cancel()
-	public.rest(resting)
+	public.waitUntilQuiet(waiting)
 	drained := make(chan error, len(s.Public))
 	for _, e := range s.Public {
 		go func() { drained <- e.Server.Shutdown(ctx) }()
@@ -173,13 +173,13 @@ func (t *traffic) count(next http.Handler, ready func() bool) http.Handler {
 	})
 }
 
-// rest returns when there is no connection, no request has been in flight for
-// restFor, or ctx ends.
-func (t *traffic) rest(ctx context.Context) {
-	ticker := time.NewTicker(restTick)
+// waitUntilQuiet returns when there is no connection, no request has been in flight for
+// quietFor, or ctx ends.
+func (t *traffic) waitUntilQuiet(ctx context.Context) {
+	ticker := time.NewTicker(quietTick)
 	defer ticker.Stop()
 	seen, since := t.begun.Load(), time.Now()
-	for t.connections.Load() > 0 && time.Since(since) < restFor {
+	for t.connections.Load() > 0 && time.Since(since) < quietFor {
 		select {
 		case <-ctx.Done():
 			return
