@@ -211,11 +211,11 @@ assets: bin/cluster
 # Go decides what has to be built again; asking it takes a second.
 .PHONY: bin/cluster
 bin/cluster:
-	@go -C hack/cluster build -buildvcs=false -o ../../bin/cluster ./cluster
+	@CGO_ENABLED=0 go -C hack/cluster build -buildvcs=false -trimpath -o ../../bin/cluster ./cluster
 
 .PHONY: bin/image
 bin/image:
-	@go -C hack/image build -buildvcs=false -o ../../bin/image .
+	@CGO_ENABLED=0 go -C hack/image build -buildvcs=false -trimpath -o ../../bin/image .
 
 bin/helm: hack/helm/go.mod hack/helm/go.sum
 	@echo "building helm: a minute or two, once" >&2

@@ -20,6 +20,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export GOTOOLCHAIN=${GOTOOLCHAIN:-auto}
+# As images are compiled, so that what they have in common is compiled once.
+export CGO_ENABLED=0 GOFLAGS=-trimpath
 
 : "${SUITE:=core}" "${CLUSTER:=local}" "${NAME:=e2e}" "${PORT:=18080}" "${KEEP:=}" "${TESTFLAGS:=}"
 [[ $SUITE == core || $SUITE == release ]] || { echo "e2e: SUITE is $SUITE: core and release are accepted" >&2; exit 1; }
@@ -155,8 +157,9 @@ fi
 
 # The last, since it replaces and ends the installation and leaves another one.
 if [[ $CLUSTER != current ]]; then
-    # Nobody logs in there, and what an uninstall leaves is looked at.
-    "$KUBECTL" --kubeconfig="$HB_KUBECONFIG" delete --ignore-not-found \
+    # Nobody logs in there, and what an uninstall leaves is looked at. The claim goes with
+    # the pod that has it, which the upgrade replaces.
+    "$KUBECTL" --kubeconfig="$HB_KUBECONFIG" delete --ignore-not-found --wait=false \
         --filename="$HB_LOGIN/objects.yaml" --filename="$HB_LOGIN/sqlite-objects.yaml"
     NAME=$NAME hack/test/upgrade.sh
 fi

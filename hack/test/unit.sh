@@ -10,6 +10,14 @@ cd "$(dirname "$0")/../.."
 export GOTOOLCHAIN=${GOTOOLCHAIN:-auto}
 
 stage=hack/test/stage.sh
+# Without the race detector tests are compiled as images are, so that what they have
+# in common is compiled once.
+plainly=(env CGO_ENABLED=0 GOFLAGS=-trimpath)
+# More packages at once than there are processors: the largest wait most of the time.
+at_once=$(($(nproc) * 2))
+# A program that exits does not wait a second for reports of races; what is found is
+# reported at once.
+export GORACE="${GORACE:-atexit_sleep_ms=0}"
 # What starts goroutines, or a server that does, in the code or in its tests. Each
 # package with goroutines looks for those that stay, with goleak.
 concurrent='goleak|errgroup|httptest\.|\.Parallel\(\)|\.RunParallel\(|\.Go\(func|^[[:space:]]*go (func\(|[a-zA-Z_.]+\()'
@@ -29,11 +37,10 @@ if ! command -v "$(go env CC)" >/dev/null; then
     echo "unit: the race detector needs a C compiler, which is missing here: apt-get install gcc libc6-dev" >&2
     race=()
 fi
-$stage "unit tests${race:+ with the race detector}" hack/sdk.sh go test ${race[@]+"${race[@]}"} "$@" "${racing[@]}" || status=1
-$stage "unit tests of packages without goroutines" hack/sdk.sh go test "$@" "${plain[@]}" || status=1
-$stage "unit tests of the local cluster" go -C hack/cluster test "$@" ./cluster || status=1
-$stage "unit tests of the image builder" go -C hack/image test "$@" ./... || status=1
-# As helm is built, so that what they have in common is compiled once.
-$stage "unit tests of the chart" env CGO_ENABLED=0 GOFLAGS=-trimpath go -C hack/helm test "$@" ./... || status=1
-$stage "unit tests of alerts and dashboard" go -C hack/monitoring test "$@" ./... || status=1
+$stage "unit tests${race:+ with the race detector}" hack/sdk.sh go test -p="$at_once" -parallel=8 ${race[@]+"${race[@]}"} "$@" "${racing[@]}" || status=1
+$stage "unit tests of packages without goroutines" "${plainly[@]}" hack/sdk.sh go test "$@" "${plain[@]}" || status=1
+$stage "unit tests of the local cluster" "${plainly[@]}" go -C hack/cluster test "$@" ./cluster || status=1
+$stage "unit tests of the image builder" "${plainly[@]}" go -C hack/image test "$@" ./... || status=1
+$stage "unit tests of the chart" "${plainly[@]}" go -C hack/helm test "$@" ./... || status=1
+$stage "unit tests of alerts and dashboard" "${plainly[@]}" go -C hack/monitoring test "$@" ./... || status=1
 exit "$status"

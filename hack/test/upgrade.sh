@@ -14,6 +14,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export GOTOOLCHAIN=${GOTOOLCHAIN:-auto}
+# As images are compiled, so that what they have in common is compiled once.
+export CGO_ENABLED=0 GOFLAGS=-trimpath
 
 : "${CLUSTER:=local}" "${NAME:=e2e}" "${FROM:=}" "${TESTFLAGS:=}" "${HB_URL:?}" "${HB_KUBECONFIG:?}"
 stage=hack/test/stage.sh
