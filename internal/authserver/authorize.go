@@ -79,7 +79,7 @@ func (s *providerLogin) chooseProvider(c httpapi.Call, p loginSession) error {
 		return err
 	}
 	p.Stage = stageChoose
-	if err := s.save(c.Request().Context(), p, secret); err != nil {
+	if err := s.save(c, p, secret); err != nil {
 		return err
 	}
 	data := choosePage{heading: s.pages.titled("Log in")}

@@ -79,7 +79,7 @@ func TestWhoComesBackMustBeWhoWent(t *testing.T) {
 			return b.get(link)
 		}, http.StatusServiceUnavailable, "cannot be reached"},
 		{"while the store is away", func(_ *testing.T, w *world, b *browser, link string) answer {
-			w.store.fail("take")
+			w.store.fail("put")
 			return b.get(link)
 		}, http.StatusServiceUnavailable, "at the moment"},
 	} {

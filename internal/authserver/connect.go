@@ -74,7 +74,7 @@ func (s *connectHandler) askAccount(c httpapi.Call, p loginSession, who flow.Ide
 		return fmt.Errorf("find the account of a server: %w", err)
 	}
 	p.Connect.Of = &found
-	secret, err := s.saveFor(ctx, p, who, stageConnect)
+	secret, err := s.saveFor(c, p, who, stageConnect)
 	if err != nil {
 		return err
 	}
@@ -95,19 +95,22 @@ func (s *connectHandler) goToAccount(c httpapi.Call) error {
 	if !ok || q.repeated(parameterAnswer, parameterLogin) || q.get(parameterAnswer) != answerConnect {
 		return errOver
 	}
-	p, err := s.resume(c, q.get(parameterLogin), stageConnect, s.Store.Take)
+	p, err := s.resume(c, q.get(parameterLogin), stageConnect)
 	if err != nil {
 		return err
 	}
 	if p.Connect == nil || p.Connect.Of == nil {
 		return errOver // It is of a client.
 	}
+	if err := s.finish(c, q.get(parameterLogin), p); err != nil {
+		return err
+	}
 	secrets, err := s.secrets(2)
 	if err != nil {
 		return err
 	}
 	p.Stage, p.Verifier = stageAccount, secrets[1]
-	if err := s.save(c.Request().Context(), p, secrets[0]); err != nil {
+	if err := s.save(c, p, secrets[0]); err != nil {
 		return err
 	}
 	redirect(c, s.accountURL(*p.Connect.Of, secrets[0], p.Verifier))
@@ -150,12 +153,15 @@ func (s *connectHandler) connected(c httpapi.Call) error {
 	if !ok || q.repeated(parameterState, parameterCode, parameterError) {
 		return errOver
 	}
-	p, err := s.resume(c, q.get(parameterState), stageAccount, s.Store.Take)
+	p, err := s.resume(c, q.get(parameterState), stageAccount)
 	if err != nil {
 		return err
 	}
 	if p.Connect == nil || p.Connect.Of == nil || placeOf(p.Connect.Of.AuthorizationURL) != c.Param("place") {
 		return errOver
+	}
+	if err := s.finish(c, q.get(parameterState), p); err != nil {
+		return err
 	}
 	if q.get(parameterError) != "" || q.get(parameterCode) == "" {
 		return errNoAccount

@@ -130,10 +130,11 @@ func TestNobodyConnectsForSomebodyElse(t *testing.T) {
 	answer := "?" + url.Values{"state": {asked.Get("state")}, "code": {"c"}}.Encode()
 	other.get(v1alpha1.ConnectPath + "alice/drive") // It has a cookie of its own.
 	page(t, other.get("/oauth/connected/accounts.example"+answer), http.StatusBadRequest, "This login is over")
-	page(t, mine.get("/oauth/connected/accounts.example"+answer), http.StatusBadRequest, "This login is over") // It has been taken.
 	if len(f.kept) != 0 {
 		t.Error("an answer was kept")
 	}
+	page(t, mine.get("/oauth/connected/accounts.example"+answer), http.StatusOK, "The account is connected")
+	page(t, mine.get("/oauth/connected/accounts.example"+answer), http.StatusBadRequest, "This login is over")
 }
 
 // The authorization server of mail sends the person on to that of drive, with its

@@ -58,7 +58,7 @@ func (s *consentHandler) askPerson(c httpapi.Call, p loginSession, provider flow
 	if offered {
 		p.Offered = user
 	}
-	secret, err := s.saveFor(c.Request().Context(), p, who, stageAgree)
+	secret, err := s.saveFor(c, p, who, stageAgree)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (s *consentHandler) readAnswer(c httpapi.Call) (answer string, p loginSessi
 		return "", loginSession{}, errOver
 	}
 	login := q.get(parameterLogin)
-	if p, err = s.resume(c, login, stageAgree, s.Store.Get); err != nil {
+	if p, err = s.resume(c, login, stageAgree); err != nil {
 		return "", loginSession{}, err
 	}
 	// What takes its time and may fail comes first: the person can press again.
@@ -156,8 +156,7 @@ func (s *consentHandler) readAnswer(c httpapi.Call) (answer string, p loginSessi
 			return "", loginSession{}, linkedToClient(err, p.Ask)
 		}
 	}
-	p, err = s.resume(c, login, stageAgree, s.Store.Take)
-	return answer, p, err
+	return answer, p, s.finish(c, login, p)
 }
 
 // actOf returns what a person answered, for the audit trail.

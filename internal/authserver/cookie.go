@@ -5,10 +5,24 @@ package authserver
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+)
+
+const (
+	// maxCookie is how long the value of a cookie may be, in bytes: browsers keep 4096 of
+	// name, value and attributes together (RFC 6265, section 6.1).
+	maxCookie = 3800
+	// maxParts is how many cookies a login may take: a redirect URI and a state of 2 KiB
+	// each, an id of a client as long, and what else is kept.
+	maxParts = 3
+	// maxOthers is how long the cookies of a browser's other logins may be together, in
+	// bytes, so that with them a request stays below what proxies take. The oldest go.
+	maxOthers = 8 << 10
 )
 
 // cookie is what a login knows its browser by. One browser may have several
@@ -37,12 +51,76 @@ func (k cookie) read(r *http.Request) string {
 	return found[0].Value
 }
 
-// set has the browser keep the secret for as long as a login may take. Browsers
-// send it where a person follows a provider's link here, and with no other site's
-// form.
+// set has the browser keep the secret for as long as a login may take.
 func (k cookie) set(w http.ResponseWriter, secret string, life time.Duration) {
+	k.write(w, k.name, secret, int(life.Seconds()))
+}
+
+// write has the browser keep a cookie for seconds, or remove it where they are
+// negative. Browsers send it where a person follows a provider's link here, and with no
+// other site's form.
+func (k cookie) write(w http.ResponseWriter, name, value string, seconds int) {
 	http.SetCookie(w, &http.Cookie{ //nolint:gosec // It is secure but on this machine, where there is no TLS.
-		Name: k.name, Value: secret, Path: "/", MaxAge: int(life.Seconds()),
+		Name: name, Value: value, Path: "/", MaxAge: seconds,
 		Secure: k.secure, HttpOnly: true, SameSite: http.SameSiteLaxMode,
 	})
+}
+
+// partOf names a part of the login that was left with a secret of this hash.
+func (k cookie) partOf(hash string, part int) string {
+	return k.name + "-" + hash + "-" + strconv.Itoa(part)
+}
+
+// setLogin has the browser keep a sealed login, in as many cookies as it takes. It
+// reports whether the login is short enough.
+func (k cookie) setLogin(c httpapi.Call, hash, text string, life time.Duration) bool {
+	if len(text) > maxParts*maxCookie {
+		return false
+	}
+	k.removeOldest(c)
+	for part := 0; text != ""; part++ {
+		n := min(len(text), maxCookie)
+		k.write(c.Writer(), k.partOf(hash, part), text[:n], int(life.Seconds()))
+		text = text[n:]
+	}
+	return true
+}
+
+// removeOldest removes logins that were begun in the browser and left, as far as those
+// after them are too long together. Browsers send the oldest first (RFC 6265, section
+// 5.4).
+func (k cookie) removeOldest(c httpapi.Call) {
+	cookies := c.Request().Cookies()
+	length := 0
+	for i := len(cookies) - 1; i >= 0; i-- {
+		if !strings.HasPrefix(cookies[i].Name, k.name+"-") {
+			continue
+		}
+		if length += len(cookies[i].Value); length > maxOthers {
+			k.write(c.Writer(), cookies[i].Name, "", -1)
+		}
+	}
+}
+
+// readLogin returns the sealed login that was left with a secret of this hash, empty
+// where the browser has none.
+func (k cookie) readLogin(r *http.Request, hash string) string {
+	var text strings.Builder
+	for part := range maxParts {
+		found := r.CookiesNamed(k.partOf(hash, part))
+		if len(found) != 1 {
+			break
+		}
+		text.WriteString(found[0].Value)
+	}
+	return text.String()
+}
+
+// removeLogin has the browser forget a login.
+func (k cookie) removeLogin(c httpapi.Call, hash string) {
+	for part := range maxParts {
+		if name := k.partOf(hash, part); len(c.Request().CookiesNamed(name)) > 0 {
+			k.write(c.Writer(), name, "", -1)
+		}
+	}
 }

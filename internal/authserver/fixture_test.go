@@ -336,6 +336,9 @@ func (b *browser) header() http.Header {
 func (b *browser) keep(a answer) answer {
 	for _, c := range (&http.Response{Header: a.header}).Cookies() {
 		b.cookies[c.Name] = c.Value
+		if c.MaxAge < 0 {
+			delete(b.cookies, c.Name)
+		}
 	}
 	return a
 }

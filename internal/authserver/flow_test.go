@@ -4,11 +4,13 @@
 package authserver
 
 import (
+	"crypto/rand"
+	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +19,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
@@ -270,29 +271,83 @@ func TestWhoMayUseSeveralBridgesNamesOne(t *testing.T) {
 	}
 }
 
-func TestAsManyLoginsAreUnderWayAsMayBe(t *testing.T) {
+func TestNothingIsStoredForALoginThatAStrangerBegan(t *testing.T) {
+	w := newWorld(t, providers(newProvider("other")))
+	b := w.browser()
+	b.get(deskFor(alices).authorize())
+	before := w.store.dump()
+	for range 100 {
+		stranger := w.browser()
+		chosen := stranger.get(linksOf(stranger.get(deskFor(alices).authorize()))[0])
+		to := back(t, chosen, "nobody")
+		page(t, w.browser().get(to), http.StatusBadRequest, "This login is over")
+		refused := strings.Replace(to, "code=", "code=not-", 1)
+		page(t, stranger.get(refused), http.StatusForbidden, "You could not be logged in")
+	}
+	if diff := cmp.Diff(before, w.store.dump()); diff != "" {
+		t.Errorf("stored (-before +after):\n%s", diff)
+	}
+}
+
+func TestALoginIsSealedInItsBrowser(t *testing.T) {
 	w := newWorld(t)
-	c := deskFor(alices)
-	for i := range maxLogins {
-		if err := w.store.Put(t.Context(), flow.KindLogin, strconv.Itoa(i), nil, w.now().Add(loginLife)); err != nil {
-			t.Fatal(err)
+	b := w.browser()
+	to := back(t, b.get(deskFor(alices).authorize()), "alice")
+	name, sealed := b.sealed(t)
+	other := w.browser()
+	other.get(deskFor(alices).authorize())
+	_, others := other.sealed(t)
+	for what, change := range map[string]func(cookies map[string]string){
+		"is changed":          func(c map[string]string) { c[name] = sealed[:len(sealed)-2] + "AA" },
+		"is cut off":          func(c map[string]string) { c[name] = sealed[:40] },
+		"is gone":             func(c map[string]string) { delete(c, name) },
+		"is another's":        func(c map[string]string) { c[name] = others },
+		"is not of a key":     func(c map[string]string) { c[name] = "e30" + sealed[strings.Index(sealed, "."):] },
+		"has another browser": func(c map[string]string) { c["__Host-hb-login"] = strings.Repeat("x", 43) },
+	} {
+		other.cookies = maps.Clone(b.cookies)
+		change(other.cookies)
+		if got := other.get(to); got.status != http.StatusBadRequest || !strings.Contains(got.body, "This login is over") {
+			t.Errorf("a login whose cookie %s: status %d", what, got.status)
 		}
 	}
-	for range 2 {
-		page(t, w.browser().get(c.authorize()), http.StatusServiceUnavailable, "Too many people are logging in")
+	w.wait(loginLife - time.Second)
+	fieldOf(t, b.get(to))
+	page(t, b.get(to), http.StatusBadRequest, "This login is over")
+}
+
+// sealed returns the cookie of the only login that a browser has.
+func (b *browser) sealed(t *testing.T) (name, value string) {
+	t.Helper()
+	for name, value = range b.cookies {
+		if strings.HasPrefix(name, "__Host-hb-login-") {
+			return name, value
+		}
 	}
-	w.wait(loginLife)
-	w.logIn(c, "alice")
+	t.Fatalf("cookies %v", slices.Collect(maps.Keys(b.cookies)))
+	return "", ""
+}
+
+func TestTheCookiesOfLoginsStayShort(t *testing.T) {
+	w := newWorld(t)
+	b := w.browser()
+	random := make([]byte, 3*maxState/4)
+	_, _ = rand.Read(random)
+	c := deskFor(alices)
+	c.more = url.Values{"state": {base64.RawURLEncoding.EncodeToString(random)}}
+	var last string
+	for range 20 {
+		last = back(t, b.get(c.authorize()), "alice")
+	}
+	if n := len(b.header().Get("Cookie")); n > 16<<10 {
+		t.Errorf("%d bytes of cookies", n)
+	}
+	fieldOf(t, b.get(last))
 }
 
 func TestWhatAClientSendsStaysShort(t *testing.T) {
 	w := newWorld(t)
 	c := deskFor(alices)
-	c.more = url.Values{"state": {strings.Repeat("&", maxState)}}
-	w.browser().get(c.authorize())
-	if n := len(w.store.dump()); n > 4<<10 {
-		t.Errorf("%d bytes are stored of a login", n)
-	}
 	for name, state := range map[string]string{"too long": strings.Repeat("s", maxState+1), "no text": "\x00", "no ASCII": "ü"} {
 		c.more = url.Values{"state": {state}}
 		if got := w.browser().get(c.authorize()).location(t).Query(); got.Get("error") != codeInvalidRequest || got.Has("state") {

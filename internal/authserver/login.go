@@ -59,7 +59,7 @@ func (s *loginHandler) login(c httpapi.Call) error {
 		return errNoStep
 	}
 	// They may come back and choose another, so that the choice stays.
-	p, err := s.resume(c, q.get(parameterLogin), stageChoose, s.Store.Get)
+	p, err := s.resume(c, q.get(parameterLogin), stageChoose)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (s *providerLogin) redirectTo(c httpapi.Call, p loginSession, provider flow
 	if err != nil {
 		return fmt.Errorf("%w: %w", errProviderAway, err)
 	}
-	if err := s.save(c.Request().Context(), p, state); err != nil {
+	if err := s.save(c, p, state); err != nil {
 		return err
 	}
 	redirect(c, to)
@@ -101,7 +101,7 @@ func (s *loginHandler) callback(c httpapi.Call) error {
 	if q.repeated(parameterState, parameterCode, parameterIssuer, parameterError) {
 		return errOver
 	}
-	p, err := s.resume(c, q.get(parameterState), stageAway, s.Store.Take)
+	p, err := s.resume(c, q.get(parameterState), stageAway)
 	if err != nil {
 		return err
 	}
@@ -112,6 +112,9 @@ func (s *loginHandler) callback(c httpapi.Call) error {
 	}
 	who, err := s.identify(c, provider, &p, q)
 	if err != nil {
+		return err
+	}
+	if err := s.finish(c, q.get(parameterState), p); err != nil {
 		return err
 	}
 	switch {

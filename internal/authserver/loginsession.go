@@ -8,8 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
-	"sync"
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -38,8 +36,9 @@ const (
 	stageAccount stage = "account"
 )
 
-// loginSession is a login that is under way. It is stored by the hash of a secret that
-// the next request must have, and is bound to the browser that began it.
+// loginSession is a login that is under way. Between two requests it is in a cookie of
+// the browser that began it, sealed, and the next request must have the secret by which
+// it was left.
 type loginSession struct {
 	Stage stage `json:"stage"`
 	// Browser is the hash of the browser's secret.
@@ -68,12 +67,12 @@ type loginSession struct {
 	Who *flow.Identity `json:"who,omitempty"`
 }
 
-// loginSessions keeps the logins that are under way between two requests of a
-// browser.
+// loginSessions leaves the logins that are under way between two requests of a
+// browser. Nothing is stored of a login that was merely begun, so that no number of
+// them keeps anybody from logging in.
 type loginSessions struct {
 	*core
-
-	limit sessionLimit
+	*sealKeys
 }
 
 // newSession returns the beginning of a login in the browser of c.
@@ -89,89 +88,100 @@ func (s *loginSessions) newSession(c httpapi.Call) (loginSession, error) {
 	return loginSession{Browser: flow.Hash(browser), Ends: s.Now().Add(loginLife)}, nil
 }
 
-const (
-	// maxLogins is how many logins may be under way: three times as many as begin
-	// while a thousand do in a minute, and of some 4 KiB each 200 MB in the store.
-	// Whoever begins many and ends none, from many addresses, fills that and no more.
-	maxLogins = 50_000
-	// countEvery is how old the number of logins may be.
-	countEvery = 5 * time.Second
-)
+// errLong is that what a login is for does not fit into a browser's cookies.
+var errLong = refusePage(statusBadRequest, "Your program asked with too much", "What it sent is too long to be kept in your browser while you log in.")
 
-// errFull is that as many logins are under way as may be.
-var errFull = refusePage(http.StatusServiceUnavailable, "Too many people are logging in", "Try again in a few minutes.")
-
-// sessionLimit is how many logins were under way a moment ago.
-type sessionLimit struct {
-	mu    sync.Mutex
-	until time.Time
-	taken int
+// sealedSession is what a cookie of a login has.
+type sealedSession struct {
+	// Secret is the hash of the secret by which the login was left.
+	Secret string `json:"secret"`
+	loginSession
 }
 
-// checkLimit returns errFull where as many logins are under way as may be.
-func (s *loginSessions) checkLimit(ctx context.Context) error {
-	s.limit.mu.Lock()
-	defer s.limit.mu.Unlock()
-	if now := s.Now(); !now.Before(s.limit.until) {
-		taken, err := s.Store.Count(ctx, flow.KindLogin)
-		if err != nil {
-			return fmt.Errorf("count logins: %w", err)
-		}
-		s.limit.taken, s.limit.until = taken, now.Add(countEvery)
+// save leaves a login in the browser for its next step, which has the secret.
+func (s *loginSessions) save(c httpapi.Call, p loginSession, secret string) error {
+	hash := flow.Hash(secret)
+	text, err := s.seal(c.Request().Context(), flow.Encode(sealedSession{hash, p}))
+	if err != nil {
+		return fmt.Errorf("seal login: %w", err)
 	}
-	if s.limit.taken >= maxLogins {
-		return errFull
-	}
-	return nil
-}
-
-// save stores a login for its next step, which has the secret.
-func (s *loginSessions) save(ctx context.Context, p loginSession, secret string) error {
-	if err := s.checkLimit(ctx); err != nil {
-		return err
-	}
-	if err := s.Store.Put(ctx, flow.KindLogin, flow.Hash(secret), flow.Encode(p), p.Ends); err != nil {
-		return fmt.Errorf("store login: %w", err)
+	if !s.cookie.setLogin(c, hash, text, loginLife) {
+		return errLong
 	}
 	return nil
 }
 
 // saveFor leaves a login, of which it is known now who it is of, for what they are
 // asked on a page. It returns the secret for that page.
-func (s *loginSessions) saveFor(ctx context.Context, p loginSession, who flow.Identity, at stage) (secret string, err error) {
+func (s *loginSessions) saveFor(c httpapi.Call, p loginSession, who flow.Identity, at stage) (secret string, err error) {
 	if secret, err = s.secret(); err != nil {
 		return "", err
 	}
 	who.Name = "" // It is for the page alone.
 	p.Stage, p.Who, p.Came, p.Nonce, p.Verifier = at, &who, s.Now(), "", ""
-	return secret, s.save(ctx, p, secret)
+	return secret, s.save(c, p, secret)
 }
 
 // errOver is that there is no such login: it was never begun in this browser, has
 // been finished, or took too long.
 var errOver = refusePage(statusBadRequest, "This login is over", "Logins can be used once, in the browser in which they began, and for 15 minutes. Begin again from your program.")
 
-// resume returns the login that was left with a secret for a stage, by get: the
-// store's Get, or its Take where the step can be made once. Whoever has the secret
-// and not the browser is somebody to whom a link was sent.
-func (s *loginSessions) resume(c httpapi.Call, secret string, at stage, get func(context.Context, flow.Kind, string) ([]byte, error)) (loginSession, error) {
+// resume returns the login that was left with a secret for a stage. Whoever has the
+// secret and not the browser is somebody to whom a link was sent.
+func (s *loginSessions) resume(c httpapi.Call, secret string, at stage) (loginSession, error) {
 	browser := s.cookie.read(c.Request())
 	if !flow.IsSecret(secret) || browser == "" {
 		return loginSession{}, errOver
 	}
-	value, err := get(c.Request().Context(), flow.KindLogin, flow.Hash(secret))
+	hash := flow.Hash(secret)
+	value, err := s.open(c.Request().Context(), s.cookie.readLogin(c.Request(), hash))
 	if errors.Is(err, flow.ErrNotFound) {
 		return loginSession{}, errOver
 	}
 	if err != nil {
 		return loginSession{}, fmt.Errorf("read login: %w", err)
 	}
-	var p loginSession
+	var p sealedSession
 	if err := json.Unmarshal(value, &p); err != nil {
 		return loginSession{}, fmt.Errorf("decode login: %w", err)
 	}
-	if p.Stage != at || !flow.Same(p.Browser, flow.Hash(browser)) || !s.Now().Before(p.Ends) {
+	if p.Secret != hash || p.Stage != at || !flow.Same(p.Browser, flow.Hash(browser)) || !s.Now().Before(p.Ends) {
 		return loginSession{}, errOver
 	}
-	return p, nil
+	used, err := s.used(c.Request().Context(), hash)
+	if err != nil {
+		return loginSession{}, err
+	}
+	if used {
+		return loginSession{}, errOver
+	}
+	return p.loginSession, nil
+}
+
+// used reports whether a step was finished.
+func (s *loginSessions) used(ctx context.Context, hash string) (bool, error) {
+	_, err := s.Store.Get(ctx, flow.KindLogin, hash)
+	if errors.Is(err, flow.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read login: %w", err)
+	}
+	return true, nil
+}
+
+// finish ends the step of a login that was resumed with a secret: it can be made once.
+// It is called when a provider has said who the person is, so that strangers store
+// nothing.
+func (s *loginSessions) finish(c httpapi.Call, secret string, p loginSession) error {
+	hash := flow.Hash(secret)
+	s.cookie.removeLogin(c, hash)
+	err := s.Store.Put(c.Request().Context(), flow.KindLogin, hash, []byte(`{}`), p.Ends)
+	if errors.Is(err, flow.ErrExists) {
+		return errOver
+	}
+	if err != nil {
+		return fmt.Errorf("finish login: %w", err)
+	}
+	return nil
 }

@@ -115,7 +115,7 @@ func New(o Options) (*Server, error) {
 
 // newServer joins the endpoints.
 func newServer(c *core) *Server {
-	sessions := &loginSessions{core: c}
+	sessions := &loginSessions{c, &sealKeys{store: c.Store, random: c.Random, now: c.Now, keys: map[string]sealKey{}}}
 	provider := &providerLogin{c, sessions}
 	admission := &admission{c}
 	invitation := &invitationHandler{c, sessions, provider}

@@ -37,11 +37,14 @@ type Kind string
 
 // The kinds.
 const (
+	// KindLogin are steps of logins that can be made once and were made.
 	KindLogin      Kind = "login"
 	KindGrant      Kind = "grant"
 	KindClient     Kind = "client"
 	KindInvitation Kind = "invitation"
 	KindCutoff     Kind = "cutoff"
+	// KindKey are the keys by which logins are sealed.
+	KindKey Kind = "key"
 )
 
 // Store keeps what a login needs from one request to the next. Every entry has an
