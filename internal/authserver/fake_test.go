@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -136,20 +137,23 @@ func (m *memory) Delete(_ context.Context, kind flow.Kind, key string) error {
 	return nil
 }
 
-func (m *memory) Count(_ context.Context, kind flow.Kind) (int, error) {
+func (m *memory) Trim(_ context.Context, kind flow.Kind, most int) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.failing["count"] {
-		return 0, errFake
+	if m.failing["trim"] {
+		return errFake
 	}
-	count := 0
+	var keys []string
 	for key := range m.entries {
-		of, name, _ := strings.Cut(key, "/")
-		if _, err := m.at(kind, name); err == nil && of == string(kind) {
-			count++
+		if strings.HasPrefix(key, string(kind)+"/") {
+			keys = append(keys, key)
 		}
 	}
-	return count, nil
+	slices.SortFunc(keys, func(a, b string) int { return m.entries[b].expires.Compare(m.entries[a].expires) })
+	for _, key := range keys[min(most, len(keys)):] {
+		delete(m.entries, key)
+	}
+	return nil
 }
 
 // dump returns all keys and values.

@@ -5,13 +5,11 @@ package authserver
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 
-	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
@@ -45,7 +43,6 @@ var (
 	errRegisterGrants  = newJSONError(codeInvalidMetadata, "grant_types must have authorization_code, and response_types code.")
 	errRegisterNowhere = newJSONError(codeInvalidRedirect, "redirect_uris must be a list of 1 to 20 URIs.")
 	errRegisterLong    = newJSONError(codeInvalidRedirect, "redirect_uris together may have 8192 characters.")
-	errRegisterFull    = &jsonError{http.StatusServiceUnavailable, codeUnavailable, "There are as many clients as there may be. Use a client id metadata document, or ask an administrator for a client."}
 )
 
 // registerHandler answers the registration endpoint.
@@ -59,9 +56,6 @@ func (s *registerHandler) register(c httpapi.Call) (jsonAnswer, error) {
 		return jsonAnswer{}, err
 	}
 	id, at, err := s.clients.Register(c.Request().Context(), asked.Name, asked.RedirectURIs)
-	if errors.Is(err, client.ErrFull) {
-		return jsonAnswer{}, errRegisterFull
-	}
 	if err != nil {
 		return jsonAnswer{}, err
 	}

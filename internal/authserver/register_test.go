@@ -103,18 +103,24 @@ func TestWhatAClientRegistersStaysShort(t *testing.T) {
 	refused(t, w.sendJSON(pathRegister, `{"redirect_uris": [`+strings.Repeat(long+",", 4)+long+`]}`), http.StatusBadRequest, codeInvalidRedirect)
 }
 
-func TestThereIsRoomForSoManyClientsAtATime(t *testing.T) {
+func TestStrangersClientsMakeRoomForOthers(t *testing.T) {
 	w := newWorld(t)
-	for range 3 {
-		w.register(t, someClient)
+	allowed := deskFor(alices)
+	allowed.id = w.register(t, someClient)
+	_, refresh := w.logIn(allowed, "alice")
+	old := deskFor(alices)
+	old.id = w.register(t, someClient)
+	for range 10 {
+		w.wait(time.Second)
+		c := deskFor(alices)
+		c.id = w.register(t, someClient)
+		w.browser().get(c.authorize()).location(t)
 	}
-	full := w.sendJSON(pathRegister, someClient)
-	refused(t, full, http.StatusServiceUnavailable, codeUnavailable)
-	if full.header.Get("Retry-After") == "" {
-		t.Error("it is not said when to come again")
+	page(t, w.browser().get(old.authorize()), http.StatusBadRequest, "not known here")
+	if a := w.program(pathToken, allowed.refreshes(refresh)); a.status != http.StatusOK {
+		t.Errorf("the client that a person allowed: status %d", a.status)
 	}
-	w.wait(unusedLife)
-	w.register(t, someClient)
+	w.browser().get(allowed.authorize()).location(t)
 }
 
 func TestAClientIsKnownForAsLongAsAPersonUsesIt(t *testing.T) {
@@ -157,7 +163,7 @@ func TestAClientThatEndsMeanwhileGetsNoCode(t *testing.T) {
 }
 
 func TestRegistrationsThatCannotBeStored(t *testing.T) {
-	for _, op := range []string{"count", "put"} {
+	for _, op := range []string{"trim", "put"} {
 		t.Run(fmt.Sprintf("while %s fails", op), func(t *testing.T) {
 			w := newWorld(t)
 			w.store.fail(op)

@@ -63,7 +63,7 @@ func (s *Server) Routes() []httpapi.Route {
 		{Method: get, Path: pathCallback + ":provider", Access: httpapi.Page, Handle: s.htmlEndpoint(stepCallback, s.callback)},
 		{Method: post, Path: pathConsent, Access: httpapi.Page, Form: true, MaxBody: maxForm, Handle: s.htmlEndpoint(stepConsent, s.consent)},
 
-		{Method: post, Path: pathToken, Access: httpapi.Program, Form: true, MaxBody: maxForm, Handle: s.jsonEndpoint(stepToken, s.token)},
+		{Method: post, Path: pathToken, Access: httpapi.Program, Form: true, LetsIn: true, MaxBody: maxForm, Handle: s.jsonEndpoint(stepToken, s.token)},
 		{Method: post, Path: pathRevoke, Access: httpapi.Program, Form: true, MaxBody: maxForm, Handle: s.jsonEndpoint(stepRevoke, s.revoke)},
 
 		{Method: http.MethodDelete, Path: "/admin/users/:userId/logins", Access: httpapi.Admin, Handle: s.endLogins},

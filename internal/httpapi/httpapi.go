@@ -58,6 +58,9 @@ type Route struct {
 	// Rare means that a source has little reason to call the route often: it
 	// may every two seconds, on average.
 	Rare bool
+	// LetsIn means that an answer of 200 shows that the caller is no stranger, as that to
+	// a code or a refresh token does.
+	LetsIn bool
 	// Query is the form of the query, nil if the route takes none. A form must
 	// not match anything that two parsers could split or decode differently.
 	Query *regexp.Regexp

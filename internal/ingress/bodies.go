@@ -11,10 +11,9 @@ import (
 )
 
 const (
-	// maxAnonymousMemory bounds the bodies of callers without a key, in bytes, and
-	// anonymousShare what one address may fill of it: 16 of the largest.
+	// maxAnonymousMemory bounds the bodies of callers without a key, in bytes. One
+	// address may fill a sixteenth: 16 of the largest.
 	maxAnonymousMemory = 16 << 20
-	anonymousShare     = 16
 	// anonymousTimeout is how long such a body may take, of at most 64 KiB.
 	anonymousTimeout = 5 * time.Second
 )

@@ -11,8 +11,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
 )
 
@@ -23,10 +21,9 @@ const (
 	// caller that is refused anyway.
 	maxPeek     = 64 << 10
 	peekTimeout = 2 * time.Second
-	// maxPeekMemory bounds what all of them take together, in bytes, and peekShare
-	// what one source may fill of it. It is apart from what callers without a key need to log in.
+	// maxPeekMemory bounds what all of them take together, in bytes. It is apart from what
+	// callers without a key need to log in.
 	maxPeekMemory = 4 << 20
-	peekShare     = 16
 )
 
 // readBody reads the whole body of a POST. It is read before anything is
@@ -98,13 +95,13 @@ func (b *bounds) peekBody(r *request) (body []byte, giveBack func()) {
 	if r.http.Header.Get("Expect") != "" {
 		return nil, giveBack // Its sender waits for our word, and this is not a yes.
 	}
-	source, size := v1alpha1.UserID(limits.SourceNetwork(r.source).String()), bodySize(r.http, maxPeek)
-	if b.peeks.Take(source, size) != nil {
+	size := bodySize(r.http, maxPeek)
+	if b.peeks.Take(r.source, size) != nil {
 		return nil, giveBack
 	}
 	// Without a body there is no id to echo, and that is all it was read for.
 	body, _ = readWithin(r, maxPeek, peekTimeout)
-	return body, func() { b.peeks.Give(source, size) }
+	return body, func() { b.peeks.Give(r.source, size) }
 }
 
 func readWithin(r *request, limit int64, timeout time.Duration) (body []byte, err error) {

@@ -72,7 +72,7 @@ func (c *featureCall) Body() ([]byte, error) {
 	if r.ContentLength > most {
 		return nil, bodyTooLarge(most)
 	}
-	if err := c.memory.take(bodySize(r, most)); err != nil {
+	if err := c.memory.reserve(bodySize(r, most)); err != nil {
 		return nil, err
 	}
 	body, err := readWithin(c.r, most+1, c.memory.timeout)
@@ -124,7 +124,7 @@ func (c *featureCall) Audit(a httpapi.Act) error {
 // would leave copies behind.
 func (c *featureCall) Secret() ([]byte, error) {
 	r, most := c.r.http, c.route.MaxBody
-	if err := c.memory.take(bodySize(r, most)); err != nil {
+	if err := c.memory.reserve(bodySize(r, most)); err != nil {
 		return nil, err
 	}
 	if r.ContentLength > most {

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/limits"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
@@ -37,7 +36,8 @@ type feature struct {
 
 	forms []pathForm
 	// sources and holders limit requests, nil for no limit.
-	sources, holders *limits.Rate
+	sources *limits.SourceRate
+	holders *limits.Rate
 }
 
 // pathForm is the form of one path.
@@ -52,7 +52,7 @@ type pathForm struct {
 func newFeatures(of []httpapi.Feature) []*feature {
 	features := make([]*feature, 0, len(of))
 	for _, f := range of {
-		n := &feature{Feature: f, sources: limits.NewRate(f.SourceRate), holders: limits.NewRate(f.HolderRate)}
+		n := &feature{Feature: f, sources: limits.NewSourceRatePerSecond(f.SourceRate), holders: limits.NewRate(f.HolderRate)}
 		if f.Target == nil {
 			n.forms = formsOf(f)
 		}
@@ -140,7 +140,7 @@ func (t *router) featureRoutes(add addRoute, f *feature) {
 			steps = append(steps, refuseBody)
 		}
 		if route.Rare {
-			steps = append(steps, limitSource(&limits.Rate{Burst: rareBurst, Every: rareEvery}, f.TooManyFromSource))
+			steps = append(steps, limitSource(limits.NewSourceRate(rareBurst, rareEvery), f.TooManyFromSource))
 		}
 		steps = append(steps, t.serveFeature(f, route))
 		add(route.Method, route.Path, steps...)
@@ -224,13 +224,12 @@ func checkQuery(r *request) error {
 
 // limitSource refuses a request of a source that makes too many, with tooMany. A nil
 // rate is no limit.
-func limitSource(rate *limits.Rate, tooMany *httpapi.Problem) step {
+func limitSource(rate *limits.SourceRate, tooMany *httpapi.Problem) step {
 	return func(r *request) error {
 		if rate == nil {
 			return nil
 		}
-		source := maphash.Comparable(rateSeed, limits.SourceNetwork(r.source))
-		if wait := rate.Take(source, time.Now()); wait > 0 {
+		if wait := rate.Take(r.source, time.Now()); wait > 0 {
 			return tooMany.After(wait)
 		}
 		return nil
@@ -239,40 +238,61 @@ func limitSource(rate *limits.Rate, tooMany *httpapi.Problem) step {
 
 func (t *router) serveFeature(f *feature, route httpapi.Route) step {
 	return func(r *request) error {
-		call := &featureCall{router: t, feature: f, r: r, route: route, memory: t.bounds.memoryOf(r, route.Access)}
+		call := &featureCall{router: t, feature: f, r: r, route: route, memory: t.bounds.memoryOf(r, route)}
 		defer call.memory.giveBack()
 		// All that was read, also of a body that broke off. What net/http had in
 		// its buffers is out of reach.
 		defer func() { clear(call.secret[:cap(call.secret)]) }()
-		return route.Handle(call)
+		err := route.Handle(call)
+		if route.LetsIn && err == nil && r.Status() == http.StatusOK {
+			t.bounds.letIn.Remember(r.source, time.Now())
+		}
+		return err
 	}
 }
 
 // memory is where a request's body is counted.
 type memory struct {
-	of      *limits.BodyMemory
-	holder  v1alpha1.UserID // or a network, or empty where callers share the memory
+	take    func(size int64) error
+	give    func(size int64)
 	timeout time.Duration
 	size    int64
 }
 
 // memoryOf returns where the body of a feature's request is counted: by the user
 // where the caller has a key, and else by the address, so that no caller is in
-// another's way.
-func (b *bounds) memoryOf(r *request, access httpapi.Access) *memory {
-	if access == httpapi.Program || access == httpapi.Page {
-		network := limits.SourceNetwork(r.source)
-		return &memory{of: b.anonymous, holder: v1alpha1.UserID(network.String()), timeout: min(anonymousTimeout, b.config.BodyTimeout)}
+// another's way. A program that has a token renewed has a network from which it got
+// one, and memory that strangers cannot take.
+func (b *bounds) memoryOf(r *request, route httpapi.Route) *memory {
+	if route.Access != httpapi.Program && route.Access != httpapi.Page {
+		holder := r.caller.User
+		return &memory{
+			take:    func(size int64) error { return b.bodies.Take(holder, size) },
+			give:    func(size int64) { b.bodies.Give(holder, size) },
+			timeout: b.config.BodyTimeout,
+		}
 	}
-	return &memory{of: b.bodies, holder: r.caller.User, timeout: b.config.BodyTimeout}
+	of := b.anonymous
+	if route.LetsIn && b.letIn.Has(r.source, time.Now()) {
+		of = b.returning
+	}
+	return &memory{
+		take:    func(size int64) error { return of.Take(r.source, size) },
+		give:    func(size int64) { of.Give(r.source, size) },
+		timeout: min(anonymousTimeout, b.config.BodyTimeout),
+	}
 }
 
-func (m *memory) take(size int64) error {
-	if err := m.of.Take(m.holder, size); err != nil {
+func (m *memory) reserve(size int64) error {
+	if err := m.take(size); err != nil {
 		return err
 	}
 	m.size += size
 	return nil
 }
 
-func (m *memory) giveBack() { m.of.Give(m.holder, m.size) }
+func (m *memory) giveBack() {
+	if m.size > 0 {
+		m.give(m.size)
+	}
+}

@@ -5,7 +5,9 @@ package ingress
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,7 +16,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/authn"
@@ -335,7 +336,7 @@ func (fakeLogin) Routes() []httpapi.Route {
 		return err
 	}
 	return []httpapi.Route{
-		{Method: http.MethodPost, Path: "/oauth/token", Access: httpapi.Program, MaxBody: 16, Form: true, Handle: echo},
+		{Method: http.MethodPost, Path: "/oauth/token", Access: httpapi.Program, MaxBody: 16, Form: true, LetsIn: true, Handle: echo},
 		{Method: http.MethodPost, Path: "/oauth/register", Access: httpapi.Program, Rare: true, MaxBody: 16, Handle: echo},
 		{Method: http.MethodGet, Path: "/oauth/authorize", Access: httpapi.Page, Handle: echo},
 		{Method: http.MethodPost, Path: "/oauth/consent", Access: httpapi.Page, MaxBody: 16, Form: true, Handle: echo},
@@ -422,15 +423,63 @@ func TestWhatIsRareIsLimitedByItself(t *testing.T) {
 	}
 }
 
-// Whoever announces bodies that do not come keeps their own address waiting.
-func TestStrangersBodiesAreBoundedByAddress(t *testing.T) {
-	w := newWorldWith(t, defaults(), withLogin)
+// Whoever announces bodies that do not come keeps their own address waiting, and that
+// of nobody who was let in before.
+func TestStrangersBodiesKeepNoTokenFromBeingRenewed(t *testing.T) {
+	config := defaults()
+	config.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	w := newWorldWith(t, config, withLogin)
 	s := w.server.router.bounds
-	one, other := v1alpha1.UserID("192.0.2.1"), v1alpha1.UserID("192.0.2.2")
-	if s.anonymous.Take(one, maxAnonymousMemory/anonymousShare) != nil || s.anonymous.Take(one, 1) == nil {
-		t.Error("one address may take another share than its own")
+	renews := func(source string) int {
+		r := w.request(http.MethodPost, "/oauth/token", "", "a=b")
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("X-Forwarded-For", source)
+		return w.do(r).status
 	}
-	if s.anonymous.Take(other, 1) != nil || s.bodies.Take("", 1) != nil {
-		t.Error("another address, or who has a key, is kept waiting")
+	if got := renews("198.51.100.1"); got != http.StatusOK {
+		t.Fatalf("status %d", got)
+	}
+	full := 0
+	for n := range 64 {
+		for s.anonymous.Take(netip.AddrFrom4([4]byte{203, 0, 113, byte(n)}), 1<<16) == nil {
+			full += 1 << 16
+		}
+	}
+	if full != maxAnonymousMemory {
+		t.Fatalf("%d bytes are taken", full)
+	}
+	for source, want := range map[string]int{
+		"198.51.100.1": http.StatusOK, "198.51.100.2": http.StatusServiceUnavailable, "203.0.113.1": http.StatusServiceUnavailable,
+	} {
+		if got := renews(source); got != want {
+			t.Errorf("from %s: status %d, want %d", source, got, want)
+		}
+	}
+}
+
+// TestASiteIsNotAsManySourcesAsItHasNetworks asks from the networks of one /48.
+func TestASiteIsNotAsManySourcesAsItHasNetworks(t *testing.T) {
+	config := defaults()
+	config.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	w := newWorldWith(t, config, withLogin)
+	register := func(source string) int {
+		r := w.request(http.MethodPost, "/oauth/register", "", "{}")
+		r.Header.Set("X-Forwarded-For", source)
+		return w.do(r).status
+	}
+	passed := 0
+	for n := range 40 * rareBurst {
+		if register(fmt.Sprintf("2001:db8:0:%x::1", n%256*256)) == http.StatusOK {
+			passed++
+		}
+	}
+	// Networks may share a cell, and some time passes.
+	if passed < 12*rareBurst || passed > 32*rareBurst {
+		t.Errorf("%d pass", passed)
+	}
+	for _, source := range []string{"2001:db8:1::1", "192.0.2.1"} {
+		if got := register(source); got != http.StatusOK {
+			t.Errorf("from %s: status %d", source, got)
+		}
 	}
 }

@@ -70,7 +70,7 @@ func TestARefusalHasTheIdWhereThereIsRoomToReadIt(t *testing.T) {
 	held := func() int64 {
 		return w.server.router.bounds.peeks.Held()
 	}
-	const share = maxPeekMemory / peekShare
+	const share = maxPeekMemory / 16
 	for range share / maxPeek {
 		w.open(header)
 	}

@@ -15,8 +15,10 @@ type bounds struct {
 	quota     *limits.Quota
 	uncounted *limits.Slots
 	bodies    *limits.BodyMemory
-	anonymous *limits.BodyMemory // of callers without a key
-	peeks     *limits.BodyMemory // of what is read of refused calls for their ids
+	anonymous *limits.SourceMemory // of callers without a key
+	returning *limits.SourceMemory // of those of them from whose network somebody was let in
+	letIn     *limits.KnownSources
+	peeks     *limits.SourceMemory // of what is read of refused calls for their ids
 	// bridge returns the bridge of a principal.
 	bridge func(p authn.Principal) (route.Backend, error)
 	config *Config

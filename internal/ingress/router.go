@@ -143,7 +143,7 @@ func (t *router) oauthRoutes(add addRoute) {
 	if t.access.oauth == nil {
 		return
 	}
-	limit := limitSource(limits.NewRate(t.config.LoginRequests), problems.TooManyLogins)
+	limit := limitSource(limits.NewSourceRatePerSecond(t.config.LoginRequests), problems.TooManyLogins)
 	for _, path := range []string{commonPath, "/u/:userId" + endpointMCP, "/u/:userId" + ssePath} {
 		path = oauth.MetadataPath(path)
 		add(http.MethodGet, path, openToPages, t.access.checkHost, limit, refuseBody, t.access.resourceMetadata)

@@ -209,8 +209,10 @@ func (s *Server) build(deps Deps) error {
 		bounds: &bounds{
 			quota: limits.NewQuota(deps.Quotas, deps.Tiers), uncounted: limits.NewUncounted(),
 			bodies:    limits.NewBodyMemory(s.config.MaxBodyMemory, limits.UserShare),
-			anonymous: limits.NewBodyMemory(maxAnonymousMemory, anonymousShare),
-			peeks:     limits.NewBodyMemory(maxPeekMemory, peekShare),
+			anonymous: limits.NewSourceMemory(maxAnonymousMemory),
+			returning: limits.NewSourceMemory(maxAnonymousMemory),
+			letIn:     limits.NewKnownSources(),
+			peeks:     limits.NewSourceMemory(maxPeekMemory),
 			bridge:    s.access.authn.Bridge, config: &s.config,
 		},
 	}

@@ -30,7 +30,8 @@ func isDocument(id string) bool { return strings.HasPrefix(id, schemeHTTPS+"://"
 // Registration configures the registration of clients (RFC 7591).
 type Registration struct {
 	Enabled bool
-	// MaxClients is the most registered clients at a time, 10,000 if zero.
+	// MaxClients is the most clients at a time that no person has allowed yet, 10,000 if
+	// zero. Of more, those that registered first go.
 	MaxClients int
 	// Lifetime is how long an unused client stays registered, 30 days if zero. A
 	// client that no person has allowed yet stays for four hours at most.
@@ -49,13 +50,8 @@ type Client struct {
 	Configured bool
 }
 
-// The errors of a Registry.
-var (
-	// ErrNotFound says that no client has the id. The request is at fault.
-	ErrNotFound = errors.New("no such client")
-	// ErrFull says that no more clients can register now.
-	ErrFull = errors.New("too many registered clients")
-)
+// ErrNotFound says that no client has the id. The request is at fault.
+var ErrNotFound = errors.New("no such client")
 
 // RegistryOptions are the options of a Registry.
 type RegistryOptions struct {
@@ -128,7 +124,7 @@ func (r *Registry) LookUp(ctx context.Context, id string) (Client, error) {
 		}
 		return Client{Client: c}, nil
 	case r.canBeRegistered(id):
-		c, _, err := r.loadRegistered(ctx, id)
+		c, err := r.loadRegistered(ctx, id)
 		return Client{Client: c.Client}, err
 	default:
 		return Client{}, ErrNotFound
@@ -145,21 +141,30 @@ type registeredClient struct {
 	// Renewed is when its registration was last renewed, zero while no person has
 	// allowed the client.
 	Renewed time.Time `json:"renewed,omitzero"`
+
+	// kind and value are of the entry.
+	kind  flow.Kind
+	value []byte
 }
 
-// loadRegistered returns a registered client, and its entry as stored.
-func (r *Registry) loadRegistered(ctx context.Context, id string) (c registeredClient, value []byte, err error) {
-	value, err = r.Store.Get(ctx, flow.KindClient, id)
+// loadRegistered returns a registered client.
+func (r *Registry) loadRegistered(ctx context.Context, id string) (c registeredClient, err error) {
+	c.kind = flow.KindClient
+	c.value, err = r.Store.Get(ctx, c.kind, id)
 	if errors.Is(err, flow.ErrNotFound) {
-		return registeredClient{}, nil, ErrNotFound
+		c.kind = flow.KindUnused
+		c.value, err = r.Store.Get(ctx, c.kind, id)
+	}
+	if errors.Is(err, flow.ErrNotFound) {
+		return registeredClient{}, ErrNotFound
 	}
 	if err != nil {
-		return registeredClient{}, nil, fmt.Errorf("read client: %w", err)
+		return registeredClient{}, fmt.Errorf("read client: %w", err)
 	}
-	if err := json.Unmarshal(value, &c); err != nil {
-		return registeredClient{}, nil, fmt.Errorf("decode client: %w", err)
+	if err := json.Unmarshal(c.value, &c); err != nil {
+		return registeredClient{}, fmt.Errorf("decode client: %w", err)
 	}
-	return c, value, nil
+	return c, nil
 }
 
 // Check returns ErrNotFound for a client that no longer exists. It does not read
@@ -174,9 +179,8 @@ func (r *Registry) Check(ctx context.Context, id string) error {
 }
 
 const (
-	// unusedLife is how long a client stays registered that no person has allowed
-	// yet. Anybody can register clients until there is no room; after this time there
-	// is room again.
+	// unusedLife is how long a client stays registered at most that no person has
+	// allowed yet.
 	unusedLife = 4 * time.Hour
 	// renewals is how often a client's registration is renewed in its lifetime. To
 	// renew it at each use would be a write each time.
@@ -189,34 +193,44 @@ func (r *Registry) Use(ctx context.Context, id string) error {
 	if _, configured := r.configured[id]; configured || !r.canBeRegistered(id) {
 		return r.Check(ctx, id)
 	}
-	c, value, err := r.loadRegistered(ctx, id)
+	c, err := r.loadRegistered(ctx, id)
 	if err != nil {
 		return err
 	}
 	now := r.Now()
+	if c.kind == flow.KindUnused {
+		return r.allow(ctx, c, now)
+	}
 	if now.Sub(c.Renewed) < r.Registration.Lifetime/renewals {
 		return nil
 	}
 	c.Renewed = now
-	err = r.Store.Swap(ctx, flow.KindClient, id, value, flow.Encode(c), now.Add(r.Registration.Lifetime))
+	err = r.Store.Swap(ctx, flow.KindClient, id, c.value, flow.Encode(c), now.Add(r.Registration.Lifetime))
 	if err != nil && !errors.Is(err, flow.ErrNotFound) { // Another request may have done so.
 		return fmt.Errorf("renew client: %w", err)
 	}
 	return nil
 }
 
+// allow keeps a client that a person allows for the first time, so that strangers'
+// registrations do not remove it.
+func (r *Registry) allow(ctx context.Context, c registeredClient, now time.Time) error {
+	c.Renewed = now
+	err := r.Store.Put(ctx, flow.KindClient, c.ID, flow.Encode(c), now.Add(r.Registration.Lifetime))
+	if err != nil && !errors.Is(err, flow.ErrExists) { // Another request may have done so.
+		return fmt.Errorf("keep client: %w", err)
+	}
+	if err := r.Store.Delete(ctx, flow.KindUnused, c.ID); err != nil {
+		return fmt.Errorf("keep client: %w", err)
+	}
+	return nil
+}
+
 // Register stores a new client with this name and these redirect URIs, which the
-// caller has checked. It returns the client's id and the time of its registration,
-// or ErrFull.
+// caller has checked. It returns the client's id and the time of its registration.
+// Anybody can register, so that where there are too many the oldest go that no person
+// has allowed: whoever is to log in by a new one has the time to do so.
 func (r *Registry) Register(ctx context.Context, name string, uris []string) (id string, at time.Time, err error) {
-	// Two requests at once may both find room. One client too many does no harm.
-	count, err := r.Store.Count(ctx, flow.KindClient)
-	if err != nil {
-		return "", time.Time{}, fmt.Errorf("count clients: %w", err)
-	}
-	if count >= r.Registration.MaxClients {
-		return "", time.Time{}, ErrFull
-	}
 	secret, err := flow.NewSecret(r.Random)
 	if err != nil {
 		return "", time.Time{}, err
@@ -224,8 +238,11 @@ func (r *Registry) Register(ctx context.Context, name string, uris []string) (id
 	id, at = registeredPrefix+secret, r.Now()
 	c := registeredClient{Client: flow.Client{ID: id, Name: name, RedirectURIs: uris}}
 	life := min(unusedLife, r.Registration.Lifetime)
-	if err := r.Store.Put(ctx, flow.KindClient, id, flow.Encode(c), at.Add(life)); err != nil {
+	if err := r.Store.Put(ctx, flow.KindUnused, id, flow.Encode(c), at.Add(life)); err != nil {
 		return "", time.Time{}, fmt.Errorf("store client: %w", err)
+	}
+	if err := r.Store.Trim(ctx, flow.KindUnused, r.Registration.MaxClients); err != nil {
+		return "", time.Time{}, fmt.Errorf("remove clients: %w", err)
 	}
 	return id, at, nil
 }

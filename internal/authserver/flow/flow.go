@@ -38,9 +38,11 @@ type Kind string
 // The kinds.
 const (
 	// KindLogin are steps of logins that can be made once and were made.
-	KindLogin      Kind = "login"
-	KindGrant      Kind = "grant"
-	KindClient     Kind = "client"
+	KindLogin  Kind = "login"
+	KindGrant  Kind = "grant"
+	KindClient Kind = "client"
+	// KindUnused are clients that no person has allowed yet.
+	KindUnused     Kind = "unused"
 	KindInvitation Kind = "invitation"
 	KindCutoff     Kind = "cutoff"
 	// KindKey are the keys by which logins are sealed.
@@ -61,8 +63,8 @@ type Store interface {
 	Swap(ctx context.Context, kind Kind, key string, old, value []byte, expires time.Time) error
 	// Delete removes an entry, if it is there.
 	Delete(ctx context.Context, kind Kind, key string) error
-	// Count returns how many entries of a kind there are.
-	Count(ctx context.Context, kind Kind) (int, error)
+	// Trim leaves most entries of a kind, and removes of more those that end first.
+	Trim(ctx context.Context, kind Kind, most int) error
 }
 
 // Signer makes access tokens of claims.

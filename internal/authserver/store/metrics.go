@@ -21,7 +21,7 @@ const (
 	opTake   op = "take"
 	opSwap   op = "swap"
 	opDelete op = "delete"
-	opCount  op = "count"
+	opTrim   op = "trim"
 )
 
 // The outcomes. Refused is an answer: there was such an entry, or none.
@@ -55,7 +55,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Help: "Entries that were removed from the login store because they were over.",
 		}),
 	}
-	for _, o := range []op{opPut, opGet, opTake, opSwap, opDelete, opCount} {
+	for _, o := range []op{opPut, opGet, opTake, opSwap, opDelete, opTrim} {
 		for _, outcome := range []string{outcomeDone, outcomeRefused, outcomeFailed} {
 			m.operations.WithLabelValues(string(o), outcome)
 		}

@@ -148,13 +148,9 @@ func (s *Store) Delete(ctx context.Context, kind flow.Kind, key string) error {
 	return s.do(ctx, opDelete, func(ctx context.Context) error { return s.table.Delete(ctx, kind, key) })
 }
 
-// Count returns how many values of a kind there are.
-func (s *Store) Count(ctx context.Context, kind flow.Kind) (n int, err error) {
-	err = s.do(ctx, opCount, func(ctx context.Context) (err error) {
-		n, err = s.table.Count(ctx, kind)
-		return err
-	})
-	return n, err
+// Trim leaves most values of a kind, and removes of more those that end first.
+func (s *Store) Trim(ctx context.Context, kind flow.Kind, most int) error {
+	return s.do(ctx, opTrim, func(ctx context.Context) error { return s.table.Trim(ctx, kind, most) })
 }
 
 // do does something within the time limit, and counts how it ended.

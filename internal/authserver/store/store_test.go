@@ -255,40 +255,29 @@ func TestEntriesThatAreOverBeforeTheyAreThereAreNotKept(t *testing.T) {
 		s := open()
 		put(t, s, "code", "a", "value", time.Now().Add(-time.Second))
 		expect(t, s, "code", "a", "")
-		if n, err := s.Count(t.Context(), "code"); n != 0 || err != nil {
-			t.Errorf("%d, %v", n, err)
-		}
 	})
 }
 
-func TestEntriesAreCountedByKind(t *testing.T) {
+func TestOfTooManyEntriesThoseThatEndFirstAreRemoved(t *testing.T) {
 	everywhere(t, func(t *testing.T, open func() *Store) {
 		s := open()
-		count := func(kind flow.Kind, want int) {
-			t.Helper()
-			if n, err := s.Count(t.Context(), kind); n != want || err != nil {
-				t.Errorf("there are %d of %s, %v, and not %d", n, kind, err, want)
-			}
-		}
-		count("client", 0)
-		for i := range 5 {
+		for i, end := range []int{3, 1, 5, 2, 4} {
+			put(t, s, "unused", fmt.Sprint(end), "value", later().Add(time.Duration(end)*time.Minute))
 			put(t, s, "client", fmt.Sprint(i), "value", later())
 		}
-		put(t, s, "code", "a", "value", later())
-		put(t, s, "client", "soon", "value", time.Now().Add(50*time.Millisecond))
-		gone(t, s, "client", "soon")
-		count("client", 5)
-		count("code", 1)
-		if _, err := s.Take(t.Context(), "client", "0"); err != nil {
-			t.Error(err)
+		for _, most := range []int{5, 3} {
+			if err := s.Trim(t.Context(), "unused", most); err != nil {
+				t.Fatal(err)
+			}
+			for end := 1; end <= 5; end++ {
+				want := "value"
+				if end <= 5-most {
+					want = ""
+				}
+				expect(t, s, "unused", fmt.Sprint(end), want)
+			}
 		}
-		if err := s.Delete(t.Context(), "client", "1"); err != nil {
-			t.Error(err)
-		}
-		if err := s.Swap(t.Context(), "client", "2", []byte("value"), []byte("other"), later()); err != nil {
-			t.Error(err)
-		}
-		count("client", 3)
+		expect(t, s, "client", "0", "value")
 	})
 }
 

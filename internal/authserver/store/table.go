@@ -42,12 +42,14 @@ const (
 	// An entry that is over counts as gone, whether or not it was removed yet.
 	putEntry = `INSERT INTO hosted_bridge_login (kind, key, value, expires) VALUES (?, ?, ?, ?)
 		ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value, expires = excluded.expires WHERE hosted_bridge_login.expires <= ?`
-	getEntry     = `SELECT value FROM hosted_bridge_login WHERE kind = ? AND key = ? AND expires > ?`
-	takeEntry    = `DELETE FROM hosted_bridge_login WHERE kind = ? AND key = ? AND expires > ? RETURNING value`
-	swapEntry    = `UPDATE hosted_bridge_login SET value = ?, expires = ? WHERE kind = ? AND key = ? AND value = ? AND expires > ?`
-	deleteEntry  = `DELETE FROM hosted_bridge_login WHERE kind = ? AND key = ?`
-	countEntries = `SELECT COUNT(*) FROM hosted_bridge_login WHERE kind = ? AND expires > ?`
-	nextKind     = `SELECT kind FROM hosted_bridge_login WHERE kind > ? ORDER BY kind LIMIT 1`
+	getEntry    = `SELECT value FROM hosted_bridge_login WHERE kind = ? AND key = ? AND expires > ?`
+	takeEntry   = `DELETE FROM hosted_bridge_login WHERE kind = ? AND key = ? AND expires > ? RETURNING value`
+	swapEntry   = `UPDATE hosted_bridge_login SET value = ?, expires = ? WHERE kind = ? AND key = ? AND value = ? AND expires > ?`
+	deleteEntry = `DELETE FROM hosted_bridge_login WHERE kind = ? AND key = ?`
+	// SQLite takes no offset without a limit.
+	trimEntries = `DELETE FROM hosted_bridge_login WHERE (kind, key) IN
+		(SELECT kind, key FROM hosted_bridge_login WHERE kind = ? ORDER BY expires DESC LIMIT 1000000 OFFSET ?)`
+	nextKind = `SELECT kind FROM hosted_bridge_login WHERE kind > ? ORDER BY kind LIMIT 1`
 	// An entry that was put anew since it was found to be over is not.
 	purgeEntries = `DELETE FROM hosted_bridge_login WHERE expires <= ? AND (kind, key) IN
 		(SELECT kind, key FROM hosted_bridge_login WHERE kind = ? AND expires <= ? LIMIT ?)`
@@ -197,13 +199,9 @@ func (t *table) Delete(ctx context.Context, kind flow.Kind, key string) error {
 	return t.change(ctx, nil, deleteEntry, string(kind), key)
 }
 
-// Count implements flow.Store.
-func (t *table) Count(ctx context.Context, kind flow.Kind) (n int, err error) {
-	if err := t.ready(ctx); err != nil {
-		return 0, err
-	}
-	err = t.db.QueryRowContext(ctx, t.db.Bind(countEntries), string(kind), t.now().UnixMilli()).Scan(&n)
-	return n, err
+// Trim implements flow.Store.
+func (t *table) Trim(ctx context.Context, kind flow.Kind, most int) error {
+	return t.change(ctx, nil, trimEntries, string(kind), most)
 }
 
 // purge removes what is over, of one kind after the other: the index is by kind.

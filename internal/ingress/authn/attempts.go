@@ -38,7 +38,7 @@ const (
 // keeps a key's owner out. Its memory is fixed.
 type attempts struct {
 	seed    maphash.Seed
-	sources limits.Rate
+	sources *limits.SourceRate
 	ids     limits.Rate
 	refused *prometheus.CounterVec
 }
@@ -46,7 +46,7 @@ type attempts struct {
 func newAttempts(reg prometheus.Registerer) (*attempts, error) {
 	a := &attempts{
 		seed:    maphash.MakeSeed(),
-		sources: limits.Rate{Burst: SourceBurst, Every: sourceEvery},
+		sources: limits.NewSourceRate(SourceBurst, sourceEvery),
 		ids:     limits.Rate{Burst: IDBurst, Every: idEvery},
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hostedbridge_ingress_failed_attempts_total",
@@ -61,7 +61,7 @@ func newAttempts(reg prometheus.Registerer) (*attempts, error) {
 // before the next one, 0 if there were not too many. id is that of the key, as
 // presented: whether there is such a key makes no difference.
 func (a *attempts) failed(source netip.Addr, id string, now time.Time) time.Duration {
-	wait := a.sources.Take(maphash.Comparable(a.seed, limits.SourceNetwork(source)), now)
+	wait := a.sources.Take(source, now)
 	if id != "" {
 		wait = max(wait, a.ids.Take(maphash.String(a.seed, id), now))
 	}

@@ -4,7 +4,6 @@
 package limits
 
 import (
-	"net/netip"
 	"sync/atomic"
 	"time"
 )
@@ -12,19 +11,6 @@ import (
 // cells is how many sources, users or ids are told apart: 128 KiB each. Two that
 // share a cell share its limit.
 const cells = 1 << 14
-
-// SourceNetwork returns what one sender can hardly leave: an IPv4 address, or the
-// /64 of an IPv6 address, which is what a single machine is given.
-func SourceNetwork(a netip.Addr) netip.Addr {
-	if !a.Is6() || a.Is4In6() {
-		return a.Unmap()
-	}
-	p, err := a.WithZone("").Prefix(64)
-	if err != nil {
-		return a
-	}
-	return p.Addr()
-}
 
 // Rate lets Burst events pass at once and then one in Every, for each cell:
 // the generic cell rate algorithm, whose state is one instant.

@@ -121,7 +121,8 @@ type Client struct {
 // Registration is dynamic client registration, RFC 7591.
 type Registration struct {
 	Enabled bool `yaml:"enabled"`
-	// MaxClients is how many registered clients there may be at a time.
+	// MaxClients is how many registered clients there may be that no person has allowed
+	// yet.
 	MaxClients int `yaml:"maxClients"`
 	// Lifetime is how long one is kept after it was used last.
 	Lifetime time.Duration `yaml:"lifetime"`
