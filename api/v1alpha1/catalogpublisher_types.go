@@ -64,11 +64,12 @@ type CatalogPublisherSpec struct {
 	PublicKeys []string `json:"publicKeys,omitempty"`
 
 	// keys give access to the catalog's write routes. Only their hashes are stored
-	// here.
+	// here. A key that was revoked or has expired stays in the list: without its
+	// entry, it could be added again.
 	// +optional
 	// +listType=map
 	// +listMapKey=id
-	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:MaxItems=128
 	Keys []PublisherKey `json:"keys,omitempty"`
 }
 

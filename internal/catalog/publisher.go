@@ -22,7 +22,8 @@ import (
 
 // The limits of a publisher, as in the API.
 const (
-	MaxPublisherKeys = 32
+	// MaxPublisherKeys includes the keys that do not work any more, which stay.
+	MaxPublisherKeys = 128
 	maxDisplayName   = 128
 	maxContact       = 256
 	maxPublicKeys    = 8

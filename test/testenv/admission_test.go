@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -130,9 +131,13 @@ func refused(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "hosted-bridge-ingress-keys")
 }
 
-// TestTheIngressMayNotChangeWhatRecipesComeTo tries what would give a user's
-// bridge a server of somebody else's.
-func TestTheIngressMayNotChangeWhatRecipesComeTo(t *testing.T) {
+func accepted() metav1.Condition {
+	return metav1.Condition{Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: "Accepted", LastTransitionTime: metav1.Now()}
+}
+
+// TestTheIngressMayChangeItsOwnPartOfAStatusAlone tries what would give a user's
+// bridge a server of somebody else's, and what the other processes write.
+func TestTheIngressMayChangeItsOwnPartOfAStatusAlone(t *testing.T) {
 	c := testenv.Client(t)
 	namespace := testenv.Namespace(t, c)
 	testenv.ExpectInstalled(t, c, "../../config/rbac/ingress.yaml", namespace)
@@ -158,7 +163,7 @@ func TestTheIngressMayNotChangeWhatRecipesComeTo(t *testing.T) {
 		return ingress.Status().Patch(t.Context(), changed, client.MergeFrom(b), client.DryRunAll)
 	}
 	refused := func(err error) bool {
-		return err != nil && strings.Contains(err.Error(), "the ingress may not change status.recipes")
+		return err != nil && strings.Contains(err.Error(), "hosted-bridge-ingress-status")
 	}
 	another := func(s *v1alpha1.HostedBridgeStatus) {
 		s.Recipes[0].Source = `{"transport":"streamable-http","url":"https://evil.example.com"}`
@@ -172,23 +177,50 @@ func TestTheIngressMayNotChangeWhatRecipesComeTo(t *testing.T) {
 	}); !refused(err) {
 		t.Errorf("one more: %v", err)
 	}
-	if err := patch(func(s *v1alpha1.HostedBridgeStatus) { s.Servers, s.Tools = "1/1", new(int32(3)) }); err != nil {
+	for what, change := range map[string]func(*v1alpha1.HostedBridgeStatus){
+		"the version of the master key": func(s *v1alpha1.HostedBridgeStatus) { s.KeyVersion = new(int32(7)) },
+		"the state of the secrets":      func(s *v1alpha1.HostedBridgeStatus) { s.Secrets = &v1alpha1.SecretsStatus{Revision: "0011"} },
+		"the generation":                func(s *v1alpha1.HostedBridgeStatus) { s.ObservedGeneration = 7 },
+		"a condition":                   func(s *v1alpha1.HostedBridgeStatus) { s.Conditions = []metav1.Condition{accepted()} },
+		"the phase":                     func(s *v1alpha1.HostedBridgeStatus) { s.Phase = v1alpha1.PhaseRunning },
+		"the user":                      func(s *v1alpha1.HostedBridgeStatus) { s.UserID = "bob" },
+		"the URL":                       func(s *v1alpha1.HostedBridgeStatus) { s.URL = "https://evil.example.com" },
+		"the pod":                       func(s *v1alpha1.HostedBridgeStatus) { s.PodName = "other" },
+		"the sleep":                     func(s *v1alpha1.HostedBridgeStatus) { s.IdleSince = new(metav1.Now()) },
+	} {
+		if err := patch(change); !refused(err) {
+			t.Errorf("%s: %v, want that the policy refuses it", what, err)
+		}
+	}
+	if err := patch(func(s *v1alpha1.HostedBridgeStatus) {
+		s.Servers, s.Tools, s.Collisions, s.LastActivityTime = "1/1", new(int32(3)), []string{"a"}, new(metav1.Now())
+		s.Keys = []v1alpha1.APIKeyStatus{{ID: "0123456789Ab", LastUsedTime: metav1.Now()}}
+	}); err != nil {
 		t.Errorf("its own part of the status: %v", err)
 	}
 }
 
-// TestThePolicyNamesEveryField finds a field that was added to the spec since.
-func TestThePolicyNamesEveryField(t *testing.T) {
+// TestThePoliciesNameEveryField finds a field that was added to the spec or the
+// status since.
+func TestThePoliciesNameEveryField(t *testing.T) {
 	policy, err := os.ReadFile(admission)
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec := reflect.TypeFor[v1alpha1.HostedBridgeSpec]()
-	for field := range spec.Fields() {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		same := "object.?spec.?" + name + " == oldObject.?spec.?" + name
-		if has := strings.Contains(string(policy), same); has == (name == "apiKeys") {
-			t.Errorf("spec.%s: compared: %v", name, has)
+	for _, part := range []struct {
+		name string
+		of   reflect.Type
+		free []string
+	}{
+		{"spec", reflect.TypeFor[v1alpha1.HostedBridgeSpec](), []string{"apiKeys"}},
+		{"status", reflect.TypeFor[v1alpha1.HostedBridgeStatus](), []string{"servers", "tools", "collisions", "lastActivityTime", "keys"}},
+	} {
+		for field := range part.of.Fields() {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			path := ".?" + part.name + ".?" + name
+			if has := strings.Contains(string(policy), "object"+path+" == oldObject"+path); has == slices.Contains(part.free, name) {
+				t.Errorf("%s.%s: compared: %v", part.name, name, has)
+			}
 		}
 	}
 }

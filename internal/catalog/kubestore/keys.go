@@ -18,9 +18,8 @@ import (
 // routes accept. It is never changed.
 type publishers struct {
 	byID map[string]*publisher
-	// byKey are the keys by their ids. Two publishers may have keys of the same
-	// id if an object was copied.
-	byKey  map[string][]keyEntry
+	// byKey are the keys by their ids.
+	byKey  map[string]keyEntry
 	listed bool
 }
 
@@ -33,18 +32,17 @@ type keyEntry struct {
 	publisher, id string
 	hash          apikey.Hash
 	expires       time.Time // zero for never
+	// void says that the key does not work: it was withdrawn, or several publishers
+	// have its id. Ids are random, so all but one of them have a copy, and with one
+	// of a withdrawn key that would work again.
+	void bool
 }
-
-// decoy is compared if there is no key of the presented id, so that an unknown
-// id takes as long as a known one. No known key hashes to it.
-var decoy = []apikey.Hash{{}}
 
 func newPublishers() *publishers {
-	return &publishers{byID: map[string]*publisher{}, byKey: map[string][]keyEntry{}}
+	return &publishers{byID: map[string]*publisher{}, byKey: map[string]keyEntry{}}
 }
 
-// publisherOf reads an object. A key with an invalid hash, or one that was
-// withdrawn, is not accepted.
+// publisherOf reads an object. A key with an invalid hash is left out.
 func publisherOf(o *v1alpha1.CatalogPublisher) *publisher {
 	p := &publisher{public: catalog.PublisherOf(o)}
 	if o.Name == catalog.SeedOwner || o.DeletionTimestamp != nil {
@@ -52,10 +50,10 @@ func publisherOf(o *v1alpha1.CatalogPublisher) *publisher {
 	}
 	for _, k := range o.Spec.Keys {
 		hash, err := apikey.ParseHash(k.Hash)
-		if err != nil || k.RevokedAt != nil {
+		if err != nil {
 			continue
 		}
-		entry := keyEntry{publisher: o.Name, id: k.ID, hash: hash}
+		entry := keyEntry{publisher: o.Name, id: k.ID, hash: hash, void: k.RevokedAt != nil}
 		if k.ExpiresAt != nil {
 			entry.expires = k.ExpiresAt.Time
 		}
@@ -67,7 +65,7 @@ func publisherOf(o *v1alpha1.CatalogPublisher) *publisher {
 // with returns the publishers after one of them changed, or was deleted, if p
 // is nil. There are few, and they seldom change.
 func (p *publishers) with(id string, changed *publisher) *publishers {
-	next := &publishers{byID: maps.Clone(p.byID), byKey: map[string][]keyEntry{}, listed: p.listed}
+	next := &publishers{byID: maps.Clone(p.byID), byKey: map[string]keyEntry{}, listed: p.listed}
 	if changed == nil {
 		delete(next.byID, id)
 	} else {
@@ -80,7 +78,9 @@ func (p *publishers) with(id string, changed *publisher) *publishers {
 func (p *publishers) index() {
 	for _, one := range p.byID {
 		for _, k := range one.keys {
-			p.byKey[k.id] = append(p.byKey[k.id], k)
+			_, copied := p.byKey[k.id]
+			k.void = k.void || copied
+			p.byKey[k.id] = k
 		}
 	}
 }
@@ -96,27 +96,19 @@ func (p *publishers) list() []catalog.Publisher {
 
 // PublisherByKey returns the owner of the presented key. For an unknown key,
 // which takes as long as a known one, keyID is the presented id, if there was
-// one. A key whose hash several publishers have is refused: all but one of them
-// have a copy.
+// one.
 func (r *Reader) PublisherByKey(presented string) (publisherID, keyID string, ok bool) {
 	key, err := apikey.Parse(presented)
-	var entries []keyEntry
+	var entry keyEntry
 	if err == nil && key.Kind == apikey.KindPublisher {
-		entries = r.publishers.Load().byKey[key.ID]
+		entry = r.publishers.Load().byKey[key.ID]
 	}
-	var room [4]apikey.Hash // Ids are random: there is one key of an id.
-	hashes := room[:0]
-	for i := range entries {
-		hashes = append(hashes, entries[i].hash)
-	}
-	if len(hashes) == 0 {
-		hashes = decoy
-	}
-	i, ok := apikey.Match(presented, hashes)
-	if !ok || i >= len(entries) || entries[i].expired(r.now()) {
+	// No key hashes to the zero hash of an entry that does not exist.
+	_, ok = apikey.Match(presented, []apikey.Hash{entry.hash})
+	if !ok || entry.void || entry.expired(r.now()) {
 		return "", key.ID, false
 	}
-	return entries[i].publisher, key.ID, true
+	return entry.publisher, key.ID, true
 }
 
 // expired reports whether the key is no longer valid.

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,6 +39,16 @@ func mint(t *testing.T, kind apikey.Kind) (string, v1alpha1.PublisherKey) {
 	return key, v1alpha1.PublisherKey{ID: id, Hash: apikey.HashOf(key).String()}
 }
 
+// mintFrom mints the key of an id and a secret of one character each.
+func mintFrom(t *testing.T, id, secret string) (string, v1alpha1.PublisherKey) {
+	t.Helper()
+	key, drawn, err := apikey.Mint(strings.NewReader(strings.Repeat(id, 12)+strings.Repeat(secret, 22)), apikey.KindPublisher)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key, v1alpha1.PublisherKey{ID: drawn, Hash: apikey.HashOf(key).String()}
+}
+
 func publisherWith(name string, keys ...v1alpha1.PublisherKey) *v1alpha1.CatalogPublisher {
 	o := &v1alpha1.CatalogPublisher{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	o.Spec.Keys = keys
@@ -56,6 +67,8 @@ func TestWhoseAKeyIs(t *testing.T) {
 	unhashed, unhashedEntry := mint(t, apikey.KindPublisher)
 	user, userEntry := mint(t, apikey.KindUser)
 	unknown, _ := mint(t, apikey.KindPublisher)
+	withdrawnKey, withdrawnEntry := mint(t, apikey.KindPublisher)
+	withdrawnEntry.RevokedAt = new(metav1.NewTime(now.Add(time.Hour)))
 	goneEntry.RevokedAt = new(metav1.NewTime(now.Add(time.Hour)))
 	briefEntry.ExpiresAt = new(metav1.NewTime(now))
 	strangeEntry.Hash = otherEntry.Hash
@@ -63,11 +76,16 @@ func TestWhoseAKeyIs(t *testing.T) {
 	deleted := publisherWith("deleted", otherEntry)
 	deleted.DeletionTimestamp = &metav1.Time{Time: now}
 	s.replacePublishers([]*v1alpha1.CatalogPublisher{
-		publisherWith("acme", goodEntry, goneEntry, briefEntry, strangeEntry, unhashedEntry, userEntry), publisherWith("none"), deleted,
+		publisherWith("acme", goodEntry, goneEntry, withdrawnEntry, briefEntry, strangeEntry, unhashedEntry, userEntry), publisherWith("none"), deleted,
 	})
 	copied, copiedEntry := mint(t, apikey.KindPublisher)
 	s.setPublisher(publisherWith("owner", copiedEntry))
 	s.setPublisher(publisherWith("thief", copiedEntry))
+	s.setPublisher(publisherWith("newcomer", v1alpha1.PublisherKey{ID: goneEntry.ID, Hash: goneEntry.Hash}))
+	known, knownEntry := mintFrom(t, "1", "2")
+	otherOne, otherOneEntry := mintFrom(t, "1", "3")
+	s.setPublisher(publisherWith("known", knownEntry))
+	s.setPublisher(publisherWith("unknown", otherOneEntry))
 	longer := publisherWith("longer")
 	second, secondEntry := mint(t, apikey.KindPublisher)
 	secondEntry.ExpiresAt = new(metav1.NewTime(now.Add(time.Second)))
@@ -75,18 +93,21 @@ func TestWhoseAKeyIs(t *testing.T) {
 	s.setPublisher(longer)
 
 	for name, tt := range map[string]struct{ key, want string }{
-		"a key":                                   {good, "acme"},
-		"a key that expires later":                {second, "longer"},
-		"a key whose hash two publishers have":    {copied, ""},
-		"a key that expires now":                  {brief, ""},
-		"a key that is withdrawn, from whenever":  {gone, ""},
-		"a key of a publisher that is going":      {other, ""},
-		"a key under whose id another's hash is":  {strange, ""},
-		"a key that stands where its hash should": {unhashed, ""},
-		"a user's key":                            {user, ""},
-		"a key that nobody has":                   {unknown, ""},
-		"a key with another secret":               {good[:len(good)-1] + "~", ""},
-		"nothing":                                 {"", ""},
+		"a key":                                    {good, "acme"},
+		"a key that expires later":                 {second, "longer"},
+		"a key whose hash two publishers have":     {copied, ""},
+		"a key that expires now":                   {brief, ""},
+		"a key that is withdrawn, from whenever":   {withdrawnKey, ""},
+		"a withdrawn key that another one copied":  {gone, ""},
+		"a key under whose id another one has one": {known, ""},
+		"another key under a known id":             {otherOne, ""},
+		"a key of a publisher that is going":       {other, ""},
+		"a key under whose id another's hash is":   {strange, ""},
+		"a key that stands where its hash should":  {unhashed, ""},
+		"a user's key":                             {user, ""},
+		"a key that nobody has":                    {unknown, ""},
+		"a key with another secret":                {good[:len(good)-1] + "~", ""},
+		"nothing":                                  {"", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, id, ok := s.PublisherByKey(tt.key)

@@ -111,10 +111,10 @@ func changedKeys(a, b v1alpha1.CatalogPublisherSpec) []string {
 	return keys
 }
 
-// AddPublisherKey adds a key, which is returned and stored nowhere else. If the
-// publisher has as many keys as allowed, the oldest invalid one is removed. Its
-// errors are catalog.ErrNotFound, ErrTooManyKeys, *catalog.InvalidError and the
-// API server's.
+// AddPublisherKey adds a key, which is returned and stored nowhere else. It
+// removes none, also none that does not work: the entry of a revoked key is what
+// says that the key is revoked, and the ingress may not remove it. Its errors are
+// catalog.ErrNotFound, ErrTooManyKeys, *catalog.InvalidError and the API server's.
 func (s *Writer) AddPublisherKey(ctx context.Context, id string, expires *time.Time) (p catalog.Publisher, keyID, key string, err error) {
 	entry, key, err := s.newKey(expires)
 	if err != nil {
@@ -122,13 +122,7 @@ func (s *Writer) AddPublisherKey(ctx context.Context, id string, expires *time.T
 	}
 	p, err = s.changePublisher(ctx, id, func(o *v1alpha1.CatalogPublisher) error {
 		if len(o.Spec.Keys) >= catalog.MaxPublisherKeys {
-			dead := slices.IndexFunc(o.Spec.Keys, func(k v1alpha1.PublisherKey) bool {
-				return k.RevokedAt != nil || k.ExpiresAt != nil && !s.now().Before(k.ExpiresAt.Time)
-			})
-			if dead < 0 {
-				return catalog.ErrTooManyKeys
-			}
-			o.Spec.Keys = slices.Delete(o.Spec.Keys, dead, dead+1)
+			return catalog.ErrTooManyKeys
 		}
 		o.Spec.Keys = append(o.Spec.Keys, entry)
 		return nil

@@ -239,35 +239,34 @@ func TestAPublisherOfOtherToolsStaysTheirs(t *testing.T) {
 	f.await("our key", f.opens(ours, name))
 }
 
-func TestKeysBeyondTheLimitTakeThePlaceOfDeadOnes(t *testing.T) {
+// TestKeysThatDoNotWorkAnyMoreStayUntilAnAdministratorRemovesThem has a list that
+// is full of them: a new key takes the place of none.
+func TestKeysThatDoNotWorkAnyMoreStayUntilAnAdministratorRemovesThem(t *testing.T) {
 	f := start(t)
 	ctx := t.Context()
 	f.make("acme")
-	var last string
-	for range catalog.MaxPublisherKeys - 1 {
-		_, id, _, err := f.AddPublisherKey(ctx, "acme", nil)
-		if err != nil {
-			t.Fatal(err)
+	o := f.publisherObject("acme")
+	for i := len(o.Spec.Keys); i < catalog.MaxPublisherKeys; i++ {
+		over := v1alpha1.PublisherKey{ID: fmt.Sprintf("over%08d", i), Hash: "sha256:" + strings.Repeat("0", 64)}
+		if over.RevokedAt = new(metav1.Now()); i%2 == 0 {
+			over.RevokedAt, over.ExpiresAt = nil, new(metav1.Now())
 		}
-		last = id
+		o.Spec.Keys = append(o.Spec.Keys, over)
 	}
+	testenv.ExpectApplied(t, f.api, o)
 	if _, _, _, err := f.AddPublisherKey(ctx, "acme", nil); !errors.Is(err, catalog.ErrTooManyKeys) {
 		t.Fatalf("got %v", err)
 	}
-	if err := f.RevokePublisherKey(ctx, "acme", last); err != nil {
-		t.Fatal(err)
+	working := o.Spec.Keys[0].ID
+	if err := f.RevokePublisherKey(ctx, "acme", working); err != nil {
+		t.Errorf("a full list keeps a key from being revoked: %v", err)
 	}
+	o = f.publisherObject("acme")
+	o.Spec.Keys = o.Spec.Keys[:catalog.MaxPublisherKeys-1]
+	testenv.ExpectApplied(t, f.api, o)
 	p, id, _, err := f.AddPublisherKey(ctx, "acme", nil)
-	if err != nil || len(p.Keys) != catalog.MaxPublisherKeys {
-		t.Fatalf("%v: %d keys", err, len(p.Keys))
-	}
-	for _, k := range p.Keys {
-		if k.ID == last || k.RevokedAt != nil {
-			t.Error("the dead key is there")
-		}
-	}
-	if p.Keys[len(p.Keys)-1].ID != id {
-		t.Error("the new key is not there")
+	if err != nil || len(p.Keys) != catalog.MaxPublisherKeys || p.Keys[len(p.Keys)-1].ID != id {
+		t.Errorf("%v: %d keys", err, len(p.Keys))
 	}
 }
 

@@ -20,7 +20,8 @@ type CatalogPublisherSpecApplyConfiguration struct {
 	// or 32 bytes in base64. A signature is valid if one of these keys made it.
 	PublicKeys []string `json:"publicKeys,omitempty"`
 	// keys give access to the catalog's write routes. Only their hashes are stored
-	// here.
+	// here. A key that was revoked or has expired stays in the list: without its
+	// entry, it could be added again.
 	Keys []PublisherKeyApplyConfiguration `json:"keys,omitempty"`
 }
 
