@@ -104,12 +104,6 @@ func callAttrs(told audit.Trailer) []slog.Attr {
 		return nil
 	}
 	shown := told.Calls[0]
-	for _, c := range told.Calls {
-		if c.Status != audit.Success {
-			shown = c
-			break
-		}
-	}
 	return []slog.Attr{
 		slog.Int("calls", len(told.Calls)+told.Dropped),
 		slog.String("server", printable(shown.Server)), slog.String("tool", printable(shown.Tool)),

@@ -4,8 +4,10 @@
 package ingress
 
 import (
+	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -75,6 +77,61 @@ func TestHealthIsAskedOfTheBridgeItself(t *testing.T) {
 	b.BridgeUID = "uid-bob"
 	if _, err := w.ways.Health(t.Context(), b); err == nil {
 		t.Error("alice's bridge passed for bob's")
+	}
+}
+
+// TestAReportTakesLittleMemoryWhateverABridgeSays is of a bridge that somebody has
+// broken into: it says as much as is read of it.
+func TestAReportTakesLittleMemoryWhateverABridgeSays(t *testing.T) {
+	var answer string
+	w, _ := oneUser(t, defaults(), func(rw http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(rw, answer) })
+	b, _ := w.routes.Current().Lookup("alice")
+	fill := func(begin, each, end string) string {
+		n := (bridgeclient.MaxReport - len(begin) - len(end)) / len(each)
+		return begin + strings.Repeat(each, n) + end
+	}
+	var many strings.Builder
+	for i := 0; many.Len() < bridgeclient.MaxReport-64; i++ {
+		fmt.Fprintf(&many, `"%d":{},`, i)
+	}
+	const healthyWith = `{"status":"healthy","servers":{`
+	for what, refused := range map[string]struct{ report, because string }{
+		"as many servers as there is room for": {healthyWith + many.String() + `"last":{}}}`, "more than 64 servers"},
+		"a server with a long name":            {fill(healthyWith+`"`, "a", `":{}}}`), "the name of a server is longer"},
+		"more than is read":                    {fill(healthyWith, " ", `}}  `) + "      ", "more than 262144 bytes"},
+	} {
+		answer = refused.report
+		if _, err := w.ways.Health(t.Context(), b); err == nil || !strings.Contains(err.Error(), refused.because) || len(err.Error()) > 1000 {
+			t.Errorf("%s: %.200v", what, err)
+		}
+	}
+	const reports, most = 16, 2 << 20
+	var before, after runtime.MemStats
+	var kept []health.Report
+	for what, report := range map[string]string{
+		"collisions":     fill(`{"status":"healthy","renamed":[`, `{},`, `{}]}`),
+		"an error":       fill(healthyWith+`"a":{"error":"`, "a", `"}}}`),
+		"a revision":     fill(`{"status":"healthy","secretsRevision":"`, "a", `"}`),
+		"a page":         fill(healthyWith+`"a":{"connectURL":"`, "a", `"}}}`),
+		"a server often": fill(healthyWith, `"a":{},`, `"a":{}}}`),
+		"servers often":  fill(`{"status":"healthy",`, `"servers":{"a":{}},`, `"tools":1}`),
+	} {
+		answer, kept = report, make([]health.Report, 0, reports)
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		for range reports {
+			r, err := w.ways.Health(t.Context(), b)
+			if err != nil {
+				t.Fatalf("%s: %.200v", what, err)
+			}
+			kept = append(kept, r)
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > most {
+			t.Errorf("%s: %d reports take %d KiB", what, reports, grown>>10)
+		}
+		runtime.KeepAlive(kept)
 	}
 }
 

@@ -6,7 +6,6 @@ package bridgeclient
 import (
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,8 +17,6 @@ import (
 )
 
 const (
-	// maxRenamed is as many names as a bridge tells that collide.
-	maxRenamed = 32
 	// MaxReport is many times the report of a bridge with 64 servers.
 	MaxReport = 256 << 10
 	// maxReadiness is many times what a bridge says to whether it is ready.
@@ -66,18 +63,21 @@ func (c *Client) Health(ctx context.Context, to route.Backend) (health.Report, e
 		return health.Report{}, fmt.Errorf("ask for health: %w", err)
 	}
 	defer res.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(res.Body, MaxReport))
-	if err != nil {
-		return health.Report{}, fmt.Errorf("read health: %w", err)
-	}
 	if res.StatusCode != http.StatusOK {
 		return health.Report{}, fmt.Errorf("ask for health: status %d", res.StatusCode)
 	}
-	var report health.Report
-	if err := json.Unmarshal(body, &report); err != nil {
+	body, err := io.ReadAll(io.LimitReader(res.Body, MaxReport+1))
+	if err != nil {
 		return health.Report{}, fmt.Errorf("read health: %w", err)
 	}
-	return checkReport(report)
+	if len(body) > MaxReport {
+		return health.Report{}, fmt.Errorf("read health: more than %d bytes", MaxReport)
+	}
+	report, err := health.Read(body)
+	if err != nil {
+		return health.Report{}, fmt.Errorf("read health: %w", err)
+	}
+	return report, nil
 }
 
 // Ready asks a bridge whether it is ready, and returns nil if it is. The kubelet
@@ -116,22 +116,4 @@ func (c *Client) RefreshSecrets(ctx context.Context, to route.Backend) error {
 func (c *Client) ask(ctx context.Context, to route.Backend, method, path string) (*http.Response, error) {
 	question := &Request{Method: method, Path: path, Host: c.pool.address(to)}
 	return c.pool.send(ctx, to, h1.Request{Head: question, Length: method == http.MethodPost})
-}
-
-// checkReport refuses what a bridge of ours would not say: the report goes
-// into the object's status, where other programs read it.
-func checkReport(r health.Report) (health.Report, error) {
-	switch r.Status {
-	case health.Healthy, health.Degraded, health.Unhealthy:
-	default:
-		return health.Report{}, fmt.Errorf("read health: status %.20q is unknown", r.Status)
-	}
-	if r.Tools < 0 {
-		return health.Report{}, fmt.Errorf("read health: %d tools", r.Tools)
-	}
-	r.Renamed = r.Renamed[:min(len(r.Renamed), maxRenamed)]
-	if r.Servers == nil {
-		r.Servers = map[string]health.Server{}
-	}
-	return r, nil
 }

@@ -228,17 +228,23 @@ func (a *auditedBody) reported(value string) error {
 	return a.request.recordReported(told)
 }
 
-// keepTold keeps what the access log says of calls. Of the many on a long stream it
-// is the first ones.
+// keepTold keeps what the access log says of calls: their number, and the first
+// that failed, or else the first. However many a bridge tells of on a long stream,
+// the memory for them is that of one.
 func (t *Request) keepTold(told audit.Trailer) {
-	room := max(0, maxLogged-len(t.told.Calls))
-	t.told.Dropped += told.Dropped + max(0, len(told.Calls)-room)
-	t.told.Calls = append(t.told.Calls, told.Calls[:min(room, len(told.Calls))]...)
+	t.told.Dropped += told.Dropped
+	for _, c := range told.Calls {
+		c.ParamKeys = nil
+		switch {
+		case len(t.told.Calls) == 0:
+			t.told.Calls = []audit.Call{c}
+			continue
+		case t.told.Calls[0].Status == audit.Success && c.Status != audit.Success:
+			t.told.Calls[0] = c
+		}
+		t.told.Dropped++
+	}
 }
-
-// maxLogged is how many calls are kept for the access log: more than fit into a
-// trailer.
-const maxLogged = 100
 
 // statusLabel keeps the name of a status to the registered ones: a tenant's bridge
 // may answer with any number.

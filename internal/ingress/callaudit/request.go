@@ -37,7 +37,7 @@ type Request struct {
 	entry audit.Entry
 	// admitted says that the request may go to its bridge.
 	admitted bool
-	// told is what the bridge told of the calls, for the access log.
+	// told is what the access log says of the calls that the bridge told of.
 	told audit.Trailer
 
 	messages []jsonrpc.Request
@@ -287,7 +287,8 @@ func (t *Request) OpenSession() { t.session = true }
 // of a session.
 func (t *Request) AnsweredLater() bool { return t.later && t.calls > 0 }
 
-// Told returns what the bridge told of the calls.
+// Told returns what the access log says of the calls that the bridge told of: one
+// of them, and how many more there were.
 func (t *Request) Told() audit.Trailer { return t.told }
 
 func statusOfRefusal(p *httpapi.Problem) audit.Status {

@@ -65,8 +65,10 @@ type probeState struct {
 	// probe, and notices counts those in a row that it needed a notice after.
 	secrets string
 	notices int
-	// failures counts the probes without an answer since the last one with.
+	// failures counts the probes without an answer since the last one with, and
+	// logged is the last error of these that was logged.
 	failures int
+	logged   string
 	// seen is the last scan that found the bridge running.
 	seen uint64
 }
@@ -205,7 +207,7 @@ func (e *probeState) begin(b route.Backend, now time.Time) bool {
 // was lost is made up for.
 func (p *Prober) probe(ctx context.Context, b route.Backend) {
 	r, err := p.fetchReport(ctx, b)
-	if err != nil && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil && p.isNews(b, err) {
 		p.log.WarnContext(ctx, "bridge does not tell its health", "user", b.User, "pod", b.PodName, "error", err)
 	}
 	stale := err == nil && r.SecretsRevision != b.SecretsRevision
@@ -232,6 +234,19 @@ func (p *Prober) notifySecrets(ctx context.Context, b route.Backend) {
 	}
 }
 
+// isNews reports whether the error is another one than the last, and notes it: a
+// bridge whose reports are refused is refused at each probe.
+func (p *Prober) isNews(b route.Backend, err error) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := p.entries[b.BridgeUID]
+	if e == nil || e.pod != b.PodUID || e.logged == err.Error() {
+		return false
+	}
+	e.logged = err.Error()
+	return true
+}
+
 // storeResult stores the outcome and reports whether it is a report of the pod that
 // still runs.
 func (p *Prober) storeResult(b route.Backend, r health.Report, err error) bool {
@@ -245,7 +260,7 @@ func (p *Prober) storeResult(b route.Backend, r health.Report, err error) bool {
 		e.failures++
 		return false
 	}
-	e.failures = 0
+	e.failures, e.logged = 0, ""
 	e.report = &r
 	return true
 }

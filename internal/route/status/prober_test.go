@@ -4,10 +4,12 @@
 package status
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -173,6 +175,29 @@ func TestABridgeThatFallsAsleepSoonIsAskedOften(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestABridgeWhoseReportsAreRefusedIsLoggedOnce has one that is probed on, and an
+// answer between two refusals.
+func TestABridgeWhoseReportsAreRefusedIsLoggedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, p, count := probes(t, func(n int) (health.Report, error) {
+			if n == 5 {
+				return healthy(n)
+			}
+			return health.Report{}, errors.New("read health: more than 64 servers")
+		})
+		var log bytes.Buffer
+		p.log = slog.New(slog.NewTextHandler(&log, nil))
+		r.set("a")
+		time.Sleep(10 * time.Minute)
+		if asked, observed := count(); asked < 10 || observed != 1 {
+			t.Fatalf("asked %d, observed %d", asked, observed)
+		}
+		if lines := strings.Count(log.String(), "more than 64 servers"); lines != 2 {
+			t.Errorf("%d lines:\n%s", lines, log.String())
+		}
+	})
 }
 
 func TestAnotherPodIsAskedAnew(t *testing.T) {
