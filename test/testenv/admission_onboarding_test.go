@@ -56,7 +56,7 @@ func ingressOf(t *testing.T, c client.Client, mode, namespace string) client.Cli
 	if err != nil {
 		t.Fatal(err)
 	}
-	return ingress
+	return client.WithFieldOwner(ingress, v1alpha1.FieldOwnerIngress)
 }
 
 func person(name string) v1alpha1.OAuthSubject {
@@ -88,7 +88,10 @@ func TestWhereLoginsBindTheIngressAddsSubjectsAndKeysAlone(t *testing.T) {
 				"subjects in another order": {func(s *v1alpha1.HostedBridgeSpec) {
 					s.OAuth.Subjects = []v1alpha1.OAuthSubject{person("bob"), person("alice")}
 				}, false},
-				"a key":            {func(s *v1alpha1.HostedBridgeSpec) { s.APIKeys = nil }, false},
+				"a key": {func(s *v1alpha1.HostedBridgeSpec) {
+					s.APIKeys = append(s.APIKeys, v1alpha1.APIKey{ID: "0123456789Cd", Hash: "user-sha256:" + strings.Repeat("0", 64)})
+				}, false},
+				"a key of others":  {func(s *v1alpha1.HostedBridgeSpec) { s.APIKeys = nil }, true},
 				"one subject less": {func(s *v1alpha1.HostedBridgeSpec) { s.OAuth.Subjects = s.OAuth.Subjects[:1] }, true},
 				"another subject":  {func(s *v1alpha1.HostedBridgeSpec) { s.OAuth.Subjects[1] = person("mallory") }, true},
 				"another issuer":   {func(s *v1alpha1.HostedBridgeSpec) { s.OAuth.Subjects[1].Issuer = "https://evil.example.com" }, true},

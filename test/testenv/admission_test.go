@@ -41,6 +41,7 @@ func TestTheIngressMayChangeTheKeysOfABridgeAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ingress = client.WithFieldOwner(ingress, v1alpha1.FieldOwnerIngress)
 	patch := func(change func(*v1alpha1.HostedBridge)) error {
 		changed := b.DeepCopy()
 		change(changed)
@@ -64,6 +65,7 @@ func TestTheIngressMayChangeTheKeysOfABridgeAlone(t *testing.T) {
 		"an owner": func(b *v1alpha1.HostedBridge) {
 			b.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n", UID: "u"}}
 		},
+		"who holds its fields": func(b *v1alpha1.HostedBridge) { b.ManagedFields[0].Manager = "gitops" },
 	}
 	for what, change := range changes {
 		if err := patch(change); !refused(err) {
