@@ -35,7 +35,7 @@ var (
 	errInvalid        = httpapi.New(http.StatusUnprocessableEntity, "recipe_invalid", "The catalog does not take the recipe; problems has all that is wrong with it.")
 	errRequest        = httpapi.New(http.StatusUnprocessableEntity, "request_invalid", "The body is not one for this route; problems has all that is wrong with it.")
 	errOwnerUnknown   = httpapi.New(http.StatusUnprocessableEntity, "owner_unknown", `The new owner must be a publisher's id, or "seed".`)
-	errTooManyKeys    = httpapi.New(http.StatusConflict, "key_limit_reached", "The publisher has 128 keys, with those that do not work any more; remove old ones from spec.keys of the CatalogPublisher with kubectl.")
+	errTooManyKeys    = httpapi.New(http.StatusConflict, "key_limit_reached", "The publisher has 128 keys, revoked ones too; remove old ones from spec.keys with kubectl.")
 	errClusterAway    = httpapi.New(http.StatusServiceUnavailable, "cluster_unavailable", "The API server did not answer or refused. A change may have been made or not; GET shows which.").After(5 * time.Second)
 	errNoSeed         = httpapi.New(http.StatusServiceUnavailable, "seed_disabled", "This installation has no source of recipes; --catalog-seed names one.")
 	errSeed           = httpapi.New(http.StatusBadGateway, "seed_failed", "The source could not be used.")

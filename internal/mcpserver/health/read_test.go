@@ -100,7 +100,9 @@ func TestReadGivesWhatABridgeReports(t *testing.T) {
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	for _, none := range []string{`{"status":"healthy"}`, `{"status":"healthy","servers":null,"renamed":null}`, `{"status":"healthy","servers":{},"renamed":[]}`} {
+	for _, none := range []string{
+		`{"status":"healthy"}`, `{"status":"healthy","servers":null,"renamed":null}`, `{"status":"healthy","servers":{},"renamed":[]}`,
+	} {
 		if got, err := Read([]byte(none)); err != nil || got.Servers == nil || len(got.Servers) != 0 || len(got.Renamed) != 0 {
 			t.Errorf("%s: %v, %v", none, got, err)
 		}
