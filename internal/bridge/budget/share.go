@@ -71,6 +71,16 @@ func (s *Share) Close() {
 	b.wake()
 }
 
+// Closed reports whether Close was called.
+func (s *Share) Closed() bool {
+	if s.budget == nil {
+		return false
+	}
+	s.budget.mu.Lock()
+	defer s.budget.mu.Unlock()
+	return s.closed
+}
+
 // Answer is the memory of an answer that is being received.
 type Answer struct {
 	share *Share

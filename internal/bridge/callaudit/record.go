@@ -189,13 +189,13 @@ func (a *Trail) MemoryOfRequest(r *http.Request) *budget.Share {
 }
 
 // MemoryOf returns the memory of the client's request of ctx: that of its HTTP request, which ends
-// when the client has the answer.
+// when the client has the answer. Without one, or when it has ended, it is the request's own.
 func MemoryOf(ctx context.Context) *budget.Share {
 	o := OperationOf(ctx)
 	switch {
 	case o == nil:
 		return nil
-	case o.recorder != nil:
+	case o.recorder != nil && !o.recorder.memory.Closed():
 		return &o.recorder.memory
 	}
 	return &o.memory

@@ -129,7 +129,10 @@ func (t *HTTPObserver) watch(r *http.Request, x *Call) (*http.Response, error) {
 	switch mediaType {
 	case "text/event-stream":
 		see := func(sent []byte) []byte { return observe(r.Context(), sent, x, t.Asked) }
-		resp.Body = &egress.CancelledBody{ReadCloser: eventstream.NewBoundedReader(resp.Body, see, most, o), Cancel: end}
+		resp.Body = eventstream.NewBoundedReader(resp.Body, see, most, o)
+		if x == nil {
+			resp.Body = &egress.CancelledBody{ReadCloser: resp.Body, Cancel: end}
+		}
 	case "application/json":
 		defer end()
 		body, err := readJSON(resp, most, o)

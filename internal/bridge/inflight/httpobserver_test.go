@@ -45,7 +45,7 @@ func TestTapReadsEventStreams(t *testing.T) {
 		changed  = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
 	)
 	big := `{"jsonrpc":"2.0","id":1,"result":{"t":"` + strings.Repeat("x", 60_000) + `"}}`
-	huge := `{"jsonrpc":"2.0","id":1,"result":{"t":"` + strings.Repeat("x", 600_000) + `"}}`
+	huge := `{"jsonrpc":"2.0","id":1,"result":{"t":"` + strings.Repeat("x", 70_000) + `"}}`
 	tests := map[string]struct {
 		in     string
 		out    string // what the SDK sees; "" for the same

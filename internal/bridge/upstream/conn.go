@@ -27,13 +27,16 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
+// emptyResult stands for a result that is not needed any more.
+var emptyResult = json.RawMessage("{}")
+
 // Finish converts the server's answer to the client's era.
 func (l *Conn) Finish(q *message.Request, x *inflight.Call) (mcp.Result, error) {
 	result, err := message.ParseResult(x.Delivery.Result())
 	if err != nil {
 		return nil, err
 	}
-	x.Delivery.SetResult(json.RawMessage("{}")) // There is an answer; its content is in result now.
+	x.Delivery.SetResult(emptyResult) // There is an answer; its content is in result now.
 	if q.Era == message.Modern {
 		result.ForModern(q.Method, l.session.InitializeResult().ServerInfo)
 	} else {

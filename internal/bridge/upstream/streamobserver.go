@@ -5,7 +5,6 @@ package upstream
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"sync"
@@ -176,12 +175,12 @@ func (c *streamObserver) answered(ctx context.Context, m *jsonrpc.Response) {
 	if x != nil && m.Error == nil {
 		if err := x.Delivery.Memory.Count(ctx, len(m.Result)); err != nil {
 			x.Delivery.Fail(err)
-			m.Result = json.RawMessage("{}")
+			m.Result = emptyResult
 			return
 		}
 		x.Delivery.SetResult(m.Result)
 		if !x.Delivery.Typed {
-			m.Result = json.RawMessage("{}") // What the SDK makes of the result is not used.
+			m.Result = emptyResult // What the SDK makes of the result is not used.
 		}
 	}
 }
