@@ -222,7 +222,8 @@ func (a *Asked) LeaveNote() {
 // handled reports whether the bridge handles notifications of method. The SDK drops others at once.
 func handled(method string) bool {
 	switch method {
-	case message.NotificationProgress, message.NotificationMessage, message.NotificationResourceUpdated, message.NotificationElicitationComplete,
+	case message.NotificationProgress, message.NotificationMessage,
+		message.NotificationResourceUpdated, message.NotificationElicitationComplete,
 		message.NotificationToolsChanged, message.NotificationPromptsChanged, message.NotificationResourcesChanged:
 		return true
 	}

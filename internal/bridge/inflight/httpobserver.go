@@ -191,11 +191,15 @@ func observe(ctx context.Context, sent []byte, x *Call, asked *Asked) []byte {
 
 // notified passes a notification to its call. It returns false if the SDK has to handle it.
 func (x *Call) notified(method string, params json.RawMessage) bool {
-	if x == nil || method != message.NotificationProgress && method != message.NotificationMessage && method != message.NotificationElicitationComplete {
+	if x == nil {
 		return false
 	}
-	x.Notify(method, params)
-	return true
+	switch method {
+	case message.NotificationProgress, message.NotificationMessage, message.NotificationElicitationComplete:
+		x.Notify(method, params)
+		return true
+	}
+	return false
 }
 
 // asking returns a request of the server as the SDK gets it, nil for nothing.

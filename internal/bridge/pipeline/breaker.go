@@ -134,7 +134,8 @@ func (c *call) refusal(err error) error {
 		return fault.NewUpstream(fmt.Sprintf("%s; it is tried again in %d s", open.Error(), seconds),
 			map[string]any{"code": "upstream_unavailable", "server": name, "retryAfterSeconds": seconds})
 	case errors.Is(err, budget.ErrBusy):
-		return fault.NewUpstream(fault.BusyText, map[string]any{"code": fault.BusyCode, "server": name, "retryAfterSeconds": int(budget.RetryAfter / time.Second)})
+		seconds := int(budget.RetryAfter / time.Second)
+		return fault.NewUpstream(fault.BusyText, map[string]any{"code": fault.BusyCode, "server": name, "retryAfterSeconds": seconds})
 	case errors.Is(err, fault.ErrTimeout):
 		limit := time.Duration(c.upstream.Config.Timeouts.Call)
 		return fault.NewUpstream(fmt.Sprintf("server %q did not answer in %v", name, limit),

@@ -265,7 +265,8 @@ const (
 // listTooLarge says that a list exceeds its limits.
 func listTooLarge(method string) error {
 	what := message.ListOf[method].Field
-	return &fault.TooMuch{Text: fmt.Sprintf("the server lists too much: at most %d %s of %d MiB in total are accepted", MaxListed, what, MaxListedBytes>>20)}
+	return &fault.TooMuch{Text: fmt.Sprintf("the server lists too much: at most %d %s of %d MiB in total are accepted",
+		MaxListed, what, MaxListedBytes>>20)}
 }
 
 // listAll reads a list of the server.
