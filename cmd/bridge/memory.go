@@ -69,6 +69,21 @@ func memoryLimit(read func(string) ([]byte, error)) int64 {
 	return 0
 }
 
+// usableMemory returns how many bytes the process may use, 0 if nothing limits it: what its
+// container has, or what Go's own variable says, which leaves a quarter for what Go does not count.
+func usableMemory() int64 {
+	if limit := memoryLimit(os.ReadFile); limit > 0 {
+		return limit
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		return 0
+	}
+	if limit := debug.SetMemoryLimit(-1); limit < 1<<50 {
+		return limit / 3 * 4
+	}
+	return 0
+}
+
 // rest gives memory back once after each time that calls were served.
 type rest struct {
 	served func() uint64

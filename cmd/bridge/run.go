@@ -79,7 +79,7 @@ func (p *process) serve(ctx context.Context, public, probes net.Listener) error 
 		return err
 	}
 	defer stopTraces()
-	b := bridge.New(base, p.options.config, bridge.Options{Log: p.log, SaveSecret: keeper.save, Tracer: tracer})
+	b := bridge.New(base, p.options.config, bridge.Options{Log: p.log, SaveSecret: keeper.save, Tracer: tracer, Memory: usableMemory()})
 	keeper.use, keeper.useKeys = b.UseSecrets, b.UseSessionKeys
 	p.ready.certificate, p.ready.secrets = p.source.Ready, keeper.ready
 	errorLog := slog.NewLogLogger(p.log.Handler(), slog.LevelDebug)

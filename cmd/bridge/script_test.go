@@ -35,6 +35,7 @@ var programs = map[string]func(){
 	"catalog": catalogServer,
 	"mail":    mailServer,
 	"client":  visitor,
+	"heavy":   heavyServer,
 }
 
 // leakless runs the tests and then looks for goroutines that they left.

@@ -108,7 +108,7 @@ func (h *home) serve(ctx context.Context, s setup, seen []byte) error {
 		return err
 	}
 	defer stopTraces()
-	b := bridge.New(base, s.config, bridge.Options{Log: h.log, SaveSecret: s.save, Turn: s.turn, Tracer: tracer})
+	b := bridge.New(base, s.config, bridge.Options{Log: h.log, SaveSecret: s.save, Turn: s.turn, Tracer: tracer, Memory: usableMemory()})
 	b.UseSecrets(s.set())
 	ctx, leave := context.WithCancel(ctx)
 	group, ctx := errgroup.WithContext(ctx)

@@ -4,6 +4,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -15,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridge/budget"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/callaudit"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/credential"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
@@ -42,6 +44,7 @@ type Bridge struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 
+	memory   *budget.Budget
 	audit    *callaudit.Trail
 	pipeline *pipeline.Pipeline
 	router   *toolrouter.Router
@@ -70,6 +73,11 @@ type Options struct {
 	// and only passes on the client's trace.
 	Tracer trace.Tracer
 
+	// Memory is how many bytes the process may use, 0 if nothing limits it.
+	Memory int64
+
+	patience time.Duration // how long messages wait for memory; tests shorten it
+
 	timing *upstream.Timing  // tests shorten it
 	runs   credential.Runner // starts programs; tests replace it
 }
@@ -81,7 +89,7 @@ func New(ctx context.Context, c mcpserver.Config, o Options) *Bridge {
 	if o.timing != nil {
 		t = *o.timing
 	}
-	b := &Bridge{config: c, options: o}
+	b := &Bridge{config: c, options: o, memory: budget.New(o.Memory, cmp.Or(o.patience, budget.Patience))}
 	ctx, b.cancel = context.WithCancel(ctx)
 	b.ctx = ctx
 	network := egress.NewNetwork(c.Egress)
@@ -94,7 +102,7 @@ func New(ctx context.Context, c mcpserver.Config, o Options) *Bridge {
 	b.clients.signing = session.NewSigning(c)
 	b.clients.listeners = &stateless.Listeners{Subscribe: b.clients.subscribe}
 	b.delivery.bridge, b.handshake.bridge = b, b
-	b.audit = callaudit.NewTrail(o.Log, o.Tracer, func(p *mcp.CallToolParamsRaw) string { return b.router.Action(p) })
+	b.audit = callaudit.NewTrail(o.Log, o.Tracer, b.memory, func(p *mcp.CallToolParamsRaw) string { return b.router.Action(p) })
 	b.pipeline = pipeline.New(ctx, b.audit, b.set.servers, b.delivery.deliver)
 	b.router = toolrouter.New(toolrouter.Host{
 		Enabled: b.set.routerMode, Servers: b.set.servers, Catalog: b.directory.currentCatalog, AwaitFirst: b.set.awaitFirst,
@@ -138,6 +146,9 @@ func (b *Bridge) Handler() http.Handler {
 	endpoint, sse := session.NewEndpoint(b.host(), newStandAlone(b)), session.NewSSE(b.host())
 	user := "/u/" + b.config.UserID
 	return b.audit.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !b.roomFor(w, r) {
+			return
+		}
 		switch r.URL.Path {
 		case user + "/mcp":
 			endpoint.ServeHTTP(w, r)

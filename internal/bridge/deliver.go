@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridge/callaudit"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/inflight"
@@ -69,6 +70,7 @@ func (d *delivery) launch(ctx context.Context, q *message.Request, u *upstream.S
 		return nil, inputrequired.Outcome{Err: fault.NewState("request_state_invalid", "requestState is not one that this bridge gave")}
 	}
 	x := &inflight.Call{Ctx: ctx, Method: q.Method, Client: q.Session, Header: u.Lists.ParamHeaders(q), Hops: q.Hops, Trace: q.Trace()}
+	x.Delivery.Memory = callaudit.MemoryOf(ctx)
 	x.OnQuestion = pipeline.QuestionObserver(ctx)
 	x.ToClient = func(ctx context.Context, method string, params mcp.Params) (mcp.Result, error) {
 		return d.bridge.clients.toClient(ctx, method, &mcp.ServerRequest[mcp.Params]{Session: q.Client, Params: params})
@@ -99,6 +101,9 @@ func (d *delivery) launch(ctx context.Context, q *message.Request, u *upstream.S
 func (d *delivery) sendOnce(ctx context.Context, q *message.Request, l *upstream.Conn, x *inflight.Call, params mcp.Params) inputrequired.Outcome {
 	err := d.sendTo(ctx, q, l, x, params)
 	if x.Delivery.Result() == nil {
+		if failure := x.Delivery.Failure(); failure != nil {
+			return inputrequired.Outcome{Err: failure}
+		}
 		if err == nil {
 			return inputrequired.Outcome{Err: fault.ErrUnreadable}
 		}
@@ -121,6 +126,7 @@ func (d *delivery) sendTo(ctx context.Context, q *message.Request, l *upstream.C
 	ctx = context.WithValue(ctx, inflight.CallKey{}, x)
 	var err error
 	if q.Era == message.Legacy && l.Era == message.Modern {
+		x.Delivery.Typed = true
 		err = inputrequired.Converse(ctx, q, l, x, params)
 	} else {
 		_, err = l.Call(ctx, q.Method, params)

@@ -112,6 +112,7 @@ func (v *serverSet) newServerOf(s mcpserver.Server) *upstream.Server {
 	return upstream.New(v.bridge.ctx, s, upstream.Options{
 		Timing: v.timing, Network: v.network.Towards(s), Log: v.bridge.options.Log,
 		Login: v.logins.For(s.OAuth), Secrets: secrets, Owner: &sharedHandler{bridge: v.bridge}, HopID: v.bridge.hopID(), Runs: runs,
+		Memory:  v.bridge.memory,
 		Closing: &v.closing, Changed: func(_ *upstream.Server, note string) { v.bridge.directory.listsChanged(note) }, Resumed: v.bridge.clients.resume,
 	})
 }

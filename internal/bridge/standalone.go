@@ -57,6 +57,7 @@ func (s *standAlone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.bridge.done.Done()
+	r.Body = http.NoBody // It would keep the message in memory for as long as the call takes.
 	s.handler.Serve(w, r, body)
 }
 

@@ -21,6 +21,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/budget"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 )
@@ -38,13 +39,14 @@ type Trail struct {
 	// actionOf returns the requested action of the router's tool, empty for other tools.
 	actionOf func(p *mcp.CallToolParamsRaw) string
 
+	memory  *budget.Budget
 	records records
 	Metrics metrics
 }
 
 // NewTrail returns the auditor of a bridge.
-func NewTrail(log *slog.Logger, tracer trace.Tracer, actionOf func(*mcp.CallToolParamsRaw) string) *Trail {
-	return &Trail{log: log, tracer: tracer, actionOf: actionOf}
+func NewTrail(log *slog.Logger, tracer trace.Tracer, memory *budget.Budget, actionOf func(*mcp.CallToolParamsRaw) string) *Trail {
+	return &Trail{log: log, tracer: tracer, memory: memory, actionOf: actionOf}
 }
 
 // lateKey is the context key of a stream's recorder.
@@ -86,6 +88,8 @@ type Recorder struct {
 	asked bool
 	// most limits the number of calls kept; 0 means no limit.
 	most int
+	// memory is what the messages of the HTTP request take.
+	memory budget.Share
 
 	mu     sync.Mutex
 	closed bool
@@ -93,11 +97,11 @@ type Recorder struct {
 }
 
 // begin returns a new recorder and its name.
-func (r *records) begin() (name string, rec *Recorder) {
+func (r *records) begin(memory *budget.Budget) (name string, rec *Recorder) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.serial++
-	name, rec = strconv.Itoa(r.serial), &Recorder{}
+	name, rec = strconv.Itoa(r.serial), &Recorder{memory: memory.Share()}
 	if r.open == nil {
 		r.open = map[string]*Recorder{}
 	}
@@ -176,6 +180,27 @@ func (a *Trail) RecorderOf(r *http.Request) (*Recorder, *mcp.RequestExtra) {
 	return a.records.find(name), &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{Extra: map[string]any{HeaderRecord: name}}}
 }
 
+// MemoryOfRequest returns the memory of an HTTP request that Handler serves.
+func (a *Trail) MemoryOfRequest(r *http.Request) *budget.Share {
+	if rec := a.records.find(r.Header.Get(HeaderRecord)); rec != nil {
+		return &rec.memory
+	}
+	return nil
+}
+
+// MemoryOf returns the memory of the client's request of ctx: that of its HTTP request, which ends
+// when the client has the answer. Without one, or when it has ended, it is the request's own.
+func MemoryOf(ctx context.Context) *budget.Share {
+	o := OperationOf(ctx)
+	switch {
+	case o == nil:
+		return nil
+	case o.recorder != nil && !o.recorder.memory.Closed():
+		return &o.recorder.memory
+	}
+	return &o.memory
+}
+
 // recordName returns the name of the recorder of a request's calls, empty for none.
 func recordName(extra *mcp.RequestExtra) string {
 	if extra.TokenInfo != nil {
@@ -204,13 +229,14 @@ func (a *Trail) Handler(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		name, rec := a.records.begin()
+		name, rec := a.records.begin(a.memory)
 		if rec.asked = WantsEvents(r); rec.asked {
 			w = &eventWriter{w, rec.take, rec.add}
 		}
 		defer func() {
 			rec.Close()
 			a.records.end(name)
+			rec.memory.Close()
 		}()
 		r.Header.Set(HeaderRecord, name)
 		next.ServeHTTP(w, r)
@@ -243,6 +269,7 @@ type Operation struct {
 	version  string
 	session  string // the legacy client's session, else empty
 	began    time.Time
+	memory   budget.Share // of a request that did not come over HTTP
 
 	mu      sync.Mutex
 	server  string // the server that got the request; empty for none or several
@@ -267,6 +294,8 @@ func (a *Trail) Observe(next mcp.MethodHandler) mcp.MethodHandler {
 			return next(ctx, method, req)
 		}
 		o := a.operation(method, req)
+		o.memory = a.memory.Share()
+		defer o.memory.Close()
 		o.late, _ = ctx.Value(lateKey{}).(*Recorder)
 		ctx, end := a.serverSpan(context.WithValue(ctx, operationKey{}, o), o, req)
 		result, err := next(ctx, method, req)

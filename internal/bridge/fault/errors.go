@@ -215,6 +215,9 @@ func ReasonFor(err error) string {
 	if login := LoginRequired(err); login != nil {
 		return login.Error()
 	}
+	if much, ok := errors.AsType[*TooMuch](err); ok {
+		return much.Text
+	}
 	return RefusedHops(err)
 }
 
@@ -269,6 +272,14 @@ func MethodNotFound(method string) error {
 func NewAmbiguousClient(method string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf(
 		"method %q is not supported while calls of several clients are in flight: it does not say which of them it is for", method)}
+}
+
+// TooManyQuestions answers a question of a server of which many wait for clients already.
+func TooManyQuestions(most int) error {
+	return &jsonrpc.Error{
+		Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("%d questions of this server wait for answers already", most),
+		Data: json.RawMessage(`{"code":"too_many_questions"}`),
+	}
 }
 
 // NewHops refuses a request because of the bridges it has passed.

@@ -95,3 +95,16 @@ func NewUpstream(message string, data map[string]any) error {
 	}
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: message, Data: b}
 }
+
+// The code and the text of a message for which the bridge has no memory.
+const (
+	BusyCode = "bridge_busy"
+	BusyText = "the bridge has no memory left for a message of this size: other large messages take it; try again"
+)
+
+// TooMuch says that a server sent more about itself than the bridge accepts. It is out of service
+// until it sends less.
+type TooMuch struct{ Text string }
+
+// Error implements error.
+func (e *TooMuch) Error() string { return e.Text }

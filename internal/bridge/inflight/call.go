@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridge/budget"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
@@ -67,9 +68,17 @@ type LogFilter struct {
 
 // deliveryState says how far a request has come.
 type deliveryState struct {
+	// Memory is what the call and its answer may take.
+	Memory *budget.Share
+	// Typed says that the SDK's form of the result is needed too. Otherwise the SDK gets an empty
+	// result in place of a large one, which it would copy several times.
+	Typed bool
+
 	mu     sync.Mutex
 	result json.RawMessage
 	ends   []func() // called when no more messages are expected
+	// failure is why the bridge did not take the answer.
+	failure error
 	// sent says that the request was written to the network. refused says that the server does not
 	// know the session.
 	sent, refused bool
@@ -90,23 +99,25 @@ type CallKey struct{}
 // request. It does not leave the bridge.
 const MetaExchange = "hostedbridge.dev/exchange"
 
-// noExchange marks a request that belongs to no call. SeveralExchanges marks a request that may
-// belong to the calls of several clients.
+// NoExchange marks a request that belongs to no call. SeveralExchanges marks a request that may
+// belong to the calls of several clients, RefusedExchange one that the bridge refuses because its
+// server asks too much at once.
 const (
 	NoExchange       = "none"
 	SeveralExchanges = "several"
+	RefusedExchange  = "refused"
 )
 
 // tag adds the serial of the call to the server's request. A request of an unexpected shape stays
 // unchanged.
-func (x *Call) tag(request []byte) []byte {
+func tag(request []byte, serial string) []byte {
 	var m struct {
 		Params json.RawMessage `json:"params"`
 	}
 	if json.Unmarshal(request, &m) != nil {
 		return request
 	}
-	params, err := message.WithMeta(m.Params, MetaExchange, x.Serial)
+	params, err := message.WithMeta(m.Params, MetaExchange, serial)
 	if err != nil {
 		return request
 	}
@@ -139,11 +150,25 @@ func (d *deliveryState) NotDelivered() bool {
 	return !d.sent || d.refused
 }
 
-// SetResult keeps the result as the server sent it.
+// Fail records why the bridge did not take the answer.
+func (d *deliveryState) Fail(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.failure = err
+}
+
+// Failure returns why the bridge did not take the answer, nil if it did.
+func (d *deliveryState) Failure() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.failure
+}
+
+// SetResult keeps the result as the server sent it. The caller does not change it afterwards.
 func (d *deliveryState) SetResult(result json.RawMessage) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.result = slices.Clone(result)
+	d.result = result
 }
 
 // Result returns the server's result, nil if there is none or it is an error.

@@ -8,17 +8,21 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"mime"
 	"net/http"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridge/budget"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/eventstream"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
-	"github.com/hostedbridge/hostedbridge/internal/bridge/oversize"
 )
+
+// largeAnswer is the size in bytes from which an answer does not go through the SDK.
+const largeAnswer = 64 << 10
 
 var errAnswerTooLarge = errors.New("the server's answer is larger than 16 MiB")
 
@@ -28,6 +32,10 @@ var errAnswerTooLarge = errors.New("the server's answer is larger than 16 MiB")
 // and the fields of the result that the SDK does not know.
 type HTTPObserver struct {
 	Next http.RoundTripper
+	// Asked are the messages of the server on the connection.
+	Asked *Asked
+	// Memory is for the messages that belong to no call.
+	Memory *budget.Budget
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -39,7 +47,13 @@ func (t *HTTPObserver) RoundTrip(r *http.Request) (*http.Response, error) {
 		w.mark(r.Header, x)
 	}
 	if !ok {
-		return t.Next.RoundTrip(r)
+		if t.Asked == nil {
+			return t.Next.RoundTrip(r) // A connection with one stream is observed behind the SDK's transport.
+		}
+		if id := answeredBy(r); id != "" {
+			defer t.Asked.Leave(id)
+		}
+		return t.watch(r, nil)
 	}
 	if x.Trace != "" {
 		r.Header.Set(message.HeaderTrace, x.Trace)
@@ -89,60 +103,65 @@ func outlast(caller context.Context, x *Call) (ctx context.Context, end func()) 
 	}
 }
 
-// watch sends a request and passes the answer to the call.
+// watch sends a request and passes the answer to the call, which is nil for a request without one.
 func (t *HTTPObserver) watch(r *http.Request, x *Call) (*http.Response, error) {
 	resp, err := t.Next.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}
-	if r.Method == http.MethodPost && resp.StatusCode == http.StatusNotFound {
+	if x != nil && r.Method == http.MethodPost && resp.StatusCode == http.StatusNotFound {
 		x.Delivery.refuse()
 	}
 	if resp.StatusCode != http.StatusOK {
+		// The SDK reads an error to its end, and looks for a JSON-RPC error in it.
+		resp.Body = &boundedBody{resp.Body, io.LimitReader(resp.Body, maxErrorBody)}
 		return resp, nil
 	}
+	if x != nil {
+		x.Delivery.Memory.Sent()
+	}
+	most := eventstream.MaxMessage
+	if limit, ok := r.Context().Value(MaxAnswerKey{}).(int); ok {
+		most = limit
+	}
+	o, end := roomOf(r.Context(), x, t.Memory, resp.Body)
 	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch mediaType {
 	case "text/event-stream":
-		resp.Body = eventstream.NewReader(resp.Body, func(sent []byte) []byte { return observe(sent, x) })
+		see := func(sent []byte) []byte { return observe(r.Context(), sent, x, t.Asked) }
+		resp.Body = eventstream.NewBoundedReader(resp.Body, see, most, o)
+		if x == nil {
+			resp.Body = &egress.CancelledBody{ReadCloser: resp.Body, Cancel: end}
+		}
 	case "application/json":
-		return tapJSON(resp, x)
+		defer end()
+		body, err := readJSON(resp, most, o)
+		_ = resp.Body.Close()
+		if err != nil {
+			return nil, err
+		}
+		resp.ContentLength = -1
+		resp.Body = io.NopCloser(bytes.NewReader(observe(r.Context(), body, x, t.Asked)))
 	}
 	return resp, nil
 }
 
-// tapJSON reads an answer that is one message.
-func tapJSON(resp *http.Response, x *Call) (*http.Response, error) {
-	body, err := io.ReadAll(io.LimitReader(resp.Body, eventstream.MaxMessage+1))
-	if err == nil && len(body) > eventstream.MaxMessage {
-		body, err = tooLarge(body, resp.Body)
-	}
-	_ = resp.Body.Close()
-	if err != nil {
-		return nil, err
-	}
-	resp.ContentLength = -1
-	resp.Body = io.NopCloser(bytes.NewReader(observe(body, x)))
-	return resp, nil
-}
+// MaxAnswerKey is the context key of the size in bytes up to which a request's answer is read, as
+// an int.
+type MaxAnswerKey struct{}
 
-// tooLarge reads the rest of an answer that starts with begun, and returns the error that replaces
-// it.
-func tooLarge(begun []byte, rest io.Reader) ([]byte, error) {
-	m := &oversize.Message{}
-	_, _ = m.Write(begun)
-	if _, err := io.Copy(m, rest); err != nil {
-		return nil, err
-	}
-	if answer := m.Answer(); answer != nil {
-		return answer, nil
-	}
-	return nil, errAnswerTooLarge
+// maxErrorBody bounds the body of an HTTP error.
+const maxErrorBody = 1 << 20
+
+// boundedBody is a body of which only a part is read.
+type boundedBody struct {
+	io.Closer
+	io.Reader
 }
 
 // observe passes one message to the call and returns the message for the SDK: nothing for a
 // notification that was passed on, and a request with the serial of its call.
-func observe(sent []byte, x *Call) []byte {
+func observe(ctx context.Context, sent []byte, x *Call, asked *Asked) []byte {
 	var m struct {
 		ID     json.RawMessage `json:"id"`
 		Method string          `json:"method"`
@@ -153,18 +172,51 @@ func observe(sent []byte, x *Call) []byte {
 		return sent
 	}
 	switch {
-	case m.Method == "" && m.Result != nil:
-		x.Delivery.SetResult(m.Result)
 	case m.Method != "" && m.ID != nil:
-		return x.tag(sent)
-	case m.Method == message.NotificationProgress || m.Method == message.NotificationMessage || m.Method == message.NotificationElicitationComplete:
-		x.Notify(m.Method, m.Params)
+		return asking(ctx, sent, textOf(m.ID), m.Method, x, asked)
+	case m.Method != "" && !x.notified(m.Method, m.Params):
+		if !asked.EnterNote(ctx, m.Method, len(sent)) {
+			return nil
+		}
+	case m.Method != "":
 		return nil
+	case m.Result != nil && x != nil:
+		x.Delivery.SetResult(m.Result)
+		if len(sent) > largeAnswer && !x.Delivery.Typed {
+			return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID)
+		}
 	}
 	return sent
 }
 
+// notified passes a notification to its call. It returns false if the SDK has to handle it.
+func (x *Call) notified(method string, params json.RawMessage) bool {
+	if x == nil {
+		return false
+	}
+	switch method {
+	case message.NotificationProgress, message.NotificationMessage, message.NotificationElicitationComplete:
+		x.Notify(method, params)
+		return true
+	}
+	return false
+}
+
+// asking returns a request of the server as the SDK gets it, nil for nothing.
+func asking(ctx context.Context, sent []byte, id, method string, x *Call, asked *Asked) []byte {
+	refused, err := asked.Enter(ctx, id, method)
+	switch {
+	case err != nil:
+		return nil
+	case refused:
+		return tag(sent, RefusedExchange)
+	case x == nil:
+		return sent
+	}
+	return tag(sent, x.Serial)
+}
+
 // NewClient returns the HTTP client of one server's connections.
-func NewClient(next http.RoundTripper) *http.Client {
-	return &http.Client{Transport: &HTTPObserver{Next: next}, CheckRedirect: egress.CheckRedirect}
+func NewClient(next http.RoundTripper, asked *Asked, memory *budget.Budget) *http.Client {
+	return &http.Client{Transport: &HTTPObserver{Next: next, Asked: asked, Memory: memory}, CheckRedirect: egress.CheckRedirect}
 }

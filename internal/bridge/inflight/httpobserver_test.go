@@ -44,7 +44,8 @@ func TestTapReadsEventStreams(t *testing.T) {
 		elicit   = `{"jsonrpc":"2.0","id":7,"method":"elicitation/create","params":{}}`
 		changed  = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
 	)
-	big := `{"jsonrpc":"2.0","id":1,"result":{"t":"` + strings.Repeat("x", 100_000) + `"}}`
+	big := `{"jsonrpc":"2.0","id":1,"result":{"t":"` + strings.Repeat("x", 60_000) + `"}}`
+	huge := `{"jsonrpc":"2.0","id":1,"result":{"t":"` + strings.Repeat("x", 70_000) + `"}}`
 	tests := map[string]struct {
 		in     string
 		out    string // what the SDK sees; "" for the same
@@ -53,6 +54,9 @@ func TestTapReadsEventStreams(t *testing.T) {
 	}{
 		"a result passes and is kept":                   {in: "data: " + answer + "\n\n", result: `{"n":12345678901234567890}`},
 		"a result longer than any buffer is kept whole": {in: "data: " + big + "\n\n", result: big[strings.Index(big, `{"t"`) : len(big)-1]},
+		"a large result is kept, and the SDK gets none to copy": {
+			in: "data: " + huge + "\n\n", out: `data: {"jsonrpc":"2.0","id":1,"result":{}}` + "\n\n", result: huge[strings.Index(huge, `{"t"`) : len(huge)-1],
+		},
 		"progress goes to the client with the client's token": {
 			in: "data: " + progress + "\n\ndata: " + answer + "\n\n", out: "\ndata: " + answer + "\n\n",
 			notes: []string{`notifications/progress {"progress":0.5,"progressToken":42}`}, result: `{"n":12345678901234567890}`,
@@ -89,7 +93,7 @@ func TestTapReadsEventStreams(t *testing.T) {
 			x := &Call{Serial: "9", Progress: progressToken{Token: 42, Alias: "hb-1"}}
 			notes := recorded(x)
 			src := io.NopCloser(iotest.OneByteReader(strings.NewReader(tt.in)))
-			got, err := io.ReadAll(eventstream.NewReader(src, func(message []byte) []byte { return observe(message, x) }))
+			got, err := io.ReadAll(eventstream.NewReader(src, func(message []byte) []byte { return observe(t.Context(), message, x, nil) }))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -116,7 +120,7 @@ func TestTapDoesNotCountABrokenEvent(t *testing.T) {
 	const in = "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n"
 	x := &Call{}
 	src := io.NopCloser(io.MultiReader(strings.NewReader(in), iotest.ErrReader(io.ErrUnexpectedEOF)))
-	got, err := io.ReadAll(eventstream.NewReader(src, func(message []byte) []byte { return observe(message, x) }))
+	got, err := io.ReadAll(eventstream.NewReader(src, func(message []byte) []byte { return observe(t.Context(), message, x, nil) }))
 	if !errors.Is(err, io.ErrUnexpectedEOF) || string(got) != in {
 		t.Errorf("the SDK sees %q, %v, want what came and how it ended", got, err)
 	}
@@ -127,6 +131,23 @@ func TestTapDoesNotCountABrokenEvent(t *testing.T) {
 
 // TestAnAnswerThatIsTooLargeEndsItsRequestAlone has such answers come in each way
 // in which an HTTP server answers.
+// answering is a network with one answer.
+type answering struct{ *http.Response }
+
+// RoundTrip implements http.RoundTripper.
+func (a answering) RoundTrip(*http.Request) (*http.Response, error) { return a.Response, nil }
+
+// answered returns the JSON answer to a call as the SDK gets it.
+func answered(t *testing.T, x *Call, resp *http.Response) (*http.Response, error) {
+	t.Helper()
+	resp.StatusCode, resp.Header = http.StatusOK, http.Header{"Content-Type": {"application/json"}}
+	r, err := http.NewRequestWithContext(context.WithValue(t.Context(), CallKey{}, x), http.MethodPost, "http://server", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return (&HTTPObserver{Next: answering{resp}}).RoundTrip(r)
+}
+
 func TestAnAnswerThatIsTooLargeEndsItsRequestAlone(t *testing.T) {
 	large := strings.Repeat("x", eventstream.MaxMessage)
 	const small = `{"jsonrpc":"2.0","id":8,"result":{}}`
@@ -143,7 +164,7 @@ func TestAnAnswerThatIsTooLargeEndsItsRequestAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			x := &Call{}
 			src := io.NopCloser(strings.NewReader(tt.in + "data: " + small + "\n\n"))
-			got, err := io.ReadAll(eventstream.NewReader(src, func(message []byte) []byte { return observe(message, x) }))
+			got, err := io.ReadAll(eventstream.NewReader(src, func(message []byte) []byte { return observe(t.Context(), message, x, nil) }))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -158,7 +179,7 @@ func TestAnAnswerThatIsTooLargeEndsItsRequestAlone(t *testing.T) {
 	t.Run("one message that is no stream", func(t *testing.T) {
 		x := &Call{}
 		body := io.NopCloser(strings.NewReader(`{"jsonrpc":"2.0","result":"` + large + `","id":7}`))
-		resp, err := tapJSON(&http.Response{Body: body, ContentLength: 5}, x)
+		resp, err := answered(t, x, &http.Response{Body: body, ContentLength: -1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +189,7 @@ func TestAnAnswerThatIsTooLargeEndsItsRequestAlone(t *testing.T) {
 		}
 	})
 	t.Run("what is no answer", func(t *testing.T) {
-		resp, err := tapJSON(&http.Response{Body: io.NopCloser(strings.NewReader(large + "x"))}, &Call{})
+		resp, err := answered(t, &Call{}, &http.Response{Body: io.NopCloser(strings.NewReader(large + "x")), ContentLength: -1})
 		if err == nil {
 			_ = resp.Body.Close()
 		}

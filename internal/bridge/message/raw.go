@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -79,8 +80,62 @@ func ParseResult(b json.RawMessage) (*Result, error) {
 
 // MarshalJSON puts the metadata back beside the other fields.
 func (r *Result) MarshalJSON() ([]byte, error) {
+	if size := r.Size(); size > LargeResult {
+		var b bytes.Buffer
+		b.Grow(size)
+		if err := r.Write(&b); err != nil {
+			return nil, err
+		}
+		return b.Bytes(), nil
+	}
 	if len(r.Meta) == 0 {
 		return json.Marshal(r.Fields)
+	}
+	fields, err := r.withMeta()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(fields)
+}
+
+// LargeResult is the size in bytes from which a result is written without the encoder, whose
+// buffers take several times its size.
+const LargeResult = 64 << 10
+
+// Size returns about how many bytes of JSON the result has, without its metadata.
+func (r *Result) Size() int {
+	size := len("{}")
+	for name, value := range r.Fields {
+		size += len(name) + len(value) + len(`"":,`)
+	}
+	return size
+}
+
+// Write appends the JSON of the result, on one line, to b.
+func (r *Result) Write(b *bytes.Buffer) error {
+	fields, err := r.withMeta()
+	if err != nil {
+		return err
+	}
+	b.WriteByte('{')
+	for i, name := range slices.Sorted(maps.Keys(fields)) {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(Quote(name))
+		b.WriteByte(':')
+		if err := json.Compact(b, fields[name]); err != nil {
+			return fmt.Errorf("encode %.40q: %w", name, err)
+		}
+	}
+	b.WriteByte('}')
+	return nil
+}
+
+// withMeta returns the fields of the result and its metadata.
+func (r *Result) withMeta() (map[string]json.RawMessage, error) {
+	if len(r.Meta) == 0 {
+		return r.Fields, nil
 	}
 	fields := maps.Clone(r.Fields)
 	meta, err := json.Marshal(r.Meta)
@@ -88,7 +143,7 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 		return nil, fmt.Errorf("encode _meta: %w", err)
 	}
 	fields["_meta"] = meta
-	return json.Marshal(fields)
+	return fields, nil
 }
 
 // Set sets the field key to v. v must be encodable.

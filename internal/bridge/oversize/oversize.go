@@ -109,13 +109,27 @@ func (m *Message) field() {
 	m.name, m.token, m.value = m.name[:0], m.token[:0], false
 }
 
-// Answer returns a JSON-RPC error that replaces the answer that was read, or nil if the message
-// was not an answer.
-func (m *Message) Answer() []byte {
+// ID returns the id of the message as it was sent, nil if it has none.
+func (m *Message) ID() json.RawMessage {
 	var id any
-	if m.request || json.Unmarshal(m.id, &id) != nil || id == nil {
+	if json.Unmarshal(m.id, &id) != nil || id == nil {
 		return nil
 	}
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"the server's answer is larger than %d MiB","data":{"code":%q}}}`,
-		m.id, Limit>>20, Code)
+	return m.id
+}
+
+// Answer returns a JSON-RPC error that replaces the answer that was read, or nil if the message
+// was not an answer. limit is the size in bytes that it exceeded.
+func (m *Message) Answer(limit int) []byte {
+	return m.Refusal(fmt.Sprintf("the server's answer is larger than %d MiB", limit>>20), fmt.Sprintf(`{"code":%q}`, Code))
+}
+
+// Refusal returns a JSON-RPC error with this text and data that replaces the answer that was read,
+// or nil if the message was not an answer.
+func (m *Message) Refusal(text, data string) []byte {
+	id := m.ID()
+	if m.request || id == nil {
+		return nil
+	}
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":%q,"data":%s}}`, id, text, data)
 }

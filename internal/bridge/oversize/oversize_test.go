@@ -39,7 +39,7 @@ func TestTheRequestIsFoundThatAMessageAnswers(t *testing.T) {
 					}
 					rest = rest[n:]
 				}
-				answer := m.Answer()
+				answer := m.Answer(Limit)
 				if tt.id == "" {
 					if answer != nil {
 						t.Errorf("answer = %s, want none", answer)
@@ -68,7 +68,7 @@ func FuzzMessage(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) {
 		m := &Message{}
 		_, _ = m.Write(in)
-		answer := m.Answer()
+		answer := m.Answer(Limit)
 		if answer != nil && !json.Valid(answer) {
 			t.Errorf("answer = %s", answer)
 		}

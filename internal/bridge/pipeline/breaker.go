@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/breaker"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/budget"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/cache"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/credential"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
@@ -132,6 +133,9 @@ func (c *call) refusal(err error) error {
 		seconds := open.Seconds(time.Now())
 		return fault.NewUpstream(fmt.Sprintf("%s; it is tried again in %d s", open.Error(), seconds),
 			map[string]any{"code": "upstream_unavailable", "server": name, "retryAfterSeconds": seconds})
+	case errors.Is(err, budget.ErrBusy):
+		seconds := int(budget.RetryAfter / time.Second)
+		return fault.NewUpstream(fault.BusyText, map[string]any{"code": fault.BusyCode, "server": name, "retryAfterSeconds": seconds})
 	case errors.Is(err, fault.ErrTimeout):
 		limit := time.Duration(c.upstream.Config.Timeouts.Call)
 		return fault.NewUpstream(fmt.Sprintf("server %q did not answer in %v", name, limit),

@@ -143,7 +143,7 @@ func ReadPost(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
 // readBody reads the whole body and puts it back. It returns false after it answered with an
 // error.
 func readBody(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, message.MaxBody))
+	body, err := message.ReadAll(http.MaxBytesReader(w, r.Body, message.MaxBody), r.ContentLength)
 	if err != nil {
 		if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			http.Error(w, fmt.Sprintf("request body exceeds %d bytes", tooLarge.Limit), http.StatusRequestEntityTooLarge)

@@ -85,12 +85,17 @@ func (a *answer) notify(method string, params mcp.Params) error {
 	return http.NewResponseController(a.w).Flush()
 }
 
-// event writes a message as an event and flushes it. The caller holds a.mu.
-func (a *answer) event(message []byte) error {
+// open begins the event stream. The caller holds a.mu.
+func (a *answer) open() {
 	if !a.begun {
 		a.w.Header().Set("Content-Type", "text/event-stream")
 	}
 	a.begun = true
+}
+
+// event writes a message as an event and flushes it. The caller holds a.mu.
+func (a *answer) event(message []byte) error {
+	a.open()
 	const before, after = "event: message\ndata: ", "\n\n"
 	event := make([]byte, 0, len(before)+len(message)+len(after))
 	_, err := a.w.Write(append(append(append(event, before...), message...), after...))
@@ -111,6 +116,9 @@ func (a *answer) end(result mcp.Result, failed error) error {
 	if fault != nil {
 		result = nil
 	}
+	if large, ok := result.(largeResult); ok && large.Size() > minLarge {
+		return a.endLarge(large)
+	}
 	message, err := encode(response{"2.0", a.id, result, fault})
 	if err != nil {
 		fault = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the result could not be encoded"}
@@ -129,6 +137,39 @@ func (a *answer) end(result mcp.Result, failed error) error {
 	a.w.Header().Set("Content-Type", "application/json")
 	a.w.WriteHeader(status)
 	_, err = a.w.Write(message)
+	return err
+}
+
+// largeResult is a result that can be written without copies.
+type largeResult interface {
+	Size() int
+	Write(b *bytes.Buffer) error
+}
+
+// minLarge is the size in bytes from which a result is written without copies. metaSize is about
+// what its metadata needs.
+const (
+	minLarge = 64 << 10
+	metaSize = 1 << 10
+)
+
+// endLarge writes a large result.
+func (a *answer) endLarge(result largeResult) error {
+	const before, between, after = "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":", ",\"result\":", "}\n\n"
+	var event bytes.Buffer
+	event.Grow(len(before) + len(a.id) + len(between) + result.Size() + metaSize + len(after))
+	event.WriteString(before)
+	event.Write(a.id)
+	event.WriteString(between)
+	if err := result.Write(&event); err != nil {
+		return a.end(nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the result could not be encoded"})
+	}
+	event.WriteString(after)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.over = true
+	a.open()
+	_, err := a.w.Write(event.Bytes())
 	return err
 }
 

@@ -116,7 +116,7 @@ func (m *messages) rest(begun []byte, err error) ([]byte, error) {
 
 // instead returns the replacement of a message that is too large.
 func instead(large *oversize.Message) []byte {
-	if answer := large.Answer(); answer != nil {
+	if answer := large.Answer(oversize.Limit); answer != nil {
 		return answer
 	}
 	return []byte(passedOver)

@@ -154,6 +154,11 @@ func (c *calls) tagQuestion(request *jsonrpc.Request) *jsonrpc.Request {
 	case x != nil:
 		serial = x.Serial
 	}
+	return marked(request, serial)
+}
+
+// marked returns a server's request with the serial of its call.
+func marked(request *jsonrpc.Request, serial string) *jsonrpc.Request {
 	params, err := message.WithMeta(request.Params, inflight.MetaExchange, serial)
 	if err != nil {
 		return request

@@ -4,13 +4,17 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/credential"
@@ -18,9 +22,13 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/inflight"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/oversize"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
+
+// emptyResult stands for a result that is not needed any more.
+var emptyResult = json.RawMessage("{}")
 
 // Finish converts the server's answer to the client's era.
 func (l *Conn) Finish(q *message.Request, x *inflight.Call) (mcp.Result, error) {
@@ -28,6 +36,7 @@ func (l *Conn) Finish(q *message.Request, x *inflight.Call) (mcp.Result, error) 
 	if err != nil {
 		return nil, err
 	}
+	x.Delivery.SetResult(emptyResult) // There is an answer; its content is in result now.
 	if q.Era == message.Modern {
 		result.ForModern(q.Method, l.session.InitializeResult().ServerInfo)
 	} else {
@@ -95,7 +104,8 @@ type Conn struct {
 	// meta describes this connection's client in every modern request.
 	meta mcp.Meta
 	// way is the list of hops that the server gets.
-	way inflight.BridgePath
+	way   inflight.BridgePath
+	asked *inflight.Asked
 	// Shared says that legacy sessions also use the connection, because a program has only one.
 	Shared bool
 
@@ -120,6 +130,10 @@ func Dial(ctx context.Context, u *Server, g *credential.Grant, who ClientIdentit
 	ctx = context.WithValue(ctx, inflight.BridgePathKey{}, l.way)
 	session, err := client.Connect(ctx, l.transport(), &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
+		l.asked.Close()
+		if tooLarge(err) {
+			err = errLargeIntroduction
+		}
 		return nil, l.guard(fmt.Errorf("connect to server %q: %w", u.Config.Name, err))
 	}
 	l.session = session
@@ -130,6 +144,7 @@ func Dial(ctx context.Context, u *Server, g *credential.Grant, who ClientIdentit
 	go func() {
 		l.Life.ended = session.Wait()
 		close(l.Life.gone)
+		l.asked.Close()
 		u.removeConn(l)
 	}()
 	if pinned := u.Config.ProtocolVersion; pinned != "" && pinned != agreed {
@@ -149,6 +164,7 @@ func newConn(u *Server, g *credential.Grant, p RequestHandler, who ClientIdentit
 	l.Life = Lifetime{conn: l, gone: make(chan struct{}), retired: make(chan struct{}), idle: make(chan struct{})}
 	l.Calls = calls{conn: l, used: time.Now()}
 	l.Audience.conn, l.Tools.conn = l, l
+	l.asked = inflight.NewAsked(u.asks)
 	return l
 }
 
@@ -187,8 +203,23 @@ func (l *Conn) transport() mcp.Transport {
 		return &streamTransport{next: &mcp.SSEClientTransport{Endpoint: u.Config.URL, HTTPClient: client, MaxEventSize: -1}, link: l}
 	}
 	return &mcp.StreamableClientTransport{
-		Endpoint: u.Config.URL, HTTPClient: inflight.NewClient(g.Network), DisableStandaloneSSE: u.Config.NoListening,
+		Endpoint: u.Config.URL, HTTPClient: inflight.NewClient(g.Network, l.asked, u.Memory), DisableStandaloneSSE: u.Config.NoListening,
 	}
+}
+
+// MaxIntroduction bounds the answer to the first request of a connection, in bytes: the server's
+// name, its capabilities and its instructions. Each session of a client has a copy of them, and a
+// model has to read them all.
+const MaxIntroduction = 1 << 20
+
+var errLargeIntroduction = &fault.TooMuch{
+	Text: fmt.Sprintf("the server introduces itself with more than %d MiB of name, capabilities and instructions", MaxIntroduction>>20),
+}
+
+// tooLarge reports whether err says that an answer was too large.
+func tooLarge(err error) bool {
+	rpc, ok := errors.AsType[*jsonrpc.Error](err)
+	return ok && bytes.Contains(rpc.Data, []byte(`"`+oversize.Code+`"`))
 }
 
 // capture stores the SDK's function to send a message, and the SDK's description of this client
@@ -202,6 +233,9 @@ func (l *Conn) capture(next mcp.MethodHandler) mcp.MethodHandler {
 		return result, err
 	}
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if method == message.MethodDiscover || method == message.MethodInitialize {
+			ctx = context.WithValue(ctx, inflight.MaxAnswerKey{}, MaxIntroduction)
+		}
 		if method == message.MethodDiscover {
 			l.meta = maps.Clone(mcp.Meta(req.GetParams().GetMeta()))
 		}
@@ -212,8 +246,14 @@ func (l *Conn) capture(next mcp.MethodHandler) mcp.MethodHandler {
 // receive handles messages of the server that the observer did not handle.
 func (l *Conn) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if !message.IsCall(method) {
+			defer l.asked.LeaveNote()
+		}
 		switch method {
 		case message.MethodCreateMessage, message.MethodElicit, message.MethodRoots:
+			if req.GetParams().GetMeta()[inflight.MetaExchange] == inflight.RefusedExchange {
+				return nil, fault.TooManyQuestions(inflight.MaxQuestions)
+			}
 			// A question without an answer would keep the connection open.
 			ctx, cancel := egress.FollowContext(ctx, l.grant.Grace)
 			defer cancel()
@@ -268,7 +308,10 @@ func (l *Conn) guard(err error) error {
 
 // query sends a request of the bridge itself and returns the raw result.
 func (l *Conn) query(ctx context.Context, method string, params mcp.Params) (*message.Result, error) {
+	memory := l.Upstream.Memory.Share()
+	defer memory.Close()
 	x := &inflight.Call{Ctx: ctx, ToClient: discard}
+	x.Delivery.Memory = &memory
 	if l.Era == message.Modern {
 		params.SetMeta(maps.Clone(l.meta))
 	}

@@ -170,6 +170,9 @@ func itemsOf(method string, result *message.Result) ([]Item, error) {
 			return nil, fmt.Errorf("parse %s: %w", shape.Field, err)
 		}
 	}
+	if len(raws) > MaxListed {
+		return nil, listTooLarge(method)
+	}
 	items := make([]Item, 0, len(raws))
 	for _, raw := range raws {
 		var fields map[string]json.RawMessage
@@ -251,9 +254,25 @@ func changes(before, after map[string][]Item) (notes []string) {
 // bridge.
 const maxPages = 100
 
+// The limits of one list of a server. A model can use some hundred tools; the largest servers known
+// list about a thousand. A bridge keeps the lists of all its servers in memory, and each client's
+// list of tools is made of them.
+const (
+	MaxListed      = 5000
+	MaxListedBytes = 4 << 20
+)
+
+// listTooLarge says that a list exceeds its limits.
+func listTooLarge(method string) error {
+	what := message.ListOf[method].Field
+	return &fault.TooMuch{Text: fmt.Sprintf("the server lists too much: at most %d %s of %d MiB in total are accepted",
+		MaxListed, what, MaxListedBytes>>20)}
+}
+
+// listAll reads a list of the server.
 func listAll(ctx context.Context, l *Conn, method string) ([]Item, error) {
 	var items []Item
-	cursor := ""
+	cursor, size := "", 0
 	for range maxPages {
 		p := &mcp.ListToolsParams{Cursor: cursor} // all four have the same wire format
 		result, err := l.query(ctx, method, p)
@@ -265,6 +284,12 @@ func listAll(ctx context.Context, l *Conn, method string) ([]Item, error) {
 			return nil, err
 		}
 		items = append(items, page...)
+		for _, it := range page {
+			size += len(it.Raw)
+		}
+		if len(items) > MaxListed || size > MaxListedBytes {
+			return nil, listTooLarge(method)
+		}
 		cursor = ""
 		if raw, ok := result.Fields["nextCursor"]; ok {
 			_ = json.Unmarshal(raw, &cursor) // a cursor of another type counts as no cursor

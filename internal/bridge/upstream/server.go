@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridge/budget"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/credential"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
@@ -232,6 +233,8 @@ type Options struct {
 	HopID string
 	// Runs starts the server's program, if it has one.
 	Runs credential.Runner
+	// Memory is for the messages of all servers.
+	Memory *budget.Budget
 	// Closing counts the closing connections of all servers: a server may leave the configuration
 	// before its connections are closed.
 	Closing *sync.WaitGroup
@@ -252,6 +255,8 @@ type Server struct {
 
 	Changing throttle // limits how often changed lists are read
 
+	asks *inflight.AskLimit
+
 	mu    sync.Mutex
 	grant *credential.Grant
 	links map[*Conn]bool // the connections of the current grant
@@ -271,6 +276,7 @@ func New(life context.Context, s mcpserver.Server, o Options) *Server {
 	o.Log = o.Log.With("server", s.Name)
 	u := &Server{Options: o, Config: s, Over: life.Done(), links: map[*Conn]bool{}}
 	u.Connector = Connector{server: u, kick: make(chan struct{}, 1), refresh: make(chan struct{}, 1), settled: make(chan struct{})}
+	u.asks = inflight.NewAskLimit()
 	u.Lists.server, u.Lists.Lists = u, map[string][]Item{}
 	u.Lists.changes.Store(1)
 	u.Availability = Availability{server: u, health: health.New(time.Now())}

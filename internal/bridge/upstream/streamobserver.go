@@ -5,6 +5,7 @@ package upstream
 
 import (
 	"context"
+	"errors"
 	"io"
 	"sync"
 	"time"
@@ -73,7 +74,9 @@ type streamObserver struct {
 
 	mu      sync.Mutex
 	pending map[jsonrpc.ID]*inflight.Call // the requests that wait for answers
-	probe   *jsonrpc.ID                   // id of the modern protocol's first request, while it waits
+	// introduction is the id of the last request that asked the server what it is.
+	introduction jsonrpc.ID
+	probe        *jsonrpc.ID // id of the modern protocol's first request, while it waits
 }
 
 // SessionID implements mcp.Connection.
@@ -120,30 +123,65 @@ func (c *streamObserver) Read(ctx context.Context) (jsonrpc.Message, error) {
 		}
 		switch m := h.message.(type) {
 		case *jsonrpc.Response:
-			c.answered(m)
+			c.answered(ctx, m)
 		case *jsonrpc.Request:
-			if m.IsCall() {
-				return c.wire.link.Calls.tagQuestion(m), nil
+			marked, err := c.asked(ctx, m)
+			if err != nil {
+				return nil, err
 			}
-			if c.wire.link.Calls.notification(m.Method, m.Params) {
+			if marked == nil {
 				continue
 			}
+			return marked, nil
 		}
 		return h.message, nil
 	}
 }
 
+// asked returns a request or a notification of the server as the SDK gets it, nil for nothing.
+func (c *streamObserver) asked(ctx context.Context, m *jsonrpc.Request) (*jsonrpc.Request, error) {
+	l := c.wire.link
+	if !m.IsCall() {
+		if l.Calls.notification(m.Method, m.Params) || !l.asked.EnterNote(ctx, m.Method, len(m.Params)) {
+			return nil, nil
+		}
+		return m, nil
+	}
+	refused, err := l.asked.Enter(ctx, inflight.IDText(m.ID.Raw()), m.Method)
+	switch {
+	case errors.Is(err, inflight.ErrRepeated):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case refused:
+		return marked(m, inflight.RefusedExchange), nil
+	}
+	return l.Calls.tagQuestion(m), nil
+}
+
 // answered passes a result to the call that waits for it.
-func (c *streamObserver) answered(m *jsonrpc.Response) {
+func (c *streamObserver) answered(ctx context.Context, m *jsonrpc.Response) {
 	c.mu.Lock()
 	x := c.pending[m.ID]
 	delete(c.pending, m.ID)
 	if c.probe != nil && *c.probe == m.ID {
 		c.probe = nil
 	}
+	introduces := c.introduction == m.ID
 	c.mu.Unlock()
+	if introduces && len(m.Result) > MaxIntroduction {
+		m.Result, m.Error = nil, errLargeIntroduction
+	}
 	if x != nil && m.Error == nil {
+		if err := x.Delivery.Memory.Count(ctx, len(m.Result)); err != nil {
+			x.Delivery.Fail(err)
+			m.Result = emptyResult
+			return
+		}
 		x.Delivery.SetResult(m.Result)
+		if !x.Delivery.Typed {
+			m.Result = emptyResult // What the SDK makes of the result is not used.
+		}
 	}
 }
 
@@ -151,6 +189,9 @@ func (c *streamObserver) answered(m *jsonrpc.Response) {
 func (c *streamObserver) Write(ctx context.Context, m jsonrpc.Message) error {
 	request, ok := m.(*jsonrpc.Request)
 	if !ok {
+		if answer, ok := m.(*jsonrpc.Response); ok {
+			defer c.wire.link.asked.Leave(inflight.IDText(answer.ID.Raw()))
+		}
 		return c.conn.Write(ctx, m)
 	}
 	x, _ := ctx.Value(inflight.CallKey{}).(*inflight.Call)
@@ -164,6 +205,9 @@ func (c *streamObserver) Write(ctx context.Context, m jsonrpc.Message) error {
 		}
 	}
 	err := c.conn.Write(ctx, request)
+	if x != nil {
+		x.Delivery.Memory.Sent()
+	}
 	if err != nil && request.IsCall() {
 		c.mu.Lock()
 		delete(c.pending, request.ID)
@@ -184,6 +228,9 @@ func (c *streamObserver) await(request *jsonrpc.Request, x *inflight.Call) {
 			defer c.mu.Unlock()
 			delete(c.pending, id)
 		})
+	}
+	if request.Method == message.MethodDiscover || request.Method == message.MethodInitialize {
+		c.introduction = request.ID
 	}
 	if request.Method == message.MethodDiscover && c.wire.patience > 0 {
 		id := request.ID
