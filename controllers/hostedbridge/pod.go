@@ -54,8 +54,20 @@ func terminationOf(t *corev1.ContainerStateTerminated) plan.Termination {
 	if t == nil {
 		return plan.Termination{}
 	}
-	return plan.Termination{Time: t.FinishedAt.Time, Reason: t.Reason, Server: termination.Parse(t.Message).Server}
+	noted := termination.Parse(t.Message)
+	if noted.Cause == termination.InFlight && t.ExitCode == killed && t.Reason != outOfMemory {
+		noted.Server = "" // No server can do that.
+	}
+	return plan.Termination{Time: t.FinishedAt.Time, Reason: t.Reason, Server: noted.Server}
 }
+
+const (
+	// killed is the exit code of a process that was ended by SIGKILL, and
+	// outOfMemory the kubelet's reason where the kernel did so for want of
+	// memory. Some runtimes do not tell the kubelet.
+	killed      = 137
+	outOfMemory = "OOMKilled"
+)
 
 // crashLoopBackOff is the kubelet's reason for a container that it starts again
 // only after some time.
@@ -133,7 +145,7 @@ func endings(t *corev1.ContainerStateTerminated) string {
 	switch {
 	case t == nil:
 		return "its container ends again and again (CrashLoopBackOff)"
-	case t.Reason == "OOMKilled":
+	case t.Reason == outOfMemory:
 		return "its container ended for want of memory (OOMKilled) and is started again; transport.stdio.resources, or recipe.resources, can give it more"
 	default:
 		return fmt.Sprintf("its container ended with exit code %d and is started again", t.ExitCode)
