@@ -6,6 +6,8 @@ package suspects
 import (
 	"io"
 	"net/http"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 )
 
 // Network returns next, with the server's requests and answers counted.
@@ -23,7 +25,7 @@ type network struct {
 
 // RoundTrip implements http.RoundTripper.
 func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method == http.MethodGet {
+	if r.Method == http.MethodGet || r.Header.Get(message.HeaderMethod) == message.MethodListen {
 		// A stream on which the bridge listens for hours is no request that waits.
 		resp, err := n.next.RoundTrip(r)
 		if err == nil {

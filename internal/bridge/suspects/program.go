@@ -9,6 +9,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 )
 
 // Program returns next, the transport to a server that is a program, with its messages counted.
@@ -58,7 +60,7 @@ func (c *connection) Read(ctx context.Context) (jsonrpc.Message, error) {
 func (c *connection) Write(ctx context.Context, m jsonrpc.Message) error {
 	if request, ok := m.(*jsonrpc.Request); ok {
 		c.traffic.pass(int64(len(request.Params)))
-		if request.IsCall() {
+		if request.IsCall() && request.Method != message.MethodListen {
 			x := c.traffic.begin()
 			c.mu.Lock()
 			c.open[request.ID] = x

@@ -72,10 +72,15 @@ func (w *watched) await(t *testing.T, want termination.Message) {
 func (w *watched) call(t *testing.T, server string, at *httptest.Server, method string) io.ReadCloser {
 	t.Helper()
 	client := &http.Client{Transport: w.Network(server, at.Client().Transport)}
-	r, err := http.NewRequestWithContext(t.Context(), method, at.URL, strings.NewReader("{}"))
+	verb := http.MethodPost
+	if method == "" {
+		verb = http.MethodGet
+	}
+	r, err := http.NewRequestWithContext(t.Context(), verb, at.URL, strings.NewReader("{}"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.Header.Set("Mcp-Method", method)
 	resp, err := client.Do(r)
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +110,7 @@ func read(t *testing.T, from io.Reader, n int64) {
 
 func TestTheServerWithMostBytesIsSuspectedWhenMemoryIsShort(t *testing.T) {
 	w := newWatched(t)
-	small, large := w.call(t, "small", halting(t, 200<<10), http.MethodPost), w.call(t, "large", halting(t, 300<<10), http.MethodPost)
+	small, large := w.call(t, "small", halting(t, 200<<10), "tools/call"), w.call(t, "large", halting(t, 300<<10), "tools/call")
 	w.used.Store(limit / 2)
 	read(t, small, 200<<10)
 	read(t, large, 300<<10)
@@ -117,21 +122,28 @@ func TestTheServerWithMostBytesIsSuspectedWhenMemoryIsShort(t *testing.T) {
 	w.await(t, termination.Message{})
 }
 
+// TestAStreamThatFillsTheMemoryIsSuspected is about both forms of a stream on
+// which the bridge listens, without a call that waits.
 func TestAStreamThatFillsTheMemoryIsSuspected(t *testing.T) {
-	w := newWatched(t)
-	w.used.Store(limit)
-	stream := w.call(t, "stream", halting(t, 300<<10), http.MethodGet)
-	read(t, stream, 300<<10)
-	w.await(t, termination.Message{Server: "stream", Cause: termination.Memory})
-	// It is open still, and nobody waits for it.
-	w.await(t, termination.Message{})
+	for _, method := range []string{"", "subscriptions/listen"} {
+		w := newWatched(t)
+		w.used.Store(limit)
+		stream := w.call(t, "stream", halting(t, 300<<10), method)
+		read(t, stream, 300<<10)
+		w.await(t, termination.Message{Server: "stream", Cause: termination.Memory})
+		w.await(t, termination.Message{})
+		// It is open still, and does not hide whose call is in flight.
+		one := w.call(t, "one", halting(t, 10), "tools/call")
+		w.await(t, termination.Message{Server: "one", Cause: termination.InFlight})
+		one.Close()
+	}
 }
 
 func TestTheOnlyServerWithACallInFlightIsSuspected(t *testing.T) {
 	w := newWatched(t)
-	one := w.call(t, "one", halting(t, 10), http.MethodPost)
+	one := w.call(t, "one", halting(t, 10), "tools/call")
 	w.await(t, termination.Message{Server: "one", Cause: termination.InFlight})
-	other := w.call(t, "other", halting(t, 10), http.MethodPost)
+	other := w.call(t, "other", halting(t, 10), "tools/call")
 	w.await(t, termination.Message{})
 	one.Close()
 	w.await(t, termination.Message{Server: "other", Cause: termination.InFlight})
@@ -148,7 +160,7 @@ func TestARequestThatFailsIsNotInFlight(t *testing.T) {
 	if _, err := client.Post(refused.URL, "application/json", strings.NewReader("{}")); err == nil {
 		t.Fatal("a server that does not run answers")
 	}
-	last := w.call(t, "last", halting(t, 10), http.MethodPost)
+	last := w.call(t, "last", halting(t, 10), "tools/call")
 	w.await(t, termination.Message{Server: "last", Cause: termination.InFlight})
 	last.Close()
 	w.await(t, termination.Message{})
