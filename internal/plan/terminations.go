@@ -18,10 +18,10 @@ const (
 	remembered = time.Hour
 	// mostTerminations is how many ends a status lists.
 	mostTerminations = 8
-	// mostReplaced is after how many ends the kubelet's back-off decides again
-	// when the process starts: then replacing pods is of no use, and a bridge
-	// that can never start must not make a pod every few seconds. It is less
-	// than a status lists.
+	// mostReplaced is after how many ends without a remedy the kubelet's
+	// back-off decides again when the process starts: then replacing pods is of
+	// no use, and a bridge that can never start must not make a pod every few
+	// seconds. It is less than a status lists.
 	mostReplaced = 6
 	// kubeletForgets is how long after an end the kubelet starts a container
 	// at once again: twice its longest back-off.
@@ -94,13 +94,26 @@ func (o Observed) configured(name string) string {
 // before it is started again. A new pod has no such back-off.
 func (o Observed) down() *Pod {
 	current, ends := o.current(), o.Bridge.Status.Terminations
-	if current == nil || !current.Down || len(ends) < 2 || len(ends) > mostReplaced {
+	if current == nil || !current.Down || len(ends) < 2 || o.unremedied() > mostReplaced {
 		return nil
 	}
 	if last, before := ends[len(ends)-1], ends[len(ends)-2]; last.Time.Sub(before.Time.Time) >= kubeletForgets {
 		return nil
 	}
 	return current
+}
+
+// unremedied returns how many ends there were without those of servers that
+// were taken out of service, or changed, since then.
+func (o Observed) unremedied() int {
+	n := 0
+	for _, e := range o.Bridge.Status.Terminations {
+		remedied := func(outage v1alpha1.ServerOutage) bool { return outage.Server == e.Server && !e.Time.After(outage.Until.Time) }
+		if !slices.ContainsFunc(o.Bridge.Status.Outages, remedied) {
+			n++
+		}
+	}
+	return n
 }
 
 // forgets returns when the status changes although no event comes, because an
@@ -138,14 +151,15 @@ func stable(o Observed, p Plan) (metav1.Condition, bool) {
 			return "server " + s.Server + ": " + s.Message
 		})}), true
 	case len(ends) >= repeated:
-		return isFalse(v1alpha1.ConditionStable, Finding{v1alpha1.ReasonTerminatedRepeatedly, terminated(ends)}), true
+		return isFalse(v1alpha1.ConditionStable, Finding{v1alpha1.ReasonTerminatedRepeatedly, o.terminated()}), true
 	default:
 		return metav1.Condition{}, false
 	}
 }
 
 // terminated says how often and why the process ended.
-func terminated(ends []v1alpha1.Termination) string {
+func (o Observed) terminated() string {
+	ends := o.Bridge.Status.Terminations
 	last := ends[len(ends)-1]
 	number := fmt.Sprint(len(ends))
 	if len(ends) == mostTerminations {
@@ -158,7 +172,7 @@ func terminated(ends []v1alpha1.Termination) string {
 	if last.Server != "" {
 		message += " while it handled server " + last.Server
 	}
-	if len(ends) > mostReplaced {
+	if o.unremedied() > mostReplaced {
 		message += "; the pod is not replaced any more, so each start waits for the kubelet's back-off"
 	}
 	return message

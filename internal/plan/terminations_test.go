@@ -175,9 +175,16 @@ func TestAPodThatWaitsToStartItsBridgeAgainIsReplaced(t *testing.T) {
 		change []func(*Observed)
 		want   bool
 	}{
-		"the second end within a minute":               {[]func(*Observed){withPods(down), ended("", m, s)}, true},
-		"and at the sixth":                             {[]func(*Observed){withPods(down), ended("", 25*s, 20*s, 15*s, 10*s, 5*s, s)}, true},
-		"not at the seventh, which helps no more":      {[]func(*Observed){withPods(down), ended("", 30*s, 25*s, 20*s, 15*s, 10*s, 5*s, s)}, false},
+		"the second end within a minute":             {[]func(*Observed){withPods(down), ended("", m, s)}, true},
+		"and at the sixth":                           {[]func(*Observed){withPods(down), ended("", 25*s, 20*s, 15*s, 10*s, 5*s, s)}, true},
+		"not at the seventh, which helps no more":    {[]func(*Observed){withPods(down), ended("", 30*s, 25*s, 20*s, 15*s, 10*s, 5*s, s)}, false},
+		"nor at the eighth with a server in service": {[]func(*Observed){withServers(1), withPods(down), ended("s0", 3000*s, 2900*s, 2800*s, 2700*s, 2600*s, 2500*s, 5*s, s)}, false},
+		"but at the eighth once the server is out of service": {
+			[]func(*Observed){withServers(1), withPods(down), outage("s0", m, 1), ended("s0", 30*s, 25*s, 20*s, 15*s, 10*s, 5*s, 3*s, s)}, true,
+		},
+		"and where the former server was another": {
+			[]func(*Observed){withServers(1), withPods(down), outage("s0", -7*s, 0), ended("s0", 30*s, 25*s, 20*s, 15*s, 10*s, 8*s, 3*s, s)}, true,
+		},
 		"not where the kubelet has forgotten the last": {[]func(*Observed){withPods(down), ended("", 11*m, s)}, false},
 		"not while the kubelet starts it at once":      {[]func(*Observed){withPods(starts), ended("", m, s)}, false},
 		"not a pod that is going":                      {[]func(*Observed){withPods(gone), ended("", m, s)}, false},

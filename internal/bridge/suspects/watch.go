@@ -11,7 +11,7 @@
 package suspects
 
 import (
-	"runtime/metrics"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -39,7 +39,8 @@ type Options struct {
 	Limit int64
 	// Write replaces the record.
 	Write func(text string)
-	// Used returns the memory that the process uses, in bytes. The default asks Go's runtime.
+	// Used returns the memory of which the container may not use more than Limit, in bytes. The
+	// default asks the system.
 	Used func() int64
 }
 
@@ -60,7 +61,7 @@ type Watch struct {
 // New returns a Watch whose record is empty. Stop ends it.
 func New(o Options) *Watch {
 	if o.Used == nil {
-		o.Used = used
+		o.Used = func() int64 { return used(os.ReadFile) }
 	}
 	w := &Watch{options: o}
 	w.timer = time.AfterFunc(time.Hour, w.compare)
@@ -245,17 +246,4 @@ func (t *traffic) look() (weight int64, late, changing bool) {
 		t.lately = 0
 	}
 	return weight, late, changing
-}
-
-// used returns the memory that Go's runtime has from the system. That is nearly all that the
-// process uses, and does not count the pages of files.
-func used() int64 {
-	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
-	metrics.Read(samples)
-	for _, s := range samples {
-		if s.Value.Kind() != metrics.KindUint64 {
-			return 0
-		}
-	}
-	return int64(samples[0].Value.Uint64() - samples[1].Value.Uint64()) //nolint:gosec // No machine has 8 EiB.
 }
