@@ -59,7 +59,7 @@ func (r *Reconciler) applyStatus(ctx context.Context, o plan.Observed, p plan.Pl
 // withRan puts the stored recipes, terminations and outages back into a status:
 // observing has replaced them with those of now.
 func withRan(s *v1alpha1.HostedBridgeStatus, o plan.Observed) *v1alpha1.HostedBridgeStatus {
-	s.Recipes, s.Terminations, s.Outages = o.Recipes, o.Terminations, o.Outages
+	s.Recipes, s.Terminations, s.Outages = o.Recipes, o.Stored.Terminations, o.Stored.Outages
 	return s
 }
 
@@ -175,7 +175,8 @@ func (r *Reconciler) recordStability(b *v1alpha1.HostedBridge, after v1alpha1.Ho
 	before := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionStable)
 	stable := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionStable)
 	switch {
-	case stable != nil && (before == nil || before.Reason != stable.Reason || before.Message != stable.Message && stable.Reason == v1alpha1.ReasonServersOutOfService):
+	case stable != nil && (before == nil || before.Reason != stable.Reason ||
+		before.Message != stable.Message && stable.Reason == v1alpha1.ReasonServersOutOfService):
 		r.Recorder.Eventf(b, nil, corev1.EventTypeWarning, stable.Reason, "Run", "%s", plan.Note(stable.Message))
 	case stable == nil && before != nil:
 		r.Recorder.Eventf(b, nil, corev1.EventTypeNormal, v1alpha1.ConditionStable, "Run", "%s",

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/controllers/hostedbridge"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/termination"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
@@ -115,15 +116,11 @@ func (f *fixture) podExists(t *testing.T, name string) bool {
 	return !apierrors.IsNotFound(err) && pod.DeletionTimestamp == nil
 }
 
-// restart makes the reconciler another process, which knows only what the API
-// server has.
-func (f *fixture) restart(t *testing.T) {
-	t.Helper()
+// restart makes the reconciler that of another process, which knows only what the
+// API server has.
+func (f *fixture) restart() {
 	former := f.Reconciler
-	f.Reconciler = nil
-	fresh := *newFixtureWithoutTrust(t).Reconciler
-	fresh.Recorder, fresh.Clock, fresh.Live, fresh.Settings = former.Recorder, former.Clock, former.Live, former.Settings
-	f.Reconciler = &fresh
+	f.Reconciler = &hostedbridge.Reconciler{Recorder: former.Recorder, Clock: former.Clock, Live: former.Live, Settings: former.Settings}
 	f.use(former.Client)
 }
 
@@ -154,7 +151,7 @@ func TestABridgeThatEndsAgainAndAgainIsBackWithoutTheServerThatEndsIt(t *testing
 	}
 	f.roll(t, b)
 	f.clock.Step(3 * time.Second)
-	f.restart(t)
+	f.restart()
 	f.end(t, b, 0, true, "flood")
 	f.expectOut(t, b, "flood")
 	f.expectEvent(t, "Warning "+v1alpha1.ReasonServersOutOfService)
@@ -166,7 +163,7 @@ func TestABridgeThatEndsAgainAndAgainIsBackWithoutTheServerThatEndsIt(t *testing
 	}
 
 	// It is the same after a restart of the operator, and nothing is written.
-	f.restart(t)
+	f.restart()
 	written := b.ResourceVersion
 	f.expectOut(t, b, "flood")
 	if b.ResourceVersion != written {

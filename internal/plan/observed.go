@@ -21,10 +21,9 @@ type Observed struct {
 	// Recipes are the status.recipes that the bridge had before its recipes
 	// were resolved again.
 	Recipes []v1alpha1.RecipeStatus
-	// Terminations and Outages are those of the status that the bridge had before
-	// the pods' terminations were taken over.
-	Terminations []v1alpha1.Termination
-	Outages      []v1alpha1.ServerOutage
+	// Stored is what the status said of terminations before those that the pods
+	// report were added.
+	Stored Stability
 	// Rivals are the other HostedBridges of any namespace with the same user
 	// id.
 	Rivals []v1alpha1.HostedBridge
@@ -52,6 +51,12 @@ type Observed struct {
 	FollowedSince time.Time
 	// Waking are the other bridges that wake.
 	Waking Waking
+}
+
+// Stability is what a status says of the ends of the bridge's process.
+type Stability struct {
+	Terminations []v1alpha1.Termination
+	Outages      []v1alpha1.ServerOutage
 }
 
 // Pod is what is observed of one of the bridge's pods.

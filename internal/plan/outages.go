@@ -27,15 +27,15 @@ const (
 // outagesAfter returns the servers that are out of service after the ends of
 // the process, and those that were so shortly before.
 func (o Observed) outagesAfter(ends []v1alpha1.Termination, now time.Time) []v1alpha1.ServerOutage {
-	if len(ends)+len(o.Outages) == 0 {
+	if len(ends)+len(o.Stored.Outages) == 0 {
 		return nil
 	}
 	var outages []v1alpha1.ServerOutage
 	for _, server := range Servers(o.Bridge) {
 		was := v1alpha1.ServerOutage{Server: server.Name, Configuration: configurationOf(server, o.Bridge.Spec.Resources)}
-		i := slices.IndexFunc(o.Outages, func(s v1alpha1.ServerOutage) bool { return s.Server == server.Name })
+		i := slices.IndexFunc(o.Stored.Outages, func(s v1alpha1.ServerOutage) bool { return s.Server == server.Name })
 		if i >= 0 {
-			was = since(o.Outages[i], was, ends, now)
+			was = since(o.Stored.Outages[i], was, ends, now)
 		}
 		is := again(was, ends, now)
 		if is.Message != "" || i >= 0 && now.Before(is.Until.Add(remembered)) {
@@ -129,7 +129,7 @@ func faults(b *v1alpha1.HostedBridge) map[string]string {
 // configuration keeps them.
 func (p Plan) outages(o Observed) []v1alpha1.ServerOutage {
 	if p.Action == Hold || p.Action == Leave {
-		return o.Outages
+		return o.Stored.Outages
 	}
 	return o.Bridge.Status.Outages
 }

@@ -45,12 +45,12 @@ type Termination struct {
 // AfterTerminations returns o with the status of the bridge as it is after the
 // ends of its process that the pods report: those ends, and the servers that
 // are out of service because of them. Other decisions build on it. The status
-// that the bridge had before is in Terminations and Outages.
+// that the bridge had before is in Stored.
 func (o Observed) AfterTerminations(now time.Time) Observed {
-	o.Terminations, o.Outages = o.Bridge.Status.Terminations, o.Bridge.Status.Outages
+	o.Stored = Stability{o.Bridge.Status.Terminations, o.Bridge.Status.Outages}
 	ends := o.ends(now)
 	outages := o.outagesAfter(ends, now)
-	if len(ends)+len(outages)+len(o.Terminations)+len(o.Outages) == 0 {
+	if len(ends)+len(outages)+len(o.Stored.Terminations)+len(o.Stored.Outages) == 0 {
 		return o
 	}
 	b := *o.Bridge
@@ -108,7 +108,9 @@ func (o Observed) down() *Pod {
 func (o Observed) unremedied() int {
 	n := 0
 	for _, e := range o.Bridge.Status.Terminations {
-		remedied := func(outage v1alpha1.ServerOutage) bool { return outage.Server == e.Server && !e.Time.After(outage.Until.Time) }
+		remedied := func(outage v1alpha1.ServerOutage) bool {
+			return outage.Server == e.Server && !e.Time.After(outage.Until.Time)
+		}
 		if !slices.ContainsFunc(o.Bridge.Status.Outages, remedied) {
 			n++
 		}
@@ -147,9 +149,8 @@ func stable(o Observed, p Plan) (metav1.Condition, bool) {
 	ends := o.Bridge.Status.Terminations
 	switch out := p.out(o); {
 	case len(out) > 0:
-		return isFalse(v1alpha1.ConditionStable, Finding{v1alpha1.ReasonServersOutOfService, enumerate(out, "; ", func(s v1alpha1.ServerOutage) string {
-			return "server " + s.Server + ": " + s.Message
-		})}), true
+		say := func(s v1alpha1.ServerOutage) string { return "server " + s.Server + ": " + s.Message }
+		return isFalse(v1alpha1.ConditionStable, Finding{v1alpha1.ReasonServersOutOfService, enumerate(out, "; ", say)}), true
 	case len(ends) >= repeated:
 		return isFalse(v1alpha1.ConditionStable, Finding{v1alpha1.ReasonTerminatedRepeatedly, o.terminated()}), true
 	default:
