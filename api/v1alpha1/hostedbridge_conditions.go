@@ -21,6 +21,9 @@ const (
 	ConditionNetworkIsolated = "NetworkIsolated"
 	// ConditionReady sums up: calls to status.url reach this bridge.
 	ConditionReady = "Ready"
+	// ConditionStable is False if the bridge's process ended repeatedly within an
+	// hour although nobody asked it to. Otherwise the condition is not there.
+	ConditionStable = "Stable"
 )
 
 // Reasons of the Accepted condition.
@@ -139,6 +142,18 @@ const (
 const (
 	// ReasonReady: calls reach the bridge.
 	ReasonReady = "Ready"
+)
+
+// Reasons of the Stable condition, which is False with each.
+const (
+	// ReasonServersOutOfService: the process ended repeatedly while it handled
+	// certain servers, which are out of service for some time. The message names
+	// them.
+	ReasonServersOutOfService = "ServersOutOfService"
+	// ReasonTerminatedRepeatedly: the process ended three times or more. Either
+	// it is not known which server is the cause, or that server is in service
+	// again.
+	ReasonTerminatedRepeatedly = "TerminatedRepeatedly"
 )
 
 // Reasons of a server's recipe, in status.recipes. With the first three the

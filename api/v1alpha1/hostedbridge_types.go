@@ -325,7 +325,8 @@ type HostedBridgeStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are Accepted, SecretsSealed, WorkloadAvailable and Ready.
+	// conditions are Accepted, SecretsSealed, WorkloadAvailable, NetworkIsolated and
+	// Ready. Stable is there only if the bridge's process ended repeatedly.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -364,6 +365,22 @@ type HostedBridgeStatus struct {
 	// +listMapKey=server
 	// +kubebuilder:validation:MaxItems=64
 	Recipes []RecipeStatus `json:"recipes,omitempty"`
+
+	// terminations are the last times that the bridge's process ended although nobody
+	// asked it to, within an hour, the oldest first. The operator writes them.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	Terminations []Termination `json:"terminations,omitempty"`
+
+	// outages are the servers that the operator took out of service because the
+	// bridge's process ended repeatedly while it handled them. The operator writes
+	// them.
+	// +optional
+	// +listType=map
+	// +listMapKey=server
+	// +kubebuilder:validation:MaxItems=64
+	Outages []ServerOutage `json:"outages,omitempty"`
 
 	// servers is the number of servers that answer and of all servers, such as
 	// "2/3". The ingress writes it.
@@ -414,6 +431,56 @@ type APIKeyStatus struct {
 	// lastUsedTime is when a request last presented the key.
 	// +required
 	LastUsedTime metav1.Time `json:"lastUsedTime"`
+}
+
+// Termination is one end of a bridge's process.
+type Termination struct {
+	// time is when the process ended, by the clock of its node.
+	// +required
+	Time metav1.Time `json:"time"`
+
+	// reason is the kubelet's reason, such as OOMKilled, or Error for another exit code
+	// than 0.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Reason string `json:"reason,omitempty"`
+
+	// server is the server that the process had noted as the likely cause. It is not
+	// set if there was none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Server string `json:"server,omitempty"`
+}
+
+// ServerOutage says that a server is out of service because the bridge's process
+// ended while it handled the server, or was so a short time ago.
+type ServerOutage struct {
+	// server is the name of the server in spec.servers.
+	// +required
+	// +kubebuilder:validation:MaxLength=32
+	Server string `json:"server"`
+
+	// until is when the server is in service again. Earlier ends of the process do not
+	// count any more.
+	// +required
+	Until metav1.Time `json:"until"`
+
+	// times is how often in a row the server was taken out of service. Each time takes
+	// twice as long as the one before. It is 0 after a change of the server.
+	// +optional
+	Times int32 `json:"times,omitempty"`
+
+	// message explains why the server is out of service. It is not set while the server
+	// is in service.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
+
+	// configuration is a digest of the server's configuration and of spec.resources.
+	// With another one the server is in service again.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Configuration string `json:"configuration,omitempty"`
 }
 
 // RecipeStatus is the state of a server's recipe.

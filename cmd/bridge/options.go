@@ -38,6 +38,9 @@ type Options struct {
 	// ConfigFile holds the bridge's configuration. Changes of it are taken
 	// without a restart.
 	ConfigFile string
+	// TerminationLog is the container's termination message file, in which the
+	// process notes the server that most likely ends it. Empty notes nothing.
+	TerminationLog string
 	// LogLevel is debug, info, warn or error.
 	LogLevel string
 
@@ -77,6 +80,7 @@ func (o *Options) RegisterFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.DrainDelay, "drain-delay", o.DrainDelay, "how long new calls are still accepted after SIGTERM")
 	fs.DurationVar(&o.DrainTimeout, "drain-timeout", o.DrainTimeout, "how long calls in flight may take to end on SIGTERM")
 	fs.StringVar(&o.ConfigFile, "config-file", o.ConfigFile, "file with the bridge's configuration, which is read again when it changes")
+	fs.StringVar(&o.TerminationLog, "termination-log", o.TerminationLog, "container's termination message file, to note in it the server that most likely ends the process; empty for none")
 	fs.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")
 }
 

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/suspects"
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
@@ -79,7 +80,9 @@ func (p *process) serve(ctx context.Context, public, probes net.Listener) error 
 		return err
 	}
 	defer stopTraces()
-	b := bridge.New(base, p.options.config, bridge.Options{Log: p.log, SaveSecret: keeper.save, Tracer: tracer, Memory: usableMemory()})
+	suspected, forget := p.watchSuspects()
+	defer forget()
+	b := bridge.New(base, p.options.config, bridge.Options{Log: p.log, SaveSecret: keeper.save, Tracer: tracer, Suspects: suspected, Memory: usableMemory()})
 	keeper.use, keeper.useKeys = b.UseSecrets, b.UseSessionKeys
 	p.ready.certificate, p.ready.secrets = p.source.Ready, keeper.ready
 	errorLog := slog.NewLogLogger(p.log.Handler(), slog.LevelDebug)
@@ -107,6 +110,24 @@ func (p *process) serve(ctx context.Context, public, probes net.Listener) error 
 		return errors.Join(front.Close(), kubelet.Close())
 	})
 	return group.Wait()
+}
+
+// watchSuspects has the server noted that most likely ends the process if it
+// ends now, until stop is called. Without the file nothing is noted.
+func (p *process) watchSuspects() (watch *suspects.Watch, stop func()) {
+	if p.options.TerminationLog == "" {
+		return nil, func() {}
+	}
+	write, closed, err := suspects.File(p.options.TerminationLog, p.log)
+	if err != nil {
+		p.log.Warn("nobody will know which server has ended the process, if one does", "error", err)
+		return nil, func() {}
+	}
+	watch = suspects.New(suspects.Options{Limit: memoryLimit(os.ReadFile), Write: write})
+	return watch, func() {
+		watch.Stop()
+		_ = closed()
+	}
 }
 
 // ended returns nil for the error of a server that was closed.

@@ -31,6 +31,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/termination"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 )
 
@@ -177,6 +178,7 @@ func (k *authority) caller(t *testing.T, s pki.Subject) *http.Client {
 // running is a bridge process.
 type running struct {
 	public, probes string
+	terminationLog string
 	stop           context.CancelFunc
 	ended          chan error
 }
@@ -194,6 +196,10 @@ func startLoggedBridge(t *testing.T, k *authority, log *slog.Logger, servers ...
 	}
 	o := Defaults()
 	o.DrainDelay = 3 * time.Second // Enough for a call to come late on a busy machine.
+	// The kubelet makes the file.
+	if o.TerminationLog = filepath.Join(t.TempDir(), "termination-log"); os.WriteFile(o.TerminationLog, nil, 0o600) != nil {
+		t.Fatal("no file for the termination message")
+	}
 	o.config = mcpserver.Config{UserID: "alice", BridgeUID: bridgeUID, Egress: mcpserver.Egress{Unrestricted: true}, Servers: servers}
 	u, err := url.Parse(k.server.URL)
 	if err != nil {
@@ -206,7 +212,7 @@ func startLoggedBridge(t *testing.T, k *authority, log *slog.Logger, servers ...
 	p := &process{options: o, log: log, source: client.NewSource(keybroker, clock.System{}), secrets: keybroker}
 	public, probes := listen(t), listen(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	r := &running{public: "https://" + public.Addr().String(), probes: "http://" + probes.Addr().String(), stop: cancel, ended: make(chan error, 1)}
+	r := &running{public: "https://" + public.Addr().String(), probes: "http://" + probes.Addr().String(), terminationLog: o.TerminationLog, stop: cancel, ended: make(chan error, 1)}
 	go func() { r.ended <- p.serve(ctx, public, probes) }()
 	return r
 }
@@ -367,6 +373,9 @@ func TestTheLifeOfABridge(t *testing.T) {
 		called <- fmt.Sprint(string(answer), err)
 	}()
 	<-began
+	waitFor(t, "the server is noted whose call is in flight", func() bool {
+		return terminationOf(t, r) == termination.Message{Server: "one", Cause: termination.InFlight}
+	})
 	r.stop()
 	waitFor(t, "draining", func() bool { status, body := readyz(t, r); return status == 503 && strings.Contains(body, "draining") })
 	if status, body := readyzOf(t, ingress, r.public); status != http.StatusServiceUnavailable || !strings.Contains(body, "draining") {
@@ -387,6 +396,19 @@ func TestTheLifeOfABridge(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Fatal("the process does not end")
 	}
+	if noted := terminationOf(t, r); noted != (termination.Message{}) {
+		t.Errorf("a process that was asked to end leaves the note %+v", noted)
+	}
+}
+
+// terminationOf returns what the kubelet would report of the process's end.
+func terminationOf(t *testing.T, r *running) termination.Message {
+	t.Helper()
+	content, err := os.ReadFile(r.terminationLog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return termination.Parse(string(content))
 }
 
 func healthOf(t *testing.T, c *http.Client, r *running) health.Report {

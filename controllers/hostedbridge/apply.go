@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
@@ -78,6 +79,16 @@ func (r *Reconciler) tell(ctx context.Context, o plan.Observed, p plan.Plan, out
 		}
 	}
 	return nil
+}
+
+// replace deletes the pod whose bridge the kubelet would start again only after
+// some time. The Deployment's controller makes another one at once.
+func (r *Reconciler) replace(ctx context.Context, b *v1alpha1.HostedBridge, p plan.Plan) error {
+	if p.Replace == nil {
+		return nil
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: p.Replace.Name}}
+	return r.applier().Delete(ctx, p.Replace.UID, pod)
 }
 
 func isForeign(err error) bool {

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/termination"
 	"github.com/hostedbridge/hostedbridge/internal/scope"
 )
 
@@ -144,20 +145,25 @@ func stripStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	var kept []corev1.ContainerStatus
 	for _, s := range statuses {
 		kept = append(kept, corev1.ContainerStatus{
-			Name: s.Name, Ready: s.Ready, State: stripState(s.State), LastTerminationState: stripState(s.LastTerminationState),
+			Name: s.Name, Ready: s.Ready, RestartCount: s.RestartCount,
+			State: stripState(s.State), LastTerminationState: stripState(s.LastTerminationState),
 		})
 	}
 	return kept
 }
 
-// stripState keeps why a container does not run.
+// stripState keeps why a container does not run, and what a bridge's process
+// noted before it ended. Other texts can have kilobytes.
 func stripState(s corev1.ContainerState) corev1.ContainerState {
 	var kept corev1.ContainerState
 	if s.Waiting != nil {
 		kept.Waiting = &corev1.ContainerStateWaiting{Reason: s.Waiting.Reason}
 	}
 	if s.Terminated != nil {
-		kept.Terminated = &corev1.ContainerStateTerminated{Reason: s.Terminated.Reason, ExitCode: s.Terminated.ExitCode}
+		kept.Terminated = &corev1.ContainerStateTerminated{
+			Reason: s.Terminated.Reason, ExitCode: s.Terminated.ExitCode, FinishedAt: s.Terminated.FinishedAt,
+			Message: termination.Parse(s.Terminated.Message).Text(),
+		}
 	}
 	return kept
 }

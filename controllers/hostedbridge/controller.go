@@ -104,6 +104,8 @@ func (r *Reconciler) reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (c
 		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
 	}
 	observed.Recipes = ran
+	observed = observed.AfterTerminations(now)
+	b = observed.Bridge
 	p := plan.Decide(observed, now)
 	outcome, err := r.apply(ctx, b, p)
 	if err != nil && outcome.Failed == (plan.Finding{}) {
@@ -111,6 +113,9 @@ func (r *Reconciler) reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (c
 	}
 	deferred, failed := r.applyStatus(ctx, observed, p, outcome)
 	err = errors.Join(err, r.tell(ctx, observed, p, outcome), failed)
+	if err == nil {
+		err = r.replace(ctx, b, p) // The pod's terminations are in the status now.
+	}
 	return ctrl.Result{RequeueAfter: earlier(deferred, earlier(outcome.RequeueAfter(), p.RequeueAfter))}, err
 }
 

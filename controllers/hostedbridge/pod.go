@@ -12,6 +12,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/desired"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/termination"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
@@ -22,7 +23,7 @@ func ended(pod *corev1.Pod) bool {
 }
 
 func observedPod(pod *corev1.Pod) plan.Pod {
-	return plan.Pod{
+	o := plan.Pod{
 		Name:     pod.Name,
 		UID:      pod.UID,
 		Created:  pod.CreationTimestamp.Time,
@@ -32,7 +33,45 @@ func observedPod(pod *corev1.Pod) plan.Pod {
 		Failing:  failing(pod),
 		Told:     pod.Annotations[v1alpha1.AnnotationConfigDigest],
 	}
+	for _, s := range pod.Status.ContainerStatuses {
+		if s.Name == v1alpha1.BridgeContainer {
+			o.Terminated, o.TerminatedBefore, o.Down = ends(s)
+		}
+	}
+	return o
 }
+
+// ends returns the last two ends of the bridge's process, and whether it has
+// ended more than once and not been started again. After the first end in a pod
+// the kubelet starts it at once.
+func ends(s corev1.ContainerStatus) (last, before plan.Termination, down bool) {
+	last, before = terminationOf(s.State.Terminated), terminationOf(s.LastTerminationState.Terminated)
+	backsOff := s.State.Waiting != nil && s.State.Waiting.Reason == crashLoopBackOff
+	return last, before, s.RestartCount > 0 && (backsOff || s.State.Terminated != nil)
+}
+
+func terminationOf(t *corev1.ContainerStateTerminated) plan.Termination {
+	if t == nil {
+		return plan.Termination{}
+	}
+	noted := termination.Parse(t.Message)
+	if noted.Cause == termination.InFlight && t.ExitCode == killed && t.Reason != outOfMemory {
+		noted.Server = "" // No server can do that.
+	}
+	return plan.Termination{Time: t.FinishedAt.Time, Reason: t.Reason, Server: noted.Server}
+}
+
+const (
+	// killed is the exit code of a process that was ended by SIGKILL, and
+	// outOfMemory the kubelet's reason where the kernel did so for want of
+	// memory. Some runtimes do not tell the kubelet.
+	killed      = 137
+	outOfMemory = "OOMKilled"
+)
+
+// crashLoopBackOff is the kubelet's reason for a container that it starts again
+// only after some time.
+const crashLoopBackOff = "CrashLoopBackOff"
 
 // waiting says what keeps a pod's bridge from running. For a container it gives
 // only the reason: the message changes with each try, and each change would be
@@ -89,7 +128,7 @@ var causes = map[string]string{
 // container that runs or is still starting.
 func cause(s corev1.ContainerStatus) string {
 	switch {
-	case s.State.Waiting != nil && s.State.Waiting.Reason == "CrashLoopBackOff":
+	case s.State.Waiting != nil && s.State.Waiting.Reason == crashLoopBackOff:
 		return endings(s.LastTerminationState.Terminated)
 	case s.State.Waiting != nil && s.State.Waiting.Reason != "" && !starting[s.State.Waiting.Reason]:
 		reason := s.State.Waiting.Reason
@@ -106,7 +145,7 @@ func endings(t *corev1.ContainerStateTerminated) string {
 	switch {
 	case t == nil:
 		return "its container ends again and again (CrashLoopBackOff)"
-	case t.Reason == "OOMKilled":
+	case t.Reason == outOfMemory:
 		return "its container ended for want of memory (OOMKilled) and is started again; transport.stdio.resources, or recipe.resources, can give it more"
 	default:
 		return fmt.Sprintf("its container ended with exit code %d and is started again", t.ExitCode)

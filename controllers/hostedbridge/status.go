@@ -56,10 +56,10 @@ func (r *Reconciler) applyStatus(ctx context.Context, o plan.Observed, p plan.Pl
 	return 0, nil
 }
 
-// withRan puts the stored recipes back into a status: observing has replaced
-// them with the resolved ones.
+// withRan puts the stored recipes, terminations and outages back into a status:
+// observing has replaced them with those of now.
 func withRan(s *v1alpha1.HostedBridgeStatus, o plan.Observed) *v1alpha1.HostedBridgeStatus {
-	s.Recipes = o.Recipes
+	s.Recipes, s.Terminations, s.Outages = o.Recipes, o.Stored.Terminations, o.Stored.Outages
 	return s
 }
 
@@ -67,7 +67,7 @@ func withRan(s *v1alpha1.HostedBridgeStatus, o plan.Observed) *v1alpha1.HostedBr
 func sameStatus(a, b *v1alpha1.HostedBridgeStatus) bool {
 	return a.ObservedGeneration == b.ObservedGeneration && a.Phase == b.Phase && a.UserID == b.UserID && a.URL == b.URL &&
 		a.PodName == b.PodName && a.IdleSince.Equal(b.IdleSince) &&
-		equality.Semantic.DeepEqual(a.Recipes, b.Recipes) && sameConditions(a.Conditions, b.Conditions)
+		equality.Semantic.DeepEqual(a.Recipes, b.Recipes) && plan.SameTerminations(a, b) && sameConditions(a.Conditions, b.Conditions)
 }
 
 // sameConditions compares conditions in any order. Times are stored in seconds.
@@ -116,6 +116,7 @@ func statusConfiguration(s v1alpha1.HostedBridgeStatus) *bridgeac.HostedBridgeSt
 	for _, recipe := range s.Recipes {
 		ac.WithRecipes(recipeConfiguration(recipe))
 	}
+	withTerminations(ac, s)
 	for _, c := range s.Conditions {
 		ac.WithConditions(metav1ac.Condition().
 			WithType(c.Type).
@@ -126,6 +127,26 @@ func statusConfiguration(s v1alpha1.HostedBridgeStatus) *bridgeac.HostedBridgeSt
 			WithLastTransitionTime(c.LastTransitionTime))
 	}
 	return ac
+}
+
+func withTerminations(ac *bridgeac.HostedBridgeStatusApplyConfiguration, s v1alpha1.HostedBridgeStatus) {
+	for _, t := range s.Terminations {
+		one := bridgeac.Termination().WithTime(t.Time)
+		if t.Reason != "" {
+			one.WithReason(t.Reason)
+		}
+		if t.Server != "" {
+			one.WithServer(t.Server)
+		}
+		ac.WithTerminations(one)
+	}
+	for _, o := range s.Outages {
+		one := bridgeac.ServerOutage().WithServer(o.Server).WithUntil(o.Until).WithTimes(o.Times).WithConfiguration(o.Configuration)
+		if o.Message != "" {
+			one.WithMessage(o.Message)
+		}
+		ac.WithOutages(one)
+	}
 }
 
 // recordChanges emits an event when a user or administrator has to act, and
@@ -140,10 +161,26 @@ func (r *Reconciler) recordChanges(b *v1alpha1.HostedBridge, after v1alpha1.Host
 	if !same && (wrong(before) || wrong(accepted)) {
 		r.Recorder.Eventf(b, nil, severity(wrong(accepted)), accepted.Reason, "Accept", "%s", plan.Note(accepted.Message))
 	}
+	r.recordStability(b, after)
 	failed := after.Phase == v1alpha1.PhaseFailed
 	if failed != (b.Status.Phase == v1alpha1.PhaseFailed) {
 		ready := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
 		r.Recorder.Eventf(b, nil, severity(failed), string(after.Phase), "Reconcile", "%s", plan.Note(ready.Message))
+	}
+}
+
+// recordStability emits an event when the bridge's process ends again and again,
+// when servers go out of service because of that, and when it is over.
+func (r *Reconciler) recordStability(b *v1alpha1.HostedBridge, after v1alpha1.HostedBridgeStatus) {
+	before := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionStable)
+	stable := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionStable)
+	switch {
+	case stable != nil && (before == nil || before.Reason != stable.Reason ||
+		before.Message != stable.Message && stable.Reason == v1alpha1.ReasonServersOutOfService):
+		r.Recorder.Eventf(b, nil, corev1.EventTypeWarning, stable.Reason, "Run", "%s", plan.Note(stable.Message))
+	case stable == nil && before != nil:
+		r.Recorder.Eventf(b, nil, corev1.EventTypeNormal, v1alpha1.ConditionStable, "Run", "%s",
+			"the bridge's process has not ended repeatedly within the last hour")
 	}
 }
 

@@ -97,6 +97,20 @@ func (a *Applier) Existing(ctx context.Context, uid types.UID, object runtime.Ap
 	return nil
 }
 
+// Delete deletes an object that another controller makes and makes again, as a
+// Deployment's controller does pods. The object is the one with that UID: a
+// deleted one, or another one of its name, is left alone. Neither is an error.
+func (a *Applier) Delete(ctx context.Context, uid types.UID, object client.Object) error {
+	if uid == "" {
+		return fmt.Errorf("delete %T %s: its UID is not known", object, object.GetName())
+	}
+	err := a.Client.Delete(ctx, object, client.Preconditions{UID: &uid})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("delete %T %s: %w", object, object.GetName(), err)
+	}
+	return nil
+}
+
 // uidOf reads the UID, for which generated configurations have no accessor.
 func uidOf(c configuration) (types.UID, error) {
 	encoded, err := json.Marshal(c)

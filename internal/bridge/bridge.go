@@ -28,6 +28,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/serverlists"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/session"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/stateless"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/suspects"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/toolrouter"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
@@ -68,6 +69,9 @@ type Options struct {
 	// Turn makes processes that share the secrets refresh a login one after the other. Leave it
 	// nil if no other process uses the secrets.
 	Turn oauth.TurnFunc
+
+	// Suspects, if set, records which server most likely ends the process if it ends now.
+	Suspects *suspects.Watch
 
 	// Tracer starts a span for each request of a client. If it is nil, the bridge creates no spans
 	// and only passes on the client's trace.

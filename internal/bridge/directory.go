@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -130,10 +131,21 @@ func (d *directory) named(c *serverlists.Catalog, method string, name *string) (
 	}
 	e, ok := c.Find(method, *name)
 	if !ok {
-		return target{}, false
+		return d.withdrawn(*name)
 	}
 	d.markSeen(method, e)
 	return target{e.Server, func() { *name = e.Original }}, true
+}
+
+// withdrawn is the target of a name that begins with that of a server with a fault. A process that
+// was started with the fault has never read the names of the server, whose error says why.
+func (d *directory) withdrawn(name string) (target, bool) {
+	for _, u := range d.bridge.set.servers() {
+		if u.Config.Fault != "" && strings.HasPrefix(name, u.Config.Name+"_") {
+			return at(u, true)
+		}
+	}
+	return target{}, false
 }
 
 // completer finds the server that completes an argument.

@@ -7,10 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/credential"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
@@ -18,6 +21,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/inflight"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
+	"github.com/hostedbridge/hostedbridge/internal/bridge/stdio"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
@@ -109,9 +113,13 @@ func (v *serverSet) newServerOf(s mcpserver.Server) *upstream.Server {
 	if runs == nil {
 		runs = credential.RunProgram
 	}
+	watch := v.bridge.options.Suspects
+	counted := func(p *mcpserver.Program, l stdio.Launch, log *slog.Logger) mcp.Transport {
+		return watch.Program(s.Name, runs(p, l, log))
+	}
 	return upstream.New(v.bridge.ctx, s, upstream.Options{
-		Timing: v.timing, Network: v.network.Towards(s), Log: v.bridge.options.Log,
-		Login: v.logins.For(s.OAuth), Secrets: secrets, Owner: &sharedHandler{bridge: v.bridge}, HopID: v.bridge.hopID(), Runs: runs,
+		Timing: v.timing, Network: watch.Network(s.Name, v.network.Towards(s)), Log: v.bridge.options.Log,
+		Login: v.logins.For(s.OAuth), Secrets: secrets, Owner: &sharedHandler{bridge: v.bridge}, HopID: v.bridge.hopID(), Runs: counted,
 		Memory:  v.bridge.memory,
 		Closing: &v.closing, Changed: func(_ *upstream.Server, note string) { v.bridge.directory.listsChanged(note) }, Resumed: v.bridge.clients.resume,
 	})

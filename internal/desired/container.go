@@ -30,6 +30,10 @@ const (
 	// tokenSeconds is how long a token lives; the kubelet renews it at 80 %.
 	tokenSeconds = 3600
 
+	// terminationLog is where the bridge notes which server most likely ends it.
+	// The node makes the file, and reports its content when the process ends.
+	terminationLog = "/dev/termination-log"
+
 	// startSeconds is how long a bridge may take to begin serving before it is
 	// restarted: many times what it needs, for busy nodes.
 	startSeconds = 60
@@ -50,7 +54,9 @@ func container(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) *corev1ac.Cont
 			"--token-file="+tokenFolder+"/"+tokenFile,
 			"--listen=:8443",
 			"--probe-listen=:8081",
+			"--termination-log="+terminationLog,
 		).
+		WithTerminationMessagePath(terminationLog).
 		WithEnv(corev1ac.EnvVar().WithName(envTrust).WithValue(p.Trust)).
 		WithPorts(
 			corev1ac.ContainerPort().WithName("mcp").WithContainerPort(servingPort).WithProtocol(corev1.ProtocolTCP),

@@ -19,8 +19,12 @@ import (
 	"slices"
 )
 
-// maxAttempts limits the attempts of a call: more attempts only add load to a failing server.
-const maxAttempts = 5
+const (
+	// maxAttempts limits the attempts of a call: more attempts only add load to a failing server.
+	maxAttempts = 5
+	// maxFault limits the fault of a server, in bytes: it is a sentence or two in each error.
+	maxFault = 1024
+)
 
 var (
 	// userIDPattern repeats the API's rule for a user id, because this package cannot import it.

@@ -75,6 +75,9 @@ type Server struct {
 	// MaxResultBytes limits a result, in bytes of JSON. Zero means that only the transport's limit
 	// applies.
 	MaxResultBytes int `json:"maxResultBytes,omitempty"`
+	// Fault says why the server is out of service, in words for users. It is empty for a server in
+	// service. The bridge sends no request to a server with a fault.
+	Fault string `json:"fault,omitempty"`
 }
 
 // Kind returns the server's transport.
@@ -262,6 +265,9 @@ func (s Server) validate() error {
 	}
 	if o := s.OAuth; s.ConnectURL != "" && (!validURL(s.ConnectURL) || o == nil || o.Grant != AuthorizationCode) {
 		return fmt.Errorf("connectURL must be an absolute http or https URL without credentials, of a server whose oauth.grant is %s", AuthorizationCode)
+	}
+	if len(s.Fault) > maxFault {
+		return fmt.Errorf("fault has %d bytes; it must be at most %d", len(s.Fault), maxFault)
 	}
 	return s.validatePolicy()
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
 
-// conditions returns the bridge's conditions, always all five and in the same
-// order.
+// conditions returns the bridge's conditions, always in the same order: five,
+// and Stable if its process ended repeatedly.
 //
 // A suspended bridge is Ready, with the reason Suspended: it is as its spec
 // wants it, and whoever waits for a set of manifests to become ready need not
@@ -24,6 +24,9 @@ import (
 func conditions(o Observed, p Plan, out Outcome, now time.Time) []metav1.Condition {
 	taken, workload := accepted(o, p), workloadAvailable(o, p, out)
 	list := []metav1.Condition{taken, secretsSealed(o, p), workload, networkIsolated(o), ready(o, p, taken, workload)}
+	if c, ok := stable(o, p); ok {
+		list = append(list, c)
+	}
 	for i := range list {
 		list[i].Message = bounded(list[i].Message)
 		list[i].ObservedGeneration = o.Bridge.Generation
@@ -180,5 +183,5 @@ func ready(o Observed, p Plan, taken, workload metav1.Condition) metav1.Conditio
 			"suspended as spec.desiredState asks: calls are refused until it is Running or OnDemand")
 	}
 	out, _ := unusable(o.Bridge)
-	return isTrue(v1alpha1.ConditionReady, v1alpha1.ReasonReady, "calls to status.url reach the bridge"+out+wanting(o.Bridge)+o.failing())
+	return isTrue(v1alpha1.ConditionReady, v1alpha1.ReasonReady, "calls to status.url reach the bridge"+out+wanting(o.Bridge)+p.withdrawn(o)+o.failing())
 }

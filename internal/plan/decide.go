@@ -50,6 +50,9 @@ type Plan struct {
 	IdleSince *metav1.Time
 	// Queued means that the bridge was called and waits for its turn to wake.
 	Queued bool
+	// Replace is the pod to delete, so that the bridge starts in another one
+	// at once; nil for none.
+	Replace *Pod
 	// RequeueAfter is when to decide again although no change was observed;
 	// zero means never.
 	RequeueAfter time.Duration
@@ -57,6 +60,15 @@ type Plan struct {
 
 // Decide returns what to do about o.
 func Decide(o Observed, now time.Time) Plan {
+	p := decide(o, now)
+	p.RequeueAfter = sooner(p.RequeueAfter, o.forgets(now))
+	if p.Action == Run {
+		p.Replace = o.down()
+	}
+	return p
+}
+
+func decide(o Observed, now time.Time) Plan {
 	p := Plan{Trust: o.Trust, RuntimeClass: runtimeClass(o), Rejected: accept(o)}
 	switch {
 	case p.Rejected.Reason == v1alpha1.ReasonUserIDConflict && o.WorkloadExists:

@@ -21,6 +21,9 @@ type Observed struct {
 	// Recipes are the status.recipes that the bridge had before its recipes
 	// were resolved again.
 	Recipes []v1alpha1.RecipeStatus
+	// Stored is what the status said of terminations before those that the pods
+	// report were added.
+	Stored Stability
 	// Rivals are the other HostedBridges of any namespace with the same user
 	// id.
 	Rivals []v1alpha1.HostedBridge
@@ -50,6 +53,12 @@ type Observed struct {
 	Waking Waking
 }
 
+// Stability is what a status says of the ends of the bridge's process.
+type Stability struct {
+	Terminations []v1alpha1.Termination
+	Outages      []v1alpha1.ServerOutage
+}
+
 // Pod is what is observed of one of the bridge's pods.
 type Pod struct {
 	Name    string
@@ -68,6 +77,12 @@ type Pod struct {
 	// Told is the digest of the configuration that the pod's node was last told
 	// to fetch.
 	Told string
+	// Terminated and TerminatedBefore are the last two ends of the bridge's
+	// process in the pod, zero if there were none.
+	Terminated, TerminatedBefore Termination
+	// Down says that the bridge's process has ended more than once in the pod
+	// and has not been started again.
+	Down bool
 }
 
 // current returns the pod that stands for the bridge: a ready one rather than

@@ -40,7 +40,8 @@ func readiness(s *v1alpha1.HostedBridgeStatus) *metav1.Condition {
 // secrets are sealed.
 func sameButProgress(before, after *v1alpha1.HostedBridgeStatus) bool {
 	if before.Phase != after.Phase || before.ObservedGeneration != after.ObservedGeneration || before.UserID != after.UserID ||
-		!before.IdleSince.Equal(after.IdleSince) || !equality.Semantic.DeepEqual(before.Recipes, after.Recipes) {
+		!before.IdleSince.Equal(after.IdleSince) || !equality.Semantic.DeepEqual(before.Recipes, after.Recipes) ||
+		!SameTerminations(before, after) {
 		return false
 	}
 	for _, kind := range []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionSecretsSealed, v1alpha1.ConditionNetworkIsolated} {
@@ -49,6 +50,12 @@ func sameButProgress(before, after *v1alpha1.HostedBridgeStatus) bool {
 		}
 	}
 	return true
+}
+
+// SameTerminations reports whether two statuses say the same about the ends of
+// the bridge's process.
+func SameTerminations(a, b *v1alpha1.HostedBridgeStatus) bool {
+	return equality.Semantic.DeepEqual(a.Terminations, b.Terminations) && equality.Semantic.DeepEqual(a.Outages, b.Outages)
 }
 
 func sameOrSealed(was, is *metav1.Condition) bool {

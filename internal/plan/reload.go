@@ -24,11 +24,12 @@ func (p Plan) Untold(o Observed, out Outcome, digest string) []Pod {
 // precedes reports that the pod was created after the ConfigMap's last change,
 // and so has started with it. In the second of that change this is not known.
 // It is known for a ConfigMap that has never changed: it exists before the
-// Deployment, and its content changes with the spec and with recipes.
+// Deployment, and its content changes with the spec, with recipes and with
+// outages.
 func (c ConfigMap) precedes(pod Pod, b *v1alpha1.HostedBridge) bool {
 	if c.Written.IsZero() {
 		return false
 	}
-	never := c.Written.Equal(c.Made) && b.Generation == 1 && len(b.Status.Recipes) == 0
+	never := c.Written.Equal(c.Made) && b.Generation == 1 && len(b.Status.Recipes) == 0 && len(b.Status.Outages) == 0
 	return never || pod.Created.After(c.Written)
 }

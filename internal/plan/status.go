@@ -20,6 +20,8 @@ func (p Plan) Status(o Observed, out Outcome, now time.Time) v1alpha1.HostedBrid
 		Conditions:         conditions(o, p, out, now),
 		UserID:             o.Bridge.User(),
 		Recipes:            p.recipes(o),
+		Terminations:       o.Bridge.Status.Terminations,
+		Outages:            p.outages(o),
 	}
 	if pod := o.current(); pod != nil {
 		s.PodName = pod.Name

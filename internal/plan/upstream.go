@@ -40,8 +40,10 @@ func Configuration(b *v1alpha1.HostedBridge, egress mcpserver.Egress, loginURL s
 		ToolPrefix: prefixes[b.Spec.ToolPrefix],
 		Egress:     egress,
 	}
+	faults := faults(b)
 	for _, server := range Servers(b) {
 		s := told(server)
+		s.Fault = faults[server.Name]
 		if loginURL != "" && Connects(server) {
 			s.ConnectURL = v1alpha1.ConnectURL(loginURL, b.User(), server.Name)
 		}

@@ -110,7 +110,7 @@ const (
 	probeProgram  = "has one container, which runs bridge reach"
 	probeBounds   = "is restricted, is in no namespace of its node, and ends by itself"
 	onlyTenants   = "writes no Deployments but those"
-	onlyTheirPods = "changes no pods but tenants'"
+	onlyTheirPods = "changes and deletes no pods but tenants'"
 	onlyOwned     = "but those that a HostedBridge controls"
 	onlyPolicy    = "writes no NetworkPolicies but"
 )
@@ -261,7 +261,7 @@ func TestTheOperatorChangesNothingOfOthers(t *testing.T) {
 	for name, namespace := range map[string]string{"broker": testenv.System, "stranger": f.namespace} {
 		pods[name] = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: strange}, Spec: f.pod().Spec}
 	}
-	tenant, probe := f.pod(), with(first(f.probes()), func(p *corev1.Pod) { p.Name, p.Labels = "probe", nil })
+	tenant, probe := f.pod(), with(first(f.probes()), func(p *corev1.Pod) { p.Labels = nil })
 	shared := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "theirs-bridge"}}
 	policy := with(f.policy(), func(p *networkingv1.NetworkPolicy) { p.Name = "theirs" })
 	deny := moved(policy.DeepCopy(), testenv.System)
@@ -315,18 +315,21 @@ func TestTheOperatorChangesNothingOfOthers(t *testing.T) {
 		"a bridge's Deployment becomes nobody's":   {patch(ours, func(o client.Object) { o.SetOwnerReferences(nil) }), onlyOwned},
 		"a bridge's configuration":                 {annotate(told), ""},
 		"a tenant's pod is told":                   {annotate(tenant), ""},
+		"a tenant's pod is removed":                {remove(tenant), ""},
 		"the policy of tenants":                    {annotate(isolation), ""},
 		"the policy of tenants is removed":         {remove(isolation), ""},
 		"the policy of tenants selects everybody":  {patch(isolation, func(o client.Object) { o.(*networkingv1.NetworkPolicy).Spec.PodSelector = metav1.LabelSelector{} }), onlyPolicy},
 		"the probe's pods are removed":             {remove(probe), ""},
 		"the keybroker's image":                    {image(broker), ownNamespace},
 		"the image of the keybroker's pod":         {image(pods["broker"]), ownNamespace},
+		"the keybroker's pod is removed":           {remove(pods["broker"]), ownNamespace},
 		"an annotation in its own namespace":       {annotate(pods["broker"]), ownNamespace},
 		"a policy of its own namespace is removed": {remove(deny), ownNamespace},
 		"another's Deployment":                     {image(theirs), onlyTenants},
 		"another's Deployment is taken":            {take(theirs), onlyTenants},
 		"another's Deployment is removed":          {remove(theirs), onlyTenants},
 		"the image of another's pod":               {image(pods["stranger"]), onlyTheirPods},
+		"another's pod is removed":                 {remove(pods["stranger"]), onlyTheirPods},
 		"another's pod is annotated":               {annotate(pods["stranger"]), onlyTheirPods},
 		"another's ConfigMap":                      {annotate(shared), onlyOwned},
 		"another's ConfigMap is taken":             {take(shared), onlyOwned},

@@ -123,12 +123,16 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.SecretsStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Server"):
 		return &apiv1alpha1.ServerApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ServerOutage"):
+		return &apiv1alpha1.ServerOutageApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Stdio"):
 		return &apiv1alpha1.StdioApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("StdioFile"):
 		return &apiv1alpha1.StdioFileApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("StdioVariable"):
 		return &apiv1alpha1.StdioVariableApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Termination"):
+		return &apiv1alpha1.TerminationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Timeouts"):
 		return &apiv1alpha1.TimeoutsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ToolFilter"):

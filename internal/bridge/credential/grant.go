@@ -72,7 +72,8 @@ func Removed(ctx context.Context) *Grant {
 // New returns the grant of s. A nil set means that the secrets have not arrived yet; this matters
 // only to servers that use secrets.
 func New(ctx context.Context, s mcpserver.Server, set *secret.Set, next http.RoundTripper) *Grant {
-	g := &Grant{Generation: generations.Add(1), View: set.Grant(s.Secrets), Waiting: set == nil && len(s.Secrets) > 0}
+	g := &Grant{Generation: generations.Add(1), View: set.Grant(s.Secrets), Fault: s.Fault}
+	g.Waiting = set == nil && len(s.Secrets) > 0 && g.Fault == ""
 	g.Grace, g.Cut = context.WithCancelCause(ctx)
 	g.Life, g.end = context.WithCancel(g.Grace)
 	// Copied now: the values are wiped when new secrets arrive, and calls that are still in flight
@@ -81,7 +82,7 @@ func New(ctx context.Context, s mcpserver.Server, set *secret.Set, next http.Rou
 	if s.OAuth != nil {
 		g.Redactor = g.Redactor.With(tokensIn(revealed(s, g.View))...)
 	}
-	if !g.Waiting {
+	if g.Usable() {
 		g.Fault, g.Unconnected = faultOf(s, g.View), unconnected(s, g.View)
 	}
 	headers := http.Header{}

@@ -153,11 +153,15 @@ func (u *Server) Inherit(old *Server) {
 	old.mu.Lock()
 	defer old.mu.Unlock()
 	u.Subscriptions.watching = old.Subscriptions.ofOthers()
-	if !old.grant.Waiting && old.grant.Fault == "" && u.grant.Usable() && SameConfig(sameServer(old.Config), sameServer(u.Config)) {
+	withdrawn := u.Config.Fault != ""
+	if !old.grant.Waiting && old.grant.Fault == "" && (u.grant.Usable() || withdrawn) && SameConfig(sameServer(old.Config), sameServer(u.Config)) {
 		u.Lists.Lists, u.Lists.introduction = maps.Clone(old.Lists.Lists), old.Lists.introduction
 		if u.Lists.compareTools(u.Lists.Lists[message.MethodListTools]) != "" {
 			u.Lists.Lists, u.Lists.introduction = map[string][]Item{}, ""
 		}
+	}
+	if withdrawn {
+		u.Lists.withdraw(u.Config.Fault) // Its names still lead to it, which says why it does not answer.
 	}
 }
 

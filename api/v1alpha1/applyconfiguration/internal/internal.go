@@ -309,6 +309,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: observedGeneration
       type:
         scalar: numeric
+    - name: outages
+      type:
+        list:
+          elementType:
+            namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.ServerOutage
+          elementRelationship: associative
+          keys:
+          - server
     - name: phase
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.Phase
@@ -329,6 +337,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: servers
       type:
         scalar: string
+    - name: terminations
+      type:
+        list:
+          elementType:
+            namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.Termination
+          elementRelationship: atomic
     - name: tools
       type:
         scalar: numeric
@@ -1272,6 +1286,24 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.Trust
       default: Trusted
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.ServerOutage
+  map:
+    fields:
+    - name: configuration
+      type:
+        scalar: string
+    - name: message
+      type:
+        scalar: string
+    - name: server
+      type:
+        scalar: string
+    - name: times
+      type:
+        scalar: numeric
+    - name: until
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.Stdio
   map:
     fields:
@@ -1330,6 +1362,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: value
       type:
         scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.Termination
+  map:
+    fields:
+    - name: reason
+      type:
+        scalar: string
+    - name: server
+      type:
+        scalar: string
+    - name: time
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.Timeouts
   map:
     fields:

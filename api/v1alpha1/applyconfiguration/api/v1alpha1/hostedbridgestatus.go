@@ -19,7 +19,8 @@ type HostedBridgeStatusApplyConfiguration struct {
 	// observedGeneration is the generation of the spec that the operator last
 	// acted on.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// conditions are Accepted, SecretsSealed, WorkloadAvailable and Ready.
+	// conditions are Accepted, SecretsSealed, WorkloadAvailable, NetworkIsolated and
+	// Ready. Stable is there only if the bridge's process ended repeatedly.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// phase summarizes the conditions in one word.
 	Phase *apiv1alpha1.Phase `json:"phase,omitempty"`
@@ -38,6 +39,13 @@ type HostedBridgeStatusApplyConfiguration struct {
 	// recipes are the states of the recipes in spec.servers. The operator writes
 	// them.
 	Recipes []RecipeStatusApplyConfiguration `json:"recipes,omitempty"`
+	// terminations are the last times that the bridge's process ended although nobody
+	// asked it to, within an hour, the oldest first. The operator writes them.
+	Terminations []TerminationApplyConfiguration `json:"terminations,omitempty"`
+	// outages are the servers that the operator took out of service because the
+	// bridge's process ended repeatedly while it handled them. The operator writes
+	// them.
+	Outages []ServerOutageApplyConfiguration `json:"outages,omitempty"`
 	// servers is the number of servers that answer and of all servers, such as
 	// "2/3". The ingress writes it.
 	Servers *string `json:"servers,omitempty"`
@@ -144,6 +152,32 @@ func (b *HostedBridgeStatusApplyConfiguration) WithRecipes(values ...*RecipeStat
 			panic("nil value passed to WithRecipes")
 		}
 		b.Recipes = append(b.Recipes, *values[i])
+	}
+	return b
+}
+
+// WithTerminations adds the given value to the Terminations field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Terminations field.
+func (b *HostedBridgeStatusApplyConfiguration) WithTerminations(values ...*TerminationApplyConfiguration) *HostedBridgeStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithTerminations")
+		}
+		b.Terminations = append(b.Terminations, *values[i])
+	}
+	return b
+}
+
+// WithOutages adds the given value to the Outages field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Outages field.
+func (b *HostedBridgeStatusApplyConfiguration) WithOutages(values ...*ServerOutageApplyConfiguration) *HostedBridgeStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithOutages")
+		}
+		b.Outages = append(b.Outages, *values[i])
 	}
 	return b
 }

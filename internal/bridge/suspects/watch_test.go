@@ -1,0 +1,262 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package suspects_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.uber.org/goleak"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/suspects"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/termination"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// memory is that of a container, of which the process uses as much as a test
+// says.
+type memory struct{ used atomic.Int64 }
+
+const limit = 128 << 20
+
+// watched is a Watch and the records that it has written.
+type watched struct {
+	*suspects.Watch
+	memory
+	records chan termination.Message
+}
+
+func newWatched(t *testing.T) *watched {
+	t.Helper()
+	w := &watched{records: make(chan termination.Message, 1000)}
+	w.Watch = suspects.New(suspects.Options{
+		Limit: limit, Used: w.used.Load,
+		Write: func(text string) { w.records <- termination.Parse(text) },
+	})
+	t.Cleanup(w.Stop)
+	return w
+}
+
+// await waits until the record is that one.
+func (w *watched) await(t *testing.T, want termination.Message) {
+	t.Helper()
+	late := time.After(30 * time.Second)
+	for {
+		select {
+		case got := <-w.records:
+			if got == want {
+				return
+			}
+			t.Logf("passing: %+v", got)
+		case <-late:
+			t.Fatalf("the record never says %+v", want)
+		}
+	}
+}
+
+// call sends the server a request, and returns its answer's body.
+func (w *watched) call(t *testing.T, server string, at *httptest.Server, method string) io.ReadCloser {
+	t.Helper()
+	client := &http.Client{Transport: w.Network(server, at.Client().Transport)}
+	verb := http.MethodPost
+	if method == "" {
+		verb = http.MethodGet
+	}
+	r, err := http.NewRequestWithContext(t.Context(), verb, at.URL, strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Mcp-Method", method)
+	resp, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { resp.Body.Close() })
+	return resp.Body
+}
+
+// halting sends size bytes and then waits for its client to go.
+func halting(t *testing.T, size int) *httptest.Server {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		_, _ = rw.Write(bytes.Repeat([]byte{'x'}, size))
+		rw.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func read(t *testing.T, from io.Reader, n int64) {
+	t.Helper()
+	if _, err := io.CopyN(io.Discard, from, n); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTheServerWithMostBytesIsSuspectedWhenMemoryIsShort(t *testing.T) {
+	w := newWatched(t)
+	small, large := w.call(t, "small", halting(t, 200<<10), "tools/call"), w.call(t, "large", halting(t, 300<<10), "tools/call")
+	w.used.Store(limit / 2)
+	read(t, small, 200<<10)
+	read(t, large, 300<<10)
+	w.await(t, termination.Message{Server: "large", Cause: termination.Memory})
+	large.Close()
+	// Its bytes may be garbage for a moment. Then those of the other are the most.
+	w.await(t, termination.Message{Server: "small", Cause: termination.Memory})
+	small.Close()
+	w.await(t, termination.Message{})
+}
+
+// TestAStreamThatFillsTheMemoryIsSuspected is about both forms of a stream on
+// which the bridge listens, without a call that waits.
+func TestAStreamThatFillsTheMemoryIsSuspected(t *testing.T) {
+	for _, method := range []string{"", "subscriptions/listen"} {
+		w := newWatched(t)
+		w.used.Store(limit)
+		stream := w.call(t, "stream", halting(t, 300<<10), method)
+		read(t, stream, 300<<10)
+		w.await(t, termination.Message{Server: "stream", Cause: termination.Memory})
+		w.await(t, termination.Message{})
+		// It is open still, and does not hide whose call is in flight.
+		one := w.call(t, "one", halting(t, 10), "tools/call")
+		w.await(t, termination.Message{Server: "one", Cause: termination.InFlight})
+		one.Close()
+	}
+}
+
+func TestTheOnlyServerWithACallInFlightIsSuspected(t *testing.T) {
+	w := newWatched(t)
+	one := w.call(t, "one", halting(t, 10), "tools/call")
+	w.await(t, termination.Message{Server: "one", Cause: termination.InFlight})
+	other := w.call(t, "other", halting(t, 10), "tools/call")
+	w.await(t, termination.Message{})
+	one.Close()
+	w.await(t, termination.Message{Server: "other", Cause: termination.InFlight})
+	w.Stop()
+	w.await(t, termination.Message{}) // An end that was asked for has no suspect.
+	other.Close()
+}
+
+func TestARequestThatFailsIsNotInFlight(t *testing.T) {
+	w := newWatched(t)
+	refused := httptest.NewServer(nil)
+	refused.Close()
+	client := &http.Client{Transport: w.Network("refused", http.DefaultTransport)}
+	if _, err := client.Post(refused.URL, "application/json", strings.NewReader("{}")); err == nil {
+		t.Fatal("a server that does not run answers")
+	}
+	last := w.call(t, "last", halting(t, 10), "tools/call")
+	w.await(t, termination.Message{Server: "last", Cause: termination.InFlight})
+	last.Close()
+	w.await(t, termination.Message{})
+}
+
+// program is a server whose answers the test gives.
+type program struct{ answers chan jsonrpc.Message }
+
+func (p program) Connect(context.Context) (mcp.Connection, error) { return p, nil }
+func (p program) SessionID() string                               { return "" }
+func (p program) Write(context.Context, jsonrpc.Message) error    { return nil }
+func (p program) Read(context.Context) (jsonrpc.Message, error)   { return <-p.answers, nil }
+func (p program) Close() error                                    { return nil }
+
+func TestAProgramWithACallInFlightIsSuspected(t *testing.T) {
+	w := newWatched(t)
+	p := program{answers: make(chan jsonrpc.Message, 1)}
+	for name, end := range map[string]func(mcp.Connection, jsonrpc.ID) error{
+		"answered": func(c mcp.Connection, id jsonrpc.ID) error {
+			p.answers <- &jsonrpc.Response{ID: id, Result: []byte(`{}`)}
+			_, err := c.Read(t.Context())
+			return err
+		},
+		"closed": func(c mcp.Connection, _ jsonrpc.ID) error { return c.Close() },
+	} {
+		c, err := w.Program(name, p).Connect(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, err := jsonrpc.MakeID("1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Write(t.Context(), &jsonrpc.Request{ID: id, Method: "tools/call"}); err != nil {
+			t.Fatal(err)
+		}
+		w.await(t, termination.Message{Server: name, Cause: termination.InFlight})
+		if err := end(c, id); err != nil {
+			t.Fatal(err)
+		}
+		w.await(t, termination.Message{})
+	}
+}
+
+func TestTheFileHoldsTheLastRecordAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "termination-log")
+	if _, _, err := suspects.File(path, slog.New(slog.DiscardHandler)); err == nil {
+		t.Error("a file is made, which would be another than the kubelet's")
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	write, closed, err := suspects.File(path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"a long text", "short", ""} {
+		write(text)
+		if got, err := os.ReadFile(path); err != nil || string(got) != text {
+			t.Errorf("the file holds %q, want %q (%v)", got, text, err)
+		}
+	}
+	if err := closed(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// BenchmarkACall is what a call to a server costs with and without a Watch.
+func BenchmarkACall(b *testing.B) {
+	answer := []byte(`{"jsonrpc":"2.0","id":1,"result":{}}`)
+	next := roundTripper(func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(bytes.NewReader(answer)), Request: r}, nil
+	})
+	for name, w := range map[string]*suspects.Watch{"unwatched": nil, "watched": suspects.New(suspects.Options{Limit: limit, Write: func(string) {}})} {
+		b.Run(name, func(b *testing.B) {
+			network := w.Network("one", next)
+			r, err := http.NewRequestWithContext(b.Context(), http.MethodPost, "http://one.test", nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				resp, err := network.RoundTrip(r)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+					b.Fatal(err)
+				}
+				resp.Body.Close()
+			}
+		})
+		w.Stop()
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
