@@ -27,10 +27,10 @@ const (
 	// byte of answers of 4 to 16 MiB, as JSON or events, for clients of both eras (GOGC=30).
 	AnswerFactor = 5
 	// RequestFactor is the same for a client's request, until its server has it: measured were 5.0
-	// to 6.9 bytes, of which half a byte is the garbage of 4 MiB.
-	RequestFactor = 6
+	// to 6.9 bytes for requests of 4 to 16 MiB.
+	RequestFactor = 7
 	// SentFactor is the same while the bridge waits for the answer: it keeps the arguments, and
-	// the request as it was sent.
+	// the request as it was sent. It is counted in the code, not measured.
 	SentFactor = 2
 
 	// Free is the size in bytes up to which messages are not counted. Reserve has room for those of
