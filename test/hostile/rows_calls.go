@@ -36,6 +36,8 @@ var (
 	nothing = Sees{Nothing: true}
 	failed  = Sees{Error: "failed"}
 	whole   = Sees{Result: here}
+	// invalid is an answer that is not JSON-RPC, or is not to the request.
+	invalid = Sees{Error: "not a valid JSON-RPC answer"}
 )
 
 // row returns a row that answers calls.
@@ -185,31 +187,35 @@ func compressed(part string, n int) []byte {
 // shapeRows are single messages that are no answers.
 func shapeRows() []Row {
 	rows := []Row{}
-	for _, shape := range []struct{ name, does, body string }{
-		{"no-id", "answers without an id", `{"jsonrpc":"2.0","result":<ok>}`},
-		{"null-id", "answers the id null", `{"jsonrpc":"2.0","id":null,"result":<ok>}`},
-		{"wrong-id", "answers another id", `{"jsonrpc":"2.0","id":987654,"result":<ok>}`},
-		{"text-id", "answers its id as a text", `{"jsonrpc":"2.0","id":"<id>","result":<ok>}`},
-		{"jsonrpc-1", "answers as JSON-RPC 1.0", `{"jsonrpc":"1.0","id":<id>,"result":<ok>}`},
-		{"jsonrpc-3", "answers as JSON-RPC 3", `{"jsonrpc":"3","id":<id>,"result":<ok>}`},
-		{"no-jsonrpc", "answers without a version", `{"id":<id>,"result":<ok>}`},
-		{"result-and-error", "answers with a result and an error",
+	for _, shape := range []struct {
+		name, does string
+		sees       Sees
+		body       string
+	}{
+		{"no-id", "answers without an id", invalid, `{"jsonrpc":"2.0","result":<ok>}`},
+		{"null-id", "answers the id null", invalid, `{"jsonrpc":"2.0","id":null,"result":<ok>}`},
+		{"wrong-id", "answers another id", invalid, `{"jsonrpc":"2.0","id":987654,"result":<ok>}`},
+		{"text-id", "answers its id as a text", invalid, `{"jsonrpc":"2.0","id":"<id>","result":<ok>}`},
+		{"jsonrpc-1", "answers as JSON-RPC 1.0", invalid, `{"jsonrpc":"1.0","id":<id>,"result":<ok>}`},
+		{"jsonrpc-3", "answers as JSON-RPC 3", invalid, `{"jsonrpc":"3","id":<id>,"result":<ok>}`},
+		{"no-jsonrpc", "answers without a version", invalid, `{"id":<id>,"result":<ok>}`},
+		{"result-and-error", "answers with a result and an error", invalid,
 			`{"jsonrpc":"2.0","id":<id>,"result":<ok>,"error":{"code":-32000,"message":"both"}}`},
-		{"two-results", "answers with two results", `{"jsonrpc":"2.0","id":<id>,"result":<ok>,"result":<ok>}`},
-		{"neither", "answers with neither result nor error", `{"jsonrpc":"2.0","id":<id>}`},
-		{"batch", "answers with a batch", `[` + good + `,` + good + `]`},
-		{"not-json", "answers with what is not JSON", `{"jsonrpc":"2.0",`},
-		{"two-values", "answers with two values", good + good},
-		{"a-number", "answers with a number", `5`},
-		{"result-is-a-number", "answers with a number as result", `{"jsonrpc":"2.0","id":<id>,"result":5}`},
-		{"result-is-null", "answers with null as result", `{"jsonrpc":"2.0","id":<id>,"result":null}`},
-		{"error-is-a-text", "answers with a text as error", `{"jsonrpc":"2.0","id":<id>,"error":"failed"}`},
-		{"empty-body", "answers with an empty body", ``},
-		{"deep", "answers with JSON 10,000 levels deep", `{"jsonrpc":"2.0","id":<id>,"result":{"structuredContent":` + deep + `,` + ok[1:] + `}`},
-		{"nul", "answers with a NUL byte in a text",
-			`{"jsonrpc":"2.0","id":<id>,"result":{"content":[{"type":"text","text":"a` + "\x00" + `b"}]}}`},
+		{"two-results", "answers with two results", invalid, `{"jsonrpc":"2.0","id":<id>,"result":<ok>,"result":<ok>}`},
+		{"neither", "answers with neither result nor error", invalid, `{"jsonrpc":"2.0","id":<id>}`},
+		{"batch", "answers with a batch", failed, `[` + good + `,` + good + `]`},
+		{"not-json", "answers with what is not JSON", failed, `{"jsonrpc":"2.0",`},
+		{"two-values", "answers with two values", failed, good + good},
+		{"a-number", "answers with a number", failed, `5`},
+		{"result-is-a-number", "answers with a number as result", failed, `{"jsonrpc":"2.0","id":<id>,"result":5}`},
+		{"result-is-null", "answers with null as result", failed, `{"jsonrpc":"2.0","id":<id>,"result":null}`},
+		{"error-is-a-text", "answers with a text as error", failed, `{"jsonrpc":"2.0","id":<id>,"error":"failed"}`},
+		{"empty-body", "answers with an empty body", failed, ``},
+		{"deep", "answers with JSON 10,000 levels deep", failed,
+			`{"jsonrpc":"2.0","id":<id>,"result":{"structuredContent":` + deep + `,` + ok[1:] + `}`},
+		{"nul", "answers with a NUL byte in a text", failed, begun + "\x00" + here + ended},
 	} {
-		rows = append(rows, row(Shape, shape.name, shape.does, failed, func(x *Exchange) { x.json(shape.body) }))
+		rows = append(rows, row(Shape, shape.name, shape.does, shape.sees, func(x *Exchange) { x.json(shape.body) }))
 	}
 	return append(rows,
 		row(Shape, "invalid-utf-8", "answers with what is not UTF-8", Sees{Result: here, Either: true}, func(x *Exchange) {
@@ -232,8 +238,8 @@ func eventRows() []Row {
 	return []Row{
 		events("no-event", "ends an event stream without an answer", failed),
 		events("event-not-json", "sends an event that is not JSON", failed, "{"),
-		events("event-of-another", "sends the answer of another id alone", failed, other),
-		events("another-first", "sends the answer of another id first", whole, other, good),
+		events("event-of-another", "sends the answer of another id alone", invalid, other),
+		events("another-first", "sends the answer of another id first", Sees{Result: here, Either: true}, other, good),
 		events("twice", "answers twice", whole, good, good),
 		row(Shape, "early", "answers and keeps the stream open", whole, func(x *Exchange) {
 			x.stream(good)

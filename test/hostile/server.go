@@ -53,6 +53,8 @@ type Server struct {
 	events map[string]map[Event]int
 	// held is closed while answers of bridges are taken, nil before they were ever not.
 	held chan struct{}
+	// waiting is how many answers wait to be taken, and most how many did at once.
+	waiting, most int
 }
 
 // NewServer returns a server of all rows.
@@ -102,10 +104,27 @@ func (s *Server) awaitRelease(ctx context.Context) {
 	if held == nil {
 		return
 	}
+	s.wait(1)
+	defer s.wait(-1)
 	select {
 	case <-held:
 	case <-ctx.Done():
 	}
+}
+
+func (s *Server) wait(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting += n
+	s.most = max(s.most, s.waiting)
+}
+
+// MostAnswers returns how many answers of bridges to pings and questions there were at
+// once.
+func (s *Server) MostAnswers() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.most
 }
 
 // Trap returns what is to be served at Elsewhere: it notes each request.
