@@ -3,7 +3,7 @@
 
 // Package hostile is an MCP server that misbehaves in every way that a bridge has to
 // survive, over streamable HTTP in both eras of the protocol and below it. Each
-// behaviour is a row that says what the server does and what a client must see of it.
+// behavior is a row that says what the server does and what a client must see of it.
 // It is only imported by tests.
 package hostile
 
@@ -25,7 +25,7 @@ const (
 // Kinds are all kinds, in the order of the rows.
 var Kinds = []Kind{Waiting, Large, Shape, Status, Connection, Flood, List, Opening}
 
-// Row is one behaviour. It has one of Call and Serve.
+// Row is one behavior. It has one of Call and Serve.
 type Row struct {
 	// Name is the name of the tool that behaves so, or of the server.
 	Name string

@@ -85,7 +85,7 @@ func (p *paced) add(o *paced) {
 	p.failed += o.failed
 }
 
-// measured is what one kind of behaviour came to.
+// measured is what one kind of behavior came to.
 type measured struct {
 	name string
 	rows int
@@ -98,7 +98,7 @@ type measured struct {
 }
 
 // TestHowMuchHostileServersSlowANeighbour measures another user's calls in turns, without
-// and with a user whose servers misbehave, one kind of behaviour after the other. It
+// and with a user whose servers misbehave, one kind of behavior after the other. It
 // prints a table.
 func TestHowMuchHostileServersSlowANeighbour(t *testing.T) {
 	rounds, seconds := world.Number(t, "BENCH_ROUNDS", 3), world.Number(t, "BENCH_SECONDS", 5)
@@ -124,7 +124,7 @@ func TestHowMuchHostileServersSlowANeighbour(t *testing.T) {
 		total.under.add(&m.under)
 		total.good.add(&m.good)
 	}
-	fmt.Print(hostileTable(append(all, total)))
+	t.Logf("\n%s", hostileTable(append(all, total)))
 	if total.under.failed > 0 {
 		t.Errorf("%d calls of the neighbour failed", total.under.failed)
 	}
@@ -232,7 +232,7 @@ func (b *opponent) misbehave(ctx context.Context, client *speaker, row hostile.R
 func hostileTable(all []*measured) string {
 	var b strings.Builder
 	columns := []string{
-		"servers", "behaviours", "hostile calls", "neighbour's p50, p99 before, ms", "and meanwhile", "p99 beside before", "failed",
+		"servers", "behaviors", "hostile calls", "neighbour's p50, p99 before, ms", "and meanwhile", "p99 beside before", "failed",
 		"good server of the same bridge p50, p99, ms", "failed", "bridge MB",
 	}
 	b.WriteString("| " + strings.Join(columns, " | ") + " |\n|" + strings.Repeat(" --- |", len(columns)) + "\n")

@@ -31,7 +31,7 @@ func run(address string) error {
 	}
 	base := "http://" + l.Addr().String()
 	for _, row := range hostile.Rows() {
-		fmt.Printf("%s\t%s\t%s\n", row.Name, hostile.URL(base, hostile.Old, row), row.Does)
+		fmt.Fprintf(os.Stdout, "%s\t%s\t%s\n", row.Name, hostile.URL(base, hostile.Old, row), row.Does)
 	}
 	s := hostile.NewServer()
 	s.Elsewhere = base + "/elsewhere"
