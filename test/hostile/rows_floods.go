@@ -46,8 +46,7 @@ func floodRows() []Row {
 		sees := whole
 		sees.Either = flood.name == pongs // The first of them may end the call.
 		rows = append(rows, row(Flood, flood.name, flood.does, sees, func(x *Exchange) {
-			release := x.server.hold()
-			defer release()
+			x.server.hold()
 			x.stream()
 			x.flood(flood.n, flood.event)
 			x.send("data: " + x.fill(good) + "\n\n")

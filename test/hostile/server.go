@@ -36,8 +36,8 @@ const (
 	Sent Event = "sent"
 	// Left is that the bridge has ended its request.
 	Left Event = "left"
-	// Met is that the bridge has come to what a server of a row does. Its token is the
-	// path of the server.
+	// Met is that the bridge has come to what the row does. The token of a row with a
+	// server of its own is the path of the server.
 	Met Event = "met"
 	// Trapped is that somebody followed to where a server must not lead.
 	Trapped Event = "trapped"
@@ -82,19 +82,17 @@ func (s *Server) note(token string, e Event) {
 	s.events[token][e]++
 }
 
-// longestHold is how long answers of bridges are not taken at most.
-const longestHold = 2 * time.Second
+// holdFor is how long answers of bridges are not taken.
+const holdFor = 2 * time.Second
 
-// hold lets bridges wait with their answers until release, so that they have as many at
-// once as they ever have.
-func (s *Server) hold() (release func()) {
+// hold lets bridges wait with their answers for a time, so that they have as many at once
+// as they ever have.
+func (s *Server) hold() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	held := make(chan struct{})
 	s.held = held
-	release = sync.OnceFunc(func() { close(held) })
-	time.AfterFunc(longestHold, release)
-	return release
+	time.AfterFunc(holdFor, func() { close(held) })
 }
 
 func (s *Server) awaitRelease(ctx context.Context) {
@@ -198,6 +196,7 @@ func (x *Exchange) serve() {
 	case x.Method != "tools/call":
 		x.json(`{"jsonrpc":"2.0","id":<id>,"error":{"code":-32601,"message":"there is no such method"}}`)
 	case x.server.rows[x.Params.Name].Call != nil:
+		x.note(Met)
 		x.server.rows[x.Params.Name].Call(x)
 	default:
 		x.result(ok)

@@ -86,10 +86,12 @@ func TestHostileServersHurtNobodyElse(t *testing.T) {
 	if n := server.Saw("", hostile.Trapped); n > 0 {
 		t.Errorf("bridges followed %d redirects to another server", n)
 	}
-	if n := server.MostAnswers(); n == 0 || n > mostAnswers {
+	n := server.MostAnswers()
+	t.Logf("answers to pings and questions at once: %d", n)
+	if n == 0 || n > mostAnswers {
 		t.Errorf("bridges answered %d pings and questions at once, want some and at most %d", n, mostAnswers)
 	}
-	if n, of := failed.Load(), calls.Load(); n > 0 || of < int64(len(groups)) {
+	if n, of := failed.Load(), calls.Load(); n > 0 || of == 0 {
 		t.Errorf("%d of %d calls of the neighbour failed", n, of)
 	}
 	trail, err := os.ReadFile(g.trail(1))
@@ -194,7 +196,11 @@ func (v *victim) meet(t *testing.T, name string, row hostile.Row) {
 			if row.Sees.Nothing {
 				return v.expectNothing(t, client, name+"_"+row.Name, token)
 			}
-			return compare(row.Sees, client.call(t.Context(), name+"_"+row.Name, token))
+			seen := client.call(t.Context(), name+"_"+row.Name, token)
+			if v.server.Saw(token, hostile.Met) == 0 {
+				return fmt.Errorf("it was not called, the client saw %v", seen)
+			}
+			return compare(row.Sees, seen)
 		})
 	}
 	if err := calls.Wait(); err != nil {
