@@ -218,8 +218,14 @@ func shapeRows() []Row {
 		rows = append(rows, row(Shape, shape.name, shape.does, shape.sees, func(x *Exchange) { x.json(shape.body) }))
 	}
 	return append(rows,
-		row(Shape, "invalid-utf-8", "answers with what is not UTF-8", Sees{Result: here, Either: true}, func(x *Exchange) {
+		row(Shape, "no-utf-8", "answers with what is not UTF-8", Sees{Result: here, Either: true}, func(x *Exchange) {
 			x.json(begun + "\xff\xfe" + here + ended)
+		}),
+		row(Shape, "error-no-utf-8", "answers with an error that is not UTF-8", Sees{Error: "\ufffd"}, func(x *Exchange) {
+			x.json(`{"jsonrpc":"2.0","id":<id>,"error":{"code":-32000,"message":"` + "\xff" + `","data":{"a` + "\xff" + `":"` + "\xff" + `"}}}`)
+		}),
+		row(Shape, "log-no-utf-8", "logs what is not UTF-8", whole, func(x *Exchange) {
+			x.stream(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"`+"\xff"+`"}}`, good)
 		}),
 		row(Shape, "surrogate", "answers with half of a surrogate pair", whole, func(x *Exchange) { x.json(begun + `\ud800` + here + ended) }),
 		row(Shape, "image", "answers with an image", failed, func(x *Exchange) { x.typed("image/png", "\x89PNG") }),
