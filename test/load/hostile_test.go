@@ -8,7 +8,6 @@ package load
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net/http/httptest"
 	"os"
@@ -130,13 +129,20 @@ func (g *ingresses) callAlways(t *testing.T, b *hosted) (calls, failed *atomic.I
 			case <-tick.C:
 			}
 			calls.Add(1)
-			if r := g.send(context.WithoutCancel(ctx), c); !r.answered(c) {
+			if r := g.sendWithin(context.WithoutCancel(ctx), c); !r.answered(c) {
 				failed.Add(1)
 				t.Logf("the neighbour's call failed: status %d, error %v: %s", r.status, r.err, r.body)
 			}
 		}
 	})
 	return calls, failed
+}
+
+// sendWithin is send for a call that has to be answered in time.
+func (g *ingresses) sendWithin(ctx context.Context, c call) reply {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return g.send(ctx, c)
 }
 
 // suffer has one user's bridge meet some rows.
@@ -157,7 +163,7 @@ func (g *ingresses) suffer(t *testing.T, n int, rows []hostile.Row, server *host
 		for name := range eras {
 			t.Run(row.Name+"/"+name, func(t *testing.T) {
 				v.meet(t, name, row)
-				if r := g.send(t.Context(), own); !r.answered(own) {
+				if r := g.sendWithin(t.Context(), own); !r.answered(own) {
 					t.Errorf("then the good server of the same bridge: status %d, error %v: %s", r.status, r.err, r.body)
 				}
 			})
@@ -185,17 +191,25 @@ func (v *victim) expectUp(t *testing.T, rows []hostile.Row) {
 func (v *victim) meet(t *testing.T, name string, row hostile.Row) {
 	t.Helper()
 	client := v.clients[name]
-	if row.Serve != nil {
+	switch {
+	case row.Serve != nil:
 		v.expectTools(t, client, name, row)
 		return
+	case row.Sees.Nothing:
+		v.expectNothing(t, client, name, row)
+	default:
+		v.expectAnswers(t, client, name, row)
 	}
+	expectAnswer(t, client, row, name+"_"+hostile.Plain)
+}
+
+// expectAnswers compares what the calls are answered.
+func (v *victim) expectAnswers(t *testing.T, client *speaker, name string, row hostile.Row) {
+	t.Helper()
 	var calls errgroup.Group
 	for n := range max(1, row.AtOnce) {
 		token := fmt.Sprintf("%s-%s-%d", row.Name, name, n)
 		calls.Go(func() error {
-			if row.Sees.Nothing {
-				return v.expectNothing(t, client, name+"_"+row.Name, token)
-			}
 			seen := client.call(t.Context(), name+"_"+row.Name, token)
 			if v.server.Saw(token, hostile.Met) == 0 {
 				return fmt.Errorf("it was not called, the client saw %v", seen)
@@ -206,7 +220,6 @@ func (v *victim) meet(t *testing.T, name string, row hostile.Row) {
 	if err := calls.Wait(); err != nil {
 		t.Errorf("a server that %s: %v", row.Does, err)
 	}
-	expectAnswer(t, client, row, name+"_"+hostile.Plain)
 }
 
 // expectTools compares the list, once the bridge has met what the server does.
@@ -254,28 +267,28 @@ func expectAnswer(t *testing.T, client *speaker, row hostile.Row, tool string) {
 }
 
 // expectNothing cancels a call that is not answered.
-func (v *victim) expectNothing(t *testing.T, client *speaker, tool, token string) error {
+func (v *victim) expectNothing(t *testing.T, client *speaker, name string, row hostile.Row) {
 	t.Helper()
+	token := row.Name + "-" + name
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
 	id := client.nextID()
 	answered := make(chan answer, 1)
-	go func() { answered <- client.callAs(ctx, id, tool, token) }()
-	saw := func(e hostile.Event) func() bool {
-		return func() bool { return len(answered) > 0 || v.server.Saw(token, e) > 0 }
-	}
-	testenv.EventuallyWithin(t, patience, "all that "+tool+" sends", saw(hostile.Sent))
+	go func() { answered <- client.callAs(ctx, id, name+"_"+row.Name, token) }()
+	testenv.Eventually(t, "all that a server sends that "+row.Does, func() bool {
+		return len(answered) > 0 || v.server.Saw(token, hostile.Sent) > 0
+	})
 	if len(answered) > 0 {
-		return fmt.Errorf("the client saw %v, want nothing", <-answered)
+		t.Errorf("a server that %s: the client saw %v, want nothing", row.Does, <-answered)
+		return
 	}
 	client.cancel(t.Context(), id)
 	if client.session == "" {
 		leave()
 	}
-	testenv.EventuallyWithin(t, patience, "the end of the request to "+tool, func() bool { return v.server.Saw(token, hostile.Left) > 0 })
+	testenv.Eventually(t, "the end of the request to a server that "+row.Does, func() bool { return v.server.Saw(token, hostile.Left) > 0 })
 	leave()
 	if a := <-answered; a.result != nil {
-		return errors.New("the client saw a result, want nothing")
+		t.Errorf("a server that %s: the client saw %v, want nothing", row.Does, a)
 	}
-	return nil
 }

@@ -136,7 +136,7 @@ func TestHowMuchHostileServersSlowANeighbour(t *testing.T) {
 
 // answers returns a function that makes a call.
 func (g *ingresses) answers(c call) func(context.Context) bool {
-	return func(ctx context.Context) bool { return g.send(ctx, c).answered(c) }
+	return func(ctx context.Context) bool { return g.sendWithin(ctx, c).answered(c) }
 }
 
 // launchHostile starts the hostile servers as a process of their own, at the lowest

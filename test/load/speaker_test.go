@@ -98,7 +98,7 @@ func (s *speaker) ask(ctx context.Context, id int64, method, name, params string
 		meta += `,"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}` +
 			`,"io.modelcontextprotocol/logLevel":"debug"`
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, 2*patience)
 	defer cancel()
 	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":{%s"_meta":{%s}}}`, id, method, params, meta)
 	res, err := s.post(ctx, method, name, body)
