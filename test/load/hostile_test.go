@@ -77,7 +77,11 @@ func TestHostileServersHurtNobodyElse(t *testing.T) {
 	users.SetLimit(hostileAtOnce)
 	for n, rows := range groups {
 		users.Go(func() error {
-			t.Run(rows[0].Name, func(t *testing.T) { g.suffer(t, n, rows, server, base) })
+			name := rows[0].Name
+			if !rows[0].Alone {
+				name = "together"
+			}
+			t.Run(name, func(t *testing.T) { g.suffer(t, n, rows, server, base) })
 			return nil
 		})
 	}
