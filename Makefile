@@ -162,6 +162,11 @@ bench-login: assets test/e2e/node_modules/.package-lock.json ## 1,000 logins a m
 bench-scale: assets ## 10,000 HostedBridges on nodes that kwok plays, beside toolhive's operator, in one run. For a quiet machine.
 	@TESTFLAGS='$(TESTFLAGS)' $(STAGE) "scale" hack/test/bench-scale.sh
 
+.PHONY: bench-hostile
+bench-hostile: assets ## Another user's calls without and with a user whose servers misbehave, in one run. For a quiet machine.
+	@export KUBEBUILDER_ASSETS="$$(bin/cluster build --print-assets)"; \
+	$(STAGE) "hostile servers and a neighbour" $(SDK) go test -tags=load -count=1 -timeout=30m -v -run=TestHowMuchHostile $(TESTFLAGS) ./test/load
+
 .PHONY: check-recipes
 check-recipes: ## What the npm registry says of the packages of config/recipes. FILES=1 looks into them too. Not part of test.
 	@go run ./hack/recipes $(if $(FILES),--files)

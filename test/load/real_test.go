@@ -7,6 +7,7 @@ package load
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -33,6 +34,9 @@ import (
 // canary.
 const realTool = "whoami"
 
+// bridgeMemory is the memory limit of a bridge's container, as the operator sets it.
+const bridgeMemory = 128 << 20
+
 // hosted is a bridge as it ships, with a server of the Go SDK behind it.
 type hosted struct {
 	*tenant
@@ -41,8 +45,9 @@ type hosted struct {
 	args    []string
 }
 
-// newReal makes a tenant whose bridge is a process, and runs it.
-func (i *installation) newReal(t *testing.T, n int) *hosted {
+// newReal makes a tenant whose bridge is a process, and runs it. Its servers are the
+// tenant's own and more.
+func (i *installation) newReal(t *testing.T, n int, more ...mcpserver.Server) *hosted {
 	t.Helper()
 	b := &hosted{tenant: i.newTenant(t, n), probes: world.UnusedAddress(t)}
 	b.host = i.hosts.take()
@@ -56,7 +61,7 @@ func (i *installation) newReal(t *testing.T, n int) *hosted {
 	encoded, err := mcpserver.Config{
 		UserID: b.user, BridgeUID: string(b.bridge.UID),
 		Egress:  mcpserver.Egress{Allow: []string{"127.0.0.0/8"}},
-		Servers: []mcpserver.Server{{Name: "own", URL: b.serve(t)}},
+		Servers: append([]mcpserver.Server{{Name: "own", URL: b.serve(t)}}, more...),
 	}.Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +80,8 @@ func (i *installation) newReal(t *testing.T, n int) *hosted {
 func (i *installation) startReal(t *testing.T, b *hosted) {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(programDir, "bridge"), b.args...)
-	cmd.Env = append(os.Environ(), "KEYBROKER_CA="+string(i.authority.CertificatePEM()))
+	// The limit of memory is what a bridge makes of that of its container.
+	cmd.Env = append(os.Environ(), "KEYBROKER_CA="+string(i.authority.CertificatePEM()), fmt.Sprintf("GOMEMLIMIT=%d", bridgeMemory/4*3))
 	b.process = i.launch(t, "bridge of "+b.user, cmd)
 	b.process.AwaitOK(t, "http://"+b.probes+"/readyz")
 }

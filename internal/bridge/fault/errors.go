@@ -152,7 +152,7 @@ func redactedData(data json.RawMessage, hide secret.Redactor) json.RawMessage {
 	if !json.Valid(data) {
 		return nil
 	}
-	clean := jsonString.ReplaceAllFunc(data, func(quoted []byte) []byte {
+	clean := jsonString.ReplaceAllFunc(message.ToUTF8(data), func(quoted []byte) []byte {
 		var text string
 		if json.Unmarshal(quoted, &text) != nil {
 			return []byte(`""`)

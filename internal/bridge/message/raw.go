@@ -63,7 +63,7 @@ type Result struct {
 // ParseResult parses a result. b must be a JSON object.
 func ParseResult(b json.RawMessage) (*Result, error) {
 	r := &Result{}
-	if err := json.Unmarshal(b, &r.Fields); err != nil {
+	if err := json.Unmarshal(ToUTF8(b), &r.Fields); err != nil {
 		return nil, fmt.Errorf("parse result: %w", err)
 	}
 	if r.Fields == nil {
@@ -194,12 +194,12 @@ type Params struct {
 	Raw json.RawMessage
 }
 
-// MarshalJSON returns the parameters unchanged, or the metadata if there are no parameters.
+// MarshalJSON returns the parameters as the server wrote them, or the metadata if there are no parameters.
 func (p *Params) MarshalJSON() ([]byte, error) {
 	if len(p.Raw) == 0 {
 		return json.Marshal(p.ParamsBase)
 	}
-	return p.Raw, nil
+	return ToUTF8(p.Raw), nil
 }
 
 // ParamsOrEmpty returns p, or empty parameters if a message has none: the SDK passes a nil pointer
