@@ -11,6 +11,8 @@ CLUSTER ?= local
 # The local cluster's name, and the port of 127.0.0.1 on which it is reached.
 NAME ?= default
 PORT ?= 8080
+# false has the local cluster ignore NetworkPolicies.
+ENFORCE ?= true
 
 # The end-to-end tests have a cluster of their own, so that they do not meet
 # the one of `make up`. KEEP=1 leaves it running afterwards.
@@ -58,7 +60,7 @@ help: ## List the targets.
 .PHONY: up
 up: ## Install on a cluster and print a URL and a key (CLUSTER=local|kind|current).
 	@$(DEPS) $(if $(filter local,$(CLUSTER)),up,images)
-	@CLUSTER=$(CLUSTER) NAME=$(NAME) PORT=$(PORT) hack/up/up.sh
+	@CLUSTER=$(CLUSTER) NAME=$(NAME) PORT=$(PORT) ENFORCE=$(ENFORCE) hack/up/up.sh
 
 .PHONY: down
 down: ## End the local cluster, or remove the installation from yours.
@@ -199,7 +201,7 @@ verify: bin/cluster bin/helm ## Fail when anything derived is out of date. Chang
 .PHONY: lint
 lint: bin/golangci-lint ## Run the linters of .golangci.yml.
 	@bin/golangci-lint run ./...
-	@cd hack/cluster && ../../bin/golangci-lint run --config=../../.golangci.yml ./cluster/...
+	@cd hack/cluster && ../../bin/golangci-lint run --config=../../.golangci.yml ./cluster/... ./policy/...
 	@cd hack/image && ../../bin/golangci-lint run --config=../../.golangci.yml ./...
 	@cd hack/helm && ../../bin/golangci-lint run --config=../../.golangci.yml ./...
 	@cd hack/monitoring && ../../bin/golangci-lint run --config=../../.golangci.yml ./...

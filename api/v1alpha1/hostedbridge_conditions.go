@@ -59,14 +59,15 @@ const (
 	// names. What already runs is left as it is.
 	ReasonInvalidServer = "InvalidServer"
 	// ReasonNetworkPolicyNotEnforced: the cluster's network does not do what
-	// network policies say. It is a reason of NetworkIsolated, and of Accepted
-	// where the installation requires that they hold; what already runs is left as
-	// it is.
+	// network policies say. It is a reason of NetworkIsolated. Where the
+	// installation requires that policies hold, it is one of Accepted too; what
+	// already runs is left as it is.
 	ReasonNetworkPolicyNotEnforced = "NetworkPolicyNotEnforced"
 )
 
 // Reasons of the NetworkIsolated condition. One more is
-// NetworkPolicyNotEnforced, with which it is False.
+// NetworkPolicyNotEnforced, with which it is Unknown, or False where the
+// installation requires that policies hold.
 const (
 	// ReasonNetworkPolicyEnforced: the namespace has the installation's policy,
 	// and policies hold, as was last tried.

@@ -39,7 +39,7 @@ if ! command -v "$(go env CC)" >/dev/null; then
 fi
 $stage "unit tests${race:+ with the race detector}" hack/sdk.sh go test -p="$at_once" -parallel=8 ${race[@]+"${race[@]}"} "$@" "${racing[@]}" || status=1
 $stage "unit tests of packages without goroutines" "${plainly[@]}" hack/sdk.sh go test "$@" "${plain[@]}" || status=1
-$stage "unit tests of the local cluster" "${plainly[@]}" go -C hack/cluster test "$@" ./cluster || status=1
+$stage "unit tests of the local cluster" "${plainly[@]}" go -C hack/cluster test "$@" ./cluster ./policy || status=1
 $stage "unit tests of the image builder" "${plainly[@]}" go -C hack/image test "$@" ./... || status=1
 $stage "unit tests of the chart" "${plainly[@]}" go -C hack/helm test "$@" ./... || status=1
 $stage "unit tests of alerts and dashboard" "${plainly[@]}" go -C hack/monitoring test "$@" ./... || status=1

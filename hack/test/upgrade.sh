@@ -45,6 +45,7 @@ baseURL: "$HB_URL"
 bridge:
   image: "$(reference "$1" bridge)"
   upstream: {allowCIDRs: [10.244.0.0/16, 10.96.0.0/16]}
+isolation: {networkPolicy: {dns: {cidrs: [10.213.0.1/32]}}}
 VALUES
 }
 

@@ -104,6 +104,8 @@ write_overlay() {
 ingress: {service: {type: NodePort, nodePort: 30080}}
 bridge: {upstream: {allowCIDRs: [10.244.0.0/16, 10.96.0.0/16]}}
 EOF
+    # Its resolver is a program of the node, not a pod.
+    [[ $CLUSTER != local ]] || echo "isolation: {networkPolicy: {dns: {cidrs: [10.213.0.1/32]}}}" >>"$overlay/local.yaml"
     cat >"$overlay/samples/kustomization.yaml" <<EOF
 resources: [../../../config/samples]
 configurations: [images.yaml]

@@ -6,7 +6,8 @@
 # do the rest.
 #
 #   CLUSTER=local    builds and starts the cluster NAME of hack/cluster, reached
-#                    on PORT of 127.0.0.1
+#                    on PORT of 127.0.0.1; ENFORCE=false has it ignore
+#                    NetworkPolicies
 #   CLUSTER=kind     uses the kind cluster NAME, and creates it where there is
 #                    none, reached on PORT of 127.0.0.1
 #   CLUSTER=current  uses the cluster of kubectl's current context; REGISTRY
@@ -25,7 +26,7 @@ case $CLUSTER in
 local)
     image build --only=pause
     build_tool cluster
-    bin/cluster up --name="$name" --port="$port" --pause=bin/images/pause.tar
+    bin/cluster up --name="$name" --port="$port" --enforce="${ENFORCE:-true}" --pause=bin/images/pause.tar
     KUBECTL=$(bin/cluster build --print-assets)/kubectl
     KUBECONFIG=$(bin/cluster kubeconfig --name="$name")
     export LOAD_IMAGE="bin/cluster load --name=$name" BASE_URL=${BASE_URL:-http://127.0.0.1:$port}

@@ -93,8 +93,7 @@ func networkIsolated(o Observed) metav1.Condition {
 	case i.Enforcement == Enforced:
 		return isTrue(kind, v1alpha1.ReasonNetworkPolicyEnforced, "the namespace has the installation's NetworkPolicy, and a pod of which a policy forbids it could not connect when it was tried")
 	case i.Enforcement == NotEnforced:
-		return isFalse(kind, Finding{v1alpha1.ReasonNetworkPolicyNotEnforced,
-			"the cluster's network does not do what network policies say: a pod connected though a policy forbids it; use a network plugin that enforces them"})
+		return notEnforced(i.Required)
 	case i.Enforcement == Undetermined:
 		return isUnknown(kind, Finding{v1alpha1.ReasonProbeFailed, "it could not be tried whether network policies hold: " + i.Why})
 	case !i.Probed:
@@ -104,11 +103,26 @@ func networkIsolated(o Observed) metav1.Condition {
 	}
 }
 
+// notEnforced is networkIsolated where the network ignores policies. That is a
+// fault of the installation, which reports it once by its log, metric and alert:
+// the bridge is at fault only where the installation requires that they hold.
+func notEnforced(required bool) metav1.Condition {
+	f := Finding{v1alpha1.ReasonNetworkPolicyNotEnforced,
+		"the cluster's network does not do what network policies say: a pod connected though a policy forbids it; use a network plugin that enforces them"}
+	if required {
+		return isFalse(v1alpha1.ConditionNetworkIsolated, f)
+	}
+	return isUnknown(v1alpha1.ConditionNetworkIsolated, f)
+}
+
 // untried is networkIsolated before the operator that leads has tried. The
 // earlier leader's result still counts.
 func untried(o Observed) metav1.Condition {
 	const kind = v1alpha1.ConditionNetworkIsolated
 	if before := meta.FindStatusCondition(o.Bridge.Status.Conditions, kind); before != nil && tried[before.Reason] {
+		if before.Reason == v1alpha1.ReasonNetworkPolicyNotEnforced {
+			return notEnforced(o.Isolation.Required)
+		}
 		return metav1.Condition{Type: kind, Status: before.Status, Reason: before.Reason, Message: before.Message}
 	}
 	return isUnknown(kind, Finding{v1alpha1.ReasonProbePending, "it is being tried whether network policies hold"})

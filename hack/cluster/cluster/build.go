@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -26,7 +27,7 @@ import (
 // folder; kube/main.go knows the same ones.
 var programs = []string{
 	"coredns", "etcd", "kube-apiserver", "kube-controller-manager",
-	"kube-proxy", "kube-scheduler", "kubectl", "kubelet",
+	"kube-proxy", "kube-scheduler", "kubectl", "kubelet", "network-policies",
 }
 
 // progressInterval keeps a build log readable: the cold build takes minutes.
@@ -149,10 +150,15 @@ func kubernetesVersion(module string) (string, error) {
 
 // sourceSum names a build: equal sums mean equal programs.
 func sourceSum(module string) (string, error) {
-	sources, err := filepath.Glob(filepath.Join(module, "kube", "*.go"))
-	if err != nil {
-		return "", err
+	var sources []string
+	for _, folder := range []string{"kube", "policy"} {
+		found, err := filepath.Glob(filepath.Join(module, folder, "*.go"))
+		if err != nil {
+			return "", err
+		}
+		sources = append(sources, found...)
 	}
+	sources = slices.DeleteFunc(sources, func(file string) bool { return strings.HasSuffix(file, "_test.go") })
 	hash := sha256.New()
 	fmt.Fprintln(hash, runtime.Version(), runtime.GOARCH)
 	for _, file := range append(sources, filepath.Join(module, "go.mod"), filepath.Join(module, "go.sum")) {

@@ -76,9 +76,11 @@ func TestNamesThatAreNotFolderNamesAreRefused(t *testing.T) {
 
 func TestSourceSumChangesWithEverySource(t *testing.T) {
 	module := t.TempDir()
-	files := []string{"go.mod", "go.sum", filepath.Join("kube", "main.go")}
-	if err := os.Mkdir(filepath.Join(module, "kube"), 0o755); err != nil {
-		t.Fatal(err)
+	files := []string{"go.mod", "go.sum", filepath.Join("kube", "main.go"), filepath.Join("policy", "rules.go")}
+	for _, folder := range []string{"kube", "policy"} {
+		if err := os.Mkdir(filepath.Join(module, folder), 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
 	write := func(file, content string) {
 		t.Helper()
@@ -152,10 +154,10 @@ func TestConfigurationNamesEveryFile(t *testing.T) {
 	if err := writePKI(c.path("pki")); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.writeConfiguration("/plugins", 12345); err != nil {
+	if err := c.writeConfiguration(t.TempDir(), 12345, true); err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range append(c.controlPlane("/assets"), c.nodePrograms("/assets")...) {
+	for _, p := range append(c.controlPlane("/assets"), c.nodePrograms("/assets", true)...) {
 		for _, arg := range p.args {
 			file := arg[strings.IndexByte(arg, '=')+1:]
 			if !strings.HasPrefix(file, c.path("config")) && !strings.HasPrefix(file, c.path("pki")) {

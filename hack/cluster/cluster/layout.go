@@ -29,6 +29,16 @@ const (
 	apiServiceAddress = "10.96.0.1"
 	apiPort           = "6443"
 
+	// podBridge is the interface that connects the pods.
+	podBridge = "pods0"
+	// metadataAddress is where a cloud's nodes learn of themselves, often with
+	// credentials. The local node serves it too, for tests that attack it.
+	metadataAddress = "169.254.169.254"
+	// policyListen is where the CNI plugin announces pods, and policyPlugin the
+	// plugin's name.
+	policyListen = "127.0.0.1:10260"
+	policyPlugin = "hosted-bridge-policy"
+
 	// ingressNodePort is the NodePort that the printed URL leads to; the
 	// manifests of the local installation give it to the ingress Service.
 	ingressNodePort = "30080"
@@ -104,6 +114,8 @@ type state struct {
 	// to the API server.
 	Port    int `json:"port"`
 	APIPort int `json:"apiPort"`
+	// Enforce says that it enforces NetworkPolicies.
+	Enforce bool `json:"enforce"`
 }
 
 func (c cluster) writeState(s state) error {

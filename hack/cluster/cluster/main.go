@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 )
 
@@ -27,7 +28,7 @@ type verb struct {
 // verbs are what the command can do, in the order of the usage text.
 var verbs = []verb{
 	{"build", "build the Kubernetes programs [--print-assets: print their folder]", runBuild},
-	{"up", "start a cluster and wait until its node is Ready [--name N] [--port P] --pause FILE", runUp},
+	{"up", "start a cluster and wait until its node is Ready [--name N] [--port P] [--enforce=false] --pause FILE", runUp},
 	{"down", "end a cluster and remove its folder [--name N]", runDown},
 	{"load", "load image archives into a cluster [--name N] FILE...", runLoad},
 	{"kubeconfig", "print the path of a cluster's kubeconfig [--name N]", runKubeconfig},
@@ -35,6 +36,9 @@ var verbs = []verb{
 }
 
 func main() {
+	if filepath.Base(os.Args[0]) == policyPlugin {
+		os.Exit(plugin{os.Getenv, os.Stdin, os.Stdout, "http://" + policyListen}.run())
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := errors.Join(useAdministratorsPath(), dispatch(ctx, os.Args[1:])); err != nil {

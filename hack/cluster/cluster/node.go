@@ -7,7 +7,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -32,10 +34,11 @@ const (
 // runNode is process 1 of a cluster. When it ends, the kernel ends every other
 // process of the cluster, its mounts and its network.
 func runNode(ctx context.Context, args []string) error {
-	if len(args) != 3 || os.Getpid() != 1 {
+	if len(args) != 4 || os.Getpid() != 1 {
 		return fmt.Errorf("%s is started by up, in namespaces of its own", nodeVerb)
 	}
 	c, assets := cluster{folder: args[0], name: args[1]}, args[2]
+	enforce := args[3] == "true"
 	// Containers of other users read what is written for them here, such as
 	// their resolv.conf, whatever the caller's own umask is.
 	syscall.Umask(0o022)
@@ -45,12 +48,12 @@ func runNode(ctx context.Context, args []string) error {
 	if err := prepareNetwork(ctx); err != nil {
 		return fmt.Errorf("prepare network: %w", err)
 	}
-	if err := serveForwards(ctx); err != nil {
+	if err := errors.Join(serveForwards(ctx), serveMetadata(ctx)); err != nil {
 		return err
 	}
 	s := newSupervisor(c.path("logs"))
 	go s.reap()
-	if err := c.startPrograms(ctx, s, assets); err != nil {
+	if err := c.startPrograms(ctx, s, assets, enforce); err != nil {
 		return err
 	}
 	<-ctx.Done()
@@ -73,18 +76,35 @@ func serveForwards(ctx context.Context) error {
 	return nil
 }
 
+// serveMetadata answers at the metadata address, as a cloud's node does.
+func serveMetadata(ctx context.Context) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(metadataAddress, "80"))
+	if err != nil {
+		return fmt.Errorf("serve the metadata address: %w", err)
+	}
+	server := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "metadata of the local node\n")
+	})}
+	go func() { _ = server.Serve(listener) }()
+	return nil
+}
+
 // startPrograms returns when all programs serve, and says so by a file.
-func (c cluster) startPrograms(ctx context.Context, s *supervisor, assets string) error {
+func (c cluster) startPrograms(ctx context.Context, s *supervisor, assets string, enforce bool) error {
 	if err := s.start(c.controlPlane(assets)); err != nil {
 		return err
 	}
 	if err := awaitAPI(ctx); err != nil {
 		return err
 	}
-	if err := s.start(c.nodePrograms(assets)); err != nil {
+	if err := s.start(c.nodePrograms(assets, enforce)); err != nil {
 		return err
 	}
-	if err := awaitHealthy(ctx, "http://127.0.0.1:8181/ready", "http://127.0.0.1:10256/healthz"); err != nil {
+	healthy := []string{"http://127.0.0.1:8181/ready", "http://127.0.0.1:10256/healthz"}
+	if enforce {
+		healthy = append(healthy, "http://"+policyListen+"/healthz")
+	}
+	if err := awaitHealthy(ctx, healthy...); err != nil {
 		return err
 	}
 	return os.WriteFile(c.path(programsReadyFile), nil, 0o600)
@@ -118,6 +138,7 @@ func prepareNetwork(ctx context.Context) error {
 		"ip link set lo up",
 		"ip link add node0 type bridge",
 		"ip address add " + nodeAddress + "/24 dev node0",
+		"ip address add " + metadataAddress + "/32 dev node0",
 		"ip link set node0 up",
 	} {
 		words := strings.Fields(command)
@@ -129,6 +150,9 @@ func prepareNetwork(ctx context.Context) error {
 		"/proc/sys/net/ipv4/ip_forward": "1",
 		// Without it a pod that calls its own node's Service bypasses kube-proxy.
 		bridgeFilter: "1",
+		// Without it one pod reaches another by the address of IPv6 that the kernel
+		// gives each interface.
+		bridgeFilter6: "1",
 	} {
 		if err := os.WriteFile(file, []byte(value), 0o644); err != nil {
 			return err

@@ -47,6 +47,7 @@ func identities() []identity {
 		{file: "kube-scheduler", user: "system:kube-scheduler"},
 		{file: "kube-proxy", user: "system:kube-proxy"},
 		{file: "coredns", user: "system:coredns"},
+		{file: "network-policies", user: "system:network-policies"},
 	}
 }
 

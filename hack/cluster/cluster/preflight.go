@@ -13,9 +13,12 @@ import (
 	"strings"
 )
 
-// bridgeFilter is the switch of the kernel module br_netfilter, there only once
-// the module is.
-const bridgeFilter = "/proc/sys/net/bridge/bridge-nf-call-iptables"
+// bridgeFilter and bridgeFilter6 are the switches of the kernel module
+// br_netfilter, there only once the module is.
+const (
+	bridgeFilter  = "/proc/sys/net/bridge/bridge-nf-call-iptables"
+	bridgeFilter6 = "/proc/sys/net/bridge/bridge-nf-call-ip6tables"
+)
 
 // modules are what kube-proxy, the pods' network and containerd's snapshots
 // need of the kernel. Where they are built in, loading them does nothing.

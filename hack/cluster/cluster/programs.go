@@ -54,11 +54,12 @@ func (c cluster) controlPlane(assets string) []program {
 	}
 }
 
-// nodePrograms returns the programs that need the API server.
-func (c cluster) nodePrograms(assets string) []program {
+// nodePrograms returns the programs that need the API server. With enforce one of
+// them enforces NetworkPolicies.
+func (c cluster) nodePrograms(assets string, enforce bool) []program {
 	pki := func(file string) string { return c.path("pki", file) }
 	kubeconfig := func(user string) string { return c.path("config", user+".kubeconfig") }
-	return []program{
+	all := []program{
 		{name: "kube-controller-manager", path: filepath.Join(assets, "kube-controller-manager"), args: []string{
 			"--kubeconfig=" + kubeconfig("kube-controller-manager"), "--leader-elect=false",
 			"--bind-address=127.0.0.1", "--use-service-account-credentials",
@@ -80,25 +81,39 @@ func (c cluster) nodePrograms(assets string) []program {
 			"-conf", c.path("config", "Corefile"),
 		}},
 	}
+	if enforce {
+		all = append(all, program{name: "network-policies", path: filepath.Join(assets, "network-policies"), args: []string{
+			"--kubeconfig=" + kubeconfig("network-policies"), "--bridge=" + podBridge, "--listen=" + policyListen,
+		}})
+	}
+	return all
 }
 
 // values are what the configuration templates are filled with.
 type values struct {
 	Folder, Cgroup, CNIPlugins, Domain, PauseImage, Socket string
 	NodeName, NodeAddress, PodNetwork, APIPort             string
-	User, Server                                           string
+	User, Server, PodBridge, PolicyPlugin                  string
+	// Enforce is whether pods are announced to the program that enforces
+	// NetworkPolicies.
+	Enforce bool
 }
 
 // writeConfiguration writes every program's configuration file.
-func (c cluster) writeConfiguration(cniPlugins string, apiPortOnHost int) error {
+func (c cluster) writeConfiguration(cniPlugins string, apiPortOnHost int, enforce bool) error {
+	folder, err := c.linkPlugins(cniPlugins)
+	if err != nil {
+		return fmt.Errorf("link the CNI plugins: %w", err)
+	}
 	v := values{
-		Folder: c.folder, Cgroup: c.cgroup(), CNIPlugins: cniPlugins, Domain: clusterDomain,
+		Folder: c.folder, Cgroup: c.cgroup(), CNIPlugins: folder, Domain: clusterDomain,
 		PauseImage: pauseImage, Socket: containerdSocket,
 		NodeName: nodeName, NodeAddress: nodeAddress, PodNetwork: podNetwork, APIPort: apiPort,
+		PodBridge: podBridge, PolicyPlugin: policyPlugin, Enforce: enforce,
 	}
 	files := map[string]string{
 		"containerd.toml": containerdConfiguration, "kubelet.yaml": kubeletConfiguration,
-		"kube-proxy.yaml": proxyConfiguration, "Corefile": corefile, "dns-role.yaml": dnsRole,
+		"kube-proxy.yaml": proxyConfiguration, "Corefile": corefile, "roles.yaml": roles,
 		"cni/10-bridge.conflist": networkConfiguration, "audit.yaml": auditPolicy,
 	}
 	for file, text := range files {
@@ -107,7 +122,7 @@ func (c cluster) writeConfiguration(cniPlugins string, apiPortOnHost int) error 
 		}
 	}
 	v.Server = "https://127.0.0.1:" + apiPort
-	for _, v.User = range []string{"kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "coredns"} {
+	for _, v.User = range []string{"kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "coredns", "network-policies"} {
 		if err := fill(c.path("config", v.User+".kubeconfig"), kubeconfigTemplate, v); err != nil {
 			return err
 		}

@@ -74,7 +74,13 @@ rules:
 - level: None
   userGroups: ["system:serviceaccounts:kube-system", "system:nodes"]
 - level: None
-  users: ["system:apiserver", "system:kube-controller-manager", "system:kube-scheduler", "system:kube-proxy", "system:coredns"]
+  users:
+  - system:apiserver
+  - system:kube-controller-manager
+  - system:kube-scheduler
+  - system:kube-proxy
+  - system:coredns
+  - system:network-policies
 - level: None
   userGroups: ["system:masters"]
   verbs: [get, list, watch]
@@ -88,7 +94,7 @@ const networkConfiguration = `{
   "plugins": [
     {
       "type": "bridge",
-      "bridge": "pods0",
+      "bridge": "{{.PodBridge}}",
       "isGateway": true,
       "ipMasq": true,
       "hairpinMode": true,
@@ -99,7 +105,8 @@ const networkConfiguration = `{
         "routes": [{"dst": "0.0.0.0/0"}]
       }
     },
-    {"type": "portmap", "capabilities": {"portMappings": true}}
+    {"type": "portmap", "capabilities": {"portMappings": true}}{{if .Enforce}},
+    {"type": "{{.PolicyPlugin}}"}{{end}}
   ]
 }
 `
@@ -166,8 +173,8 @@ const corefile = `.:53 {
 }
 `
 
-// dnsRole is what CoreDNS reads.
-const dnsRole = `apiVersion: rbac.authorization.k8s.io/v1
+// roles are what CoreDNS and the enforcement of NetworkPolicies read.
+const roles = `apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata:
   name: system:coredns
@@ -191,4 +198,29 @@ subjects:
 - apiGroup: rbac.authorization.k8s.io
   kind: User
   name: system:coredns
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: system:network-policies
+rules:
+- apiGroups: [""]
+  resources: [pods, namespaces]
+  verbs: [list, watch]
+- apiGroups: [networking.k8s.io]
+  resources: [networkpolicies]
+  verbs: [list, watch]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: system:network-policies
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: system:network-policies
+subjects:
+- apiGroup: rbac.authorization.k8s.io
+  kind: User
+  name: system:network-policies
 `

@@ -23,6 +23,7 @@ func runUp(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("up", flag.ContinueOnError)
 	name := nameFlag(flags)
 	port := flags.Int("port", defaultPort, "the port of 127.0.0.1 that leads to the ingress")
+	enforce := flags.Bool("enforce", true, "enforce NetworkPolicies; false is for tests of what then is reached")
 	pause := flags.String("pause", "", "the image archive that holds "+pauseImage)
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -47,10 +48,10 @@ func runUp(ctx context.Context, args []string) error {
 		return err
 	}
 	defer unlock()
-	if running, err := c.settle(assets, *port); running || err != nil {
+	if running, err := c.settle(state{Assets: assets, Port: *port, Enforce: *enforce}); running || err != nil {
 		return err
 	}
-	if err := c.start(ctx, assets, cniPlugins, *port); err != nil {
+	if err := c.start(ctx, cniPlugins, state{Assets: assets, Port: *port, Enforce: *enforce}); err != nil {
 		return errors.Join(err, c.end())
 	}
 	if err := c.awaitReady(ctx, *pause); err != nil {
@@ -78,7 +79,7 @@ func (c cluster) lock() (unlock func(), err error) {
 
 // settle reports whether the cluster already runs as asked. What a crashed one
 // has left is ended and removed.
-func (c cluster) settle(assets string, port int) (running bool, err error) {
+func (c cluster) settle(want state) (running bool, err error) {
 	s, running, err := c.readState()
 	if err != nil {
 		return false, err
@@ -86,9 +87,11 @@ func (c cluster) settle(assets string, port int) (running bool, err error) {
 	switch {
 	case !running:
 		return false, c.end()
-	case s.Port != port:
+	case s.Enforce != want.Enforce:
+		return false, fmt.Errorf("cluster %q runs already, with --enforce=%t: end it first, or leave that as it is", c.name, s.Enforce)
+	case s.Port != want.Port:
 		return false, fmt.Errorf("cluster %q runs already, on port %d: end it first, or leave the port as it is", c.name, s.Port)
-	case s.Assets != assets:
+	case s.Assets != want.Assets:
 		return false, fmt.Errorf("cluster %q runs other Kubernetes programs than the ones just built: end it first", c.name)
 	}
 	say("cluster %q runs already", c.name)
@@ -96,10 +99,10 @@ func (c cluster) settle(assets string, port int) (running bool, err error) {
 }
 
 // start writes the cluster's files and starts its first process.
-func (c cluster) start(ctx context.Context, assets, cniPlugins string, port int) error {
-	ingress, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+func (c cluster) start(ctx context.Context, cniPlugins string, s state) error {
+	ingress, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port)))
 	if err != nil {
-		return fmt.Errorf("port %d of 127.0.0.1 is taken; choose another, as in `make up PORT=8081`: %w", port, err)
+		return fmt.Errorf("port %d of 127.0.0.1 is taken; choose another, as in `make up PORT=8081`: %w", s.Port, err)
 	}
 	defer ingress.Close()
 	api, err := net.Listen("tcp", "127.0.0.1:0")
@@ -107,7 +110,7 @@ func (c cluster) start(ctx context.Context, assets, cniPlugins string, port int)
 		return err
 	}
 	defer api.Close()
-	apiPort := api.Addr().(*net.TCPAddr).Port
+	s.APIPort = api.Addr().(*net.TCPAddr).Port
 	for _, folder := range []string{"logs", "etcd", "pod-logs", "kubelet"} {
 		if err := os.MkdirAll(c.path(folder), 0o700); err != nil {
 			return err
@@ -116,25 +119,25 @@ func (c cluster) start(ctx context.Context, assets, cniPlugins string, port int)
 	if err := writePKI(c.path("pki")); err != nil {
 		return fmt.Errorf("make certificates: %w", err)
 	}
-	if err := c.writeConfiguration(cniPlugins, apiPort); err != nil {
+	if err := c.writeConfiguration(cniPlugins, s.APIPort, s.Enforce); err != nil {
 		return err
 	}
 	if err := c.makeCgroups(cgroupRoot); err != nil {
 		return err
 	}
-	pid, err := c.spawn(ctx, assets, ingress.(*net.TCPListener), api.(*net.TCPListener))
+	s.PID, err = c.spawn(ctx, s, ingress.(*net.TCPListener), api.(*net.TCPListener))
 	if err != nil {
 		return fmt.Errorf("start the cluster's first process: %w", err)
 	}
-	started, err := processStart(pid)
+	s.StartTime, err = processStart(s.PID)
 	if err != nil {
 		return fmt.Errorf("the cluster's first process ended at once: %w", errors.Join(err, c.logTails()))
 	}
-	return c.writeState(state{PID: pid, StartTime: started, Assets: assets, Port: port, APIPort: apiPort})
+	return c.writeState(s)
 }
 
 // spawn starts this program again as process 1 of new namespaces.
-func (c cluster) spawn(ctx context.Context, assets string, listeners ...*net.TCPListener) (pid int, err error) {
+func (c cluster) spawn(ctx context.Context, s state, listeners ...*net.TCPListener) (pid int, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return 0, err
@@ -145,7 +148,7 @@ func (c cluster) spawn(ctx context.Context, assets string, listeners ...*net.TCP
 	}
 	defer log.Close()
 	// Not the command's context: the cluster outlives it.
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), self, nodeVerb, c.folder, c.name, assets)
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), self, nodeVerb, c.folder, c.name, s.Assets, strconv.FormatBool(s.Enforce))
 	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", log, log
 	for _, l := range listeners {
 		f, err := l.File()
@@ -173,14 +176,14 @@ func (c cluster) awaitReady(ctx context.Context, pause string) error {
 		try  func() ([]byte, error)
 	}{
 		{"the API server", func() ([]byte, error) { return c.kubectl(ctx, "get", "--raw=/readyz") }},
-		{"the role of CoreDNS", func() ([]byte, error) {
-			return c.kubectl(ctx, "apply", "--server-side", "-f", c.path("config", "dns-role.yaml"))
+		{"the roles of CoreDNS and of the enforcement of policies", func() ([]byte, error) {
+			return c.kubectl(ctx, "apply", "--server-side", "-f", c.path("config", "roles.yaml"))
 		}},
 		{"the node", func() ([]byte, error) {
 			return c.kubectl(ctx, "wait", "--for=condition=Ready", "--timeout=1s", "node/"+nodeName)
 		}},
 		{"the default service account", func() ([]byte, error) { return c.kubectl(ctx, "get", "serviceaccount", "default") }},
-		{"CoreDNS and kube-proxy", func() ([]byte, error) { return os.ReadFile(c.path(programsReadyFile)) }},
+		{"CoreDNS, kube-proxy and the enforcement of policies", func() ([]byte, error) { return os.ReadFile(c.path(programsReadyFile)) }},
 	}
 	for _, step := range steps {
 		if err := c.poll(ctx, step.what, step.try); err != nil {

@@ -41,6 +41,7 @@ var programs = map[string]func(){
 	"kube-proxy":              func() { run(proxy.NewProxyCommand()) },
 	"kubelet":                 func() { run(kubelet.NewKubeletCommand(context.Background())) },
 	"kubectl":                 func() { run(kubectl.NewDefaultKubectlCommand()) },
+	"network-policies":        runPolicies,
 }
 
 func main() {
