@@ -119,13 +119,14 @@ func (s *invitationHandler) join(c httpapi.Call, p loginSession, who flow.Identi
 	if err != nil {
 		return err
 	}
-	user, err := s.Users.Onboard(ctx, who, i.User)
+	joined, err := s.Users.Onboard(ctx, who, i.User)
 	if errors.Is(err, flow.ErrNotInvited) {
 		return fmt.Errorf("%w: %w", errInvitation, err)
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("onboard: %w", err), s.putInvitation(ctx, p.Invitation, i))
 	}
+	user := joined.User
 	resource := oauth.Resource(s.Issuer, "/u/"+string(user)+"/mcp")
 	if err := c.Audit(s.loginAct(actJoin, who, string(user), resource)); err != nil {
 		return err

@@ -25,7 +25,7 @@ type pageError struct {
 	title, text string
 	// ask is the request whose client the page links back to, nil for none.
 	ask *authorizationRequest
-	// addresses are those that the person can give their program instead.
+	// addresses are those that the text ends with.
 	addresses []string
 	// who is the person whom an administrator would have to allow, nil for none.
 	who *flow.Identity
@@ -58,7 +58,7 @@ func (e *pageError) withPerson(who flow.Identity) *pageError {
 	return &changed
 }
 
-// withAddresses returns the error with addresses that the person can use instead.
+// withAddresses returns the error with addresses that its text ends with.
 func (e *pageError) withAddresses(addresses []string) *pageError {
 	changed := *e
 	changed.addresses = addresses

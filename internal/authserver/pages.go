@@ -38,7 +38,7 @@ type pages struct {
 
 func newPages(installation string) *pages {
 	p := &pages{installation: installation}
-	layout := template.Must(template.ParseFS(pageFiles, "pages/layout.html", "pages/style.html"))
+	layout := template.Must(template.ParseFS(pageFiles, "pages/layout.html", "pages/style.html", "pages/bridge.html"))
 	of := func(name string) *template.Template {
 		return template.Must(template.Must(layout.Clone()).ParseFS(pageFiles, "pages/"+name+".html"))
 	}
@@ -104,12 +104,23 @@ type consentPage struct {
 	RedirectHost string
 	Loopback     bool
 	Scheme       string
-	// Bridge is whose bridge it is, and Offered that there is none yet.
-	Bridge  v1alpha1.UserID
-	Offered bool
+	// Bridges are those of which the person allows one.
+	Bridges []bridgeOption
 	Scopes  []string
 	Action  string
 	Login   string
+}
+
+// bridgeOption is a bridge that a person may agree to. Value names it in the form.
+type bridgeOption struct {
+	Value     string
+	User      v1alpha1.UserID
+	Namespace string
+	// Offered is whether it is made when they agree, and Onboarded whether a first
+	// login of theirs made it.
+	Offered, Onboarded bool
+	// Foreign is whether only the authors of its namespace say that it is for them.
+	Foreign bool
 }
 
 // invitedPage says that an invitation was taken.
@@ -124,12 +135,17 @@ type invitedPage struct {
 type connectPage struct {
 	heading
 	Person string
-	User   v1alpha1.UserID
+	Bridge bridgeOption
 	Server string
-	Host   string
-	Scopes []string
-	Action string
-	Login  string
+	// Host is where the account is, and TokenOrigin where its tokens are made.
+	Host, TokenOrigin string
+	// ServerOrigin is where the tokens are sent, empty for a program in the bridge, and
+	// ServerForeign whether the account is elsewhere.
+	ServerOrigin  string
+	ServerForeign bool
+	Scopes        []string
+	Action        string
+	Login         string
 }
 
 // titled returns a page's heading.

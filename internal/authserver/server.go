@@ -44,6 +44,9 @@ type Options struct {
 	Invitations bool
 	// Connections has the accounts of users' servers, nil where none are connected.
 	Connections flow.Connections
+	// AccountOrigins are allowed for these accounts, although their tokens are made
+	// elsewhere than where people log in.
+	AccountOrigins []AccountOrigins
 	// RedirectSchemes are the private-use schemes that clients may be answered at,
 	// such as cursor.
 	RedirectSchemes []string
@@ -58,6 +61,12 @@ type Options struct {
 	Now     func() time.Time
 	Metrics prometheus.Registerer
 	Log     *slog.Logger
+}
+
+// AccountOrigins are where people log in to an account, and where its tokens are
+// made, both as oauth.Origin returns them.
+type AccountOrigins struct {
+	Authorization, Token string
 }
 
 const (
@@ -117,15 +126,14 @@ func New(o Options) (*Server, error) {
 func newServer(c *core) *Server {
 	sessions := &loginSessions{c, &sealKeys{store: c.Store, random: c.Random, now: c.Now, keys: map[string]sealKey{}}}
 	provider := &providerLogin{c, sessions}
-	admission := &admission{c}
 	invitation := &invitationHandler{c, sessions, provider}
 	connect := &connectHandler{c, sessions, provider}
-	consent := &consentHandler{c, sessions, admission}
+	consent := &consentHandler{c, sessions}
 	return &Server{
 		core: c, registerHandler: &registerHandler{c}, invitationHandler: invitation, connectHandler: connect, consentHandler: consent,
-		loginHandler:     &loginHandler{c, sessions, provider, admission, invitation, connect, consent},
+		loginHandler:     &loginHandler{c, sessions, provider, invitation, connect, consent},
 		authorizeHandler: &authorizeHandler{c, sessions, provider},
-		tokenHandler:     &tokenHandler{c, admission},
+		tokenHandler:     &tokenHandler{c},
 	}
 }
 
