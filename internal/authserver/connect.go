@@ -19,6 +19,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/authserver/admission"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/webpage"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
@@ -86,15 +87,15 @@ func (s *connectHandler) askAccount(c httpapi.Call, p loginSession, who flow.Ide
 		return err
 	}
 	data := connectPageOf(found, bridge)
-	data.heading, data.Person, data.Action, data.Login = s.pages.titled("Connect "+found.Server+"?"), who.Name, pathAccount, secret
-	return s.pages.show(c, s.pages.connect, statusOK, formTargets(found.AuthorizationURL), data)
+	data.Heading, data.Person, data.Action, data.Login = s.pages.Titled("Connect "+found.Server+"?"), who.Name, pathAccount, secret
+	return s.pages.Show(c, s.pages.ConnectPage, statusOK, webpage.FormTargets(found.AuthorizationURL), data)
 }
 
 // connectPageOf returns what a page shows of an account of a server of b.
-func connectPageOf(of flow.Connection, b flow.Bridge) connectPage {
-	page := connectPage{
+func connectPageOf(of flow.Connection, b flow.Bridge) webpage.Connect {
+	page := webpage.Connect{
 		Bridge: optionOf(b), Server: of.Server, Scopes: of.Scopes,
-		Host: hostOf(of.AuthorizationURL), TokenOrigin: oauth.Origin(of.TokenURL),
+		Host: webpage.HostOf(of.AuthorizationURL), TokenOrigin: oauth.Origin(of.TokenURL),
 	}
 	if of.ServerURL != "" {
 		page.ServerOrigin = oauth.Origin(of.ServerURL)
@@ -172,7 +173,7 @@ func (s *connectHandler) connectedAt(of flow.Connection) string {
 
 // placeOf returns a URL's host and port as a part of a path.
 func placeOf(authorization string) string {
-	return strings.NewReplacer(":", "_", "[", "", "]", "~").Replace(strings.ToLower(hostOf(authorization)))
+	return strings.NewReplacer(":", "_", "[", "", "]", "~").Replace(strings.ToLower(webpage.HostOf(authorization)))
 }
 
 // connected is where people come back to who let the installation use an account.
@@ -199,8 +200,8 @@ func (s *connectHandler) connected(c httpapi.Call) error {
 	if err := s.storeConnection(c, p, q.get(parameterCode)); err != nil {
 		return err
 	}
-	return s.pages.show(c, s.pages.message, http.StatusOK, "", messagePage{
-		heading: s.pages.titled("The account is connected"),
+	return s.pages.Show(c, s.pages.MessagePage, http.StatusOK, "", webpage.Message{
+		Heading: s.pages.Titled("The account is connected"),
 		Text:    "The bridge " + string(p.Connect.User) + " uses it for the server " + p.Connect.Server + " from now on. You can close this page and go on in your program.",
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/grant"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/webpage"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
@@ -62,7 +63,7 @@ func (s *consentHandler) askPerson(c httpapi.Call, p loginSession, provider flow
 	}
 	data := s.consentOf(p.Ask)
 	data.Person, data.Provider, data.Bridges, data.Login = who.Name, provider.Name(), shownBridges(may), secret
-	return s.pages.show(c, s.pages.consent, statusOK, formTargets(p.Ask.Redirect), data)
+	return s.pages.Show(c, s.pages.ConsentPage, statusOK, webpage.FormTargets(p.Ask.Redirect), data)
 }
 
 // choiceFor returns what a person may agree to for a resource.
@@ -106,10 +107,10 @@ func (s *consentHandler) agreedTo(ctx context.Context, p loginSession, chosen st
 
 // shownBridges returns what a consent page shows of a choice, the bridge that would be
 // made first.
-func shownBridges(may admission.Choice) []bridgeOption {
-	var options []bridgeOption
+func shownBridges(may admission.Choice) []webpage.BridgeOption {
+	var options []webpage.BridgeOption
 	if may.Offered != "" {
-		options = append(options, bridgeOption{Value: admission.New, User: may.Offered, Offered: true})
+		options = append(options, webpage.BridgeOption{Value: admission.New, User: may.Offered, Offered: true})
 	}
 	for _, b := range may.Bridges {
 		options = append(options, optionOf(b))
@@ -118,18 +119,18 @@ func shownBridges(may admission.Choice) []bridgeOption {
 }
 
 // optionOf returns what pages show of a bridge.
-func optionOf(b flow.Bridge) bridgeOption {
-	return bridgeOption{Value: string(b.UID), User: b.User, Namespace: b.Namespace, Onboarded: b.Onboarded, Foreign: !b.Trusted && !b.Onboarded}
+func optionOf(b flow.Bridge) webpage.BridgeOption {
+	return webpage.BridgeOption{Value: string(b.UID), User: b.User, Namespace: b.Namespace, Onboarded: b.Onboarded, Foreign: !b.Trusted && !b.Onboarded}
 }
 
 // consentOf returns the page of what a client asks for.
-func (s *consentHandler) consentOf(a *authorizationRequest) consentPage {
-	data := consentPage{
-		heading:      s.pages.titled("Let " + a.Client.ShownName() + " in?"),
+func (s *consentHandler) consentOf(a *authorizationRequest) webpage.Consent {
+	data := webpage.Consent{
+		Heading:      s.pages.Titled("Let " + a.Client.ShownName() + " in?"),
 		Client:       a.Client.ShownName(),
 		ClientHost:   a.Client.DocumentHost(),
 		Unchecked:    !a.Client.Configured && !a.Client.Document,
-		RedirectHost: hostOf(a.Redirect),
+		RedirectHost: webpage.HostOf(a.Redirect),
 		Loopback:     client.IsLoopback(a.Redirect),
 		Action:       pathConsent,
 	}

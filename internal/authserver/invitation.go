@@ -14,6 +14,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/webpage"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
@@ -131,7 +132,7 @@ func (s *invitationHandler) join(c httpapi.Call, p loginSession, who flow.Identi
 	if err := c.Audit(s.loginAct(actJoin, who, string(user), resource)); err != nil {
 		return err
 	}
-	return s.pages.show(c, s.pages.invited, statusOK, "", invitedPage{
-		heading: s.pages.titled("Welcome"), Person: who.Name, User: user, Address: resource,
+	return s.pages.Show(c, s.pages.InvitedPage, statusOK, "", webpage.Invited{
+		Heading: s.pages.Titled("Welcome"), Person: who.Name, User: user, Address: resource,
 	})
 }

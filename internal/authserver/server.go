@@ -19,6 +19,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/grant"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/webpage"
 )
 
 // Options are what a Server is made of.
@@ -100,7 +101,7 @@ type core struct {
 	redirects client.Redirects
 	cookie    cookie
 	metadata  []byte
-	pages     *pages
+	pages     *webpage.Pages
 	metrics   *metrics
 }
 
@@ -114,7 +115,7 @@ func New(o Options) (*Server, error) {
 	c.grants = &grant.Grants{Store: o.Store, Random: o.Random, Now: o.Now, Lifetime: o.RefreshToken, Idle: o.RefreshIdle}
 	c.cookie = cookieOf(o.Issuer)
 	c.metadata = c.newMetadata()
-	c.pages = newPages(c.Name)
+	c.pages = webpage.New(c.Name)
 	var err error
 	if c.metrics, err = newMetrics(c.Metrics); err != nil {
 		return nil, err

@@ -1,7 +1,9 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package authserver
+// Package webpage has the pages that people see while they log in. The package is a
+// shell: it writes them into answers.
+package webpage
 
 import (
 	"bytes"
@@ -15,7 +17,6 @@ import (
 	"strings"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 )
@@ -28,22 +29,23 @@ const (
 //go:embed pages
 var pageFiles embed.FS
 
-// pages are what people see. There is no script in them.
-type pages struct {
-	installation                               string
-	message, choose, consent, invited, connect *template.Template
+// Pages are what people see. There is no script in them.
+type Pages struct {
+	installation                                                   string
+	MessagePage, ChoosePage, ConsentPage, InvitedPage, ConnectPage *template.Template
 	// style is the hash of the style sheet, by which the policy lets it in.
 	style string
 }
 
-func newPages(installation string) *pages {
-	p := &pages{installation: installation}
+// New returns the pages of an installation of that name.
+func New(installation string) *Pages {
+	p := &Pages{installation: installation}
 	layout := template.Must(template.ParseFS(pageFiles, "pages/layout.html", "pages/style.html", "pages/bridge.html"))
 	of := func(name string) *template.Template {
 		return template.Must(template.Must(layout.Clone()).ParseFS(pageFiles, "pages/"+name+".html"))
 	}
-	p.message, p.choose, p.consent, p.invited, p.connect = of("message"), of("choose"), of("consent"), of("invited"), of("connect")
-	sum := sha256.Sum256(styleOf(p.message))
+	p.MessagePage, p.ChoosePage, p.ConsentPage, p.InvitedPage, p.ConnectPage = of("message"), of("choose"), of("consent"), of("invited"), of("connect")
+	sum := sha256.Sum256(styleOf(p.MessagePage))
 	p.style = base64.StdEncoding.EncodeToString(sum[:])
 	return p
 }
@@ -52,7 +54,7 @@ func newPages(installation string) *pages {
 // may have changed it.
 func styleOf(page *template.Template) []byte {
 	var b bytes.Buffer
-	if err := page.Execute(&b, messagePage{}); err != nil {
+	if err := page.Execute(&b, Message{}); err != nil {
 		panic(err)
 	}
 	_, after, _ := bytes.Cut(b.Bytes(), []byte("<style>"))
@@ -60,41 +62,41 @@ func styleOf(page *template.Template) []byte {
 	return style
 }
 
-// heading is what all pages have.
-type heading struct {
+// Heading is what all pages have.
+type Heading struct {
 	Title, Installation string
 }
 
-// messagePage says something. Code is for whoever looks into it, and Who what
+// Message says something. Code is for whoever looks into it, and Who what
 // spec.oauth.subjects would have to name.
-type messagePage struct {
-	heading
+type Message struct {
+	Heading
 	Text, Code string
 	Who        *flow.Identity
 	Addresses  []string
-	Back       *backLink
+	Back       *BackLink
 }
 
-// backLink leads to the client, which hears why it gets nothing.
-type backLink struct {
+// BackLink leads to the client, which hears why it gets nothing.
+type BackLink struct {
 	Host string
 	URL  template.URL
 }
 
-// choosePage asks where to log in.
-type choosePage struct {
-	heading
+// Choose asks where to log in.
+type Choose struct {
+	Heading
 	Client    string
 	Server    string
 	Invited   v1alpha1.UserID
-	Providers []providerLink
+	Providers []ProviderLink
 }
 
-type providerLink struct{ Name, URL string }
+type ProviderLink struct{ Name, URL string }
 
-// consentPage asks whether a client may act for the person.
-type consentPage struct {
-	heading
+// Consent asks whether a client may act for the person.
+type Consent struct {
+	Heading
 	Person, Provider, Client string
 	// ClientHost is who vouches for the client, and Unchecked that nobody does.
 	ClientHost string
@@ -105,14 +107,14 @@ type consentPage struct {
 	Loopback     bool
 	Scheme       string
 	// Bridges are those of which the person allows one.
-	Bridges []bridgeOption
+	Bridges []BridgeOption
 	Scopes  []string
 	Action  string
 	Login   string
 }
 
-// bridgeOption is a bridge that a person may agree to. Value names it in the form.
-type bridgeOption struct {
+// BridgeOption is a bridge that a person may agree to. Value names it in the form.
+type BridgeOption struct {
 	Value     string
 	User      v1alpha1.UserID
 	Namespace string
@@ -123,19 +125,19 @@ type bridgeOption struct {
 	Foreign bool
 }
 
-// invitedPage says that an invitation was taken.
-type invitedPage struct {
-	heading
+// Invited says that an invitation was taken.
+type Invited struct {
+	Heading
 	Person  string
 	User    v1alpha1.UserID
 	Address string
 }
 
-// connectPage shows where the account of a server is.
-type connectPage struct {
-	heading
+// Connect shows where the account of a server is.
+type Connect struct {
+	Heading
 	Person string
-	Bridge bridgeOption
+	Bridge BridgeOption
 	Server string
 	// Host is where the account is, and TokenOrigin where its tokens are made.
 	Host, TokenOrigin string
@@ -148,49 +150,50 @@ type connectPage struct {
 	Login         string
 }
 
-// titled returns a page's heading.
-func (p *pages) titled(title string) heading { return heading{title, p.installation} }
+// Titled returns a page's Heading.
+func (p *Pages) Titled(title string) Heading { return Heading{title, p.installation} }
 
-// show answers with a page. forms is where its forms may lead, empty where it has
+// Show answers with a page. forms is where its forms may lead, empty where it has
 // none.
-func (p *pages) show(c httpapi.Call, page *template.Template, status int, forms string, data any) error {
+func (p *Pages) Show(c httpapi.Call, page *template.Template, status int, forms string, data any) error {
 	var b bytes.Buffer
 	if err := page.Execute(&b, data); err != nil {
 		return fmt.Errorf("write page: %w", err)
 	}
-	p.setHeader(c.Writer().Header(), forms)
+	p.SetHeader(c.Writer().Header(), forms)
 	c.Writer().WriteHeader(status)
 	// Whoever hung up does not read it either.
 	_, _ = c.Writer().Write(b.Bytes())
 	return nil
 }
 
-// setHeader sets what browsers keep to. There is no opener policy: a client that
+// SetHeader sets what browsers keep to. There is no opener policy: a client that
 // opens the login in a window of its own waits there for the answer, which one
 // would cut off. No referrer goes to other sites; with none to our own either,
 // browsers would send forms without their origin. The one image is an empty icon,
 // so that browsers ask for none.
-func (p *pages) setHeader(h http.Header, forms string) {
+func (p *Pages) SetHeader(h http.Header, forms string) {
 	if forms == "" {
 		forms = "'none'"
 	}
-	h.Set(headerCache, cacheNever)
+	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", "default-src 'none'; img-src data:; style-src 'sha256-"+p.style+"'; form-action "+forms+"; frame-ancestors 'none'; base-uri 'none'")
-	h.Set(headerType, "text/html; charset=utf-8")
+	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Referrer-Policy", "same-origin")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
 }
 
-// backTo returns the link by which a person tells the client what happened. The
-// redirect URI passed Redirects.Check, so that no browser runs it.
-func backTo(uri string, answer url.Values) *backLink {
-	return &backLink{Host: hostOf(uri), URL: template.URL(client.AddQuery(uri, answer))} //nolint:gosec // As above.
+// BackTo returns the link by which a person tells the client what happened, from its
+// redirect URI with the answer. The URI passed Redirects.Check, so that no browser runs
+// it.
+func BackTo(uri string) *BackLink {
+	return &BackLink{Host: HostOf(uri), URL: template.URL(uri)} //nolint:gosec // As above.
 }
 
-// hostOf returns what a page shows of a URI that passed Redirects.Check: its host and
+// HostOf returns what a page shows of a URI that passed Redirects.Check: its host and
 // port, or its scheme if it has no host.
-func hostOf(uri string) string {
+func HostOf(uri string) string {
 	u, err := url.Parse(uri)
 	switch {
 	case err != nil:
@@ -202,11 +205,11 @@ func hostOf(uri string) string {
 	}
 }
 
-// formTargets returns where a page's form may lead, for its content security policy.
+// FormTargets returns where a page's form may lead, for its content security policy.
 // Browsers apply it also to redirects after the form, such as those from the client's
 // redirect URI to another site of the client. So it allows all of https beside the
 // URI's own origin.
-func formTargets(uri string) string {
+func FormTargets(uri string) string {
 	targets := "'self' https:"
 	u, err := url.Parse(uri)
 	switch {
