@@ -95,8 +95,11 @@ func (o *loginOptions) open(ctx context.Context, c *core) (*logins, error) {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
 	l := &logins{
-		oauth: &authn.OAuth{PublicURL: found.PublicURL, Name: resourceName, Scopes: scopesOf(found, verifier), Tokens: verifier},
-		run:   []func(context.Context) error{keys.Run},
+		oauth: &authn.OAuth{
+			PublicURL: found.PublicURL, Name: resourceName, Scopes: scopesOf(found, verifier),
+			TrustedNamespaces: found.Trusted(), Tokens: verifier,
+		},
+		run: []func(context.Context) error{keys.Run},
 	}
 	for _, i := range issuers {
 		l.oauth.Servers = append(l.oauth.Servers, i.URL)

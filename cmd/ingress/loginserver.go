@@ -41,7 +41,7 @@ func (o *ownServer) open(ctx context.Context, l *logins) error {
 		return fmt.Errorf("--oauth-config: %w", err)
 	}
 	l.run = append(l.run, entries.Run)
-	users, err := usersOf(&of.Onboarding, o.core)
+	users, err := usersOf(o.found, o.core)
 	if err != nil {
 		return fmt.Errorf("--oauth-config: %w", err)
 	}
@@ -60,6 +60,7 @@ func (o *ownServer) open(ctx context.Context, l *logins) error {
 		Registration:    client.Registration{Enabled: of.Registration.Enabled, MaxClients: of.Registration.MaxClients, Lifetime: of.Registration.Lifetime},
 		Invitations:     of.Onboarding.Mode != settings.Off,
 		RedirectSchemes: of.RedirectSchemes,
+		AccountOrigins:  accountOriginsOf(of.AccountOrigins),
 		AccessToken:     of.Lifetimes.AccessToken, RefreshToken: of.Lifetimes.RefreshToken, RefreshIdle: of.Lifetimes.RefreshIdle,
 		Random: rand.Reader, Now: time.Now, Metrics: o.core.metrics, Log: o.core.log,
 	})
@@ -71,7 +72,8 @@ func (o *ownServer) open(ctx context.Context, l *logins) error {
 }
 
 // usersOf returns the directory of users, which makes a bridge at a first login.
-func usersOf(o *settings.Onboarding, c *core) (*kubestore.Directory, error) {
+func usersOf(found *settings.Settings, c *core) (*kubestore.Directory, error) {
+	o := &found.Server.Onboarding
 	if err := knownTier(o, c.quotas.tiers.Tiers()); err != nil {
 		return nil, err
 	}
@@ -87,7 +89,15 @@ func usersOf(o *settings.Onboarding, c *core) (*kubestore.Directory, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &kubestore.Directory{Routes: c.routes, Onboarding: acts, Mode: o.Mode}, nil
+	return &kubestore.Directory{Routes: c.routes, Onboarding: acts, Mode: o.Mode, Trusted: found.Trusted()}, nil
+}
+
+func accountOriginsOf(list []settings.AccountOrigins) []authserver.AccountOrigins {
+	var origins []authserver.AccountOrigins
+	for _, o := range list {
+		origins = append(origins, authserver.AccountOrigins{Authorization: o.Authorization, Token: o.Token})
+	}
+	return origins
 }
 
 // knownTier refuses a tier that the installation does not have: nothing that a

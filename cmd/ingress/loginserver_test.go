@@ -32,7 +32,7 @@ func TestAFirstLoginNeedsATierThatThereIs(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := &core{quotas: &quotas{tiers: tiers}, identity: &identity{config: &rest.Config{Host: "https://127.0.0.1:1"}}}
-			_, err = usersOf(&settings.Onboarding{Mode: test.mode, Namespace: "people", Tier: test.tier}, c)
+			_, err = usersOf(&settings.Settings{Server: &settings.Server{Onboarding: settings.Onboarding{Mode: test.mode, Namespace: "people", Tier: test.tier}}}, c)
 			if (err != nil) != (test.want != "") || err != nil && !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want %q", err, test.want)
 			}

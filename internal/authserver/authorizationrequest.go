@@ -17,6 +17,7 @@ import (
 // The parameters of requests that several places name.
 const (
 	parameterAnswer      = "answer"
+	parameterBridge      = "bridge"
 	parameterChallenge   = "code_challenge"
 	parameterClient      = "client_id"
 	parameterCode        = "code"

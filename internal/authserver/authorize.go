@@ -10,6 +10,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/webpage"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 )
 
@@ -82,18 +83,18 @@ func (s *providerLogin) chooseProvider(c httpapi.Call, p loginSession) error {
 	if err := s.save(c, p, secret); err != nil {
 		return err
 	}
-	data := choosePage{heading: s.pages.titled("Log in")}
+	data := webpage.Choose{Heading: s.pages.Titled("Log in")}
 	switch {
 	case p.Ask != nil:
 		data.Client = p.Ask.Client.ShownName()
 	case p.Connect != nil:
 		data.Server = p.Connect.Server
 	default:
-		data.heading, data.Invited = s.pages.titled("You are invited"), p.Invited
+		data.Heading, data.Invited = s.pages.Titled("You are invited"), p.Invited
 	}
 	for _, provider := range s.Providers {
 		link := pathLogin + provider.ID() + "?" + url.Values{parameterLogin: {secret}}.Encode()
-		data.Providers = append(data.Providers, providerLink{provider.Name(), link})
+		data.Providers = append(data.Providers, webpage.ProviderLink{Name: provider.Name(), URL: link})
 	}
-	return s.pages.show(c, s.pages.choose, statusOK, "", data)
+	return s.pages.Show(c, s.pages.ChoosePage, statusOK, "", data)
 }

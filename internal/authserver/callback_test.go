@@ -149,28 +149,28 @@ func TestConsentIsThePersonsOwn(t *testing.T) {
 		{"in another browser", func(w *world, _ *browser, secret string) answer {
 			other := w.browser()
 			other.get(deskFor(alices).authorize())
-			return other.post(pathConsent, url.Values{"answer": {"allow"}, "login": {secret}})
+			return other.post(pathConsent, url.Values{"answer": {"allow"}, "login": {secret}, "bridge": {"uid-alice-0"}})
 		}, http.StatusBadRequest, over},
 		{"without a cookie", func(w *world, _ *browser, secret string) answer {
-			return w.browser().post(pathConsent, url.Values{"answer": {"allow"}, "login": {secret}})
+			return w.browser().post(pathConsent, url.Values{"answer": {"allow"}, "login": {secret}, "bridge": {"uid-alice-0"}})
 		}, http.StatusBadRequest, over},
 		{"without an answer", func(_ *world, b *browser, secret string) answer {
 			return b.post(pathConsent, url.Values{"login": {secret}})
 		}, http.StatusBadRequest, over},
 		{"with two answers", func(_ *world, b *browser, secret string) answer {
-			return b.post(pathConsent, url.Values{"login": {secret}, "answer": {"deny", "allow"}})
+			return b.post(pathConsent, url.Values{"login": {secret}, "answer": {"deny", "allow"}, "bridge": {"uid-alice-0"}})
 		}, http.StatusBadRequest, over},
 		{"too late", func(w *world, b *browser, secret string) answer {
 			w.wait(loginLife)
-			return b.post(pathConsent, url.Values{"login": {secret}, "answer": {"allow"}})
+			return b.post(pathConsent, url.Values{"login": {secret}, "answer": {"allow"}, "bridge": {"uid-alice-0"}})
 		}, http.StatusBadRequest, over},
 		{"while the store is away", func(w *world, b *browser, secret string) answer {
 			w.store.fail("put")
-			return b.post(pathConsent, url.Values{"login": {secret}, "answer": {"allow"}})
+			return b.post(pathConsent, url.Values{"login": {secret}, "answer": {"allow"}, "bridge": {"uid-alice-0"}})
 		}, http.StatusServiceUnavailable, "at the moment"},
 		{"while nothing can be written to the audit trail", func(w *world, b *browser, secret string) answer {
 			w.auditErr = errFake
-			return b.post(pathConsent, url.Values{"login": {secret}, "answer": {"allow"}})
+			return b.post(pathConsent, url.Values{"login": {secret}, "answer": {"allow"}, "bridge": {"uid-alice-0"}})
 		}, http.StatusServiceUnavailable, "at the moment"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

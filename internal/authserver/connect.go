@@ -4,6 +4,7 @@
 package authserver
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,8 +16,10 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/admission"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/webpage"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
@@ -26,6 +29,7 @@ const answerConnect = "connect"
 
 var (
 	errNoConnection = refusePage(statusForbidden, "There is nothing to connect here", "There is no server of this name whose account you may connect as whoever you logged in as.")
+	errTokensAway   = refusePage(statusForbidden, "The account cannot be connected", "The server logs in at one place and gets its tokens from another, and nobody who runs this installation allowed that. Ask them to allow the two origins:")
 	errNoAccount    = refusePage(statusForbidden, "The account was not connected", "Whoever the account is at did not let you in, or its answer is not to be relied on. Nothing was changed.")
 )
 
@@ -59,11 +63,12 @@ func (s *connectHandler) connect(c httpapi.Call) error {
 // somebody else's, the server is none, or has no account, is one answer.
 func (s *connectHandler) askAccount(c httpapi.Call, p loginSession, who flow.Identity) error {
 	ctx := c.Request().Context()
-	users, err := s.Users.Bridges(ctx, who)
+	bridges, err := s.Users.Bridges(ctx, who)
 	if err != nil {
 		return fmt.Errorf("look up bridges: %w", err)
 	}
-	if !slices.Contains(users, p.Connect.User) {
+	bridge, ok := admission.Of(bridges, p.Connect.User)
+	if !ok {
 		return errNoConnection // Before anything is asked that takes time where there is a bridge.
 	}
 	found, err := s.Connections.Find(ctx, p.Connect.User, p.Connect.Server)
@@ -73,16 +78,42 @@ func (s *connectHandler) askAccount(c httpapi.Call, p loginSession, who flow.Ide
 	if err != nil {
 		return fmt.Errorf("find the account of a server: %w", err)
 	}
+	if err := s.checkOrigins(found); err != nil {
+		return err
+	}
 	p.Connect.Of = &found
 	secret, err := s.saveFor(c, p, who, stageConnect)
 	if err != nil {
 		return err
 	}
-	return s.pages.show(c, s.pages.connect, statusOK, formTargets(found.AuthorizationURL), connectPage{
-		heading: s.pages.titled("Connect " + found.Server + "?"),
-		Person:  who.Name, User: found.User, Server: found.Server, Host: hostOf(found.AuthorizationURL), Scopes: found.Scopes,
-		Action: pathAccount, Login: secret,
-	})
+	data := connectPageOf(found, bridge)
+	data.Heading, data.Person, data.Action, data.Login = s.pages.Titled("Connect "+found.Server+"?"), who.Name, pathAccount, secret
+	return s.pages.Show(c, s.pages.ConnectPage, statusOK, webpage.FormTargets(found.AuthorizationURL), data)
+}
+
+// connectPageOf returns what a page shows of an account of a server of b.
+func connectPageOf(of flow.Connection, b flow.Bridge) webpage.Connect {
+	page := webpage.Connect{
+		Bridge: optionOf(b), Server: of.Server, Scopes: of.Scopes,
+		Host: webpage.HostOf(of.AuthorizationURL), TokenOrigin: oauth.Origin(of.TokenURL),
+	}
+	if of.ServerURL != "" {
+		page.ServerOrigin = oauth.Origin(of.ServerURL)
+		page.ServerForeign = page.ServerOrigin != oauth.Origin(of.AuthorizationURL)
+	}
+	return page
+}
+
+// checkOrigins refuses an account whose tokens are made elsewhere than where its user
+// logs in, unless an administrator allowed the two origins. The page at which the
+// user logs in says nothing of the other place, and the redirect URI is bound to the
+// first alone.
+func (s *connectHandler) checkOrigins(of flow.Connection) error {
+	pair := AccountOrigins{Authorization: oauth.Origin(of.AuthorizationURL), Token: oauth.Origin(of.TokenURL)}
+	if pair.Authorization == pair.Token || slices.Contains(s.AccountOrigins, pair) {
+		return nil
+	}
+	return errTokensAway.withAddresses([]string{pair.Authorization, pair.Token})
 }
 
 // goToAccount sends the person to where the account is.
@@ -142,7 +173,7 @@ func (s *connectHandler) connectedAt(of flow.Connection) string {
 
 // placeOf returns a URL's host and port as a part of a path.
 func placeOf(authorization string) string {
-	return strings.NewReplacer(":", "_", "[", "", "]", "~").Replace(strings.ToLower(hostOf(authorization)))
+	return strings.NewReplacer(":", "_", "[", "", "]", "~").Replace(strings.ToLower(webpage.HostOf(authorization)))
 }
 
 // connected is where people come back to who let the installation use an account.
@@ -169,8 +200,8 @@ func (s *connectHandler) connected(c httpapi.Call) error {
 	if err := s.storeConnection(c, p, q.get(parameterCode)); err != nil {
 		return err
 	}
-	return s.pages.show(c, s.pages.message, http.StatusOK, "", messagePage{
-		heading: s.pages.titled("The account is connected"),
+	return s.pages.Show(c, s.pages.MessagePage, http.StatusOK, "", webpage.Message{
+		Heading: s.pages.Titled("The account is connected"),
 		Text:    "The bridge " + string(p.Connect.User) + " uses it for the server " + p.Connect.Server + " from now on. You can close this page and go on in your program.",
 	})
 }
@@ -178,12 +209,15 @@ func (s *connectHandler) connected(c httpapi.Call) error {
 // storeConnection hands what a person brought back to their bridge, if it is still theirs.
 func (s *connectHandler) storeConnection(c httpapi.Call, p loginSession, code string) error {
 	ctx := c.Request().Context()
-	users, err := s.Users.Bridges(ctx, *p.Who)
+	bridges, err := s.Users.Bridges(ctx, *p.Who)
 	if err != nil {
 		return fmt.Errorf("look up bridges: %w", err)
 	}
-	if !slices.Contains(users, p.Connect.User) {
+	if _, ok := admission.Of(bridges, p.Connect.User); !ok {
 		return errNoConnection
+	}
+	if err := s.checkUnchanged(ctx, *p.Connect.Of); err != nil {
+		return err
 	}
 	act := httpapi.Act{
 		Name: actConnect, Target: p.Connect.Server, User: string(p.Connect.User),
@@ -201,6 +235,22 @@ func (s *connectHandler) storeConnection(c httpapi.Call, p loginSession, code st
 	}
 	if err != nil {
 		return fmt.Errorf("connect an account: %w", err)
+	}
+	return nil
+}
+
+// checkUnchanged refuses an account that is no longer connected as the person was
+// shown: the bridge is another, or the answer or the tokens would go elsewhere.
+func (s *connectHandler) checkUnchanged(ctx context.Context, shown flow.Connection) error {
+	found, err := s.Connections.Find(ctx, shown.User, shown.Server)
+	if errors.Is(err, flow.ErrNotFound) {
+		return errNoConnection
+	}
+	if err != nil {
+		return fmt.Errorf("find the account of a server: %w", err)
+	}
+	if !bytes.Equal(flow.Encode(found), flow.Encode(shown)) {
+		return errOver
 	}
 	return nil
 }

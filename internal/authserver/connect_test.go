@@ -23,6 +23,7 @@ import (
 var drive = flow.Connection{
 	User: "alice", Server: "drive", AuthorizationURL: "https://accounts.example/authorize?tenant=1", ClientID: "bridges",
 	Scopes: []string{"files.read", "files.write"}, Resource: "https://drive.example/mcp", Secret: "DRIVE_LOGIN",
+	TokenURL: "https://accounts.example:443/token", ServerURL: "https://drive.example/mcp",
 }
 
 // fakeConnections has drive, and bob's server of the same name.
@@ -30,6 +31,8 @@ type fakeConnections struct {
 	mu   sync.Mutex
 	away bool
 	kept []flow.ConnectionAnswer
+	// change changes what is found from then on.
+	change func(*flow.Connection)
 }
 
 func (f *fakeConnections) Find(_ context.Context, user v1alpha1.UserID, server string) (flow.Connection, error) {
@@ -38,7 +41,10 @@ func (f *fakeConnections) Find(_ context.Context, user v1alpha1.UserID, server s
 	found := drive
 	found.User, found.Server = user, server
 	if server == "mail" {
-		found.AuthorizationURL = "https://evil.example:8443/authorize"
+		found.AuthorizationURL, found.TokenURL = "https://evil.example:8443/authorize", "https://evil.example:8443/token"
+	}
+	if f.change != nil {
+		f.change(&found)
 	}
 	switch {
 	case f.away:
@@ -65,9 +71,18 @@ func (f *fakeConnections) setAway(away bool) {
 	f.away = away
 }
 
+func (f *fakeConnections) setChange(change func(*flow.Connection)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.change = change
+}
+
 func connectWorld(t *testing.T) (*world, *fakeConnections) {
 	f := &fakeConnections{}
-	return newWorld(t, func(o *Options) { o.Connections = f }), f
+	return newWorld(t, func(o *Options) {
+		o.Connections = f
+		o.AccountOrigins = []AccountOrigins{{"https://accounts.google.example", "https://oauth2.googleapis.example"}}
+	}), f
 }
 
 // comesToConnect logs who in to connect the account of a server.
@@ -87,7 +102,7 @@ func TestAPersonConnectsTheAccountOfAServer(t *testing.T) {
 	w, f := connectWorld(t)
 	b := w.browser()
 	shown := b.comesToConnect("alice/drive", "alice")
-	for _, words := range []string{"Connect drive?", "Name of alice", "accounts.example", "files.write"} {
+	for _, words := range []string{"Connect drive?", "Name of alice", "<strong>accounts.example</strong>", "files.write", "<strong>https://accounts.example</strong>", "<strong>https://drive.example</strong>", "not at the same place"} {
 		page(t, shown, http.StatusOK, words)
 	}
 	at, asked := b.goesOn(shown)
@@ -229,5 +244,71 @@ func TestWithoutConnectionsThereAreNoSuchPages(t *testing.T) {
 		if got := with.browser().get(path); got.status != http.StatusTeapot {
 			t.Errorf("%s: %d", path, got.status)
 		}
+	}
+}
+
+func TestAnAccountWhoseTokensAreMadeElsewhereIsNotConnected(t *testing.T) {
+	w, f := connectWorld(t)
+	for _, test := range []struct {
+		name, page, token string
+		ok                bool
+	}{
+		{"another host", "https://accounts.example/authorize", "https://evil.example/token", false},
+		{"a host below it", "https://accounts.example/authorize", "https://evil.accounts.example/token", false},
+		{"another port", "https://accounts.example/authorize", "https://accounts.example:8443/token", false},
+		{"without TLS", "https://accounts.example/authorize", "http://accounts.example/token", false},
+		{"the same, written otherwise", "https://accounts.example/authorize", "https://ACCOUNTS.example:443/token", true},
+		{"what an administrator allowed", "https://accounts.google.example/authorize", "https://oauth2.googleapis.example/token", true},
+		{"the reverse of it", "https://oauth2.googleapis.example/authorize", "https://accounts.google.example/token", false},
+		{"one half of it", "https://accounts.google.example/authorize", "https://evil.example/token", false},
+		{"the other half of it", "https://evil.example/authorize", "https://oauth2.googleapis.example/token", false},
+	} {
+		f.setChange(func(c *flow.Connection) { c.AuthorizationURL, c.TokenURL = test.page, test.token })
+		shown := w.browser().comesToConnect("alice/drive", "alice")
+		if test.ok {
+			page(t, shown, http.StatusOK, "<strong>"+oauth.Origin(test.token)+"</strong>")
+			continue
+		}
+		page(t, shown, http.StatusForbidden, "The account cannot be connected")
+		page(t, shown, http.StatusForbidden, "<code>"+oauth.Origin(test.token)+"</code>")
+		if strings.Contains(shown.body, "<form") {
+			t.Errorf("%s: the page leads on", test.name)
+		}
+	}
+}
+
+func TestAnAnswerIsKeptOnlyForWhatThePersonSaw(t *testing.T) {
+	w, f := connectWorld(t)
+	for name, change := range map[string]func(*flow.Connection){
+		"tokens made elsewhere":    func(c *flow.Connection) { c.TokenURL = "https://evil.example/token" },
+		"tokens sent elsewhere":    func(c *flow.Connection) { c.ServerURL = "https://evil.example/mcp" },
+		"another bridge":           func(c *flow.Connection) { c.Bridge = "uid-other" },
+		"another page":             func(c *flow.Connection) { c.AuthorizationURL = "https://accounts.example/other" },
+		"kept in another's secret": func(c *flow.Connection) { c.Secret = "OTHER" },
+	} {
+		f.setChange(nil)
+		b := w.browser()
+		_, asked := b.goesOn(b.comesToConnect("alice/drive", "alice"))
+		f.setChange(change)
+		got := b.get("/oauth/connected/accounts.example?" + url.Values{"state": {asked.Get("state")}, "code": {"c"}}.Encode())
+		page(t, got, http.StatusBadRequest, "This login is over")
+		if len(f.kept) != 0 || len(w.audited()) != 0 {
+			t.Errorf("%s: the answer was kept", name)
+		}
+	}
+}
+
+func TestThePageOfAnAccountSaysWhoseBridgeItIsFor(t *testing.T) {
+	w, f := connectWorld(t)
+	w.users.claims("mallory", "bob", "alice")
+	shown := w.browser().comesToConnect("bob/drive", "alice")
+	for _, words := range []string{warning + " <strong>bob</strong>", "<strong>mallory</strong>"} {
+		page(t, shown, http.StatusOK, words)
+	}
+	f.setChange(func(c *flow.Connection) { c.ServerURL = "" })
+	shown = w.browser().comesToConnect("alice/drive", "alice")
+	page(t, shown, http.StatusOK, "a program of the bridge")
+	if strings.Contains(shown.body, warning) {
+		t.Errorf("alice is warned of her own bridge: %s", shown.body)
 	}
 }

@@ -4,15 +4,17 @@
 package authserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
-	"slices"
 
-	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/admission"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/grant"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/webpage"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
@@ -44,37 +46,91 @@ var scopeWords = map[string]string{
 type consentHandler struct {
 	*core
 	*loginSessions
-	*admission
 }
 
 // askPerson asks the person who logged in whether they agree. It does so each
 // time: providers log people in without a word, and another program could ask
 // under the id of one that they agreed to.
 func (s *consentHandler) askPerson(c httpapi.Call, p loginSession, provider flow.Provider, who flow.Identity) error {
-	user, offered, err := s.userFor(c.Request().Context(), who, p.Ask.Resource)
+	may, err := s.choiceFor(c.Request().Context(), who, p.Ask.Resource)
 	if err != nil {
 		return linkedToClient(err, p.Ask)
 	}
-	if offered {
-		p.Offered = user
-	}
+	p.Offered = may.Offered
 	secret, err := s.saveFor(c, p, who, stageAgree)
 	if err != nil {
 		return err
 	}
 	data := s.consentOf(p.Ask)
-	data.Person, data.Provider, data.Bridge, data.Offered, data.Login = who.Name, provider.Name(), user, offered, secret
-	return s.pages.show(c, s.pages.consent, statusOK, formTargets(p.Ask.Redirect), data)
+	data.Person, data.Provider, data.Bridges, data.Login = who.Name, provider.Name(), shownBridges(may), secret
+	return s.pages.Show(c, s.pages.ConsentPage, statusOK, webpage.FormTargets(p.Ask.Redirect), data)
+}
+
+// choiceFor returns what a person may agree to for a resource.
+func (s *consentHandler) choiceFor(ctx context.Context, who flow.Identity, resource string) (admission.Choice, error) {
+	user, _ := userOf(resource, s.Issuer)
+	may, err := admission.For(ctx, s.Users, who, user)
+	if errors.Is(err, admission.ErrNotTheirs) {
+		return may, errNotOne.withPerson(who)
+	}
+	return may, notGiven(err, who)
+}
+
+// notGiven returns the error for a person who cannot get a bridge.
+func notGiven(err error, who flow.Identity) error {
+	if errors.Is(err, flow.ErrNotInvited) {
+		return errNone.withPerson(who)
+	}
+	return err
+}
+
+// agreedTo returns the bridge that a person chose on a consent page, and makes it if it
+// is the one that they were offered. If they may choose another one now, they did not
+// agree to that.
+func (s *consentHandler) agreedTo(ctx context.Context, p loginSession, chosen string) (flow.Bridge, error) {
+	may, err := s.choiceFor(ctx, *p.Who, p.Ask.Resource)
+	if err != nil {
+		return flow.Bridge{}, err
+	}
+	if b, ok := may.Find(chosen, p.Offered); ok {
+		return b, nil
+	}
+	if chosen != admission.New || may.Offered == "" || may.Offered != p.Offered {
+		return flow.Bridge{}, errOver
+	}
+	b, err := s.Users.Onboard(ctx, *p.Who, "")
+	if err != nil {
+		err = fmt.Errorf("onboard: %w", err)
+	}
+	return b, notGiven(err, *p.Who)
+}
+
+// shownBridges returns what a consent page shows of a choice, the bridge that would be
+// made first.
+func shownBridges(may admission.Choice) []webpage.BridgeOption {
+	var options []webpage.BridgeOption
+	if may.Offered != "" {
+		options = append(options, webpage.BridgeOption{Value: admission.New, User: may.Offered, Offered: true})
+	}
+	for _, b := range may.Bridges {
+		options = append(options, optionOf(b))
+	}
+	return options
+}
+
+// optionOf returns what pages show of a bridge.
+func optionOf(b flow.Bridge) webpage.BridgeOption {
+	return webpage.BridgeOption{Value: string(b.UID), User: b.User, Namespace: b.Namespace, Onboarded: b.Onboarded, Foreign: !b.Trusted && !b.Onboarded}
 }
 
 // consentOf returns the page of what a client asks for.
-func (s *consentHandler) consentOf(a *authorizationRequest) consentPage {
-	data := consentPage{
-		heading:      s.pages.titled("Let " + a.Client.ShownName() + " in?"),
+func (s *consentHandler) consentOf(a *authorizationRequest) webpage.Consent {
+	data := webpage.Consent{
+		Heading:      s.pages.Titled("Let " + a.Client.ShownName() + " in?"),
 		Client:       a.Client.ShownName(),
 		ClientHost:   a.Client.DocumentHost(),
 		Unchecked:    !a.Client.Configured && !a.Client.Document,
-		RedirectHost: hostOf(a.Redirect),
+		RedirectHost: webpage.HostOf(a.Redirect),
 		Loopback:     client.IsLoopback(a.Redirect),
 		Action:       pathConsent,
 	}
@@ -95,91 +151,98 @@ func linkedToClient(err error, a *authorizationRequest) error {
 	return err
 }
 
+// consentAnswer is a person's answer to a consent page, with their login, which is over
+// by it.
+type consentAnswer struct {
+	text  string
+	login loginSession
+	// bridge is the one that they allow their program to use.
+	bridge flow.Bridge
+}
+
 // consent takes the person's answer. The secret of the login is in the page alone,
 // which proves that it is their answer.
 func (s *consentHandler) consent(c httpapi.Call) error {
-	answer, p, err := s.readAnswer(c)
+	answer, err := s.readAnswer(c)
 	if err != nil {
 		return err
 	}
-	if err := c.Audit(s.actOf(answer, p)); err != nil {
+	if err := c.Audit(s.actOf(answer)); err != nil {
 		return err
 	}
-	if answer == answerDeny {
-		return &clientError{*p.Ask, codeAccessDenied, "The person said no."}
+	ask := answer.login.Ask
+	if answer.text == answerDeny {
+		return &clientError{*ask, codeAccessDenied, "The person said no."}
 	}
-	code, err := s.grant(c.Request().Context(), p)
+	code, err := s.grant(c.Request().Context(), answer)
 	if errors.Is(err, client.ErrNotFound) {
 		return errAskClient
 	}
 	if err != nil {
 		return err
 	}
-	to := p.Ask.answer(s.Issuer)
+	to := ask.answer(s.Issuer)
 	to.Set(parameterCode, code)
-	redirect(c, client.AddQuery(p.Ask.Redirect, to))
+	redirect(c, client.AddQuery(ask.Redirect, to))
 	return nil
 }
 
 // grant stores what a person agreed to, and returns the code for it, or
 // client.ErrNotFound if the client no longer exists.
-func (s *consentHandler) grant(ctx context.Context, p loginSession) (code string, err error) {
+func (s *consentHandler) grant(ctx context.Context, a consentAnswer) (code string, err error) {
+	p := a.login
 	if err := s.clients.Use(ctx, p.Ask.Client.ID); err != nil {
 		return "", err
 	}
-	given, err := s.grants.Create(ctx, grant.Grant{
+	g := grant.Grant{
 		Client: p.Ask.Client.ID, Redirect: p.Ask.Redirect, Challenge: p.Ask.Challenge,
 		Resource: p.Ask.Resource, Scopes: p.Ask.Scopes, Who: *p.Who, Provider: p.Provider, Version: p.Version,
-		Began: p.Came, Offered: p.Offered != "",
-	})
+		Began: p.Came, Offered: p.Offered != "" && p.Offered == a.bridge.User,
+	}
+	if user, _ := userOf(g.Resource, s.Issuer); user == "" {
+		g.Bridge, g.User = a.bridge.UID, a.bridge.User
+	}
+	given, err := s.grants.Create(ctx, g)
 	return given.Text(), err
 }
 
-// readAnswer returns a person's answer, and their login, which is over by it.
-func (s *consentHandler) readAnswer(c httpapi.Call) (answer string, p loginSession, err error) {
+// readAnswer returns a person's answer.
+func (s *consentHandler) readAnswer(c httpapi.Call) (a consentAnswer, err error) {
 	body, err := c.Body()
 	if err != nil {
-		return "", loginSession{}, err
+		return consentAnswer{}, err
 	}
 	q, ok := parseParameters(string(body))
-	answer = q.get(parameterAnswer)
-	if !ok || q.repeated(parameterAnswer, parameterLogin) || answer != answerAllow && answer != answerDeny {
-		return "", loginSession{}, errOver
+	a.text = q.get(parameterAnswer)
+	if !ok || q.repeated(parameterAnswer, parameterLogin, parameterBridge) || a.text != answerAllow && a.text != answerDeny {
+		return consentAnswer{}, errOver
 	}
 	login := q.get(parameterLogin)
-	if p, err = s.resume(c, login, stageAgree); err != nil {
-		return "", loginSession{}, err
+	if a.login, err = s.resume(c, login, stageAgree); err != nil {
+		return consentAnswer{}, err
 	}
 	// What takes its time and may fail comes first: the person can press again.
-	if answer == answerAllow && p.Offered != "" {
-		if err := s.onboard(c.Request().Context(), p); err != nil {
-			return "", loginSession{}, linkedToClient(err, p.Ask)
+	if a.text == answerAllow {
+		if a.bridge, err = s.agreedTo(c.Request().Context(), a.login, q.get(parameterBridge)); err != nil {
+			return consentAnswer{}, linkedToClient(err, a.login.Ask)
 		}
 	}
-	return answer, p, s.finish(c, login, p)
+	return a, s.finish(c, login, a.login)
 }
 
 // actOf returns what a person answered, for the audit trail.
-func (s *consentHandler) actOf(answer string, p loginSession) httpapi.Act {
-	act := actDeny
-	if answer == answerAllow {
-		act = actAllow
+func (s *consentHandler) actOf(a consentAnswer) httpapi.Act {
+	name := actDeny
+	if a.text == answerAllow {
+		name = actAllow
 	}
-	return s.loginAct(act, *p.Who, p.Ask.Client.ID, p.Ask.Resource)
+	act := s.loginAct(name, *a.login.Who, a.login.Ask.Client.ID, a.login.Ask.Resource)
+	act.User = cmp.Or(act.User, string(a.bridge.User))
+	return act
 }
 
 // loginAct returns an act of a person's.
 func (s *core) loginAct(name string, who flow.Identity, on, resource string) httpapi.Act {
 	user, _ := userOf(resource, s.Issuer)
 	return httpapi.Act{Name: name, Target: on, Login: oauth.KeyOf(who.Issuer, who.Subject).String(), User: string(user)}
-}
-
-// stillAllowed reports whether a person with these bridges may still use a
-// resource.
-func (s *admission) stillAllowed(users []v1alpha1.UserID, resource string) bool {
-	user, _ := userOf(resource, s.Issuer)
-	if user == "" {
-		return len(users) > 0
-	}
-	return slices.Contains(users, user)
 }

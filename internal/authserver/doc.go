@@ -10,8 +10,9 @@
 // and RFC 7636), as OAuth 2.1 has it, and clients without a secret: those that an
 // administrator configured, those whose id is the URL of a document about them,
 // and those that registered themselves (RFC 7591). One grant is for one person,
-// one client and one URL (RFC 8707). Who a person is, a provider says; whose
-// bridges they may use, flow.Users.
+// one client and one URL (RFC 8707), and at the URL for everyone for the bridge that
+// the person agreed to. Who a person is, a provider says; whose bridges they may use,
+// flow.Users.
 //
 // A login goes from one request to the next by the store:
 //

@@ -4,6 +4,7 @@
 package authserver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -33,10 +34,8 @@ func (s *tokenHandler) endLogins(c httpapi.Call) error {
 }
 
 // isEnded reports whether an administrator has ended the logins for the bridge of a
-// grant. users are those whose bridges its person may use.
-func (s *tokenHandler) isEnded(ctx context.Context, g grant.Grant, users []v1alpha1.UserID) (bool, error) {
-	if user, _ := userOf(g.Resource, s.Issuer); user != "" {
-		users = []v1alpha1.UserID{user}
-	}
-	return s.grants.Ended(ctx, g.Began, users...)
+// grant.
+func (s *tokenHandler) isEnded(ctx context.Context, g grant.Grant) (bool, error) {
+	user, _ := userOf(g.Resource, s.Issuer)
+	return s.grants.Ended(ctx, g.Began, cmp.Or(user, g.User))
 }

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
@@ -230,19 +231,36 @@ type fakeUsers struct {
 	mu      sync.Mutex
 	bridges map[string][]v1alpha1.UserID
 	welcome map[string]v1alpha1.UserID
+	// foreign are the namespaces of bridges that only their authors speak for, and made
+	// how often a user's bridge was made again.
+	foreign map[v1alpha1.UserID]string
+	made    map[v1alpha1.UserID]int
 	invites bool
 	away    bool
 	asked   int
 }
 
-func (u *fakeUsers) Bridges(_ context.Context, who flow.Identity) ([]v1alpha1.UserID, error) {
+func (u *fakeUsers) Bridges(_ context.Context, who flow.Identity) (bridges []flow.Bridge, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.asked++
 	if u.away {
 		return nil, errFake
 	}
-	return u.bridges[who.Subject], nil
+	for _, user := range u.bridges[who.Subject] {
+		bridges = append(bridges, u.bridge(who, user))
+	}
+	return bridges, nil
+}
+
+// bridge returns the bridge of a user, with mu held.
+func (u *fakeUsers) bridge(who flow.Identity, user v1alpha1.UserID) flow.Bridge {
+	b := flow.Bridge{User: user, UID: types.UID(fmt.Sprintf("uid-%s-%d", user, u.made[user])), Namespace: u.foreign[user]}
+	if b.Namespace == "" {
+		b.Namespace, b.Trusted = "people", true
+	}
+	b.Onboarded = b.Trusted && u.welcome[who.Subject] == user
+	return b
 }
 
 func (u *fakeUsers) Offer(_ context.Context, who flow.Identity) (v1alpha1.UserID, error) {
@@ -254,27 +272,42 @@ func (u *fakeUsers) Offer(_ context.Context, who flow.Identity) (v1alpha1.UserID
 	return "", flow.ErrNotInvited
 }
 
-func (u *fakeUsers) Onboard(_ context.Context, who flow.Identity, invited v1alpha1.UserID) (v1alpha1.UserID, error) {
+func (u *fakeUsers) Onboard(_ context.Context, who flow.Identity, invited v1alpha1.UserID) (flow.Bridge, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.away {
-		return "", errFake
+		return flow.Bridge{}, errFake
 	}
 	user := u.welcome[who.Subject]
 	if invited != "" && u.invites {
 		user = invited
 	}
 	if user == "" {
-		return "", flow.ErrNotInvited
+		return flow.Bridge{}, flow.ErrNotInvited
 	}
 	u.bridges[who.Subject] = append(u.bridges[who.Subject], user)
-	return user, nil
+	return u.bridge(who, user), nil
 }
 
 func (u *fakeUsers) set(subject string, users ...v1alpha1.UserID) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.bridges[subject] = users
+}
+
+// claims has the author of a namespace make a bridge for a user, or make it again, in
+// which these subjects are named.
+func (u *fakeUsers) claims(namespace string, user v1alpha1.UserID, subjects ...string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.foreign[user] = namespace
+	u.made[user]++
+	for _, subject := range subjects {
+		if !slices.Contains(u.bridges[subject], user) {
+			u.bridges[subject] = append(slices.Clone(u.bridges[subject]), user)
+			slices.Sort(u.bridges[subject])
+		}
+	}
 }
 
 // fakeDocuments has the documents of clients.

@@ -99,7 +99,10 @@ func newWorld(t testing.TB, options ...func(*Options)) *world {
 	w := &world{
 		t: t, at: time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC), logs: &lockedBuffer{},
 		provider: newProvider("idp"), keys: newKeys(t),
-		users: &fakeUsers{bridges: map[string][]v1alpha1.UserID{"alice": {"alice"}, "amy": {"alice", "team"}}, welcome: map[string]v1alpha1.UserID{}},
+		users: &fakeUsers{
+			bridges: map[string][]v1alpha1.UserID{"alice": {"alice"}, "amy": {"alice", "team"}}, welcome: map[string]v1alpha1.UserID{},
+			foreign: map[v1alpha1.UserID]string{}, made: map[v1alpha1.UserID]int{},
+		},
 		documents: fakeDocuments{
 			siteID:                            {ID: siteID, Name: "Site", RedirectURIs: []string{siteURI, "http://127.0.0.1/callback", "http://evil.example/"}, Document: true},
 			"https://site.example/other.json": {ID: siteID, Name: "Site", RedirectURIs: []string{siteURI}, Document: true},
@@ -421,10 +424,30 @@ func fieldOf(t testing.TB, a answer) string {
 	return html.UnescapeString(found[1])
 }
 
-// answers sends the person's answer to a consent page.
+var bridgeField = regexp.MustCompile(`name="bridge" value="([^"]*)"`)
+
+// bridgesOf returns the bridges of a consent page, as its form names them.
+func bridgesOf(a answer) (values []string) {
+	for _, found := range bridgeField.FindAllStringSubmatch(a.body, -1) {
+		values = append(values, html.UnescapeString(found[1]))
+	}
+	return values
+}
+
+// answers sends the person's answer to a consent page, with its bridge if there is one
+// to choose.
 func (b *browser) answers(page answer, text string) answer {
 	b.w.t.Helper()
-	return b.post(pathConsent, url.Values{"login": {fieldOf(b.w.t, page)}, "answer": {text}})
+	if of := bridgesOf(page); len(of) == 1 {
+		return b.chooses(page, text, of[0])
+	}
+	return b.chooses(page, text, "")
+}
+
+// chooses sends the person's answer to a consent page, with one of its bridges.
+func (b *browser) chooses(page answer, text, bridge string) answer {
+	b.w.t.Helper()
+	return b.post(pathConsent, url.Values{"login": {fieldOf(b.w.t, page)}, "answer": {text}, "bridge": {bridge}})
 }
 
 // agrees logs who in for a client, who agrees, and returns the code.

@@ -68,7 +68,7 @@ func TestALoginFromItsFirstRequestToItsTokens(t *testing.T) {
 	}
 	token.ID = ""
 	want := oauth.Token{
-		Issuer: issuer, Subject: oauth.KeyOf("https://idp.example", "alice"), User: "alice", ClientID: desk,
+		Issuer: issuer, Subject: oauth.KeyOf("https://idp.example", "alice"), User: "alice", Own: true, ClientID: desk,
 		Expires: w.now().Add(15 * time.Minute), Read: true, Call: true, Scopes: oauth.Scopes(),
 	}
 	if diff := cmp.Diff(want, token); diff != "" {
@@ -259,14 +259,22 @@ func TestWhoHasNoBridgeGetsOneWhereTheInstallationGivesThem(t *testing.T) {
 	}
 }
 
-func TestWhoMayUseSeveralBridgesNamesOne(t *testing.T) {
+func TestWhoMayUseSeveralBridgesChoosesOne(t *testing.T) {
 	w := newWorld(t)
-	got := w.browser().comesTo(deskFor(everyone), "amy")
-	for _, words := range []string{"You may use several bridges", "<code>" + issuer + "/u/alice/mcp</code>", "<code>" + issuer + "/u/team/mcp</code>", "Return to"} {
-		page(t, got, http.StatusForbidden, words)
+	b := w.browser()
+	got := b.comesTo(deskFor(everyone), "amy")
+	if diff := cmp.Diff([]string{"uid-alice-0", "uid-team-0"}, bridgesOf(got)); diff != "" || strings.Contains(got.body, "checked") {
+		t.Errorf("(-want +got):\n%s%s", diff, got.body)
+	}
+	page(t, b.chooses(got, "allow", ""), http.StatusBadRequest, "This login is over")
+	page(t, b.chooses(got, "allow", "uid-bob-0"), http.StatusBadRequest, "This login is over")
+	code := b.chooses(got, "allow", "uid-team-0").location(t).Query().Get("code")
+	access, _ := w.mustRedeem(deskFor(everyone).redeems(code))
+	if claim := claimOf(t, access, "hb_bridge"); claim != "uid-team-0" {
+		t.Errorf("the token is for %q", claim)
 	}
 	got = w.browser().comesTo(deskFor(alices), "amy")
-	if fieldOf(t, got); !strings.Contains(got.body, "<dt>Bridge</dt>\n<dd><strong>alice</strong></dd>") {
+	if fieldOf(t, got); !strings.Contains(got.body, "<dt>Bridge</dt>\n<dd><strong>alice</strong> in the namespace <strong>people</strong></dd>") {
 		t.Errorf("the page: %s", got.body)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/webpage"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
@@ -119,18 +120,19 @@ func (s *invitationHandler) join(c httpapi.Call, p loginSession, who flow.Identi
 	if err != nil {
 		return err
 	}
-	user, err := s.Users.Onboard(ctx, who, i.User)
+	joined, err := s.Users.Onboard(ctx, who, i.User)
 	if errors.Is(err, flow.ErrNotInvited) {
 		return fmt.Errorf("%w: %w", errInvitation, err)
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("onboard: %w", err), s.putInvitation(ctx, p.Invitation, i))
 	}
+	user := joined.User
 	resource := oauth.Resource(s.Issuer, "/u/"+string(user)+"/mcp")
 	if err := c.Audit(s.loginAct(actJoin, who, string(user), resource)); err != nil {
 		return err
 	}
-	return s.pages.show(c, s.pages.invited, statusOK, "", invitedPage{
-		heading: s.pages.titled("Welcome"), Person: who.Name, User: user, Address: resource,
+	return s.pages.Show(c, s.pages.InvitedPage, statusOK, "", webpage.Invited{
+		Heading: s.pages.Titled("Welcome"), Person: who.Name, User: user, Address: resource,
 	})
 }

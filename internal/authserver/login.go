@@ -4,16 +4,12 @@
 package authserver
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 
-	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
-	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
 const statusOK = http.StatusOK
@@ -24,7 +20,6 @@ var (
 	errNoLogin = refusePage(statusForbidden, "You could not be logged in", "The provider did not let you in, or its answer is not to be relied on. Begin again from your program.")
 	errNotOne  = refusePage(statusForbidden, "You may not use this bridge", "There is no bridge of this address that you may use as whoever you logged in as.")
 	errNone    = refusePage(statusForbidden, "You have no bridge here", "Ask whoever runs this installation to let you use one, and tell them who you are here. Then begin again.")
-	errSeveral = refusePage(statusForbidden, "You may use several bridges", "Give your program the address of one of them in place of this one:")
 	errNoStep  = refusePage(http.StatusNotFound, "There is no such page", "Nobody can log in here by this address.")
 )
 
@@ -37,15 +32,11 @@ type providerLogin struct {
 	*loginSessions
 }
 
-// admission decides which bridges a person may use.
-type admission struct{ *core }
-
 // loginHandler takes a person who comes back from a provider to the next page.
 type loginHandler struct {
 	*core
 	*loginSessions
 	*providerLogin
-	*admission
 	*invitationHandler
 	*connectHandler
 	*consentHandler
@@ -148,67 +139,4 @@ func (s *loginHandler) identify(c httpapi.Call, provider flow.Provider, p *login
 		return flow.Identity{}, errNoLogin.withRequest(p.Ask)
 	}
 	return who, nil
-}
-
-// addressesOf returns where the bridges of these users are.
-func (s *admission) addressesOf(users []v1alpha1.UserID) []string {
-	addresses := make([]string, len(users))
-	for i, user := range users {
-		addresses[i] = oauth.Resource(s.Issuer, "/u/"+string(user)+pathCommon)
-	}
-	return addresses
-}
-
-// userFor returns whose bridge a person may use by a resource, and whether that has
-// to be made first. Whoever may use several has to name one: a token for the
-// address of everyone would open none of them. Whoever may use none is offered one,
-// where the installation gives them, for the address of everyone: that of a bridge
-// that they do not have yet nobody can know.
-func (s *admission) userFor(ctx context.Context, who flow.Identity, resource string) (user v1alpha1.UserID, offered bool, err error) {
-	users, err := s.Users.Bridges(ctx, who)
-	if err != nil {
-		return "", false, fmt.Errorf("look up bridges: %w", err)
-	}
-	if user, _ := userOf(resource, s.Issuer); user != "" {
-		if !slices.Contains(users, user) {
-			return "", false, errNotOne.withPerson(who)
-		}
-		return user, false, nil
-	}
-	switch len(users) {
-	case 0:
-		user, err = s.Users.Offer(ctx, who)
-		return user, true, notGiven(err, who)
-	case 1:
-		return users[0], false, nil
-	default:
-		return "", false, errSeveral.withAddresses(s.addressesOf(users))
-	}
-}
-
-// onboard gives a person the bridge that they were offered, unless it is there
-// already. Where they have got another one since, they did not agree to that.
-func (s *admission) onboard(ctx context.Context, p loginSession) error {
-	user, offered, err := s.userFor(ctx, *p.Who, p.Ask.Resource)
-	if err != nil {
-		return err
-	}
-	if user != p.Offered {
-		return errOver
-	}
-	if offered {
-		_, err = s.Users.Onboard(ctx, *p.Who, "")
-	}
-	return notGiven(err, *p.Who)
-}
-
-// notGiven returns the error for a person who cannot get a bridge.
-func notGiven(err error, who flow.Identity) error {
-	if errors.Is(err, flow.ErrNotInvited) {
-		return errNone.withPerson(who)
-	}
-	if err != nil {
-		return fmt.Errorf("onboard: %w", err)
-	}
-	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/webpage"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 )
 
@@ -25,7 +26,7 @@ type pageError struct {
 	title, text string
 	// ask is the request whose client the page links back to, nil for none.
 	ask *authorizationRequest
-	// addresses are those that the person can give their program instead.
+	// addresses are those that the text ends with.
 	addresses []string
 	// who is the person whom an administrator would have to allow, nil for none.
 	who *flow.Identity
@@ -58,7 +59,7 @@ func (e *pageError) withPerson(who flow.Identity) *pageError {
 	return &changed
 }
 
-// withAddresses returns the error with addresses that the person can use instead.
+// withAddresses returns the error with addresses that its text ends with.
 func (e *pageError) withAddresses(addresses []string) *pageError {
 	changed := *e
 	changed.addresses = addresses
@@ -73,7 +74,7 @@ var errAway = refusePage(http.StatusServiceUnavailable, "This does not work at t
 func (s *core) htmlEndpoint(at step, handle func(httpapi.Call) error) func(httpapi.Call) error {
 	return func(c httpapi.Call) error {
 		if c.Request().Method == http.MethodHead {
-			s.pages.setHeader(c.Writer().Header(), "")
+			s.pages.SetHeader(c.Writer().Header(), "")
 			c.Writer().WriteHeader(http.StatusOK)
 			return nil
 		}
@@ -116,12 +117,12 @@ func (s *core) showError(c httpapi.Call, at step, err error) error {
 }
 
 func (s *core) showMessage(c httpapi.Call, e *pageError) error {
-	data := messagePage{heading: s.pages.titled(e.title), Text: e.text, Who: e.who, Addresses: e.addresses}
+	data := webpage.Message{Heading: s.pages.Titled(e.title), Text: e.text, Who: e.who, Addresses: e.addresses}
 	if e.ask != nil {
 		refusal := &clientError{*e.ask, codeAccessDenied, "The login did not succeed."}
-		data.Back = backTo(e.ask.Redirect, refusal.answer(s.Issuer))
+		data.Back = webpage.BackTo(client.AddQuery(e.ask.Redirect, refusal.answer(s.Issuer)))
 	}
-	return s.pages.show(c, s.pages.message, e.status, "", data)
+	return s.pages.Show(c, s.pages.MessagePage, e.status, "", data)
 }
 
 // redirectError sends the browser to the client with an error. Before a person has
@@ -134,9 +135,9 @@ func (s *core) redirectError(c httpapi.Call, at step, e *clientError) error {
 		redirect(c, client.AddQuery(e.ask.Redirect, answer))
 		return nil
 	}
-	return s.pages.show(c, s.pages.message, statusBadRequest, "", messagePage{
-		heading: s.pages.titled("Your program asked for something that it cannot get"),
-		Text:    e.description, Code: e.code, Back: backTo(e.ask.Redirect, answer),
+	return s.pages.Show(c, s.pages.MessagePage, statusBadRequest, "", webpage.Message{
+		Heading: s.pages.Titled("Your program asked for something that it cannot get"),
+		Text:    e.description, Code: e.code, Back: webpage.BackTo(client.AddQuery(e.ask.Redirect, answer)),
 	})
 }
 

@@ -11,6 +11,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 )
 
+const schemeHTTPS = "https"
+
 // The paths.
 const (
 	pathMetadata   = "/.well-known/oauth-authorization-server"

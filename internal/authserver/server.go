@@ -19,6 +19,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/grant"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/webpage"
 )
 
 // Options are what a Server is made of.
@@ -44,6 +45,9 @@ type Options struct {
 	Invitations bool
 	// Connections has the accounts of users' servers, nil where none are connected.
 	Connections flow.Connections
+	// AccountOrigins are allowed for these accounts, although their tokens are made
+	// elsewhere than where people log in.
+	AccountOrigins []AccountOrigins
 	// RedirectSchemes are the private-use schemes that clients may be answered at,
 	// such as cursor.
 	RedirectSchemes []string
@@ -58,6 +62,12 @@ type Options struct {
 	Now     func() time.Time
 	Metrics prometheus.Registerer
 	Log     *slog.Logger
+}
+
+// AccountOrigins are where people log in to an account, and where its tokens are
+// made, both as oauth.Origin returns them.
+type AccountOrigins struct {
+	Authorization, Token string
 }
 
 const (
@@ -91,7 +101,7 @@ type core struct {
 	redirects client.Redirects
 	cookie    cookie
 	metadata  []byte
-	pages     *pages
+	pages     *webpage.Pages
 	metrics   *metrics
 }
 
@@ -105,7 +115,7 @@ func New(o Options) (*Server, error) {
 	c.grants = &grant.Grants{Store: o.Store, Random: o.Random, Now: o.Now, Lifetime: o.RefreshToken, Idle: o.RefreshIdle}
 	c.cookie = cookieOf(o.Issuer)
 	c.metadata = c.newMetadata()
-	c.pages = newPages(c.Name)
+	c.pages = webpage.New(c.Name)
 	var err error
 	if c.metrics, err = newMetrics(c.Metrics); err != nil {
 		return nil, err
@@ -117,15 +127,14 @@ func New(o Options) (*Server, error) {
 func newServer(c *core) *Server {
 	sessions := &loginSessions{c, &sealKeys{store: c.Store, random: c.Random, now: c.Now, keys: map[string]sealKey{}}}
 	provider := &providerLogin{c, sessions}
-	admission := &admission{c}
 	invitation := &invitationHandler{c, sessions, provider}
 	connect := &connectHandler{c, sessions, provider}
-	consent := &consentHandler{c, sessions, admission}
+	consent := &consentHandler{c, sessions}
 	return &Server{
 		core: c, registerHandler: &registerHandler{c}, invitationHandler: invitation, connectHandler: connect, consentHandler: consent,
-		loginHandler:     &loginHandler{c, sessions, provider, admission, invitation, connect, consent},
+		loginHandler:     &loginHandler{c, sessions, provider, invitation, connect, consent},
 		authorizeHandler: &authorizeHandler{c, sessions, provider},
-		tokenHandler:     &tokenHandler{c, admission},
+		tokenHandler:     &tokenHandler{c},
 	}
 }
 

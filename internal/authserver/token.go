@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"golang.org/x/oauth2"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/admission"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/grant"
@@ -54,13 +56,11 @@ type claims struct {
 	Issued   int64           `json:"iat"`
 	Expires  int64           `json:"exp"`
 	User     v1alpha1.UserID `json:"hb_user,omitempty"`
+	Bridge   types.UID       `json:"hb_bridge,omitempty"`
 }
 
 // tokenHandler answers the token and the revocation endpoint, and ends logins.
-type tokenHandler struct {
-	*core
-	*admission
-}
+type tokenHandler struct{ *core }
 
 // token is the token endpoint.
 func (s *tokenHandler) token(c httpapi.Call) (jsonAnswer, error) {
@@ -125,11 +125,12 @@ func (s *tokenHandler) redeem(c httpapi.Call, p parameters, clientID string) (js
 	if err := s.checkCode(g.Grant, p, clientID); err != nil {
 		return jsonAnswer{}, err
 	}
-	users, err := s.Users.Bridges(ctx, g.Who)
-	if err != nil {
-		return jsonAnswer{}, fmt.Errorf("look up bridges: %w", err)
+	if g.Resource == oauth.Resource(s.Issuer, pathCommon) && g.Bridge == "" {
+		if err := s.checkBridge(ctx, &g, errCode); err != nil {
+			return jsonAnswer{}, err
+		}
 	}
-	ended, err := s.isEnded(ctx, g.Grant, users)
+	ended, err := s.isEnded(ctx, g.Grant)
 	if ended {
 		return jsonAnswer{}, s.end(ctx, g, errCode)
 	}
@@ -192,7 +193,7 @@ func (s *tokenHandler) refresh(c httpapi.Call, p parameters, clientID string) (j
 	if !ok {
 		return jsonAnswer{}, errScope
 	}
-	if err := s.checkGrant(ctx, g); err != nil {
+	if err := s.checkGrant(ctx, &g); err != nil {
 		return jsonAnswer{}, err
 	}
 	return s.issue(c, g, presented, scopes)
@@ -215,33 +216,50 @@ func (s *tokenHandler) grantMissing(ctx context.Context, clientID string) error 
 // checkGrant returns an error and ends the grant if the client no longer exists, the
 // provider was removed or its configuration changed, the person may no longer use the
 // bridge, or an administrator has ended their logins.
-func (s *tokenHandler) checkGrant(ctx context.Context, g grant.Stored) error {
+func (s *tokenHandler) checkGrant(ctx context.Context, g *grant.Stored) error {
 	err := s.clients.Use(ctx, g.Client)
 	if errors.Is(err, client.ErrNotFound) {
-		return s.end(ctx, g, errUnknown)
+		return s.end(ctx, *g, errUnknown)
 	}
 	if err != nil {
 		return err
 	}
 	if p := s.providers[g.Provider]; p == nil || p.Version() != g.Version {
 		// The provider's word for the person's identity no longer counts.
-		return s.end(ctx, g, errRefresh)
+		return s.end(ctx, *g, errRefresh)
 	}
-	users, err := s.Users.Bridges(ctx, g.Who)
+	if err := s.checkBridge(ctx, g, errRefresh); err != nil {
+		return err
+	}
+	ended, err := s.isEnded(ctx, g.Grant)
+	if ended {
+		return s.end(ctx, *g, errRefresh)
+	}
+	return err
+}
+
+// checkBridge ends a grant with this refusal if its person may no longer use its
+// bridge. It notes the bridge in a grant that does not name it.
+func (s *tokenHandler) checkBridge(ctx context.Context, g *grant.Stored, refusal *jsonError) error {
+	bridges, err := s.Users.Bridges(ctx, g.Who)
 	if err != nil {
 		return fmt.Errorf("look up bridges: %w", err)
 	}
-	if len(users) == 0 && g.Offered && s.Now().Before(g.CodeEnds) {
+	user, _ := userOf(g.Resource, s.Issuer)
+	b, ok := admission.Of(bridges, user)
+	if user == "" {
+		b, ok = admission.Agreed(bridges, g.Bridge, g.Who.User)
+	}
+	if !ok && g.Offered && s.Now().Before(g.CodeEnds) {
 		return errUnavailable // This replica has not seen yet the bridge that was made a moment ago.
 	}
-	if !s.stillAllowed(users, g.Resource) {
-		return s.end(ctx, g, errRefresh)
+	if !ok {
+		return s.end(ctx, *g, refusal)
 	}
-	ended, err := s.isEnded(ctx, g.Grant, users)
-	if ended {
-		return s.end(ctx, g, errRefresh)
+	if user == "" {
+		g.Bridge, g.User = b.UID, b.User
 	}
-	return err
+	return nil
 }
 
 // issue answers with an access token for these scopes and the grant's next refresh
@@ -257,6 +275,7 @@ func (s *tokenHandler) issue(c httpapi.Call, g grant.Stored, presented grant.Cre
 		Issuer: s.Issuer, Subject: oauth.KeyOf(g.Who.Issuer, g.Who.Subject).String(), Audience: []string{g.Resource},
 		Client: g.Client, Scope: strings.Join(scopes, " "), ID: id,
 		Issued: now.Unix(), Expires: now.Add(s.AccessToken).Unix(), User: g.Who.User,
+		Bridge: g.Bridge,
 	}
 	access, err := s.Signer.Sign(c.Request().Context(), flow.Encode(made))
 	if err != nil {

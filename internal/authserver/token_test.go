@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
@@ -378,17 +377,17 @@ func TestAScopeMayBeNarrowedForAToken(t *testing.T) {
 	}
 }
 
-func TestTheGrantOfEveryonesURLLastsWhileThereIsABridge(t *testing.T) {
+func TestTheGrantOfEveryonesURLLastsWhileItsPersonMayUseItsBridge(t *testing.T) {
 	w := newWorld(t)
 	c := deskFor(everyone)
 	w.users.set("amy", "alice")
 	_, refresh := w.logIn(c, "amy")
-	w.users.set("amy", "team")
+	w.users.set("amy", "alice", "team")
 	access, refresh := w.mustRedeem(c.refreshes(refresh))
-	if token, err := w.verify(access, everyone); err != nil || token.Subject != oauth.KeyOf("https://idp.example", "amy") || token.User != "" {
+	if token, err := w.verify(access, everyone); err != nil || token.Subject != oauth.KeyOf("https://idp.example", "amy") || token.User != "" || token.Bridge != "uid-alice-0" {
 		t.Errorf("token %v, %v", token, err)
 	}
-	w.users.set("amy", []v1alpha1.UserID{}...)
+	w.users.set("amy", "team")
 	refused(t, w.program(pathToken, c.refreshes(refresh)), http.StatusBadRequest, codeInvalidGrant)
 }
 

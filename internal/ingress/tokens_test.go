@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/authn"
@@ -76,7 +77,10 @@ func loginWorld(t *testing.T) (w *world, tokens *fakeTokens, aliceKey string) {
 	t.Helper()
 	tokens = &fakeTokens{tokens: map[string]oauth.Token{}}
 	w = newWorldWith(t, defaults(), func(d *Deps) {
-		d.OAuth = &authn.OAuth{PublicURL: publicURL, Name: "Bridges", Servers: []string{publicURL, issuerURL}, Scopes: bothScopes, Tokens: tokens}
+		d.OAuth = &authn.OAuth{
+			PublicURL: publicURL, Name: "Bridges", Servers: []string{publicURL, issuerURL}, Scopes: bothScopes,
+			TrustedNamespaces: []string{"tenants"}, Tokens: tokens,
+		}
 	})
 	for user, host := range map[string]string{"alice": hosts[0], "bob": hosts[1]} {
 		key := w.addUser(user)
@@ -284,16 +288,73 @@ func TestScopesBoundWhatATokenDoes(t *testing.T) {
 	}
 }
 
-func TestASubjectOfSeveralBridgesNamesOne(t *testing.T) {
+// Mallory writes HostedBridges in a namespace of her own, and names whom she likes.
+func TestAStrangersBridgeNeitherLocksAPersonOutNorTakesThemOver(t *testing.T) {
+	type token = func(*oauth.Token)
+	ofTheRule := func(t *oauth.Token) { t.User = "bob" }
+	agreed := func(user string) token {
+		return func(t *oauth.Token) { t.Own, t.Bridge = true, types.UID("uid-"+user) }
+	}
+	earlier := func(t *oauth.Token) { t.Own = true }
+	for _, test := range []struct {
+		name, subject, path string
+		edit                token
+		before, after       string // The user who is reached, or the code of the refusal.
+	}{
+		{"with a token of another server", "alice", "/mcp", nil, "alice", "alice"},
+		{"with a token for the bridge that they agreed to", "alice", "/mcp", agreed("alice"), "alice", "alice"},
+		{"with a token of before an upgrade", "alice", "/mcp", earlier, "alice", "alice"},
+		{"with a token by the rule", "nobody", "/mcp", ofTheRule, "bob", "bob"},
+		{"a newcomer with a token of another server", "newcomer", "/mcp", nil, "unauthorized", "bridge_not_named"},
+		{"a newcomer with a token of our server", "newcomer", "/mcp", earlier, "unauthorized", "unauthorized"},
+		{"but whoever agreed to it reaches it", "newcomer", "/mcp", agreed("mallory"), "unauthorized", "mallory"},
+		{"and whoever names it", "newcomer", "/u/mallory/mcp", nil, "unauthorized", "mallory"},
+		{"not who agreed to one of that name before it", "newcomer", "/mcp", agreed("mallory-of-before"), "unauthorized", "unauthorized"},
+		{"not who agreed to one that is not for them", "newcomer", "/mcp", agreed("bob"), "unauthorized", "unauthorized"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w, tokens, _ := loginWorld(t)
+			presented := tokens.add("theirs", test.subject, test.path, test.edit)
+			reach := func(when, want string) {
+				t.Helper()
+				got := w.do(w.request(http.MethodGet, test.path, presented, ""))
+				if !strings.Contains(got.body, `"/u/`+want+`/mcp"`) && !strings.Contains(got.body, `"code":"`+want+`"`) {
+					t.Errorf("%s: %d %s, want %s", when, got.status, got.body, want)
+				}
+			}
+			reach("before", test.before)
+			w.addUser("mallory")
+			w.serveBridge(hosts[2], "uid-mallory", func(rw http.ResponseWriter, r *http.Request) {
+				_, _ = io.WriteString(rw, `{"path":"`+r.URL.Path+`"}`)
+			})
+			w.changeBridge("mallory", func(b *v1alpha1.HostedBridge) { b.Namespace = "mallory" })
+			w.setPod("mallory", "pod-mallory", hosts[2])
+			w.change(func() {
+				for _, pod := range w.pods {
+					if pod.Name == "pod-mallory" {
+						pod.Namespace = "mallory"
+					}
+				}
+			})
+			for _, subject := range []string{"alice", "bob", "newcomer", "nobody"} {
+				w.bindSubject("mallory", subject)
+			}
+			reach("after it", test.after)
+		})
+	}
+}
+
+func TestWithSeveralTrustedBridgesATokenOfAnotherServerNamesOne(t *testing.T) {
 	w, tokens, _ := loginWorld(t)
 	w.bindSubject("bob", "alice")
+	w.changeBridge("bob", func(b *v1alpha1.HostedBridge) { b.Namespace = "elsewhere" })
 	everyones := tokens.add("any", "alice", "/mcp", nil)
-	bobs := tokens.add("bobs", "alice", "/u/bob/mcp", nil)
-	if got := w.do(w.request(http.MethodGet, "/mcp", everyones, "")); got.status != http.StatusForbidden || !strings.Contains(got.body, "several_bridges") {
-		t.Errorf("the URL for everyone: %d %s", got.status, got.body)
+	if got := w.do(w.request(http.MethodGet, "/mcp", everyones, "")); got.status != http.StatusOK {
+		t.Errorf("with one in a trusted namespace: %d %s", got.status, got.body)
 	}
-	if got := w.do(w.request(http.MethodGet, "/u/bob/mcp", bobs, "")); got.status != http.StatusOK {
-		t.Errorf("the URL of one: %d %s", got.status, got.body)
+	w.changeBridge("bob", func(b *v1alpha1.HostedBridge) { b.Namespace = "tenants" })
+	if got := w.do(w.request(http.MethodGet, "/mcp", everyones, "")); got.status != http.StatusForbidden || !strings.Contains(got.body, "several_bridges") {
+		t.Errorf("with two: %d %s", got.status, got.body)
 	}
 }
 

@@ -248,6 +248,8 @@ func byClaims(*testing.T) map[string]attack {
 		"our own without a beginning":             {ours(object{"iat": nil}), Malformed},
 		"our own with a user that is none":        {ours(object{ClaimUser: "../bob"}), Malformed},
 		"our own with an empty user":              {ours(object{ClaimUser: ""}), Malformed},
+		"our own with an empty bridge":            {ours(object{ClaimBridge: ""}), Malformed},
+		"our own with bridges":                    {ours(object{ClaimBridge: []string{"uid-1", "uid-2"}}), Malformed},
 		"our own with users":                      {ours(object{ClaimUser: []string{"alice", "bob"}}), Malformed},
 		"a scope that is a number":                {ours(object{"scope": 1}), Malformed},
 		"scopes that are numbers":                 {ours(object{"scope": []int{1}}), Malformed},

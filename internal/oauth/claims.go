@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-jose/go-jose/v4/json"
 	"github.com/go-jose/go-jose/v4/jwt"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
@@ -17,6 +18,11 @@ import (
 // ClaimUser is where our own server puts the user that a provider's rule
 // derived from the person. In tokens of other servers it means nothing.
 const ClaimUser = "hb_user"
+
+// ClaimBridge is where our own server puts the UID of the bridge that the person
+// agreed to, in tokens for the URL for everyone. In tokens of other servers it
+// means nothing.
+const ClaimBridge = "hb_bridge"
 
 // claims are the content of a token whose signature is valid.
 type claims struct {
@@ -63,10 +69,10 @@ func (c *claims) isFor(i *Issuer, resource string) bool {
 
 // token returns the token's subject and what it allows.
 func (c *claims) token(i *Issuer) (Token, error) {
-	t := Token{Issuer: i.URL, ClientID: c.client(), ID: c.ID, Expires: c.Expiry.Time()}
+	t := Token{Issuer: i.URL, Own: i.Own, ClientID: c.client(), ID: c.ID, Expires: c.Expiry.Time()}
 	var err error
 	if i.Own {
-		t.Subject, t.User, err = c.own()
+		err = c.own(&t)
 	} else {
 		t.Subject, t.User, err = c.foreign(i)
 	}
@@ -81,23 +87,24 @@ func (c *claims) token(i *Issuer) (Token, error) {
 	return t, nil
 }
 
-// own returns the subject of a token of our own server.
-func (c *claims) own() (SubjectKey, v1alpha1.UserID, error) {
-	key, err := ParseSubjectKey(c.Subject)
-	if err != nil {
-		return SubjectKey{}, "", NoSubject
+// own reads what only tokens of our own server say.
+func (c *claims) own(t *Token) (err error) {
+	if t.Subject, err = ParseSubjectKey(c.Subject); err != nil {
+		return NoSubject
 	}
 	if c.ID == "" || c.IssuedAt == nil || c.text("client_id") == "" {
-		return SubjectKey{}, "", Malformed
+		return Malformed
 	}
-	if _, has := c.all[ClaimUser]; !has {
-		return key, "", nil
+	if _, has := c.all[ClaimUser]; has {
+		if t.User, err = v1alpha1.ParseUserID(c.text(ClaimUser)); err != nil {
+			return Malformed
+		}
 	}
-	user, err := v1alpha1.ParseUserID(c.text(ClaimUser))
-	if err != nil {
-		return SubjectKey{}, "", Malformed
+	t.Bridge = types.UID(c.text(ClaimBridge))
+	if _, has := c.all[ClaimBridge]; has && t.Bridge == "" {
+		return Malformed
 	}
-	return key, user, nil
+	return nil
 }
 
 // foreign returns the subject of a token of another server.

@@ -3,7 +3,10 @@
 
 package oauth
 
-import "net/url"
+import (
+	"net/url"
+	"strings"
+)
 
 // SafeURL parses a URL whose traffic nobody on the network can read or change:
 // it is https, or http on this machine, which means localhost, 127.0.0.1 or
@@ -18,3 +21,24 @@ func SafeURL(text string) (*url.URL, bool) {
 
 // isLoopback reports whether the host is this machine.
 func isLoopback(host string) bool { return host == "localhost" || host == "127.0.0.1" || host == "::1" }
+
+// standardPorts are left out of an origin, as in most URLs.
+var standardPorts = map[string]string{"http": "80", "https": "443"}
+
+// Origin returns a URL's scheme, host and port in one spelling. Text that is no
+// URL with a host is returned as it is.
+func Origin(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" {
+		return text
+	}
+	scheme := strings.ToLower(u.Scheme)
+	host := strings.ToLower(u.Hostname())
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	if port := u.Port(); port != "" && port != standardPorts[scheme] {
+		host += ":" + port
+	}
+	return scheme + "://" + host
+}

@@ -13,6 +13,7 @@ import (
 
 	jose "github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/json"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
@@ -48,6 +49,11 @@ type Token struct {
 	// User is the user that a rule derives from the person, empty without a
 	// rule.
 	User v1alpha1.UserID
+	// Bridge is the UID of the bridge that the person agreed to. Only tokens of
+	// our own server for the URL for everyone have one.
+	Bridge types.UID
+	// Own is whether our own server issued it.
+	Own bool
 	// ClientID is the client that it was issued to, and ID its own (jti). Both
 	// may be empty with issuers other than our own, and may be any text.
 	ClientID, ID string

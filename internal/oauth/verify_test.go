@@ -17,7 +17,7 @@ import (
 func TestTokensThatAreGood(t *testing.T) {
 	k := keys()
 	mine := Token{
-		Issuer: publicURL, Subject: KeyOf(theirs, thePerson), ClientID: "desk", ID: "t1", Expires: now.Add(15 * time.Minute),
+		Issuer: publicURL, Own: true, Subject: KeyOf(theirs, thePerson), ClientID: "desk", ID: "t1", Expires: now.Add(15 * time.Minute),
 		Read: true, Call: true, Scopes: []string{ScopeRead, ScopeCall},
 	}
 	other := Token{
@@ -31,6 +31,7 @@ func TestTokensThatAreGood(t *testing.T) {
 	}{
 		"our own":                          {own(ownHeader, ownClaims), mine},
 		"our own, with the rule's user":    {own(ownHeader, ownClaims.with(object{ClaimUser: "alice"})), change(mine, func(t *Token) { t.User = "alice" })},
+		"our own, with the agreed bridge":  {own(ownHeader, ownClaims.with(object{ClaimBridge: "uid-1"})), change(mine, func(t *Token) { t.Bridge = "uid-1" })},
 		"our own, to read alone":           {own(ownHeader, ownClaims.with(object{"scope": "mcp:read"})), change(mine, func(t *Token) { t.Call, t.Scopes = false, []string{ScopeRead} })},
 		"our own, to call alone":           {own(ownHeader, ownClaims.with(object{"scope": "mcp:call"})), change(mine, func(t *Token) { t.Read, t.Scopes = false, []string{ScopeCall} })},
 		"our own, for nothing":             {own(ownHeader, ownClaims.with(object{"scope": nil})), change(mine, func(t *Token) { t.Read, t.Call, t.Scopes = false, false, nil })},
@@ -77,7 +78,7 @@ func TestTokensThatAreGood(t *testing.T) {
 func TestATokenOfAnotherServerDoesNotNameTheUserOrThePersonOfOurs(t *testing.T) {
 	v := theVerifier(t, theIssuers(), theKeys())
 	victim := KeyOf(theirs, "victim")
-	token := foreign(theirHeader, theirClaims.with(object{"sub": victim.String(), ClaimUser: "victim", "preferred_username": nil}))
+	token := foreign(theirHeader, theirClaims.with(object{"sub": victim.String(), ClaimUser: "victim", ClaimBridge: "uid-victim", "preferred_username": nil}))
 	got, err := v.Verify(t.Context(), token, resource, now)
 	if err != nil {
 		t.Fatal(err)

@@ -9,14 +9,14 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
-// ConnectionOf returns the login by which the account of one of the bridge's
-// servers is connected. ok is false if the server does not exist, has no such
+// ConnectionOf returns the server of the bridge, whose OAuth is the login by which
+// its account is connected. ok is false if the server does not exist, has no such
 // account, or its login page is not known.
-func ConnectionOf(b *v1alpha1.HostedBridge, server string) (login mcpserver.OAuth, ok bool) {
+func ConnectionOf(b *v1alpha1.HostedBridge, server string) (found mcpserver.Server, ok bool) {
 	for _, s := range plan.Servers(b) {
 		if s.Name == server && plan.Connects(s) {
-			return *s.OAuth, true
+			return s.Server, true
 		}
 	}
-	return mcpserver.OAuth{}, false
+	return mcpserver.Server{}, false
 }

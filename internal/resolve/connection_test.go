@@ -61,7 +61,11 @@ func TestHowAnAccountIsConnected(t *testing.T) {
 		"not at a page with a fragment, as no page does": {inline(at("https://login.example.com/#a")), mcpserver.OAuth{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, ok := ConnectionOf(tt.bridge, "drive")
+			server, ok := ConnectionOf(tt.bridge, "drive")
+			var got mcpserver.OAuth
+			if ok {
+				got = *server.OAuth
+			}
 			if diff := cmp.Diff(tt.want, got); diff != "" || ok != (tt.want.Token != "") {
 				t.Errorf("ok = %v (-want +got):\n%s", ok, diff)
 			}

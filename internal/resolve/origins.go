@@ -12,6 +12,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
 // originsLimit is how many bytes of a place the origins in a program's
@@ -46,7 +47,7 @@ func addOrigins(found map[string]bool, text string) {
 	for _, at := range absolute.FindAllStringIndex(text, -1) {
 		scheme, _, _ := strings.Cut(text[at[0]:at[1]], ":")
 		if host := authority(text[at[1]:]); host != "" {
-			found[origin(strings.ToLower(scheme)+"://"+host)] = true
+			found[oauth.Origin(strings.ToLower(scheme)+"://"+host)] = true
 		}
 	}
 }

@@ -4,12 +4,12 @@
 package resolve
 
 import (
-	"net/url"
 	"strings"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
@@ -21,17 +21,17 @@ func placeOf(said mcpserver.Server, i *recipe.Install) string {
 	if said.Program != nil {
 		return i.Method + " " + i.Package + told(toldOrigins(said.Program))
 	}
-	place := origin(said.URL)
+	place := oauth.Origin(said.URL)
 	if said.OAuth == nil {
 		return place
 	}
-	tokens := origin(said.OAuth.TokenURL)
+	tokens := oauth.Origin(said.OAuth.TokenURL)
 	if tokens != place {
 		place += " with tokens of " + tokens
 	}
 	// Most authorization servers do both in one place.
-	if page := said.OAuth.AuthorizationURL; page != "" && origin(page) != tokens {
-		place += " and logins at " + origin(page)
+	if page := said.OAuth.AuthorizationURL; page != "" && oauth.Origin(page) != tokens {
+		place += " and logins at " + oauth.Origin(page)
 	}
 	return place
 }
@@ -65,24 +65,4 @@ func shown(place string) string {
 	const gap = "…"
 	half := (shownLimit - len(gap)) / 2
 	return strings.ToValidUTF8(place[:half], "") + gap + strings.ToValidUTF8(place[len(place)-half:], "")
-}
-
-// standardPorts are left out of an origin, as in most URLs.
-var standardPorts = map[string]string{"http": "80", "https": "443"}
-
-// origin returns a URL's scheme, host and port in one spelling.
-func origin(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil || u.Host == "" {
-		return raw
-	}
-	scheme := strings.ToLower(u.Scheme)
-	host := strings.ToLower(u.Hostname())
-	if strings.Contains(host, ":") {
-		host = "[" + host + "]"
-	}
-	if port := u.Port(); port != "" && port != standardPorts[scheme] {
-		host += ":" + port
-	}
-	return scheme + "://" + host
 }

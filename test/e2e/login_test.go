@@ -169,10 +169,15 @@ func (p *person) saysWho(v view, who string) (view, error) {
 // consents is logsIn, after which the person lets the client in.
 func (p *person) consents(t *testing.T, a asking, who string) url.Values {
 	t.Helper()
-	if v := p.logsIn(t, a.url(), who); len(v.Buttons) == 0 {
+	v := p.logsIn(t, a.url(), who)
+	if len(v.Buttons) == 0 {
 		t.Fatalf("the person is not asked, but is at %s (%d): %.500s", v.path(), v.Status, v.Text)
 	}
-	answer := p.does(t, "press", "Allow").answer(t)
+	v, err := p.allows(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := v.answer(t)
 	if answer.Get("state") != a.state || answer.Get("iss") != installed.url {
 		t.Errorf("the answer is of issuer %q, and its state is the client's: %t", answer.Get("iss"), answer.Get("state") == a.state)
 	}

@@ -32,7 +32,9 @@ var chromiums = []string{"chromium-headless-shell", "chromium", "chromium-browse
 type view struct {
 	URL, Title, Lang, Text   string
 	Headings, Buttons, Links []string
-	Status                   int
+	// Choices are the bridges of which a page of consent has the person choose one.
+	Choices []string
+	Status  int
 	// Stopped is where the browser would have gone, had it not been told not to.
 	Stopped string
 	// Complaints are the browser's, such as of what a page's policy forbids.
@@ -173,6 +175,21 @@ func (p *person) try(act string, with ...string) (v view, err error) {
 		return v, errors.New(v.Error)
 	}
 	return v, nil
+}
+
+// allows has the person let the client in, to the bridge that there is where they may
+// choose between one and a new one.
+func (p *person) allows(v view) (view, error) {
+	for _, choice := range v.Choices {
+		if strings.Contains(choice, "is made for you") {
+			continue
+		}
+		if v, err := p.try("choose", choice); err != nil {
+			return v, err
+		}
+		break
+	}
+	return p.try("press", "Allow")
 }
 
 // checkPage fails the test where a page of the installation is one that some

@@ -167,7 +167,7 @@ func (p *person) letsIn(address, who string) error {
 	if len(v.Violations)+len(v.Complaints) > 0 {
 		return fmt.Errorf("the page: %q %q", v.Violations, v.Complaints)
 	}
-	if v, err = p.try("press", "Allow"); err != nil {
+	if v, err = p.allows(v); err != nil {
 		return err
 	}
 	if u, err := url.Parse(v.URL); err != nil || u.Hostname() != "127.0.0.1" || u.Path != "/callback" {

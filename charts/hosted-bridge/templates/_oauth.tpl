@@ -22,6 +22,7 @@ postgres:/var/run/secrets/hosted-bridge-login-store/url
 {{- $settings := dict "publicURL" (.Values.baseURL | trimSuffix "/") -}}
 {{- if $oauth.caConfigMap }}{{ $_ := set $settings "caFile" "/etc/hosted-bridge/login-ca/ca.crt" }}{{ end -}}
 {{- if $oauth.issuers }}{{ $_ := set $settings "issuers" $oauth.issuers }}{{ end -}}
+{{- if $oauth.trustedNamespaces }}{{ $_ := set $settings "trustedNamespaces" $oauth.trustedNamespaces }}{{ end -}}
 {{- if $oauth.server.enabled -}}
 {{- $server := omit $oauth.server "enabled" -}}
 {{- $_ := set $server "store" (include "hosted-bridge.oauth.store" .) -}}

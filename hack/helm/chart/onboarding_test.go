@@ -45,6 +45,7 @@ func creators(t *testing.T, text string) []string {
 
 func TestTheIngressCreatesHostedBridgesWhereFirstLoginsDoAlone(t *testing.T) {
 	const off, invite, auto = "apiKeys alone", "the subjects in oauth alone", "the ingress makes HostedBridges in the namespace"
+	const reserved = "user ids of u- and 16 characters are those of first logins"
 	for _, test := range []struct {
 		name, values string
 		creators     []string
@@ -54,8 +55,8 @@ func TestTheIngressCreatesHostedBridgesWhereFirstLoginsDoAlone(t *testing.T) {
 		{"with logins and no onboarding", onboardingIn("{}"), nil, []string{off}},
 		{"with a mode that YAML takes for false", onboardingIn("{mode: off}"), nil, []string{off}},
 		{"with invitations", onboardingIn("{mode: invite}"), nil, []string{invite, "the ingress makes no HostedBridge"}},
-		{"with first logins", onboardingIn("{mode: auto, namespace: newcomers, tier: trial}") + "\ntiers: {trial: {perMinute: 1}}\n", []string{"newcomers/hosted-bridge-ingress-onboarding"}, []string{invite, auto, "request.namespace == 'newcomers'", "== 'trial'", "[])"}},
-		{"with first logins in one of several namespaces", watching(onboardingIn("{mode: auto, namespace: b}")), []string{"b/hosted-bridge-ingress-onboarding"}, []string{invite, auto, "request.namespace == 'b'"}},
+		{"with first logins", onboardingIn("{mode: auto, namespace: newcomers, tier: trial}") + "\ntiers: {trial: {perMinute: 1}}\n", []string{"newcomers/hosted-bridge-ingress-onboarding"}, []string{invite, auto, reserved, "request.namespace == 'newcomers'", "request.namespace != 'newcomers'", "== 'trial'", "[])"}},
+		{"with first logins in one of several namespaces", watching(onboardingIn("{mode: auto, namespace: b}")), []string{"b/hosted-bridge-ingress-onboarding"}, []string{invite, auto, reserved, "request.namespace == 'b'", "request.namespace in ['"}},
 		{"with a server that is off", strings.Replace(onboardingIn("{mode: auto, namespace: newcomers}"), "enabled: true", "enabled: false", 1), nil, []string{off}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -68,7 +69,7 @@ func TestTheIngressCreatesHostedBridgesWhereFirstLoginsDoAlone(t *testing.T) {
 					t.Errorf("the policy does not say %q", says)
 				}
 			}
-			for _, other := range []string{off, auto} {
+			for _, other := range []string{off, auto, reserved} {
 				if strings.Contains(files["admission-ingress.yaml"], other) && !slices.Contains(test.says, other) {
 					t.Errorf("the policy says %q", other)
 				}

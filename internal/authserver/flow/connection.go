@@ -6,6 +6,8 @@ package flow
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
 
@@ -23,12 +25,18 @@ type Connections interface {
 type Connection struct {
 	User   v1alpha1.UserID `json:"user"`
 	Server string          `json:"server"`
+	// Bridge is the UID of the user's bridge.
+	Bridge types.UID `json:"bridge"`
 	// AuthorizationURL is where the user logs in; it may have a query. ClientID,
 	// Scopes and Resource are what is asked for there, the last two if not empty.
 	AuthorizationURL string   `json:"authorizationURL"`
 	ClientID         string   `json:"clientID"`
 	Scopes           []string `json:"scopes,omitempty"`
 	Resource         string   `json:"resource,omitempty"`
+	// TokenURL is where the bridge exchanges the answer for tokens. ServerURL is where
+	// it sends the tokens, empty for a program in the bridge's pod.
+	TokenURL  string `json:"tokenURL"`
+	ServerURL string `json:"serverURL,omitempty"`
 	// Secret is the user's secret that the answer is kept in.
 	Secret string `json:"secret"`
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
@@ -115,17 +116,31 @@ type Identity struct {
 	User v1alpha1.UserID
 }
 
+// Bridge is a bridge that a person may use.
+type Bridge struct {
+	User v1alpha1.UserID
+	// UID tells it from a later bridge of the same user.
+	UID       types.UID
+	Namespace string
+	// Trusted is whether its namespace is one whose HostedBridges say for the
+	// installation whose bridges they are. Elsewhere anybody who edits HostedBridges can
+	// name any person.
+	Trusted bool
+	// Onboarded is whether a first login of the person made it.
+	Onboarded bool
+}
+
 // Users knows whose bridges a person may use.
 type Users interface {
-	// Bridges returns their users, sorted; none is no error.
-	Bridges(ctx context.Context, who Identity) ([]v1alpha1.UserID, error)
+	// Bridges returns them, sorted by their users; none is no error.
+	Bridges(ctx context.Context, who Identity) ([]Bridge, error)
 	// Offer returns the user of the bridge that Onboard would make for a person
 	// who has none and no invitation. ErrNotInvited says that they would get none.
 	Offer(ctx context.Context, who Identity) (v1alpha1.UserID, error)
-	// Onboard lets a person who has none use one, and returns its user: the one
-	// that they are invited to, or with no invitation a new one. ErrNotInvited
-	// says that they get none.
-	Onboard(ctx context.Context, who Identity, invited v1alpha1.UserID) (v1alpha1.UserID, error)
+	// Onboard lets a person who has none use one, and returns it: the one that they are
+	// invited to, or with no invitation a new one. ErrNotInvited says that they get
+	// none.
+	Onboard(ctx context.Context, who Identity, invited v1alpha1.UserID) (Bridge, error)
 }
 
 // Documents has clients whose id is the https URL of a document about them. Its

@@ -60,24 +60,19 @@ func (s *Grants) replaceCutoff(ctx context.Context, user v1alpha1.UserID, value 
 	return s.Store.Swap(ctx, flow.KindCutoff, string(user), former, value, ends)
 }
 
-// Ended reports whether EndAll was called for one of these users after a login began,
-// or at that time.
-func (s *Grants) Ended(ctx context.Context, began time.Time, users ...v1alpha1.UserID) (bool, error) {
-	for _, user := range users {
-		value, err := s.Store.Get(ctx, flow.KindCutoff, string(user))
-		if errors.Is(err, flow.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return false, fmt.Errorf("read end of logins: %w", err)
-		}
-		var c cutoff
-		if err := json.Unmarshal(value, &c); err != nil {
-			return false, fmt.Errorf("decode end of logins: %w", err)
-		}
-		if !began.After(c.At) {
-			return true, nil
-		}
+// Ended reports whether EndAll was called for a user after a login began, or at that
+// time.
+func (s *Grants) Ended(ctx context.Context, began time.Time, user v1alpha1.UserID) (bool, error) {
+	value, err := s.Store.Get(ctx, flow.KindCutoff, string(user))
+	if errors.Is(err, flow.ErrNotFound) {
+		return false, nil
 	}
-	return false, nil
+	if err != nil {
+		return false, fmt.Errorf("read end of logins: %w", err)
+	}
+	var c cutoff
+	if err := json.Unmarshal(value, &c); err != nil {
+		return false, fmt.Errorf("decode end of logins: %w", err)
+	}
+	return !began.After(c.At), nil
 }

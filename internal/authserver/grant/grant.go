@@ -11,6 +11,9 @@ import (
 	"io"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 )
 
@@ -29,6 +32,10 @@ type Grant struct {
 	Resource  string        `json:"resource"`
 	Scopes    []string      `json:"scopes"`
 	Who       flow.Identity `json:"who"`
+	// Bridge is the UID of the bridge that the person agreed to, and User its user.
+	// They are empty if Resource names the user, and in entries of earlier versions.
+	Bridge types.UID       `json:"bridge,omitempty"`
+	User   v1alpha1.UserID `json:"user,omitempty"`
 	// Provider is where the person logged in, and Version the version of its
 	// configuration at that time.
 	Provider string `json:"provider"`

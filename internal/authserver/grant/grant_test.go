@@ -249,7 +249,7 @@ func TestAllGrantsOfAUserEnd(t *testing.T) {
 		"after it":       {now.Add(time.Nanosecond), "alice"},
 		"of other users": {before, "bob"},
 	} {
-		ended, err := f.Ended(t.Context(), test.began, "carol", test.user)
+		ended, err := f.Ended(t.Context(), test.began, test.user)
 		if err != nil {
 			t.Fatal(err)
 		}

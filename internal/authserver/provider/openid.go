@@ -225,6 +225,8 @@ const (
 	claimSubject = "sub"
 	claimName    = "name"
 	claimEmail   = "email"
+	// claimEmailVerified is whether the provider has verified the address of claimEmail.
+	claimEmailVerified = "email_verified"
 )
 
 // verify returns the claims of an ID token, by OpenID Connect Core 1.0, section
@@ -276,13 +278,25 @@ func (p *openID) complete(ctx context.Context, found *discovered, tokens *oauth2
 	case err == nil && more[claimSubject] != claims[claimSubject]: // By OpenID Connect Core 1.0, section 5.3.2.
 		err = fmt.Errorf("%w: it speaks of another person", flow.ErrLogin)
 	case err == nil:
-		maps.Copy(more, claims)
-		return more, nil
+		return joined(claims, more), nil
 	}
 	if lacking { // A person without a name has one who is shown less, and no other user.
 		return nil, fmt.Errorf("ask for user info: %w", err)
 	}
 	return claims, nil
+}
+
+// joined returns the claims with what UserInfo says beside them. Whether an address is
+// verified is said of one address: it counts only with the address of the same answer.
+func joined(claims, more map[string]any) map[string]any {
+	claims = maps.Clone(claims)
+	if _, has := claims[claimEmail]; !has {
+		delete(claims, claimEmailVerified)
+	} else if address, ok := claims[claimEmail].(string); !ok || more[claimEmail] != address {
+		delete(more, claimEmailVerified)
+	}
+	maps.Copy(more, claims)
+	return more
 }
 
 // lacksUser reports whether the claims say too little to make a user of.
@@ -291,7 +305,7 @@ func (p *openID) lacksUser(claims map[string]any) bool {
 	if claim == "" {
 		return false
 	}
-	return claims[claim] == nil || claim == claimEmail && claims["email_verified"] == nil
+	return claims[claim] == nil || claim == claimEmail && claims[claimEmailVerified] == nil
 }
 
 func userInfo(ctx context.Context, provider *oidc.Provider, tokens *oauth2.Token) (map[string]any, error) {

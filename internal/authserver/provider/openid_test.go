@@ -81,10 +81,26 @@ func TestAPersonIsWhoTheProviderSays(t *testing.T) {
 			delete(u.claims, "name")
 			u.userInfo = map[string]any{"sub": "person-1", "email": "ann@example.com", "email_verified": true, "name": "Ann B."}
 		}, want: flow.Identity{Subject: "person-1", Name: "Ann B.", User: "ann"}, asked: 1},
-		"by the ID token before anything else": {rule: email, change: func(u *upstream) {
+		"by the ID token before anything else, whose email the other word is not of": {rule: email, change: func(u *upstream) {
 			u.claims["email"] = "ann@example.com"
 			u.userInfo = map[string]any{"sub": "person-1", "email": "bob@example.com", "email_verified": true, "name": "Bob"}
+		}, want: flow.Identity{Subject: "person-1", Name: "Ann"}, asked: 1},
+		"with a user by a word of the same email": {rule: email, change: func(u *upstream) {
+			u.claims["email"] = "ann@example.com"
+			u.userInfo = map[string]any{"sub": "person-1", "email": "ann@example.com", "email_verified": true}
 		}, want: flow.Identity{Subject: "person-1", Name: "Ann", User: "ann"}, asked: 1},
+		"without one by a word of no email": {rule: email, change: func(u *upstream) {
+			u.claims["email"] = "ann@example.com"
+			u.userInfo = map[string]any{"sub": "person-1", "email_verified": true}
+		}, want: flow.Identity{Subject: "person-1", Name: "Ann"}, asked: 1},
+		"without one by a word of the ID token about another email": {rule: email, change: func(u *upstream) {
+			u.claims["email_verified"] = true
+			u.userInfo = map[string]any{"sub": "person-1", "email": "ann@example.com"}
+		}, want: flow.Identity{Subject: "person-1", Name: "Ann"}, asked: 1},
+		"without one by an email that is none": {rule: email, change: func(u *upstream) {
+			u.claims["email"] = []string{"ann@example.com"}
+			u.userInfo = map[string]any{"sub": "person-1", "email": "ann@example.com", "email_verified": true}
+		}, want: flow.Identity{Subject: "person-1", Name: "Ann"}, asked: 1},
 		"without a name, if that is all that is lacking": {change: func(u *upstream) {
 			delete(u.claims, "name")
 			u.claims["email"] = "ann@example.com"

@@ -247,7 +247,7 @@ func BridgeOf(t *route.Table, p Principal, now time.Time) (route.Backend, error)
 // Audited returns p as an audit entry has it.
 func (p Principal) Audited() audit.Principal {
 	if p.token != nil {
-		return audit.Principal{Kind: audit.KindOAuth, ID: p.token.subject.String(), Issuer: p.token.issuer}
+		return audit.Principal{Kind: audit.KindOAuth, ID: p.token.person.Subject.String(), Issuer: p.token.issuer}
 	}
 	return audit.Principal{Kind: audit.KindUserKey, ID: p.KeyID}
 }
@@ -257,7 +257,7 @@ func (p Principal) Subject() string {
 	if p.token == nil {
 		return ""
 	}
-	return p.token.subject.String()
+	return p.token.person.Subject.String()
 }
 
 // ByToken reports whether a token was presented, and not a key.

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -29,6 +31,10 @@ type OAuth struct {
 	Servers []string
 	// Scopes are what clients are told to ask them for.
 	Scopes []string
+	// TrustedNamespaces are those whose HostedBridges say for the installation whose
+	// bridges they are: at the URL for everyone, their logins count although the
+	// person never agreed to the bridge.
+	TrustedNamespaces []string
 	// Tokens checks what they issue.
 	Tokens TokenVerifier
 }
@@ -51,28 +57,74 @@ func (o *OAuth) cached() *OAuth {
 
 // tokenGrant is what an access token proved of who calls.
 type tokenGrant struct {
-	issuer  string
-	subject oauth.SubjectKey
-	// ruled is the user that the installation's rule makes of the token, if any.
-	ruled v1alpha1.UserID
-	ends  time.Time
+	issuer string
+	person route.Person
+	// asked is the user of the URL that the token is for, empty for that for
+	// everyone. There, bridge is the one that the person agreed to, empty if the token
+	// names none; then only what trusted namespaces and the rule say counts.
+	asked   v1alpha1.UserID
+	bridge  types.UID
+	trusted []string
+	ends    time.Time
 	// calls is whether tools may be run.
 	calls bool
+	// own is whether our own server issued the token.
+	own bool
 }
 
-// opens reports whether the person may use the user's bridge. A token stays as it
-// is; what it opens is looked up each time.
+// opens reports whether the person may use the user's bridge with the token. A
+// token stays as it is; what it opens is looked up each time.
 func (g *tokenGrant) opens(t *route.Table, user v1alpha1.UserID) bool {
-	return g.ruled == user || slices.Contains(t.Subjects(g.subject), user)
+	b, exists := t.Lookup(user)
+	switch {
+	case !exists || !t.MayUse(g.person, user):
+		return false
+	case g.asked != "":
+		return g.asked == user
+	case g.bridge != "":
+		return g.bridge == b.BridgeUID
+	default:
+		return g.person.Ruled == user || slices.Contains(g.trusted, b.Namespace)
+	}
 }
 
-// users returns whose bridges the person may use.
-func (g *tokenGrant) users(t *route.Table) []v1alpha1.UserID {
-	users := t.Subjects(g.subject)
-	if _, ok := t.Lookup(g.ruled); ok && !slices.Contains(users, g.ruled) {
-		users = append(slices.Clip(users), g.ruled)
+// choose returns whose bridge a request is for: the one of its path, or at the URL
+// for everyone the one that the token names. Only tokens of other servers, and those
+// of our own from before an upgrade, name none.
+func (g *tokenGrant) choose(t *route.Table) (v1alpha1.UserID, error) {
+	if g.asked != "" {
+		if t.MayUse(g.person, g.asked) {
+			return g.asked, nil
+		}
+		return "", problems.Unauthorized
 	}
-	return users
+	if g.bridge == "" {
+		return g.chooseUnasked(t)
+	}
+	for b := range t.BridgesOf(g.person) {
+		if b.BridgeUID == g.bridge {
+			return b.User, nil
+		}
+	}
+	return "", problems.Unauthorized
+}
+
+func (g *tokenGrant) chooseUnasked(t *route.Table) (v1alpha1.UserID, error) {
+	may := t.Unasked(g.person, g.trusted)
+	if len(may) == 1 {
+		return may[0].User, nil
+	}
+	if g.own {
+		// Its client gets another token, or its person logs in and agrees to a bridge.
+		return "", problems.Unauthorized
+	}
+	if len(may) > 1 {
+		return "", problems.SeveralBridges
+	}
+	for range t.BridgesOf(g.person) {
+		return "", problems.BridgeNotNamed
+	}
+	return "", problems.Unauthorized
 }
 
 // ResourcePath returns the path that a token names: that of a user's endpoint, or
@@ -105,8 +157,12 @@ func (a *Authenticator) verifyToken(ctx context.Context, t *route.Table, present
 	case err != nil:
 		return p, false, a.Refuse(from.Source, presented, "")
 	}
-	g := &tokenGrant{issuer: token.Issuer, subject: token.Subject, ruled: token.User, ends: token.Expires.Add(oauth.Leeway), calls: token.Call}
-	user, err := chooseUser(g.users(t), from.User)
+	g := &tokenGrant{
+		issuer: token.Issuer, person: route.Person{Subject: token.Subject, Ruled: token.User}, own: token.Own,
+		asked: from.User, bridge: token.Bridge, trusted: a.oauth.TrustedNamespaces,
+		ends: token.Expires.Add(oauth.Leeway), calls: token.Call,
+	}
+	user, err := g.choose(t)
 	if err != nil {
 		return p, false, err // No attempt either: nobody guesses a good token.
 	}
@@ -115,19 +171,4 @@ func (a *Authenticator) verifyToken(ctx context.Context, t *route.Table, present
 		return p, true, problems.Insufficient
 	}
 	return p, true, nil
-}
-
-// chooseUser returns whose bridge a request is for: the one of its path, or the
-// only one of the URL for everyone.
-func chooseUser(may []v1alpha1.UserID, asked v1alpha1.UserID) (v1alpha1.UserID, error) {
-	switch {
-	case asked != "" && slices.Contains(may, asked):
-		return asked, nil
-	case asked == "" && len(may) == 1:
-		return may[0], nil
-	case asked == "" && len(may) > 1:
-		return "", problems.SeveralBridges
-	default:
-		return "", problems.Unauthorized
-	}
 }

@@ -21,6 +21,12 @@ func defaultServer() Server {
 		Documents:    Documents{Enabled: true},
 		// The one widespread client that takes its answers at a scheme of its own.
 		RedirectSchemes: []string{"cursor"},
+		// Providers that document different origins for the two.
+		AccountOrigins: []AccountOrigins{
+			{Authorization: "https://accounts.google.com", Token: "https://oauth2.googleapis.com"},
+			{Authorization: "https://linear.app", Token: "https://api.linear.app"},
+			{Authorization: "https://www.dropbox.com", Token: "https://api.dropboxapi.com"},
+		},
 		Lifetimes: Lifetimes{
 			// Until a token ends, no check is made whether it was revoked.
 			AccessToken: 15 * time.Minute,

@@ -42,6 +42,11 @@ func (p *problems) server(s *Server) {
 	p.within(s.Registration.Lifetime, time.Hour, maxLifetime, "server.registration.lifetime")
 	p.check(all(s.Documents.AllowedNetworks, isPrefix), "server.clientIDMetadataDocuments.allowedNetworks", "a list of ranges such as 10.1.0.0/16")
 	p.check(all(s.RedirectSchemes, isPrivateScheme), "server.redirectSchemes", "a list of private-use schemes such as cursor, in lower case and without ://")
+	for i, o := range s.AccountOrigins {
+		field := fmt.Sprintf("server.accountOrigins[%d]", i)
+		p.check(isOrigin(o.Authorization), field+".authorization", wantOrigin)
+		p.check(isOrigin(o.Token), field+".token", wantOrigin)
+	}
 	p.within(s.Lifetimes.AccessToken, minAccessToken, maxAccessToken, "server.lifetimes.accessToken")
 	p.within(s.Lifetimes.RefreshToken, s.Lifetimes.AccessToken, maxLifetime, "server.lifetimes.refreshToken")
 	p.within(s.Lifetimes.RefreshIdle, s.Lifetimes.AccessToken, s.Lifetimes.RefreshToken, "server.lifetimes.refreshIdle")

@@ -7,7 +7,10 @@
 // that no process starts with a half of it.
 package settings
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Settings are the file's.
 type Settings struct {
@@ -21,6 +24,10 @@ type Settings struct {
 	CAFile string `yaml:"caFile"`
 	// Issuers are the authorization servers of others whose tokens are taken.
 	Issuers []Issuer `yaml:"issuers"`
+	// TrustedNamespaces are those whose HostedBridges say for the installation whose
+	// bridges they are: at the URL for everyone, a login counts there although its
+	// person never agreed to the bridge. The namespace of onboarding is one of them.
+	TrustedNamespaces []string `yaml:"trustedNamespaces"`
 	// Server is the installation's own; nil if it has none.
 	Server *Server `yaml:"server"`
 }
@@ -73,9 +80,12 @@ type Server struct {
 	// Documents are about clients whose id is the URL of a document.
 	Documents Documents `yaml:"clientIDMetadataDocuments"`
 	// RedirectSchemes are private-use schemes to which an answer may go.
-	RedirectSchemes []string   `yaml:"redirectSchemes"`
-	Lifetimes       Lifetimes  `yaml:"lifetimes"`
-	Onboarding      Onboarding `yaml:"onboarding"`
+	RedirectSchemes []string `yaml:"redirectSchemes"`
+	// AccountOrigins are the accounts of servers whose tokens are made at another origin
+	// than the one at which people log in.
+	AccountOrigins []AccountOrigins `yaml:"accountOrigins"`
+	Lifetimes      Lifetimes        `yaml:"lifetimes"`
+	Onboarding     Onboarding       `yaml:"onboarding"`
 }
 
 // The types of providers.
@@ -143,6 +153,22 @@ type Lifetimes struct {
 	RefreshToken time.Duration `yaml:"refreshToken"`
 	// RefreshIdle is how long one may be unused.
 	RefreshIdle time.Duration `yaml:"refreshIdle"`
+}
+
+// AccountOrigins are where people log in to an account, and where its tokens are
+// made.
+type AccountOrigins struct {
+	Authorization string `yaml:"authorization"`
+	Token         string `yaml:"token"`
+}
+
+// Trusted returns TrustedNamespaces with the one in which first logins make bridges.
+func (s *Settings) Trusted() []string {
+	trusted := slices.Clone(s.TrustedNamespaces)
+	if s.Server != nil && s.Server.Onboarding.Mode == Auto {
+		trusted = append(trusted, s.Server.Onboarding.Namespace)
+	}
+	return trusted
 }
 
 // The modes of onboarding.

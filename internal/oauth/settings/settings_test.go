@@ -14,6 +14,7 @@ import (
 const everything = `
 publicURL: https://bridges.example.com
 caFile: /etc/ca.crt
+trustedNamespaces: [staff, team-a]
 issuers:
 - issuer: https://login.example.com
   jwksURL: https://login.example.com/keys
@@ -32,6 +33,7 @@ server:
   registration: {enabled: false, maxClients: 10, lifetime: 24h}
   clientIDMetadataDocuments: {enabled: false, allowedNetworks: [10.0.0.0/8]}
   redirectSchemes: [desk-app]
+  accountOrigins: [{authorization: "https://www.example.com", token: "https://api.example.com:8443"}]
   lifetimes: {accessToken: 5m, refreshToken: 48h, refreshIdle: 24h}
   onboarding: {mode: auto, namespace: people, tier: pro, servers: [{name: a, recipe: {name: bb, version: 1.0.0}}]}
 `
@@ -40,6 +42,8 @@ func TestParseTakesAllThatCanBeSaid(t *testing.T) {
 	want := &Settings{
 		PublicURL: "https://bridges.example.com",
 		CAFile:    "/etc/ca.crt",
+
+		TrustedNamespaces: []string{"staff", "team-a"},
 		Issuers: []Issuer{{
 			Issuer: "https://login.example.com", JWKSURL: "https://login.example.com/keys",
 			Algorithms: []string{"RS256"}, Types: []string{"JWT", ""}, Audiences: []string{"api://bridges"},
@@ -65,6 +69,7 @@ func TestParseTakesAllThatCanBeSaid(t *testing.T) {
 			Registration:    Registration{MaxClients: 10, Lifetime: 24 * time.Hour},
 			Documents:       Documents{AllowedNetworks: []string{"10.0.0.0/8"}},
 			RedirectSchemes: []string{"desk-app"},
+			AccountOrigins:  []AccountOrigins{{Authorization: "https://www.example.com", Token: "https://api.example.com:8443"}},
 			Lifetimes:       Lifetimes{AccessToken: 5 * time.Minute, RefreshToken: 48 * time.Hour, RefreshIdle: 24 * time.Hour},
 			Onboarding: Onboarding{
 				Mode: Auto, Namespace: "people", Tier: "pro",
@@ -78,6 +83,18 @@ func TestParseTakesAllThatCanBeSaid(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheNamespaceOfOnboardingIsTrusted(t *testing.T) {
+	for mode, want := range map[string][]string{Auto: {"staff", "people"}, Invite: {"staff"}, Off: {"staff"}} {
+		s := Settings{TrustedNamespaces: []string{"staff"}, Server: &Server{Onboarding: Onboarding{Mode: mode, Namespace: "people"}}}
+		if got := s.Trusted(); !cmp.Equal(want, got) {
+			t.Errorf("mode %s: %q, want %q", mode, got, want)
+		}
+	}
+	if got := (&Settings{}).Trusted(); len(got) != 0 {
+		t.Errorf("without a word of it: %q", got)
 	}
 }
 

@@ -38,6 +38,7 @@ func (p *problems) settings(s *Settings) {
 		p.refuse(s.Server != nil && s.Issuers[i].Issuer == s.PublicURL, field+".issuer", "is publicURL, which is the installation's own server; that one needs no entry")
 		urls = append(urls, s.Issuers[i].Issuer)
 	}
+	p.check(all(s.TrustedNamespaces, labelPattern.MatchString), "trustedNamespaces", "a list of namespaces")
 	if s.Server != nil {
 		p.server(s.Server)
 	}

@@ -53,9 +53,10 @@ func (c *Connections) Find(ctx context.Context, user v1alpha1.UserID, server str
 	if !ok {
 		return flow.Connection{}, flow.ErrNotFound
 	}
+	login := found.OAuth
 	return flow.Connection{
-		User: user, Server: server, AuthorizationURL: found.AuthorizationURL, ClientID: found.ClientID,
-		Scopes: found.Scopes, Resource: found.Resource, Secret: found.Token,
+		User: user, Server: server, Bridge: b.UID, AuthorizationURL: login.AuthorizationURL, ClientID: login.ClientID,
+		Scopes: login.Scopes, Resource: login.Resource, TokenURL: login.TokenURL, ServerURL: found.URL, Secret: login.Token,
 	}, nil
 }
 

@@ -19,12 +19,15 @@ import (
 )
 
 // routeTimeout bounds the wait for the route of a new bridge. The watch
-// delivers it within a fraction of a second, here and at the other replicas. A
-// call that comes earlier is refused, and its client gets another token.
+// delivers it within a fraction of a second, here and at the other replicas.
 const routeTimeout = 5 * time.Second
 
 // errUnknownRoutes says that the routes are not known yet.
 var errUnknownRoutes = errors.New("the HostedBridges are not known yet")
+
+// errUnknownRoute says that a new HostedBridge is not routed. The person can try
+// again. It lasts if an older HostedBridge elsewhere has the user id.
+var errUnknownRoute = errors.New("the new HostedBridge has no route yet")
 
 // Directory reads from the routes which bridges a person may use, and admits
 // new people as the installation's mode allows.
@@ -35,20 +38,29 @@ type Directory struct {
 	}
 	Onboarding *Onboarding
 	Mode       string
+	// Trusted are the namespaces whose HostedBridges say for the installation whose
+	// bridges they are.
+	Trusted []string
 }
 
 // Bridges implements flow.Users.
-func (l *Directory) Bridges(_ context.Context, who flow.Identity) ([]v1alpha1.UserID, error) {
+func (l *Directory) Bridges(_ context.Context, who flow.Identity) ([]flow.Bridge, error) {
 	t := l.Routes.Current()
 	if t == nil {
 		return nil, errUnknownRoutes
 	}
-	users := slices.Clone(t.Subjects(oauth.KeyOf(who.Issuer, who.Subject)))
-	if _, ok := t.Lookup(who.User); ok {
-		users = append(users, who.User)
+	var bridges []flow.Bridge
+	for b := range t.BridgesOf(route.Person{Subject: oauth.KeyOf(who.Issuer, who.Subject), Ruled: who.User}) {
+		bridges = append(bridges, l.bridge(b, who))
 	}
-	slices.Sort(users)
-	return slices.Compact(users), nil
+	return bridges, nil
+}
+
+func (l *Directory) bridge(b route.Backend, who flow.Identity) flow.Bridge {
+	return flow.Bridge{
+		User: b.User, UID: b.BridgeUID, Namespace: b.Namespace, Trusted: slices.Contains(l.Trusted, b.Namespace),
+		Onboarded: l.Onboarding.Made(types.NamespacedName{Namespace: b.Namespace, Name: b.Name}, who.Issuer, who.Subject),
+	}
 }
 
 // Offer implements flow.Users.
@@ -61,56 +73,58 @@ func (l *Directory) Offer(ctx context.Context, who flow.Identity) (v1alpha1.User
 }
 
 // Onboard implements flow.Users.
-func (l *Directory) Onboard(ctx context.Context, who flow.Identity, invited v1alpha1.UserID) (v1alpha1.UserID, error) {
+func (l *Directory) Onboard(ctx context.Context, who flow.Identity, invited v1alpha1.UserID) (flow.Bridge, error) {
 	switch {
 	case l.Mode == settings.Off:
-		return "", flow.ErrNotInvited
+		return flow.Bridge{}, flow.ErrNotInvited
 	case invited != "":
 		return l.bind(ctx, who, invited)
 	case l.Mode == settings.Auto:
 		return l.create(ctx, who)
 	default:
-		return "", flow.ErrNotInvited
+		return flow.Bridge{}, flow.ErrNotInvited
 	}
 }
 
 // bind gives a person access to the bridge that they are invited to, if it
 // still exists.
-func (l *Directory) bind(ctx context.Context, who flow.Identity, invited v1alpha1.UserID) (v1alpha1.UserID, error) {
+func (l *Directory) bind(ctx context.Context, who flow.Identity, invited v1alpha1.UserID) (flow.Bridge, error) {
 	t := l.Routes.Current()
 	if t == nil {
-		return "", errUnknownRoutes
+		return flow.Bridge{}, errUnknownRoutes
 	}
 	b, ok := t.Lookup(invited)
 	if !ok {
-		return "", flow.ErrNotInvited
+		return flow.Bridge{}, flow.ErrNotInvited
 	}
 	of := BridgeRef{NamespacedName: types.NamespacedName{Namespace: b.Namespace, Name: b.Name}, UID: b.BridgeUID}
-	return invited, loginError(l.Onboarding.Bind(ctx, of, who.Issuer, who.Subject))
+	return l.bridge(b, who), loginError(l.Onboarding.Bind(ctx, of, who.Issuer, who.Subject))
 }
 
 // create makes a bridge for a person, and waits until its route is known: the
 // client calls it at once.
-func (l *Directory) create(ctx context.Context, who flow.Identity) (v1alpha1.UserID, error) {
-	user, err := l.Onboarding.Create(ctx, who.Issuer, who.Subject)
-	if err == nil {
-		l.awaitRoute(ctx, who)
+func (l *Directory) create(ctx context.Context, who flow.Identity) (flow.Bridge, error) {
+	if _, err := l.Onboarding.Create(ctx, who.Issuer, who.Subject); err != nil {
+		return flow.Bridge{}, loginError(err)
 	}
-	return user, loginError(err)
+	return l.awaitRoute(ctx, who)
 }
 
-func (l *Directory) awaitRoute(ctx context.Context, who flow.Identity) {
+// awaitRoute returns the bridge that the person's first login made. Another bridge of
+// theirs is not what they agreed to.
+func (l *Directory) awaitRoute(ctx context.Context, who flow.Identity) (flow.Bridge, error) {
 	ctx, cancel := context.WithTimeout(ctx, routeTimeout)
 	defer cancel()
 	for {
 		changed := l.Routes.Changed()
-		if users, err := l.Bridges(ctx, who); err == nil && len(users) > 0 {
-			return
+		bridges, err := l.Bridges(ctx, who)
+		if at := slices.IndexFunc(bridges, func(b flow.Bridge) bool { return b.Onboarded }); err == nil && at >= 0 {
+			return bridges[at], nil
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return
+			return flow.Bridge{}, errUnknownRoute
 		}
 	}
 }

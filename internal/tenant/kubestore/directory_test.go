@@ -13,9 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/oauth/settings"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
@@ -35,27 +37,47 @@ type comingTables struct {
 
 func (t *comingTables) Changed() <-chan struct{} { return t.change }
 
+const loginIssuer = "https://login.example.com"
+
+// named returns a bridge that names a subject.
+func named(namespace, name, subject string) *v1alpha1.HostedBridge {
+	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID("uid-" + namespace + "-" + name)}}
+	b.Spec.OAuth = &v1alpha1.OAuthAccess{Subjects: []v1alpha1.OAuthSubject{{Issuer: loginIssuer, Subject: subject}}}
+	return b
+}
+
 func TestBridgesOfAPerson(t *testing.T) {
-	bridge := func(name, subject string) *v1alpha1.HostedBridge {
-		b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: "tenants", Name: name, UID: "uid-1"}}
-		b.Spec.OAuth = &v1alpha1.OAuthAccess{Subjects: []v1alpha1.OAuthSubject{{Issuer: "https://login.example.com", Subject: subject}}}
-		return b
+	table := route.Build([]*v1alpha1.HostedBridge{
+		named("tenants", "team", "42"), named("people", "alice", "42"), named("tenants", "bob", "43"),
+		named("people", string(BridgeName(oauth.KeyOf(loginIssuer, "45"))), "45"),
+		named("mallory", string(BridgeName(oauth.KeyOf(loginIssuer, "46"))), "46"),
+	}, []*corev1.Pod{})
+	l := &Directory{Routes: tables{table}, Onboarding: &Onboarding{namespace: "people"}, Trusted: []string{"people"}}
+	bridge := func(user v1alpha1.UserID, namespace string, trusted, onboarded bool) flow.Bridge {
+		return flow.Bridge{User: user, UID: types.UID("uid-" + namespace + "-" + string(user)), Namespace: namespace, Trusted: trusted, Onboarded: onboarded}
 	}
-	table := route.Build([]*v1alpha1.HostedBridge{bridge("team", "42"), bridge("alice", "42"), bridge("bob", "43")}, []*corev1.Pod{})
-	l := &Directory{Routes: tables{table}}
+	alice, team, bob := bridge("alice", "people", true, false), bridge("team", "tenants", false, false), bridge("bob", "tenants", false, false)
 	for _, test := range []struct {
 		name string
 		who  flow.Identity
-		want []v1alpha1.UserID
+		want []flow.Bridge
 	}{
-		{"the bridges of the subject", flow.Identity{Issuer: "https://login.example.com", Subject: "42"}, []v1alpha1.UserID{"alice", "team"}},
-		{"and the one of the rule", flow.Identity{Issuer: "https://login.example.com", Subject: "42", User: "bob"}, []v1alpha1.UserID{"alice", "bob", "team"}},
-		{"which may be the same", flow.Identity{Issuer: "https://login.example.com", Subject: "43", User: "bob"}, []v1alpha1.UserID{"bob"}},
-		{"and has to be there", flow.Identity{Issuer: "https://login.example.com", Subject: "44", User: "carol"}, nil},
+		{"the bridges of the subject", flow.Identity{Issuer: loginIssuer, Subject: "42"}, []flow.Bridge{alice, team}},
+		{"and the one of the rule", flow.Identity{Issuer: loginIssuer, Subject: "42", User: "bob"}, []flow.Bridge{alice, bob, team}},
+		{"which may be the same", flow.Identity{Issuer: loginIssuer, Subject: "43", User: "bob"}, []flow.Bridge{bob}},
+		{"and has to be there", flow.Identity{Issuer: loginIssuer, Subject: "44", User: "carol"}, nil},
 		{"none of another issuer's", flow.Identity{Issuer: "https://other.example.com", Subject: "42"}, nil},
+		{
+			"the one that a first login made", flow.Identity{Issuer: loginIssuer, Subject: "45"},
+			[]flow.Bridge{bridge(BridgeName(oauth.KeyOf(loginIssuer, "45")), "people", true, true)},
+		},
+		{
+			"and one of such a name that none made", flow.Identity{Issuer: loginIssuer, Subject: "46"},
+			[]flow.Bridge{bridge(BridgeName(oauth.KeyOf(loginIssuer, "46")), "mallory", false, false)},
+		},
 	} {
 		if got, err := l.Bridges(context.Background(), test.who); err != nil || !cmp.Equal(test.want, got) {
-			t.Errorf("%s: %v, %v, want %v", test.name, got, err, test.want)
+			t.Errorf("%s: %v (-want +got):\n%s", test.name, err, cmp.Diff(test.want, got))
 		}
 	}
 	if _, err := (&Directory{Routes: tables{}}).Bridges(context.Background(), flow.Identity{}); !errors.Is(err, errUnknownRoutes) {
@@ -63,32 +85,45 @@ func TestBridgesOfAPerson(t *testing.T) {
 	}
 }
 
+// A bridge of the person elsewhere, also one that took the name before, is not the one
+// that they were offered.
 func TestANewBridgeIsKnownBeforeItsClientIsTold(t *testing.T) {
-	who := flow.Identity{Issuer: "https://login.example.com", Subject: "42"}
-	made := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: "tenants", Name: "new", UID: "uid-1"}}
-	made.Spec.OAuth = &v1alpha1.OAuthAccess{Subjects: []v1alpha1.OAuthSubject{{Issuer: who.Issuer, Subject: who.Subject}}}
+	who := flow.Identity{Issuer: loginIssuer, Subject: "42"}
+	name := string(BridgeName(oauth.KeyOf(loginIssuer, "42")))
+	strange, made := named("mallory", "new", "42"), named("people", name, "42")
 	synctest.Test(t, func(t *testing.T) {
 		routes := &comingTables{change: make(chan struct{})}
-		l, began := &Directory{Routes: routes}, time.Now()
+		l, began := &Directory{Routes: routes, Onboarding: &Onboarding{namespace: "people"}}, time.Now()
 		done := make(chan struct{})
-		go func() { defer close(done); l.awaitRoute(t.Context(), who) }()
-		synctest.Wait()
-		select {
-		case <-done:
-			t.Fatal("the route is not waited for")
-		default:
+		go func() {
+			defer close(done)
+			if got, err := l.awaitRoute(t.Context(), who); err != nil || got.UID != made.UID {
+				t.Errorf("%v, %v", got, err)
+			}
+		}()
+		for _, bridges := range [][]*v1alpha1.HostedBridge{{strange}, {strange, made}} {
+			synctest.Wait()
+			select {
+			case <-done:
+				t.Fatal("the route is not waited for")
+			default:
+			}
+			change := routes.change
+			routes.table, routes.change = route.Build(bridges, nil), make(chan struct{})
+			close(change)
 		}
-		change := routes.change
-		routes.table, routes.change = route.Build([]*v1alpha1.HostedBridge{made}, nil), make(chan struct{})
-		close(change)
 		<-done
 		if waited := time.Since(began); waited != 0 {
 			t.Errorf("%s after it was known", waited)
 		}
-		routes.table = route.Build(nil, nil)
-		l.awaitRoute(t.Context(), who)
-		if waited := time.Since(began); waited != routeTimeout {
-			t.Errorf("one that does not come is waited for %s", waited)
+		for _, bridges := range [][]*v1alpha1.HostedBridge{nil, {named("mallory", name, "42")}} {
+			routes.table, began = route.Build(bridges, nil), time.Now()
+			if got, err := l.awaitRoute(t.Context(), who); !errors.Is(err, errUnknownRoute) {
+				t.Errorf("%v, %v", got, err)
+			}
+			if waited := time.Since(began); waited != routeTimeout {
+				t.Errorf("one that does not come is waited for %s", waited)
+			}
 		}
 	})
 }

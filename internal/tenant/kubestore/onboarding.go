@@ -164,6 +164,12 @@ func (o *Onboarding) Offer(ctx context.Context, issuer, subject string) (v1alpha
 	return found, err
 }
 
+// Made reports whether a HostedBridge is the one that the subject's first login makes.
+func (o *Onboarding) Made(of types.NamespacedName, issuer, subject string) bool {
+	made := types.NamespacedName{Namespace: o.namespace, Name: string(BridgeName(oauth.KeyOf(issuer, subject)))}
+	return o.namespace != "" && of == made
+}
+
 // nameFor returns the name for the HostedBridge of a subject that may get one.
 func (o *Onboarding) nameFor(issuer, subject string) (v1alpha1.UserID, error) {
 	switch {

@@ -231,6 +231,33 @@ func TestABindingReachesTheBridgeThatWasMeantOrNone(t *testing.T) {
 	}
 }
 
+// Whoever knows a person's issuer and subject can compute the user id that their first
+// login gets.
+func TestNobodyTakesTheUserIdOfAFirstLogin(t *testing.T) {
+	c := testenv.Client(t)
+	installed(t, c)
+	namespace := testenv.Namespace(t, c)
+	user := v1alpha1.UserID(BridgeName(oauth.KeyOf(issuer, "a newcomer")))
+	try := func(name string, user v1alpha1.UserID) error {
+		b := bridgeOf()
+		b.Namespace, b.Name, b.GenerateName, b.UID, b.Spec.UserID = namespace, name, "", "", user
+		return c.Create(t.Context(), b, client.DryRunAll)
+	}
+	testenv.Eventually(t, "the policy holds", func() bool { return try(string(user), "") != nil })
+	for name, err := range map[string]error{"by its name": try(string(user), ""), "as another's userID": try("other", user)} {
+		if err == nil || !strings.Contains(err.Error(), "use another user id") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, err := range map[string]error{
+		"another user id": try("alice", ""), "such a name for another user": try(string(user), "alice"), "a longer one": try(string(user)+"a", ""),
+	} {
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestAFullBridgeSaysSo(t *testing.T) {
 	c := testenv.Client(t)
 	o := installed(t, c)

@@ -88,6 +88,7 @@ async function look() {
     lang: document.documentElement.lang,
     headings: [...document.querySelectorAll("h1")].map((h) => h.innerText),
     buttons: [...document.querySelectorAll("button, input[type=submit]")].map((b) => b.innerText || b.value),
+    choices: [...document.querySelectorAll("input[type=radio]")].map((r) => r.labels[0].innerText.trim()),
     links: [...document.querySelectorAll("a[href]")].map((a) => a.innerText),
     text: document.body?.innerText ?? "",
   })`);
@@ -125,6 +126,7 @@ const named = (name) =>
 const acts = {
   open: ({ url }) => leave(() => page.goto(url).catch((error) => stopped || Promise.reject(error))),
   fill: ({ name, value }) => page.getByLabel(name, { exact: true }).fill(value),
+  choose: ({ name }) => page.getByLabel(name, { exact: true }).check(),
   press: ({ name }) => leave(() => named(name).click()),
   type: async ({ name }) => {
     const focused = await tabTo(name);

@@ -1,0 +1,224 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package webpage has the pages that people see while they log in. The package is a
+// shell: it writes them into answers.
+package webpage
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+)
+
+const (
+	schemeHTTP  = "http"
+	schemeHTTPS = "https"
+)
+
+//go:embed pages
+var pageFiles embed.FS
+
+// Pages are what people see. There is no script in them.
+type Pages struct {
+	installation                                                   string
+	MessagePage, ChoosePage, ConsentPage, InvitedPage, ConnectPage *template.Template
+	// style is the hash of the style sheet, by which the policy lets it in.
+	style string
+}
+
+// New returns the pages of an installation of that name.
+func New(installation string) *Pages {
+	p := &Pages{installation: installation}
+	layout := template.Must(template.ParseFS(pageFiles, "pages/layout.html", "pages/style.html", "pages/bridge.html"))
+	of := func(name string) *template.Template {
+		return template.Must(template.Must(layout.Clone()).ParseFS(pageFiles, "pages/"+name+".html"))
+	}
+	p.MessagePage, p.ChoosePage, p.ConsentPage, p.InvitedPage, p.ConnectPage = of("message"), of("choose"), of("consent"), of("invited"), of("connect")
+	sum := sha256.Sum256(styleOf(p.MessagePage))
+	p.style = base64.StdEncoding.EncodeToString(sum[:])
+	return p
+}
+
+// styleOf returns the style sheet as it is in a page: the templates' own escaping
+// may have changed it.
+func styleOf(page *template.Template) []byte {
+	var b bytes.Buffer
+	if err := page.Execute(&b, Message{}); err != nil {
+		panic(err)
+	}
+	_, after, _ := bytes.Cut(b.Bytes(), []byte("<style>"))
+	style, _, _ := bytes.Cut(after, []byte("</style>"))
+	return style
+}
+
+// Heading is what all pages have.
+type Heading struct {
+	Title, Installation string
+}
+
+// Message says something. Code is for whoever looks into it, and Who what
+// spec.oauth.subjects would have to name.
+type Message struct {
+	Heading
+	Text, Code string
+	Who        *flow.Identity
+	Addresses  []string
+	Back       *BackLink
+}
+
+// BackLink leads to the client, which hears why it gets nothing.
+type BackLink struct {
+	Host string
+	URL  template.URL
+}
+
+// Choose asks where to log in.
+type Choose struct {
+	Heading
+	Client    string
+	Server    string
+	Invited   v1alpha1.UserID
+	Providers []ProviderLink
+}
+
+type ProviderLink struct{ Name, URL string }
+
+// Consent asks whether a client may act for the person.
+type Consent struct {
+	Heading
+	Person, Provider, Client string
+	// ClientHost is who vouches for the client, and Unchecked that nobody does.
+	ClientHost string
+	Unchecked  bool
+	// RedirectHost is where the answer goes: Loopback that it is this computer,
+	// and Scheme that it is an app.
+	RedirectHost string
+	Loopback     bool
+	Scheme       string
+	// Bridges are those of which the person allows one.
+	Bridges []BridgeOption
+	Scopes  []string
+	Action  string
+	Login   string
+}
+
+// BridgeOption is a bridge that a person may agree to. Value names it in the form.
+type BridgeOption struct {
+	Value     string
+	User      v1alpha1.UserID
+	Namespace string
+	// Offered is whether it is made when they agree, and Onboarded whether a first
+	// login of theirs made it.
+	Offered, Onboarded bool
+	// Foreign is whether only the authors of its namespace say that it is for them.
+	Foreign bool
+}
+
+// Invited says that an invitation was taken.
+type Invited struct {
+	Heading
+	Person  string
+	User    v1alpha1.UserID
+	Address string
+}
+
+// Connect shows where the account of a server is.
+type Connect struct {
+	Heading
+	Person string
+	Bridge BridgeOption
+	Server string
+	// Host is where the account is, and TokenOrigin where its tokens are made.
+	Host, TokenOrigin string
+	// ServerOrigin is where the tokens are sent, empty for a program in the bridge, and
+	// ServerForeign whether the account is elsewhere.
+	ServerOrigin  string
+	ServerForeign bool
+	Scopes        []string
+	Action        string
+	Login         string
+}
+
+// Titled returns a page's Heading.
+func (p *Pages) Titled(title string) Heading { return Heading{title, p.installation} }
+
+// Show answers with a page. forms is where its forms may lead, empty where it has
+// none.
+func (p *Pages) Show(c httpapi.Call, page *template.Template, status int, forms string, data any) error {
+	var b bytes.Buffer
+	if err := page.Execute(&b, data); err != nil {
+		return fmt.Errorf("write page: %w", err)
+	}
+	p.SetHeader(c.Writer().Header(), forms)
+	c.Writer().WriteHeader(status)
+	// Whoever hung up does not read it either.
+	_, _ = c.Writer().Write(b.Bytes())
+	return nil
+}
+
+// SetHeader sets what browsers keep to. There is no opener policy: a client that
+// opens the login in a window of its own waits there for the answer, which one
+// would cut off. No referrer goes to other sites; with none to our own either,
+// browsers would send forms without their origin. The one image is an empty icon,
+// so that browsers ask for none.
+func (p *Pages) SetHeader(h http.Header, forms string) {
+	if forms == "" {
+		forms = "'none'"
+	}
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Security-Policy", "default-src 'none'; img-src data:; style-src 'sha256-"+p.style+"'; form-action "+forms+"; frame-ancestors 'none'; base-uri 'none'")
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+}
+
+// BackTo returns the link by which a person tells the client what happened, from its
+// redirect URI with the answer. The URI passed Redirects.Check, so that no browser runs
+// it.
+func BackTo(uri string) *BackLink {
+	return &BackLink{Host: HostOf(uri), URL: template.URL(uri)} //nolint:gosec // As above.
+}
+
+// HostOf returns what a page shows of a URI that passed Redirects.Check: its host and
+// port, or its scheme if it has no host.
+func HostOf(uri string) string {
+	u, err := url.Parse(uri)
+	switch {
+	case err != nil:
+		return ""
+	case u.Scheme == schemeHTTPS || u.Scheme == schemeHTTP:
+		return u.Host
+	default:
+		return u.Scheme + ":"
+	}
+}
+
+// FormTargets returns where a page's form may lead, for its content security policy.
+// Browsers apply it also to redirects after the form, such as those from the client's
+// redirect URI to another site of the client. So it allows all of https beside the
+// URI's own origin.
+func FormTargets(uri string) string {
+	targets := "'self' https:"
+	u, err := url.Parse(uri)
+	switch {
+	case err != nil || u.Scheme == schemeHTTPS || u.Scheme == "":
+		return targets
+	case u.Scheme == schemeHTTP && !strings.HasPrefix(u.Host, "["):
+		return targets + " http://" + u.Host
+	default:
+		// A policy cannot name an IPv6 address.
+		return targets + " " + u.Scheme + ":"
+	}
+}

@@ -1,0 +1,62 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package route
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
+)
+
+// Person is a person or program that logged in.
+type Person struct {
+	Subject oauth.SubjectKey
+	// Ruled is the user that a rule of the installation derives from the person,
+	// empty if there is none.
+	Ruled v1alpha1.UserID
+}
+
+// MayUse reports whether p may use the user's bridge where the user is named,
+// such as in a URL.
+func (t *Table) MayUse(p Person, user v1alpha1.UserID) bool {
+	if _, exists := t.Lookup(user); !exists {
+		return false
+	}
+	return p.Ruled == user || slices.Contains(t.Subjects(p.Subject), user)
+}
+
+// BridgesOf returns the bridges that p may use where their users are named, in
+// the order of the users. Anybody who edits HostedBridges can add to them.
+func (t *Table) BridgesOf(p Person) iter.Seq[Backend] {
+	users := t.Subjects(p.Subject)
+	if at, has := slices.BinarySearch(users, p.Ruled); !has && p.Ruled != "" {
+		users = slices.Insert(slices.Clone(users), at, p.Ruled)
+	}
+	return func(yield func(Backend) bool) {
+		for _, user := range users {
+			if b, exists := t.Lookup(user); exists && !yield(b) {
+				return
+			}
+		}
+	}
+}
+
+// Unasked returns those of p's bridges that a request may use which names no
+// user, although p never agreed to a bridge: those in the trusted namespaces, or
+// without one the bridge of the rule. Who edits HostedBridges elsewhere can name
+// every person as a subject, so such a bridge never adds to the result.
+func (t *Table) Unasked(p Person, trusted []string) []Backend {
+	var inTrusted []Backend
+	for b := range t.BridgesOf(p) {
+		if slices.Contains(trusted, b.Namespace) {
+			inTrusted = append(inTrusted, b)
+		}
+	}
+	if b, exists := t.Lookup(p.Ruled); exists && len(inTrusted) == 0 {
+		return []Backend{b}
+	}
+	return inTrusted
+}
