@@ -96,7 +96,7 @@ func (d *delivery) launch(ctx context.Context, q *message.Request, u *upstream.S
 }
 
 // sendOnce sends the request on a connection and returns the outcome.
-func (d *delivery) sendOnce(ctx context.Context, q *message.Request, l *upstream.Conn, x *inflight.Call, params mcp.Params) inputrequired.Outcome {
+func (d *delivery) sendOnce(ctx context.Context, q *message.Request, l *upstream.Conn, x *inflight.Call, params *message.Outgoing) inputrequired.Outcome {
 	err := d.sendTo(ctx, q, l, x, params)
 	if x.Delivery.Result() == nil {
 		if err == nil {
@@ -112,7 +112,7 @@ func (d *delivery) sendOnce(ctx context.Context, q *message.Request, l *upstream
 }
 
 // sendTo sends the request to the server. The answer is in x.
-func (d *delivery) sendTo(ctx context.Context, q *message.Request, l *upstream.Conn, x *inflight.Call, params mcp.Params) error {
+func (d *delivery) sendTo(ctx context.Context, q *message.Request, l *upstream.Conn, x *inflight.Call, params *message.Outgoing) error {
 	ctx, cancel := egress.FollowContext(l.GraceContext(), ctx)
 	defer cancel()
 	if x.Log.Filter {
@@ -123,7 +123,7 @@ func (d *delivery) sendTo(ctx context.Context, q *message.Request, l *upstream.C
 	if q.Era == message.Legacy && l.Era == message.Modern {
 		err = inputrequired.Converse(ctx, q, l, x, params)
 	} else {
-		_, err = l.Call(ctx, q.Method, params)
+		_, err = l.Call(ctx, q.Method, params.OnWire(q))
 	}
 	if err != nil && errors.Is(context.Cause(ctx), fault.ErrStale) {
 		return fault.ErrStale
@@ -151,7 +151,7 @@ func (d *delivery) link(ctx context.Context, q *message.Request, u *upstream.Ser
 
 // translateMeta returns the parameters with the metadata that the server's era requires. If client
 // and server have the same era, nothing changes.
-func (d *delivery) translateMeta(q *message.Request, l *upstream.Conn, x *inflight.Call) mcp.Params {
+func (d *delivery) translateMeta(q *message.Request, l *upstream.Conn, x *inflight.Call) *message.Outgoing {
 	meta := maps.Clone(q.Meta)
 	switch {
 	case q.Era == message.Modern && l.Era == message.Legacy:
@@ -169,9 +169,8 @@ func (d *delivery) translateMeta(q *message.Request, l *upstream.Conn, x *inflig
 			meta[message.MetaLogLevel] = level
 		}
 	}
-	if len(meta) == 0 {
+	if len(meta) == 0 && len(q.Meta) > 0 {
 		meta = nil
 	}
-	q.Params.SetMeta(meta)
-	return q.Params
+	return q.Outgoing(meta)
 }

@@ -179,8 +179,9 @@ func (a *Trail) RecorderOf(r *http.Request) (*Recorder, *mcp.RequestExtra) {
 // recordName returns the name of the recorder of a request's calls, empty for none.
 func recordName(extra *mcp.RequestExtra) string {
 	if extra.TokenInfo != nil {
-		name, _ := extra.TokenInfo.Extra[HeaderRecord].(string)
-		return name
+		if name, ok := extra.TokenInfo.Extra[HeaderRecord].(string); ok {
+			return name
+		}
 	}
 	return extra.Header.Get(HeaderRecord)
 }

@@ -12,12 +12,14 @@ import (
 	"maps"
 	"mime"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/eventstream"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/oversize"
+	"github.com/hostedbridge/hostedbridge/internal/jsonscan"
 )
 
 var errAnswerTooLarge = errors.New("the server's answer is larger than 16 MiB")
@@ -28,6 +30,9 @@ var errAnswerTooLarge = errors.New("the server's answer is larger than 16 MiB")
 // and the fields of the result that the SDK does not know.
 type HTTPObserver struct {
 	Next http.RoundTripper
+	// OneStream says that all messages come on one stream, whose reader finds the calls that they
+	// belong to. Only invalid answers are replaced here.
+	OneStream bool
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -39,7 +44,7 @@ func (t *HTTPObserver) RoundTrip(r *http.Request) (*http.Response, error) {
 		w.mark(r.Header, x)
 	}
 	if !ok {
-		return t.Next.RoundTrip(r)
+		return t.watch(r, nil, requestID(r))
 	}
 	if x.Trace != "" {
 		r.Header.Set(message.HeaderTrace, x.Trace)
@@ -55,11 +60,13 @@ func (t *HTTPObserver) deliver(r *http.Request, x *Call) (*http.Response, error)
 	// A GET only asks for the rest of an answer. Its outcome says nothing about the request, which
 	// was delivered before.
 	if r.Method != http.MethodPost {
-		return t.watch(r, x)
+		return t.watch(r, x, x.Delivery.requestID())
 	}
 	x.Delivery.Sending()
+	id := requestID(r)
+	x.Delivery.setRequestID(id)
 	ctx, end := outlast(r.Context(), x)
-	resp, err := t.watch(r.WithContext(ctx), x)
+	resp, err := t.watch(r.WithContext(ctx), x, id)
 	if err != nil {
 		end()
 		return nil, err
@@ -89,13 +96,17 @@ func outlast(caller context.Context, x *Call) (ctx context.Context, end func()) 
 	}
 }
 
-// watch sends a request and passes the answer to the call.
-func (t *HTTPObserver) watch(r *http.Request, x *Call) (*http.Response, error) {
+// watch sends a request and passes the answer to the call x, which may be nil. id is that of the
+// request, nil if no answer is expected.
+func (t *HTTPObserver) watch(r *http.Request, x *Call, id json.RawMessage) (*http.Response, error) {
 	resp, err := t.Next.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}
-	if r.Method == http.MethodPost && resp.StatusCode == http.StatusNotFound {
+	if t.OneStream {
+		return t.watchStream(r, resp), nil
+	}
+	if x != nil && r.Method == http.MethodPost && resp.StatusCode == http.StatusNotFound {
 		x.Delivery.refuse()
 	}
 	if resp.StatusCode != http.StatusOK {
@@ -104,15 +115,62 @@ func (t *HTTPObserver) watch(r *http.Request, x *Call) (*http.Response, error) {
 	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch mediaType {
 	case "text/event-stream":
-		resp.Body = eventstream.NewReader(resp.Body, func(sent []byte) []byte { return observe(sent, x) })
+		resp.Body = eventstream.NewReader(resp.Body, func(sent []byte) []byte { return observe(sent, x, id) })
 	case "application/json":
-		return tapJSON(resp, x)
+		if id != nil {
+			return tapJSON(resp, x, id)
+		}
 	}
 	return resp, nil
 }
 
+// watchStream replaces the invalid answers on the one stream of a server. The answer to a POST holds
+// no message.
+func (t *HTTPObserver) watchStream(r *http.Request, resp *http.Response) *http.Response {
+	if mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); mediaType != "text/event-stream" || r.Method != http.MethodGet {
+		return resp
+	}
+	resp.Body = eventstream.NewReader(resp.Body, func(sent []byte) []byte {
+		if m, ok := message.ReadIncoming(sent); ok && m.Fault != "" {
+			return message.InvalidAnswerTo(m.ID, m.Fault)
+		}
+		return sent
+	})
+	return resp
+}
+
+// requestID returns the id of the JSON-RPC request that r sends, or nil. It stands at the beginning
+// of the body, before the parameters.
+func requestID(r *http.Request) json.RawMessage {
+	if r.Method != http.MethodPost || r.GetBody == nil {
+		return nil
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return nil
+	}
+	defer body.Close()
+	var start [idWithin]byte
+	n, _ := io.ReadFull(body, start[:]) // The body may be shorter.
+	scan := jsonscan.Open(start[:n])
+	defer scan.Close()
+	for name := range scan.Members() {
+		switch string(name) {
+		case "id":
+			return slices.Clone(scan.Raw())
+		case "jsonrpc":
+		default:
+			return nil // A notification or an answer.
+		}
+	}
+	return nil
+}
+
+// idWithin is more than the length in bytes of a version and an id of the SDK, which are numbers.
+const idWithin = 256
+
 // tapJSON reads an answer that is one message.
-func tapJSON(resp *http.Response, x *Call) (*http.Response, error) {
+func tapJSON(resp *http.Response, x *Call, id json.RawMessage) (*http.Response, error) {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, eventstream.MaxMessage+1))
 	if err == nil && len(body) > eventstream.MaxMessage {
 		body, err = tooLarge(body, resp.Body)
@@ -121,8 +179,11 @@ func tapJSON(resp *http.Response, x *Call) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if m, ok := message.ReadIncoming(body); ok && m.Request {
+		body = message.InvalidAnswerTo(id, m.FaultFor(id)) // Nothing follows it that could be the answer.
+	}
 	resp.ContentLength = -1
-	resp.Body = io.NopCloser(bytes.NewReader(observe(body, x)))
+	resp.Body = io.NopCloser(bytes.NewReader(observe(body, x, id)))
 	return resp, nil
 }
 
@@ -140,28 +201,46 @@ func tooLarge(begun []byte, rest io.Reader) ([]byte, error) {
 	return nil, errAnswerTooLarge
 }
 
-// observe passes one message to the call and returns the message for the SDK: nothing for a
-// notification that was passed on, and a request with the serial of its call.
-func observe(sent []byte, x *Call) []byte {
-	var m struct {
-		ID     json.RawMessage `json:"id"`
-		Method string          `json:"method"`
-		Params json.RawMessage `json:"params"`
-		Result json.RawMessage `json:"result"`
-	}
-	if json.Unmarshal(sent, &m) != nil {
-		return sent
-	}
+// observe passes one message to the call x, which may be nil, and returns the message for the SDK:
+// nothing for a notification that was passed on, a packed message that clients get, and an error in
+// place of an answer that is not valid. id is that of the request, nil for a stream of no request.
+func observe(sent []byte, x *Call, id json.RawMessage) []byte {
+	m, ok := message.ReadIncoming(sent)
 	switch {
-	case m.Method == "" && m.Result != nil:
+	case !ok:
+		return sent
+	case m.Request:
+		return observeRequest(sent, m, x)
+	case m.Fault != "" || id != nil && m.FaultFor(id) != "":
+		if id == nil {
+			return message.InvalidAnswerTo(m.ID, m.Fault)
+		}
+		return message.InvalidAnswerTo(id, m.FaultFor(id))
+	case x != nil && m.Result != nil:
 		x.Delivery.SetResult(m.Result)
-	case m.Method != "" && m.ID != nil:
-		return x.tag(sent)
-	case m.Method == message.NotificationProgress || m.Method == message.NotificationMessage || m.Method == message.NotificationElicitationComplete:
-		x.Notify(m.Method, m.Params)
-		return nil
 	}
 	return sent
+}
+
+// observeRequest handles a request or notification of the server.
+func observeRequest(sent []byte, m message.Incoming, x *Call) []byte {
+	if !message.Passes(m.Method) {
+		return sent
+	}
+	call := ""
+	if x != nil {
+		call = x.Serial
+		switch m.Method {
+		case message.NotificationProgress, message.NotificationMessage, message.NotificationElicitationComplete:
+			x.Notify(m.Method, m.Params)
+			return nil
+		}
+	}
+	packed, err := message.WithField(sent, "params", message.Pack(m.Params, call))
+	if err != nil {
+		return sent
+	}
+	return packed
 }
 
 // NewClient returns the HTTP client of one server's connections.

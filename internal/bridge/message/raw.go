@@ -79,7 +79,7 @@ func ParseResult(b json.RawMessage) (*Result, error) {
 
 // MarshalJSON puts the metadata back beside the other fields.
 func (r *Result) MarshalJSON() ([]byte, error) {
-	if len(r.Meta) == 0 {
+	if r.Meta == nil {
 		return json.Marshal(r.Fields)
 	}
 	fields := maps.Clone(r.Fields)
@@ -130,13 +130,18 @@ func (r *Result) ForLegacy(method string) {
 		delete(r.Fields, "ttlMs")
 		delete(r.Fields, "cacheScope")
 	}
+	if _, ok := r.Meta[MetaServerInfo]; ok && len(r.Meta) == 1 {
+		r.Meta = nil
+	}
 	delete(r.Meta, MetaServerInfo)
 }
 
 // Params are parameters as a server sent them.
 type Params struct {
 	mcp.ParamsBase
-	Raw json.RawMessage
+	Raw json.RawMessage // nil if the message has none
+	// Call identifies the call that the message belongs to, if that is known.
+	Call string
 }
 
 // MarshalJSON returns the parameters unchanged, or the metadata if there are no parameters.

@@ -119,17 +119,20 @@ func (q *Request) ClientKind() string {
 	return kind + string(declared)
 }
 
-// InputNeeded returns the questions of a server that needs input before it answers.
-func InputNeeded(result mcp.Result) (requests mcp.InputRequestMap, state string, asks bool) {
-	switch r := result.(type) {
-	case *mcp.CallToolResult:
-		return r.InputRequests, r.RequestState, r.NeedsInput()
-	case *mcp.GetPromptResult:
-		return r.InputRequests, r.RequestState, r.NeedsInput()
-	case *mcp.ReadResourceResult:
-		return r.InputRequests, r.RequestState, r.NeedsInput()
+// InputNeeded returns the questions of a server that needs input before it answers. result is as
+// the server sent it.
+func InputNeeded(result json.RawMessage) (requests map[string]InputRequest, state string, asks bool, err error) {
+	fields := objectOf(result)
+	if !(&Result{Fields: fields}).NeedsInput() {
+		return nil, "", false, nil
 	}
-	return nil, "", false
+	if raw, ok := fields["inputRequests"]; ok {
+		if err := json.Unmarshal(raw, &requests); err != nil {
+			return nil, "", true, fmt.Errorf("read inputRequests: %w", err)
+		}
+	}
+	_ = json.Unmarshal(fields["requestState"], &state) // A state of another type is none.
+	return requests, state, true, nil
 }
 
 // SetInput puts the client's answers into the request.
@@ -152,8 +155,8 @@ func (q *Request) Options(ctx context.Context) RequestOptions {
 
 // InputRequest is a server's question as the client gets it.
 type InputRequest struct {
-	Method string     `json:"method"`
-	Params mcp.Params `json:"params"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params,omitempty"`
 }
 
 // AnswersMethod reports whether a response is of the right type for a request of method.
@@ -229,6 +232,8 @@ func textBlock(text string) map[string]string {
 type Request struct {
 	Method string
 	Params mcp.Params
+	// Sent is the request as the client sent it, nil for a request of the bridge itself.
+	Sent   *Sent
 	Meta   map[string]any // metadata of the received params
 	Client *mcp.ServerSession
 	Era    Era

@@ -5,6 +5,8 @@ package upstream
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -48,7 +50,7 @@ func (w *streamTransport) Connect(ctx context.Context) (mcp.Connection, error) {
 	c := &streamObserver{
 		wire: w, conn: conn, end: end,
 		incoming: make(chan heard), injected: make(chan jsonrpc.Message, 1), closed: make(chan struct{}),
-		pending: map[jsonrpc.ID]*inflight.Call{},
+		pending: map[jsonrpc.ID]*inflight.Call{}, waiting: map[jsonrpc.ID]bool{},
 	}
 	go c.listen(life)
 	return c, nil
@@ -72,7 +74,9 @@ type streamObserver struct {
 	closing  sync.Once
 
 	mu      sync.Mutex
-	pending map[jsonrpc.ID]*inflight.Call // the requests that wait for answers
+	pending map[jsonrpc.ID]*inflight.Call // the calls that wait for answers
+	waiting map[jsonrpc.ID]bool           // all requests that wait for answers
+	newest  int64                         // the last request's id
 	probe   *jsonrpc.ID                   // id of the modern protocol's first request, while it waits
 }
 
@@ -120,24 +124,27 @@ func (c *streamObserver) Read(ctx context.Context) (jsonrpc.Message, error) {
 		}
 		switch m := h.message.(type) {
 		case *jsonrpc.Response:
-			c.answered(m)
+			return c.answered(m), nil
 		case *jsonrpc.Request:
-			if m.IsCall() {
-				return c.wire.link.Calls.tagQuestion(m), nil
-			}
-			if c.wire.link.Calls.notification(m.Method, m.Params) {
+			if !m.IsCall() && c.wire.link.Calls.notification(m.Method, m.Params) {
 				continue
 			}
+			return c.wire.link.Calls.pack(m), nil
 		}
 		return h.message, nil
 	}
 }
 
-// answered passes a result to the call that waits for it.
-func (c *streamObserver) answered(m *jsonrpc.Response) {
+// answered passes a result to the call that waits for it. It returns the answer for the SDK: an
+// error for the request to which an invalid answer belongs.
+func (c *streamObserver) answered(m *jsonrpc.Response) *jsonrpc.Response {
 	c.mu.Lock()
+	if id, ok := c.misaddressed(m.ID); ok {
+		m = &jsonrpc.Response{ID: id, Error: misaddressedFault(m)}
+	}
 	x := c.pending[m.ID]
 	delete(c.pending, m.ID)
+	delete(c.waiting, m.ID)
 	if c.probe != nil && *c.probe == m.ID {
 		c.probe = nil
 	}
@@ -145,6 +152,36 @@ func (c *streamObserver) answered(m *jsonrpc.Response) {
 	if x != nil && m.Error == nil {
 		x.Delivery.SetResult(m.Result)
 	}
+	return m
+}
+
+// misaddressed returns the request that an answer with an unknown id belongs to: the request whose
+// number is the text of the id, or the only one that waits. An id that a request had is not
+// unknown, since the answer to a cancelled request may come late. The caller holds c.mu.
+func (c *streamObserver) misaddressed(id jsonrpc.ID) (jsonrpc.ID, bool) {
+	if c.waiting[id] {
+		return jsonrpc.ID{}, false
+	}
+	if n, ok := id.Raw().(int64); ok && 0 < n && n <= c.newest {
+		return jsonrpc.ID{}, false
+	}
+	var only jsonrpc.ID
+	for waiting := range c.waiting {
+		if id.Raw() == any(fmt.Sprint(waiting.Raw())) {
+			return waiting, true
+		}
+		only = waiting
+	}
+	return only, len(c.waiting) == 1
+}
+
+// misaddressedFault returns the error that replaces an answer with an unknown id. An answer that was
+// replaced before keeps its error.
+func misaddressedFault(m *jsonrpc.Response) error {
+	if m.ID.Raw() == any("") && m.Error != nil {
+		return m.Error
+	}
+	return message.InvalidAnswer("its id is not that of the request")
 }
 
 // Write implements mcp.Connection.
@@ -164,18 +201,46 @@ func (c *streamObserver) Write(ctx context.Context, m jsonrpc.Message) error {
 		}
 	}
 	err := c.conn.Write(ctx, request)
-	if err != nil && request.IsCall() {
-		c.mu.Lock()
-		delete(c.pending, request.ID)
-		c.mu.Unlock()
+	switch {
+	case request.Method == noteCancelled:
+		c.withdrawn(request.Params)
+	case err != nil && request.IsCall():
+		c.forget(request.ID)
 	}
 	return err
+}
+
+// noteCancelled withdraws a request.
+const noteCancelled = "notifications/cancelled"
+
+// withdrawn ends the wait for the answer to a cancelled request.
+func (c *streamObserver) withdrawn(params json.RawMessage) {
+	var p struct {
+		ID any `json:"requestId"`
+	}
+	if json.Unmarshal(params, &p) != nil {
+		return
+	}
+	if id, err := jsonrpc.MakeID(p.ID); err == nil {
+		c.forget(id)
+	}
+}
+
+func (c *streamObserver) forget(id jsonrpc.ID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.pending, id)
+	delete(c.waiting, id)
 }
 
 // await records which call waits for the answer to a request.
 func (c *streamObserver) await(request *jsonrpc.Request, x *inflight.Call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.waiting[request.ID] = true
+	if n, ok := request.ID.Raw().(int64); ok {
+		c.newest = max(c.newest, n)
+	}
 	if x != nil {
 		c.pending[request.ID] = x
 		id := request.ID
