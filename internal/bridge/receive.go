@@ -65,7 +65,7 @@ func (b *Bridge) query(ctx context.Context, method string, req mcp.Request, ss *
 	if extra := req.GetExtra(); extra != nil {
 		q.Header, q.Sent = extra.Header, message.SentOf(extra)
 	}
-	q.ReadMeta()
+	q.ReadSent()
 	switch {
 	case method == message.MethodInitialize:
 		q.Era = message.Legacy

@@ -70,7 +70,7 @@ type deliveryState struct {
 	mu     sync.Mutex
 	result json.RawMessage
 	id     json.RawMessage // of the JSON-RPC request over HTTP
-	ends   []func() // called when no more messages are expected
+	ends   []func()        // called when no more messages are expected
 	// sent says that the request was written to the network. refused says that the server does not
 	// know the session.
 	sent, refused bool

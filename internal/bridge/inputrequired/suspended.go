@@ -283,13 +283,13 @@ func (k *SuspendedCalls) Resume(ctx context.Context, q *message.Request, u *upst
 		return nil, err
 	}
 	p.link.Audience.RaiseLogLevel(ctx, w.Level)
-	p.answer(q.SentResponses())
+	p.answer(responses)
 	return p, nil
 }
 
 // resume returns the call of the state. The call stops waiting and continues with the options of
 // the new request.
-func (k *SuspendedCalls) resume(s token.State, w message.RequestOptions, client *mcp.ServerSession, responses mcp.InputResponseMap) (*SuspendedCall, error) {
+func (k *SuspendedCalls) resume(s token.State, w message.RequestOptions, client *mcp.ServerSession, responses map[string]json.RawMessage) (*SuspendedCall, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	p, ok := k.calls[s.Call]
@@ -311,7 +311,7 @@ func (k *SuspendedCalls) resume(s token.State, w message.RequestOptions, client 
 }
 
 // checkAnswers checks that the answers match the server's questions. The caller holds p.mu.
-func (p *SuspendedCall) checkAnswers(responses mcp.InputResponseMap) error {
+func (p *SuspendedCall) checkAnswers(responses map[string]json.RawMessage) error {
 	for key, asked := range p.questions {
 		if response, ok := responses[key]; ok && !message.AnswersMethod(asked.method, response) {
 			return fault.NewState("input_response_invalid", fmt.Sprintf("inputResponses[%q] is no answer to %s", key, asked.method))

@@ -135,18 +135,6 @@ func InputNeeded(result json.RawMessage) (requests map[string]InputRequest, stat
 	return requests, state, true, nil
 }
 
-// SetInput puts the client's answers into the request.
-func SetInput(params mcp.Params, responses mcp.InputResponseMap, state string) {
-	switch p := params.(type) {
-	case *mcp.CallToolParamsRaw:
-		p.InputResponses, p.RequestState = responses, state
-	case *mcp.GetPromptParams:
-		p.InputResponses, p.RequestState = responses, state
-	case *mcp.ReadResourceParams:
-		p.InputResponses, p.RequestState = responses, state
-	}
-}
-
 // Options returns the options of a modern request for the messages before its answer.
 func (q *Request) Options(ctx context.Context) RequestOptions {
 	level, _ := q.Meta[MetaLogLevel].(string)
@@ -159,30 +147,29 @@ type InputRequest struct {
 	Params json.RawMessage `json:"params,omitempty"`
 }
 
-// AnswersMethod reports whether a response is of the right type for a request of method.
-func AnswersMethod(method string, response mcp.InputResponse) bool {
-	switch response.(type) {
-	case *mcp.ElicitResult:
-		return method == MethodElicit
-	case *mcp.CreateMessageResult, *mcp.CreateMessageWithToolsResult:
-		return method == MethodCreateMessage
-	case *mcp.ListRootsResult:
-		return method == MethodRoots
+// AnswersMethod reports whether a client's answer has the form of one to a request of method. Each
+// form has a member that the others lack.
+func AnswersMethod(method string, answer json.RawMessage) bool {
+	fields := objectOf(answer)
+	for member, of := range map[string]string{"action": MethodElicit, "role": MethodCreateMessage, "roots": MethodRoots} {
+		if _, ok := fields[member]; ok && of == method {
+			return true
+		}
 	}
 	return false
 }
 
 // Input returns the state and the answers that the request contains for an earlier question.
-func (q *Request) Input() (state string, responses mcp.InputResponseMap) {
+func (q *Request) Input() (state string, responses map[string]json.RawMessage) {
 	switch p := q.Params.(type) {
 	case *mcp.CallToolParamsRaw:
-		return p.RequestState, p.InputResponses
+		state = p.RequestState
 	case *mcp.GetPromptParams:
-		return p.RequestState, p.InputResponses
+		state = p.RequestState
 	case *mcp.ReadResourceParams:
-		return p.RequestState, p.InputResponses
+		state = p.RequestState
 	}
-	return "", nil
+	return state, q.Responses
 }
 
 // Digest identifies the operation that the request asks the server for. It does not depend on how
@@ -235,6 +222,8 @@ type Request struct {
 	// Sent is the request as the client sent it, nil for a request of the bridge itself.
 	Sent   *Sent
 	Meta   map[string]any // metadata of the received params
+	// Responses are the client's answers to a server's earlier questions.
+	Responses map[string]json.RawMessage
 	Client *mcp.ServerSession
 	Era    Era
 	Header http.Header

@@ -56,16 +56,36 @@ func SentOf(extra *mcp.RequestExtra) *Sent {
 	return sent
 }
 
-// ReadMeta sets the metadata of the request to what the client sent, with exact numbers.
-func (q *Request) ReadMeta() {
+// ReadSent sets the metadata and the answers of the request to what the client sent, with exact
+// numbers.
+func (q *Request) ReadSent() {
 	q.Meta = maps.Clone(q.Params.GetMeta())
-	if q.Sent == nil || q.Meta == nil {
+	if q.Sent == nil {
 		return
 	}
+	fields := objectOf(q.Sent.Params)
+	if MayAsk(q.Method) {
+		q.Responses = objectOf(fields["inputResponses"])
+	}
 	var exact map[string]any
-	if raw, ok := objectOf(q.Sent.Params)["_meta"]; ok && jsondoc.DecodeExact(raw, &exact) == nil && exact != nil {
+	if q.Meta != nil && jsondoc.DecodeExact(fields["_meta"], &exact) == nil && exact != nil {
 		q.Meta = exact
 	}
+}
+
+// ForSDK returns the parameters of a request as the SDK gets them: without the answers to a
+// server's questions, of which it knows only some forms.
+func ForSDK(method string, params json.RawMessage) json.RawMessage {
+	const answers = "inputResponses"
+	if !MayAsk(method) || !bytes.Contains(params, []byte(answers)) {
+		return params
+	}
+	fields := objectOf(params)
+	if _, ok := fields[answers]; !ok {
+		return params
+	}
+	delete(fields, answers)
+	return jsondoc.EncodeExact(fields)
 }
 
 // objectOf returns the fields of a JSON object, nil for other values.
@@ -140,10 +160,8 @@ func (q *Request) applyChanges(fields map[string]json.RawMessage) {
 			fields["ref"] = jsondoc.EncodeExact(ref)
 		}
 	}
-	_, typed := q.Input()
-	if sent := objectOf(fields["inputResponses"]); len(sent) != len(typed) {
-		maps.DeleteFunc(sent, func(key string, _ json.RawMessage) bool { return typed[key] == nil })
-		if fields["inputResponses"] = jsondoc.EncodeExact(sent); len(sent) == 0 {
+	if sent := objectOf(fields["inputResponses"]); len(sent) != len(q.Responses) {
+		if fields["inputResponses"] = jsondoc.EncodeExact(q.Responses); len(q.Responses) == 0 {
 			delete(fields, "inputResponses")
 		}
 	}
@@ -172,12 +190,4 @@ func (p *Outgoing) SetInput(responses map[string]json.RawMessage, state string) 
 	if state != "" {
 		p.Fields["requestState"] = json.RawMessage(Quote(state))
 	}
-}
-
-// SentResponses returns the client's answers to a server's earlier questions, as they were sent.
-func (q *Request) SentResponses() map[string]json.RawMessage {
-	if q.Sent == nil {
-		return nil
-	}
-	return objectOf(objectOf(q.Sent.Params)["inputResponses"])
 }

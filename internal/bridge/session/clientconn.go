@@ -61,7 +61,7 @@ func (c *clientConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 func (c *clientConn) received(m *jsonrpc.Request) {
 	extra, _ := m.Extra.(*mcp.RequestExtra)
 	sent := &message.Sent{Params: m.Params}
-	m.Extra = message.WithSent(extra, sent)
+	m.Extra, m.Params = message.WithSent(extra, sent), message.ForSDK(m.Method, m.Params)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {

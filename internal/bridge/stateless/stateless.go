@@ -12,7 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	bridgemessage "github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	sent "github.com/hostedbridge/hostedbridge/internal/bridge/message"
 )
 
 // Handler serves requests that stand alone.
@@ -121,7 +121,7 @@ func (h *Handler) result(ctx context.Context, header http.Header, q request) (mc
 		return nil, q.unreadable
 	}
 	return h.Answer(ctx, q.name, &mcp.ServerRequest[mcp.Params]{
-		Session: new(mcp.ServerSession), Params: q.params, Extra: bridgemessage.WithSent(&mcp.RequestExtra{Header: header}, &bridgemessage.Sent{Params: json.RawMessage(q.raw)}),
+		Session: new(mcp.ServerSession), Params: q.params, Extra: sent.WithSent(&mcp.RequestExtra{Header: header}, &sent.Sent{Params: []byte(q.raw)}),
 	})
 }
 
