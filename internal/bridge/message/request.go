@@ -220,13 +220,13 @@ type Request struct {
 	Method string
 	Params mcp.Params
 	// Sent is the request as the client sent it, nil for a request of the bridge itself.
-	Sent   *Sent
-	Meta   map[string]any // metadata of the received params
+	Sent *Sent
+	Meta map[string]any // metadata of the received params
 	// Responses are the client's answers to a server's earlier questions.
 	Responses map[string]json.RawMessage
-	Client *mcp.ServerSession
-	Era    Era
-	Header http.Header
+	Client    *mcp.ServerSession
+	Era       Era
+	Header    http.Header
 	// Hops are the bridges that the request has passed.
 	Hops string
 	// Session is the client's session, nil for a modern request.
