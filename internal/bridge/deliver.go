@@ -69,6 +69,9 @@ func (d *delivery) launch(ctx context.Context, q *message.Request, u *upstream.S
 		return nil, inputrequired.Outcome{Err: fault.NewState("request_state_invalid", "requestState is not one that this bridge gave")}
 	}
 	x := &inflight.Call{Ctx: ctx, Method: q.Method, Client: q.Session, Header: u.Lists.ParamHeaders(q), Hops: q.Hops, Trace: q.Trace()}
+	if q.Sent != nil {
+		x.Withdrawn = &q.Sent.Withdrawn
+	}
 	x.OnQuestion = pipeline.QuestionObserver(ctx)
 	x.ToClient = func(ctx context.Context, method string, params mcp.Params) (mcp.Result, error) {
 		return d.bridge.clients.toClient(ctx, method, &mcp.ServerRequest[mcp.Params]{Session: q.Client, Params: params})

@@ -43,6 +43,8 @@ type Call struct {
 	Ask func(ctx context.Context, method string, params *message.Params) (mcp.Result, error)
 	// OnQuestion, if set, is called when the server asks a question.
 	OnQuestion func()
+	// Withdrawn, if set, says with which words the client cancelled the call.
+	Withdrawn *message.Withdrawal
 	// Client is the legacy client, nil for a modern client.
 	Client message.Client
 	// Outbox holds messages for the client on a shared connection.

@@ -62,8 +62,11 @@ func (t *HTTPObserver) deliver(r *http.Request, x *Call) (*http.Response, error)
 	if r.Method != http.MethodPost {
 		return t.watch(r, x, x.Delivery.requestID())
 	}
-	x.Delivery.Sending()
 	id := requestID(r)
+	if id == nil {
+		return t.watch(mergeWithdrawal(r, x), x, nil)
+	}
+	x.Delivery.Sending()
 	x.Delivery.setRequestID(id)
 	ctx, end := outlast(r.Context(), x)
 	resp, err := t.watch(r.WithContext(ctx), x, id)
@@ -74,6 +77,36 @@ func (t *HTTPObserver) deliver(r *http.Request, x *Call) (*http.Response, error)
 	resp.Body = &egress.CancelledBody{ReadCloser: resp.Body, Cancel: end} // The SDK reads to the end before it closes a body.
 	return resp, nil
 }
+
+// mergeWithdrawal returns the notification that cancels the call x in the client's words. Other
+// messages stay.
+func mergeWithdrawal(r *http.Request, x *Call) *http.Request {
+	if x.Withdrawn == nil || r.GetBody == nil || r.ContentLength > maxWithdrawal {
+		return r
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return r
+	}
+	text, err := io.ReadAll(body)
+	_ = body.Close()
+	m, ok := message.ReadIncoming(text)
+	if err != nil || !ok || m.Method != message.NotificationCancelled {
+		return r
+	}
+	merged, err := message.WithField(text, "params", x.Withdrawn.Merge(m.Params))
+	if err != nil {
+		return r
+	}
+	r.Body = io.NopCloser(bytes.NewReader(merged))
+	r.ContentLength = int64(len(merged))
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(merged)), nil }
+	return r
+}
+
+// maxWithdrawal is more than the length in bytes of the SDK's notification, which has an id and a
+// short reason.
+const maxWithdrawal = 4 << 10
 
 // restTime limits the wait for the end of a stream after the answer.
 const restTime = 250 * time.Millisecond

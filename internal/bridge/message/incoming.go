@@ -55,6 +55,9 @@ func ReadIncoming(text []byte) (Incoming, bool) {
 	if !r.Valid() {
 		return Incoming{}, false
 	}
+	if twice == "id" || isNull(parts["id"]) {
+		delete(parts, "id")
+	}
 	m := Incoming{ID: parts["id"], Params: parts["params"], Result: parts["result"], version: parts["jsonrpc"] != nil, failure: parts["error"] != nil}
 	if method, ok := parts["method"]; ok {
 		m.Request = true

@@ -167,6 +167,18 @@ func (w *Withdrawal) Set(params json.RawMessage) {
 	w.set, w.params = true, params
 }
 
+// Merge returns the parameters of the notification that cancels the request elsewhere: those with
+// which it was cancelled here, and the id of sent. Without such parameters, it returns sent.
+func (w *Withdrawal) Merge(sent json.RawMessage) json.RawMessage {
+	params, ok := w.Get()
+	fields, id := objectOf(params), objectOf(sent)["requestId"]
+	if !ok || fields == nil || id == nil {
+		return sent
+	}
+	fields["requestId"] = id
+	return jsondoc.EncodeExact(fields)
+}
+
 // Get returns the parameters of the notification, and false if the request was not cancelled.
 func (w *Withdrawal) Get() (params json.RawMessage, ok bool) {
 	w.mu.Lock()

@@ -200,18 +200,20 @@ func (c *streamObserver) Write(ctx context.Context, m jsonrpc.Message) error {
 			request = c.wire.link.wayward(request, x)
 		}
 	}
+	if request.Method == message.NotificationCancelled && x != nil && x.Withdrawn != nil {
+		merged := *request
+		merged.Params = x.Withdrawn.Merge(request.Params)
+		request = &merged
+	}
 	err := c.conn.Write(ctx, request)
 	switch {
-	case request.Method == noteCancelled:
+	case request.Method == message.NotificationCancelled:
 		c.withdrawn(request.Params)
 	case err != nil && request.IsCall():
 		c.forget(request.ID)
 	}
 	return err
 }
-
-// noteCancelled withdraws a request.
-const noteCancelled = "notifications/cancelled"
 
 // withdrawn ends the wait for the answer to a cancelled request.
 func (c *streamObserver) withdrawn(params json.RawMessage) {
