@@ -198,3 +198,63 @@ func TestTheStreamOfACancelledCallIsGone(t *testing.T) {
 		t.Errorf("the rest is %d %s, want none", resp.StatusCode, answer)
 	}
 }
+
+// TestACancelledQuestionHasNoAnswer has a server cancel its question while the client thinks. The
+// client is told, and the server gets no answer, though the client gives one.
+func TestACancelledQuestionHasNoAnswer(t *testing.T) {
+	for serverKind, of := range serverKinds {
+		if of.era == "modern" {
+			continue
+		}
+		for clientKind, open := range clientKinds {
+			if strings.HasPrefix(clientKind, "modern") {
+				continue // Such a client is asked by a result.
+			}
+			t.Run(clientKind+" client, "+serverKind+" server", func(t *testing.T) {
+				t.Parallel()
+				asked, told := make(chan bool, 1), make(chan bool)
+				server := &mirror{kind: of.kind, era: of.era}
+				answered := make(chan rpcText, 1)
+				server.handle = func(c *mirrorConn, m rpcText) string {
+					if m.Method != "tools/call" {
+						return ""
+					}
+					server.mu.Lock()
+					server.waiting[`"q"`] = answered
+					server.mu.Unlock()
+					c.say(request(`"q"`, "elicitation/create", `{"message":"m","requestedSchema":{"type":"object","properties":{}}}`))
+					<-asked
+					c.say(request("", "notifications/cancelled", `{"requestId":"q","reason":"enough"}`))
+					<-told
+					return `{"content":[]}`
+				}
+				slow := fast
+				slow.Interval = time.Hour
+				r := newRig(t, slow, server.start(t))
+				awaitLists(t, r.bridge)
+				c := open(t, r)
+				c.reply = func(string, json.RawMessage) string {
+					asked <- true
+					for m := range c.notes {
+						if m.Method == "notifications/cancelled" {
+							break
+						}
+					}
+					close(told)
+					return `{"action":"accept"}`
+				}
+				if m := c.send("tools/call", `{"name":"t"}`); m.Result == nil {
+					t.Errorf("the call is answered with %s", m.Error)
+				}
+				if m := c.send("prompts/list", `{}`); m.Result == nil { // Whatever comes before it has come.
+					t.Errorf("the next request is answered with %s", m.Error)
+				}
+				select {
+				case m := <-answered:
+					t.Errorf("the question is answered with %s %s", m.Result, m.Error)
+				default:
+				}
+			})
+		}
+	}
+}

@@ -50,7 +50,8 @@ func (b *Bridge) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			return nil, err
 		}
 		if !carrier.LegacyOnly || !q.ClaimsModern() {
-			return b.respond(ctx, next, q, req)
+			result, err := b.respond(ctx, next, q, req)
+			return result, fault.Cancelled(err)
 		}
 		if method == message.MethodDiscover {
 			return next(ctx, method, req) // It returns the supported versions.

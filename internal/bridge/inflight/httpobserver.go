@@ -33,6 +33,8 @@ type HTTPObserver struct {
 	// OneStream says that all messages come on one stream, whose reader finds the calls that they
 	// belong to. Only invalid answers are replaced here.
 	OneStream bool
+
+	questions Questions
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -44,7 +46,14 @@ func (t *HTTPObserver) RoundTrip(r *http.Request) (*http.Response, error) {
 		w.mark(r.Header, x)
 	}
 	if !ok {
-		return t.watch(r, nil, requestID(r))
+		id, request := idOf(r)
+		if id != nil && !request && t.questions.Answered(id) {
+			return accepted(r), nil
+		}
+		if !request {
+			id = nil
+		}
+		return t.watch(r, nil, id)
 	}
 	if x.Trace != "" {
 		r.Header.Set(message.HeaderTrace, x.Trace)
@@ -148,13 +157,24 @@ func (t *HTTPObserver) watch(r *http.Request, x *Call, id json.RawMessage) (*htt
 	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch mediaType {
 	case "text/event-stream":
-		resp.Body = eventstream.NewReader(resp.Body, func(sent []byte) []byte { return observe(sent, x, id) })
+		resp.Body = eventstream.NewReader(resp.Body, func(sent []byte) []byte { return t.observe(sent, x, id) })
 	case "application/json":
 		if id != nil {
-			return tapJSON(resp, x, id)
+			return t.tapJSON(resp, x, id)
 		}
 	}
 	return resp, nil
+}
+
+// accepted answers for a server that is not sent anything.
+func accepted(r *http.Request) *http.Response {
+	if r.Body != nil {
+		_ = r.Body.Close()
+	}
+	return &http.Response{
+		Status: "202 Accepted", StatusCode: http.StatusAccepted, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{}, Body: http.NoBody, Request: r,
+	}
 }
 
 // watchStream replaces the invalid answers on the one stream of a server. The answer to a POST holds
@@ -172,15 +192,23 @@ func (t *HTTPObserver) watchStream(r *http.Request, resp *http.Response) *http.R
 	return resp
 }
 
-// requestID returns the id of the JSON-RPC request that r sends, or nil. It stands at the beginning
-// of the body, before the parameters.
+// requestID returns the id of the JSON-RPC request that r sends, or nil.
 func requestID(r *http.Request) json.RawMessage {
+	if id, request := idOf(r); request {
+		return id
+	}
+	return nil
+}
+
+// idOf returns the id of the message that r sends, nil for a notification, and whether the message
+// is a request. Both stand at the beginning of the body, before the parameters.
+func idOf(r *http.Request) (id json.RawMessage, request bool) {
 	if r.Method != http.MethodPost || r.GetBody == nil {
-		return nil
+		return nil, false
 	}
 	body, err := r.GetBody()
 	if err != nil {
-		return nil
+		return nil, false
 	}
 	defer body.Close()
 	var start [idWithin]byte
@@ -190,20 +218,20 @@ func requestID(r *http.Request) json.RawMessage {
 	for name := range scan.Members() {
 		switch string(name) {
 		case "id":
-			return slices.Clone(scan.Raw())
+			id = slices.Clone(scan.Raw())
 		case "jsonrpc":
 		default:
-			return nil // A notification or an answer.
+			return id, id != nil && string(name) == "method"
 		}
 	}
-	return nil
+	return nil, false
 }
 
 // idWithin is more than the length in bytes of a version and an id of the SDK, which are numbers.
 const idWithin = 256
 
 // tapJSON reads an answer that is one message.
-func tapJSON(resp *http.Response, x *Call, id json.RawMessage) (*http.Response, error) {
+func (t *HTTPObserver) tapJSON(resp *http.Response, x *Call, id json.RawMessage) (*http.Response, error) {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, eventstream.MaxMessage+1))
 	if err == nil && len(body) > eventstream.MaxMessage {
 		body, err = tooLarge(body, resp.Body)
@@ -216,7 +244,7 @@ func tapJSON(resp *http.Response, x *Call, id json.RawMessage) (*http.Response, 
 		body = message.InvalidAnswerTo(id, m.FaultFor(id)) // Nothing follows it that could be the answer.
 	}
 	resp.ContentLength = -1
-	resp.Body = io.NopCloser(bytes.NewReader(observe(body, x, id)))
+	resp.Body = io.NopCloser(bytes.NewReader(t.observe(body, x, id)))
 	return resp, nil
 }
 
@@ -237,13 +265,13 @@ func tooLarge(begun []byte, rest io.Reader) ([]byte, error) {
 // observe passes one message to the call x, which may be nil, and returns the message for the SDK:
 // nothing for a notification that was passed on, a packed message that clients get, and an error in
 // place of an answer that is not valid. id is that of the request, nil for a stream of no request.
-func observe(sent []byte, x *Call, id json.RawMessage) []byte {
+func (t *HTTPObserver) observe(sent []byte, x *Call, id json.RawMessage) []byte {
 	m, ok := message.ReadIncoming(sent)
 	switch {
 	case !ok:
 		return sent
 	case m.Request:
-		return observeRequest(sent, m, x)
+		return t.observeRequest(sent, m, x)
 	case m.Fault != "" || id != nil && m.FaultFor(id) != "":
 		if id == nil {
 			return message.InvalidAnswerTo(m.ID, m.Fault)
@@ -256,9 +284,15 @@ func observe(sent []byte, x *Call, id json.RawMessage) []byte {
 }
 
 // observeRequest handles a request or notification of the server.
-func observeRequest(sent []byte, m message.Incoming, x *Call) []byte {
+func (t *HTTPObserver) observeRequest(sent []byte, m message.Incoming, x *Call) []byte {
+	if m.Method == message.NotificationCancelled {
+		t.questions.Withdraw(m.Params)
+	}
 	if !message.Passes(m.Method) {
 		return sent
+	}
+	if m.ID != nil {
+		t.questions.Asked(m.ID)
 	}
 	call := ""
 	if x != nil {

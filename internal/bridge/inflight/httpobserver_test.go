@@ -92,7 +92,7 @@ func TestTapReadsEventStreams(t *testing.T) {
 			x := &Call{Serial: "9", Progress: progressToken{Token: 42, Alias: "hb-1"}}
 			notes := recorded(x)
 			src := io.NopCloser(iotest.OneByteReader(strings.NewReader(tt.in)))
-			got, err := io.ReadAll(eventstream.NewReader(src, func(message []byte) []byte { return observe(message, x, nil) }))
+			got, err := io.ReadAll(eventstream.NewReader(src, func(message []byte) []byte { return (&HTTPObserver{}).observe(message, x, nil) }))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -119,7 +119,7 @@ func TestTapDoesNotCountABrokenEvent(t *testing.T) {
 	const in = "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n"
 	x := &Call{}
 	src := io.NopCloser(io.MultiReader(strings.NewReader(in), iotest.ErrReader(io.ErrUnexpectedEOF)))
-	got, err := io.ReadAll(eventstream.NewReader(src, func(message []byte) []byte { return observe(message, x, nil) }))
+	got, err := io.ReadAll(eventstream.NewReader(src, func(message []byte) []byte { return (&HTTPObserver{}).observe(message, x, nil) }))
 	if !errors.Is(err, io.ErrUnexpectedEOF) || string(got) != in {
 		t.Errorf("the SDK sees %q, %v, want what came and how it ended", got, err)
 	}
@@ -146,7 +146,7 @@ func TestAnAnswerThatIsTooLargeEndsItsRequestAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			x := &Call{}
 			src := io.NopCloser(strings.NewReader(tt.in + "data: " + small + "\n\n"))
-			got, err := io.ReadAll(eventstream.NewReader(src, func(message []byte) []byte { return observe(message, x, nil) }))
+			got, err := io.ReadAll(eventstream.NewReader(src, func(message []byte) []byte { return (&HTTPObserver{}).observe(message, x, nil) }))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -161,7 +161,7 @@ func TestAnAnswerThatIsTooLargeEndsItsRequestAlone(t *testing.T) {
 	t.Run("one message that is no stream", func(t *testing.T) {
 		x := &Call{}
 		body := io.NopCloser(strings.NewReader(`{"jsonrpc":"2.0","result":"` + large + `","id":7}`))
-		resp, err := tapJSON(&http.Response{Body: body, ContentLength: 5}, x, json.RawMessage("7"))
+		resp, err := (&HTTPObserver{}).tapJSON(&http.Response{Body: body, ContentLength: 5}, x, json.RawMessage("7"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,7 +171,7 @@ func TestAnAnswerThatIsTooLargeEndsItsRequestAlone(t *testing.T) {
 		}
 	})
 	t.Run("what is no answer", func(t *testing.T) {
-		resp, err := tapJSON(&http.Response{Body: io.NopCloser(strings.NewReader(large + "x"))}, &Call{}, json.RawMessage("7"))
+		resp, err := (&HTTPObserver{}).tapJSON(&http.Response{Body: io.NopCloser(strings.NewReader(large + "x"))}, &Call{}, json.RawMessage("7"))
 		if err == nil {
 			_ = resp.Body.Close()
 		}

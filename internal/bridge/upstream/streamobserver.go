@@ -77,6 +77,8 @@ type streamObserver struct {
 	pending map[jsonrpc.ID]*inflight.Call // the calls that wait for answers
 	waiting map[jsonrpc.ID]bool           // all requests that wait for answers
 	newest  int64                         // the last request's id
+
+	questions inflight.Questions
 	probe   *jsonrpc.ID                   // id of the modern protocol's first request, while it waits
 }
 
@@ -126,6 +128,7 @@ func (c *streamObserver) Read(ctx context.Context) (jsonrpc.Message, error) {
 		case *jsonrpc.Response:
 			return c.answered(m), nil
 		case *jsonrpc.Request:
+			c.observeQuestion(m)
 			if !m.IsCall() && c.wire.link.Calls.notification(m.Method, m.Params) {
 				continue
 			}
@@ -188,7 +191,7 @@ func misaddressedFault(m *jsonrpc.Response) error {
 func (c *streamObserver) Write(ctx context.Context, m jsonrpc.Message) error {
 	request, ok := m.(*jsonrpc.Request)
 	if !ok {
-		return c.conn.Write(ctx, m)
+		return c.writeAnswer(ctx, m)
 	}
 	x, _ := ctx.Value(inflight.CallKey{}).(*inflight.Call)
 	if request.IsCall() {
@@ -213,6 +216,33 @@ func (c *streamObserver) Write(ctx context.Context, m jsonrpc.Message) error {
 		c.forget(request.ID)
 	}
 	return err
+}
+
+// observeQuestion keeps the server's open questions.
+func (c *streamObserver) observeQuestion(m *jsonrpc.Request) {
+	switch {
+	case m.Method == message.NotificationCancelled:
+		c.questions.Withdraw(m.Params)
+	case m.IsCall():
+		c.questions.Asked(idText(m.ID))
+	}
+}
+
+// writeAnswer sends the answer to a question, unless the server cancelled it.
+func (c *streamObserver) writeAnswer(ctx context.Context, m jsonrpc.Message) error {
+	if answer, ok := m.(*jsonrpc.Response); ok && c.questions.Answered(idText(answer.ID)) {
+		return nil
+	}
+	return c.conn.Write(ctx, m)
+}
+
+// idText returns an id as JSON.
+func idText(id jsonrpc.ID) json.RawMessage {
+	text, err := json.Marshal(id.Raw())
+	if err != nil {
+		panic(err) // an id is a text or a number
+	}
+	return text
 }
 
 // withdrawn ends the wait for the answer to a cancelled request.
