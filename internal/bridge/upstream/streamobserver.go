@@ -79,7 +79,7 @@ type streamObserver struct {
 	newest  int64                         // the last request's id
 
 	questions inflight.Questions
-	probe   *jsonrpc.ID                   // id of the modern protocol's first request, while it waits
+	probe     *jsonrpc.ID // id of the modern protocol's first request, while it waits
 }
 
 // SessionID implements mcp.Connection.
