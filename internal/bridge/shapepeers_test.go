@@ -442,7 +442,7 @@ func openHTTP(t *testing.T, r *rig, era string) *shapeClient {
 		}
 		resp, err := r.http.Do(r.newPost(t.Context(), t, text, header))
 		if err != nil {
-			t.Error(err)
+			c.broken(err)
 			return
 		}
 		if id := resp.Header.Get("Mcp-Session-Id"); id != "" {
@@ -456,6 +456,13 @@ func openHTTP(t *testing.T, r *rig, era string) *shapeClient {
 		c.listen(r.url, map[string]string{"Mcp-Session-Id": session, "Mcp-Protocol-Version": "2025-11-25"})
 	}
 	return c
+}
+
+// broken reports that a message could not be sent, unless the test is over.
+func (c *shapeClient) broken(err error) {
+	if c.t.Context().Err() == nil {
+		c.t.Error(err)
+	}
 }
 
 // listen opens a stream of messages and returns the first event.
@@ -557,7 +564,7 @@ func openShapeSSE(t *testing.T, r *rig) *shapeClient {
 		req.URL, _ = req.URL.Parse(endpoint)
 		resp, err := r.http.Do(req)
 		if err != nil {
-			t.Error(err)
+			c.broken(err)
 			return
 		}
 		_, _ = io.Copy(io.Discard, resp.Body)

@@ -333,3 +333,58 @@ func (s *shapeRig) notify(method string, all []string) {
 		s.compare(method, strings.ReplaceAll(params, "%s", token), string(m.Params))
 	}
 }
+
+// TestNotificationsOutsideOfCallsKeepTheirShape has a server of the earlier versions send each shape
+// of a notification that belongs to no call, and the client send those of its own.
+func TestNotificationsOutsideOfCallsKeepTheirShape(t *testing.T) {
+	forShapes(t, func(s *shapeRig) {
+		if s.client.era == "modern" || s.server.era == "modern" {
+			return // There the notifications are the bridge's own, of what clients listen for.
+		}
+		heard := make(chan rpcText, 1000)
+		s.server.use(func(_ *mirrorConn, m rpcText) string {
+			if m.Method == message.NotificationRootsChanged {
+				heard <- m
+			}
+			return ""
+		})
+		for _, method := range []string{"logging/setLevel", "resources/subscribe"} {
+			params := map[string]string{"logging/setLevel": `{"level":"debug"}`, "resources/subscribe": `{"uri":"x:y"}`}[method]
+			if m := s.client.send(method, params); m.Result == nil {
+				s.t.Fatalf("%s: %s", method, m.Error)
+			}
+		}
+		s.client.send("resources/read", `{"uri":"x:y"}`) // The connection of the session is open.
+		for method, all := range unasked {
+			if strings.HasSuffix(method, "/list_changed") && (s.prefix != "" || s.server.kind == mcpserver.Stdio) {
+				continue // The bridge announces the lists of several servers, and paces those of a shared connection.
+			}
+			s.notifyUnasked(method, all)
+		}
+		if s.server.kind == mcpserver.Stdio {
+			return // A shared connection has no roots.
+		}
+		for _, params := range append([]string{none}, shape{base: `{}`}.all()...) {
+			s.client.post(request("", "notifications/roots/list_changed", params), "", "", s.client.hear)
+			s.compare("notification of the client", params, string(next(s.t, heard, "notification of the client").Params))
+		}
+	})
+}
+
+// notifyUnasked has the server send notifications on the connection of the session.
+func (s *shapeRig) notifyUnasked(method string, all []string) {
+	s.t.Helper()
+	s.server.mu.Lock()
+	conn := s.server.conns[len(s.server.conns)-1] // The one before is that of the bridge itself.
+	s.server.mu.Unlock()
+	for _, params := range all {
+		conn.say(request("", method, params))
+	}
+	for _, params := range all {
+		m := next(s.t, s.client.notes, method)
+		for m.Method != method { // A list that changed is announced by the bridge too.
+			m = next(s.t, s.client.notes, method)
+		}
+		s.compare(method, params, string(m.Params))
+	}
+}

@@ -71,6 +71,7 @@ type LogFilter struct {
 type deliveryState struct {
 	mu     sync.Mutex
 	result json.RawMessage
+	failed bool            // whether the server answered with an error
 	id     json.RawMessage // of the JSON-RPC request over HTTP
 	ends   []func()        // called when no more messages are expected
 	// sent says that the request was written to the network. refused says that the server does not
@@ -143,6 +144,20 @@ func (d *deliveryState) Result() json.RawMessage {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.result
+}
+
+// SetFailed records that the server answered with an error.
+func (d *deliveryState) SetFailed() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.failed = true
+}
+
+// Answered reports whether the server answered.
+func (d *deliveryState) Answered() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.failed || d.result != nil
 }
 
 // OnEnd registers f to be called when no more messages are expected for the call.

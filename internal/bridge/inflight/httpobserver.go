@@ -277,7 +277,10 @@ func (t *HTTPObserver) observe(sent []byte, x *Call, id json.RawMessage) []byte 
 			return message.InvalidAnswerTo(m.ID, m.Fault)
 		}
 		return message.InvalidAnswerTo(id, m.FaultFor(id))
-	case x != nil && m.Result != nil:
+	case x == nil:
+	case m.Failed:
+		x.Delivery.SetFailed()
+	default:
 		x.Delivery.SetResult(m.Result)
 	}
 	return sent

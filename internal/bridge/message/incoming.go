@@ -24,7 +24,9 @@ type Incoming struct {
 	Request bool
 	// Fault says what is wrong with an answer; empty for a valid one, and for requests.
 	Fault string
-	// version, failure say whether the message has these members.
+	// Failed says that a valid answer is an error.
+	Failed bool
+	// version and failure say whether the message has these members.
 	version, failure bool
 }
 
@@ -65,6 +67,7 @@ func ReadIncoming(text []byte) (Incoming, bool) {
 		return m, true
 	}
 	m.Fault = faultOf(parts, twice)
+	m.Failed = m.failure && !isNull(parts["error"])
 	return m, true
 }
 

@@ -107,7 +107,7 @@ func (c *calls) Begin(x *inflight.Call, params mcp.Params, shared bool) (end fun
 		c.conn.mu.Lock()
 		defer c.conn.mu.Unlock()
 		c.exchanges = slices.DeleteFunc(c.exchanges, func(other *inflight.Call) bool { return other == x })
-		c.broken = c.broken || x.Delivery.Result() == nil
+		c.broken = c.broken || !x.Delivery.Answered()
 		c.used = time.Now()
 		c.conn.Life.settle()
 	}, true

@@ -152,7 +152,11 @@ func (c *streamObserver) answered(m *jsonrpc.Response) *jsonrpc.Response {
 		c.probe = nil
 	}
 	c.mu.Unlock()
-	if x != nil && m.Error == nil {
+	switch {
+	case x == nil:
+	case m.Error != nil:
+		x.Delivery.SetFailed()
+	default:
 		x.Delivery.SetResult(m.Result)
 	}
 	return m
