@@ -170,7 +170,7 @@ func (s *clientSession) HandleRequest(ctx context.Context, l *upstream.Conn, met
 	}
 	ctx, cancel := egress.FollowContext(parent, ctx)
 	defer cancel()
-	result, err := s.Send(ctx, method, params.OnWire())
+	result, err := s.Send(message.WithWithdrawal(ctx, params.Withdrawn), method, params.OnWire())
 	if err != nil {
 		return nil, fault.ToRPC(err, "client")
 	}

@@ -224,7 +224,7 @@ func TestACancelledQuestionHasNoAnswer(t *testing.T) {
 					server.mu.Unlock()
 					c.say(request(`"q"`, "elicitation/create", `{"message":"m","requestedSchema":{"type":"object","properties":{}}}`))
 					<-asked
-					c.say(request("", "notifications/cancelled", `{"requestId":"q","reason":"enough"}`))
+					c.say(request("", "notifications/cancelled", `{"requestId":"q","reason":"enough","x-future":1.0}`))
 					<-told
 					return `{"content":[]}`
 				}
@@ -236,9 +236,15 @@ func TestACancelledQuestionHasNoAnswer(t *testing.T) {
 				c.reply = func(string, json.RawMessage) string {
 					asked <- true
 					for m := range c.notes {
-						if m.Method == "notifications/cancelled" {
-							break
+						if m.Method != "notifications/cancelled" {
+							continue
 						}
+						fields := fieldsOfText(string(m.Params))
+						delete(fields, "requestId")
+						if got := textOfFields(fields); got != `{"reason":"enough","x-future":1.0}` {
+							t.Errorf("the client is told %s", got)
+						}
+						break
 					}
 					close(told)
 					return `{"action":"accept"}`

@@ -203,7 +203,7 @@ func (x *Call) Question(ctx context.Context, method string, params *message.Para
 	// needs the answer.
 	ctx, cancel := egress.FollowContext(context.WithoutCancel(x.Ctx), ctx)
 	defer cancel()
-	result, err := x.ToClient(ctx, method, params.OnWire())
+	result, err := x.ToClient(message.WithWithdrawal(ctx, params.Withdrawn), method, params.OnWire())
 	if err != nil {
 		return nil, fault.ToRPC(err, "client")
 	}

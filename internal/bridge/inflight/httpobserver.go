@@ -33,8 +33,8 @@ type HTTPObserver struct {
 	// OneStream says that all messages come on one stream, whose reader finds the calls that they
 	// belong to. Only invalid answers are replaced here.
 	OneStream bool
-
-	questions Questions
+	// Questions are those of the server on this connection.
+	Questions *Questions
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -47,7 +47,7 @@ func (t *HTTPObserver) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if !ok {
 		id, request := idOf(r)
-		if id != nil && !request && t.questions.Answered(id) {
+		if id != nil && !request && t.Questions.Answered(id) {
 			return accepted(r), nil
 		}
 		if !request {
@@ -289,13 +289,13 @@ func (t *HTTPObserver) observe(sent []byte, x *Call, id json.RawMessage) []byte 
 // observeRequest handles a request or notification of the server.
 func (t *HTTPObserver) observeRequest(sent []byte, m message.Incoming, x *Call) []byte {
 	if m.Method == message.NotificationCancelled {
-		t.questions.Withdraw(m.Params)
+		t.Questions.Withdraw(m.Params)
 	}
 	if !message.Passes(m.Method) {
 		return sent
 	}
 	if m.ID != nil {
-		t.questions.Asked(m.ID)
+		t.Questions.Asked(m.ID)
 	}
 	call := ""
 	if x != nil {
@@ -306,7 +306,7 @@ func (t *HTTPObserver) observeRequest(sent []byte, m message.Incoming, x *Call) 
 			return nil
 		}
 	}
-	packed, err := message.WithField(sent, "params", message.Pack(m.Params, call))
+	packed, err := message.WithField(sent, "params", message.Pack(m.Params, call, m.ID))
 	if err != nil {
 		return sent
 	}
@@ -314,6 +314,6 @@ func (t *HTTPObserver) observeRequest(sent []byte, m message.Incoming, x *Call) 
 }
 
 // NewClient returns the HTTP client of one server's connections.
-func NewClient(next http.RoundTripper) *http.Client {
-	return &http.Client{Transport: &HTTPObserver{Next: next}, CheckRedirect: egress.CheckRedirect}
+func NewClient(next http.RoundTripper, q *Questions) *http.Client {
+	return &http.Client{Transport: &HTTPObserver{Next: next, Questions: q}, CheckRedirect: egress.CheckRedirect}
 }

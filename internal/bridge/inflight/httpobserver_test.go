@@ -67,7 +67,7 @@ func TestTapReadsEventStreams(t *testing.T) {
 		"lines may end as on Windows": {in: "data: " + answer + "\r\n\r\n", result: `{"n":12345678901234567890}`},
 		"requests of the server pass with a note": {
 			in:  "id: 5\ndata: " + elicit + "\n\n",
-			out: "id: 5\n" + `data: {"id":7,"jsonrpc":"2.0","method":"elicitation/create","params":{"_meta":{"hostedbridge.dev/exchange":"9","hostedbridge.dev/passed":"{}"}}}` + "\n\n",
+			out: "id: 5\n" + `data: {"id":7,"jsonrpc":"2.0","method":"elicitation/create","params":{"_meta":{"hostedbridge.dev/exchange":"9","hostedbridge.dev/id":"7","hostedbridge.dev/passed":"{}"}}}` + "\n\n",
 		},
 		"list changes pass": {
 			in:  "data: " + changed + "\n\n",
@@ -83,7 +83,7 @@ func TestTapReadsEventStreams(t *testing.T) {
 		},
 		"and a request": {
 			in:  "data: " + elicit + "\nid: 5",
-			out: "id: 5\n" + `data: {"id":7,"jsonrpc":"2.0","method":"elicitation/create","params":{"_meta":{"hostedbridge.dev/exchange":"9","hostedbridge.dev/passed":"{}"}}}` + "\n\n",
+			out: "id: 5\n" + `data: {"id":7,"jsonrpc":"2.0","method":"elicitation/create","params":{"_meta":{"hostedbridge.dev/exchange":"9","hostedbridge.dev/id":"7","hostedbridge.dev/passed":"{}"}}}` + "\n\n",
 		},
 		"an id at the end passes": {in: "data: " + answer + "\n\nid: 5", result: `{"n":12345678901234567890}`},
 	}
@@ -92,7 +92,7 @@ func TestTapReadsEventStreams(t *testing.T) {
 			x := &Call{Serial: "9", Progress: progressToken{Token: 42, Alias: "hb-1"}}
 			notes := recorded(x)
 			src := io.NopCloser(iotest.OneByteReader(strings.NewReader(tt.in)))
-			got, err := io.ReadAll(eventstream.NewReader(src, func(message []byte) []byte { return (&HTTPObserver{}).observe(message, x, nil) }))
+			got, err := io.ReadAll(eventstream.NewReader(src, func(message []byte) []byte { return (&HTTPObserver{Questions: &Questions{}}).observe(message, x, nil) }))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -119,7 +119,7 @@ func TestTapDoesNotCountABrokenEvent(t *testing.T) {
 	const in = "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n"
 	x := &Call{}
 	src := io.NopCloser(io.MultiReader(strings.NewReader(in), iotest.ErrReader(io.ErrUnexpectedEOF)))
-	got, err := io.ReadAll(eventstream.NewReader(src, func(message []byte) []byte { return (&HTTPObserver{}).observe(message, x, nil) }))
+	got, err := io.ReadAll(eventstream.NewReader(src, func(message []byte) []byte { return (&HTTPObserver{Questions: &Questions{}}).observe(message, x, nil) }))
 	if !errors.Is(err, io.ErrUnexpectedEOF) || string(got) != in {
 		t.Errorf("the SDK sees %q, %v, want what came and how it ended", got, err)
 	}
@@ -146,7 +146,7 @@ func TestAnAnswerThatIsTooLargeEndsItsRequestAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			x := &Call{}
 			src := io.NopCloser(strings.NewReader(tt.in + "data: " + small + "\n\n"))
-			got, err := io.ReadAll(eventstream.NewReader(src, func(message []byte) []byte { return (&HTTPObserver{}).observe(message, x, nil) }))
+			got, err := io.ReadAll(eventstream.NewReader(src, func(message []byte) []byte { return (&HTTPObserver{Questions: &Questions{}}).observe(message, x, nil) }))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -161,7 +161,7 @@ func TestAnAnswerThatIsTooLargeEndsItsRequestAlone(t *testing.T) {
 	t.Run("one message that is no stream", func(t *testing.T) {
 		x := &Call{}
 		body := io.NopCloser(strings.NewReader(`{"jsonrpc":"2.0","result":"` + large + `","id":7}`))
-		resp, err := (&HTTPObserver{}).tapJSON(&http.Response{Body: body, ContentLength: 5}, x, json.RawMessage("7"))
+		resp, err := (&HTTPObserver{Questions: &Questions{}}).tapJSON(&http.Response{Body: body, ContentLength: 5}, x, json.RawMessage("7"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,7 +171,7 @@ func TestAnAnswerThatIsTooLargeEndsItsRequestAlone(t *testing.T) {
 		}
 	})
 	t.Run("what is no answer", func(t *testing.T) {
-		resp, err := (&HTTPObserver{}).tapJSON(&http.Response{Body: io.NopCloser(strings.NewReader(large + "x"))}, &Call{}, json.RawMessage("7"))
+		resp, err := (&HTTPObserver{Questions: &Questions{}}).tapJSON(&http.Response{Body: io.NopCloser(strings.NewReader(large + "x"))}, &Call{}, json.RawMessage("7"))
 		if err == nil {
 			_ = resp.Body.Close()
 		}

@@ -8,13 +8,15 @@ import (
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 )
 
 // Questions are the open questions of a server on one connection. A question that the server
 // cancelled is not answered.
 type Questions struct {
 	mu   sync.Mutex
-	open map[jsonrpc.ID]bool // whether the server cancelled it
+	open map[jsonrpc.ID]*message.Withdrawal
 }
 
 // Asked adds a question.
@@ -22,11 +24,20 @@ func (q *Questions) Asked(id json.RawMessage) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.open == nil {
-		q.open = map[jsonrpc.ID]bool{}
+		q.open = map[jsonrpc.ID]*message.Withdrawal{}
 	}
 	if key, ok := keyOf(id); ok {
-		q.open[key] = false
+		q.open[key] = &message.Withdrawal{}
 	}
+}
+
+// Withdrawal returns what becomes known when the server cancels a question, nil if the question is
+// not open.
+func (q *Questions) Withdrawal(id json.RawMessage) *message.Withdrawal {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	key, _ := keyOf(id)
+	return q.open[key]
 }
 
 // Withdraw takes the parameters of a notification that cancels a question.
@@ -40,8 +51,8 @@ func (q *Questions) Withdraw(params json.RawMessage) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if key, ok := keyOf(p.ID); ok {
-		if _, asked := q.open[key]; asked {
-			q.open[key] = true
+		if asked := q.open[key]; asked != nil {
+			asked.Set(params)
 		}
 	}
 }
@@ -54,7 +65,9 @@ func (q *Questions) Answered(id json.RawMessage) (withdrawn bool) {
 	if !ok {
 		return false
 	}
-	withdrawn = q.open[key]
+	if asked := q.open[key]; asked != nil {
+		_, withdrawn = asked.Get()
+	}
 	delete(q.open, key)
 	return withdrawn
 }

@@ -55,7 +55,7 @@ func FuzzPack(f *testing.F) {
 			return
 		}
 		var typed mcp.CreateMessageWithToolsParams
-		if err := json.Unmarshal(Pack(params, call), &typed); err != nil {
+		if err := json.Unmarshal(Pack(params, call, nil), &typed); err != nil {
 			t.Fatal(err)
 		}
 		if got := Unpack(&typed); !bytes.Equal(got.Raw, params) || got.Call != call {

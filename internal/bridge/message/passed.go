@@ -14,11 +14,12 @@ import (
 )
 
 // MetaPassed is the metadata key under which the parameters of a server's message travel through
-// the SDK, as one text. MetaCall is the key of the call that the message belongs to. Neither leaves
-// the bridge.
+// the SDK, as one text. MetaCall is the key of the call that the message belongs to, and metaID that
+// of the message's id. None leaves the bridge.
 const (
 	MetaPassed = "hostedbridge.dev/passed"
 	MetaCall   = "hostedbridge.dev/exchange"
+	metaID     = "hostedbridge.dev/id"
 )
 
 // passed are the messages of servers whose parameters go to clients unchanged.
@@ -31,12 +32,15 @@ var passed = map[string]bool{
 // Passes reports whether the parameters of a server's message go to clients unchanged.
 func Passes(method string) bool { return passed[method] }
 
-// Pack returns parameters for the SDK that hold params, and the call that the message belongs to.
-// The SDK can decode them whatever params are.
-func Pack(params json.RawMessage, call string) json.RawMessage {
+// Pack returns parameters for the SDK that hold params, the call that the message belongs to, and
+// the message's id. The SDK can decode them whatever params are.
+func Pack(params json.RawMessage, call string, id json.RawMessage) json.RawMessage {
 	meta := map[string]string{MetaPassed: string(params)}
 	if call != "" {
 		meta[MetaCall] = call
+	}
+	if id != nil {
+		meta[metaID] = string(id)
 	}
 	return jsondoc.EncodeExact(map[string]any{"_meta": meta})
 }
@@ -48,6 +52,9 @@ func Unpack(p mcp.Params) *Params {
 	call, _ := meta[MetaCall].(string)
 	if text, ok := meta[MetaPassed].(string); ok {
 		unpacked := &Params{Call: call}
+		if id, ok := meta[metaID].(string); ok {
+			unpacked.ID = json.RawMessage(id)
+		}
 		if text != "" {
 			unpacked.Raw = json.RawMessage(text)
 		}
@@ -151,6 +158,22 @@ func (r *Reply) End() json.RawMessage {
 		forget()
 	}
 	return raw
+}
+
+type withdrawalKey struct{}
+
+// WithWithdrawal returns a context for a question that its server may cancel. w may be nil.
+func WithWithdrawal(ctx context.Context, w *Withdrawal) context.Context {
+	if w == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, withdrawalKey{}, w)
+}
+
+// WithdrawalOf returns how the question of ctx was cancelled, or nil.
+func WithdrawalOf(ctx context.Context) *Withdrawal {
+	w, _ := ctx.Value(withdrawalKey{}).(*Withdrawal)
+	return w
 }
 
 // Withdrawal holds the parameters of the notification by which a request was cancelled.

@@ -142,6 +142,10 @@ type Params struct {
 	Raw json.RawMessage // nil if the message has none
 	// Call identifies the call that the message belongs to, if that is known.
 	Call string
+	// ID is that of a request.
+	ID json.RawMessage
+	// Withdrawn, if set, says how the server cancelled its request.
+	Withdrawn *Withdrawal
 }
 
 // MarshalJSON returns the parameters unchanged, or the metadata if there are no parameters.

@@ -108,6 +108,11 @@ func (c *clientConn) Write(ctx context.Context, m jsonrpc.Message) error {
 		if reply := message.ReplyOf(ctx); reply != nil && m.IsCall() {
 			c.await(m.ID, reply)
 		}
+		if w := message.WithdrawalOf(ctx); w != nil && m.Method == NoteCancelled {
+			merged := *m
+			merged.Params = w.Merge(m.Params)
+			return c.Connection.Write(ctx, &merged)
+		}
 	case *jsonrpc.Response:
 		if c.answered(m.ID) {
 			return c.withdraw(ctx, m)

@@ -136,8 +136,9 @@ func (c *calls) pack(m *jsonrpc.Request) *jsonrpc.Request {
 	if !message.Passes(m.Method) {
 		return m
 	}
-	serial := ""
+	serial, id := "", json.RawMessage(nil)
 	if m.IsCall() {
+		id = idText(m.ID)
 		serial = inflight.NoExchange
 		switch x, several := c.onlyClientCall(); {
 		case several:
@@ -147,7 +148,7 @@ func (c *calls) pack(m *jsonrpc.Request) *jsonrpc.Request {
 		}
 	}
 	packed := *m
-	packed.Params = message.Pack(m.Params, serial)
+	packed.Params = message.Pack(m.Params, serial, id)
 	return &packed
 }
 

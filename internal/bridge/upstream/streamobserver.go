@@ -77,9 +77,7 @@ type streamObserver struct {
 	pending map[jsonrpc.ID]*inflight.Call // the calls that wait for answers
 	waiting map[jsonrpc.ID]bool           // all requests that wait for answers
 	newest  int64                         // the last request's id
-
-	questions inflight.Questions
-	probe     *jsonrpc.ID // id of the modern protocol's first request, while it waits
+	probe   *jsonrpc.ID                   // id of the modern protocol's first request, while it waits
 }
 
 // SessionID implements mcp.Connection.
@@ -226,15 +224,15 @@ func (c *streamObserver) Write(ctx context.Context, m jsonrpc.Message) error {
 func (c *streamObserver) observeQuestion(m *jsonrpc.Request) {
 	switch {
 	case m.Method == message.NotificationCancelled:
-		c.questions.Withdraw(m.Params)
+		c.wire.link.questions.Withdraw(m.Params)
 	case m.IsCall():
-		c.questions.Asked(idText(m.ID))
+		c.wire.link.questions.Asked(idText(m.ID))
 	}
 }
 
 // writeAnswer sends the answer to a question, unless the server cancelled it.
 func (c *streamObserver) writeAnswer(ctx context.Context, m jsonrpc.Message) error {
-	if answer, ok := m.(*jsonrpc.Response); ok && c.questions.Answered(idText(answer.ID)) {
+	if answer, ok := m.(*jsonrpc.Response); ok && c.wire.link.questions.Answered(idText(answer.ID)) {
 		return nil
 	}
 	return c.conn.Write(ctx, m)
