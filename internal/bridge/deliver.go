@@ -70,7 +70,7 @@ func (d *delivery) launch(ctx context.Context, q *message.Request, u *upstream.S
 	}
 	x := &inflight.Call{Ctx: ctx, Method: q.Method, Client: q.Session, Header: u.Lists.ParamHeaders(q), Hops: q.Hops, Trace: q.Trace()}
 	if q.Sent != nil {
-		x.Withdrawn = &q.Sent.Withdrawn
+		x.Delivery.Withdrawn = &q.Sent.Withdrawn
 	}
 	x.OnQuestion = pipeline.QuestionObserver(ctx)
 	x.ToClient = func(ctx context.Context, method string, params mcp.Params) (mcp.Result, error) {

@@ -43,8 +43,6 @@ type Call struct {
 	Ask func(ctx context.Context, method string, params *message.Params) (mcp.Result, error)
 	// OnQuestion, if set, is called when the server asks a question.
 	OnQuestion func()
-	// Withdrawn, if set, says with which words the client cancelled the call.
-	Withdrawn *message.Withdrawal
 	// Client is the legacy client, nil for a modern client.
 	Client message.Client
 	// Outbox holds messages for the client on a shared connection.
@@ -69,6 +67,9 @@ type LogFilter struct {
 
 // deliveryState says how far a request has come.
 type deliveryState struct {
+	// Withdrawn, if set, says with which words the client cancelled the call.
+	Withdrawn *message.Withdrawal
+
 	mu     sync.Mutex
 	result json.RawMessage
 	failed bool            // whether the server answered with an error

@@ -90,7 +90,7 @@ func (t *HTTPObserver) deliver(r *http.Request, x *Call) (*http.Response, error)
 // mergeWithdrawal returns the notification that cancels the call x in the client's words. Other
 // messages stay.
 func mergeWithdrawal(r *http.Request, x *Call) *http.Request {
-	if x.Withdrawn == nil || r.GetBody == nil || r.ContentLength > maxWithdrawal {
+	if x.Delivery.Withdrawn == nil || r.GetBody == nil || r.ContentLength > maxWithdrawal {
 		return r
 	}
 	body, err := r.GetBody()
@@ -103,7 +103,7 @@ func mergeWithdrawal(r *http.Request, x *Call) *http.Request {
 	if err != nil || !ok || m.Method != message.NotificationCancelled {
 		return r
 	}
-	merged, err := message.WithField(text, "params", x.Withdrawn.Merge(m.Params))
+	merged, err := message.WithField(text, "params", x.Delivery.Withdrawn.Merge(m.Params))
 	if err != nil {
 		return r
 	}

@@ -205,9 +205,9 @@ func (c *streamObserver) Write(ctx context.Context, m jsonrpc.Message) error {
 			request = c.wire.link.wayward(request, x)
 		}
 	}
-	if request.Method == message.NotificationCancelled && x != nil && x.Withdrawn != nil {
+	if request.Method == message.NotificationCancelled && x != nil && x.Delivery.Withdrawn != nil {
 		merged := *request
-		merged.Params = x.Withdrawn.Merge(request.Params)
+		merged.Params = x.Delivery.Withdrawn.Merge(request.Params)
 		request = &merged
 	}
 	err := c.conn.Write(ctx, request)
