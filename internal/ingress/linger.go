@@ -46,24 +46,31 @@ var dropBuffers = sync.Pool{New: func() any { return new([dropSize]byte) }}
 // drain reads the rest of a refused request's body, if it is more than net/http reads. The request
 // holds nothing any more but its connection.
 func (l *lingering) drain(w http.ResponseWriter, r *request) {
-	hr := r.http
-	if r.code == "" || r.body != nil || hr.ProtoMajor != 1 || 0 <= hr.ContentLength && hr.ContentLength <= unreadByServer {
-		return
-	}
-	if hr.Header.Get("Expect") != "" {
-		return // The client waits for a word before it sends a body.
-	}
-	if l.places.Take(r.source, 1) != nil {
+	if !leavesBody(r) || l.places.Take(r.source, 1) != nil {
 		return
 	}
 	defer l.places.Give(r.source, 1)
 	control := http.NewResponseController(w)
-	if control.Flush() != nil {
-		return
+	if control.Flush() == nil {
+		l.drop(control, io.LimitReader(r.http.Body, lingerBytes))
 	}
+}
+
+// leavesBody reports whether a request was refused with a body that is on its way.
+func leavesBody(r *request) bool {
+	if r.code == "" || r.body != nil || r.http.ProtoMajor != 1 {
+		return false
+	}
+	if r.http.Header.Get("Expect") != "" {
+		return false // The client waits for a word before it sends a body.
+	}
+	return r.http.ContentLength < 0 || r.http.ContentLength > unreadByServer
+}
+
+// drop reads a body until it ends, or its time is over.
+func (l *lingering) drop(control *http.ResponseController, body io.Reader) {
 	buffer, _ := dropBuffers.Get().(*[dropSize]byte)
 	defer dropBuffers.Put(buffer)
-	body := io.LimitReader(hr.Body, lingerBytes)
 	for end := time.Now().Add(l.timeout); ; {
 		wait := min(lingerIdle, time.Until(end))
 		if wait <= 0 || control.SetReadDeadline(time.Now().Add(wait)) != nil {

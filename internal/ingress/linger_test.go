@@ -53,10 +53,10 @@ func TestALargeBodyThatIsRefusedIsAnsweredWithAStatus(t *testing.T) {
 		chunked            bool
 		want               []int
 	}{
-		{"more at once than the memory holds", "POST /u/alice/mcp", authorized + asJSON, 3_900_000, 64, false, []int{400, 503}},
+		{"more at once than the memory holds", "POST /u/alice/mcp", authorized + asJSON, 3_900_000, 64, false, []int{400}},
 		{"more than the tier allows", "POST /u/alice/mcp", authorized + asJSON, 10 << 20, 4, false, []int{413}},
-		{"the same in chunks", "POST /u/alice/mcp", authorized + asJSON, 10 << 20, 4, true, []int{413, 503}},
-		{"of another media type", "POST /u/alice/mcp", authorized + "Content-Type: text/plain\r\n", 10 << 20, 2, false, []int{415, 503}},
+		{"the same in chunks", "POST /u/alice/mcp", authorized + asJSON, 10 << 20, 4, true, []int{413}},
+		{"of another media type", "POST /u/alice/mcp", authorized + "Content-Type: text/plain\r\n", 10 << 20, 2, false, []int{415}},
 		{"without a key", "POST /u/alice/mcp", asJSON, 10 << 20, 2, false, []int{401}},
 		{"to a path that does not exist", "POST /nothing", "", 10 << 20, 2, false, []int{404}},
 		{"of a secret", "PUT /u/alice/secrets/TOKEN", authorized, 10 << 20, 2, false, []int{404, 413}},
@@ -69,12 +69,12 @@ func TestALargeBodyThatIsRefusedIsAnsweredWithAStatus(t *testing.T) {
 				_ = conn.SetDeadline(time.Now().Add(2 * patience))
 				all.Go(func() {
 					status, err := w.sendAll(conn, test.line, test.header, test.size, test.chunked)
-					found := false
+					found := status == http.StatusServiceUnavailable // Those at once take each other's memory.
 					for _, want := range test.want {
 						found = found || status == want
 					}
 					if !found {
-						t.Errorf("the answer is %d, %v, want one of %v", status, err, test.want)
+						t.Errorf("the answer is %d, %v, want one of %v or 503", status, err, test.want)
 					}
 				})
 			}

@@ -71,14 +71,8 @@ func ReadIncoming(text []byte) (Incoming, bool) {
 	return m, true
 }
 
-// faultOf returns what is wrong with an answer. A null error beside a result, and a null result
-// beside an error, count as missing: some servers write both members always.
+// faultOf returns what is wrong with an answer.
 func faultOf(parts map[string]json.RawMessage, twice string) string {
-	result, hasResult := parts["result"]
-	failure, hasError := parts["error"]
-	if hasResult && hasError {
-		hasResult, hasError = !isNull(result) || isNull(failure), !isNull(failure)
-	}
 	version, hasVersion := parts["jsonrpc"]
 	_, hasID := parts["id"]
 	switch {
@@ -88,12 +82,26 @@ func faultOf(parts map[string]json.RawMessage, twice string) string {
 		return `it has no "jsonrpc"`
 	case jsonscan.Text(version) != "2.0":
 		return `its "jsonrpc" is not "2.0"`
-	case hasResult && hasError:
+	}
+	if fault := outcomeFault(parts); fault != "" {
+		return fault
+	}
+	if !hasID {
+		return "it has no id"
+	}
+	return ""
+}
+
+// outcomeFault returns what is wrong with the outcome of an answer. A null error beside a result,
+// and a null result beside an error, count as missing: some servers write both members always.
+func outcomeFault(parts map[string]json.RawMessage) string {
+	result, hasResult := parts["result"]
+	failure, hasError := parts["error"]
+	switch {
+	case hasResult && hasError && !isNull(result) && !isNull(failure):
 		return "it has both a result and an error"
 	case !hasResult && !hasError:
 		return "it has neither a result nor an error"
-	case !hasID:
-		return "it has no id"
 	}
 	return ""
 }

@@ -156,14 +156,20 @@ func (q *Request) applyChanges(fields map[string]json.RawMessage) {
 	case *mcp.GetPromptParams:
 		setText(fields, "name", p.Name)
 	case *mcp.CompleteParams:
-		if ref := objectOf(fields["ref"]); ref != nil && p.Ref != nil && p.Ref.Name != "" && setText(ref, "name", p.Ref.Name) {
-			fields["ref"] = jsondoc.EncodeExact(ref)
-		}
+		applyReference(fields, p.Ref)
 	}
 	if sent := objectOf(fields["inputResponses"]); len(sent) != len(q.Responses) {
 		if fields["inputResponses"] = jsondoc.EncodeExact(q.Responses); len(q.Responses) == 0 {
 			delete(fields, "inputResponses")
 		}
+	}
+}
+
+// applyReference writes the name of the prompt that is referred to into fields.
+func applyReference(fields map[string]json.RawMessage, to *mcp.CompleteReference) {
+	ref := objectOf(fields["ref"])
+	if ref != nil && to != nil && to.Name != "" && setText(ref, "name", to.Name) {
+		fields["ref"] = jsondoc.EncodeExact(ref)
 	}
 }
 
