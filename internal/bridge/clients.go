@@ -37,12 +37,28 @@ type clientSet struct {
 // session's own connection, so send drops the SDK's copies.
 func (c *clientSet) send(next mcp.MethodHandler) mcp.MethodHandler {
 	next = c.bridge.pipeline.ObserveSent(stateless.Send(next))
-	c.toClient = next
+	c.toClient = unchangedAnswers(next)
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if _, isChange := message.ChangeOf[method]; isChange && c.bridge.set.transparent() && c.listens(req) {
 			return nil, nil
 		}
 		return next(ctx, method, req)
+	}
+}
+
+// unchangedAnswers returns clients' answers as they sent them. The SDK's types would lose unknown
+// fields, empty values and large numbers.
+func unchangedAnswers(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if !message.IsCall(method) {
+			return next(ctx, method, req)
+		}
+		reply := &message.Reply{}
+		result, err := next(message.WithReply(ctx, reply), method, req)
+		if raw := reply.End(); raw != nil && ctx.Err() == nil {
+			return &message.Answer{Raw: raw}, nil
+		}
+		return result, err
 	}
 }
 

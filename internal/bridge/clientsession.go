@@ -161,7 +161,7 @@ func (s *clientSession) end() {
 
 // HandleRequest passes a server's request to the client, on the stream of the client's request
 // that it belongs to: a client need not have another stream open.
-func (s *clientSession) HandleRequest(ctx context.Context, l *upstream.Conn, method string, params mcp.Params) (mcp.Result, error) {
+func (s *clientSession) HandleRequest(ctx context.Context, l *upstream.Conn, method string, params *message.Params) (mcp.Result, error) {
 	parent := s.bridge.ctx
 	if x := l.Calls.Origin(params); x != nil {
 		// The question does not end with the client's request; the server cancels it when it no
@@ -170,7 +170,7 @@ func (s *clientSession) HandleRequest(ctx context.Context, l *upstream.Conn, met
 	}
 	ctx, cancel := egress.FollowContext(parent, ctx)
 	defer cancel()
-	result, err := s.Send(ctx, method, params)
+	result, err := s.Send(message.WithWithdrawal(ctx, params.Withdrawn), method, params.OnWire())
 	if err != nil {
 		return nil, fault.ToRPC(err, "client")
 	}
@@ -179,12 +179,12 @@ func (s *clientSession) HandleRequest(ctx context.Context, l *upstream.Conn, met
 
 // HandleNotification passes a server's notification to the client. With several servers, the
 // bridge itself announces changed lists.
-func (s *clientSession) HandleNotification(l *upstream.Conn, method string, params mcp.Params) {
+func (s *clientSession) HandleNotification(l *upstream.Conn, method string, params *message.Params) {
 	if _, isChange := message.ChangeOf[method]; isChange && !(s.who.Watch && s.bridge.set.transparent()) {
 		return
 	}
-	delete(params.GetMeta(), message.MetaSubscriptionID)
-	_, _ = s.Send(l.GraceContext(), method, params)
+	sent := &message.Params{Raw: message.WithoutMeta(params.Raw, message.MetaSubscriptionID)}
+	_, _ = s.Send(l.GraceContext(), method, sent.OnWire())
 }
 
 // Send sends a message to the client.
@@ -194,11 +194,11 @@ func (s *clientSession) Send(ctx context.Context, method string, params mcp.Para
 
 // rootsChanged passes the client's notification to the servers. A shared connection has no roots
 // outside a request.
-func (s *clientSession) rootsChanged(ctx context.Context, params mcp.Params) {
+func (s *clientSession) rootsChanged(ctx context.Context, q *message.Request) {
 	for _, l := range s.links() {
 		if l.Era == message.Legacy && !l.Shared {
 			ctx, cancel := egress.FollowContext(l.GraceContext(), ctx)
-			_, _ = l.Call(ctx, message.NotificationRootsChanged, params)
+			_, _ = l.Call(ctx, message.NotificationRootsChanged, q.Outgoing(q.Meta).OnWire(q))
 			cancel()
 		}
 	}
@@ -206,16 +206,16 @@ func (s *clientSession) rootsChanged(ctx context.Context, params mcp.Params) {
 
 // setLevel stores the client's log level and sends it to the servers. Modern servers get the level
 // with every request.
-func (s *clientSession) setLevel(ctx context.Context, p *mcp.SetLoggingLevelParams) error {
+func (s *clientSession) setLevel(ctx context.Context, q *message.Request, level string) error {
 	s.mu.Lock()
-	s.level = string(p.Level)
+	s.level = level
 	s.mu.Unlock()
 	for _, l := range s.links() {
 		if l.Era == message.Modern {
 			continue
 		}
 		ctx, cancel := egress.FollowContext(l.GraceContext(), ctx)
-		err := l.Audience.SetLevel(ctx, p)
+		err := l.Audience.SetLevel(ctx, level, q.Outgoing(q.Meta))
 		cancel()
 		if err != nil && !fault.IsMethodNotFound(err) {
 			return fault.ToRPC(err, l.Upstream.Config.Name)

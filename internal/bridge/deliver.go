@@ -71,6 +71,9 @@ func (d *delivery) launch(ctx context.Context, q *message.Request, u *upstream.S
 	}
 	x := &inflight.Call{Ctx: ctx, Method: q.Method, Client: q.Session, Header: u.Lists.ParamHeaders(q), Hops: q.Hops, Trace: q.Trace()}
 	x.Delivery.Memory = callaudit.MemoryOf(ctx)
+	if q.Sent != nil {
+		x.Delivery.Withdrawn = &q.Sent.Withdrawn
+	}
 	x.OnQuestion = pipeline.QuestionObserver(ctx)
 	x.ToClient = func(ctx context.Context, method string, params mcp.Params) (mcp.Result, error) {
 		return d.bridge.clients.toClient(ctx, method, &mcp.ServerRequest[mcp.Params]{Session: q.Client, Params: params})
@@ -98,7 +101,7 @@ func (d *delivery) launch(ctx context.Context, q *message.Request, u *upstream.S
 }
 
 // sendOnce sends the request on a connection and returns the outcome.
-func (d *delivery) sendOnce(ctx context.Context, q *message.Request, l *upstream.Conn, x *inflight.Call, params mcp.Params) inputrequired.Outcome {
+func (d *delivery) sendOnce(ctx context.Context, q *message.Request, l *upstream.Conn, x *inflight.Call, params *message.Outgoing) inputrequired.Outcome {
 	err := d.sendTo(ctx, q, l, x, params)
 	if x.Delivery.Result() == nil {
 		if failure := x.Delivery.Failure(); failure != nil {
@@ -117,7 +120,7 @@ func (d *delivery) sendOnce(ctx context.Context, q *message.Request, l *upstream
 }
 
 // sendTo sends the request to the server. The answer is in x.
-func (d *delivery) sendTo(ctx context.Context, q *message.Request, l *upstream.Conn, x *inflight.Call, params mcp.Params) error {
+func (d *delivery) sendTo(ctx context.Context, q *message.Request, l *upstream.Conn, x *inflight.Call, params *message.Outgoing) error {
 	ctx, cancel := egress.FollowContext(l.GraceContext(), ctx)
 	defer cancel()
 	if x.Log.Filter {
@@ -126,10 +129,9 @@ func (d *delivery) sendTo(ctx context.Context, q *message.Request, l *upstream.C
 	ctx = context.WithValue(ctx, inflight.CallKey{}, x)
 	var err error
 	if q.Era == message.Legacy && l.Era == message.Modern {
-		x.Delivery.Typed = true
 		err = inputrequired.Converse(ctx, q, l, x, params)
 	} else {
-		_, err = l.Call(ctx, q.Method, params)
+		_, err = l.Call(ctx, q.Method, params.OnWire(q))
 	}
 	if err != nil && errors.Is(context.Cause(ctx), fault.ErrStale) {
 		return fault.ErrStale
@@ -157,7 +159,7 @@ func (d *delivery) link(ctx context.Context, q *message.Request, u *upstream.Ser
 
 // translateMeta returns the parameters with the metadata that the server's era requires. If client
 // and server have the same era, nothing changes.
-func (d *delivery) translateMeta(q *message.Request, l *upstream.Conn, x *inflight.Call) mcp.Params {
+func (d *delivery) translateMeta(q *message.Request, l *upstream.Conn, x *inflight.Call) *message.Outgoing {
 	meta := maps.Clone(q.Meta)
 	switch {
 	case q.Era == message.Modern && l.Era == message.Legacy:
@@ -175,9 +177,8 @@ func (d *delivery) translateMeta(q *message.Request, l *upstream.Conn, x *inflig
 			meta[message.MetaLogLevel] = level
 		}
 	}
-	if len(meta) == 0 {
+	if len(meta) == 0 && len(q.Meta) > 0 {
 		meta = nil
 	}
-	q.Params.SetMeta(meta)
-	return q.Params
+	return q.Outgoing(meta)
 }

@@ -5,7 +5,6 @@ package bridge
 
 import (
 	"context"
-	"maps"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -51,7 +50,8 @@ func (b *Bridge) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			return nil, err
 		}
 		if !carrier.LegacyOnly || !q.ClaimsModern() {
-			return b.respond(ctx, next, q, req)
+			result, err := b.respond(ctx, next, q, req)
+			return result, fault.Cancelled(err)
 		}
 		if method == message.MethodDiscover {
 			return next(ctx, method, req) // It returns the supported versions.
@@ -63,10 +63,10 @@ func (b *Bridge) receive(next mcp.MethodHandler) mcp.MethodHandler {
 // query returns the request of a client.
 func (b *Bridge) query(ctx context.Context, method string, req mcp.Request, ss *mcp.ServerSession) *message.Request {
 	q := &message.Request{Method: method, Params: message.ParamsOrEmpty(req.GetParams()), Client: ss, Era: message.EraOf(req)}
-	q.Meta = maps.Clone(q.Params.GetMeta())
 	if extra := req.GetExtra(); extra != nil {
-		q.Header = extra.Header
+		q.Header, q.Sent = extra.Header, message.SentOf(extra)
 	}
+	q.ReadSent()
 	switch {
 	case method == message.MethodInitialize:
 		q.Era = message.Legacy
@@ -101,7 +101,7 @@ func (b *Bridge) respond(ctx context.Context, next mcp.MethodHandler, q *message
 		return b.answer(ctx, q)
 	case message.NotificationRootsChanged:
 		if q.Session != nil {
-			sessionOf(q).rootsChanged(ctx, q.Params)
+			sessionOf(q).rootsChanged(ctx, q)
 		}
 	}
 	return next(ctx, q.Method, req)
@@ -127,7 +127,7 @@ func refused(q *message.Request) error {
 // answer forwards a request and returns the answer.
 func (b *Bridge) answer(ctx context.Context, q *message.Request) (mcp.Result, error) {
 	if p, ok := q.Params.(*mcp.SetLoggingLevelParams); ok {
-		return message.EmptyResult(), sessionOf(q).setLevel(ctx, p)
+		return message.EmptyResult(), sessionOf(q).setLevel(ctx, q, string(p.Level))
 	}
 	if _, list := message.ListOf[q.Method]; list && !b.directory.relaysList(q.Method) {
 		return b.directory.listAll(ctx, q)

@@ -5,7 +5,6 @@ package bridge
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -20,22 +19,22 @@ type sharedHandler struct {
 	bridge *Bridge
 }
 
-func (s *sharedHandler) HandleNotification(l *upstream.Conn, method string, params mcp.Params) {
+func (s *sharedHandler) HandleNotification(l *upstream.Conn, method string, params *message.Params) {
 	if _, isChange := message.ChangeOf[method]; isChange {
 		s.listChanged(l, method, params)
 		return
 	}
 	s.notifyMembers(l, method, params)
-	if p, ok := params.(*mcp.ResourceUpdatedNotificationParams); ok && method == message.NotificationResourceUpdated {
-		s.bridge.pipeline.Policies.Updated(p.URI)
-		s.bridge.clients.listeners.Updated(p.URI)
-		_ = s.bridge.clients.server.ResourceUpdated(s.bridge.ctx, &mcp.ResourceUpdatedNotificationParams{URI: p.URI})
+	if uri := params.TextField("uri"); method == message.NotificationResourceUpdated && uri != "" {
+		s.bridge.pipeline.Policies.Updated(uri)
+		s.bridge.clients.listeners.Updated(uri)
+		_ = s.bridge.clients.server.ResourceUpdated(s.bridge.ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri})
 	}
 }
 
 // listChanged handles a server's notification of a changed list. Some servers send it whenever the
 // list is read; neither the bridge nor clients may then read it in a loop.
-func (s *sharedHandler) listChanged(l *upstream.Conn, method string, params mcp.Params) {
+func (s *sharedHandler) listChanged(l *upstream.Conn, method string, params *message.Params) {
 	u := l.Upstream
 	u.Changing.Do(method, u.Timing.Pace, u.Over, func() {
 		s.notifyMembers(l, method, params)
@@ -50,7 +49,7 @@ func (s *sharedHandler) listChanged(l *upstream.Conn, method string, params mcp.
 
 // HandleRequest implements peer. A server's question goes to the client of the call in progress.
 // Outside a call there are no roots: they would be those of several clients.
-func (s *sharedHandler) HandleRequest(ctx context.Context, l *upstream.Conn, method string, params mcp.Params) (mcp.Result, error) {
+func (s *sharedHandler) HandleRequest(ctx context.Context, l *upstream.Conn, method string, params *message.Params) (mcp.Result, error) {
 	x, several := l.Calls.Whose(params)
 	switch {
 	case x == nil && method == message.MethodRoots:
@@ -65,35 +64,30 @@ func (s *sharedHandler) HandleRequest(ctx context.Context, l *upstream.Conn, met
 
 // notifyMembers passes the server's messages outside of any request to the sessions on a shared
 // connection. With several servers the bridge itself announces changed lists.
-func (s *sharedHandler) notifyMembers(l *upstream.Conn, method string, params mcp.Params) {
+func (s *sharedHandler) notifyMembers(l *upstream.Conn, method string, params *message.Params) {
 	_, isChange := message.ChangeOf[method]
 	if !l.Shared || isChange && !s.bridge.set.transparent() {
 		return
 	}
-	delete(params.GetMeta(), message.MetaSubscriptionID)
-	raw, err := json.Marshal(params)
-	if err != nil {
-		return
-	}
+	raw := message.WithoutMeta(params.Raw, message.MetaSubscriptionID)
 	for member, box := range l.Audience.Members() {
-		if !s.concerns(l, member, method, params, raw) {
+		if !s.concerns(l, member, method, params) {
 			continue
 		}
 		box.Put(inflight.Notification{Method: method, Raw: raw}, func(n inflight.Notification) {
-			_, _ = member.Send(l.GraceContext(), n.Method, &message.Params{Raw: n.Raw})
+			_, _ = member.Send(l.GraceContext(), n.Method, (&message.Params{Raw: n.Raw}).OnWire())
 		})
 	}
 }
 
 // concerns reports whether a session's client wants a notification.
-func (s *sharedHandler) concerns(l *upstream.Conn, member message.Client, method string, params mcp.Params, raw json.RawMessage) bool {
+func (s *sharedHandler) concerns(l *upstream.Conn, member message.Client, method string, params *message.Params) bool {
 	switch method {
 	case message.NotificationResourceUpdated:
-		p, ok := params.(*mcp.ResourceUpdatedNotificationParams)
-		return ok && l.Upstream.Subscriptions.Follows(member, p.URI)
+		return l.Upstream.Subscriptions.Follows(member, params.TextField("uri"))
 	case message.NotificationMessage:
 		x := &inflight.Call{Log: inflight.LogFilter{Level: member.LogLevel()}}
-		return x.Wants(raw) || x.Log.Level == "" && l.Audience.NoLevelSet()
+		return x.Wants(params.Raw) || x.Log.Level == "" && l.Audience.NoLevelSet()
 	case message.NotificationProgress:
 		return false // It belongs to a request that has ended.
 	}

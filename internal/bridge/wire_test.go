@@ -36,8 +36,9 @@ type received struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
 	Params struct {
-		Name string                     `json:"name"`
-		Meta map[string]json.RawMessage `json:"_meta"`
+		Name      string                     `json:"name"`
+		Meta      map[string]json.RawMessage `json:"_meta"`
+		Arguments struct{ Format string }    `json:"arguments"`
 	} `json:"params"`
 	Error  json.RawMessage `json:"error"`
 	header http.Header

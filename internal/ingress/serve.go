@@ -71,9 +71,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 
 func (s *Server) serveRequest(w http.ResponseWriter, hr *http.Request) {
 	r := s.begin(w, hr)
+	s.serveBegun(r)
+	s.linger.drain(w, r)
+}
+
+// serveBegun serves a request to its end.
+func (s *Server) serveBegun(r *request) {
 	completed := false
-	defer func() { s.end(r, completed) }() //nolint:contextcheck // The request has it.
-	s.serve(r)                             //nolint:contextcheck // The request has it.
+	defer func() { s.end(r, completed) }()
+	s.serve(r)
 	completed = true
 }
 

@@ -155,6 +155,7 @@ type Server struct {
 	observer *observer
 	tracker  *inflight.Tracker
 	router   *router
+	linger   *lingering
 	// handler is the router's, for the paths that were checked.
 	handler http.Handler
 	// messages are those of HTTP+SSE that are being served.
@@ -167,7 +168,7 @@ func New(config Config, deps Deps) (*Server, error) {
 		return nil, errors.New("ingress: a dependency is missing")
 	}
 	config.BodyTimeout = cmp.Or(config.BodyTimeout, bodyTimeout)
-	s := &Server{config: config, paths: &paths{features: newFeatures(deps.Features)}}
+	s := &Server{config: config, linger: newLingering(config.BodyTimeout), paths: &paths{features: newFeatures(deps.Features)}}
 	err := s.build(deps)
 	if err == nil {
 		s.handler, err = s.router.handler()

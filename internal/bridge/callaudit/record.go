@@ -204,8 +204,9 @@ func MemoryOf(ctx context.Context) *budget.Share {
 // recordName returns the name of the recorder of a request's calls, empty for none.
 func recordName(extra *mcp.RequestExtra) string {
 	if extra.TokenInfo != nil {
-		name, _ := extra.TokenInfo.Extra[HeaderRecord].(string)
-		return name
+		if name, ok := extra.TokenInfo.Extra[HeaderRecord].(string); ok {
+			return name
+		}
 	}
 	return extra.Header.Get(HeaderRecord)
 }

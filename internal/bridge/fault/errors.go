@@ -94,7 +94,7 @@ func redactorOf(err error) secret.Redactor {
 // error a sentence without addresses. Both are redacted, because a model reads them.
 func ToRPC(err error, server string) error {
 	if err == nil || errors.Is(err, context.Canceled) {
-		return err
+		return Cancelled(err)
 	}
 	var rpc *jsonrpc.Error
 	if errors.As(err, &rpc) && rpc.Code != 0 && !ofSDK(rpc) {
@@ -114,6 +114,28 @@ func ToRPC(err error, server string) error {
 	}
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: message, Data: data}
 }
+
+// errCancelled is the answer to a cancelled request, where it has an answer.
+var errCancelled = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the request was cancelled"}
+
+// Cancelled returns the error of a cancelled request with a code of JSON-RPC, and every other error
+// as it is.
+func Cancelled(err error) error {
+	var rpc *jsonrpc.Error
+	if !errors.Is(err, context.Canceled) || errors.As(err, &rpc) && rpc.Code != 0 {
+		return err
+	}
+	return &cancelled{err}
+}
+
+// cancelled is the error of a cancelled request, in words for the client.
+type cancelled struct{ err error }
+
+// Error implements error.
+func (e *cancelled) Error() string { return errCancelled.Message }
+
+// Unwrap serves errors.Is and errors.As.
+func (e *cancelled) Unwrap() []error { return []error{e.err, errCancelled} }
 
 // AsUnavailable returns the Unavailable error in err, nil if err has another cause.
 func AsUnavailable(err error, server string) *Unavailable {

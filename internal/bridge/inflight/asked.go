@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"sync"
 	"time"
 
@@ -247,23 +246,4 @@ func textOf(raw json.RawMessage) string {
 	var id any
 	_ = json.Unmarshal(raw, &id) // It is part of a valid message.
 	return IDText(id)
-}
-
-// answeredBy returns the id of the request that r answers, empty if r is no answer.
-func answeredBy(r *http.Request) string {
-	if r.Method != http.MethodPost || r.GetBody == nil || r.Header.Get(message.HeaderMethod) != "" {
-		return ""
-	}
-	body, err := r.GetBody()
-	if err != nil {
-		return ""
-	}
-	var m struct {
-		ID     json.RawMessage `json:"id"`
-		Method string          `json:"method"`
-	}
-	if json.NewDecoder(body).Decode(&m) != nil || m.Method != "" || m.ID == nil {
-		return ""
-	}
-	return textOf(m.ID)
 }

@@ -41,7 +41,7 @@ type Call struct {
 	// a later request than the one that started the call.
 	Current func() message.RequestOptions
 	// Ask, if set, answers the server's questions during the call.
-	Ask func(ctx context.Context, method string, params mcp.Params) (mcp.Result, error)
+	Ask func(ctx context.Context, method string, params *message.Params) (mcp.Result, error)
 	// OnQuestion, if set, is called when the server asks a question.
 	OnQuestion func()
 	// Client is the legacy client, nil for a modern client.
@@ -70,13 +70,14 @@ type LogFilter struct {
 type deliveryState struct {
 	// Memory is what the call and its answer may take.
 	Memory *budget.Share
-	// Typed says that the SDK's form of the result is needed too. Otherwise the SDK gets an empty
-	// result in place of a large one, which it would copy several times.
-	Typed bool
+	// Withdrawn, if set, says with which words the client cancelled the call.
+	Withdrawn *message.Withdrawal
 
 	mu     sync.Mutex
 	result json.RawMessage
-	ends   []func() // called when no more messages are expected
+	failed bool            // whether the server answered with an error
+	id     json.RawMessage // of the JSON-RPC request over HTTP
+	ends   []func()        // called when no more messages are expected
 	// failure is why the bridge did not take the answer.
 	failure error
 	// sent says that the request was written to the network. refused says that the server does not
@@ -95,10 +96,6 @@ func (x *Call) now() message.RequestOptions {
 // CallKey is the context key of the call that an HTTP request belongs to.
 type CallKey struct{}
 
-// MetaExchange is the metadata key under which the observer adds the call's serial to a server's
-// request. It does not leave the bridge.
-const MetaExchange = "hostedbridge.dev/exchange"
-
 // NoExchange marks a request that belongs to no call. SeveralExchanges marks a request that may
 // belong to the calls of several clients, RefusedExchange one that the bridge refuses because its
 // server asks too much at once.
@@ -107,26 +104,6 @@ const (
 	SeveralExchanges = "several"
 	RefusedExchange  = "refused"
 )
-
-// tag adds the serial of the call to the server's request. A request of an unexpected shape stays
-// unchanged.
-func tag(request []byte, serial string) []byte {
-	var m struct {
-		Params json.RawMessage `json:"params"`
-	}
-	if json.Unmarshal(request, &m) != nil {
-		return request
-	}
-	params, err := message.WithMeta(m.Params, MetaExchange, serial)
-	if err != nil {
-		return request
-	}
-	tagged, err := message.WithField(request, "params", params)
-	if err != nil {
-		return request
-	}
-	return tagged
-}
 
 // Sending records that the request is on its way, so that it may take effect.
 func (d *deliveryState) Sending() {
@@ -140,6 +117,19 @@ func (d *deliveryState) refuse() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.refused = true
+}
+
+// setRequestID keeps the id of the request, for the streams on which its answer comes.
+func (d *deliveryState) setRequestID(id json.RawMessage) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.id = id
+}
+
+func (d *deliveryState) requestID() json.RawMessage {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.id
 }
 
 // NotDelivered reports whether the request cannot have taken effect, so that it may
@@ -178,6 +168,20 @@ func (d *deliveryState) Result() json.RawMessage {
 	return d.result
 }
 
+// SetFailed records that the server answered with an error.
+func (d *deliveryState) SetFailed() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.failed = true
+}
+
+// Answered reports whether the server answered.
+func (d *deliveryState) Answered() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.failed || d.result != nil
+}
+
 // OnEnd registers f to be called when no more messages are expected for the call.
 func (d *deliveryState) OnEnd(f func()) {
 	d.mu.Lock()
@@ -207,22 +211,21 @@ func (x *Call) answers(method string, params json.RawMessage) bool {
 }
 
 // Question passes the server's question to the call's client.
-func (x *Call) Question(ctx context.Context, method string, params mcp.Params) (mcp.Result, error) {
+func (x *Call) Question(ctx context.Context, method string, params *message.Params) (mcp.Result, error) {
 	if x.OnQuestion != nil {
 		x.OnQuestion() // "The client cannot answer" is an answer too.
 	}
 	if x.Ask != nil {
 		return x.Ask(ctx, method, params)
 	}
-	raw, err := json.Marshal(params)
-	if err != nil || !x.answers(method, raw) {
+	if !x.answers(method, params.Raw) {
 		return nil, fault.MethodNotFound(method)
 	}
 	// The question does not end with the client's request; the server cancels it when it no longer
 	// needs the answer.
 	ctx, cancel := egress.FollowContext(context.WithoutCancel(x.Ctx), ctx)
 	defer cancel()
-	result, err := x.ToClient(ctx, method, params)
+	result, err := x.ToClient(message.WithWithdrawal(ctx, params.Withdrawn), method, params.OnWire())
 	if err != nil {
 		return nil, fault.ToRPC(err, "client")
 	}
@@ -246,7 +249,7 @@ func (x *Call) Notify(method string, raw json.RawMessage) {
 		}
 		raw = restored
 	}
-	_, _ = x.ToClient(now.Ctx, method, &message.Params{Raw: raw})
+	_, _ = x.ToClient(now.Ctx, method, (&message.Params{Raw: raw}).OnWire())
 }
 
 // Wants reports whether the client asked for log messages of this severity.

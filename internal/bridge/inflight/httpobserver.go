@@ -13,12 +13,14 @@ import (
 	"maps"
 	"mime"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/budget"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/eventstream"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/jsonscan"
 )
 
 // largeAnswer is the size in bytes from which an answer does not go through the SDK.
@@ -32,7 +34,13 @@ var errAnswerTooLarge = errors.New("the server's answer is larger than 16 MiB")
 // and the fields of the result that the SDK does not know.
 type HTTPObserver struct {
 	Next http.RoundTripper
-	// Asked are the messages of the server on the connection.
+	// OneStream says that all messages come on one stream, whose reader finds the calls that they
+	// belong to. Only invalid answers are replaced here.
+	OneStream bool
+	// Questions are those of the server on this connection.
+	Questions *Questions
+	// Asked bounds the messages of the server on this connection. With one stream, its reader bounds
+	// them.
 	Asked *Asked
 	// Memory is for the messages that belong to no call.
 	Memory *budget.Budget
@@ -47,13 +55,19 @@ func (t *HTTPObserver) RoundTrip(r *http.Request) (*http.Response, error) {
 		w.mark(r.Header, x)
 	}
 	if !ok {
-		if t.Asked == nil {
-			return t.Next.RoundTrip(r) // A connection with one stream is observed behind the SDK's transport.
+		id, request := idOf(r)
+		if id != nil && !request {
+			if t.Asked != nil {
+				defer t.Asked.Leave(textOf(id))
+			}
+			if t.Questions.Answered(id) {
+				return accepted(r), nil
+			}
 		}
-		if id := answeredBy(r); id != "" {
-			defer t.Asked.Leave(id)
+		if !request {
+			id = nil
 		}
-		return t.watch(r, nil)
+		return t.watch(r, nil, id)
 	}
 	if x.Trace != "" {
 		r.Header.Set(message.HeaderTrace, x.Trace)
@@ -69,11 +83,16 @@ func (t *HTTPObserver) deliver(r *http.Request, x *Call) (*http.Response, error)
 	// A GET only asks for the rest of an answer. Its outcome says nothing about the request, which
 	// was delivered before.
 	if r.Method != http.MethodPost {
-		return t.watch(r, x)
+		return t.watch(r, x, x.Delivery.requestID())
+	}
+	id := requestID(r)
+	if id == nil {
+		return t.watch(mergeWithdrawal(r, x), x, nil)
 	}
 	x.Delivery.Sending()
+	x.Delivery.setRequestID(id)
 	ctx, end := outlast(r.Context(), x)
-	resp, err := t.watch(r.WithContext(ctx), x)
+	resp, err := t.watch(r.WithContext(ctx), x, id)
 	if err != nil {
 		end()
 		return nil, err
@@ -81,6 +100,36 @@ func (t *HTTPObserver) deliver(r *http.Request, x *Call) (*http.Response, error)
 	resp.Body = &egress.CancelledBody{ReadCloser: resp.Body, Cancel: end} // The SDK reads to the end before it closes a body.
 	return resp, nil
 }
+
+// mergeWithdrawal returns the notification that cancels the call x in the client's words. Other
+// messages stay.
+func mergeWithdrawal(r *http.Request, x *Call) *http.Request {
+	if x.Delivery.Withdrawn == nil || r.GetBody == nil || r.ContentLength > maxWithdrawal {
+		return r
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return r
+	}
+	text, err := io.ReadAll(body)
+	_ = body.Close()
+	m, ok := message.ReadIncoming(text)
+	if err != nil || !ok || m.Method != message.NotificationCancelled {
+		return r
+	}
+	merged, err := message.WithField(text, "params", x.Delivery.Withdrawn.Merge(m.Params))
+	if err != nil {
+		return r
+	}
+	r.Body = io.NopCloser(bytes.NewReader(merged))
+	r.ContentLength = int64(len(merged))
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(merged)), nil }
+	return r
+}
+
+// maxWithdrawal is more than the length in bytes of the SDK's notification, which has an id and a
+// short reason.
+const maxWithdrawal = 4 << 10
 
 // restTime limits the wait for the end of a stream after the answer.
 const restTime = 250 * time.Millisecond
@@ -103,11 +152,15 @@ func outlast(caller context.Context, x *Call) (ctx context.Context, end func()) 
 	}
 }
 
-// watch sends a request and passes the answer to the call, which is nil for a request without one.
-func (t *HTTPObserver) watch(r *http.Request, x *Call) (*http.Response, error) {
+// watch sends a request and passes the answer to the call x, which may be nil. id is that of the
+// request, nil if no answer is expected.
+func (t *HTTPObserver) watch(r *http.Request, x *Call, id json.RawMessage) (*http.Response, error) {
 	resp, err := t.Next.RoundTrip(r)
 	if err != nil {
 		return nil, err
+	}
+	if t.OneStream {
+		return t.watchStream(r, resp), nil
 	}
 	if x != nil && r.Method == http.MethodPost && resp.StatusCode == http.StatusNotFound {
 		x.Delivery.refuse()
@@ -120,28 +173,35 @@ func (t *HTTPObserver) watch(r *http.Request, x *Call) (*http.Response, error) {
 	if x != nil {
 		x.Delivery.Memory.Sent()
 	}
+	return t.watchAnswer(r, resp, x, id)
+}
+
+// watchAnswer passes the messages of an answer to the call.
+func (t *HTTPObserver) watchAnswer(r *http.Request, resp *http.Response, x *Call, id json.RawMessage) (*http.Response, error) {
+	ctx := r.Context()
 	most := eventstream.MaxMessage
-	if limit, ok := r.Context().Value(MaxAnswerKey{}).(int); ok {
+	if limit, ok := ctx.Value(MaxAnswerKey{}).(int); ok {
 		most = limit
 	}
-	o, end := roomOf(r.Context(), x, t.Memory, resp.Body)
+	o, end := roomOf(ctx, x, t.Memory, resp.Body)
 	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch mediaType {
 	case "text/event-stream":
-		see := func(sent []byte) []byte { return observe(r.Context(), sent, x, t.Asked) }
+		see := func(sent []byte) []byte { return t.observe(ctx, sent, x, id) }
 		resp.Body = eventstream.NewBoundedReader(resp.Body, see, most, o)
 		if x == nil {
 			resp.Body = &egress.CancelledBody{ReadCloser: resp.Body, Cancel: end}
 		}
 	case "application/json":
 		defer end()
-		body, err := readJSON(resp, most, o)
-		_ = resp.Body.Close()
-		if err != nil {
-			return nil, err
+		if id != nil {
+			body, err := readJSON(resp, most, o)
+			_ = resp.Body.Close()
+			if err != nil {
+				return nil, err
+			}
+			t.answerJSON(ctx, resp, body, x, id)
 		}
-		resp.ContentLength = -1
-		resp.Body = io.NopCloser(bytes.NewReader(observe(r.Context(), body, x, t.Asked)))
 	}
 	return resp, nil
 }
@@ -159,34 +219,139 @@ type boundedBody struct {
 	io.Reader
 }
 
-// observe passes one message to the call and returns the message for the SDK: nothing for a
-// notification that was passed on, and a request with the serial of its call.
-func observe(ctx context.Context, sent []byte, x *Call, asked *Asked) []byte {
-	var m struct {
-		ID     json.RawMessage `json:"id"`
-		Method string          `json:"method"`
-		Params json.RawMessage `json:"params"`
-		Result json.RawMessage `json:"result"`
+// accepted answers for a server that is not sent anything.
+func accepted(r *http.Request) *http.Response {
+	if r.Body != nil {
+		_ = r.Body.Close()
 	}
-	if json.Unmarshal(sent, &m) != nil {
-		return sent
+	return &http.Response{
+		Status: "202 Accepted", StatusCode: http.StatusAccepted, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{}, Body: http.NoBody, Request: r,
 	}
-	switch {
-	case m.Method != "" && m.ID != nil:
-		return asking(ctx, sent, textOf(m.ID), m.Method, x, asked)
-	case m.Method != "" && !x.notified(m.Method, m.Params):
-		if !asked.EnterNote(ctx, m.Method, len(sent)) {
-			return nil
+}
+
+// watchStream replaces the invalid answers on the one stream of a server. The answer to a POST holds
+// no message.
+func (t *HTTPObserver) watchStream(r *http.Request, resp *http.Response) *http.Response {
+	if mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); mediaType != "text/event-stream" || r.Method != http.MethodGet {
+		return resp
+	}
+	resp.Body = eventstream.NewReader(resp.Body, func(sent []byte) []byte {
+		if m, ok := message.ReadIncoming(sent); ok && m.Fault != "" {
+			return message.InvalidAnswerTo(m.ID, m.Fault)
 		}
-	case m.Method != "":
-		return nil
-	case m.Result != nil && x != nil:
+		return sent
+	})
+	return resp
+}
+
+// requestID returns the id of the JSON-RPC request that r sends, or nil.
+func requestID(r *http.Request) json.RawMessage {
+	if id, request := idOf(r); request {
+		return id
+	}
+	return nil
+}
+
+// idOf returns the id of the message that r sends, nil for a notification, and whether the message
+// is a request. Both stand at the beginning of the body, before the parameters.
+func idOf(r *http.Request) (id json.RawMessage, request bool) {
+	if r.Method != http.MethodPost || r.GetBody == nil {
+		return nil, false
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return nil, false
+	}
+	defer body.Close()
+	var start [idWithin]byte
+	n, _ := io.ReadFull(body, start[:]) // The body may be shorter.
+	scan := jsonscan.Open(start[:n])
+	defer scan.Close()
+	for name := range scan.Members() {
+		switch string(name) {
+		case "id":
+			id = slices.Clone(scan.Raw())
+		case "jsonrpc":
+		default:
+			return id, id != nil && string(name) == "method"
+		}
+	}
+	return nil, false
+}
+
+// idWithin is more than the length in bytes of a version and an id of the SDK, which are numbers.
+const idWithin = 256
+
+// answerJSON replaces the body of an answer that is one message.
+func (t *HTTPObserver) answerJSON(ctx context.Context, resp *http.Response, body []byte, x *Call, id json.RawMessage) {
+	if m, ok := message.ReadIncoming(body); ok && m.Request {
+		body = message.InvalidAnswerTo(id, m.FaultFor(id)) // Nothing follows it that could be the answer.
+	}
+	resp.ContentLength = -1
+	resp.Body = io.NopCloser(bytes.NewReader(t.observe(ctx, body, x, id)))
+}
+
+// observe passes one message to the call x, which may be nil, and returns the message for the SDK:
+// nothing for a notification that was passed on, a packed message that clients get, and an error in
+// place of an answer that is not valid. id is that of the request, nil for a stream of no request.
+func (t *HTTPObserver) observe(ctx context.Context, sent []byte, x *Call, id json.RawMessage) []byte {
+	m, ok := message.ReadIncoming(sent)
+	switch {
+	case !ok:
+		return sent
+	case m.Request:
+		return t.observeRequest(ctx, sent, m, x)
+	case m.Fault != "" || id != nil && m.FaultFor(id) != "":
+		if id == nil {
+			return message.InvalidAnswerTo(m.ID, m.Fault)
+		}
+		return message.InvalidAnswerTo(id, m.FaultFor(id))
+	case x == nil:
+	case m.Failed:
+		x.Delivery.SetFailed()
+	default:
 		x.Delivery.SetResult(m.Result)
-		if len(sent) > largeAnswer && !x.Delivery.Typed {
+		if len(sent) > largeAnswer {
 			return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID)
 		}
 	}
 	return sent
+}
+
+// observeRequest handles a request or notification of the server.
+func (t *HTTPObserver) observeRequest(ctx context.Context, sent []byte, m message.Incoming, x *Call) []byte {
+	if m.Method == message.NotificationCancelled {
+		t.Questions.Withdraw(m.Params)
+	}
+	call := ""
+	if x != nil {
+		call = x.Serial
+	}
+	if m.ID == nil {
+		if x.notified(m.Method, m.Params) || !t.Asked.EnterNote(ctx, m.Method, len(sent)) {
+			return nil
+		}
+	} else {
+		refused, err := t.Asked.Enter(ctx, textOf(m.ID), m.Method)
+		if err != nil {
+			return nil
+		}
+		if refused {
+			call = RefusedExchange
+		}
+	}
+	if !message.Passes(m.Method) {
+		return sent
+	}
+	if m.ID != nil {
+		t.Questions.Asked(m.ID)
+	}
+	packed, err := message.WithField(sent, "params", message.Pack(m.Params, call, m.ID))
+	if err != nil {
+		return sent
+	}
+	return packed
 }
 
 // notified passes a notification to its call. It returns false if the SDK has to handle it.
@@ -202,21 +367,7 @@ func (x *Call) notified(method string, params json.RawMessage) bool {
 	return false
 }
 
-// asking returns a request of the server as the SDK gets it, nil for nothing.
-func asking(ctx context.Context, sent []byte, id, method string, x *Call, asked *Asked) []byte {
-	refused, err := asked.Enter(ctx, id, method)
-	switch {
-	case err != nil:
-		return nil
-	case refused:
-		return tag(sent, RefusedExchange)
-	case x == nil:
-		return sent
-	}
-	return tag(sent, x.Serial)
-}
-
 // NewClient returns the HTTP client of one server's connections.
-func NewClient(next http.RoundTripper, asked *Asked, memory *budget.Budget) *http.Client {
-	return &http.Client{Transport: &HTTPObserver{Next: next, Asked: asked, Memory: memory}, CheckRedirect: egress.CheckRedirect}
+func NewClient(next http.RoundTripper, q *Questions, asked *Asked, memory *budget.Budget) *http.Client {
+	return &http.Client{Transport: &HTTPObserver{Next: next, Questions: q, Asked: asked, Memory: memory}, CheckRedirect: egress.CheckRedirect}
 }

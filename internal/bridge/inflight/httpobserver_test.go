@@ -71,9 +71,12 @@ func TestTapReadsEventStreams(t *testing.T) {
 		"lines may end as on Windows": {in: "data: " + answer + "\r\n\r\n", result: `{"n":12345678901234567890}`},
 		"requests of the server pass with a note": {
 			in:  "id: 5\ndata: " + elicit + "\n\n",
-			out: "id: 5\n" + `data: {"id":7,"jsonrpc":"2.0","method":"elicitation/create","params":{"_meta":{"hostedbridge.dev/exchange":"9"}}}` + "\n\n",
+			out: "id: 5\n" + `data: {"id":7,"jsonrpc":"2.0","method":"elicitation/create","params":{"_meta":{"hostedbridge.dev/exchange":"9","hostedbridge.dev/id":"7","hostedbridge.dev/passed":"{}"}}}` + "\n\n",
 		},
-		"list changes pass":      {in: "data: " + changed + "\n\n"},
+		"list changes pass": {
+			in:  "data: " + changed + "\n\n",
+			out: `data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"hostedbridge.dev/exchange":"9","hostedbridge.dev/passed":""}}}` + "\n\n",
+		},
 		"comments pass":          {in: ": hello\n\n"},
 		"what is no JSON passes": {in: "data: nonsense\n\n"},
 		"an event that only the end of the stream ends counts": {in: "data: " + answer + "\n", result: `{"n":12345678901234567890}`},
@@ -84,7 +87,7 @@ func TestTapReadsEventStreams(t *testing.T) {
 		},
 		"and a request": {
 			in:  "data: " + elicit + "\nid: 5",
-			out: "id: 5\n" + `data: {"id":7,"jsonrpc":"2.0","method":"elicitation/create","params":{"_meta":{"hostedbridge.dev/exchange":"9"}}}` + "\n\n",
+			out: "id: 5\n" + `data: {"id":7,"jsonrpc":"2.0","method":"elicitation/create","params":{"_meta":{"hostedbridge.dev/exchange":"9","hostedbridge.dev/id":"7","hostedbridge.dev/passed":"{}"}}}` + "\n\n",
 		},
 		"an id at the end passes": {in: "data: " + answer + "\n\nid: 5", result: `{"n":12345678901234567890}`},
 	}
@@ -93,7 +96,9 @@ func TestTapReadsEventStreams(t *testing.T) {
 			x := &Call{Serial: "9", Progress: progressToken{Token: 42, Alias: "hb-1"}}
 			notes := recorded(x)
 			src := io.NopCloser(iotest.OneByteReader(strings.NewReader(tt.in)))
-			got, err := io.ReadAll(eventstream.NewReader(src, func(message []byte) []byte { return observe(t.Context(), message, x, nil) }))
+			got, err := io.ReadAll(eventstream.NewReader(src, func(message []byte) []byte {
+				return (&HTTPObserver{Questions: &Questions{}}).observe(t.Context(), message, x, nil)
+			}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -120,7 +125,9 @@ func TestTapDoesNotCountABrokenEvent(t *testing.T) {
 	const in = "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n"
 	x := &Call{}
 	src := io.NopCloser(io.MultiReader(strings.NewReader(in), iotest.ErrReader(io.ErrUnexpectedEOF)))
-	got, err := io.ReadAll(eventstream.NewReader(src, func(message []byte) []byte { return observe(t.Context(), message, x, nil) }))
+	got, err := io.ReadAll(eventstream.NewReader(src, func(message []byte) []byte {
+		return (&HTTPObserver{Questions: &Questions{}}).observe(t.Context(), message, x, nil)
+	}))
 	if !errors.Is(err, io.ErrUnexpectedEOF) || string(got) != in {
 		t.Errorf("the SDK sees %q, %v, want what came and how it ended", got, err)
 	}
@@ -141,11 +148,11 @@ func (a answering) RoundTrip(*http.Request) (*http.Response, error) { return a.R
 func answered(t *testing.T, x *Call, resp *http.Response) (*http.Response, error) {
 	t.Helper()
 	resp.StatusCode, resp.Header = http.StatusOK, http.Header{"Content-Type": {"application/json"}}
-	r, err := http.NewRequestWithContext(context.WithValue(t.Context(), CallKey{}, x), http.MethodPost, "http://server", strings.NewReader("{}"))
+	r, err := http.NewRequestWithContext(context.WithValue(t.Context(), CallKey{}, x), http.MethodPost, "http://server", strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"tools/call"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return (&HTTPObserver{Next: answering{resp}}).RoundTrip(r)
+	return (&HTTPObserver{Next: answering{resp}, Questions: &Questions{}}).RoundTrip(r)
 }
 
 func TestAnAnswerThatIsTooLargeEndsItsRequestAlone(t *testing.T) {
@@ -164,7 +171,9 @@ func TestAnAnswerThatIsTooLargeEndsItsRequestAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			x := &Call{}
 			src := io.NopCloser(strings.NewReader(tt.in + "data: " + small + "\n\n"))
-			got, err := io.ReadAll(eventstream.NewReader(src, func(message []byte) []byte { return observe(t.Context(), message, x, nil) }))
+			got, err := io.ReadAll(eventstream.NewReader(src, func(message []byte) []byte {
+				return (&HTTPObserver{Questions: &Questions{}}).observe(t.Context(), message, x, nil)
+			}))
 			if err != nil {
 				t.Fatal(err)
 			}

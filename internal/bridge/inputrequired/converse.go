@@ -5,11 +5,11 @@ package inputrequired
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/egress"
@@ -27,30 +27,34 @@ var errTooManyRounds = errors.New("the server asked for input too often")
 // Converse sends a legacy client's request to a modern server. Such a server returns its questions
 // as a result; the bridge asks the client and sends the request again with the answers. The last
 // result is in x.
-func Converse(ctx context.Context, q *message.Request, l *upstream.Conn, x *inflight.Call, params mcp.Params) error {
+func Converse(ctx context.Context, q *message.Request, l *upstream.Conn, x *inflight.Call, params *message.Outgoing) error {
 	for range maxRounds {
-		result, err := l.CallModern(ctx, q.Method, params)
-		if err != nil {
+		err := l.CallModern(ctx, q.Method, params)
+		sent := x.Delivery.Result()
+		if sent == nil {
 			return err
 		}
-		requests, state, asks := message.InputNeeded(result)
-		if !asks {
+		requests, state, asks, err := message.InputNeeded(sent)
+		if !asks || !message.MayAsk(q.Method) {
 			return nil
 		}
 		x.Delivery.SetResult(nil)
+		if err != nil {
+			return err
+		}
 		responses, err := askAll(ctx, q.Session, x, requests)
 		if err != nil {
 			return err
 		}
-		message.SetInput(params, responses, state)
+		params.SetInput(responses, state)
 	}
 	return errTooManyRounds
 }
 
 // askAll asks the client all questions at once, as the server did.
-func askAll(ctx context.Context, s message.Client, x *inflight.Call, requests mcp.InputRequestMap) (mcp.InputResponseMap, error) {
+func askAll(ctx context.Context, s message.Client, x *inflight.Call, requests map[string]message.InputRequest) (map[string]json.RawMessage, error) {
 	var mu sync.Mutex
-	responses := make(mcp.InputResponseMap, len(requests))
+	responses := make(map[string]json.RawMessage, len(requests))
 	asked, cancel := egress.FollowContext(x.Ctx, ctx)
 	defer cancel()
 	group, groupCtx := errgroup.WithContext(asked)
@@ -73,27 +77,15 @@ func askAll(ctx context.Context, s message.Client, x *inflight.Call, requests mc
 }
 
 // askClient asks the client one question.
-func askClient(ctx context.Context, s message.Client, request mcp.InputRequest) (mcp.InputResponse, error) {
-	var method string
-	switch request.(type) {
-	case *mcp.ElicitParams:
-		method = message.MethodElicit
-	case *mcp.CreateMessageParams, *mcp.CreateMessageWithToolsParams:
-		method = message.MethodCreateMessage
-	case *mcp.ListRootsParams:
-		method = message.MethodRoots
+func askClient(ctx context.Context, s message.Client, request message.InputRequest) (json.RawMessage, error) {
+	switch request.Method {
+	case message.MethodElicit, message.MethodCreateMessage, message.MethodRoots:
+	default:
+		return nil, fmt.Errorf("unknown input request %.80q", request.Method)
 	}
-	params, ok := request.(mcp.Params)
-	if method == "" || !ok {
-		return nil, fmt.Errorf("unknown input request %T", request)
-	}
-	result, err := s.Send(ctx, method, params)
+	result, err := s.Send(ctx, request.Method, (&message.Params{Raw: request.Params}).OnWire())
 	if err != nil {
 		return nil, err
 	}
-	response, ok := result.(mcp.InputResponse)
-	if !ok {
-		return nil, fmt.Errorf("unexpected answer %T to %s", result, method)
-	}
-	return response, nil
+	return message.RawAnswer(result)
 }

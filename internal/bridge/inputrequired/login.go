@@ -13,6 +13,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/upstream"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 )
 
@@ -46,7 +47,7 @@ func elicitLogin(e *fault.Unavailable, id string) *mcp.ElicitParams {
 func loginQuestion(e *fault.Unavailable) *message.Result {
 	answer := message.EmptyResult()
 	answer.Set("resultType", "input_required")
-	answer.Set("inputRequests", map[string]message.InputRequest{upstream.LoginInputKey: {Method: message.MethodElicit, Params: elicitLogin(e, "")}})
+	answer.Set("inputRequests", map[string]message.InputRequest{upstream.LoginInputKey: {Method: message.MethodElicit, Params: jsondoc.EncodeExact(elicitLogin(e, ""))}})
 	answer.Meta = mcp.Meta{message.MetaServerInfo: message.Implementation}
 	return answer
 }

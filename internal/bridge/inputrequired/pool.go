@@ -226,7 +226,7 @@ type PoolHandler struct{}
 var _ upstream.RequestHandler = (*PoolHandler)(nil)
 
 // HandleRequest passes a question of the server to the client of its call.
-func (p *PoolHandler) HandleRequest(ctx context.Context, l *upstream.Conn, method string, params mcp.Params) (mcp.Result, error) {
+func (p *PoolHandler) HandleRequest(ctx context.Context, l *upstream.Conn, method string, params *message.Params) (mcp.Result, error) {
 	x := l.Calls.Origin(params)
 	if x == nil {
 		return nil, fault.MethodNotFound(method)
@@ -236,7 +236,7 @@ func (p *PoolHandler) HandleRequest(ctx context.Context, l *upstream.Conn, metho
 
 // HandleNotification passes a notification to the connection's call if it has exactly one. Changes
 // of lists and resources reach the bridge on the shared connection.
-func (p *PoolHandler) HandleNotification(l *upstream.Conn, method string, params mcp.Params) {
+func (p *PoolHandler) HandleNotification(l *upstream.Conn, method string, params *message.Params) {
 	if method != message.NotificationMessage && method != message.NotificationElicitationComplete {
 		return
 	}
@@ -244,11 +244,7 @@ func (p *PoolHandler) HandleNotification(l *upstream.Conn, method string, params
 	if x == nil {
 		return
 	}
-	raw, err := json.Marshal(params)
-	if err != nil {
-		return
-	}
-	x.Notify(method, raw)
+	x.Notify(method, params.Raw)
 }
 
 // Size returns the number of connections to u.

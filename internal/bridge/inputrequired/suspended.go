@@ -109,8 +109,8 @@ type SuspendedCall struct {
 // question is one question of a server.
 type question struct {
 	method string
-	params mcp.Params
-	answer chan mcp.Result // capacity 1
+	params json.RawMessage
+	answer chan json.RawMessage // capacity 1
 }
 
 // Suspend prepares x to wait for its client. caps say which questions the client can answer.
@@ -231,7 +231,11 @@ func (k *SuspendedCalls) suspend(p *SuspendedCall) (map[string]message.InputRequ
 	}
 	requests := make(map[string]message.InputRequest, len(p.questions))
 	for key, asked := range p.questions {
-		requests[key] = message.InputRequest{Method: asked.method, Params: asked.params}
+		request := message.InputRequest{Method: asked.method, Params: asked.params}
+		if request.Params == nil {
+			request.Params = json.RawMessage("{}") // Clients read parameters in every question.
+		}
+		requests[key] = request
 	}
 	p.round++
 	p.current, p.client = message.RequestOptions{}, nil
@@ -285,7 +289,7 @@ func (k *SuspendedCalls) Resume(ctx context.Context, q *message.Request, u *upst
 
 // resume returns the call of the state. The call stops waiting and continues with the options of
 // the new request.
-func (k *SuspendedCalls) resume(s token.State, w message.RequestOptions, client *mcp.ServerSession, responses mcp.InputResponseMap) (*SuspendedCall, error) {
+func (k *SuspendedCalls) resume(s token.State, w message.RequestOptions, client *mcp.ServerSession, responses map[string]json.RawMessage) (*SuspendedCall, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	p, ok := k.calls[s.Call]
@@ -307,7 +311,7 @@ func (k *SuspendedCalls) resume(s token.State, w message.RequestOptions, client 
 }
 
 // checkAnswers checks that the answers match the server's questions. The caller holds p.mu.
-func (p *SuspendedCall) checkAnswers(responses mcp.InputResponseMap) error {
+func (p *SuspendedCall) checkAnswers(responses map[string]json.RawMessage) error {
 	for key, asked := range p.questions {
 		if response, ok := responses[key]; ok && !message.AnswersMethod(asked.method, response) {
 			return fault.NewState("input_response_invalid", fmt.Sprintf("inputResponses[%q] is no answer to %s", key, asked.method))
@@ -317,12 +321,12 @@ func (p *SuspendedCall) checkAnswers(responses mcp.InputResponseMap) error {
 }
 
 // answer passes the answers to the server.
-func (p *SuspendedCall) answer(responses mcp.InputResponseMap) {
+func (p *SuspendedCall) answer(responses map[string]json.RawMessage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for key, asked := range p.questions {
 		// Questions without an answer are asked again.
-		if result, ok := responses[key].(mcp.Result); ok {
+		if result, ok := responses[key]; ok {
 			asked.answer <- result
 			delete(p.questions, key)
 		}
@@ -333,12 +337,11 @@ func (p *SuspendedCall) answer(responses mcp.InputResponseMap) {
 }
 
 // ask waits for the client's answer to a question of the server, and returns it.
-func (p *SuspendedCall) ask(ctx context.Context, method string, params mcp.Params) (mcp.Result, error) {
-	raw, err := json.Marshal(params)
-	if err != nil || !message.Declares(p.caps, method, raw) {
+func (p *SuspendedCall) ask(ctx context.Context, method string, params *message.Params) (mcp.Result, error) {
+	if !message.Declares(p.caps, method, params.Raw) {
 		return nil, fault.MethodNotFound(method)
 	}
-	asked := &question{method: method, params: params, answer: make(chan mcp.Result, 1)}
+	asked := &question{method: method, params: params.Raw, answer: make(chan json.RawMessage, 1)}
 	p.mu.Lock()
 	p.asks++
 	key := strconv.Itoa(p.asks)
@@ -351,8 +354,8 @@ func (p *SuspendedCall) ask(ctx context.Context, method string, params mcp.Param
 		p.mu.Unlock()
 	}()
 	select {
-	case result := <-asked.answer:
-		return result, nil
+	case answer := <-asked.answer:
+		return &message.Answer{Raw: answer}, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	case <-p.done:

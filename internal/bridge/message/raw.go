@@ -88,7 +88,7 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 		}
 		return b.Bytes(), nil
 	}
-	if len(r.Meta) == 0 {
+	if r.Meta == nil {
 		return json.Marshal(r.Fields)
 	}
 	fields, err := r.withMeta()
@@ -134,7 +134,7 @@ func (r *Result) Write(b *bytes.Buffer) error {
 
 // withMeta returns the fields of the result and its metadata.
 func (r *Result) withMeta() (map[string]json.RawMessage, error) {
-	if len(r.Meta) == 0 {
+	if r.Meta == nil {
 		return r.Fields, nil
 	}
 	fields := maps.Clone(r.Fields)
@@ -185,13 +185,22 @@ func (r *Result) ForLegacy(method string) {
 		delete(r.Fields, "ttlMs")
 		delete(r.Fields, "cacheScope")
 	}
+	if _, ok := r.Meta[MetaServerInfo]; ok && len(r.Meta) == 1 {
+		r.Meta = nil
+	}
 	delete(r.Meta, MetaServerInfo)
 }
 
 // Params are parameters as a server sent them.
 type Params struct {
 	mcp.ParamsBase
-	Raw json.RawMessage
+	Raw json.RawMessage // nil if the message has none
+	// Call identifies the call that the message belongs to, if that is known.
+	Call string
+	// ID is that of a request.
+	ID json.RawMessage
+	// Withdrawn, if set, says how the server cancelled its request.
+	Withdrawn *Withdrawal
 }
 
 // MarshalJSON returns the parameters as the server wrote them, or the metadata if there are no parameters.

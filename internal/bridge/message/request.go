@@ -119,29 +119,20 @@ func (q *Request) ClientKind() string {
 	return kind + string(declared)
 }
 
-// InputNeeded returns the questions of a server that needs input before it answers.
-func InputNeeded(result mcp.Result) (requests mcp.InputRequestMap, state string, asks bool) {
-	switch r := result.(type) {
-	case *mcp.CallToolResult:
-		return r.InputRequests, r.RequestState, r.NeedsInput()
-	case *mcp.GetPromptResult:
-		return r.InputRequests, r.RequestState, r.NeedsInput()
-	case *mcp.ReadResourceResult:
-		return r.InputRequests, r.RequestState, r.NeedsInput()
+// InputNeeded returns the questions of a server that needs input before it answers. result is as
+// the server sent it.
+func InputNeeded(result json.RawMessage) (requests map[string]InputRequest, state string, asks bool, err error) {
+	fields := objectOf(result)
+	if !(&Result{Fields: fields}).NeedsInput() {
+		return nil, "", false, nil
 	}
-	return nil, "", false
-}
-
-// SetInput puts the client's answers into the request.
-func SetInput(params mcp.Params, responses mcp.InputResponseMap, state string) {
-	switch p := params.(type) {
-	case *mcp.CallToolParamsRaw:
-		p.InputResponses, p.RequestState = responses, state
-	case *mcp.GetPromptParams:
-		p.InputResponses, p.RequestState = responses, state
-	case *mcp.ReadResourceParams:
-		p.InputResponses, p.RequestState = responses, state
+	if raw, ok := fields["inputRequests"]; ok {
+		if err := json.Unmarshal(raw, &requests); err != nil {
+			return nil, "", true, fmt.Errorf("read inputRequests: %w", err)
+		}
 	}
+	_ = json.Unmarshal(fields["requestState"], &state) // A state of another type is none.
+	return requests, state, true, nil
 }
 
 // Options returns the options of a modern request for the messages before its answer.
@@ -152,34 +143,33 @@ func (q *Request) Options(ctx context.Context) RequestOptions {
 
 // InputRequest is a server's question as the client gets it.
 type InputRequest struct {
-	Method string     `json:"method"`
-	Params mcp.Params `json:"params"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params,omitempty"`
 }
 
-// AnswersMethod reports whether a response is of the right type for a request of method.
-func AnswersMethod(method string, response mcp.InputResponse) bool {
-	switch response.(type) {
-	case *mcp.ElicitResult:
-		return method == MethodElicit
-	case *mcp.CreateMessageResult, *mcp.CreateMessageWithToolsResult:
-		return method == MethodCreateMessage
-	case *mcp.ListRootsResult:
-		return method == MethodRoots
+// AnswersMethod reports whether a client's answer has the form of one to a request of method. Each
+// form has a member that the others lack.
+func AnswersMethod(method string, answer json.RawMessage) bool {
+	fields := objectOf(answer)
+	for member, of := range map[string]string{"action": MethodElicit, "role": MethodCreateMessage, "roots": MethodRoots} {
+		if _, ok := fields[member]; ok && of == method {
+			return true
+		}
 	}
 	return false
 }
 
 // Input returns the state and the answers that the request contains for an earlier question.
-func (q *Request) Input() (state string, responses mcp.InputResponseMap) {
+func (q *Request) Input() (state string, responses map[string]json.RawMessage) {
 	switch p := q.Params.(type) {
 	case *mcp.CallToolParamsRaw:
-		return p.RequestState, p.InputResponses
+		state = p.RequestState
 	case *mcp.GetPromptParams:
-		return p.RequestState, p.InputResponses
+		state = p.RequestState
 	case *mcp.ReadResourceParams:
-		return p.RequestState, p.InputResponses
+		state = p.RequestState
 	}
-	return "", nil
+	return state, q.Responses
 }
 
 // Digest identifies the operation that the request asks the server for. It does not depend on how
@@ -229,10 +219,14 @@ func textBlock(text string) map[string]string {
 type Request struct {
 	Method string
 	Params mcp.Params
-	Meta   map[string]any // metadata of the received params
-	Client *mcp.ServerSession
-	Era    Era
-	Header http.Header
+	// Sent is the request as the client sent it, nil for a request of the bridge itself.
+	Sent *Sent
+	Meta map[string]any // metadata of the received params
+	// Responses are the client's answers to a server's earlier questions.
+	Responses map[string]json.RawMessage
+	Client    *mcp.ServerSession
+	Era       Era
+	Header    http.Header
 	// Hops are the bridges that the request has passed.
 	Hops string
 	// Session is the client's session, nil for a modern request.

@@ -156,6 +156,9 @@ func (c *call) store(key string, r *message.Result) {
 	for _, key := range []string{message.MetaProgressToken, message.MetaSubscriptionID, message.MetaTraceparent, "tracestate", "baggage"} {
 		delete(stored.Meta, key)
 	}
+	if len(stored.Meta) == 0 {
+		stored.Meta = nil
+	}
 	b, err := stored.MarshalJSON()
 	if err != nil {
 		return
@@ -244,7 +247,7 @@ func limitResult(r *message.Result, method string, size int) {
 	original := limit.Size(r.Fields)
 	truncated := limit.Result(method, r.Fields, size)
 	if _, ok := r.Fields["_meta"]; !ok && r.Meta != nil {
-		r.Meta = mcp.Meta{}
+		r.Meta = nil
 	}
 	delete(r.Fields, "_meta")
 	if truncated {

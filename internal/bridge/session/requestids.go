@@ -5,6 +5,7 @@ package session
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -34,7 +35,7 @@ func (a *prefixedTransport) Connect(ctx context.Context) (mcp.Connection, error)
 	if err != nil {
 		return nil, err
 	}
-	return &prefixedConn{Connection: c, mark: a.mark + "-"}, nil
+	return newClientConn(&prefixedConn{Connection: c, mark: a.mark + "-"}), nil
 }
 
 // prefixedConn is the connection of a prefixedTransport.
@@ -72,6 +73,15 @@ func (c *prefixedConn) number(id jsonrpc.ID) (jsonrpc.ID, bool) {
 	}
 	own, err := jsonrpc.MakeID(float64(n))
 	return own, err == nil
+}
+
+// withdrawnAnswer stands in the stream for the answer to a cancelled request, so that the SDK ends the
+// stream. It is not sent. Nobody can guess it, so no other event contains it.
+var withdrawnAnswer = "withdrawn-" + rand.Text()
+
+// withdraw implements withdrawer.
+func (c *prefixedConn) withdraw(ctx context.Context, m *jsonrpc.Response) error {
+	return c.Connection.Write(ctx, &jsonrpc.Response{ID: m.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: withdrawnAnswer}})
 }
 
 // Write implements mcp.Connection.

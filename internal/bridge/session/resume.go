@@ -13,6 +13,7 @@ import (
 	"math"
 	"net/http"
 	"sort"
+	"strconv"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -48,8 +49,8 @@ func encodeID(id json.RawMessage) string {
 	return base64.RawURLEncoding.EncodeToString(id)
 }
 
-// eventIDWriter is a response that adds the epoch to event ids. The SDK writes each event at once,
-// with its id in the second line.
+// eventIDWriter is a response that adds the epoch to event ids, and leaves out the answers to
+// cancelled requests. The SDK writes each event at once, with its id in the second line.
 type eventIDWriter struct {
 	http.ResponseWriter
 	mark string
@@ -60,6 +61,9 @@ func (m *eventIDWriter) Unwrap() http.ResponseWriter { return m.ResponseWriter }
 
 // Write implements http.ResponseWriter.
 func (m *eventIDWriter) Write(p []byte) (int, error) {
+	if isWithdrawn(p) {
+		return len(p), nil
+	}
 	name, rest, ok := bytes.Cut(p, []byte("\n"))
 	if !ok || !bytes.HasPrefix(name, []byte("event: ")) || !bytes.HasPrefix(rest, []byte("id: ")) {
 		return m.ResponseWriter.Write(p)
@@ -76,12 +80,23 @@ func (m *eventIDWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// isWithdrawn reports whether an event, or its data, is the answer to a cancelled request: it ends
+// with the text of its error.
+func isWithdrawn(event []byte) bool {
+	end := event[max(0, len(event)-len(withdrawnAnswer)-len("\"}}\n\n")):]
+	return bytes.Contains(end, []byte(withdrawnAnswer))
+}
+
 // resume serves a GET, which may ask for the rest of a broken stream.
 func (s *Store) resume(w http.ResponseWriter, r *http.Request, st *Session) {
 	last := r.Header.Get(HeaderLastEventID)
 	event, mark, request := cutEventID(last)
 	stream, _, _ := strings.Cut(event, "_")
 	switch {
+	case mark == st.mark && stream != "" && s.withdrawn(r.Context(), st, event):
+		// A client that did not get its answer would ask for the rest of the stream for ever.
+		answerLost(w, lostEvent, request)
+		return
 	case mark == st.mark && s.has(r.Context(), st, event):
 		r.Header.Set(HeaderLastEventID, event)
 	case stream == "":
@@ -114,6 +129,23 @@ func (s *Store) has(ctx context.Context, st *Session, event string) bool {
 		return false
 	}
 	return s.keeps(ctx, st, stream, n)
+}
+
+// withdrawn reports whether nothing follows the event but answers to cancelled requests.
+func (s *Store) withdrawn(ctx context.Context, st *Session, event string) bool {
+	stream, number, _ := strings.Cut(event, "_")
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 0 {
+		return false
+	}
+	found := false
+	for data, err := range s.events.After(ctx, st.id, stream, n) {
+		if err != nil || !isWithdrawn(data) {
+			return false
+		}
+		found = true
+	}
+	return found
 }
 
 // keeps reports whether all events of a stream after its nth event are stored.

@@ -151,8 +151,11 @@ type keptTransport struct {
 // Connect implements mcp.Transport.
 func (k *keptTransport) Connect(ctx context.Context) (mcp.Connection, error) {
 	c, err := k.Transport.Connect(ctx)
-	k.connection = c
-	return c, err
+	if err != nil {
+		return nil, err
+	}
+	k.connection = newClientConn(c)
+	return k.connection, nil
 }
 
 // SupportsProtocolVersion implements mcp.ProtocolVersionSupporter.

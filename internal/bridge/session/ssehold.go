@@ -156,12 +156,23 @@ func (s *sseSession) Read(ctx context.Context) (jsonrpc.Message, error) {
 // the ingress writes the audit entries of the calls.
 func (s *sseSession) Write(ctx context.Context, m jsonrpc.Message) error {
 	if a, ok := m.(*jsonrpc.Response); ok {
-		if p := s.find(a.ID); p != nil {
-			s.settle(p, a)
-			s.take(a.ID, p)
-		}
+		s.finish(a)
 	}
 	return s.Connection.Write(ctx, m)
+}
+
+// withdraw implements withdrawer.
+func (s *sseSession) withdraw(_ context.Context, a *jsonrpc.Response) error {
+	s.finish(a)
+	return nil
+}
+
+// finish ends the POST of the request that is answered.
+func (s *sseSession) finish(a *jsonrpc.Response) {
+	if p := s.find(a.ID); p != nil {
+		s.settle(p, a)
+		s.take(a.ID, p)
+	}
 }
 
 // settle ends p and waits until the entries of its calls are written. If the ingress does not

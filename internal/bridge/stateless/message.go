@@ -12,6 +12,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	sent "github.com/hostedbridge/hostedbridge/internal/bridge/message"
 )
 
 // asSent parses JSON as the SDK does: names are case-sensitive, and the last of several equal
@@ -161,7 +163,7 @@ func (m message) decode(known method) (mcp.Params, error) {
 	if len(m.raw) == 0 || m.raw.Kind() == 'n' {
 		return params, nil
 	}
-	err := json.Unmarshal(m.raw, params, asSent)
+	err := json.Unmarshal(sent.ForSDK(m.name, []byte(m.raw)), params, asSent)
 	if err == nil {
 		return params, nil
 	}

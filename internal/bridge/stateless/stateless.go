@@ -11,6 +11,8 @@ import (
 	"net/http"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	sent "github.com/hostedbridge/hostedbridge/internal/bridge/message"
 )
 
 // Handler serves requests that stand alone.
@@ -119,7 +121,7 @@ func (h *Handler) result(ctx context.Context, header http.Header, q request) (mc
 		return nil, q.unreadable
 	}
 	return h.Answer(ctx, q.name, &mcp.ServerRequest[mcp.Params]{
-		Session: new(mcp.ServerSession), Params: q.params, Extra: &mcp.RequestExtra{Header: header},
+		Session: new(mcp.ServerSession), Params: q.params, Extra: sent.WithSent(&mcp.RequestExtra{Header: header}, &sent.Sent{Params: []byte(q.raw)}),
 	})
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
 )
 
@@ -149,7 +150,8 @@ func (c *connection) receive(ctx context.Context, in *messages) (heard bool, err
 	}
 }
 
-// decode decodes a message, or several: MCP 2025-03-26 had batches.
+// decode decodes a message, or several: MCP 2025-03-26 had batches. An answer that is not valid
+// becomes an error for its request.
 func decode(text []byte) ([]jsonrpc.Message, error) {
 	each := []json.RawMessage{text}
 	if bytes.HasPrefix(text, []byte("[")) {
@@ -159,6 +161,9 @@ func decode(text []byte) ([]jsonrpc.Message, error) {
 	}
 	all := make([]jsonrpc.Message, 0, len(each))
 	for _, one := range each {
+		if m, ok := message.ReadIncoming(one); ok && m.Fault != "" && m.IsAnswer() {
+			one = message.InvalidAnswerTo(m.ID, m.Fault)
+		}
 		m, err := jsonrpc.DecodeMessage(one)
 		if err != nil {
 			return nil, err

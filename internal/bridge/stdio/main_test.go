@@ -52,8 +52,8 @@ func helper(name string, args ...string) []string {
 	return append([]string{os.Args[0], helperArgument, name}, args...)
 }
 
-// message is what the programs read and write of JSON-RPC.
-type message struct {
+// rpcMessage is what the programs read and write of JSON-RPC.
+type rpcMessage struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id,omitempty"`
 	Method  string          `json:"method,omitempty"`
@@ -62,27 +62,27 @@ type message struct {
 }
 
 // answer says the result of every request that comes, until stdin ends.
-func answer(result func(message) any) {
+func answer(result func(rpcMessage) any) {
 	in := bufio.NewReader(os.Stdin)
 	for {
 		line, err := in.ReadBytes('\n')
 		if err != nil {
 			return
 		}
-		var m message
+		var m rpcMessage
 		if json.Unmarshal(line, &m) == nil && m.ID != nil {
-			say(message{ID: m.ID, Result: result(m)})
+			say(rpcMessage{ID: m.ID, Result: result(m)})
 		}
 	}
 }
 
-func say(m message) {
+func say(m rpcMessage) {
 	m.Version = "2.0"
 	text, _ := json.Marshal(m)
 	_, _ = os.Stdout.Write(append(text, '\n'))
 }
 
-func echo(m message) any { return map[string]any{"method": m.Method, "params": m.Params} }
+func echo(m rpcMessage) any { return map[string]any{"method": m.Method, "params": m.Params} }
 
 // forever keeps the process while it is not killed.
 func forever() {
@@ -110,7 +110,7 @@ func init() {
 		"noisy": func([]string) {
 			fmt.Fprintln(os.Stdout, "Starting…\n\n{\"not\": \"rpc\"}\nContent-Length: 12")
 			fmt.Fprint(os.Stdout, "no end of line, but\n")
-			answer(func(m message) any {
+			answer(func(m rpcMessage) any {
 				fmt.Fprintln(os.Stdout, "got a request")
 				return echo(m)
 			})
@@ -122,17 +122,17 @@ func init() {
 			exit(code)
 		},
 		"exit-later": func([]string) {
-			answer(func(m message) any {
+			answer(func(m rpcMessage) any {
 				if m.Method == "exit" {
 					exit(3)
 				}
 				return echo(m)
 			})
 		},
-		"environment": func([]string) { answer(func(message) any { return os.Environ() }) },
-		"arguments":   func(args []string) { answer(func(message) any { return args }) },
+		"environment": func([]string) { answer(func(rpcMessage) any { return os.Environ() }) },
+		"arguments":   func(args []string) { answer(func(rpcMessage) any { return args }) },
 		"read": func(args []string) {
-			answer(func(message) any {
+			answer(func(rpcMessage) any {
 				b, err := os.ReadFile(args[0])
 				info, _ := os.Stat(args[0])
 				folder, _ := os.Stat(filepath.Dir(args[0]))
@@ -180,7 +180,7 @@ func init() {
 			answer(echo)
 		},
 		"huge": func([]string) {
-			answer(func(m message) any {
+			answer(func(m rpcMessage) any {
 				if m.Method == "huge" {
 					return strings.Repeat("z", maxMessage)
 				}
@@ -188,7 +188,7 @@ func init() {
 			})
 		},
 		"large": func([]string) {
-			answer(func(message) any { return strings.Repeat("z", 8<<20) })
+			answer(func(rpcMessage) any { return strings.Repeat("z", 8<<20) })
 		},
 		"tell": func(args []string) {
 			fmt.Fprintln(os.Stderr, strings.Join(os.Environ(), "\n"))
@@ -223,11 +223,11 @@ func withHeaders() {
 			text = make([]byte, length)
 			_, _ = io.ReadFull(in, text)
 		}
-		var m message
+		var m rpcMessage
 		if json.Unmarshal(text, &m) != nil || m.ID == nil {
 			continue
 		}
-		reply, _ := json.MarshalIndent(message{Version: "2.0", ID: m.ID, Result: map[string]any{"framed": framed}}, "", "\n")
+		reply, _ := json.MarshalIndent(rpcMessage{Version: "2.0", ID: m.ID, Result: map[string]any{"framed": framed}}, "", "\n")
 		fmt.Fprintf(os.Stdout, "Content-Type: application/vscode-jsonrpc; charset=utf-8\r\nContent-Length: %d\r\n\r\n%s", len(reply), reply)
 	}
 }

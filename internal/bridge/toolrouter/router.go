@@ -174,7 +174,7 @@ func (r *Router) callOne(ctx context.Context, q *message.Request, w call) (mcp.R
 		// The client answers a question that the server asked in the previous call.
 		inner.Params = &mcp.CallToolParamsRaw{
 			Name: e.Original, Arguments: argumentsOf(w),
-			InputResponses: p.InputResponses, RequestState: p.RequestState,
+			RequestState: p.RequestState,
 		}
 	}
 	return r.host.Forward(ctx, inner, e.Server)

@@ -66,13 +66,13 @@ func (a *Audience) SubscribeFor(ctx context.Context, s message.Client, uri strin
 	return nil
 }
 
-// SetLevel sets the client's log level at the server.
-func (a *Audience) SetLevel(ctx context.Context, p *mcp.SetLoggingLevelParams) error {
+// SetLevel sets the client's log level at the server. params are those of the client's request.
+func (a *Audience) SetLevel(ctx context.Context, level string, params mcp.Params) error {
 	if a.conn.Shared {
-		a.RaiseLogLevel(ctx, string(p.Level))
+		a.RaiseLogLevel(ctx, level)
 		return nil
 	}
-	_, err := a.conn.Call(ctx, message.MethodSetLevel, p)
+	_, err := a.conn.Call(ctx, message.MethodSetLevel, params)
 	return err
 }
 

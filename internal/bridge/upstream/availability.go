@@ -5,11 +5,10 @@ package upstream
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/credential"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
@@ -97,16 +96,18 @@ func (a *Availability) awaitLogin(ctx context.Context) {
 // TakeLoginReply removes from the request the user's answer to the login request at u, which the
 // server does not know. If the user accepted, it waits for the login.
 func (a *Availability) TakeLoginReply(ctx context.Context, q *message.Request) {
-	state, responses := q.Input()
+	_, responses := q.Input()
 	reply, ok := responses[LoginInputKey]
 	if !ok {
 		return
 	}
 	q.Invited = true
-	responses = maps.Clone(responses)
-	delete(responses, LoginInputKey)
-	message.SetInput(q.Params, responses, state)
-	if said, ok := reply.(*mcp.ElicitResult); ok && said.Action == "accept" {
+	q.Responses = maps.Clone(responses)
+	delete(q.Responses, LoginInputKey)
+	var said struct {
+		Action string `json:"action"`
+	}
+	if json.Unmarshal(reply, &said) == nil && said.Action == "accept" {
 		a.awaitLogin(ctx)
 	}
 }

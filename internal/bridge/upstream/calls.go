@@ -28,58 +28,43 @@ type calls struct {
 }
 
 // progress passes on progress that did not come with the answer to its request.
-func (c *calls) progress(p *mcp.ProgressNotificationParams) bool {
-	c.conn.mu.Lock()
-	var found *inflight.Call
-	for _, x := range c.exchanges {
-		if x.Progress.Alias != "" && p.ProgressToken == any(x.Progress.Alias) {
-			found = x
-		}
-	}
-	c.conn.mu.Unlock()
-	if found == nil {
+func (c *calls) progress(params json.RawMessage) bool {
+	x := c.callByProgress(params)
+	if x == nil || x.Progress.Alias == "" {
 		return false
 	}
-	raw, err := json.Marshal(p)
-	if err != nil {
-		return false
-	}
-	found.Notify(message.NotificationProgress, raw)
+	x.Notify(message.NotificationProgress, params)
 	return true
 }
 
 // Origin returns the call that a server's request belongs to: the call in whose answer it came;
-// else the newest call in flight, if all calls belong to one client; else nil. It removes the
-// serial of the call from params.
-func (c *calls) Origin(params mcp.Params) *inflight.Call {
+// else the newest call in flight, if all calls belong to one client; else nil.
+func (c *calls) Origin(params *message.Params) *inflight.Call {
 	x, _ := c.Whose(params)
 	return x
 }
 
 // Whose returns the call like Origin. several says that there is none because several clients have
 // calls in flight.
-func (c *calls) Whose(params mcp.Params) (x *inflight.Call, several bool) {
-	meta := params.GetMeta()
-	serial := meta[inflight.MetaExchange]
-	delete(meta, inflight.MetaExchange)
-	switch serial {
+func (c *calls) Whose(params *message.Params) (x *inflight.Call, several bool) {
+	switch params.Call {
 	case inflight.NoExchange:
 		return nil, false
 	case inflight.SeveralExchanges:
 		return nil, true
 	}
-	if x := c.callBySerial(serial); x != nil {
+	if x := c.callBySerial(params.Call); x != nil {
 		return x, false
 	}
 	return c.onlyClientCall()
 }
 
 // callBySerial returns the call in flight with this serial.
-func (c *calls) callBySerial(serial any) *inflight.Call {
+func (c *calls) callBySerial(serial string) *inflight.Call {
 	c.conn.mu.Lock()
 	defer c.conn.mu.Unlock()
 	for _, x := range c.exchanges {
-		if serial == any(x.Serial) {
+		if serial == x.Serial {
 			return x
 		}
 	}
@@ -122,7 +107,7 @@ func (c *calls) Begin(x *inflight.Call, params mcp.Params, shared bool) (end fun
 		c.conn.mu.Lock()
 		defer c.conn.mu.Unlock()
 		c.exchanges = slices.DeleteFunc(c.exchanges, func(other *inflight.Call) bool { return other == x })
-		c.broken = c.broken || x.Delivery.Result() == nil
+		c.broken = c.broken || !x.Delivery.Answered()
 		c.used = time.Now()
 		c.conn.Life.settle()
 	}, true
@@ -145,27 +130,26 @@ func (c *calls) touch() {
 	c.used = time.Now()
 }
 
-// tagQuestion adds the serial of its call to a server's request, if the call is known.
-func (c *calls) tagQuestion(request *jsonrpc.Request) *jsonrpc.Request {
-	serial := inflight.NoExchange
-	switch x, several := c.onlyClientCall(); {
-	case several:
-		serial = inflight.SeveralExchanges
-	case x != nil:
-		serial = x.Serial
+// pack returns a message of the server for the SDK, with its parameters packed, and for a request
+// with the call that it belongs to, if that is known.
+func (c *calls) pack(m *jsonrpc.Request) *jsonrpc.Request {
+	if !message.Passes(m.Method) {
+		return m
 	}
-	return marked(request, serial)
-}
-
-// marked returns a server's request with the serial of its call.
-func marked(request *jsonrpc.Request, serial string) *jsonrpc.Request {
-	params, err := message.WithMeta(request.Params, inflight.MetaExchange, serial)
-	if err != nil {
-		return request
+	serial, id := "", json.RawMessage(nil)
+	if m.IsCall() {
+		id = idText(m.ID)
+		serial = inflight.NoExchange
+		switch x, several := c.onlyClientCall(); {
+		case several:
+			serial = inflight.SeveralExchanges
+		case x != nil:
+			serial = x.Serial
+		}
 	}
-	marked := *request
-	marked.Params = params
-	return &marked
+	packed := *m
+	packed.Params = message.Pack(m.Params, serial, id)
+	return &packed
 }
 
 // onlyClientCall returns the call that a question without a serial belongs to: the newest call in

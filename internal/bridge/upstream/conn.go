@@ -37,9 +37,10 @@ func (l *Conn) Finish(q *message.Request, x *inflight.Call) (mcp.Result, error) 
 		return nil, err
 	}
 	x.Delivery.SetResult(emptyResult) // There is an answer; its content is in result now.
-	if q.Era == message.Modern {
+	switch {
+	case q.Era == message.Modern:
 		result.ForModern(q.Method, l.session.InitializeResult().ServerInfo)
-	} else {
+	case l.Era == message.Modern:
 		result.ForLegacy(q.Method)
 	}
 	return result, nil
@@ -55,30 +56,25 @@ func (l *Conn) isBridge() bool {
 
 // CallModern sends a request of a legacy client. For a tool call, the SDK adds the headers that
 // repeat arguments, which the client did not send.
-func (l *Conn) CallModern(ctx context.Context, method string, params mcp.Params) (mcp.Result, error) {
-	p, ok := params.(*mcp.CallToolParamsRaw)
-	if !ok {
-		return l.Call(ctx, method, params)
+func (l *Conn) CallModern(ctx context.Context, method string, params *message.Outgoing) error {
+	if method != message.MethodCallTool {
+		_, err := l.Call(ctx, method, params)
+		return err
 	}
-	call := &mcp.CallToolParams{
-		Meta:           p.Meta,
-		Name:           p.Name,
-		InputResponses: p.InputResponses,
-		RequestState:   p.RequestState,
-	}
-	if len(p.Arguments) > 0 {
-		call.Arguments = p.Arguments
-	}
-	result, err := l.session.CallTool(ctx, call)
-	return result, l.guard(err)
+	// The SDK needs only the name. capture sends the parameters.
+	_, err := l.session.CallTool(context.WithValue(ctx, outgoingKey{}, params), &mcp.CallToolParams{Name: params.Tool})
+	return l.guard(err)
 }
+
+// outgoingKey is the context key of the parameters that replace those of the SDK.
+type outgoingKey struct{}
 
 // RequestHandler handles the messages that a server sends outside of answers.
 type RequestHandler interface {
 	// HandleRequest answers a request of the server.
-	HandleRequest(ctx context.Context, l *Conn, method string, params mcp.Params) (mcp.Result, error)
+	HandleRequest(ctx context.Context, l *Conn, method string, params *message.Params) (mcp.Result, error)
 	// HandleNotification handles a notification that belongs to no call.
-	HandleNotification(l *Conn, method string, params mcp.Params)
+	HandleNotification(l *Conn, method string, params *message.Params)
 }
 
 // ClientIdentity is how the bridge presents itself to a server.
@@ -108,6 +104,8 @@ type Conn struct {
 	asked *inflight.Asked
 	// Shared says that legacy sessions also use the connection, because a program has only one.
 	Shared bool
+
+	questions inflight.Questions
 
 	// mu guards all parts of the connection.
 	mu       sync.Mutex
@@ -196,14 +194,15 @@ func (l *Conn) transport() mcp.Transport {
 	case mcpserver.Stdio:
 		return &streamTransport{next: g.Program(u.Runs, u.Config.Program, u.Log), link: l, patience: u.Timing.Connect / 3, hops: true}
 	case mcpserver.SSE:
-		confined := &egress.ConfinedTransport{Next: &inflight.HTTPObserver{Next: g.Network}, Origin: egress.OriginOf(u.Config.URL)}
+		confined := &egress.ConfinedTransport{Next: &inflight.HTTPObserver{Next: g.Network, OneStream: true, Questions: &l.questions}, Origin: egress.OriginOf(u.Config.URL)}
 		client := &http.Client{Transport: confined, CheckRedirect: egress.CheckRedirect}
 		// The observer limits the size of an event, which ends one call. The SDK's limit would end
 		// all calls.
 		return &streamTransport{next: &mcp.SSEClientTransport{Endpoint: u.Config.URL, HTTPClient: client, MaxEventSize: -1}, link: l}
 	}
 	return &mcp.StreamableClientTransport{
-		Endpoint: u.Config.URL, HTTPClient: inflight.NewClient(g.Network, l.asked, u.Memory), DisableStandaloneSSE: u.Config.NoListening,
+		Endpoint: u.Config.URL, HTTPClient: inflight.NewClient(g.Network, &l.questions, l.asked, u.Memory),
+		DisableStandaloneSSE: u.Config.NoListening,
 	}
 }
 
@@ -239,6 +238,9 @@ func (l *Conn) capture(next mcp.MethodHandler) mcp.MethodHandler {
 		if method == message.MethodDiscover {
 			l.meta = maps.Clone(mcp.Meta(req.GetParams().GetMeta()))
 		}
+		if p, ok := ctx.Value(outgoingKey{}).(*message.Outgoing); ok {
+			req = &mcp.ClientRequest[mcp.Params]{Session: l.session, Params: p}
+		}
 		return l.send(ctx, method, req)
 	}
 }
@@ -251,22 +253,25 @@ func (l *Conn) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		switch method {
 		case message.MethodCreateMessage, message.MethodElicit, message.MethodRoots:
-			if req.GetParams().GetMeta()[inflight.MetaExchange] == inflight.RefusedExchange {
+			if req.GetParams().GetMeta()[message.MetaCall] == inflight.RefusedExchange {
 				return nil, fault.TooManyQuestions(inflight.MaxQuestions)
 			}
 			// A question without an answer would keep the connection open.
 			ctx, cancel := egress.FollowContext(ctx, l.grant.Grace)
 			defer cancel()
-			return l.peer.HandleRequest(ctx, l, method, message.ParamsOrEmpty(req.GetParams()))
+			params := message.Unpack(req.GetParams())
+			params.Withdrawn = l.questions.Withdrawal(params.ID)
+			return l.peer.HandleRequest(ctx, l, method, params)
 		case message.NotificationProgress:
-			if p, ok := req.GetParams().(*mcp.ProgressNotificationParams); ok && l.Calls.progress(p) {
+			params := message.Unpack(req.GetParams())
+			if l.Calls.progress(params.Raw) {
 				return nil, nil
 			}
-			l.peer.HandleNotification(l, method, message.ParamsOrEmpty(req.GetParams()))
+			l.peer.HandleNotification(l, method, params)
 		case message.NotificationMessage, message.NotificationResourceUpdated, message.NotificationElicitationComplete,
 			message.NotificationToolsChanged, message.NotificationPromptsChanged, message.NotificationResourcesChanged:
 			l.Tools.noteChange(method)
-			l.peer.HandleNotification(l, method, message.ParamsOrEmpty(req.GetParams()))
+			l.peer.HandleNotification(l, method, message.Unpack(req.GetParams()))
 		}
 		return next(ctx, method, req)
 	}

@@ -5,7 +5,9 @@ package upstream
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -49,7 +51,7 @@ func (w *streamTransport) Connect(ctx context.Context) (mcp.Connection, error) {
 	c := &streamObserver{
 		wire: w, conn: conn, end: end,
 		incoming: make(chan heard), injected: make(chan jsonrpc.Message, 1), closed: make(chan struct{}),
-		pending: map[jsonrpc.ID]*inflight.Call{},
+		pending: map[jsonrpc.ID]*inflight.Call{}, waiting: map[jsonrpc.ID]bool{},
 	}
 	go c.listen(life)
 	return c, nil
@@ -73,7 +75,9 @@ type streamObserver struct {
 	closing  sync.Once
 
 	mu      sync.Mutex
-	pending map[jsonrpc.ID]*inflight.Call // the requests that wait for answers
+	pending map[jsonrpc.ID]*inflight.Call // the calls that wait for answers
+	waiting map[jsonrpc.ID]bool           // all requests that wait for answers
+	newest  int64                         // the last request's id
 	// introduction is the id of the last request that asked the server what it is.
 	introduction jsonrpc.ID
 	probe        *jsonrpc.ID // id of the modern protocol's first request, while it waits
@@ -123,16 +127,16 @@ func (c *streamObserver) Read(ctx context.Context) (jsonrpc.Message, error) {
 		}
 		switch m := h.message.(type) {
 		case *jsonrpc.Response:
-			c.answered(ctx, m)
+			return c.answered(ctx, m), nil
 		case *jsonrpc.Request:
-			marked, err := c.asked(ctx, m)
+			packed, err := c.asked(ctx, m)
 			if err != nil {
 				return nil, err
 			}
-			if marked == nil {
+			if packed == nil {
 				continue
 			}
-			return marked, nil
+			return packed, nil
 		}
 		return h.message, nil
 	}
@@ -142,10 +146,11 @@ func (c *streamObserver) Read(ctx context.Context) (jsonrpc.Message, error) {
 func (c *streamObserver) asked(ctx context.Context, m *jsonrpc.Request) (*jsonrpc.Request, error) {
 	l := c.wire.link
 	if !m.IsCall() {
+		c.observeQuestion(m)
 		if l.Calls.notification(m.Method, m.Params) || !l.asked.EnterNote(ctx, m.Method, len(m.Params)) {
 			return nil, nil
 		}
-		return m, nil
+		return l.Calls.pack(m), nil
 	}
 	refused, err := l.asked.Enter(ctx, inflight.IDText(m.ID.Raw()), m.Method)
 	switch {
@@ -153,17 +158,25 @@ func (c *streamObserver) asked(ctx context.Context, m *jsonrpc.Request) (*jsonrp
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case refused:
-		return marked(m, inflight.RefusedExchange), nil
 	}
-	return l.Calls.tagQuestion(m), nil
+	c.observeQuestion(m)
+	packed := l.Calls.pack(m)
+	if refused {
+		packed.Params = message.Pack(m.Params, inflight.RefusedExchange, idText(m.ID))
+	}
+	return packed, nil
 }
 
-// answered passes a result to the call that waits for it.
-func (c *streamObserver) answered(ctx context.Context, m *jsonrpc.Response) {
+// answered passes a result to the call that waits for it. It returns the answer for the SDK: an
+// error for the request to which an invalid answer belongs.
+func (c *streamObserver) answered(ctx context.Context, m *jsonrpc.Response) *jsonrpc.Response {
 	c.mu.Lock()
+	if id, ok := c.misaddressed(m.ID); ok {
+		m = &jsonrpc.Response{ID: id, Error: misaddressedFault(m)}
+	}
 	x := c.pending[m.ID]
 	delete(c.pending, m.ID)
+	delete(c.waiting, m.ID)
 	if c.probe != nil && *c.probe == m.ID {
 		c.probe = nil
 	}
@@ -172,27 +185,60 @@ func (c *streamObserver) answered(ctx context.Context, m *jsonrpc.Response) {
 	if introduces && len(m.Result) > MaxIntroduction {
 		m.Result, m.Error = nil, errLargeIntroduction
 	}
-	if x != nil && m.Error == nil {
-		if err := x.Delivery.Memory.Count(ctx, len(m.Result)); err != nil {
-			x.Delivery.Fail(err)
-			m.Result = emptyResult
-			return
-		}
-		x.Delivery.SetResult(m.Result)
-		if !x.Delivery.Typed {
-			m.Result = emptyResult // What the SDK makes of the result is not used.
-		}
+	switch {
+	case x == nil:
+	case m.Error != nil:
+		x.Delivery.SetFailed()
+	default:
+		c.take(ctx, m, x)
 	}
+	return m
+}
+
+// take passes a result to its call. The SDK gets an empty one: what it makes of it is not used.
+func (c *streamObserver) take(ctx context.Context, m *jsonrpc.Response, x *inflight.Call) {
+	if err := x.Delivery.Memory.Count(ctx, len(m.Result)); err != nil {
+		x.Delivery.Fail(err)
+	} else {
+		x.Delivery.SetResult(m.Result)
+	}
+	m.Result = emptyResult
+}
+
+// misaddressed returns the request that an answer with an unknown id belongs to: the request whose
+// number is the text of the id, or the only one that waits. An id that a request had is not
+// unknown, since the answer to a cancelled request may come late. The caller holds c.mu.
+func (c *streamObserver) misaddressed(id jsonrpc.ID) (jsonrpc.ID, bool) {
+	if c.waiting[id] {
+		return jsonrpc.ID{}, false
+	}
+	if n, ok := id.Raw().(int64); ok && 0 < n && n <= c.newest {
+		return jsonrpc.ID{}, false
+	}
+	var only jsonrpc.ID
+	for waiting := range c.waiting {
+		if id.Raw() == any(fmt.Sprint(waiting.Raw())) {
+			return waiting, true
+		}
+		only = waiting
+	}
+	return only, len(c.waiting) == 1
+}
+
+// misaddressedFault returns the error that replaces an answer with an unknown id. An answer that was
+// replaced before keeps its error.
+func misaddressedFault(m *jsonrpc.Response) error {
+	if m.ID.Raw() == any("") && m.Error != nil {
+		return m.Error
+	}
+	return message.InvalidAnswer("its id is not that of the request")
 }
 
 // Write implements mcp.Connection.
 func (c *streamObserver) Write(ctx context.Context, m jsonrpc.Message) error {
 	request, ok := m.(*jsonrpc.Request)
 	if !ok {
-		if answer, ok := m.(*jsonrpc.Response); ok {
-			defer c.wire.link.asked.Leave(inflight.IDText(answer.ID.Raw()))
-		}
-		return c.conn.Write(ctx, m)
+		return c.writeAnswer(ctx, m)
 	}
 	x, _ := ctx.Value(inflight.CallKey{}).(*inflight.Call)
 	if request.IsCall() {
@@ -204,22 +250,82 @@ func (c *streamObserver) Write(ctx context.Context, m jsonrpc.Message) error {
 			request = c.wire.link.wayward(request, x)
 		}
 	}
+	if request.Method == message.NotificationCancelled && x != nil && x.Delivery.Withdrawn != nil {
+		merged := *request
+		merged.Params = x.Delivery.Withdrawn.Merge(request.Params)
+		request = &merged
+	}
 	err := c.conn.Write(ctx, request)
 	if x != nil {
 		x.Delivery.Memory.Sent()
 	}
-	if err != nil && request.IsCall() {
-		c.mu.Lock()
-		delete(c.pending, request.ID)
-		c.mu.Unlock()
+	switch {
+	case request.Method == message.NotificationCancelled:
+		c.withdrawn(request.Params)
+	case err != nil && request.IsCall():
+		c.forget(request.ID)
 	}
 	return err
+}
+
+// observeQuestion keeps the server's open questions.
+func (c *streamObserver) observeQuestion(m *jsonrpc.Request) {
+	switch {
+	case m.Method == message.NotificationCancelled:
+		c.wire.link.questions.Withdraw(m.Params)
+	case m.IsCall():
+		c.wire.link.questions.Asked(idText(m.ID))
+	}
+}
+
+// writeAnswer sends the answer to a question, unless the server cancelled it.
+func (c *streamObserver) writeAnswer(ctx context.Context, m jsonrpc.Message) error {
+	if answer, ok := m.(*jsonrpc.Response); ok {
+		defer c.wire.link.asked.Leave(inflight.IDText(answer.ID.Raw()))
+		if c.wire.link.questions.Answered(idText(answer.ID)) {
+			return nil
+		}
+	}
+	return c.conn.Write(ctx, m)
+}
+
+// idText returns an id as JSON.
+func idText(id jsonrpc.ID) json.RawMessage {
+	text, err := json.Marshal(id.Raw())
+	if err != nil {
+		panic(err) // an id is a text or a number
+	}
+	return text
+}
+
+// withdrawn ends the wait for the answer to a cancelled request.
+func (c *streamObserver) withdrawn(params json.RawMessage) {
+	var p struct {
+		ID any `json:"requestId"`
+	}
+	if json.Unmarshal(params, &p) != nil {
+		return
+	}
+	if id, err := jsonrpc.MakeID(p.ID); err == nil {
+		c.forget(id)
+	}
+}
+
+func (c *streamObserver) forget(id jsonrpc.ID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.pending, id)
+	delete(c.waiting, id)
 }
 
 // await records which call waits for the answer to a request.
 func (c *streamObserver) await(request *jsonrpc.Request, x *inflight.Call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.waiting[request.ID] = true
+	if n, ok := request.ID.Raw().(int64); ok {
+		c.newest = max(c.newest, n)
+	}
 	if x != nil {
 		c.pending[request.ID] = x
 		id := request.ID

@@ -1,0 +1,210 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package message
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+)
+
+// MetaPassed is the metadata key under which the parameters of a server's message travel through
+// the SDK, as one text. MetaCall is the key of the call that the message belongs to, and metaID that
+// of the message's id. None leaves the bridge.
+const (
+	MetaPassed = "hostedbridge.dev/passed"
+	MetaCall   = "hostedbridge.dev/exchange"
+	metaID     = "hostedbridge.dev/id"
+)
+
+// passed are the messages of servers whose parameters go to clients unchanged.
+var passed = map[string]bool{
+	MethodCreateMessage: true, MethodElicit: true, MethodRoots: true,
+	NotificationProgress: true, NotificationMessage: true, NotificationResourceUpdated: true, NotificationElicitationComplete: true,
+	NotificationToolsChanged: true, NotificationPromptsChanged: true, NotificationResourcesChanged: true,
+}
+
+// Passes reports whether the parameters of a server's message go to clients unchanged.
+func Passes(method string) bool { return passed[method] }
+
+// Pack returns parameters for the SDK that hold params, the call that the message belongs to, and
+// the message's id. The SDK can decode them whatever params are.
+func Pack(params json.RawMessage, call string, id json.RawMessage) json.RawMessage {
+	meta := map[string]string{MetaPassed: string(params)}
+	if call != "" {
+		meta[MetaCall] = call
+	}
+	if id != nil {
+		meta[metaID] = string(id)
+	}
+	return jsondoc.EncodeExact(map[string]any{"_meta": meta})
+}
+
+// Unpack returns the parameters that Pack packed.
+func Unpack(p mcp.Params) *Params {
+	p = ParamsOrEmpty(p)
+	meta := p.GetMeta()
+	call, _ := meta[MetaCall].(string)
+	if text, ok := meta[MetaPassed].(string); ok {
+		unpacked := &Params{Call: call}
+		if id, ok := meta[metaID].(string); ok {
+			unpacked.ID = json.RawMessage(id)
+		}
+		if text != "" {
+			unpacked.Raw = json.RawMessage(text)
+		}
+		return unpacked
+	}
+	raw, err := json.Marshal(p)
+	if err != nil {
+		raw = nil
+	}
+	return &Params{Raw: raw, Call: call}
+}
+
+// OnWire returns the parameters for the SDK: nil if the message has none.
+func (p *Params) OnWire() mcp.Params {
+	if p == nil || p.Raw == nil {
+		return nil
+	}
+	return p
+}
+
+// WithoutMeta returns params without the metadata key. The metadata itself goes with its last key.
+func WithoutMeta(params json.RawMessage, key string) json.RawMessage {
+	fields := objectOf(params)
+	meta := objectOf(fields["_meta"])
+	if _, ok := meta[key]; !ok {
+		return params
+	}
+	delete(meta, key)
+	if fields["_meta"] = jsondoc.EncodeExact(meta); len(meta) == 0 {
+		delete(fields, "_meta")
+	}
+	return jsondoc.EncodeExact(fields)
+}
+
+// TextField returns a field of the parameters that is a text, empty if there is none.
+func (p *Params) TextField(key string) string {
+	var text string
+	_ = json.Unmarshal(objectOf(p.Raw)[key], &text) // A value of another type is no text.
+	return text
+}
+
+// Answer is a client's answer to a server's question, as the client sent it.
+type Answer struct {
+	mcp.ResultBase
+	Raw json.RawMessage
+}
+
+// MarshalJSON returns the answer unchanged.
+func (a *Answer) MarshalJSON() ([]byte, error) { return a.Raw, nil }
+
+// RawAnswer returns a client's answer as JSON.
+func RawAnswer(result mcp.Result) (json.RawMessage, error) {
+	if a, ok := result.(*Answer); ok {
+		return a.Raw, nil
+	}
+	return json.Marshal(result)
+}
+
+// Reply receives the answer to a question, as the client sent it. The connection to the client
+// fills it.
+type Reply struct {
+	mu     sync.Mutex
+	raw    json.RawMessage
+	forget func()
+}
+
+type replyKey struct{}
+
+// WithReply returns a context whose question fills the reply.
+func WithReply(ctx context.Context, r *Reply) context.Context {
+	return context.WithValue(ctx, replyKey{}, r)
+}
+
+// ReplyOf returns the reply for the question that is sent in ctx, or nil.
+func ReplyOf(ctx context.Context) *Reply {
+	r, _ := ctx.Value(replyKey{}).(*Reply)
+	return r
+}
+
+// OnEnd registers a function to be called when nobody waits for the reply any more.
+func (r *Reply) OnEnd(forget func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.forget = forget
+}
+
+// Set stores the answer.
+func (r *Reply) Set(raw json.RawMessage) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.raw = raw
+}
+
+// End ends the wait, and returns the answer, or nil if there is none.
+func (r *Reply) End() json.RawMessage {
+	r.mu.Lock()
+	raw, forget := r.raw, r.forget
+	r.forget = nil
+	r.mu.Unlock()
+	if forget != nil {
+		forget()
+	}
+	return raw
+}
+
+type withdrawalKey struct{}
+
+// WithWithdrawal returns a context for a question that its server may cancel. w may be nil.
+func WithWithdrawal(ctx context.Context, w *Withdrawal) context.Context {
+	if w == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, withdrawalKey{}, w)
+}
+
+// WithdrawalOf returns how the question of ctx was cancelled, or nil.
+func WithdrawalOf(ctx context.Context) *Withdrawal {
+	w, _ := ctx.Value(withdrawalKey{}).(*Withdrawal)
+	return w
+}
+
+// Withdrawal holds the parameters of the notification by which a request was cancelled.
+type Withdrawal struct {
+	mu     sync.Mutex
+	set    bool
+	params json.RawMessage
+}
+
+// Set stores the parameters of the notification.
+func (w *Withdrawal) Set(params json.RawMessage) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.set, w.params = true, params
+}
+
+// Merge returns the parameters of the notification that cancels the request elsewhere: those with
+// which it was cancelled here, and the id of sent. Without such parameters, it returns sent.
+func (w *Withdrawal) Merge(sent json.RawMessage) json.RawMessage {
+	params, ok := w.Get()
+	fields, id := objectOf(params), objectOf(sent)["requestId"]
+	if !ok || fields == nil || id == nil {
+		return sent
+	}
+	fields["requestId"] = id
+	return jsondoc.EncodeExact(fields)
+}
+
+// Get returns the parameters of the notification, and false if the request was not cancelled.
+func (w *Withdrawal) Get() (params json.RawMessage, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.params, w.set
+}

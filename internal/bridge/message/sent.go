@@ -1,0 +1,199 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package message
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+)
+
+// The SDK decodes parameters into its own types, which lose unknown fields, empty values and large
+// numbers. The bridge reads names in them, and passes on the parameters as they were sent.
+
+// sentKey is the key under which a request carries its parameters as they were sent.
+const sentKey = "hostedbridge.dev/sent"
+
+// Sent is a request of a client as it was sent.
+type Sent struct {
+	// Params are nil if the request has none.
+	Params json.RawMessage
+	// Withdrawn holds the parameters with which the client cancelled the request.
+	Withdrawn Withdrawal
+}
+
+// WithSent returns extra with the request as it was sent. extra may be nil, and is not changed.
+func WithSent(extra *mcp.RequestExtra, sent *Sent) *mcp.RequestExtra {
+	with := &mcp.RequestExtra{}
+	if extra != nil {
+		*with = *extra
+	}
+	token := auth.TokenInfo{}
+	if with.TokenInfo != nil {
+		token = *with.TokenInfo
+	}
+	token.Extra = maps.Clone(token.Extra)
+	if token.Extra == nil {
+		token.Extra = map[string]any{}
+	}
+	token.Extra[sentKey] = sent
+	with.TokenInfo = &token
+	return with
+}
+
+// SentOf returns the request as it was sent, or nil if its connection does not keep it.
+func SentOf(extra *mcp.RequestExtra) *Sent {
+	if extra == nil || extra.TokenInfo == nil {
+		return nil
+	}
+	sent, _ := extra.TokenInfo.Extra[sentKey].(*Sent)
+	return sent
+}
+
+// ReadSent sets the metadata and the answers of the request to what the client sent, with exact
+// numbers.
+func (q *Request) ReadSent() {
+	q.Meta = maps.Clone(q.Params.GetMeta())
+	if q.Sent == nil {
+		return
+	}
+	fields := objectOf(q.Sent.Params)
+	if MayAsk(q.Method) {
+		q.Responses = objectOf(fields["inputResponses"])
+	}
+	var exact map[string]any
+	if q.Meta != nil && jsondoc.DecodeExact(fields["_meta"], &exact) == nil && exact != nil {
+		q.Meta = exact
+	}
+}
+
+// ForSDK returns the parameters of a request as the SDK gets them: without the answers to a
+// server's questions, of which it knows only some forms.
+func ForSDK(method string, params json.RawMessage) json.RawMessage {
+	const answers = "inputResponses"
+	if !MayAsk(method) || !bytes.Contains(params, []byte(answers)) {
+		return params
+	}
+	fields := objectOf(params)
+	if _, ok := fields[answers]; !ok {
+		return params
+	}
+	delete(fields, answers)
+	return jsondoc.EncodeExact(fields)
+}
+
+// objectOf returns the fields of a JSON object, nil for other values.
+func objectOf(raw json.RawMessage) map[string]json.RawMessage {
+	var fields map[string]json.RawMessage
+	if len(raw) == 0 || json.Unmarshal(raw, &fields) != nil {
+		return nil
+	}
+	return fields
+}
+
+// Outgoing are the parameters of a client's request for a server: as the client sent them, with
+// other metadata and the server's own names.
+type Outgoing struct {
+	mcp.ParamsBase
+	// Tool is the name of the called tool, empty for other requests.
+	Tool string
+	// Fields are all parameters but the metadata.
+	Fields map[string]json.RawMessage
+}
+
+// MarshalJSON puts the metadata beside the other fields.
+func (p *Outgoing) MarshalJSON() ([]byte, error) {
+	if p.Meta == nil {
+		return jsondoc.EncodeExact(p.Fields), nil
+	}
+	fields := make(map[string]any, len(p.Fields)+1)
+	for key, value := range p.Fields {
+		fields[key] = value
+	}
+	fields["_meta"] = p.Meta
+	return jsondoc.EncodeExact(fields), nil
+}
+
+// Outgoing returns the parameters for the server with the given metadata.
+func (q *Request) Outgoing(meta map[string]any) *Outgoing {
+	p := &Outgoing{ParamsBase: mcp.ParamsBase{Meta: meta}, Tool: ToolOf(q)}
+	if q.Sent != nil {
+		p.Fields = objectOf(q.Sent.Params)
+	} else if raw, err := json.Marshal(q.Params); err == nil {
+		p.Fields = objectOf(raw)
+	}
+	if p.Fields == nil {
+		p.Fields = map[string]json.RawMessage{}
+	}
+	delete(p.Fields, "_meta")
+	q.applyChanges(p.Fields)
+	return p
+}
+
+// OnWire returns the parameters for the SDK: nil if the client sent none and the bridge adds none.
+func (p *Outgoing) OnWire(q *Request) mcp.Params {
+	if q.Sent != nil && q.Sent.Params == nil && len(p.Fields) == 0 && p.Meta == nil {
+		return nil
+	}
+	return p
+}
+
+// applyChanges writes into fields what the bridge has changed in the request: names, the arguments
+// of a call through the router, and answers that are not for the server.
+func (q *Request) applyChanges(fields map[string]json.RawMessage) {
+	switch p := q.Params.(type) {
+	case *mcp.CallToolParamsRaw:
+		setText(fields, "name", p.Name)
+		if len(p.Arguments) > 0 && !bytes.Equal(p.Arguments, fields["arguments"]) {
+			fields["arguments"] = p.Arguments
+		}
+	case *mcp.GetPromptParams:
+		setText(fields, "name", p.Name)
+	case *mcp.CompleteParams:
+		applyReference(fields, p.Ref)
+	}
+	if sent := objectOf(fields["inputResponses"]); len(sent) != len(q.Responses) {
+		if fields["inputResponses"] = jsondoc.EncodeExact(q.Responses); len(q.Responses) == 0 {
+			delete(fields, "inputResponses")
+		}
+	}
+}
+
+// applyReference writes the name of the prompt that is referred to into fields.
+func applyReference(fields map[string]json.RawMessage, to *mcp.CompleteReference) {
+	ref := objectOf(fields["ref"])
+	if ref != nil && to != nil && to.Name != "" && setText(ref, "name", to.Name) {
+		fields["ref"] = jsondoc.EncodeExact(ref)
+	}
+}
+
+// setText sets a field to a text, and reports whether it had another value.
+func setText(fields map[string]json.RawMessage, key, text string) bool {
+	var now *string
+	if raw, ok := fields[key]; ok && json.Unmarshal(raw, &now) == nil && now != nil && *now == text {
+		return false
+	}
+	if _, ok := fields[key]; !ok && text == "" {
+		return false
+	}
+	fields[key] = json.RawMessage(Quote(text))
+	return true
+}
+
+// SetInput puts the client's answers to the server's questions into the request.
+func (p *Outgoing) SetInput(responses map[string]json.RawMessage, state string) {
+	delete(p.Fields, "inputResponses")
+	delete(p.Fields, "requestState")
+	if len(responses) > 0 {
+		p.Fields["inputResponses"] = jsondoc.EncodeExact(responses)
+	}
+	if state != "" {
+		p.Fields["requestState"] = json.RawMessage(Quote(state))
+	}
+}
