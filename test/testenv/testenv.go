@@ -9,8 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"runtime"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -23,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/test/repository"
 )
 
 // assetsVariable names the folder of kube-apiserver, etcd and kubectl. It is
@@ -81,12 +80,12 @@ func newEnvironment() (*envtest.Environment, error) {
 		return nil, errors.New(assetsVariable + " is not set: run these tests by `make test-env`, " +
 			"or set it to a folder with kube-apiserver and etcd")
 	}
-	_, file, _, ok := runtime.Caller(0)
-	if !ok {
-		return nil, errors.New("find the repository: no caller information")
+	definitions, err := repository.Path("config", "crd", "bases")
+	if err != nil {
+		return nil, err
 	}
 	return &envtest.Environment{
-		CRDDirectoryPaths:     []string{filepath.Join(filepath.Dir(file), "..", "..", "config", "crd", "bases")},
+		CRDDirectoryPaths:     []string{definitions},
 		ErrorIfCRDPathMissing: true,
 	}, nil
 }

@@ -10,9 +10,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +18,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+
+	"github.com/hostedbridge/hostedbridge/test/repository"
 )
 
 // update, if it is set in the environment, has the page follow the code.
@@ -142,7 +142,10 @@ func (r *Registry) Metrics() []Metric {
 // package.
 func Documented(t *testing.T, block string, metrics []Metric) {
 	t.Helper()
-	page := pagePath()
+	page, err := repository.Path("docs", "operations", "metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
@@ -176,10 +179,4 @@ func table(metrics []Metric) string {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", m.Name, m.Type, labels, strings.ReplaceAll(m.Help, "|", "\\|"))
 	}
 	return b.String()
-}
-
-// pagePath is found from this file, whatever package is tested.
-func pagePath() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "..", "..", "..", "docs", "operations", "metrics.md")
 }
