@@ -44,6 +44,9 @@ func NewAskLimit() *AskLimit { return &AskLimit{answering: make(chan struct{}, m
 
 // Asked are the messages of a server on one connection that the bridge has not dealt with yet.
 type Asked struct {
+	// Questions are the open ones that the server may cancel.
+	Questions Questions
+
 	limit *AskLimit
 	ended chan struct{}
 

@@ -368,6 +368,6 @@ func (x *Call) notified(method string, params json.RawMessage) bool {
 }
 
 // NewClient returns the HTTP client of one server's connections.
-func NewClient(next http.RoundTripper, q *Questions, asked *Asked, memory *budget.Budget) *http.Client {
-	return &http.Client{Transport: &HTTPObserver{Next: next, Questions: q, Asked: asked, Memory: memory}, CheckRedirect: egress.CheckRedirect}
+func NewClient(next http.RoundTripper, asked *Asked, memory *budget.Budget) *http.Client {
+	return &http.Client{Transport: &HTTPObserver{Next: next, Questions: &asked.Questions, Asked: asked, Memory: memory}, CheckRedirect: egress.CheckRedirect}
 }

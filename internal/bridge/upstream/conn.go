@@ -105,8 +105,6 @@ type Conn struct {
 	// Shared says that legacy sessions also use the connection, because a program has only one.
 	Shared bool
 
-	questions inflight.Questions
-
 	// mu guards all parts of the connection.
 	mu       sync.Mutex
 	Life     Lifetime
@@ -194,14 +192,14 @@ func (l *Conn) transport() mcp.Transport {
 	case mcpserver.Stdio:
 		return &streamTransport{next: g.Program(u.Runs, u.Config.Program, u.Log), link: l, patience: u.Timing.Connect / 3, hops: true}
 	case mcpserver.SSE:
-		confined := &egress.ConfinedTransport{Next: &inflight.HTTPObserver{Next: g.Network, OneStream: true, Questions: &l.questions}, Origin: egress.OriginOf(u.Config.URL)}
+		confined := &egress.ConfinedTransport{Next: &inflight.HTTPObserver{Next: g.Network, OneStream: true, Questions: &l.asked.Questions}, Origin: egress.OriginOf(u.Config.URL)}
 		client := &http.Client{Transport: confined, CheckRedirect: egress.CheckRedirect}
 		// The observer limits the size of an event, which ends one call. The SDK's limit would end
 		// all calls.
 		return &streamTransport{next: &mcp.SSEClientTransport{Endpoint: u.Config.URL, HTTPClient: client, MaxEventSize: -1}, link: l}
 	}
 	return &mcp.StreamableClientTransport{
-		Endpoint: u.Config.URL, HTTPClient: inflight.NewClient(g.Network, &l.questions, l.asked, u.Memory),
+		Endpoint: u.Config.URL, HTTPClient: inflight.NewClient(g.Network, l.asked, u.Memory),
 		DisableStandaloneSSE: u.Config.NoListening,
 	}
 }
@@ -260,7 +258,7 @@ func (l *Conn) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			ctx, cancel := egress.FollowContext(ctx, l.grant.Grace)
 			defer cancel()
 			params := message.Unpack(req.GetParams())
-			params.Withdrawn = l.questions.Withdrawal(params.ID)
+			params.Withdrawn = l.asked.Questions.Withdrawal(params.ID)
 			return l.peer.HandleRequest(ctx, l, method, params)
 		case message.NotificationProgress:
 			params := message.Unpack(req.GetParams())

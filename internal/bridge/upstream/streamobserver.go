@@ -272,9 +272,9 @@ func (c *streamObserver) Write(ctx context.Context, m jsonrpc.Message) error {
 func (c *streamObserver) observeQuestion(m *jsonrpc.Request) {
 	switch {
 	case m.Method == message.NotificationCancelled:
-		c.wire.link.questions.Withdraw(m.Params)
+		c.wire.link.asked.Questions.Withdraw(m.Params)
 	case m.IsCall():
-		c.wire.link.questions.Asked(idText(m.ID))
+		c.wire.link.asked.Questions.Asked(idText(m.ID))
 	}
 }
 
@@ -282,7 +282,7 @@ func (c *streamObserver) observeQuestion(m *jsonrpc.Request) {
 func (c *streamObserver) writeAnswer(ctx context.Context, m jsonrpc.Message) error {
 	if answer, ok := m.(*jsonrpc.Response); ok {
 		defer c.wire.link.asked.Leave(inflight.IDText(answer.ID.Raw()))
-		if c.wire.link.questions.Answered(idText(answer.ID)) {
+		if c.wire.link.asked.Questions.Answered(idText(answer.ID)) {
 			return nil
 		}
 	}
