@@ -204,7 +204,7 @@ type answer struct {
 }
 
 func post(r *http.Request) (answer, http.Header, error) {
-	resp, err := http.DefaultTransport.RoundTrip(r)
+	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
 	if err != nil {
 		return answer{}, nil, err
 	}
@@ -293,7 +293,11 @@ func (l *limited) peak(t *testing.T) int {
 // health returns what the bridge says of its servers' errors.
 func (l *limited) health(t *testing.T) map[string]string {
 	t.Helper()
-	resp, err := http.Get(strings.TrimSuffix(l.url, "/mcp") + "/health") //nolint:noctx // The process ends with the test.
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.TrimSuffix(l.url, "/mcp")+"/health", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
 	if err != nil {
 		t.Fatal(err)
 	}

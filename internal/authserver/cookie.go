@@ -5,6 +5,7 @@ package authserver
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -90,14 +91,13 @@ func (k cookie) setLogin(c httpapi.Call, hash, text string, life time.Duration) 
 // after them are too long together. Browsers send the oldest first (RFC 6265, section
 // 5.4).
 func (k cookie) removeOldest(c httpapi.Call) {
-	cookies := c.Request().Cookies()
 	length := 0
-	for i := len(cookies) - 1; i >= 0; i-- {
-		if !strings.HasPrefix(cookies[i].Name, k.name+"-") {
+	for _, found := range slices.Backward(c.Request().Cookies()) {
+		if !strings.HasPrefix(found.Name, k.name+"-") {
 			continue
 		}
-		if length += len(cookies[i].Value); length > maxOthers {
-			k.write(c.Writer(), cookies[i].Name, "", -1)
+		if length += len(found.Value); length > maxOthers {
+			k.write(c.Writer(), found.Name, "", -1)
 		}
 	}
 }

@@ -148,26 +148,19 @@ func (s *loginSessions) resume(c httpapi.Call, secret string, at stage) (loginSe
 	if p.Secret != hash || p.Stage != at || !flow.Same(p.Browser, flow.Hash(browser)) || !s.Now().Before(p.Ends) {
 		return loginSession{}, errOver
 	}
-	used, err := s.used(c.Request().Context(), hash)
-	if err != nil {
-		return loginSession{}, err
-	}
-	if used {
-		return loginSession{}, errOver
-	}
-	return p.loginSession, nil
+	return p.loginSession, s.checkUnused(c.Request().Context(), hash)
 }
 
-// used reports whether a step was finished.
-func (s *loginSessions) used(ctx context.Context, hash string) (bool, error) {
+// checkUnused returns errOver for a step that was finished.
+func (s *loginSessions) checkUnused(ctx context.Context, hash string) error {
 	_, err := s.Store.Get(ctx, flow.KindLogin, hash)
 	if errors.Is(err, flow.ErrNotFound) {
-		return false, nil
+		return nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("read login: %w", err)
+		return fmt.Errorf("read login: %w", err)
 	}
-	return true, nil
+	return errOver
 }
 
 // finish ends the step of a login that was resumed with a secret: it can be made once.

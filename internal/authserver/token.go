@@ -125,19 +125,24 @@ func (s *tokenHandler) redeem(c httpapi.Call, p parameters, clientID string) (js
 	if err := s.checkCode(g.Grant, p, clientID); err != nil {
 		return jsonAnswer{}, err
 	}
+	if err := s.checkRedeemable(ctx, &g); err != nil {
+		return jsonAnswer{}, err
+	}
+	return s.issue(c, g, presented, g.Scopes)
+}
+
+// checkRedeemable returns why a grant gives no tokens for its code.
+func (s *tokenHandler) checkRedeemable(ctx context.Context, g *grant.Stored) error {
 	if g.Resource == oauth.Resource(s.Issuer, pathCommon) && g.Bridge == "" {
-		if err := s.checkBridge(ctx, &g, errCode); err != nil {
-			return jsonAnswer{}, err
+		if err := s.checkBridge(ctx, g, errCode); err != nil {
+			return err
 		}
 	}
 	ended, err := s.isEnded(ctx, g.Grant)
 	if ended {
-		return jsonAnswer{}, s.end(ctx, g, errCode)
+		return s.end(ctx, *g, errCode)
 	}
-	if err != nil {
-		return jsonAnswer{}, err
-	}
-	return s.issue(c, g, presented, g.Scopes)
+	return err
 }
 
 // checkCode returns why a code is not good for a request. OAuth 2.1 has no

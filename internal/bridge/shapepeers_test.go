@@ -180,16 +180,6 @@ func (s *mirror) open(say func(string)) *mirrorConn {
 	return c
 }
 
-// sayUnasked says something on the connections that are open.
-func (s *mirror) sayUnasked(text string) {
-	s.mu.Lock()
-	conns := s.conns
-	s.mu.Unlock()
-	for _, c := range conns {
-		c.say(text)
-	}
-}
-
 func (s *mirror) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet && s.era == "legacy" {
 		w.Header().Set("Content-Type", "text/event-stream")

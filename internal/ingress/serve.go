@@ -71,7 +71,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 
 func (s *Server) serveRequest(w http.ResponseWriter, hr *http.Request) {
 	r := s.begin(w, hr)
-	s.serveBegun(r)
+	s.serveBegun(r) //nolint:contextcheck // A request has a context of its own.
 	s.linger.drain(w, r)
 }
 

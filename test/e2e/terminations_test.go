@@ -7,6 +7,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -50,7 +51,7 @@ func TestABridgeThatEndsIsBackInSecondsWithoutTheServerThatEndsIt(t *testing.T) 
 	})
 	eventually(t, backTimeout, "its calls are told so", func(ctx context.Context) error {
 		if err := callNamed(ctx, n, "waits_"+tool); err == nil || !strings.Contains(err.Error(), "the server is out of service until") {
-			return fmt.Errorf("a call: %v", err)
+			return fmt.Errorf("a call: %w", errors.Join(err, errors.New("it is not refused as wanted")))
 		}
 		return nil
 	})
@@ -65,7 +66,7 @@ func TestABridgeThatEndsIsBackInSecondsWithoutTheServerThatEndsIt(t *testing.T) 
 	}
 	eventually(t, deliveredTimeout, "the changed server is in service", func(ctx context.Context) error {
 		if c, err := stableOf(ctx, n); err != nil || c != nil && c.Reason == v1alpha1.ReasonServersOutOfService {
-			return fmt.Errorf("the condition is %+v (%v)", c, err)
+			return fmt.Errorf("the condition is %+v: %w", c, errors.Join(err, errors.New("not in service")))
 		}
 		return callNamed(ctx, n, "waits_"+tool)
 	})
@@ -143,7 +144,9 @@ func holdCall(t *testing.T, n tenant, server string) (release func()) {
 	}
 	return func() {
 		cancel()
-		_ = session.Close() // Its bridge has ended.
+		if err := session.Close(); err != nil {
+			t.Log("close the session of a bridge that ended:", err)
+		}
 		<-ended
 	}
 }

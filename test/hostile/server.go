@@ -19,12 +19,16 @@ const (
 	Plain = "plain"
 	// TokenArgument is the argument of a call whose value Saw knows the call by.
 	TokenArgument = "token"
-	// Old and New begin the paths of servers: Old those of the version Legacy, New those
-	// of the version Modern. The rest of the path is empty for the server that has the
-	// tools of all rows, or the name of a row with a server of its own.
-	Old, New = "/old", "/new"
-	// Legacy and Modern are the versions that the servers speak.
-	Legacy, Modern = "2025-11-25", "2026-07-28"
+	// Old begins the paths of servers of the version Legacy. The rest of the path is empty
+	// for the server that has the tools of all rows, or the name of a row with a server of
+	// its own.
+	Old = "/old"
+	// New begins the paths of servers of the version Modern.
+	New = "/new"
+	// Legacy is the version of the servers with sessions.
+	Legacy = "2025-11-25"
+	// Modern is the version of the servers without.
+	Modern = "2026-07-28"
 )
 
 // Event is something that happened to a call.

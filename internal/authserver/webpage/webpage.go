@@ -92,6 +92,7 @@ type Choose struct {
 	Providers []ProviderLink
 }
 
+// ProviderLink is a provider to log in at.
 type ProviderLink struct{ Name, URL string }
 
 // Consent asks whether a client may act for the person.

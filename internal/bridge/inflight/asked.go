@@ -85,24 +85,25 @@ func (a *Asked) Enter(ctx context.Context, id, method string) (refused bool, err
 			return false, context.Cause(ctx)
 		}
 	}
-	a.mu.Lock()
-	_, repeated := a.open[id]
-	if !repeated && !a.over {
-		a.open[id] = question
-	}
-	over := a.over
-	a.mu.Unlock()
-	switch {
-	case repeated:
-		err = ErrRepeated
-	case over:
-		err = io.EOF
-	}
-	if err != nil {
+	if err := a.add(id, question); err != nil {
 		a.limit.done(question)
 		return false, err
 	}
 	return isQuestion(method) && !question, nil
+}
+
+// add counts a request as open.
+func (a *Asked) add(id string, question bool) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, repeated := a.open[id]; repeated {
+		return ErrRepeated
+	}
+	if a.over {
+		return io.EOF
+	}
+	a.open[id] = question
+	return nil
 }
 
 // Leave says that the request with the id has its answer.

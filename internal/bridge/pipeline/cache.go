@@ -151,15 +151,7 @@ func (c *call) store(key string, r *message.Result) {
 	if _, ok := r.Fields["cacheScope"]; ok {
 		r.Set("cacheScope", "private")
 	}
-	stored := &message.Result{Fields: r.Fields}
-	stored.Meta = maps.Clone(r.Meta)
-	for _, key := range []string{message.MetaProgressToken, message.MetaSubscriptionID, message.MetaTraceparent, "tracestate", "baggage"} {
-		delete(stored.Meta, key)
-	}
-	if len(stored.Meta) == 0 {
-		stored.Meta = nil
-	}
-	b, err := stored.MarshalJSON()
+	b, err := withoutCallMeta(r).MarshalJSON()
 	if err != nil {
 		return
 	}
@@ -167,6 +159,19 @@ func (c *call) store(key string, r *message.Result) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.cache.Put(key, b, time.Now().Add(ttl))
+}
+
+// withoutCallMeta returns a result without the metadata of its call.
+func withoutCallMeta(r *message.Result) *message.Result {
+	result := &message.Result{Fields: r.Fields}
+	result.Meta = maps.Clone(r.Meta)
+	for _, key := range []string{message.MetaProgressToken, message.MetaSubscriptionID, message.MetaTraceparent, "tracestate", "baggage"} {
+		delete(result.Meta, key)
+	}
+	if len(result.Meta) == 0 {
+		result.Meta = nil
+	}
+	return result
 }
 
 // Updated drops a resource from the cache after its server reported a change.

@@ -162,7 +162,7 @@ func (s *sseSession) Write(ctx context.Context, m jsonrpc.Message) error {
 }
 
 // withdraw implements withdrawer.
-func (s *sseSession) withdraw(_ context.Context, a *jsonrpc.Response) error {
+func (s *sseSession) withdraw(_ context.Context, a *jsonrpc.Response) error { //nolint:unparam // The interface has errors of other connections.
 	s.finish(a)
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 // File returns a function that replaces the content of the file, and one that closes the file. The
 // kubelet makes it; the process does not.
 func File(path string, log *slog.Logger) (write func(text string), closed func() error, err error) {
-	f, err := os.OpenFile(path, os.O_WRONLY, 0) //nolint:gosec // The operator names the file.
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return nil, nil, fmt.Errorf("open the termination message file: %w", err)
 	}

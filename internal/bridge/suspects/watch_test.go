@@ -156,7 +156,7 @@ func TestARequestThatFailsIsNotInFlight(t *testing.T) {
 	w := newWatched(t)
 	refused := httptest.NewServer(nil)
 	refused.Close()
-	client := &http.Client{Transport: w.Network("refused", http.DefaultTransport)}
+	client := &http.Client{Transport: w.Network("refused", &http.Transport{})}
 	if _, err := client.Post(refused.URL, "application/json", strings.NewReader("{}")); err == nil {
 		t.Fatal("a server that does not run answers")
 	}

@@ -250,11 +250,7 @@ func (c *streamObserver) Write(ctx context.Context, m jsonrpc.Message) error {
 			request = c.wire.link.wayward(request, x)
 		}
 	}
-	if request.Method == message.NotificationCancelled && x != nil && x.Delivery.Withdrawn != nil {
-		merged := *request
-		merged.Params = x.Delivery.Withdrawn.Merge(request.Params)
-		request = &merged
-	}
+	request = inWordsOfClient(request, x)
 	err := c.conn.Write(ctx, request)
 	if x != nil {
 		x.Delivery.Memory.Sent()
@@ -266,6 +262,17 @@ func (c *streamObserver) Write(ctx context.Context, m jsonrpc.Message) error {
 		c.forget(request.ID)
 	}
 	return err
+}
+
+// inWordsOfClient returns the notification that cancels the call x in the client's words. Other
+// messages stay.
+func inWordsOfClient(request *jsonrpc.Request, x *inflight.Call) *jsonrpc.Request {
+	if request.Method != message.NotificationCancelled || x == nil || x.Delivery.Withdrawn == nil {
+		return request
+	}
+	merged := *request
+	merged.Params = x.Delivery.Withdrawn.Merge(request.Params)
+	return &merged
 }
 
 // observeQuestion keeps the server's open questions.
