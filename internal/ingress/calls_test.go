@@ -80,6 +80,21 @@ func (s *stream) expect(text string) {
 	}
 }
 
+// skipKeepAlives reads the comments that come before an event.
+func (s *stream) skipKeepAlives() {
+	s.t.Helper()
+	for {
+		next, err := s.lines.Peek(1)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if next[0] != inflight.KeepAliveComment[0] {
+			return
+		}
+		s.expect(inflight.KeepAliveComment)
+	}
+}
+
 // rest reads to the end, which is one that its sender made.
 func (s *stream) rest() string {
 	s.t.Helper()
@@ -106,6 +121,7 @@ func TestSilentStreamsAreKeptAliveBetweenEventsOnly(t *testing.T) {
 		use(w)
 		listening, answering := w.stream("GET", "/u/alice/mcp", alice), w.stream("POST", "/u/alice/mcp", alice)
 		bridge.send["GET"] <- "data: half"
+		listening.skipKeepAlives()
 		listening.expect("data: half")
 		// Meanwhile the other one gets comments, before its first event too.
 		answering.expect(strings.Repeat(inflight.KeepAliveComment, 3))

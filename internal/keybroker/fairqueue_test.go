@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// taken takes a turn of the caller without waiting, and says so when there is
-// none.
+// taken takes a turn of the caller, and says so when there is none. It waits for longer
+// than a busy machine stands still.
 func taken(t *testing.T, s *fairQueue, caller string) (release func(), ok bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	release, err := s.take(ctx, caller)
 	if err != nil && !errors.Is(err, context.DeadlineExceeded) {

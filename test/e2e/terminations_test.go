@@ -147,7 +147,9 @@ func holdCall(t *testing.T, n tenant, server string) (release func()) {
 		if err := session.Close(); err != nil {
 			t.Log("close the session of a bridge that ended:", err)
 		}
-		<-ended
+		if err := <-ended; err != nil {
+			t.Log("the call that waited:", err)
+		}
 	}
 }
 
