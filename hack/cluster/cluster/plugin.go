@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -110,8 +111,14 @@ func (p plugin) announce(pod map[string]string) error {
 	if err != nil {
 		return err
 	}
-	client := http.Client{Timeout: pluginTimeout}
-	answer, err := client.Post(p.enforce+"/pods", "application/json", bytes.NewReader(body))
+	ctx, cancel := context.WithTimeout(context.Background(), pluginTimeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.enforce+"/pods", bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("announce the pod to what enforces policies: %w", err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	answer, err := (&http.Client{}).Do(r)
 	if err != nil {
 		return fmt.Errorf("announce the pod to what enforces policies: %w", err)
 	}

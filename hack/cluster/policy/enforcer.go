@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -217,10 +218,7 @@ func (e *enforcer) addressed(pods []*corev1.Pod) []Pod {
 	pods = slices.SortedFunc(slices.Values(pods), func(a, b *corev1.Pod) int {
 		return b.CreationTimestamp.Compare(a.CreationTimestamp.Time)
 	})
-	for _, p := range pods {
-		if p.Spec.HostNetwork || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
-			continue
-		}
+	for _, p := range slices.DeleteFunc(pods, hasNoAddress) {
 		there[p.UID] = true
 		address := announced[p.UID]
 		if owner, taken := e.addresses[p.Status.PodIP]; address == "" && (!taken || owner == p.UID) {
@@ -231,12 +229,13 @@ func (e *enforcer) addressed(pods []*corev1.Pod) []Pod {
 			out = append(out, Pod{Namespace: p.Namespace, Address: address, Labels: p.Labels, Ports: ports(p)})
 		}
 	}
-	for address, uid := range e.addresses {
-		if !there[uid] {
-			delete(e.addresses, address)
-		}
-	}
+	maps.DeleteFunc(e.addresses, func(_ string, uid types.UID) bool { return !there[uid] })
 	return out
+}
+
+// hasNoAddress reports whether a pod has ended, or has the node's address.
+func hasNoAddress(p *corev1.Pod) bool {
+	return p.Spec.HostNetwork || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
 func ports(p *corev1.Pod) (all []corev1.ContainerPort) {

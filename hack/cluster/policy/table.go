@@ -18,7 +18,7 @@ const Table = "network-policies"
 func Write(tx *knftables.Transaction, bridge string, r Rules) {
 	tx.Add(&knftables.Table{})
 	tx.Delete(&knftables.Table{})
-	tx.Add(&knftables.Table{Comment: knftables.PtrTo("NetworkPolicies of the local cluster")})
+	tx.Add(&knftables.Table{Comment: new("NetworkPolicies of the local cluster")})
 	tx.Add(&knftables.Set{Name: "pods", Type: "ipv4_addr"})
 	tx.Add(&knftables.Set{Name: "itself", Type: "ipv4_addr . ipv4_addr"})
 	for _, address := range r.Pods {
@@ -60,8 +60,8 @@ func writeChains(tx *knftables.Transaction, name string, chains []Chain) {
 
 func writeHook(tx *knftables.Transaction, hook knftables.BaseChainHook, rules []string) {
 	tx.Add(&knftables.Chain{
-		Name: string(hook), Type: knftables.PtrTo(knftables.FilterType),
-		Hook: knftables.PtrTo(hook), Priority: knftables.PtrTo(knftables.FilterPriority),
+		Name: string(hook), Type: new(knftables.FilterType),
+		Hook: new(hook), Priority: new(knftables.FilterPriority),
 	})
 	for _, rule := range rules {
 		tx.Add(&knftables.Rule{Chain: string(hook), Rule: rule})
