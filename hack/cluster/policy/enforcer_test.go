@@ -42,7 +42,7 @@ func TestAPodIsAnnouncedBeforeTheAPIHasItsAddress(t *testing.T) {
 	defer server.Close()
 	announce := func(body string) int {
 		t.Helper()
-		answer, err := server.Client().Post(server.URL+"/pods", "application/json", strings.NewReader(body)) //nolint:noctx // The server ends with the test.
+		answer, err := server.Client().Post(server.URL+"/pods", "application/json", strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
