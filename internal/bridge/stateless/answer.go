@@ -140,6 +140,14 @@ func (a *answer) end(result mcp.Result, failed error) error {
 	return err
 }
 
+// close has later notifications refused: a server may send them after the handler has returned,
+// and writing to w would then panic.
+func (a *answer) close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.over = true
+}
+
 // largeResult is a result that can be written without copies.
 type largeResult interface {
 	Size() int

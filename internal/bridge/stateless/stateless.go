@@ -96,6 +96,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, q request) {
 	w.Header().Set("Cache-Control", "no-cache, no-transform")
 	w.Header().Set("Connection", "keep-alive")
 	a := &answer{id: q.id, method: q.name, w: w}
+	defer a.close()
 	result, err := h.result(context.WithValue(r.Context(), answerKey{}, a), r.Header, q)
 	if r.Context().Err() != nil || errors.Is(err, errUnsaid) {
 		return // The client has disconnected, or has the answer.
