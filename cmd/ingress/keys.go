@@ -112,12 +112,23 @@ func (k *keyRequest) validate() error {
 	return nil
 }
 
-// printKey prints the key and the command that adds it.
+// printKey prints the key and the command that adds it. The command is a JSON
+// patch, which changes nothing else whatever applied the object before.
 func printKey(w io.Writer, m *userkey.Minted) error {
-	patch, err := json.Marshal(m.Patch)
+	toList, asList, err := m.JSONPatches()
 	if err != nil {
-		return fmt.Errorf("encode patch: %w", err)
+		return err
 	}
-	_, err = fmt.Fprintf(w, "%s\n\nkubectl apply --server-side --field-manager=%s -f - <<'EOF'\n%s\nEOF\n", m.Key, m.FieldManager, patch)
+	patch := fmt.Sprintf("kubectl patch hostedbridges.hostedbridge.dev %s --namespace=%s --type=json --field-manager=%s", *m.Patch.Name, *m.Patch.Namespace, m.FieldManager)
+	_, err = fmt.Fprintf(w, `%s
+
+# Adds the key to the list, or makes the list.
+%s \
+    --patch='%s' 2>/dev/null ||
+%s \
+    --patch='%s'
+# If a manifest of yours has spec.apiKeys, add the key there too:
+# kubectl apply replaces that list by the manifest's.
+`, m.Key, patch, toList, patch, asList)
 	return err
 }

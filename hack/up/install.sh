@@ -204,7 +204,7 @@ URL          $BASE_URL/u/alice/mcp
 alice's key  $alice_key
 bob's key    $bob_key    (for $BASE_URL/u/bob/mcp)
 
-The keys are shown this once. Those of the last $((key_slots - 1)) runs work on.
+The keys are shown this once. Those of the last $keys_kept runs work on.
 
 EOF
     snippets "$BASE_URL/u/alice/mcp" "$alice_key"

@@ -5,37 +5,33 @@
 #
 # mint_key gives a sample tenant a fresh API key. Sourced after lib.sh.
 
-# Each key is applied under a field manager of its own, so that it takes none
-# of the others away. There are this many of them in turn: the keys of the last
-# runs stay valid, and a HostedBridge never comes to its limit of 32.
-readonly key_slots=16
+# How many keys of earlier runs stay valid, so that a HostedBridge never comes to
+# its limit of 32, and their name.
+readonly keys_kept=15 keys_name=make-up
 
 # mint_key NAME  adds a key to the HostedBridge and prints it.
 mint_key() {
-    local name=$1 minted slot
-    slot=$(key_slot "$name")
+    local name=$1 minted
     # The flags are those of hack/image, so that all is compiled already.
     minted=$(CGO_ENABLED=0 go run -trimpath -buildvcs=false -ldflags='-s -w' ./cmd/ingress \
-        keys create --user="$name" --name="$name" --namespace="$tenants" --output=json)
-    key_patch <<<"$minted" | kube apply --server-side --force-conflicts --field-manager="$slot" --filename=- >/dev/null
-    sed -n 's/^  "key": "\(.*\)",$/\1/p' <<<"$minted"
+        keys create --user="$name" --name="$name" --namespace="$tenants" --label="$keys_name")
+    remove_oldest_key "$name"
+    (
+        kubectl() { kube "$@"; }
+        eval "$(tail -n +2 <<<"$minted")"
+    ) >/dev/null
+    head -n 1 <<<"$minted"
 }
 
-# key_patch  prints the object for server-side apply, the last field of the
-# command's indented JSON.
-key_patch() { sed -n '/^  "patch": {$/,/^  }$/p' | sed '1s/.*/{/; $s/.*/}/'; }
-
-# key_slot NAME  prints the field manager for the next key: one that is free,
-# else the one whose key is the oldest.
-key_slot() {
-    local prefix=hosted-bridge-up-key- used n
-    used=$(kube get hostedbridge "$1" --namespace="$tenants" \
-        --output=jsonpath='{range .metadata.managedFields[*]}{.time} {.manager}{"\n"}{end}' | grep " $prefix" | sort || true)
-    for ((n = 1; n <= key_slots; n++)); do
-        if ! grep -q " $prefix$n\$" <<<"$used"; then
-            echo "$prefix$n"
-            return
-        fi
-    done
-    awk 'NR == 1 { print $2 }' <<<"$used"
+# remove_oldest_key NAME  removes the first key that was added here, if there are
+# too many.
+remove_oldest_key() {
+    local keys oldest
+    keys=$(kube get hostedbridge "$1" --namespace="$tenants" \
+        --output=jsonpath='{range .spec.apiKeys[*]}{.id} {.name}{"\n"}{end}' | grep -n " $keys_name\$" || true)
+    [[ $(wc -l <<<"$keys") -gt $keys_kept ]] || return 0
+    oldest=$(head -n 1 <<<"$keys" | sed -E 's/^([0-9]+):([^ ]+) .*/\1 \2/')
+    kube patch hostedbridge "$1" --namespace="$tenants" --type=json --patch="$(printf \
+        '[{"op":"test","path":"/spec/apiKeys/%d/id","value":"%s"},{"op":"remove","path":"/spec/apiKeys/%d"}]' \
+        $((${oldest% *} - 1)) "${oldest#* }" $((${oldest% *} - 1)))" >/dev/null
 }

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package userkey defines how an API key is added to a HostedBridge and removed
-// again: each key is applied under a field manager of its own, so that adding
-// and removing one changes no other key and nothing else of the spec. The
-// package is pure.
+// again. Each key has a field manager of its own, so that adding and removing
+// one changes no other key and nothing else of the spec. The package is pure.
 package userkey
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -49,10 +49,11 @@ type Minted struct {
 	Hash string `json:"hash"`
 	// FieldManager is the field manager under which Patch must be applied.
 	FieldManager string `json:"fieldManager"`
-	// Patch is an object for server-side apply. apiKeys is a list keyed by
-	// id, so that applying it under a field manager of its own adds this key
-	// and touches no other; a JSON or merge patch would need to know whether
-	// the list exists, or would replace it.
+	// Patch is an object for server-side apply by an API client. apiKeys is a
+	// list keyed by id, so that applying it under a field manager of its own
+	// adds this key and touches no other. kubectl must not apply it: kubectl
+	// first makes this manager the owner of all fields of an earlier
+	// client-side apply, and so removes those that are not in the patch.
 	Patch *v1alpha1ac.HostedBridgeApplyConfiguration `json:"patch"`
 	// ExpiresAt is zero for a key that does not expire.
 	ExpiresAt time.Time `json:"-"`
@@ -85,10 +86,47 @@ func Mint(random io.Reader, r Request, now time.Time) (*Minted, error) {
 	return m, nil
 }
 
-// Removal returns the object that removes the key when it is applied under the
-// key's own field manager.
-func Removal(bridge types.NamespacedName) *v1alpha1ac.HostedBridgeApplyConfiguration {
-	return v1alpha1ac.HostedBridge(bridge.Name, bridge.Namespace)
+// JSONPatches returns two JSON patches (RFC 6902) that add the key: the first to
+// the list, the second if there is no list yet. At most one of them is valid, and
+// neither changes another key or another field.
+func (m *Minted) JSONPatches() (toList, asList []byte, err error) {
+	entry := m.Patch.Spec.APIKeys[0]
+	if toList, err = json.Marshal([]operation{{Op: "add", Path: keysPath + "/-", Value: entry}}); err != nil {
+		return nil, nil, fmt.Errorf("encode patch: %w", err)
+	}
+	// A test for null succeeds if the field is missing.
+	asList, err = json.Marshal([]operation{
+		{Op: "test", Path: keysPath, Value: nil}, {Op: "add", Path: keysPath, Value: []any{entry}},
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("encode patch: %w", err)
+	}
+	return toList, asList, nil
+}
+
+// Removal returns the JSON patch (RFC 6902) that removes the key at index i of
+// b's list. It is refused if another key is there by now.
+func Removal(b *v1alpha1.HostedBridge, i int) ([]byte, error) {
+	entry := fmt.Sprintf("%s/%d", keysPath, i)
+	patch, err := json.Marshal([]operation{
+		{Op: "test", Path: "/metadata/uid", Value: b.UID},
+		{Op: "test", Path: entry + "/id", Value: b.Spec.APIKeys[i].ID},
+		{Op: "remove", Path: entry},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encode patch: %w", err)
+	}
+	return patch, nil
+}
+
+// keysPath is the JSON Pointer to the keys of a HostedBridge.
+const keysPath = "/spec/apiKeys"
+
+// operation is an operation of a JSON patch.
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
 }
 
 // Manager returns the field manager under which the key of that id is applied.

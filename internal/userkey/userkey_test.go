@@ -47,6 +47,37 @@ func TestAMintedKeyIsInItsPatchOnlyByItsHash(t *testing.T) {
 	}
 }
 
+func TestTheJSONPatchesOfAKey(t *testing.T) {
+	m := mint(t, Request{User: "alice", Bridge: types.NamespacedName{Namespace: "tenants", Name: "alice"}})
+	toList, asList, err := m.JSONPatches()
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := `{"id":"` + m.ID + `","hash":"` + m.Hash + `"}`
+	for got, want := range map[string]string{
+		string(toList): `[{"op":"add","path":"/spec/apiKeys/-","value":` + entry + `}]`,
+		string(asList): `[{"op":"test","path":"/spec/apiKeys","value":null},{"op":"add","path":"/spec/apiKeys","value":[` + entry + `]}]`,
+	} {
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestARemovalNamesTheKeyAndTheBridge(t *testing.T) {
+	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{UID: "uid-1"}}
+	b.Spec.APIKeys = []v1alpha1.APIKey{{ID: "k0"}, {ID: "k1"}}
+	got, err := Removal(b, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `[{"op":"test","path":"/metadata/uid","value":"uid-1"},{"op":"test","path":"/spec/apiKeys/1/id","value":"k1"},` +
+		`{"op":"remove","path":"/spec/apiKeys/1","value":null}]`
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestAKeyWithoutALifetimeDoesNotExpire(t *testing.T) {
 	m := mint(t, Request{User: "alice", Bridge: types.NamespacedName{Name: "alice"}})
 	if patch, _ := json.Marshal(m.Patch); !m.ExpiresAt.IsZero() || strings.Contains(string(patch), "expiresAt") || strings.Contains(string(patch), `"name":""`) {

@@ -24,7 +24,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	v1alpha1ac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/userkey"
 )
 
@@ -72,7 +71,13 @@ func (k *Keys) Create(ctx context.Context, of userkey.Bridge, name string, lifet
 	if err != nil {
 		return nil, err
 	}
-	if _, err := k.apply(ctx, of, minted.Patch, minted.ID); err != nil {
+	// With a UID, which only the API server may set on a new object, this never
+	// creates a HostedBridge.
+	object, err := json.Marshal(minted.Patch.WithUID(of.UID))
+	if err != nil {
+		return nil, fmt.Errorf("encode patch: %w", err)
+	}
+	if _, err := k.patch(ctx, of, client.RawPatch(types.ApplyPatchType, object), minted.ID); err != nil {
 		return nil, err
 	}
 	return minted, nil
@@ -84,36 +89,53 @@ func (k *Keys) Create(ctx context.Context, of userkey.Bridge, name string, lifet
 func (k *Keys) Revoke(ctx context.Context, of userkey.Bridge, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	// Another change of the list may move the key meanwhile.
+	for range 4 {
+		if err := k.remove(ctx, of, id); !apierrors.IsInvalid(err) {
+			return err
+		}
+	}
+	return k.remove(ctx, of, id)
+}
+
+// remove removes the key of that id where it is in the list now. Its error is
+// invalid for the API server if the key is elsewhere by then.
+func (k *Keys) remove(ctx context.Context, of userkey.Bridge, id string) error {
 	b, err := k.get(ctx, of)
 	if err != nil {
 		return err
 	}
-	if err := removable(b, id); err != nil {
+	i, err := removable(b, id)
+	if err != nil {
 		return err
 	}
-	left, err := k.apply(ctx, of, userkey.Removal(of.NamespacedName), id)
+	patch, err := userkey.Removal(b, i)
+	if err != nil {
+		return err
+	}
+	left, err := k.patch(ctx, of, client.RawPatch(types.JSONPatchType, patch), id)
 	if err != nil {
 		return err
 	}
 	// Another field manager may have applied it meanwhile, and then it still
 	// exists.
-	if err := removable(left, id); !errors.Is(err, userkey.ErrNoKey) {
+	if _, err := removable(left, id); !errors.Is(err, userkey.ErrNoKey) {
 		return &userkey.UnsureError{KeyID: id, Err: cmp.Or(err, error(&userkey.ManagedError{By: []string{"unknown"}}))}
 	}
 	return nil
 }
 
-// removable returns why the key cannot be removed.
-func removable(b *v1alpha1.HostedBridge, id string) error {
+// removable returns the index of the key, or why it cannot be removed.
+func removable(b *v1alpha1.HostedBridge, id string) (int, error) {
 	infos := userkey.Infos(b)
 	i := slices.IndexFunc(infos, func(info userkey.Info) bool { return info.ID == id })
 	switch {
 	case i < 0:
-		return userkey.ErrNoKey
+		return 0, userkey.ErrNoKey
 	case infos[i].ManagedBy != nil:
-		return &userkey.ManagedError{By: infos[i].ManagedBy}
+		return 0, &userkey.ManagedError{By: infos[i].ManagedBy}
 	}
-	return nil
+	return i, nil
 }
 
 func (k *Keys) get(ctx context.Context, of userkey.Bridge) (*v1alpha1.HostedBridge, error) {
@@ -128,18 +150,12 @@ func (k *Keys) get(ctx context.Context, of userkey.Bridge) (*v1alpha1.HostedBrid
 	return b, nil
 }
 
-// apply applies the object as the manager of the key of that id, and returns
-// the result. It never creates a HostedBridge: the object has a UID, which only
-// the API server may set on a new object.
-func (k *Keys) apply(ctx context.Context, of userkey.Bridge, object *v1alpha1ac.HostedBridgeApplyConfiguration, id string) (*v1alpha1.HostedBridge, error) {
-	patch, err := json.Marshal(object.WithUID(of.UID))
-	if err != nil {
-		return nil, fmt.Errorf("encode patch: %w", err)
-	}
+// patch sends the patch as the manager of the key of that id, and returns the
+// result.
+func (k *Keys) patch(ctx context.Context, of userkey.Bridge, patch client.Patch, id string) (*v1alpha1.HostedBridge, error) {
 	b := &v1alpha1.HostedBridge{}
 	b.Namespace, b.Name = of.Namespace, of.Name
-	err = k.client.Patch(ctx, b, client.RawPatch(types.ApplyPatchType, patch), client.FieldOwner(userkey.Manager(id)))
-	if err != nil {
+	if err := k.client.Patch(ctx, b, patch, client.FieldOwner(userkey.Manager(id))); err != nil {
 		return nil, keyError(err, id)
 	}
 	return b, nil
@@ -154,7 +170,7 @@ func keyError(err error, id string) error {
 	case isTooMany(err):
 		return userkey.ErrTooMany
 	}
-	failed := fmt.Errorf("apply HostedBridge: %w", err)
+	failed := fmt.Errorf("patch HostedBridge: %w", err)
 	if status, ok := errors.AsType[*apierrors.StatusError](err); ok && status.ErrStatus.Code >= 400 && status.ErrStatus.Code < 500 {
 		return failed // It was not done.
 	}

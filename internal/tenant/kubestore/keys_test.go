@@ -101,6 +101,26 @@ func TestWhatARefusalSaysOfAnAct(t *testing.T) {
 	}
 }
 
+// TestAKeyThatMovesInTheListIsRevoked has another key removed between reading and writing.
+func TestAKeyThatMovesInTheListIsRevoked(t *testing.T) {
+	before := keysOf(userkey.Manager("k1"))
+	before.Spec.APIKeys = []v1alpha1.APIKey{{ID: "k0"}, {ID: "k1"}}
+	patches := 0
+	s := &server{bridge: before}
+	s.patch = func(b *v1alpha1.HostedBridge) error {
+		if patches++; patches == 1 {
+			b.Spec.APIKeys = b.Spec.APIKeys[1:]
+			return apierrors.NewInvalid(schema.GroupKind{Kind: "HostedBridge"}, "alice", nil)
+		}
+		b.Spec.APIKeys = nil
+		return nil
+	}
+	ring := &Keys{client: s, random: rand.Reader, now: time.Now}
+	if err := ring.Revoke(t.Context(), of(s.bridge), "k1"); err != nil || patches != 2 {
+		t.Errorf("after %d patches: %v", patches, err)
+	}
+}
+
 // TestAKeyThatSomebodyTakesHoldOfMeanwhile has the act done, and the key there.
 func TestAKeyThatSomebodyTakesHoldOfMeanwhile(t *testing.T) {
 	s := &server{bridge: keysOf(userkey.Manager("k1")), patch: func(b *v1alpha1.HostedBridge) error {
