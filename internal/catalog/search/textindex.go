@@ -9,13 +9,11 @@ import (
 	"slices"
 	"sort"
 	"strings"
-	"unicode"
 
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 )
 
-// The weight of a word by its place. An incomplete word counts half, so all
-// weights are even.
+// The weight of a word by its place. A stem and a synonym count a part of it.
 const (
 	weightName        = 16
 	weightTag         = 8
@@ -25,9 +23,6 @@ const (
 	// weightWhole is for a recipe whose id is the whole search.
 	weightWhole = 200
 )
-
-// maxWord cuts words, in bytes: nobody searches for longer ones.
-const maxWord = 40
 
 // textIndex finds recipes by their words. A recipe's score depends on its own
 // words alone, so pages stay in order when others change. Most recipes are in
@@ -129,9 +124,10 @@ func (t textIndex) with(touched []string, items map[string]*Item) textIndex {
 // last word may be incomplete.
 func (t textIndex) search(text string, words []string) iter.Seq[scored] {
 	text = strings.ToLower(strings.TrimSpace(text))
+	terms := termsOf(words)
 	return func(yield func(scored) bool) {
 		whole, there := t.index.places[text]
-		for place, score := range t.index.search(words) {
+		for place, score := range t.index.search(terms) {
 			if score == 0 || len(t.stale) > 0 && t.stale[int32(place)] {
 				continue
 			}
@@ -142,7 +138,7 @@ func (t textIndex) search(text string, words []string) iter.Seq[scored] {
 			}
 		}
 		for _, f := range t.fresh {
-			score := f.score(words)
+			score := f.score(terms)
 			if score == 0 {
 				continue
 			}
@@ -168,24 +164,19 @@ func fit(f facets, score int, whole bool) int64 {
 }
 
 // search returns a score for each place, 0 for those that lack a word.
-func (x *index) search(words []string) []int {
+func (x *index) search(terms []term) []int {
 	scores := make([]int, len(x.items))
 	best := make([]int, len(x.items))
-	for n, word := range words {
+	for n, t := range terms {
 		clear(best)
-		first := sort.SearchStrings(x.words, word)
-		for i := first; i < len(x.words) && strings.HasPrefix(x.words[i], word); i++ {
-			whole := x.words[i] == word
-			if !whole && n < len(words)-1 {
-				break
-			}
+		for i, share := range t.among(len(x.words), func(i int) string { return x.words[i] }) {
 			for _, p := range x.postings[i] {
-				best[p.place] = max(best[p.place], worth(p.weight, whole))
+				best[p.place] = max(best[p.place], worth(p.weight, share))
 			}
 		}
 		for place, b := range best {
 			switch {
-			case b == 0:
+			case b == 0 && !t.optional:
 				scores[place] = 0
 			case n == 0 || scores[place] > 0:
 				scores[place] += b
@@ -195,25 +186,38 @@ func (x *index) search(words []string) []int {
 	return scores
 }
 
-func worth(weight uint8, whole bool) int {
-	if whole {
-		return int(weight)
-	}
-	return int(weight) / 2
-}
-
-func (d indexed) score(words []string) int {
-	total := 0
-	for n, word := range words {
-		best := 0
-		first := sort.Search(len(d.words), func(i int) bool { return d.words[i].word >= word })
-		for i := first; i < len(d.words) && strings.HasPrefix(d.words[i].word, word); i++ {
-			whole := d.words[i].word == word
-			if whole || n == len(words)-1 {
-				best = max(best, worth(d.words[i].weight, whole))
+// among yields the places of a term's words in an alphabetical list, each with
+// the share of its weight that it counts.
+func (t term) among(n int, word func(int) string) iter.Seq2[int, uint8] {
+	find := func(text string) int { return sort.Search(n, func(i int) bool { return word(i) >= text }) }
+	return func(yield func(int, uint8) bool) {
+		for _, f := range t.forms {
+			if i := find(f.word); i < n && word(i) == f.word && !yield(i, f.share) {
+				return
 			}
 		}
-		if best == 0 {
+		if t.begun == "" {
+			return
+		}
+		for i := find(t.begun); i < n && strings.HasPrefix(word(i), t.begun); i++ {
+			if !yield(i, shareBegun) {
+				return
+			}
+		}
+	}
+}
+
+// worth is at least 1: a word that was found counts.
+func worth(weight, share uint8) int { return max(1, int(weight)*int(share)/shares) }
+
+func (d indexed) score(terms []term) int {
+	total := 0
+	for _, t := range terms {
+		best := 0
+		for i, share := range t.among(len(d.words), func(i int) string { return d.words[i].word }) {
+			best = max(best, worth(d.words[i].weight, share))
+		}
+		if best == 0 && !t.optional {
 			return 0
 		}
 		total += best
@@ -221,14 +225,16 @@ func (d indexed) score(words []string) int {
 	return total
 }
 
-// itemWords returns a recipe's words in alphabetical order, each once with the
-// highest of its weights.
+// itemWords returns a recipe's words and their stems in alphabetical order, each
+// once with the highest of its weights.
 func itemWords(r recipe.Recipe) []weighted {
 	weights := make(map[string]uint8)
 	add := func(weight uint8, list ...string) {
 		for _, text := range list {
 			for _, word := range wordsOf(text) {
 				weights[word] = max(weights[word], weight)
+				stem := stemOf(word)
+				weights[stem] = max(weights[stem], weight*shareStem/shares)
 			}
 		}
 	}
@@ -254,15 +260,4 @@ func itemWords(r recipe.Recipe) []weighted {
 	}
 	slices.SortFunc(out, func(a, b weighted) int { return strings.Compare(a.word, b.word) })
 	return out
-}
-
-// wordsOf splits a text into words of letters and digits in lower case.
-func wordsOf(text string) []string {
-	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-	for i, w := range words {
-		if len(w) > maxWord {
-			words[i] = strings.ToValidUTF8(w[:maxWord], "")
-		}
-	}
-	return words
 }
