@@ -162,8 +162,10 @@ type CatalogRecipeStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// conditions hold Accepted: whether the current recipe obeys the rules. Only an
-	// accepted recipe is served. A recipe that was ever deprecated also has
-	// Deprecated, which says since when it is, or is not, deprecated.
+	// accepted recipe is served. A recipe with an accepted version also has Hostable:
+	// whether bridges of this installation can run it. A recipe that was ever
+	// deprecated also has Deprecated, which says since when it is, or is not,
+	// deprecated.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -213,6 +215,20 @@ const (
 	// ConditionRecipeDeprecated says whether a recipe is deprecated. One that
 	// never was does not have it.
 	ConditionRecipeDeprecated = "Deprecated"
+	// ConditionRecipeHostable says whether bridges of this installation can run the
+	// version that is served, as the installation is configured. A recipe without
+	// an accepted version does not have it.
+	ConditionRecipeHostable = "Hostable"
+)
+
+// Reasons of a recipe's Hostable condition, beside ReasonRecipeLocalOnly and
+// ReasonRecipeNotHostable.
+const (
+	// ReasonRecipeHostable is that a bridge can run it.
+	ReasonRecipeHostable = "Hostable"
+	// ReasonRecipeUnreachable is that the installation's rules for addresses let no
+	// bridge connect to the server.
+	ReasonRecipeUnreachable = "Unreachable"
 )
 
 // Reasons of a recipe's Deprecated condition.

@@ -435,6 +435,20 @@ type RecipeMetadata struct {
 	// +optional
 	CostCurrency string `json:"costCurrency,omitempty"`
 
+	// sources are the public pages from which the facts of the recipe were taken.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=512
+	Sources []string `json:"sources,omitempty"`
+
+	// checked is how the facts were checked: read means that they were read on
+	// pages and the server was never called; called means that the server was
+	// called or started as the recipe says.
+	// +optional
+	// +kubebuilder:validation:Enum=read;called
+	Checked string `json:"checked,omitempty"`
+
 	// verification is what was tried, and when.
 	// +optional
 	Verification *RecipeVerification `json:"verification,omitempty"`

@@ -156,16 +156,20 @@ func agree(c *cobra.Command, server, name string) error {
 	return err
 }
 
-// fetch downloads the recipe and checks its signature.
-func (o addOptions) fetch(c *cobra.Command, m *machine, id string) (laptop.Claim, error) {
-	address := o.catalog
+// openCatalog returns the catalog at an address, or at that of the environment.
+func (m *machine) openCatalog(address string) (laptop.Catalog, error) {
 	if address == "" {
 		address = m.getenv(envCatalog)
 	}
 	if address == "" {
-		return laptop.Claim{}, fmt.Errorf("no catalog is set: use --catalog URL, or set %s", envCatalog)
+		return laptop.Catalog{}, fmt.Errorf("no catalog is set: use --catalog URL, or set %s", envCatalog)
 	}
-	catalog, err := laptop.OpenCatalog(address)
+	return laptop.OpenCatalog(address)
+}
+
+// fetch downloads the recipe and checks its signature.
+func (o addOptions) fetch(c *cobra.Command, m *machine, id string) (laptop.Claim, error) {
+	catalog, err := m.openCatalog(o.catalog)
 	if err != nil {
 		return laptop.Claim{}, err
 	}
@@ -182,7 +186,22 @@ func (o addOptions) fetch(c *cobra.Command, m *machine, id string) (laptop.Claim
 	if err != nil {
 		return laptop.Claim{}, err
 	}
-	return claim, laptop.OpenTrust(m.folders.State).Check(claim)
+	trust := laptop.OpenTrust(m.folders.State)
+	if s := claim.Document.Recipe.Signature; s != nil && s.PublisherID == recipe.InstallationPublisher && claim.Key == nil {
+		// The catalog is at https, or on this machine: it vouches for its own
+		// recipes. A key that is known stays the only one.
+		if claim.Key, err = catalog.Key(c.Context()); err != nil {
+			return laptop.Claim{}, err
+		}
+		known, err := trust.Knows(claim)
+		if err != nil {
+			return laptop.Claim{}, err
+		}
+		if !known {
+			c.PrintErrf("note: the key %s verifies the catalog's own recipes from now on\n", recipe.FormatKey(claim.Key))
+		}
+	}
+	return claim, trust.Check(claim)
 }
 
 // publicKey returns the text of the key that is given, empty for none.

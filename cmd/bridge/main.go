@@ -61,7 +61,7 @@ func newRoot() *cobra.Command {
 	}
 	o.register(root)
 	root.AddCommand(
-		newInit(), newAdd(), newRemove(), newForget(), newSecret(), newStatus(), newCall(), newLogin(), newServe(),
+		newInit(), newSearch(), newList(), newAdd(), newRemove(), newForget(), newSecret(), newStatus(), newCall(), newLogin(), newServe(),
 		newPod(os.Getenv), newShim(), newInstall(), newReach(),
 	)
 	return root

@@ -32,6 +32,7 @@ import (
 var programs = map[string]func(){
 	"bridge":  main,
 	"notes":   notesServer,
+	"npx":     notesServer, // whatever it is asked to fetch
 	"catalog": catalogServer,
 	"mail":    mailServer,
 	"client":  visitor,
@@ -61,13 +62,18 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
 			home := filepath.Join(e.WorkDir, "home")
+			recipes, err := filepath.Abs("../../config/recipes")
+			if err != nil {
+				return err
+			}
 			for name, value := range map[string]string{
 				"HOME": home, "XDG_CONFIG_HOME": filepath.Join(home, ".config"), "XDG_STATE_HOME": filepath.Join(home, ".local", "state"),
 				// The tests' own machine may have a keyring, which is its person's.
 				"HOSTED_BRIDGE_SECRETS": "file",
 				// The race detector's exit takes a second without.
-				"GORACE": "atexit_sleep_ms=0",
-				"CONFIG": filepath.Join(home, ".config", "hosted-bridge"),
+				"GORACE":  "atexit_sleep_ms=0",
+				"CONFIG":  filepath.Join(home, ".config", "hosted-bridge"),
+				"RECIPES": recipes,
 			} {
 				e.Setenv(name, value)
 			}
@@ -79,6 +85,35 @@ func TestScripts(t *testing.T) {
 			"load":    load,
 		},
 	})
+}
+
+// TestTheQuickStartIsRunToTheLetter compares the commands of docs/laptop.md's
+// quick start with those of the script that runs them.
+func TestTheQuickStartIsRunToTheLetter(t *testing.T) {
+	page, err := os.ReadFile("../../docs/laptop.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, err := os.ReadFile("testdata/script/quickstart.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, start, _ := strings.Cut(string(page), "## Quick start")
+	start, _, _ = strings.Cut(start, "\n## ")
+	commands := 0
+	for line := range strings.Lines(start) {
+		command, ok := strings.CutPrefix(strings.TrimSpace(line), "$ ")
+		if !ok {
+			continue
+		}
+		commands++
+		if want := "\nexec " + strings.ReplaceAll(command, "https://catalog.example.com", "$CATALOG") + "\n"; !strings.Contains(string(script), want) {
+			t.Errorf("the script does not run %s", command)
+		}
+	}
+	if commands < 5 {
+		t.Errorf("the quick start has %d commands", commands)
+	}
 }
 
 // await waits until a file holds a text: await FILE TEXT.
@@ -126,9 +161,10 @@ func notesServer() {
 	_ = s.Run(context.Background(), &mcp.StdioTransport{})
 }
 
-// catalogServer serves the recipes of a folder, signed by the key of the seed in
-// the variable SEED unless that is empty, and writes its URL and the key:
-// catalog FOLDER URLFILE KEYFILE.
+// catalogServer serves the recipes of a folder, and writes its URL and its key:
+// catalog FOLDER URLFILE KEYFILE. A recipe is signed by its member publisher,
+// which is example if it has none and seed for the catalog's own, unless it has
+// the member unsigned.
 func catalogServer() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
@@ -137,19 +173,21 @@ func catalogServer() {
 	check(err)
 	folder := os.Args[1]
 	s := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, answer := range []string{"/recipes", "/catalog-key"} {
+			if r.URL.Path == answer {
+				// A file has the answer: what a real catalog says is tested there.
+				_, _ = fmt.Fprintln(os.Stderr, r.URL)
+				http.ServeFile(w, r, filepath.Join(folder, answer+".answer"))
+				return
+			}
+		}
 		id := strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, "/api/recipes/"), "/download")
 		b, err := os.ReadFile(filepath.Join(folder, filepath.Base(id)+".json"))
 		if err != nil {
 			http.NotFound(w, r)
 			return
 		}
-		doc, err := jsondoc.Parse(b)
-		check(err)
-		if _, unsigned := doc.Get("unsigned"); !unsigned {
-			doc, err = recipe.Sign(doc, key, "example", time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-			check(err)
-		}
-		_, _ = w.Write(doc.Indented())
+		_, _ = w.Write(signedByItsPublisher(b, key))
 	})}
 	public, _ := key.Public().(ed25519.PublicKey)
 	check(os.WriteFile(os.Args[3], []byte(recipe.FormatKey(public)+"\n"), 0o600))
@@ -159,6 +197,20 @@ func catalogServer() {
 		_ = s.Close()
 	}()
 	_ = s.Serve(l)
+}
+
+func signedByItsPublisher(b []byte, key ed25519.PrivateKey) []byte {
+	doc, err := jsondoc.Parse(b)
+	check(err)
+	publisher := "example"
+	if p, there := doc.Get("publisher"); there {
+		publisher = p.Text
+	}
+	if _, unsigned := doc.Get("unsigned"); !unsigned {
+		doc, err = recipe.Sign(doc, key, publisher, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+		check(err)
+	}
+	return doc.Indented()
 }
 
 // mailServer is a server that wants a token of its authorization server, which
@@ -181,8 +233,13 @@ func mailServer() {
 		}
 		server.ServeHTTP(w, r)
 	})
+	discoverable(mux, "http://"+l.Addr().String())
 	mux.HandleFunc("/authorize", func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
+		if id := q.Get("client_id"); strings.HasPrefix(id, "registered-") && id != "registered-"+q.Get("redirect_uri") {
+			http.Error(w, "another redirect URI was registered", http.StatusBadRequest)
+			return
+		}
 		http.Redirect(w, r, q.Get("redirect_uri")+"?code=c&state="+q.Get("state"), http.StatusFound)
 	})
 	mux.HandleFunc("/token", func(w http.ResponseWriter, r *http.Request) {
@@ -198,6 +255,29 @@ func mailServer() {
 		_ = front.Close()
 	}()
 	_ = front.Serve(l)
+}
+
+// discoverable lets clients find the authorization server of a server at a URL,
+// and register themselves: a client's id is its redirect URI.
+func discoverable(mux *http.ServeMux, url string) {
+	say := func(path, document string) {
+		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = fmt.Fprint(w, strings.ReplaceAll(document, "URL", url))
+		})
+	}
+	say("/.well-known/oauth-protected-resource/mcp", `{"resource":"URL/mcp","authorization_servers":["URL"]}`)
+	say("/.well-known/oauth-authorization-server", `{"issuer":"URL","authorization_endpoint":"URL/authorize","token_endpoint":"URL/token",
+		"registration_endpoint":"URL/register","response_types_supported":["code"],"code_challenge_methods_supported":["S256"]}`)
+	mux.HandleFunc("POST /register", func(w http.ResponseWriter, r *http.Request) {
+		var asked struct {
+			RedirectURIs []string `json:"redirect_uris"`
+		}
+		check(json.NewDecoder(r.Body).Decode(&asked))
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusCreated)
+		check(json.NewEncoder(w).Encode(map[string]any{"client_id": "registered-" + asked.RedirectURIs[0], "redirect_uris": asked.RedirectURIs}))
+	})
 }
 
 // visitor connects as a client does and prints the names of the tools, or calls

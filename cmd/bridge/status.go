@@ -257,39 +257,3 @@ func call(ctx context.Context, out io.Writer, session *mcp.ClientSession, params
 	}
 	return nil
 }
-
-// newLogin returns the command by which a person logs in at a server.
-func newLogin() *cobra.Command {
-	var path string
-	c := &cobra.Command{
-		Use:   "login SERVER",
-		Short: "Log in at a server's authorization server and store the tokens",
-		Args:  cobra.ExactArgs(1),
-		RunE: withMachine(&path, func(c *cobra.Command, m *machine, args []string) error {
-			s, server, err := m.loadServer(c.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			o := server.OAuth
-			if o == nil || o.Grant != mcpserver.AuthorizationCode || o.AuthorizationURL == "" {
-				return fmt.Errorf("the server %q has no auth with the grant authorization_code and an authorizationURL", args[0])
-			}
-			for _, name := range s.missing(server) {
-				if name != o.Token {
-					return fmt.Errorf("a secret is missing: bridge secret set %s", name)
-				}
-			}
-			tokens, err := laptop.Login{
-				OAuth:        *o,
-				ClientSecret: string(s.secrets[o.ClientSecret]),
-				Show:         func(url string) { c.PrintErrf("open this in a browser:\n%s\n", url) },
-			}.Run(c.Context())
-			if err != nil {
-				return err
-			}
-			return m.setSecret(c, o.Token, string(tokens))
-		}),
-	}
-	configFlag(c, &path)
-	return c
-}

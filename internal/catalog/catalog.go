@@ -16,7 +16,7 @@ import (
 )
 
 // SeedOwner is the owner of the recipes that the seeder writes.
-const SeedOwner = "seed"
+const SeedOwner = recipe.InstallationPublisher
 
 // Entry is one recipe of the catalog, as it is stored.
 type Entry struct {
@@ -49,10 +49,21 @@ type Entry struct {
 	Revision string
 	// Accepted means that Recipe may be served.
 	Accepted bool
+	// Here says whether bridges of this installation can run Recipe, nil if the
+	// operator has not said so.
+	Here *Here
 	// Pending is the recipe of the object, if it is not the one that is served:
 	// it waits for its check, or was refused. Refused says why.
 	Pending *recipe.Recipe
 	Refused string
+}
+
+// Here says whether bridges of this installation can run a recipe.
+type Here struct {
+	Runs bool `json:"runs"`
+	// Reason is a word, and Why a sentence; both are empty if it runs.
+	Reason string `json:"reason,omitempty"`
+	Why    string `json:"why,omitempty"`
 }
 
 // Overlay is what the administrators add to a recipe.

@@ -36,6 +36,7 @@ func EntryOf(o *v1alpha1.CatalogRecipe) (Entry, error) {
 		return Entry{}, err
 	}
 	e.serve(o, current)
+	e.Here = hereOf(o)
 	e.StatusAt = statusAt(o, e)
 	e.Revision = RevisionOf(o, e)
 	return e, nil
@@ -101,6 +102,18 @@ func condition(o *v1alpha1.CatalogRecipe) (accepted bool, refused string) {
 	default:
 		return false, c.Message
 	}
+}
+
+// hereOf returns whether bridges of the installation can run the recipe.
+func hereOf(o *v1alpha1.CatalogRecipe) *Here {
+	c := meta.FindStatusCondition(o.Status.Conditions, v1alpha1.ConditionRecipeHostable)
+	switch {
+	case c == nil:
+		return nil
+	case c.Status == metav1.ConditionTrue:
+		return &Here{Runs: true}
+	}
+	return &Here{Reason: c.Reason, Why: c.Message}
 }
 
 // statusAt returns when the deprecation last began or ended. The operator notes

@@ -38,6 +38,8 @@ type Listing struct {
 	UpdatedAt time.Time `json:"updatedAt"`
 	// HostedSafe means that a hosted bridge may run the server.
 	HostedSafe bool `json:"hostedSafe"`
+	// Here says whether bridges of this installation can run the server.
+	Here *Here `json:"here,omitempty"`
 	// AuditOutdated means that the overlay is for another version of the recipe
 	// or the package than the one that is served now, or does not say for
 	// which.
@@ -53,7 +55,7 @@ func Merge(e Entry) View {
 		Listing: Listing{
 			Name: e.Name, Owner: e.Owner, Version: currentVersion(e), Revision: e.Revision,
 			CreatedAt: e.Created.UTC(), UpdatedAt: e.Updated.UTC(),
-			HostedSafe: HostedSafe(e.Recipe), Deprecated: e.Deprecated,
+			HostedSafe: HostedSafe(e.Recipe), Here: e.Here, Deprecated: e.Deprecated,
 		},
 		Author:  e.Recipe,
 		Quality: e.Quality,
@@ -124,10 +126,24 @@ func Hostable(r recipe.Recipe, t recipe.Transport) error {
 	case isOwnMachine(u.Hostname()):
 		return errors.New("its URL leads to the user's own machine")
 	case u.Scheme == "https", u.Scheme == "http" && r.Metadata.SelfHosted:
-		return nil
+		return hostableLogin(t.Auth)
 	default:
 		return errors.New("its URL is not https")
 	}
+}
+
+// hostableLogin returns why a pod cannot get the token of a transport, nil if it
+// can.
+func hostableLogin(a *recipe.TransportAuth) error {
+	switch {
+	case a == nil || a.Type != "oauth2":
+		return nil
+	case a.Discovers():
+		return errors.New("its authorization server is found by a login, which only a bridge on the user's own machine does")
+	case a.GrantType == "authorization_code" && a.ClientID == "", strings.Contains(a.ClientID+a.TokenURL+a.AuthorizationURL, "${"):
+		return errors.New("auth.clientId, auth.tokenUrl or auth.authorizationUrl names a variable, which only a bridge on the user's own machine fills in")
+	}
+	return nil
 }
 
 func isOwnMachine(host string) bool {

@@ -56,10 +56,11 @@ func servedHalf(o *v1alpha1.CatalogRecipe, e Entry) string {
 		Quality                    *Overlay
 		Deprecated                 *Deprecation
 		Accepted                   bool
+		Here                       *Here
 		Created, Updated, StatusAt time.Time
 		Versions                   []version
 	}{
-		string(o.UID), e.Owner, e.SourceText(), e.Quality, e.Deprecated, e.Accepted,
+		string(o.UID), e.Owner, e.SourceText(), e.Quality, e.Deprecated, e.Accepted, e.Here,
 		e.Created.UTC(), e.Updated.UTC(), e.StatusAt.UTC(), versions,
 	})
 }

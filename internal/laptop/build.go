@@ -125,8 +125,13 @@ func (a Auth) config(out *mcpserver.Server, lookup LookupFunc) error {
 	if err != nil {
 		return err
 	}
-	if id == "" && a.ClientID != "" {
+	discovers := a.Discovers() && !a.Registered
+	if id == "" && (a.ClientID != "" || discovers) {
 		id = "unresolved"
+	}
+	if discovers {
+		// The server is out of service until its login, which writes the addresses.
+		a.TokenURL, a.AuthorizationURL = unresolved, unresolved
 	}
 	o := &mcpserver.OAuth{
 		Grant: a.Grant, TokenURL: a.TokenURL, AuthorizationURL: a.AuthorizationURL,

@@ -8,6 +8,7 @@ import (
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -56,11 +57,98 @@ func loopback(host string) bool {
 
 // Download returns the recipe of this id.
 func (c Catalog) Download(ctx context.Context, id string) (recipe.Document, error) {
-	ctx, cancel := context.WithTimeout(ctx, catalogTimeout)
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+"/api/recipes/"+url.PathEscape(id)+"/download", nil)
+	b, err := c.get(ctx, "/api/recipes/"+url.PathEscape(id)+"/download", recipe.MaxBytes)
+	if errors.Is(err, errNotThere) {
+		return recipe.Document{}, fmt.Errorf("the catalog has no recipe %q; bridge search finds recipes", id)
+	}
 	if err != nil {
 		return recipe.Document{}, fmt.Errorf("download the recipe: %w", err)
+	}
+	d, err := recipe.Parse(b)
+	if err != nil {
+		return recipe.Document{}, err
+	}
+	if d.Recipe.ID != id {
+		return recipe.Document{}, fmt.Errorf("the catalog has sent the recipe %q for %q", d.Recipe.ID, id)
+	}
+	return d, nil
+}
+
+// Key returns the key that verifies the catalog's own recipes, those of the publisher
+// recipe.InstallationPublisher.
+func (c Catalog) Key(ctx context.Context) (ed25519.PublicKey, error) {
+	b, err := c.get(ctx, "/catalog-key", longestKey)
+	if err != nil {
+		return nil, fmt.Errorf("get the catalog's own key: %w", err)
+	}
+	var said struct {
+		PublicKey string `json:"publicKey"`
+	}
+	if err := json.Unmarshal(b, &said); err != nil {
+		return nil, errors.New("get the catalog's own key: the answer is not JSON")
+	}
+	return recipe.ParseKey(said.PublicKey)
+}
+
+// longestKey and longestList limit answers of the catalog, in bytes.
+const (
+	longestKey  = 4 << 10
+	longestList = 4 << 20
+)
+
+// Listed is a recipe in a list of the catalog.
+type Listed struct {
+	ID           string   `json:"id"`
+	Name         string   `json:"name"`
+	Description  string   `json:"description"`
+	Version      string   `json:"version"`
+	Category     string   `json:"category,omitempty"`
+	Transports   []string `json:"transports,omitempty"`
+	AuthRequired bool     `json:"authRequired"`
+	AuthSummary  string   `json:"authSummary,omitempty"`
+	HostedSafe   bool     `json:"hostedSafe"`
+	// Checked is read if the recipe's facts were only read, and its server never called.
+	Checked string `json:"checked,omitempty"`
+	// Here says whether the hosted bridges of the catalog's installation can run it.
+	Here *struct {
+		Runs bool   `json:"runs"`
+		Why  string `json:"why,omitempty"`
+	} `json:"here,omitempty"`
+	Deprecated *struct {
+		Reason     string `json:"reason,omitempty"`
+		ReplacedBy string `json:"replacedBy,omitempty"`
+	} `json:"deprecated,omitempty"`
+}
+
+// Listing is a page of a list.
+type Listing struct {
+	Recipes []Listed `json:"recipes"`
+	Total   int      `json:"total"`
+}
+
+// List returns the recipes that a query selects, with the parameters of GET /recipes.
+func (c Catalog) List(ctx context.Context, query url.Values) (Listing, error) {
+	b, err := c.get(ctx, "/recipes?"+query.Encode(), longestList)
+	if err != nil {
+		return Listing{}, fmt.Errorf("list recipes: %w", err)
+	}
+	var l Listing
+	if err := json.Unmarshal(b, &l); err != nil {
+		return Listing{}, errors.New("list recipes: the catalog's answer is not a list of recipes")
+	}
+	return l, nil
+}
+
+// errNotThere is a 404 of the catalog.
+var errNotThere = errors.New("the catalog answers 404 Not Found")
+
+// get returns the body of a successful answer, of at most so many bytes.
+func (c Catalog) get(ctx context.Context, target string, most int64) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, catalogTimeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+target, nil)
+	if err != nil {
+		return nil, err
 	}
 	r.Header.Set("Accept", "application/json")
 	client := &http.Client{
@@ -74,28 +162,21 @@ func (c Catalog) Download(ctx context.Context, id string) (recipe.Document, erro
 	}
 	resp, err := client.Do(r)
 	if err != nil {
-		return recipe.Document{}, fmt.Errorf("download the recipe: %w", err)
+		return nil, err
 	}
 	defer resp.Body.Close()
 	switch resp.StatusCode {
 	case http.StatusOK:
 	case http.StatusNotFound:
-		return recipe.Document{}, fmt.Errorf("the catalog has no recipe %q", id)
+		return nil, errNotThere
 	default:
-		return recipe.Document{}, fmt.Errorf("the catalog answers %s", resp.Status)
+		return nil, fmt.Errorf("the catalog answers %s", resp.Status)
 	}
-	b, err := io.ReadAll(io.LimitReader(resp.Body, recipe.MaxBytes+1))
-	if err != nil {
-		return recipe.Document{}, fmt.Errorf("download the recipe: %w", err)
+	b, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
+	if err == nil && int64(len(b)) > most {
+		err = fmt.Errorf("the catalog's answer is longer than %d bytes", most)
 	}
-	d, err := recipe.Parse(b)
-	if err != nil {
-		return recipe.Document{}, err
-	}
-	if d.Recipe.ID != id {
-		return recipe.Document{}, fmt.Errorf("the catalog has sent the recipe %q for %q", d.Recipe.ID, id)
-	}
-	return d, nil
+	return b, err
 }
 
 // Trust records which publishers and recipes this machine has accepted.
@@ -190,6 +271,12 @@ type Claim struct {
 // ahead is the accepted difference between a signature's time and the local clock: time zones and
 // wrong clocks.
 const ahead = 24 * time.Hour
+
+// Knows reports whether the key of the recipe's publisher is known.
+func (t *Trust) Knows(c Claim) (bool, error) {
+	n, err := t.load()
+	return c.Document.Recipe.Signature != nil && n.Keys[c.publisher()] != "", err
+}
 
 // Check verifies a recipe's signature with the known key of its publisher, or with the given key,
 // which is known from then on. It refuses a recipe that is older than the installed one. Remember

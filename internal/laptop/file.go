@@ -63,14 +63,25 @@ func Lock(path string) (unlock func(), err error) { return lock(path) }
 
 // Auth is how a remote server's OAuth token is obtained.
 type Auth struct {
-	Grant            mcpserver.Grant `json:"grant"`
-	TokenURL         string          `json:"tokenURL"`
-	AuthorizationURL string          `json:"authorizationURL,omitempty"`
-	ClientID         string          `json:"clientID"`
+	Grant mcpserver.Grant `json:"grant"`
+	// TokenURL and AuthorizationURL are the authorization server's. If a login has neither, `bridge
+	// login` finds the server and writes them here.
+	TokenURL         string `json:"tokenURL,omitempty"`
+	AuthorizationURL string `json:"authorizationURL,omitempty"`
+	// ClientID may be left out with them: `bridge login` then registers a client.
+	ClientID string `json:"clientID,omitempty"`
+	// Registered means that `bridge login` registered the client. The next login registers another
+	// one, since a client is bound to the local port of its login.
+	Registered bool `json:"registered,omitempty"`
 	// ClientSecret must be exactly one variable.
 	ClientSecret string   `json:"clientSecret,omitempty"`
 	Scopes       []string `json:"scopes,omitempty"`
 	Resource     string   `json:"resource,omitempty"`
+}
+
+// Discovers reports whether `bridge login` has to find the authorization server.
+func (a Auth) Discovers() bool {
+	return a.Grant == mcpserver.AuthorizationCode && (a.Registered || a.TokenURL == "" && a.AuthorizationURL == "")
 }
 
 // Format is the program that a configuration file is for.

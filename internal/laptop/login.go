@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strconv"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -35,6 +36,11 @@ type Login struct {
 	ClientSecret string
 	// Show shows the user the URL to open.
 	Show func(url string)
+	// Port is the local port to which the browser comes back, 0 for any free one.
+	Port int
+	// Prepare, if it is not nil, returns the OAuth settings and the client's secret once the
+	// redirect URI is known: a client is registered for one.
+	Prepare func(ctx context.Context, redirectURI string) (o mcpserver.OAuth, clientSecret string, err error)
 }
 
 // answer is the answer of the authorization server in the redirect.
@@ -47,16 +53,13 @@ type answer struct {
 func (l Login) Run(ctx context.Context) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
 	defer cancel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(l.Port)))
 	if err != nil {
 		return nil, fmt.Errorf("listen for the end of the login: %w", err)
 	}
-	c := &oauth2.Config{
-		ClientID:     l.OAuth.ClientID,
-		ClientSecret: l.ClientSecret,
-		Endpoint:     oauth2.Endpoint{AuthURL: l.OAuth.AuthorizationURL, TokenURL: l.OAuth.TokenURL},
-		RedirectURL:  "http://" + listener.Addr().String() + "/callback",
-		Scopes:       l.OAuth.Scopes,
+	c, err := l.client(ctx, "http://"+listener.Addr().String()+"/callback")
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
 	}
 	verifier, state, err := once()
 	if err != nil {
@@ -64,8 +67,8 @@ func (l Login) Run(ctx context.Context) ([]byte, error) {
 	}
 	options := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier)}
 	var resource []oauth2.AuthCodeOption
-	if l.OAuth.Resource != "" {
-		resource = append(resource, oauth2.SetAuthURLParam("resource", l.OAuth.Resource))
+	if c.resource != "" {
+		resource = append(resource, oauth2.SetAuthURLParam("resource", c.resource))
 	}
 	answers := make(chan answer, 1)
 	server := &http.Server{Handler: callback(state, answers), ReadHeaderTimeout: 10 * time.Second}
@@ -90,8 +93,33 @@ func (l Login) Run(ctx context.Context) ([]byte, error) {
 		if a.err != nil {
 			return nil, a.err
 		}
-		return exchange(ctx, c, a.code, append(resource, oauth2.VerifierOption(verifier)))
+		return exchange(ctx, &c.Config, a.code, append(resource, oauth2.VerifierOption(verifier)))
 	}
+}
+
+// loginClient is the client of one login.
+type loginClient struct {
+	oauth2.Config
+
+	resource string
+}
+
+// client returns the client for a redirect URI.
+func (l Login) client(ctx context.Context, redirectURI string) (*loginClient, error) {
+	o, secret := l.OAuth, l.ClientSecret
+	if l.Prepare != nil {
+		var err error
+		if o, secret, err = l.Prepare(ctx, redirectURI); err != nil {
+			return nil, err
+		}
+	}
+	return &loginClient{resource: o.Resource, Config: oauth2.Config{
+		ClientID:     o.ClientID,
+		ClientSecret: secret,
+		Endpoint:     oauth2.Endpoint{AuthURL: o.AuthorizationURL, TokenURL: o.TokenURL},
+		RedirectURL:  redirectURI,
+		Scopes:       o.Scopes,
+	}}, nil
 }
 
 // once returns the random values of one login.

@@ -114,8 +114,11 @@ func TestTheSeedCanBeHosted(t *testing.T) {
 		server := v1alpha1.Server{Name: "server", Recipe: &v1alpha1.RecipeReference{Name: o.Name}}
 		got := Bridge(bridge(server), catalogOf(o))
 		want := v1alpha1.ReasonRecipeInUse
-		if !catalog.HostedSafe(d.Recipe) {
+		switch {
+		case d.Recipe.LocalOnly.All:
 			want = v1alpha1.ReasonRecipeLocalOnly
+		case !catalog.HostedSafe(d.Recipe):
+			want = v1alpha1.ReasonRecipeNotHostable // It needs a login of the user's own machine.
 		}
 		expect(t, got.Status.Recipes[0], want, "")
 		if _, err := plan.Configuration(got, mcpserver.Egress{}, "").Encode(); err != nil {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,13 +20,15 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/validate"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+	"github.com/hostedbridge/hostedbridge/internal/laptop"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 )
 
 const folder = "../../config/recipes"
 
 // fewest is how many recipes a new installation begins with, at least.
-const fewest = 40
+const fewest = 70
 
 // each runs a test for each recipe that is shipped.
 func each(t *testing.T, test func(t *testing.T, id string, content []byte)) {
@@ -108,23 +111,44 @@ func TestEachTransportMakesAServerThatABridgeTakes(t *testing.T) {
 		r := mustParse(t, id, content).Recipe
 		used := map[string]bool{}
 		for _, transport := range r.Transports {
-			c, err := r.Convert(recipe.Choice{Transport: transport.Type, Platform: "linux"})
+			alone := r
+			alone.Transports = []recipe.Transport{transport}
+			c, err := alone.Convert(recipe.Choice{Platform: "linux"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := (mcpserver.Config{UserID: "u", BridgeUID: "b", Servers: []mcpserver.Server{c.Server}}).Validate(); err != nil {
+			// As bridge add writes it, and bridge serve reads it.
+			file := laptop.File{Servers: jsondoc.Ordered[laptop.Server]{{Name: id, Value: laptop.FromConfig(c.Server)}}}
+			if _, err := file.Config("b", func(string) (string, bool) { return "", false }); err != nil {
 				t.Errorf("%s: %v", transport.Type, err)
 			}
 			for _, s := range c.Secrets {
 				used[s.Name] = true
 			}
-			if len(c.Steps) > 0 {
+			login := c.Server.OAuth != nil && c.Server.OAuth.Grant == mcpserver.AuthorizationCode
+			if steps := len(c.Steps); steps > 0 && !login || steps > 1 {
 				t.Errorf("%s: a person would have to: %q", transport.Type, c.Steps)
 			}
 		}
 		for _, name := range r.Auth.EnvVars {
 			if !used[name] {
 				t.Errorf("auth.envVars names %s, which no transport uses", name)
+			}
+		}
+	})
+}
+
+func TestEachRemoteServerSaysFromWhichPagesItsFactsAre(t *testing.T) {
+	each(t, func(t *testing.T, id string, content []byte) {
+		r := mustParse(t, id, content).Recipe
+		remote := slices.ContainsFunc(r.Transports, func(t recipe.Transport) bool { return t.Type != recipe.Stdio })
+		m := r.Metadata
+		if remote && (len(m.Sources) == 0 || m.Checked == "") || m.Checked != "" && len(m.Sources) == 0 {
+			t.Error("metadata.sources and metadata.checked say neither from where its facts are nor whether it was called")
+		}
+		for _, page := range m.Sources {
+			if !strings.HasPrefix(page, "https://") {
+				t.Errorf("%s is no public page", page)
 			}
 		}
 	})

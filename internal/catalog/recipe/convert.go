@@ -90,6 +90,8 @@ type converter struct {
 	out    Conversion
 	// all are the secrets that are named; required are those without a default.
 	required, all []string
+	// port is the one to which a login's browser must come back, 0 for any.
+	port int
 }
 
 func (r Recipe) convert(c Choice, t Transport) (Conversion, error) {
@@ -139,7 +141,11 @@ func (w *converter) finish() {
 	if o := s.OAuth; o != nil && o.Token != "" {
 		login = o.Token
 		w.all, w.required = append(w.all, login), append(w.required, login)
-		w.out.Steps = append(w.out.Steps, "log in with: bridge login "+s.Name)
+		step := "log in with: bridge login " + s.Name
+		if w.port != 0 {
+			step += fmt.Sprintf(" --port %d", w.port)
+		}
+		w.out.Steps = append(w.out.Steps, step)
 	}
 	s.Secrets = w.all
 	var from string
@@ -212,10 +218,10 @@ func (w *converter) oauth(a TransportAuth) error {
 	switch a.GrantType {
 	case "device_code":
 		return errors.New("the OAuth grant device_code is not supported: use another transport, or a token in a header")
-	case "authorization_code":
+	case authorizationCode:
 		o.Grant, o.AuthorizationURL = mcpserver.AuthorizationCode, a.AuthorizationURL
 		o.Token = TokenSecret(w.out.Server.Name)
-		if o.ClientID == "" {
+		if o.ClientID == "" && !a.Discovers() {
 			o.ClientID = "${" + SecretName(w.recipe.ID+"-client-id") + "}"
 		}
 	}
@@ -231,9 +237,7 @@ func (w *converter) oauth(a TransportAuth) error {
 	if a.Audience != "" {
 		w.warn("auth.audience is not sent: the authorization server may refuse")
 	}
-	if a.CallbackPort != 0 {
-		w.warn("auth.callbackPort is not used: any free port of the loopback address serves the login (RFC 8252)")
-	}
+	w.port = a.CallbackPort
 	w.out.Server.OAuth = o
 	return nil
 }

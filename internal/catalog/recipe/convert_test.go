@@ -60,6 +60,9 @@ func TestConversionKeepsAuth(t *testing.T) {
 			want: mcpserver.Server{Secrets: []string{"NOTES_CLIENT_ID", "OAUTH_NOTES"}, OAuth: &mcpserver.OAuth{Grant: mcpserver.AuthorizationCode, TokenURL: "https://example.com/token",
 				AuthorizationURL: "https://example.com/authorize", ClientID: "${NOTES_CLIENT_ID}", Token: "OAUTH_NOTES"}},
 			secrets: []Secret{{Name: "NOTES_CLIENT_ID", URL: "https://example.com/keys"}, {Name: "OAUTH_NOTES", Login: true, URL: "https://example.com/keys"}}},
+		"a login at a server that is found": {auth: TransportAuth{Type: "oauth2", GrantType: "authorization_code", Scopes: []string{"read"}},
+			want:    mcpserver.Server{Secrets: []string{"OAUTH_NOTES"}, OAuth: &mcpserver.OAuth{Grant: mcpserver.AuthorizationCode, Token: "OAUTH_NOTES", Scopes: []string{"read"}}},
+			secrets: []Secret{{Name: "OAUTH_NOTES", Login: true, URL: "https://example.com/keys"}}},
 		"a device's login":                 {auth: TransportAuth{Type: "oauth2", GrantType: "device_code"}, err: "device_code"},
 		"a client's secret in the open":    {auth: TransportAuth{Type: "oauth2", ClientID: "x", ClientSecret: "s3cr3t", TokenURL: "https://x"}, err: "one variable"},
 		"a client's secret with something": {auth: TransportAuth{Type: "oauth2", ClientID: "x", ClientSecret: "a${S}", TokenURL: "https://x"}, err: "one variable"},
@@ -228,5 +231,12 @@ func TestTranslate(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestALoginNamesThePortOfItsClient(t *testing.T) {
+	c, err := of(nil, nil, remote(StreamableHTTP, &TransportAuth{Type: "oauth2", GrantType: "authorization_code", ClientID: "${ID}", CallbackPort: 8765})).Convert(Choice{})
+	if diff := cmp.Diff([]string{"log in with: bridge login notes --port 8765"}, c.Steps); err != nil || diff != "" {
+		t.Errorf("%v: %s", err, diff)
 	}
 }

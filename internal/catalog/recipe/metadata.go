@@ -30,7 +30,21 @@ type Metadata struct {
 	CostPerCall      float64           `json:"costPerCall,omitempty"`
 	CostCurrency     string            `json:"costCurrency,omitempty"`
 	Verification     *Verification     `json:"verification,omitempty"`
+	// Sources are the public pages from which the recipe's facts were taken.
+	Sources []string `json:"sources,omitempty"`
+	// Checked is how the facts were checked: read or called.
+	Checked string `json:"checked,omitempty"`
 }
+
+// The values of Metadata.Checked.
+const (
+	// CheckedRead means that the facts were read on pages: nobody called the
+	// server.
+	CheckedRead = "read"
+	// CheckedCalled means that the server was called or started as the recipe
+	// says.
+	CheckedCalled = "called"
+)
 
 // Maintainer maintains the recipe.
 type Maintainer struct {

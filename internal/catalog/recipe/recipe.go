@@ -103,6 +103,16 @@ type TransportAuth struct {
 	CallbackPort           int      `json:"callbackPort,omitempty"`
 }
 
+// authorizationCode is the grant of a person's login.
+const authorizationCode = "authorization_code"
+
+// Discovers reports whether the authorization server is the one that the MCP
+// server itself names (RFC 9728): the recipe gives neither of its URLs. Without a
+// clientId, the client that logs in registers itself there (RFC 7591).
+func (a TransportAuth) Discovers() bool {
+	return a.Type == "oauth2" && a.GrantType == authorizationCode && a.TokenURL == "" && a.AuthorizationURL == ""
+}
+
 // Auth describes the credentials that a person must provide.
 type Auth struct {
 	Required bool `json:"required"`

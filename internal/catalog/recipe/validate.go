@@ -31,6 +31,8 @@ const (
 	// Recipes have one or two of either.
 	maxTransports = 16
 	maxPlatforms  = 16
+	// maxSources is how many pages a recipe may name as its sources.
+	maxSources = 8
 )
 
 var (
@@ -43,7 +45,8 @@ var (
 	origins    = []string{"", "official", "community", "aiwerk"}
 	effects    = []string{"", "read-only", "read-write", "billing-impact"}
 	framings   = []string{"", "auto", "newline", "lsp"}
-	grants     = []string{"", "client_credentials", "authorization_code", "device_code"}
+	checks     = []string{"", CheckedRead, CheckedCalled}
+	grants     = []string{"", "client_credentials", authorizationCode, "device_code"}
 	categories = []string{
 		"productivity", "development", "communication", "data", "finance", "infrastructure", "analytics",
 		"content", "search", "automation", "security", "ai", "other",
@@ -94,7 +97,22 @@ func (r Recipe) Validate() []jsondoc.Problem {
 	}
 	f.oneOf("metadata.origin", r.Metadata.Origin, origins)
 	f.oneOf("metadata.sideEffects", r.Metadata.SideEffects, effects)
+	f.sources(r.Metadata)
 	return f.List()
+}
+
+// sources checks where the recipe's facts come from.
+func (f *findings) sources(m Metadata) {
+	f.oneOf("metadata.checked", m.Checked, checks)
+	if n := len(m.Sources); n > maxSources {
+		f.wrong("metadata.sources", "must be at most %d, and are %d", maxSources, n)
+		return
+	}
+	for i, page := range m.Sources {
+		if !remoteURL(page) || len(page) > maxDescription {
+			f.wrong(fmt.Sprintf("metadata.sources[%d]", i), "must be an http or https URL of at most %d bytes", maxDescription)
+		}
+	}
 }
 
 // Oversized reports whether the recipe has more transports or platforms than
@@ -153,8 +171,10 @@ func (f *findings) transportAuth(path string, a TransportAuth) {
 		}
 	case "oauth2":
 		f.oneOf(path+".grantType", a.GrantType, grants)
-		f.required(path+".tokenUrl", a.TokenURL)
-		if a.GrantType == "authorization_code" {
+		if !a.Discovers() {
+			f.required(path+".tokenUrl", a.TokenURL)
+		}
+		if a.GrantType == authorizationCode && !a.Discovers() {
 			f.required(path+".authorizationUrl", a.AuthorizationURL)
 		}
 		if a.GrantType == "" || a.GrantType == "client_credentials" {

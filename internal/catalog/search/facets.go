@@ -25,6 +25,7 @@ const (
 	flagVerified uint8 = 1 << iota
 	flagDeprecated
 	flagHostedSafe
+	flagHere
 )
 
 // hash is of a word in any case.
@@ -47,6 +48,9 @@ func facetsOf(i *Item) facets {
 	if i.View.Listing.HostedSafe {
 		f.flags |= flagHostedSafe
 	}
+	if h := i.Entry.Here; h != nil && h.Runs {
+		f.flags |= flagHere
+	}
 	for _, tag := range i.View.Metadata.Tags {
 		f.tags |= tagBit(tag)
 	}
@@ -66,7 +70,7 @@ type filter struct {
 
 func filterOf(q Query) filter {
 	f := filter{query: q, whole: q.Category != "" || q.Tag != "" || q.Transport != "" || q.Owner != ""}
-	for flag, wanted := range map[uint8]*bool{flagVerified: q.Verified, flagDeprecated: q.Deprecated} {
+	for flag, wanted := range map[uint8]*bool{flagVerified: q.Verified, flagDeprecated: q.Deprecated, flagHere: q.Here} {
 		if wanted == nil {
 			continue
 		}

@@ -46,6 +46,8 @@ type Summary struct {
 	Score         *int                 `json:"score,omitempty"`
 	Signed        bool                 `json:"signed"`
 	HostedSafe    bool                 `json:"hostedSafe"`
+	Here          *catalog.Here        `json:"here,omitempty"`
+	Checked       string               `json:"checked,omitempty"`
 	Deprecated    *catalog.Deprecation `json:"deprecated,omitempty"`
 	UpdatedAt     time.Time            `json:"updatedAt"`
 	Revision      string               `json:"revision"`
@@ -62,8 +64,9 @@ func Summarize(v catalog.View) Summary {
 		Pricing: v.Metadata.Pricing, AuthSummary: v.Metadata.AuthSummary,
 		AuthRequired: v.Auth != nil && v.Auth.Required,
 		Verified:     v.Verified != nil && *v.Verified, Badge: v.Badge, Score: v.Score,
-		Signed: v.Signature != nil, HostedSafe: v.Listing.HostedSafe, Deprecated: v.Listing.Deprecated,
-		UpdatedAt: v.Listing.UpdatedAt, Revision: v.Listing.Revision, AuditOutdated: v.Listing.AuditOutdated,
+		Signed: v.Signature != nil, HostedSafe: v.Listing.HostedSafe, Here: v.Listing.Here, Checked: v.Metadata.Checked,
+		Deprecated: v.Listing.Deprecated,
+		UpdatedAt:  v.Listing.UpdatedAt, Revision: v.Listing.Revision, AuditOutdated: v.Listing.AuditOutdated,
 		Transports: make([]string, len(v.Transports)),
 	}
 	for i, t := range v.Transports {

@@ -39,8 +39,9 @@ const (
 
 // Query is a client's search. Empty members do not restrict it.
 type Query struct {
-	// Text is searched for: each word in it must be in the recipe; the last one
-	// may be incomplete.
+	// Text is searched for: each word in it, another form of it or a synonym must be
+	// in the recipe; the last one may be incomplete. Words that say little need not
+	// be there.
 	Text      string
 	Category  string
 	Tag       string
@@ -52,7 +53,10 @@ type Query struct {
 	Deprecated *bool
 	// HostedSafe keeps only recipes that a hosted bridge may run.
 	HostedSafe bool
-	Sort       Sort
+	// Here keeps only recipes that bridges of this installation can run, or that
+	// they cannot run.
+	Here *bool
+	Sort Sort
 	// Limit is how many to return at most; 0 is DefaultLimit.
 	Limit int
 	// Cursor is a page's Next.
