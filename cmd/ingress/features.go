@@ -55,7 +55,11 @@ func adminFeature(c *core, _ *options) (httpapi.Feature, error) {
 
 // catalogFeature serves the catalog, and seeds it where there is a source.
 func catalogFeature(c *core, o *options) (httpapi.Feature, error) {
-	options := catalogapi.Options{Store: c.catalog, Namespace: o.Catalog.Registry, MaxRecipes: o.Catalog.MaxRecipes, Log: c.log}
+	signer, err := o.Catalog.signer(c.log)
+	if err != nil {
+		return httpapi.Feature{}, err
+	}
+	options := catalogapi.Options{Store: c.catalog, Namespace: o.Catalog.Registry, MaxRecipes: o.Catalog.MaxRecipes, Signer: signer, Log: c.log}
 	seeder, err := o.Seed.open(c.catalog, c.metrics, c.log)
 	if err != nil {
 		return httpapi.Feature{}, err

@@ -26,7 +26,9 @@ import (
 	"github.com/hostedbridge/hostedbridge/controllers/hostedbridge"
 	"github.com/hostedbridge/hostedbridge/controllers/tenantnamespace"
 	"github.com/hostedbridge/hostedbridge/internal/desired"
+	"github.com/hostedbridge/hostedbridge/internal/netguard"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
+	"github.com/hostedbridge/hostedbridge/internal/resolve"
 	"github.com/hostedbridge/hostedbridge/internal/scope"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
@@ -80,7 +82,11 @@ func run(ctx context.Context, o Options, log *slog.Logger) error {
 	if err := telemetry.Register(own, telemetry.BuildInfo("operator"), &hostedbridge.Metrics{Reader: m.GetClient(), Elected: m.Elected(), Now: time.Now}); err != nil {
 		return err
 	}
-	recipes := &catalogrecipe.Reconciler{Client: m.GetClient(), Clock: clock.RealClock{}}
+	canRun, err := hosting(r.Settings.Settings)
+	if err != nil {
+		return err
+	}
+	recipes := &catalogrecipe.Reconciler{Client: m.GetClient(), Clock: clock.RealClock{}, Hosting: canRun}
 	if err := recipes.Setup(ctx, m); err != nil {
 		return err
 	}
@@ -88,6 +94,15 @@ func run(ctx context.Context, o Options, log *slog.Logger) error {
 		return fmt.Errorf("run controllers: %w", err)
 	}
 	return nil
+}
+
+// hosting returns what the installation can run.
+func hosting(s desired.Settings) (*resolve.Hosting, error) {
+	rules, err := netguard.New(s.Egress.Allow, s.Egress.Deny, s.Egress.Unrestricted)
+	if err != nil {
+		return nil, fmt.Errorf("read the rules for addresses: %w", err)
+	}
+	return &resolve.Hosting{Lacking: s.Lacking(), Egress: rules}, nil
 }
 
 func newManager(config *rest.Config, o Options, log *slog.Logger) (ctrl.Manager, error) {

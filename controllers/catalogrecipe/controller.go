@@ -24,6 +24,7 @@ import (
 	recipeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/validate"
+	"github.com/hostedbridge/hostedbridge/internal/resolve"
 )
 
 // conflictRetry is longer than caches lag behind.
@@ -34,6 +35,9 @@ type Reconciler struct {
 	// Client reads from caches that have the index of Setup, and writes.
 	Client client.Client
 	Clock  clock.PassiveClock
+	// Hosting is what the installation can run; nil leaves the condition Hostable
+	// as it is.
+	Hosting *resolve.Hosting
 }
 
 // Reconcile implements reconcile.ObjectReconciler.
@@ -89,8 +93,29 @@ func (r *Reconciler) status(o *v1alpha1.CatalogRecipe, v validate.Verdict) v1alp
 		condition.Status = metav1.ConditionTrue
 	}
 	meta.SetStatusCondition(&s.Conditions, condition)
+	r.noteHosting(&s, o)
 	catalog.NoteDeprecation(&s.Conditions, o, r.Clock.Now())
 	return s
+}
+
+// noteHosting says whether bridges can run the version that is served.
+func (r *Reconciler) noteHosting(s *v1alpha1.CatalogRecipeStatus, o *v1alpha1.CatalogRecipe) {
+	if r.Hosting == nil {
+		return
+	}
+	if len(s.Versions) == 0 {
+		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.ConditionRecipeHostable)
+		return
+	}
+	condition := metav1.Condition{
+		Type: v1alpha1.ConditionRecipeHostable, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonRecipeHostable,
+		Message: "bridges of this installation can run version " + s.Versions[0].Version, ObservedGeneration: o.Generation,
+		LastTransitionTime: metav1.NewTime(r.Clock.Now()),
+	}
+	if found := r.Hosting.Judge(o.Name, s.Versions[0]); found.Reason != "" {
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, found.Reason, found.Message
+	}
+	meta.SetStatusCondition(&s.Conditions, condition)
 }
 
 func (r *Reconciler) applyStatus(ctx context.Context, o *v1alpha1.CatalogRecipe, s v1alpha1.CatalogRecipeStatus) error {

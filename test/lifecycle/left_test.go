@@ -32,6 +32,7 @@ var left = []string{
 	"PriorityClass/hosted-bridge-bridges",
 	"Secret/hosted-bridge-admin",
 	"Secret/hosted-bridge-audit-key",
+	"Secret/hosted-bridge-catalog-key",
 	"Secret/hosted-bridge-master-key",
 	"Secret/hosted-bridge-snapshot-key",
 }
@@ -55,7 +56,7 @@ func (c *cluster) expectLeftAsTheNotesSay(t *testing.T) {
 		return nil
 	})
 	// The notes speak of each of them to who reads them.
-	for _, word := range []string{"CustomResourceDefinitions", "NetworkPolicies hosted-bridge-tenants", "PriorityClass hosted-bridge-bridges", "Leases hosted-bridge-operator and hosted-bridge-keybroker", "hosted-bridge-master-key", "hosted-bridge-admin", "hosted-bridge-audit-key", "hosted-bridge-snapshot-key", "namespace " + system} {
+	for _, word := range []string{"CustomResourceDefinitions", "NetworkPolicies hosted-bridge-tenants", "PriorityClass hosted-bridge-bridges", "Leases hosted-bridge-operator and hosted-bridge-keybroker", "hosted-bridge-master-key", "hosted-bridge-admin", "hosted-bridge-audit-key", "hosted-bridge-catalog-key", "hosted-bridge-snapshot-key", "namespace " + system} {
 		if !strings.Contains(strings.Join(strings.Fields(notes), " "), word) {
 			t.Errorf("the notes say nothing of %s", word)
 		}

@@ -12,6 +12,10 @@
 {{- .Values.audit.key.existingSecret | default "hosted-bridge-audit-key" -}}
 {{- end }}
 
+{{- define "hosted-bridge.secret.catalog-key" -}}
+{{- .Values.catalog.signingKey.existingSecret | default "hosted-bridge-catalog-key" -}}
+{{- end }}
+
 {{- define "hosted-bridge.secret.snapshot-key" -}}
 {{- .Values.ingress.snapshotKey.existingSecret | default "hosted-bridge-snapshot-key" -}}
 {{- end }}

@@ -61,6 +61,7 @@ that are named and not there. Of those the cluster is asked, where there is one.
   "admin.existingSecret" .Values.admin.existingSecret
   "audit.key.existingSecret" .Values.audit.key.existingSecret
   "audit.index.postgres.existingSecret" .Values.audit.index.postgres.existingSecret
+  "catalog.signingKey.existingSecret" .Values.catalog.signingKey.existingSecret
   "ingress.snapshotKey.existingSecret" .Values.ingress.snapshotKey.existingSecret
   "quota.redis.existingSecret" .Values.quota.redis.existingSecret
   "tls.secret.name" (ternary .Values.tls.secret.name "" (eq .Values.tls.mode "secret"))

@@ -17,6 +17,7 @@ var entries = map[string][]string{
 	"hosted-bridge-master-key":   {"1", "authority"},
 	"hosted-bridge-admin":        {"key"},
 	"hosted-bridge-audit-key":    {"key"},
+	"hosted-bridge-catalog-key":  {"key"},
 	"hosted-bridge-snapshot-key": {"key"},
 }
 
@@ -39,9 +40,9 @@ func TestKeysAreMadeWhereTheClusterHasNone(t *testing.T) {
 	}{
 		{"a namespace without any", secrets{}, "", all},
 		{"a namespace with others", secrets{"sh.helm.release.v1.some-name.v1"}, "", all},
-		{"one that is there stays", secrets{"hosted-bridge-master-key"}, "", []string{"hosted-bridge-admin", "hosted-bridge-audit-key", "hosted-bridge-snapshot-key"}},
+		{"one that is there stays", secrets{"hosted-bridge-master-key"}, "", []string{"hosted-bridge-admin", "hosted-bridge-audit-key", "hosted-bridge-catalog-key", "hosted-bridge-snapshot-key"}},
 		{"all that are there stay", all, "", nil},
-		{"one that is named is not made", secrets{"ring"}, "masterKey: {existingSecret: ring}", []string{"hosted-bridge-admin", "hosted-bridge-audit-key", "hosted-bridge-snapshot-key"}},
+		{"one that is named is not made", secrets{"ring"}, "masterKey: {existingSecret: ring}", []string{"hosted-bridge-admin", "hosted-bridge-audit-key", "hosted-bridge-catalog-key", "hosted-bridge-snapshot-key"}},
 		{"none is made that another would take the place of", nil, "", nil},
 	}
 	for _, tt := range tests {

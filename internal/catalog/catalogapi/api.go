@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/search"
 )
 
@@ -66,7 +67,9 @@ type Options struct {
 	// MaxRecipes is how many recipes one publisher may have; zero means no
 	// limit.
 	MaxRecipes int
-	Log        *slog.Logger
+	// Signer signs the installation's own recipes; nil signs none.
+	Signer *recipe.Signer
+	Log    *slog.Logger
 }
 
 const (
@@ -93,6 +96,7 @@ type core struct {
 	settle time.Duration
 	// maxRecipes is Options.MaxRecipes.
 	maxRecipes int
+	signer     *recipe.Signer
 	log        *slog.Logger
 	// namespace is the prefix of names in the official registry's form.
 	namespace string
@@ -105,7 +109,7 @@ func New(o Options) (*API, error) {
 	if o.Store == nil || o.Log == nil {
 		return nil, errors.New("catalog API: a dependency is missing")
 	}
-	a := &core{store: o.Store, seeder: o.Seeder, settle: o.Settle, maxRecipes: o.MaxRecipes, log: o.Log}
+	a := &core{store: o.Store, seeder: o.Seeder, settle: o.Settle, maxRecipes: o.MaxRecipes, signer: o.Signer, log: o.Log}
 	if a.settle == 0 {
 		a.settle = settle
 	}

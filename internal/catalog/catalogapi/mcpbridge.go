@@ -5,7 +5,10 @@ package catalogapi
 
 import (
 	"encoding/json"
+	"fmt"
 
+	"github.com/hostedbridge/hostedbridge/internal/catalog"
+	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/search"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 )
@@ -74,11 +77,34 @@ func (a *readHandler) searchForMCPBridge(c httpapi.Call) error {
 }
 
 // download answers with the recipe file as its author wrote it, which is what a
-// signature covers.
+// signature covers. The installation signs its own recipes, whose authors do not.
 func (a *readHandler) download(c httpapi.Call) error {
 	item, err := a.item(c)
 	if err != nil {
 		return err
 	}
-	return page{item.Download, item.ETag}.write(c)
+	if a.signer == nil || item.Entry.Recipe.Signature != nil || item.Entry.Owner != "" && item.Entry.Owner != catalog.SeedOwner {
+		return page{item.Download, item.ETag}.write(c)
+	}
+	signed, err := a.signer.Sign(item.Download, item.Entry.Updated)
+	if err != nil {
+		return err
+	}
+	return page{signed, fmt.Sprintf(`"%s-%.8s"`, item.Entry.Revision, a.signer.PublicKey())}.write(c)
+}
+
+// catalogKey answers with the key that verifies the installation's signatures.
+func (a *readHandler) catalogKey(c httpapi.Call) error {
+	if a.signer == nil {
+		return errNoCatalogKey
+	}
+	key := a.signer.PublicKey()
+	b, err := json.Marshal(struct {
+		PublisherID string `json:"publisherId"`
+		PublicKey   string `json:"publicKey"`
+	}{recipe.InstallationPublisher, key})
+	if err != nil {
+		return err
+	}
+	return page{b, fmt.Sprintf("%q", key)}.write(c)
 }

@@ -37,6 +37,7 @@ var (
 	errOwnerUnknown   = httpapi.New(http.StatusUnprocessableEntity, "owner_unknown", `The new owner must be a publisher's id, or "seed".`)
 	errTooManyKeys    = httpapi.New(http.StatusConflict, "key_limit_reached", "The publisher has 128 keys, revoked ones too; remove old ones from spec.keys with kubectl.")
 	errClusterAway    = httpapi.New(http.StatusServiceUnavailable, "cluster_unavailable", "The API server did not answer or refused. A change may have been made or not; GET shows which.").After(5 * time.Second)
+	errNoCatalogKey   = httpapi.New(http.StatusNotFound, "catalog_key_not_found", "This installation does not sign its recipes; --catalog-signing-key-file of the ingress names a key.")
 	errNoSeed         = httpapi.New(http.StatusServiceUnavailable, "seed_disabled", "This installation has no source of recipes; --catalog-seed names one.")
 	errSeed           = httpapi.New(http.StatusBadGateway, "seed_failed", "The source could not be used.")
 	errSeedPart       = httpapi.New(http.StatusBadGateway, "seed_incomplete", "Some changes could not be made; problems has them. The others were.")

@@ -44,6 +44,7 @@ var listParameters = parameters{
 	"deprecated": func(q *searchQuery, v string) error {
 		return setChoice(&q.Deprecated, v)
 	},
+	"here": func(q *searchQuery, v string) error { return setChoice(&q.Here, v) },
 	"hostedSafe": func(q *searchQuery, v string) error {
 		var safe *bool
 		err := setChoice(&safe, v)

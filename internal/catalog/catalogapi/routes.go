@@ -39,6 +39,7 @@ func (a *API) Routes() []httpapi.Route {
 		{Method: get, Path: "/recipes/:name/versions", Handle: a.versions},
 		{Method: get, Path: "/recipes/:name/versions/:version", Handle: a.version},
 		{Method: get, Path: "/openapi.json", Handle: a.document.serve},
+		{Method: get, Path: "/catalog-key", Handle: a.catalogKey},
 
 		{Method: get, Path: "/api/recipes", Handle: a.listForMCPBridge},
 		{Method: get, Path: "/api/search", Handle: a.searchForMCPBridge},
@@ -110,7 +111,7 @@ func newPaths(namespace string) paths {
 	server := `v0\.1/servers/` + regexp.QuoteMeta(namespace) + `%2[Ff]` + recipeName + `/versions`
 	return paths{
 		lists: of(`search`, `api/recipes`, `api/search`, `v0\.1/servers`, server+`(/`+versionName+`)?`),
-		plain: of(`openapi\.json`,
+		plain: of(`openapi\.json`, `catalog-key`,
 			`recipes/`+recipeName+`/versions(/`+versionName+`)?`,
 			`api/recipes/`+recipeName+`(/download)?`,
 			`admin/recipes/`+recipeName+`/owner`,

@@ -1,0 +1,56 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package resolve
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"slices"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/netguard"
+	"github.com/hostedbridge/hostedbridge/internal/plan"
+)
+
+// Hosting is what an installation can run.
+type Hosting struct {
+	// Lacking are the methods of install for which the installation has no image.
+	Lacking []v1alpha1.InstallMethod
+	// Egress are the addresses that bridges may connect to.
+	Egress netguard.Rules
+}
+
+// Judge returns why the installation's bridges cannot run a version of a recipe,
+// and the zero Finding if they can. It knows what was configured, and not whether
+// a registry or a server answers.
+func (h Hosting) Judge(name string, v v1alpha1.RecipeVersion) plan.Finding {
+	server := v1alpha1.Server{Name: "server", Recipe: &v1alpha1.RecipeReference{Name: name}}
+	status, found := Catalog{Lacking: h.Lacking}.host(server, v)
+	if found != (plan.Finding{}) {
+		return found
+	}
+	var said mcpserver.Server
+	if err := json.Unmarshal([]byte(status.Source), &said); err != nil || said.URL == "" {
+		return plan.Finding{} // A program.
+	}
+	if u, err := url.Parse(said.URL); err == nil && !h.reaches(u.Hostname()) {
+		return plan.Finding{Reason: v1alpha1.ReasonRecipeUnreachable, Message: fmt.Sprintf(
+			"version %s of recipe %s is at %s, to which the installation's rules let no bridge connect", v.Version, name, u.Host)}
+	}
+	return plan.Finding{}
+}
+
+// reaches reports whether a bridge may connect to a host. A name is taken for
+// that of a public address.
+func (h Hosting) reaches(host string) bool {
+	if a, err := netip.ParseAddr(host); err == nil {
+		return h.Egress.Permits(a)
+	}
+	return slices.ContainsFunc(h.Egress.Blocks(), func(b netguard.Block) bool {
+		return b.CIDR.Bits() == 0 || netguard.Public(b.CIDR.Addr())
+	})
+}
