@@ -170,7 +170,7 @@ bench-hostile: assets ## Another user's calls without and with a user whose serv
 	$(STAGE) "hostile servers and a neighbour" $(SDK) go test -tags=load -count=1 -timeout=30m -v -run=TestHowMuchHostile $(TESTFLAGS) ./test/load
 
 .PHONY: check-recipes
-check-recipes: ## What the npm registry says of the packages of config/recipes. FILES=1 looks into them too. Not part of test.
+check-recipes: ## What the npm registry says of the packages of config/recipes, and their remote servers of themselves. FILES=1 looks into the packages too. Not part of test.
 	@go run ./hack/recipes $(if $(FILES),--files)
 
 ##@ Before a commit

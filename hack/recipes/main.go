@@ -3,8 +3,10 @@
 
 // Command recipes looks at the recipes of a folder against the npm registry: is
 // the package there in the version that the recipe names, is it deprecated, is
-// there a newer one, does it read the variables that the recipe sets. It is for
-// a maintainer and needs the machine's npm; it changes nothing.
+// there a newer one, does it read the variables that the recipe sets. It asks
+// remote servers, without credentials, whether they are there and, where the
+// recipe's login needs it, for their protected resource metadata. It is for a
+// maintainer and needs the machine's npm; it changes nothing.
 package main
 
 import (
@@ -42,7 +44,7 @@ type options struct {
 }
 
 // errFound is that something must be mended. What, is on stdout.
-var errFound = errors.New("some recipes are not what the registry says")
+var errFound = errors.New("some recipes are not what the registry or their servers say")
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var o options
@@ -67,6 +69,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 // check prints a line for each finding and returns errFound if one of them must
 // be mended.
 func (o options) check(ctx context.Context, recipes []recipe.Recipe, stdout io.Writer) error {
+	remote := newProber().probeAll(ctx, recipes)
 	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	wrong, unchecked := 0, 0
 	for _, r := range recipes {
@@ -74,10 +77,10 @@ func (o options) check(ctx context.Context, recipes []recipe.Recipe, stdout io.W
 		if err != nil {
 			return fmt.Errorf("recipe %s: %w", r.ID, err)
 		}
-		if facts == nil {
+		if facts == nil && r.Install != nil {
 			unchecked++
 		}
-		for _, f := range judge(r, facts, time.Now()) {
+		for _, f := range append(judge(r, facts, time.Now()), judgeRemote(r, remote[r.ID])...) {
 			if f.wrong {
 				wrong++
 			}
@@ -87,7 +90,9 @@ func (o options) check(ctx context.Context, recipes []recipe.Recipe, stdout io.W
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "%d recipes: %d findings to mend; %d are not of npm and were not looked up\n", len(recipes), wrong, unchecked)
+	away, servers := unreached(remote)
+	fmt.Fprintf(stdout, "%d recipes: %d findings to mend; %d programs are not of npm and were not looked up; %d of %d remote servers did not answer\n",
+		len(recipes), wrong, unchecked, away, servers)
 	if wrong > 0 {
 		return errFound
 	}

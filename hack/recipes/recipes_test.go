@@ -183,7 +183,7 @@ func TestRunPrintsWhatIsToBeDone(t *testing.T) {
 one  note  1.3.0 is out, the recipe has 1.2.0
 one  mend  no file of one@1.2.0 has ONE_URL
 two  mend  npm has no two@2.0.0
-3 recipes: 3 findings to mend; 1 are not of npm and were not looked up
+3 recipes: 3 findings to mend; 1 programs are not of npm and were not looked up; 0 of 0 remote servers did not answer
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
