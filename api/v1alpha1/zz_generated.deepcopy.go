@@ -998,6 +998,11 @@ func (in *RecipeMetadata) DeepCopyInto(out *RecipeMetadata) {
 		*out = new(RecipeRateLimit)
 		**out = **in
 	}
+	if in.Sources != nil {
+		in, out := &in.Sources, &out.Sources
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Verification != nil {
 		in, out := &in.Verification, &out.Verification
 		*out = new(RecipeVerification)

@@ -794,6 +794,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: category
       type:
         scalar: string
+    - name: checked
+      type:
+        scalar: string
     - name: costCurrency
       type:
         scalar: string
@@ -851,6 +854,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: sideEffects
       type:
         scalar: string
+    - name: sources
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
     - name: subcategory
       type:
         scalar: string

@@ -47,6 +47,12 @@ type RecipeMetadataApplyConfiguration struct {
 	// the API has no such numbers; in a recipe file it is a number.
 	CostPerCall  *string `json:"costPerCall,omitempty"`
 	CostCurrency *string `json:"costCurrency,omitempty"`
+	// sources are the public pages from which the facts of the recipe were taken.
+	Sources []string `json:"sources,omitempty"`
+	// checked is how the facts were checked: read means that they were read on
+	// pages and the server was never called; called means that the server was
+	// called or started as the recipe says.
+	Checked *string `json:"checked,omitempty"`
 	// verification is what was tried, and when.
 	Verification *RecipeVerificationApplyConfiguration `json:"verification,omitempty"`
 }
@@ -262,6 +268,24 @@ func (b *RecipeMetadataApplyConfiguration) WithCostPerCall(value string) *Recipe
 // If called multiple times, the CostCurrency field is set to the value of the last call.
 func (b *RecipeMetadataApplyConfiguration) WithCostCurrency(value string) *RecipeMetadataApplyConfiguration {
 	b.CostCurrency = &value
+	return b
+}
+
+// WithSources adds the given value to the Sources field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Sources field.
+func (b *RecipeMetadataApplyConfiguration) WithSources(values ...string) *RecipeMetadataApplyConfiguration {
+	for i := range values {
+		b.Sources = append(b.Sources, values[i])
+	}
+	return b
+}
+
+// WithChecked sets the Checked field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Checked field is set to the value of the last call.
+func (b *RecipeMetadataApplyConfiguration) WithChecked(value string) *RecipeMetadataApplyConfiguration {
+	b.Checked = &value
 	return b
 }
 
