@@ -174,34 +174,47 @@ func (o addOptions) fetch(c *cobra.Command, m *machine, id string) (laptop.Claim
 		return laptop.Claim{}, err
 	}
 	claim := laptop.Claim{Catalog: catalog, AllowUnsigned: o.allowUnsigned, NewPublisher: o.newPublisher}
-	if text := o.publicKey(); text != "" {
-		if claim.Key, err = recipe.ParseKey(text); err != nil {
-			if text == o.key {
-				err = fmt.Errorf("no such file, and not a key: %w", err)
-			}
-			return laptop.Claim{}, fmt.Errorf("--key: %w", err)
-		}
+	if err := o.useKey(&claim); err != nil {
+		return laptop.Claim{}, err
 	}
 	claim.Document, err = catalog.Download(c.Context(), id)
 	if err != nil {
 		return laptop.Claim{}, err
 	}
 	trust := laptop.OpenTrust(m.folders.State)
-	if s := claim.Document.Recipe.Signature; s != nil && s.PublisherID == recipe.InstallationPublisher && claim.Key == nil {
-		// The catalog is at https, or on this machine: it vouches for its own
-		// recipes. A key that is known stays the only one.
-		if claim.Key, err = catalog.Key(c.Context()); err != nil {
-			return laptop.Claim{}, err
-		}
-		known, err := trust.Knows(claim)
-		if err != nil {
-			return laptop.Claim{}, err
-		}
-		if !known {
-			c.PrintErrf("note: the key %s verifies the catalog's own recipes from now on\n", recipe.FormatKey(claim.Key))
-		}
+	s := claim.Document.Recipe.Signature
+	if s == nil || s.PublisherID != recipe.InstallationPublisher || claim.Key != nil {
+		return claim, trust.Check(claim)
 	}
-	return claim, trust.Check(claim)
+	// The catalog is at https, or on this machine: it vouches for its own recipes.
+	// A key that is known stays the only one.
+	if claim.Key, err = catalog.Key(c.Context()); err != nil {
+		return laptop.Claim{}, err
+	}
+	known, err := trust.Knows(claim)
+	if err := errors.Join(err, trust.Check(claim)); err != nil {
+		return laptop.Claim{}, err
+	}
+	if !known {
+		c.PrintErrf("note: the key %s verifies the catalog's own recipes from now on\n", recipe.FormatKey(claim.Key))
+	}
+	return claim, nil
+}
+
+// useKey puts the publisher's key that the user gave into the claim, if any.
+func (o addOptions) useKey(claim *laptop.Claim) (err error) {
+	text := o.publicKey()
+	if text == "" {
+		return nil
+	}
+	claim.Key, err = recipe.ParseKey(text)
+	if err != nil && text == o.key {
+		err = fmt.Errorf("no such file, and not a key: %w", err)
+	}
+	if err != nil {
+		return fmt.Errorf("--key: %w", err)
+	}
+	return nil
 }
 
 // publicKey returns the text of the key that is given, empty for none.

@@ -51,45 +51,52 @@ func (o loginOptions) run(c *cobra.Command, m *machine, name string) error {
 	if err != nil {
 		return err
 	}
-	oauth := server.OAuth
-	if oauth == nil || oauth.Grant != mcpserver.AuthorizationCode || oauth.AuthorizationURL == "" {
-		return fmt.Errorf("the server %q has no auth with the grant authorization_code and an authorizationURL", name)
-	}
-	for _, secret := range s.missing(server) {
-		if secret != oauth.Token {
-			return fmt.Errorf("a secret is missing: bridge secret set %s", secret)
-		}
+	if err := s.mayLogIn(server); err != nil {
+		return err
 	}
 	login := laptop.Login{
-		OAuth: *oauth, ClientSecret: string(s.secrets[oauth.ClientSecret]), Port: o.port,
+		OAuth: *server.OAuth, ClientSecret: string(s.secrets[server.OAuth.ClientSecret]), Port: o.port,
 		Show: func(url string) { c.PrintErrf("open this in a browser:\n%s\n", url) },
 	}
-	entry, _ := s.File.Servers.Get(name)
-	found := &discovery{server: server, entry: entry.Auth}
-	if entry.Auth != nil && entry.Auth.Discovers() {
+	found := &discovery{server: server, clientSecret: login.ClientSecret}
+	if entry, _ := s.File.Servers.Get(name); entry.Auth != nil && entry.Auth.Discovers() {
 		if s.Format != laptop.Ours {
 			return fmt.Errorf("the server %q names no authorizationURL, and %s is a file of %s, which the bridge only reads", name, m.path, s.Format)
 		}
-		found.clientSecret = login.ClientSecret
-		login.Prepare = found.prepare
+		found.entry, login.Prepare = entry.Auth, found.prepare
 	}
 	tokens, err := login.Run(c.Context())
 	if err != nil {
 		return err
 	}
-	if login.Prepare != nil {
+	if found.entry != nil {
 		if err := found.store(c, m); err != nil {
 			return err
 		}
 	}
-	return m.setSecret(c, oauth.Token, string(tokens))
+	return m.setSecret(c, server.OAuth.Token, string(tokens))
+}
+
+// mayLogIn says what a login at a server lacks.
+func (s setup) mayLogIn(server mcpserver.Server) error {
+	o := server.OAuth
+	if o == nil || o.Grant != mcpserver.AuthorizationCode || o.AuthorizationURL == "" {
+		return fmt.Errorf("the server %q has no auth with the grant authorization_code and an authorizationURL", server.Name)
+	}
+	for _, secret := range s.missing(server) {
+		if secret != o.Token {
+			return fmt.Errorf("a secret is missing: bridge secret set %s", secret)
+		}
+	}
+	return nil
 }
 
 // discovery finds the authorization server of a server that names none, and
 // registers a client there if the configuration has none.
 type discovery struct {
 	server mcpserver.Server
-	entry  *laptop.Auth
+	// entry is nil where nothing has to be found.
+	entry *laptop.Auth
 
 	oauth        mcpserver.OAuth
 	clientSecret string

@@ -97,29 +97,37 @@ func (p prober) probe(ctx context.Context, t recipe.Transport) remoteFacts {
 // judgeRemote returns what is to be done about a recipe by what its servers say.
 func judgeRemote(r recipe.Recipe, servers []remoteFacts) []finding {
 	var found []finding
-	add := func(wrong bool, format string, args ...any) {
-		found = append(found, finding{wrong, fmt.Sprintf(format, args...)})
-	}
 	if m := r.Metadata; len(servers) > 0 && (len(m.Sources) == 0 || m.Checked == "") {
-		add(true, "metadata.sources and metadata.checked do not say from where the facts of its remote server are")
+		found = append(found, finding{true, "metadata.sources and metadata.checked do not say from where the facts of its remote server are"})
 	}
 	for _, f := range servers {
-		url, auth := f.transport.URL, f.transport.Auth
-		switch {
-		case !f.reached:
-		case f.status == http.StatusNotFound || f.status == http.StatusGone:
-			add(true, "%s answers %d", url, f.status)
-		case f.status == http.StatusUnauthorized && auth == nil && len(f.transport.Headers) == 0:
-			add(true, "%s wants credentials, and the recipe has none", url)
-		case f.unfound != nil:
-			add(true, "bridge login cannot work with %s: %v", url, f.unfound)
-		case auth != nil && auth.Discovers() && auth.ClientID == "" && f.login.RegistrationURL == "":
-			add(true, "bridge login cannot work with %s: %s registers no clients, and the recipe has no clientId", url, f.login.Issuer)
-		case f.login.Issuer != "":
-			add(false, "%s: tokens are of %s", url, f.login.Issuer)
+		if !f.reached {
+			continue
+		}
+		if one := f.judge(); one.text != "" {
+			one.text = f.transport.URL + ": " + one.text
+			found = append(found, one)
 		}
 	}
 	return found
+}
+
+// judge returns what is to be done about a server that answered, if anything.
+func (f remoteFacts) judge() finding {
+	auth := f.transport.Auth
+	switch {
+	case f.status == http.StatusNotFound || f.status == http.StatusGone:
+		return finding{true, fmt.Sprintf("it answers %d", f.status)}
+	case f.status == http.StatusUnauthorized && auth == nil && len(f.transport.Headers) == 0:
+		return finding{true, "it wants credentials, and the recipe has none"}
+	case f.unfound != nil:
+		return finding{true, fmt.Sprintf("bridge login cannot work: %v", f.unfound)}
+	case f.login.Issuer == "":
+		return finding{}
+	case auth.ClientID == "" && f.login.RegistrationURL == "":
+		return finding{true, fmt.Sprintf("bridge login cannot work: %s registers no clients, and the recipe has no clientId", f.login.Issuer)}
+	}
+	return finding{false, "tokens are of " + f.login.Issuer}
 }
 
 // unreached counts servers that did not answer.

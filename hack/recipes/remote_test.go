@@ -57,13 +57,13 @@ func TestRemoteServersAreAskedAndJudged(t *testing.T) {
 		want string
 	}{
 		"a login that works":                     {open + "/mcp", login, "note " + open + "/mcp: tokens are of " + open + "/tenant"},
-		"a login without registration":           {closed + "/mcp", login, "mend bridge login cannot work with " + closed + "/mcp: " + closed + "/tenant registers no clients"},
+		"a login without registration":           {closed + "/mcp", login, "mend " + closed + "/mcp: bridge login cannot work: " + closed + "/tenant registers no clients"},
 		"a client of the user's own":             {closed + "/mcp", own, "note " + closed + "/mcp: tokens are of"},
-		"a server that names none":               {open + "/bare", login, "mend bridge login cannot work with " + open + "/bare: find the authorization server"},
+		"a server that names none":               {open + "/bare", login, "mend " + open + "/bare: bridge login cannot work: find the authorization server"},
 		"a token in a header":                    {open + "/mcp", token, ""},
-		"a server that wants what nobody gives":  {open + "/mcp", nil, "mend " + open + "/mcp wants credentials"},
+		"a server that wants what nobody gives":  {open + "/mcp", nil, "mend " + open + "/mcp: it wants credentials"},
 		"a server that wants nothing":            {open + "/open", nil, ""},
-		"a server that is gone":                  {open + "/elsewhere", token, "mend " + open + "/elsewhere answers 404"},
+		"a server that is gone":                  {open + "/elsewhere", token, "mend " + open + "/elsewhere: it answers 404"},
 		"a server that nobody reaches from here": {"http://127.0.0.1:1/mcp", login, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

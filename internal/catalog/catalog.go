@@ -52,6 +52,11 @@ type Entry struct {
 	// Here says whether bridges of this installation can run Recipe, nil if the
 	// operator has not said so.
 	Here *Here
+	Waiting
+}
+
+// Waiting is what was written into an entry and is not served.
+type Waiting struct {
 	// Pending is the recipe of the object, if it is not the one that is served:
 	// it waits for its check, or was refused. Refused says why.
 	Pending *recipe.Recipe

@@ -138,16 +138,10 @@ func (a Auth) config(out *mcpserver.Server, lookup LookupFunc) error {
 		ClientID: id, Scopes: a.Scopes, Resource: a.Resource,
 	}
 	if a.ClientSecret != "" {
-		t, err := template.Parse(a.ClientSecret)
-		if err != nil {
-			return fmt.Errorf("clientSecret: %w", err)
+		if o.ClientSecret, err = a.secretName(); err != nil {
+			return err
 		}
-		names := t.Required()
-		if len(names) != 1 || a.ClientSecret != "${"+names[0]+"}" {
-			return fmt.Errorf("clientSecret must be one secret, such as ${CLIENT_SECRET}")
-		}
-		o.ClientSecret = names[0]
-		need(out, names[0])
+		need(out, o.ClientSecret)
 	}
 	if a.Grant == mcpserver.AuthorizationCode {
 		o.Token = recipe.TokenSecret(out.Name)
@@ -155,6 +149,19 @@ func (a Auth) config(out *mcpserver.Server, lookup LookupFunc) error {
 	}
 	out.OAuth = o
 	return nil
+}
+
+// secretName returns the name of the secret with the client's secret.
+func (a Auth) secretName() (string, error) {
+	t, err := template.Parse(a.ClientSecret)
+	if err != nil {
+		return "", fmt.Errorf("clientSecret: %w", err)
+	}
+	names := t.Required()
+	if len(names) != 1 || a.ClientSecret != "${"+names[0]+"}" {
+		return "", fmt.Errorf("clientSecret must be one secret, such as ${CLIENT_SECRET}")
+	}
+	return names[0], nil
 }
 
 // fill returns a text with its variables filled in, or an empty string if a value is missing.

@@ -105,7 +105,7 @@ func readVocabulary(text string) vocabulary {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if list, ok := strings.CutPrefix(line, "optional:"); ok {
-			for _, word := range strings.Fields(list) {
+			for word := range strings.FieldsSeq(list) {
 				v.optional[word] = true
 			}
 			continue
