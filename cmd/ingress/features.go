@@ -55,7 +55,7 @@ func adminFeature(c *core, _ *options) (httpapi.Feature, error) {
 
 // catalogFeature serves the catalog, and seeds it where there is a source.
 func catalogFeature(c *core, o *options) (httpapi.Feature, error) {
-	signer, err := o.Catalog.signer(c.log)
+	signer, err := catalogapi.OpenSigner(o.Catalog.SigningKeyFile, c.log)
 	if err != nil {
 		return httpapi.Feature{}, err
 	}

@@ -34,12 +34,20 @@ func (h Hosting) Judge(name string, v v1alpha1.RecipeVersion) plan.Finding {
 		return found
 	}
 	var said mcpserver.Server
-	if err := json.Unmarshal([]byte(status.Source), &said); err != nil || said.URL == "" {
-		return plan.Finding{} // A program.
+	if err := json.Unmarshal([]byte(status.Source), &said); err != nil {
+		return plan.Finding{Reason: v1alpha1.ReasonRecipeNotHostable, Message: fmt.Sprintf("version %s of recipe %s cannot be read: %v", v.Version, name, err)}
+	}
+	unreachable := func(format string, args ...any) plan.Finding {
+		return plan.Finding{Reason: v1alpha1.ReasonRecipeUnreachable, Message: fmt.Sprintf("version %s of recipe %s ", v.Version, name) + fmt.Sprintf(format, args...)}
+	}
+	if said.Program != nil {
+		if len(h.Egress.Blocks()) == 0 {
+			return unreachable("is a package that %s fetches, and the installation's rules let bridges connect to no address", said.Program.Command[0])
+		}
+		return plan.Finding{}
 	}
 	if u, err := url.Parse(said.URL); err == nil && !h.reaches(u.Hostname()) {
-		return plan.Finding{Reason: v1alpha1.ReasonRecipeUnreachable, Message: fmt.Sprintf(
-			"version %s of recipe %s is at %s, to which the installation's rules let no bridge connect", v.Version, name, u.Host)}
+		return unreachable("is at %s, to which the installation's rules let no bridge connect", u.Host)
 	}
 	return plan.Finding{}
 }

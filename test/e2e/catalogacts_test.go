@@ -288,13 +288,21 @@ func catalogOnALaptop(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/bridge").CombinedOutput(); err != nil {
 		t.Fatalf("build the bridge: %v: %s", err, out)
 	}
-	add := func(key string) (string, error) {
-		// A replica may not have the recipe yet, which is no reason for another verdict.
-		cmd := exec.CommandContext(t.Context(), program, "add", name, "--catalog", installed.url, "--key", key)
+	run := func(args ...string) (string, error) {
+		cmd := exec.CommandContext(t.Context(), program, append(args, "--catalog", installed.url)...)
 		cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
+	// The installation's own recipes need no key and no flag.
+	if out, err := run("search", "aws", "documentation"); err != nil || !strings.Contains(out, "\naws-knowledge ") {
+		t.Errorf("search: %v: %s", err, out)
+	}
+	if out, err := run("add", "aws-knowledge"); err != nil || !strings.Contains(out, "added aws-knowledge") || !strings.Contains(out, "from now on") {
+		t.Errorf("add a recipe of the seed: %v: %s", err, out)
+	}
+	// A replica may not have the recipe yet, which is no reason for another verdict.
+	add := func(key string) (string, error) { return run("add", name, "--key", key) }
 	awaitRead(t, "/api/recipes/"+name+"/download", mentions(p.id))
 	stranger := newPublisher(t, "stranger")
 	if out, err := add(stranger.publicKey()); err == nil || !strings.Contains(out, "signature") {

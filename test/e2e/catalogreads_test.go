@@ -38,6 +38,7 @@ type listed struct {
 		Tags                          []string
 		Transports                    []string
 		Verified, HostedSafe          bool
+		Here                          catalog.Here
 	}
 	Total int
 	Next  string
@@ -73,6 +74,12 @@ func everySeededRecipeIsServed(t *testing.T, c curl) {
 	if len(served) != len(seeded) {
 		t.Errorf("%d recipes are served, want %d", len(served), len(seeded))
 	}
+	var said struct{ PublicKey string }
+	c.must(t, http.StatusOK, http.MethodGet, "/catalog-key", "").into(t, &said)
+	key, err := recipe.ParseKey(said.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, file := range seeded {
 		content, err := os.ReadFile(file)
 		if err != nil {
@@ -83,7 +90,12 @@ func everySeededRecipeIsServed(t *testing.T, c curl) {
 			t.Fatal(err)
 		}
 		a := c.must(t, http.StatusOK, http.MethodGet, "/api/recipes/"+name+"/download", "")
-		if got, err := recipe.Parse(a.body); err != nil || !served[name] || !catalog.Same(got.Recipe, want.Recipe) {
+		got, err := recipe.Parse(a.body)
+		if err == nil {
+			err = recipe.Verify(got.Source, key)
+		}
+		got.Recipe.Signature = nil // The installation's.
+		if err != nil || !served[name] || !catalog.Same(got.Recipe, want.Recipe) {
 			t.Errorf("%s: listed %t, error %v, or it is another recipe", name, served[name], err)
 		}
 	}
@@ -96,6 +108,8 @@ func catalogIsFiltered(t *testing.T, c curl) {
 		"transport=stdio":       func(l listed) bool { return strings.Contains(strings.Join(l.Recipes[0].Transports, " "), "stdio") },
 		"verified=false":        func(l listed) bool { return !l.Recipes[0].Verified },
 		"hostedSafe=true":       func(l listed) bool { return l.Recipes[0].HostedSafe },
+		"here=true":             func(l listed) bool { return l.Recipes[0].Here.Runs },
+		"here=false":            func(l listed) bool { return l.Recipes[0].Here.Why != "" },
 		"sort=name":             func(l listed) bool { return l.Recipes[0].ID <= l.Recipes[1].ID },
 		"sort=popular":          func(l listed) bool { return len(l.Recipes) == 20 },
 		"sort=updated":          func(l listed) bool { return len(l.Recipes) == 20 },
@@ -116,7 +130,7 @@ func catalogIsFiltered(t *testing.T, c curl) {
 
 // catalogIsReadAgain reads what no other test writes meanwhile.
 func catalogIsReadAgain(t *testing.T, c curl) {
-	for _, path := range []string{"/recipes/aws-knowledge", "/recipes/aws-knowledge/versions", "/recipes/aws-knowledge/versions/1.0.0", "/recipes?owner=seed&q=aws-knowledge", "/openapi.json"} {
+	for _, path := range []string{"/recipes/aws-knowledge", "/recipes/aws-knowledge/versions", "/recipes/aws-knowledge/versions/1.0.1", "/recipes?owner=seed&q=aws-knowledge", "/openapi.json"} {
 		first := c.must(t, http.StatusOK, http.MethodGet, path, "")
 		tag := first.header.Get("Etag")
 		again := c.must(t, http.StatusNotModified, http.MethodGet, path, "", "If-None-Match", `"another", `+tag)

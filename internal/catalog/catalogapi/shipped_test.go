@@ -6,6 +6,7 @@ package catalogapi
 import (
 	"crypto/ed25519"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
@@ -222,9 +223,18 @@ func TestARecipeOfAPublisherIsNotSignedByTheInstallation(t *testing.T) {
 	if got := without.get("/catalog-key"); got.status != http.StatusNotFound || got.code() != "catalog_key_not_found" {
 		t.Errorf("%d %s", got.status, got.body)
 	}
-	for _, text := range []string{"", "AAAA", "not base64!"} {
-		if _, err := recipe.ReadSigner([]byte(text)); err == nil {
-			t.Errorf("%q was read as a key", text)
+	file := filepath.Join(t.TempDir(), "key")
+	for _, path := range []string{"", file} {
+		if s, err := OpenSigner(path, slog.New(slog.DiscardHandler)); s != nil || err != nil {
+			t.Errorf("without a key: %v, %v", s, err)
+		}
+	}
+	for _, text := range []string{"", "AAAA", "c4n4ry!"} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := OpenSigner(file, slog.New(slog.DiscardHandler)); err == nil || strings.Contains(err.Error(), "c4n4ry") {
+			t.Errorf("%q was read as a key: %v", text, err)
 		}
 	}
 }
