@@ -85,6 +85,8 @@ func TestPeopleFindWhatTheyLookFor(t *testing.T) {
 		"on-call incident":        {"pagerduty"},
 		"design mockups":          {"figma"},
 		"postgres":                {"neon"},
+		"canva":                   {"canva"},
+		"deploy a website":        {"netlify"},
 		"Asana":                   {"asana"},
 		"zapier automations":      {"zapier"},
 	} {
