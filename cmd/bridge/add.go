@@ -34,6 +34,7 @@ type addOptions struct {
 	key           string
 	allowUnsigned bool
 	newPublisher  bool
+	noLogin       bool
 	replace       bool
 	useSecrets    []string
 }
@@ -52,6 +53,7 @@ func newAdd() *cobra.Command {
 	f.StringVar(&o.catalog, "catalog", "", "URL of the catalog (default: "+envCatalog+")")
 	f.StringVar(&o.name, "name", "", "name of the server (default: the recipe's id)")
 	f.StringVar(&o.transport, "transport", "", "stdio, streamable-http or sse, if the recipe has several")
+	f.BoolVar(&o.noLogin, "no-login", false, "use a transport that takes a token or a key, if the recipe has one beside a login")
 	f.StringVar(&o.dir, "dir", "", "folder where you built the program, for a recipe that builds from source")
 	f.StringVar(&o.key, "key", "", "publisher's public key, or a file with it; remembered for later recipes")
 	f.BoolVar(&o.allowUnsigned, "allow-unsigned", false, "accept a recipe without a signature")
@@ -67,7 +69,7 @@ func (o addOptions) run(c *cobra.Command, m *machine, id string) error {
 		return err
 	}
 	r := claim.Document.Recipe
-	conversion, err := r.Convert(recipe.Choice{Name: o.name, Transport: recipe.TransportType(o.transport), Platform: platform(), Dir: o.dir})
+	conversion, err := r.Convert(recipe.Choice{Name: o.name, Transport: recipe.TransportType(o.transport), NoLogin: o.noLogin, Platform: platform(), Dir: o.dir})
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,8 @@ type Choice struct {
 	// for a personal machine: stdio, which works without a network and in a
 	// process of its own, then streamable HTTP, then SSE.
 	Order []TransportType
+	// NoLogin leaves out transports that need a person's login.
+	NoLogin bool
 	// Platform is the operating system by its Node.js name.
 	Platform string
 	// Dir is where the program was built, for the method git.
@@ -67,7 +69,7 @@ func (r Recipe) Convert(c Choice) (Conversion, error) {
 	var refusals []error
 	for _, kind := range order {
 		for i, t := range r.Transports {
-			if t.Type != kind {
+			if t.Type != kind || c.NoLogin && t.Auth != nil && t.Auth.GrantType == authorizationCode {
 				continue
 			}
 			conversion, err := r.convert(c, t)
@@ -78,7 +80,7 @@ func (r Recipe) Convert(c Choice) (Conversion, error) {
 		}
 	}
 	if len(refusals) == 0 {
-		return Conversion{}, errors.New("the recipe has no transport of the type that is asked for")
+		return Conversion{}, errors.New("the recipe has no transport of the kind that is asked for")
 	}
 	return Conversion{}, fmt.Errorf("the recipe cannot be installed: %w", errors.Join(refusals...))
 }

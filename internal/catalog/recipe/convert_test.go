@@ -240,3 +240,17 @@ func TestALoginNamesThePortOfItsClient(t *testing.T) {
 		t.Errorf("%v: %s", err, diff)
 	}
 }
+
+func TestATokenCanBeUsedInPlaceOfALogin(t *testing.T) {
+	login, token := TransportAuth{Type: "oauth2", GrantType: "authorization_code"}, TransportAuth{Type: "bearer", Token: "${NOTES_TOKEN}"}
+	both := of(nil, nil, remote(StreamableHTTP, &login), remote(StreamableHTTP, &token))
+	for noLogin, want := range map[bool][]string{false: {"OAUTH_NOTES"}, true: {"NOTES_TOKEN"}} {
+		c, err := both.Convert(Choice{NoLogin: noLogin})
+		if diff := cmp.Diff(want, c.Server.Secrets); err != nil || diff != "" {
+			t.Errorf("no login %t: %v: %s", noLogin, err, diff)
+		}
+	}
+	if _, err := of(nil, nil, remote(StreamableHTTP, &login)).Convert(Choice{NoLogin: true}); err == nil || !strings.Contains(err.Error(), "no transport of the kind") {
+		t.Errorf("a recipe with a login alone: %v", err)
+	}
+}
