@@ -24,6 +24,9 @@ const (
 	// ConditionStable is False if the bridge's process ended repeatedly within an
 	// hour although nobody asked it to. Otherwise the condition is not there.
 	ConditionStable = "Stable"
+	// ConditionServersHealthy says whether all servers of the bridge can be used. It
+	// does not decide about Ready.
+	ConditionServersHealthy = "ServersHealthy"
 )
 
 // Reasons of the Accepted condition.
@@ -143,6 +146,25 @@ const (
 const (
 	// ReasonReady: calls reach the bridge.
 	ReasonReady = "Ready"
+)
+
+// Reasons of the ServersHealthy condition.
+const (
+	// ReasonServersHealthy: all servers can be used.
+	ReasonServersHealthy = "ServersHealthy"
+	// ReasonServersUnhealthy: some servers cannot be used. The message names them and
+	// the causes.
+	ReasonServersUnhealthy = "ServersUnhealthy"
+	// ReasonServersUnknown: the condition is Unknown, because the bridge has not
+	// reported all of its servers yet.
+	ReasonServersUnknown = "ServersUnknown"
+)
+
+// The states of a server in status.serverStates.
+const (
+	ServerHealthy    = "Healthy"
+	ServerUnhealthy  = "Unhealthy"
+	ServerConnecting = "Connecting"
 )
 
 // Reasons of the Stable condition, which is False with each.

@@ -18,11 +18,11 @@ import (
 // +kubebuilder:printcolumn:name="Tier",type=string,JSONPath=`.spec.tier`
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Servers",type=string,JSONPath=`.status.servers`
 // +kubebuilder:printcolumn:name="Tools",type=integer,JSONPath=`.status.tools`
 // +kubebuilder:printcolumn:name="URL",type=string,JSONPath=`.status.url`
 // +kubebuilder:printcolumn:name="Last-Active",type=date,JSONPath=`.status.lastActivityTime`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:printcolumn:name="Servers",type=string,priority=1,JSONPath=`.status.servers`
 // +kubebuilder:printcolumn:name="Key-Version",type=integer,priority=1,JSONPath=`.status.keyVersion`
 // +kubebuilder:printcolumn:name="Pod",type=string,priority=1,JSONPath=`.status.podName`
 // +kubebuilder:validation:XValidation:rule="has(self.spec.userID) || self.metadata.name.matches('^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$')",message="spec.userID is not set and metadata.name is not a user id: set spec.userID to 1 to 63 lower-case letters, digits or hyphens, beginning and ending with a letter or a digit"
@@ -387,6 +387,14 @@ type HostedBridgeStatus struct {
 	// +optional
 	Servers string `json:"servers,omitempty"`
 
+	// serverStates are the states of the servers in spec.servers, as the bridge last
+	// reported them. They stay while the bridge sleeps. The ingress writes them.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	ServerStates []ServerState `json:"serverStates,omitempty"`
+
 	// tools is the number of tools that the bridge offers. The ingress writes it.
 	// +optional
 	Tools *int32 `json:"tools,omitempty"`
@@ -419,6 +427,43 @@ type HostedBridgeStatus struct {
 	// +listMapKey=id
 	// +kubebuilder:validation:MaxItems=32
 	Keys []APIKeyStatus `json:"keys,omitempty"`
+}
+
+// ServerState is the state of one server.
+type ServerState struct {
+	// name is the name of the server in spec.servers.
+	// +required
+	// +kubebuilder:validation:MaxLength=32
+	Name string `json:"name"`
+
+	// from is the name of the server's recipe. It is not set for a server without a
+	// recipe.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	From string `json:"from,omitempty"`
+
+	// state is Healthy, Unhealthy or Connecting.
+	// +required
+	// +kubebuilder:validation:Enum=Healthy;Unhealthy;Connecting
+	State string `json:"state"`
+
+	// reason is the cause in one word, if the server is not healthy.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Reason string `json:"reason,omitempty"`
+
+	// message is the cause in a sentence. It names secrets and never has their values.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
+
+	// since is when the state began.
+	// +optional
+	Since *metav1.Time `json:"since,omitempty"`
+
+	// tools is the number of the server's tools.
+	// +optional
+	Tools int32 `json:"tools,omitempty"`
 }
 
 // APIKeyStatus is the observed use of one key.

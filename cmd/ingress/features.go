@@ -39,7 +39,7 @@ func (c *core) features(o *options, l *logins) ([]httpapi.Feature, error) {
 }
 
 func healthFeature(c *core, _ *options) (httpapi.Feature, error) {
-	return management.Health(c.prober), nil
+	return management.Health(c.prober, c.status.LastReport), nil
 }
 
 func secretsFeature(c *core, _ *options) (httpapi.Feature, error) {

@@ -29,6 +29,9 @@ var (
 	conditionsDesc = prometheus.NewDesc("hostedbridge_bridge_conditions",
 		"HostedBridges with a condition that is not True, by the condition, its status and reason, as the leader sees it; others report none.",
 		[]string{"condition", "status", "reason"}, nil)
+	serversDesc = prometheus.NewDesc("hostedbridge_servers",
+		"Servers of HostedBridges by recipe and state as last reported, with an empty recipe for servers without one, as the leader sees it; others report none.",
+		[]string{"recipe", "state"}, nil)
 	overdueDesc = prometheus.NewDesc("hostedbridge_bridges_overdue",
 		"HostedBridges that are Pending or Waking and have not been ready for 10 minutes or longer, as the leader sees it; others report none.", nil, nil)
 )
@@ -54,6 +57,7 @@ type Metrics struct {
 func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	ch <- phasesDesc
 	ch <- conditionsDesc
+	ch <- serversDesc
 	ch <- overdueDesc
 }
 
@@ -78,6 +82,9 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	}
 	for c, n := range conditions {
 		ch <- prometheus.MustNewConstMetric(conditionsDesc, prometheus.GaugeValue, float64(n), c.name, string(c.status), c.reason)
+	}
+	for s, n := range countServers(list.Items) {
+		ch <- prometheus.MustNewConstMetric(serversDesc, prometheus.GaugeValue, float64(n), s.recipe, s.state)
 	}
 	ch <- prometheus.MustNewConstMetric(overdueDesc, prometheus.GaugeValue, float64(countOverdue(list.Items, m.Now())))
 }
@@ -109,6 +116,20 @@ func count(bridges []v1alpha1.HostedBridge) (map[v1alpha1.Phase]int, map[conditi
 		}
 	}
 	return counted, conditions
+}
+
+// serverState is a state of the servers of a recipe.
+type serverState struct{ recipe, state string }
+
+// countServers counts the servers that bridges have reported.
+func countServers(bridges []v1alpha1.HostedBridge) map[serverState]int {
+	counted := map[serverState]int{}
+	for i := range bridges {
+		for _, s := range bridges[i].Status.ServerStates {
+			counted[serverState{s.From, s.State}]++
+		}
+	}
+	return counted
 }
 
 // countOverdue counts the bridges that take too long to become ready. It leaves

@@ -5,6 +5,7 @@ package hostedbridge
 
 import (
 	"context"
+	"maps"
 	"testing"
 	"time"
 
@@ -35,7 +36,8 @@ func elected() <-chan struct{} {
 
 func TestMetricsAreDocumented(t *testing.T) {
 	reg := metricstest.New()
-	reg.MustRegister(&Metrics{Reader: listed{}, Elected: elected(), Now: time.Now})
+	one := v1alpha1.HostedBridge{Status: v1alpha1.HostedBridgeStatus{ServerStates: []v1alpha1.ServerState{{Name: "a", State: "Healthy"}}}}
+	reg.MustRegister(&Metrics{Reader: listed{bridges: []v1alpha1.HostedBridge{one}}, Elected: elected(), Now: time.Now})
 	metricstest.Documented(t, "operator", reg.Metrics())
 }
 
@@ -54,6 +56,20 @@ func TestBridgesAreCountedByPhaseAndByWhatIsWrong(t *testing.T) {
 	}
 	if len(conditions) != 1 || conditions[condition{"Accepted", metav1.ConditionFalse, "UserIDConflict"}] != 1 {
 		t.Errorf("conditions are %v", conditions)
+	}
+}
+
+func TestServersAreCountedByRecipeAndState(t *testing.T) {
+	with := func(states ...v1alpha1.ServerState) v1alpha1.HostedBridge {
+		return v1alpha1.HostedBridge{Status: v1alpha1.HostedBridgeStatus{ServerStates: states}}
+	}
+	got := countServers([]v1alpha1.HostedBridge{
+		with(v1alpha1.ServerState{Name: "a", From: "github", State: "Unhealthy"}, v1alpha1.ServerState{Name: "b", State: "Healthy"}),
+		with(v1alpha1.ServerState{Name: "x", From: "github", State: "Unhealthy"}), with(),
+	})
+	want := map[serverState]int{{"github", "Unhealthy"}: 2, {"", "Healthy"}: 1}
+	if !maps.Equal(got, want) {
+		t.Errorf("servers are %v, want %v", got, want)
 	}
 }
 

@@ -39,7 +39,7 @@ func (r *Reconciler) Setup(ctx context.Context, m ctrl.Manager) error {
 	// status is read.
 	c := ctrl.NewControllerManagedBy(m).
 		Named(Name).
-		For(&v1alpha1.HostedBridge{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, secretsReported(), woken(), toldOtherwise()))).
+		For(&v1alpha1.HostedBridge{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, secretsReported(), serversReported(), woken(), toldOtherwise()))).
 		Owns(&corev1.ServiceAccount{}, builder.OnlyMetadata).
 		Owns(&corev1.ConfigMap{}, builder.OnlyMetadata).
 		Owns(&appsv1.Deployment{}).

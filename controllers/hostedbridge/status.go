@@ -162,10 +162,24 @@ func (r *Reconciler) recordChanges(b *v1alpha1.HostedBridge, after v1alpha1.Host
 		r.Recorder.Eventf(b, nil, severity(wrong(accepted)), accepted.Reason, "Accept", "%s", plan.Note(accepted.Message))
 	}
 	r.recordStability(b, after)
+	r.recordServers(b, after)
 	failed := after.Phase == v1alpha1.PhaseFailed
 	if failed != (b.Status.Phase == v1alpha1.PhaseFailed) {
 		ready := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
 		r.Recorder.Eventf(b, nil, severity(failed), string(after.Phase), "Reconcile", "%s", plan.Note(ready.Message))
+	}
+}
+
+// recordServers emits an event when servers become unusable, or others than
+// before, and when all can be used again.
+func (r *Reconciler) recordServers(b *v1alpha1.HostedBridge, after v1alpha1.HostedBridgeStatus) {
+	before := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionServersHealthy)
+	now := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionServersHealthy)
+	switch {
+	case now.Status == metav1.ConditionFalse && (before == nil || before.Status != now.Status || before.Message != now.Message):
+		r.Recorder.Eventf(b, nil, corev1.EventTypeWarning, now.Reason, "Observe", "%s", plan.Note(now.Message))
+	case now.Status == metav1.ConditionTrue && before != nil && before.Status == metav1.ConditionFalse:
+		r.Recorder.Eventf(b, nil, corev1.EventTypeNormal, now.Reason, "Observe", "%s", plan.Note(now.Message))
 	}
 }
 

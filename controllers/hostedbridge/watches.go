@@ -103,4 +103,13 @@ func secretsReported() predicate.Predicate {
 	}}
 }
 
+// serversReported passes a HostedBridge if the states of its servers changed.
+func serversReported() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*v1alpha1.HostedBridge)
+		after, ok2 := e.ObjectNew.(*v1alpha1.HostedBridge)
+		return !ok || !ok2 || !equality.Semantic.DeepEqual(before.Status.ServerStates, after.Status.ServerStates)
+	}}
+}
+
 var _ reconcile.ObjectReconciler[*v1alpha1.HostedBridge] = (*Reconciler)(nil)

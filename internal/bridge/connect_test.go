@@ -414,7 +414,7 @@ func TestWithoutAPageThereIsNoneToName(t *testing.T) {
 		if !errors.As(err, &rpc) || rpc.Code != jsonrpc.CodeInternalError || rpc.Message != `server "one" is not available: secret LOGIN is not set` {
 			t.Errorf("%s: error = %v", clientEra, err)
 		}
-		if got := client.InitializeResult().Instructions; got != "" {
+		if got := client.InitializeResult().Instructions; got != "This server is not available: secret LOGIN is not set." {
 			t.Errorf("instructions = %q", got)
 		}
 	}

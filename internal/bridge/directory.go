@@ -137,11 +137,11 @@ func (d *directory) named(c *serverlists.Catalog, method string, name *string) (
 	return target{e.Server, func() { *name = e.Original }}, true
 }
 
-// withdrawn is the target of a name that begins with that of a server with a fault. A process that
-// was started with the fault has never read the names of the server, whose error says why.
+// withdrawn is the target of a name that begins with that of a server that is not available. If it
+// never was, its names were never read. Its error says why.
 func (d *directory) withdrawn(name string) (target, bool) {
 	for _, u := range d.bridge.set.servers() {
-		if u.Config.Fault != "" && strings.HasPrefix(name, u.Config.Name+"_") {
+		if strings.HasPrefix(name, u.Config.Name+"_") && (u.Config.Fault != "" || u.Availability.Notice() != "") {
 			return at(u, true)
 		}
 	}

@@ -61,7 +61,7 @@ func (h *handshake) initialize(ctx context.Context, next mcp.MethodHandler, q *m
 	l, err := s.connect(ctx, only)
 	if err != nil {
 		h.bridge.options.Log.Info("a session begins without its server", "server", only.Config.Name, "error", fault.Describe(err))
-		answer.Instructions = only.Availability.LoginInvitation()
+		answer.Instructions = only.Availability.Notice()
 		return answer, nil
 	}
 	answer.Capabilities = passedCapabilities(l.Capabilities())
@@ -91,7 +91,7 @@ func (h *handshake) discover(ctx context.Context, next mcp.MethodHandler, req mc
 	l, err := only.Shared(ctx)
 	if err != nil {
 		h.bridge.options.Log.Info("a client discovers the bridge without its server", "server", only.Config.Name, "error", fault.Describe(err))
-		answer.Instructions = only.Availability.LoginInvitation()
+		answer.Instructions = only.Availability.Notice()
 		return answer, nil
 	}
 	answer.Capabilities = passedCapabilities(l.Capabilities())
@@ -121,7 +121,7 @@ func passedCapabilities(caps *mcp.ServerCapabilities) *mcp.ServerCapabilities {
 func (h *handshake) instructions() string {
 	var parts []string
 	for _, u := range h.bridge.set.servers() {
-		if text := cmp.Or(u.Availability.LoginInvitation(), u.Lists.Instructions()); text != "" {
+		if text := cmp.Or(u.Availability.Notice(), u.Lists.Instructions()); text != "" {
 			parts = append(parts, "# "+u.Config.Name+"\n\n"+text)
 		}
 	}

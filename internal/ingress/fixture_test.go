@@ -64,26 +64,28 @@ type world struct {
 	port      int
 	routes    *fakeRoutes
 	reports   fakeReports
-	servers   map[string]*http.Server
-	activity  *fakeActivity
-	secrets   *fakeSecrets
-	keeper    keeper // of secrets: the fake one, unless a test has another
-	audit     *fakeAudit
-	keys      *fakeKeys
-	index     *fakeIndex
-	inventory *fakeInventory
-	logs      *lockedBuffer
-	registry  *prometheus.Registry
-	readiness *graceful.Readiness
-	ways      *bridgeclient.Client
-	tiers     atomic.Pointer[quota.Tiers]
-	adminKey  []byte
-	server    *Server
-	addr      string
-	probeAddr string
-	stop      context.CancelFunc
-	ended     chan error
-	client    *http.Client
+	// lastReport is what is known of bridges that do not run.
+	lastReport management.LastReport
+	servers    map[string]*http.Server
+	activity   *fakeActivity
+	secrets    *fakeSecrets
+	keeper     keeper // of secrets: the fake one, unless a test has another
+	audit      *fakeAudit
+	keys       *fakeKeys
+	index      *fakeIndex
+	inventory  *fakeInventory
+	logs       *lockedBuffer
+	registry   *prometheus.Registry
+	readiness  *graceful.Readiness
+	ways       *bridgeclient.Client
+	tiers      atomic.Pointer[quota.Tiers]
+	adminKey   []byte
+	server     *Server
+	addr       string
+	probeAddr  string
+	stop       context.CancelFunc
+	ended      chan error
+	client     *http.Client
 
 	mu      sync.Mutex
 	bridges []*v1alpha1.HostedBridge
@@ -105,7 +107,7 @@ func newWorld(t testing.TB, config Config, drain ...func(*graceful.Service)) *wo
 func newWorldWith(t testing.TB, config Config, change func(*Deps), drain ...func(*graceful.Service)) *world {
 	t.Helper()
 	w := &world{
-		t: t, adminKey: []byte(adminKey), routes: newFakeRoutes(), reports: fakeReports{}, servers: map[string]*http.Server{}, activity: &fakeActivity{},
+		t: t, adminKey: []byte(adminKey), routes: newFakeRoutes(), reports: fakeReports{}, lastReport: nothingReported, servers: map[string]*http.Server{}, activity: &fakeActivity{},
 		secrets: newFakeSecrets(), audit: &fakeAudit{}, keys: newFakeKeys(), index: &fakeIndex{}, inventory: &fakeInventory{}, logs: &lockedBuffer{}, registry: prometheus.NewRegistry(), ended: make(chan error, 1),
 	}
 	w.setTiers(testTiers())
@@ -126,7 +128,7 @@ func newWorldWith(t testing.TB, config Config, change func(*Deps), drain ...func
 		Log:     slog.New(slog.NewJSONHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	deps.Features = []httpapi.Feature{
-		management.Health(w.reports), management.Secrets(&w.keeper),
+		management.Health(w.reports, func(ctx context.Context, b route.Backend) health.Report { return w.lastReport(ctx, b) }), management.Secrets(&w.keeper),
 		management.Admin(management.AdminOptions{Routes: w.routes, Keys: w.keys, AuditIndex: w.index, Inventory: w.inventory.get}),
 		fakeCatalog{}.feature(),
 	}
@@ -521,6 +523,11 @@ type fakeReports map[types.UID]health.Report
 func (f fakeReports) Report(bridge types.UID) (health.Report, bool) {
 	r, ok := f[bridge]
 	return r, ok
+}
+
+// nothingReported knows no earlier report of any bridge.
+func nothingReported(context.Context, route.Backend) health.Report {
+	return health.Report{Servers: map[string]health.Server{}}
 }
 
 type fakeActivity struct {

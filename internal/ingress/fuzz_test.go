@@ -178,7 +178,7 @@ func fuzzServer(t testing.TB, secrets management.UserSecrets) (*Server, *recordi
 // featuresOf are those of an ingress without network.
 func featuresOf(w *world, secrets management.UserSecrets) []httpapi.Feature {
 	return []httpapi.Feature{
-		management.Health(fakeReports{}), management.Secrets(secrets),
+		management.Health(fakeReports{}, nothingReported), management.Secrets(secrets),
 		management.Admin(management.AdminOptions{
 			Routes: w.routes, Keys: newFakeKeys(), AuditIndex: management.NoAuditIndex{}, Inventory: (&fakeInventory{}).get,
 		}),

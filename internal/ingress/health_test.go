@@ -4,6 +4,7 @@
 package ingress
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/bridgeclient"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
 func TestHealthAnswersFromWhatIsKnown(t *testing.T) {
@@ -37,6 +39,11 @@ func TestHealthAnswersFromWhatIsKnown(t *testing.T) {
 		{"suspended", func() {
 			w.changeBridge("alice", func(b *v1alpha1.HostedBridge) { b.Spec.DesiredState = v1alpha1.StateSuspended })
 		}, `{"status":"suspended","tools":0,"servers":{}}`},
+		{"suspended, with servers that were reported before", func() {
+			w.lastReport = func(context.Context, route.Backend) health.Report {
+				return health.Report{Tools: 3, Servers: map[string]health.Server{"a": {Status: health.Unhealthy, Error: "the server refuses A_TOKEN", Reason: "credentials_refused"}}}
+			}
+		}, `{"status":"suspended","tools":3,"servers":{"a":{"status":"unhealthy","tools":0,"latencyMs":0,"failures":0,"error":"the server refuses A_TOKEN","reason":"credentials_refused"}}}`},
 	} {
 		tt.change()
 		if got := get(alice); got.status != 200 || got.body != tt.want || got.header.Get("Content-Type") != "application/json" {

@@ -274,7 +274,7 @@ func FuzzCleanTarget(f *testing.F) {
 
 // allPaths is a surface of all paths.
 var allPaths = sync.OnceValue(func() *paths {
-	return &paths{features: newFeatures([]httpapi.Feature{management.Health(nil), management.Secrets(nil), management.Admin(management.AdminOptions{})})}
+	return &paths{features: newFeatures([]httpapi.Feature{management.Health(nil, nil), management.Secrets(nil), management.Admin(management.AdminOptions{})})}
 })
 
 // cleanTarget returns the path of a raw request target, and whether it is one of the

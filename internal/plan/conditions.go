@@ -14,7 +14,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
 
-// conditions returns the bridge's conditions, always in the same order: five,
+// conditions returns the bridge's conditions, always in the same order: six,
 // and Stable if its process ended repeatedly.
 //
 // A suspended bridge is Ready, with the reason Suspended: it is as its spec
@@ -23,7 +23,7 @@ import (
 // Ready in the same way; its next call wakes it.
 func conditions(o Observed, p Plan, out Outcome, now time.Time) []metav1.Condition {
 	taken, workload := accepted(o, p), workloadAvailable(o, p, out)
-	list := []metav1.Condition{taken, secretsSealed(o, p), workload, networkIsolated(o), ready(o, p, taken, workload)}
+	list := []metav1.Condition{taken, secretsSealed(o, p), workload, networkIsolated(o), serversHealthy(o, p), ready(o, p, taken, workload)}
 	if c, ok := stable(o, p); ok {
 		list = append(list, c)
 	}

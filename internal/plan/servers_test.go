@@ -216,7 +216,7 @@ func TestTheRuntimeClassIsTheSpecsBeforeTheTiers(t *testing.T) {
 func TestConditionsAreAlwaysAllAndInOneOrder(t *testing.T) {
 	want := []string{
 		v1alpha1.ConditionAccepted, v1alpha1.ConditionSecretsSealed, v1alpha1.ConditionWorkloadAvailable,
-		v1alpha1.ConditionNetworkIsolated, v1alpha1.ConditionReady,
+		v1alpha1.ConditionNetworkIsolated, v1alpha1.ConditionServersHealthy, v1alpha1.ConditionReady,
 	}
 	older := bridge("other", "first", 2*time.Hour)
 	for name, o := range map[string]Observed{

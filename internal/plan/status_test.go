@@ -80,7 +80,9 @@ func TestStatus(t *testing.T) {
 					t.Errorf("%s has the message %q of generation %d", c.Type, c.Message, c.ObservedGeneration)
 				}
 			}
-			want := map[string]string{"Accepted": tt.accepted, "SecretsSealed": "True NothingToSeal", "WorkloadAvailable": tt.workload, "NetworkIsolated": "False NetworkPolicyOff", "Ready": tt.ready}
+			want := map[string]string{"Accepted": tt.accepted, "SecretsSealed": "True NothingToSeal", "WorkloadAvailable": tt.workload, "NetworkIsolated": "False NetworkPolicyOff",
+				"ServersHealthy": "True ServersHealthy", "Ready": tt.ready,
+			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("conditions (-want +got):\n%s", diff)
 			}
@@ -150,7 +152,7 @@ func TestTransitionTimesMoveOnlyWithTheStatus(t *testing.T) {
 	o.Pods[0].Ready = true
 	later := now.Add(time.Hour)
 	after := Decide(o, later).Status(o, Outcome{Workload: &rolled}, later)
-	want := map[string]time.Time{"Accepted": now, "SecretsSealed": now, "WorkloadAvailable": later, "NetworkIsolated": now, "Ready": later}
+	want := map[string]time.Time{"Accepted": now, "SecretsSealed": now, "WorkloadAvailable": later, "NetworkIsolated": now, "ServersHealthy": now, "Ready": later}
 	got := map[string]time.Time{}
 	for _, c := range after.Conditions {
 		got[c.Type] = c.LastTransitionTime.Time

@@ -196,6 +196,7 @@ func TestTheIngressMayChangeItsOwnPartOfAStatusAlone(t *testing.T) {
 	}
 	if err := patch(func(s *v1alpha1.HostedBridgeStatus) {
 		s.Servers, s.Tools, s.Collisions, s.LastActivityTime = "1/1", new(int32(3)), []string{"a"}, new(metav1.Now())
+		s.ServerStates = []v1alpha1.ServerState{{Name: "a", State: v1alpha1.ServerHealthy}}
 		s.Keys = []v1alpha1.APIKeyStatus{{ID: "0123456789Ab", LastUsedTime: metav1.Now()}}
 	}); err != nil {
 		t.Errorf("its own part of the status: %v", err)
@@ -215,7 +216,7 @@ func TestThePoliciesNameEveryField(t *testing.T) {
 		free []string
 	}{
 		{"spec", reflect.TypeFor[v1alpha1.HostedBridgeSpec](), []string{"apiKeys"}},
-		{"status", reflect.TypeFor[v1alpha1.HostedBridgeStatus](), []string{"servers", "tools", "collisions", "lastActivityTime", "keys"}},
+		{"status", reflect.TypeFor[v1alpha1.HostedBridgeStatus](), []string{"servers", "serverStates", "tools", "collisions", "lastActivityTime", "keys"}},
 	} {
 		for field := range part.of.Fields() {
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")

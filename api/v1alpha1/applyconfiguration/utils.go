@@ -125,6 +125,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ServerApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ServerOutage"):
 		return &apiv1alpha1.ServerOutageApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ServerState"):
+		return &apiv1alpha1.ServerStateApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Stdio"):
 		return &apiv1alpha1.StdioApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("StdioFile"):

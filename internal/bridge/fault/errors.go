@@ -10,9 +10,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
+	"syscall"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -21,6 +23,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/secret"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 )
 
 // LoginRequired returns the error if only a new login can fix err, else nil.
@@ -44,7 +47,7 @@ var ErrStale = errors.New("the server's secrets changed")
 // Unavailable says that a server cannot be reached.
 type Unavailable struct {
 	Server string
-	Reason string // the reason, if the user can fix it
+	Reason string // empty before the first attempt to connect
 	// ConnectURL is the login page that fixes the error; empty if a login does not help or there
 	// is no page.
 	ConnectURL string
@@ -243,6 +246,41 @@ func ReasonFor(err error) string {
 	return RefusedHops(err)
 }
 
+// Classify returns the reason of the error in a health report.
+func Classify(err error) string {
+	switch {
+	case RefusesCredentials(err):
+		return health.ReasonCredentialsRefused
+	case LoginRequired(err) != nil:
+		return health.ReasonLoginRequired
+	case refusedAddress(err) != nil:
+		return health.ReasonAddressRefused
+	case errors.Is(err, context.DeadlineExceeded):
+		return health.ReasonTimedOut
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return health.ReasonConnectionRefused
+	}
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		return health.ReasonNameNotResolved
+	}
+	return health.ReasonFailed
+}
+
+// RefusesCredentials reports whether err is the HTTP status 401 or 403 of a server. The SDK keeps
+// such a status only as the end of a text.
+func RefusesCredentials(err error) bool {
+	if err == nil || LoginRequired(err) != nil {
+		return false
+	}
+	text := err.Error()
+	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden} {
+		if strings.HasSuffix(text, ": "+http.StatusText(status)) {
+			return true
+		}
+	}
+	return false
+}
+
 // refusedAddress returns why the bridge refused to connect to the address, or nil if the cause is
 // another.
 func refusedAddress(err error) error {
@@ -272,6 +310,8 @@ func textOf(err error) string {
 		return "the server did not answer in time"
 	case errors.As(err, &resolve):
 		return "the server's name could not be resolved"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "the server's address refuses connections"
 	case errors.As(err, &op) && op.Err != nil:
 		return op.Op + ": " + op.Err.Error()
 	case errors.As(err, &target) && target.Err != nil:

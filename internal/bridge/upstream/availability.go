@@ -4,16 +4,21 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/bridge/credential"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/fault"
 	"github.com/hostedbridge/hostedbridge/internal/bridge/message"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/template"
 )
 
 // loginMissing reports whether the server waits for its user to log in. The caller holds u.mu.
@@ -57,15 +62,19 @@ func (a *Availability) addLogin(h health.Server) health.Server {
 	return h
 }
 
-// LoginInvitation returns a text for a model: what its user must do before the server can be used.
-// It is empty if nothing is needed.
-func (a *Availability) LoginInvitation() string {
+// Notice returns a text for a model: why the server is not available, and what its user must do
+// before it can be used. It is empty for a server that is available.
+func (a *Availability) Notice() string {
 	a.server.mu.Lock()
 	defer a.server.mu.Unlock()
-	if !a.loginMissing() || a.server.Config.ConnectURL == "" {
+	switch e := a.unavailable(); {
+	case e.ConnectURL != "":
+		return "The user has to log in before this can be used, at " + e.ConnectURL + " in a browser."
+	case a.health.Status == health.Healthy || e.Reason == "":
 		return ""
+	default:
+		return "This server is not available: " + e.Reason + "."
 	}
-	return "The user has to log in before this can be used, at " + a.server.Config.ConnectURL + " in a browser."
 }
 
 // awaitLogin waits until the user has logged in, limited by the time that clients wait for an
@@ -138,8 +147,12 @@ const LoginInputKey = "hostedbridge.dev/connect"
 func (a *Availability) observe(g *credential.Grant, began time.Time, tools int, err error) {
 	now := time.Now()
 	p := health.Probe{At: now, Latency: now.Sub(began), Tools: tools}
+	reason := fault.ReasonFor(err)
+	if fault.RefusesCredentials(err) {
+		reason = refusal(a.server.Config)
+	}
 	if err != nil {
-		p.Failure = fault.Describe(err)
+		p.Failure, p.Reason = cmp.Or(reason, fault.Describe(err)), fault.Classify(err)
 	}
 	a.server.mu.Lock()
 	if g != a.server.grant {
@@ -150,12 +163,33 @@ func (a *Availability) observe(g *credential.Grant, began time.Time, tools int, 
 	if err != nil || a.mismatch == "" {
 		a.health = a.health.After(p)
 	}
-	a.reason, a.expired = fault.ReasonFor(err), fault.LoginRequired(err) != nil
+	a.reason, a.expired = "", fault.LoginRequired(err) != nil
+	if err != nil {
+		a.reason = a.health.Error
+	}
 	after := a.health
 	a.server.mu.Unlock()
 	if after.Status != before {
 		a.server.Log.Info("server health changed", "from", before, "to", after.Status, "tools", after.Tools, "error", p.Failure)
 	}
+}
+
+// refusal says that a server accepts no request, and which secrets of the user are in the requests.
+func refusal(s mcpserver.Server) string {
+	var names []string
+	for _, text := range s.Templates() {
+		if t, err := template.Parse(text); err == nil {
+			names = append(names, t.Names()...)
+		}
+	}
+	if s.OAuth != nil && s.OAuth.Token != "" {
+		names = append(names, s.OAuth.Token)
+	}
+	slices.Sort(names)
+	if names = slices.Compact(names); len(names) == 0 {
+		return "the server refuses requests without credentials, and none are configured"
+	}
+	return "the server refuses " + strings.Join(names, ", ")
 }
 
 // Report returns the last known health of the server.

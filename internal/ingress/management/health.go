@@ -4,6 +4,7 @@
 package management
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
@@ -26,18 +27,22 @@ func (h *healthAPI) get(c httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	return answerJSON(c, http.StatusOK, h.healthOf(b))
+	return answerJSON(c, http.StatusOK, h.healthOf(c.Request().Context(), b))
 }
 
-func (h *healthAPI) healthOf(b route.Backend) health.Report {
-	nothing := map[string]health.Server{}
+// healthOf returns the bridge's report. Of a bridge that does not run, it has the
+// servers as they were last reported.
+func (h *healthAPI) healthOf(ctx context.Context, b route.Backend) health.Report {
+	state := healthStarting
 	switch b.State {
 	case route.Suspended, route.Sleeping:
-		return health.Report{Status: healthSuspended, Servers: nothing}
+		state = healthSuspended
 	case route.Ready:
 		if report, ok := h.reports.Report(b.BridgeUID); ok {
 			return report
 		}
 	}
-	return health.Report{Status: healthStarting, Servers: nothing}
+	report := h.last(ctx, b)
+	report.Status = state
+	return report
 }

@@ -55,11 +55,17 @@ var params = map[string]httpapi.Param{
 	"keyId":  {Form: `[0-9A-Za-z]{8,32}`},
 }
 
-type healthAPI struct{ reports Reports }
+// LastReport returns what is known of a bridge that reports nothing now.
+type LastReport func(context.Context, route.Backend) health.Report
+
+type healthAPI struct {
+	reports Reports
+	last    LastReport
+}
 
 // Health returns the feature that tells users how their bridge and its servers are.
-func Health(reports Reports) httpapi.Feature {
-	h := &healthAPI{reports}
+func Health(reports Reports, last LastReport) httpapi.Feature {
+	h := &healthAPI{reports, last}
 	return httpapi.Feature{Name: "health", Params: params, MaxPath: maxPath, Routes: []httpapi.Route{
 		{Method: http.MethodGet, Path: "/u/:userId/health", Access: httpapi.User, AnyQuery: true, NoHead: true, Handle: h.get},
 	}}

@@ -29,6 +29,8 @@ type Probe struct {
 	Tools int
 	// Failure is the error, empty if the probe succeeded.
 	Failure string
+	// Reason classifies Failure, for programs.
+	Reason string
 }
 
 // New returns the health of a server before its first probe.
@@ -40,7 +42,7 @@ func New(now time.Time) Server {
 // consecutive failures make it unhealthy. Fewer failures keep its status.
 func (s Server) After(p Probe) Server {
 	at := p.At
-	s.LastCheck, s.Reason = &at, ""
+	s.LastCheck, s.Reason = &at, p.Reason
 	if p.Failure == "" {
 		s.Failures, s.Error, s.Tools = 0, "", p.Tools
 		s.LatencyMS = p.Latency.Milliseconds()

@@ -33,6 +33,22 @@ const ReasonToolsChanged = "tools_changed"
 // again. It is out of service until then.
 const ReasonLoginRequired = "login_required"
 
+// The reasons of a server that was asked and has failed.
+const (
+	// ReasonCredentialsRefused: the server answers with the HTTP status 401 or 403.
+	ReasonCredentialsRefused = "credentials_refused"
+	// ReasonNameNotResolved: the DNS has no address for the name in the server's URL.
+	ReasonNameNotResolved = "name_not_resolved"
+	// ReasonConnectionRefused: nothing listens at the server's address.
+	ReasonConnectionRefused = "connection_refused"
+	// ReasonAddressRefused: the bridge may not connect to the server's address.
+	ReasonAddressRefused = "address_refused"
+	// ReasonTimedOut: the server did not answer in time.
+	ReasonTimedOut = "timed_out"
+	// ReasonFailed: any other failure.
+	ReasonFailed = "failed"
+)
+
 // Report is a bridge's health.
 type Report struct {
 	// Status is healthy if every server is healthy, unhealthy if no server is, and degraded

@@ -65,8 +65,9 @@ func TestCollisionsAreToldByName(t *testing.T) {
 }
 
 func TestNoCollisionRemovesTheField(t *testing.T) {
-	fields, _ := pendingUpdate{health: &health.Report{}}.changes(&v1alpha1.HostedBridgeStatus{Collisions: []string{"x"}}, time.Time{})
-	if b, err := json.Marshal(fields["collisions"]); err != nil || string(b) != "null" {
-		t.Errorf("%s, %v", b, err)
+	b := &v1alpha1.HostedBridge{Status: v1alpha1.HostedBridgeStatus{Collisions: []string{"x"}}}
+	fields := pendingUpdate{health: &health.Report{}}.reported(b, time.Time{})
+	if got, err := json.Marshal(fields["collisions"]); err != nil || string(got) != "null" {
+		t.Errorf("%s, %v", got, err)
 	}
 }

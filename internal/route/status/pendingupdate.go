@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -95,16 +96,24 @@ func (n pendingUpdate) activity(have *v1alpha1.HostedBridgeStatus, now time.Time
 
 // changes returns the fields of the status that n says otherwise and that are to
 // be written now, and what is to be noted for later.
-func (n pendingUpdate) changes(have *v1alpha1.HostedBridgeStatus, now time.Time) (fields map[string]any, later *pendingUpdate) {
+func (n pendingUpdate) changes(b *v1alpha1.HostedBridge, now time.Time) (fields map[string]any, later *pendingUpdate) {
 	fields = map[string]any{}
+	have := &b.Status
 	if write, next := n.activity(have, now); write {
 		fields["lastActivityTime"] = metav1.NewTime(n.calledAt)
 	} else if !next.IsZero() {
 		later = &pendingUpdate{backend: n.backend, calledAt: n.calledAt, next: next}
 	}
+	return fields, later
+}
+
+// reported returns the fields of the status that the bridge's report says otherwise.
+func (n pendingUpdate) reported(b *v1alpha1.HostedBridge, now time.Time) map[string]any {
+	fields := map[string]any{}
 	if n.health == nil {
-		return fields, later
+		return fields
 	}
+	have := &b.Status
 	healthy := 0
 	for _, server := range n.health.Servers {
 		if server.Status == health.Healthy {
@@ -114,6 +123,9 @@ func (n pendingUpdate) changes(have *v1alpha1.HostedBridgeStatus, now time.Time)
 	if servers := fmt.Sprintf("%d/%d", healthy, len(n.health.Servers)); servers != have.Servers {
 		fields["servers"] = servers
 	}
+	if states := serverStates(b, n.health, now); !equality.Semantic.DeepEqual(states, have.ServerStates) {
+		fields["serverStates"] = states
+	}
 	if names := collisions(n.health.Renamed); !slices.Equal(names, have.Collisions) {
 		fields["collisions"] = names // None is null, which removes the field.
 	}
@@ -121,5 +133,5 @@ func (n pendingUpdate) changes(have *v1alpha1.HostedBridgeStatus, now time.Time)
 	if tools := int32(max(0, min(n.health.Tools, 1<<30))); have.Tools == nil || *have.Tools != tools {
 		fields["tools"] = tools
 	}
-	return fields, later
+	return fields
 }

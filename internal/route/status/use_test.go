@@ -17,7 +17,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
@@ -77,10 +76,7 @@ func (s *store) last() *metav1.Time {
 func newStore() (*store, *Writer) {
 	api := &store{bridge: v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Name: "alice", ResourceVersion: "1"}}}
 	api.bridge.Spec.DesiredState = v1alpha1.StateOnDemand
-	return api, &Writer{
-		bridge: api.get, patch: api.patch, log: slog.New(slog.DiscardHandler),
-		pending: map[types.UID]pendingUpdate{}, inUse: map[types.UID]*usage{},
-	}
+	return api, newWriter(api.get, api.patch, slog.New(slog.DiscardHandler))
 }
 
 // onDemand is the backend of a bridge that sleeps after two minutes.

@@ -12,11 +12,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -54,7 +56,7 @@ const (
 var errUnreachable = errors.New("the API server does not answer")
 
 // Writer writes what only the ingress knows into a bridge's status:
-// servers, tools, collisions and lastActivityTime. It writes merge patches, and not
+// servers, serverStates, tools, collisions and lastActivityTime. It writes merge patches, and not
 // applies, because each write is of some of these fields, and an apply drops
 // the fields that it does not repeat.
 //
@@ -64,6 +66,8 @@ type Writer struct {
 	bridge ReadBridge
 	patch  func(ctx context.Context, bridge *v1alpha1.HostedBridge, patch []byte) error
 	log    *slog.Logger
+	// reports limits the writes of what bridges report.
+	reports *rate.Limiter
 
 	mu      sync.Mutex
 	pending map[types.UID]pendingUpdate
@@ -91,7 +95,14 @@ func NewWriter(config *rest.Config, read ReadBridge, log *slog.Logger) (*Writer,
 		target := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: bridge.Namespace, Name: bridge.Name}}
 		return c.Status().Patch(ctx, target, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1alpha1.FieldOwnerIngress))
 	}
-	return &Writer{bridge: read, patch: patch, log: log, pending: map[types.UID]pendingUpdate{}, inUse: map[types.UID]*usage{}}, nil
+	return newWriter(read, patch, log), nil
+}
+
+func newWriter(read ReadBridge, patch func(context.Context, *v1alpha1.HostedBridge, []byte) error, log *slog.Logger) *Writer {
+	return &Writer{
+		bridge: read, patch: patch, log: log, reports: rate.NewLimiter(reportsPerSecond, reportsAtOnce),
+		pending: map[types.UID]pendingUpdate{}, inUse: map[types.UID]*usage{},
+	}
 }
 
 // Called records that the bridge was called. It never waits.
@@ -239,9 +250,19 @@ func (s *Writer) write(ctx context.Context, n pendingUpdate) error {
 	if err != nil {
 		return nil // Deleted meanwhile, or another of the same name: nothing is owed to it.
 	}
-	fields, later := n.changes(&bridge.Status, time.Now())
+	now := time.Now()
+	fields, later := n.changes(bridge, now)
 	if later != nil {
 		s.restore(*later)
+	}
+	if reported := n.reported(bridge, now); len(reported) > 0 {
+		// A first report tells a user that the bridge is there, so it does not wait for
+		// its turn. Nor does one that costs no write of its own.
+		if len(bridge.Status.ServerStates) == 0 || len(fields) > 0 || s.reports.Allow() {
+			maps.Copy(fields, reported)
+		} else {
+			s.restore(pendingUpdate{backend: n.backend, health: n.health})
+		}
 	}
 	if keys, changed := n.keysUsed(bridge); changed {
 		fields["keys"] = keys

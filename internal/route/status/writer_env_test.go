@@ -50,7 +50,7 @@ func await(t *testing.T, w *watch.Watcher, what string, fulfilled func(*route.Ta
 }
 
 // newWriter returns a writer that does not run.
-func newWriter(t *testing.T, w *watch.Watcher) *Writer {
+func writerOf(t *testing.T, w *watch.Watcher) *Writer {
 	t.Helper()
 	s, err := NewWriter(testenv.Config(), w.Bridge, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -76,7 +76,7 @@ func applied(t *testing.T, c client.Client, w *watch.Watcher) (*v1alpha1.HostedB
 func TestStatusIsWrittenOnceAndLeavesTheRestAlone(t *testing.T) {
 	c := testenv.Client(t)
 	w := start(t)
-	s := newWriter(t, w)
+	s := writerOf(t, w)
 	b, backend := applied(t, c, w)
 	b.Status.Phase = v1alpha1.PhaseRunning
 	if err := c.Status().Update(t.Context(), b); err != nil {
@@ -117,7 +117,7 @@ func TestStatusIsWrittenOnceAndLeavesTheRestAlone(t *testing.T) {
 func TestARunningWriterWritesWhatItIsTold(t *testing.T) {
 	c := testenv.Client(t)
 	w := start(t)
-	s := newWriter(t, w)
+	s := writerOf(t, w)
 	_, backend := applied(t, c, w)
 	stop := testenv.Run(t, s.Run)
 	s.Called(backend, time.Now())
@@ -140,7 +140,7 @@ func TestTheLastUseIsWrittenWhenAWatcherEndsToo(t *testing.T) {
 	defer cancel()
 	watched := make(chan error, 1)
 	go func() { watched <- w.Run(ctx) }()
-	s := newWriter(t, w)
+	s := writerOf(t, w)
 	b, backend := applied(t, c, w)
 	s.Called(backend, time.Now())
 	if err := s.flush(t.Context()); err != nil {
@@ -165,7 +165,7 @@ func TestTheLastUseIsWrittenWhenAWatcherEndsToo(t *testing.T) {
 func TestALaterBridgeOfTheSameNameGetsNothingOfTheFormer(t *testing.T) {
 	c := testenv.Client(t)
 	w := start(t)
-	s := newWriter(t, w)
+	s := writerOf(t, w)
 	b, backend := applied(t, c, w)
 	old, err := w.Bridge(t.Context(), backend)
 	if err != nil {

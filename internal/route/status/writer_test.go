@@ -73,7 +73,9 @@ func TestOnlyWhatTheStatusLacksIsWritten(t *testing.T) {
 			v1alpha1.HostedBridgeStatus{Tools: tools(7)}, []string{"lastActivityTime", "servers"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			fields, _ := test.note.changes(&test.have, now)
+			b := &v1alpha1.HostedBridge{Status: test.have}
+			fields, _ := test.note.changes(b, now)
+			maps.Copy(fields, test.note.reported(b, now))
 			got := slices.Sorted(maps.Keys(fields))
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("fields (-want +got):\n%s", diff)
@@ -84,7 +86,7 @@ func TestOnlyWhatTheStatusLacksIsWritten(t *testing.T) {
 
 func TestABridgeThatClaimsTooManyToolsIsCutShort(t *testing.T) {
 	for claimed, want := range map[int]int32{-1: 0, 1 << 40: 1 << 30} {
-		fields, _ := pendingUpdate{health: &health.Report{Tools: claimed}}.changes(&v1alpha1.HostedBridgeStatus{}, time.Time{})
+		fields := pendingUpdate{health: &health.Report{Tools: claimed}}.reported(&v1alpha1.HostedBridge{}, time.Time{})
 		if fields["tools"] != want {
 			t.Errorf("%d tools become %v", claimed, fields["tools"])
 		}
@@ -135,15 +137,15 @@ func (s *server) written() []string {
 func write(t *testing.T) (*Writer, *server) {
 	t.Helper()
 	api := &server{}
-	s := &Writer{
-		bridge: func(_ context.Context, b route.Backend) (*v1alpha1.HostedBridge, error) {
+	s := newWriter(
+		func(_ context.Context, b route.Backend) (*v1alpha1.HostedBridge, error) {
 			if b.Name == "gone" {
 				return nil, errors.New("gone")
 			}
 			return &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Name: b.Name, ResourceVersion: "7"}}, nil
 		},
-		patch: api.patch, log: slog.New(slog.DiscardHandler), pending: map[types.UID]pendingUpdate{}, inUse: map[types.UID]*usage{},
-	}
+		api.patch, slog.New(slog.DiscardHandler),
+	)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
@@ -326,13 +328,13 @@ func TestTheLastFlushWritesWhatHadTime(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				api := &server{}
 				recent := metav1.NewTime(time.Now())
-				s := &Writer{
-					bridge: func(_ context.Context, b route.Backend) (*v1alpha1.HostedBridge, error) {
+				s := newWriter(
+					func(_ context.Context, b route.Backend) (*v1alpha1.HostedBridge, error) {
 						// Written so recently that the next time has minutes.
 						return &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Name: b.Name}, Status: v1alpha1.HostedBridgeStatus{LastActivityTime: &recent}}, nil
 					},
-					patch: api.patch, log: slog.New(slog.DiscardHandler), pending: map[types.UID]pendingUpdate{}, inUse: map[types.UID]*usage{},
-				}
+					api.patch, slog.New(slog.DiscardHandler),
+				)
 				ctx, cancel := context.WithCancel(t.Context())
 				ended := make(chan error, 1)
 				go func() { ended <- s.Run(ctx) }()

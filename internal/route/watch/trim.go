@@ -51,14 +51,14 @@ func trimBridge(object any) (any, error) {
 			Servers: trimServers(b.Spec.Servers),
 		},
 		Status: v1alpha1.HostedBridgeStatus{
-			Phase: b.Status.Phase, Servers: b.Status.Servers, Tools: b.Status.Tools, LastActivityTime: b.Status.LastActivityTime, Keys: b.Status.Keys, IdleSince: b.Status.IdleSince,
+			Phase: b.Status.Phase, Servers: b.Status.Servers, ServerStates: b.Status.ServerStates, Tools: b.Status.Tools, LastActivityTime: b.Status.LastActivityTime, Keys: b.Status.Keys, IdleSince: b.Status.IdleSince,
 			Secrets: trimSecrets(b.Status.Secrets), Collisions: b.Status.Collisions, Recipes: trimRecipes(b.Status.Recipes),
 		},
 	}, nil
 }
 
-// trimServers keeps the names of the secrets that servers may use, and of their
-// recipes.
+// trimServers keeps the names of servers, of the secrets that they may use, and of
+// their recipes.
 func trimServers(servers []v1alpha1.Server) []v1alpha1.Server {
 	var stripped []v1alpha1.Server
 	for _, server := range servers {
@@ -66,9 +66,7 @@ func trimServers(servers []v1alpha1.Server) []v1alpha1.Server {
 		if server.Recipe != nil {
 			kept.Recipe = &v1alpha1.RecipeReference{Name: server.Recipe.Name}
 		}
-		if len(kept.Secrets) > 0 || kept.Recipe != nil {
-			stripped = append(stripped, kept)
-		}
+		stripped = append(stripped, kept)
 	}
 	return stripped
 }

@@ -140,7 +140,7 @@ func dependencies(dir string, table *route.Table) (ingress.Deps, error) {
 	return ingress.Deps{
 		Routes: routes, Activity: noActivity{},
 		AdminKey: func() []byte { return nil },
-		Features: []httpapi.Feature{management.Health(noReports{}), management.Secrets(noSecrets{}), management.Admin(management.AdminOptions{
+		Features: []httpapi.Feature{management.Health(noReports{}, nil), management.Secrets(noSecrets{}), management.Admin(management.AdminOptions{
 			Routes: routes, Keys: noKeys{}, AuditIndex: management.NoAuditIndex{},
 			Inventory: func(context.Context) (usage.Inventory, error) { return usage.Inventory{}, nil },
 		})},

@@ -334,6 +334,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: secrets
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.SecretsStatus
+    - name: serverStates
+      type:
+        list:
+          elementType:
+            namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.ServerState
+          elementRelationship: associative
+          keys:
+          - name
     - name: servers
       type:
         scalar: string
@@ -1313,6 +1321,30 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: until
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.ServerState
+  map:
+    fields:
+    - name: from
+      type:
+        scalar: string
+    - name: message
+      type:
+        scalar: string
+    - name: name
+      type:
+        scalar: string
+    - name: reason
+      type:
+        scalar: string
+    - name: since
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: state
+      type:
+        scalar: string
+    - name: tools
+      type:
+        scalar: numeric
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.Stdio
   map:
     fields:

@@ -49,6 +49,9 @@ type HostedBridgeStatusApplyConfiguration struct {
 	// servers is the number of servers that answer and of all servers, such as
 	// "2/3". The ingress writes it.
 	Servers *string `json:"servers,omitempty"`
+	// serverStates are the states of the servers in spec.servers, as the bridge last
+	// reported them. They stay while the bridge sleeps. The ingress writes them.
+	ServerStates []ServerStateApplyConfiguration `json:"serverStates,omitempty"`
 	// tools is the number of tools that the bridge offers. The ingress writes it.
 	Tools *int32 `json:"tools,omitempty"`
 	// collisions are names of tools or prompts that several servers use and that are
@@ -187,6 +190,19 @@ func (b *HostedBridgeStatusApplyConfiguration) WithOutages(values ...*ServerOuta
 // If called multiple times, the Servers field is set to the value of the last call.
 func (b *HostedBridgeStatusApplyConfiguration) WithServers(value string) *HostedBridgeStatusApplyConfiguration {
 	b.Servers = &value
+	return b
+}
+
+// WithServerStates adds the given value to the ServerStates field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the ServerStates field.
+func (b *HostedBridgeStatusApplyConfiguration) WithServerStates(values ...*ServerStateApplyConfiguration) *HostedBridgeStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithServerStates")
+		}
+		b.ServerStates = append(b.ServerStates, *values[i])
+	}
 	return b
 }
 

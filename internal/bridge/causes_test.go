@@ -1,0 +1,79 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+)
+
+// closedPort returns a URL at which nothing listens.
+func closedPort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return "http://" + l.Addr().String() + "/mcp"
+}
+
+// TestACauseIsNamedWhereverAUserLooks has servers that cannot be used, and looks at the health
+// report, the instructions and the error of a call.
+func TestACauseIsNamedWhereverAUserLooks(t *testing.T) {
+	status := func(code int) string {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }))
+		t.Cleanup(s.Close)
+		return s.URL
+	}
+	good := serveMCP(t, echoServer("good"), "modern")
+	t.Cleanup(good.Close)
+	for name, tt := range map[string]struct {
+		server       mcpserver.Server
+		says, reason string
+	}{
+		"a refused token": {
+			mcpserver.Server{URL: status(http.StatusUnauthorized), Headers: bearer("GUARDED_TOKEN"), Secrets: []string{"GUARDED_TOKEN"}},
+			"the server refuses GUARDED_TOKEN", health.ReasonCredentialsRefused,
+		},
+		"a token without a right": {
+			mcpserver.Server{URL: status(http.StatusForbidden), Headers: bearer("GUARDED_TOKEN"), Secrets: []string{"GUARDED_TOKEN"}},
+			"the server refuses GUARDED_TOKEN", health.ReasonCredentialsRefused,
+		},
+		"no token": {
+			mcpserver.Server{URL: status(http.StatusUnauthorized)},
+			"the server refuses requests without credentials", health.ReasonCredentialsRefused,
+		},
+		"a closed port": {mcpserver.Server{URL: closedPort(t)}, "the server's address refuses connections", health.ReasonConnectionRefused},
+		"an unknown name": {
+			mcpserver.Server{URL: "http://no-such-name.invalid/mcp"}, "the server's name could not be resolved", health.ReasonNameNotResolved,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tt.server.Name = "bad"
+			r := newRig(t, fast, tt.server, mcpserver.Server{Name: "good", URL: good.URL})
+			const value = "a-token-that-nobody-sees"
+			r.bridge.UseSecrets(secretsOf("1", "GUARDED_TOKEN", value))
+			eventually(t, "unhealthy with its cause", func() bool {
+				s := r.bridge.Health().Servers["bad"]
+				return s.Status == health.Unhealthy && strings.Contains(s.Error, tt.says) && s.Reason == tt.reason
+			})
+			for _, era := range []string{"legacy", "modern"} {
+				client := r.connect(t, era, nil)
+				if got := client.InitializeResult().Instructions; !strings.Contains(got, "# bad\n\nThis server is not available: "+tt.says) {
+					t.Errorf("%s: the instructions are %q", era, got)
+				}
+				if err := called(t, client, "bad_echo"); err == nil || !strings.Contains(err.Error(), tt.says) || strings.Contains(err.Error(), value) {
+					t.Errorf("%s: a call fails with %v", era, err)
+				}
+			}
+		})
+	}
+}
