@@ -16,8 +16,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
-// report writes the states of servers as the ingress does.
-func (f *fixture) report(t *testing.T, b *v1alpha1.HostedBridge, states ...v1alpha1.ServerState) {
+// reportServers writes the states of servers as the ingress does.
+func (f *fixture) reportServers(t *testing.T, b *v1alpha1.HostedBridge, states ...v1alpha1.ServerState) {
 	t.Helper()
 	testenv.ExpectExists(t, f.Client, b)
 	before := b.DeepCopy()
@@ -56,7 +56,7 @@ func TestAServerThatCannotBeUsedIsInAConditionAndInOneEvent(t *testing.T) {
 
 	open := v1alpha1.ServerState{Name: "open", State: v1alpha1.ServerHealthy, Tools: 3}
 	down := v1alpha1.ServerState{Name: "guarded", State: v1alpha1.ServerUnhealthy, Reason: "CredentialsRefused", Message: "the server refuses GUARDED_TOKEN"}
-	f.report(t, b, down, open)
+	f.reportServers(t, b, down, open)
 	expect(metav1.ConditionFalse, "1 of 2 servers cannot be used; server guarded: the server refuses GUARDED_TOKEN")
 	f.expectEvents(t, "Warning ServersUnhealthy")
 	version := b.ResourceVersion
@@ -67,11 +67,11 @@ func TestAServerThatCannotBeUsedIsInAConditionAndInOneEvent(t *testing.T) {
 		t.Errorf("the operator wrote again, or removed states: %+v", b.Status.ServerStates)
 	}
 	open.Tools = 4
-	f.report(t, b, down, open)
+	f.reportServers(t, b, down, open)
 	f.expectEvents(t)
 
 	down = v1alpha1.ServerState{Name: "guarded", State: v1alpha1.ServerHealthy, Tools: 1}
-	f.report(t, b, down, open)
+	f.reportServers(t, b, down, open)
 	expect(metav1.ConditionTrue, "all servers can be used")
 	f.expectEvents(t, "Normal ServersHealthy")
 }
