@@ -113,7 +113,9 @@ func (k *keyRequest) validate() error {
 }
 
 // printKey prints the key and the command that adds it. The command is a JSON
-// patch, which changes nothing else whatever applied the object before.
+// patch, which changes nothing else whatever applied the object before. The
+// patch that makes the list comes first: its error says only that there is a list,
+// while the error of the other one says why a key cannot be added.
 func printKey(w io.Writer, m *userkey.Minted) error {
 	toList, asList, err := m.JSONPatches()
 	if err != nil {
@@ -122,13 +124,13 @@ func printKey(w io.Writer, m *userkey.Minted) error {
 	patch := fmt.Sprintf("kubectl patch hostedbridges.hostedbridge.dev %s --namespace=%s --type=json --field-manager=%s", *m.Patch.Name, *m.Patch.Namespace, m.FieldManager)
 	_, err = fmt.Fprintf(w, `%s
 
-# Adds the key to the list, or makes the list.
+# Makes the list with this key, or adds the key to the list that is there.
 %s \
     --patch='%s' 2>/dev/null ||
 %s \
     --patch='%s'
-# If a manifest of yours has spec.apiKeys, add the key there too:
-# kubectl apply replaces that list by the manifest's.
-`, m.Key, patch, toList, patch, asList)
+# Leave spec.apiKeys out of manifests, or add the key there too: kubectl apply
+# and kubectl replace put the manifest's list in place of this one.
+`, m.Key, patch, asList, patch, toList)
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -23,6 +24,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/tenant/kubestore"
+	"github.com/hostedbridge/hostedbridge/internal/userkey"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -34,21 +37,33 @@ type shell struct {
 }
 
 // run runs a command by the shell, with the text as its input.
-func (c shell) run(input, command string) string {
+func (c shell) run(input, command string) {
 	c.t.Helper()
+	if out, err := c.try(input, command); err != nil {
+		c.t.Fatalf("%s: %v\n%s", command, err, out)
+	}
+}
+
+// try is run for a command that may fail. It returns what the command prints.
+func (c shell) try(input, command string) (string, error) {
 	cmd := exec.CommandContext(c.t.Context(), "sh", "-e", "-c", command)
 	cmd.Dir, cmd.Stdin = c.dir, strings.NewReader(input)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.kubeconfig, "HOME="+c.dir,
 		"PATH="+os.Getenv("KUBEBUILDER_ASSETS")+string(os.PathListSeparator)+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		c.t.Fatalf("%s: %v\n%s", command, err, out)
-	}
-	return string(out)
+	return string(out), err
 }
 
 // createKey runs "keys create" and the command that it prints. It returns the id of the key.
 func (c shell) createKey(b *v1alpha1.HostedBridge) string {
+	c.t.Helper()
+	id, command := c.mint(b)
+	c.run("", command)
+	return id
+}
+
+// mint runs "keys create". It returns the id of the key and the command that adds the key.
+func (c shell) mint(b *v1alpha1.HostedBridge) (id, command string) {
 	c.t.Helper()
 	var out, problems bytes.Buffer
 	args := []string{"create", "--user=" + string(b.User()), "--name=" + b.Name, "--namespace=" + b.Namespace}
@@ -56,8 +71,7 @@ func (c shell) createKey(b *v1alpha1.HostedBridge) string {
 		c.t.Fatalf("%v\n%s", err, problems.String())
 	}
 	key, command, _ := strings.Cut(out.String(), "\n")
-	c.run("", command)
-	return strings.Split(key, "_")[1]
+	return strings.Split(key, "_")[1], command
 }
 
 // TestNoCommandLosesAFieldOfABridge adds and removes keys of HostedBridges that were applied in
@@ -76,8 +90,8 @@ func TestNoCommandLosesAFieldOfABridge(t *testing.T) {
 		{name: "kubectl apply, then edit", first: csa, then: edit},
 		{name: "kubectl apply, then patch", first: csa, then: "kubectl patch hb NAME -n NAMESPACE --type=merge -p '{\"spec\":{\"tier\":\"pro\"}}'", again: csa},
 		{name: "Argo CD by client-side apply", first: argo, again: argo},
-		{name: "Argo CD by server-side apply", first: argo + " --server-side --force-conflicts", again: argo + " --server-side --force-conflicts"},
-		{name: "Argo CD by client-side, then the other", first: argo, then: argo + " --server-side --force-conflicts", again: argo + " --server-side --force-conflicts"},
+		{name: "Argo CD by server-side apply", first: argoOnServer, again: argoOnServer},
+		{name: "Argo CD by client-side, then the other", first: argo, then: argoOnServer, again: argoOnServer},
 		{name: "Flux", first: flux, again: flux},
 		{name: "kubectl apply, then Flux", first: csa, then: flux, again: flux},
 	} {
@@ -96,18 +110,13 @@ func TestNoCommandLosesAFieldOfABridge(t *testing.T) {
 			do(way.first)
 			do(way.then)
 			testenv.ExpectExists(t, i.client, b)
-			want := *b.Spec.DeepCopy()
+			want := meaning(b)
 			expect := func(keys ...string) {
 				t.Helper()
 				testenv.ExpectExists(t, i.client, b)
-				got := *b.Spec.DeepCopy()
-				var ids []string
-				for _, k := range got.APIKeys {
-					ids = append(ids, k.ID)
-				}
-				got.APIKeys = nil
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Fatalf("the spec has changed (-before +after):\n%s", diff)
+				ids := idsOf(b)
+				if diff := cmp.Diff(want, meaning(b)); diff != "" {
+					t.Fatalf("the object has changed (-before +after):\n%s", diff)
 				}
 				if !slices.Equal(ids, keys) {
 					t.Fatalf("keys are %v, want %v", ids, keys)
@@ -130,8 +139,11 @@ func TestNoCommandLosesAFieldOfABridge(t *testing.T) {
 				}
 			}
 			expect(second)
+			accept(t, i.client, b)
+			want.Spec.OAuth = &v1alpha1.OAuthAccess{Subjects: []v1alpha1.OAuthSubject{{Issuer: invitedIssuer, Subject: b.Name}}}
+			expect(second)
 			if way.again != "" {
-				want.Tier = "free" // as the manifest says
+				want.Spec.Tier = "free" // as the manifest says
 				do(way.again)
 				expect(second)
 			}
@@ -139,43 +151,118 @@ func TestNoCommandLosesAFieldOfABridge(t *testing.T) {
 	}
 }
 
-// TestAKeyAndAManifestThatListsKeys shows what docs/operations/keys.md says of such manifests.
-func TestAKeyAndAManifestThatListsKeys(t *testing.T) {
-	c := shell{t, testenv.Kubeconfig(t), t.TempDir()}
-	cl := testenv.Client(t)
+// TestAManifestThatIsAppliedAgainAndItsKeys shows what docs/operations/keys.md says of manifests
+// that list keys, and of those that do so no longer.
+func TestAManifestThatIsAppliedAgainAndItsKeys(t *testing.T) {
+	kubeconfig, dir, cl := testenv.Kubeconfig(t), t.TempDir(), testenv.Client(t)
 	namespace := testenv.Namespace(t, cl)
-	listed := "  apiKeys:\n  - {id: manifest0000, hash: \"sha256:" + strings.Repeat("0a", 32) + "\"}\n"
+	const listed, added = "manifest0000", "the added key"
+	keys := "  apiKeys:\n  - {id: " + listed + ", hash: \"sha256:" + strings.Repeat("0a", 32) + "\"}\n"
+	const csa, ssa, replace = "kubectl apply -f -", "kubectl apply --server-side -f -", "kubectl replace -f -"
+	const forget = "cat >manifest; kubectl apply set-last-applied -f manifest; kubectl apply -f manifest"
 	for n, way := range []struct {
-		name, apply string
-		keeps       bool
+		name, first, again string
+		still              bool // whether the manifest still lists its key
+		left               []string
 	}{
-		{"kubectl apply replaces the list", "kubectl apply -f -", false},
-		{"kubectl apply on the server adds to the list", "kubectl apply --server-side -f -", true},
-		{"Argo CD's server-side apply adds to the list", argo + " --server-side --force-conflicts", true},
+		{"kubectl apply replaces the list", csa, csa, true, []string{listed}},
+		{"kubectl apply on the server adds to the list", ssa, ssa, true, []string{listed, added}},
+		{"Argo CD's client-side apply replaces the list", argo, argo, true, []string{listed}},
+		{"Argo CD's server-side apply adds to the list", argoOnServer, argoOnServer, true, []string{listed, added}},
+		{"kubectl apply of a manifest without its list removes all keys", csa, csa, false, nil},
+		{"kubectl apply on the server of a manifest without its list removes the manifest's keys", ssa, ssa, false, []string{added}},
+		{"set-last-applied before kubectl apply keeps all keys", csa, forget, false, []string{listed, added}},
+		{"kubectl replace removes the keys that it does not list", csa, replace, true, []string{listed}},
+		{"kubectl replace by a manifest without a list removes all keys", csa, replace, false, nil},
 	} {
 		t.Run(way.name, func(t *testing.T) {
-			c := shell{t, c.kubeconfig, c.dir}
+			c := shell{t, kubeconfig, dir}
 			b := &v1alpha1.HostedBridge{}
 			b.Namespace, b.Name = namespace, fmt.Sprintf("%s-%d", namespace, n)
-			manifest := fmt.Sprintf(bridgeManifest, b.Namespace, b.Name) + listed
-			c.run(manifest, way.apply)
-			added := c.createKey(b)
+			manifest := fmt.Sprintf(bridgeManifest, b.Namespace, b.Name)
+			c.run(manifest+keys, way.first)
+			id := c.createKey(b)
 			testenv.ExpectExists(t, cl, b)
-			if len(b.Spec.APIKeys) != 2 || len(b.Spec.Servers) != 2 {
+			if ids := idsOf(b); !slices.Equal(ids, []string{listed, id}) || len(b.Spec.Servers) != 2 {
 				t.Fatalf("the spec is %+v", b.Spec)
 			}
-			c.run(manifest, way.apply)
+			again := manifest
+			if way.still {
+				again += keys
+			}
+			c.run(again, way.again)
 			testenv.ExpectExists(t, cl, b)
-			if slices.ContainsFunc(b.Spec.APIKeys, func(k v1alpha1.APIKey) bool { return k.ID == added }) != way.keeps {
-				t.Errorf("keys are %+v, the added one kept: want %t", b.Spec.APIKeys, way.keeps)
+			var left []string
+			for _, k := range idsOf(b) {
+				left = append(left, strings.Replace(k, id, added, 1))
+			}
+			if !slices.Equal(left, way.left) {
+				t.Errorf("keys are %v, want %v", left, way.left)
 			}
 		})
 	}
 }
 
+// TestTheCommandOfAKeyTooManySaysSo runs the printed command for a HostedBridge whose list is full.
+func TestTheCommandOfAKeyTooManySaysSo(t *testing.T) {
+	cl := testenv.Client(t)
+	c := shell{t, testenv.Kubeconfig(t), t.TempDir()}
+	b := &v1alpha1.HostedBridge{}
+	b.Namespace = testenv.Namespace(t, cl)
+	b.Name = b.Namespace
+	for n := range userkey.MaxKeys {
+		b.Spec.APIKeys = append(b.Spec.APIKeys, v1alpha1.APIKey{ID: fmt.Sprintf("manifest%04d", n), Hash: "sha256:" + strings.Repeat("0a", 32)})
+	}
+	testenv.ExpectApplied(t, cl, b)
+	_, command := c.mint(b)
+	out, err := c.try("", command)
+	if err == nil || !strings.Contains(out, "spec.apiKeys: Too many: ") {
+		t.Errorf("the command ends with %v and prints\n%s", err, out)
+	}
+	testenv.ExpectExists(t, cl, b)
+	if len(b.Spec.APIKeys) != userkey.MaxKeys {
+		t.Errorf("there are %d keys", len(b.Spec.APIKeys))
+	}
+}
+
+// meaning returns what people and tools have written into the object, without keys.
+func meaning(b *v1alpha1.HostedBridge) *v1alpha1.HostedBridge {
+	written := &v1alpha1.HostedBridge{Spec: *b.Spec.DeepCopy()}
+	written.Name, written.Namespace, written.Labels, written.Annotations = b.Name, b.Namespace, maps.Clone(b.Labels), maps.Clone(b.Annotations)
+	written.Spec.APIKeys = nil
+	delete(written.Annotations, "kubectl.kubernetes.io/last-applied-configuration") // It is kubectl's own.
+	if len(written.Annotations) == 0 {
+		written.Annotations = nil
+	}
+	return written
+}
+
+func idsOf(b *v1alpha1.HostedBridge) (ids []string) {
+	for _, k := range b.Spec.APIKeys {
+		ids = append(ids, k.ID)
+	}
+	return ids
+}
+
+const invitedIssuer = "https://login.example.com"
+
+// accept adds the subject that accepts an invitation to the bridge.
+func accept(t *testing.T, c client.Client, b *v1alpha1.HostedBridge) {
+	t.Helper()
+	onboarding, err := kubestore.NewOnboarding(c, kubestore.OnboardingOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := kubestore.BridgeRef{NamespacedName: client.ObjectKeyFromObject(b), UID: b.UID}
+	if err := onboarding.Bind(t.Context(), of, invitedIssuer, b.Name); err != nil {
+		t.Fatalf("accept an invitation: %v", err)
+	}
+}
+
 const (
-	argo = "kubectl apply --field-manager=argocd-controller -f -"
-	edit = `KUBE_EDITOR="sed -i 's/tier: free/tier: pro/'" kubectl edit hb NAME -n NAMESPACE`
+	argo         = "kubectl apply --field-manager=argocd-controller -f -"
+	argoOnServer = argo + " --server-side --force-conflicts"
+	edit         = `KUBE_EDITOR="sed -i 's/tier: free/tier: pro/'" kubectl edit hb NAME -n NAMESPACE`
 	// flux stands for the request that Flux makes, without kubectl.
 	flux = "flux"
 )
@@ -186,6 +273,7 @@ metadata:
   namespace: %s
   name: %s
   labels: {team: blue}
+  annotations: {example.com/owner: ada}
 spec:
   tier: free
   servers:

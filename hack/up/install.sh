@@ -183,7 +183,7 @@ try_url() {
         --header 'MCP-Protocol-Version: 2026-07-28' --header 'Mcp-Method: tools/list' --header @- \
         --data "$list_tools" "$BASE_URL/u/alice/mcp" <<<"Authorization: Bearer $alice_key" 2>&1) ||
         die "the installation is ready, but $BASE_URL/u/alice/mcp is not reached from here: $answer"
-    grep -q '"tools":\[' <<<"$answer" || die "alice's bridge lists no tools: ${answer:0:500}"
+    grep -q '"inputSchema":' <<<"$answer" || die "alice's bridge lists no tools: ${answer:0:500}"
 }
 
 finish() {

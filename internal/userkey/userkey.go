@@ -87,8 +87,8 @@ func Mint(random io.Reader, r Request, now time.Time) (*Minted, error) {
 }
 
 // JSONPatches returns two JSON patches (RFC 6902) that add the key: the first to
-// the list, the second if there is no list yet. At most one of them is valid, and
-// neither changes another key or another field.
+// the list, the second if there is no list yet. The API server accepts one of
+// them at most, and neither changes another key or another field.
 func (m *Minted) JSONPatches() (toList, asList []byte, err error) {
 	entry := m.Patch.Spec.APIKeys[0]
 	if toList, err = json.Marshal([]operation{{Op: "add", Path: keysPath + "/-", Value: entry}}); err != nil {

@@ -4,7 +4,9 @@
 package docs
 
 import (
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -33,7 +35,7 @@ func TestEveryCommandIsRunOrSaysWhyNot(t *testing.T) {
 	}
 	for _, page := range pages {
 		var written []string
-		defined := []string{"new_key", "await", "everywhere"}
+		defined := []string{"new_key", "await", "everywhere", "offers"}
 		for _, step := range page.Steps {
 			said := func(format string, args ...any) {
 				t.Helper()
@@ -83,6 +85,79 @@ func (f facts) problems(t *testing.T, step Step, written []string, defined *[]st
 		}
 	}
 	return all
+}
+
+// emptyResults are answers that a check of a result must not match.
+var emptyResults = []string{
+	"",
+	`{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","tools":[]}}`,
+	`{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"tools"}}`,
+	`{"keys":[],"limit":32}`, `{"recipes":[],"total":0}`, `{"secrets":[],"limit":64}`, `{"servers":[],"metadata":{"count":0}}`,
+	"No resources found in tenants namespace.",
+	"NAME   USER   TIER   PHASE   READY   TOOLS   URL   LAST-ACTIVE   AGE",
+}
+
+// TestNoCheckMatchesAnEmptyResult looks at each "grep -q" of the pages and of the scripts.
+func TestNoCheckMatchesAnEmptyResult(t *testing.T) {
+	pages, err := Pages(Root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources := map[string]string{}
+	for _, page := range pages {
+		for _, step := range page.Steps {
+			if step.Kind == Run || step.Kind == Hidden {
+				sources[page.Path] += step.Commands()
+			}
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(Root, "hack/*/*.sh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		sources[strings.TrimPrefix(file, Root+"/")] = mustRead(t, strings.TrimPrefix(file, Root+"/"))
+	}
+	checks := 0
+	for path, source := range sources {
+		calls, err := Calls(source)
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		for _, call := range calls {
+			if !isCheck(call) {
+				continue
+			}
+			checks++
+			for _, result := range emptyResults {
+				if matches(t, call, result) {
+					t.Errorf("%s: %q matches also the empty result %q", path, call, result)
+				}
+			}
+		}
+	}
+	if checks == 0 {
+		t.Error("no check is found")
+	}
+}
+
+// isCheck reports whether the call asks by grep whether something is there.
+// What the shell would put into the words is not known here.
+func isCheck(call Call) bool {
+	return call[0] == "grep" && strings.HasPrefix(call[min(1, len(call)-1)], "-q") && !strings.Contains(strings.Join(call, " "), "$")
+}
+
+// matches runs a check on a result in place of its files.
+func matches(t *testing.T, call Call, result string) bool {
+	t.Helper()
+	pattern := slices.IndexFunc(call[1:], func(word string) bool { return !strings.HasPrefix(word, "-") }) + 2
+	cmd := exec.CommandContext(t.Context(), "grep", call[1:pattern]...)
+	cmd.Stdin = strings.NewReader(result)
+	err := cmd.Run()
+	if exit, ok := errors.AsType[*exec.ExitError](err); err != nil && (!ok || exit.ExitCode() != 1) {
+		t.Fatalf("%q: %v", call, err)
+	}
+	return err == nil
 }
 
 var command = regexp.MustCompile(`^(\$ |(make|kubectl|curl|helm|go|ingress|bridge|keybroker|git|docker|kind|vault|hack/\S+) .*$)`)

@@ -14,7 +14,10 @@ var (
 	ages = regexp.MustCompile(`\b\d+(\.\d+)?(ms|s|m|h|d)(\d+(s|m|h))?\b`)
 	// byLabels is how a command of a page selects objects.
 	byLabels = regexp.MustCompile(`\bkubectl\b[^|;&]*\s(-l|--selector)[ =]`)
-	gaps     = regexp.MustCompile(`[ \t]+`)
+	// emptyList is an answer whose result is a list without entries: the list of an
+	// MCP server's answer, or the first member of another one.
+	emptyList = regexp.MustCompile(`"result":\{[^\n]*"(tools|prompts|resources)":\s*\[\]|(?m:(^|\})\s*\{\s*"\w+":\s*\[\])`)
+	gaps      = regexp.MustCompile(`[ \t]+`)
 )
 
 // Matches reports whether something that was printed is what a page shows.
@@ -43,3 +46,7 @@ func plain(text string) string {
 func SelectsNothing(command, printed string) bool {
 	return byLabels.MatchString(command) && !strings.Contains(command, "--field-selector") && strings.Contains(printed, "No resources found")
 }
+
+// ListsNothing reports whether an answer that was printed lists nothing. A page
+// that asks for a list has something to show in it.
+func ListsNothing(printed string) bool { return emptyList.MatchString(printed) }

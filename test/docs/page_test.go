@@ -126,3 +126,26 @@ func TestLabelsThatNothingHasAreFound(t *testing.T) {
 		}
 	}
 }
+
+func TestAnAnswerThatListsNothingIsFound(t *testing.T) {
+	for _, test := range []struct {
+		name, printed string
+		want          bool
+	}{
+		{"no tools", `{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","tools":[]}}`, true},
+		{"no tools in an event", "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"tools\":[]}}\n", true},
+		{"no recipes", `{"recipes":[],"total":0}`, true},
+		{"the same on several lines", "{\n  \"recipes\": [],\n  \"total\": 0\n}", true},
+		{"nothing in the second answer", "{\"recipes\":[{}]}\n{\"results\":[]}\n", true},
+		{"nothing in the second answer on one line", `{"recipes":[{}]}{"results":[],"total":0}`, true},
+		{"objects of a list, one of them empty", `{"recipes":[{"tags":["a"]},{"tags":[]}]}`, false},
+		{"tools", `{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"echo"}]}}`, false},
+		{"an object one of whose members is empty", `{"name":"GITHUB_TOKEN","servers":[]}`, false},
+		{"a report of a time without calls", `{"from":"2026-03-01T00:00:00Z","calls":{"total":0},"tools":[]}`, false},
+		{"no answer", "", false},
+	} {
+		if got := ListsNothing(test.printed); got != test.want {
+			t.Errorf("%s: %t, want %t", test.name, got, test.want)
+		}
+	}
+}

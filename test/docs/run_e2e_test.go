@@ -204,6 +204,9 @@ func judge(t *testing.T, page Page, exchanges []placed, said string) {
 		if SelectsNothing(e.Command, string(problems)) && !strings.Contains(e.Output, "No resources found") {
 			t.Errorf("%s:%d: nothing has the labels of:\n%s%s", page.Path, e.line, e.Command, problems)
 		}
+		if ListsNothing(string(out)) && !ListsNothing(e.Output) {
+			t.Errorf("%s:%d: an answer lists nothing:\n%s%s", page.Path, e.line, e.Command, out)
+		}
 		if e.Output != "" && !Matches(e.Output, string(out)) && !Matches(e.Output, string(out)+string(problems)) {
 			t.Errorf("%s:%d: %sshows\n%sand printed\n%s%s", page.Path, e.line, e.Command, e.Output, out, problems)
 		}

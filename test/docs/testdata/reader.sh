@@ -29,6 +29,16 @@ everywhere() {
     for n in 1 2 3 4 5 6 7 8; do "$@" || return; done
 }
 
+# offers USER KEY TOOL  succeeds if the user's bridge lists the tool.
+offers() {
+    local answer
+    answer=$(curl -sS "$HB_URL/u/$1/mcp" -H "Authorization: Bearer $2" \
+        -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' \
+        -H 'MCP-Protocol-Version: 2026-07-28' -H 'Mcp-Method: tools/list' \
+        -d '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"curl","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}') &&
+        grep -qF "\"name\":\"$3\"" <<<"$answer"
+}
+
 # An answer that is an error fails the page.
 curl() { command curl --fail-with-body "$@"; }
 
