@@ -40,6 +40,16 @@ func InService(c mcpserver.Config, b *v1alpha1.HostedBridge, lacking []v1alpha1.
 	return c
 }
 
+// lacks returns why the server of that name cannot have a container.
+func (o Observed) lacks(name string) Finding {
+	for _, server := range Servers(o.Bridge) {
+		if server.Name == name {
+			return Lacks(server, o.Lacking)
+		}
+	}
+	return Finding{}
+}
+
 // lacking says which servers are out of service because there is no image for
 // their programs. It begins with a semicolon, and is empty if there are none.
 func (o Observed) lacking() string {
