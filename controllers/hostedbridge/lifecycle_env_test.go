@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -238,14 +239,47 @@ func TestASpecThatIsNotAcceptedChangesNothing(t *testing.T) {
 	}
 }
 
-func TestAProgramWithoutAnImageIsNotAccepted(t *testing.T) {
+func TestAProgramWithoutAnImageIsOutOfServiceAlone(t *testing.T) {
 	f := newFixture(t)
 	f.Settings.RuntimeImageNode = ""
-	b := f.bridge("alice", func(s *v1alpha1.HostedBridgeSpec) { s.Servers = programs("one") })
-	b.Spec.Servers[0].Secrets, b.Spec.Servers[0].Transport.Stdio.Env = nil, nil
+	own := programs("own")
+	own[0].Transport.Stdio.Image = "team/server"
+	b := f.bridge("alice", func(s *v1alpha1.HostedBridgeSpec) {
+		s.Servers = append(append(servers("open"), programs("one")...), own...)
+	})
+	for i := range b.Spec.Servers {
+		b.Spec.Servers[i].Secrets = nil
+		if p := b.Spec.Servers[i].Transport.Stdio; p != nil {
+			p.Env = nil
+		}
+	}
 	testenv.ExpectApplied(t, f.Client, b)
-	f.expect(t, b, v1alpha1.PhaseFailed, conditions("False InvalidServer", "False NotAccepted", "False InvalidServer"))
-	expectMessage(t, b, v1alpha1.ConditionAccepted, "spec.servers[0].transport.stdio.image", "npx", "--runtime-image-node")
+	f.expect(t, b, v1alpha1.PhasePending, conditions("True RuntimesMissing", "False Progressing", "False Progressing"))
+	expectMessage(t, b, v1alpha1.ConditionAccepted, "server one: ", "npx", "bridge.runtimes.node", "transport.stdio.image")
+	f.expectEvent(t, "Warning "+v1alpha1.ReasonRuntimesMissing)
+	if said := message(b, v1alpha1.ConditionAccepted); strings.Contains(said, "--") {
+		t.Errorf("the message names a flag: %s", said)
+	}
+
+	_, d := f.children("alice")
+	testenv.ExpectExists(t, f.Client, d)
+	var names []string
+	for _, c := range d.Spec.Template.Spec.Containers {
+		names = append(names, c.Name)
+	}
+	if diff := cmp.Diff([]string{"bridge", "stdio-own"}, names); diff != "" {
+		t.Errorf("the pod's containers (-want +got):\n%s", diff)
+	}
+	if faults := f.faults(t, b); len(faults) != 1 || !strings.Contains(faults["one"], "bridge.runtimes.node") {
+		t.Errorf("the bridge is told that these servers are out of service: %v", faults)
+	}
+
+	f.Settings.RuntimeImageNode = "hosted-bridge/runtime-node:test"
+	f.expect(t, b, v1alpha1.PhasePending, conditions("True Accepted", "False Progressing", "False Progressing"))
+	testenv.ExpectExists(t, f.Client, d)
+	if n := len(d.Spec.Template.Spec.Containers); n != 3 {
+		t.Errorf("with an image the pod has %d containers", n)
+	}
 }
 
 func TestAUserIDBelongsToTheOlderBridge(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
@@ -24,7 +25,7 @@ const (
 // The pod mounts it as a folder, which the kubelet keeps up to date: a change
 // that a running bridge can adopt does not change the pod.
 func configMap(b *v1alpha1.HostedBridge, s Settings) (*corev1ac.ConfigMapApplyConfiguration, error) {
-	encoded, err := plan.Configuration(b, s.Egress, s.LoginURL).Encode()
+	encoded, err := s.configuration(b).Encode()
 	if err != nil {
 		return nil, fmt.Errorf("build ConfigMap %s: %w", v1alpha1.WorkloadName(b.Name), err)
 	}
@@ -32,6 +33,11 @@ func configMap(b *v1alpha1.HostedBridge, s Settings) (*corev1ac.ConfigMapApplyCo
 		WithLabels(labels(b)).
 		WithOwnerReferences(owner(b)).
 		WithData(map[string]string{configKey: string(encoded)}), nil
+}
+
+// configuration is what the bridge is told.
+func (s Settings) configuration(b *v1alpha1.HostedBridge) mcpserver.Config {
+	return plan.InService(plan.Configuration(b, s.Egress, s.LoginURL), b, s.Lacking())
 }
 
 func configVolume(b *v1alpha1.HostedBridge) *corev1ac.VolumeApplyConfiguration {
@@ -43,7 +49,7 @@ func configVolume(b *v1alpha1.HostedBridge) *corev1ac.VolumeApplyConfiguration {
 // resist an attacker: of two configurations with one digest the second reaches
 // a running pod a minute later.
 func Digest(b *v1alpha1.HostedBridge, s Settings) (string, error) {
-	encoded, err := plan.Configuration(b, s.Egress, s.LoginURL).Encode()
+	encoded, err := s.configuration(b).Encode()
 	if err != nil {
 		return "", err
 	}

@@ -20,7 +20,7 @@ type Settings struct {
 	BridgeImage string
 	// RuntimeImageNode and RuntimeImagePython are the images in which npx and
 	// uvx run servers that have none of their own. Where one is empty, such a
-	// server is not accepted.
+	// server is out of service.
 	RuntimeImageNode, RuntimeImagePython string
 	// OTLPEndpoint is where bridges send traces, empty for nowhere.
 	OTLPEndpoint string

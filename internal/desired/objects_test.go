@@ -52,6 +52,15 @@ func TestObjects(t *testing.T) {
 	}
 }
 
+// TestAServerWithoutAnImageHasNoContainer builds a bridge of an installation that
+// has no image for npx: the bridge is told why the server is out of service.
+func TestAServerWithoutAnImageHasNoContainer(t *testing.T) {
+	b, p := load(t, "testdata/npx.in.yaml")
+	s := settings
+	s.RuntimeImageNode = ""
+	expectGolden(t, "testdata/noimage.out.yaml", renderWith(t, b, p, s))
+}
+
 // expectGolden compares what is built with the file, which -update writes anew.
 func expectGolden(t *testing.T, file string, got []byte) {
 	t.Helper()
@@ -90,7 +99,12 @@ func load(t *testing.T, path string) (*v1alpha1.HostedBridge, plan.Plan) {
 
 func render(t *testing.T, b *v1alpha1.HostedBridge, p plan.Plan) []byte {
 	t.Helper()
-	objects, err := Objects(b, p, settings)
+	return renderWith(t, b, p, settings)
+}
+
+func renderWith(t *testing.T, b *v1alpha1.HostedBridge, p plan.Plan, s Settings) []byte {
+	t.Helper()
+	objects, err := Objects(b, p, s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,10 +68,13 @@ func StdioServer(container string) (string, bool) {
 	return strings.CutPrefix(container, stdioPrefix)
 }
 
-// stdioServers returns the servers that are programs, by name: another order of
-// the spec is no other pod.
-func stdioServers(b *v1alpha1.HostedBridge) []plan.Server {
-	servers := slices.DeleteFunc(plan.Servers(b), func(s plan.Server) bool { return s.Program == nil })
+// stdioServers returns the servers that are programs and have an image, by name:
+// another order of the spec is no other pod.
+func stdioServers(b *v1alpha1.HostedBridge, s Settings) []plan.Server {
+	lacking := s.Lacking()
+	servers := slices.DeleteFunc(plan.Servers(b), func(server plan.Server) bool {
+		return server.Program == nil || plan.Lacks(server, lacking) != plan.Finding{}
+	})
 	slices.SortFunc(servers, func(a, b plan.Server) int { return strings.Compare(a.Name, b.Name) })
 	return servers
 }
@@ -85,7 +88,7 @@ func stdioServers(b *v1alpha1.HostedBridge) []plan.Server {
 // Nothing of what they run is here: the bridge hands it over through the
 // socket, so that a change of it changes no pod, and no secret is in one.
 func addStdio(spec *corev1ac.PodSpecApplyConfiguration, b *v1alpha1.HostedBridge, s Settings) {
-	servers := stdioServers(b)
+	servers := stdioServers(b, s)
 	if len(servers) == 0 {
 		return
 	}

@@ -23,7 +23,7 @@ type check func(Observed) Finding
 
 // acceptance is what a spec must pass. The first finding decides, so that a
 // user who does not own the id at all is not sent to correct the tier first.
-var acceptance = []check{userIDIsFree, networkIsolates, tierExists, serversFitTier, serversAreTaken, configurationFits, runtimesAreThere}
+var acceptance = []check{userIDIsFree, networkIsolates, tierExists, serversFitTier, serversAreTaken, configurationFits}
 
 // ofServer are the checks of a single server, which do not depend on the rest
 // of the spec or on the installation.
@@ -94,22 +94,6 @@ func serversFitTier(o Observed) Finding {
 	}
 	return Finding{v1alpha1.ReasonTierLimitExceeded, message}
 }
-
-// runtimesAreThere checks that there is an image for each program.
-func runtimesAreThere(o Observed) Finding {
-	for _, server := range Servers(o.Bridge) {
-		if server.Image != "" || !slices.Contains(o.Lacking, server.Method) {
-			continue
-		}
-		return Finding{v1alpha1.ReasonInvalidServer, fmt.Sprintf(
-			"spec.servers[%d].transport.stdio.image: it must be an image that has %s on its PATH, since the installation has none: "+
-				"its operator was started without --runtime-image-%s", server.Index, server.Method, runtimes[server.Method])}
-	}
-	return Finding{}
-}
-
-// runtimes are the names of the runtimes for the methods of install.
-var runtimes = map[v1alpha1.InstallMethod]string{v1alpha1.InstallNPX: "node", v1alpha1.InstallUVX: "python"}
 
 // tiersFor returns the names of the tiers that allow that many servers.
 func tiersFor(o Observed, servers int) []string {

@@ -73,13 +73,16 @@ func accepted(o Observed, p Plan) metav1.Condition {
 	}
 	reason := v1alpha1.ReasonAccepted
 	out, warned := unusable(o.Bridge)
+	without := o.lacking()
 	switch {
 	case shared != "":
 		reason = v1alpha1.ReasonKeysShared
 	case out != "":
 		reason = v1alpha1.ReasonRecipesUnusable
+	case without != "":
+		reason = v1alpha1.ReasonRuntimesMissing
 	}
-	return isTrue(v1alpha1.ConditionAccepted, reason, "the installation takes the spec"+shared+out+warned)
+	return isTrue(v1alpha1.ConditionAccepted, reason, "the installation takes the spec"+shared+out+without+warned)
 }
 
 // available is the message of a workload as it should be.
@@ -183,5 +186,5 @@ func ready(o Observed, p Plan, taken, workload metav1.Condition) metav1.Conditio
 			"suspended as spec.desiredState asks: calls are refused until it is Running or OnDemand")
 	}
 	out, _ := unusable(o.Bridge)
-	return isTrue(v1alpha1.ConditionReady, v1alpha1.ReasonReady, "calls to status.url reach the bridge"+out+wanting(o.Bridge)+p.withdrawn(o)+o.failing())
+	return isTrue(v1alpha1.ConditionReady, v1alpha1.ReasonReady, "calls to status.url reach the bridge"+out+o.lacking()+wanting(o.Bridge)+p.withdrawn(o)+o.failing())
 }

@@ -117,7 +117,7 @@ func TestDecide(t *testing.T) {
 		"as many servers as the tier allows":         {observed(withServers(3)), Run, "", ""},
 		"more servers than the tier allows":          {observed(withServers(4)), Leave, "TierLimitExceeded", ""},
 		"many servers in a tier without a limit":     {observed(withServers(64), withTier("pro")), Run, "", ""},
-		"no image for a method of install":           {observed(lacking(v1alpha1.InstallUVX)), Leave, "InvalidServer", ""},
+		"no image for a method of install":           {observed(lacking(v1alpha1.InstallUVX)), Run, "", ""},
 		"an image of the server's own":               {observed(lacking(v1alpha1.InstallUVX), withImage), Run, "", ""},
 		"no image for another method":                {observed(lacking(v1alpha1.InstallUVX), lackingOther), Run, "", ""},
 		"a younger rival":                            {observed(withRival(bridge("other", "late", time.Minute))), Run, "", ""},
@@ -159,10 +159,6 @@ func TestRejectionsNameTheFieldAndTheAcceptedForm(t *testing.T) {
 		"the oldest of several rivals": {
 			observed(withRival(bridge("b", "second", 2*time.Hour), bridge("c", "first", 3*time.Hour), bridge("a", "third", 90*time.Minute))),
 			`spec.userID: "alice" belongs to the older HostedBridge c/first; it must be a user id that no other HostedBridge of the installation has`},
-		"a package of Python without an image for it": {observed(lacking(v1alpha1.InstallUVX)),
-			"spec.servers[0].transport.stdio.image: it must be an image that has uvx on its PATH, since the installation has none: its operator was started without --runtime-image-python"},
-		"a package of npm without an image for it": {observed(lacking(v1alpha1.InstallNPX)),
-			"spec.servers[0].transport.stdio.image: it must be an image that has npx on its PATH, since the installation has none: its operator was started without --runtime-image-node"},
 		"a user id from the name": {named, `metadata.name, which is the user id where spec.userID is not set: "alice" belongs to`},
 	}
 	for name, tt := range tests {

@@ -44,6 +44,9 @@ func (p Plan) serverFault(o Observed, server string) (cause string, known bool) 
 	if r := RecipeOf(o.Bridge, server); r.Recipe != "" && r.Source == "" {
 		return cmp.Or(r.Message, r.Reason), true
 	}
+	if f := o.lacks(server); f != (Finding{}) {
+		return f.Message, true
+	}
 	for _, outage := range p.out(o) {
 		if outage.Server == server {
 			return outage.Message, true

@@ -264,17 +264,6 @@ func TestALongMessageIsCutBetweenCharacters(t *testing.T) {
 	}
 }
 
-func TestEachServerNeedsAnImageForItsMethod(t *testing.T) {
-	o := observed(lacking(v1alpha1.InstallUVX))
-	without := o.Bridge.Spec.Servers[0]
-	own := *without.DeepCopy()
-	own.Name, own.Transport.Stdio.Image = "own", "team/server"
-	o.Bridge.Spec.Servers = []v1alpha1.Server{remote("zero"), own, without}
-	if got := Decide(o, now).Rejected.Message; !strings.HasPrefix(got, "spec.servers[2].transport.stdio.image") {
-		t.Errorf("got %q", got)
-	}
-}
-
 func TestATierThatAllowsExactlySoManyIsNamed(t *testing.T) {
 	allows := func(n int32) quota.Tier { return quota.Tier{Servers: &n} }
 	o := observed(withServers(4))

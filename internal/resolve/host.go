@@ -118,8 +118,8 @@ func (c Catalog) encode(server v1alpha1.Server, said mcpserver.Server, status v1
 // runs says why the bridge would refuse the server, and with it the whole spec.
 // The server passes all checks of a server in the spec.
 func (c Catalog) runs(server plan.Server) error {
-	if slices.Contains(c.Lacking, server.Method) {
-		return fmt.Errorf("the installation has no image with %s", server.Method)
+	if f := plan.Lacks(server, c.Lacking); f != (plan.Finding{}) {
+		return errors.New(f.Message)
 	}
 	if f := plan.Refuses(server); f != (plan.Finding{}) {
 		return errors.New(f.Message)

@@ -137,7 +137,7 @@ func TestWhyAServerIsOutOfService(t *testing.T) {
 		"a version that it has not":                   {accepted(t, notes()), named("mine", version("2.0.0")), nil, "VersionUnknown", "version 2.0.0 of recipe notes; it must be one of: 1.0.0"},
 		"for people's own machines":                   {accepted(t, local), named("mine"), nil, "LocalOnly", "bridge add notes"},
 		"a container of its own":                      {accepted(t, docker), named("mine"), nil, "NotHostable", "transports[0]: only programs that npx or uvx run"},
-		"no image for it":                             {accepted(t, notes()), named("mine"), []v1alpha1.InstallMethod{"npx"}, "NotHostable", "the installation has no image with npx"},
+		"no image for it":                             {accepted(t, notes()), named("mine"), []v1alpha1.InstallMethod{"npx"}, "NotHostable", "the installation has no image in which npx runs programs; an administrator can set bridge.runtimes.node in the values of the chart"},
 		"another program":                             {once(func(r *recipe.Recipe) { r.Transports[0].Command = "bash" }), named("mine"), nil, "NotHostable", "is started by \"bash\" and not by npx"},
 		"a header that is the bridge's": {once(func(r *recipe.Recipe) {
 			r.Transports = []recipe.Transport{{Type: recipe.StreamableHTTP, URL: "https://a", Headers: jsondoc.Ordered[string]{{Name: "Mcp-Session-Id", Value: "x"}}}}
