@@ -182,9 +182,12 @@ func (w *world) setTiers(t quota.Tiers) { w.tiers.Store(&t) }
 // each counts for itself.
 var sharedQuotas string
 
+// ingresses is how many worlds divide quotas while they do not count together.
+var ingresses = 1
+
 // quotas returns a store of this process, or one that it shares.
 func (w *world) quotas() limits.Counts {
-	o := store.Options{Replicas: 1, Clock: clock.System{}, Metrics: w.registry, Log: slog.New(slog.DiscardHandler)}
+	o := store.Options{Replicas: ingresses, Clock: clock.System{}, Metrics: w.registry, Log: slog.New(slog.DiscardHandler)}
 	if sharedQuotas != "" {
 		o.Redis = &store.Redis{URL: sharedQuotas, Timeout: patience}
 	}

@@ -66,7 +66,13 @@ type Verdict struct {
 	RetryAfter time.Duration
 	// Left is what remains, after those that may go on.
 	Left Left
+	// Replicas is how many replicas the tier was divided among, since they did not
+	// count together. 0 and 1 mean the whole tier.
+	Replicas int
 }
+
+// Held returns what of the tier the verdict was given by, and Left is of.
+func (v Verdict) Held(t Tier) Tier { return t.Share(v.Replicas) }
 
 // Allowed reports whether the requests may go on.
 func (v Verdict) Allowed() bool { return v.Refused == None }

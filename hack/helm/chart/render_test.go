@@ -276,3 +276,22 @@ isolation: {tenantNamespaces: [{name: "123"}], networkPolicy: {monitoringNamespa
 		}
 	}
 }
+
+func TestTheNotesSayWhatIsNotShared(t *testing.T) {
+	const counts, index = "each of the 2 replicas allows its part of a tier", `"scope": "replica"`
+	for values, want := range map[string][2]bool{
+		"":                       {true, true},
+		"ingress: {replicas: 1}": {false, true},
+		"quota: {redis: {url: \"redis://valkey:6379/0\"}}":                                 {false, true},
+		"audit: {index: {type: postgres, postgres: {existingSecret: audit-url}}}":          {true, false},
+		"{quota: {redis: {url: \"redis://valkey:6379/0\"}}, audit: {index: {type: none}}}": {false, false},
+	} {
+		notes := render(t, values)["NOTES.txt"]
+		if got := [2]bool{strings.Contains(notes, counts), strings.Contains(notes, index)}; got != want {
+			t.Errorf("with %q the notes tell of counts and of an index: %v, want %v\n%s", values, got, want, notes)
+		}
+		if listed := strings.Contains(notes, "keeps in its own pod"); listed != (want[0] || want[1]) {
+			t.Errorf("with %q the notes have a list: %v", values, listed)
+		}
+	}
+}

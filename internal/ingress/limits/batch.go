@@ -29,7 +29,7 @@ func (q *Quota) refuseBatch(ctx context.Context, answer http.Header, a *Account,
 func (q *Quota) charge(ctx context.Context, answer http.Header, a *Account) quota.Verdict {
 	// The caller who leaves pays too.
 	v := q.counts.Take(context.WithoutCancel(ctx), a.Bridge, a.Tier, quota.Want{Requests: 1})
-	answer[headerRateLimit] = []string{v.Left.Field()}
+	q.report(answer, a, v)
 	return v
 }
 
@@ -38,9 +38,9 @@ func (q *Quota) charge(ctx context.Context, answer http.Header, a *Account) quot
 // long would be refused, and pay, for ever.
 func (q *Quota) chargeRefused(ctx context.Context, answer http.Header, a *Account, v quota.Verdict) quota.Verdict {
 	if charged := q.charge(ctx, answer, a); charged.Allowed() {
-		v.Left = charged.Left
+		v.Left, v.Replicas = charged.Left, charged.Replicas
 		if v.RetryAfter > 0 {
-			v.RetryAfter += time.Duration(a.Tier.Interval()) * time.Microsecond
+			v.RetryAfter += time.Duration(charged.Held(a.Tier).Interval()) * time.Microsecond
 		}
 	}
 	return v

@@ -46,19 +46,24 @@ func newQuotaError(v quota.Verdict, tier quota.Tier, now time.Time) error {
 	if v.Refused == quota.Batch {
 		return problems.BatchTooLarge.Saying("The batch has more requests than this replica may pass in a minute by itself; send it in parts.")
 	}
+	tier = v.Held(tier)
 	most, remaining, _ := v.Left.Of(v.Refused, tier)
+	at := ""
+	if v.Replicas > 1 {
+		at = fmt.Sprintf(" at each of %d replicas", v.Replicas)
+	}
 	code, detail, retry := "rate_limited", "", v.RetryAfter
 	switch v.Refused {
 	case quota.Calls:
 		code, retry = "too_many_calls", SlotRetry
-		detail = fmt.Sprintf("The tier allows %d calls at a time; wait for one of them to end.", most)
+		detail = fmt.Sprintf("The tier allows %d calls at a time%s; wait for one of them to end.", most, at)
 	case quota.Streams:
 		code, retry = "too_many_streams", SlotRetry
-		detail = fmt.Sprintf("The tier allows %d open streams at a time; end one of them.", most)
+		detail = fmt.Sprintf("The tier allows %d open streams at a time%s; end one of them.", most, at)
 	case quota.Burst:
-		detail = fmt.Sprintf("The tier allows %d requests at once, and then %d a minute.", most, tier.PerMinute)
+		detail = fmt.Sprintf("The tier allows %d requests at once, and then %d a minute%s.", most, tier.PerMinute, at)
 	default:
-		detail = fmt.Sprintf("The tier allows %d requests each %s.", most, v.Refused)
+		detail = fmt.Sprintf("The tier allows %d requests each %s%s.", most, v.Refused, at)
 	}
 	data := LimitData{Policy: v.Refused.String(), RetryAfterMs: roundUp(retry, time.Millisecond).Milliseconds(), Limit: most, Remaining: remaining}
 	if v.RetryAfter > 0 {

@@ -25,7 +25,7 @@ type Counts interface {
 	Take(ctx context.Context, bridge types.UID, tier quota.Tier, want quota.Want) quota.Verdict
 	Give(bridge types.UID, slot quota.Limit)
 	// Known returns what is left, without asking anybody else.
-	Known(bridge types.UID, tier quota.Tier) quota.Left
+	Known(bridge types.UID, tier quota.Tier) quota.Verdict
 }
 
 // MethodListen is the request of 2026-07-28 that stays open for what the servers
@@ -67,10 +67,16 @@ func (q *Quota) Account(bridge types.UID, tier string, answer http.Header) Accou
 	a := Account{Bridge: bridge, name: tier}
 	a.Tier, a.Known = q.tiers()[tier]
 	if a.Known {
-		answer[headerRateLimitPolicy] = q.policies.of(a.name, a.Tier)
-		answer[headerRateLimit] = []string{q.counts.Known(a.Bridge, a.Tier).Field()}
+		q.report(answer, &a, q.counts.Known(a.Bridge, a.Tier))
 	}
 	return a
+}
+
+// report sets the headers that tell of the quota. Both are of the same limits: those
+// that the verdict was given by.
+func (q *Quota) report(answer http.Header, a *Account, v quota.Verdict) {
+	answer[headerRateLimitPolicy] = q.policies.of(a.name, v.Held(a.Tier))
+	answer[headerRateLimit] = []string{v.Left.Field()}
 }
 
 // CheckTier refuses callers of a tier that the installation does not have:
@@ -111,7 +117,7 @@ func (q *Quota) take(ctx context.Context, answer http.Header, a *Account, want q
 		return slot, nil
 	}
 	v := q.counts.Take(ctx, a.Bridge, a.Tier, want)
-	answer[headerRateLimit] = []string{v.Left.Field()}
+	q.report(answer, a, v)
 	if v.Allowed() {
 		return want.Slot, nil
 	}

@@ -72,10 +72,12 @@ func (s *Store) Take(ctx context.Context, bridge types.UID, tier quota.Tier, wan
 func (s *Store) take(ctx context.Context, bridge types.UID, tier quota.Tier, want quota.Want) quota.Verdict {
 	slot := want.Slot
 	if slot == quota.None && want.Requests == 0 {
-		return quota.Verdict{Left: s.Known(bridge, tier)}
+		return s.Known(bridge, tier)
 	}
 	if slot != quota.None && !s.enter(ctx, bridge, slot, limitOf(s.tier(tier), slot)) {
-		return quota.Verdict{Refused: slot, Left: s.Known(bridge, tier)}
+		v := s.Known(bridge, tier)
+		v.Refused = slot
+		return v
 	}
 	v, asked := s.askPatiently(ctx, bridge, tier, want)
 	if !asked {
@@ -121,14 +123,15 @@ func (s *Store) others() int {
 // takeAlone takes from this replica's own share. A request for more than the
 // whole share never passes at once.
 func (s *Store) takeAlone(bridge types.UID, tier quota.Tier, want quota.Want) (v quota.Verdict) {
-	now, share := s.now(), tier.Share(s.others())
+	now, replicas := s.now(), s.others()
+	share := tier.Share(replicas)
 	requests := want.Requests
 	if !share.Fits(requests) {
 		requests = 0
 	}
 	s.accounts.update(bridge, s.clock.Now(), func(a *account) {
 		if s.link != nil && !a.sharing {
-			a.state, a.sharing = a.seen.Shared(tier, s.others()), true
+			a.state, a.sharing = a.seen.Shared(tier, replicas), true
 		}
 		a.state, v = quota.Take(a.state, share, now, requests)
 		if s.link != nil && v.Allowed() && requests > 0 {
@@ -138,21 +141,26 @@ func (s *Store) takeAlone(bridge types.UID, tier quota.Tier, want quota.Want) (v
 	if requests < want.Requests {
 		v.Refused = quota.Batch
 	}
+	v.Replicas = replicas
 	return v
 }
 
 // Known returns what is left to a bridge's user as far as this replica knows,
 // without asking the store. It is for answers to requests that cost nothing.
-func (s *Store) Known(bridge types.UID, tier quota.Tier) quota.Left {
+func (s *Store) Known(bridge types.UID, tier quota.Tier) quota.Verdict {
 	a := s.accounts.known(bridge)
-	state := a.state
+	state, replicas := a.state, s.others()
 	if s.link != nil && !a.sharing {
 		state = a.seen
-	} else {
-		tier = tier.Share(s.others())
+		if s.link.up.Load() {
+			replicas = 1
+		} else {
+			state = a.seen.Shared(tier, replicas)
+		}
 	}
-	_, v := quota.Take(state, tier, s.now(), 0)
-	return v.Left
+	_, v := quota.Take(state, tier.Share(replicas), s.now(), 0)
+	v.Replicas = replicas
+	return v
 }
 
 // now is the time by which requests are counted: the shared store's, as far as
