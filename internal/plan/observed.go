@@ -51,6 +51,9 @@ type Observed struct {
 	FollowedSince time.Time
 	// Waking are the other bridges that wake.
 	Waking Waking
+	// Claims are the PersistentVolumeClaims of servers, also of those that left the
+	// spec.
+	Claims []Claim
 }
 
 // Stability is what a status says of the ends of the bridge's process.
