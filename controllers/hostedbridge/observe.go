@@ -27,7 +27,7 @@ const (
 func (r *Reconciler) observe(ctx context.Context, b *v1alpha1.HostedBridge, claims []plan.Claim, now time.Time) (plan.Observed, error) {
 	o := plan.Observed{
 		Bridge: b, Tiers: r.Settings.Tiers, Lacking: r.Settings.Lacking(),
-		MinIdleTimeout: r.Settings.MinIdleTimeout, FollowedSince: r.followedFrom, Claims: claims,
+		Idling: plan.Idling{MinIdleTimeout: r.Settings.MinIdleTimeout, FollowedSince: r.followedFrom}, Claims: claims,
 	}
 	var rivals v1alpha1.HostedBridgeList
 	if err := r.Client.List(ctx, &rivals, client.MatchingFields{indexUser: string(b.User())}); err != nil {

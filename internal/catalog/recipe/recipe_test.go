@@ -79,7 +79,7 @@ func TestParseSaysAllThatIsWrong(t *testing.T) {
 		"transports":[{"type":"stdio","args":["${TOKEN}",1]},{"type":"sse","url":"ftp://x","framing":"x","auth":{"type":"oauth2","grantType":"authorization_code"}},{"type":"pigeon"},
 			{"type":"streamable-http","url":"https://x","auth":{"type":"bearer"}},{"type":"streamable-http","url":"https://x","auth":{"type":"header"}},{"type":"streamable-http","url":"https://x","auth":{"type":"magic"}}],
 		"auth":{"required":true,"type":"magic","credentialsUrl":"javascript:1","bootstrap":"x"},
-		"install":{"method":"npx","configFiles":[{"name":"../x"}],"toolsHash":"md5"},"metadata":{"origin":"x","sideEffects":"x"}}`))
+		"install":{"method":"npx","configFiles":[{"name":"../x"}],"toolsHash":"md5","storage":{"size":"0","mountPath":"/usr/x","paths":{"A":"../x"}}},"metadata":{"origin":"x","sideEffects":"x"}}`))
 	invalid, ok := errors.AsType[*InvalidError](err)
 	if !ok {
 		t.Fatalf("error = %v", err)
@@ -91,7 +91,7 @@ func TestParseSaysAllThatIsWrong(t *testing.T) {
 	for _, path := range []string{
 		"id", "name", "localOnly", "repository", "transports[0].command", "transports[0].args[0]", "transports[0].args[1]", "transports[1].url", "transports[1].framing",
 		"transports[1].auth.tokenUrl", "transports[1].auth.authorizationUrl", "transports[2].type", "transports[3].auth.token", "transports[4].auth.headers", "transports[5].auth.type",
-		"auth.type", "auth.credentialsUrl", "auth.bootstrap", "install.package", "install.configFiles[0].name", "install.toolsHash", "metadata.origin", "metadata.sideEffects",
+		"auth.type", "auth.credentialsUrl", "auth.bootstrap", "install.package", "install.configFiles[0].name", "install.toolsHash", "install.storage.size", "install.storage.mountPath", "install.storage.paths.A", "metadata.origin", "metadata.sideEffects",
 	} {
 		if !paths[path] {
 			t.Errorf("nothing is said of %s", path)
