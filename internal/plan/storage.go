@@ -133,18 +133,15 @@ func (r *Room) Take(s Server) Finding {
 		return Finding{v1alpha1.ReasonInvalidServer, fmt.Sprintf(
 			"spec.servers[%d]%s.size: it must be a number of bytes greater than 0, such as 100Mi or 1Gi", s.Index, r.field(s))}
 	}
-	existing := ClaimOf(r.bridge, r.claims, s.Name)
+	existing := r.kept(s.Name)
 	var before resource.Quantity
-	if existing != nil && !existing.Deleting {
+	if existing != nil {
 		if f := r.inClass(s, *existing); f != (Finding{}) {
 			return f
 		}
 		before = existing.Size
 	}
 	size := SizeOf(*s.Storage, existing)
-	if existing != nil && existing.Deleting {
-		size = s.Storage.Size
-	}
 	more := size.DeepCopy()
 	more.Sub(before)
 	if more.Sign() <= 0 {
@@ -165,6 +162,14 @@ func (r *Room) Take(s Server) Finding {
 	}
 	r.used = total
 	return Finding{}
+}
+
+// kept returns the claim of a server if it stays.
+func (r *Room) kept(server string) *Claim {
+	if c := ClaimOf(r.bridge, r.claims, server); c != nil && !c.Deleting {
+		return c
+	}
+	return nil
 }
 
 func (r *Room) inClass(s Server, c Claim) Finding {

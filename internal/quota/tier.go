@@ -85,17 +85,17 @@ func Defaults() Tiers {
 		"free": {
 			PerMinute: 30, PerHour: 300, PerDay: 3_000, Burst: defaultBurst,
 			Servers: ptr.To[int32](3), Secrets: ptr.To[int32](5),
-			Storage:   ptr.To(resource.MustParse("1Gi")),
+			Storage:   new(resource.MustParse("1Gi")),
 			AuditDays: 7, ConcurrentCalls: 4, Streams: 2,
 		},
 		"pro": {
 			PerMinute: 120, PerHour: 2_000, PerDay: 20_000, Burst: defaultBurst,
-			Secrets: ptr.To[int32](50), Storage: ptr.To(resource.MustParse("10Gi")), StoragePerServer: ptr.To(resource.MustParse("5Gi")),
+			Secrets: ptr.To[int32](50), Storage: new(resource.MustParse("10Gi")), StoragePerServer: new(resource.MustParse("5Gi")),
 			AuditDays: 30, ConcurrentCalls: 16, Streams: 8,
 		},
 		"business": {
 			PerMinute: 600, PerHour: 10_000, PerDay: 100_000, Burst: defaultBurst,
-			Storage: ptr.To(resource.MustParse("100Gi")), StoragePerServer: ptr.To(resource.MustParse("20Gi")),
+			Storage: new(resource.MustParse("100Gi")), StoragePerServer: new(resource.MustParse("20Gi")),
 			AuditDays: 90, ConcurrentCalls: 64, Streams: 32,
 		},
 	}

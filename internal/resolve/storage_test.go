@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/utils/ptr"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/catalog/recipe"
@@ -27,7 +26,7 @@ func keeping(version, size string) recipe.Recipe {
 // tiered is catalogOf for an installation whose bridges may store 1Gi.
 func tiered(o *v1alpha1.CatalogRecipe, claims ...plan.Claim) Catalog {
 	c := catalogOf(o)
-	c.Tiers, c.Claims = quota.Tiers{"": {Storage: ptr.To(resource.MustParse("1Gi"))}}, claims
+	c.Tiers, c.Claims = quota.Tiers{"": {Storage: new(resource.MustParse("1Gi"))}}, claims
 	return c
 }
 
