@@ -18,6 +18,17 @@ const maxName = 63
 // ConfigMap of the HostedBridge called name.
 func WorkloadName(name string) string { return childName(name, "-bridge") }
 
+// ClaimName returns the name of the PersistentVolumeClaim of a server of the
+// HostedBridge called name. A server's name has no dot, so that no server of one
+// bridge has the claim of a server of another.
+func ClaimName(name, server string) string { return server + "." + WorkloadName(name) }
+
+// ClaimServer returns the server whose claim is so called.
+func ClaimServer(claim string) string {
+	server, _, _ := strings.Cut(claim, ".")
+	return server
+}
+
 // EnvelopesSecretName returns the name of the Secret that holds the sealed secrets of
 // the HostedBridge called name. The keybroker makes it.
 func EnvelopesSecretName(name string) string { return childName(name, "-envelopes") }

@@ -310,6 +310,11 @@ type RecipeInstall struct {
 	// +listType=atomic
 	ConfigFiles []RecipeConfigFile `json:"configFiles,omitempty"`
 
+	// storage is what the program keeps in files. On a hosted bridge it gets a volume
+	// for them.
+	// +optional
+	Storage *RecipeStorage `json:"storage,omitempty"`
+
 	// toolsHash is the hash of the server's tool list at review.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
@@ -325,6 +330,23 @@ type RecipeInstall struct {
 	Healthcheck string `json:"healthcheck,omitempty"`
 	// +optional
 	VerifyCommand string `json:"verifyCommand,omitempty"`
+}
+
+// RecipeStorage is the volume that a program needs on a hosted bridge. On a
+// personal machine it has no effect.
+type RecipeStorage struct {
+	// size is the size of the volume, such as 100Mi.
+	// +required
+	// +kubebuilder:validation:MaxLength=32
+	Size string `json:"size"`
+	// mountPath is where the program has the volume; /data if it is not set.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	MountPath string `json:"mountPath,omitempty"`
+	// paths are environment variables of the program that name a file or folder of
+	// the volume, relative to mountPath. They replace those of the transport.
+	// +optional
+	Paths map[string]string `json:"paths,omitempty"`
 }
 
 // RecipePlatform is what of a transport differs on one operating system.

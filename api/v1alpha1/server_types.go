@@ -106,6 +106,34 @@ type RecipeReference struct {
 	// is a program. Missing values come from the installation's defaults.
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
+
+	// storage changes the volume that the recipe asks for, if it asks for one.
+	// +optional
+	Storage *RecipeReferenceStorage `json:"storage,omitempty"`
+}
+
+// RecipeReferenceStorage changes the volume that a recipe asks for.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.size) || !has(oldSelf.size) || quantity(self.size).compareTo(quantity(oldSelf.size)) >= 0",message="size cannot become smaller: a volume never shrinks"
+// +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",message="storageClassName cannot change: a volume stays in its class"
+type RecipeReferenceStorage struct {
+	// size is the size of the volume. The default is the size that the recipe had
+	// when the volume was made: a later version's size changes nothing.
+	// +optional
+	Size StorageSize `json:"size,omitempty"`
+
+	// storageClassName is the StorageClass of the volume, as in
+	// transport.stdio.storage.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	StorageClassName *string `json:"storageClassName,omitempty"`
+
+	// retention is what happens to the volume's PersistentVolumeClaim, as in
+	// transport.stdio.storage.
+	// +optional
+	// +kubebuilder:default=Retain
+	Retention StorageRetention `json:"retention,omitempty"`
 }
 
 // TransportType is a way to reach an MCP server.

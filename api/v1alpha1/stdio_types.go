@@ -65,7 +65,70 @@ type Stdio struct {
 	// from the installation's defaults.
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
+
+	// storage is a volume for files that outlive the container. Without it, all that
+	// the program writes is lost when the bridge sleeps or its pod is replaced.
+	// +optional
+	Storage *StdioStorage `json:"storage,omitempty"`
 }
+
+// StdioStorage is a volume of one user's server. The operator makes a
+// PersistentVolumeClaim for it, whose name nobody chooses: the server's name, a dot,
+// and the name of the bridge's Deployment.
+//
+// +kubebuilder:validation:XValidation:rule="quantity(self.size).compareTo(quantity(oldSelf.size)) >= 0",message="size cannot become smaller: a volume never shrinks; remove the server, delete its PersistentVolumeClaim and add the server again to begin with an empty one"
+// +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",message="storageClassName cannot change: a volume stays in its class; remove the server, delete its PersistentVolumeClaim and add the server again to begin with an empty one"
+type StdioStorage struct {
+	// size is the requested size of the volume. It can grow later if the class allows
+	// expansion, and never shrinks. The tier limits it.
+	// +required
+	Size StorageSize `json:"size"`
+
+	// mountPath is where the program has the volume. No other container of the pod has
+	// it.
+	// +optional
+	// +kubebuilder:default=/data
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+$') && !self.matches('^/(bin|boot|dev|etc|hosted-bridge|hosted-bridge-files|lib|lib32|lib64|proc|run|sbin|sys|tmp|usr|var/run)(/|$)')",message="mountPath must be an absolute path such as /data, without . and .., and not in /tmp, /hosted-bridge, /hosted-bridge-files or a folder of the system such as /usr, /etc or /run"
+	MountPath string `json:"mountPath,omitempty"`
+
+	// storageClassName is the StorageClass of the volume. The default is the
+	// cluster's default class. The class must support the access mode
+	// ReadWriteOncePod. It cannot change later.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	StorageClassName *string `json:"storageClassName,omitempty"`
+
+	// retention is what happens to the volume's PersistentVolumeClaim when the
+	// HostedBridge is deleted or the server leaves spec.servers. Retain keeps it: a
+	// HostedBridge of the same name, namespace and user gets it back. Delete deletes it.
+	// +optional
+	// +kubebuilder:default=Retain
+	Retention StorageRetention `json:"retention,omitempty"`
+}
+
+// StorageSize is a number of bytes, such as 100Mi or 1Gi.
+//
+// +kubebuilder:validation:MaxLength=16
+// +kubebuilder:validation:XValidation:rule="self.matches('^[1-9][0-9]{0,11}(k|M|G|T|Ki|Mi|Gi|Ti)$')",message="size must be a whole number greater than 0 with a unit, such as 100Mi or 1Gi; the units are Ki, Mi, Gi, Ti, k, M, G and T"
+type StorageSize string
+
+// StorageRetention is what happens to a claim that no server uses any more.
+//
+// +kubebuilder:validation:Enum=Retain;Delete
+type StorageRetention string
+
+// The retentions.
+const (
+	// StorageRetain keeps the claim.
+	StorageRetain StorageRetention = "Retain"
+	// StorageDelete deletes the claim.
+	StorageDelete StorageRetention = "Delete"
+)
+
+// DefaultStorageMountPath is where a program has its volume if nothing else is said.
+const DefaultStorageMountPath = "/data"
 
 // InstallMethod is the program that downloads and runs a package.
 //

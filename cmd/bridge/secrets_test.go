@@ -488,7 +488,7 @@ func parrot(t *testing.T, form func(string) string) (string, *played) {
 			}
 			_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":%s,"data":{"token":%s}}}`, m.ID, message, message)
 		default:
-			http.Error(w, `{"jsonrpc":"2.0","id":`+string(m.ID)+`,"error":{"code":-32001,"message":"no list for `+echo+`"}}`, http.StatusUnauthorized)
+			http.Error(w, `{"jsonrpc":"2.0","id":`+string(m.ID)+`,"error":{"code":-32001,"message":"no list for `+echo+`"}}`, http.StatusBadRequest)
 		}
 	}))
 	t.Cleanup(server.Close)

@@ -32,6 +32,7 @@ func newShim() *cobra.Command {
 	c.Flags().StringVar(&post.Socket, "socket", "/var/run/hosted-bridge/stdio/shim.sock", "Unix socket to listen at")
 	c.Flags().StringVar(&post.Server, "server", "", "name of the server whose program runs; a program for another server is refused")
 	c.Flags().StringVar(&post.Files, "files", "", "folder for programs' files, which may hold secrets (default: the folder for temporary files)")
+	c.Flags().StringVar(&post.Storage, "storage", "", "folder of the program's volume; if it is full when the program ends, the error says so (default: no volume)")
 	return c
 }
 

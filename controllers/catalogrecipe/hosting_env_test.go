@@ -43,7 +43,7 @@ func TestARecipeSaysWhetherItRunsHere(t *testing.T) {
 	}
 	before := judge(&resolve.Hosting{Lacking: []v1alpha1.InstallMethod{v1alpha1.InstallNPX}})
 	want := &catalog.Here{Reason: v1alpha1.ReasonRecipeNotHostable,
-		Why: "version 1.0.0 of recipe notes has no transport that can be hosted here: transports[0]: the installation has no image with npx"}
+		Why: "version 1.0.0 of recipe notes has no transport that can be hosted here: transports[0]: the installation has no image in which npx runs programs; an administrator can set bridge.runtimes.node in the values of the chart"}
 	if diff := cmp.Diff(want, before.Here); diff != "" {
 		t.Error(diff)
 	}

@@ -33,7 +33,7 @@ func (r *Reconciler) apply(ctx context.Context, b *v1alpha1.HostedBridge, p plan
 	}
 	var outcome plan.Outcome
 	for _, object := range objects {
-		held, err := r.applier().Object(ctx, b, object)
+		held, err := r.write(ctx, b, object)
 		if err != nil {
 			outcome.Failed = failure(err)
 			if isForeign(err) {
@@ -44,6 +44,15 @@ func (r *Reconciler) apply(ctx context.Context, b *v1alpha1.HostedBridge, p plan
 		note(&outcome, object, held)
 	}
 	return outcome, nil
+}
+
+// write applies one object. A claim can be an earlier bridge's that had the same name
+// and user, and so is not found by who controls it.
+func (r *Reconciler) write(ctx context.Context, b *v1alpha1.HostedBridge, object runtime.ApplyConfiguration) (client.Object, error) {
+	if _, claim := object.(*corev1ac.PersistentVolumeClaimApplyConfiguration); claim {
+		return r.applier().Kept(ctx, b, object, func(o metav1.Object) bool { return claimBelongs(o, b) })
+	}
+	return r.applier().Object(ctx, b, object)
 }
 
 // note adds to out the state of an object that was applied, or held because it

@@ -28,8 +28,8 @@ func CacheOptions(namespace string, watched scope.Namespaces) cache.Options {
 	})}
 	accounts, deployments := own, own
 	accounts.Transform, deployments.Transform = stripMetadata, stripDeployment
-	pods := own
-	pods.Transform = stripPod
+	pods, claims := own, own
+	pods.Transform, claims.Transform = stripPod, stripClaim
 	// ConfigMaps of bridges everywhere but in the installation's own namespace,
 	// where the keybroker's certificate is. A bridge in that namespace works
 	// all the same: the operator reads its ConfigMap from the API server.
@@ -48,11 +48,12 @@ func CacheOptions(namespace string, watched scope.Namespaces) cache.Options {
 		// objects.
 		ReaderFailOnMissingInformer: true,
 		ByObject: map[client.Object]cache.ByObject{
-			&corev1.ServiceAccount{}:     accounts,
-			&appsv1.Deployment{}:         deployments,
-			&corev1.Pod{}:                pods,
-			&corev1.ConfigMap{}:          configMaps,
-			&discoveryv1.EndpointSlice{}: keybroker,
+			&corev1.ServiceAccount{}:        accounts,
+			&appsv1.Deployment{}:            deployments,
+			&corev1.Pod{}:                   pods,
+			&corev1.PersistentVolumeClaim{}: claims,
+			&corev1.ConfigMap{}:             configMaps,
+			&discoveryv1.EndpointSlice{}:    keybroker,
 		},
 	}
 }

@@ -6,7 +6,8 @@
 // desired: it reads, asks them, and writes.
 //
 // It never writes the user's spec, and it needs no finalizer: the HostedBridge
-// owns all objects that it creates, so Kubernetes deletes them with it.
+// owns all objects that it creates, so Kubernetes deletes them with it, except for
+// the claims of servers whose files are to be retained.
 package hostedbridge
 
 import (
@@ -95,11 +96,15 @@ func (r *Reconciler) reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (c
 	now := r.Clock.Now()
 	r.followed.Do(func() { r.followedFrom = now })
 	ran := b.Status.Recipes
-	b, err := r.withRecipes(ctx, b)
+	claims, err := r.claims(ctx, b)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	b, err = r.withRecipes(ctx, b, claims)
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("resolve recipes: %w", err)
 	}
-	observed, err := r.observe(ctx, b, now)
+	observed, err := r.observe(ctx, b, claims, now)
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
 	}
@@ -114,7 +119,8 @@ func (r *Reconciler) reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (c
 	deferred, failed := r.applyStatus(ctx, observed, p, outcome)
 	err = errors.Join(err, r.tell(ctx, observed, p, outcome), failed)
 	if err == nil {
-		err = r.replace(ctx, b, p) // The pod's terminations are in the status now.
+		// The pod's terminations are in the status now.
+		err = errors.Join(r.replace(ctx, b, p), r.drop(ctx, b, p))
 	}
 	return ctrl.Result{RequeueAfter: earlier(deferred, earlier(outcome.RequeueAfter(), p.RequeueAfter))}, err
 }

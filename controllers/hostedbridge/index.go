@@ -30,6 +30,8 @@ const (
 	indexRecipe = "recipe"
 	// indexKey finds HostedBridges by the keys that others can have too.
 	indexKey = "key"
+	// indexClaimBridge finds PersistentVolumeClaims by the label of their bridge.
+	indexClaimBridge = "claim"
 )
 
 // Index is one field index.
@@ -48,6 +50,9 @@ func Indexes() []Index {
 		{&v1alpha1.HostedBridge{}, indexUID, func(o client.Object) []string { return []string{string(o.GetUID())} }},
 		{&corev1.Pod{}, indexPodBridge, func(o client.Object) []string {
 			return []string{o.GetAnnotations()[v1alpha1.AnnotationBridgeUID]}
+		}},
+		{&corev1.PersistentVolumeClaim{}, indexClaimBridge, func(o client.Object) []string {
+			return []string{o.GetLabels()[v1alpha1.LabelInstance]}
 		}},
 		{&v1alpha1.HostedBridge{}, indexWaking, func(o client.Object) []string {
 			if b := o.(*v1alpha1.HostedBridge); b.Status.Phase != v1alpha1.PhaseWaking && !plan.InQueue(b) {

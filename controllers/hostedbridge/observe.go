@@ -24,16 +24,16 @@ const (
 )
 
 // observe reads what decisions depend on, and makes no decision.
-func (r *Reconciler) observe(ctx context.Context, b *v1alpha1.HostedBridge, now time.Time) (plan.Observed, error) {
+func (r *Reconciler) observe(ctx context.Context, b *v1alpha1.HostedBridge, claims []plan.Claim, now time.Time) (plan.Observed, error) {
 	o := plan.Observed{
 		Bridge: b, Tiers: r.Settings.Tiers, Lacking: r.Settings.Lacking(),
-		MinIdleTimeout: r.Settings.MinIdleTimeout, FollowedSince: r.followedFrom,
+		Idling: plan.Idling{MinIdleTimeout: r.Settings.MinIdleTimeout, FollowedSince: r.followedFrom}, Claims: claims,
 	}
-	var claims v1alpha1.HostedBridgeList
-	if err := r.Client.List(ctx, &claims, client.MatchingFields{indexUser: string(b.User())}); err != nil {
+	var rivals v1alpha1.HostedBridgeList
+	if err := r.Client.List(ctx, &rivals, client.MatchingFields{indexUser: string(b.User())}); err != nil {
 		return o, fmt.Errorf("list HostedBridges of the user: %w", err)
 	}
-	o.Rivals = claims.Items
+	o.Rivals = rivals.Items
 
 	var err error
 	if o.Sharers, err = r.sharers(ctx, b); err != nil {

@@ -12,12 +12,13 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/plan"
 	"github.com/hostedbridge/hostedbridge/internal/resolve"
 )
 
 // withRecipes returns the bridge with the content of the recipes that it names.
-func (r *Reconciler) withRecipes(ctx context.Context, b *v1alpha1.HostedBridge) (*v1alpha1.HostedBridge, error) {
-	c := resolve.Catalog{Recipes: map[string]*v1alpha1.CatalogRecipe{}, Lacking: r.Settings.Lacking()}
+func (r *Reconciler) withRecipes(ctx context.Context, b *v1alpha1.HostedBridge, claims []plan.Claim) (*v1alpha1.HostedBridge, error) {
+	c := resolve.Catalog{Recipes: map[string]*v1alpha1.CatalogRecipe{}, Lacking: r.Settings.Lacking(), Tiers: r.Settings.Tiers, Claims: claims}
 	for _, name := range resolve.Names(b) {
 		o := &v1alpha1.CatalogRecipe{}
 		err := r.Client.Get(ctx, client.ObjectKey{Namespace: r.Settings.CatalogNamespace, Name: name}, o)

@@ -44,6 +44,7 @@ func (r *Reconciler) Setup(ctx context.Context, m ctrl.Manager) error {
 		Owns(&corev1.ConfigMap{}, builder.OnlyMetadata).
 		Owns(&appsv1.Deployment{}).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(events.bridgeOfPod), builder.WithPredicates(podChanged())).
+		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(events.bridgesOfClaim)).
 		Watches(&v1alpha1.HostedBridge{}, handler.EnqueueRequestsFromMapFunc(events.bridgesOfSameUser), builder.WithPredicates(claimChanged())).
 		Watches(&v1alpha1.HostedBridge{}, handler.EnqueueRequestsFromMapFunc(events.bridgesSharingKeys), builder.WithPredicates(keysChanged())).
 		Watches(&v1alpha1.HostedBridge{}, handler.EnqueueRequestsFromMapFunc(events.nextInQueue), builder.WithPredicates(events.startEnded())).

@@ -12,12 +12,14 @@ import (
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -50,6 +52,13 @@ type configuration interface {
 // has a controller the API server refuses a second one. If it has none we adopt
 // it; this is the only case that is not excluded.
 func (a *Applier) Object(ctx context.Context, owner client.Object, object runtime.ApplyConfiguration) (client.Object, error) {
+	return a.Kept(ctx, owner, object, func(existing metav1.Object) bool { return metav1.IsControlledBy(existing, owner) })
+}
+
+// Kept is Object for an object that may outlive its owner, which then does not
+// control it. belongs reports whether an existing object is the owner's.
+func (a *Applier) Kept(ctx context.Context, owner client.Object, object runtime.ApplyConfiguration, belongs func(metav1.Object) bool,
+) (client.Object, error) {
 	c, ok := object.(configuration)
 	if !ok {
 		return nil, fmt.Errorf("apply %T: not a generated apply configuration", object)
@@ -58,11 +67,11 @@ func (a *Applier) Object(ctx context.Context, owner client.Object, object runtim
 	if err != nil {
 		return nil, err
 	}
-	existing, err := a.existing(ctx, owner, c)
+	existing, err := a.existing(ctx, c, belongs)
 	if err != nil {
 		return nil, fmt.Errorf("look at %s: %w", describe(c), err)
 	}
-	if existing != nil && !metav1.IsControlledBy(existing, owner) {
+	if existing != nil && !belongs(existing) {
 		kind, err := a.Client.GroupVersionKindFor(owner)
 		if err != nil {
 			return nil, fmt.Errorf("apply %s: %w", describe(c), err)
@@ -125,11 +134,11 @@ func uidOf(c configuration) (types.UID, error) {
 // existing returns the object with c's name, nil if it does not exist. The
 // cache counts only if it shows an object of owner's: it does not hold foreign
 // ones, and may be late.
-func (a *Applier) existing(ctx context.Context, owner client.Object, c configuration) (client.Object, error) {
+func (a *Applier) existing(ctx context.Context, c configuration, belongs func(metav1.Object) bool) (client.Object, error) {
 	m := held(c)
 	key := types.NamespacedName{Namespace: *c.GetNamespace(), Name: *c.GetName()}
 	err := a.Client.Get(ctx, key, m)
-	if err == nil && metav1.IsControlledBy(m, owner) {
+	if err == nil && belongs(m) {
 		return m, nil
 	}
 	if client.IgnoreNotFound(err) != nil {
@@ -144,10 +153,13 @@ func (a *Applier) existing(ctx context.Context, owner client.Object, c configura
 }
 
 // held returns the form in which a cache holds the object: its metadata alone,
-// except for a Deployment, whose status is read.
+// except for a Deployment, whose status is read, and a claim, whose size is.
 func held(c configuration) client.Object {
-	if _, ok := c.(*appsv1ac.DeploymentApplyConfiguration); ok {
+	switch c.(type) {
+	case *appsv1ac.DeploymentApplyConfiguration:
 		return &appsv1.Deployment{}
+	case *corev1ac.PersistentVolumeClaimApplyConfiguration:
+		return &corev1.PersistentVolumeClaim{}
 	}
 	m := &metav1.PartialObjectMetadata{}
 	m.SetGroupVersionKind(schema.FromAPIVersionAndKind(*c.GetAPIVersion(), *c.GetKind()))

@@ -37,6 +37,8 @@ func mark(c configuration) (string, error) {
 		c.WithAnnotations(annotations)
 	case *appsv1ac.DeploymentApplyConfiguration:
 		c.WithAnnotations(annotations)
+	case *corev1ac.PersistentVolumeClaimApplyConfiguration:
+		c.WithAnnotations(annotations)
 	default:
 		return "", nil
 	}

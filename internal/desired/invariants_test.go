@@ -77,6 +77,10 @@ func TestEveryObjectIsTheBridgesAndGoesWithIt(t *testing.T) {
 		for _, data := range objects {
 			o := read[object](t, data)
 			what := o.Kind + " " + o.Name
+			if o.Kind == "PersistentVolumeClaim" {
+				expectClaim(t, b, o)
+				continue
+			}
 			if o.Name != v1alpha1.WorkloadName(b.Name) || o.Namespace != b.Namespace {
 				t.Errorf("%s is %s/%s", what, o.Namespace, o.Name)
 			}
@@ -89,6 +93,26 @@ func TestEveryObjectIsTheBridgesAndGoesWithIt(t *testing.T) {
 			}
 		}
 	})
+}
+
+// expectClaim checks that a claim is named and found by its bridge, and that it goes
+// with it only if the spec says so.
+func expectClaim(t *testing.T, b *v1alpha1.HostedBridge, o object) {
+	t.Helper()
+	for _, s := range b.Spec.Servers {
+		if s.Transport.Stdio == nil || s.Transport.Stdio.Storage == nil || o.Name != s.Name+"."+v1alpha1.WorkloadName(b.Name) {
+			continue
+		}
+		goes := s.Transport.Stdio.Storage.Retention == v1alpha1.StorageDelete
+		if metav1.IsControlledBy(&o.ObjectMeta, b) != goes || len(o.OwnerReferences) > 0 != goes {
+			t.Errorf("claim %s goes with its bridge: %v", o.Name, o.OwnerReferences)
+		}
+		if cmp.Diff(labels(b), o.Labels) != "" || o.Annotations[v1alpha1.AnnotationUserID] != string(b.User()) || o.Namespace != b.Namespace {
+			t.Errorf("claim %s/%s has the labels %v and annotations %v", o.Namespace, o.Name, o.Labels, o.Annotations)
+		}
+		return
+	}
+	t.Errorf("claim %s is of no server with storage", o.Name)
 }
 
 func TestTheDeploymentComesLastAndFindsItsOwnPodsAlone(t *testing.T) {
@@ -181,6 +205,11 @@ func expectOwnVolumes(t *testing.T, s corev1.PodSpec) {
 				t.Errorf("volume %s has no limit", v.Name)
 			}
 		case v.ConfigMap != nil, v.Projected != nil:
+		case v.PersistentVolumeClaim != nil:
+			// The claim is that of the server whose volume it is, and of the same bridge.
+			if v.PersistentVolumeClaim.ClaimName != strings.TrimPrefix(v.Name, "data-")+"."+s.ServiceAccountName || ptr.Deref(s.SecurityContext.FSGroup, 0) != user {
+				t.Errorf("volume %s is claim %s", v.Name, v.PersistentVolumeClaim.ClaimName)
+			}
 		default:
 			t.Errorf("volume %s is neither empty nor the bridge's configuration or token", v.Name)
 		}
@@ -206,7 +235,13 @@ func expectOwnVolumes(t *testing.T, s corev1.PodSpec) {
 }
 
 func TestAProgramSeesItsOwnVolumesAlone(t *testing.T) {
-	ofEveryInput(t, func(t *testing.T, _ *v1alpha1.HostedBridge, objects [][]byte) {
+	ofEveryInput(t, func(t *testing.T, b *v1alpha1.HostedBridge, objects [][]byte) {
+		stored := map[string]string{}
+		for _, s := range stdioServers(b, settings) {
+			if s.Storage != nil {
+				stored[s.Name] = s.Storage.MountPath
+			}
+		}
 		for _, d := range deployments(t, objects) {
 			for _, c := range d.Spec.Template.Spec.Containers {
 				server, ok := StdioServer(c.Name)
@@ -222,6 +257,9 @@ func TestAProgramSeesItsOwnVolumesAlone(t *testing.T) {
 					"stdio-" + server + " at /var/run/hosted-bridge/stdio, read-only: false",
 					"tmp-" + server + " at /tmp, read-only: false",
 					"files-" + server + " at /hosted-bridge-files, read-only: false",
+				}
+				if path, ok := stored[server]; ok {
+					want = append(want, "data-"+server+" at "+path+", read-only: false")
 				}
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", c.Name, diff)

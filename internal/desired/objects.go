@@ -79,7 +79,7 @@ func withWorkload(objects []runtime.ApplyConfiguration, b *v1alpha1.HostedBridge
 	if err != nil {
 		return nil, fmt.Errorf("build Deployment %s: %w", v1alpha1.WorkloadName(b.Name), err)
 	}
-	return append(objects, d), nil
+	return append(append(objects, claims(b, p, s)...), d), nil
 }
 
 // selector returns the labels that tell the bridge's pods from all others.

@@ -74,6 +74,11 @@ func TestNoObjectHoldsOrMountsASecret(t *testing.T) {
 				}
 			case *corev1ac.ConfigMapApplyConfiguration:
 				// Its text comes from a spec, in which secrets have names alone.
+			case *corev1ac.PersistentVolumeClaimApplyConfiguration:
+				// It begins empty; what the program writes is the program's own.
+				if o.Spec.DataSource != nil || o.Spec.DataSourceRef != nil || o.Spec.VolumeName != nil {
+					t.Errorf("%s: the claim has another volume's content", input)
+				}
 			case *appsv1ac.DeploymentApplyConfiguration:
 				pods++
 				for _, finding := range secretsIn(o.Spec.Template.Spec) {
@@ -96,8 +101,8 @@ func secretsIn(pod *corev1ac.PodSpecApplyConfiguration) []string {
 	}
 	for _, v := range pod.Volumes {
 		token := v.Projected != nil && len(v.Projected.Sources) == 1 && v.Projected.Sources[0].ServiceAccountToken != nil
-		if !token && v.ConfigMap == nil && v.EmptyDir == nil {
-			found = append(found, "a volume that is neither the projected token, a ConfigMap nor empty")
+		if !token && v.ConfigMap == nil && v.EmptyDir == nil && v.PersistentVolumeClaim == nil {
+			found = append(found, "a volume that is neither the projected token, a ConfigMap, a claim nor empty")
 		}
 	}
 	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {

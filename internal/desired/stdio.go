@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -22,6 +23,9 @@ const (
 	tmpPrefix   = "tmp-"
 	tmpFolder   = "/tmp"
 	filesPrefix = "files-"
+	// dataPrefix begins the name of the volume with a server's storage. The
+	// admission policy of tenants' pods relies on it.
+	dataPrefix  = "data-"
 	filesFolder = "/hosted-bridge-files"
 
 	// shimName is the init container that copies the bridge's program into the
@@ -109,7 +113,53 @@ func addStdio(spec *corev1ac.PodSpecApplyConfiguration, b *v1alpha1.HostedBridge
 		).WithContainers(serverContainer(server, s))
 		spec.Containers[0].WithVolumeMounts(
 			mount(stdioPrefix+server.Name, plan.StdioFolder+"/"+server.Name).WithReadOnly(true))
+		addStorage(spec, b, server)
 	}
+}
+
+// addStorage gives the last container of the pod, which is the server's, the
+// server's volume. The volume belongs to the group of the pod's processes, since a
+// new file system belongs to root.
+func addStorage(spec *corev1ac.PodSpecApplyConfiguration, b *v1alpha1.HostedBridge, server plan.Server) {
+	if server.Storage == nil {
+		return
+	}
+	spec.SecurityContext.WithFSGroup(user).WithFSGroupChangePolicy(corev1.FSGroupChangeOnRootMismatch)
+	spec.WithVolumes(corev1ac.Volume().WithName(dataPrefix + server.Name).WithPersistentVolumeClaim(
+		corev1ac.PersistentVolumeClaimVolumeSource().WithClaimName(v1alpha1.ClaimName(b.Name, server.Name))))
+	c := &spec.Containers[len(spec.Containers)-1]
+	c.WithVolumeMounts(mount(dataPrefix+server.Name, server.Storage.MountPath))
+	c.Command = append(c.Command, "--storage="+server.Storage.MountPath)
+}
+
+// claims returns the claims of the servers that have storage. Only one pod of the
+// cluster can have each: a pod that replaces another one, such as that of a drained
+// node, waits until the other one is gone.
+func claims(b *v1alpha1.HostedBridge, p plan.Plan, s Settings) []runtime.ApplyConfiguration {
+	var list []runtime.ApplyConfiguration
+	for _, server := range stdioServers(b, s) {
+		if server.Storage == nil {
+			continue
+		}
+		existing := plan.ClaimOf(b, p.Claims, server.Name)
+		spec := corev1ac.PersistentVolumeClaimSpec().
+			WithAccessModes(corev1.ReadWriteOncePod).
+			WithResources(corev1ac.VolumeResourceRequirements().WithRequests(corev1.ResourceList{
+				corev1.ResourceStorage: plan.SizeOf(*server.Storage, existing),
+			}))
+		if server.Storage.Class != "" {
+			spec.WithStorageClassName(server.Storage.Class)
+		}
+		claim := corev1ac.PersistentVolumeClaim(v1alpha1.ClaimName(b.Name, server.Name), b.Namespace).
+			WithLabels(labels(b)).
+			WithAnnotations(map[string]string{v1alpha1.AnnotationUserID: string(b.User())}).
+			WithSpec(spec)
+		if server.Storage.Delete {
+			claim.WithOwnerReferences(owner(b))
+		}
+		list = append(list, claim)
+	}
+	return list
 }
 
 // serverContainer has no startup probe: the shim listens at once, and starts

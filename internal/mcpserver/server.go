@@ -109,6 +109,17 @@ type Program struct {
 	Files []File `json:"files,omitempty"`
 	// Dir is the program's working directory.
 	Dir string `json:"dir,omitempty"`
+	// Storage is the volume that a recipe asks for. The place that hosts the program
+	// provides it; a bridge's configuration does not have it.
+	Storage *Storage `json:"storage,omitempty"`
+}
+
+// Storage is a volume for a program's files.
+type Storage struct {
+	// Size is a quantity of Kubernetes, such as 100Mi.
+	Size string `json:"size"`
+	// MountPath is where the program has the volume, /data if empty.
+	MountPath string `json:"mountPath,omitempty"`
 }
 
 // Variable is one environment variable.

@@ -23,7 +23,7 @@ type check func(Observed) Finding
 
 // acceptance is what a spec must pass. The first finding decides, so that a
 // user who does not own the id at all is not sent to correct the tier first.
-var acceptance = []check{userIDIsFree, networkIsolates, tierExists, serversFitTier, serversAreTaken, configurationFits}
+var acceptance = []check{userIDIsFree, networkIsolates, tierExists, serversFitTier, serversAreTaken, storageFits, configurationFits}
 
 // ofServer are the checks of a single server, which do not depend on the rest
 // of the spec or on the installation.

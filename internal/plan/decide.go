@@ -53,6 +53,9 @@ type Plan struct {
 	// Replace is the pod to delete, so that the bridge starts in another one
 	// at once; nil for none.
 	Replace *Pod
+	// Claims are the PersistentVolumeClaims that exist. Dropped are those to delete,
+	// because their servers left the spec.
+	Claims, Dropped []Claim
 	// RequeueAfter is when to decide again although no change was observed;
 	// zero means never.
 	RequeueAfter time.Duration
@@ -64,6 +67,10 @@ func Decide(o Observed, now time.Time) Plan {
 	p.RequeueAfter = sooner(p.RequeueAfter, o.forgets(now))
 	if p.Action == Run {
 		p.Replace = o.down()
+	}
+	p.Claims = o.Claims
+	if p.Rejected == (Finding{}) && (p.Action == Run || p.Action == Suspend) {
+		p.Dropped = dropped(o.Bridge, o.Claims)
 	}
 	return p
 }

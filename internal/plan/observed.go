@@ -45,12 +45,20 @@ type Observed struct {
 	Pods []Pod
 	// Isolation is what is observed of the network between the bridge and others.
 	Isolation Isolation
+	Idling
+	// Waking are the other bridges that wake.
+	Waking Waking
+	// Claims are the PersistentVolumeClaims of servers, also of those that left the
+	// spec.
+	Claims []Claim
+}
+
+// Idling is what decides, beside the bridge itself, when it is idle.
+type Idling struct {
 	// MinIdleTimeout is the shortest idleTimeout that is accepted.
 	MinIdleTimeout time.Duration
 	// FollowedSince is since when the operator has followed the use of bridges.
 	FollowedSince time.Time
-	// Waking are the other bridges that wake.
-	Waking Waking
 }
 
 // Stability is what a status says of the ends of the bridge's process.

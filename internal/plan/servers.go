@@ -28,6 +28,8 @@ type Server struct {
 	Method v1alpha1.InstallMethod
 	// Resources are those of the program's container.
 	Resources *corev1.ResourceRequirements
+	// Storage is the volume of the program, nil for none.
+	Storage *Storage
 }
 
 // Servers returns the bridge's servers that are in service: a server whose
@@ -56,6 +58,7 @@ func inline(server v1alpha1.Server) Server {
 	s := Server{Server: Upstream(server)}
 	if p := server.Transport.Stdio; p != nil {
 		s.Args, s.Image, s.Resources = len(p.Args), p.Image, p.Resources
+		s.Storage = storageOf(p.Storage)
 		if p.Install != nil {
 			s.Method = p.Install.Method
 		}
@@ -71,6 +74,7 @@ func FromRecipe(server v1alpha1.Server, recipe mcpserver.Server, secrets []strin
 	if s.Program != nil {
 		program := *s.Program
 		program.Socket = socket(server.Name)
+		s.Storage, program.Storage = recipeStorage(program.Storage, server.Recipe.Storage), nil
 		s.Program, s.Resources = &program, server.Recipe.Resources
 		if len(program.Command) > 0 {
 			s.Method = v1alpha1.InstallMethod(program.Command[0]) // No other program is hosted.

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 )
@@ -30,6 +31,12 @@ type Tier struct {
 	Servers *int32 `json:"servers,omitempty"`
 	// Secrets is how many secrets a user may store.
 	Secrets *int32 `json:"secrets,omitempty"`
+	// Storage is how much storage the servers of a bridge may have together, and
+	// StoragePerServer how much one of them may; that is Storage if it is nil. If
+	// Storage is nil, servers have no storage: disks cost somebody money, so that a
+	// tier that was written before there was storage allows none.
+	Storage          *resource.Quantity `json:"storage,omitempty"`
+	StoragePerServer *resource.Quantity `json:"storagePerServer,omitempty"`
 	// AuditDays is for how many days a user's audit entries are kept.
 	AuditDays int32 `json:"auditDays"`
 	// ConcurrentCalls and Streams are how many calls and how many open streams
@@ -55,6 +62,14 @@ const (
 // Body returns the largest body of a call in bytes.
 func (t Tier) Body() int64 { return int64(ptr.Deref(t.MaxBodyBytes, DefaultBody)) }
 
+// ServerStorage returns the largest storage of one server; nil for none.
+func (t Tier) ServerStorage() *resource.Quantity {
+	if t.StoragePerServer != nil {
+		return t.StoragePerServer
+	}
+	return t.Storage
+}
+
 // Tiers are an installation's tiers by name.
 type Tiers map[string]Tier
 
@@ -70,15 +85,17 @@ func Defaults() Tiers {
 		"free": {
 			PerMinute: 30, PerHour: 300, PerDay: 3_000, Burst: defaultBurst,
 			Servers: ptr.To[int32](3), Secrets: ptr.To[int32](5),
+			Storage:   new(resource.MustParse("1Gi")),
 			AuditDays: 7, ConcurrentCalls: 4, Streams: 2,
 		},
 		"pro": {
 			PerMinute: 120, PerHour: 2_000, PerDay: 20_000, Burst: defaultBurst,
-			Secrets:   ptr.To[int32](50),
+			Secrets: ptr.To[int32](50), Storage: new(resource.MustParse("10Gi")), StoragePerServer: new(resource.MustParse("5Gi")),
 			AuditDays: 30, ConcurrentCalls: 16, Streams: 8,
 		},
 		"business": {
 			PerMinute: 600, PerHour: 10_000, PerDay: 100_000, Burst: defaultBurst,
+			Storage: new(resource.MustParse("100Gi")), StoragePerServer: new(resource.MustParse("20Gi")),
 			AuditDays: 90, ConcurrentCalls: 64, Streams: 32,
 		},
 	}
@@ -145,6 +162,14 @@ func (t Tier) validate() error {
 		if l.value < 1 {
 			return fmt.Errorf("%s is %d or not set; it must be at least 1", l.field, l.value)
 		}
+	}
+	for field, size := range map[string]*resource.Quantity{"storage": t.Storage, "storagePerServer": t.StoragePerServer} {
+		if size != nil && size.Sign() <= 0 {
+			return fmt.Errorf("%s is %s; it must be greater than 0, or not set", field, size)
+		}
+	}
+	if t.StoragePerServer != nil && t.Storage == nil {
+		return errors.New("storagePerServer is set without storage, which is for all servers of a bridge together; set both")
 	}
 	if t.Body() > MaxBody {
 		return fmt.Errorf("maxBodyBytes is %d; it must be at most %d", t.Body(), MaxBody)

@@ -75,6 +75,9 @@ func TestLoadRefuses(t *testing.T) {
 		"a negative limit":            {`tiers: {team: {` + team + `, secrets: -1}}`, "tiers.team.secrets is -1"},
 		"a body of nothing":           {`tiers: {team: {` + team + `, maxBodyBytes: 0}}`, "tiers.team.maxBodyBytes is 0"},
 		"a body that no bridge reads": {`tiers: {team: {` + team + `, maxBodyBytes: 16777217}}`, "at most 16777216"},
+		"storage of nothing":          {`tiers: {team: {` + team + `, storage: 0Gi}}`, "tiers.team.storage is 0"},
+		"storage that is no size":     {`tiers: {team: {` + team + `, storage: much}}`, "parse tiers"},
+		"storage of servers alone":    {`tiers: {team: {` + team + `, storagePerServer: 1Gi}}`, "storagePerServer is set without storage"},
 		"a limit that is no number":   {`tiers: {team: {perMinute: many}}`, "perMinute"},
 		"what is no YAML":             {`{`, "parse tiers"},
 	}

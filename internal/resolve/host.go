@@ -4,6 +4,7 @@
 package resolve
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,8 +39,19 @@ func (c Catalog) host(server v1alpha1.Server, v v1alpha1.RecipeVersion) (v1alpha
 			"version %s of recipe %s has no transport that can be hosted here: %v", v.Version, name, err)}
 	}
 	status.Server, status.Recipe, status.Version, status.Digest = server.Name, name, v.Version, v.Digest
-	status.Reason, status.Message = v1alpha1.ReasonRecipeInUse, fmt.Sprintf("the server is what version %s of recipe %s says", v.Version, name)
+	status.Reason = v1alpha1.ReasonRecipeInUse
+	status.Message = fmt.Sprintf("the server is what version %s of recipe %s says", v.Version, name) + stores(status.Source)
 	return status, plan.Finding{}
+}
+
+// stores says what storage the program of a source asks for.
+func stores(source string) string {
+	said, err := plan.ReadSource(source)
+	if err != nil || said.Program == nil || said.Program.Storage == nil {
+		return ""
+	}
+	s := said.Program.Storage
+	return fmt.Sprintf("; it keeps files in a volume of %s at %s", s.Size, cmp.Or(s.MountPath, v1alpha1.DefaultStorageMountPath))
 }
 
 // transport returns the converted form of the recipe's best transport.
@@ -65,7 +77,7 @@ func (c Catalog) convert(server v1alpha1.Server, r recipe.Recipe, t recipe.Trans
 		return v1alpha1.RecipeStatus{}, err
 	}
 	r.Transports = []recipe.Transport{t}
-	conversion, err := r.Convert(recipe.Choice{Name: server.Name, Platform: "linux"})
+	conversion, err := r.Convert(recipe.Choice{Name: server.Name, Platform: "linux", Volumes: true})
 	if err != nil {
 		return v1alpha1.RecipeStatus{}, err
 	}

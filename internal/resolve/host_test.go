@@ -112,7 +112,7 @@ func TestTheSeedCanBeHosted(t *testing.T) {
 		}
 		o := accepted(t, d.Recipe)
 		server := v1alpha1.Server{Name: "server", Recipe: &v1alpha1.RecipeReference{Name: o.Name}}
-		got := Bridge(bridge(server), catalogOf(o))
+		got := Bridge(bridge(server), tiered(o))
 		want := v1alpha1.ReasonRecipeInUse
 		switch {
 		case d.Recipe.LocalOnly.All:

@@ -39,7 +39,7 @@ func TestWhatAnInstallationCanRun(t *testing.T) {
 		says    string
 	}{
 		"a program whose image is there":   {notes(), []v1alpha1.InstallMethod{v1alpha1.InstallUVX}, netguard.Rules{}, "", ""},
-		"a program whose image is missing": {notes(), []v1alpha1.InstallMethod{v1alpha1.InstallNPX}, netguard.Rules{}, v1alpha1.ReasonRecipeNotHostable, "no image with npx"},
+		"a program whose image is missing": {notes(), []v1alpha1.InstallMethod{v1alpha1.InstallNPX}, netguard.Rules{}, v1alpha1.ReasonRecipeNotHostable, "no image in which npx runs"},
 		"a program for personal machines":  {notes(func(r *recipe.Recipe) { r.LocalOnly.All = true }), nil, netguard.Rules{}, v1alpha1.ReasonRecipeLocalOnly, "localOnly"},
 		"a program that nothing fetches":   {notes(), nil, rules(t, nil, everything), v1alpha1.ReasonRecipeUnreachable, "is a package that npx fetches"},
 		"a program of a private registry":  {notes(), nil, rules(t, []string{"10.0.0.0/8"}, nil), "", ""},

@@ -19,6 +19,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/quota"
 )
 
 const (
@@ -44,6 +45,10 @@ type Catalog struct {
 	Recipes map[string]*v1alpha1.CatalogRecipe
 	// Lacking are the methods of install for which the installation has no image.
 	Lacking []v1alpha1.InstallMethod
+	// Tiers are the installation's, and Claims the PersistentVolumeClaims of the
+	// bridge's servers: together they bound the storage that recipes get.
+	Tiers  quota.Tiers
+	Claims []plan.Claim
 }
 
 // Names returns the recipes that the bridge names.
@@ -71,7 +76,55 @@ func Bridge(b *v1alpha1.HostedBridge, c Catalog) *v1alpha1.HostedBridge {
 		}
 	}
 	out.Status.Recipes = together(decisions)
+	housed(out, c, decisions)
 	return out
+}
+
+// housed takes the servers out of service whose recipes ask for more storage than
+// the tier allows. The storage in the spec comes first.
+func housed(b *v1alpha1.HostedBridge, c Catalog, decisions []decision) {
+	room := plan.NewRoom(b, c.Tiers, c.Claims)
+	servers := plan.Servers(b)
+	for _, s := range servers {
+		if b.Spec.Servers[s.Index].Recipe == nil {
+			_ = room.Take(s) // The whole spec is refused for it later.
+		}
+	}
+	for _, s := range servers {
+		if b.Spec.Servers[s.Index].Recipe == nil {
+			continue
+		}
+		f := room.Take(s)
+		i := slices.IndexFunc(decisions, func(d decision) bool { return d.server.Name == s.Name })
+		if f == (plan.Finding{}) || i < 0 {
+			continue
+		}
+		f = plan.Finding{Reason: v1alpha1.ReasonRecipeNotHostable, Message: fmt.Sprintf(
+			"recipe %s asks for storage that the server cannot have: %s", decisions[i].server.Recipe.Name, f.Message)}
+		if b.Status.Recipes[i] = decisions[i].roomless(c, f); !fits(b, room, s.Name) {
+			b.Status.Recipes[i] = decisions[i].paused(f)
+		}
+	}
+}
+
+// roomless keeps the server's version if the spec asks for that and the latest one
+// asks for too much storage.
+func (d decision) roomless(c Catalog, f plan.Finding) v1alpha1.RecipeStatus {
+	if o := c.Recipes[d.server.Recipe.Name]; o != nil && d.asBefore() && d.last.Source != "" {
+		f.Reason = v1alpha1.ReasonRecipeKept
+		return d.behind(o, f)
+	}
+	return d.paused(f)
+}
+
+// fits reports whether the server as it is resolved now can have its storage.
+func fits(b *v1alpha1.HostedBridge, room *plan.Room, name string) bool {
+	for _, s := range plan.Servers(b) {
+		if s.Name == name {
+			return room.Take(s) == (plan.Finding{})
+		}
+	}
+	return true
 }
 
 // together resolves the recipes within bridgeLimit. Existing servers keep their

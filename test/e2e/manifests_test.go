@@ -136,7 +136,7 @@ func TestKubectlShowsWhatMatters(t *testing.T) {
 	if err := callTool(t.Context(), newHTTPClient(false), judy.url(), judy.key.secret); err != nil {
 		t.Fatal(err)
 	}
-	header := "NAME USER TIER PHASE READY TOOLS URL LAST-ACTIVE AGE"
+	header := "NAME USER TIER PHASE READY SERVERS TOOLS URL LAST-ACTIVE AGE"
 	// The ingress counts the tools by itself, and notes a call, but neither
 	// at once.
 	eventually(t, 90*time.Second, "kubectl get hb shows the bridge whole", func(ctx context.Context) error {
@@ -149,20 +149,20 @@ func TestKubectlShowsWhatMatters(t *testing.T) {
 			t.Fatalf("the columns are %q, want %q", got, header)
 		}
 		row := strings.Fields(lines[1])
-		if len(row) != len(strings.Fields(header)) || row[5] == "0" {
+		if len(row) != len(strings.Fields(header)) || row[6] == "0" {
 			return fmt.Errorf("a column is empty: %q", lines[1])
 		}
-		want := []string{judy.name, judy.name, "free", string(v1alpha1.PhaseRunning), "True"}
-		if diff := cmp.Diff(want, row[:5]); diff != "" {
+		want := []string{judy.name, judy.name, "free", string(v1alpha1.PhaseRunning), "True", "1/1"}
+		if diff := cmp.Diff(want, row[:6]); diff != "" {
 			return fmt.Errorf("the row differs (-want +got):\n%s", diff)
 		}
-		if !strings.HasSuffix(row[6], "/u/"+judy.name+"/mcp") {
-			return fmt.Errorf("the URL is %s", row[6])
+		if !strings.HasSuffix(row[7], "/u/"+judy.name+"/mcp") {
+			return fmt.Errorf("the URL is %s", row[7])
 		}
 		return nil
 	})
 	wide := strings.Fields(strings.SplitN(mustKubectl(t, "get", "hostedbridges", judy.name, "--output=wide"), "\n", 2)[0])
-	for _, column := range []string{"SERVERS", "KEY-VERSION", "POD"} {
+	for _, column := range []string{"KEY-VERSION", "POD"} {
 		if !slices.Contains(wide, column) {
 			t.Errorf("the wide columns are %v, want %s among them", wide, column)
 		}

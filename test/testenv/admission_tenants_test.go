@@ -77,7 +77,9 @@ func (f *tenantPolicies) deployment() *appsv1.Deployment {
 	b := valid(f.namespace, "alice")
 	b.UID = "5c1d"
 	b.Spec.Servers = append(b.Spec.Servers, v1alpha1.Server{Name: "memory", Transport: v1alpha1.Transport{
-		Type: v1alpha1.TransportStdio, Stdio: &v1alpha1.Stdio{Image: "example.com/memory:1", Command: []string{"/memory"}},
+		Type: v1alpha1.TransportStdio, Stdio: &v1alpha1.Stdio{
+			Image: "example.com/memory:1", Command: []string{"/memory"}, Storage: &v1alpha1.StdioStorage{Size: "1Gi"},
+		},
 	}})
 	objects, err := desired.Objects(b, plan.Plan{Action: plan.Run, Trust: "certificate"}, desired.Settings{BridgeImage: "bridge:1", KeybrokerURL: "https://keys:8443"})
 	if err != nil {
@@ -136,12 +138,26 @@ func TestTenantsPodsAreAsTheOperatorMakesThem(t *testing.T) {
 		ports    = "no port of its node"
 		token    = "no token for the API server"
 		volumes  = "no volumes but"
+		claims   = "no claims but those of its own bridge's servers"
+		mounts   = "no container of a tenant's pod has the claim of another server"
 		variable = "comes from a Secret"
 	)
 	first := func(p *corev1.Pod) *corev1.SecurityContext { return p.Spec.Containers[0].SecurityContext }
 	volume := func(s corev1.VolumeSource) func(*corev1.Pod) {
 		return func(p *corev1.Pod) {
 			p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: "more", VolumeSource: s})
+		}
+	}
+	claim := func(volume, claim string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			for i := range p.Spec.Volumes {
+				if p.Spec.Volumes[i].PersistentVolumeClaim != nil {
+					p.Spec.Volumes[i].PersistentVolumeClaim.ClaimName = claim
+					p.Spec.Volumes[i].Name = volume
+				}
+			}
+			mounts := p.Spec.Containers[1].VolumeMounts
+			mounts[len(mounts)-1].Name = volume
 		}
 	}
 	tests := map[string]struct {
@@ -195,9 +211,15 @@ func TestTenantsPodsAreAsTheOperatorMakesThem(t *testing.T) {
 		"a projected Secret": {func(p *corev1.Pod) {
 			p.Spec.Volumes[0].Projected.Sources = []corev1.VolumeProjection{{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "theirs"}}}}
 		}, token},
-		"a folder of the node":      {volume(corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}), volumes},
-		"a Secret":                  {volume(corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "theirs"}}), volumes},
-		"a volume that stays":       {volume(corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "disk"}}), volumes},
+		"a folder of the node":                       {volume(corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}), volumes},
+		"a Secret":                                   {volume(corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "theirs"}}), volumes},
+		"a volume that stays":                        {volume(corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "disk"}}), claims},
+		"another user's claim":                       {claim("data-memory", "memory.bob-bridge"), claims},
+		"another server's claim":                     {claim("data-memory", "files.alice-bridge"), claims},
+		"a claim whose name ends as the bridge's do": {claim("data-b-bridge-memory", "b-bridge-memory.a-alice-bridge"), claims},
+		"its server's claim in the bridge": {func(p *corev1.Pod) {
+			p.Spec.Containers[0].VolumeMounts = append(p.Spec.Containers[0].VolumeMounts, corev1.VolumeMount{Name: "data-memory", MountPath: "/data"})
+		}, mounts},
 		"a driver's volume":         {volume(corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "secrets-store.csi.k8s.io"}}), volumes},
 		"one more folder in memory": {volume(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}), ""},
 		"a variable from a Secret": {func(p *corev1.Pod) {

@@ -91,6 +91,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.RecipeRateLimitApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RecipeReference"):
 		return &apiv1alpha1.RecipeReferenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RecipeReferenceStorage"):
+		return &apiv1alpha1.RecipeReferenceStorageApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RecipeResourceExample"):
 		return &apiv1alpha1.RecipeResourceExampleApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RecipeSignature"):
@@ -99,6 +101,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.RecipeSkillApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RecipeStatus"):
 		return &apiv1alpha1.RecipeStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RecipeStorage"):
+		return &apiv1alpha1.RecipeStorageApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RecipeToolExample"):
 		return &apiv1alpha1.RecipeToolExampleApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RecipeTransport"):
@@ -131,6 +135,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.StdioApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("StdioFile"):
 		return &apiv1alpha1.StdioFileApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("StdioStorage"):
+		return &apiv1alpha1.StdioStorageApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("StdioVariable"):
 		return &apiv1alpha1.StdioVariableApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Termination"):

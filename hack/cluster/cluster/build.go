@@ -27,7 +27,7 @@ import (
 // folder; kube/main.go knows the same ones.
 var programs = []string{
 	"coredns", "etcd", "kube-apiserver", "kube-controller-manager",
-	"kube-proxy", "kube-scheduler", "kubectl", "kubelet", "network-policies",
+	"kube-proxy", "kube-scheduler", "kubectl", "kubelet", "network-policies", "volumes",
 }
 
 // progressInterval keeps a build log readable: the cold build takes minutes.
@@ -151,7 +151,7 @@ func kubernetesVersion(module string) (string, error) {
 // sourceSum names a build: equal sums mean equal programs.
 func sourceSum(module string) (string, error) {
 	var sources []string
-	for _, folder := range []string{"kube", "policy"} {
+	for _, folder := range []string{"kube", "policy", "volumes"} {
 		found, err := filepath.Glob(filepath.Join(module, folder, "*.go"))
 		if err != nil {
 			return "", err

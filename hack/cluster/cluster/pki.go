@@ -48,6 +48,7 @@ func identities() []identity {
 		{file: "kube-proxy", user: "system:kube-proxy"},
 		{file: "coredns", user: "system:coredns"},
 		{file: "network-policies", user: "system:network-policies"},
+		{file: "volumes", user: "system:volumes"},
 	}
 }
 

@@ -80,6 +80,9 @@ func (c cluster) nodePrograms(assets string, enforce bool) []program {
 		{name: "coredns", path: filepath.Join(assets, "coredns"), args: []string{
 			"-conf", c.path("config", "Corefile"),
 		}},
+		{name: "volumes", path: filepath.Join(assets, "volumes"), args: []string{
+			"--kubeconfig=" + kubeconfig("volumes"), "--folder=" + c.path("volumes"), "--node=" + nodeName,
+		}},
 	}
 	if enforce {
 		all = append(all, program{name: "network-policies", path: filepath.Join(assets, "network-policies"), args: []string{
@@ -122,7 +125,7 @@ func (c cluster) writeConfiguration(cniPlugins string, apiPortOnHost int, enforc
 		}
 	}
 	v.Server = "https://127.0.0.1:" + apiPort
-	for _, v.User = range []string{"kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "coredns", "network-policies"} {
+	for _, v.User = range []string{"kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "coredns", "network-policies", "volumes"} {
 		if err := fill(c.path("config", v.User+".kubeconfig"), kubeconfigTemplate, v); err != nil {
 			return err
 		}

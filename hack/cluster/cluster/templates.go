@@ -81,6 +81,7 @@ rules:
   - system:kube-proxy
   - system:coredns
   - system:network-policies
+  - system:volumes
 - level: None
   userGroups: ["system:masters"]
   verbs: [get, list, watch]
@@ -173,7 +174,8 @@ const corefile = `.:53 {
 }
 `
 
-// roles are what CoreDNS and the enforcement of NetworkPolicies read.
+// roles are what CoreDNS, the enforcement of NetworkPolicies and the maker of volumes
+// may do. The StorageClass is that of claims that name none.
 const roles = `apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata:
@@ -223,4 +225,38 @@ subjects:
 - apiGroup: rbac.authorization.k8s.io
   kind: User
   name: system:network-policies
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: system:volumes
+rules:
+- apiGroups: [""]
+  resources: [persistentvolumeclaims]
+  verbs: [list, watch]
+- apiGroups: [""]
+  resources: [persistentvolumes]
+  verbs: [list, watch, create, delete]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: system:volumes
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: system:volumes
+subjects:
+- apiGroup: rbac.authorization.k8s.io
+  kind: User
+  name: system:volumes
+---
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata:
+  name: local
+  annotations: {storageclass.kubernetes.io/is-default-class: "true"}
+provisioner: hostedbridge.dev/local
+reclaimPolicy: Delete
+volumeBindingMode: Immediate
 `

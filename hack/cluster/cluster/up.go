@@ -111,7 +111,7 @@ func (c cluster) start(ctx context.Context, cniPlugins string, s state) error {
 	}
 	defer api.Close()
 	s.APIPort = api.Addr().(*net.TCPAddr).Port
-	for _, folder := range []string{"logs", "etcd", "pod-logs", "kubelet"} {
+	for _, folder := range []string{"logs", "etcd", "pod-logs", "kubelet", "volumes"} {
 		if err := os.MkdirAll(c.path(folder), 0o700); err != nil {
 			return err
 		}
@@ -176,7 +176,7 @@ func (c cluster) awaitReady(ctx context.Context, pause string) error {
 		try  func() ([]byte, error)
 	}{
 		{"the API server", func() ([]byte, error) { return c.kubectl(ctx, "get", "--raw=/readyz") }},
-		{"the roles of CoreDNS and of the enforcement of policies", func() ([]byte, error) {
+		{"the roles of the cluster's own programs, and its StorageClass", func() ([]byte, error) {
 			return c.kubectl(ctx, "apply", "--server-side", "-f", c.path("config", "roles.yaml"))
 		}},
 		{"the node", func() ([]byte, error) {

@@ -42,6 +42,7 @@ var programs = map[string]func(){
 	"kubelet":                 func() { run(kubelet.NewKubeletCommand(context.Background())) },
 	"kubectl":                 func() { run(kubectl.NewDefaultKubectlCommand()) },
 	"network-policies":        runPolicies,
+	"volumes":                 runVolumes,
 }
 
 func main() {

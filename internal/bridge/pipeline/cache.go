@@ -219,6 +219,7 @@ func uriOf(params mcp.Params) (string, bool) {
 // first: the lines that mark foreign text must not be cut off, and are added on top of it.
 func (c *call) applyResultPolicy(r *message.Result) {
 	s, method := c.upstream.Config, c.query.Method
+	nameFullStorage(s, method, r)
 	foreign := s.Trust == mcpserver.Untrusted || s.Trust == mcpserver.Sanitize
 	if !foreign && s.MaxResultBytes == 0 || !hasContent(method) || r.NeedsInput() {
 		return

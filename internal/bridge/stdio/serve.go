@@ -35,6 +35,9 @@ type Post struct {
 	// Files is the folder for the files of programs. Leftover folders of a previous shim are
 	// removed from it. If it is empty, the shim uses the folder for temporary files.
 	Files string
+	// Storage is where the program's volume is, empty for none. If it is full when the
+	// program ends, that is said: the program's own error may not reach anybody.
+	Storage string
 }
 
 // Serve listens on the socket and runs the programs that the bridge sends for the post's server,
@@ -49,7 +52,7 @@ func Serve(ctx context.Context, p Post, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	return serve(ctx, p.Socket, &runner{server: p.Server, place: where, log: log})
+	return serve(ctx, p.Socket, &runner{server: p.Server, storage: p.Storage, place: where, log: log})
 }
 
 func serve(ctx context.Context, socket string, r *runner) error {
@@ -135,9 +138,10 @@ func removeStale(socket string) error {
 
 // runner runs one program at a time.
 type runner struct {
-	server string
-	place  place
-	log    *slog.Logger
+	server  string
+	storage string
+	place   place
+	log     *slog.Logger
 
 	mu      sync.Mutex
 	current *turn
@@ -223,7 +227,7 @@ func (r *runner) run(ctx context.Context, conn *net.UnixConn, l Launch, log *slo
 	if err := writeHello(conn, ending{Program: p.name}, maxAnswer); err != nil {
 		p.end("was ended, because the bridge has gone")
 	}
-	reason := relay(ctx, conn, p)
+	reason := relay(ctx, conn, p, r.storage)
 	log.InfoContext(ctx, "the program is over", "program", p.name, "reason", reason)
 }
 
@@ -237,7 +241,7 @@ func why(ctx context.Context) string {
 
 // relay copies the program's input and output until the program ends, and tells the bridge how it
 // ended.
-func relay(ctx context.Context, conn *net.UnixConn, p *program) (reason string) {
+func relay(ctx context.Context, conn *net.UnixConn, p *program, storage string) (reason string) {
 	defer context.AfterFunc(ctx, func() {
 		p.end(why(ctx))
 		<-p.over
@@ -255,7 +259,7 @@ func relay(ctx context.Context, conn *net.UnixConn, p *program) (reason string) 
 		p.end("was ended, because the bridge has gone")
 		_, _ = io.Copy(io.Discard, p.stdout)
 	}
-	reason = p.outlast()
+	reason = p.outlast() + fullness(storage)
 	_ = p.stdout.Close()
 	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
 	_ = out.finish(ending{Program: p.name, Reason: reason})

@@ -223,3 +223,19 @@ func sameUser(peer, self int) error {
 	}
 	return nil
 }
+
+// scarce is how many free bytes count as a full volume: what is less than a few blocks is of no use
+// to a program that writes files.
+const scarce = 64 << 10
+
+// fullness returns the end of a sentence if the volume at that path is full, and nothing otherwise.
+func fullness(storage string) string {
+	var s syscall.Statfs_t
+	if storage == "" || syscall.Statfs(storage, &s) != nil {
+		return ""
+	}
+	if s.Bavail*uint64(s.Bsize) >= scarce && (s.Files == 0 || s.Ffree > 0) { //nolint:gosec // A block's size is positive.
+		return ""
+	}
+	return "; its storage is full: delete files there, or raise the size of the storage"
+}

@@ -30,6 +30,8 @@ type Choice struct {
 	Platform string
 	// Dir is where the program was built, for the method git.
 	Dir string
+	// Volumes means that the program gets the volume that install.storage asks for.
+	Volumes bool
 }
 
 var defaultOrder = []TransportType{Stdio, StreamableHTTP, SSE}
@@ -268,6 +270,10 @@ func (w *converter) program(t Transport) error {
 		return err
 	}
 	p := &mcpserver.Program{Dir: w.dir(*i)}
+	if s := i.Storage; s != nil && w.choice.Volumes {
+		p.Storage = &mcpserver.Storage{Size: s.Size, MountPath: s.MountPath}
+		t.Env = s.over(t.Env)
+	}
 	for _, word := range command {
 		p.Command = append(p.Command, w.text(word))
 	}

@@ -12,6 +12,7 @@ package recipe
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 )
@@ -155,10 +156,39 @@ type Install struct {
 	PostInstall   []string                       `json:"postInstall,omitempty"`
 	Platforms     map[string]Platform            `json:"platforms,omitempty"`
 	ConfigFiles   []ConfigFile                   `json:"configFiles,omitempty"`
+	Storage       *Storage                       `json:"storage,omitempty"`
 	ToolsHash     string                         `json:"toolsHash,omitempty"`
 	Prerequisites jsondoc.Ordered[jsondoc.Value] `json:"prerequisites,omitempty"`
 	Healthcheck   string                         `json:"healthcheck,omitempty"`
 	VerifyCommand string                         `json:"verifyCommand,omitempty"`
+}
+
+// Storage is the volume that the program needs where it is hosted. A personal
+// machine has its own files.
+type Storage struct {
+	// Size is a quantity such as 100Mi.
+	Size      string `json:"size"`
+	MountPath string `json:"mountPath,omitempty"`
+	// Paths are variables of the program, each with a path in the volume.
+	Paths jsondoc.Ordered[string] `json:"paths,omitempty"`
+}
+
+// Folder returns where the program has the volume.
+func (s Storage) Folder() string {
+	if s.MountPath == "" {
+		return "/data"
+	}
+	return s.MountPath
+}
+
+// over returns the variables of a hosted program.
+func (s Storage) over(env jsondoc.Ordered[string]) jsondoc.Ordered[string] {
+	env = slices.Clone(env)
+	for _, p := range s.Paths {
+		env = slices.DeleteFunc(env, func(old jsondoc.Entry[string]) bool { return old.Name == p.Name })
+		env = append(env, jsondoc.Entry[string]{Name: p.Name, Value: s.Folder() + "/" + p.Value})
+	}
+	return env
 }
 
 // Platform is what differs on one operating system, named as in Node.js: linux,

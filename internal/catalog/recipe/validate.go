@@ -239,8 +239,39 @@ func (f *findings) install(r Recipe) {
 			f.wrong(fmt.Sprintf("install.configFiles[%d].name", n), "must be a file's name without a folder")
 		}
 	}
+	f.storage(*i)
 	if i.ToolsHash != "" && !toolshash.IsValid(i.ToolsHash) {
 		f.wrong("install.toolsHash", "must be sha256- and 64 hexadecimal digits")
+	}
+}
+
+var (
+	// sizePattern matches the quantities of Kubernetes that mean whole bytes.
+	sizePattern = regexp.MustCompile(`^[1-9][0-9]{0,14}(Ki|Mi|Gi|Ti|k|M|G|T)?$`)
+	// folderPattern and systemFolder are the rules of the API for a volume's folder.
+	folderPattern = regexp.MustCompile(`^(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+$`)
+	systemFolder  = regexp.MustCompile(`^/(bin|boot|dev|etc|hosted-bridge|hosted-bridge-files|lib|lib32|lib64|proc|run|sbin|sys|tmp|usr|var/run)(/|$)`)
+	// environmentName and pathPattern are for the variables that name a path.
+	environmentName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+	pathPattern     = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$`)
+)
+
+// storage checks the volume that a program asks for.
+func (f *findings) storage(i Install) {
+	s := i.Storage
+	if s == nil {
+		return
+	}
+	if !sizePattern.MatchString(s.Size) {
+		f.wrong("install.storage.size", "must be a number of bytes greater than 0, such as 100Mi or 1Gi")
+	}
+	if p := s.MountPath; p != "" && (len(p) > 256 || !folderPattern.MatchString(p) || systemFolder.MatchString(p)) {
+		f.wrong("install.storage.mountPath", "must be an absolute path such as /data, and not in /tmp or a folder of the system such as /usr")
+	}
+	for _, p := range s.Paths {
+		if !environmentName.MatchString(p.Name) || len(p.Value) > 256 || !pathPattern.MatchString(p.Value) {
+			f.wrong(fmt.Sprintf("install.storage.paths.%.40s", p.Name), "must be a variable with a path in the volume, such as memory.jsonl, that begins with no slash and has no . or ..")
+		}
 	}
 }
 

@@ -77,6 +77,7 @@ func (p *collector) checkSafe(r recipe.Recipe) {
 		p.add(use.Name, catalog.CodeInvalid, "uses %.64s, which auth.envVars does not name", use.Value)
 	}
 	if i := r.Install; i != nil {
+		p.checkStorage(*i)
 		if len(i.PreInstall) > 0 {
 			p.add("install.preInstall", catalog.CodeHook, "the catalog takes no commands that an installer would run")
 		}
@@ -149,6 +150,18 @@ func (p *collector) checkCommand(field string, t recipe.Transport) {
 		p.checkNoCredential(field+".env."+e.Name, e.Value)
 	}
 	p.checkEnvironment(field, t)
+}
+
+// checkStorage refuses variables of a volume's paths that decide what runs.
+func (p *collector) checkStorage(i recipe.Install) {
+	if i.Storage == nil {
+		return
+	}
+	for _, path := range i.Storage.Paths {
+		if steering.MatchString(path.Name) || proxy.MatchString(path.Name) {
+			p.add("install.storage.paths."+path.Name, catalog.CodeDrift, "decides where packages come from, or what runs beside them: install alone may say that")
+		}
+	}
 }
 
 func (p *collector) checkRemote(field string, t recipe.Transport) {

@@ -323,6 +323,9 @@ func TestControlCharactersAreRefused(t *testing.T) {
 		"NUL on one platform":      {platform(recipe.Platform{Env: one("X", "\x00")}), []string{"install.platforms.linux.env.X invalid"}},
 		"a second header":          {server(func(t *recipe.Transport) { t.Headers = one("X", "a\r\nY: b") }), []string{"transports[0].headers.X invalid"}},
 		"a header's name":          {server(func(t *recipe.Transport) { t.Headers = one("X\n", "a") }), []string{"transports[0].headers invalid"}},
+		"a path of a volume that decides what runs": {func(r *recipe.Recipe) {
+			r.Install.Storage = &recipe.Storage{Size: "1Gi", Paths: one("npm_config_cache", "cache")}
+		}, []string{"install.storage.paths.npm_config_cache drift"}},
 		"a scope": {server(func(t *recipe.Transport) {
 			t.Auth = &recipe.TransportAuth{Type: "oauth2", GrantType: "device_code", TokenURL: "https://x.example", Scopes: []string{"a", "b\x00"}}
 		}), []string{"transports[0].auth.scopes[1] invalid"}},

@@ -751,6 +751,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: repository
       type:
         scalar: string
+    - name: storage
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeStorage
     - name: toolsHash
       type:
         scalar: string
@@ -924,7 +927,23 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: resources
       type:
         namedType: io.k8s.api.core.v1.ResourceRequirements
+    - name: storage
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeReferenceStorage
     - name: version
+      type:
+        scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeReferenceStorage
+  map:
+    fields:
+    - name: retention
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.StorageRetention
+      default: Retain
+    - name: size
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.StorageSize
+    - name: storageClassName
       type:
         scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeResourceExample
@@ -1030,6 +1049,20 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
     - name: version
+      type:
+        scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeStorage
+  map:
+    fields:
+    - name: mountPath
+      type:
+        scalar: string
+    - name: paths
+      type:
+        map:
+          elementType:
+            scalar: string
+    - name: size
       type:
         scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeToolExample
@@ -1385,6 +1418,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: resources
       type:
         namedType: io.k8s.api.core.v1.ResourceRequirements
+    - name: storage
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.StdioStorage
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.StdioFile
   map:
     fields:
@@ -1392,6 +1428,23 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
     - name: name
+      type:
+        scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.StdioStorage
+  map:
+    fields:
+    - name: mountPath
+      type:
+        scalar: string
+      default: /data
+    - name: retention
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.StorageRetention
+      default: Retain
+    - name: size
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.StorageSize
+    - name: storageClassName
       type:
         scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.StdioVariable
@@ -1403,6 +1456,10 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: value
       type:
         scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.StorageRetention
+  scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.StorageSize
+  scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.Termination
   map:
     fields:

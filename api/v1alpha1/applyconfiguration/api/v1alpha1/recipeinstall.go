@@ -33,6 +33,9 @@ type RecipeInstallApplyConfiguration struct {
 	Platforms map[string]RecipePlatformApplyConfiguration `json:"platforms,omitempty"`
 	// configFiles are written for the server before it starts.
 	ConfigFiles []RecipeConfigFileApplyConfiguration `json:"configFiles,omitempty"`
+	// storage is what the program keeps in files. On a hosted bridge it gets a volume
+	// for them.
+	Storage *RecipeStorageApplyConfiguration `json:"storage,omitempty"`
 	// toolsHash is the hash of the server's tool list at review.
 	ToolsHash *string `json:"toolsHash,omitempty"`
 	// prerequisites are programs and their versions, for people.
@@ -148,6 +151,14 @@ func (b *RecipeInstallApplyConfiguration) WithConfigFiles(values ...*RecipeConfi
 		}
 		b.ConfigFiles = append(b.ConfigFiles, *values[i])
 	}
+	return b
+}
+
+// WithStorage sets the Storage field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Storage field is set to the value of the last call.
+func (b *RecipeInstallApplyConfiguration) WithStorage(value *RecipeStorageApplyConfiguration) *RecipeInstallApplyConfiguration {
+	b.Storage = value
 	return b
 }
 

@@ -23,6 +23,8 @@ type RecipeReferenceApplyConfiguration struct {
 	// resources are the requests and limits of the container, if the recipe's server
 	// is a program. Missing values come from the installation's defaults.
 	Resources *v1.ResourceRequirements `json:"resources,omitempty"`
+	// storage changes the volume that the recipe asks for, if it asks for one.
+	Storage *RecipeReferenceStorageApplyConfiguration `json:"storage,omitempty"`
 }
 
 // RecipeReferenceApplyConfiguration constructs a declarative configuration of the RecipeReference type for use with
@@ -52,5 +54,13 @@ func (b *RecipeReferenceApplyConfiguration) WithVersion(value string) *RecipeRef
 // If called multiple times, the Resources field is set to the value of the last call.
 func (b *RecipeReferenceApplyConfiguration) WithResources(value v1.ResourceRequirements) *RecipeReferenceApplyConfiguration {
 	b.Resources = &value
+	return b
+}
+
+// WithStorage sets the Storage field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Storage field is set to the value of the last call.
+func (b *RecipeReferenceApplyConfiguration) WithStorage(value *RecipeReferenceStorageApplyConfiguration) *RecipeReferenceApplyConfiguration {
+	b.Storage = value
 	return b
 }

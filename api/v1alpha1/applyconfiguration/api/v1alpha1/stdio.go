@@ -38,6 +38,9 @@ type StdioApplyConfiguration struct {
 	// resources are the requests and limits of the container. Missing values come
 	// from the installation's defaults.
 	Resources *v1.ResourceRequirements `json:"resources,omitempty"`
+	// storage is a volume for files that outlive the container. Without it, all that
+	// the program writes is lost when the bridge sleeps or its pod is replaced.
+	Storage *StdioStorageApplyConfiguration `json:"storage,omitempty"`
 }
 
 // StdioApplyConfiguration constructs a declarative configuration of the Stdio type for use with
@@ -113,5 +116,13 @@ func (b *StdioApplyConfiguration) WithFiles(values ...*StdioFileApplyConfigurati
 // If called multiple times, the Resources field is set to the value of the last call.
 func (b *StdioApplyConfiguration) WithResources(value v1.ResourceRequirements) *StdioApplyConfiguration {
 	b.Resources = &value
+	return b
+}
+
+// WithStorage sets the Storage field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Storage field is set to the value of the last call.
+func (b *StdioApplyConfiguration) WithStorage(value *StdioStorageApplyConfiguration) *StdioApplyConfiguration {
+	b.Storage = value
 	return b
 }

@@ -1,0 +1,181 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+)
+
+// newKeeper makes a tenant whose memory server keeps its graph in a volume of the
+// cluster's default class, beside a server with files of its own and one without.
+func newKeeper(t *testing.T, short string) tenant {
+	t.Helper()
+	n := tenant{name: installed.name(short), key: mint(t)}
+	b := bridge(n.name, []credential{n.key})
+	b.Spec.DesiredState, b.Spec.IdleTimeout = v1alpha1.StateOnDemand, &metav1.Duration{Duration: 10 * idleTimeout}
+	// The class of a test's cluster may make volumes of whole gibibytes alone.
+	storage := &v1alpha1.StdioStorage{Size: "4Mi", Retention: v1alpha1.StorageDelete}
+	memory, files := npmServer("memory", "server-memory"), npmServer("files", "server-filesystem", "/data")
+	memory.Transport.Stdio.Env = []v1alpha1.StdioVariable{{Name: "MEMORY_FILE_PATH", Value: "/data/memory.jsonl"}}
+	memory.Transport.Stdio.Storage, files.Transport.Stdio.Storage = storage, storage
+	b.Spec.Servers = []v1alpha1.Server{memory, files, npmServer("everything", "server-everything")}
+	n.uid = create(t, b)
+	awaitReady(t, n.name)
+	return n
+}
+
+// remember stores an entity, and awaitMemory waits until the graph has it.
+func remember(t *testing.T, n tenant, entity string) {
+	t.Helper()
+	session := connectKeeper(t, n)
+	awaitTools(t, session, "memory_create_entities")
+	textOf(t, session, "memory_create_entities", map[string]any{"entities": []map[string]any{
+		{"name": entity, "entityType": "test", "observations": []string{"was stored"}},
+	}})
+}
+
+func awaitMemory(t *testing.T, n tenant, entities ...string) {
+	t.Helper()
+	session := connectKeeper(t, n)
+	awaitTools(t, session, "memory_read_graph")
+	graph := textOf(t, session, "memory_read_graph", map[string]any{})
+	for _, entity := range entities {
+		if !strings.Contains(graph, entity) {
+			t.Errorf("%s is forgotten: the graph is %q", entity, graph)
+		}
+	}
+}
+
+func connectKeeper(t *testing.T, n tenant) (session *mcp.ClientSession) {
+	t.Helper()
+	eventually(t, podRestart, "the bridge is connected to", func(ctx context.Context) (err error) {
+		session, err = newSDKClient(n, modernVersion).connect(ctx)
+		return err
+	})
+	t.Cleanup(func() { _ = session.Close() })
+	return session
+}
+
+// awaitOtherPod waits until a pod other than the one before serves.
+func awaitOtherPod(t *testing.T, n tenant, before corev1.Pod) {
+	t.Helper()
+	eventually(t, podRestart, "another pod serves", func(ctx context.Context) error {
+		pods, err := bridgePods(ctx, n.uid)
+		if err != nil {
+			return err
+		}
+		for i := range pods {
+			if pods[i].UID != before.UID && v1alpha1.BridgeReady(&pods[i]) {
+				return nil
+			}
+		}
+		return fmt.Errorf("none of %d pods does", len(pods))
+	})
+}
+
+// TestAProgramsFilesOutliveSleepEvictionAndAnotherVersion keeps entities of the
+// memory server over each way in which its container ends.
+func TestAProgramsFilesOutliveSleepEvictionAndAnotherVersion(t *testing.T) {
+	n := newKeeper(t, "keeper")
+	remember(t, n, "first")
+
+	fallAsleep(t, n)
+	awaitMemory(t, n, "first")
+
+	pod := bridgePod(t, n.uid)
+	remember(t, n, "second")
+	if err := installed.client.Delete(t.Context(), &pod); err != nil {
+		t.Fatal(err)
+	}
+	awaitOtherPod(t, n, pod)
+	awaitMemory(t, n, "first", "second")
+
+	pod = bridgePod(t, n.uid)
+	b, err := getBridge(t.Context(), n.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := b.DeepCopy()
+	b.Spec.Servers[0].Transport.Stdio.Resources = &corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("96Mi")},
+	}
+	if err := installed.client.Patch(t.Context(), b, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	awaitOtherPod(t, n, pod)
+	awaitMemory(t, n, "first", "second")
+	dropFiles(t, n)
+}
+
+// dropFiles removes a server whose claim goes with it, and waits until its volume is
+// deleted.
+func dropFiles(t *testing.T, n tenant) {
+	t.Helper()
+	b, err := getBridge(t.Context(), n.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := b.DeepCopy()
+	b.Spec.Servers = append(b.Spec.Servers[:1:1], b.Spec.Servers[2:]...)
+	if err := installed.client.Patch(t.Context(), b, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, readyTimeout, "the claim of the server that left is deleted, and no other", func(ctx context.Context) error {
+		var claims corev1.PersistentVolumeClaimList
+		if err := installed.client.List(ctx, &claims, client.InNamespace(installed.namespace), client.MatchingLabels{v1alpha1.LabelInstance: n.name}); err != nil {
+			return err
+		}
+		if len(claims.Items) != 1 || claims.Items[0].Name != v1alpha1.ClaimName(n.name, "memory") {
+			return fmt.Errorf("there are %d claims", len(claims.Items))
+		}
+		return nil
+	})
+}
+
+// TestAFullVolumeIsAnErrorOfItsServerAlone fills the volume of one server. On a
+// cluster whose class does not enforce sizes the volume cannot be filled.
+func TestAFullVolumeIsAnErrorOfItsServerAlone(t *testing.T) {
+	n := newKeeper(t, "full")
+	remember(t, n, "first")
+	session := connectKeeper(t, n)
+	awaitTools(t, session, "files_write_file", "everything_echo")
+	pod := bridgePod(t, n.uid)
+	content := strings.Repeat("0123456789abcdef", 64<<10) // 1 MiB
+	said := ""
+	for i := 0; i < 5 && said == ""; i++ {
+		result, err := session.CallTool(t.Context(), &mcp.CallToolParams{
+			Name: "files_write_file", Arguments: map[string]any{"path": fmt.Sprintf("/data/%d", i), "content": content},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, ok := result.Content[len(result.Content)-1].(*mcp.TextContent); ok && result.IsError {
+			said = text.Text
+		}
+	}
+	if !strings.Contains(said, "server files") || !strings.Contains(said, "storage is full") {
+		t.Errorf("the error is %q, want one that says whose storage is full", said)
+	}
+	if got := textOf(t, session, "everything_echo", map[string]any{"message": "on"}); got != "Echo: on" {
+		t.Errorf("another server answers %q", got)
+	}
+	awaitMemory(t, n, "first")
+	textOf(t, session, "files_list_directory", map[string]any{"path": "/data"})
+	if now := bridgePod(t, n.uid); now.UID != pod.UID {
+		t.Error("the pod is another")
+	}
+}
