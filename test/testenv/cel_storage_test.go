@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -54,7 +53,7 @@ func TestStorageGrowsAndNeitherShrinksNorChangesItsClass(t *testing.T) {
 	testenv.ExpectApplied(t, c, b)
 	for message, change := range map[string]func(*v1alpha1.StdioStorage){
 		"a volume never shrinks":         func(s *v1alpha1.StdioStorage) { s.Size = "1023Mi" },
-		"storageClassName cannot change": func(s *v1alpha1.StdioStorage) { s.StorageClassName = ptr.To("fast") },
+		"storageClassName cannot change": func(s *v1alpha1.StdioStorage) { s.StorageClassName = new("fast") },
 		"":                               func(s *v1alpha1.StdioStorage) { s.Size, s.Retention = "1025Mi", v1alpha1.StorageDelete },
 	} {
 		changed := b.DeepCopy()

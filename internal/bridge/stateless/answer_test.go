@@ -51,7 +51,7 @@ func TestNoNotificationIsWrittenAfterItsRequestEnded(t *testing.T) {
 			for name, value := range map[string]string{"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "t"} {
 				r.Header.Set(name, value)
 			}
-			if resp, err := http.DefaultClient.Do(r); err == nil {
+			if resp, err := server.Client().Do(r); err == nil {
 				_ = resp.Body.Close()
 			}
 			<-ended

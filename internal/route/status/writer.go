@@ -250,23 +250,14 @@ func (s *Writer) write(ctx context.Context, n pendingUpdate) error {
 	if err != nil {
 		return nil // Deleted meanwhile, or another of the same name: nothing is owed to it.
 	}
-	now := time.Now()
-	fields, later := n.changes(bridge, now)
+	fields, later := n.changes(bridge, time.Now())
 	if later != nil {
 		s.restore(*later)
-	}
-	if reported := n.reported(bridge, now); len(reported) > 0 {
-		// A first report tells a user that the bridge is there, so it does not wait for
-		// its turn. Nor does one that costs no write of its own.
-		if len(bridge.Status.ServerStates) == 0 || len(fields) > 0 || s.reports.Allow() {
-			maps.Copy(fields, reported)
-		} else {
-			s.restore(pendingUpdate{backend: n.backend, health: n.health})
-		}
 	}
 	if keys, changed := n.keysUsed(bridge); changed {
 		fields["keys"] = keys
 	}
+	s.addReport(fields, bridge, n)
 	if len(fields) == 0 {
 		return nil
 	}
@@ -285,6 +276,21 @@ func (s *Writer) write(ctx context.Context, n pendingUpdate) error {
 		return fmt.Errorf("%w: %w", errUnreachable, err)
 	}
 	return client.IgnoreNotFound(err)
+}
+
+// addReport adds to the fields what the bridge reports, or makes it pending again
+// if too much was reported lately. A first report tells a user that the bridge is
+// there, so it does not wait for its turn. Nor does one that costs no write of its
+// own.
+func (s *Writer) addReport(fields map[string]any, bridge *v1alpha1.HostedBridge, n pendingUpdate) {
+	reported := n.reported(bridge, time.Now())
+	switch {
+	case len(reported) == 0:
+	case len(bridge.Status.ServerStates) == 0 || len(fields) > 0 || s.reports.Allow():
+		maps.Copy(fields, reported)
+	default:
+		s.restore(pendingUpdate{backend: n.backend, health: n.health})
+	}
 }
 
 // isUnreachable reports whether the API server did not answer, or said that it cannot
