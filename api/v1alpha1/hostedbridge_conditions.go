@@ -152,7 +152,8 @@ const (
 	ReasonReady = "Ready"
 )
 
-// Reasons of the ServersHealthy condition.
+// Reasons of the ServersHealthy condition. It is also False with
+// ReasonServersOutOfService, if the operator left out all servers in the message.
 const (
 	// ReasonServersHealthy: all servers can be used.
 	ReasonServersHealthy = "ServersHealthy"

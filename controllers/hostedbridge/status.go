@@ -170,15 +170,16 @@ func (r *Reconciler) recordChanges(b *v1alpha1.HostedBridge, after v1alpha1.Host
 	}
 }
 
-// recordServers emits an event when servers become unusable, or others than
-// before, and when all can be used again.
+// recordServers emits an event when servers fail, or others than before, and when
+// all can be used again. Servers that the operator leaves out are in the events of
+// other conditions.
 func (r *Reconciler) recordServers(b *v1alpha1.HostedBridge, after v1alpha1.HostedBridgeStatus) {
 	before := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionServersHealthy)
 	now := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionServersHealthy)
 	switch {
-	case now.Status == metav1.ConditionFalse && (before == nil || before.Status != now.Status || before.Message != now.Message):
+	case now.Reason == v1alpha1.ReasonServersUnhealthy && (before == nil || before.Reason != now.Reason || before.Message != now.Message):
 		r.Recorder.Eventf(b, nil, corev1.EventTypeWarning, now.Reason, "Observe", "%s", plan.Note(now.Message))
-	case now.Status == metav1.ConditionTrue && before != nil && before.Status == metav1.ConditionFalse:
+	case now.Status == metav1.ConditionTrue && before != nil && before.Reason == v1alpha1.ReasonServersUnhealthy:
 		r.Recorder.Eventf(b, nil, corev1.EventTypeNormal, now.Reason, "Observe", "%s", plan.Note(now.Message))
 	}
 }

@@ -12,23 +12,32 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
 
-// serversHealthy returns the condition that says which servers cannot be used.
+// serversHealthy returns the condition that says which servers cannot be used. Its
+// reason tells those that failed from those that the operator left out, of which
+// Accepted and Stable say more.
 func serversHealthy(o Observed, p Plan) metav1.Condition {
 	const kind = v1alpha1.ConditionServersHealthy
 	servers := o.Bridge.Spec.Servers
+	reason := v1alpha1.ReasonServersOutOfService
 	var unhealthy, unknown []string
 	for _, s := range servers {
-		switch cause, known := p.serverFault(o, s.Name); {
-		case cause != "":
+		if cause := p.leftOut(o, s.Name); cause != "" {
 			unhealthy = append(unhealthy, "server "+s.Name+": "+cause)
-		case !known:
+			continue
+		}
+		switch is := stateOf(o.Bridge, s.Name); is.State {
+		case v1alpha1.ServerHealthy:
+		case v1alpha1.ServerUnhealthy:
+			reason = v1alpha1.ReasonServersUnhealthy
+			unhealthy = append(unhealthy, "server "+s.Name+": "+cmp.Or(is.Message, is.Reason, "it is unhealthy"))
+		default:
 			unknown = append(unknown, s.Name)
 		}
 	}
 	same := func(s string) string { return s }
 	switch {
 	case len(unhealthy) > 0:
-		return isFalse(kind, Finding{v1alpha1.ReasonServersUnhealthy, fmt.Sprintf(
+		return isFalse(kind, Finding{reason, fmt.Sprintf(
 			"%d of %d servers cannot be used; %s", len(unhealthy), len(servers), enumerate(unhealthy, "; ", same))})
 	case len(unknown) > 0:
 		return isUnknown(kind, Finding{v1alpha1.ReasonServersUnknown, "the bridge has not reported yet of " + enumerate(unknown, ", ", same)})
@@ -38,28 +47,29 @@ func serversHealthy(o Observed, p Plan) metav1.Condition {
 	return isTrue(kind, v1alpha1.ReasonServersHealthy, "all servers can be used")
 }
 
-// serverFault returns why a server cannot be used, and whether its state is
-// known.
-func (p Plan) serverFault(o Observed, server string) (cause string, known bool) {
+// leftOut returns why the operator took a server out of service. It is empty if it
+// did not.
+func (p Plan) leftOut(o Observed, server string) string {
 	if r := RecipeOf(o.Bridge, server); r.Recipe != "" && r.Source == "" {
-		return cmp.Or(r.Message, r.Reason), true
+		return cmp.Or(r.Message, r.Reason)
 	}
 	if f := o.lacks(server); f != (Finding{}) {
-		return f.Message, true
+		return f.Message
 	}
 	for _, outage := range p.out(o) {
 		if outage.Server == server {
-			return outage.Message, true
+			return outage.Message
 		}
 	}
-	for _, s := range o.Bridge.Status.ServerStates {
-		if s.Name != server {
-			continue
+	return ""
+}
+
+// stateOf returns what the bridge reported of a server, a zero state if nothing.
+func stateOf(b *v1alpha1.HostedBridge, server string) v1alpha1.ServerState {
+	for _, s := range b.Status.ServerStates {
+		if s.Name == server {
+			return s
 		}
-		if s.State == v1alpha1.ServerUnhealthy {
-			return cmp.Or(s.Message, s.Reason, "it is unhealthy"), true
-		}
-		return "", s.State == v1alpha1.ServerHealthy
 	}
-	return "", false
+	return v1alpha1.ServerState{}
 }

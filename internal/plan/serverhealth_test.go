@@ -51,7 +51,7 @@ func TestServersHealthySaysWhichServersCannotBeUsed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := Decide(tt.observed, now)
 			c := meta.FindStatusCondition(conditions(tt.observed, p, Outcome{}, now), v1alpha1.ConditionServersHealthy)
-			if c == nil || c.Status != tt.want || !strings.Contains(c.Message, tt.says) {
+			if c == nil || c.Status != tt.want || (c.Reason == v1alpha1.ReasonServersOutOfService) != strings.HasPrefix(name, "a recipe") || !strings.Contains(c.Message, tt.says) {
 				t.Errorf("%+v, want %s with %q", c, tt.want, tt.says)
 			}
 		})
