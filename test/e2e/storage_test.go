@@ -8,6 +8,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -118,32 +119,45 @@ func TestAProgramsFilesOutliveSleepEvictionAndAnotherVersion(t *testing.T) {
 	}
 	awaitOtherPod(t, n, pod)
 	awaitMemory(t, n, "first", "second")
-	dropFiles(t, n)
+	dropServers(t, n)
 }
 
-// dropFiles removes a server whose claim goes with it, and waits until its volume is
-// deleted.
-func dropFiles(t *testing.T, n tenant) {
+// dropServers removes one server after the other, and waits until the claims that go
+// with it are deleted, and no other.
+func dropServers(t *testing.T, n tenant) {
 	t.Helper()
-	b, err := getBridge(t.Context(), n.name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before := b.DeepCopy()
-	b.Spec.Servers = append(b.Spec.Servers[:1:1], b.Spec.Servers[2:]...)
-	if err := installed.client.Patch(t.Context(), b, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, readyTimeout, "the claim of the server that left is deleted, and no other", func(ctx context.Context) error {
-		var claims corev1.PersistentVolumeClaimList
-		if err := installed.client.List(ctx, &claims, client.InNamespace(installed.namespace), client.MatchingLabels{v1alpha1.LabelInstance: n.name}); err != nil {
-			return err
+	for _, step := range []struct {
+		gone string
+		left []string
+	}{{"files", []string{"memory"}}, {"memory", nil}} {
+		b, err := getBridge(t.Context(), n.name)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if len(claims.Items) != 1 || claims.Items[0].Name != v1alpha1.ClaimName(n.name, "memory") {
-			return fmt.Errorf("there are %d claims", len(claims.Items))
+		before := b.DeepCopy()
+		b.Spec.Servers = slices.DeleteFunc(b.Spec.Servers, func(s v1alpha1.Server) bool { return s.Name == step.gone })
+		if err := installed.client.Patch(t.Context(), b, client.MergeFrom(before)); err != nil {
+			t.Fatal(err)
 		}
-		return nil
-	})
+		var want []string
+		for _, server := range step.left {
+			want = append(want, v1alpha1.ClaimName(n.name, server))
+		}
+		eventually(t, readyTimeout, "the claim of server "+step.gone+" is deleted, and no other", func(ctx context.Context) error {
+			var claims corev1.PersistentVolumeClaimList
+			if err := installed.client.List(ctx, &claims, client.InNamespace(installed.namespace), client.MatchingLabels{v1alpha1.LabelInstance: n.name}); err != nil {
+				return err
+			}
+			var names []string
+			for _, claim := range claims.Items {
+				names = append(names, claim.Name)
+			}
+			if !slices.Equal(names, want) {
+				return fmt.Errorf("the claims are %v, want %v", names, want)
+			}
+			return nil
+		})
+	}
 }
 
 // TestAFullVolumeIsAnErrorOfItsServerAlone fills the volume of one server. On a
