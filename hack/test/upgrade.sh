@@ -78,7 +78,8 @@ make --no-print-directory bin/helm
 printf 'ingress: {service: {type: NodePort, nodePort: 30080}}\n' >"$work/local.yaml"
 values bin/images >"$work/next.yaml"
 provide bin/images operator keybroker ingress bridge guarded-server
-common=$work/local.yaml,$PWD/test/e2e/tiers.yaml
+tiers=test/e2e/tiers.yaml
+old_tiers=$PWD/$tiers
 if [[ -n $FROM ]]; then
     export -f former
     export work FROM
@@ -86,6 +87,8 @@ if [[ -n $FROM ]]; then
     provide "$work/tree/bin/images" operator keybroker ingress bridge
     old=$work/tree/bin/images
     export HB_OLD_CHART=$work/tree/charts/hosted-bridge
+    # A former chart refuses values that it does not know.
+    old_tiers=$work/tree/$tiers
 else
     echo "upgrade: there is no other chart to come from: this one is installed with other pods first" >&2
     old=bin/images
@@ -101,7 +104,7 @@ for name in operator keybroker ingress bridge; do
     fi
 done
 export HELM=$PWD/bin/helm HB_CHART=$PWD/charts/hosted-bridge
-export HB_VALUES=$work/next.yaml,$common HB_OLD_VALUES=$work/old.yaml,$common
+export HB_VALUES=$work/next.yaml,$work/local.yaml,$PWD/$tiers HB_OLD_VALUES=$work/old.yaml,$work/local.yaml,$old_tiers
 HB_GUARDED_IMAGE=$(reference bin/images guarded-server)
 export HB_GUARDED_IMAGE
 
