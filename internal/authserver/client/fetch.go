@@ -127,14 +127,17 @@ func (d *Documents) Client(ctx context.Context, id string) (flow.Client, error) 
 	if err := checkID(id); err != nil {
 		return flow.Client{}, err
 	}
-	now := d.now()
-	for _, c := range []*cache{d.clients, d.failures} {
-		if e, ok := c.get(id, now); ok && now.Before(e.expires) {
-			return e.client, e.err
-		}
+	if cached, ok := d.cached(id); ok {
+		return cached.client, cached.err
 	}
 	// The fetch is for all callers that wait. It goes on if one of them leaves.
-	fetched := d.fetching.DoChan(id, func() (any, error) { return d.fetch(context.WithoutCancel(ctx), id), nil })
+	fetched := d.fetching.DoChan(id, func() (any, error) {
+		// A fetch may have ended since the caller looked.
+		if cached, ok := d.cached(id); ok {
+			return cached, nil
+		}
+		return d.fetch(context.WithoutCancel(ctx), id), nil
+	})
 	select {
 	case r := <-fetched:
 		found := r.Val.(result)
@@ -142,6 +145,17 @@ func (d *Documents) Client(ctx context.Context, id string) (flow.Client, error) 
 	case <-ctx.Done():
 		return flow.Client{}, ctx.Err()
 	}
+}
+
+// cached returns the result of a fetch that has not expired.
+func (d *Documents) cached(id string) (result, bool) {
+	now := d.now()
+	for _, c := range []*cache{d.clients, d.failures} {
+		if e, ok := c.get(id, now); ok && now.Before(e.expires) {
+			return e.result, true
+		}
+	}
+	return result{}, false
 }
 
 // fetch fetches a document, and caches the result.
