@@ -207,7 +207,23 @@ bob's key    $bob_key    (for $BASE_URL/u/bob/mcp)
 The keys are shown this once. Those of the last $keys_kept runs work on.
 
 EOF
+    missing_token
     snippets "$BASE_URL/u/alice/mcp" "$alice_key"
+}
+
+# missing_token  says which server of the samples is out of service on purpose, as
+# long as it is.
+missing_token() {
+    local state
+    state=$(kube get hostedbridge/alice --namespace="$tenants" --output='jsonpath={.status.serverStates[?(@.name=="guarded")].state}')
+    [[ $state != Healthy ]] || return 0
+    cat <<EOF
+Of alice's three servers one is out of service on purpose: guarded wants a token
+that she has not set yet (SERVERS 2/3). It is in service a few seconds after
+
+    curl -X PUT $BASE_URL/u/alice/secrets/GUARDED_TOKEN -H "Authorization: Bearer $alice_key" --data-binary open-sesame
+
+EOF
 }
 
 # on_exit  cleans up, and after a failure says what is not ready.
