@@ -393,7 +393,7 @@ func TestTheLifeOfABridge(t *testing.T) {
 		if err != nil {
 			t.Errorf("the process ends with %v", err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second):
 		t.Fatal("the process does not end")
 	}
 	if noted := terminationOf(t, r); noted != (termination.Message{}) {

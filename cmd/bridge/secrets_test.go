@@ -133,7 +133,7 @@ func (k *kept) turn(t *testing.T, revision string, answer any) {
 		if got != revision {
 			t.Errorf("asked with revision %q, want %q", got, revision)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second):
 		t.Fatal("the keybroker is not asked")
 	}
 	k.answers <- answer

@@ -165,7 +165,7 @@ func TestAPolicyThatWasLeftIsRemoved(t *testing.T) {
 	left.Labels = map[string]string{v1alpha1.LabelName: v1alpha1.NameValue, v1alpha1.LabelManagedBy: v1alpha1.ManagedByValue}
 	testenv.ExpectApplied(t, c, left)
 	start(t)
-	testenv.EventuallyWithin(t, 10*time.Second, "it is removed", func() bool {
+	testenv.EventuallyWithin(t, 30*time.Second, "it is removed", func() bool {
 		return apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(left), left))
 	})
 }

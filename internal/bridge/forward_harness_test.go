@@ -188,7 +188,7 @@ func newWay(t *testing.T, way, eraName string, server mcpserver.Server, o Option
 // awaitLists waits until all servers are connected, on which hints depend.
 func awaitLists(t testing.TB, b *Bridge) {
 	t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(30 * time.Second)
 	for _, u := range b.set.servers() {
 		for len(u.Lists.Items(message.MethodListTools)) == 0 {
 			select {

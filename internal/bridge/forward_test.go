@@ -209,7 +209,7 @@ func TestAServerThatIsNotReachedGetsARest(t *testing.T) {
 				t.Errorf("the server was called %d times, want %d", got, pipeline.UnreachedCalls)
 			}
 			close(healthy)
-			deadline := time.Now().Add(10 * time.Second)
+			deadline := time.Now().Add(30 * time.Second)
 			for r.bridge.pipeline.BreakerState(u) != breaker.Closed && time.Now().Before(deadline) {
 				if result, err := call(t.Context(), nil); err == nil && text(t, result) != "done" {
 					t.Errorf("result = %v", result)

@@ -104,7 +104,7 @@ func TestACallThatIsInFlightWhenItsSecretChangesMayAsk(t *testing.T) {
 				select {
 				case <-logged:
 					return said("%v", answer), nil
-				case <-time.After(10 * time.Second):
+				case <-time.After(30 * time.Second):
 					return said("the client got no log message"), nil
 				}
 			})

@@ -396,10 +396,14 @@ func TestACancelledRetryEndsTheCall(t *testing.T) {
 // TestAServerMayStopWaiting has a server give its question up.
 func TestAServerMayStopWaiting(t *testing.T) {
 	s := emptyServer(nil)
-	gave := make(chan struct{}, 1)
+	gave, stop := make(chan struct{}, 1), make(chan struct{})
 	rawTool(s, "t", func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		brief, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+		brief, cancel := context.WithCancel(ctx)
 		defer cancel()
+		go func() {
+			<-stop
+			cancel()
+		}()
 		_, err := questions[message.MethodElicit](brief, req.Session)
 		gave <- struct{}{}
 		return said("without you: %v", err != nil), nil
@@ -408,6 +412,7 @@ func TestAServerMayStopWaiting(t *testing.T) {
 	t.Cleanup(upstream.Close)
 	r := newRig(t, fast, mcpserver.Server{Name: "one", URL: upstream.URL})
 	asked := requiredOf(t, r.ask(t, "t", canElicit, ""))
+	close(stop)
 	next(t, gave, "end of the server's patience")
 	if answer := r.ask(t, "t", canElicit, accepting(asked)); !strings.Contains(string(answer["result"]), "without you: true") {
 		t.Errorf("answer = %s %s", answer["result"], answer["error"])

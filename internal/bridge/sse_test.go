@@ -178,7 +178,7 @@ func (r *rig) connectStdio(t *testing.T, eraName string, opts *mcp.ClientOptions
 			if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrClosedPipe) {
 				t.Errorf("serving ended with %v", err)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(30 * time.Second):
 			t.Error("serving does not end")
 		}
 	})

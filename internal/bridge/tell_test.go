@@ -156,7 +156,7 @@ func TestAnAnswerThatIsFetchedLaterIsToldOf(t *testing.T) {
 	<-began
 	leave()
 	_ = resp.Body.Close()
-	for deadline := time.Now().Add(10 * time.Second); r.bridge.audit.InProgress() > 0; {
+	for deadline := time.Now().Add(30 * time.Second); r.bridge.audit.InProgress() > 0; {
 		if time.Now().After(deadline) {
 			t.Fatal("the bridge does not notice that the client has left")
 		}

@@ -42,7 +42,7 @@ func next[T any](t *testing.T, c <-chan T, what string) T {
 	select {
 	case v := <-c:
 		return v
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second):
 		t.Fatalf("no %s", what)
 		panic("unreachable")
 	}
@@ -196,7 +196,7 @@ func TestProgressArrivesInOrderBeforeTheResult(t *testing.T) {
 // eventually waits for what no channel tells.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Errorf("never: %s", what)
 			return

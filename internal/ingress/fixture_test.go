@@ -45,7 +45,7 @@ import (
 )
 
 // patience ends a test that waits for what does not come.
-const patience = 10 * time.Second
+const patience = 30 * time.Second
 
 // hosts are the loopback addresses on which bridges listen, all on one port,
 // as pods do on theirs. The first of all is not among them: connections begin

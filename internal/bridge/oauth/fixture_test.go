@@ -24,7 +24,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // limit ends a test that waits for what does not come.
-const limit = 10 * time.Second
+const limit = 30 * time.Second
 
 // authorizationServer rotates refresh tokens, and takes who shows a used one
 // for a thief: then no token of that login is good any more.

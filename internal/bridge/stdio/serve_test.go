@@ -55,7 +55,7 @@ func TestAChangedServerWaitsForTheFormersCalls(t *testing.T) {
 	same := w.transport(Launch{Command: helper("echo")})
 	connect(t, same)
 	former := connect(t, same) // It waits for none of its own.
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	var waits *ProgramError
 	if _, err := changed(time.Hour).Connect(ctx); !errors.As(err, &waits) || !strings.Contains(err.Error(), "before it was changed") {

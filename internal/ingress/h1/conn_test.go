@@ -23,7 +23,7 @@ import (
 )
 
 // patience ends a test that waits for what does not come.
-const patience = 10 * time.Second
+const patience = 30 * time.Second
 
 // peer is the other end of a connection: what it is told to be.
 type peer struct {
