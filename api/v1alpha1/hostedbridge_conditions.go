@@ -129,8 +129,10 @@ const (
 	ReasonAvailable = "Available"
 	// ReasonProgressing: the pod is being made, or is not ready yet.
 	ReasonProgressing = "Progressing"
-	// ReasonSuspended: no pod runs, because spec.desiredState is Suspended, or
-	// because it is OnDemand and the bridge is not used.
+	// ReasonAsleep: no pod runs, because spec.desiredState is OnDemand and the bridge
+	// was not used. The next call wakes it.
+	ReasonAsleep = "Asleep"
+	// ReasonSuspended: no pod runs, because spec.desiredState is Suspended.
 	ReasonSuspended = "Suspended"
 	// ReasonNotOwned: an object with the name that the bridge needs exists
 	// and belongs to somebody else. It is not touched.

@@ -300,7 +300,7 @@ type OAuthSubject struct {
 
 // Phase summarizes the conditions for people. Programs read the conditions.
 //
-// +kubebuilder:validation:Enum=Pending;Running;Suspended;Waking;Failed
+// +kubebuilder:validation:Enum=Pending;Running;Asleep;Suspended;Waking;Failed
 type Phase string
 
 // The phases.
@@ -309,7 +309,11 @@ const (
 	PhasePending Phase = "Pending"
 	// PhaseRunning: calls reach the pod.
 	PhaseRunning Phase = "Running"
-	// PhaseSuspended: no pod runs, as desired, or because the bridge is idle.
+	// PhaseAsleep: no pod runs, because the bridge was not used. The next call wakes
+	// it.
+	PhaseAsleep Phase = "Asleep"
+	// PhaseSuspended: no pod runs, because spec.desiredState is Suspended. Calls are
+	// refused.
 	PhaseSuspended Phase = "Suspended"
 	// PhaseWaking: a call woke the bridge; its pod is starting, or waits for its
 	// turn.

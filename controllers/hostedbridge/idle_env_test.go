@@ -76,8 +76,8 @@ func TestABridgeOnDemandSleepsAndIsWoken(t *testing.T) {
 		t.Errorf("%d replicas, idle since %v; it was used at %v", n, b.Status.IdleSince, b.Status.LastActivityTime)
 	}
 	f.roll(t, b)
-	f.expect(t, b, v1alpha1.PhaseSuspended, suspended)
-	expectMessage(t, b, v1alpha1.ConditionReady, "asleep")
+	f.expect(t, b, v1alpha1.PhaseAsleep, asleep)
+	expectMessage(t, b, v1alpha1.ConditionReady, "asleep: a call to status.url wakes the bridge")
 
 	before := f.versions(t, b)
 	for range 5 {
@@ -88,7 +88,7 @@ func TestABridgeOnDemandSleepsAndIsWoken(t *testing.T) {
 		t.Errorf("something is written while a bridge sleeps (-before +after):\n%s", diff)
 	}
 	f.change(t, b, func(s *v1alpha1.HostedBridgeSpec) { s.Servers = servers("another") })
-	f.expect(t, b, v1alpha1.PhaseSuspended, suspended)
+	f.expect(t, b, v1alpha1.PhaseAsleep, asleep)
 	if n := f.replicas(t, b); n != 0 || b.Status.ObservedGeneration != b.Generation {
 		t.Errorf("a bridge that sleeps and is changed has %d replicas, generation %d of %d", n, b.Status.ObservedGeneration, b.Generation)
 	}
@@ -108,7 +108,7 @@ func (f *fixture) asleep(t *testing.T, name string) *v1alpha1.HostedBridge {
 	t.Helper()
 	b := f.bridge(name)
 	testenv.ExpectApplied(t, f.Client, b)
-	status := bridgeac.HostedBridgeStatus().WithPhase(v1alpha1.PhaseSuspended).WithIdleSince(metav1.NewTime(time.Now().Add(-time.Hour)))
+	status := bridgeac.HostedBridgeStatus().WithPhase(v1alpha1.PhaseAsleep).WithIdleSince(metav1.NewTime(time.Now().Add(-time.Hour)))
 	ac := bridgeac.HostedBridge(b.Name, b.Namespace).WithStatus(status)
 	if err := f.Status().Apply(t.Context(), ac, client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership); err != nil {
 		t.Fatal(err)

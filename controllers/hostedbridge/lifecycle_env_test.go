@@ -36,6 +36,7 @@ var (
 	progressing = conditions("True Accepted", "False Progressing", "False Progressing")
 	available   = conditions("True Accepted", "True Available", "True Ready")
 	suspended   = conditions("True Accepted", "True Suspended", "True Suspended")
+	asleep      = conditions("True Accepted", "True Asleep", "True Asleep")
 )
 
 // message returns the message of a condition as last read into b.

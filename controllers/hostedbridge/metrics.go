@@ -38,7 +38,7 @@ var (
 
 // phases each have a series, also while no bridge is in them.
 var phases = []v1alpha1.Phase{
-	v1alpha1.PhasePending, v1alpha1.PhaseRunning, v1alpha1.PhaseSuspended, v1alpha1.PhaseWaking, v1alpha1.PhaseFailed,
+	v1alpha1.PhasePending, v1alpha1.PhaseRunning, v1alpha1.PhaseAsleep, v1alpha1.PhaseSuspended, v1alpha1.PhaseWaking, v1alpha1.PhaseFailed,
 }
 
 // Metrics counts the bridges of the cache at each scrape. No label names a

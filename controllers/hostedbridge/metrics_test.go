@@ -50,7 +50,7 @@ func TestBridgesAreCountedByPhaseAndByWhatIsWrong(t *testing.T) {
 	counted, conditions := count([]v1alpha1.HostedBridge{
 		with(v1alpha1.PhaseRunning, ready), with(v1alpha1.PhaseRunning, ready), with(""), with(v1alpha1.PhaseFailed, refused),
 	})
-	want := map[v1alpha1.Phase]int{"Running": 2, "Pending": 1, "Failed": 1, "Suspended": 0, "Waking": 0}
+	want := map[v1alpha1.Phase]int{"Running": 2, "Pending": 1, "Failed": 1, "Asleep": 0, "Suspended": 0, "Waking": 0}
 	if diff := cmp.Diff(want, counted); diff != "" {
 		t.Errorf("phases (-want +got):\n%s", diff)
 	}
@@ -90,7 +90,7 @@ func TestABridgeIsOverdueThatHasNotBeenReadyForLong(t *testing.T) {
 		{"just made", time.Minute, "", "", 0, 0},
 		{"started anew a minute ago", time.Hour, v1alpha1.PhasePending, metav1.ConditionFalse, time.Minute, 0},
 		{"waiting for its turn to wake", time.Hour, v1alpha1.PhaseWaking, metav1.ConditionTrue, 50 * time.Minute, 0},
-		{"asleep", time.Hour, v1alpha1.PhaseSuspended, metav1.ConditionTrue, 50 * time.Minute, 0},
+		{"asleep", time.Hour, v1alpha1.PhaseAsleep, metav1.ConditionTrue, 50 * time.Minute, 0},
 		{"refused, which is Failed's to count", time.Hour, v1alpha1.PhaseFailed, metav1.ConditionFalse, 50 * time.Minute, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {

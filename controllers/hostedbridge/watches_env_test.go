@@ -8,6 +8,7 @@ package hostedbridge_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -233,4 +235,40 @@ func TestTheCacheHoldsNoObjectsOfOthers(t *testing.T) {
 		}
 		return false
 	})
+}
+
+// TestWhatAPersonChangesIsInTheEvents has a real controller, and reads events as
+// kubectl does.
+func TestWhatAPersonChangesIsInTheEvents(t *testing.T) {
+	f := newFixture(t)
+	f.start(t)
+	b := f.bridge("alice")
+	testenv.ExpectApplied(t, f.Client, b)
+	f.eventually(t, "it is reconciled", b, func() bool { return b.Status.ObservedGeneration == b.Generation })
+	for _, change := range []func(*v1alpha1.HostedBridgeSpec){
+		func(s *v1alpha1.HostedBridgeSpec) { s.Tier = "pro" },
+		func(s *v1alpha1.HostedBridgeSpec) { s.DesiredState = v1alpha1.StateSuspended },
+		func(s *v1alpha1.HostedBridgeSpec) { s.DesiredState = v1alpha1.StateOnDemand },
+	} {
+		f.change(t, b, change)
+		f.eventually(t, "it is reconciled", b, func() bool { return b.Status.ObservedGeneration == b.Generation })
+	}
+	want := []string{"Created", "Resumed", "Suspended", "TierChanged"}
+	var got []string
+	for deadline := time.Now().Add(30 * time.Second); !slices.Equal(got, want); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the events are %q, want %q", got, want)
+		}
+		var list eventsv1.EventList
+		if err := f.Client.List(t.Context(), &list, client.InNamespace(b.Namespace)); err != nil {
+			t.Fatal(err)
+		}
+		got = nil
+		for _, e := range list.Items {
+			if e.Regarding.Kind == "HostedBridge" && e.Regarding.Name == b.Name && e.Action == "Change" {
+				got = append(got, e.Reason)
+			}
+		}
+		slices.Sort(got)
+	}
 }

@@ -126,7 +126,7 @@ func TestWhoWakesABridge(t *testing.T) {
 			if got.status != tt.status || (len(w.activity.wakes()) == 1) != tt.wakes {
 				t.Errorf("got %d %s, woken %v", got.status, got.body, w.activity.wakes())
 			}
-			if tt.path == "/health" && !strings.Contains(got.body, `"suspended"`) {
+			if tt.path == "/health" && !strings.Contains(got.body, `"asleep"`) {
 				t.Errorf("health is %s", got.body)
 			}
 		})

@@ -19,8 +19,8 @@ import (
 //
 // A suspended bridge is Ready, with the reason Suspended: it is as its spec
 // wants it, and whoever waits for a set of manifests to become ready need not
-// wait for it. Its calls are refused until it is resumed. One that sleeps is
-// Ready in the same way; its next call wakes it.
+// wait for it. Its calls are refused until it is resumed. A bridge that sleeps is
+// Ready with the reason Asleep; its next call wakes it.
 func conditions(o Observed, p Plan, out Outcome, now time.Time) []metav1.Condition {
 	taken, workload := accepted(o, p), workloadAvailable(o, p, out)
 	list := []metav1.Condition{taken, secretsSealed(o, p), workload, networkIsolated(o), serversHealthy(o, p), ready(o, p, taken, workload)}
@@ -98,7 +98,7 @@ func workloadAvailable(o Observed, p Plan, out Outcome) metav1.Condition {
 	case p.Blocked != (Finding{}):
 		return isFalse(kind, p.Blocked)
 	case p.Queued:
-		return isTrue(kind, v1alpha1.ReasonSuspended, "the bridge was called and waits for its turn to wake: as many as may start at once do")
+		return isTrue(kind, v1alpha1.ReasonAsleep, "the bridge was called and waits for its turn to wake: as many as may start at once do")
 	case p.Action == Suspend:
 		return suspended(p, o, out.Workload)
 	case p.Action == Hold && p.generation(o) != o.Bridge.Generation:
@@ -127,14 +127,14 @@ func ofRejected(o Observed, p Plan) metav1.Condition {
 
 func suspended(p Plan, o Observed, w *Workload) metav1.Condition {
 	const kind = v1alpha1.ConditionWorkloadAvailable
-	why := "as spec.desiredState asks"
+	reason, why := v1alpha1.ReasonSuspended, "as spec.desiredState asks"
 	if p.IdleSince != nil {
-		why = "since the bridge was not used for spec.idleTimeout"
+		reason, why = v1alpha1.ReasonAsleep, "since the bridge was not used for spec.idleTimeout"
 	}
 	if w == nil || !w.empty() || len(o.Pods) > 0 {
 		return isFalse(kind, Finding{v1alpha1.ReasonProgressing, "the pod is ending, " + why})
 	}
-	return isTrue(kind, v1alpha1.ReasonSuspended, "no pod runs, "+why)
+	return isTrue(kind, reason, "no pod runs, "+why)
 }
 
 func running(o Observed, w *Workload) metav1.Condition {
@@ -178,8 +178,8 @@ func ready(o Observed, p Plan, taken, workload metav1.Condition) metav1.Conditio
 			return isFalse(v1alpha1.ConditionReady, Finding{c.Reason, c.Message})
 		}
 	}
-	if workload.Reason == v1alpha1.ReasonSuspended && p.IdleSince != nil {
-		return isTrue(v1alpha1.ConditionReady, v1alpha1.ReasonSuspended, "asleep: a call to status.url wakes the bridge and waits for it")
+	if workload.Reason == v1alpha1.ReasonAsleep {
+		return isTrue(v1alpha1.ConditionReady, v1alpha1.ReasonAsleep, "asleep: a call to status.url wakes the bridge and waits for it")
 	}
 	if workload.Reason == v1alpha1.ReasonSuspended {
 		return isTrue(v1alpha1.ConditionReady, v1alpha1.ReasonSuspended,

@@ -44,12 +44,18 @@ func usedAgo(d time.Duration) func(*Observed) {
 func asleep(d time.Duration) func(*Observed) {
 	return func(o *Observed) {
 		o.Pods = nil
-		o.Bridge.Status.Phase = v1alpha1.PhaseSuspended
+		o.Bridge.Status.Phase = v1alpha1.PhaseAsleep
 		o.Bridge.Status.IdleSince = ago(d)
 		o.Bridge.Status.Conditions = []metav1.Condition{{
-			Type: v1alpha1.ConditionWorkloadAvailable, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSuspended, LastTransitionTime: *ago(d),
+			Type: v1alpha1.ConditionWorkloadAvailable, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonAsleep, LastTransitionTime: *ago(d),
 		}}
 	}
+}
+
+// asFormerly is a sleeping bridge of which an earlier version wrote the status.
+func asFormerly(o *Observed) {
+	o.Bridge.Status.Phase = v1alpha1.PhaseSuspended
+	o.Bridge.Status.Conditions[0].Reason = v1alpha1.ReasonSuspended
 }
 
 func behind(ahead int) func(*Observed) {
@@ -104,16 +110,18 @@ func TestABridgeThatSleepsWakesWhenItIsCalledAndItIsItsTurn(t *testing.T) {
 		phase  v1alpha1.Phase
 		answer *Workload
 	}{
-		"nobody calls":                     {observed(onDemand, asleep(time.Hour), usedAgo(time.Hour)), Suspend, false, true, v1alpha1.PhaseSuspended, new(gone)},
-		"nobody ever called":               {observed(onDemand, asleep(time.Hour)), Suspend, false, true, v1alpha1.PhaseSuspended, new(gone)},
-		"a late word of before":            {observed(onDemand, asleep(time.Hour), usedAgo(2*time.Hour)), Suspend, false, true, v1alpha1.PhaseSuspended, new(gone)},
-		"no keybroker, and nobody calls":   {observed(onDemand, asleep(time.Hour), withoutKeybroker), Suspend, false, true, v1alpha1.PhaseSuspended, new(gone)},
-		"no certificate, and nobody calls": {observed(onDemand, asleep(time.Hour), withoutTrust), Suspend, false, true, v1alpha1.PhaseSuspended, new(gone)},
+		"nobody calls":                     {observed(onDemand, asleep(time.Hour), usedAgo(time.Hour)), Suspend, false, true, v1alpha1.PhaseAsleep, new(gone)},
+		"nobody ever called":               {observed(onDemand, asleep(time.Hour)), Suspend, false, true, v1alpha1.PhaseAsleep, new(gone)},
+		"a late word of before":            {observed(onDemand, asleep(time.Hour), usedAgo(2*time.Hour)), Suspend, false, true, v1alpha1.PhaseAsleep, new(gone)},
+		"no keybroker, and nobody calls":   {observed(onDemand, asleep(time.Hour), withoutKeybroker), Suspend, false, true, v1alpha1.PhaseAsleep, new(gone)},
+		"no certificate, and nobody calls": {observed(onDemand, asleep(time.Hour), withoutTrust), Suspend, false, true, v1alpha1.PhaseAsleep, new(gone)},
 		"somebody calls":                   {observed(onDemand, asleep(time.Hour), usedAgo(0)), Run, false, false, v1alpha1.PhaseWaking, new(gone)},
 		"somebody called long ago":         {observed(onDemand, asleep(time.Hour), usedAgo(50*time.Minute)), Run, false, false, v1alpha1.PhaseWaking, new(gone)},
 		"somebody calls, and one starts":   {observed(onDemand, asleep(time.Hour), usedAgo(0), behind(1)), Run, false, false, v1alpha1.PhaseWaking, new(gone)},
 		"somebody calls, and many start":   {observed(onDemand, asleep(time.Hour), usedAgo(0), behind(2)), Leave, true, true, v1alpha1.PhaseWaking, nil},
-		"nobody calls, and many start":     {observed(onDemand, asleep(time.Hour), usedAgo(time.Hour), behind(9)), Suspend, false, true, v1alpha1.PhaseSuspended, new(gone)},
+		"nobody calls, and many start":     {observed(onDemand, asleep(time.Hour), usedAgo(time.Hour), behind(9)), Suspend, false, true, v1alpha1.PhaseAsleep, new(gone)},
+		"of an earlier version":            {observed(onDemand, asleep(time.Hour), asFormerly), Suspend, false, true, v1alpha1.PhaseAsleep, new(gone)},
+		"called, of an earlier version":    {observed(onDemand, asleep(time.Hour), asFormerly, usedAgo(0)), Run, false, false, v1alpha1.PhaseWaking, new(gone)},
 		"it sleeps and shall always run":   {observed(onDemand, asleep(time.Hour), withState(v1alpha1.StateRunning)), Run, false, false, v1alpha1.PhasePending, new(gone)},
 		"it sleeps and shall not run":      {observed(onDemand, asleep(time.Hour), withState(v1alpha1.StateSuspended)), Suspend, false, false, v1alpha1.PhaseSuspended, new(gone)},
 		"it sleeps, and its spec is bad":   {observed(onDemand, asleep(time.Hour), usedAgo(0), withTier("gold")), Leave, false, true, v1alpha1.PhaseFailed, nil},
@@ -153,9 +161,9 @@ func TestABridgeSleepsAndWakesStepByStep(t *testing.T) {
 		says   string
 	}{
 		{"it falls asleep", func() {}, &rolled, v1alpha1.PhasePending, true, "False Progressing", "the pod is ending, since the bridge was not used for spec.idleTimeout"},
-		{"its pod is gone", func() { o.Pods = nil }, &gone, v1alpha1.PhaseSuspended, true, "True Suspended", "asleep: a call to status.url wakes the bridge"},
-		{"an hour passes", func() { at = at.Add(time.Hour) }, &gone, v1alpha1.PhaseSuspended, true, "True Suspended", "asleep"},
-		{"it is called while many start", func() { last = new(metav1.NewTime(at)); behind(2)(&o) }, nil, v1alpha1.PhaseWaking, true, "True Suspended", "asleep"},
+		{"its pod is gone", func() { o.Pods = nil }, &gone, v1alpha1.PhaseAsleep, true, "True Asleep", "asleep: a call to status.url wakes the bridge"},
+		{"an hour passes", func() { at = at.Add(time.Hour) }, &gone, v1alpha1.PhaseAsleep, true, "True Asleep", "asleep: a call"},
+		{"it is called while many start", func() { last = new(metav1.NewTime(at)); behind(2)(&o) }, nil, v1alpha1.PhaseWaking, true, "True Asleep", "asleep: a call"},
 		{"it is its turn", func() { behind(0)(&o) }, &gone, v1alpha1.PhaseWaking, false, "False Progressing", "the pod is being made"},
 		{"its pod starts", func() { o.Pods = []Pod{{Name: "q"}} }, &starting, v1alpha1.PhaseWaking, false, "False Progressing", "pod q is not ready yet"},
 		{"its pod is ready", func() { at = at.Add(2 * time.Second); o.Pods[0].Ready = true }, &rolled, v1alpha1.PhaseRunning, false, "True Ready", "calls to status.url reach the bridge"},

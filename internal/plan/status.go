@@ -62,6 +62,8 @@ func phase(o Observed, s v1alpha1.HostedBridgeStatus, p Plan, out Outcome) v1alp
 		return v1alpha1.PhaseFailed
 	case p.Queued:
 		return v1alpha1.PhaseWaking
+	case workload.Reason == v1alpha1.ReasonAsleep:
+		return v1alpha1.PhaseAsleep
 	case workload.Reason == v1alpha1.ReasonSuspended:
 		return v1alpha1.PhaseSuspended
 	case workload.Reason == v1alpha1.ReasonAvailable:

@@ -58,7 +58,7 @@ func asleep(ctx context.Context, n tenant) error {
 	if err != nil {
 		return err
 	}
-	if b.Status.Phase != v1alpha1.PhaseSuspended || !b.Asleep() {
+	if b.Status.Phase != v1alpha1.PhaseAsleep || !b.Asleep() {
 		return fmt.Errorf("it is %s, idle since %v, last used %v", b.Status.Phase, b.Status.IdleSince, b.Status.LastActivityTime)
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 
 // The states of a bridge that the bridge itself cannot report.
 const (
+	healthAsleep    health.Status = "asleep"
 	healthSuspended health.Status = "suspended"
 	healthStarting  health.Status = "starting"
 )
@@ -35,7 +36,9 @@ func (h *healthAPI) get(c httpapi.Call) error {
 func (h *healthAPI) healthOf(ctx context.Context, b route.Backend) health.Report {
 	state := healthStarting
 	switch b.State {
-	case route.Suspended, route.Sleeping:
+	case route.Sleeping:
+		state = healthAsleep
+	case route.Suspended:
 		state = healthSuspended
 	case route.Ready:
 		if report, ok := h.reports.Report(b.BridgeUID); ok {

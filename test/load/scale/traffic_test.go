@@ -51,7 +51,7 @@ func (n *installation) during(t *testing.T, something func()) (traffic Traffic) 
 		tick := time.NewTicker(asked)
 		defer tick.Stop()
 		for {
-			for i, want := range []string{"unhealthy", "suspended"} {
+			for i, want := range []string{"unhealthy", "asleep"} {
 				traffic.Asked++
 				got := n.health(i)
 				if traffic.Said[got]++; got != want {

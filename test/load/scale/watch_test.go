@@ -130,7 +130,7 @@ func (w *watcher) tenant(e watch.Event, now time.Time) {
 		l.gone = now
 	case l.ready.IsZero() && w.contender.ready(o):
 		l.ready = now
-	case phase == "Suspended" && l.asleep.IsZero():
+	case phase == "Asleep" && l.asleep.IsZero():
 		l.asleep = now
 	}
 }
