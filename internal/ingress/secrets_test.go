@@ -60,7 +60,7 @@ func TestSecretsAreSetListedAndRemoved(t *testing.T) {
 			w.changeBridge("alice", func(b *v1alpha1.HostedBridge) { b.Spec.DesiredState = state })
 			const dates = `"created":"2026-01-02T03:04:05Z","updated":"2026-01-02T03:05:05Z","keyVersion":1`
 			token := `{"name":"TOKEN","size":5,` + dates + `,"servers":["github","jira"]}`
-			file := `{"name":"other.json","size":7,` + dates + `,"source":"gitops","servers":[]}`
+			file := `{"name":"other.json","size":7,` + dates + `,"source":"gitops","servers":[],"warning":"No server uses a secret of this name. Servers use TOKEN, credentials.json."}`
 			for _, step := range []struct {
 				method, path, body string
 				status             int
@@ -101,6 +101,22 @@ func TestSecretsAreSetListedAndRemoved(t *testing.T) {
 				t.Error("a change of secrets counts as a call of the bridge")
 			}
 		})
+	}
+}
+
+// TestTheNameOfASecret sends names that are none, whose answer says what a name is.
+func TestTheNameOfASecret(t *testing.T) {
+	w, alice, _ := secretsWorld(t, defaults())
+	for _, name := range []string{"token", "MY-TOKEN", "2TOKEN", strings.Repeat("A", 65), strings.Repeat("a", 60) + ".json", strings.Repeat("a", 63) + ".b"} {
+		for method, body := range map[string]string{"GET": "", "PUT": "v", "DELETE": ""} {
+			got := w.do(w.request(method, "/u/alice/secrets/"+name, alice, body))
+			if got.status != 400 || got.code(t) != "secret_name_invalid" || !strings.Contains(got.body, "such as GITHUB_TOKEN") {
+				t.Errorf("%s %s: %d %s", method, name, got.status, got.body)
+			}
+		}
+	}
+	if calls := w.secrets.calls(); len(calls) > 0 {
+		t.Errorf("the keybroker was asked %d times", len(calls))
 	}
 }
 

@@ -58,6 +58,16 @@ func secretsOf(server v1alpha1.Server, recipes []v1alpha1.RecipeStatus) []string
 
 func isWord(name string) bool { return name != "" && !strings.ContainsFunc(name, unicode.IsSpace) }
 
+// Secrets returns the secrets that servers may use, sorted.
+func (g Grants) Secrets() []string {
+	var secrets []string
+	for line := range strings.Lines(string(g)) {
+		secrets = append(secrets, strings.Fields(line)[1:]...)
+	}
+	slices.Sort(secrets)
+	return slices.Compact(secrets)
+}
+
 // Servers returns the servers that may use the secret, in their order in the
 // spec.
 func (g Grants) Servers(secret string) []string {

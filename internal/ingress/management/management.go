@@ -45,14 +45,16 @@ type AdminOptions struct {
 }
 
 // maxPath is longer than the longest path there is, "/u/" + 63 +
-// "/secrets/" + 64.
+// "/secrets/" + 80.
 const maxPath = 160
 
 // params are the forms of the parts of paths.
 var params = map[string]httpapi.Param{
 	"userId": {Form: v1alpha1.UserIDPattern},
-	"name":   {Form: v1alpha1.SecretNamePattern, MaxLength: v1alpha1.SecretNameLimit},
-	"keyId":  {Form: `[0-9A-Za-z]{8,32}`},
+	// More than the names of secrets, so that the answer to another name says what
+	// a name is.
+	"name":  {Form: `[A-Za-z0-9_-]+([.][A-Za-z0-9_-]+)*`, MaxLength: 80},
+	"keyId": {Form: `[0-9A-Za-z]{8,32}`},
 }
 
 // LastReport returns what is known of a bridge that reports nothing now.

@@ -9,11 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"syscall"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
-
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
 
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/client"
@@ -47,14 +48,30 @@ type secretEntry struct {
 	client.SecretInfo
 	// Servers are those that may use the secret.
 	Servers []string `json:"servers"`
+	// Warning says that there is no such server, and which secrets servers use.
+	Warning string `json:"warning,omitempty"`
 }
 
 func entryOf(b route.Backend, info client.SecretInfo) secretEntry {
-	servers := b.Grants.Servers(info.Name)
-	if servers == nil {
-		servers = []string{} // A list, and not null, for whoever reads it.
+	entry := secretEntry{SecretInfo: info, Servers: b.Grants.Servers(info.Name)}
+	if len(entry.Servers) > 0 {
+		return entry
 	}
-	return secretEntry{info, servers}
+	entry.Servers = []string{} // A list, and not null, for whoever reads it.
+	entry.Warning = "No server uses a secret of this name."
+	if used := b.Grants.Secrets(); len(used) > 0 {
+		entry.Warning += " Servers use " + strings.Join(used, ", ") + "."
+	}
+	return entry
+}
+
+// secretName returns the name in the path.
+func secretName(c httpapi.Call) (string, error) {
+	name := c.Param("name")
+	if !v1alpha1.ValidSecretName(name) {
+		return "", problems.SecretName
+	}
+	return name, nil
 }
 
 // secretsOf returns the caller's bridge, in whatever state: its pod has no
@@ -85,12 +102,16 @@ func (s *secretsAPI) listSecrets(c httpapi.Call) error {
 
 // getSecret answers with what there is of one secret.
 func (s *secretsAPI) getSecret(c httpapi.Call) error {
+	name, err := secretName(c)
+	if err != nil {
+		return err
+	}
 	b, list, err := s.list(c)
 	if err != nil {
 		return err
 	}
 	for _, info := range list.Secrets {
-		if info.Name == c.Param("name") {
+		if info.Name == name {
 			return answerJSON(c, http.StatusOK, entryOf(b, info))
 		}
 	}
@@ -112,6 +133,10 @@ func (s *secretsAPI) list(c httpapi.Call) (route.Backend, client.SecretList, err
 
 // putSecret sets a secret to the request's body.
 func (s *secretsAPI) putSecret(c httpapi.Call) error {
+	name, err := secretName(c)
+	if err != nil {
+		return err
+	}
 	value, err := c.Secret()
 	if err != nil {
 		return err
@@ -123,7 +148,7 @@ func (s *secretsAPI) putSecret(c httpapi.Call) error {
 	var info client.SecretInfo
 	status := http.StatusOK
 	err = askKeybroker(c.Request().Context(), func(ctx context.Context) error {
-		set, created, err := s.keeper.Put(ctx, ref, c.Param("name"), value)
+		set, created, err := s.keeper.Put(ctx, ref, name, value)
 		if created {
 			status = http.StatusCreated
 		}
@@ -138,12 +163,16 @@ func (s *secretsAPI) putSecret(c httpapi.Call) error {
 
 // deleteSecret removes a secret.
 func (s *secretsAPI) deleteSecret(c httpapi.Call) error {
+	name, err := secretName(c)
+	if err != nil {
+		return err
+	}
 	_, ref, err := s.secretsOf(c)
 	if err != nil {
 		return err
 	}
 	err = askKeybroker(c.Request().Context(), func(ctx context.Context) error {
-		return s.keeper.Delete(ctx, ref, c.Param("name"))
+		return s.keeper.Delete(ctx, ref, name)
 	})
 	if err != nil {
 		return err

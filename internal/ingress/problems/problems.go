@@ -76,6 +76,7 @@ var (
 	KeysAway           = httpapi.New(http.StatusServiceUnavailable, "cluster_unavailable", "The API server did not answer or refused. A change may have been made or not; GET shows which.").After(RetrySoon)
 	ActNotAudited      = httpapi.New(http.StatusServiceUnavailable, "audit_unavailable", "The act was done or may have been, and could not be written to the audit trail.").After(RetrySoon)
 
+	SecretName     = httpapi.New(http.StatusBadRequest, "secret_name_invalid", "The name of a secret is that of an environment variable, 1 to 64 upper-case letters, digits or underscores that begin with a letter, such as GITHUB_TOKEN; or that of a file with a dot in it, up to 64 letters, digits, underscores, hyphens and single dots that neither begin nor end it, such as credentials.json.")
 	SecretEmpty    = httpapi.New(http.StatusBadRequest, "secret_empty", "A secret cannot be empty. DELETE removes it.")
 	SecretNotFound = httpapi.New(http.StatusNotFound, "secret_not_found", "No secret of this name is set.")
 	SecretManaged  = httpapi.New(http.StatusConflict, "secret_managed", "This secret comes from a Secret that spec.secretRefs names; change it there.")
