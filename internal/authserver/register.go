@@ -5,6 +5,7 @@ package authserver
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -74,7 +75,11 @@ func (s *registerHandler) readMetadata(c httpapi.Call) (clientMetadata, error) {
 		return clientMetadata{}, errRegisterForm
 	}
 	var asked clientMetadata
-	if err := json.Unmarshal(body, &asked); err != nil {
+	err = json.Unmarshal(body, &asked)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return clientMetadata{}, newJSONError(codeInvalidMetadata, fmt.Sprintf("%s is a %s, which is not its type.", wrong.Field, wrong.Value))
+	}
+	if err != nil {
 		return clientMetadata{}, errRegisterForm
 	}
 	if len(asked.RedirectURIs) == 0 || len(asked.RedirectURIs) > maxRedirects {

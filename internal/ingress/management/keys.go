@@ -4,12 +4,9 @@
 package management
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -17,6 +14,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/route"
@@ -168,13 +166,16 @@ func parseKeyRequest(body []byte) (name string, lifetime time.Duration, err erro
 		Name    string `json:"name"`
 		Expires string `json:"expires"`
 	}
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&asked); err != nil {
+	doc, err := jsondoc.Parse(body)
+	if err != nil || doc.Kind != jsondoc.Object {
 		return "", 0, problems.KeyRequest
 	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return "", 0, problems.KeyRequest
+	var wrong []string
+	for _, p := range jsondoc.Decode(doc, &asked) {
+		wrong = append(wrong, p.String())
+	}
+	if len(wrong) > 0 {
+		return "", 0, problems.KeyRequest.Saying(strings.Join(wrong, "; ") + ". " + problems.KeyRequest.Detail)
 	}
 	if err := userkey.CheckName(asked.Name); err != nil {
 		return "", 0, problems.KeyRequest.Saying(err.Error())
