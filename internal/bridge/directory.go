@@ -244,7 +244,7 @@ func (d *directory) currentCatalog() *serverlists.Catalog {
 func (d *directory) rebuild() {
 	d.catalog = serverlists.Layout{
 		Mode: d.bridge.set.settings.Mode, Prefix: d.bridge.set.settings.ToolPrefix,
-		Servers: d.bridge.set.upstreams, Registers: d.registries, RouterTool: toolrouter.Tool,
+		Single: d.bridge.set.settings.Single(), Servers: d.bridge.set.upstreams, Registers: d.registries, RouterTool: toolrouter.Tool,
 	}.Build()
 }
 

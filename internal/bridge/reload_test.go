@@ -254,18 +254,21 @@ func TestSessionsSurviveEveryShape(t *testing.T) {
 				shapes := map[string]mcpserver.Config{
 					"transparent": {Servers: []mcpserver.Server{one}},
 					"several":     {Servers: []mcpserver.Server{one, two}},
+					"left out":    {Servers: []mcpserver.Server{one}, LeftOut: 1},
 					"router":      {Mode: mcpserver.Router, Servers: []mcpserver.Server{one, two}},
 					"none":        {},
 				}
 				tools := map[string][]string{
-					"transparent": {"echo"}, "several": {"one_echo", "two_echo"}, "router": {"mcp"}, "none": {},
+					"transparent": {"echo"}, "several": {"one_echo", "two_echo"}, "left out": {"one_echo"}, "router": {"mcp"}, "none": {},
 				}
 				r := newRigOf(t, fast, shapes[beginning])
 				opts, changed := changeCounter()
 				client := r.connect(t, clientEra, opts)
 				id := client.ID()
-				for _, shape := range []string{"several", "router", "transparent", "router", "several", "transparent", "none", "transparent", "several"} {
-					r.reconfigure(t, func(c *mcpserver.Config) { c.Mode, c.Servers = shapes[shape].Mode, shapes[shape].Servers })
+				for _, shape := range []string{"several", "left out", "router", "transparent", "left out", "transparent", "router", "several", "transparent", "none", "transparent", "several"} {
+					r.reconfigure(t, func(c *mcpserver.Config) {
+						c.Mode, c.Servers, c.LeftOut = shapes[shape].Mode, shapes[shape].Servers, shapes[shape].LeftOut
+					})
 					if diff := cmp.Diff(tools[shape], toolNames(t, client)); diff != "" {
 						t.Fatalf("%s: tools (-want +got):\n%s", shape, diff)
 					}

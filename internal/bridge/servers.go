@@ -57,7 +57,7 @@ func (v *serverSet) transparent() bool { return v.only() != nil }
 func (v *serverSet) only() *upstream.Server {
 	v.bridge.mu.Lock()
 	defer v.bridge.mu.Unlock()
-	if len(v.upstreams) == 1 && v.settings.Mode != mcpserver.Router {
+	if len(v.upstreams) == 1 && v.settings.Single() && v.settings.Mode != mcpserver.Router {
 		return v.upstreams[0]
 	}
 	return nil

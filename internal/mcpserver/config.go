@@ -63,12 +63,16 @@ type Config struct {
 	// Mode says how clients see the tools. The default is Direct.
 	Mode Mode `json:"mode,omitempty"`
 	// ToolPrefix says when a name gets its server's name as prefix, in mode Direct. The default is
-	// PrefixAlways. With one server, names have no prefix.
+	// PrefixAlways. If the user has one server, names have no prefix.
 	ToolPrefix Prefix `json:"toolPrefix,omitempty"`
 	// Egress restricts the bridge's own connections.
 	Egress Egress `json:"egress,omitzero"`
 	// Servers are the upstreams, in the order of the lists.
 	Servers []Server `json:"servers"`
+	// LeftOut is the number of servers of the user that are not in Servers, because
+	// their recipes cannot be used now. Names of tools do not depend on that: one
+	// server beside others that are left out has its prefix.
+	LeftOut int `json:"leftOut,omitempty"`
 }
 
 // Mode says how clients see the tools of a bridge.
@@ -83,7 +87,7 @@ const (
 )
 
 // Prefix says when the name of a tool or prompt gets its server's name as prefix. It has no effect
-// with one server.
+// if the user has one server.
 type Prefix string
 
 // The rules.
@@ -126,6 +130,9 @@ func Parse(b []byte) (Config, error) {
 	return c, nil
 }
 
+// Single reports whether the user has one server, with those that are left out.
+func (c Config) Single() bool { return len(c.Servers)+c.LeftOut == 1 }
+
 // Encode returns the configuration in the format of Parse. Equal configurations have equal bytes,
 // so that an unchanged configuration does not restart a pod.
 func (c Config) Encode() ([]byte, error) {
@@ -153,6 +160,9 @@ func (c Config) Validate() error {
 	}
 	if err := c.validateChoices(); err != nil {
 		return fmt.Errorf("bridge configuration: %w", err)
+	}
+	if c.LeftOut < 0 {
+		return errors.New("bridge configuration: leftOut is negative")
 	}
 	seen := make(map[string]bool, len(c.Servers))
 	for i, s := range c.Servers {

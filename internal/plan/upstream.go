@@ -49,6 +49,7 @@ func Configuration(b *v1alpha1.HostedBridge, egress mcpserver.Egress, loginURL s
 		}
 		c.Servers = append(c.Servers, s)
 	}
+	c.LeftOut = len(b.Spec.Servers) - len(c.Servers)
 	return c
 }
 

@@ -94,6 +94,8 @@ func TestWhatTheBridgeIsTold(t *testing.T) {
 			v1alpha1.HostedBridgeSpec{Mode: v1alpha1.ModeRouter}, mcpserver.Egress{}, mcpserver.Config{Mode: mcpserver.Router}},
 		"names with a prefix where there must be one": {
 			v1alpha1.HostedBridgeSpec{ToolPrefix: v1alpha1.ToolPrefixAuto}, mcpserver.Egress{}, mcpserver.Config{ToolPrefix: mcpserver.PrefixAuto}},
+		"a server whose recipe cannot be used": {
+			v1alpha1.HostedBridgeSpec{Servers: []v1alpha1.Server{{Name: "notes", Recipe: &v1alpha1.RecipeReference{Name: "notes"}}}}, mcpserver.Egress{}, mcpserver.Config{LeftOut: 1}},
 		"names without a prefix, and the cluster's addresses": {
 			v1alpha1.HostedBridgeSpec{ToolPrefix: v1alpha1.ToolPrefixNever}, mcpserver.Egress{Allow: []string{"10.96.0.0/16"}, Deny: []string{"10.96.0.1/32"}},
 			mcpserver.Config{ToolPrefix: mcpserver.PrefixNever, Egress: mcpserver.Egress{Allow: []string{"10.96.0.0/16"}, Deny: []string{"10.96.0.1/32"}}}},

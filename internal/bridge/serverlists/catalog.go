@@ -48,6 +48,7 @@ type Entry struct {
 type Layout struct {
 	Mode    mcpserver.Mode
 	Prefix  mcpserver.Prefix
+	Single  bool               // whether the user has one server, so that names stay unchanged
 	Servers []*upstream.Server // in the order of the configuration
 	// Registers are the registries of the methods whose entries have names.
 	Registers map[string]*Registry
@@ -60,10 +61,10 @@ func NewRegistries() map[string]*Registry {
 	return map[string]*Registry{message.MethodListTools: NewRegistry(), message.MethodListPrompts: NewRegistry()}
 }
 
-// plain reports whether the names of method's entries stay unchanged: with a single server, and
+// plain reports whether the names of method's entries stay unchanged: if the user has one server, and
 // for tools that are called through the router's tool.
 func (l Layout) plain(method string) bool {
-	return len(l.Servers) == 1 || l.Registers[method] == nil || l.Mode == mcpserver.Router && method == message.MethodListTools
+	return l.Single || l.Registers[method] == nil || l.Mode == mcpserver.Router && method == message.MethodListTools
 }
 
 // Build joins the servers' lists.

@@ -95,6 +95,10 @@ func TestCheckRefuses(t *testing.T) {
 			r.Transports, r.Install = []recipe.Transport{catalogtest.Remote("http://x.example/mcp")}, nil
 		},
 			[]string{"transports[0].url plain_http"}},
+		"another scheme": {func(r *recipe.Recipe) {
+			r.Transports, r.Install = []recipe.Transport{catalogtest.Remote("ftp://x.example/mcp")}, nil
+		},
+			[]string{"transports[0].url invalid"}},
 		"a GitHub token": {func(r *recipe.Recipe) { r.Transports[0].Env = entry("ghp_" + strings.Repeat("a", 36)) },
 			[]string{"transports[0].env.X secret_value"}},
 		"a key of this catalog": {func(r *recipe.Recipe) {

@@ -106,8 +106,13 @@ func (p *collector) checkSafe(r recipe.Recipe) {
 // which issues its tokens and receives credentials.
 func (p *collector) checkTLS(field string, t recipe.Transport) {
 	refuse := func(field, url string) {
-		if scheme, _, _ := strings.Cut(url, "://"); url != "" && !strings.EqualFold(scheme, "https") {
+		scheme, _, _ := strings.Cut(url, "://")
+		switch {
+		case url == "", strings.EqualFold(scheme, "https"):
+		case strings.EqualFold(scheme, "http"):
 			p.add(field, catalog.CodePlainHTTP, "must begin with https://, unless metadata.selfHosted says that it is a server of the user's own")
+		default:
+			p.add(field, catalog.CodeInvalid, "must begin with https://")
 		}
 	}
 	if t.Type != recipe.Stdio {
