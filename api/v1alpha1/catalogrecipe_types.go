@@ -22,6 +22,7 @@ import (
 // +kubebuilder:printcolumn:name="Verified",type=boolean,JSONPath=`.spec.quality.verified`
 // +kubebuilder:printcolumn:name="Score",type=integer,JSONPath=`.spec.quality.score`
 // +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`
+// +kubebuilder:printcolumn:name="Deprecated",type=string,JSONPath=`.status.conditions[?(@.type=="Deprecated")].status`
 // +kubebuilder:printcolumn:name="Owner",type=string,JSONPath=`.spec.owner`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.recipe) || self.metadata.name == self.spec.recipe.id",message="metadata.name must be spec.recipe.id"

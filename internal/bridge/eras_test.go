@@ -4,8 +4,10 @@
 package bridge
 
 import (
+	"context"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
@@ -41,6 +43,36 @@ func TestEveryClientReachesEveryServer(t *testing.T) {
 				info := client.InitializeResult()
 				if info.ServerInfo == nil || info.ServerInfo.Name != "one" || info.Instructions != "say one" {
 					t.Errorf("the client sees %+v with instructions %q, want the server itself", info.ServerInfo, info.Instructions)
+				}
+			})
+		}
+	}
+}
+
+// TestOnlyServedCapabilitiesArePassedOn has a server with capabilities whose methods
+// the bridge does not forward.
+func TestOnlyServedCapabilitiesArePassedOn(t *testing.T) {
+	const ui = "io.modelcontextprotocol/ui"
+	for serverEra := range eraNames {
+		for clientEra := range eraNames {
+			t.Run(clientEra+" client, "+serverEra+" server", func(t *testing.T) {
+				s := emptyServer(&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{
+					Experimental: map[string]any{"tricks": map[string]any{}},
+					Extensions: map[string]any{
+						"io.modelcontextprotocol/skills": map[string]any{}, "io.modelcontextprotocol/tasks": map[string]any{}, ui: map[string]any{"version": "1"},
+					},
+					Logging:   &mcp.LoggingCapabilities{},
+					Resources: &mcp.ResourceCapabilities{ListChanged: true},
+					Tools:     &mcp.ToolCapabilities{ListChanged: true},
+				}})
+				rawTool(s, "t", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return said("x"), nil })
+				client := newRig(t, fast, served(t, "one", s, serverEra)).connect(t, clientEra, nil)
+				got := client.InitializeResult().Capabilities
+				if len(got.Experimental) != 0 || got.Logging == nil || got.Resources == nil || got.Tools == nil || !got.Tools.ListChanged {
+					t.Errorf("the capabilities are %+v", got)
+				}
+				if diff := cmp.Diff(map[string]any{ui: map[string]any{"version": "1"}}, got.Extensions); diff != "" {
+					t.Errorf("extensions (-want +got):\n%s", diff)
 				}
 			})
 		}

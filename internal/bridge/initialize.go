@@ -29,9 +29,9 @@ func allCapabilities() *mcp.ServerCapabilities {
 	}
 }
 
-// tasksExtension needs methods that the bridge does not forward, so the bridge hides it from
-// clients.
-const tasksExtension = "io.modelcontextprotocol/tasks"
+// servedExtensions are the extensions that work through the bridge, because they have no methods
+// of their own: MCP Apps uses resources and the metadata of tools.
+var servedExtensions = []string{"io.modelcontextprotocol/ui"}
 
 // initialize opens a legacy session. With one server, it also opens a session at the server, and
 // the client sees the server's own answer.
@@ -108,13 +108,18 @@ func (h *handshake) discover(ctx context.Context, next mcp.MethodHandler, req mc
 }
 
 // passedCapabilities returns the capabilities of a server that also work through the bridge.
+// Experimental ones, and those of versions that the bridge does not know, may have methods that
+// the bridge does not forward.
 func passedCapabilities(caps *mcp.ServerCapabilities) *mcp.ServerCapabilities {
-	passed := *caps
-	if _, ok := passed.Extensions[tasksExtension]; ok {
-		passed.Extensions = maps.Clone(passed.Extensions)
-		delete(passed.Extensions, tasksExtension)
+	passed := &mcp.ServerCapabilities{
+		Completions: caps.Completions, Logging: caps.Logging, Prompts: caps.Prompts, Resources: caps.Resources, Tools: caps.Tools,
 	}
-	return &passed
+	for _, name := range servedExtensions {
+		if settings, ok := caps.Extensions[name].(map[string]any); ok {
+			passed.AddExtension(name, settings)
+		}
+	}
+	return passed
 }
 
 // instructions returns the instructions of all servers, each under the server's name.
