@@ -5,6 +5,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/internal/clock"
+	"github.com/hostedbridge/hostedbridge/internal/jsoncall"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 )
 
@@ -26,8 +28,10 @@ type Options struct {
 	// Replicas is the minimum number of replicas, used until the shared store
 	// knows the number; at least 1.
 	Replicas int
-	// Redis is the shared store, nil for none.
+	// Redis or Remote is the shared store, both nil for none. Remote is the
+	// installation's own.
 	Redis   *Redis
+	Remote  *jsoncall.Client
 	Clock   clock.Clock
 	Metrics prometheus.Registerer
 	Log     *slog.Logger
@@ -46,18 +50,33 @@ type Store struct {
 // New returns a store. With a shared store it begins as if that were
 // unavailable, and asks for it once Run runs.
 func New(o Options) (*Store, error) {
-	m, err := newMetrics(o.Metrics, o.Redis != nil)
+	l, err := o.link()
+	if err != nil {
+		return nil, fmt.Errorf("quota store: %w", err)
+	}
+	m, err := newMetrics(o.Metrics, l != nil)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{
-		replicas: max(1, o.Replicas), clock: o.Clock, metrics: m, log: o.Log,
+	return &Store{
+		replicas: max(1, o.Replicas), clock: o.Clock, metrics: m, log: o.Log, link: l,
 		accounts: accounts{of: map[types.UID]*account{}},
+	}, nil
+}
+
+// link returns the way to the shared store, nil without one.
+func (o *Options) link() (*link, error) {
+	switch {
+	case o.Redis != nil:
+		r, err := newRedis(*o.Redis)
+		if err != nil {
+			return nil, err
+		}
+		return newLink(r), nil
+	case o.Remote != nil:
+		return newLink(newRemote(o.Remote)), nil
 	}
-	if o.Redis != nil {
-		s.link, err = newLink(*o.Redis)
-	}
-	return s, err
+	return nil, nil
 }
 
 // Take takes the wanted part of the quota of a bridge's user, who is of that

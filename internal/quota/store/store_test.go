@@ -15,6 +15,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/clock/clocktest"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
+	"github.com/hostedbridge/hostedbridge/internal/quota/counter"
 )
 
 var tier = quota.Tier{PerMinute: 90, PerHour: 900, PerDay: 9000, Burst: 90, ConcurrentCalls: 2, Streams: 1}
@@ -96,7 +97,7 @@ func TestABatchThatIsMoreThanAShareIsNotPutOff(t *testing.T) {
 	if v := take(30); v.Refused != quota.Minute || v.RetryAfter != time.Minute {
 		t.Errorf("once more: refused by %v, for %v", v.Refused, v.RetryAfter)
 	}
-	if a := s.accounts.known("alice"); a.inFlight != (slots{}) {
+	if a := s.accounts.known("alice"); a.inFlight != (counter.Slots{}) {
 		t.Errorf("in flight: %v", a.inFlight)
 	}
 }
@@ -144,7 +145,7 @@ func TestWhoIsRefusedKeepsNoSlot(t *testing.T) {
 			t.Fatalf("refused by %v", v.Refused)
 		}
 	}
-	if a := s.accounts.known("alice"); a.inFlight != (slots{}) {
+	if a := s.accounts.known("alice"); a.inFlight != (counter.Slots{}) {
 		t.Errorf("in flight: %v", a.inFlight)
 	}
 }
