@@ -150,7 +150,7 @@ func (w *storeWorld) startIngress(t *testing.T) (*store.Store, *index.Index) {
 		}
 	})
 	// The whole tier is given by an ingress that reaches the store.
-	awaitStore(t, "the counts", func() bool { return counts.Known("alice", sixADay).Replicas == 1 })
+	awaitStore(t, "the counts", func() bool { return counts.Known(t.Context(), "alice", sixADay).Replicas == 1 })
 	return counts, entries
 }
 

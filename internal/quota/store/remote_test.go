@@ -112,6 +112,36 @@ func TestReplicasCountTogetherInTheInstallationsOwnStore(t *testing.T) {
 	}
 }
 
+// TestWhatIsLeftIsToldOfAllReplicas asks one replica what is left while the other
+// one takes.
+func TestWhatIsLeftIsToldOfAllReplicas(t *testing.T) {
+	clock, own := clocktest.New(8), startOwnStore(t)
+	own.use(newCounter(clock))
+	a, b := remoteReplica(t, own, clock), remoteReplica(t, own, clock)
+	a.beat(t.Context())
+	b.beat(t.Context())
+	left := func() int64 { return b.Known(t.Context(), "alice", tier).Left[0].Remaining }
+	for _, want := range []int64{90, 85, 80} {
+		if got := left(); got != want {
+			t.Errorf("%d are left, want %d", got, want)
+		}
+		passed(t, a, "alice", 5)
+		if got := left(); got != want {
+			t.Errorf("within a second the store is asked again, and says %d", got)
+		}
+		clock.Advance(trustSeen)
+	}
+	// A stream or a message that costs nothing is told the same.
+	if v := b.Take(t.Context(), "alice", tier, quota.Want{}); v.Left[0].Remaining != 75 {
+		t.Errorf("a message that costs nothing is told that %d are left", v.Left[0].Remaining)
+	}
+	own.handler.Store(nil)
+	clock.Advance(trustSeen)
+	if v := b.Known(t.Context(), "alice", tier); v.Replicas != 2 || v.Left[0].Remaining != 75/2 {
+		t.Errorf("without the store: %+v", v)
+	}
+}
+
 func TestWithoutTheInstallationsOwnStoreEachReplicaGivesItsShare(t *testing.T) {
 	clock, own := clocktest.New(8), startOwnStore(t)
 	counts := newCounter(clock)

@@ -17,8 +17,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 )
 
-// trustSeen is for how long a refusal of the shared store is repeated without
-// asking it again: a client that goes on calling costs it one request in that
+// trustSeen is for how long an answer of the shared store is told to requests
+// that cost nothing, and a refusal repeated, without asking it again: a client that goes on calling costs it one request in that
 // time. If it were longer, a user whose counts an administrator removes would
 // notice it late.
 const trustSeen = time.Second
@@ -91,10 +91,10 @@ func (s *Store) Take(ctx context.Context, bridge types.UID, tier quota.Tier, wan
 func (s *Store) take(ctx context.Context, bridge types.UID, tier quota.Tier, want quota.Want) quota.Verdict {
 	slot := want.Slot
 	if slot == quota.None && want.Requests == 0 {
-		return s.Known(bridge, tier)
+		return s.Known(ctx, bridge, tier)
 	}
 	if slot != quota.None && !s.enter(ctx, bridge, slot, limitOf(s.tier(tier), slot)) {
-		v := s.Known(bridge, tier)
+		v := s.Known(ctx, bridge, tier)
 		v.Refused = slot
 		return v
 	}
@@ -164,10 +164,17 @@ func (s *Store) takeAlone(bridge types.UID, tier quota.Tier, want quota.Want) (v
 	return v
 }
 
-// Known returns what is left to a bridge's user as far as this replica knows,
-// without asking the store. It is for answers to requests that cost nothing.
-func (s *Store) Known(bridge types.UID, tier quota.Tier) quota.Verdict {
+// Known returns what is left to a bridge's user, and takes nothing. It asks the
+// shared store, if it is available, unless that has answered within trustSeen:
+// other replicas take from the same quota.
+func (s *Store) Known(ctx context.Context, bridge types.UID, tier quota.Tier) quota.Verdict {
 	a := s.accounts.known(bridge)
+	if s.clock.Now().Sub(a.seenAt) >= trustSeen {
+		if v, asked := s.ask(ctx, bridge, tier, quota.Want{}); asked {
+			return v
+		}
+		a = s.accounts.known(bridge)
+	}
 	state, replicas := a.state, s.others()
 	if s.link != nil && !a.sharing {
 		state = a.seen

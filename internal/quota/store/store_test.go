@@ -54,10 +54,10 @@ func TestAUserGetsHisQuotaAndOthersTheirs(t *testing.T) {
 	if !v.Allowed() || v.Left[0].Remaining != 89 {
 		t.Errorf("bob: %+v", v)
 	}
-	if got := s.Known("bob", tier); got != v {
+	if got := s.Known(t.Context(), "bob", tier); got != v {
 		t.Errorf("of bob is known %+v, want %+v", got, v.Left)
 	}
-	if got := s.Known("carol", tier).Left[0].Remaining; got != 90 {
+	if got := s.Known(t.Context(), "carol", tier).Left[0].Remaining; got != 90 {
 		t.Errorf("of carol, who never called, is known %d", got)
 	}
 	var refusals dto.Metric
