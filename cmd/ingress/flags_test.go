@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/hostedbridge/hostedbridge/cmd/ingress/store"
 	"github.com/hostedbridge/hostedbridge/test/docs"
 )
 
@@ -15,8 +16,8 @@ func TestTheReferenceHasEveryFlag(t *testing.T) {
 	o, server := defaults(), pflag.NewFlagSet("ingress", pflag.ContinueOnError)
 	o.registerFlags(server)
 	keys, verify := pflag.NewFlagSet("keys", pflag.ContinueOnError), pflag.NewFlagSet("verify", pflag.ContinueOnError)
-	shared, so := pflag.NewFlagSet("store", pflag.ContinueOnError), defaultStoreOptions()
-	so.registerFlags(shared)
+	shared, ofStore := pflag.NewFlagSet("store", pflag.ContinueOnError), store.Defaults()
+	ofStore.RegisterFlags(shared)
 	new(keyRequest).register(keys)
 	new(check).register(verify)
 	docs.ExpectFlags(t, "ingress", []docs.Command{

@@ -20,6 +20,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/hostedbridge/hostedbridge/cmd/ingress/store"
 	"github.com/hostedbridge/hostedbridge/internal/version"
 )
 
@@ -54,7 +55,7 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		return runCheck(ctx, args[1:], stdout, stderr)
 	}
 	if len(args) > 0 && args[0] == "store" {
-		return runStore(ctx, args[1:], stderr)
+		return store.Run(ctx, args[1:], stderr)
 	}
 	o, err := parseOptions(args, stderr)
 	if err != nil {

@@ -164,17 +164,12 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 		return o, fmt.Errorf("%q is not a command: use keys, audit, check or store", fs.Arg(0))
 	}
 	if o.KeybrokerURL == "" {
-		o.KeybrokerURL = keybrokerOf(o.Namespace)
+		o.KeybrokerURL = "https://hosted-bridge-keybroker." + o.Namespace + ".svc:8443"
 	}
 	o.Ingress.DrainTimeout, o.Login.Replicas = o.DrainTimeout, o.Quota.Replicas
 	var err error
 	o.Ingress.TrustedProxies, err = prefixesOf(o.TrustedProxies)
 	return o, errors.Join(err, o.validate())
-}
-
-// keybrokerOf returns the URL of the installation's keybroker.
-func keybrokerOf(namespace string) string {
-	return "https://hosted-bridge-keybroker." + namespace + ".svc:8443"
 }
 
 // prefixesOf reads CIDR prefixes; an address is a prefix of itself alone.

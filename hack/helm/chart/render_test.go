@@ -112,7 +112,7 @@ func TestEveryFlagIsOneThatTheProcessHas(t *testing.T) {
 			}
 			program := component
 			if component == "store" {
-				program = "ingress"
+				program = "ingress/store"
 			}
 			known := sources(t, filepath.Join(root, "cmd", program)) + sources(t, filepath.Join(root, "internal", "scope"))
 			found := flags.FindAllStringSubmatch(rendered[component+".yaml"], -1)

@@ -1,7 +1,9 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package store is the process that keeps what all ingresses share: the counts of
+// quotas and the index of audit entries.
+package store
 
 import (
 	"context"
@@ -12,14 +14,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hostedbridge/hostedbridge/internal/audit/index"
@@ -32,98 +32,22 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/telemetry"
 )
 
-const storeUsage = `Keep the counts of quotas and the index of audit entries for all ingresses.
-
-Usage: ingress store --directory=/var/lib/hosted-bridge [flags]
-
-`
-
-// envKeybrokerCA is the environment's variable with the keybroker's CA
-// certificate: this process reads nothing from the API server.
-const envKeybrokerCA = "KEYBROKER_CA"
-
 const (
-	// storeReadTimeout is for a question of some MiB within a cluster.
-	storeReadTimeout = 10 * time.Second
-	// storeWriteTimeout is for a question and its answer. Ingresses wait less.
-	storeWriteTimeout = time.Minute
-	// storeDrain is how long calls in flight have to end. Ingresses go by their
+	// readTimeout is for a question of some MiB within a cluster.
+	readTimeout = 10 * time.Second
+	// writeTimeout is for a question and its answer. Ingresses wait less.
+	writeTimeout = time.Minute
+	// drainTimeout is how long calls in flight have to end. Ingresses go by their
 	// share meanwhile, so that a short end is the best.
-	storeDrain = 4 * time.Second
+	drainTimeout = 4 * time.Second
 	// connectionFor is how long a connection is in use, so that a certificate
 	// that has expired does not stay in use for ever.
 	connectionFor = time.Hour
 )
 
-// storeOptions are the settings of the store.
-type storeOptions struct {
-	Listen       string
-	ProbeListen  string
-	Namespace    string
-	KeybrokerURL string
-	// KeybrokerCA comes from the environment.
-	KeybrokerCA string
-	TokenFile   string
-	Directory   string
-	LogLevel    string
-}
-
-func defaultStoreOptions() storeOptions {
-	d := defaults()
-	return storeOptions{Listen: ":8443", ProbeListen: d.ProbeListen, Namespace: d.Namespace, TokenFile: d.TokenFile, LogLevel: d.LogLevel}
-}
-
-func (o *storeOptions) registerFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.Listen, "listen", o.Listen, "address of the calls of ingresses, over mutual TLS")
-	fs.StringVar(&o.ProbeListen, "probe-listen", o.ProbeListen, "address of /healthz, /readyz and /metrics")
-	fs.StringVar(&o.Namespace, "namespace", o.Namespace, "namespace of the installation")
-	fs.StringVar(&o.KeybrokerURL, "keybroker-url", o.KeybrokerURL, "URL of the keybroker (default: the service hosted-bridge-keybroker in --namespace)")
-	fs.StringVar(&o.TokenFile, "token-file", o.TokenFile, "projected service-account token for the keybroker")
-	fs.StringVar(&o.Directory, "directory", o.Directory, "directory of the counts and of the index; one process at a time may use it")
-	fs.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")
-}
-
-func (o *storeOptions) validate() error {
-	var errs []error
-	check := func(ok bool, what string) {
-		if !ok {
-			errs = append(errs, errors.New(what))
-		}
-	}
-	for flag, address := range map[string]string{"listen": o.Listen, "probe-listen": o.ProbeListen} {
-		_, _, err := net.SplitHostPort(address)
-		check(err == nil, "--"+flag+" must be an address such as :8443")
-	}
-	u, err := url.Parse(o.KeybrokerURL)
-	check(err == nil && u.Scheme == "https" && u.Host != "", "--keybroker-url must be an https URL")
-	check(o.Directory != "", "--directory must be set")
-	check(o.KeybrokerCA != "", "the environment must have "+envKeybrokerCA+", the keybroker's certificate in PEM")
-	return errors.Join(errs...)
-}
-
-// parseStore reads the command line and the environment.
-func parseStore(args []string, getenv func(string) string, stderr io.Writer) (storeOptions, error) {
-	o := defaultStoreOptions()
-	fs := pflag.NewFlagSet("ingress store", pflag.ContinueOnError)
-	fs.SetOutput(stderr)
-	fs.Usage = func() { _, _ = io.WriteString(stderr, storeUsage+fs.FlagUsages()) }
-	o.registerFlags(fs)
-	if err := fs.Parse(args); err != nil {
-		return o, err
-	}
-	if fs.NArg() > 0 {
-		return o, fmt.Errorf("%q is not expected", fs.Arg(0))
-	}
-	if o.KeybrokerURL == "" {
-		o.KeybrokerURL = keybrokerOf(o.Namespace)
-	}
-	o.KeybrokerCA = getenv(envKeybrokerCA)
-	return o, o.validate()
-}
-
-// runStore keeps counts and entries until ctx ends.
-func runStore(ctx context.Context, args []string, stderr io.Writer) error {
-	o, err := parseStore(args, os.Getenv, stderr)
+// Run keeps counts and entries until ctx ends.
+func Run(ctx context.Context, args []string, stderr io.Writer) error {
+	o, err := parse(args, os.Getenv, stderr)
 	if err != nil {
 		return err
 	}
@@ -131,7 +55,7 @@ func runStore(ctx context.Context, args []string, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	s, err := newStoreServer(&o, log)
+	s, err := newServer(&o, log)
 	if err != nil {
 		return err
 	}
@@ -142,8 +66,8 @@ func runStore(ctx context.Context, args []string, stderr io.Writer) error {
 	return s.serve(ctx, service)
 }
 
-// storeServer keeps what all ingresses share.
-type storeServer struct {
+// server keeps what all ingresses share.
+type server struct {
 	source  *client.Source
 	counts  *counter.Counter
 	index   *index.Store
@@ -153,13 +77,13 @@ type storeServer struct {
 	log     *slog.Logger
 }
 
-func newStoreServer(o *storeOptions, log *slog.Logger) (*storeServer, error) {
+func newServer(o *Options, log *slog.Logger) (*server, error) {
 	broker, err := client.New(client.Config{URL: o.KeybrokerURL, CAPEM: []byte(o.KeybrokerCA), TokenFile: o.TokenFile, Log: log})
 	if err != nil {
 		return nil, fmt.Errorf("keybroker: %w", err)
 	}
 	source := client.NewSource(broker, clock.System{})
-	s := &storeServer{
+	s := &server{
 		source:  source,
 		counts:  counter.Open(filepath.Join(o.Directory, "quotas.json"), clock.System{}, log),
 		index:   index.Later(func() (*index.Store, error) { return index.OpenSQLite(filepath.Join(o.Directory, "audit.db")) }),
@@ -173,13 +97,13 @@ func newStoreServer(o *storeOptions, log *slog.Logger) (*storeServer, error) {
 	if err := telemetry.Register(s.metrics, s.ready.Gauge("store")); err != nil {
 		return nil, err
 	}
-	s.handler, err = registerStore(s.metrics, source.Expiry, mux)
+	s.handler, err = register(s.metrics, source.Expiry, mux)
 	return s, err
 }
 
-// registerStore registers the store's metrics, and returns a handler that counts
+// register registers the store's metrics, and returns a handler that counts
 // what next serves.
-func registerStore(metrics prometheus.Registerer, expiry func() time.Time, next http.Handler) (http.Handler, error) {
+func register(metrics prometheus.Registerer, expiry func() time.Time, next http.Handler) (http.Handler, error) {
 	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "hostedbridge_store_requests_total",
 		Help: "Requests of ingresses by status code.",
@@ -198,7 +122,7 @@ func registerStore(metrics prometheus.Registerer, expiry func() time.Time, next 
 }
 
 // listen returns the servers, which listen.
-func (s *storeServer) listen(ctx context.Context, o *storeOptions) (*graceful.Service, error) {
+func (s *server) listen(ctx context.Context, o *Options) (*graceful.Service, error) {
 	var listener net.ListenConfig
 	public, err := listener.Listen(ctx, "tcp", o.Listen)
 	if err != nil {
@@ -210,16 +134,16 @@ func (s *storeServer) listen(ctx context.Context, o *storeOptions) (*graceful.Se
 	}
 	s.log.InfoContext(ctx, "serving", "ingresses", public.Addr().String(), "probes", probes.Addr().String())
 	return &graceful.Service{
-		Public:    []graceful.Endpoint{{Server: s.server(), Listener: tls.NewListener(public, s.source.ServerTLS(pki.IngressURI()))}},
+		Public:    []graceful.Endpoint{{Server: s.http(), Listener: tls.NewListener(public, s.source.ServerTLS(pki.IngressURI()))}},
 		Probes:    graceful.Endpoint{Server: graceful.NewProbes(s.ready, s.metrics, s.log), Listener: probes},
-		Readiness: s.ready, DrainTimeout: storeDrain, Log: s.log,
+		Readiness: s.ready, DrainTimeout: drainTimeout, Log: s.log,
 	}, nil
 }
 
 // begun is the key of the time at which a connection began.
 type begun struct{}
 
-func (s *storeServer) server() *http.Server {
+func (s *server) http() *http.Server {
 	return &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if at, ok := r.Context().Value(begun{}).(time.Time); ok && time.Since(at) > connectionFor {
@@ -230,9 +154,9 @@ func (s *storeServer) server() *http.Server {
 		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
 			return context.WithValue(ctx, begun{}, time.Now())
 		},
-		ReadHeaderTimeout: storeReadTimeout,
-		ReadTimeout:       storeReadTimeout,
-		WriteTimeout:      storeWriteTimeout,
+		ReadHeaderTimeout: readTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
 		IdleTimeout:       2 * jsoncall.IdleTimeout,
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
@@ -241,7 +165,7 @@ func (s *storeServer) server() *http.Server {
 
 // serve serves until ctx ends. What is kept is written a last time when nobody
 // asks any more.
-func (s *storeServer) serve(ctx context.Context, service *graceful.Service) error {
+func (s *server) serve(ctx context.Context, service *graceful.Service) error {
 	serving, drain := context.WithCancel(ctx)
 	defer drain()
 	working, end := context.WithCancel(context.WithoutCancel(ctx))

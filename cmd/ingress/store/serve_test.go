@@ -1,7 +1,7 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package store
 
 import (
 	"context"
@@ -27,19 +27,19 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/pki"
 	"github.com/hostedbridge/hostedbridge/internal/pki/pkitest"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
-	"github.com/hostedbridge/hostedbridge/internal/quota/store"
+	quotastore "github.com/hostedbridge/hostedbridge/internal/quota/store"
 	"github.com/hostedbridge/hostedbridge/internal/telemetry/metricstest"
 )
 
-// storeWorld is an installation's store and the authority of all certificates.
-type storeWorld struct {
+// world is an installation's store and the authority of all certificates.
+type world struct {
 	authority *pki.Authority
-	options   storeOptions
+	options   Options
 	address   string
 	stop      func()
 }
 
-func newStoreWorld(t *testing.T) *storeWorld {
+func newWorld(t *testing.T) *world {
 	t.Helper()
 	authority, err := pki.NewAuthority([32]byte{1})
 	if err != nil {
@@ -60,16 +60,16 @@ func newStoreWorld(t *testing.T) *storeWorld {
 	if err := os.WriteFile(token, []byte("token"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return &storeWorld{authority: authority, options: storeOptions{
+	return &world{authority: authority, options: Options{
 		Listen: "127.0.0.1:0", ProbeListen: "127.0.0.1:0", Namespace: "system", TokenFile: token, Directory: t.TempDir(), LogLevel: "info",
 		KeybrokerURL: strings.Replace(broker.URL, "127.0.0.1", "localhost", 1), KeybrokerCA: string(authority.CertificatePEM()),
 	}}
 }
 
 // start runs a store until stop is called or the test ends.
-func (w *storeWorld) start(t *testing.T) {
+func (w *world) start(t *testing.T) {
 	t.Helper()
-	s, err := newStoreServer(&w.options, slog.New(slog.DiscardHandler))
+	s, err := newServer(&w.options, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func (w *storeWorld) start(t *testing.T) {
 
 // client returns one with the certificate of subject, which takes no server but
 // the one with that name.
-func (w *storeWorld) client(t *testing.T, subject pki.Subject, server string) *jsoncall.Client {
+func (w *world) client(t *testing.T, subject pki.Subject, server string) *jsoncall.Client {
 	t.Helper()
 	roots := x509.NewCertPool()
 	roots.AddCert(w.root(t))
@@ -113,7 +113,7 @@ func (w *storeWorld) client(t *testing.T, subject pki.Subject, server string) *j
 	return c
 }
 
-func (w *storeWorld) root(t *testing.T) *x509.Certificate {
+func (w *world) root(t *testing.T) *x509.Certificate {
 	t.Helper()
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM([]byte(w.options.KeybrokerCA)) {
@@ -127,10 +127,10 @@ func (w *storeWorld) root(t *testing.T) *x509.Certificate {
 }
 
 // startIngress runs what an ingress has of the store, until the test ends.
-func (w *storeWorld) startIngress(t *testing.T) (*store.Store, *index.Index) {
+func (w *world) startIngress(t *testing.T) (*quotastore.Store, *index.Index) {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	counts, err := store.New(store.Options{
+	counts, err := quotastore.New(quotastore.Options{
 		Replicas: 2, Remote: w.client(t, pki.IngressSubject(), "/store"), Clock: clock.System{}, Metrics: prometheus.NewRegistry(), Log: log,
 	})
 	if err != nil {
@@ -150,13 +150,13 @@ func (w *storeWorld) startIngress(t *testing.T) (*store.Store, *index.Index) {
 		}
 	})
 	// The whole tier is given by an ingress that reaches the store.
-	awaitStore(t, "the counts", func() bool { return counts.Known(t.Context(), "alice", sixADay).Replicas == 1 })
+	await(t, "the counts", func() bool { return counts.Known(t.Context(), "alice", sixADay).Replicas == 1 })
 	return counts, entries
 }
 
 var sixADay = quota.Tier{PerMinute: 6, PerHour: 6, PerDay: 6, Burst: 6, ConcurrentCalls: 6, Streams: 1}
 
-func awaitStore(t *testing.T, what string, there func() bool) {
+func await(t *testing.T, what string, there func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !there(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -181,17 +181,17 @@ func found(t *testing.T, x *index.Index) int {
 // TestAStoreIsOneForAllIngressesAndOutlivesItsProcess has two ingresses, and two
 // more after a restart.
 func TestAStoreIsOneForAllIngressesAndOutlivesItsProcess(t *testing.T) {
-	w := newStoreWorld(t)
+	w := newWorld(t)
 	w.start(t)
 	countsOfA, entriesOfA := w.startIngress(t)
 	countsOfB, entriesOfB := w.startIngress(t)
 	for i := range 6 {
-		counts := []*store.Store{countsOfA, countsOfB}[i%2]
+		counts := []*quotastore.Store{countsOfA, countsOfB}[i%2]
 		if v := counts.Take(t.Context(), "alice", sixADay, quota.Want{Requests: 1}); !v.Allowed() || v.Left[2].Remaining != int64(5-i) {
 			t.Fatalf("call %d: %+v", i, v)
 		}
 	}
-	for _, counts := range []*store.Store{countsOfA, countsOfB} {
+	for _, counts := range []*quotastore.Store{countsOfA, countsOfB} {
 		if v := counts.Take(t.Context(), "alice", sixADay, quota.Want{Requests: 1}); v.Refused != quota.Day {
 			t.Errorf("a seventh call: %v", v.Refused)
 		}
@@ -200,7 +200,7 @@ func TestAStoreIsOneForAllIngressesAndOutlivesItsProcess(t *testing.T) {
 		ID: "one", Time: time.Now(), UserID: "alice", Principal: audit.Principal{Kind: audit.KindUserKey},
 		ReportedBy: audit.Ingress, Call: audit.Call{Method: audit.MethodCallTool, Status: audit.Success},
 	}}})
-	awaitStore(t, "the entry", func() bool { return found(t, entriesOfA) == 1 && found(t, entriesOfB) == 1 })
+	await(t, "the entry", func() bool { return found(t, entriesOfA) == 1 && found(t, entriesOfB) == 1 })
 
 	w.stop()
 	w.start(t)
@@ -208,14 +208,14 @@ func TestAStoreIsOneForAllIngressesAndOutlivesItsProcess(t *testing.T) {
 	if v := counts.Take(t.Context(), "alice", sixADay, quota.Want{Requests: 1}); v.Refused != quota.Day {
 		t.Errorf("a call after a restart: %v", v.Refused)
 	}
-	awaitStore(t, "the index", func() bool { return found(t, entries) >= 0 })
+	await(t, "the index", func() bool { return found(t, entries) >= 0 })
 	if n := found(t, entries); n != 1 {
 		t.Errorf("after a restart the index has %d entries", n)
 	}
 }
 
 func TestAStoreAndItsIngressesKnowEachOther(t *testing.T) {
-	w := newStoreWorld(t)
+	w := newWorld(t)
 	w.start(t)
 	w.startIngress(t) // It has its certificate.
 	for _, test := range []struct {
@@ -239,7 +239,7 @@ func TestAStoreAndItsIngressesKnowEachOther(t *testing.T) {
 
 func TestTheStoresOptions(t *testing.T) {
 	ca := func(string) string { return "pem" }
-	o, err := parseStore([]string{"--directory=/data", "--namespace=system"}, ca, io.Discard)
+	o, err := parse([]string{"--directory=/data", "--namespace=system"}, ca, io.Discard)
 	if err != nil || o.KeybrokerURL != "https://hosted-bridge-keybroker.system.svc:8443" || o.KeybrokerCA != "pem" {
 		t.Errorf("%+v, %v", o, err)
 	}
@@ -249,33 +249,19 @@ func TestTheStoresOptions(t *testing.T) {
 		"--keybroker-url": {"--directory=/data", "--keybroker-url=http://keybroker"},
 		"not expected":    {"--directory=/data", "more"},
 	} {
-		if _, err := parseStore(args, ca, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parse(args, ca, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v", args, err)
 		}
 	}
-	if _, err := parseStore([]string{"--directory=/data"}, func(string) string { return "" }, io.Discard); err == nil || !strings.Contains(err.Error(), envKeybrokerCA) {
+	if _, err := parse([]string{"--directory=/data"}, func(string) string { return "" }, io.Discard); err == nil || !strings.Contains(err.Error(), envKeybrokerCA) {
 		t.Errorf("without a certificate: %v", err)
 	}
 }
 
 func TestTheStoresMetricsAreDocumented(t *testing.T) {
 	reg := metricstest.New()
-	if _, err := registerStore(reg, func() time.Time { return time.Time{} }, http.NotFoundHandler()); err != nil {
+	if _, err := register(reg, func() time.Time { return time.Time{} }, http.NotFoundHandler()); err != nil {
 		t.Fatal(err)
 	}
 	metricstest.Documented(t, "store", reg.Metrics())
-}
-
-func TestTheIngressesFlagsOfTheStore(t *testing.T) {
-	for arg, ok := range map[string]bool{
-		"--audit-index=store:https://store:8443": true, "--audit-index=store:": false, "--audit-index=store:http://store": false,
-		"--quota-store-url=https://store:8443": true, "--quota-store-url=redis://store": false, "--quota-store-url=https://user@store": false,
-	} {
-		if _, err := parseOptions([]string{arg}, io.Discard); (err == nil) != ok {
-			t.Errorf("%s: %v", arg, err)
-		}
-	}
-	if _, err := parseOptions([]string{"--quota-store-url=https://store", "--quota-redis-url=redis://redis"}, io.Discard); err == nil || !strings.Contains(err.Error(), "exclude each other") {
-		t.Errorf("two stores of counts: %v", err)
-	}
 }
