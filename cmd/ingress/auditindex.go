@@ -6,6 +6,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/audit/index"
 	"github.com/hostedbridge/hostedbridge/internal/audit/sink"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
+	"github.com/hostedbridge/hostedbridge/internal/jsoncall"
 )
 
 // The kinds of --audit-index.
@@ -28,6 +30,7 @@ const (
 	indexNone     = "none"
 	indexSQLite   = "sqlite"
 	indexPostgres = "postgres"
+	indexStore    = "store"
 )
 
 // indexOf splits what --audit-index has.
@@ -38,6 +41,8 @@ func indexOf(s string) (kind, path string, ok bool) {
 		return kind, "", path == "" && s == indexNone
 	case indexSQLite, indexPostgres:
 		return kind, path, path != ""
+	case indexStore:
+		return kind, path, isStore(path)
 	}
 	return "", "", false
 }
@@ -46,11 +51,21 @@ func indexOf(s string) (kind, path string, ok bool) {
 // none. keep says for how long the entries of a user are kept. The database is
 // opened when the index runs, and for as long as that fails again and again: a
 // missing copy of the trail is no reason not to serve.
-func (o *options) openIndex(keep func(user string) time.Duration, log *slog.Logger) *index.Index {
+func (o *options) openIndex(keep func(user string) time.Duration, credentials func() *tls.Config, log *slog.Logger) (*index.Index, error) {
 	kind, path, _ := indexOf(o.AuditIndex)
+	config := index.Config{Keep: keep, Log: log}
+	if trail := o.Audit.Sink.Path; trail != "" {
+		config.Files = func() ([]string, error) { return sink.Files(trail) }
+	}
 	open := func() (*index.Store, error) { return index.OpenSQLite(path) }
 	switch kind {
 	case indexSQLite:
+	case indexStore:
+		c, err := jsoncall.New(path, credentials)
+		if err != nil {
+			return nil, fmt.Errorf("--audit-index: %w", err)
+		}
+		return index.New(index.NewRemote(c), config), nil
 	case indexPostgres:
 		open = func() (*index.Store, error) {
 			url, err := os.ReadFile(path) //nolint:gosec // Whoever sets the flag says which file it is.
@@ -60,11 +75,7 @@ func (o *options) openIndex(keep func(user string) time.Duration, log *slog.Logg
 			return index.OpenPostgres(string(bytes.TrimSpace(url)))
 		}
 	default:
-		return nil
-	}
-	config := index.Config{Keep: keep, Log: log}
-	if trail := o.Audit.Sink.Path; trail != "" {
-		config.Files = func() ([]string, error) { return sink.Files(trail) }
+		return nil, nil
 	}
 	return index.New(index.Later(func() (*index.Store, error) {
 		store, err := open()
@@ -72,7 +83,7 @@ func (o *options) openIndex(keep func(user string) time.Duration, log *slog.Logg
 			return nil, fmt.Errorf("--audit-index: %w", err)
 		}
 		return store, nil
-	}), config)
+	}), config), nil
 }
 
 // trail is the audit trail, with its index where there is one.
@@ -84,13 +95,16 @@ type trail struct {
 
 // openTrail returns the trail, whose index runs with it. keep says for how long the
 // index keeps the entries of a user.
-func openTrail(o *options, keep func(user string) time.Duration, stdout io.Writer, log *slog.Logger) (*trail, error) {
-	t := &trail{index: o.openIndex(keep, log)}
+func openTrail(o *options, c *core, keep func(user string) time.Duration, stdout io.Writer) (*trail, error) {
+	x, err := o.openIndex(keep, c.identity.storeTLS, c.log)
+	if err != nil {
+		return nil, err
+	}
+	t := &trail{index: x}
 	if t.index != nil {
 		o.Audit.Sink.Follow = t.index.Follow
 	}
-	var err error
-	t.sink, t.hasher, err = o.Audit.open(stdout, log)
+	t.sink, t.hasher, err = o.Audit.open(stdout, c.log)
 	return t, err
 }
 

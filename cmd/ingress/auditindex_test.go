@@ -23,7 +23,7 @@ import (
 func keepForTest(t *testing.T, ctx context.Context, path string) (p *trail, end func() error) {
 	t.Helper()
 	o := options{AuditIndex: "sqlite:" + path}
-	p, err := openTrail(&o, func(string) time.Duration { return time.Hour }, io.Discard, slog.New(slog.DiscardHandler))
+	p, err := openTrail(&o, &core{identity: &identity{}, log: slog.New(slog.DiscardHandler)}, func(string) time.Duration { return time.Hour }, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,8 +103,8 @@ func TestAnIndexThatCannotBeOpenedKeepsNobodyFromServing(t *testing.T) {
 	}
 	for _, kind := range []string{"postgres:" + filepath.Join(dir, "url"), "postgres:" + dir} {
 		o := options{AuditIndex: kind}
-		if o.openIndex(nil, slog.New(slog.DiscardHandler)) == nil {
-			t.Errorf("no index for %s", kind)
+		if x, err := o.openIndex(nil, nil, slog.New(slog.DiscardHandler)); x == nil || err != nil {
+			t.Errorf("no index for %s: %v", kind, err)
 		}
 	}
 }

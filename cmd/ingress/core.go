@@ -78,7 +78,7 @@ func (c *core) openStores(o *options, config *rest.Config) error {
 	if c.catalog, err = o.Catalog.open(config, o.Namespace, c.log); err != nil {
 		return err
 	}
-	c.quotas, err = o.Quota.open(c.metrics, c.log)
+	c.quotas, err = o.Quota.open(c.identity.storeTLS, c.metrics, c.log)
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/hostedbridge/hostedbridge/cmd/ingress/store"
 	"github.com/hostedbridge/hostedbridge/test/docs"
 )
 
@@ -15,11 +16,14 @@ func TestTheReferenceHasEveryFlag(t *testing.T) {
 	o, server := defaults(), pflag.NewFlagSet("ingress", pflag.ContinueOnError)
 	o.registerFlags(server)
 	keys, verify := pflag.NewFlagSet("keys", pflag.ContinueOnError), pflag.NewFlagSet("verify", pflag.ContinueOnError)
+	shared, ofStore := pflag.NewFlagSet("store", pflag.ContinueOnError), store.Defaults()
+	ofStore.RegisterFlags(shared)
 	new(keyRequest).register(keys)
 	new(check).register(verify)
 	docs.ExpectFlags(t, "ingress", []docs.Command{
 		{Name: "ingress", Summary: "Serves users, administrators and the catalog over HTTP.", Flags: server},
 		{Name: "ingress audit verify", Summary: "Checks the chain of an audit trail, in the files that are given.", Flags: verify},
 		{Name: "ingress keys create", Summary: "Makes an API key, without a cluster.", Flags: keys},
+		{Name: "ingress store", Summary: "Keeps the counts of quotas and the index of audit entries for all ingresses.", Flags: shared},
 	})
 }

@@ -60,14 +60,18 @@ type trusted struct {
 	source *client.Source
 }
 
-// ClientTLS returns a configuration for a bridge, nil while there is none.
-func (i *identity) ClientTLS(bridge *url.URL) *tls.Config {
+// ClientTLS returns a configuration for the server with that URI, nil while there is none.
+func (i *identity) ClientTLS(server *url.URL) *tls.Config {
 	source := i.source.Load()
 	if source == nil {
 		return nil
 	}
-	return source.ClientTLS(bridge)
+	return source.ClientTLS(server)
 }
+
+// storeTLS returns a configuration for the installation's store, nil while there
+// is none.
+func (i *identity) storeTLS() *tls.Config { return i.ClientTLS(pki.StoreURI()) }
 
 // ready reports whether there is a certificate that has not expired.
 func (i *identity) ready() bool {

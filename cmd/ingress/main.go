@@ -3,8 +3,8 @@
 
 // Command ingress is the public surface of an installation: it tells who
 // calls and passes the call to that user's bridge. "ingress keys create" mints
-// API keys, "ingress audit verify" checks an audit trail, and "ingress check" an
-// installation.
+// API keys, "ingress audit verify" checks an audit trail, "ingress check" an
+// installation, and "ingress store" keeps what all ingresses share.
 package main
 
 import (
@@ -20,6 +20,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/hostedbridge/hostedbridge/cmd/ingress/store"
 	"github.com/hostedbridge/hostedbridge/internal/version"
 )
 
@@ -52,6 +53,9 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	}
 	if len(args) > 0 && args[0] == "check" {
 		return runCheck(ctx, args[1:], stdout, stderr)
+	}
+	if len(args) > 0 && args[0] == "store" {
+		return store.Run(ctx, args[1:], stderr)
 	}
 	o, err := parseOptions(args, stderr)
 	if err != nil {

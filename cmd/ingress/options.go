@@ -25,6 +25,7 @@ Usage: ingress [flags]
        ingress keys create --user=alice [flags]
        ingress audit verify [flags] FILE...
        ingress check [flags]
+       ingress store [flags]
 
 `
 
@@ -47,8 +48,8 @@ type options struct {
 	Audit        auditOptions
 	// AdminKeyFile holds the admin key; without one it is CATALOG_ADMIN_KEY's.
 	AdminKeyFile string
-	// AuditIndex is none, sqlite:PATH, or postgres: and a file that holds the
-	// database's URL.
+	// AuditIndex is none, sqlite:PATH, store:URL, or postgres: and a file that
+	// holds the database's URL.
 	AuditIndex string
 	// TrustedProxies are CIDR prefixes or addresses.
 	TrustedProxies []string
@@ -136,7 +137,7 @@ func (o *options) registerFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.Ingress.IdleTimeout, "idle-timeout", o.Ingress.IdleTimeout, "time after which a connection without requests is closed; it must be longer than that of a proxy in front")
 	fs.DurationVar(&o.DrainDelay, "drain-delay", o.DrainDelay, "how long new calls are still accepted after SIGTERM")
 	fs.DurationVar(&o.DrainTimeout, "drain-timeout", o.DrainTimeout, "how long calls in flight then have to end")
-	fs.StringVar(&o.AuditIndex, "audit-index", o.AuditIndex, "index for queries of audit entries: none, sqlite:PATH, or postgres:FILE with the database's URL in the file")
+	fs.StringVar(&o.AuditIndex, "audit-index", o.AuditIndex, "index for queries of audit entries: none, sqlite:PATH, store:URL of an \"ingress store\", or postgres:FILE with the database's URL in the file")
 	fs.StringVar(&o.AdminKeyFile, "admin-key-file", o.AdminKeyFile, "file with the key of the admin surface, read again when it changes (default: the environment's CATALOG_ADMIN_KEY)")
 	o.TLS.registerFlags(fs)
 	o.Audit.registerFlags(fs)
@@ -160,7 +161,7 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 		return o, err
 	}
 	if fs.NArg() > 0 {
-		return o, fmt.Errorf("%q is not a command: use keys, audit or check", fs.Arg(0))
+		return o, fmt.Errorf("%q is not a command: use keys, audit, check or store", fs.Arg(0))
 	}
 	if o.KeybrokerURL == "" {
 		o.KeybrokerURL = "https://hosted-bridge-keybroker." + o.Namespace + ".svc:8443"
@@ -217,7 +218,7 @@ func (o *options) validate() error {
 	check(o.OTLPEndpoint == "" || isHTTP(o.OTLPEndpoint), "otlp-endpoint", "an http or https URL")
 	check(o.Ingress.MaxDormant > 0, "max-resting-streams", "1 or more")
 	_, _, ok := indexOf(o.AuditIndex)
-	check(ok, "audit-index", "none, sqlite:PATH or postgres:FILE")
+	check(ok, "audit-index", "none, sqlite:PATH, store:URL with an https URL, or postgres:FILE")
 	check(o.DrainDelay >= 0, "drain-delay", "0 or more")
 	check(o.DrainTimeout >= 0, "drain-timeout", "0 or more")
 	return errors.Join(append(errs, o.WatchNamespaces.Validate(), o.Ingress.Validate(), o.TLS.validate(), o.Audit.validate(), o.Quota.validate(), o.Snapshot.validate(), o.Seed.validate())...)

@@ -42,7 +42,7 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer stopTraces()
-	if c.audit, err = openTrail(&o, c.auditRetention, stdout, log); err != nil {
+	if c.audit, err = openTrail(&o, c, c.auditRetention, stdout); err != nil {
 		return err
 	}
 	service, err := newService(ctx, &o, c)

@@ -82,7 +82,10 @@ func TestAnalyticsOfTheAdminSurface(t *testing.T) {
 func indexOfCalls(t *testing.T, b *v1alpha1.HostedBridge, calls int) *index.Index {
 	t.Helper()
 	o := options{AuditIndex: "sqlite:" + filepath.Join(t.TempDir(), "index")}
-	x := o.openIndex(func(string) time.Duration { return time.Hour }, slog.New(slog.DiscardHandler))
+	x, err := o.openIndex(func(string) time.Duration { return time.Hour }, nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
 	head := audit.NewChain("w")
 	for range calls {
 		r := audit.Record{Prev: head.Hash, Entry: audit.Entry{

@@ -57,7 +57,7 @@ collect() {
     "${kubectl[@]}" get hostedbridges,deployments,pods -A -o wide >"$logs/objects.txt" 2>&1 || true
     "${kubectl[@]}" get events -A --sort-by=.lastTimestamp >"$logs/events.txt" 2>&1 || true
     "${kubectl[@]}" get hostedbridges -A -o yaml >"$logs/hostedbridges.yaml" 2>&1 || true
-    for deployment in operator ingress keybroker; do
+    for deployment in operator ingress keybroker store; do
         "${kubectl[@]}" logs -n hosted-bridge-system "deployment/hosted-bridge-$deployment" \
             --all-pods --prefix --tail=2000 >"$logs/$deployment.txt" 2>&1 || true
     done

@@ -150,7 +150,7 @@ func (q *clocked) Take(_ context.Context, _ types.UID, tier quota.Tier, want quo
 
 func (q *clocked) Give(types.UID, quota.Limit) {}
 
-func (q *clocked) Known(_ types.UID, tier quota.Tier) quota.Verdict {
+func (q *clocked) Known(_ context.Context, _ types.UID, tier quota.Tier) quota.Verdict {
 	_, v := quota.Take(q.state, tier, q.now, 0)
 	return v
 }

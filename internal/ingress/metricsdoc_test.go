@@ -40,7 +40,7 @@ func TestMetricsOfEveryProcessAreDocumented(t *testing.T) {
 func TestMetricsOfReadinessAreDocumented(t *testing.T) {
 	reg := metricstest.New()
 	ready := &graceful.Readiness{Check: func() bool { return true }}
-	if err := telemetry.Register(reg, ready.Gauge("ingress"), ready.Gauge("keybroker")); err != nil {
+	if err := telemetry.Register(reg, ready.Gauge("ingress"), ready.Gauge("keybroker"), ready.Gauge("store")); err != nil {
 		t.Fatal(err)
 	}
 	metricstest.Documented(t, "readiness", reg.Metrics())

@@ -30,7 +30,7 @@ func (b *bounds) findAccount(r *request) error {
 	if err != nil {
 		return err
 	}
-	r.account = b.quota.Account(backend.BridgeUID, backend.Tier, r.w.Header())
+	r.account = b.quota.Account(r.context(), backend.BridgeUID, backend.Tier, r.w.Header())
 	return nil
 }
 

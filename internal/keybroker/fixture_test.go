@@ -62,6 +62,7 @@ func newWorld() *world {
 	w.addBridge(tenant, "alice", "uid-alice")
 	w.addBridge(tenant, "bob", "uid-bob")
 	w.addPod(system, "hosted-bridge-ingress", "ingress-1", "uid-ingress", nil)
+	w.addPod(system, "hosted-bridge-store", "store-1", "uid-store", nil)
 	return w
 }
 

@@ -30,8 +30,10 @@ const (
 	// service accepts such a token, the API server included.
 	Audience = "hosted-bridge-keybroker"
 
-	// ingressAccount is the ingress's service account in the system namespace.
+	// ingressAccount and storeAccount are service accounts in the system
+	// namespace.
 	ingressAccount = "hosted-bridge-ingress"
+	storeAccount   = "hosted-bridge-store"
 
 	// The keys under which the API server says to which pod a token is bound.
 	extraPodName = "authentication.kubernetes.io/pod-name"
@@ -56,6 +58,7 @@ type kind string
 const (
 	kindBridge  kind = "bridge"
 	kindIngress kind = "ingress"
+	kindStore   kind = "store"
 )
 
 // identity identifies the caller. bridge is set for a bridge alone.
@@ -103,7 +106,8 @@ func (i *identifier) follow(ctx context.Context, token string, ending bool) (ide
 		return identity{}, err
 	}
 	// Before any object there is read: this installation has no right to.
-	if !i.watched.Contain(a.namespace) && !i.isIngress(a) {
+	own := i.ownKind(a)
+	if own == "" && !i.watched.Contain(a.namespace) {
 		return identity{}, fmt.Errorf("%w: service account %s/%s is in none of the installation's namespaces", errNotABridge, a.namespace, a.name)
 	}
 	if err := i.checkPod(ctx, a, ending); err != nil {
@@ -113,15 +117,25 @@ func (i *identifier) follow(ctx context.Context, token string, ending bool) (ide
 	if err != nil {
 		return identity{}, err
 	}
-	if i.isIngress(a) {
-		return identity{kind: kindIngress}, nil
+	if own != "" {
+		return identity{kind: own}, nil
 	}
 	bridge, err := i.owner(ctx, sa)
 	return identity{kind: kindBridge, bridge: bridge}, err
 }
 
-func (i *identifier) isIngress(a account) bool {
-	return a.namespace == i.namespace && a.name == ingressAccount
+// ownKind returns which of the installation's own processes has the account,
+// empty for none.
+func (i *identifier) ownKind(a account) kind {
+	switch {
+	case a.namespace != i.namespace:
+		return ""
+	case a.name == ingressAccount:
+		return kindIngress
+	case a.name == storeAccount:
+		return kindStore
+	}
+	return ""
 }
 
 func (i *identifier) review(ctx context.Context, token string) (account, error) {
@@ -181,7 +195,7 @@ func (i *identifier) checkPod(ctx context.Context, a account, ending bool) error
 	}
 	// Anybody with the right to create pods can create one with a bridge's
 	// account and get its token.
-	if !i.isIngress(a) && !ofTenant(pod) {
+	if i.ownKind(a) == "" && !ofTenant(pod) {
 		return fmt.Errorf("%w: pod %s/%s was not made as a tenant's", errNotABridge, a.namespace, a.podName)
 	}
 	return nil

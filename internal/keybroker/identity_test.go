@@ -37,6 +37,7 @@ func TestWhoCalls(t *testing.T) {
 	}{
 		{"a bridge's pod", "token-of-alice-pod", nil, alice, nil},
 		{"the ingress's pod", "token-of-ingress-1", nil, identity{kind: kindIngress}, nil},
+		{"the store's pod", "token-of-store-1", nil, identity{kind: kindStore}, nil},
 		{"an owner reference of a later version", "token-of-alice-pod", func(w *world) { account(w).OwnerReferences[0].APIVersion = "hostedbridge.dev/v1" }, alice, nil},
 
 		// The token.
@@ -86,6 +87,7 @@ func TestWhoCalls(t *testing.T) {
 		{"an owner of another kind", "token-of-alice-pod", func(w *world) { account(w).OwnerReferences[0].Kind = "CatalogRecipe" }, identity{}, errNotABridge},
 		{"an owner whose version is none", "token-of-alice-pod", func(w *world) { account(w).OwnerReferences[0].APIVersion = "hostedbridge.dev/a/b" }, identity{}, errNotABridge},
 		{"the ingress's name in another namespace", "token-of-x", func(w *world) { w.addPod(tenant, ingressAccount, "x", "uid-x", nil) }, identity{}, errNotABridge},
+		{"the store's name in another namespace", "token-of-x", func(w *world) { w.addPod(tenant, storeAccount, "x", "uid-x", nil) }, identity{}, errNotABridge},
 		{"another account of the system namespace", "token-of-x", func(w *world) { w.addPod(system, "hosted-bridge-operator", "x", "uid-x", nil) }, identity{}, errNotABridge},
 
 		// The HostedBridge.
@@ -120,7 +122,7 @@ func TestABridgeOfANamespaceThatIsNotWatchedIsNobody(t *testing.T) {
 	w := newWorld()
 	w.addBridge("trials", "carol", "uid-carol")
 	i := &identifier{cluster: w, namespace: system, watched: scope.Namespaces{tenant}, now: time.Now}
-	for token, want := range map[string]error{"token-of-alice-pod": nil, "token-of-ingress-1": nil, "token-of-carol-pod": errNotABridge} {
+	for token, want := range map[string]error{"token-of-alice-pod": nil, "token-of-ingress-1": nil, "token-of-store-1": nil, "token-of-carol-pod": errNotABridge} {
 		if _, err := i.identify(t.Context(), token); !errors.Is(err, want) {
 			t.Errorf("%s: error %v, want %v", token, err, want)
 		}

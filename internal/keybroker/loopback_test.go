@@ -89,10 +89,39 @@ func TestIngressReachesTheBridgeItMeans(t *testing.T) {
 	s, _ := testServer(t, newWorld(), io.Discard)
 	url := listen(t, s)
 	ingress, alice, bob := source(t, s, url, "token-of-ingress-1"), source(t, s, url, "token-of-alice-pod"), source(t, s, url, "token-of-bob-pod")
-	for _, ready := range []*client.Source{ingress, alice, bob} {
+	store := source(t, s, url, "token-of-store-1")
+	for _, ready := range []*client.Source{ingress, alice, bob, store} {
 		<-ready.FirstReady()
 	}
-	l, err := tls.Listen("tcp", "127.0.0.1:0", alice.ServerTLS(pki.IngressURI()))
+	ofAlice, ofStore := say(t, "alice", alice.ServerTLS(pki.IngressURI())), say(t, "store", store.ServerTLS(pki.IngressURI()))
+	for _, test := range []struct {
+		name    string
+		address string
+		config  *tls.Config
+		want    string // empty for no connection
+	}{
+		{"the ingress that means alice", ofAlice, ingress.ClientTLS(pki.BridgeURI("uid-alice")), "alice"},
+		{"the ingress that means bob", ofAlice, ingress.ClientTLS(pki.BridgeURI("uid-bob")), ""},
+		{"the ingress that means the store", ofAlice, ingress.ClientTLS(pki.StoreURI()), ""},
+		{"bob's bridge", ofAlice, bob.ClientTLS(pki.BridgeURI("uid-alice")), ""},
+		{"the store at a bridge", ofAlice, store.ClientTLS(pki.BridgeURI("uid-alice")), ""},
+		{"the ingress at the store", ofStore, ingress.ClientTLS(pki.StoreURI()), "store"},
+		{"the ingress that means alice, at the store", ofStore, ingress.ClientTLS(pki.BridgeURI("uid-alice")), ""},
+		{"a bridge at the store", ofStore, bob.ClientTLS(pki.StoreURI()), ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := read(t, test.address, test.config)
+			if got != test.want || (err == nil) != (test.want != "") {
+				t.Errorf("%q, error %v", got, err)
+			}
+		})
+	}
+}
+
+// say listens until the test ends, says so to whom it accepts, and returns where.
+func say(t *testing.T, what string, config *tls.Config) (address string) {
+	t.Helper()
+	l, err := tls.Listen("tcp", "127.0.0.1:0", config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +133,7 @@ func TestIngressReachesTheBridgeItMeans(t *testing.T) {
 			if err != nil {
 				return
 			}
-			_, _ = conn.Write([]byte("alice")) // Who was refused has gone.
+			_, _ = conn.Write([]byte(what)) // Who was refused has gone.
 			_ = conn.Close()
 		}
 	}()
@@ -112,22 +141,7 @@ func TestIngressReachesTheBridgeItMeans(t *testing.T) {
 		_ = l.Close()
 		<-done
 	})
-	for _, test := range []struct {
-		name   string
-		config *tls.Config
-		ok     bool
-	}{
-		{"the ingress that means alice", ingress.ClientTLS(pki.BridgeURI("uid-alice")), true},
-		{"the ingress that means bob", ingress.ClientTLS(pki.BridgeURI("uid-bob")), false},
-		{"bob's bridge", bob.ClientTLS(pki.BridgeURI("uid-alice")), false},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			got, err := read(t, l.Addr().String(), test.config)
-			if (err == nil && got == "alice") != test.ok {
-				t.Errorf("%q, error %v", got, err)
-			}
-		})
-	}
+	return l.Addr().String()
 }
 
 func read(t *testing.T, address string, config *tls.Config) (string, error) {

@@ -58,7 +58,7 @@ func newMetrics(reg prometheus.Registerer, master MasterKey) (*metrics, error) {
 		}),
 		issued: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hostedbridge_keybroker_certificates_issued_total",
-			Help: "Certificates issued, by the kind of their holder: bridge or ingress.",
+			Help: "Certificates issued, by the kind of their holder: bridge, ingress or store.",
 		}, []string{"kind"}),
 		opens: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hostedbridge_keybroker_opens_total",
@@ -77,7 +77,7 @@ func newMetrics(reg prometheus.Registerer, master MasterKey) (*metrics, error) {
 			Help: "Access tokens signed for the ingress's authorization server.",
 		}),
 	}
-	telemetry.Begin(m.issued, "bridge", "ingress")
+	telemetry.Begin(m.issued, "bridge", "ingress", "store")
 	telemetry.Begin(m.opens, "opened", "unchanged", "unreadable", "failed")
 	telemetry.Begin(m.sealed, byUser, byBridge, bySource)
 	current := prometheus.NewGaugeFunc(prometheus.GaugeOpts{

@@ -19,7 +19,7 @@ func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	for pattern, routes := range map[string][]route{
 		"/v1/certificates": {{
-			name: "certificates", method: http.MethodPost, callers: []kind{kindBridge, kindIngress},
+			name: "certificates", method: http.MethodPost, callers: []kind{kindBridge, kindIngress, kindStore},
 			mediaType: "application/pkcs10", maxBody: maxCertificateRequest, answer: s.issueCertificate,
 		}},
 		"/v1/secrets": {{
@@ -58,9 +58,13 @@ func (s *Server) handler() http.Handler {
 
 // issueCertificate certifies the key of the request for the caller.
 func (s *Server) issueCertificate(_ context.Context, c *call) (answer, error) {
-	subject := pki.IngressSubject()
-	if c.caller == kindBridge {
-		subject = pki.BridgeSubject(string(c.bridge.UID))
+	subject := pki.BridgeSubject(string(c.bridge.UID))
+	switch c.caller {
+	case kindIngress:
+		subject = pki.IngressSubject()
+	case kindStore:
+		subject = pki.StoreSubject()
+	case kindBridge:
 	}
 	chain, err := s.authority.Issue(s.random, c.body, subject, s.now())
 	if errors.Is(err, pki.ErrRequest) {

@@ -126,6 +126,7 @@ func TestABridgeStoresNothingElse(t *testing.T) {
 		{"nothing", savePath, "token-of-alice-pod", "", nil, errEmpty},
 		{"too much", savePath, "token-of-alice-pod", strings.Repeat("x", maxLogin+1), nil, errBodyTooLarge},
 		{"by the ingress's token", savePath, "token-of-ingress-1", "x", nil, errCaller},
+		{"by the store's token", savePath, "token-of-store-1", "x", nil, errCaller},
 		{"by a forged token", savePath, "forged", "x", nil, errTokenRefused},
 		{"one that follows a source", savePath, "token-of-alice-pod", "x", func(t *testing.T, _ *world, s *Server) {
 			change(t, s, store.Change{Name: "LOGIN", Value: []byte("y"), Source: &store.Source{Secret: "github"}})

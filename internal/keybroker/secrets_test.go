@@ -400,6 +400,7 @@ func TestNobodyElseGetsASecret(t *testing.T) {
 			w.pods[key(tenant, "alice-pod")].Labels, w.pods[key(tenant, "alice-pod")].OwnerReferences = nil, nil
 		}, "not_a_bridge"},
 		{"by the ingress's token", "token-of-ingress-1", func(*world) {}, "caller_not_allowed"},
+		{"by the store's token", "token-of-store-1", func(*world) {}, "caller_not_allowed"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld()
@@ -452,6 +453,7 @@ func TestWhoIsNotTheIngress(t *testing.T) {
 	}{
 		{"no certificate", nil, pki.Subject{}, "certificate_missing"},
 		{"a bridge's certificate", own, pki.BridgeSubject("uid-alice"), "caller_not_allowed"},
+		{"the store's certificate", own, pki.StoreSubject(), "caller_not_allowed"},
 		{"the keybroker's own certificate", own, pki.ServiceSubject("hosted-bridge-keybroker"), "caller_not_allowed"},
 		{"the ingress's name for a server", own, pki.Subject{URI: pki.IngressURI(), Usage: pki.BridgeSubject("x").Usage}, "caller_not_allowed"},
 		{"the ingress's certificate of another authority", other, pki.IngressSubject(), "caller_not_allowed"},

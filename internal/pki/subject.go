@@ -18,6 +18,7 @@ const TrustDomain = "hostedbridge.dev"
 
 const (
 	ingressPath  = "/ingress"
+	storePath    = "/store"
 	bridgePrefix = "/bridge/"
 )
 
@@ -33,6 +34,11 @@ func BridgeURI(bridgeUID string) *url.URL {
 // IngressURI names the ingress.
 func IngressURI() *url.URL {
 	return &url.URL{Scheme: "spiffe", Host: TrustDomain, Path: ingressPath}
+}
+
+// StoreURI names the installation's store of counts and audit entries.
+func StoreURI() *url.URL {
+	return &url.URL{Scheme: "spiffe", Host: TrustDomain, Path: storePath}
 }
 
 // Subject is the identity in a certificate, and its usage. Exactly one of URI
@@ -55,6 +61,11 @@ func IngressSubject() Subject {
 	return Subject{URI: IngressURI(), Usage: x509.ExtKeyUsageClientAuth}
 }
 
+// StoreSubject is the installation's store, a server of the ingress alone.
+func StoreSubject() Subject {
+	return Subject{URI: StoreURI(), Usage: x509.ExtKeyUsageServerAuth}
+}
+
 // ServiceSubject is a server that its clients know by DNS name: the keybroker.
 func ServiceSubject(dnsNames ...string) Subject {
 	return Subject{DNSNames: dnsNames, Usage: x509.ExtKeyUsageServerAuth}
@@ -71,7 +82,7 @@ func (s Subject) validate() error {
 		return nil
 	}
 	path := s.URI.Path
-	if path != ingressPath && !bridgePath.MatchString(path) || s.URI.String() != "spiffe://"+TrustDomain+path {
+	if path != ingressPath && path != storePath && !bridgePath.MatchString(path) || s.URI.String() != "spiffe://"+TrustDomain+path {
 		return fmt.Errorf("subject %q is no name of the trust domain", s.URI)
 	}
 	return nil

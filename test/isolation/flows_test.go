@@ -44,8 +44,8 @@ func installed(t *testing.T) cluster {
 		p.Namespace = system
 		c.policies = append(c.policies, p)
 	}
-	if len(c.policies) != 4 {
-		t.Fatalf("%d policies of the chart's, want 4", len(c.policies))
+	if len(c.policies) != 5 {
+		t.Fatalf("%d policies of the chart's, want 5", len(c.policies))
 	}
 	for _, namespace := range []string{tenants, trials} {
 		made, err := desired.NetworkPolicy(namespace, desired.Network{
@@ -94,6 +94,7 @@ func TestFlows(t *testing.T) {
 	alice.labels["app.kubernetes.io/instance"], bob.labels["app.kubernetes.io/instance"] = "alice", "bob"
 	carol := ours(trials, "bridge")
 	ingress, keybroker, operator := ours(system, "ingress"), ours(system, "keybroker"), ours(system, "operator")
+	store := ours(system, "store")
 	dns := pod("kube-system", "k8s-app=kube-dns")
 	stranger, neighbour := pod("default", "app=shop"), pod(tenants, "app=shop")
 	impostor := ours("default", "ingress")
@@ -134,6 +135,20 @@ func TestFlows(t *testing.T) {
 		{"a bridge calls the operator", flow{alice, operator, tcp, 8081}, refused},
 		{"a bridge sends traces", flow{alice, pod("observability", "app=collector"), tcp, 4318}, allowed},
 		{"a bridge calls the collector otherwise", flow{alice, pod("observability", "app=collector"), tcp, 8888}, refused},
+
+		{"an ingress calls the store", flow{ingress, store, tcp, 8443}, allowed},
+		{"an ingress asks the store's probe port", flow{ingress, store, tcp, 8081}, refused},
+		{"a bridge calls the store", flow{alice, store, tcp, 8443}, refused},
+		{"the operator calls the store", flow{operator, store, tcp, 8443}, refused},
+		{"the keybroker calls the store", flow{keybroker, store, tcp, 8443}, refused},
+		{"somebody calls the store", flow{stranger, store, tcp, 8443}, refused},
+		{"somebody with the ingress's labels elsewhere calls the store", flow{impostor, store, tcp, 8443}, refused},
+		{"the store calls the keybroker", flow{store, keybroker, tcp, 8443}, allowed},
+		{"the store asks for a name", flow{store, dns, udp, 53}, allowed},
+		{"the store calls a bridge", flow{store, alice, tcp, 8443}, refused},
+		{"the store calls the ingress", flow{store, ingress, tcp, 8080}, refused},
+		{"the store calls the API server", flow{store, at("10.0.0.5"), tcp, 6443}, refused},
+		{"the store calls a public server", flow{store, at("1.1.1.1"), tcp, 443}, refused},
 
 		{"a bridge calls a public server", flow{alice, at("1.1.1.1"), tcp, 443}, allowed},
 		{"a bridge calls a public server over IPv6", flow{alice, at("2606:4700:4700::1111"), tcp, 443}, allowed},

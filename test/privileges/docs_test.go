@@ -120,6 +120,9 @@ func TestTheDocumentHasEachRightAndNoOther(t *testing.T) {
 			rights = append(rights, process+" "+where+": "+r.String())
 		}
 	}
+	if own, common := g.Of(privileges.Account{Namespace: system, Name: "hosted-bridge-store"}); len(own)+len(common) > 0 {
+		t.Errorf("the store has rights: %v %v", own, common)
+	}
 	want := documented(t)
 	slices.Sort(want)
 	slices.Sort(rights)

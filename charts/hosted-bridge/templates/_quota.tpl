@@ -1,6 +1,9 @@
-{{/* Redis or Valkey, in which ingresses count together. */}}
+{{/* Where ingresses count together: the store, or a Redis or Valkey. */}}
 
 {{- define "hosted-bridge.ingress.quota.args" -}}
+{{- if include "hosted-bridge.store.counts" . }}
+- --quota-store-url={{ include "hosted-bridge.store.url" . }}
+{{- end }}
 {{- with .Values.quota.redis }}
 {{- if .url }}
 - --quota-redis-url={{ .url }}

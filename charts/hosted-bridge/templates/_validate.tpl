@@ -42,6 +42,7 @@ that are named and not there. Of those the cluster is asked, where there is one.
 {{- end }}
 {{- end }}
 {{- end }}
+{{- include "hosted-bridge.validate.store" . }}
 {{- include "hosted-bridge.validate.oauth" . }}
 {{- include "hosted-bridge.validate.monitoring" . }}
 {{- include "hosted-bridge.validate.drain" . }}

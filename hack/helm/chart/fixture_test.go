@@ -63,14 +63,14 @@ type cluster []object
 // apis are the kinds that templates may ask for.
 var apis = map[string]string{
 	"Secret": "v1", "ConfigMap": "v1", "CustomResourceDefinition": "apiextensions.k8s.io/v1", "HostedBridge": "hostedbridge.dev/v1alpha1",
-	"PriorityClass": "scheduling.k8s.io/v1",
+	"PriorityClass": "scheduling.k8s.io/v1", "StorageClass": "storage.k8s.io/v1",
 }
 
 func (c cluster) GetClientFor(apiVersion, kind string) (dynamic.NamespaceableResourceInterface, bool, error) {
 	if apis[kind] != apiVersion {
 		return nil, false, apierrors.NewForbidden(schema.GroupResource{Resource: kind}, "", nil)
 	}
-	return lister{cluster: c, kind: kind}, kind != "CustomResourceDefinition" && kind != "PriorityClass", nil
+	return lister{cluster: c, kind: kind}, kind != "CustomResourceDefinition" && kind != "PriorityClass" && kind != "StorageClass", nil
 }
 
 // lister answers for one kind, in all namespaces if it has none.

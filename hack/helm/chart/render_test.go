@@ -16,7 +16,7 @@ import (
 var update = flag.Bool("update", false, "write the golden files anew")
 
 // workloads are the templates whose golden files are kept, and what they read.
-var workloads = []string{"config.yaml", "operator.yaml", "keybroker.yaml", "ingress.yaml"}
+var workloads = []string{"config.yaml", "operator.yaml", "keybroker.yaml", "ingress.yaml", "store.yaml"}
 
 func TestValuesMakeTheProcessesWhatTheGoldenFilesSay(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.values.yaml")
@@ -106,8 +106,15 @@ func TestEveryFlagIsOneThatTheProcessHas(t *testing.T) {
 			t.Fatal(err)
 		}
 		rendered := render(t, string(values)+"\nwatchNamespaces: [tenants]\n")
-		for _, component := range []string{"operator", "keybroker", "ingress"} {
-			known := sources(t, filepath.Join(root, "cmd", component)) + sources(t, filepath.Join(root, "internal", "scope"))
+		for _, component := range []string{"operator", "keybroker", "ingress", "store"} {
+			if rendered[component+".yaml"] == "" && component == "store" {
+				continue // Nobody uses it.
+			}
+			program := component
+			if component == "store" {
+				program = "ingress/store"
+			}
+			known := sources(t, filepath.Join(root, "cmd", program)) + sources(t, filepath.Join(root, "internal", "scope"))
 			found := flags.FindAllStringSubmatch(rendered[component+".yaml"], -1)
 			if len(found) < 3 {
 				t.Fatalf("%s has %d flags", component, len(found))
@@ -280,11 +287,13 @@ isolation: {tenantNamespaces: [{name: "123"}], networkPolicy: {monitoringNamespa
 func TestTheNotesSayWhatIsNotShared(t *testing.T) {
 	const counts, index = "each of the 2 replicas allows its part of a tier", `"scope": "replica"`
 	for values, want := range map[string][2]bool{
-		"":                       {true, true},
-		"ingress: {replicas: 1}": {false, true},
-		"quota: {redis: {url: \"redis://valkey:6379/0\"}}":                                 {false, true},
-		"audit: {index: {type: postgres, postgres: {existingSecret: audit-url}}}":          {true, false},
-		"{quota: {redis: {url: \"redis://valkey:6379/0\"}}, audit: {index: {type: none}}}": {false, false},
+		"": {false, false},
+		"{store: {enabled: false}, audit: {index: {type: sqlite}}}":                                                   {true, true},
+		"{store: {enabled: false}, ingress: {replicas: 1}, audit: {index: {type: sqlite}}}":                           {false, true},
+		"{store: {enabled: false}, quota: {redis: {url: \"redis://valkey:6379/0\"}}, audit: {index: {type: sqlite}}}": {false, true},
+		"audit: {index: {type: sqlite}}": {false, true},
+		"{store: {enabled: false}, audit: {index: {type: postgres, postgres: {existingSecret: audit-url}}}}": {true, false},
+		"{quota: {redis: {url: \"redis://valkey:6379/0\"}}, audit: {index: {type: none}}}":                   {false, false},
 	} {
 		notes := render(t, values)["NOTES.txt"]
 		if got := [2]bool{strings.Contains(notes, counts), strings.Contains(notes, index)}; got != want {

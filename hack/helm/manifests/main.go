@@ -25,6 +25,7 @@ var manifests = map[string]string{
 	"operator.yaml":       "operator/operator.yaml",
 	"keybroker.yaml":      "keybroker/keybroker.yaml",
 	"ingress.yaml":        "ingress/ingress.yaml",
+	"store.yaml":          "store/store.yaml",
 	"pdb.yaml":            "availability/pdb.yaml",
 	"priorityclass.yaml":  "availability/priorityclass.yaml",
 	"rbac-operator.yaml":  "rbac/operator.yaml",

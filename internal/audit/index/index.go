@@ -43,9 +43,28 @@ type Config struct {
 	Log  *slog.Logger
 }
 
+// storage is where an index is kept: a database, or another process that has
+// one.
+type storage interface {
+	// prepare makes the storage ready for use, and prepared reports whether it
+	// has once been.
+	prepare(ctx context.Context) error
+	prepared() bool
+	add(ctx context.Context, records []audit.Record) error
+	progress(ctx context.Context, writer string) (uint64, error)
+	// users returns whose entries there are, and purge removes those of each
+	// user from before that time.
+	users(ctx context.Context) ([]string, error)
+	purge(ctx context.Context, before map[string]time.Time) (removed int64, err error)
+	Search(ctx context.Context, q audit.Query) (audit.Page, error)
+	Figures(ctx context.Context, q audit.FiguresQuery) (audit.Figures, error)
+	Uses(ctx context.Context, from, to time.Time) ([]audit.Use, error)
+	Close() error
+}
+
 // Index follows an audit trail.
 type Index struct {
-	store  *Store
+	store  storage
 	config Config
 	trail  *trail
 	m      *metrics
@@ -63,13 +82,14 @@ type Index struct {
 	writing time.Time
 }
 
-// New returns the index in store, which it closes at the end of Run.
-func New(store *Store, config Config) *Index {
+// New returns the index in store, a *Store or a *Remote, which it closes at the
+// end of Run.
+func New(store storage, config Config) *Index {
 	x := &Index{store: store, config: config, now: time.Now, wake: make(chan struct{}, 1), behind: config.Files != nil}
 	if config.Files != nil {
 		x.trail, x.since = &trail{files: config.Files}, x.now()
 	}
-	x.m = newMetrics(x.lag, func() bool { return store.prepared.Load() })
+	x.m = newMetrics(x.lag, store.prepared)
 	return x
 }
 
@@ -334,7 +354,7 @@ func (x *Index) purgeUntil(ctx context.Context) {
 			return
 		case <-time.After(pause):
 		}
-		removed, err := x.store.purge(ctx, x.now(), x.config.Keep)
+		removed, err := x.purge(ctx)
 		x.m.purged.Add(float64(removed))
 		if err != nil && ctx.Err() == nil {
 			x.config.Log.WarnContext(ctx, "old audit entries are not removed", "error", err)

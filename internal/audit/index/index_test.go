@@ -21,7 +21,7 @@ import (
 )
 
 // follow runs an index until the test ends, or end is called.
-func follow(t *testing.T, s *Store, files func() ([]string, error)) (x *Index, end func()) {
+func follow(t *testing.T, s storage, files func() ([]string, error)) (x *Index, end func()) {
 	t.Helper()
 	x = New(s, Config{Files: files, Keep: func(string) time.Duration { return time.Hour }, Log: slog.New(slog.DiscardHandler)})
 	ctx, cancel := context.WithCancel(t.Context())

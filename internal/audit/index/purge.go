@@ -6,6 +6,7 @@ package index
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -13,18 +14,38 @@ import (
 // long for the one who does.
 const purgeBatch = 5000
 
+// purgeUsers is how many users one call of purge is for, so that one over HTTP
+// has an end.
+const purgeUsers = 200
+
 // purge removes the entries that are no longer kept, and returns how many.
-// keep says for how long those of a user are.
-func (s *Store) purge(ctx context.Context, now time.Time, keep func(user string) time.Duration) (removed int64, err error) {
-	if err := s.prepare(ctx); err != nil {
+func (x *Index) purge(ctx context.Context) (removed int64, err error) {
+	if err := x.prepare(ctx); err != nil {
 		return 0, err
 	}
-	users, err := s.users(ctx)
+	users, err := x.store.users(ctx)
 	if err != nil {
 		return 0, err
 	}
-	for _, user := range users {
-		n, err := s.purgeUser(ctx, user, now.Add(-keep(user)))
+	now := x.now()
+	for some := range slices.Chunk(users, purgeUsers) {
+		before := make(map[string]time.Time, len(some))
+		for _, user := range some {
+			before[user] = now.Add(-x.config.Keep(user))
+		}
+		n, err := x.store.purge(ctx, before)
+		removed += n
+		if err != nil {
+			return removed, err
+		}
+	}
+	return removed, nil
+}
+
+// purge implements storage.
+func (s *Store) purge(ctx context.Context, before map[string]time.Time) (removed int64, err error) {
+	for user, at := range before {
+		n, err := s.purgeUser(ctx, user, at)
 		removed += n
 		if err != nil {
 			return removed, err

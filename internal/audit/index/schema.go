@@ -44,10 +44,13 @@ var schema = []string{
 	`CREATE TABLE IF NOT EXISTS audit_progress (writer TEXT NOT NULL PRIMARY KEY, seq BIGINT NOT NULL)`,
 }
 
+// prepared implements storage.
+func (s *Store) prepared() bool { return s.made.Load() }
+
 // prepare opens the database and makes the tables where they are missing. What
 // else there is in a store is of use only behind it.
 func (s *Store) prepare(ctx context.Context) error {
-	if s.prepared.Load() {
+	if s.prepared() {
 		return nil
 	}
 	if err := s.find(); err != nil {
@@ -57,6 +60,6 @@ func (s *Store) prepare(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("prepare the audit index: %w", err)
 	}
-	s.prepared.Store(true)
+	s.made.Store(true)
 	return nil
 }

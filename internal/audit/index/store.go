@@ -19,8 +19,8 @@ type Store struct {
 	open    func() (*Store, error)
 	opening sync.Mutex
 
-	db       *database.DB
-	prepared atomic.Bool
+	db   *database.DB
+	made atomic.Bool // the tables
 }
 
 // Later returns the store that open opens, once it can. Until then the store's

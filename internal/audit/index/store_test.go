@@ -5,6 +5,7 @@ package index
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -230,7 +231,9 @@ func TestEntriesAreKeptAsLongAsTheirUsersTierSays(t *testing.T) {
 			}
 		}
 		keep := map[string]time.Duration{"": 9 * day, "alice": 3 * day, "bob": 30 * day}
-		removed, err := s.purge(t.Context(), start, func(user string) time.Duration { return keep[user] })
+		x := New(s, Config{Keep: func(user string) time.Duration { return keep[user] }, Log: slog.New(slog.DiscardHandler)})
+		x.now = func() time.Time { return start }
+		removed, err := x.purge(t.Context())
 		if err != nil || removed != 7+1 {
 			t.Errorf("removed %d, %v", removed, err)
 		}
@@ -252,7 +255,6 @@ func TestReplicasRemoveOldEntriesOneAfterTheOther(t *testing.T) {
 	one, other := openedIn(t, OpenPostgres, database), openedIn(t, OpenPostgres, database)
 	c := newChain("w")
 	add(t, one, c.records("alice", 1, 2, 3)...)
-	keep := func(string) time.Duration { return 0 }
 	tx, err := one.db.BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -267,7 +269,7 @@ func TestReplicasRemoveOldEntriesOneAfterTheOther(t *testing.T) {
 	}
 	ended := make(chan outcome, 1)
 	go func() {
-		removed, err := other.purge(t.Context(), start.Add(time.Hour), keep)
+		removed, err := other.purge(t.Context(), map[string]time.Time{"alice": start.Add(time.Hour)})
 		ended <- outcome{removed, err}
 	}()
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {

@@ -24,8 +24,8 @@ type Counts interface {
 	// has to be given back.
 	Take(ctx context.Context, bridge types.UID, tier quota.Tier, want quota.Want) quota.Verdict
 	Give(bridge types.UID, slot quota.Limit)
-	// Known returns what is left, without asking anybody else.
-	Known(bridge types.UID, tier quota.Tier) quota.Verdict
+	// Known returns what is left, and takes nothing.
+	Known(ctx context.Context, bridge types.UID, tier quota.Tier) quota.Verdict
 }
 
 // MethodListen is the request of 2026-07-28 that stays open for what the servers
@@ -63,11 +63,11 @@ func NewQuota(counts Counts, tiers func() quota.Tiers) *Quota {
 // Account returns the account of a bridge. What is left in it is told in the answer,
 // however that turns out. A tier that the installation does not have refuses nothing
 // yet: health and secrets have no quota.
-func (q *Quota) Account(bridge types.UID, tier string, answer http.Header) Account {
+func (q *Quota) Account(ctx context.Context, bridge types.UID, tier string, answer http.Header) Account {
 	a := Account{Bridge: bridge, name: tier}
 	a.Tier, a.Known = q.tiers()[tier]
 	if a.Known {
-		q.report(answer, &a, q.counts.Known(a.Bridge, a.Tier))
+		q.report(answer, &a, q.counts.Known(ctx, a.Bridge, a.Tier))
 	}
 	return a
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/internal/quota"
+	"github.com/hostedbridge/hostedbridge/internal/quota/counter"
 )
 
 const (
@@ -35,17 +36,11 @@ type account struct {
 	debt    quota.Debt
 	// inFlight are the calls and the streams of this replica, and told what the
 	// shared store was told of them.
-	inFlight, told slots
+	inFlight, told counter.Slots
 	// freed is closed when one of them ends, nil while nobody waits for that.
 	freed chan struct{}
 	used  time.Time
 }
-
-// slots are numbers of calls and streams.
-type slots [2]int
-
-// index is where of is in slots.
-func index(of quota.Limit) int { return int(of - quota.Calls) }
 
 // accounts are those of all bridges that were called.
 type accounts struct {
@@ -74,7 +69,7 @@ func (a *accounts) update(bridge types.UID, now time.Time, change func(*account)
 func (a *accounts) sweep(now time.Time) {
 	a.swept = now
 	for bridge, it := range a.of {
-		if it.inFlight == (slots{}) && now.Sub(it.used) > keepFor {
+		if it.inFlight == (counter.Slots{}) && now.Sub(it.used) > keepFor {
 			delete(a.of, bridge)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/internal/quota"
+	"github.com/hostedbridge/hostedbridge/internal/quota/counter"
 )
 
 // clockBack is by how much an answer may be older than one that came before it.
@@ -25,10 +26,10 @@ func (s *Store) ask(ctx context.Context, bridge types.UID, tier quota.Tier, want
 		return v, false
 	}
 	m := s.link.memory.Load()
-	v, err := s.askOnce(ctx, m, inquiry{bridge: bridge, tier: tier, want: want})
-	if errors.Is(err, errForgotten) {
+	v, err := s.askOnce(ctx, m, counter.Inquiry{Bridge: bridge, Tier: tier, Want: want})
+	if errors.Is(err, counter.ErrForgotten) {
 		if m, err = s.learn(ctx, m); err == nil {
-			v, err = s.askOnce(ctx, m, inquiry{bridge: bridge, tier: tier, want: want})
+			v, err = s.askOnce(ctx, m, counter.Inquiry{Bridge: bridge, Tier: tier, Want: want})
 		}
 	}
 	if err != nil {
@@ -39,17 +40,17 @@ func (s *Store) ask(ctx context.Context, bridge types.UID, tier quota.Tier, want
 }
 
 // askOnce asks the store with the memory m. On an error it has taken nothing.
-func (s *Store) askOnce(ctx context.Context, m *memory, q inquiry) (v quota.Verdict, err error) {
+func (s *Store) askOnce(ctx context.Context, m *memory, q counter.Inquiry) (v quota.Verdict, err error) {
 	now := s.now()
-	s.accounts.update(q.bridge, s.clock.Now(), func(a *account) {
+	s.accounts.update(q.Bridge, s.clock.Now(), func(a *account) {
 		if a.epoch == m.epoch && s.clock.Now().Sub(a.seenAt) < trustSeen {
-			if _, v = quota.Take(a.seen, q.tier, now, q.want.Requests); !v.Allowed() {
+			if _, v = quota.Take(a.seen, q.Tier, now, q.Want.Requests); !v.Allowed() {
 				return
 			}
 		}
-		q.marker, q.inFlight, q.alone, q.seen = m.marker, a.inFlight, a.epoch != m.epoch, a.seen
+		q.Marker, q.InFlight, q.Alone, q.Seen = m.marker, a.inFlight, a.epoch != m.epoch, a.seen
 		// No other request may report it meanwhile.
-		q.debt, a.debt, a.epoch = a.debt, quota.Debt{}, m.epoch
+		q.Debt, a.debt, a.epoch = a.debt, quota.Debt{}, m.epoch
 	})
 	if !v.Allowed() {
 		return v, nil
@@ -58,30 +59,30 @@ func (s *Store) askOnce(ctx context.Context, m *memory, q inquiry) (v quota.Verd
 	r, err := s.link.take(ctx, q)
 	s.metrics.asked(s.clock.Now().Sub(start))
 	if err != nil {
-		s.accounts.update(q.bridge, s.clock.Now(), func(a *account) { a.debt = a.debt.Join(q.debt) })
+		s.accounts.update(q.Bridge, s.clock.Now(), func(a *account) { a.debt = a.debt.Join(q.Debt) })
 		return v, err
 	}
 	s.answered(q, r)
-	_, v = quota.Take(r.state, q.tier, r.now, 0)
-	v.Refused, v.RetryAfter = r.refused, r.wait
+	_, v = quota.Take(r.State, q.Tier, r.Now, 0)
+	v.Refused, v.RetryAfter = r.Refused, r.Wait
 	return v, nil
 }
 
 // answered notes the store's answer.
-func (s *Store) answered(q inquiry, r reply) {
+func (s *Store) answered(q counter.Inquiry, r counter.Reply) {
 	now := s.clock.Now()
-	s.link.ahead.Store(int64(r.now.Sub(now)))
-	s.accounts.update(q.bridge, now, func(a *account) {
+	s.link.ahead.Store(int64(r.Now.Sub(now)))
+	s.accounts.update(q.Bridge, now, func(a *account) {
 		a.sharing = false
 		// Answers may arrive in another order than they were given.
-		if r.now.After(a.seenBy) || a.seenBy.Sub(r.now) > clockBack {
-			a.seen, a.seenBy, a.seenAt = r.state, r.now, now
+		if r.Now.After(a.seenBy) || a.seenBy.Sub(r.Now) > clockBack {
+			a.seen, a.seenBy, a.seenAt = r.State, r.Now, now
 		}
-		a.told = q.inFlight
-		if r.refused != quota.None && q.want.Slot != quota.None {
-			a.told[index(q.want.Slot)]--
+		a.told = q.InFlight
+		if r.Refused != quota.None && q.Want.Slot != quota.None {
+			a.told[counter.Index(q.Want.Slot)]--
 		}
-		s.tell(q.bridge, a)
+		s.tell(q.Bridge, a)
 	})
 }
 

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package store keeps what users have used of their quotas, in this process
-// alone or in a Redis or Valkey that all replicas of the ingress share.
+// alone, in the installation's own store or in a Redis or Valkey that all
+// replicas of the ingress share.
 //
 // A store that is away, or does not answer in time, costs one request that
 // time. From then on the replica goes by itself, by its share of what was left,
@@ -11,7 +12,8 @@
 //	accounts   what this replica knows of each user       accounts.go
 //	slots      calls and streams at a time                slots.go
 //	Store      takes, from the store or by share          store.go
-//	link       the Redis: scripts, time limit, breaker    link.go, take.lua
+//	link       the shared store, and whether it answers   link.go, ask.go
+//	shared     a Redis, or the installation's own store   redis.go, take.lua, remote.go
 //	Run        tells of itself and of what has ended      run.go
 //
 // The package is a shell; package quota decides.

@@ -24,6 +24,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/clock"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
+	"github.com/hostedbridge/hostedbridge/internal/quota/counter"
 	"github.com/hostedbridge/hostedbridge/test/redisserver"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
@@ -37,6 +38,9 @@ type replica struct {
 	*Store
 	log *testenv.Log
 }
+
+// redis returns the replica's way to its Redis.
+func (r *replica) redis() *redisStore { return r.link.shared.(*redisStore) }
 
 // startReplicas starts so many replicas on the server, and waits until they
 // have reached it and know of each other.
@@ -125,32 +129,32 @@ func TestTheScriptDecidesAsTheModelDoes(t *testing.T) {
 			PerMinute: 1 + random.Int32N(100), PerHour: 1 + random.Int32N(200), PerDay: 1 + random.Int32N(400), Burst: 1 + random.Int32N(30),
 			ConcurrentCalls: 1, Streams: 1,
 		}
-		state, q := randomState(random), inquiry{marker: r.link.memory.Load().marker, bridge: types.UID(fmt.Sprint(i)), tier: tier, want: quota.Want{Requests: random.IntN(6)}}
-		if q.alone = random.IntN(2) == 0; q.alone {
-			q.seen, q.debt = randomState(random), quota.Debt{Windows: randomState(random).Windows}
+		state, q := randomState(random), counter.Inquiry{Marker: r.link.memory.Load().marker, Bridge: types.UID(fmt.Sprint(i)), Tier: tier, Want: quota.Want{Requests: random.IntN(6)}}
+		if q.Alone = random.IntN(2) == 0; q.Alone {
+			q.Seen, q.Debt = randomState(random), quota.Debt{Windows: randomState(random).Windows}
 			if random.IntN(2) == 0 {
-				q.seen.Windows[0].Start, q.debt.Windows[1].Start = state.Windows[0].Start, state.Windows[1].Start
+				q.Seen.Windows[0].Start, q.Debt.Windows[1].Start = state.Windows[0].Start, state.Windows[1].Start
 			}
 		}
 		fields := []any{"next", state.Next}
 		for i, w := range state.Windows {
 			fields = append(fields, fmt.Sprint("s", i+1), w.Start, fmt.Sprint("u", i+1), w.Used)
 		}
-		if err := r.link.client.HSet(t.Context(), key(q.bridge)[0], fields...).Err(); err != nil {
+		if err := r.redis().client.HSet(t.Context(), key(q.Bridge)[0], fields...).Err(); err != nil {
 			t.Fatal(err)
 		}
 		got, err := r.link.take(t.Context(), q)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if q.alone {
-			state = state.Settle(q.seen, q.debt, got.now)
+		if q.Alone {
+			state = state.Settle(q.Seen, q.Debt, got.Now)
 		}
-		want, v := quota.Take(state, tier, got.now, q.want.Requests)
-		if diff := cmp.Diff(want, got.state); diff != "" || v.Refused != got.refused || v.RetryAfter != got.wait {
-			t.Fatalf("%d: %+v\nscript: %v for %v, model: %v for %v, state (-model +script):\n%s", i, q, got.refused, got.wait, v.Refused, v.RetryAfter, diff)
+		want, v := quota.Take(state, tier, got.Now, q.Want.Requests)
+		if diff := cmp.Diff(want, got.State); diff != "" || v.Refused != got.Refused || v.RetryAfter != got.Wait {
+			t.Fatalf("%d: %+v\nscript: %v for %v, model: %v for %v, state (-model +script):\n%s", i, q, got.Refused, got.Wait, v.Refused, v.RetryAfter, diff)
 		}
-		refusals[got.refused]++
+		refusals[got.Refused]++
 	}
 	for _, limit := range []quota.Limit{quota.None, quota.Minute, quota.Hour, quota.Day, quota.Burst} {
 		if refusals[limit] < 50 {
@@ -180,12 +184,12 @@ func TestThreeReplicasGiveAUserHisQuotaOnce(t *testing.T) {
 	if passed := storm(t, replicas, "bob", wide, 80); passed != 240 {
 		t.Errorf("%d of a neighbour's 240 passed", passed)
 	}
-	keys, err := replicas[0].link.client.Keys(t.Context(), "*").Result()
+	keys, err := replicas[0].redis().client.Keys(t.Context(), "*").Result()
 	if err != nil || len(keys) != 4 {
 		t.Errorf("keys %v, %v", keys, err)
 	}
 	for _, key := range keys {
-		if ttl := replicas[0].link.client.TTL(t.Context(), key).Val(); ttl <= 0 {
+		if ttl := replicas[0].redis().client.TTL(t.Context(), key).Val(); ttl <= 0 {
 			t.Errorf("%s never expires", key)
 		}
 	}
@@ -240,7 +244,7 @@ func TestAStoreThatForgetsForgivesNobody(t *testing.T) {
 	for round := range 3 {
 		time.Sleep(trustSeen) // What is refused is asked for again.
 		// As a restart within a moment: no beat falls into it.
-		if err := replicas[0].link.client.FlushAll(t.Context()).Err(); err != nil {
+		if err := replicas[0].redis().client.FlushAll(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
 		if passed := storm(t, replicas, "alice", known, 100); passed != 0 {
@@ -249,7 +253,7 @@ func TestAStoreThatForgetsForgivesNobody(t *testing.T) {
 	}
 	for _, r := range replicas {
 		await(t, "the open call of another user", func() bool {
-			return r.link.client.HLen(t.Context(), key("bob")[0]).Val() > 0
+			return r.redis().client.HLen(t.Context(), key("bob")[0]).Val() > 0
 		})
 		if !r.link.up.Load() || !strings.Contains(r.log.String(), "has lost what it knew") {
 			t.Errorf("nobody is told: %s", r.log)
@@ -268,11 +272,11 @@ func TestManyUsersAreToldOf(t *testing.T) {
 	r := startReplica(t, Redis{URL: server.URL(), Timeout: defaultTimeout}, 1)
 	await(t, "the store", r.link.up.Load)
 	for i := range users {
-		r.accounts.update(types.UID(fmt.Sprint("user-", i)), time.Now(), func(a *account) { a.inFlight = slots{0, 1} })
+		r.accounts.update(types.UID(fmt.Sprint("user-", i)), time.Now(), func(a *account) { a.inFlight = counter.Slots{0, 1} })
 	}
 	r.renew()
 	held := func(i int) bool {
-		return r.link.client.HExists(t.Context(), key(types.UID(fmt.Sprint("user-", i)))[0], "r:"+r.link.replica).Val()
+		return r.redis().client.HExists(t.Context(), key(types.UID(fmt.Sprint("user-", i)))[0], "r:"+r.redis().replica).Val()
 	}
 	await(t, "all of them", func() bool {
 		waits := 0
@@ -292,11 +296,11 @@ func TestWhoCouldNotBeToldOfIsToldOfLater(t *testing.T) {
 	server := redisserver.Start(t)
 	r := startReplicas(t, Redis{URL: server.URL()}, 1)[0]
 	// The hash of one is none.
-	if err := r.link.client.Set(t.Context(), key("alice")[0], "canary", 0).Err(); err != nil {
+	if err := r.redis().client.Set(t.Context(), key("alice")[0], "canary", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
 	for _, user := range []types.UID{"alice", "bob"} {
-		r.accounts.update(user, time.Now(), func(a *account) { a.inFlight = slots{1, 0} })
+		r.accounts.update(user, time.Now(), func(a *account) { a.inFlight = counter.Slots{1, 0} })
 	}
 	r.renew()
 	r.tellAll(t.Context())
@@ -306,11 +310,11 @@ func TestWhoCouldNotBeToldOfIsToldOfLater(t *testing.T) {
 	if _, waits := r.link.untold.Load(types.UID("alice")); !waits {
 		t.Error("who could not be told of is forgotten")
 	}
-	if err := r.link.client.Del(t.Context(), key("alice")[0]).Err(); err != nil {
+	if err := r.redis().client.Del(t.Context(), key("alice")[0]).Err(); err != nil {
 		t.Fatal(err)
 	}
 	await(t, "what the store is told later", func() bool {
-		return r.link.client.HExists(t.Context(), key("alice")[0], "r:"+r.link.replica).Val()
+		return r.redis().client.HExists(t.Context(), key("alice")[0], "r:"+r.redis().replica).Val()
 	})
 }
 
@@ -357,13 +361,13 @@ func TestAReplicaKnowsTheCallsOfOthers(t *testing.T) {
 	})
 	// A replica that is gone without a word holds nothing for ever.
 	expired := fmt.Sprint("2 1 ", time.Now().UnixMicro()-1)
-	if err := replicas[0].link.client.HSet(t.Context(), key("bob")[0], "r:gone", expired).Err(); err != nil {
+	if err := replicas[0].redis().client.HSet(t.Context(), key("bob")[0], "r:gone", expired).Err(); err != nil {
 		t.Fatal(err)
 	}
 	if v := replicas[0].Take(t.Context(), "bob", wide, call); !v.Allowed() {
 		t.Errorf("refused by %v for a replica that is gone", v.Refused)
 	}
-	if left := replicas[0].link.client.HExists(t.Context(), key("bob")[0], "r:gone").Val(); left {
+	if left := replicas[0].redis().client.HExists(t.Context(), key("bob")[0], "r:gone").Val(); left {
 		t.Error("a replica that is gone is not forgotten")
 	}
 }

@@ -8,19 +8,19 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/hostedbridge/hostedbridge/internal/quota/counter"
 )
 
 const (
 	// beatInterval is how often this replica reports to the shared store, and
 	// checks whether it is available again.
 	beatInterval = time.Second
-	// replicaFor is how long a replica counts after its last report.
-	replicaFor = 10 * time.Second
 	// tellDelay is how long the end of a call may go untold: most users have
 	// begun the next one by then, which tells of it too.
 	tellDelay = 10 * time.Millisecond
 	// renewInterval is how often calls in flight are reported again; two
-	// reports may fail before leaseFor is over.
+	// reports may fail before counter.LeaseFor is over.
 	renewInterval = 10 * time.Second
 )
 
@@ -61,7 +61,7 @@ func (s *Store) Run(ctx context.Context) error {
 // renew reports all calls and streams to the store again.
 func (s *Store) renew() {
 	s.accounts.each(func(bridge types.UID, a *account) {
-		if a.inFlight != (slots{}) {
+		if a.inFlight != (counter.Slots{}) {
 			s.link.untold.Store(bridge, struct{}{})
 		}
 	})
@@ -94,13 +94,13 @@ func (s *Store) beat(ctx context.Context) {
 
 // tellAll reports to the store what is in flight of each user whose numbers
 // changed. Failed reports are repeated later: the store's numbers are valid for
-// leaseFor, and each request reports its user's numbers too. Only requests
+// counter.LeaseFor, and each request reports its user's numbers too. Only requests
 // decide whether the store is available, since they wait for it.
 func (s *Store) tellAll(ctx context.Context) {
 	if !s.link.up.Load() {
 		return
 	}
-	told := make(map[types.UID]slots, tellAtOnce)
+	told := make(map[types.UID]counter.Slots, tellAtOnce)
 	s.link.untold.Range(func(k, _ any) bool {
 		bridge := k.(types.UID)
 		s.link.untold.Delete(bridge)
@@ -112,7 +112,7 @@ func (s *Store) tellAll(ctx context.Context) {
 
 // tellSome reports some users to the store, and then removes them from told. It
 // returns whether that succeeded.
-func (s *Store) tellSome(ctx context.Context, told map[types.UID]slots) bool {
+func (s *Store) tellSome(ctx context.Context, told map[types.UID]counter.Slots) bool {
 	if len(told) == 0 {
 		return true
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/internal/quota"
+	"github.com/hostedbridge/hostedbridge/internal/quota/counter"
 )
 
 // slotWait is how long a call waits until another call of its user ends. A
@@ -43,8 +44,8 @@ func (s *Store) enter(ctx context.Context, bridge types.UID, slot quota.Limit, l
 // is free.
 func (s *Store) tryEnter(bridge types.UID, slot quota.Limit, limit int32) (freed <-chan struct{}) {
 	s.accounts.update(bridge, s.clock.Now(), func(a *account) {
-		if a.inFlight[index(slot)] < int(limit) {
-			a.inFlight[index(slot)]++
+		if a.inFlight[counter.Index(slot)] < int(limit) {
+			a.inFlight[counter.Index(slot)]++
 			return
 		}
 		if a.freed == nil {
@@ -61,7 +62,7 @@ func (s *Store) Give(bridge types.UID, slot quota.Limit) {
 		return
 	}
 	s.accounts.update(bridge, s.clock.Now(), func(a *account) {
-		a.inFlight[index(slot)]--
+		a.inFlight[counter.Index(slot)]--
 		if a.freed != nil {
 			close(a.freed)
 			a.freed = nil

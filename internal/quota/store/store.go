@@ -5,6 +5,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -12,11 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/internal/clock"
+	"github.com/hostedbridge/hostedbridge/internal/jsoncall"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 )
 
-// trustSeen is for how long a refusal of the shared store is repeated without
-// asking it again: a client that goes on calling costs it one request in that
+// trustSeen is for how long an answer of the shared store is told to requests
+// that cost nothing, and a refusal repeated, without asking it again: a client that goes on calling costs it one request in that
 // time. If it were longer, a user whose counts an administrator removes would
 // notice it late.
 const trustSeen = time.Second
@@ -26,8 +28,10 @@ type Options struct {
 	// Replicas is the minimum number of replicas, used until the shared store
 	// knows the number; at least 1.
 	Replicas int
-	// Redis is the shared store, nil for none.
+	// Redis or Remote is the shared store, both nil for none. Remote is the
+	// installation's own.
 	Redis   *Redis
+	Remote  *jsoncall.Client
 	Clock   clock.Clock
 	Metrics prometheus.Registerer
 	Log     *slog.Logger
@@ -46,18 +50,33 @@ type Store struct {
 // New returns a store. With a shared store it begins as if that were
 // unavailable, and asks for it once Run runs.
 func New(o Options) (*Store, error) {
-	m, err := newMetrics(o.Metrics, o.Redis != nil)
+	l, err := o.link()
+	if err != nil {
+		return nil, fmt.Errorf("quota store: %w", err)
+	}
+	m, err := newMetrics(o.Metrics, l != nil)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{
-		replicas: max(1, o.Replicas), clock: o.Clock, metrics: m, log: o.Log,
+	return &Store{
+		replicas: max(1, o.Replicas), clock: o.Clock, metrics: m, log: o.Log, link: l,
 		accounts: accounts{of: map[types.UID]*account{}},
+	}, nil
+}
+
+// link returns the way to the shared store, nil without one.
+func (o *Options) link() (*link, error) {
+	switch {
+	case o.Redis != nil:
+		r, err := newRedis(*o.Redis)
+		if err != nil {
+			return nil, err
+		}
+		return newLink(r), nil
+	case o.Remote != nil:
+		return newLink(newRemote(o.Remote)), nil
 	}
-	if o.Redis != nil {
-		s.link, err = newLink(*o.Redis)
-	}
-	return s, err
+	return nil, nil
 }
 
 // Take takes the wanted part of the quota of a bridge's user, who is of that
@@ -72,10 +91,10 @@ func (s *Store) Take(ctx context.Context, bridge types.UID, tier quota.Tier, wan
 func (s *Store) take(ctx context.Context, bridge types.UID, tier quota.Tier, want quota.Want) quota.Verdict {
 	slot := want.Slot
 	if slot == quota.None && want.Requests == 0 {
-		return s.Known(bridge, tier)
+		return s.Known(ctx, bridge, tier)
 	}
 	if slot != quota.None && !s.enter(ctx, bridge, slot, limitOf(s.tier(tier), slot)) {
-		v := s.Known(bridge, tier)
+		v := s.Known(ctx, bridge, tier)
 		v.Refused = slot
 		return v
 	}
@@ -145,10 +164,17 @@ func (s *Store) takeAlone(bridge types.UID, tier quota.Tier, want quota.Want) (v
 	return v
 }
 
-// Known returns what is left to a bridge's user as far as this replica knows,
-// without asking the store. It is for answers to requests that cost nothing.
-func (s *Store) Known(bridge types.UID, tier quota.Tier) quota.Verdict {
+// Known returns what is left to a bridge's user, and takes nothing. It asks the
+// shared store, if it is available, unless that has answered within trustSeen:
+// other replicas take from the same quota.
+func (s *Store) Known(ctx context.Context, bridge types.UID, tier quota.Tier) quota.Verdict {
 	a := s.accounts.known(bridge)
+	if s.clock.Now().Sub(a.seenAt) >= trustSeen {
+		if v, asked := s.ask(ctx, bridge, tier, quota.Want{}); asked {
+			return v
+		}
+		a = s.accounts.known(bridge)
+	}
 	state, replicas := a.state, s.others()
 	if s.link != nil && !a.sharing {
 		state = a.seen

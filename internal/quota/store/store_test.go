@@ -15,6 +15,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/clock/clocktest"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
+	"github.com/hostedbridge/hostedbridge/internal/quota/counter"
 )
 
 var tier = quota.Tier{PerMinute: 90, PerHour: 900, PerDay: 9000, Burst: 90, ConcurrentCalls: 2, Streams: 1}
@@ -53,10 +54,10 @@ func TestAUserGetsHisQuotaAndOthersTheirs(t *testing.T) {
 	if !v.Allowed() || v.Left[0].Remaining != 89 {
 		t.Errorf("bob: %+v", v)
 	}
-	if got := s.Known("bob", tier); got != v {
+	if got := s.Known(t.Context(), "bob", tier); got != v {
 		t.Errorf("of bob is known %+v, want %+v", got, v.Left)
 	}
-	if got := s.Known("carol", tier).Left[0].Remaining; got != 90 {
+	if got := s.Known(t.Context(), "carol", tier).Left[0].Remaining; got != 90 {
 		t.Errorf("of carol, who never called, is known %d", got)
 	}
 	var refusals dto.Metric
@@ -96,7 +97,7 @@ func TestABatchThatIsMoreThanAShareIsNotPutOff(t *testing.T) {
 	if v := take(30); v.Refused != quota.Minute || v.RetryAfter != time.Minute {
 		t.Errorf("once more: refused by %v, for %v", v.Refused, v.RetryAfter)
 	}
-	if a := s.accounts.known("alice"); a.inFlight != (slots{}) {
+	if a := s.accounts.known("alice"); a.inFlight != (counter.Slots{}) {
 		t.Errorf("in flight: %v", a.inFlight)
 	}
 }
@@ -144,7 +145,7 @@ func TestWhoIsRefusedKeepsNoSlot(t *testing.T) {
 			t.Fatalf("refused by %v", v.Refused)
 		}
 	}
-	if a := s.accounts.known("alice"); a.inFlight != (slots{}) {
+	if a := s.accounts.known("alice"); a.inFlight != (counter.Slots{}) {
 		t.Errorf("in flight: %v", a.inFlight)
 	}
 }

@@ -1,0 +1,267 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/hostedbridge/hostedbridge/internal/audit"
+	"github.com/hostedbridge/hostedbridge/internal/audit/index"
+	"github.com/hostedbridge/hostedbridge/internal/clock"
+	"github.com/hostedbridge/hostedbridge/internal/jsoncall"
+	"github.com/hostedbridge/hostedbridge/internal/pki"
+	"github.com/hostedbridge/hostedbridge/internal/pki/pkitest"
+	"github.com/hostedbridge/hostedbridge/internal/quota"
+	quotastore "github.com/hostedbridge/hostedbridge/internal/quota/store"
+	"github.com/hostedbridge/hostedbridge/internal/telemetry/metricstest"
+)
+
+// world is an installation's store and the authority of all certificates.
+type world struct {
+	authority *pki.Authority
+	options   Options
+	address   string
+	stop      func()
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	authority, err := pki.NewAuthority([32]byte{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	broker := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		csr, _ := io.ReadAll(r.Body)
+		chain, err := authority.Issue(rand.Reader, csr, pki.StoreSubject(), time.Now())
+		if err != nil {
+			t.Error(err)
+		}
+		_, _ = w.Write(chain)
+	}))
+	broker.TLS = &tls.Config{Certificates: []tls.Certificate{pkitest.Certificate(t, authority, pki.ServiceSubject("localhost"))}, MinVersion: tls.VersionTLS13}
+	broker.StartTLS()
+	t.Cleanup(broker.Close)
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("token"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return &world{authority: authority, options: Options{
+		Listen: "127.0.0.1:0", ProbeListen: "127.0.0.1:0", Namespace: "system", TokenFile: token, Directory: t.TempDir(), LogLevel: "info",
+		KeybrokerURL: strings.Replace(broker.URL, "127.0.0.1", "localhost", 1), KeybrokerCA: string(authority.CertificatePEM()),
+	}}
+}
+
+// start runs a store until stop is called or the test ends.
+func (w *world) start(t *testing.T) {
+	t.Helper()
+	s, err := newServer(&w.options, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	service, err := s.listen(ctx, &w.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.address = service.Public[0].Listener.Addr().String()
+	ended := make(chan error, 1)
+	go func() { ended <- s.serve(ctx, service) }()
+	w.stop = func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		ended <- nil
+	}
+	t.Cleanup(w.stop)
+}
+
+// client returns one with the certificate of subject, which takes no server but
+// the one with that name.
+func (w *world) client(t *testing.T, subject pki.Subject, server string) *jsoncall.Client {
+	t.Helper()
+	roots := x509.NewCertPool()
+	roots.AddCert(w.root(t))
+	uri := pki.StoreURI()
+	uri.Path = server
+	own := pkitest.Certificate(t, w.authority, subject)
+	c, err := jsoncall.New("https://"+w.address, func() *tls.Config {
+		return &tls.Config{
+			MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{own}, InsecureSkipVerify: true,
+			VerifyConnection: pki.VerifyPeer(roots, uri, x509.ExtKeyUsageServerAuth, time.Now),
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func (w *world) root(t *testing.T) *x509.Certificate {
+	t.Helper()
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM([]byte(w.options.KeybrokerCA)) {
+		t.Fatal("no certificate")
+	}
+	chains, err := pkitest.Certificate(t, w.authority, pki.StoreSubject()).Leaf.Verify(x509.VerifyOptions{Roots: roots})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return chains[0][len(chains[0])-1]
+}
+
+// startIngress runs what an ingress has of the store, until the test ends.
+func (w *world) startIngress(t *testing.T) (*quotastore.Store, *index.Index) {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	counts, err := quotastore.New(quotastore.Options{
+		Replicas: 2, Remote: w.client(t, pki.IngressSubject(), "/store"), Clock: clock.System{}, Metrics: prometheus.NewRegistry(), Log: log,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries := index.New(index.NewRemote(w.client(t, pki.IngressSubject(), "/store")), index.Config{Keep: func(string) time.Duration { return time.Hour }, Log: log})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 2)
+	go func() { ended <- counts.Run(ctx) }()
+	go func() { ended <- entries.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		for range 2 {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	// The whole tier is given by an ingress that reaches the store.
+	await(t, "the counts", func() bool { return counts.Known(t.Context(), "alice", sixADay).Replicas == 1 })
+	return counts, entries
+}
+
+var sixADay = quota.Tier{PerMinute: 6, PerHour: 6, PerDay: 6, Burst: 6, ConcurrentCalls: 6, Streams: 1}
+
+func await(t *testing.T, what string, there func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !there(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited too long for %s", what)
+		}
+	}
+}
+
+// found returns how many entries an ingress finds for alice.
+func found(t *testing.T, x *index.Index) int {
+	t.Helper()
+	page, err := x.Search(t.Context(), audit.Query{UserID: "alice", Limit: 10})
+	if err == nil && !page.Shared {
+		t.Error("the answer says that it is of one replica")
+	}
+	if err != nil {
+		return -1
+	}
+	return len(page.Entries)
+}
+
+// TestAStoreIsOneForAllIngressesAndOutlivesItsProcess has two ingresses, and two
+// more after a restart.
+func TestAStoreIsOneForAllIngressesAndOutlivesItsProcess(t *testing.T) {
+	w := newWorld(t)
+	w.start(t)
+	countsOfA, entriesOfA := w.startIngress(t)
+	countsOfB, entriesOfB := w.startIngress(t)
+	for i := range 6 {
+		counts := []*quotastore.Store{countsOfA, countsOfB}[i%2]
+		if v := counts.Take(t.Context(), "alice", sixADay, quota.Want{Requests: 1}); !v.Allowed() || v.Left[2].Remaining != int64(5-i) {
+			t.Fatalf("call %d: %+v", i, v)
+		}
+	}
+	for _, counts := range []*quotastore.Store{countsOfA, countsOfB} {
+		if v := counts.Take(t.Context(), "alice", sixADay, quota.Want{Requests: 1}); v.Refused != quota.Day {
+			t.Errorf("a seventh call: %v", v.Refused)
+		}
+	}
+	entriesOfA.Follow([]audit.Record{{Head: audit.Head{Writer: "w", Seq: 1}, Entry: audit.Entry{
+		ID: "one", Time: time.Now(), UserID: "alice", Principal: audit.Principal{Kind: audit.KindUserKey},
+		ReportedBy: audit.Ingress, Call: audit.Call{Method: audit.MethodCallTool, Status: audit.Success},
+	}}})
+	await(t, "the entry", func() bool { return found(t, entriesOfA) == 1 && found(t, entriesOfB) == 1 })
+
+	w.stop()
+	w.start(t)
+	counts, entries := w.startIngress(t)
+	if v := counts.Take(t.Context(), "alice", sixADay, quota.Want{Requests: 1}); v.Refused != quota.Day {
+		t.Errorf("a call after a restart: %v", v.Refused)
+	}
+	await(t, "the index", func() bool { return found(t, entries) >= 0 })
+	if n := found(t, entries); n != 1 {
+		t.Errorf("after a restart the index has %d entries", n)
+	}
+}
+
+func TestAStoreAndItsIngressesKnowEachOther(t *testing.T) {
+	w := newWorld(t)
+	w.start(t)
+	w.startIngress(t) // It has its certificate.
+	for _, test := range []struct {
+		name    string
+		subject pki.Subject
+		server  string
+		ok      bool
+	}{
+		{"an ingress", pki.IngressSubject(), "/store", true},
+		{"an ingress that means another server", pki.IngressSubject(), "/bridge/uid-1", false},
+		{"a bridge", pki.BridgeSubject("uid-1"), "/store", false},
+		{"another store", pki.StoreSubject(), "/store", false},
+		{"the ingress's name in a server's certificate", pki.Subject{URI: pki.IngressURI(), Usage: x509.ExtKeyUsageServerAuth}, "/store", false},
+	} {
+		err := w.client(t, test.subject, test.server).Call(t.Context(), "/v1/quota/leave", "nobody", &jsoncall.Nothing{})
+		if (err == nil) != test.ok {
+			t.Errorf("%s: %v", test.name, err)
+		}
+	}
+}
+
+func TestTheStoresOptions(t *testing.T) {
+	ca := func(string) string { return "pem" }
+	o, err := parse([]string{"--directory=/data", "--namespace=system"}, ca, io.Discard)
+	if err != nil || o.KeybrokerURL != "https://hosted-bridge-keybroker.system.svc:8443" || o.KeybrokerCA != "pem" {
+		t.Errorf("%+v, %v", o, err)
+	}
+	for want, args := range map[string][]string{
+		"--directory":     {},
+		"--listen":        {"--directory=/data", "--listen=8443"},
+		"--keybroker-url": {"--directory=/data", "--keybroker-url=http://keybroker"},
+		"not expected":    {"--directory=/data", "more"},
+	} {
+		if _, err := parse(args, ca, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+	if _, err := parse([]string{"--directory=/data"}, func(string) string { return "" }, io.Discard); err == nil || !strings.Contains(err.Error(), envKeybrokerCA) {
+		t.Errorf("without a certificate: %v", err)
+	}
+}
+
+func TestTheStoresMetricsAreDocumented(t *testing.T) {
+	reg := metricstest.New()
+	if _, err := register(reg, func() time.Time { return time.Time{} }, http.NotFoundHandler()); err != nil {
+		t.Fatal(err)
+	}
+	metricstest.Documented(t, "store", reg.Metrics())
+}

@@ -1,0 +1,24 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"io"
+	"strings"
+	"testing"
+)
+
+func TestTheIngressesFlagsOfTheStore(t *testing.T) {
+	for arg, ok := range map[string]bool{
+		"--audit-index=store:https://store:8443": true, "--audit-index=store:": false, "--audit-index=store:http://store": false,
+		"--quota-store-url=https://store:8443": true, "--quota-store-url=redis://store": false, "--quota-store-url=https://user@store": false,
+	} {
+		if _, err := parseOptions([]string{arg}, io.Discard); (err == nil) != ok {
+			t.Errorf("%s: %v", arg, err)
+		}
+	}
+	if _, err := parseOptions([]string{"--quota-store-url=https://store", "--quota-redis-url=redis://redis"}, io.Discard); err == nil || !strings.Contains(err.Error(), "exclude each other") {
+		t.Errorf("two stores of counts: %v", err)
+	}
+}

@@ -1,0 +1,100 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v4/pkg/engine"
+	networkingv1 "k8s.io/api/networking/v1"
+)
+
+func TestTheStoreIsWhatTheIngressesUse(t *testing.T) {
+	const counts, index = "--quota-store-url=https://hosted-bridge-store.$(POD_NAMESPACE).svc:8443\n", "--audit-index=store:https://hosted-bridge-store.$(POD_NAMESPACE).svc:8443\n"
+	const redis = "quota: {redis: {url: 'redis://valkey:6379/0'}}"
+	for _, test := range []struct {
+		name, values  string
+		counts, index bool
+	}{
+		{"by default", "", true, true},
+		{"beside a Redis", redis, false, true},
+		{"beside a database", "audit: {index: {type: postgres, postgres: {existingSecret: url}}}", true, false},
+		{"beside an index of each replica", "audit: {index: {type: sqlite}}", true, false},
+		{"with all elsewhere", redis + "\naudit: {index: {type: none}}", false, false},
+		{"without it", "store: {enabled: false}\naudit: {index: {type: sqlite}}", false, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			files := render(t, test.values+"\nmonitoring: {requireNamespaces: false, serviceMonitor: {enabled: true}}")
+			ingress := files["ingress.yaml"]
+			if strings.Contains(ingress, counts) != test.counts || strings.Contains(ingress, index) != test.index {
+				t.Errorf("the ingress's flags are others:\n%s", ingress)
+			}
+			used := test.counts || test.index
+			for file, what := range map[string]string{
+				"store.yaml": "name: hosted-bridge-store\n", "isolation-policies.yaml": "component: store}", "monitoring-servicemonitor.yaml": "name: hosted-bridge-store-metrics\n",
+			} {
+				if strings.Contains(files[file], what) != used {
+					t.Errorf("%s has the store: %v, want %v", file, !used, used)
+				}
+			}
+		})
+	}
+}
+
+func TestTheStoresVolumeIsAClaimWhereOneIsBound(t *testing.T) {
+	class := func(isDefault string) object {
+		return object{kind: "StorageClass", name: "class-" + isDefault, annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": isDefault}}
+	}
+	for _, test := range []struct {
+		name    string
+		cluster engine.ClientProvider
+		values  string
+		claim   bool
+	}{
+		{"without a cluster", nil, "", true},
+		{"with a default class", secrets{}.and(class("false"), class("true")), "", true},
+		{"without a class", secrets{}.and(object{kind: "Secret", namespace: elsewhere, name: "one"}), "", false},
+		{"without a default class", secrets{}.and(class("false")), "", false},
+		{"with a class by name", secrets{}.and(class("false")), "store: {persistence: {storageClassName: class-false}}", true},
+		{"in namespaced mode", secrets{}.and(class("false")), "watchNamespaces: [tenants]", true},
+		{"with a claim at all events", secrets{}.and(class("false")), "store: {persistence: {enabled: true}}", true},
+		{"without a claim at all events", secrets{}.and(class("true")), "store: {persistence: {enabled: false}}", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			files, err := renderAt(t, test.cluster, test.values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for text, want := range map[string]bool{"kind: PersistentVolumeClaim\n": test.claim, "claimName: hosted-bridge-store}": test.claim, "emptyDir: {sizeLimit: 4Gi}": !test.claim} {
+				if strings.Contains(files["store.yaml"], text) != want {
+					t.Errorf("it has %q: %v", text, !want)
+				}
+			}
+			if told := strings.Contains(files["NOTES.txt"], "loses it when the pod is"); told == test.claim {
+				t.Errorf("the notes tell what is lost with the pod: %v", told)
+			}
+		})
+	}
+}
+
+func TestTheStoreReachesTheKeybrokerAndNothingElse(t *testing.T) {
+	made := objects(t, render(t, "isolation: {networkPolicy: {dns: {cidrs: [169.254.20.10/32]}}}")["isolation-policies.yaml"])
+	p := as[networkingv1.NetworkPolicy](t, made["NetworkPolicy/hosted-bridge-store"]).Spec
+	if len(p.PolicyTypes) != 2 || len(p.Ingress) != 1 || len(p.Egress) != 2 {
+		t.Fatalf("%+v", p)
+	}
+	component := func(peers []networkingv1.NetworkPolicyPeer) string {
+		return peers[0].PodSelector.MatchLabels["app.kubernetes.io/component"]
+	}
+	if from := p.Ingress[0]; len(from.From) != 1 || component(from.From) != "ingress" || from.Ports[0].Port.IntValue() != 8443 {
+		t.Errorf("it is reached by %+v", from)
+	}
+	if to := p.Egress[0]; len(to.To) != 1 || component(to.To) != "keybroker" || to.Ports[0].Port.IntValue() != 8443 {
+		t.Errorf("it reaches %+v", to)
+	}
+	if dns := p.Egress[1]; len(dns.To) != 2 || dns.To[1].IPBlock.CIDR != "169.254.20.10/32" || dns.Ports[0].Port.IntValue() != 53 {
+		t.Errorf("it asks %+v", dns)
+	}
+}
