@@ -36,6 +36,7 @@ func TestCallsGoOnWhileAProcessEnds(t *testing.T) {
 	}{
 		{name: "the operator is killed", deployment: "hosted-bridge-operator", end: kill},
 		{name: "every keybroker is killed", deployment: "hosted-bridge-keybroker", end: kill},
+		{name: "the store is killed", deployment: "hosted-bridge-store", end: kill},
 		{name: "one ingress is killed", deployment: "hosted-bridge-ingress", end: kill, pods: 1, cuts: true},
 		{name: "one ingress pod is deleted", deployment: "hosted-bridge-ingress", end: remove, pods: 1, cuts: true},
 	}

@@ -59,7 +59,7 @@ func asked(t *testing.T) []string {
 func exposed(t *testing.T) map[string]bool {
 	t.Helper()
 	series := map[string]bool{}
-	for component, port := range map[string]string{"operator": "8082", "keybroker": "8081", "ingress": "8081"} {
+	for component, port := range map[string]string{"operator": "8082", "keybroker": "8081", "ingress": "8081", "store": "8081"} {
 		var pods corev1.PodList
 		err := installed.client.List(t.Context(), &pods, client.InNamespace(systemNamespace), client.MatchingLabels{"app.kubernetes.io/component": component})
 		if err != nil {

@@ -1,5 +1,5 @@
 {{/*
-What the three Deployments share. Each component's include sites are named
+What the Deployments share. Each component's include sites are named
 templates hosted-bridge.<component>.<topic>.args, .mounts and .volumes; the files
 _<topic>.tpl have them, and a topic that has nothing to say is empty.
 */}}

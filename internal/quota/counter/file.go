@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"time"
 
@@ -111,21 +112,34 @@ func (c *Counter) save(inOrder bool) error {
 
 // encode returns what is to be written, nil for nothing.
 func (c *Counter) encode(inOrder bool) ([]byte, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.path == "" || !c.changed && !inOrder {
+	kept := c.snapshot(inOrder)
+	if kept == nil {
 		return nil, nil
-	}
-	kept := file{Users: c.users}
-	if inOrder {
-		kept.Marker = c.marker
 	}
 	text, err := json.Marshal(kept)
 	if err != nil {
 		return nil, fmt.Errorf("encode the counts of quotas: %w", err)
 	}
-	c.changed = false
 	return text, nil
+}
+
+// snapshot returns a copy of what is to be written, nil for nothing. Calls wait
+// for the copy, and not for its text.
+func (c *Counter) snapshot(inOrder bool) *file {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.path == "" || !c.changed && !inOrder {
+		return nil
+	}
+	c.changed = false
+	kept := &file{Users: make(map[types.UID]*account, len(c.users))}
+	if inOrder {
+		kept.Marker = c.marker
+	}
+	for bridge, a := range c.users {
+		kept.Users[bridge] = &account{State: a.State, Held: maps.Clone(a.Held), Used: a.Used}
+	}
+	return kept
 }
 
 // write writes a file, onto the disk itself if it is the last one.

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/internal/clock"
+	"github.com/hostedbridge/hostedbridge/internal/jsoncall"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 	"github.com/hostedbridge/hostedbridge/internal/quota/counter"
 	"github.com/hostedbridge/hostedbridge/test/redisserver"
@@ -408,6 +409,31 @@ func TestThePasswordIsNeededAndNeverTold(t *testing.T) {
 	}
 }
 
+// startReplicaOf runs a replica of the installation's own store.
+func startReplicaOf(b *testing.B, own *ownStore) *Store {
+	b.Helper()
+	own.use(counter.Open("", clock.System{}, slog.New(slog.DiscardHandler)))
+	client, err := jsoncall.New(own.URL, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	s, err := New(Options{Replicas: 1, Remote: client, Clock: clock.System{}, Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	b.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			b.Error(err)
+		}
+	})
+	await(b, "the store", s.link.up.Load)
+	return s
+}
+
 // BenchmarkTake is what a call costs: a request and a slot, taken and given back.
 func BenchmarkTake(b *testing.B) {
 	endless := quota.Tier{PerMinute: 1 << 30, PerHour: 1 << 30, PerDay: 1 << 30, Burst: 1 << 30, ConcurrentCalls: 1 << 10, Streams: 1}
@@ -418,7 +444,8 @@ func BenchmarkTake(b *testing.B) {
 	server := redisserver.Start(b)
 	shared := startReplica(b, Redis{URL: server.URL()}, 1)
 	await(b, "the store", shared.link.up.Load)
-	for name, s := range map[string]*Store{"in the process": local, "in Redis": shared.Store} {
+	own := startReplicaOf(b, startOwnStore(b))
+	for name, s := range map[string]*Store{"in the process": local, "in Redis": shared.Store, "in the store": own} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -27,7 +27,7 @@ type ownStore struct {
 	handler atomic.Pointer[http.ServeMux]
 }
 
-func startOwnStore(t *testing.T) *ownStore {
+func startOwnStore(t testing.TB) *ownStore {
 	t.Helper()
 	s := &ownStore{}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
