@@ -24,6 +24,8 @@ type catalogOptions struct {
 	// Registry is what stands before the names of recipes where they are read as
 	// those of an MCP registry.
 	Registry string
+	// URL is the installation's public URL, for its own entry there; empty for none.
+	URL string
 	// MaxRecipes is how many recipes one publisher may have; 0 is no limit.
 	MaxRecipes int
 	// SigningKeyFile has the key that signs the installation's own recipes; empty
@@ -34,6 +36,7 @@ type catalogOptions struct {
 func (o *catalogOptions) registerFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Namespace, "catalog-namespace", o.Namespace, "namespace of the catalog's recipes and publishers (default: the installation's namespace)")
 	flags.StringVar(&o.Registry, "catalog-registry-name", o.Registry, "reversed domain in front of recipe names at /v0.1, such as com.example.catalog (default: "+catalogapi.DefaultNamespace+")")
+	flags.StringVar(&o.URL, "base-url", o.URL, "public URL of the installation, such as https://bridge.example.com, for its own entry at /v0.1/servers (default: no entry)")
 	flags.IntVar(&o.MaxRecipes, "catalog-max-recipes-per-publisher", o.MaxRecipes, "maximum number of names of one publisher in the catalog; 0 means no limit")
 	flags.StringVar(&o.SigningKeyFile, "catalog-signing-key-file", o.SigningKeyFile, "file with the key that signs the installation's own recipes, those of the seed and of kubectl, when they are downloaded: 32 bytes in base64, the same for all replicas; bridges on people's own machines verify them by GET /catalog-key (default: they are not signed)")
 }

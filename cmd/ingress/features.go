@@ -59,7 +59,7 @@ func catalogFeature(c *core, o *options) (httpapi.Feature, error) {
 	if err != nil {
 		return httpapi.Feature{}, err
 	}
-	options := catalogapi.Options{Store: c.catalog, Namespace: o.Catalog.Registry, MaxRecipes: o.Catalog.MaxRecipes, Signer: signer, Log: c.log}
+	options := catalogapi.Options{Store: c.catalog, Namespace: o.Catalog.Registry, URL: o.Catalog.URL, MaxRecipes: o.Catalog.MaxRecipes, Signer: signer, Log: c.log}
 	seeder, err := o.Seed.open(c.catalog, c.metrics, c.log)
 	if err != nil {
 		return httpapi.Feature{}, err

@@ -83,6 +83,11 @@ func (o *loginOptions) open(ctx context.Context, c *core) (*logins, error) {
 		return nil, fmt.Errorf("--oauth-config: caFile: %w", err)
 	}
 	issuers := issuersOf(found)
+	for _, i := range found.Issuers {
+		if i.RefusesResource() {
+			c.log.WarnContext(ctx, "clients of MCP cannot log in at this issuer, which refuses the parameter resource that they send: use server in --oauth-config with it as a provider", "issuer", i.Issuer)
+		}
+	}
 	keys, err := jwks.New(keySources(found, &c.identity.login), jwks.Options{Client: clientOf(roots), Clock: clock.System{}, Log: c.log})
 	if err != nil {
 		return nil, fmt.Errorf("--oauth-config: %w", err)

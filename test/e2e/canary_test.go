@@ -111,7 +111,7 @@ func travel(t *testing.T, n tenant) map[string]string {
 		status      int
 	}{
 		{"C", "a refused value that is too long", http.StatusRequestEntityTooLarge},
-		{"small", "a refused value of a wrong name", http.StatusNotFound},
+		{"small", "a refused value of a wrong name", http.StatusBadRequest},
 		{"MORE", "a refused value beyond the limit", http.StatusConflict},
 	} {
 		if a := askSecrets(t, n, http.MethodPut, "/"+r.name, values[r.value]); a.status != r.status {

@@ -129,3 +129,12 @@ func TestTheNotesSayWhatProvidersMustKnow(t *testing.T) {
 		t.Errorf("the notes have no %q:\n%s", want, notes)
 	}
 }
+
+func TestTheNotesWarnOfIssuersThatClientsCannotUse(t *testing.T) {
+	for issuer, want := range map[string]bool{"https://login.microsoftonline.com/8f1c/v2.0": true, "https://login.example.com/realms/staff": false} {
+		values := "{baseURL: https://bridges.example.com, oauth: {issuers: [{issuer: " + issuer + ", audiences: [https://bridges.example.com]}]}}"
+		if got := strings.Contains(render(t, values)["NOTES.txt"], "Clients of MCP cannot log in at "+issuer); got != want {
+			t.Errorf("%s: a warning: %t", issuer, got)
+		}
+	}
+}

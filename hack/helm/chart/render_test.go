@@ -153,7 +153,7 @@ func TestAPodIsReplacedWhenWhatItReadsAtItsStartAloneChanges(t *testing.T) {
 		want   []string // components whose pods differ from those without values.
 	}{
 		{"a tier is read by ingresses while they run", "tiers: {free: {perMinute: 31}}", []string{"keybroker", "operator"}},
-		{"the public address is the operator's", "baseURL: https://bridges.example.com", []string{"operator"}},
+		{"the public address is the operator's and the ingress's", "baseURL: https://bridges.example.com", []string{"ingress", "operator"}},
 		{"the tenants' image is the operator's", "bridge: {image: example.com/bridge:2}", []string{"operator"}},
 		{"a label of the Service is no pod's", "ingress: {service: {annotations: {a: b}}}", nil},
 	}

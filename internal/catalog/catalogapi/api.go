@@ -61,6 +61,10 @@ type Options struct {
 	// Namespace is what the official registry's API puts before a recipe's name,
 	// such as com.example.catalog; DefaultNamespace when empty.
 	Namespace string
+	// URL is the installation's public URL, such as https://bridge.example.com. The
+	// official registry's API then has an entry of the installation itself; it has
+	// none if URL is empty.
+	URL string
 	// Settle is how long a write waits until it is served; zero means three
 	// seconds.
 	Settle time.Duration
@@ -100,6 +104,7 @@ type core struct {
 	log        *slog.Logger
 	// namespace is the prefix of names in the official registry's form.
 	namespace string
+	own       *installation // nil if there is no entry
 	document  document
 	paths     paths
 }
@@ -117,6 +122,7 @@ func New(o Options) (*API, error) {
 	if err := checkNamespace(a.namespace); err != nil {
 		return nil, err
 	}
+	a.own = newInstallation(o.URL, a.namespace, time.Now())
 	var err error
 	if a.document, err = newDocument(); err != nil {
 		return nil, err

@@ -84,10 +84,16 @@ func (a *registryHandler) registryList(c httpapi.Call) error {
 		return queryProblem(err)
 	}
 	list := official.List{Servers: []official.Response{}, Metadata: official.Metadata{NextCursor: next, Count: len(found)}}
+	kind := "servers " + q.version
+	if a.own.matches(q) { // Beside the items of the page, which the cursor counts.
+		list.Servers = append(list.Servers, a.own.entry)
+		list.Metadata.Count++
+		kind += a.own.tag()
+	}
 	for _, item := range found {
 		list.Servers = append(list.Servers, official.Of(item, indexOf(item, q.version), a.namespace))
 	}
-	return a.listOf(c, list, tagOf("servers "+q.version, search.Page{Items: found, Next: next}))
+	return a.listOf(c, list, tagOf(kind, search.Page{Items: found, Next: next}))
 }
 
 func (a *registryHandler) listOf(c httpapi.Call, list official.List, etag string) error {
@@ -122,6 +128,9 @@ func (a *registryHandler) servers(snapshot *search.Snapshot, q searchQuery) (fou
 }
 
 func (a *registryHandler) matches(item *search.Item, q searchQuery) bool {
+	if a.own != nil && item.Entry.Name == installationName {
+		return false
+	}
 	named := q.Text == "" || inName(strings.ToLower(a.namespace), item.Entry.Name, q.Text) ||
 		strings.Contains(strings.ToLower(item.View.Author.Name), q.Text)
 	return named && indexOf(item, q.version) >= 0 && !item.Entry.Changed().Before(q.since)
@@ -151,6 +160,11 @@ func indexOf(item *search.Item, version string) int {
 	return -1
 }
 
+// isOwn reports whether the server of the path is the installation itself.
+func (a *registryHandler) isOwn(c httpapi.Call) bool {
+	return a.own != nil && strings.EqualFold(c.Param("name"), a.namespace+"%2F"+installationName)
+}
+
 // server returns the recipe of the path. Target has accepted only the namespace
 // and the name, with the slash encoded.
 func (a *registryHandler) server(c httpapi.Call) (*search.Item, error) {
@@ -175,6 +189,9 @@ func (a *registryHandler) server(c httpapi.Call) (*search.Item, error) {
 
 // registryVersions answers with the versions of a server, the newest first.
 func (a *registryHandler) registryVersions(c httpapi.Call) error {
+	if a.isOwn(c) {
+		return a.listOf(c, official.List{Servers: []official.Response{a.own.entry}, Metadata: official.Metadata{Count: 1}}, a.own.tag())
+	}
 	item, err := a.server(c)
 	if err != nil {
 		return err
@@ -191,6 +208,16 @@ func (a *registryHandler) registryVersions(c httpapi.Call) error {
 
 // registryVersion answers with one version of a server.
 func (a *registryHandler) registryVersion(c httpapi.Call) error {
+	if a.isOwn(c) {
+		if !a.own.has(versionIn(c)) {
+			return errNoVersion
+		}
+		b, err := json.Marshal(a.own.entry)
+		if err != nil {
+			return err
+		}
+		return page{b, a.own.tag()}.write(c)
+	}
 	item, err := a.server(c)
 	if err != nil {
 		return err

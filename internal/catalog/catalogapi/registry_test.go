@@ -155,3 +155,53 @@ func TestTheRegistrysNamespaceIsAReversedDomain(t *testing.T) {
 		}
 	}
 }
+
+// TestTheInstallationIsInItsOwnRegistry has a recipe of the name of the installation's
+// entry, which hides it.
+func TestTheInstallationIsInItsOwnRegistry(t *testing.T) {
+	w := newWorld(t, func(o *Options) { o.URL = "https://bridge.example.com/" })
+	w.seeded("alpha", installationName)
+	const own = serversPath + "/dev.hostedbridge.catalog%2Fhosted-bridge/versions"
+	for target, want := range map[string][]string{
+		serversPath:                                         {"hosted-bridge", "alpha"},
+		serversPath + "?limit=1":                            {"hosted-bridge", "alpha"},
+		serversPath + "?search=hosted-br":                   {"hosted-bridge"},
+		serversPath + "?search=alp":                         {"alpha"},
+		serversPath + "?version=latest":                     {"hosted-bridge", "alpha"},
+		serversPath + "?version=1.0.0":                      {"alpha"},
+		serversPath + "?updated_since=2126-03-02T12:00:00Z": {},
+		own: {"hosted-bridge"},
+	} {
+		got := w.get(target)
+		var raw any
+		got.into(t, &raw)
+		if err := schemaOf(t, "ServerList").Validate(raw); err != nil || got.status != http.StatusOK {
+			t.Errorf("%s: %d %v", target, got.status, err)
+		}
+		var list official.List
+		got.into(t, &list)
+		names := []string{}
+		for _, s := range list.Servers {
+			names = append(names, strings.TrimPrefix(s.Server.Name, DefaultNamespace+"/"))
+		}
+		if diff := cmp.Diff(want, names); diff != "" || list.Metadata.Count != len(want) {
+			t.Errorf("%s: %s", target, diff)
+		}
+	}
+	got := w.get(own + "/latest")
+	var server official.Response
+	got.into(t, &server)
+	if want := []official.Remote{{Type: "streamable-http", URL: "https://bridge.example.com/mcp"}}; !cmp.Equal(want, server.Server.Remotes) {
+		t.Errorf("the remotes are %+v", server.Server.Remotes)
+	}
+	if again := w.get(own+"/latest", "If-None-Match", got.header.Get("ETag")); again.status != http.StatusNotModified {
+		t.Errorf("it is sent again: %d", again.status)
+	}
+	if got := w.get(own + "/9.9.9"); got.status != http.StatusNotFound {
+		t.Errorf("a version that is none: %d", got.status)
+	}
+	without := newWorld(t)
+	if got := without.get(own); got.status != http.StatusNotFound {
+		t.Errorf("without a URL: %d", got.status)
+	}
+}

@@ -53,7 +53,7 @@ type Response struct {
 // Meta is the registry's metadata.
 type Meta struct {
 	Official Official `json:"io.modelcontextprotocol.registry/official"`
-	Catalog  Listing  `json:"dev.hostedbridge/catalog"`
+	Catalog  Listing  `json:"dev.hostedbridge/catalog,omitzero"`
 }
 
 // Official are the metadata that clients of the official registry read.

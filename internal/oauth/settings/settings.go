@@ -8,6 +8,7 @@
 package settings
 
 import (
+	"net/url"
 	"slices"
 	"time"
 )
@@ -48,6 +49,16 @@ type Issuer struct {
 	Scopes Scopes `yaml:"scopes"`
 	// User makes users of its tokens' claims.
 	User User `yaml:"user"`
+}
+
+// entraHosts are those of Microsoft Entra's issuers, in its clouds.
+var entraHosts = []string{"login.microsoftonline.com", "login.microsoftonline.us", "login.partner.microsoftonline.cn", "sts.windows.net"}
+
+// RefusesResource reports whether clients of MCP cannot get tokens of the issuer:
+// they send the parameter resource (RFC 8707), which Microsoft Entra refuses.
+func (i Issuer) RefusesResource() bool {
+	u, err := url.Parse(i.Issuer)
+	return err == nil && slices.Contains(entraHosts, u.Hostname())
 }
 
 // Scopes are what a token must have to read, and to call. None asks for none.

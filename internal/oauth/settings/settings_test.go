@@ -161,3 +161,14 @@ func TestParseTakesNoServer(t *testing.T) {
 		}
 	}
 }
+
+func TestMicrosoftEntraRefusesWhatClientsSend(t *testing.T) {
+	for issuer, want := range map[string]bool{
+		"https://login.microsoftonline.com/8f1c/v2.0": true, "https://sts.windows.net/8f1c/": true, "https://login.microsoftonline.us/8f1c/v2.0": true,
+		"https://login.example.com/login.microsoftonline.com": false, "https://accounts.google.com": false, "": false,
+	} {
+		if got := (Issuer{Issuer: issuer}).RefusesResource(); got != want {
+			t.Errorf("%q: %t", issuer, got)
+		}
+	}
+}
