@@ -31,7 +31,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // installation is a process of ours with a keybroker and an API server.
 type installation struct {
@@ -162,8 +162,8 @@ func (i *installation) send(method, path, key, body string) (int, string) {
 	return res.StatusCode, string(answer)
 }
 
-// keybroker starts one that certifies whoever asks as the ingress, and notes
-// what else it is asked.
+// keybroker starts one that certifies whoever asks as the ingress, or as the store
+// by a token of that name, and notes what else it is asked.
 func (i *installation) keybroker() string {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/v1/certificates" {
@@ -171,7 +171,11 @@ func (i *installation) keybroker() string {
 			return
 		}
 		csr, _ := io.ReadAll(r.Body)
-		chain, err := i.authority.Issue(rand.Reader, csr, pki.IngressSubject(), time.Now())
+		subject := pki.IngressSubject()
+		if r.Header.Get("Authorization") == "Bearer "+storeToken {
+			subject = pki.StoreSubject()
+		}
+		chain, err := i.authority.Issue(rand.Reader, csr, subject, time.Now())
 		if err != nil {
 			i.t.Error(err)
 		}

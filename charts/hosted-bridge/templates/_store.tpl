@@ -10,14 +10,6 @@
 {{- if or (include "hosted-bridge.store.counts" .) (eq .Values.audit.index.type "store") -}}true{{- end -}}
 {{- end }}
 
-{{/* What it holds, in words. */}}
-{{- define "hosted-bridge.store.holds" -}}
-{{- $holds := list -}}
-{{- if include "hosted-bridge.store.counts" . }}{{ $holds = append $holds "the counts of quotas" }}{{ end -}}
-{{- if eq .Values.audit.index.type "store" }}{{ $holds = append $holds "the index of the audit trail" }}{{ end -}}
-{{- join " and " $holds -}}
-{{- end }}
-
 {{/* Its URL in an ingress's flags. */}}
 {{- define "hosted-bridge.store.url" -}}
 https://hosted-bridge-store.$(POD_NAMESPACE).svc:8443

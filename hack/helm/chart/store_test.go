@@ -72,7 +72,7 @@ func TestTheStoresVolumeIsAClaimWhereOneIsBound(t *testing.T) {
 					t.Errorf("it has %q: %v", text, !want)
 				}
 			}
-			if told := strings.Contains(files["NOTES.txt"], "loses it when the pod is"); told == test.claim {
+			if told := strings.Contains(files["NOTES.txt"], "has no PersistentVolumeClaim"); told == test.claim {
 				t.Errorf("the notes tell what is lost with the pod: %v", told)
 			}
 		})
