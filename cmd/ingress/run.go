@@ -60,7 +60,9 @@ func newService(ctx context.Context, o *options, c *core) (*graceful.Service, er
 	if err := c.audit.register(c.metrics); err != nil {
 		return nil, err
 	}
-	readiness := &graceful.Readiness{Check: func() bool { return c.routes.Current() != nil && c.identity.ready() }}
+	readiness := &graceful.Readiness{Check: func() bool {
+		return c.routes.Current() != nil && c.identity.ready() && c.quotas.store.Tried()
+	}}
 	if err := telemetry.Register(c.metrics, readiness.Gauge("ingress")); err != nil {
 		return nil, err
 	}

@@ -35,6 +35,10 @@ const (
 	maxReason = 1 << 10
 )
 
+// ErrNoCertificate says that a call was not made, since there is no certificate
+// yet.
+var ErrNoCertificate = errors.New("no certificate yet")
+
 // Client calls one server. It is safe for concurrent use.
 type Client struct {
 	base *url.URL
@@ -68,7 +72,7 @@ func New(base string, credentials func() *tls.Config) (*Client, error) {
 
 func dialTLS(ctx context.Context, dialer *net.Dialer, address string, config *tls.Config) (net.Conn, error) {
 	if config == nil {
-		return nil, errors.New("no certificate yet")
+		return nil, ErrNoCertificate
 	}
 	raw, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {

@@ -39,6 +39,8 @@ type shared interface {
 // link is what this replica knows of the shared store.
 type link struct {
 	shared
+	// tried is whether it was asked since there is something to ask it with.
+	tried atomic.Bool
 	// up is whether it is asked, and memory what it is asked for.
 	up     atomic.Bool
 	memory atomic.Pointer[memory]

@@ -5,6 +5,7 @@ package store
 
 import (
 	"context"
+	"crypto/tls"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -168,6 +169,31 @@ func TestWithoutTheInstallationsOwnStoreEachReplicaGivesItsShare(t *testing.T) {
 	n := passed(t, a, "alice", 1) + passed(t, b, "alice", 1)
 	if n += passed(t, a, "alice", 90) + passed(t, b, "alice", 90); n > 10 {
 		t.Errorf("%d more passed with a store that has forgotten, want no more than the ten that only one replica had heard of", n)
+	}
+}
+
+func TestAStoreIsTriedOnceThereIsACertificate(t *testing.T) {
+	var certificate *tls.Config
+	client, err := jsoncall.New("https://127.0.0.1:1", func() *tls.Config { return certificate })
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(Options{Replicas: 2, Remote: client, Clock: clocktest.New(8), Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.beat(t.Context())
+	if s.Tried() {
+		t.Error("it was tried without a certificate")
+	}
+	// Nobody listens there: that is an answer, too.
+	certificate = &tls.Config{MinVersion: tls.VersionTLS13}
+	s.beat(t.Context())
+	if !s.Tried() || s.link.up.Load() {
+		t.Error("a store that is away was not tried, or answers")
+	}
+	if !alone(t, clocktest.New(0), 2).Tried() {
+		t.Error("without a store there is something to try")
 	}
 }
 

@@ -5,10 +5,12 @@ package store
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/hostedbridge/hostedbridge/internal/jsoncall"
 	"github.com/hostedbridge/hostedbridge/internal/quota/counter"
 )
 
@@ -74,6 +76,8 @@ func (s *Store) beat(ctx context.Context) {
 	defer s.link.learning.Unlock()
 	before := s.link.memory.Load()
 	marker, err := s.link.beat(ctx)
+	// Whatever came of it, requests are counted by it from here on.
+	defer func() { s.link.tried.Store(s.link.tried.Load() || !errors.Is(err, jsoncall.ErrNoCertificate)) }()
 	if err != nil {
 		s.fail(ctx, before, err)
 		return

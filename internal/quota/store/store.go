@@ -79,6 +79,10 @@ func (o *Options) link() (*link, error) {
 	return nil, nil
 }
 
+// Tried reports whether the shared store was asked, and has answered or not: before
+// that this replica gives its share also while the store is there.
+func (s *Store) Tried() bool { return s.link == nil || s.link.tried.Load() }
+
 // Take takes the wanted part of the quota of a bridge's user, who is of that
 // tier: all of it or nothing. If the verdict allows it, the caller has to give
 // the slot back.
