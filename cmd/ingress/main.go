@@ -41,21 +41,21 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	if len(args) > 0 && args[0] == "keys" {
-		return runKeys(args[1:], rand.Reader, time.Now(), stdout, stderr)
-	}
 	if len(args) == 1 && args[0] == "--version" {
 		_, err := fmt.Fprintln(stdout, version.String())
 		return err
 	}
-	if len(args) > 0 && args[0] == "audit" {
-		return runAudit(args[1:], os.Stdin, stdout, stderr)
-	}
-	if len(args) > 0 && args[0] == "check" {
-		return runCheck(ctx, args[1:], stdout, stderr)
-	}
-	if len(args) > 0 && args[0] == "store" {
-		return store.Run(ctx, args[1:], stderr)
+	if len(args) > 0 {
+		switch args[0] {
+		case "keys":
+			return runKeys(args[1:], rand.Reader, time.Now(), stdout, stderr)
+		case "audit":
+			return runAudit(args[1:], os.Stdin, stdout, stderr)
+		case "check":
+			return runCheck(ctx, args[1:], stdout, stderr)
+		case "store":
+			return store.Run(ctx, args[1:], stderr)
+		}
 	}
 	o, err := parseOptions(args, stderr)
 	if err != nil {

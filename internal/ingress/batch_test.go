@@ -177,7 +177,7 @@ func TestRefusalsBeforeTheBodyHaveTheirEntry(t *testing.T) {
 		"no session":          {"POST", "/u/alice/sse", isJSON, callOf("1", "a"), nil, 405, []string{"unread sse denied method_not_allowed"}},
 		"what is served":      {"POST", "/u/alice/mcp", isJSON, rpcRequest, nil, 200, nil},
 		"its own health":      {"GET", "/u/alice/health", "", "", nil, 200, nil},
-		"a secret of its own": {"GET", "/u/alice/secrets/none", "", "", nil, 404, nil},
+		"a secret of its own": {"GET", "/u/alice/secrets/NONE", "", "", nil, 404, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, alice := oneUser(t, defaults(), answers(isJSON, "{}"))

@@ -120,8 +120,11 @@ func awaitAgreement(t *testing.T, n tenant, begin time.Time, least int) (calls i
 				return err
 			}
 			var f figures
-			if err := json.Unmarshal(a.body, &f); err != nil || a.status != http.StatusOK || f.Scope != "installation" {
-				return fmt.Errorf("status %d, %v: %.500s", a.status, err, a.body)
+			if err := json.Unmarshal(a.body, &f); err != nil {
+				return fmt.Errorf("status %d: %w: %.500s", a.status, err, a.body)
+			}
+			if a.status != http.StatusOK || f.Scope != "installation" {
+				return fmt.Errorf("status %d: %.500s", a.status, a.body)
 			}
 			if i == 0 {
 				first = f
