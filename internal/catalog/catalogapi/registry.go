@@ -79,13 +79,17 @@ func (a *registryHandler) registryList(c httpapi.Call) error {
 	if q.Limit == 0 {
 		q.Limit = search.DefaultLimit
 	}
+	own := a.own.matches(q)
+	if own {
+		q.Limit--
+	}
 	found, next, err := a.servers(snapshot, q)
 	if err != nil {
 		return queryProblem(err)
 	}
 	list := official.List{Servers: []official.Response{}, Metadata: official.Metadata{NextCursor: next, Count: len(found)}}
 	kind := "servers " + q.version
-	if a.own.matches(q) { // Beside the items of the page, which the cursor counts.
+	if own {
 		list.Servers = append(list.Servers, a.own.entry)
 		list.Metadata.Count++
 		kind += a.own.tag()
@@ -104,6 +108,9 @@ func (a *registryHandler) listOf(c httpapi.Call, list official.List, etag string
 	return page{b, etag}.write(c)
 }
 
+// beforeAll sorts before all names of recipes.
+const beforeAll = "-"
+
 // servers returns the recipes of a page, and the cursor of the next one.
 func (a *registryHandler) servers(snapshot *search.Snapshot, q searchQuery) (found []*search.Item, next string, err error) {
 	all := search.Query{Sort: search.SortName, Limit: search.MaxLimit, Cursor: q.Cursor}
@@ -117,7 +124,11 @@ func (a *registryHandler) servers(snapshot *search.Snapshot, q searchQuery) (fou
 				continue
 			}
 			if len(found) == q.Limit {
-				return found, search.CursorAfter(found[q.Limit-1].Entry.Name), nil
+				last := beforeAll
+				if q.Limit > 0 {
+					last = found[q.Limit-1].Entry.Name
+				}
+				return found, search.CursorAfter(last), nil
 			}
 			found = append(found, item)
 		}

@@ -164,7 +164,8 @@ func TestTheInstallationIsInItsOwnRegistry(t *testing.T) {
 	const own = serversPath + "/dev.hostedbridge.catalog%2Fhosted-bridge/versions"
 	for target, want := range map[string][]string{
 		serversPath:                                         {"hosted-bridge", "alpha"},
-		serversPath + "?limit=1":                            {"hosted-bridge", "alpha"},
+		serversPath + "?limit=1":                            {"hosted-bridge"},
+		serversPath + "?limit=2":                            {"hosted-bridge", "alpha"},
 		serversPath + "?search=hosted-br":                   {"hosted-bridge"},
 		serversPath + "?search=alp":                         {"alpha"},
 		serversPath + "?version=latest":                     {"hosted-bridge", "alpha"},
@@ -187,6 +188,12 @@ func TestTheInstallationIsInItsOwnRegistry(t *testing.T) {
 		if diff := cmp.Diff(want, names); diff != "" || list.Metadata.Count != len(want) {
 			t.Errorf("%s: %s", target, diff)
 		}
+	}
+	var first, second official.List
+	w.get(serversPath+"?limit=1").into(t, &first)
+	w.get(serversPath+"?limit=1&cursor="+first.Metadata.NextCursor).into(t, &second)
+	if len(second.Servers) != 1 || !strings.HasSuffix(second.Servers[0].Server.Name, "/alpha") {
+		t.Errorf("the second page is %+v", second)
 	}
 	got := w.get(own + "/latest")
 	var server official.Response
