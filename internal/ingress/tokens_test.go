@@ -386,7 +386,7 @@ func TestStreamsEndWithTheirTokenAndCallsDoNot(t *testing.T) {
 		<-goOn
 		_, _ = io.WriteString(rw, "data: {}\n\n")
 	})
-	ends := time.Now().Add(time.Second)
+	ends := time.Now().Add(3 * time.Second)
 	short := tokens.add("short", "alice", "/u/alice/mcp", func(t *oauth.Token) { t.Expires = ends.Add(-oauth.Leeway) })
 	called := make(chan reply, 1)
 	go func() { called <- w.do(w.request(http.MethodPost, "/u/alice/mcp", short, toolCall)) }()
