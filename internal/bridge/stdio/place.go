@@ -32,13 +32,16 @@ type place struct {
 // the program, which inherit it.
 const folderVariable = "HOSTED_BRIDGE_RUN_DIR"
 
+// authoritiesFile is the file, in the program's home, of the certificate authorities that Node.js
+// trusts besides its own.
+const authoritiesFile = "authorities.pem"
+
 // container returns the place of a program in its own container. Its home and caches are in the
 // folder for temporary files, the only writable folder there. They survive the program, so that
-// the next run finds the downloads of the previous one. Files are written to the given folder, if
-// it is not empty.
-func container(files string) (place, error) {
-	if files != "" {
-		if err := sweep(files); err != nil {
+// the next run finds the downloads of the previous one.
+func container(p Post) (place, error) {
+	if p.Files != "" {
+		if err := sweep(p.Files); err != nil {
 			return place{}, err
 		}
 	}
@@ -47,21 +50,29 @@ func container(files string) (place, error) {
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return place{}, fmt.Errorf("make the programs' home: %w", err)
 	}
+	basics := slices.Clone(p.Env)
+	if p.Authorities != "" {
+		file := filepath.Join(home, authoritiesFile)
+		if err := os.WriteFile(file, []byte(p.Authorities), 0o600); err != nil {
+			return place{}, fmt.Errorf("write the certificate authorities: %s", bare(err))
+		}
+		basics = append(basics, "NODE_EXTRA_CA_CERTS="+file)
+	}
 	return place{
-		basics: []string{
-			"PATH=" + own("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
-			"LANG=" + own("LANG", "C.UTF-8"),
-			"USER=" + own("USER", "nonroot"),
-			"HOME=" + home,
-			"TMPDIR=" + tmp,
-			"XDG_CACHE_HOME=" + filepath.Join(home, ".cache"),
-			"XDG_CONFIG_HOME=" + filepath.Join(home, ".config"),
-			"XDG_DATA_HOME=" + filepath.Join(home, ".local", "share"),
-			"XDG_STATE_HOME=" + filepath.Join(home, ".local", "state"),
-			"npm_config_cache=" + filepath.Join(home, ".npm"),
-			"UV_CACHE_DIR=" + filepath.Join(home, ".cache", "uv"),
-		},
-		folder: cmp.Or(files, tmp),
+		basics: append(basics,
+			"PATH="+own("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
+			"LANG="+own("LANG", "C.UTF-8"),
+			"USER="+own("USER", "nonroot"),
+			"HOME="+home,
+			"TMPDIR="+tmp,
+			"XDG_CACHE_HOME="+filepath.Join(home, ".cache"),
+			"XDG_CONFIG_HOME="+filepath.Join(home, ".config"),
+			"XDG_DATA_HOME="+filepath.Join(home, ".local", "share"),
+			"XDG_STATE_HOME="+filepath.Join(home, ".local", "state"),
+			"npm_config_cache="+filepath.Join(home, ".npm"),
+			"UV_CACHE_DIR="+filepath.Join(home, ".cache", "uv"),
+		),
+		folder: cmp.Or(p.Files, tmp),
 		alone:  true,
 		grace:  grace{bridgeGrace, stdinGrace, termGrace},
 	}, nil

@@ -38,6 +38,11 @@ type Post struct {
 	// Storage is where the program's volume is, empty for none. If it is full when the
 	// program ends, that is said: the program's own error may not reach anybody.
 	Storage string
+	// Env are variables that the program gets, each NAME=VALUE. Those of its launch go before
+	// them.
+	Env []string
+	// Authorities are certificate authorities in PEM that Node.js trusts besides its own.
+	Authorities string
 }
 
 // Serve listens on the socket and runs the programs that the bridge sends for the post's server,
@@ -48,7 +53,7 @@ type Post struct {
 // Serve is for a process that does nothing else: it treats all descendants of the process as parts
 // of the program and ends them with it.
 func Serve(ctx context.Context, p Post, log *slog.Logger) error {
-	where, err := container(p.Files)
+	where, err := container(p)
 	if err != nil {
 		return err
 	}
