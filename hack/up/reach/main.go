@@ -13,6 +13,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"os"
 	"os/signal"
@@ -34,7 +35,7 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	var p probe
+	p := probe{proxy: http.ProxyFromEnvironment}
 	flags := flag.NewFlagSet("reach", flag.ContinueOnError)
 	flags.StringVar(&p.registry, "registry", defaultRegistry, "URL of the registry")
 	flags.StringVar(&p.resolver, "resolver", "", "address of the resolver of that network, such as 10.213.0.1:53")

@@ -19,7 +19,9 @@ import (
 type probe struct {
 	registry, resolver string
 	proxies            map[string]string
-	pool               *x509.CertPool
+	// proxy is what the environment says of a request.
+	proxy func(*http.Request) (*url.URL, error)
+	pool  *x509.CertPool
 	// own says that the machine names authorities of its own.
 	own bool
 }
@@ -34,7 +36,7 @@ func (p probe) try(ctx context.Context) (found, error) {
 	if request.URL.User != nil {
 		return found{}, errors.New("the registry's URL has a user or a password, which pods are not told")
 	}
-	proxy, err := http.ProxyFromEnvironment(request)
+	proxy, err := p.proxy(request)
 	if err != nil {
 		return found{}, err
 	}
@@ -47,13 +49,15 @@ func (p probe) try(ctx context.Context) (found, error) {
 	if f.addresses, err = addressesOf(ctx, resolver, first); err != nil {
 		return found{}, err
 	}
-	answer, err := (&http.Client{Transport: &http.Transport{
-		Proxy:           http.ProxyURL(proxy),
-		DialContext:     (&net.Dialer{Resolver: resolver}).DialContext,
-		TLSClientConfig: &tls.Config{RootCAs: p.pool, MinVersion: tls.VersionTLS12},
-	}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).Do(request)
+	transport := &http.Transport{
+		Proxy:             http.ProxyURL(proxy),
+		DialContext:       (&net.Dialer{Resolver: resolver}).DialContext,
+		TLSClientConfig:   &tls.Config{RootCAs: p.pool, MinVersion: tls.VersionTLS12},
+		DisableKeepAlives: true,
+	}
+	answer, err := transport.RoundTrip(request)
 	if err != nil {
-		return found{}, err
+		return found{}, fmt.Errorf("ask %s: %w", request.URL.Host, err)
 	}
 	_ = answer.Body.Close()
 	if p.own && answer.TLS != nil && len(answer.TLS.VerifiedChains) > 0 {
@@ -76,6 +80,10 @@ func (p probe) netResolver() *net.Resolver {
 // addressesOf returns the IPv4 addresses of the URL's host: pods have no other ones.
 func addressesOf(ctx context.Context, resolver *net.Resolver, u *url.URL) ([]netip.Addr, error) {
 	addresses, err := resolver.LookupNetIP(ctx, "ip4", u.Hostname())
+	// Its text names the machine's resolver, which is not the one that was asked.
+	if unknown := new(net.DNSError); errors.As(err, &unknown) {
+		return nil, fmt.Errorf("look up %s: %s", u.Hostname(), unknown.Err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("look up %s: %w", u.Hostname(), err)
 	}
