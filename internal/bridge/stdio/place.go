@@ -25,7 +25,9 @@ type place struct {
 	// alone says that all other descendants of this process belong to the one program, as in a
 	// separate container.
 	alone bool
-	grace grace
+	// installed is where npx installs programs; empty if it is not for this process to remove.
+	installed string
+	grace     grace
 }
 
 // folderVariable contains the folder of the program's files. It also marks leftover processes of
@@ -72,9 +74,10 @@ func container(p Post) (place, error) {
 			"npm_config_cache="+filepath.Join(home, ".npm"),
 			"UV_CACHE_DIR="+filepath.Join(home, ".cache", "uv"),
 		),
-		folder: cmp.Or(p.Files, tmp),
-		alone:  true,
-		grace:  grace{bridgeGrace, stdinGrace, termGrace},
+		folder:    cmp.Or(p.Files, tmp),
+		alone:     true,
+		installed: filepath.Join(home, ".npm", "_npx"),
+		grace:     grace{bridgeGrace, stdinGrace, termGrace},
 	}, nil
 }
 

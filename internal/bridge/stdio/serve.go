@@ -260,11 +260,17 @@ func relay(ctx context.Context, conn *net.UnixConn, p *program, storage string) 
 		p.end("was ended, because the bridge has gone")
 	}()
 	out := chunkWriter{conn}
-	if _, err := io.Copy(out, onlyReader{p.stdout}); err != nil {
+	said, err := io.Copy(out, onlyReader{p.stdout})
+	if err != nil {
 		p.end("was ended, because the bridge has gone")
 		_, _ = io.Copy(io.Discard, p.stdout)
 	}
 	reason = p.outlast() + fullness(storage)
+	if said == 0 && p.place.installed != "" {
+		// Npx may have been ended while it installed the program, and would then run what is
+		// there. What it has downloaded stays, so that the next time takes less.
+		_ = os.RemoveAll(p.place.installed)
+	}
 	_ = p.stdout.Close()
 	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
 	_ = out.finish(ending{Program: p.name, Reason: reason})
