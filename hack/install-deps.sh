@@ -66,6 +66,7 @@ need_cluster() {
     need conntrack conntrack
     need ip iproute2
     need nsenter util-linux
+    need slirp4netns slirp4netns
     need modprobe kmod
     # Distributions that do not package the CNI plugins put them in /opt/cni/bin.
     [[ -e /opt/cni/bin/bridge ]] || need /usr/lib/cni/bridge containernetworking-plugins

@@ -33,6 +33,8 @@ func newShim() *cobra.Command {
 	c.Flags().StringVar(&post.Server, "server", "", "name of the server whose program runs; a program for another server is refused")
 	c.Flags().StringVar(&post.Files, "files", "", "folder for programs' files, which may hold secrets (default: the folder for temporary files)")
 	c.Flags().StringVar(&post.Storage, "storage", "", "folder of the program's volume; if it is full when the program ends, the error says so (default: no volume)")
+	c.Flags().StringArrayVar(&post.Env, "env", nil, "variable that the program gets, as NAME=VALUE; the program's own variable of that name goes before it; repeat the flag for each variable")
+	c.Flags().StringVar(&post.Authorities, "authorities", "", "certificate authorities in PEM that Node.js trusts besides its own (default: none)")
 	return c
 }
 

@@ -4,11 +4,14 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -28,6 +31,10 @@ type Options struct {
 	// servers are out of service.
 	RuntimeImageNode   string
 	RuntimeImagePython string
+	// RuntimeEnv are variables, each NAME=VALUE, and RuntimeAuthorities the
+	// certificate authorities in PEM that programs in these images get.
+	RuntimeEnv         []string
+	RuntimeAuthorities string
 	// UpstreamAllowCIDR are the address ranges that the tenants' bridges may
 	// reach though they are not public.
 	UpstreamAllowCIDR []string
@@ -92,6 +99,8 @@ func (o *Options) RegisterFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.BridgeImage, "bridge-image", o.BridgeImage, "image of the tenants' pods")
 	fs.StringVar(&o.RuntimeImageNode, "runtime-image-node", o.RuntimeImageNode, "image with npx on its PATH for servers that have no image of their own; if it is empty, such servers are out of service")
 	fs.StringVar(&o.RuntimeImagePython, "runtime-image-python", o.RuntimeImagePython, "image with uvx on its PATH for servers that have no image of their own; if it is empty, such servers are out of service")
+	fs.StringArrayVar(&o.RuntimeEnv, "runtime-env", o.RuntimeEnv, "variable that programs of npx and uvx get, as NAME=VALUE, such as a proxy or a registry; a server's own variable of that name goes before it; repeat the flag for each variable. Users' programs read it, so it is no place for a password")
+	fs.StringVar(&o.RuntimeAuthorities, "runtime-authorities", o.RuntimeAuthorities, "certificate authorities in PEM that npx, and Node.js programs that it runs, trust besides those of Node.js")
 	fs.StringArrayVar(&o.UpstreamAllowCIDR, "upstream-allow-cidr", o.UpstreamAllowCIDR, "private address range that tenants' bridges may reach, such as 10.96.0.0/16 for a cluster's Services; repeat the flag for each range. Do not allow a range with addresses that tenants must not reach")
 	fs.StringArrayVar(&o.UpstreamDenyCIDR, "upstream-deny-cidr", o.UpstreamDenyCIDR, "address range that tenants' bridges never reach, even if it is public or inside an --upstream-allow-cidr; repeat the flag for each range. The API server's address in the cluster's Services is denied without it; its other addresses belong here")
 	fs.StringVar(&o.BridgeOTLPEndpoint, "bridge-otlp-endpoint", o.BridgeOTLPEndpoint, "endpoint to which tenants' bridges send traces, such as http://collector.observability.svc:4318; if it is empty, they send none")
@@ -116,6 +125,8 @@ func (o *Options) Validate() error {
 	o.BaseURL, o.LoginURL = strings.TrimRight(o.BaseURL, "/"), strings.TrimRight(o.LoginURL, "/")
 	return errors.Join(
 		notEmpty("bridge-image", o.BridgeImage),
+		variables("runtime-env", o.RuntimeEnv),
+		optionalCertificates("runtime-authorities", o.RuntimeAuthorities),
 		addressRanges("upstream-allow-cidr", o.UpstreamAllowCIDR),
 		addressRanges("upstream-deny-cidr", o.UpstreamDenyCIDR),
 		optionalURL("bridge-otlp-endpoint", o.BridgeOTLPEndpoint, "http", "https"),
@@ -152,6 +163,30 @@ func (o *Options) egress(apiServer string) mcpserver.Egress {
 func notEmpty(flag, value string) error {
 	if value == "" {
 		return fmt.Errorf("--%s is empty", flag)
+	}
+	return nil
+}
+
+var variableName = regexp.MustCompile(`^[A-Za-z_@][A-Za-z0-9_@:./-]*$`)
+
+// variables refuses what is no variable. The error does not have the value.
+func variables(flag string, values []string) error {
+	for _, v := range values {
+		if name, _, found := strings.Cut(v, "="); !found || !variableName.MatchString(name) {
+			return fmt.Errorf("--%s must be NAME=VALUE, such as HTTPS_PROXY=http://proxy.example.com:3128", flag)
+		}
+	}
+	return nil
+}
+
+// optionalCertificates refuses a text without certificates, and one with a private
+// key among them. Comments are fine: bundles of authorities have them.
+func optionalCertificates(flag, text string) error {
+	for rest := []byte(text); len(bytes.TrimSpace(rest)) > 0; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil || block.Type != "CERTIFICATE" {
+			return fmt.Errorf("--%s must be certificates in PEM, and nothing else that is in PEM", flag)
+		}
 	}
 	return nil
 }

@@ -25,6 +25,12 @@ func TestDefaultsAreValid(t *testing.T) {
 	}
 }
 
+// privateKey has the form of one, and is none.
+var privateKey = "-----BEGIN " + "PRIVATE KEY-----\nAAAA\n-----END " + "PRIVATE KEY-----\n"
+
+// authority has the form of a certificate, which is all that is looked at.
+const authority = "# of the proxy\n-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+
 func TestEverySettingHasAFlag(t *testing.T) {
 	o := Defaults()
 	flags := pflag.NewFlagSet("operator", pflag.ContinueOnError)
@@ -32,6 +38,7 @@ func TestEverySettingHasAFlag(t *testing.T) {
 	err := flags.Parse([]string{
 		"--bridge-image=example.com/bridge:1", "--base-url=https://mcp.example.com/", "--login-url=https://mcp.example.com/", "--keybroker-url=https://keys:8443",
 		"--runtime-image-node=example.com/node:1", "--runtime-image-python=example.com/python:1",
+		"--runtime-env=NO_PROXY=a,b", "--runtime-env=npm_config_registry=https://npm.example.com/", "--runtime-authorities=" + authority,
 		"--upstream-allow-cidr=10.0.0.0/8", "--upstream-allow-cidr=fd00::/8", "--upstream-deny-cidr=10.96.0.1/32", "--upstream-deny-cidr=fd00::1/128",
 		"--bridge-otlp-endpoint=http://collector:4318", "--bridge-priority-class=bridges",
 		"--namespace=system", "--watch-namespaces=tenants,trials", "--tiers-file=/tiers.yaml", "--leader-elect=false", "--probe-listen=:1", "--metrics-listen=:2",
@@ -49,6 +56,7 @@ func TestEverySettingHasAFlag(t *testing.T) {
 	want := Options{
 		BridgeImage: "example.com/bridge:1", BaseURL: "https://mcp.example.com", LoginURL: "https://mcp.example.com", KeybrokerURL: "https://keys:8443",
 		RuntimeImageNode: "example.com/node:1", RuntimeImagePython: "example.com/python:1",
+		RuntimeEnv: []string{"NO_PROXY=a,b", "npm_config_registry=https://npm.example.com/"}, RuntimeAuthorities: authority,
 		UpstreamAllowCIDR: []string{"10.0.0.0/8", "fd00::/8"}, UpstreamDenyCIDR: []string{"10.96.0.1/32", "fd00::1/128"}, BridgeOTLPEndpoint: "http://collector:4318", BridgePriorityClass: "bridges",
 		Namespace: "system", WatchNamespaces: scope.Namespaces{"tenants", "trials"}, TiersFile: "/tiers.yaml", ProbeListen: ":1", MetricsListen: ":2",
 		MinIdleTimeout: 5 * time.Second, MaxWaking: 3,
@@ -75,6 +83,10 @@ func TestValidateNamesTheFlag(t *testing.T) {
 		"a range that begins elsewhere":         {func(o *Options) { o.UpstreamAllowCIDR = []string{"10.1.2.3/8"} }, "as 10.0.0.0/8 does; one address alone is 10.1.2.3/32"},
 		"a denied address that is none":         {func(o *Options) { o.UpstreamDenyCIDR = []string{"kubernetes.default"} }, "--upstream-deny-cidr"},
 		"a denied range that begins elsewhere":  {func(o *Options) { o.UpstreamDenyCIDR = []string{"10.1.2.3/8"} }, "--upstream-deny-cidr 10.1.2.3/8 must begin"},
+		"a variable of programs without =":      {func(o *Options) { o.RuntimeEnv = []string{"A=b", "HTTPS_PROXY"} }, "--runtime-env must be NAME=VALUE"},
+		"a variable of programs with no name":   {func(o *Options) { o.RuntimeEnv = []string{"=b"} }, "--runtime-env must be NAME=VALUE"},
+		"authorities that are a path":           {func(o *Options) { o.RuntimeAuthorities = "/etc/ssl/ca.pem" }, "--runtime-authorities must be certificates in PEM"},
+		"authorities with a private key":        {func(o *Options) { o.RuntimeAuthorities = authority + privateKey }, "--runtime-authorities must be certificates in PEM"},
 		"less than no time to be idle":          {func(o *Options) { o.MinIdleTimeout = -1 }, "--min-idle-timeout must be 0 or more"},
 		"fewer than no bridges that wake":       {func(o *Options) { o.MaxWaking = -1 }, "--max-waking must be 0 or more"},
 		"a watched namespace that is none":      {func(o *Options) { o.WatchNamespaces = scope.Namespaces{"tenants", "*"} }, `--watch-namespaces: "*" is not the name of a namespace`},

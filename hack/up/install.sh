@@ -19,6 +19,9 @@
 #   VALUES_FILE more values of the chart, which go before all others
 #   OBJECTS_FILE  objects that the values name, such as Secrets, in YAML
 #   MORE_IMAGES   names of images that those objects have, of IMAGES_DIR
+#   REACH       command that says, from the cluster's network, with which values
+#               its pods reach npm's registry (hack/up/reach); without it they
+#               get none
 #   HELM        helm to use (default: bin/helm, which is built)
 #   BASE_URL    where users reach the ingress (default: http://127.0.0.1:8080)
 #   TIMEOUT     how long to wait for each thing to become ready (default: 180s)
@@ -36,8 +39,7 @@ TIMEOUT=${TIMEOUT:-180s}
 LOAD_IMAGE=${LOAD_IMAGE:-}
 REGISTRY=${REGISTRY:-}
 images=(operator keybroker ingress bridge everything-server guarded-server npm-servers)
-# In which servers over stdio run that npx fetches. up.sh builds it where pods
-# reach npm's registry.
+# In which servers over stdio run that npx fetches. up.sh builds it.
 [[ ! -e $IMAGES_DIR/runtime-node.tar ]] || images+=(runtime-node)
 read -ra more <<<"${MORE_IMAGES:-}"
 images+=(${more[@]+"${more[@]}"})
@@ -104,6 +106,7 @@ write_overlay() {
 ingress: {service: {type: NodePort, nodePort: 30080}}
 bridge: {upstream: {allowCIDRs: [10.244.0.0/16, 10.96.0.0/16]}}
 EOF
+    [[ -z ${REACH:-} ]] || try_registry 10.244.0.0/16,10.96.0.0/16
     # Its resolver is a program of the node, not a pod.
     [[ $CLUSTER != local ]] || echo "isolation: {networkPolicy: {dns: {cidrs: [10.213.0.1/32]}}}" >>"$overlay/local.yaml"
     cat >"$overlay/samples/kustomization.yaml" <<EOF
@@ -118,6 +121,25 @@ images:
 EOF
 }
 
+# try_registry RANGES  says whether pods reach the registry that this machine's npm
+# asks, and makes values of how: the registry's address where it is not public, and
+# the machine's proxies and certificate authorities. RANGES are allowed anyway.
+try_registry() {
+    local registry authorities
+    registry=$(npm config get registry)
+    authorities=$(npm config get cafile)
+    [[ $authorities != null ]] || authorities=
+    authorities=$authorities:${NODE_EXTRA_CA_CERTS:-}:${SSL_CERT_FILE:-}
+    # More than one word: the command and its arguments.
+    # shellcheck disable=SC2086
+    if $REACH --registry="$registry" --authorities="$authorities" --allow="$1" >"$overlay/registry.yaml" 2>"$overlay/registry.error"; then
+        say "pods reach what this machine reaches: npx fetches servers from $registry"
+        return
+    fi
+    rm -f "$overlay/registry.yaml"
+    say "pods do not reach $registry, so that servers over npx do not start: $(head -n 1 "$overlay/registry.error")"
+}
+
 # install_system  installs the chart, or upgrades what is there: also what was
 # applied from config/ before, and what somebody has changed by hand. The chart
 # makes the master key and the other ones, once.
@@ -127,6 +149,7 @@ install_system() {
     [[ -z ${OBJECTS_FILE:-} ]] || apply --filename="$OBJECTS_FILE"
     local values=(--values="$overlay/values.yaml")
     [[ ! -e $overlay/local.yaml ]] || values+=(--values="$overlay/local.yaml")
+    [[ ! -e $overlay/registry.yaml ]] || values+=(--values="$overlay/registry.yaml")
     [[ -z ${TIERS_FILE:-} ]] || values+=(--values="$TIERS_FILE")
     [[ -z ${VALUES_FILE:-} ]] || values+=(--values="$VALUES_FILE")
     "$HELM" upgrade "$release" charts/hosted-bridge --install --namespace="$system" \

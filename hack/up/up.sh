@@ -30,6 +30,8 @@ local)
     KUBECTL=$(bin/cluster build --print-assets)/kubectl
     KUBECONFIG=$(bin/cluster kubeconfig --name="$name")
     export LOAD_IMAGE="bin/cluster load --name=$name" BASE_URL=${BASE_URL:-http://127.0.0.1:$port}
+    go build -buildvcs=false -o bin/reach ./hack/up/reach
+    export REACH="bin/cluster exec --name=$name bin/reach --resolver=10.213.0.1:53"
     ;;
 kind)
     for command in kind kubectl; do
@@ -56,8 +58,7 @@ export KUBECTL
 
 say "building the images"
 image build
-# npx needs a way to npm's registry, which pods of the local cluster have not.
-[[ $CLUSTER == local ]] || image build --only=runtime-node
+image build --only=runtime-node
 hack/up/install.sh
 [[ $CLUSTER == current ]] || echo "
 kubectl      export KUBECONFIG=$KUBECONFIG

@@ -22,6 +22,10 @@ type Settings struct {
 	// uvx run servers that have none of their own. Where one is empty, such a
 	// server is out of service.
 	RuntimeImageNode, RuntimeImagePython string
+	// RuntimeEnv are variables, each NAME=VALUE, and RuntimeAuthorities certificate
+	// authorities in PEM that programs in these images get.
+	RuntimeEnv         []string
+	RuntimeAuthorities string
 	// OTLPEndpoint is where bridges send traces, empty for nowhere.
 	OTLPEndpoint string
 	// PriorityClass is that of the pods, empty for the cluster's default.

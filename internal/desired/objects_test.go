@@ -61,6 +61,17 @@ func TestAServerWithoutAnImageHasNoContainer(t *testing.T) {
 	expectGolden(t, "testdata/noimage.out.yaml", renderWith(t, b, p, s))
 }
 
+// TestProgramsInTheInstallationsImagesGetItsVariables builds a bridge with programs
+// of npx and of images of their own: those in images of the installation get its
+// variables and authorities.
+func TestProgramsInTheInstallationsImagesGetItsVariables(t *testing.T) {
+	s := settings
+	s.RuntimeEnv = []string{"HTTPS_PROXY=http://proxy.example.com:3128", "NO_PROXY=localhost,.example.com"}
+	s.RuntimeAuthorities = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+	b, p := load(t, "testdata/programs.in.yaml")
+	expectGolden(t, "testdata/runtimeenv.out.yaml", renderWith(t, b, p, s))
+}
+
 // expectGolden compares what is built with the file, which -update writes anew.
 func expectGolden(t *testing.T, file string, got []byte) {
 	t.Helper()

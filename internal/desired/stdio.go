@@ -170,6 +170,7 @@ func serverContainer(server plan.Server, s Settings) *corev1ac.ContainerApplyCon
 		WithImage(serverImage(server, s)).
 		WithCommand(shimFile, "shim", "--socket="+plan.StdioFolder+"/"+plan.StdioSocket,
 			"--server="+server.Name, "--files="+filesFolder).
+		WithCommand(runtimeFlags(server, s)...).
 		WithResources(withDefaults(server.Resources, serverRequests, serverLimits)).
 		WithSecurityContext(restricted()).
 		WithVolumeMounts(
@@ -189,6 +190,21 @@ func serverImage(server plan.Server, s Settings) string {
 	default:
 		return s.RuntimeImageNode
 	}
+}
+
+// runtimeFlags are the shim's flags for a program in an image of the installation.
+// Who brings an image of their own sets it up as they need it.
+func runtimeFlags(server plan.Server, s Settings) (flags []string) {
+	if server.Image != "" {
+		return nil
+	}
+	for _, v := range s.RuntimeEnv {
+		flags = append(flags, "--env="+v)
+	}
+	if s.RuntimeAuthorities != "" {
+		flags = append(flags, "--authorities="+s.RuntimeAuthorities)
+	}
+	return flags
 }
 
 func emptyDir(name string, medium corev1.StorageMedium, limit resource.Quantity) *corev1ac.VolumeApplyConfiguration {

@@ -52,6 +52,11 @@ func TestAProgramBesideABridgeReachesNothingThatIsNotAllowed(t *testing.T) {
 		"the kubelet":                                at(node, 10250),
 		"the metadata address of clouds":             at("169.254.169.254", 80),
 	}
+	if os.Getenv("CLUSTER") == "local" {
+		for _, target := range portsOfThisMachine(t) {
+			forbidden["this machine at "+target] = target
+		}
+	}
 	needed := map[string]string{"the keybroker": at(serviceAddress(t, systemNamespace, "hosted-bridge-keybroker"), 8443)}
 	args := []string{"exec", pod.Name, "--container=" + containerOf(t, pod, "everything").Name, "--", "node", "-e", connects}
 	for _, targets := range []map[string]string{forbidden, needed} {

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	corev1 "k8s.io/api/core/v1"
@@ -24,8 +25,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
 
-// defaultServersImage has the reference servers of npm in it: pods of a local
-// cluster have no way to the registry.
+// defaultServersImage has the reference servers of npm in it: not every machine
+// reaches the registry.
 const defaultServersImage = "hosted-bridge/npm-servers:dev"
 
 // npmServer is the entry of a HostedBridge that runs one of them.
@@ -216,7 +217,13 @@ func killContainer(t *testing.T, pod corev1.Pod, status corev1.ContainerStatus) 
 // after its bridge is ready.
 func awaitTools(t *testing.T, session *mcp.ClientSession, names ...string) {
 	t.Helper()
-	eventually(t, readyTimeout, "the tools are listed", func(ctx context.Context) error {
+	awaitToolsWithin(t, readyTimeout, session, names...)
+}
+
+// awaitToolsWithin is awaitTools for servers that take another time to start.
+func awaitToolsWithin(t *testing.T, timeout time.Duration, session *mcp.ClientSession, names ...string) {
+	t.Helper()
+	eventually(t, timeout, "the tools are listed", func(ctx context.Context) error {
 		list, err := session.ListTools(ctx, nil)
 		if err != nil {
 			return err

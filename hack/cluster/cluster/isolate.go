@@ -20,5 +20,8 @@ func isolate(cmd *exec.Cmd) {
 	}
 }
 
+// detach makes the command the first process of a session that outlives this one.
+func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
+
 // lockFile waits for the file's lock, which the process holds until it ends.
 func lockFile(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX) }

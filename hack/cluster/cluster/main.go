@@ -31,6 +31,7 @@ var verbs = []verb{
 	{"up", "start a cluster and wait until its node is Ready [--name N] [--port P] [--enforce=false] --pause FILE", runUp},
 	{"down", "end a cluster and remove its folder [--name N]", runDown},
 	{"load", "load image archives into a cluster [--name N] FILE...", runLoad},
+	{"exec", "run a command in the network of a cluster's node [--name N] COMMAND...", runExec},
 	{"kubeconfig", "print the path of a cluster's kubeconfig [--name N]", runKubeconfig},
 	{"status", "say which clusters there are and whether they run", runStatus},
 }

@@ -31,6 +31,10 @@ const (
 	apiListenerFD     = 4
 )
 
+// aliveFD is the end of a pipe that this process holds as long as it runs: at the
+// other end slirp4netns waits for that to end.
+const aliveFD = 5
+
 // runNode is process 1 of a cluster. When it ends, the kernel ends every other
 // process of the cluster, its mounts and its network.
 func runNode(ctx context.Context, args []string) error {
@@ -45,7 +49,8 @@ func runNode(ctx context.Context, args []string) error {
 	if err := prepareMounts(); err != nil {
 		return fmt.Errorf("prepare mounts: %w", err)
 	}
-	if err := prepareNetwork(ctx); err != nil {
+	syscall.CloseOnExec(aliveFD)
+	if err := c.prepareNetwork(ctx); err != nil {
 		return fmt.Errorf("prepare network: %w", err)
 	}
 	if err := errors.Join(serveForwards(ctx), serveMetadata(ctx)); err != nil {
@@ -133,13 +138,14 @@ func prepareMounts() error {
 
 // prepareNetwork gives the network namespace its node address. The address is
 // on a bridge of its own, as an interface that needs no peer.
-func prepareNetwork(ctx context.Context) error {
+func (c cluster) prepareNetwork(ctx context.Context) error {
 	for _, command := range []string{
 		"ip link set lo up",
 		"ip link add node0 type bridge",
 		"ip address add " + nodeAddress + "/24 dev node0",
 		"ip address add " + metadataAddress + "/32 dev node0",
 		"ip link set node0 up",
+		"nft --file " + c.path("config", outsideFile),
 	} {
 		words := strings.Fields(command)
 		if out, err := exec.CommandContext(ctx, words[0], words[1:]...).CombinedOutput(); err != nil {

@@ -21,3 +21,5 @@ func runNode(context.Context, []string) error { return errNotLinux }
 func isolate(*exec.Cmd) {}
 
 func lockFile(*os.File) error { return errNotLinux }
+
+func detach(*exec.Cmd) {}

@@ -20,9 +20,9 @@ const (
 	bridgeFilter6 = "/proc/sys/net/bridge/bridge-nf-call-ip6tables"
 )
 
-// modules are what kube-proxy, the pods' network and containerd's snapshots
-// need of the kernel. Where they are built in, loading them does nothing.
-var modules = []string{"br_netfilter", "nf_conntrack", "overlay", "veth"}
+// modules are what kube-proxy, the pods' network, its way outside and containerd's
+// snapshots need of the kernel. Where they are built in, loading them does nothing.
+var modules = []string{"br_netfilter", "nf_conntrack", "overlay", "tun", "veth"}
 
 // useAdministratorsPath adds the folders of an administrator's commands, which
 // are not on the PATH of everybody who is root.

@@ -96,7 +96,7 @@ func (c cluster) nodePrograms(assets string, enforce bool) []program {
 type values struct {
 	Folder, Cgroup, CNIPlugins, Domain, PauseImage, Socket string
 	NodeName, NodeAddress, PodNetwork, APIPort             string
-	User, Server, PodBridge, PolicyPlugin                  string
+	User, Server, PodBridge, PolicyPlugin, Resolver        string
 	// Enforce is whether pods are announced to the program that enforces
 	// NetworkPolicies.
 	Enforce bool
@@ -112,7 +112,7 @@ func (c cluster) writeConfiguration(cniPlugins string, apiPortOnHost int, enforc
 		Folder: c.folder, Cgroup: c.cgroup(), CNIPlugins: folder, Domain: clusterDomain,
 		PauseImage: pauseImage, Socket: containerdSocket,
 		NodeName: nodeName, NodeAddress: nodeAddress, PodNetwork: podNetwork, APIPort: apiPort,
-		PodBridge: podBridge, PolicyPlugin: policyPlugin, Enforce: enforce,
+		PodBridge: podBridge, PolicyPlugin: policyPlugin, Resolver: outsideResolver, Enforce: enforce,
 	}
 	files := map[string]string{
 		"containerd.toml": containerdConfiguration, "kubelet.yaml": kubeletConfiguration,
@@ -123,6 +123,9 @@ func (c cluster) writeConfiguration(cniPlugins string, apiPortOnHost int, enforc
 		if err := fill(c.path("config", file), text, v); err != nil {
 			return err
 		}
+	}
+	if err := c.writeOutsideRules(); err != nil {
+		return err
 	}
 	v.Server = "https://127.0.0.1:" + apiPort
 	for _, v.User = range []string{"kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "coredns", "network-policies", "volumes"} {

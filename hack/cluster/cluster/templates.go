@@ -170,6 +170,7 @@ const corefile = `.:53 {
         kubeconfig {{.Folder}}/config/coredns.kubeconfig
         ttl 5
     }
+    forward . {{.Resolver}}
     cache 5
 }
 `

@@ -125,19 +125,31 @@ func (c cluster) start(ctx context.Context, cniPlugins string, s state) error {
 	if err := c.makeCgroups(cgroupRoot); err != nil {
 		return err
 	}
-	s.PID, err = c.spawn(ctx, s, ingress.(*net.TCPListener), api.(*net.TCPListener))
+	watch, alive, err := os.Pipe()
 	if err != nil {
+		return err
+	}
+	defer watch.Close()
+	s.PID, err = c.spawn(ctx, s, alive, ingress.(*net.TCPListener), api.(*net.TCPListener))
+	if err = errors.Join(err, alive.Close()); err != nil {
 		return fmt.Errorf("start the cluster's first process: %w", err)
 	}
 	s.StartTime, err = processStart(s.PID)
 	if err != nil {
 		return fmt.Errorf("the cluster's first process ended at once: %w", errors.Join(err, c.logTails()))
 	}
-	return c.writeState(s)
+	if err := c.writeState(s); err != nil {
+		return err
+	}
+	if err := c.connectOutside(ctx, s.PID, watch); err != nil {
+		say("pods of this cluster reach nothing outside of it: %v", err)
+	}
+	return nil
 }
 
 // spawn starts this program again as process 1 of new namespaces.
-func (c cluster) spawn(ctx context.Context, s state, listeners ...*net.TCPListener) (pid int, err error) {
+// It holds alive until it ends.
+func (c cluster) spawn(ctx context.Context, s state, alive *os.File, listeners ...*net.TCPListener) (pid int, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return 0, err
@@ -158,6 +170,7 @@ func (c cluster) spawn(ctx context.Context, s state, listeners ...*net.TCPListen
 		defer f.Close()
 		cmd.ExtraFiles = append(cmd.ExtraFiles, f)
 	}
+	cmd.ExtraFiles = append(cmd.ExtraFiles, alive)
 	isolate(cmd)
 	if err := cmd.Start(); err != nil {
 		return 0, err

@@ -11,13 +11,15 @@ import (
 	_ "github.com/coredns/coredns/plugin/bind"
 	_ "github.com/coredns/coredns/plugin/cache"
 	_ "github.com/coredns/coredns/plugin/errors"
+	_ "github.com/coredns/coredns/plugin/forward"
 	_ "github.com/coredns/coredns/plugin/kubernetes"
 	_ "github.com/coredns/coredns/plugin/ready"
 )
 
-// runCoreDNS serves the names of the cluster's Services. The order of the
-// directives is the order in which a query meets the plugins.
+// runCoreDNS serves the names of the cluster's Services, and asks the machine's
+// resolver for others. The order of the directives is the order in which a query
+// meets the plugins.
 func runCoreDNS() {
-	dnsserver.Directives = []string{"bind", "errors", "ready", "cache", "kubernetes"}
+	dnsserver.Directives = []string{"bind", "errors", "ready", "cache", "kubernetes", "forward"}
 	coremain.Run()
 }

@@ -238,7 +238,7 @@ func serveShim(args []string) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	args = append(args, []string{"", "0s", "", ""}[len(args):]...)
-	where, err := container(args[3])
+	where, err := container(Post{Files: args[3]})
 	if err != nil {
 		panic(err)
 	}

@@ -25,20 +25,25 @@ type place struct {
 	// alone says that all other descendants of this process belong to the one program, as in a
 	// separate container.
 	alone bool
-	grace grace
+	// installed is where npx installs programs; empty if it is not for this process to remove.
+	installed string
+	grace     grace
 }
 
 // folderVariable contains the folder of the program's files. It also marks leftover processes of
 // the program, which inherit it.
 const folderVariable = "HOSTED_BRIDGE_RUN_DIR"
 
+// authoritiesFile is the file, in the program's home, of the certificate authorities that Node.js
+// trusts besides its own.
+const authoritiesFile = "authorities.pem"
+
 // container returns the place of a program in its own container. Its home and caches are in the
 // folder for temporary files, the only writable folder there. They survive the program, so that
-// the next run finds the downloads of the previous one. Files are written to the given folder, if
-// it is not empty.
-func container(files string) (place, error) {
-	if files != "" {
-		if err := sweep(files); err != nil {
+// the next run finds the downloads of the previous one.
+func container(p Post) (place, error) {
+	if p.Files != "" {
+		if err := sweep(p.Files); err != nil {
 			return place{}, err
 		}
 	}
@@ -47,23 +52,32 @@ func container(files string) (place, error) {
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return place{}, fmt.Errorf("make the programs' home: %w", err)
 	}
+	basics := slices.Clone(p.Env)
+	if p.Authorities != "" {
+		file := filepath.Join(home, authoritiesFile)
+		if err := os.WriteFile(file, []byte(p.Authorities), 0o600); err != nil {
+			return place{}, fmt.Errorf("write the certificate authorities: %s", bare(err))
+		}
+		basics = append(basics, "NODE_EXTRA_CA_CERTS="+file)
+	}
 	return place{
-		basics: []string{
-			"PATH=" + own("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
-			"LANG=" + own("LANG", "C.UTF-8"),
-			"USER=" + own("USER", "nonroot"),
-			"HOME=" + home,
-			"TMPDIR=" + tmp,
-			"XDG_CACHE_HOME=" + filepath.Join(home, ".cache"),
-			"XDG_CONFIG_HOME=" + filepath.Join(home, ".config"),
-			"XDG_DATA_HOME=" + filepath.Join(home, ".local", "share"),
-			"XDG_STATE_HOME=" + filepath.Join(home, ".local", "state"),
-			"npm_config_cache=" + filepath.Join(home, ".npm"),
-			"UV_CACHE_DIR=" + filepath.Join(home, ".cache", "uv"),
-		},
-		folder: cmp.Or(files, tmp),
-		alone:  true,
-		grace:  grace{bridgeGrace, stdinGrace, termGrace},
+		basics: append(basics,
+			"PATH="+own("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
+			"LANG="+own("LANG", "C.UTF-8"),
+			"USER="+own("USER", "nonroot"),
+			"HOME="+home,
+			"TMPDIR="+tmp,
+			"XDG_CACHE_HOME="+filepath.Join(home, ".cache"),
+			"XDG_CONFIG_HOME="+filepath.Join(home, ".config"),
+			"XDG_DATA_HOME="+filepath.Join(home, ".local", "share"),
+			"XDG_STATE_HOME="+filepath.Join(home, ".local", "state"),
+			"npm_config_cache="+filepath.Join(home, ".npm"),
+			"UV_CACHE_DIR="+filepath.Join(home, ".cache", "uv"),
+		),
+		folder:    cmp.Or(p.Files, tmp),
+		alone:     true,
+		installed: filepath.Join(home, ".npm", "_npx"),
+		grace:     grace{bridgeGrace, stdinGrace, termGrace},
 	}, nil
 }
 
@@ -117,7 +131,7 @@ func sweep(files string) error {
 		return fmt.Errorf("look for former programs' files: %w", err)
 	}
 	for _, folder := range left {
-		if err := os.RemoveAll(folder); err != nil { //nolint:gosec // The folder is a flag, and the rest a match of the pattern.
+		if err := os.RemoveAll(folder); err != nil {
 			return fmt.Errorf("remove a former program's files: %s", bare(err))
 		}
 	}

@@ -38,6 +38,11 @@ type Post struct {
 	// Storage is where the program's volume is, empty for none. If it is full when the
 	// program ends, that is said: the program's own error may not reach anybody.
 	Storage string
+	// Env are variables that the program gets, each NAME=VALUE. Those of its launch go before
+	// them.
+	Env []string
+	// Authorities are certificate authorities in PEM that Node.js trusts besides its own.
+	Authorities string
 }
 
 // Serve listens on the socket and runs the programs that the bridge sends for the post's server,
@@ -48,7 +53,7 @@ type Post struct {
 // Serve is for a process that does nothing else: it treats all descendants of the process as parts
 // of the program and ends them with it.
 func Serve(ctx context.Context, p Post, log *slog.Logger) error {
-	where, err := container(p.Files)
+	where, err := container(p)
 	if err != nil {
 		return err
 	}
@@ -255,11 +260,17 @@ func relay(ctx context.Context, conn *net.UnixConn, p *program, storage string) 
 		p.end("was ended, because the bridge has gone")
 	}()
 	out := chunkWriter{conn}
-	if _, err := io.Copy(out, onlyReader{p.stdout}); err != nil {
+	said, err := io.Copy(out, onlyReader{p.stdout})
+	if err != nil {
 		p.end("was ended, because the bridge has gone")
 		_, _ = io.Copy(io.Discard, p.stdout)
 	}
 	reason = p.outlast() + fullness(storage)
+	if said == 0 && p.place.installed != "" {
+		// Npx may have been ended while it installed the program, and would then run what is
+		// there. What it has downloaded stays, so that the next time takes less.
+		_ = os.RemoveAll(p.place.installed)
+	}
 	_ = p.stdout.Close()
 	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
 	_ = out.finish(ending{Program: p.name, Reason: reason})

@@ -500,3 +500,38 @@ func TestTheStateOfAProcessIsRead(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatWasInstalledByHalfIsRemoved has a program that answered leave what npx
+// installed, and one that said nothing.
+func TestWhatWasInstalledByHalfIsRemoved(t *testing.T) {
+	w := startShim(t)
+	tmp := variable(w.shim.Env, "TMPDIR")
+	installed := filepath.Join(tmp, "home", ".npm", "_npx", "4f1e")
+	downloaded := filepath.Join(tmp, "home", ".npm", "_cacache")
+	for _, folder := range []string{installed, downloaded} {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n, tt := range []struct {
+		program []string
+		ask     bool
+		kept    bool
+	}{
+		{helper("echo"), true, true},
+		{helper("exit", "3"), false, false},
+	} {
+		c := connect(t, w.transport(Launch{Command: tt.program}))
+		if tt.ask {
+			mustAsk(t, c, "tools/list")
+		}
+		c.Close()
+		eventually(t, "the program is over", func() bool { return strings.Count(w.log.String(), "the program is over") > n })
+		if _, err := os.Stat(installed); (err == nil) != tt.kept {
+			t.Errorf("after %q: what npx installed is kept %t, want %t", tt.program[2:], err == nil, tt.kept)
+		}
+	}
+	if _, err := os.Stat(downloaded); err != nil {
+		t.Errorf("what npx downloaded is gone: %v", err)
+	}
+}

@@ -274,9 +274,7 @@ type Server struct {
 
 // New returns the connections to a server. They end with life.
 func New(life context.Context, s mcpserver.Server, o Options) *Server {
-	if s.Timeouts.Connect > 0 {
-		o.Timing.Connect = time.Duration(s.Timeouts.Connect)
-	}
+	o.Timing.Connect = connectTimeout(s, o.Timing.Connect)
 	o.Log = o.Log.With("server", s.Name)
 	u := &Server{Options: o, Config: s, Over: life.Done(), links: map[*Conn]bool{}}
 	u.Connector = Connector{server: u, kick: make(chan struct{}, 1), refresh: make(chan struct{}, 1), settled: make(chan struct{})}

@@ -51,6 +51,33 @@ func TestAConnectionIsKeptWithoutATime(t *testing.T) {
 	}
 }
 
+func TestAProgramThatIsInstalledFirstHasLongerToConnect(t *testing.T) {
+	program := func(command ...string) mcpserver.Server {
+		return mcpserver.Server{Name: "one", Program: &mcpserver.Program{Command: command}}
+	}
+	patient := program("npx", "-y", "server@1.0.0")
+	patient.Timeouts.Connect = mcpserver.Duration(time.Hour)
+	tests := map[string]struct {
+		server  mcpserver.Server
+		connect time.Duration
+		silence time.Duration
+	}{
+		"a program that is there":            {program("node", "npx"), 15 * time.Second, 5 * time.Second},
+		"one that npx installs":              {program("npx", "-y", "server@1.0.0"), 2 * time.Minute, 5 * time.Second},
+		"one that uvx at its path installs":  {program("/usr/bin/uvx", "server@1.0.0"), 2 * time.Minute, 5 * time.Second},
+		"one for which its user sets a time": {patient, time.Hour, 5 * time.Second},
+		"a server at a URL":                  {mcpserver.Server{Name: "one", URL: "http://127.0.0.1:1"}, 15 * time.Second, 5 * time.Second},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := connectTimeout(tt.server, DefaultTiming.Connect)
+			if got != tt.connect || silence(got) != tt.silence {
+				t.Errorf("%s to connect and %s for the first answer, want %s and %s", got, silence(got), tt.connect, tt.silence)
+			}
+		})
+	}
+}
+
 // TestAConnectionThatDiesAtOnceIsForgotten has the connection be lost before it
 // is kept.
 func TestAConnectionThatDiesAtOnceIsForgotten(t *testing.T) {

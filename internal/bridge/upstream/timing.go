@@ -4,8 +4,11 @@
 package upstream
 
 import (
+	"path"
+	"slices"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/internal/mcpserver"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
 )
 
@@ -48,3 +51,25 @@ var DefaultTiming = Timing{
 	// every read would be read without end.
 	Pace: time.Second,
 }
+
+// installTimeout limits an attempt to connect to a program that is installed first. A small one
+// takes 5 seconds, and a minute on a busy node. An attempt that ends earlier has to install it again.
+const installTimeout = 2 * time.Minute
+
+// installers are the programs that install what they run.
+var installers = []string{"npx", "uvx"}
+
+// connectTimeout returns the limit of one attempt to connect to s, whose default is usual.
+func connectTimeout(s mcpserver.Server, usual time.Duration) time.Duration {
+	switch {
+	case s.Timeouts.Connect > 0:
+		return time.Duration(s.Timeouts.Connect)
+	case s.Program != nil && len(s.Program.Command) > 0 && slices.Contains(installers, path.Base(s.Program.Command[0])):
+		return max(usual, installTimeout)
+	}
+	return usual
+}
+
+// silence returns how long a program may leave the first request of the modern protocol without an
+// answer. It does not grow with the time to install: the program may not know the request.
+func silence(connect time.Duration) time.Duration { return min(connect, DefaultTiming.Connect) / 3 }
