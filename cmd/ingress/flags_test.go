@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/hostedbridge/hostedbridge/cmd/ingress/auditcheck"
 	"github.com/hostedbridge/hostedbridge/cmd/ingress/store"
 	"github.com/hostedbridge/hostedbridge/test/docs"
 )
@@ -19,7 +20,7 @@ func TestTheReferenceHasEveryFlag(t *testing.T) {
 	shared, ofStore := pflag.NewFlagSet("store", pflag.ContinueOnError), store.Defaults()
 	ofStore.RegisterFlags(shared)
 	new(keyRequest).register(keys)
-	new(check).register(verify)
+	new(auditcheck.Verification).RegisterFlags(verify)
 	docs.ExpectFlags(t, "ingress", []docs.Command{
 		{Name: "ingress", Summary: "Serves users, administrators and the catalog over HTTP.", Flags: server},
 		{Name: "ingress audit verify", Summary: "Checks the chain of an audit trail, in the files that are given.", Flags: verify},

@@ -20,6 +20,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/hostedbridge/hostedbridge/cmd/ingress/auditcheck"
 	"github.com/hostedbridge/hostedbridge/cmd/ingress/store"
 	"github.com/hostedbridge/hostedbridge/internal/version"
 )
@@ -50,7 +51,7 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		case "keys":
 			return runKeys(args[1:], rand.Reader, time.Now(), stdout, stderr)
 		case "audit":
-			return runAudit(args[1:], os.Stdin, stdout, stderr)
+			return auditcheck.Run(args[1:], os.Stdin, stdout, stderr)
 		case "check":
 			return runCheck(ctx, args[1:], stdout, stderr)
 		case "store":
