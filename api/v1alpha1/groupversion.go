@@ -26,6 +26,7 @@ var (
 func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,
 		&HostedBridge{}, &HostedBridgeList{},
+		&BridgeProfile{}, &BridgeProfileList{},
 		&CatalogRecipe{}, &CatalogRecipeList{},
 		&CatalogPublisher{}, &CatalogPublisherList{},
 	)

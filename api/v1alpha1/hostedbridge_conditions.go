@@ -24,9 +24,53 @@ const (
 	// ConditionStable is False if the bridge's process ended repeatedly within an
 	// hour although nobody asked it to. Otherwise the condition is not there.
 	ConditionStable = "Stable"
+	// ConditionProfilesApplied says which BridgeProfiles decide about the bridge. It is
+	// False while a later revision of one has not reached the bridge. If no profile
+	// selects the bridge, the condition is not there.
+	ConditionProfilesApplied = "ProfilesApplied"
 	// ConditionServersHealthy says whether all servers of the bridge can be used. It
 	// does not decide about Ready.
 	ConditionServersHealthy = "ServersHealthy"
+)
+
+// Reasons of the ProfilesApplied condition. NoRoom and ChoiceIgnored, which EffectiveServer
+// has too, are others of them, with the status True.
+const (
+	// ReasonProfilesApplied: the bridge has the last revision of its profiles.
+	ReasonProfilesApplied = "Applied"
+	// ReasonProfilesConflict: profiles of equal priority disagree, and the message says
+	// which of them decides.
+	ReasonProfilesConflict = "ProfilesConflict"
+	// ReasonRolloutPending: a later revision has not reached the bridge yet.
+	ReasonRolloutPending = "RolloutPending"
+)
+
+// Condition types of a BridgeProfile. Ready is True if the spec is accepted and all
+// bridges have it. Accepted is a condition type of HostedBridges too.
+const (
+	// ConditionConflicting is True if another profile of the same priority disagrees
+	// about a bridge.
+	ConditionConflicting = "Conflicting"
+	// ConditionProgressing is True while a change reaches the bridges.
+	ConditionProgressing = "Progressing"
+)
+
+// Reasons of a BridgeProfile's conditions. Accepted, UnknownTier and InvalidServer, which
+// HostedBridges have too, are others of Accepted.
+const (
+	// ReasonUnknownRecipe: a server names a recipe, or a version of one, that the
+	// catalog does not have.
+	ReasonUnknownRecipe = "UnknownRecipe"
+	// ReasonEqualPriority: another profile of the same priority disagrees.
+	ReasonEqualPriority = "EqualPriority"
+	// ReasonNoConflict: no other profile of the same priority disagrees.
+	ReasonNoConflict = "NoConflict"
+	// ReasonRolloutComplete: all bridges have the last accepted revision.
+	ReasonRolloutComplete = "Complete"
+	// ReasonRollingOut: a change reaches the bridges.
+	ReasonRollingOut = "RollingOut"
+	// ReasonRolloutPaused: too many bridges failed that have the last revision.
+	ReasonRolloutPaused = "RolloutPaused"
 )
 
 // Reasons of the Accepted condition.

@@ -15,7 +15,8 @@ import (
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=hb,categories=hosted-bridge
 // +kubebuilder:printcolumn:name="User",type=string,JSONPath=`.status.userID`
-// +kubebuilder:printcolumn:name="Tier",type=string,JSONPath=`.spec.tier`
+// +kubebuilder:printcolumn:name="Tier",type=string,JSONPath=`.status.tier`
+// +kubebuilder:printcolumn:name="Profile",type=string,JSONPath=`.status.profiles[0].name`
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Servers",type=string,JSONPath=`.status.servers`
@@ -153,6 +154,19 @@ type HostedBridgeSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	SecretRefs []SecretRef `json:"secretRefs,omitempty"`
 
+	// groups are the groups of this bridge's user, by which BridgeProfiles select it.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=256
+	Groups []string `json:"groups,omitempty"`
+
+	// choices are what the user wants otherwise than the BridgeProfiles say, as far as
+	// these allow it.
+	// +optional
+	Choices *Choices `json:"choices,omitempty"`
+
 	// apiKeys are the keys of this bridge. Only their hashes are stored here.
 	// +optional
 	// +listType=map
@@ -191,6 +205,60 @@ type HostedBridgeSpec struct {
 	// +optional
 	Affinity *corev1.Affinity `json:"affinity,omitempty"`
 }
+
+// Choices are what a user wants otherwise than a BridgeProfile says.
+type Choices struct {
+	// mode is how the bridge lists tools. The profile must allow the choice.
+	// +optional
+	Mode Mode `json:"mode,omitempty"`
+
+	// toolPrefix is when tools have a prefix. The profile must allow the choice.
+	// +optional
+	ToolPrefix ToolPrefix `json:"toolPrefix,omitempty"`
+
+	// idleTimeout is how long the bridge may be idle before it sleeps. The profile must
+	// allow the choice, and a longer time than the profile's has no effect.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+(h|m|s))+$') && duration(self) >= duration('1s')",message="idleTimeout must be a duration of hours, minutes and seconds such as 15m or 1h30m, and at least 1s"
+	IdleTimeout *metav1.Duration `json:"idleTimeout,omitempty"`
+
+	// servers are choices about servers of profiles.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Servers []ServerChoice `json:"servers,omitempty"`
+}
+
+// ServerChoice is a choice about one server of a profile.
+type ServerChoice struct {
+	// name is the server's name.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	Name string `json:"name"`
+
+	// use is On or Off. A required server stays on.
+	// +optional
+	// +kubebuilder:validation:Enum=On;Off
+	Use string `json:"use,omitempty"`
+
+	// deny lists tools of the server that the user does not want.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=128
+	Deny []string `json:"deny,omitempty"`
+}
+
+// The values of ServerChoice.use.
+const (
+	ChoiceOn  = "On"
+	ChoiceOff = "Off"
+)
 
 // SecretName is the name of a user's secret: that of an environment variable,
 // such as GITHUB_TOKEN, or of a file, such as credentials.json.
@@ -344,6 +412,23 @@ type HostedBridgeStatus struct {
 	// +optional
 	UserID UserID `json:"userID,omitempty"`
 
+	// tier is the tier in effect: that of the first profile that has one, or spec.tier.
+	// +optional
+	Tier string `json:"tier,omitempty"`
+
+	// profiles are the BridgeProfiles that select the bridge, in the order in which they
+	// decide. The operator writes them.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Profiles []ProfileUse `json:"profiles,omitempty"`
+
+	// effective is what the profiles change of the spec. It is not set if no profile
+	// selects the bridge. The operator writes it.
+	// +optional
+	Effective *EffectiveSettings `json:"effective,omitempty"`
+
 	// url is the URL that the user pastes into an MCP client.
 	// +optional
 	URL string `json:"url,omitempty"`
@@ -433,6 +518,129 @@ type HostedBridgeStatus struct {
 	Keys []APIKeyStatus `json:"keys,omitempty"`
 }
 
+// ProfileUse is a BridgeProfile that selects a bridge.
+type ProfileUse struct {
+	// name is the profile's name.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+
+	// uid is the profile's UID.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	UID string `json:"uid"`
+
+	// generation is the revision of the profile that the bridge has.
+	// +required
+	Generation int64 `json:"generation"`
+
+	// since is when the bridge got the revision.
+	// +required
+	Since metav1.Time `json:"since"`
+}
+
+// EffectiveSettings are the fields of a spec that profiles decide. A field that is not
+// set is as in the spec.
+type EffectiveSettings struct {
+	// tier is the tier.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Tier string `json:"tier,omitempty"`
+
+	// mode is how the bridge lists tools.
+	// +optional
+	Mode Mode `json:"mode,omitempty"`
+
+	// toolPrefix is when tools have a prefix.
+	// +optional
+	ToolPrefix ToolPrefix `json:"toolPrefix,omitempty"`
+
+	// idleTimeout is how long the bridge may be idle before it sleeps.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	IdleTimeout *metav1.Duration `json:"idleTimeout,omitempty"`
+
+	// runtimeClassName is the RuntimeClass of the pod.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	RuntimeClassName string `json:"runtimeClassName,omitempty"`
+
+	// servers are the servers of the profiles.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=256
+	Servers []EffectiveServer `json:"servers,omitempty"`
+
+	// leftOut are servers of spec.servers for which the tier has no room beside those
+	// that profiles require.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	LeftOut []string `json:"leftOut,omitempty"`
+
+	// conflicts are fields about which profiles of equal priority disagree.
+	// +optional
+	// +listType=map
+	// +listMapKey=field
+	// +kubebuilder:validation:MaxItems=128
+	Conflicts []ProfileConflict `json:"conflicts,omitempty"`
+}
+
+// ProfileConflict is a field about which profiles of equal priority disagree. The first
+// one decides it.
+type ProfileConflict struct {
+	// field is the field, such as tier or servers[github].
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Field string `json:"field"`
+
+	// profiles are the names of the profiles, the deciding one first.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Profiles []string `json:"profiles"`
+}
+
+// EffectiveServer is a server of a profile.
+type EffectiveServer struct {
+	// name is the server's name.
+	// +required
+	// +kubebuilder:validation:MaxLength=32
+	Name string `json:"name"`
+
+	// profile is the name of the profile.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Profile string `json:"profile"`
+
+	// use is Required, Default or Optional.
+	// +required
+	Use ServerUse `json:"use"`
+
+	// reason says why the bridge does not have the server, or does not follow a choice:
+	// Off, Shadowed by a server of the same name in the spec, NoRoom in the tier, or
+	// ChoiceIgnored.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Reason string `json:"reason,omitempty"`
+
+	// source is the server as JSON, in the form of spec.servers. It is not set if the
+	// bridge does not have the server.
+	// +optional
+	// +kubebuilder:validation:MaxLength=131072
+	Source string `json:"source,omitempty"`
+}
+
+// The reasons of EffectiveServer.
+const (
+	ReasonServerOff      = "Off"
+	ReasonServerShadowed = "Shadowed"
+	ReasonServerNoRoom   = "NoRoom"
+	ReasonChoiceIgnored  = "ChoiceIgnored"
+)
+
 // ServerState is the state of one server.
 type ServerState struct {
 	// name is the name of the server in spec.servers.
@@ -445,6 +653,14 @@ type ServerState struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	From string `json:"from,omitempty"`
+
+	// profile is the BridgeProfile that gives the server, and use how. They are not set
+	// for a server of the spec.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Profile string `json:"profile,omitempty"`
+	// +optional
+	Use ServerUse `json:"use,omitempty"`
 
 	// state is Healthy, Unhealthy or Connecting.
 	// +required

@@ -22,6 +22,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/controllers/bridgeprofile"
 	"github.com/hostedbridge/hostedbridge/controllers/catalogrecipe"
 	"github.com/hostedbridge/hostedbridge/controllers/hostedbridge"
 	"github.com/hostedbridge/hostedbridge/controllers/tenantnamespace"
@@ -91,6 +92,12 @@ func run(ctx context.Context, o Options, log *slog.Logger) error {
 	if err := recipes.Setup(ctx, m); err != nil {
 		return err
 	}
+	profiles := &bridgeprofile.Reconciler{
+		Client: m.GetClient(), Clock: clock.RealClock{}, Namespace: o.Namespace, CatalogNamespace: o.catalog(), Tiers: tiers,
+	}
+	if err := profiles.Setup(m); err != nil {
+		return err
+	}
 	if err := m.Start(ctx); err != nil {
 		return fmt.Errorf("run controllers: %w", err)
 	}
@@ -115,6 +122,7 @@ func newManager(config *rest.Config, o Options, log *slog.Logger) (ctrl.Manager,
 	}
 	caches := hostedbridge.CacheOptions(o.Namespace, o.WatchNamespaces)
 	maps.Copy(caches.ByObject, catalogrecipe.CacheOptions(o.catalog()))
+	maps.Copy(caches.ByObject, bridgeprofile.CacheOptions(o.Namespace))
 	maps.Copy(caches.ByObject, tenantnamespace.CacheOptions())
 	m, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,

@@ -27,6 +27,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/apply"
 	"github.com/hostedbridge/hostedbridge/internal/desired"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
+	"github.com/hostedbridge/hostedbridge/internal/profile"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 )
 
@@ -76,6 +77,9 @@ type Reconciler struct {
 	// probed.
 	Network Network
 
+	// pacer says when a change of a profile may reach a bridge.
+	pacer profile.Pacer
+
 	// followed is when the first reconciliation of this process began.
 	followed     sync.Once
 	followedFrom time.Time
@@ -95,7 +99,12 @@ func (r *Reconciler) reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (c
 	}
 	now := r.Clock.Now()
 	r.followed.Do(func() { r.followedFrom = now })
-	ran := b.Status.Recipes
+	stored := b.Status
+	merged, err := r.withProfiles(ctx, b, now)
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("apply profiles: %w", err)
+	}
+	b = merged.bridge
 	claims, err := r.claims(ctx, b)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -108,7 +117,8 @@ func (r *Reconciler) reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (c
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
 	}
-	observed.Recipes = ran
+	observed.Recipes, observed.Profiles, observed.Effective = stored.Recipes, stored.Profiles, stored.Effective
+	observed.PendingProfiles = merged.pending
 	observed = observed.AfterTerminations(now)
 	b = observed.Bridge
 	p := plan.Decide(observed, now)
@@ -122,7 +132,7 @@ func (r *Reconciler) reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (c
 		// The pod's terminations are in the status now.
 		err = errors.Join(r.replace(ctx, b, p), r.drop(ctx, b, p))
 	}
-	return ctrl.Result{RequeueAfter: earlier(deferred, earlier(outcome.RequeueAfter(), p.RequeueAfter))}, err
+	return ctrl.Result{RequeueAfter: earlier(earlier(deferred, merged.wait), earlier(outcome.RequeueAfter(), p.RequeueAfter))}, err
 }
 
 // earlier returns the shorter of two times to wait; zero means none.

@@ -71,7 +71,7 @@ func pinnersOf(recipe, version string) string { return recipe + "@" + version }
 
 func recipeUses(b *v1alpha1.HostedBridge) []string {
 	var uses []string
-	for _, s := range b.Spec.Servers {
+	for _, s := range b.WithEffective().Spec.Servers {
 		switch {
 		case s.Recipe == nil:
 		case s.Recipe.Version == "":

@@ -38,6 +38,8 @@ func stripBridge(object any) (any, error) {
 	}
 	kept := &v1alpha1.HostedBridge{TypeMeta: b.TypeMeta, ObjectMeta: identity(&b.ObjectMeta)}
 	kept.Generation = b.Generation
+	kept.Status.Effective = b.Status.Effective
+	b = b.WithEffective()
 	kept.Spec.Tier = b.Spec.Tier
 	kept.Spec.Servers = b.Spec.Servers
 	kept.Spec.SecretRefs = b.Spec.SecretRefs

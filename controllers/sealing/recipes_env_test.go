@@ -42,7 +42,7 @@ func TestSecretsOfARecipeAreMissedLikeThoseOfTheSpec(t *testing.T) {
 	if diff := cmp.Diff([]string{"NOTES_TOKEN"}, s.Missing); diff != "" {
 		t.Errorf("missing (-want +got):\n%s", diff)
 	}
-	if want := plan.RecipeSecrets(b.Status.Recipes); want == "" || s.ObservedRecipes != want {
+	if want := plan.SecretsBesideSpec(b); want == "" || s.ObservedRecipes != want {
 		t.Errorf("the report is about %q, want %q", s.ObservedRecipes, want)
 	}
 	f.set(t, b, "NOTES_TOKEN", "value")
@@ -70,6 +70,6 @@ func TestARecipesSecretsAreReportedWhenTheOperatorNamesThem(t *testing.T) {
 	f.resolve(t, b, `{"transport":"streamable-http","url":"https://a","headers":[{"name":"X","value":"${NOTES_TOKEN}"}]}`, "NOTES_TOKEN")
 	testenv.Eventually(t, "the recipe's secret is missed", func() bool {
 		testenv.ExpectExists(t, f.Client, b)
-		return len(b.Status.Secrets.Missing) == 1 && b.Status.Secrets.ObservedRecipes == plan.RecipeSecrets(b.Status.Recipes)
+		return len(b.Status.Secrets.Missing) == 1 && b.Status.Secrets.ObservedRecipes == plan.SecretsBesideSpec(b)
 	})
 }

@@ -58,7 +58,7 @@ func status(b *v1alpha1.HostedBridge, out outcome) (v1alpha1.SecretsStatus, *int
 		ObservedGeneration: b.Generation,
 		Count:              int32(len(out.listing.Entries)), //nolint:gosec // The limit is what fits into one Secret.
 		Revision:           out.listing.Revision,
-		ObservedRecipes:    plan.RecipeSecrets(b.Status.Recipes),
+		ObservedRecipes:    plan.SecretsBesideSpec(b),
 		Missing:            missing(b, out.listing.Entries),
 		Failures:           merged(out.failures),
 	}

@@ -78,6 +78,7 @@ func specOrReportChanged() predicate.Predicate {
 		return !ok || !ok2 || before.Generation != after.Generation || before.UID != after.UID ||
 			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
 			!equality.Semantic.DeepEqual(before.Status.Recipes, after.Status.Recipes) ||
+			!equality.Semantic.DeepEqual(before.Status.Effective, after.Status.Effective) ||
 			!equality.Semantic.DeepEqual(before.Status.KeyVersion, after.Status.KeyVersion) ||
 			!equality.Semantic.DeepEqual(before.Status.Secrets, after.Status.Secrets)
 	}}

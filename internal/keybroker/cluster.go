@@ -107,11 +107,11 @@ func (c *Cluster) ServiceAccount(ctx context.Context, namespace, name string) (*
 	return c.core.ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-// Bridge implements Reader.
+// Bridge implements Reader. The spec is the one in effect, with what profiles change.
 func (c *Cluster) Bridge(ctx context.Context, namespace, name string) (*v1alpha1.HostedBridge, error) {
 	bridge := &v1alpha1.HostedBridge{}
 	err := c.bridges.Get().Namespace(namespace).Resource("hostedbridges").Name(name).Do(ctx).Into(bridge)
-	return bridge, err
+	return bridge.WithEffective(), err
 }
 
 // Secret implements store.Secrets.

@@ -15,7 +15,7 @@ import (
 )
 
 // conditions returns the bridge's conditions, always in the same order: six,
-// and Stable if its process ended repeatedly.
+// Stable if its process ended repeatedly, and ProfilesApplied if a profile selects it.
 //
 // A suspended bridge is Ready, with the reason Suspended: it is as its spec
 // wants it, and whoever waits for a set of manifests to become ready need not
@@ -25,6 +25,9 @@ func conditions(o Observed, p Plan, out Outcome, now time.Time) []metav1.Conditi
 	taken, workload := accepted(o, p), workloadAvailable(o, p, out)
 	list := []metav1.Condition{taken, secretsSealed(o, p), workload, networkIsolated(o), serversHealthy(o, p), ready(o, p, taken, workload)}
 	if c, ok := stable(o, p); ok {
+		list = append(list, c)
+	}
+	if c, ok := profilesApplied(o); ok {
 		list = append(list, c)
 	}
 	for i := range list {

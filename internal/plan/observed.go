@@ -21,6 +21,11 @@ type Observed struct {
 	// Recipes are the status.recipes that the bridge had before its recipes
 	// were resolved again.
 	Recipes []v1alpha1.RecipeStatus
+	// Profiles and Effective are what the status said of profiles before they were
+	// merged again. PendingProfiles have a later revision than the bridge.
+	Profiles        []v1alpha1.ProfileUse
+	Effective       *v1alpha1.EffectiveSettings
+	PendingProfiles []string
 	// Stored is what the status said of terminations before those that the pods
 	// report were added.
 	Stored Stability

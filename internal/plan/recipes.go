@@ -4,9 +4,9 @@
 package plan
 
 import (
-	"cmp"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"slices"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -23,20 +23,44 @@ func RecipeOf(b *v1alpha1.HostedBridge, server string) v1alpha1.RecipeStatus {
 	return v1alpha1.RecipeStatus{}
 }
 
-// RecipeSecrets returns a text that changes with the secrets that servers may
-// use by their recipes. It is empty if none may use any.
-func RecipeSecrets(recipes []v1alpha1.RecipeStatus) string {
-	sorted := slices.Clone(recipes)
-	slices.SortFunc(sorted, func(a, b v1alpha1.RecipeStatus) int { return cmp.Compare(a.Server, b.Server) })
-	sorted = slices.DeleteFunc(sorted, func(s v1alpha1.RecipeStatus) bool { return len(s.Secrets) == 0 })
-	if len(sorted) == 0 {
+// SecretsBesideSpec returns a text that changes with the secrets that servers may use by
+// their recipes or by a profile, which change without the generation of the spec. It is
+// empty if none may use any.
+func SecretsBesideSpec(b *v1alpha1.HostedBridge) string {
+	named := map[string][]string{}
+	for _, s := range b.Status.Recipes {
+		named[s.Server] = s.Secrets
+	}
+	for _, s := range b.WithEffective().Spec.Servers {
+		if s.Recipe == nil && isGiven(b, s.Name) {
+			named[s.Name] = SecretNames(s.Secrets)
+		}
+	}
+	maps.DeleteFunc(named, func(_ string, secrets []string) bool { return len(secrets) == 0 })
+	if len(named) == 0 {
 		return ""
 	}
 	h := fnv.New64a()
-	for _, s := range sorted {
-		_, _ = fmt.Fprintf(h, "%q%q", s.Server, slices.Sorted(slices.Values(s.Secrets)))
+	for _, server := range slices.Sorted(maps.Keys(named)) {
+		_, _ = fmt.Fprintf(h, "%q%q", server, slices.Sorted(slices.Values(named[server])))
 	}
 	return fmt.Sprintf("%016x", h.Sum64())
+}
+
+// isGiven reports whether the server is one that a profile gives.
+func isGiven(b *v1alpha1.HostedBridge, server string) bool {
+	return b.Status.Effective != nil && slices.ContainsFunc(b.Status.Effective.Servers, func(s v1alpha1.EffectiveServer) bool {
+		return s.Name == server && s.Source != ""
+	})
+}
+
+// SecretNames returns the names as texts.
+func SecretNames(secrets []v1alpha1.SecretName) []string {
+	list := make([]string, len(secrets))
+	for i, name := range secrets {
+		list[i] = string(name)
+	}
+	return list
 }
 
 // unusable says which servers are out of service because of their recipes, and

@@ -46,7 +46,7 @@ var (
 
 // seen makes the report one on these recipes.
 func seen(o *Observed) {
-	o.Bridge.Status.Secrets.ObservedRecipes = RecipeSecrets(o.Bridge.Status.Recipes)
+	o.Bridge.Status.Secrets.ObservedRecipes = SecretsBesideSpec(o.Bridge)
 }
 
 func TestAServerThatIsOutOfServiceForItsRecipeIsThatAlone(t *testing.T) {
@@ -154,7 +154,10 @@ func TestRecipeSecretsTellGrantsApart(t *testing.T) {
 	grant := func(server string, secrets ...string) v1alpha1.RecipeStatus {
 		return v1alpha1.RecipeStatus{Server: server, Secrets: secrets, Version: "1.0.0"}
 	}
-	one := RecipeSecrets([]v1alpha1.RecipeStatus{grant("a", "X", "Y"), grant("b", "Z")})
+	of := func(recipes ...v1alpha1.RecipeStatus) string {
+		return SecretsBesideSpec(&v1alpha1.HostedBridge{Status: v1alpha1.HostedBridgeStatus{Recipes: recipes}})
+	}
+	one := of(grant("a", "X", "Y"), grant("b", "Z"))
 	for name, tt := range map[string]struct {
 		recipes []v1alpha1.RecipeStatus
 		same    bool
@@ -168,7 +171,7 @@ func TestRecipeSecretsTellGrantsApart(t *testing.T) {
 		"no secrets":               {[]v1alpha1.RecipeStatus{grant("a")}, false},
 		"nothing at all, as empty": {nil, false},
 	} {
-		if got := RecipeSecrets(tt.recipes); (got == one) != tt.same || (got == "") != strings.HasPrefix(name, "no") {
+		if got := of(tt.recipes...); (got == one) != tt.same || (got == "") != strings.HasPrefix(name, "no") {
 			t.Errorf("%s: %q beside %q", name, got, one)
 		}
 	}

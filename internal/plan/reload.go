@@ -30,6 +30,6 @@ func (c ConfigMap) precedes(pod Pod, b *v1alpha1.HostedBridge) bool {
 	if c.Written.IsZero() {
 		return false
 	}
-	never := c.Written.Equal(c.Made) && b.Generation == 1 && len(b.Status.Recipes) == 0 && len(b.Status.Outages) == 0
+	never := c.Written.Equal(c.Made) && b.Generation == 1 && b.Status.Effective == nil && len(b.Status.Recipes) == 0 && len(b.Status.Outages) == 0
 	return never || pod.Created.After(c.Written)
 }

@@ -44,7 +44,7 @@ func secretsSealed(o Observed, p Plan) metav1.Condition {
 	case !o.KeybrokerReady:
 		return isUnknown(kind, Finding{v1alpha1.ReasonKeybrokerUnavailable,
 			"no keybroker is ready to say; what runs goes on with the secrets it has, and none can be set or sealed"})
-	case wanted && (report.ObservedGeneration < b.Generation || report.ObservedRecipes != RecipeSecrets(b.Status.Recipes)):
+	case wanted && (report.ObservedGeneration < b.Generation || report.ObservedRecipes != SecretsBesideSpec(b)):
 		return isFalse(kind, Finding{v1alpha1.ReasonSealing, "the keybroker has not yet acted on this spec"})
 	case len(out) > 0:
 		return isFalse(kind, Finding{v1alpha1.ReasonSecretsMissing, missing(out, report, b, p)})
@@ -58,7 +58,7 @@ func secretsSealed(o Observed, p Plan) metav1.Condition {
 // wantsSecrets says that the spec or a recipe names a secret, or where one comes
 // from.
 func wantsSecrets(b *v1alpha1.HostedBridge) bool {
-	return len(b.Spec.SecretRefs) > 0 || RecipeSecrets(b.Status.Recipes) != "" || slices.ContainsFunc(b.Spec.Servers, func(s v1alpha1.Server) bool {
+	return len(b.Spec.SecretRefs) > 0 || SecretsBesideSpec(b) != "" || slices.ContainsFunc(b.Spec.Servers, func(s v1alpha1.Server) bool {
 		return s.Recipe == nil && len(s.Secrets) > 0
 	})
 }

@@ -4,8 +4,10 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -19,10 +21,12 @@ func (p Plan) Status(o Observed, out Outcome, now time.Time) v1alpha1.HostedBrid
 		ObservedGeneration: p.generation(o),
 		Conditions:         conditions(o, p, out, now),
 		UserID:             o.Bridge.User(),
+		Tier:               o.Bridge.Spec.Tier,
 		Recipes:            p.recipes(o),
 		Terminations:       o.Bridge.Status.Terminations,
 		Outages:            p.outages(o),
 	}
+	s.Profiles, s.Effective = p.profiles(o)
 	if pod := o.current(); pod != nil {
 		s.PodName = pod.Name
 	}
@@ -45,10 +49,33 @@ func (p Plan) generation(o Observed) int64 {
 // configuration also needs its earlier grants, such as to store a login that it
 // refreshes.
 func (p Plan) recipes(o Observed) []v1alpha1.RecipeStatus {
-	if (p.Action == Hold || p.Action == Leave) && o.running() {
+	if p.keepsConfiguration(o) {
 		return o.Recipes
 	}
 	return o.Bridge.Status.Recipes
+}
+
+// profiles returns the profiles that the pod runs by, as recipes does.
+func (p Plan) profiles(o Observed) ([]v1alpha1.ProfileUse, *v1alpha1.EffectiveSettings) {
+	if p.keepsConfiguration(o) {
+		return o.Profiles, o.Effective
+	}
+	return o.Bridge.Status.Profiles, o.Bridge.Status.Effective
+}
+
+// keepsConfiguration reports whether a running pod keeps the configuration that it has.
+func (p Plan) keepsConfiguration(o Observed) bool {
+	return (p.Action == Hold || p.Action == Leave) && o.running()
+}
+
+// SameProfiles reports whether two statuses say the same of profiles.
+func SameProfiles(a, b *v1alpha1.HostedBridgeStatus) bool {
+	return equality.Semantic.DeepEqual(a.Effective, b.Effective) &&
+		slices.EqualFunc(a.Profiles, b.Profiles, func(x, y v1alpha1.ProfileUse) bool {
+			same := x.Since.Unix() == y.Since.Unix()
+			x.Since = y.Since
+			return same && x == y
+		})
 }
 
 // OwnsURL reports whether the user's URL leads to this bridge. It does not if

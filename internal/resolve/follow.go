@@ -64,7 +64,7 @@ func (d decision) strays(latest v1alpha1.RecipeStatus) plan.Finding {
 	}
 	bound := d.last.Secrets
 	if len(d.server.Secrets) > 0 {
-		bound = names(d.server.Secrets)
+		bound = plan.SecretNames(d.server.Secrets)
 	}
 	if others := beyond(latest.Secrets, bound); len(others) > 0 {
 		return plan.Finding{Reason: v1alpha1.ReasonRecipeSecretsAdded, Message: fmt.Sprintf(

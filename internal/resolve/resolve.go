@@ -209,21 +209,13 @@ func (d decision) granted(status v1alpha1.RecipeStatus) v1alpha1.RecipeStatus {
 	if len(d.server.Secrets) == 0 {
 		return status
 	}
-	others := beyond(status.Secrets, names(d.server.Secrets))
+	others := beyond(status.Secrets, plan.SecretNames(d.server.Secrets))
 	if len(others) == 0 {
 		return status
 	}
 	return d.paused(plan.Finding{Reason: v1alpha1.ReasonRecipeSecretNotGranted, Message: fmt.Sprintf(
 		"version %s of recipe %s names secrets that spec.servers[].secrets of the server does not have: %s; add them there if the server is to get them, or pin a version that names no others",
 		status.Version, status.Recipe, strings.Join(others, ", "))})
-}
-
-func names(secrets []v1alpha1.SecretName) []string {
-	list := make([]string, len(secrets))
-	for i, name := range secrets {
-		list[i] = string(name)
-	}
-	return list
 }
 
 // beyond returns the names that are not in bound.

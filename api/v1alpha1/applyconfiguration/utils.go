@@ -25,6 +25,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.APIKeyStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Auth"):
 		return &apiv1alpha1.AuthApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BridgeProfile"):
+		return &apiv1alpha1.BridgeProfileApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BridgeProfileSpec"):
+		return &apiv1alpha1.BridgeProfileSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BridgeProfileStatus"):
+		return &apiv1alpha1.BridgeProfileStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CatalogPublisher"):
 		return &apiv1alpha1.CatalogPublisherApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CatalogPublisherSpec"):
@@ -37,6 +43,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.CatalogRecipeSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CatalogRecipeStatus"):
 		return &apiv1alpha1.CatalogRecipeStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Choices"):
+		return &apiv1alpha1.ChoicesApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("EffectiveServer"):
+		return &apiv1alpha1.EffectiveServerApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("EffectiveSettings"):
+		return &apiv1alpha1.EffectiveSettingsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Header"):
 		return &apiv1alpha1.HeaderApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("HostedBridge"):
@@ -55,6 +67,22 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.OAuthAccessApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("OAuthSubject"):
 		return &apiv1alpha1.OAuthSubjectApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ProfileConflict"):
+		return &apiv1alpha1.ProfileConflictApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ProfileGroup"):
+		return &apiv1alpha1.ProfileGroupApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ProfileRevision"):
+		return &apiv1alpha1.ProfileRevisionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ProfileRollout"):
+		return &apiv1alpha1.ProfileRolloutApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ProfileServer"):
+		return &apiv1alpha1.ProfileServerApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ProfileSubjects"):
+		return &apiv1alpha1.ProfileSubjectsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ProfileUse"):
+		return &apiv1alpha1.ProfileUseApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ProfileVariable"):
+		return &apiv1alpha1.ProfileVariableApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PublisherKey"):
 		return &apiv1alpha1.PublisherKeyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PublisherKeyStatus"):
@@ -127,6 +155,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.SecretsStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Server"):
 		return &apiv1alpha1.ServerApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ServerChoice"):
+		return &apiv1alpha1.ServerChoiceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ServerOutage"):
 		return &apiv1alpha1.ServerOutageApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ServerState"):

@@ -170,6 +170,28 @@ func (p part) expand(lookup func(name string) (string, bool)) (string, bool) {
 	return p.text, p.optional
 }
 
+// Fill returns the template in which texts stand for the names that are in values. The others stay.
+func (t Template) Fill(values map[string]string) string {
+	var b strings.Builder
+	for _, p := range t.parts {
+		value, filled := values[p.name]
+		switch {
+		case p.name == "":
+			b.WriteString(escape(p.text))
+		case filled:
+			b.WriteString(escape(value))
+		case p.optional:
+			b.WriteString("${" + p.name + ":-" + escape(p.text) + "}")
+		default:
+			b.WriteString("${" + p.name + "}")
+		}
+	}
+	return b.String()
+}
+
+// escape is the opposite of unescape.
+func escape(s string) string { return strings.ReplaceAll(s, "$", "$$") }
+
 // ExpandHeader is like Expand, for the value of an HTTP header. It refuses values with control
 // characters, which could end the header and start another, and values longer than MaxHeader.
 func (t Template) ExpandHeader(header string, lookup func(name string) (string, bool)) (value string, missing []string, err error) {

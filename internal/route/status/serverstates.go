@@ -54,8 +54,9 @@ func serverStates(b *v1alpha1.HostedBridge, r *health.Report, now time.Time) []v
 		if server.Recipe != nil {
 			is.From = server.Recipe.Name
 		}
+		is.Profile, is.Use = givenBy(b, server.Name)
 		if had && (is.State == v1alpha1.ServerConnecting || sameState(was, is)) {
-			was.From = is.From
+			was.From, was.Profile, was.Use = is.From, is.Profile, is.Use
 			is = was
 		}
 		states = append(states, is)
@@ -63,10 +64,22 @@ func serverStates(b *v1alpha1.HostedBridge, r *health.Report, now time.Time) []v
 	return states
 }
 
+// givenBy returns the profile that gives the server, and how.
+func givenBy(b *v1alpha1.HostedBridge, server string) (string, v1alpha1.ServerUse) {
+	if b.Status.Effective != nil {
+		for _, s := range b.Status.Effective.Servers {
+			if s.Name == server {
+				return s.Profile, s.Use
+			}
+		}
+	}
+	return "", ""
+}
+
 // sameState reports whether two states differ in nothing but the time, which begins anew with
 // each process.
 func sameState(a, b v1alpha1.ServerState) bool {
-	a.Since, a.From = b.Since, b.From
+	a.Since, a.From, a.Profile, a.Use = b.Since, b.From, b.Profile, b.Use
 	return equality.Semantic.DeepEqual(a, b)
 }
 

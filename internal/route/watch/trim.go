@@ -37,12 +37,14 @@ func trimPod(object any) (any, error) {
 	return stripped, nil
 }
 
-// trimBridge keeps of a bridge what the table and the status are made of.
+// trimBridge keeps of a bridge what the table and the status are made of. The spec is
+// the one in effect, with what profiles change.
 func trimBridge(object any) (any, error) {
 	b, ok := object.(*v1alpha1.HostedBridge)
 	if !ok {
 		return object, nil
 	}
+	b = b.WithEffective()
 	return &v1alpha1.HostedBridge{
 		ObjectMeta: trimMeta(b.ObjectMeta),
 		Spec: v1alpha1.HostedBridgeSpec{
@@ -52,7 +54,8 @@ func trimBridge(object any) (any, error) {
 		},
 		Status: v1alpha1.HostedBridgeStatus{
 			Phase: b.Status.Phase, Servers: b.Status.Servers, ServerStates: b.Status.ServerStates, Tools: b.Status.Tools, LastActivityTime: b.Status.LastActivityTime, Keys: b.Status.Keys, IdleSince: b.Status.IdleSince,
-			Secrets: trimSecrets(b.Status.Secrets), Collisions: b.Status.Collisions, Recipes: trimRecipes(b.Status.Recipes),
+			Effective: trimEffective(b.Status.Effective),
+			Secrets:   trimSecrets(b.Status.Secrets), Collisions: b.Status.Collisions, Recipes: trimRecipes(b.Status.Recipes),
 		},
 	}, nil
 }
@@ -69,6 +72,20 @@ func trimServers(servers []v1alpha1.Server) []v1alpha1.Server {
 		stripped = append(stripped, kept)
 	}
 	return stripped
+}
+
+// trimEffective keeps which profile gives which server.
+func trimEffective(e *v1alpha1.EffectiveSettings) *v1alpha1.EffectiveSettings {
+	if e == nil {
+		return nil
+	}
+	kept := &v1alpha1.EffectiveSettings{}
+	for _, s := range e.Servers {
+		if s.Source != "" {
+			kept.Servers = append(kept.Servers, v1alpha1.EffectiveServer{Name: s.Name, Profile: s.Profile, Use: s.Use})
+		}
+	}
+	return kept
 }
 
 // trimRecipes keeps the names of the secrets that servers may use by their

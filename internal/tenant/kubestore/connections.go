@@ -49,7 +49,7 @@ func (c *Connections) Find(ctx context.Context, user v1alpha1.UserID, server str
 	case err != nil:
 		return flow.Connection{}, fmt.Errorf("get HostedBridge: %w", err)
 	}
-	found, ok := resolve.ConnectionOf(b, server)
+	found, ok := resolve.ConnectionOf(b.WithEffective(), server)
 	if !ok {
 		return flow.Connection{}, flow.ErrNotFound
 	}

@@ -56,6 +56,103 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: oauth
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.OAuth
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.BridgeProfile
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+    - name: spec
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.BridgeProfileSpec
+    - name: status
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.BridgeProfileStatus
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.BridgeProfileSpec
+  map:
+    fields:
+    - name: allowChoices
+      type:
+        list:
+          elementType:
+            namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.ProfileChoice
+          elementRelationship: associative
+    - name: idleTimeout
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+    - name: mode
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.Mode
+    - name: priority
+      type:
+        scalar: numeric
+      default: 0
+    - name: rollout
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.ProfileRollout
+    - name: runtimeClassName
+      type:
+        scalar: string
+    - name: servers
+      type:
+        list:
+          elementType:
+            namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.ProfileServer
+          elementRelationship: associative
+          keys:
+          - name
+    - name: tier
+      type:
+        scalar: string
+    - name: toolPrefix
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.ToolPrefix
+    - name: variables
+      type:
+        list:
+          elementType:
+            namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.ProfileVariable
+          elementRelationship: associative
+          keys:
+          - name
+    - name: who
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.ProfileSubjects
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.BridgeProfileStatus
+  map:
+    fields:
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: matched
+      type:
+        scalar: numeric
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: paused
+      type:
+        scalar: boolean
+    - name: revisions
+      type:
+        list:
+          elementType:
+            namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.ProfileRevision
+          elementRelationship: atomic
+    - name: updated
+      type:
+        scalar: numeric
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.CatalogPublisher
   map:
     fields:
@@ -170,8 +267,86 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeVersion
           elementRelationship: atomic
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.Choices
+  map:
+    fields:
+    - name: idleTimeout
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+    - name: mode
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.Mode
+    - name: servers
+      type:
+        list:
+          elementType:
+            namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.ServerChoice
+          elementRelationship: associative
+          keys:
+          - name
+    - name: toolPrefix
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.ToolPrefix
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.DesiredState
   scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.EffectiveServer
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: profile
+      type:
+        scalar: string
+    - name: reason
+      type:
+        scalar: string
+    - name: source
+      type:
+        scalar: string
+    - name: use
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.ServerUse
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.EffectiveSettings
+  map:
+    fields:
+    - name: conflicts
+      type:
+        list:
+          elementType:
+            namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.ProfileConflict
+          elementRelationship: associative
+          keys:
+          - field
+    - name: idleTimeout
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+    - name: leftOut
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: mode
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.Mode
+    - name: runtimeClassName
+      type:
+        scalar: string
+    - name: servers
+      type:
+        list:
+          elementType:
+            namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.EffectiveServer
+          elementRelationship: associative
+          keys:
+          - name
+    - name: tier
+      type:
+        scalar: string
+    - name: toolPrefix
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.ToolPrefix
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.Header
   map:
     fields:
@@ -213,10 +388,19 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - id
+    - name: choices
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.Choices
     - name: desiredState
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.DesiredState
       default: OnDemand
+    - name: groups
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
     - name: idleTimeout
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
@@ -289,6 +473,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - type
+    - name: effective
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.EffectiveSettings
     - name: idleSince
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
@@ -323,6 +510,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: podName
       type:
         scalar: string
+    - name: profiles
+      type:
+        list:
+          elementType:
+            namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.ProfileUse
+          elementRelationship: associative
+          keys:
+          - name
     - name: recipes
       type:
         list:
@@ -351,6 +546,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.Termination
           elementRelationship: atomic
+    - name: tier
+      type:
+        scalar: string
     - name: tools
       type:
         scalar: numeric
@@ -464,6 +662,148 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.Phase
   scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.ProfileChoice
+  scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.ProfileConflict
+  map:
+    fields:
+    - name: field
+      type:
+        scalar: string
+    - name: profiles
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.ProfileGroup
+  map:
+    fields:
+    - name: fromNamespace
+      type:
+        scalar: string
+    - name: value
+      type:
+        scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.ProfileRevision
+  map:
+    fields:
+    - name: generation
+      type:
+        scalar: numeric
+    - name: spec
+      type:
+        scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.ProfileRollout
+  map:
+    fields:
+    - name: maxFailures
+      type:
+        scalar: numeric
+      default: 3
+    - name: pace
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.RolloutPace
+      default: Paced
+    - name: perSecond
+      type:
+        scalar: numeric
+      default: 25
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.ProfileServer
+  map:
+    fields:
+    - name: auth
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.Auth
+    - name: cacheTTL
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+    - name: description
+      type:
+        scalar: string
+    - name: maxResultBytes
+      type:
+        scalar: numeric
+    - name: name
+      type:
+        scalar: string
+    - name: recipe
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.RecipeReference
+    - name: retry
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.Retry
+    - name: secrets
+      type:
+        list:
+          elementType:
+            namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.SecretName
+          elementRelationship: associative
+    - name: timeouts
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.Timeouts
+    - name: tools
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.ToolFilter
+    - name: transport
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.Transport
+    - name: trust
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.Trust
+      default: Trusted
+    - name: use
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.ServerUse
+      default: Default
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.ProfileSubjects
+  map:
+    fields:
+    - name: everyone
+      type:
+        scalar: boolean
+    - name: groups
+      type:
+        list:
+          elementType:
+            namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.ProfileGroup
+          elementRelationship: atomic
+    - name: namespaces
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: users
+      type:
+        list:
+          elementType:
+            namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.UserID
+          elementRelationship: associative
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.ProfileUse
+  map:
+    fields:
+    - name: generation
+      type:
+        scalar: numeric
+    - name: name
+      type:
+        scalar: string
+    - name: since
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: uid
+      type:
+        scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.ProfileVariable
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: value
+      type:
+        scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.PublisherKey
   map:
     fields:
@@ -1224,6 +1564,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: maxAttempts
       type:
         scalar: numeric
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.RolloutPace
+  scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.SecretFailure
   map:
     fields:
@@ -1336,6 +1678,21 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.Trust
       default: Trusted
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.ServerChoice
+  map:
+    fields:
+    - name: deny
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: name
+      type:
+        scalar: string
+    - name: use
+      type:
+        scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.ServerOutage
   map:
     fields:
@@ -1366,6 +1723,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
+    - name: profile
+      type:
+        scalar: string
     - name: reason
       type:
         scalar: string
@@ -1378,6 +1738,11 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: tools
       type:
         scalar: numeric
+    - name: use
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.ServerUse
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.ServerUse
+  scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.Stdio
   map:
     fields:

@@ -38,6 +38,11 @@ type HostedBridgeSpecApplyConfiguration struct {
 	// secretRefs are Secrets of this namespace whose values the keybroker seals
 	// for this user, and seals again when they change.
 	SecretRefs []SecretRefApplyConfiguration `json:"secretRefs,omitempty"`
+	// groups are the groups of this bridge's user, by which BridgeProfiles select it.
+	Groups []string `json:"groups,omitempty"`
+	// choices are what the user wants otherwise than the BridgeProfiles say, as far as
+	// these allow it.
+	Choices *ChoicesApplyConfiguration `json:"choices,omitempty"`
 	// apiKeys are the keys of this bridge. Only their hashes are stored here.
 	APIKeys []APIKeyApplyConfiguration `json:"apiKeys,omitempty"`
 	// oauth lists the people and programs that may use this bridge with a login in
@@ -134,6 +139,24 @@ func (b *HostedBridgeSpecApplyConfiguration) WithSecretRefs(values ...*SecretRef
 		}
 		b.SecretRefs = append(b.SecretRefs, *values[i])
 	}
+	return b
+}
+
+// WithGroups adds the given value to the Groups field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Groups field.
+func (b *HostedBridgeSpecApplyConfiguration) WithGroups(values ...string) *HostedBridgeSpecApplyConfiguration {
+	for i := range values {
+		b.Groups = append(b.Groups, values[i])
+	}
+	return b
+}
+
+// WithChoices sets the Choices field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Choices field is set to the value of the last call.
+func (b *HostedBridgeSpecApplyConfiguration) WithChoices(value *ChoicesApplyConfiguration) *HostedBridgeSpecApplyConfiguration {
+	b.Choices = value
 	return b
 }
 

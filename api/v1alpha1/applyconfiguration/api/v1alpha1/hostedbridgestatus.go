@@ -26,6 +26,14 @@ type HostedBridgeStatusApplyConfiguration struct {
 	Phase *apiv1alpha1.Phase `json:"phase,omitempty"`
 	// userID is the user in effect: spec.userID or the object's name.
 	UserID *apiv1alpha1.UserID `json:"userID,omitempty"`
+	// tier is the tier in effect: that of the first profile that has one, or spec.tier.
+	Tier *string `json:"tier,omitempty"`
+	// profiles are the BridgeProfiles that select the bridge, in the order in which they
+	// decide. The operator writes them.
+	Profiles []ProfileUseApplyConfiguration `json:"profiles,omitempty"`
+	// effective is what the profiles change of the spec. It is not set if no profile
+	// selects the bridge. The operator writes it.
+	Effective *EffectiveSettingsApplyConfiguration `json:"effective,omitempty"`
 	// url is the URL that the user pastes into an MCP client.
 	URL *string `json:"url,omitempty"`
 	// podName is the name of the bridge's pod.
@@ -111,6 +119,35 @@ func (b *HostedBridgeStatusApplyConfiguration) WithPhase(value apiv1alpha1.Phase
 // If called multiple times, the UserID field is set to the value of the last call.
 func (b *HostedBridgeStatusApplyConfiguration) WithUserID(value apiv1alpha1.UserID) *HostedBridgeStatusApplyConfiguration {
 	b.UserID = &value
+	return b
+}
+
+// WithTier sets the Tier field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Tier field is set to the value of the last call.
+func (b *HostedBridgeStatusApplyConfiguration) WithTier(value string) *HostedBridgeStatusApplyConfiguration {
+	b.Tier = &value
+	return b
+}
+
+// WithProfiles adds the given value to the Profiles field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Profiles field.
+func (b *HostedBridgeStatusApplyConfiguration) WithProfiles(values ...*ProfileUseApplyConfiguration) *HostedBridgeStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithProfiles")
+		}
+		b.Profiles = append(b.Profiles, *values[i])
+	}
+	return b
+}
+
+// WithEffective sets the Effective field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Effective field is set to the value of the last call.
+func (b *HostedBridgeStatusApplyConfiguration) WithEffective(value *EffectiveSettingsApplyConfiguration) *HostedBridgeStatusApplyConfiguration {
+	b.Effective = value
 	return b
 }
 

@@ -6,6 +6,7 @@
 package v1alpha1
 
 import (
+	apiv1alpha1 "github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -19,6 +20,10 @@ type ServerStateApplyConfiguration struct {
 	// from is the name of the server's recipe. It is not set for a server without a
 	// recipe.
 	From *string `json:"from,omitempty"`
+	// profile is the BridgeProfile that gives the server, and use how. They are not set
+	// for a server of the spec.
+	Profile *string                `json:"profile,omitempty"`
+	Use     *apiv1alpha1.ServerUse `json:"use,omitempty"`
 	// state is Healthy, Unhealthy or Connecting.
 	State *string `json:"state,omitempty"`
 	// reason is the cause in one word, if the server is not healthy.
@@ -50,6 +55,22 @@ func (b *ServerStateApplyConfiguration) WithName(value string) *ServerStateApply
 // If called multiple times, the From field is set to the value of the last call.
 func (b *ServerStateApplyConfiguration) WithFrom(value string) *ServerStateApplyConfiguration {
 	b.From = &value
+	return b
+}
+
+// WithProfile sets the Profile field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Profile field is set to the value of the last call.
+func (b *ServerStateApplyConfiguration) WithProfile(value string) *ServerStateApplyConfiguration {
+	b.Profile = &value
+	return b
+}
+
+// WithUse sets the Use field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Use field is set to the value of the last call.
+func (b *ServerStateApplyConfiguration) WithUse(value apiv1alpha1.ServerUse) *ServerStateApplyConfiguration {
+	b.Use = &value
 	return b
 }
 

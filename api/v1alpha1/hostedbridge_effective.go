@@ -1,0 +1,52 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// WithEffective returns the bridge with the spec that is in effect: its own, changed by
+// what status.effective says. It does not change b, and returns b itself if no profile
+// selects the bridge. A server that cannot be read is left out.
+func (b *HostedBridge) WithEffective() *HostedBridge {
+	e := b.Status.Effective
+	if e == nil {
+		return b
+	}
+	out := *b // The fields below are replaced and never changed in place.
+	s := &out.Spec
+	if e.Tier != "" {
+		s.Tier = e.Tier
+	}
+	if e.Mode != "" {
+		s.Mode = e.Mode
+	}
+	if e.ToolPrefix != "" {
+		s.ToolPrefix = e.ToolPrefix
+	}
+	if e.IdleTimeout != nil {
+		s.IdleTimeout = e.IdleTimeout
+	}
+	if e.RuntimeClassName != "" {
+		s.RuntimeClassName = &e.RuntimeClassName
+	}
+	s.Servers = slices.DeleteFunc(slices.Clone(s.Servers), func(own Server) bool { return slices.Contains(e.LeftOut, own.Name) })
+	for _, given := range e.Servers {
+		var server Server
+		if given.Source == "" || json.Unmarshal([]byte(given.Source), &server) != nil {
+			continue
+		}
+		server.Name = given.Name
+		own := slices.IndexFunc(s.Servers, func(o Server) bool { return o.Name == given.Name })
+		switch {
+		case own < 0:
+			s.Servers = append(s.Servers, server)
+		case given.Use == ServerRequired:
+			s.Servers[own] = server
+		}
+	}
+	return &out
+}

@@ -1,0 +1,214 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hostedbridge
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/profile"
+)
+
+// profiled is a bridge with the profiles that select it.
+type profiled struct {
+	// bridge has the spec in effect, and the new status.profiles and status.effective.
+	bridge *v1alpha1.HostedBridge
+	// pending are profiles of which the bridge does not have the last revision yet.
+	pending []string
+	// wait is when the next of these may reach the bridge; zero means that none may.
+	wait time.Duration
+}
+
+// withProfiles applies the profiles that select the bridge.
+func (r *Reconciler) withProfiles(ctx context.Context, b *v1alpha1.HostedBridge, now time.Time) (profiled, error) {
+	var list v1alpha1.BridgeProfileList
+	if err := r.Client.List(ctx, &list, client.InNamespace(r.Settings.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return profiled{}, fmt.Errorf("list BridgeProfiles: %w", err)
+	}
+	var out profiled
+	var selected []profile.Profile
+	for i := range list.Items {
+		p := &list.Items[i]
+		revision, wait, err := r.revisionFor(b, p, now)
+		if err != nil {
+			return profiled{}, err
+		}
+		if wait != 0 {
+			out.pending = append(out.pending, p.Name)
+			out.wait = earlier(out.wait, max(wait, 0))
+		}
+		if revision.Selects(b) {
+			selected = append(selected, revision)
+		}
+	}
+	if len(selected) == 0 && b.Status.Effective == nil && b.Status.Profiles == nil {
+		out.bridge = b
+		return out, nil
+	}
+	profile.Sort(selected)
+	changed := *b
+	changed.Status.Profiles = uses(b, selected, now)
+	changed.Status.Effective = profile.Effective(b, selected, r.Settings.Tiers)
+	out.bridge = changed.WithEffective()
+	return out, nil
+}
+
+// revisionFor returns the revision of a profile that the bridge is to have now, and for
+// how long a newer one has to wait: zero if there is none, less than zero if it waits for
+// a person.
+func (r *Reconciler) revisionFor(b *v1alpha1.HostedBridge, p *v1alpha1.BridgeProfile, now time.Time) (profile.Profile, time.Duration, error) {
+	if p.DeletionTimestamp != nil || len(p.Status.Revisions) == 0 {
+		return profile.Profile{}, 0, nil
+	}
+	newest, err := profile.Of(p, p.Status.Revisions[0])
+	if err != nil || len(p.Status.Revisions) == 1 {
+		return newest, 0, err
+	}
+	former, err := profile.Of(p, p.Status.Revisions[1])
+	if err != nil || !newest.Selects(b) && !former.Selects(b) {
+		return newest, 0, err
+	}
+	use, has := profile.Use(b, p)
+	switch {
+	case has && use.Generation == newest.Generation, newest.Spec.Rollout.Pace == v1alpha1.PaceImmediate:
+		return newest, 0, nil
+	case p.Status.Paused:
+		return former, -1, nil
+	case b.Status.ObservedGeneration != b.Generation:
+		return newest, 0, nil // The bridge changes anyway.
+	}
+	wait := r.pacer.Wait(p.UID, newest.Generation, newest.Spec.Rollout.PerSecond, b.UID, now)
+	if wait > 0 {
+		return former, wait, nil
+	}
+	return newest, 0, nil
+}
+
+// uses returns what the status says of the profiles.
+func uses(b *v1alpha1.HostedBridge, selected []profile.Profile, now time.Time) []v1alpha1.ProfileUse {
+	var list []v1alpha1.ProfileUse
+	for _, p := range selected {
+		use := v1alpha1.ProfileUse{Name: p.Name, UID: p.UID, Generation: p.Generation, Since: metav1.NewTime(now.Truncate(time.Second))}
+		at := slices.IndexFunc(b.Status.Profiles, func(u v1alpha1.ProfileUse) bool { return u.UID == p.UID && u.Generation == p.Generation })
+		if at >= 0 {
+			use.Since = b.Status.Profiles[at].Since
+		}
+		list = append(list, use)
+	}
+	return list
+}
+
+// enqueueSelected enqueues the bridges that a profile selects, or selected before, if its
+// revisions or its pause changed: those with a pod first. Which of them get a change when
+// is decided as each is reconciled.
+func (m eventMapper) enqueueSelected(forget func(*v1alpha1.BridgeProfile)) handler.EventHandler {
+	all := func(ctx context.Context, o client.Object, q queue) {
+		if p, ok := o.(*v1alpha1.BridgeProfile); ok {
+			m.enqueueProfile(ctx, q, p)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { all(ctx, e.Object, q) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			before, ok := e.ObjectOld.(*v1alpha1.BridgeProfile)
+			after, ok2 := e.ObjectNew.(*v1alpha1.BridgeProfile)
+			if !ok || !ok2 {
+				return
+			}
+			if before.Status.Paused != after.Status.Paused || !equality.Semantic.DeepEqual(before.Status.Revisions, after.Status.Revisions) {
+				all(ctx, after, q)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
+			if p, ok := e.Object.(*v1alpha1.BridgeProfile); ok {
+				forget(p)
+			}
+			all(ctx, e.Object, q)
+		},
+	}
+}
+
+func (m eventMapper) enqueueProfile(ctx context.Context, q queue, p *v1alpha1.BridgeProfile) {
+	var revisions []profile.Profile
+	for _, text := range p.Status.Revisions {
+		revision, err := profile.Of(p, text)
+		if err != nil {
+			log.FromContext(ctx).Error(err, "read a BridgeProfile")
+			return
+		}
+		revisions = append(revisions, revision)
+	}
+	var list v1alpha1.HostedBridgeList
+	if err := m.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		// A read of a filled cache fails only when the process ends.
+		log.FromContext(ctx).Error(err, "list HostedBridges of a profile")
+		return
+	}
+	var sleeping []reconcile.Request
+	for i := range list.Items {
+		b := &list.Items[i]
+		_, has := profile.Use(b, p)
+		if !has && !slices.ContainsFunc(revisions, func(r profile.Profile) bool { return r.Selects(b) }) {
+			continue
+		}
+		request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)}
+		if b.Status.PodName == "" {
+			sleeping = append(sleeping, request)
+			continue
+		}
+		addLast(q, 0, request)
+	}
+	for _, request := range sleeping {
+		addLast(q, 0, request)
+	}
+}
+
+func useConfiguration(u v1alpha1.ProfileUse) *bridgeac.ProfileUseApplyConfiguration {
+	return bridgeac.ProfileUse().WithName(u.Name).WithUID(u.UID).WithGeneration(u.Generation).WithSince(u.Since)
+}
+
+func effectiveConfiguration(e *v1alpha1.EffectiveSettings) *bridgeac.EffectiveSettingsApplyConfiguration {
+	ac := bridgeac.EffectiveSettings().WithLeftOut(e.LeftOut...)
+	if e.Tier != "" {
+		ac.WithTier(e.Tier)
+	}
+	if e.Mode != "" {
+		ac.WithMode(e.Mode)
+	}
+	if e.ToolPrefix != "" {
+		ac.WithToolPrefix(e.ToolPrefix)
+	}
+	if e.IdleTimeout != nil {
+		ac.WithIdleTimeout(*e.IdleTimeout)
+	}
+	if e.RuntimeClassName != "" {
+		ac.WithRuntimeClassName(e.RuntimeClassName)
+	}
+	for _, s := range e.Servers {
+		one := bridgeac.EffectiveServer().WithName(s.Name).WithProfile(s.Profile).WithUse(s.Use)
+		if s.Reason != "" {
+			one.WithReason(s.Reason)
+		}
+		if s.Source != "" {
+			one.WithSource(s.Source)
+		}
+		ac.WithServers(one)
+	}
+	for _, c := range e.Conflicts {
+		ac.WithConflicts(bridgeac.ProfileConflict().WithField(c.Field).WithProfiles(c.Profiles...))
+	}
+	return ac
+}
