@@ -3,6 +3,7 @@
 
 // Command operator makes of each HostedBridge the objects that its bridge
 // needs. It holds no secrets: those are sealed and opened by the keybroker.
+// "operator profiles diff" says what BridgeProfiles would change.
 package main
 
 import (
@@ -19,10 +20,14 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/hostedbridge/hostedbridge/cmd/operator/profiles"
 	"github.com/hostedbridge/hostedbridge/internal/version"
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "profiles" {
+		os.Exit(runProfiles(os.Args[2:]))
+	}
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	o := Defaults()
 	flags := pflag.NewFlagSet("operator", pflag.ContinueOnError)
@@ -48,5 +53,19 @@ func main() {
 		log.Error("operator ends", "error", err)
 		stop()
 		os.Exit(1)
+	}
+}
+
+// runProfiles runs the command and returns its exit code, which is as of "kubectl diff".
+func runProfiles(args []string) int {
+	ctrl.SetLogger(logr.Discard())
+	switch err := profiles.Run(context.Background(), args, os.Stdin, os.Stdout, os.Stderr); {
+	case err == nil, errors.Is(err, pflag.ErrHelp):
+		return 0
+	case errors.Is(err, profiles.ErrChanges):
+		return 1
+	default:
+		fmt.Fprintln(os.Stderr, "operator:", err)
+		return 2
 	}
 }

@@ -8,6 +8,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"testing"
@@ -22,8 +24,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/cmd/operator/profiles"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -69,6 +73,7 @@ func TestRunWithTheRightsOfTheManifests(t *testing.T) {
 		return sealed != nil && sealed.Reason == v1alpha1.ReasonSealing
 	})
 	expectTold(t, c, b, d)
+	expectProfiled(t, c, b, o.Namespace)
 	expectChecked(t, c, o.Namespace)
 	expectNoSecrets(t, namespace, o.Namespace)
 	expectWarned(t, c, namespace)
@@ -84,6 +89,49 @@ func TestRunWithTheRightsOfTheManifests(t *testing.T) {
 	}
 	if bytes.Contains(running, []byte("forbidden")) || bytes.Contains(running, []byte(`"level":"ERROR"`)) {
 		t.Errorf("the log has errors:\n%s", running)
+	}
+}
+
+// expectProfiled checks that a BridgeProfile reaches its bridge, and that the command
+// which says so before changes nothing.
+func expectProfiled(t *testing.T, c client.Client, b *v1alpha1.HostedBridge, namespace string) {
+	t.Helper()
+	p := &v1alpha1.BridgeProfile{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "engineering"},
+		Spec: v1alpha1.BridgeProfileSpec{
+			Who:     v1alpha1.ProfileSubjects{Namespaces: []string{b.Namespace}, Users: []v1alpha1.UserID{b.User()}},
+			Tier:    "pro",
+			Servers: []v1alpha1.ProfileServer{{Server: v1alpha1.Server{Name: "docs", Transport: v1alpha1.Transport{URL: "https://docs.example.com/mcp"}}}},
+		},
+	}
+	diff := func() (string, error) {
+		t.Helper()
+		p.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "BridgeProfile"} // Reading it clears them.
+		text, err := yaml.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out, problems bytes.Buffer
+		err = profiles.Run(t.Context(), []string{"diff", "--watch-namespaces=" + b.Namespace}, bytes.NewReader(text), &out, &problems)
+		return out.String() + problems.String(), err
+	}
+	testenv.ExpectExists(t, c, b)
+	want := fmt.Sprintf("%s/%s (user %s)\n    tier: free -> pro\n    + server docs\n1 of 1 bridges would change\n", b.Namespace, b.Name, b.User())
+	if got, err := diff(); !errors.Is(err, profiles.ErrChanges) || got != want {
+		t.Errorf("before it is applied: %v\n%s\nwant\n%s", err, got, want)
+	}
+	testenv.ExpectApplied(t, c, p)
+	testenv.Eventually(t, "the profile reaches the bridge, and both say so", func() bool {
+		testenv.ExpectExists(t, c, b)
+		testenv.ExpectExists(t, c, p)
+		return b.Status.Tier == "pro" && meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionReady) && p.Status.Updated == 1
+	})
+	if got, err := diff(); err != nil || got != "0 of 1 bridges would change\n" {
+		t.Errorf("after it was applied: %v\n%s", err, got)
+	}
+	p.Namespace = b.Namespace
+	if got, err := diff(); err == nil || errors.Is(err, profiles.ErrChanges) || got != "" {
+		t.Errorf("of another namespace: %v\n%s", err, got)
 	}
 }
 
