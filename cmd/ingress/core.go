@@ -61,7 +61,7 @@ func newCore(ctx context.Context, o *options, config *rest.Config, log *slog.Log
 	if err := c.openStores(o, config); err != nil {
 		return nil, err
 	}
-	c.prober = status.NewProber(c.routes, c.bridges.Health, c.bridges.RefreshSecrets, c.status.Observe, log)
+	c.prober = status.NewProber(c.routes, status.WithLeftOut(c.bridges.Health, c.routes.Bridge), c.bridges.RefreshSecrets, c.status.Observe, log)
 	c.background = append(c.background, c.identity.run, c.routes.Run, c.snapshots.run, c.status.Run, c.prober.Run, c.quotas.tiers.Run, c.quotas.store.Run)
 	return c, errors.Join(registerOutages(c.metrics, c.routes, kept), registerExpiry(c.metrics, c.identity.expiry))
 }

@@ -56,6 +56,7 @@ func trimBridge(object any) (any, error) {
 			Phase: b.Status.Phase, Servers: b.Status.Servers, ServerStates: b.Status.ServerStates, Tools: b.Status.Tools, LastActivityTime: b.Status.LastActivityTime, Keys: b.Status.Keys, IdleSince: b.Status.IdleSince,
 			Effective: trimEffective(b.Status.Effective),
 			Secrets:   trimSecrets(b.Status.Secrets), Collisions: b.Status.Collisions, Recipes: trimRecipes(b.Status.Recipes),
+			Outages: trimOutages(b.Status.Outages),
 		},
 	}, nil
 }
@@ -89,12 +90,27 @@ func trimEffective(e *v1alpha1.EffectiveSettings) *v1alpha1.EffectiveSettings {
 }
 
 // trimRecipes keeps the names of the secrets that servers may use by their
-// recipes.
+// recipes, and why a recipe cannot be used. Of others it keeps no reason.
 func trimRecipes(recipes []v1alpha1.RecipeStatus) []v1alpha1.RecipeStatus {
 	var stripped []v1alpha1.RecipeStatus
 	for _, r := range recipes {
-		if len(r.Secrets) > 0 {
-			stripped = append(stripped, v1alpha1.RecipeStatus{Server: r.Server, Secrets: r.Secrets})
+		kept := v1alpha1.RecipeStatus{Server: r.Server, Secrets: r.Secrets}
+		if r.Source == "" {
+			kept.Reason, kept.Message = r.Reason, r.Message
+		}
+		if len(kept.Secrets) > 0 || kept.Reason != "" {
+			stripped = append(stripped, kept)
+		}
+	}
+	return stripped
+}
+
+// trimOutages keeps why servers are out of service.
+func trimOutages(outages []v1alpha1.ServerOutage) []v1alpha1.ServerOutage {
+	var stripped []v1alpha1.ServerOutage
+	for _, o := range outages {
+		if o.Message != "" {
+			stripped = append(stripped, v1alpha1.ServerOutage{Server: o.Server, Message: o.Message})
 		}
 	}
 	return stripped

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -67,8 +68,10 @@ func TestStrippedBridgesMakeTheSameTable(t *testing.T) {
 		{Name: "lost", Recipe: &v1alpha1.RecipeReference{Name: "paper"}},
 	}
 	b.Status.Recipes = []v1alpha1.RecipeStatus{
-		{Server: "mine", Recipe: "notes", Secrets: []string{"NOTES"}, Source: "{}", Message: "long"}, {Server: "lost", Recipe: "paper"},
+		{Server: "mine", Recipe: "notes", Secrets: []string{"NOTES"}, Source: "{}", Reason: "InUse", Message: "long"},
+		{Server: "lost", Recipe: "paper", Reason: "NotFound", Message: "there is none", Place: "nowhere"},
 	}
+	b.Status.Outages = []v1alpha1.ServerOutage{{Server: "plain", Message: "it ended", Configuration: "x"}, {Server: "inline", Times: 2}}
 	b.Spec.OAuth = &v1alpha1.OAuthAccess{Subjects: []v1alpha1.OAuthSubject{{Issuer: "https://login.example.com", Subject: "alice"}}}
 	object, err := trimBridge(b.DeepCopy())
 	if err != nil {
@@ -83,8 +86,12 @@ func TestStrippedBridgesMakeTheSameTable(t *testing.T) {
 	if users := route.Build([]*v1alpha1.HostedBridge{stripped}, nil).Subjects(oauth.KeyOf("https://login.example.com", "alice")); len(users) != 1 {
 		t.Errorf("who logs in may use the bridges of %v", users)
 	}
-	if r := stripped.Status.Recipes; len(r) != 1 || r[0].Source != "" || r[0].Message != "" {
-		t.Errorf("recipes: %+v", r)
+	wantRecipes := []v1alpha1.RecipeStatus{{Server: "mine", Secrets: []string{"NOTES"}}, {Server: "lost", Reason: "NotFound", Message: "there is none"}}
+	if diff := cmp.Diff(wantRecipes, stripped.Status.Recipes); diff != "" {
+		t.Errorf("recipes (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]v1alpha1.ServerOutage{{Server: "plain", Message: "it ended"}}, stripped.Status.Outages); diff != "" {
+		t.Errorf("outages (-want +got):\n%s", diff)
 	}
 	var names []string
 	for _, s := range stripped.Spec.Servers {
