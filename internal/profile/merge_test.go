@@ -85,8 +85,12 @@ func TestWhatABridgeHasWithItsProfiles(t *testing.T) {
 	choose := func(choices ...v1alpha1.ServerChoice) func(*v1alpha1.HostedBridgeSpec) {
 		return func(s *v1alpha1.HostedBridgeSpec) { s.Choices = &v1alpha1.Choices{Servers: choices} }
 	}
-	on := func(name string) v1alpha1.ServerChoice { return v1alpha1.ServerChoice{Name: name, Use: v1alpha1.ChoiceOn} }
-	off := func(name string) v1alpha1.ServerChoice { return v1alpha1.ServerChoice{Name: name, Use: v1alpha1.ChoiceOff} }
+	on := func(name string) v1alpha1.ServerChoice {
+		return v1alpha1.ServerChoice{Name: name, Use: v1alpha1.ChoiceOn}
+	}
+	off := func(name string) v1alpha1.ServerChoice {
+		return v1alpha1.ServerChoice{Name: name, Use: v1alpha1.ChoiceOff}
+	}
 	for name, tt := range map[string]struct {
 		bridge   *v1alpha1.HostedBridge
 		profiles []Profile
