@@ -159,6 +159,20 @@ func TestAnOutageOfAllTenantsIsWrittenInTurn(t *testing.T) {
 	})
 }
 
+func TestAServerOfAProfileIsReportedWithIt(t *testing.T) {
+	b := &v1alpha1.HostedBridge{
+		Spec: v1alpha1.HostedBridgeSpec{Servers: []v1alpha1.Server{{Name: "own"}, {Name: "given"}}},
+		Status: v1alpha1.HostedBridgeStatus{
+			Effective:    &v1alpha1.EffectiveSettings{Servers: []v1alpha1.EffectiveServer{{Name: "given", Profile: "engineering", Use: v1alpha1.ServerRequired}}},
+			ServerStates: []v1alpha1.ServerState{{Name: "given", State: v1alpha1.ServerHealthy, Profile: "former"}},
+		},
+	}
+	states := serverStates(b, &health.Report{Servers: map[string]health.Server{"own": {Status: health.Healthy}, "given": {Status: health.Healthy}}}, time.Now())
+	if len(states) != 2 || states[0].Profile != "" || states[0].Use != "" || states[1].Profile != "engineering" || states[1].Use != v1alpha1.ServerRequired {
+		t.Errorf("%+v", states)
+	}
+}
+
 func TestTheLastReportOfABridgeThatSleeps(t *testing.T) {
 	at := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	b := &v1alpha1.HostedBridge{Status: v1alpha1.HostedBridgeStatus{Tools: new(int32(3)), ServerStates: []v1alpha1.ServerState{
