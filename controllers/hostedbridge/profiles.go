@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -128,7 +127,7 @@ func (m eventMapper) enqueueSelected(forget func(*v1alpha1.BridgeProfile)) handl
 			if !ok || !ok2 {
 				return
 			}
-			if before.Status.Paused != after.Status.Paused || !equality.Semantic.DeepEqual(before.Status.Revisions, after.Status.Revisions) {
+			if before.Status.Paused != after.Status.Paused || newestGeneration(before) != newestGeneration(after) {
 				all(ctx, after, q)
 			}
 		},
@@ -139,6 +138,14 @@ func (m eventMapper) enqueueSelected(forget func(*v1alpha1.BridgeProfile)) handl
 			all(ctx, e.Object, q)
 		},
 	}
+}
+
+// newestGeneration returns the generation of the last accepted revision, 0 if there is none.
+func newestGeneration(p *v1alpha1.BridgeProfile) int64 {
+	if len(p.Status.Revisions) == 0 {
+		return 0
+	}
+	return p.Status.Revisions[0].Generation
 }
 
 func (m eventMapper) enqueueProfile(ctx context.Context, q queue, p *v1alpha1.BridgeProfile) {
