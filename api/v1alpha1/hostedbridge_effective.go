@@ -33,20 +33,26 @@ func (b *HostedBridge) WithEffective() *HostedBridge {
 	if e.RuntimeClassName != "" {
 		s.RuntimeClassName = &e.RuntimeClassName
 	}
-	s.Servers = slices.DeleteFunc(slices.Clone(s.Servers), func(own Server) bool { return slices.Contains(e.LeftOut, own.Name) })
+	s.Servers = e.servers(s.Servers)
+	return &out
+}
+
+// servers returns the servers in effect of a spec that has its own.
+func (e *EffectiveSettings) servers(own []Server) []Server {
+	all := slices.DeleteFunc(slices.Clone(own), func(s Server) bool { return slices.Contains(e.LeftOut, s.Name) })
 	for _, given := range e.Servers {
 		var server Server
 		if given.Source == "" || json.Unmarshal([]byte(given.Source), &server) != nil {
 			continue
 		}
 		server.Name = given.Name
-		own := slices.IndexFunc(s.Servers, func(o Server) bool { return o.Name == given.Name })
+		at := slices.IndexFunc(all, func(s Server) bool { return s.Name == given.Name })
 		switch {
-		case own < 0:
-			s.Servers = append(s.Servers, server)
+		case at < 0:
+			all = append(all, server)
 		case given.Use == ServerRequired:
-			s.Servers[own] = server
+			all[at] = server
 		}
 	}
-	return &out
+	return all
 }

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -89,13 +90,10 @@ func run(ctx context.Context, o Options, log *slog.Logger) error {
 		return err
 	}
 	recipes := &catalogrecipe.Reconciler{Client: m.GetClient(), Clock: clock.RealClock{}, Hosting: canRun}
-	if err := recipes.Setup(ctx, m); err != nil {
-		return err
-	}
 	profiles := &bridgeprofile.Reconciler{
 		Client: m.GetClient(), Clock: clock.RealClock{}, Namespace: o.Namespace, CatalogNamespace: o.catalog(), Tiers: tiers,
 	}
-	if err := profiles.Setup(m); err != nil {
+	if err := errors.Join(recipes.Setup(ctx, m), profiles.Setup(m)); err != nil {
 		return err
 	}
 	if err := m.Start(ctx); err != nil {

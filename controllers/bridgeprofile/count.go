@@ -55,15 +55,8 @@ func count(p *v1alpha1.BridgeProfile, revisions []v1alpha1.ProfileRevision, brid
 			continue
 		}
 		c.matched++
-		switch refused := refusedSince(b); {
-		case use.Generation == newest.Generation:
-		case refused.IsZero():
-			c.waiting++
-			continue
-		default: // What the bridge runs stays until a person changes something.
-			if !refused.Before(began) {
-				c.failed = append(c.failed, b.Namespace+"/"+b.Name)
-			}
+		if use.Generation != newest.Generation {
+			c.outdated(b, began)
 			continue
 		}
 		c.updated++
@@ -73,6 +66,17 @@ func count(p *v1alpha1.BridgeProfile, revisions []v1alpha1.ProfileRevision, brid
 		c.note(b, p.Name)
 	}
 	return c, nil
+}
+
+// outdated counts a bridge that does not have the last revision. If it is refused, what it
+// runs stays until a person changes something.
+func (c *counted) outdated(b *v1alpha1.HostedBridge, began time.Time) {
+	switch refused := refusedSince(b); {
+	case refused.IsZero():
+		c.waiting++
+	case !refused.Before(began):
+		c.failed = append(c.failed, b.Namespace+"/"+b.Name)
+	}
 }
 
 // refusedSince returns since when the bridge's spec, with its profiles, is not accepted;

@@ -100,7 +100,8 @@ func (r *Reconciler) reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (c
 	now := r.Clock.Now()
 	r.followed.Do(func() { r.followedFrom = now })
 	stored := b.Status
-	merged, err := r.withProfiles(ctx, b, now)
+	profiles := profiler{r.Client, r.Settings.Namespace, r.Settings.Tiers, &r.pacer}
+	merged, err := profiles.apply(ctx, b, now)
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("apply profiles: %w", err)
 	}

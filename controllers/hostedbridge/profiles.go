@@ -19,6 +19,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/profile"
+	"github.com/hostedbridge/hostedbridge/internal/quota"
 )
 
 // profiled is a bridge with the profiles that select it.
@@ -31,10 +32,19 @@ type profiled struct {
 	wait time.Duration
 }
 
-// withProfiles applies the profiles that select the bridge.
-func (r *Reconciler) withProfiles(ctx context.Context, b *v1alpha1.HostedBridge, now time.Time) (profiled, error) {
+// profiler merges profiles into bridges.
+type profiler struct {
+	client client.Reader
+	// namespace is the installation's, where profiles have an effect.
+	namespace string
+	tiers     quota.Tiers
+	pacer     *profile.Pacer
+}
+
+// apply returns the bridge with the profiles that select it.
+func (r *profiler) apply(ctx context.Context, b *v1alpha1.HostedBridge, now time.Time) (profiled, error) {
 	var list v1alpha1.BridgeProfileList
-	if err := r.Client.List(ctx, &list, client.InNamespace(r.Settings.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.client.List(ctx, &list, client.InNamespace(r.namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return profiled{}, fmt.Errorf("list BridgeProfiles: %w", err)
 	}
 	var out profiled
@@ -60,7 +70,7 @@ func (r *Reconciler) withProfiles(ctx context.Context, b *v1alpha1.HostedBridge,
 	profile.Sort(selected)
 	changed := *b
 	changed.Status.Profiles = uses(b, selected, now)
-	changed.Status.Effective = profile.Effective(b, selected, r.Settings.Tiers)
+	changed.Status.Effective = profile.Effective(b, selected, r.tiers)
 	out.bridge = changed.WithEffective()
 	return out, nil
 }
@@ -68,7 +78,7 @@ func (r *Reconciler) withProfiles(ctx context.Context, b *v1alpha1.HostedBridge,
 // revisionFor returns the revision of a profile that the bridge is to have now, and for
 // how long a newer one has to wait: zero if there is none, less than zero if it waits for
 // a person.
-func (r *Reconciler) revisionFor(b *v1alpha1.HostedBridge, p *v1alpha1.BridgeProfile, now time.Time) (profile.Profile, time.Duration, error) {
+func (r *profiler) revisionFor(b *v1alpha1.HostedBridge, p *v1alpha1.BridgeProfile, now time.Time) (profile.Profile, time.Duration, error) {
 	if p.DeletionTimestamp != nil || len(p.Status.Revisions) == 0 {
 		return profile.Profile{}, 0, nil
 	}
@@ -80,20 +90,25 @@ func (r *Reconciler) revisionFor(b *v1alpha1.HostedBridge, p *v1alpha1.BridgePro
 	if err != nil || !newest.Selects(b) && !former.Selects(b) {
 		return newest, 0, err
 	}
-	use, has := profile.Use(b, p)
-	switch {
-	case has && use.Generation == newest.Generation, newest.Spec.Rollout.Pace == v1alpha1.PaceImmediate:
-		return newest, 0, nil
-	case p.Status.Paused:
-		return former, -1, nil
-	case b.Status.ObservedGeneration != b.Generation:
-		return newest, 0, nil // The bridge changes anyway.
-	}
-	wait := r.pacer.Wait(p.UID, newest.Generation, newest.Spec.Rollout.PerSecond, b.UID, now)
-	if wait > 0 {
+	if wait := r.wait(b, p, newest, now); wait != 0 {
 		return former, wait, nil
 	}
 	return newest, 0, nil
+}
+
+// wait returns for how long the bridge has to wait for the newest revision of a profile,
+// less than zero if it waits for a person.
+func (r *profiler) wait(b *v1alpha1.HostedBridge, p *v1alpha1.BridgeProfile, newest profile.Profile, now time.Time) time.Duration {
+	use, has := profile.Use(b, p)
+	switch {
+	case has && use.Generation == newest.Generation, newest.Spec.Rollout.Pace == v1alpha1.PaceImmediate:
+		return 0
+	case p.Status.Paused:
+		return -1
+	case b.Status.ObservedGeneration != b.Generation:
+		return 0 // The bridge changes anyway.
+	}
+	return r.pacer.Wait(p.UID, newest.Generation, newest.Spec.Rollout.PerSecond, b.UID, now)
 }
 
 // uses returns what the status says of the profiles.

@@ -18,14 +18,7 @@ import (
 type Observed struct {
 	// Bridge is the object to decide about.
 	Bridge *v1alpha1.HostedBridge
-	// Recipes are the status.recipes that the bridge had before its recipes
-	// were resolved again.
-	Recipes []v1alpha1.RecipeStatus
-	// Profiles and Effective are what the status said of profiles before they were
-	// merged again. PendingProfiles have a later revision than the bridge.
-	Profiles        []v1alpha1.ProfileUse
-	Effective       *v1alpha1.EffectiveSettings
-	PendingProfiles []string
+	Resolved
 	// Stored is what the status said of terminations before those that the pods
 	// report were added.
 	Stored Stability
@@ -56,6 +49,18 @@ type Observed struct {
 	// Claims are the PersistentVolumeClaims of servers, also of those that left the
 	// spec.
 	Claims []Claim
+}
+
+// Resolved is what is observed of the bridge's recipes and profiles, beside what its status
+// says of them now.
+type Resolved struct {
+	// Recipes, Profiles and Effective are those of the status before recipes were
+	// resolved and profiles merged again.
+	Recipes   []v1alpha1.RecipeStatus
+	Profiles  []v1alpha1.ProfileUse
+	Effective *v1alpha1.EffectiveSettings
+	// PendingProfiles have a later revision than the bridge.
+	PendingProfiles []string
 }
 
 // Idling is what decides, beside the bridge itself, when it is idle.

@@ -251,7 +251,7 @@ func TestVariablesStandInTheServersOfTheirProfile(t *testing.T) {
 // TestOrderAndDenialDoNotDependOnChance tries profiles at random: in any order they have the same
 // result, and each tool that one of them denies is denied.
 func TestOrderAndDenialDoNotDependOnChance(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // Tests are to repeat.
+	random := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
 		var profiles []Profile
 		for i := range 1 + random.IntN(4) {

@@ -28,7 +28,7 @@ func TestAProfileDecidesWhichToolsItsMembersHave(t *testing.T) {
 	p := &v1alpha1.BridgeProfile{
 		ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: group},
 		Spec: v1alpha1.BridgeProfileSpec{
-			Who: v1alpha1.ProfileSubjects{Namespaces: []string{installed.namespace}, Groups: []v1alpha1.ProfileGroup{{FromNamespace: installed.namespace, Value: group}}},
+			Who:  v1alpha1.ProfileSubjects{Namespaces: []string{installed.namespace}, Groups: []v1alpha1.ProfileGroup{{FromNamespace: installed.namespace, Value: group}}},
 			Tier: "pro",
 			Servers: []v1alpha1.ProfileServer{
 				{Use: v1alpha1.ServerRequired, Server: bridge("", nil, "team").Spec.Servers[0]},

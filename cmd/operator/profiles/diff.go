@@ -75,10 +75,6 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if fs.NArg() != 1 || fs.Arg(0) != "diff" {
 		return errors.New("profiles has one command, diff, which reads BridgeProfiles from standard input")
 	}
-	tiers, err := o.tiers()
-	if err != nil {
-		return err
-	}
 	given, err := read(stdin, o.Namespace)
 	if err != nil {
 		return err
@@ -95,7 +91,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err != nil {
 		return fmt.Errorf("connect to the API server: %w", err)
 	}
-	return diff(ctx, c, o, given, tiers, stdout)
+	return o.diff(ctx, c, given, stdout)
 }
 
 func (o Options) tiers() (quota.Tiers, error) {
@@ -121,28 +117,11 @@ func read(from io.Reader, namespace string) ([]v1alpha1.BridgeProfile, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read standard input: %w", err)
 		}
-		var document struct {
-			Kind  string                   `json:"kind"`
-			Items []v1alpha1.BridgeProfile `json:"items"`
+		found, err := readDocument(text)
+		if err != nil {
+			return nil, err
 		}
-		if err := yaml.Unmarshal(text, &document); err != nil {
-			return nil, fmt.Errorf("read a document of standard input: %w", err)
-		}
-		switch document.Kind {
-		case "":
-			continue
-		case "List", "BridgeProfileList":
-			profiles = append(profiles, document.Items...)
-			continue
-		case "BridgeProfile":
-		default:
-			return nil, fmt.Errorf("standard input has a %s; only BridgeProfiles are compared", document.Kind)
-		}
-		var p v1alpha1.BridgeProfile
-		if err := yaml.UnmarshalStrict(text, &p); err != nil {
-			return nil, fmt.Errorf("read BridgeProfile: %w", err)
-		}
-		profiles = append(profiles, p)
+		profiles = append(profiles, found...)
 	}
 	for _, p := range profiles {
 		if p.Namespace != namespace {
@@ -155,8 +134,37 @@ func read(from io.Reader, namespace string) ([]v1alpha1.BridgeProfile, error) {
 	return profiles, nil
 }
 
+// readDocument reads the BridgeProfiles of one document.
+func readDocument(text []byte) ([]v1alpha1.BridgeProfile, error) {
+	var document struct {
+		Kind  string                   `json:"kind"`
+		Items []v1alpha1.BridgeProfile `json:"items"`
+	}
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		return nil, fmt.Errorf("read a document of standard input: %w", err)
+	}
+	switch document.Kind {
+	case "":
+		return nil, nil
+	case "List", "BridgeProfileList":
+		return document.Items, nil
+	case "BridgeProfile":
+		var p v1alpha1.BridgeProfile
+		if err := yaml.UnmarshalStrict(text, &p); err != nil {
+			return nil, fmt.Errorf("read BridgeProfile: %w", err)
+		}
+		return []v1alpha1.BridgeProfile{p}, nil
+	default:
+		return nil, fmt.Errorf("standard input has a %s; only BridgeProfiles are compared", document.Kind)
+	}
+}
+
 // diff writes what the given profiles would change.
-func diff(ctx context.Context, c client.Reader, o Options, given []v1alpha1.BridgeProfile, tiers quota.Tiers, stdout io.Writer) error {
+func (o Options) diff(ctx context.Context, c client.Reader, given []v1alpha1.BridgeProfile, stdout io.Writer) error {
+	tiers, err := o.tiers()
+	if err != nil {
+		return err
+	}
 	profiles, err := merged(ctx, c, o.Namespace, given)
 	if err != nil {
 		return err

@@ -111,18 +111,7 @@ func (c cluster) start(ctx context.Context, cniPlugins string, s state) error {
 	}
 	defer api.Close()
 	s.APIPort = api.Addr().(*net.TCPAddr).Port
-	for _, folder := range []string{"logs", "etcd", "pod-logs", "kubelet", "volumes"} {
-		if err := os.MkdirAll(c.path(folder), 0o700); err != nil {
-			return err
-		}
-	}
-	if err := writePKI(c.path("pki")); err != nil {
-		return fmt.Errorf("make certificates: %w", err)
-	}
-	if err := c.writeConfiguration(cniPlugins, s.APIPort, s.Enforce); err != nil {
-		return err
-	}
-	if err := c.makeCgroups(cgroupRoot); err != nil {
+	if err := c.prepare(cniPlugins, s); err != nil {
 		return err
 	}
 	watch, alive, err := os.Pipe()
@@ -145,6 +134,22 @@ func (c cluster) start(ctx context.Context, cniPlugins string, s state) error {
 		say("pods of this cluster reach nothing outside of it: %v", err)
 	}
 	return nil
+}
+
+// prepare writes the cluster's files, and makes its cgroups.
+func (c cluster) prepare(cniPlugins string, s state) error {
+	for _, folder := range []string{"logs", "etcd", "pod-logs", "kubelet", "volumes"} {
+		if err := os.MkdirAll(c.path(folder), 0o700); err != nil {
+			return err
+		}
+	}
+	if err := writePKI(c.path("pki")); err != nil {
+		return fmt.Errorf("make certificates: %w", err)
+	}
+	if err := c.writeConfiguration(cniPlugins, s.APIPort, s.Enforce); err != nil {
+		return err
+	}
+	return c.makeCgroups(cgroupRoot)
 }
 
 // spawn starts this program again as process 1 of new namespaces.
