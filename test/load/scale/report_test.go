@@ -43,6 +43,9 @@ func (r Results) markdown() string {
 	own := func(what, figure string) { fmt.Fprintf(&b, "| %s | %s |\n", what, figure) }
 	o := r.Ours
 	own(fmt.Sprintf("%d tenants fall asleep: writes for each", o.AsleepTenants), perLine(o.AsleepKinds))
+	own(fmt.Sprintf("a change of one profile of %d, until all %d tenants have it, half of them asleep", profileCount, o.ProfileTenants), fmt.Sprintf("%.0f s", o.ProfileSeconds))
+	own("writes for each of them", perLine(o.ProfileKinds))
+	own("writes in the minute afterwards", fmt.Sprint(o.ProfileQuiet))
 	own("kill -9 of the leader, until a new tenant has its children", fmt.Sprintf("%.1f s", o.Killed))
 	own("SIGINT to the leader, the same", fmt.Sprintf("%.1f s", o.Graceful))
 	own("answers from the ingress's table meanwhile, of which wrong", fmt.Sprintf("%d, %d", o.Traffic.Asked, o.Traffic.Wrong))

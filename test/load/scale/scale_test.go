@@ -97,6 +97,7 @@ type Figures struct {
 	// Burst is with tenants created as fast as the API server takes them.
 	Burst Provision `json:"burst"`
 	Asleep
+	Profiles
 	Quiet
 	// Failovers is how long it takes until a new tenant has its children.
 	Killed   float64 `json:"failoverKilledSeconds"`
@@ -145,6 +146,7 @@ func measureOurs(t *testing.T, p plan, f *Figures) {
 	plane.makeNamespaces(t, from, last, true)
 	f.Burst = s.provision(t, from, last, 0)
 	f.Asleep = s.sleep(t, last)
+	f.Profiles = s.profiles(t, last)
 	f.Quiet = s.quiet(t, p.quiet)
 	f.Traffic = in.during(t, func() {
 		f.Killed = in.failover(t, s, last, os.Kill)
