@@ -149,13 +149,22 @@ type ProfileSubjects struct {
 }
 
 // ProfileGroup is a group of users.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.issuer) != has(self.fromNamespace)",message="a group has either issuer, the identity provider that names it, or fromNamespace, where HostedBridges name it in spec.groups: set one of the two"
 type ProfileGroup struct {
+	// issuer is the identity provider that names the group at a login, exactly as the
+	// installation's configuration has it.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Issuer string `json:"issuer,omitempty"`
+
 	// fromNamespace is the namespace in which a HostedBridge names the group in
 	// spec.groups. Equal names of two namespaces are two groups.
-	// +required
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	FromNamespace string `json:"fromNamespace"`
+	FromNamespace string `json:"fromNamespace,omitempty"`
 
 	// value is the name of the group.
 	// +required

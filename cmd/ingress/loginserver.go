@@ -89,7 +89,10 @@ func usersOf(found *settings.Settings, c *core) (*kubestore.Directory, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &kubestore.Directory{Routes: c.routes, Onboarding: acts, Mode: o.Mode, Trusted: found.Trusted()}, nil
+	return &kubestore.Directory{
+		Routes: c.routes, Onboarding: acts, Mode: o.Mode, Trusted: found.Trusted(),
+		Persons: &kubestore.Persons{Client: c.cluster, Namespace: c.identity.options.Namespace},
+	}, nil
 }
 
 func accountOriginsOf(list []settings.AccountOrigins) []authserver.AccountOrigins {

@@ -92,7 +92,11 @@ func (r *Reconciler) status(ctx context.Context, p *v1alpha1.BridgeProfile, refu
 	if err := r.Client.List(ctx, &bridges, client.UnsafeDisableDeepCopy); err != nil {
 		return s, fmt.Errorf("list HostedBridges: %w", err)
 	}
-	c, err := count(p, s.Revisions, bridges.Items, began(p, now), now)
+	var persons v1alpha1.BridgePersonList
+	if err := r.Client.List(ctx, &persons, client.InNamespace(r.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return s, fmt.Errorf("list BridgePersons: %w", err)
+	}
+	c, err := count(p, s.Revisions, bridges.Items, profile.NewPeople(persons.Items), now)
 	if err != nil {
 		return s, err
 	}

@@ -30,9 +30,8 @@ type counted struct {
 	conflicts []v1alpha1.ProfileConflict
 }
 
-// count counts the bridges that a profile with these revisions selects. began is when the
-// rollout of the last one began.
-func count(p *v1alpha1.BridgeProfile, revisions []v1alpha1.ProfileRevision, bridges []v1alpha1.HostedBridge, began, now time.Time) (counted, error) {
+// count counts the bridges that a profile with these revisions selects.
+func count(p *v1alpha1.BridgeProfile, revisions []v1alpha1.ProfileRevision, bridges []v1alpha1.HostedBridge, people profile.People, now time.Time) (counted, error) {
 	var c counted
 	if len(revisions) == 0 {
 		return c, nil
@@ -48,7 +47,8 @@ func count(p *v1alpha1.BridgeProfile, revisions []v1alpha1.ProfileRevision, brid
 			continue
 		}
 		use, has := profile.Use(b, p)
-		if !newest.Selects(b) {
+		groups, _ := people.Groups(b, now)
+		if !newest.Selects(b, groups) {
 			if has && len(revisions) == 2 {
 				c.waiting++
 			}
@@ -56,7 +56,7 @@ func count(p *v1alpha1.BridgeProfile, revisions []v1alpha1.ProfileRevision, brid
 		}
 		c.matched++
 		if use.Generation != newest.Generation {
-			c.outdated(b, began)
+			c.outdated(b, began(p, now))
 			continue
 		}
 		c.updated++

@@ -27,12 +27,11 @@ import (
 // Name names the controller in logs, metrics and events.
 const Name = "bridgeprofile"
 
-// CacheOptions limit what is held in memory to the profiles of the installation's
-// namespace.
+// CacheOptions limit what is held in memory to the profiles and people of the
+// installation's namespace.
 func CacheOptions(namespace string) map[client.Object]cache.ByObject {
-	return map[client.Object]cache.ByObject{
-		&v1alpha1.BridgeProfile{}: {Namespaces: map[string]cache.Config{namespace: {}}},
-	}
+	own := cache.ByObject{Namespaces: map[string]cache.Config{namespace: {}}}
+	return map[client.Object]cache.ByObject{&v1alpha1.BridgeProfile{}: own, &v1alpha1.BridgePerson{}: own}
 }
 
 // Setup adds the controller to m, whose cache must have the CacheOptions.
@@ -41,6 +40,7 @@ func (r *Reconciler) Setup(m ctrl.Manager) error {
 		Named(Name).
 		For(&v1alpha1.BridgeProfile{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		Watches(&v1alpha1.HostedBridge{}, r.enqueueAll(), builder.WithPredicates(countedChanged())).
+		Watches(&v1alpha1.BridgePerson{}, r.enqueueAll(), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		Watches(&v1alpha1.CatalogRecipe{}, r.enqueueAll(), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		WithOptions(controller.Options{EnableWarmup: new(true), SkipNameValidation: new(true)}).
 		Complete(reconcile.AsReconciler(r.Client, r))

@@ -18,6 +18,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/profile"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 )
@@ -49,9 +50,16 @@ func (r *profiler) apply(ctx context.Context, b *v1alpha1.HostedBridge, now time
 	}
 	var out profiled
 	var selected []profile.Profile
+	groups, until, err := r.groups(ctx, b, now)
+	if err != nil {
+		return profiled{}, err
+	}
+	if !until.IsZero() {
+		out.wait = until.Sub(now)
+	}
 	for i := range list.Items {
 		p := &list.Items[i]
-		revision, wait, err := r.revisionFor(b, p, now)
+		revision, wait, err := r.revisionFor(b, groups, p, now)
 		if err != nil {
 			return profiled{}, err
 		}
@@ -59,7 +67,7 @@ func (r *profiler) apply(ctx context.Context, b *v1alpha1.HostedBridge, now time
 			out.pending = append(out.pending, p.Name)
 			out.wait = earlier(out.wait, max(wait, 0))
 		}
-		if revision.Selects(b) {
+		if revision.Selects(b, groups) {
 			selected = append(selected, revision)
 		}
 	}
@@ -78,7 +86,7 @@ func (r *profiler) apply(ctx context.Context, b *v1alpha1.HostedBridge, now time
 // revisionFor returns the revision of a profile that the bridge is to have now, and for
 // how long a newer one has to wait: zero if there is none, less than zero if it waits for
 // a person.
-func (r *profiler) revisionFor(b *v1alpha1.HostedBridge, p *v1alpha1.BridgeProfile, now time.Time) (profile.Profile, time.Duration, error) {
+func (r *profiler) revisionFor(b *v1alpha1.HostedBridge, groups []profile.Group, p *v1alpha1.BridgeProfile, now time.Time) (profile.Profile, time.Duration, error) {
 	if p.DeletionTimestamp != nil || len(p.Status.Revisions) == 0 {
 		return profile.Profile{}, 0, nil
 	}
@@ -87,28 +95,88 @@ func (r *profiler) revisionFor(b *v1alpha1.HostedBridge, p *v1alpha1.BridgeProfi
 		return newest, 0, err
 	}
 	former, err := profile.Of(p, p.Status.Revisions[1])
-	if err != nil || !newest.Selects(b) && !former.Selects(b) {
+	if err != nil || !newest.Selects(b, groups) && !former.Selects(b, groups) {
 		return newest, 0, err
 	}
-	if wait := r.wait(b, p, newest, now); wait != 0 {
+	if wait := r.wait(b, p, newest, former.Selects(b, groups), now); wait != 0 {
 		return former, wait, nil
 	}
 	return newest, 0, nil
 }
 
 // wait returns for how long the bridge has to wait for the newest revision of a profile,
-// less than zero if it waits for a person.
-func (r *profiler) wait(b *v1alpha1.HostedBridge, p *v1alpha1.BridgeProfile, newest profile.Profile, now time.Time) time.Duration {
+// less than zero if it waits for a person. before says whether the revision before selects
+// the bridge too.
+func (r *profiler) wait(b *v1alpha1.HostedBridge, p *v1alpha1.BridgeProfile, newest profile.Profile, before bool, now time.Time) time.Duration {
 	use, has := profile.Use(b, p)
 	switch {
 	case has && use.Generation == newest.Generation, newest.Spec.Rollout.Pace == v1alpha1.PaceImmediate:
 		return 0
 	case p.Status.Paused:
 		return -1
-	case b.Status.ObservedGeneration != b.Generation:
-		return 0 // The bridge changes anyway.
+	case b.Status.ObservedGeneration != b.Generation, before && !has:
+		return 0 // The bridge changes anyway, or its user has just joined a group.
 	}
 	return r.pacer.Wait(p.UID, newest.Generation, newest.Spec.Rollout.PerSecond, b.UID, now)
+}
+
+// groups returns the groups of a bridge, and until when.
+func (r *profiler) groups(ctx context.Context, b *v1alpha1.HostedBridge, now time.Time) ([]profile.Group, time.Time, error) {
+	var ruled v1alpha1.BridgePersonList
+	err := r.client.List(ctx, &ruled, client.InNamespace(r.namespace), client.MatchingFields{indexPersonUser: string(b.User())})
+	if err != nil {
+		return nil, time.Time{}, fmt.Errorf("list BridgePersons of the user: %w", err)
+	}
+	persons := ruled.Items
+	for _, name := range personsOf(b) {
+		if slices.ContainsFunc(persons, func(p v1alpha1.BridgePerson) bool { return p.Name == name }) {
+			continue
+		}
+		var one v1alpha1.BridgePerson
+		err := r.client.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: name}, &one)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, time.Time{}, fmt.Errorf("get BridgePerson %s: %w", name, err)
+		}
+		if err == nil {
+			persons = append(persons, one)
+		}
+	}
+	groups, until := profile.NewPeople(persons).Groups(b, now)
+	return groups, until, nil
+}
+
+// personsOf returns the names of the BridgePersons of a bridge's subjects.
+func personsOf(b *v1alpha1.HostedBridge) []string {
+	if b.Spec.OAuth == nil {
+		return nil
+	}
+	var names []string
+	for _, s := range b.Spec.OAuth.Subjects {
+		names = append(names, profile.PersonName(oauth.KeyOf(s.Issuer, s.Subject)))
+	}
+	return names
+}
+
+// ruledUser returns the user that a provider's rule makes of a person.
+func ruledUser(p *v1alpha1.BridgePerson) []string {
+	if p.Status.Login == nil || p.Status.Login.User == "" {
+		return nil
+	}
+	return []string{string(p.Status.Login.User)}
+}
+
+// bridgesOfPerson maps a person to the bridges that they may use. After a change it is
+// called with the person before and after it.
+func (m eventMapper) bridgesOfPerson(ctx context.Context, o client.Object) []reconcile.Request {
+	p, ok := o.(*v1alpha1.BridgePerson)
+	if !ok || p.Namespace != m.settings.Namespace {
+		return nil
+	}
+	requests := m.requests(ctx, client.MatchingFields{indexPerson: p.Name})
+	for _, user := range ruledUser(p) {
+		requests = append(requests, m.requests(ctx, client.MatchingFields{indexUser: user})...)
+	}
+	return requests
 }
 
 // uses returns what the status says of the profiles.
@@ -179,11 +247,18 @@ func (m eventMapper) enqueueProfile(ctx context.Context, q queue, p *v1alpha1.Br
 		log.FromContext(ctx).Error(err, "list HostedBridges of a profile")
 		return
 	}
+	var persons v1alpha1.BridgePersonList
+	if err := m.client.List(ctx, &persons, client.InNamespace(m.settings.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).Error(err, "list BridgePersons")
+		return
+	}
+	people := profile.NewPeople(persons.Items)
 	var sleeping []reconcile.Request
 	for i := range list.Items {
 		b := &list.Items[i]
 		_, has := profile.Use(b, p)
-		if !has && !slices.ContainsFunc(revisions, func(r profile.Profile) bool { return r.Selects(b) }) {
+		groups, _ := people.Groups(b, m.clock.Now())
+		if !has && !slices.ContainsFunc(revisions, func(r profile.Profile) bool { return r.Selects(b, groups) }) {
 			continue
 		}
 		request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)}

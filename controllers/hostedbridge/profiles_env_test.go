@@ -17,6 +17,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/bridgeprofile"
+	"github.com/hostedbridge/hostedbridge/internal/tenant/kubestore"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -311,4 +312,40 @@ func TestAProfileReachesBridgesByItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.eventually(t, "the bridge is not told of the server", c, func() bool { return !strings.Contains(c.Data["config.json"], "docs.example.com") })
+}
+
+// TestGroupsThatALoginNamesDecide has the controllers run while an ingress writes what an
+// identity provider says.
+func TestGroupsThatALoginNamesDecide(t *testing.T) {
+	const issuer = "https://login.example.com"
+	f := newFixture(t)
+	f.clock.SetTime(time.Now())
+	subject := f.namespace // Other tests have other people.
+	b := f.bridge("member", func(s *v1alpha1.HostedBridgeSpec) {
+		s.OAuth = &v1alpha1.OAuthAccess{Subjects: []v1alpha1.OAuthSubject{{Issuer: issuer, Subject: subject}}}
+	})
+	f.start(t)
+	f.run(t, b)
+	p := f.profile("engineering", "docs", "https://docs.example.com/mcp")
+	p.Spec.Who.Groups = []v1alpha1.ProfileGroup{{Issuer: issuer, Value: "eng"}}
+	testenv.ExpectApplied(t, f.Client, p)
+	f.expectStanding(t, p, "0/0 True:Accepted False:Complete True:Complete")
+	people := &kubestore.Persons{Client: f.Client, Namespace: f.Settings.Namespace}
+	hear := func(at time.Time, groups ...string) {
+		t.Helper()
+		if err := people.Heard(t.Context(), issuer, subject, "", groups, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, began := f.configMap(b.Name), time.Now()
+	has := func(want bool) func() bool {
+		return func() bool { return strings.Contains(c.Data["config.json"], "docs.example.com") == want }
+	}
+	hear(began, "eng", "private")
+	f.eventually(t, "a member is told of the server", c, has(true))
+	f.expectStanding(t, p, "1/1 True:Accepted False:Complete True:Complete")
+	hear(began.Add(time.Second))
+	f.eventually(t, "who left is not told of the server", c, has(false))
+	hear(began.Add(2*time.Second), "eng")
+	f.eventually(t, "who came back is told of the server", c, has(true))
 }

@@ -90,7 +90,8 @@ func (f *fixture) cacheOptions() cache.Options {
 		bridges[f.elsewhere] = cache.Config{}
 	}
 	options.ByObject[&v1alpha1.HostedBridge{}] = cache.ByObject{Namespaces: bridges}
-	options.ByObject[&v1alpha1.BridgeProfile{}] = cache.ByObject{Namespaces: map[string]cache.Config{f.Settings.Namespace: {}}}
+	own := cache.ByObject{Namespaces: map[string]cache.Config{f.Settings.Namespace: {}}}
+	options.ByObject[&v1alpha1.BridgeProfile{}], options.ByObject[&v1alpha1.BridgePerson{}] = own, own
 	options.ByObject[&v1alpha1.CatalogRecipe{}] = cache.ByObject{Namespaces: map[string]cache.Config{f.Settings.CatalogNamespace: {}}}
 	return options
 }

@@ -159,7 +159,9 @@ func TestWhichBridgesAProfileSelects(t *testing.T) {
 		"nobody, as before it was created": {v1alpha1.ProfileSubjects{}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := (Profile{Spec: v1alpha1.BridgeProfileSpec{Who: tt.who}}).Selects(bridge(nil)); got != tt.want {
+			b := bridge(nil)
+			groups, _ := NewPeople(nil).Groups(b, time.Now())
+			if got := (Profile{Spec: v1alpha1.BridgeProfileSpec{Who: tt.who}}).Selects(b, groups); got != tt.want {
 				t.Errorf("selects = %v", got)
 			}
 		})

@@ -40,14 +40,14 @@ func Of(p *v1alpha1.BridgeProfile, r v1alpha1.ProfileRevision) (Profile, error) 
 	return out, nil
 }
 
-// Selects reports whether the profile is for the bridge.
-func (p Profile) Selects(b *v1alpha1.HostedBridge) bool {
+// Selects reports whether the profile is for the bridge, which has these groups.
+func (p Profile) Selects(b *v1alpha1.HostedBridge, groups []Group) bool {
 	who := p.Spec.Who
 	if !slices.Contains(who.Namespaces, b.Namespace) && !slices.Contains(who.Namespaces, "*") {
 		return false
 	}
 	return who.Everyone || slices.Contains(who.Users, b.User()) || slices.ContainsFunc(who.Groups, func(g v1alpha1.ProfileGroup) bool {
-		return g.FromNamespace == b.Namespace && slices.Contains(b.Spec.Groups, g.Value)
+		return slices.Contains(groups, Group{Issuer: g.Issuer, Namespace: g.FromNamespace, Value: g.Value})
 	})
 }
 

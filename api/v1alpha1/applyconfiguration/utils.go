@@ -25,6 +25,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.APIKeyStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Auth"):
 		return &apiv1alpha1.AuthApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BridgePerson"):
+		return &apiv1alpha1.BridgePersonApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BridgePersonSpec"):
+		return &apiv1alpha1.BridgePersonSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BridgePersonStatus"):
+		return &apiv1alpha1.BridgePersonStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BridgeProfile"):
 		return &apiv1alpha1.BridgeProfileApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BridgeProfileSpec"):
@@ -67,6 +73,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.OAuthAccessApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("OAuthSubject"):
 		return &apiv1alpha1.OAuthSubjectApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PersonLogin"):
+		return &apiv1alpha1.PersonLoginApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ProfileConflict"):
 		return &apiv1alpha1.ProfileConflictApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ProfileGroup"):

@@ -15,6 +15,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -173,12 +174,17 @@ func (o Options) diff(ctx context.Context, c client.Reader, given []v1alpha1.Bri
 	if err != nil {
 		return err
 	}
-	changed := 0
+	var persons v1alpha1.BridgePersonList
+	if err := c.List(ctx, &persons, client.InNamespace(o.Namespace)); err != nil {
+		return fmt.Errorf("list BridgePersons: %w", err)
+	}
+	people, changed := profile.NewPeople(persons.Items), 0
 	for i := range bridges {
 		b := &bridges[i]
+		groups, _ := people.Groups(b, time.Now())
 		var selected []profile.Profile
 		for _, p := range profiles {
-			if p.Selects(b) {
+			if p.Selects(b, groups) {
 				selected = append(selected, p)
 			}
 		}

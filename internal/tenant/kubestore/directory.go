@@ -37,6 +37,8 @@ type Directory struct {
 		Changed() <-chan struct{}
 	}
 	Onboarding *Onboarding
+	// Persons keeps the groups of those who log in.
+	Persons *Persons
 	Mode       string
 	// Trusted are the namespaces whose HostedBridges say for the installation whose
 	// bridges they are.

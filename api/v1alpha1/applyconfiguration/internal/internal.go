@@ -56,6 +56,39 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: oauth
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.OAuth
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.BridgePerson
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+    - name: spec
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.BridgePersonSpec
+    - name: status
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.BridgePersonStatus
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.BridgePersonSpec
+  map:
+    fields:
+    - name: issuer
+      type:
+        scalar: string
+    - name: subject
+      type:
+        scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.BridgePersonStatus
+  map:
+    fields:
+    - name: login
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.PersonLogin
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.BridgeProfile
   map:
     fields:
@@ -660,6 +693,21 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: subject
       type:
         scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.PersonLogin
+  map:
+    fields:
+    - name: groups
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: time
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: user
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.UserID
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.Phase
   scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.ProfileChoice
@@ -680,6 +728,9 @@ var schemaYAML = typed.YAMLObject(`types:
   map:
     fields:
     - name: fromNamespace
+      type:
+        scalar: string
+    - name: issuer
       type:
         scalar: string
     - name: value

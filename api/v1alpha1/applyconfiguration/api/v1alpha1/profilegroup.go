@@ -10,6 +10,9 @@ package v1alpha1
 //
 // ProfileGroup is a group of users.
 type ProfileGroupApplyConfiguration struct {
+	// issuer is the identity provider that names the group at a login, exactly as the
+	// installation's configuration has it.
+	Issuer *string `json:"issuer,omitempty"`
 	// fromNamespace is the namespace in which a HostedBridge names the group in
 	// spec.groups. Equal names of two namespaces are two groups.
 	FromNamespace *string `json:"fromNamespace,omitempty"`
@@ -21,6 +24,14 @@ type ProfileGroupApplyConfiguration struct {
 // apply.
 func ProfileGroup() *ProfileGroupApplyConfiguration {
 	return &ProfileGroupApplyConfiguration{}
+}
+
+// WithIssuer sets the Issuer field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Issuer field is set to the value of the last call.
+func (b *ProfileGroupApplyConfiguration) WithIssuer(value string) *ProfileGroupApplyConfiguration {
+	b.Issuer = &value
+	return b
 }
 
 // WithFromNamespace sets the FromNamespace field in the declarative configuration to the given value

@@ -1,0 +1,85 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubestore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	v1alpha1ac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/internal/profile"
+)
+
+// repeatAfter is how old a record must be to be written again with the same groups, so that
+// they go on to count.
+const repeatAfter = time.Hour
+
+// Persons writes the groups that identity providers name of people.
+type Persons struct {
+	Client client.Client
+	// Namespace is the installation's.
+	Namespace string
+}
+
+// Heard writes that a provider named these groups of a person at a time, as far as
+// BridgeProfiles name them: others are nobody's concern here. A later word than this one
+// stays. It creates no BridgePerson while no profile names a group of the issuer.
+func (p *Persons) Heard(ctx context.Context, issuer, subject string, user v1alpha1.UserID, groups []string, at time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	var profiles v1alpha1.BridgeProfileList
+	if err := p.Client.List(ctx, &profiles, client.InNamespace(p.Namespace)); err != nil {
+		return fmt.Errorf("list BridgeProfiles: %w", err)
+	}
+	named := profile.Named(profiles.Items, issuer)
+	kept := slices.DeleteFunc(slices.Clone(groups), func(g string) bool { return !slices.Contains(named, g) })
+	slices.Sort(kept)
+	kept = slices.Compact(kept)
+
+	name := types.NamespacedName{Namespace: p.Namespace, Name: profile.PersonName(oauth.KeyOf(issuer, subject))}
+	known := &v1alpha1.BridgePerson{}
+	err := p.Client.Get(ctx, name, known)
+	switch {
+	case apierrors.IsNotFound(err) && len(named) == 0:
+		return nil
+	case apierrors.IsNotFound(err):
+		ac := v1alpha1ac.BridgePerson(name.Name, name.Namespace).WithSpec(v1alpha1ac.BridgePersonSpec().WithIssuer(issuer).WithSubject(subject))
+		if err := p.Client.Apply(ctx, ac, client.FieldOwner(v1alpha1.FieldOwnerIngress), client.ForceOwnership); err != nil {
+			return fmt.Errorf("create BridgePerson: %w", err)
+		}
+	case err != nil:
+		return fmt.Errorf("get BridgePerson: %w", err)
+	case isKnown(known.Status.Login, user, kept, at):
+		return nil
+	}
+	login := v1alpha1ac.PersonLogin().WithTime(metav1.NewTime(at.Truncate(time.Second))).WithGroups(kept...)
+	if user != "" {
+		login.WithUser(user)
+	}
+	ac := v1alpha1ac.BridgePerson(name.Name, name.Namespace).WithStatus(v1alpha1ac.BridgePersonStatus().WithLogin(login))
+	if err := p.Client.Status().Apply(ctx, ac, client.FieldOwner(v1alpha1.FieldOwnerIngress), client.ForceOwnership); err != nil {
+		return fmt.Errorf("write the groups of a BridgePerson: %w", err)
+	}
+	return nil
+}
+
+// isKnown reports whether a record needs no change by what was heard.
+func isKnown(login *v1alpha1.PersonLogin, user v1alpha1.UserID, groups []string, at time.Time) bool {
+	switch {
+	case login == nil:
+		return false
+	case login.Time.After(at):
+		return true
+	}
+	return login.User == user && slices.Equal(slices.Sorted(slices.Values(login.Groups)), groups) && at.Sub(login.Time.Time) < repeatAfter
+}
