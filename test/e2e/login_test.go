@@ -60,6 +60,7 @@ func TestLogin(t *testing.T) {
 			"a search for what opens doors":  loginsLieNowhere,
 			"whose bridge the rule names":    ruleNamesBridges,
 			"what one finds without a token": metadataIsFound,
+			"groups of the provider":         groupsDecide,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An identity provider, as a company has one: a certified OpenID provider that
-// knows everybody who gives a name. Beside it is a GitHub, and lie the metadata
-// documents of clients. Its settings are the JSON file that the first argument names:
+// knows everybody who gives a name. A POST of /people?name=NAME with a JSON object adds
+// its members to the claims of somebody's ID tokens, and {"closed":true} ends their
+// account. Beside it is a GitHub, and lie the metadata documents of clients. Its settings
+// are the JSON file that the first argument names:
 //
 //   issuer, port   where it is reached, and where it listens
 //   tls            {cert, key}: files, for an https issuer
@@ -20,28 +22,37 @@ import { gitHub } from "./github.mjs";
 const settings = JSON.parse(readFileSync(process.argv[2], "utf8"));
 const secretOf = (client) => readFileSync(client.secretFile, "utf8").trim();
 
+// What was posted of people, by their names.
+const people = new Map();
+
 const provider = new Provider(settings.issuer, {
   clients: [
     {
       client_id: settings.client.id,
       client_secret: secretOf(settings.client),
       redirect_uris: [settings.client.redirectURI],
+      grant_types: ["authorization_code", "refresh_token"],
     },
   ],
-  claims: { openid: ["sub"], email: ["email", "email_verified"], profile: ["name", "preferred_username"] },
+  claims: { openid: ["sub", "groups", "_claim_names"], email: ["email", "email_verified"], profile: ["name", "preferred_username"] },
   // As the big providers do, which put them into the ID token.
   conformIdTokenClaims: false,
   cookies: { keys: [crypto.randomUUID()] },
   features: { devInteractions: { enabled: false } },
   interactions: { url: (_, interaction) => `/interaction/${interaction.uid}` },
-  findAccount: (_, sub) => ({
-    accountId: sub,
-    claims: () => ({ sub, name: sub, preferred_username: sub, email: `${sub}@example.com`, email_verified: true }),
-  }),
+  findAccount: (_, sub) =>
+    people.get(sub)?.closed
+      ? undefined
+      : {
+          accountId: sub,
+          claims: () => ({ sub, name: sub, preferred_username: sub, email: `${sub}@example.com`, email_verified: true, ...people.get(sub) }),
+        },
+  scopes: ["openid", "offline_access"],
+  issueRefreshToken: (_, client, code) => code.scopes.has("offline_access"),
   // Who logs in agrees: what is asked for here is hosted-bridge's own business.
   loadExistingGrant: async (ctx) => {
     const grant = new provider.Grant({ clientId: ctx.oidc.client.clientId, accountId: ctx.oidc.session.accountId });
-    grant.addOIDCScope("openid email profile");
+    grant.addOIDCScope("openid email profile offline_access");
     await grant.save();
     return grant;
   },
@@ -70,6 +81,15 @@ provider.use(async (ctx, next) => {
   const document = settings.documents?.[ctx.path];
   if (document) {
     ctx.body = document;
+    return;
+  }
+  if (ctx.path === "/people" && ctx.method === "POST") {
+    let body = "";
+    for await (const chunk of ctx.req) {
+      body += chunk;
+    }
+    people.set(ctx.query.name, JSON.parse(body));
+    ctx.body = "";
     return;
   }
   if (hub && ctx.path.startsWith(hub.path + "/")) {

@@ -1,0 +1,118 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/internal/profile"
+)
+
+// sayOf has the identity provider say more of somebody.
+func sayOf(t *testing.T, name string, claims map[string]any) {
+	t.Helper()
+	body, err := json.Marshal(claims)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := http.Client{Timeout: callTimeout, Transport: &http.Transport{
+		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, identityHosts[identityHost])
+		},
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // It is the tests' own.
+		DisableKeepAlives: true,
+	}}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, identityIssuer+"/people?name="+url.QueryEscape(name), bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := c.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	if res.StatusCode >= http.StatusMultipleChoices {
+		t.Fatalf("the provider answers %d", res.StatusCode)
+	}
+}
+
+// groupsDecide moves somebody between groups at the provider.
+func groupsDecide(t *testing.T) {
+	n := newLoginTenant(t, "grouped", "greta")
+	group := installed.name("team")
+	p := &v1alpha1.BridgeProfile{
+		ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: group},
+		Spec: v1alpha1.BridgeProfileSpec{
+			Who:     v1alpha1.ProfileSubjects{Namespaces: []string{installed.namespace}, Groups: []v1alpha1.ProfileGroup{{Issuer: identityIssuer, Value: group}}},
+			Servers: []v1alpha1.ProfileServer{{Use: v1alpha1.ServerRequired, Server: bridge("", nil, "team").Spec.Servers[0]}},
+		},
+	}
+	if err := installed.client.Create(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := installed.client.Delete(context.WithoutCancel(t.Context()), p); err != nil {
+			t.Error(err)
+		}
+	})
+	sayOf(t, "greta", map[string]any{"groups": []string{group, "private"}})
+	a := askAs(desk, n.url())
+	got := mustLogIn(t, a, "greta")
+	awaitTeam := func(token string, want bool) {
+		t.Helper()
+		began := time.Now()
+		eventually(t, deliveredTimeout, fmt.Sprintf("the group's tools are listed: %v", want), func(ctx context.Context) error {
+			list, err := send(ctx, newHTTPClient(false), n.url(), token, modern("tools/list", "", `{}`))
+			if err == nil && (list.status != http.StatusOK || strings.Contains(string(list.body), `"team_`) != want) {
+				err = fmt.Errorf("status %d: %.300s", list.status, list.body)
+			}
+			return err
+		})
+		t.Logf("the group's tools are listed: %v, after %s", want, time.Since(began).Round(10*time.Millisecond))
+	}
+	awaitTeam(got.Access, true)
+	known := &v1alpha1.BridgePerson{}
+	if err := installed.client.Get(t.Context(), client.ObjectKey{Namespace: systemNamespace, Name: profile.PersonName(oauth.KeyOf(identityIssuer, "greta"))}, known); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{group}, known.Status.Login.Groups); diff != "" {
+		t.Errorf("groups that are kept (-want +got):\n%s", diff)
+	}
+
+	sayOf(t, "greta", map[string]any{"groups": []string{"private"}})
+	next := askTokens(t, a.refresh(got.Refresh))
+	if next.status != http.StatusOK {
+		t.Fatalf("refresh: status %d, error %q", next.status, next.Error)
+	}
+	awaitTeam(next.Access, false)
+
+	// Entra leaves the groups out where there are many: what is known stays as it is.
+	sayOf(t, "greta", map[string]any{"_claim_names": map[string]string{"groups": "src1"}})
+	mustLogIn(t, a, "greta")
+	sayOf(t, "greta", map[string]any{"groups": group})
+	last := mustLogIn(t, a, "greta")
+	awaitTeam(last.Access, true)
+	sayOf(t, "greta", map[string]any{"closed": true})
+	if got := askTokens(t, a.refresh(last.Refresh)); got.status != http.StatusBadRequest || got.Error != "invalid_grant" {
+		t.Errorf("a refresh with an account that is closed: status %d, error %q", got.status, got.Error)
+	}
+}
