@@ -15,7 +15,7 @@ import (
 // ProfileSubjects selects bridges. A bridge is selected if its namespace is listed and
 // it has one of the users or groups, or everyone is set.
 type ProfileSubjectsApplyConfiguration struct {
-	// namespaces are the namespaces of the bridges, or * alone for all. Who may edit
+	// namespaces are the namespaces of the bridges, or * alone for all. People who may edit
 	// HostedBridges there decides what they get by users and groups.
 	Namespaces []string `json:"namespaces,omitempty"`
 	// users are user ids.
