@@ -119,7 +119,7 @@ type BridgeProfileSpec struct {
 // +kubebuilder:validation:XValidation:rule="(has(self.everyone) && self.everyone) ? !has(self.users) && !has(self.groups) : has(self.users) || has(self.groups)",message="who needs users, groups or both, or everyone: true alone"
 type ProfileSubjects struct {
 	// namespaces are the namespaces of the bridges, or * alone for all. People who may edit
-	// HostedBridges there decides what they get by users and groups.
+	// HostedBridges there decide what they get by users and groups.
 	// +required
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1

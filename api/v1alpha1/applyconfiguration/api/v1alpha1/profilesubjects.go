@@ -16,7 +16,7 @@ import (
 // it has one of the users or groups, or everyone is set.
 type ProfileSubjectsApplyConfiguration struct {
 	// namespaces are the namespaces of the bridges, or * alone for all. People who may edit
-	// HostedBridges there decides what they get by users and groups.
+	// HostedBridges there decide what they get by users and groups.
 	Namespaces []string `json:"namespaces,omitempty"`
 	// users are user ids.
 	Users []apiv1alpha1.UserID `json:"users,omitempty"`
