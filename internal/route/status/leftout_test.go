@@ -50,7 +50,9 @@ func TestServersThatTheOperatorLeftOutAreInTheReport(t *testing.T) {
 	if got, err := WithLeftOut(fetch, read)(t.Context(), route.Backend{}); err != nil || !cmp.Equal(got, report) {
 		t.Errorf("of a bridge that is gone: %+v, %v", got, err)
 	}
-	fetch = func(context.Context, route.Backend) (health.Report, error) { return health.Report{}, errors.New("away") }
+	fetch = func(context.Context, route.Backend) (health.Report, error) {
+		return health.Report{}, errors.New("away")
+	}
 	if _, err := WithLeftOut(fetch, read)(t.Context(), route.Backend{}); err == nil {
 		t.Error("a bridge that does not answer has a report")
 	}
