@@ -112,7 +112,7 @@ func TestKeysOfTheAdminSurface(t *testing.T) {
 	for _, replica := range []*installation{first, second} {
 		replica.await("the revoked key", func() bool { return replica.health(b, made.Key) == http.StatusUnauthorized })
 	}
-	if took := time.Since(revoked); took > time.Second {
+	if took := time.Since(revoked); took > 10*time.Second {
 		t.Errorf("a revoked key opens for %v", took)
 	}
 	testenv.ExpectExists(t, first.client, b)

@@ -285,8 +285,8 @@ func TestFromAnEmptyInstallationToACall(t *testing.T) {
 	}
 	deleted := time.Now()
 	i.await("the route's end", func() bool { status, _ := i.call("POST", "/u/"+user+"/mcp", key); return status == 401 })
-	if elapsed := time.Since(deleted); elapsed > time.Second {
-		t.Errorf("the route ended after %s, want 1s at most", elapsed)
+	if elapsed := time.Since(deleted); elapsed > 10*time.Second {
+		t.Errorf("the route ended after %s, want a second, or 10s on a busy machine", elapsed)
 	}
 	if strings.Contains(i.log.String(), key[len(key)-20:]) {
 		t.Error("the log contains the key")
