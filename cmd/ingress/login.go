@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
@@ -23,6 +24,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/oauth/jwks"
 	"github.com/hostedbridge/hostedbridge/internal/oauth/settings"
+	"github.com/hostedbridge/hostedbridge/internal/tenant/kubestore"
 )
 
 // resourceName is what clients show as the name of what they log in to, where the
@@ -106,6 +108,11 @@ func (o *loginOptions) open(ctx context.Context, c *core) (*logins, error) {
 		},
 		run: []func(context.Context) error{keys.Run},
 	}
+	if slices.ContainsFunc(found.Issuers, func(i settings.Issuer) bool { return i.Groups.Claim != "" }) {
+		recorder := kubestore.NewGroupRecorder(verifier, personsOf(c), c.log)
+		l.oauth.Tokens = recorder
+		l.run = append(l.run, recorder.Run)
+	}
 	for _, i := range issuers {
 		l.oauth.Servers = append(l.oauth.Servers, i.URL)
 	}
@@ -135,7 +142,7 @@ func issuersOf(found *settings.Settings) []oauth.Issuer {
 	for _, i := range found.Issuers {
 		issuer := oauth.Issuer{
 			URL: i.Issuer, Types: i.Types, Audiences: i.Audiences, ReadScopes: i.Scopes.Read, CallScopes: i.Scopes.Call,
-			User: oauth.UserRule{Claim: i.User.Claim, Suffix: i.User.Suffix},
+			User: oauth.UserRule{Claim: i.User.Claim, Suffix: i.User.Suffix}, Groups: i.Groups.Claim,
 		}
 		for _, a := range i.Algorithms {
 			issuer.Algorithms = append(issuer.Algorithms, jose.SignatureAlgorithm(a))

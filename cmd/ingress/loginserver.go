@@ -91,8 +91,13 @@ func usersOf(found *settings.Settings, c *core) (*kubestore.Directory, error) {
 	}
 	return &kubestore.Directory{
 		Routes: c.routes, Onboarding: acts, Mode: o.Mode, Trusted: found.Trusted(),
-		Persons: &kubestore.Persons{Client: c.cluster, Namespace: c.identity.options.Namespace},
+		Persons: personsOf(c),
 	}, nil
+}
+
+// personsOf returns what records the groups of people.
+func personsOf(c *core) *kubestore.Persons {
+	return &kubestore.Persons{Client: c.cluster, Namespace: c.identity.options.Namespace}
 }
 
 func accountOriginsOf(list []settings.AccountOrigins) []authserver.AccountOrigins {
@@ -138,6 +143,7 @@ func providersOf(list []settings.Provider, client *http.Client) ([]flow.Provider
 		c := provider.Config{
 			ID: p.ID, Name: p.Name, Issuer: p.Issuer, URL: p.URL, APIURL: p.APIURL, ClientID: p.ClientID, Scopes: p.Scopes,
 			Secret: secretIn(p.ClientSecretFile), User: oauth.UserRule{Claim: p.User.Claim, Suffix: p.User.Suffix}, Client: client,
+			Groups: p.Groups.Claim, Refresh: p.Groups.Recheck == settings.RecheckRefresh,
 		}
 		made, err := providerOf(p.Type, c)
 		if err != nil {

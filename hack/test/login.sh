@@ -118,7 +118,7 @@ oauth:
       existingSecret: hosted-bridge-e2e
       scopes: [openid, profile, email]
       user: {claim: email, suffix: "@example.com"}
-      groups: {claim: groups, recheck: Refresh}
+      groups: {claim: groups, recheck: refresh}
     - id: github
       name: GitHub
       type: github

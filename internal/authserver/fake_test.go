@@ -9,6 +9,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/url"
@@ -180,6 +181,16 @@ type fakeProvider struct {
 	issuer string
 	// version is of the configuration.
 	version string
+	// groups are of people, by their subjects. refreshes are their refresh tokens, each of
+	// which is taken once, and asked is how often one was brought. An account that is
+	// closed has none that is good.
+	groups    map[string][]string
+	refreshes map[string]string
+	asked     int
+	// padding is how much longer refresh tokens are.
+	padding int
+	// before is called at the beginning of Renew.
+	before func()
 }
 
 func newProvider(id string) *fakeProvider {
@@ -223,7 +234,50 @@ func (p *fakeProvider) Finish(_ context.Context, a flow.LoginAnswer) (flow.Ident
 	if !ok || begun.Verifier != a.Verifier || begun.RedirectURL != a.RedirectURL || !isCode || a.Iss != "" && a.Iss != p.issuer {
 		return flow.Identity{}, fmt.Errorf("finish: %w", flow.ErrLogin)
 	}
-	return flow.Identity{Issuer: p.issuer, Subject: subject, Name: "Name of " + subject, User: p.user[subject]}, nil
+	return p.identity(subject), nil
+}
+
+// identity returns who somebody is now, with mu held.
+func (p *fakeProvider) identity(subject string) flow.Identity {
+	who := flow.Identity{Issuer: p.issuer, Subject: subject, Name: "Name of " + subject, User: p.user[subject], Groups: p.groups[subject]}
+	if p.refreshes != nil {
+		p.refreshes[subject] = fmt.Sprintf("upstream-geheim-%d-%s", p.asked, incompressible(p.padding))
+		who.RefreshToken = p.refreshes[subject]
+	}
+	return who
+}
+
+func (p *fakeProvider) Renew(_ context.Context, who flow.Identity) (flow.Identity, error) {
+	p.mu.Lock()
+	before := p.before
+	p.before = nil
+	p.mu.Unlock()
+	if before != nil {
+		before()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked++
+	if p.away {
+		return flow.Identity{}, errFake
+	}
+	if who.RefreshToken == "" || p.refreshes[who.Subject] != who.RefreshToken {
+		return flow.Identity{}, fmt.Errorf("renew: %w", flow.ErrLogin)
+	}
+	return p.identity(who.Subject), nil
+}
+
+// incompressible returns n random characters.
+func incompressible(n int) string {
+	b := make([]byte, n/2)
+	_, _ = rand.Read(b)
+	return hex.EncodeToString(b)
+}
+
+func (p *fakeProvider) change(how func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	how()
 }
 
 // fakeUsers knows bridges by subject, and gives new ones to who is in welcome.
@@ -238,6 +292,10 @@ type fakeUsers struct {
 	invites bool
 	away    bool
 	asked   int
+	// groups are those that were recorded last, by subject.
+	groups map[string][]string
+	// noGroups is whether groups cannot be recorded.
+	noGroups bool
 }
 
 func (u *fakeUsers) Bridges(_ context.Context, who flow.Identity) (bridges []flow.Bridge, err error) {
@@ -287,6 +345,25 @@ func (u *fakeUsers) Onboard(_ context.Context, who flow.Identity, invited v1alph
 	}
 	u.bridges[who.Subject] = append(u.bridges[who.Subject], user)
 	return u.bridge(who, user), nil
+}
+
+func (u *fakeUsers) RecordGroups(_ context.Context, who flow.Identity, _ time.Time) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.noGroups {
+		return errFake
+	}
+	if u.groups == nil {
+		u.groups = map[string][]string{}
+	}
+	u.groups[who.Subject] = who.Groups
+	return nil
+}
+
+func (u *fakeUsers) groupsOf(subject string) []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.groups[subject]
 }
 
 func (u *fakeUsers) set(subject string, users ...v1alpha1.UserID) {

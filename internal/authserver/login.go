@@ -108,6 +108,7 @@ func (s *loginHandler) callback(c httpapi.Call) error {
 	if err := s.finish(c, q.get(parameterState), p); err != nil {
 		return err
 	}
+	s.recordGroups(c.Request().Context(), provider, who)
 	switch {
 	case p.Connect != nil:
 		return s.askAccount(c, p, who)

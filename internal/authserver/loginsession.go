@@ -118,8 +118,16 @@ func (s *loginSessions) saveFor(c httpapi.Call, p loginSession, who flow.Identit
 		return "", err
 	}
 	who.Name = "" // It is for the page alone.
+	if at != stageAgree {
+		who.RefreshToken = "" // It is for the grant alone.
+	}
 	p.Stage, p.Who, p.Came, p.Nonce, p.Verifier = at, &who, s.Now(), "", ""
-	return secret, s.save(c, p, secret)
+	err = s.save(c, p, secret)
+	if errors.Is(err, errLong) && who.RefreshToken != "" {
+		who.RefreshToken = "" // The provider is then asked at the next login.
+		err = s.save(c, p, secret)
+	}
+	return secret, err
 }
 
 // errOver is that there is no such login: it was never begun in this browser, has

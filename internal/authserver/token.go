@@ -219,8 +219,8 @@ func (s *tokenHandler) grantMissing(ctx context.Context, clientID string) error 
 }
 
 // checkGrant returns an error and ends the grant if the client no longer exists, the
-// provider was removed or its configuration changed, the person may no longer use the
-// bridge, or an administrator has ended their logins.
+// provider was removed, its configuration changed or it lets the person in no more, the
+// person may no longer use the bridge, or an administrator has ended their logins.
 func (s *tokenHandler) checkGrant(ctx context.Context, g *grant.Stored) error {
 	err := s.clients.Use(ctx, g.Client)
 	if errors.Is(err, client.ErrNotFound) {
@@ -229,9 +229,13 @@ func (s *tokenHandler) checkGrant(ctx context.Context, g *grant.Stored) error {
 	if err != nil {
 		return err
 	}
-	if p := s.providers[g.Provider]; p == nil || p.Version() != g.Version {
+	p := s.providers[g.Provider]
+	if p == nil || p.Version() != g.Version {
 		// The provider's word for the person's identity no longer counts.
 		return s.end(ctx, *g, errRefresh)
+	}
+	if err := s.renew(ctx, p, g); err != nil {
+		return err
 	}
 	if err := s.checkBridge(ctx, g, errRefresh); err != nil {
 		return err

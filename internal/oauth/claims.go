@@ -4,6 +4,7 @@
 package oauth
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -74,7 +75,7 @@ func (c *claims) token(i *Issuer) (Token, error) {
 	if i.Own {
 		err = c.own(&t)
 	} else {
-		t.Subject, t.User, err = c.foreign(i)
+		err = c.foreign(i, &t)
 	}
 	if err != nil {
 		return Token{}, err
@@ -107,13 +108,26 @@ func (c *claims) own(t *Token) (err error) {
 	return nil
 }
 
-// foreign returns the subject of a token of another server.
-func (c *claims) foreign(i *Issuer) (SubjectKey, v1alpha1.UserID, error) {
+// foreign reads whom a token of another server is of. Servers leave the claim of groups out
+// of tokens of people who are in none. Groups count only with iat, which tells an older
+// token from a newer one.
+func (c *claims) foreign(i *Issuer, t *Token) error {
 	if !ValidSubject(c.Subject) {
-		return SubjectKey{}, "", NoSubject
+		return NoSubject
 	}
-	user, _ := i.User.User(c.all)
-	return KeyOf(i.URL, c.Subject), user, nil
+	t.Subject = KeyOf(i.URL, c.Subject)
+	t.User, _ = i.User.User(c.all)
+	if i.Groups == "" || c.IssuedAt == nil {
+		return nil
+	}
+	groups, err := Groups(c.all, i.Groups)
+	if errors.Is(err, ErrNoGroups) {
+		groups, err = []string{}, nil
+	}
+	if err == nil {
+		t.Groups, t.Person, t.Issued = groups, c.Subject, c.IssuedAt.Time()
+	}
+	return nil
 }
 
 // client returns the client: client_id by RFC 9068, azp with Keycloak, Auth0 and

@@ -63,8 +63,10 @@ type Issuer struct {
 	// Own marks our own server: its subjects are SubjectKeys, it names the
 	// user, and its tokens have all claims that it sets.
 	Own bool
-	// User derives a user from the claims of other servers.
-	User UserRule
+	// User derives a user from the claims of other servers, and Groups is their claim that
+	// names a person's groups, empty to read none.
+	User   UserRule
+	Groups string
 }
 
 // withDefaults returns a copy with all defaults filled in.

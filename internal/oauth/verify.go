@@ -49,6 +49,12 @@ type Token struct {
 	// User is the user that a rule derives from the person, empty without a
 	// rule.
 	User v1alpha1.UserID
+	// Groups are those that a token of another server named when it was issued, for the
+	// person Person, its sub. They are nil if the installation does not read them, or they
+	// are not to be had from the token.
+	Groups []string
+	Person string
+	Issued time.Time
 	// Bridge is the UID of the bridge that the person agreed to. Only tokens of
 	// our own server for the URL for everyone have one.
 	Bridge types.UID

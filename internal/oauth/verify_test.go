@@ -241,3 +241,33 @@ func BenchmarkVerify(b *testing.B) {
 		})
 	}
 }
+
+func TestTokensNameGroups(t *testing.T) {
+	tests := map[string]struct {
+		claims object
+		want   []string
+	}{
+		"of the person":                 {object{"roles": []string{"eng", "ops"}}, []string{"eng", "ops"}},
+		"none":                          {object{}, []string{}},
+		"too many for the token":        {object{"hasgroups": true}, nil},
+		"of another type":               {object{"roles": 7}, nil},
+		"without the time of the token": {object{"roles": []string{"eng"}, "iat": nil}, nil},
+	}
+	issuers := theIssuers()
+	issuers[1].Groups = "roles"
+	v := theVerifier(t, issuers, theKeys())
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := v.Verify(t.Context(), foreign(theirHeader, theirClaims.with(object{"iat": now.Unix()}).with(tt.claims)), resource, now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got.Groups); diff != "" {
+				t.Errorf("groups (-want +got):\n%s", diff)
+			}
+			if read := tt.want != nil; read != (got.Person == thePerson) || read != got.Issued.Equal(now) {
+				t.Errorf("of %q, issued %s", got.Person, got.Issued)
+			}
+		})
+	}
+}

@@ -109,7 +109,9 @@ func TestGroupsThatProfilesNameInAnyRevision(t *testing.T) {
 	spec := func(groups ...v1alpha1.ProfileGroup) v1alpha1.BridgeProfileSpec {
 		return v1alpha1.BridgeProfileSpec{Who: v1alpha1.ProfileSubjects{Groups: groups}}
 	}
-	a := func(value string) v1alpha1.ProfileGroup { return v1alpha1.ProfileGroup{Issuer: "https://a", Value: value} }
+	a := func(value string) v1alpha1.ProfileGroup {
+		return v1alpha1.ProfileGroup{Issuer: "https://a", Value: value}
+	}
 	p := v1alpha1.BridgeProfile{Spec: spec(a("old"), a("both"), v1alpha1.ProfileGroup{Issuer: "https://b", Value: "theirs"})}
 	p.Generation = 1
 	revisions, err := Accept(&p)

@@ -110,7 +110,10 @@ func groupsDecide(t *testing.T) {
 	awaitTeam(next.Access, false)
 
 	// Entra leaves the groups out where there are many: what is known stays as it is.
-	sayOf(t, "greta", map[string]any{"_claim_names": map[string]string{"groups": "src1"}})
+	sayOf(t, "greta", map[string]any{
+		"_claim_names":   map[string]string{"groups": "src1"},
+		"_claim_sources": map[string]any{"src1": map[string]string{"endpoint": "https://graph.example.com/getMemberObjects"}},
+	})
 	mustLogIn(t, a, "greta")
 	sayOf(t, "greta", map[string]any{"groups": group})
 	last := mustLogIn(t, a, "greta")

@@ -7,6 +7,12 @@ true
 {{- end -}}
 {{- end }}
 
+{{/* Not empty where the groups of people are read. */}}
+{{- define "hosted-bridge.oauth.groups" -}}
+{{- $providers := ternary .Values.oauth.server.providers list .Values.oauth.server.enabled -}}
+{{- range concat .Values.oauth.issuers $providers }}{{ if .groups }}true{{ end }}{{ end -}}
+{{- end }}
+
 {{/* Where logins are kept, as --oauth-config has it. */}}
 {{- define "hosted-bridge.oauth.store" -}}
 {{- if eq .Values.oauth.server.store.type "sqlite" -}}

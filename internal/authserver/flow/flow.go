@@ -94,6 +94,14 @@ type Provider interface {
 	Finish(ctx context.Context, a LoginAnswer) (Identity, error)
 }
 
+// Renewer is a Provider that can be asked again who a person is, without their browser.
+type Renewer interface {
+	// Renew returns who the person is now, by who.RefreshToken, with the refresh token
+	// for the next time. Its error wraps ErrLogin where the provider lets them in no
+	// more; others are that it is away.
+	Renew(ctx context.Context, who Identity) (Identity, error)
+}
+
 // LoginRequest is what a login at a provider begins with.
 type LoginRequest struct {
 	State, Nonce, Verifier, RedirectURL string
@@ -114,6 +122,13 @@ type Identity struct {
 	Name string
 	// User is the user that the provider's rule makes of the person, if any.
 	User v1alpha1.UserID
+	// Groups are those that the provider names now. They are nil where it does not say,
+	// or the installation does not ask for them; GroupsError is then why, if it asks.
+	Groups      []string `json:"-"`
+	GroupsError error    `json:"-"`
+	// RefreshToken is a secret by which the provider is asked again, empty if it gave
+	// none.
+	RefreshToken string `json:"refreshToken,omitempty"`
 }
 
 // Bridge is a bridge that a person may use.
@@ -141,6 +156,8 @@ type Users interface {
 	// invited to, or with no invitation a new one. ErrNotInvited says that they get
 	// none.
 	Onboard(ctx context.Context, who Identity, invited v1alpha1.UserID) (Bridge, error)
+	// RecordGroups records the groups of a person, which a provider has just named.
+	RecordGroups(ctx context.Context, who Identity, at time.Time) error
 }
 
 // Documents has clients whose id is the https URL of a document about them. Its

@@ -5,7 +5,6 @@ package grant
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -26,12 +25,17 @@ const codeLife = time.Minute
 // gets tokens, and the other ends the grant. A used refresh token is exchanged for
 // the same successor again for a moment, as retryFor says.
 type Grant struct {
-	Client    string        `json:"client"`
-	Redirect  string        `json:"redirect"`
-	Challenge string        `json:"challenge"`
-	Resource  string        `json:"resource"`
-	Scopes    []string      `json:"scopes"`
-	Who       flow.Identity `json:"who"`
+	Client    string   `json:"client"`
+	Redirect  string   `json:"redirect"`
+	Challenge string   `json:"challenge"`
+	Resource  string   `json:"resource"`
+	Scopes    []string `json:"scopes"`
+	// Who is the person. In the store their RefreshToken is in Upstream alone, encrypted
+	// with the secret of the grant, which the client has and the store has not.
+	Who      flow.Identity `json:"who"`
+	Upstream string        `json:"upstream,omitempty"`
+	// Asked is when the provider was asked last who the person is.
+	Asked time.Time `json:"asked,omitzero"`
 	// Bridge is the UID of the bridge that the person agreed to, and User its user.
 	// They are empty if Resource names the user, and in entries of earlier versions.
 	Bridge types.UID       `json:"bridge,omitempty"`
@@ -97,8 +101,12 @@ func (s *Grants) Create(ctx context.Context, g Grant) (code Credential, err erro
 		return Credential{}, err
 	}
 	code, now := Credential{Code, halves[0], halves[1]}, s.Now()
-	g.Code, g.CodeEnds, g.Ends = flow.Hash(code.proof), now.Add(codeLife), now.Add(s.Lifetime)
-	if err := s.Store.Put(ctx, flow.KindGrant, flow.Hash(code.grant), flow.Encode(g), g.CodeEnds); err != nil {
+	g.Code, g.CodeEnds, g.Ends, g.Asked = flow.Hash(code.proof), now.Add(codeLife), now.Add(s.Lifetime), now
+	value, err := encode(code.grant, g)
+	if err != nil {
+		return Credential{}, err
+	}
+	if err := s.Store.Put(ctx, flow.KindGrant, flow.Hash(code.grant), value, g.CodeEnds); err != nil {
 		return Credential{}, fmt.Errorf("store grant: %w", err)
 	}
 	return code, nil
@@ -119,7 +127,7 @@ func (s *Grants) Load(ctx context.Context, c Credential) (Stored, error) {
 		return Stored{}, fmt.Errorf("read grant: %w", err)
 	}
 	g := Stored{id: c.grant, key: key, value: value}
-	if err := json.Unmarshal(value, &g.Grant); err != nil {
+	if g.Grant, err = decode(c.grant, value); err != nil {
 		return Stored{}, fmt.Errorf("decode grant: %w", err)
 	}
 	if !s.Now().Before(g.Ends) {

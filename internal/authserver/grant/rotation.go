@@ -65,19 +65,39 @@ var ErrReplayed = errors.New("the code or the refresh token was used before")
 // Several requests with one refresh token get the same one. It returns ErrNotFound if
 // the grant has ended meanwhile, or ErrReplayed.
 func (s *Grants) Rotate(ctx context.Context, g Stored, presented Credential) (Credential, error) {
-	if proof, ok := g.successor(presented, s.Now()); ok {
-		return Credential{Refresh, g.id, proof}, nil
-	}
 	proof, err := flow.NewSecret(s.Random)
 	if err != nil {
 		return Credential{}, err
 	}
 	next := Credential{Refresh, g.id, proof}
-	err = s.advance(ctx, g, presented, next)
-	if errors.Is(err, flow.ErrNotFound) {
-		return s.afterConflict(ctx, presented, next)
+	for range maxTries {
+		if proof, ok := g.successor(presented, s.Now()); ok {
+			return Credential{Refresh, g.id, proof}, nil
+		}
+		err := s.advance(ctx, g, presented, next)
+		if !errors.Is(err, flow.ErrNotFound) {
+			return next, err
+		}
+		// Another request has changed or ended the grant. The change can also be this
+		// one's: the store may have made it and reported an error.
+		g, err = s.Load(ctx, presented)
+		switch {
+		case errors.Is(err, ErrNotFound):
+			return Credential{}, err
+		case err != nil:
+			return Credential{}, fmt.Errorf("after another request: %w", err)
+		case flow.Same(g.Refresh, flow.Hash(next.proof)):
+			return next, nil
+		case !g.accepts(presented, s.Now()):
+			return Credential{}, ErrReplayed
+		}
 	}
-	return next, err
+	return Credential{}, errBusy
+}
+
+// accepts reports whether a grant gives tokens for its code, or for a refresh token.
+func (g *Grant) accepts(c Credential, now time.Time) bool {
+	return !g.Redeemed() && g.HasCode(c) || g.Refreshes(c, now)
 }
 
 // advance stores the next refresh token of a grant. Its error is flow.ErrNotFound if
@@ -90,31 +110,5 @@ func (s *Grants) advance(ctx context.Context, g Stored, presented, next Credenti
 		}
 	}
 	changed.Refresh = flow.Hash(next.proof)
-	ends := now.Add(s.Idle)
-	if changed.Ends.Before(ends) {
-		ends = changed.Ends
-	}
-	if err := s.Store.Swap(ctx, flow.KindGrant, g.key, g.value, flow.Encode(changed), ends); err != nil {
-		return fmt.Errorf("advance grant: %w", err)
-	}
-	return nil
-}
-
-// afterConflict is Rotate for a request whose grant another request has changed or
-// ended. The change can also be its own: the store may have made it and reported an
-// error.
-func (s *Grants) afterConflict(ctx context.Context, presented, next Credential) (Credential, error) {
-	g, err := s.Load(ctx, presented)
-	switch {
-	case errors.Is(err, ErrNotFound):
-		return Credential{}, err
-	case err != nil:
-		return Credential{}, fmt.Errorf("after another request: %w", err)
-	case flow.Same(g.Refresh, flow.Hash(next.proof)):
-		return next, nil
-	}
-	if proof, ok := g.successor(presented, s.Now()); ok {
-		return Credential{Refresh, g.id, proof}, nil
-	}
-	return Credential{}, ErrReplayed
+	return s.replace(ctx, &g, changed)
 }

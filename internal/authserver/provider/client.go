@@ -70,12 +70,12 @@ type body struct {
 // errorCode is the form of the codes of RFC 6749, section 5.2.
 var errorCode = regexp.MustCompile(`^[a-z_]{1,64}$`)
 
-// refusal returns why a code was not exchanged, without what the provider says in
-// its own words: some repeat the code.
-func refusal(err error) error {
+// refusal returns why something was not exchanged for tokens, without what the provider
+// says in its own words: some repeat the code.
+func refusal(what string, err error) error {
 	var answer *oauth2.RetrieveError
 	if !errors.As(err, &answer) {
-		return fmt.Errorf("exchange code: %w", err)
+		return fmt.Errorf("exchange %s: %w", what, err)
 	}
 	code, status := answer.ErrorCode, 0
 	if !errorCode.MatchString(code) {
@@ -84,7 +84,7 @@ func refusal(err error) error {
 	if answer.Response != nil {
 		status = answer.Response.StatusCode
 	}
-	err = fmt.Errorf("exchange code: it answers with status %d, error %s", status, code)
+	err = fmt.Errorf("exchange %s: it answers with status %d, error %s", what, status, code)
 	// The code is at fault, the second time in GitHub's words, and not we.
 	if code == "invalid_grant" || code == "bad_verification_code" {
 		return fmt.Errorf("%w: %w", flow.ErrLogin, err)

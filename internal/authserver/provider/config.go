@@ -39,6 +39,11 @@ type Config struct {
 	Scopes []string
 	// User makes the user out of what the provider says of a person.
 	User oauth.UserRule
+	// Groups is the claim that names a person's groups; empty to ask for none.
+	Groups string
+	// Refresh is whether the provider is asked for a refresh token, so that it can be
+	// asked again who a person is.
+	Refresh bool
 	// Client's transport asks the provider; nil for one by the environment's proxies and the
 	// system's roots. Redirects are never followed.
 	Client *http.Client

@@ -59,6 +59,8 @@ type upstream struct {
 	sign      func(claims map[string]any) string // nil: with key
 	tokens    func(w http.ResponseWriter)        // nil: as it should be
 	secret    string                             // "" for a public client
+	refresh   string                             // the refresh token, "" for none
+	next      string                             // the refresh token after that
 	style     string                             // how the secret came
 	requests  map[string]int
 }
@@ -137,13 +139,21 @@ func (u *upstream) token(w http.ResponseWriter, r *http.Request) {
 	if u.style = "basic"; !basic {
 		id, given, u.style = r.FormValue("client_id"), r.FormValue("client_secret"), "post"
 	}
-	if id != clientID || given != u.secret || r.FormValue("code") != code || r.FormValue("code_verifier") != verifier || r.FormValue("redirect_uri") != callback {
+	good := r.FormValue("code") == code && r.FormValue("code_verifier") == verifier && r.FormValue("redirect_uri") == callback
+	if r.FormValue("grant_type") == "refresh_token" {
+		good = u.refresh != "" && r.FormValue("refresh_token") == u.refresh
+		u.refresh = u.next
+	}
+	if id != clientID || given != u.secret || !good {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusBadRequest)
 		write(w, map[string]string{"error": "invalid_grant", "error_description": "the code " + r.FormValue("code") + " is unknown"})
 		return
 	}
 	answer := map[string]any{"access_token": accessToken, "token_type": "Bearer"}
+	if u.refresh != "" {
+		answer["refresh_token"] = u.refresh
+	}
 	if u.sign == nil {
 		answer["id_token"] = signed(u.key, u.claims)
 	} else if token := u.sign(u.claims); token != "" {

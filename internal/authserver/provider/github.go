@@ -89,7 +89,7 @@ func (p *gitHub) finish(ctx context.Context, o flow.LoginAnswer) (flow.Identity,
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, p.client)
 	tokens, err := config.Exchange(ctx, o.Code, oauth2.VerifierOption(o.Verifier))
 	if err != nil {
-		return flow.Identity{}, refusal(err)
+		return flow.Identity{}, refusal("code", err)
 	}
 	claims, err := p.account(ctx, tokens)
 	if err != nil {

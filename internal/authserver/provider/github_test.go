@@ -165,7 +165,7 @@ func TestWhatIsNoLoginAtGitHub(t *testing.T) {
 			h, a := newHub(t), answer
 			test.change(h, &a)
 			who, err := h.connect(t, oauth.UserRule{}).Finish(t.Context(), a)
-			if err == nil || who != (flow.Identity{}) || !strings.HasPrefix(err.Error(), "login at github: ") {
+			if err == nil || !cmp.Equal(who, flow.Identity{}) || !strings.HasPrefix(err.Error(), "login at github: ") {
 				t.Errorf("%+v, %v", who, err)
 			}
 			if errors.Is(err, flow.ErrLogin) == test.away {

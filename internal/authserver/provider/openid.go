@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -48,6 +47,9 @@ type discovered struct {
 	// namesItself is whether it says who it is when it sends people back (RFC
 	// 9207).
 	namesItself bool
+	// offline is whether it can be asked for a refresh token by offline_access: it has that
+	// scope, or does not say which it has. Some refuse a login for a scope unknown to them.
+	offline bool
 }
 
 // OIDC returns an OpenID provider. It is looked up when somebody logs in, so that
@@ -120,6 +122,7 @@ func (p *openID) read(ctx context.Context) (*discovered, error) {
 	}
 	var more struct {
 		Keys        string   `json:"jwks_uri"`
+		Scopes      []string `json:"scopes_supported"`
 		Methods     []string `json:"token_endpoint_auth_methods_supported"`
 		NamesItself bool     `json:"authorization_response_iss_parameter_supported"`
 	}
@@ -139,6 +142,7 @@ func (p *openID) read(ctx context.Context) (*discovered, error) {
 	endpoint.AuthStyle = styleOf(more.Methods)
 	return &discovered{
 		provider: provider, endpoint: endpoint, namesItself: more.NamesItself,
+		offline: len(more.Scopes) == 0 || slices.Contains(more.Scopes, oidc.ScopeOfflineAccess),
 		// The algorithms are those that the provider has named, of which the library
 		// takes none without a key pair.
 		verifier: provider.Verifier(&oidc.Config{ClientID: p.config.ClientID, Now: p.now}),
@@ -161,7 +165,11 @@ func (p *openID) Begin(ctx context.Context, o flow.LoginRequest) (string, error)
 	if err != nil {
 		return "", p.failed(err)
 	}
-	config := p.oauth2(found.endpoint, o.RedirectURL, p.scopes)
+	scopes := p.scopes
+	if p.config.Refresh && found.offline && !slices.Contains(scopes, oidc.ScopeOfflineAccess) {
+		scopes = append(slices.Clone(scopes), oidc.ScopeOfflineAccess)
+	}
+	config := p.oauth2(found.endpoint, o.RedirectURL, scopes)
 	return config.AuthCodeURL(o.State, oidc.Nonce(o.Nonce), oauth2.S256ChallengeOption(o.Verifier)), nil
 }
 
@@ -193,19 +201,29 @@ func (p *openID) finish(ctx context.Context, o flow.LoginAnswer) (flow.Identity,
 	if err != nil {
 		return flow.Identity{}, fmt.Errorf("%w: %w", flow.ErrLogin, err)
 	}
-	if claims, err = p.complete(ctx, found, tokens, claims); err != nil {
-		return flow.Identity{}, err
+	who := flow.Identity{Issuer: p.config.Issuer}
+	who.Subject, _ = claims[claimSubject].(string)
+	if p.config.Refresh {
+		who.RefreshToken = tokens.RefreshToken
 	}
-	user, _ := p.config.User.User(claims)
-	subject, _ := claims[claimSubject].(string)
-	return flow.Identity{
-		Issuer: p.config.Issuer, Subject: subject, User: user,
-		Name: shown(claims[claimName], claims["preferred_username"], claims[claimEmail]),
-	}, nil
+	return p.describe(ctx, found, tokens, who, claims)
 }
 
 func (p *openID) exchange(ctx context.Context, found *discovered, o flow.LoginAnswer) (*oauth2.Token, error) {
-	config := p.oauth2(found.endpoint, o.RedirectURL, nil)
+	config, err := p.clientFor(found, o.RedirectURL)
+	if err != nil {
+		return nil, err
+	}
+	tokens, err := config.Exchange(ctx, o.Code, oauth2.VerifierOption(o.Verifier))
+	if err != nil {
+		return nil, refusal("code", err)
+	}
+	return tokens, nil
+}
+
+// clientFor returns how the provider is asked for tokens.
+func (p *openID) clientFor(found *discovered, redirectURL string) (*oauth2.Config, error) {
+	config := p.oauth2(found.endpoint, redirectURL, nil)
 	secret, err := p.secret()
 	if err != nil {
 		return nil, err
@@ -213,11 +231,7 @@ func (p *openID) exchange(ctx context.Context, found *discovered, o flow.LoginAn
 	if config.ClientSecret = secret; secret == "" {
 		config.Endpoint.AuthStyle = oauth2.AuthStyleInParams // A public client only says its name.
 	}
-	tokens, err := config.Exchange(ctx, o.Code, oauth2.VerifierOption(o.Verifier))
-	if err != nil {
-		return nil, refusal(err)
-	}
-	return tokens, nil
+	return config, nil
 }
 
 // The claims that are looked at here.
@@ -230,92 +244,41 @@ const (
 )
 
 // verify returns the claims of an ID token, by OpenID Connect Core 1.0, section
-// 3.1.3.7. The library checks signature, issuer, audience and times, and the rest
-// is checked here.
+// 3.1.3.7.
 func (p *openID) verify(ctx context.Context, found *discovered, tokens *oauth2.Token, nonce string) (map[string]any, error) {
 	raw, ok := tokens.Extra("id_token").(string)
 	if !ok {
 		return nil, errors.New("there is no ID token: the provider must be asked for the scope openid")
 	}
+	token, claims, err := p.verifyToken(ctx, found, raw, tokens.AccessToken)
+	if err != nil {
+		return nil, err
+	}
+	if nonce == "" || token.Nonce != nonce {
+		return nil, errors.New("the ID token is of another login")
+	}
+	return claims, nil
+}
+
+// verifyToken checks an ID token, but for the login that it is of. The library checks
+// signature, issuer, audience and times, and the rest is checked here.
+func (p *openID) verifyToken(ctx context.Context, found *discovered, raw, accessToken string) (*oidc.IDToken, map[string]any, error) {
 	token, err := found.verifier.Verify(ctx, raw)
 	if err != nil {
-		return nil, fmt.Errorf("verify ID token: %w", err)
+		return nil, nil, fmt.Errorf("verify ID token: %w", err)
 	}
 	var claims map[string]any
 	if err := token.Claims(&claims); err != nil {
-		return nil, fmt.Errorf("read ID token: %w", err)
+		return nil, nil, fmt.Errorf("read ID token: %w", err)
 	}
-	if err := checkToken(token, nonce, tokens.AccessToken); err != nil {
-		return nil, err
+	if token.AccessTokenHash != "" && token.VerifyAccessToken(accessToken) != nil {
+		return nil, nil, errors.New("the ID token is of another access token")
+	}
+	if !oauth.ValidSubject(token.Subject) {
+		return nil, nil, errors.New("the ID token names nobody")
 	}
 	if party, named := claims["azp"]; named && party != p.config.ClientID || !named && len(token.Audience) > 1 {
-		return nil, errors.New("the ID token was made for somebody else")
+		return nil, nil, errors.New("the ID token was made for somebody else")
 	}
-	return claims, nil
-}
-
-func checkToken(token *oidc.IDToken, nonce, accessToken string) error {
-	switch {
-	case nonce == "" || token.Nonce != nonce:
-		return errors.New("the ID token is of another login")
-	case token.AccessTokenHash != "" && token.VerifyAccessToken(accessToken) != nil:
-		return errors.New("the ID token is of another access token")
-	case !oauth.ValidSubject(token.Subject):
-		return errors.New("the ID token names nobody")
-	}
-	return nil
-}
-
-// complete adds what the provider says at its UserInfo endpoint alone, as those
-// do who keep ID tokens short. What the ID token says counts.
-func (p *openID) complete(ctx context.Context, found *discovered, tokens *oauth2.Token, claims map[string]any) (map[string]any, error) {
-	lacking := p.lacksUser(claims)
-	if !lacking && claims[claimName] != nil || found.provider.UserInfoEndpoint() == "" {
-		return claims, nil
-	}
-	more, err := userInfo(ctx, found.provider, tokens)
-	switch {
-	case err == nil && more[claimSubject] != claims[claimSubject]: // By OpenID Connect Core 1.0, section 5.3.2.
-		err = fmt.Errorf("%w: it speaks of another person", flow.ErrLogin)
-	case err == nil:
-		return joined(claims, more), nil
-	}
-	if lacking { // A person without a name has one who is shown less, and no other user.
-		return nil, fmt.Errorf("ask for user info: %w", err)
-	}
-	return claims, nil
-}
-
-// joined returns the claims with what UserInfo says beside them. Whether an address is
-// verified is said of one address: it counts only with the address of the same answer.
-func joined(claims, more map[string]any) map[string]any {
-	claims = maps.Clone(claims)
-	if _, has := claims[claimEmail]; !has {
-		delete(claims, claimEmailVerified)
-	} else if address, ok := claims[claimEmail].(string); !ok || more[claimEmail] != address {
-		delete(more, claimEmailVerified)
-	}
-	maps.Copy(more, claims)
-	return more
-}
-
-// lacksUser reports whether the claims say too little to make a user of.
-func (p *openID) lacksUser(claims map[string]any) bool {
-	claim := p.config.User.Claim
-	if claim == "" {
-		return false
-	}
-	return claims[claim] == nil || claim == claimEmail && claims[claimEmailVerified] == nil
-}
-
-func userInfo(ctx context.Context, provider *oidc.Provider, tokens *oauth2.Token) (map[string]any, error) {
-	info, err := provider.UserInfo(ctx, oauth2.StaticTokenSource(tokens))
-	if err != nil {
-		return nil, err
-	}
-	var claims map[string]any
-	if err := info.Claims(&claims); err != nil {
-		return nil, err
-	}
-	return claims, nil
+	return token, claims, nil
 }

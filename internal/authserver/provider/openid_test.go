@@ -219,7 +219,7 @@ func TestWhatIsNoLogin(t *testing.T) {
 				test.answer(&a)
 			}
 			who, err := connect(t, c).Finish(t.Context(), a)
-			if err == nil || who != (flow.Identity{}) || !strings.HasPrefix(err.Error(), "login at upstream: ") {
+			if err == nil || !cmp.Equal(who, flow.Identity{}) || !strings.HasPrefix(err.Error(), "login at upstream: ") {
 				t.Errorf("%+v, %v", who, err)
 			}
 			if errors.Is(err, flow.ErrLogin) == test.away {

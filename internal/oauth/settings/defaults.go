@@ -73,6 +73,9 @@ func (p *Provider) complete() {
 				p.Scopes = append(p.Scopes, claimEmail)
 			}
 		}
+		if p.Groups.Claim != "" && p.Groups.Recheck == "" {
+			p.Groups.Recheck = RecheckRefresh
+		}
 	case GitHub:
 		if p.URL == "" {
 			p.URL = githubURL

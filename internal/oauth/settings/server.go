@@ -87,6 +87,7 @@ func (p *problems) provider(v *Provider, field string) {
 	p.check(isText(v.ClientSecretFile), field+".clientSecretFile", "the path of a file with the client's secret")
 	p.check(all(v.Scopes, scopePattern.MatchString), field+".scopes", wantScopes)
 	p.user(v.User, field+".user")
+	p.groups(v.Groups, field+".groups")
 	switch v.Type {
 	case OIDC:
 		p.check(isURL(v.Issuer), field+".issuer", wantURL)
@@ -98,9 +99,16 @@ func (p *problems) provider(v *Provider, field string) {
 		p.check(isURL(v.APIURL), field+".apiURL", wantURL)
 		p.refuse(v.User.Claim == claimEmail, field+".user.claim", "is email, of which GitHub does not say whether it is the person's")
 		p.refuse(v.Issuer != "", field+".issuer", "is of the type oidc; one of the type github has url")
+		p.refuse(v.Groups.Claim != "", field+".groups.claim", "is of the type oidc; GitHub names no groups")
 	default:
 		p.check(false, field+".type", "oidc or github")
 	}
+}
+
+func (p *problems) groups(g Groups, field string) {
+	p.check(g.Claim == "" || isText(g.Claim), field+".claim", wantText)
+	p.check(g.Recheck == "" || g.Recheck == RecheckLogin || g.Recheck == RecheckRefresh, field+".recheck", RecheckLogin+" or "+RecheckRefresh)
+	p.refuse(g.Recheck != "" && g.Claim == "", field+".recheck", "needs "+field+".claim, which is what is read again")
 }
 
 func (p *problems) clients(s *Server) {

@@ -49,6 +49,14 @@ type Issuer struct {
 	Scopes Scopes `yaml:"scopes"`
 	// User makes users of its tokens' claims.
 	User User `yaml:"user"`
+	// Groups are those of people, as its tokens name them.
+	Groups IssuerGroups `yaml:"groups"`
+}
+
+// IssuerGroups says where an access token names a person's groups. Without a claim they are
+// not read.
+type IssuerGroups struct {
+	Claim string `yaml:"claim"`
 }
 
 // entraHosts are those of Microsoft Entra's issuers, in its clouds.
@@ -130,6 +138,24 @@ type Provider struct {
 	Scopes []string `yaml:"scopes"`
 	// User makes users of what the provider says.
 	User User `yaml:"user"`
+	// Groups are those of people, as an OIDC provider names them.
+	Groups Groups `yaml:"groups"`
+}
+
+// When a provider is asked who a person is.
+const (
+	// RecheckLogin is when they log in.
+	RecheckLogin = "login"
+	// RecheckRefresh is also when their program gets a new access token, if the provider
+	// gave a refresh token.
+	RecheckRefresh = "refresh"
+)
+
+// Groups says where a provider names a person's groups. Without a claim they are not read.
+type Groups struct {
+	Claim string `yaml:"claim"`
+	// Recheck is RecheckLogin, or RecheckRefresh where the file has none.
+	Recheck string `yaml:"recheck"`
 }
 
 // Client is a public client.

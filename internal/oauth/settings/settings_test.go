@@ -23,11 +23,12 @@ issuers:
   audiences: ["api://bridges"]
   scopes: {read: ["bridges.read"], call: ["bridges.read", "bridges.call"]}
   user: {claim: preferred_username, suffix: "@example.com"}
+  groups: {claim: roles}
 server:
   name: Example bridges
   store: sqlite:/var/lib/hosted-bridge/login.db
   providers:
-  - {id: google, name: Google, type: oidc, issuer: https://accounts.google.com, clientID: x, clientSecretFile: /etc/google, scopes: [openid], user: {claim: email, suffix: "@example.com"}}
+  - {id: google, name: Google, type: oidc, issuer: https://accounts.google.com, clientID: x, clientSecretFile: /etc/google, scopes: [openid], user: {claim: email, suffix: "@example.com"}, groups: {claim: groups, recheck: login}}
   - {id: github, name: GitHub, type: github, clientID: y, clientSecretFile: /etc/github, url: https://git.example.com, apiURL: https://git.example.com/api, scopes: ["read:user"]}
   clients: [{id: desk, name: Desk, redirectURIs: ["http://127.0.0.1/callback", "https://desk.example/a?b=c", "desk-app:/done"]}]
   registration: {enabled: false, maxClients: 10, lifetime: 24h}
@@ -49,6 +50,7 @@ func TestParseTakesAllThatCanBeSaid(t *testing.T) {
 			Algorithms: []string{"RS256"}, Types: []string{"JWT", ""}, Audiences: []string{"api://bridges"},
 			Scopes: Scopes{Read: []string{"bridges.read"}, Call: []string{"bridges.read", "bridges.call"}},
 			User:   User{Claim: "preferred_username", Suffix: "@example.com"},
+			Groups: IssuerGroups{Claim: "roles"},
 		}},
 		Server: &Server{
 			Name: "Example bridges", Store: "sqlite:/var/lib/hosted-bridge/login.db",
@@ -56,6 +58,7 @@ func TestParseTakesAllThatCanBeSaid(t *testing.T) {
 				{
 					ID: "google", Name: "Google", Type: OIDC, Issuer: "https://accounts.google.com", ClientID: "x",
 					ClientSecretFile: "/etc/google", Scopes: []string{"openid"}, User: User{Claim: "email", Suffix: "@example.com"},
+					Groups: Groups{Claim: "groups", Recheck: RecheckLogin},
 				},
 				{
 					ID: "github", Name: "GitHub", Type: GitHub, URL: "https://git.example.com", APIURL: "https://git.example.com/api",
@@ -128,10 +131,15 @@ func TestParseFillsInProviders(t *testing.T) {
 		in          string
 		url, apiURL string
 		scopes      []string
+		groups      Groups
 	}{
 		"a rule that reads addresses asks for them": {
 			in:     `type: oidc, issuer: "https://a.example", user: {claim: email, suffix: "@a.example"}`,
 			scopes: []string{"openid", "profile", "email"},
+		},
+		"groups are read again at refreshes": {
+			in:     `type: oidc, issuer: "https://a.example", groups: {claim: groups}`,
+			scopes: []string{"openid", "profile"}, groups: Groups{"groups", RecheckRefresh},
 		},
 		"GitHub is that of everyone":         {in: `type: github`, url: "https://github.com", apiURL: "https://api.github.com"},
 		"an enterprise's GitHub has its API": {in: `type: github, url: "https://git.example/"`, url: "https://git.example/", apiURL: "https://git.example/api/v3"},
@@ -143,7 +151,7 @@ func TestParseFillsInProviders(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := s.Server.Providers[0]
-			if got.URL != tt.url || got.APIURL != tt.apiURL || !cmp.Equal(got.Scopes, tt.scopes) {
+			if got.URL != tt.url || got.APIURL != tt.apiURL || !cmp.Equal(got.Scopes, tt.scopes) || got.Groups != tt.groups {
 				t.Errorf("the provider is %+v", got)
 			}
 		})

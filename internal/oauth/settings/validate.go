@@ -55,6 +55,7 @@ func (p *problems) issuer(i *Issuer, field string) {
 	p.check(all(i.Scopes.Read, scopePattern.MatchString), field+".scopes.read", wantScopes)
 	p.check(all(i.Scopes.Call, scopePattern.MatchString), field+".scopes.call", wantScopes)
 	p.user(i.User, field+".user")
+	p.check(i.Groups.Claim == "" || isText(i.Groups.Claim), field+".groups.claim", wantText)
 }
 
 func (p *problems) user(u User, field string) {

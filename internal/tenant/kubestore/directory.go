@@ -39,7 +39,7 @@ type Directory struct {
 	Onboarding *Onboarding
 	// Persons keeps the groups of those who log in.
 	Persons *Persons
-	Mode       string
+	Mode    string
 	// Trusted are the namespaces whose HostedBridges say for the installation whose
 	// bridges they are.
 	Trusted []string
@@ -129,6 +129,11 @@ func (l *Directory) awaitRoute(ctx context.Context, who flow.Identity) (flow.Bri
 			return flow.Bridge{}, errUnknownRoute
 		}
 	}
+}
+
+// RecordGroups implements flow.Users.
+func (l *Directory) RecordGroups(ctx context.Context, who flow.Identity, at time.Time) error {
+	return l.Persons.Record(ctx, who.Issuer, who.Subject, who.User, who.Groups, at)
 }
 
 // loginError joins err with flow.ErrNotInvited if it says that the person has

@@ -31,10 +31,10 @@ type Persons struct {
 	Namespace string
 }
 
-// Heard writes that a provider named these groups of a person at a time, as far as
+// Record writes that a provider named these groups of a person at a time, as far as
 // BridgeProfiles name them: others are nobody's concern here. A later word than this one
 // stays. It creates no BridgePerson while no profile names a group of the issuer.
-func (p *Persons) Heard(ctx context.Context, issuer, subject string, user v1alpha1.UserID, groups []string, at time.Time) error {
+func (p *Persons) Record(ctx context.Context, issuer, subject string, user v1alpha1.UserID, groups []string, at time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var profiles v1alpha1.BridgeProfileList

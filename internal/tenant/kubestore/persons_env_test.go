@@ -6,7 +6,11 @@
 package kubestore
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,16 +23,16 @@ import (
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
-func TestWhatIsHeardOfAPersonIsKept(t *testing.T) {
+func TestGroupsOfAPersonAreRecorded(t *testing.T) {
 	const issuer = "https://login.example.com"
 	c := testenv.Client(t)
 	namespace := testenv.Namespace(t, c)
 	people := &Persons{Client: c, Namespace: namespace}
 	began := time.Now().Truncate(time.Second)
 	o := &v1alpha1.BridgePerson{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: profile.PersonName(oauth.KeyOf(issuer, "alice"))}}
-	hear := func(after time.Duration, groups ...string) string {
+	record := func(after time.Duration, groups ...string) string {
 		t.Helper()
-		if err := people.Heard(t.Context(), issuer, "alice", "", groups, began.Add(after)); err != nil {
+		if err := people.Record(t.Context(), issuer, "alice", "", groups, began.Add(after)); err != nil {
 			t.Fatal(err)
 		}
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
@@ -46,24 +50,84 @@ func TestWhatIsHeardOfAPersonIsKept(t *testing.T) {
 			t.Errorf("%s: %s, want %s", what, got, want)
 		}
 	}
-	expect("while no profile names a group", hear(0, "eng", "ops"), "nothing")
+	expect("while no profile names a group", record(0, "eng", "ops"), "nothing")
 	testenv.ExpectApplied(t, c, &v1alpha1.BridgeProfile{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "engineering"},
 		Spec: v1alpha1.BridgeProfileSpec{Who: v1alpha1.ProfileSubjects{Namespaces: []string{"*"}, Groups: []v1alpha1.ProfileGroup{
 			{Issuer: issuer, Value: "eng"}, {Issuer: issuer, Value: "ops"}, {Issuer: "https://other.example.com", Value: "theirs"}, {FromNamespace: namespace, Value: "manual"},
 		}}},
 	})
-	expect("groups that profiles name", hear(time.Minute, "private", "ops", "eng", "eng", "theirs", "manual"), "[eng ops] 1m0s")
+	expect("groups that profiles name", record(time.Minute, "private", "ops", "eng", "eng", "theirs", "manual"), "[eng ops] 1m0s")
 	version := o.ResourceVersion
-	expect("the same a moment later", hear(2*time.Minute, "eng", "ops"), "[eng ops] 1m0s")
+	expect("the same a moment later", record(2*time.Minute, "eng", "ops"), "[eng ops] 1m0s")
 	if o.ResourceVersion != version {
 		t.Error("the same was written again")
 	}
-	expect("the same after an hour", hear(61*time.Minute, "ops", "eng"), "[eng ops] 1h1m0s")
-	expect("fewer", hear(62*time.Minute, "ops"), "[ops] 1h2m0s")
-	expect("an earlier word that comes late", hear(30*time.Minute, "eng", "ops"), "[ops] 1h2m0s")
-	expect("none", hear(63*time.Minute), "[] 1h3m0s")
+	expect("the same after an hour", record(61*time.Minute, "ops", "eng"), "[eng ops] 1h1m0s")
+	expect("fewer", record(62*time.Minute, "ops"), "[ops] 1h2m0s")
+	expect("an earlier word that comes late", record(30*time.Minute, "eng", "ops"), "[ops] 1h2m0s")
+	expect("none", record(63*time.Minute), "[] 1h3m0s")
 	if o.Spec.Issuer != issuer || o.Spec.Subject != "alice" {
 		t.Errorf("the person is %+v", o.Spec)
 	}
+}
+
+// tokensOfGroups verifies each token as one of a person, the groups of which it is.
+type tokensOfGroups struct{ issued time.Time }
+
+func (v tokensOfGroups) Verify(_ context.Context, token, _ string, _ time.Time) (oauth.Token, error) {
+	if token == "bad" {
+		return oauth.Token{}, oauth.Expired
+	}
+	const issuer = "https://login.example.com"
+	return oauth.Token{Issuer: issuer, Subject: oauth.KeyOf(issuer, "alice"), Person: "alice", Groups: strings.Fields(token), Issued: v.issued}, nil
+}
+
+func TestGroupsOfAccessTokensAreRecorded(t *testing.T) {
+	const issuer = "https://login.example.com"
+	c := testenv.Client(t)
+	namespace := testenv.Namespace(t, c)
+	testenv.ExpectApplied(t, c, &v1alpha1.BridgeProfile{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "engineering"},
+		Spec: v1alpha1.BridgeProfileSpec{Who: v1alpha1.ProfileSubjects{Namespaces: []string{"*"}, Groups: []v1alpha1.ProfileGroup{
+			{Issuer: issuer, Value: "eng"}, {Issuer: issuer, Value: "ops"},
+		}}},
+	})
+	tokens := &tokensOfGroups{issued: time.Now().Add(-time.Minute)}
+	r := NewGroupRecorder(tokens, &Persons{Client: c, Namespace: namespace}, slog.New(slog.DiscardHandler))
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- r.Run(ctx) }()
+	defer func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
+	verify := func(token string) {
+		t.Helper()
+		if _, err := r.Verify(t.Context(), token, "", time.Now()); (err != nil) != (token == "bad") {
+			t.Errorf("%s: %v", token, err)
+		}
+	}
+	o := &v1alpha1.BridgePerson{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: profile.PersonName(oauth.KeyOf(issuer, "alice"))}}
+	await := func(groups ...string) {
+		t.Helper()
+		testenv.Eventually(t, fmt.Sprintf("groups %v", groups), func() bool {
+			err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+			return err == nil && o.Status.Login != nil && slices.Equal(o.Status.Login.Groups, groups)
+		})
+	}
+	verify("bad")
+	verify("eng ops private")
+	await("eng", "ops")
+	tokens.issued = tokens.issued.Add(30 * time.Second)
+	verify("ops")
+	await("ops")
+	// A token from before says nothing new: the one after it is recorded in order.
+	tokens.issued = tokens.issued.Add(-20 * time.Second)
+	verify("eng ops")
+	tokens.issued = tokens.issued.Add(40 * time.Second)
+	verify("")
+	await()
 }

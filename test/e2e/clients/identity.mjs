@@ -34,7 +34,7 @@ const provider = new Provider(settings.issuer, {
       grant_types: ["authorization_code", "refresh_token"],
     },
   ],
-  claims: { openid: ["sub", "groups", "_claim_names"], email: ["email", "email_verified"], profile: ["name", "preferred_username"] },
+  claims: { openid: ["sub", "groups", "_claim_names", "_claim_sources"], email: ["email", "email_verified"], profile: ["name", "preferred_username"] },
   // As the big providers do, which put them into the ID token.
   conformIdTokenClaims: false,
   cookies: { keys: [crypto.randomUUID()] },

@@ -1,0 +1,117 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
+)
+
+// errNoIDToken says why it is not known whether a person is in no group.
+var errNoIDToken = errors.New("the provider gave no ID token with the renewed tokens, and UserInfo has no such claim")
+
+// describe returns who with what the claims of their ID token say, and of the rest what
+// the provider says at its UserInfo endpoint alone, as those do who keep ID tokens short.
+// Without an ID token the claims are nil.
+func (p *openID) describe(ctx context.Context, found *discovered, tokens *oauth2.Token, who flow.Identity, claims map[string]any) (flow.Identity, error) {
+	unknown := errNoIDToken // Why groups that nobody names are not known.
+	if claims != nil {
+		unknown = nil
+	}
+	if p.lacks(claims) && found.provider.UserInfoEndpoint() != "" {
+		more, err := userInfo(ctx, found.provider, tokens, who.Subject)
+		// A person without a name is shown with less; one without a user could become none.
+		if err != nil && p.lacksUser(claims) {
+			return flow.Identity{}, err
+		}
+		if err != nil {
+			unknown = err
+		} else {
+			claims = joined(claims, more)
+		}
+	}
+	if !p.lacksUser(claims) {
+		who.User, _ = p.config.User.User(claims)
+	}
+	who.Name = shown(claims[claimName], claims["preferred_username"], claims[claimEmail])
+	if p.config.Groups != "" {
+		who.Groups, who.GroupsError = groupsIn(claims, p.config.Groups, unknown)
+	}
+	return who, nil
+}
+
+// groupsIn returns the groups in claims. Providers leave the claim out of tokens of people
+// who are in no group: that it is missing says so, unless unknown says why not.
+func groupsIn(claims map[string]any, claim string, unknown error) ([]string, error) {
+	groups, err := oauth.Groups(claims, claim)
+	switch {
+	case !errors.Is(err, oauth.ErrNoGroups):
+		return groups, err
+	case unknown != nil:
+		return nil, unknown
+	}
+	return []string{}, nil
+}
+
+// lacks reports whether UserInfo could say something that the claims do not.
+func (p *openID) lacks(claims map[string]any) bool {
+	if p.lacksUser(claims) || claims[claimName] == nil {
+		return true
+	}
+	if p.config.Groups == "" {
+		return false
+	}
+	_, err := oauth.Groups(claims, p.config.Groups)
+	return errors.Is(err, oauth.ErrNoGroups)
+}
+
+// lacksUser reports whether the claims say too little to make a user of.
+func (p *openID) lacksUser(claims map[string]any) bool {
+	claim := p.config.User.Claim
+	if claim == "" {
+		return false
+	}
+	return claims[claim] == nil || claim == claimEmail && claims[claimEmailVerified] == nil
+}
+
+// joined returns the claims with what UserInfo says beside them. Whether an address is
+// verified is said of one address: it counts only with the address of the same answer.
+func joined(claims, more map[string]any) map[string]any {
+	if claims == nil {
+		return more
+	}
+	claims = maps.Clone(claims)
+	if _, has := claims[claimEmail]; !has {
+		delete(claims, claimEmailVerified)
+	} else if address, ok := claims[claimEmail].(string); !ok || more[claimEmail] != address {
+		delete(more, claimEmailVerified)
+	}
+	maps.Copy(more, claims)
+	return more
+}
+
+// userInfo returns the claims of the UserInfo endpoint, which must be of the subject (OpenID
+// Connect Core 1.0, section 5.3.2).
+func userInfo(ctx context.Context, provider *oidc.Provider, tokens *oauth2.Token, subject string) (map[string]any, error) {
+	info, err := provider.UserInfo(ctx, oauth2.StaticTokenSource(tokens))
+	if err != nil {
+		return nil, fmt.Errorf("ask for user info: %w", err)
+	}
+	var claims map[string]any
+	if err := info.Claims(&claims); err != nil {
+		return nil, fmt.Errorf("ask for user info: %w", err)
+	}
+	if claims[claimSubject] != subject {
+		return nil, fmt.Errorf("%w: it speaks of another person", flow.ErrLogin)
+	}
+	return claims, nil
+}

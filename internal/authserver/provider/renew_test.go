@@ -1,0 +1,176 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
+)
+
+// refreshToken and nextToken are what the tests' provider gives one after the other.
+const refreshToken, nextToken = "geheim-refresh", "geheim-next"
+
+func TestAProviderIsAskedForARefreshToken(t *testing.T) {
+	for name, tt := range map[string]struct {
+		refresh   bool
+		supported []string
+		want      string
+	}{
+		"not without need":               {false, nil, "openid profile"},
+		"by its scope":                   {true, []string{"openid", "offline_access"}, "openid profile offline_access"},
+		"if it does not say what it has": {true, nil, "openid profile offline_access"},
+		"not if it has no such scope":    {true, []string{"openid", "profile"}, "openid profile"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := newUpstream(t)
+			if tt.supported != nil {
+				u.discovery["scopes_supported"] = tt.supported
+			}
+			c := u.config()
+			c.Refresh = tt.refresh
+			if _, query := begun(t, connect(t, c)); query.Get("scope") != tt.want {
+				t.Errorf("%q, want %q", query.Get("scope"), tt.want)
+			}
+		})
+	}
+}
+
+func TestARefreshTokenIsKeptWhereItIsOfUse(t *testing.T) {
+	for _, refresh := range []bool{false, true} {
+		u := newUpstream(t)
+		u.refresh = refreshToken
+		c := u.config()
+		c.Refresh = refresh
+		who, err := connect(t, c).Finish(t.Context(), answer)
+		if err != nil || (who.RefreshToken == refreshToken) != refresh {
+			t.Errorf("refresh %v: %v, there is one: %v", refresh, err, who.RefreshToken != "")
+		}
+	}
+}
+
+func TestGroupsAreThoseOfAPerson(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(u *upstream)
+		want   []string
+		err    bool
+	}{
+		"in the ID token":     {func(u *upstream) { u.claims["groups"] = []string{"eng"} }, []string{"eng"}, false},
+		"at UserInfo":         {func(u *upstream) { u.userInfo = map[string]any{"sub": "person-1", "groups": []string{"ops"}} }, []string{"ops"}, false},
+		"none":                {func(*upstream) {}, []string{}, false},
+		"none at UserInfo":    {func(u *upstream) { u.userInfo = map[string]any{"sub": "person-1"} }, []string{}, false},
+		"UserInfo is refused": {func(u *upstream) { u.discovery["userinfo_endpoint"] = u.URL + "/userinfo" }, nil, true},
+		"UserInfo of another": {func(u *upstream) { u.userInfo = map[string]any{"sub": "person-2", "groups": []string{"ops"}} }, nil, true},
+		"too many for a token": {func(u *upstream) {
+			u.claims["_claim_names"] = map[string]string{"groups": "src1"}
+			u.claims["_claim_sources"] = map[string]any{"src1": map[string]string{"endpoint": u.URL + "/elsewhere"}}
+		}, nil, true},
+		"a claim of wrong type": {func(u *upstream) { u.claims["groups"] = 7 }, nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := newUpstream(t)
+			tt.change(u)
+			if u.userInfo != nil {
+				u.discovery["userinfo_endpoint"] = u.URL + "/userinfo"
+			}
+			c := u.config()
+			c.Groups = "groups"
+			who, err := connect(t, c).Finish(t.Context(), answer)
+			if diff := cmp.Diff(tt.want, who.Groups); diff != "" || err != nil || (who.GroupsError != nil) != tt.err {
+				t.Errorf("%v, groups: %v (-want +got)\n%s", err, who.GroupsError, diff)
+			}
+			expectDiscreet(t, who.GroupsError)
+		})
+	}
+}
+
+func TestWhoAPersonIsNow(t *testing.T) {
+	noToken := func(map[string]any) string { return "" }
+	before := flow.Identity{Subject: "person-1", User: "ann", Groups: []string{"former"}, RefreshToken: refreshToken}
+	for name, tt := range map[string]struct {
+		change func(u *upstream)
+		want   flow.Identity
+		err    bool // of the groups
+	}{
+		"by the ID token": {func(u *upstream) { u.claims["groups"], u.claims["login"] = "eng", "anna" },
+			flow.Identity{Name: "Ann", User: "anna", Groups: []string{"eng"}, RefreshToken: refreshToken}, false},
+		"with another refresh token": {func(u *upstream) { u.next = nextToken },
+			flow.Identity{Name: "Ann", User: "ann", Groups: []string{}, RefreshToken: nextToken}, false},
+		"without a nonce": {func(u *upstream) { delete(u.claims, "nonce") },
+			flow.Identity{Name: "Ann", User: "ann", Groups: []string{}, RefreshToken: refreshToken}, false},
+		"by UserInfo": {func(u *upstream) {
+			u.sign, u.userInfo = noToken, map[string]any{"sub": "person-1", "login": "anna", "groups": []string{"ops"}}
+		}, flow.Identity{User: "anna", Groups: []string{"ops"}, RefreshToken: refreshToken}, false},
+		"by UserInfo, which has no groups": {func(u *upstream) { u.sign, u.userInfo = noToken, map[string]any{"sub": "person-1"} },
+			flow.Identity{User: "ann", RefreshToken: refreshToken}, true},
+		"without a word": {func(u *upstream) { u.sign = noToken }, flow.Identity{User: "ann", RefreshToken: refreshToken}, true},
+		"while UserInfo does not work": {func(u *upstream) {
+			u.sign, u.next = noToken, nextToken
+			u.discovery["userinfo_endpoint"] = u.URL + "/userinfo"
+		}, flow.Identity{User: "ann", RefreshToken: nextToken}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := newUpstream(t)
+			u.refresh, u.next = refreshToken, refreshToken
+			tt.change(u)
+			if u.userInfo != nil {
+				u.discovery["userinfo_endpoint"] = u.URL + "/userinfo"
+			}
+			c := u.config()
+			c.Groups, c.User = "groups", oauth.UserRule{Claim: "login"}
+			who := before
+			who.Issuer, tt.want.Issuer, tt.want.Subject = u.URL, u.URL, "person-1"
+			if tt.want.User == "ann" && u.sign == nil {
+				u.claims["login"] = "ann"
+			}
+			got, err := connect(t, c).Renew(t.Context(), who)
+			failed := got.GroupsError
+			got.GroupsError = nil
+			if diff := cmp.Diff(tt.want, got); diff != "" || err != nil || (failed != nil) != tt.err {
+				t.Errorf("%v, groups: %v (-want +got)\n%s", err, failed, diff)
+			}
+			expectDiscreet(t, failed)
+		})
+	}
+}
+
+func TestWhoIsLetInNoMore(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(u *upstream)
+		away   bool
+	}{
+		"a refresh token that has ended":   {func(u *upstream) { u.refresh = "" }, false},
+		"an ID token of another person":    {func(u *upstream) { u.claims["sub"] = "person-2" }, false},
+		"an ID token for another client":   {func(u *upstream) { u.claims["aud"] = "other" }, false},
+		"an ID token of another issuer":    {func(u *upstream) { u.claims["iss"] = "https://login.example.com" }, false},
+		"an ID token that a stranger made": {func(u *upstream) { u.sign = unsigned }, false},
+		"a provider that does not work": {func(u *upstream) {
+			u.tokens = func(w http.ResponseWriter) { http.Error(w, refreshToken, http.StatusBadGateway) }
+		}, true},
+		"a provider that refuses us": {func(u *upstream) {
+			u.tokens = func(w http.ResponseWriter) {
+				w.WriteHeader(http.StatusUnauthorized)
+				_, _ = io.WriteString(w, `{"error":"invalid_client","error_description":"`+refreshToken+`"}`)
+			}
+		}, true},
+		"a provider that is down": {func(u *upstream) { u.down = true }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := newUpstream(t)
+			u.refresh, u.next = refreshToken, refreshToken
+			tt.change(u)
+			who, err := connect(t, u.config()).Renew(t.Context(), flow.Identity{Issuer: u.URL, Subject: "person-1", RefreshToken: refreshToken})
+			if !cmp.Equal(who, flow.Identity{}) || err == nil || errors.Is(err, flow.ErrLogin) == tt.away {
+				t.Errorf("%+v, %v", who, err)
+			}
+			expectDiscreet(t, err)
+		})
+	}
+}

@@ -1,0 +1,173 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authserver
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// untilRenewal is after which time a refresh asks the provider.
+const untilRenewal = 5 * time.Minute
+
+// renewingWorld returns a world whose provider names groups and gives refresh tokens.
+func renewingWorld(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t)
+	w.provider.change(func() { w.provider.refreshes, w.provider.groups = map[string]string{}, map[string][]string{} })
+	w.setGroups("eng", "ops")
+	t.Cleanup(func() {
+		if strings.Contains(w.store.dump(), "geheim") || strings.Contains(w.logs.String(), "geheim") {
+			t.Error("the provider's refresh token is in the store or in the log")
+		}
+	})
+	return w
+}
+
+// setGroups sets the groups that the provider names of alice.
+func (w *world) setGroups(groups ...string) {
+	w.provider.change(func() { w.provider.groups["alice"] = groups })
+}
+
+// expectGroups fails the test unless these groups of alice are recorded, and the provider
+// was asked so often without her.
+func (w *world) expectGroups(asked int, groups ...string) {
+	w.t.Helper()
+	if diff := cmp.Diff(groups, w.users.groupsOf("alice")); diff != "" {
+		w.t.Errorf("groups (-want +got):\n%s", diff)
+	}
+	w.provider.change(func() {
+		if w.provider.asked != asked {
+			w.t.Errorf("the provider was asked %d times, want %d", w.provider.asked, asked)
+		}
+	})
+}
+
+func TestGroupsAreRecordedAtLoginsAndRefreshes(t *testing.T) {
+	w := renewingWorld(t)
+	c := deskFor(alices)
+	_, refresh := w.logIn(c, "alice")
+	w.expectGroups(0, "eng", "ops")
+
+	w.setGroups("eng")
+	_, refresh = w.mustRedeem(c.refreshes(refresh)) // The provider was asked a moment ago.
+	w.expectGroups(0, "eng", "ops")
+	w.wait(untilRenewal)
+	_, refresh = w.mustRedeem(c.refreshes(refresh))
+	w.expectGroups(1, "eng")
+
+	none := []string{}
+	w.setGroups(none...)
+	w.wait(untilRenewal)
+	w.mustRedeem(c.refreshes(refresh))
+	w.expectGroups(2, none...)
+}
+
+// Many providers take a refresh token once, and end the login if it comes twice.
+func TestOfSeveralRefreshesOneAsksTheProvider(t *testing.T) {
+	w := renewingWorld(t)
+	c := deskFor(alices)
+	_, refresh := w.logIn(c, "alice")
+	w.wait(untilRenewal)
+	var other answer
+	w.provider.change(func() { w.provider.before = func() { other = w.program(pathToken, c.refreshes(refresh)) } })
+	_, second := w.mustRedeem(c.refreshes(refresh))
+	if other.status != http.StatusOK || other.json("refresh_token") != second {
+		t.Fatalf("the other request: status %d, the same token: %v", other.status, other.json("refresh_token") == second)
+	}
+	w.expectGroups(1, "eng", "ops")
+	w.wait(untilRenewal)
+	w.mustRedeem(c.refreshes(second)) // With the refresh token that the provider gave last.
+	w.expectGroups(2, "eng", "ops")
+}
+
+// A request that changes the grant first makes no replay of the one after it.
+func TestARequestThatFindsARenewalGetsTokens(t *testing.T) {
+	for _, first := range []int{1, 2, 3} {
+		w := renewingWorld(t)
+		c := deskFor(alices)
+		_, refresh := w.logIn(c, "alice")
+		w.wait(untilRenewal)
+		swaps := 0
+		var other answer
+		var before func()
+		before = func() {
+			if swaps++; swaps == first {
+				other = w.program(pathToken, c.refreshes(refresh))
+				return
+			}
+			w.store.mu.Lock()
+			w.store.before = before
+			w.store.mu.Unlock()
+		}
+		w.store.before = before
+		_, second := w.mustRedeem(c.refreshes(refresh))
+		if other.status != http.StatusOK || other.json("refresh_token") != second || w.replays(replayRefresh) != 0 {
+			t.Fatalf("before change %d: the other request: status %d %s", first, other.status, other.body)
+		}
+		w.expectGroups(1, "eng", "ops")
+		w.wait(untilRenewal)
+		w.mustRedeem(c.refreshes(second))
+	}
+}
+
+func TestAPersonWhomTheProviderLetsInNoMoreIsOut(t *testing.T) {
+	w := renewingWorld(t)
+	c := deskFor(alices)
+	_, refresh := w.logIn(c, "alice")
+	w.wait(untilRenewal)
+	w.provider.change(func() { clear(w.provider.refreshes) })
+	refused(t, w.program(pathToken, c.refreshes(refresh)), http.StatusBadRequest, codeInvalidGrant)
+	refused(t, w.program(pathToken, c.refreshes(refresh)), http.StatusBadRequest, codeInvalidGrant)
+	w.expectGroups(1, "eng", "ops")
+}
+
+func TestAProviderThatIsAwayKeepsNobodyOut(t *testing.T) {
+	w := renewingWorld(t)
+	c := deskFor(alices)
+	_, refresh := w.logIn(c, "alice")
+	w.setGroups("eng")
+	w.wait(untilRenewal)
+	w.provider.change(func() { w.provider.away = true })
+	_, refresh = w.mustRedeem(c.refreshes(refresh))
+	w.provider.change(func() { w.provider.away = false })
+	_, refresh = w.mustRedeem(c.refreshes(refresh))
+	w.expectGroups(1, "eng", "ops")
+	w.wait(untilRenewal)
+	w.mustRedeem(c.refreshes(refresh))
+	w.expectGroups(2, "eng")
+}
+
+func TestARefreshTokenThatFitsIntoNoBrowserIsLeftOut(t *testing.T) {
+	w := renewingWorld(t)
+	w.provider.change(func() { w.provider.padding = 20_000 })
+	c := deskFor(alices)
+	_, refresh := w.logIn(c, "alice")
+	w.wait(untilRenewal)
+	w.mustRedeem(c.refreshes(refresh))
+	w.expectGroups(0, "eng", "ops")
+}
+
+func TestGroupsThatCannotBeRecordedKeepNobodyOut(t *testing.T) {
+	w := renewingWorld(t)
+	w.users.noGroups = true
+	w.logIn(deskFor(alices), "alice")
+	if log := w.logs.String(); !strings.Contains(log, "the groups of a person are not known") {
+		t.Errorf("the log is %s", log)
+	}
+}
+
+func TestAnInvitedPersonsGroupsAreRecorded(t *testing.T) {
+	w := renewingWorld(t)
+	w.users.invites = true
+	w.provider.change(func() { w.provider.groups["friend"] = []string{"eng"} })
+	page(t, w.browser().takes(w.invited(), "friend"), http.StatusOK, "Welcome")
+	if diff := cmp.Diff([]string{"eng"}, w.users.groupsOf("friend")); diff != "" {
+		t.Error(diff)
+	}
+}

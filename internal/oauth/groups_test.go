@@ -1,0 +1,47 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package oauth
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestGroupsAreThoseOfTheClaim(t *testing.T) {
+	many := strings.TrimSuffix(strings.Repeat(`"a",`, maxGroups+1), ",")
+	for name, tt := range map[string]struct {
+		claims string
+		want   []string
+		err    error
+	}{
+		"a list":                      {`{"groups":["eng","/staff/ops","eng"]}`, []string{"eng", "/staff/ops", "eng"}, nil},
+		"no group":                    {`{"groups":[]}`, []string{}, nil},
+		"a text":                      {`{"groups":"eng"}`, []string{"eng"}, nil},
+		"the claim is missing":        {`{"roles":["eng"]}`, nil, ErrNoGroups},
+		"the claim is null":           {`{"groups":null}`, nil, ErrNoGroups},
+		"too many for Entra":          {`{"_claim_names":{"groups":"src1"},"_claim_sources":{"src1":{"endpoint":"https://graph.example"}}}`, nil, ErrGroupsElsewhere},
+		"too many for Entra, a flag":  {`{"hasgroups":true}`, nil, ErrGroupsElsewhere},
+		"another claim elsewhere":     {`{"_claim_names":{"photo":"src1"}}`, nil, ErrNoGroups},
+		"claim names of a wrong type": {`{"_claim_names":["groups"]}`, nil, ErrNoGroups},
+		"a number":                    {`{"groups":7}`, nil, errGroupsForm},
+		"an object":                   {`{"groups":{"eng":true}}`, nil, errGroupsForm},
+		"a list with a number":        {`{"groups":["eng",7]}`, nil, errGroupsForm},
+		"too many":                    {`{"groups":[` + many + `]}`, nil, errGroupsForm},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var claims map[string]any
+			if err := json.Unmarshal([]byte(tt.claims), &claims); err != nil {
+				t.Fatal(err)
+			}
+			got, err := Groups(claims, "groups")
+			if diff := cmp.Diff(tt.want, got); diff != "" || !errors.Is(err, tt.err) {
+				t.Errorf("error %v, want %v; groups (-want +got):\n%s", err, tt.err, diff)
+			}
+		})
+	}
+}
