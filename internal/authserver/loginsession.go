@@ -12,6 +12,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/seal"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 )
 
@@ -72,7 +73,8 @@ type loginSession struct {
 // them keeps anybody from logging in.
 type loginSessions struct {
 	*core
-	*sealKeys
+
+	sealKeys *seal.Keys
 }
 
 // newSession returns the beginning of a login in the browser of c.
@@ -101,7 +103,7 @@ type sealedSession struct {
 // save leaves a login in the browser for its next step, which has the secret.
 func (s *loginSessions) save(c httpapi.Call, p loginSession, secret string) error {
 	hash := flow.Hash(secret)
-	text, err := s.seal(c.Request().Context(), flow.Encode(sealedSession{hash, p}))
+	text, err := s.sealKeys.Seal(c.Request().Context(), flow.Encode(sealedSession{hash, p}))
 	if err != nil {
 		return fmt.Errorf("seal login: %w", err)
 	}
@@ -142,7 +144,7 @@ func (s *loginSessions) resume(c httpapi.Call, secret string, at stage) (loginSe
 		return loginSession{}, errOver
 	}
 	hash := flow.Hash(secret)
-	value, err := s.open(c.Request().Context(), s.cookie.readLogin(c.Request(), hash))
+	value, err := s.sealKeys.Open(c.Request().Context(), s.cookie.readLogin(c.Request(), hash))
 	if errors.Is(err, flow.ErrNotFound) {
 		return loginSession{}, errOver
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/grant"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/seal"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/webpage"
 )
 
@@ -125,7 +126,7 @@ func New(o Options) (*Server, error) {
 
 // newServer joins the endpoints.
 func newServer(c *core) *Server {
-	sessions := &loginSessions{c, &sealKeys{store: c.Store, random: c.Random, now: c.Now, keys: map[string]sealKey{}}}
+	sessions := &loginSessions{c, seal.New(c.Store, c.Random, c.Now)}
 	provider := &providerLogin{c, sessions}
 	invitation := &invitationHandler{c, sessions, provider}
 	connect := &connectHandler{c, sessions, provider}

@@ -1,7 +1,8 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package authserver
+// Package seal encrypts what a login has in its browser.
+package seal
 
 import (
 	"context"
@@ -18,42 +19,47 @@ import (
 )
 
 const (
-	// sealPeriod is how long logins are sealed by one key. The key is kept for as long as
+	// periodLength is how long logins are sealed by one key. The key is kept for as long as
 	// a login that began at the end of the period may take, and some for replicas whose
 	// clocks differ.
-	sealPeriod = 24 * time.Hour
-	// sealKeySize is that of AES-256, in bytes.
-	sealKeySize = 32
-	// sealKeyFor is how long a replica uses a key before it reads the store again, in
+	periodLength = 24 * time.Hour
+	// keySize is that of AES-256, in bytes.
+	keySize = 32
+	// keyFor is how long a replica uses a key before it reads the store again, in
 	// which another replica may have replaced a key that was lost.
-	sealKeyFor = time.Minute
+	keyFor = time.Minute
 )
 
-// sealKeys seals logins, by a key that all replicas share: the first that needs it puts
+// Keys seals logins, by a key that all replicas share: the first that needs it puts
 // it into the store. Whoever reads the store could open the cookies of logins that are
 // under way, of which they would have to have the browser too.
-type sealKeys struct {
+type Keys struct {
 	store  flow.Store
 	random io.Reader
 	now    func() time.Time
 
 	mu   sync.Mutex
-	keys map[string]sealKey
+	keys map[string]cachedKey
 }
 
-// sealKey is a key, and until when it is used without another look.
-type sealKey struct {
+// New returns Keys of a store, by the system's randomness and clock.
+func New(store flow.Store, random io.Reader, now func() time.Time) *Keys {
+	return &Keys{store: store, random: random, now: now, keys: map[string]cachedKey{}}
+}
+
+// cachedKey is a key, and until when it is used without another look.
+type cachedKey struct {
 	key   []byte
 	until time.Time
 }
 
 // periodOf names the period of a time.
 func periodOf(at time.Time) string {
-	return strconv.FormatInt(at.Unix()/int64(sealPeriod.Seconds()), 10)
+	return strconv.FormatInt(at.Unix()/int64(periodLength.Seconds()), 10)
 }
 
-// seal returns a text that only a replica of this installation can open or change.
-func (k *sealKeys) seal(ctx context.Context, value []byte) (string, error) {
+// Seal returns a text that only a replica of this installation can open or change.
+func (k *Keys) Seal(ctx context.Context, value []byte) (string, error) {
 	period := periodOf(k.now())
 	key, err := k.keyOf(ctx, period, k.create)
 	if err != nil {
@@ -71,14 +77,14 @@ func (k *sealKeys) seal(ctx context.Context, value []byte) (string, error) {
 	return sealed.CompactSerialize()
 }
 
-// open returns what seal sealed in this period or the one before, or flow.ErrNotFound.
-func (k *sealKeys) open(ctx context.Context, text string) ([]byte, error) {
+// Open returns what Seal sealed in this period or the one before, or flow.ErrNotFound.
+func (k *Keys) Open(ctx context.Context, text string) ([]byte, error) {
 	sealed, err := jose.ParseEncryptedCompact(text, []jose.KeyAlgorithm{jose.DIRECT}, []jose.ContentEncryption{jose.A256GCM})
 	if err != nil {
 		return nil, flow.ErrNotFound
 	}
 	period, now := sealed.Header.KeyID, k.now()
-	if period != periodOf(now) && period != periodOf(now.Add(-sealPeriod)) && period != periodOf(now.Add(sealPeriod)) {
+	if period != periodOf(now) && period != periodOf(now.Add(-periodLength)) && period != periodOf(now.Add(periodLength)) {
 		return nil, flow.ErrNotFound
 	}
 	key, err := k.keyOf(ctx, period, k.read)
@@ -93,7 +99,7 @@ func (k *sealKeys) open(ctx context.Context, text string) ([]byte, error) {
 }
 
 // keyOf returns the key of a period, by get if it was not read a moment ago.
-func (k *sealKeys) keyOf(ctx context.Context, period string, get func(context.Context, string) ([]byte, error)) ([]byte, error) {
+func (k *Keys) keyOf(ctx context.Context, period string, get func(context.Context, string) ([]byte, error)) ([]byte, error) {
 	k.mu.Lock()
 	known := k.keys[period]
 	k.mu.Unlock()
@@ -111,12 +117,12 @@ func (k *sealKeys) keyOf(ctx context.Context, period string, get func(context.Co
 			delete(k.keys, other)
 		}
 	}
-	k.keys[period] = sealKey{key, k.now().Add(sealKeyFor)}
+	k.keys[period] = cachedKey{key, k.now().Add(keyFor)}
 	return key, nil
 }
 
 // read returns the key of a period, or flow.ErrNotFound.
-func (k *sealKeys) read(ctx context.Context, period string) ([]byte, error) {
+func (k *Keys) read(ctx context.Context, period string) ([]byte, error) {
 	key, err := k.store.Get(ctx, flow.KindKey, period)
 	if err != nil {
 		return nil, fmt.Errorf("read the key of logins: %w", err)
@@ -125,16 +131,16 @@ func (k *sealKeys) read(ctx context.Context, period string) ([]byte, error) {
 }
 
 // create returns the key of a period, which it makes if there is none.
-func (k *sealKeys) create(ctx context.Context, period string) ([]byte, error) {
+func (k *Keys) create(ctx context.Context, period string) ([]byte, error) {
 	key, err := k.read(ctx, period)
 	if !errors.Is(err, flow.ErrNotFound) {
 		return key, err
 	}
-	key = make([]byte, sealKeySize)
+	key = make([]byte, keySize)
 	if _, err := io.ReadFull(k.random, key); err != nil {
 		return nil, fmt.Errorf("read randomness: %w", err)
 	}
-	err = k.store.Put(ctx, flow.KindKey, period, key, k.now().Add(2*sealPeriod))
+	err = k.store.Put(ctx, flow.KindKey, period, key, k.now().Add(2*periodLength))
 	if errors.Is(err, flow.ErrExists) {
 		return k.read(ctx, period) // Another replica was first.
 	}
