@@ -61,6 +61,7 @@ func (o *ownServer) open(ctx context.Context, l *logins) error {
 		Invitations:     of.Onboarding.Mode != settings.Off,
 		RedirectSchemes: of.RedirectSchemes,
 		AccountOrigins:  accountOriginsOf(of.AccountOrigins),
+		Roles:           rolesOf(of.Roles),
 		AccessToken:     of.Lifetimes.AccessToken, RefreshToken: of.Lifetimes.RefreshToken, RefreshIdle: of.Lifetimes.RefreshIdle,
 		Random: rand.Reader, Now: time.Now, Metrics: o.core.metrics, Log: o.core.log,
 	})
@@ -106,6 +107,16 @@ func accountOriginsOf(list []settings.AccountOrigins) []authserver.AccountOrigin
 		origins = append(origins, authserver.AccountOrigins{Authorization: o.Authorization, Token: o.Token})
 	}
 	return origins
+}
+
+func rolesOf(list []settings.Role) []authserver.Role {
+	var roles []authserver.Role
+	for _, r := range list {
+		for _, g := range r.Groups {
+			roles = append(roles, authserver.Role{Role: oauth.Role(r.Role), Issuer: g.Issuer, Group: g.Value})
+		}
+	}
+	return roles
 }
 
 // knownTier refuses a tier that the installation does not have: nothing that a

@@ -56,7 +56,7 @@ func TestALineIsReadAsItWasWritten(t *testing.T) {
 func TestWhateverAnEntryIsMadeOfItsLineCanBeRead(t *testing.T) {
 	strange := strings.Repeat("\r\nX: \x00é\"\\\xff<", 100)
 	e := Entry{
-		ID: strange, UserID: strange, Principal: Principal{Kind: KindAdminKey, ID: strange, Issuer: strange}, ReportedBy: Ingress,
+		ID: strange, UserID: strange, Principal: Principal{Kind: KindAdminKey, ID: strange, Issuer: strange, Role: strange}, ReportedBy: Ingress,
 		Call:        Call{Server: strange, Tool: strange, Method: strange, Status: "strange", ParamKeys: []string{strange}, LatencyMS: -1},
 		SessionHash: strange, SourceIPHash: strange, UserAgent: strange, TraceID: strange, RequestID: strange,
 		Time: time.Date(2026, 1, 1, 1, 1, 1, 999999999, time.FixedZone("x", 3600)),

@@ -57,6 +57,8 @@ type Principal struct {
 	ID   string `json:"id,omitempty"`
 	// Issuer is who vouches for the ID, empty for the installation itself.
 	Issuer string `json:"issuer,omitempty"`
+	// Role is that of an administrator who logged in.
+	Role string `json:"role,omitempty"`
 }
 
 // Entry is what the audit trail holds of one tool call, answered or refused,
@@ -91,7 +93,8 @@ func (e Entry) Bounded() Entry {
 	if len(e.ParamKeys) == 0 {
 		e.ParamKeys = nil // As it is when it is read again.
 	}
-	e.ID, e.UserID, e.Principal.ID, e.TraceID = Name(e.ID), Name(e.UserID), Name(e.Principal.ID), Name(e.TraceID)
+	e.ID, e.UserID, e.TraceID = Name(e.ID), Name(e.UserID), Name(e.TraceID)
+	e.Principal.ID, e.Principal.Role = Name(e.Principal.ID), Name(e.Principal.Role)
 	e.SessionHash, e.SourceIPHash, e.RequestID = Name(e.SessionHash), Name(e.SourceIPHash), Name(e.RequestID)
 	e.Principal.Issuer, e.UserAgent = Printable(e.Principal.Issuer), Printable(e.UserAgent)
 	e.Time = e.Time.UTC().Truncate(time.Millisecond)
@@ -128,7 +131,7 @@ func (e Entry) validate() error {
 		return err
 	}
 	for _, s := range [...]struct{ field, value string }{
-		{"userId", e.UserID}, {"principal.id", e.Principal.ID}, {"sessionHash", e.SessionHash},
+		{"userId", e.UserID}, {"principal.id", e.Principal.ID}, {"principal.role", e.Principal.Role}, {"sessionHash", e.SessionHash},
 		{"sourceIpHash", e.SourceIPHash}, {"traceId", e.TraceID}, {"requestId", e.RequestID},
 	} {
 		if !validName(s.value) {

@@ -87,6 +87,8 @@ func (s *providerLogin) chooseProvider(c httpapi.Call, p loginSession) error {
 	switch {
 	case p.Ask != nil:
 		data.Client = p.Ask.Client.ShownName()
+	case p.Administers:
+		data.Administers = true
 	case p.Connect != nil:
 		data.Server = p.Connect.Server
 	default:

@@ -34,6 +34,8 @@ const (
 	actInvite  = "invitations.create"
 	actEnd     = "logins.delete"
 	actConnect = "connect"
+	// actAdminister is that an administrator gets a token.
+	actAdminister = "administer"
 )
 
 // scopeWords are what scopes let a program do, in words.

@@ -40,6 +40,7 @@ type loginHandler struct {
 	*invitationHandler
 	*connectHandler
 	*consentHandler
+	*administerHandler
 }
 
 // login sends the person to the provider that they chose.
@@ -110,6 +111,8 @@ func (s *loginHandler) callback(c httpapi.Call) error {
 	}
 	s.recordGroups(c.Request().Context(), provider, who)
 	switch {
+	case p.Administers:
+		return s.showToken(c, who)
 	case p.Connect != nil:
 		return s.askAccount(c, p, who)
 	case p.Ask == nil:

@@ -55,6 +55,8 @@ type loginSession struct {
 	Came time.Time `json:"came,omitzero"`
 	// Offered is the person's bridge that is to be made when they agree.
 	Offered v1alpha1.UserID `json:"offered,omitempty"`
+	// Administers is whether the login is for a token of an administrator, without an Ask.
+	Administers bool `json:"administers,omitempty"`
 	// Connect is a server whose account the login is to connect, without an Ask.
 	Connect *connection `json:"connect,omitempty"`
 

@@ -26,6 +26,7 @@ const (
 	stepInvitation step = "invitation"
 	stepConnect    step = "connect"
 	stepConnected  step = "connected"
+	stepAdminister step = "administer"
 )
 
 // The outcomes of a step. Refused is what a person or a client is at fault for, or
@@ -53,7 +54,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Help: "Grants that were ended because their code or a refresh token came a second time, which is how a stolen one is noticed.",
 		}, []string{"what"}),
 	}
-	for _, s := range []step{stepAuthorize, stepLogin, stepCallback, stepConsent, stepToken, stepRevoke, stepRegister, stepInvitation, stepConnect, stepConnected} {
+	for _, s := range []step{stepAuthorize, stepLogin, stepCallback, stepConsent, stepToken, stepRevoke, stepRegister, stepInvitation, stepConnect, stepConnected, stepAdminister} {
 		for _, outcome := range []string{outcomeDone, outcomeRefused, outcomeFailed} {
 			m.steps.WithLabelValues(string(s), outcome)
 		}

@@ -27,6 +27,7 @@ const (
 	pathInvitation = "/oauth/invitation"
 	pathAccount    = "/oauth/account"
 	pathConnected  = "/oauth/connected/"
+	pathAdminister = "/oauth/admin"
 	pathCommon     = "/mcp"
 )
 
@@ -69,6 +70,9 @@ func (s *Server) Routes() []httpapi.Route {
 		{Method: post, Path: pathRevoke, Access: httpapi.Program, Form: true, MaxBody: maxForm, Handle: s.jsonEndpoint(stepRevoke, s.revoke)},
 
 		{Method: http.MethodDelete, Path: "/admin/users/:userId/logins", Access: httpapi.Admin, Handle: s.endLogins},
+	}
+	if len(s.Roles) > 0 {
+		routes = append(routes, httpapi.Route{Method: get, Path: pathAdminister, Access: httpapi.Page, Handle: s.htmlEndpoint(stepAdminister, s.administer)})
 	}
 	if s.Invitations {
 		routes = append(routes,
@@ -114,6 +118,8 @@ func (s *Server) Target(path string) (query *regexp.Regexp, ok bool) {
 		return queryForm, true
 	case connecting.MatchString(path):
 		return nil, s.Connections != nil
+	case path == pathAdminister:
+		return nil, len(s.Roles) > 0
 	case returning.MatchString(path):
 		return queryForm, s.Connections != nil
 	}

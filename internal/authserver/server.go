@@ -49,6 +49,9 @@ type Options struct {
 	// AccountOrigins are allowed for these accounts, although their tokens are made
 	// elsewhere than where people log in.
 	AccountOrigins []AccountOrigins
+	// Roles are those of people who administer the installation. Without any, nobody gets
+	// tokens for that.
+	Roles []Role
 	// RedirectSchemes are the private-use schemes that clients may be answered at,
 	// such as cursor.
 	RedirectSchemes []string
@@ -86,6 +89,7 @@ type Server struct {
 	*invitationHandler
 	*connectHandler
 	*consentHandler
+	*administerHandler
 	*loginHandler
 	*authorizeHandler
 	*tokenHandler
@@ -131,11 +135,13 @@ func newServer(c *core) *Server {
 	invitation := &invitationHandler{c, sessions, provider}
 	connect := &connectHandler{c, sessions, provider}
 	consent := &consentHandler{c, sessions}
+	administer := &administerHandler{c, sessions, provider}
 	return &Server{
 		core: c, registerHandler: &registerHandler{c}, invitationHandler: invitation, connectHandler: connect, consentHandler: consent,
-		loginHandler:     &loginHandler{c, sessions, provider, invitation, connect, consent},
-		authorizeHandler: &authorizeHandler{c, sessions, provider},
-		tokenHandler:     &tokenHandler{c},
+		administerHandler: administer,
+		loginHandler:      &loginHandler{c, sessions, provider, invitation, connect, consent, administer},
+		authorizeHandler:  &authorizeHandler{c, sessions, provider},
+		tokenHandler:      &tokenHandler{c},
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
@@ -25,8 +26,8 @@ const (
 	// Keyed admits callers with a key of the feature's own, which the feature
 	// checks by Call.Key.
 	Keyed
-	// Admin admits callers with the installation's admin key, which the ingress
-	// checks.
+	// Admin admits callers with the installation's admin key, and administrators who
+	// logged in, which the ingress checks.
 	Admin
 	// Program admits any program, scripts of web pages included, that sends
 	// data and has none of our keys; the rate of each source is limited.
@@ -49,6 +50,8 @@ type Route struct {
 	// /recipes/:name.
 	Path   string
 	Access Access
+	// Roles are those that suffice for a route of Admin, beside oauth.RoleAdmin.
+	Roles []oauth.Role
 	// MaxBody is how many bytes a body may have; 0 means that the route takes
 	// no body.
 	MaxBody int64

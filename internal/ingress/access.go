@@ -44,8 +44,28 @@ func (a *access) authenticate(r *request) error {
 	return err
 }
 
-func (a *access) requireAdmin(r *request) error {
-	return a.authn.CheckAdmin(r.http.Header, r.source)
+// requireAdmin returns the step that sets the administrator for later steps, who has the
+// role admin or one of these.
+func (a *access) requireAdmin(roles []oauth.Role) step {
+	return func(r *request) error {
+		var err error
+		if r.administrator, err = a.authn.Administrator(r.context(), r.http.Header, r.source); err != nil {
+			return err
+		}
+		if !r.administrator.May(roles) {
+			return problems.RoleNeeded.Saying(roleNeeded(roles))
+		}
+		return nil
+	}
+}
+
+// roleNeeded says which roles suffice.
+func roleNeeded(roles []oauth.Role) string {
+	text := "This needs the role admin"
+	for _, role := range roles {
+		text += " or " + string(role)
+	}
+	return text + "."
 }
 
 // publicURL is where users reach the installation, empty where there are no

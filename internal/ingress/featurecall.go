@@ -106,7 +106,7 @@ func (c *featureCall) Bridge() (route.Backend, error) {
 
 // Audit implements httpapi.Call.
 func (c *featureCall) Audit(a httpapi.Act) error {
-	who, prefix := audit.Principal{Kind: audit.KindAdminKey}, audit.AdminPrefix
+	who, prefix := c.r.administrator.Audited(), audit.AdminPrefix
 	switch {
 	case a.Publisher != "":
 		who, prefix = audit.Principal{Kind: audit.KindPublisherKey, ID: a.Publisher + "/" + a.KeyID}, audit.PublishPrefix

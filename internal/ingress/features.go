@@ -132,7 +132,7 @@ func (t *router) featureRoutes(add addRoute, f *feature) {
 		}
 	}
 	for _, route := range f.Routes {
-		steps := t.featureSteps(f, route.Access)
+		steps := t.featureSteps(f, route)
 		if !route.AnyQuery {
 			steps = append(steps, checkQuery)
 		}
@@ -149,7 +149,7 @@ func (t *router) featureRoutes(add addRoute, f *feature) {
 		}
 		if allowed, headers := pagesMay(route.Access); allowed != "" {
 			asked := preflightFeature(allowed, headers, strings.Join(methods[route.Path], ", "))
-			add(http.MethodOptions, route.Path, append(t.featureSteps(f, route.Access), checkQuery, refuseBody, asked)...)
+			add(http.MethodOptions, route.Path, append(t.featureSteps(f, route), checkQuery, refuseBody, asked)...)
 		}
 	}
 }
@@ -170,9 +170,9 @@ func pagesMay(access httpapi.Access) (methods, headers string) {
 	}
 }
 
-// featureSteps are those by which a request of this access comes in.
-func (t *router) featureSteps(f *feature, access httpapi.Access) []step {
-	switch access {
+// featureSteps are those by which a request of a route comes in.
+func (t *router) featureSteps(f *feature, route httpapi.Route) []step {
+	switch route.Access {
 	case httpapi.Public, httpapi.Program:
 		return []step{openToPages, t.access.checkHost, limitSource(f.sources, f.TooManyFromSource)}
 	case httpapi.Page:
@@ -184,7 +184,7 @@ func (t *router) featureSteps(f *feature, access httpapi.Access) []step {
 	case httpapi.UserKey:
 		return []step{t.access.checkOrigin, t.access.authenticate, t.observer.trace, t.bounds.findAccount, requireKey}
 	default:
-		return []step{t.access.checkOrigin, t.access.requireAdmin}
+		return []step{t.access.checkOrigin, t.access.requireAdmin(route.Roles)}
 	}
 }
 

@@ -52,6 +52,8 @@ type request struct {
 	// was not, the path is that of another user, or of none.
 	caller   authn.Principal
 	admitted bool
+	// administrator is the caller of a route for administrators.
+	administrator authn.Administrator
 	// account has the quota that the request is counted against.
 	account limits.Account
 	// body was read, or could not be, when bodyRead is set.

@@ -25,6 +25,10 @@ const ClaimUser = "hb_user"
 // means nothing.
 const ClaimBridge = "hb_bridge"
 
+// ClaimRoles is where our own server puts the roles of a person, in tokens for AdminPath.
+// In tokens of other servers it means nothing.
+const ClaimRoles = "hb_roles"
+
 // claims are the content of a token whose signature is valid.
 type claims struct {
 	jwt.Claims
@@ -99,6 +103,11 @@ func (c *claims) own(t *Token) (err error) {
 	if _, has := c.all[ClaimUser]; has {
 		if t.User, err = v1alpha1.ParseUserID(c.text(ClaimUser)); err != nil {
 			return Malformed
+		}
+	}
+	for _, role := range Roles() {
+		if list, _ := c.all[ClaimRoles].([]any); slices.Contains(list, any(string(role))) {
+			t.Roles = append(t.Roles, role)
 		}
 	}
 	t.Bridge = types.UID(c.text(ClaimBridge))

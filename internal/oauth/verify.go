@@ -49,6 +49,9 @@ type Token struct {
 	// User is the user that a rule derives from the person, empty without a
 	// rule.
 	User v1alpha1.UserID
+	// Roles are those of an administrator. Only tokens of our own server for AdminPath have
+	// some.
+	Roles []Role
 	// Groups are those that a token of another server named when it was issued, for the
 	// person Person, its sub. They are nil if the installation does not read them, or they
 	// are not to be had from the token.

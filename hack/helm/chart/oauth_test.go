@@ -49,6 +49,8 @@ func TestLoginsThatCannotBeAreRefusedWithTheKey(t *testing.T) {
 		{"a GitHub with an issuer", nil, provider("{id: a, type: github, issuer: 'https://a.example', clientID: x, existingSecret: a}"), []string{"/oauth/server/providers/0/issuer"}},
 		{"groups of GitHub", nil, provider("{id: a, type: github, groups: {claim: groups}, clientID: x, existingSecret: a}"), []string{"/oauth/server/providers/0/groups"}},
 		{"groups that are read never", nil, provider("{id: a, type: oidc, issuer: 'https://a.example', groups: {claim: groups, recheck: never}, clientID: x, existingSecret: a}"), []string{"/oauth/server/providers/0/groups/recheck", "refresh"}},
+		{"a role that is none", nil, withLogin("roles: [{role: root, groups: [{issuer: 'https://idp.example', value: a}]}]"), []string{"/oauth/server/roles/0/role", "auditor"}},
+		{"a role of nobody", nil, withLogin("roles: [{role: admin, groups: []}]"), []string{"/oauth/server/roles/0/groups"}},
 		{"an issuer that others can change", nil, "oauth: {issuers: [{issuer: 'http://login.example.com'}]}", []string{"/oauth/issuers/0/issuer"}},
 		{"a shared key", nil, "oauth: {issuers: [{issuer: 'https://login.example.com', algorithms: [HS256]}]}", []string{"/oauth/issuers/0/algorithms/0"}},
 		{"a lifetime without a unit", nil, withLogin("lifetimes: {accessToken: 15}"), []string{"/oauth/server/lifetimes/accessToken"}},

@@ -80,7 +80,7 @@ func TestAnEntryComesBackAsItWasWritten(t *testing.T) {
 	everywhere(t, func(t *testing.T, open func() *Store) {
 		s := open()
 		full := entry("alice", 7)
-		full.Principal = audit.Principal{Kind: audit.KindUserKey, ID: "id", Issuer: "https://issuer.example"}
+		full.Principal = audit.Principal{Kind: audit.KindUserKey, ID: "id", Issuer: "https://issuer.example", Role: "auditor"}
 		full.Call = audit.Call{
 			Server: "My server", Tool: "a/b", Method: "tools/call", Action: "batch", ParamKeys: []string{"a", "b.c"}, Status: audit.ToolError,
 			ErrorType: "-32602", LatencyMS: 12, BytesIn: 34, BytesOut: 56, Cached: true, Retries: 2, ProtocolVersion: "2026-07-28",

@@ -33,6 +33,7 @@ var pageFiles embed.FS
 type Pages struct {
 	installation                                                   string
 	MessagePage, ChoosePage, ConsentPage, InvitedPage, ConnectPage *template.Template
+	AdministratorPage                                              *template.Template
 	// style is the hash of the style sheet, by which the policy lets it in.
 	style string
 }
@@ -45,6 +46,7 @@ func New(installation string) *Pages {
 		return template.Must(template.Must(layout.Clone()).ParseFS(pageFiles, "pages/"+name+".html"))
 	}
 	p.MessagePage, p.ChoosePage, p.ConsentPage, p.InvitedPage, p.ConnectPage = of("message"), of("choose"), of("consent"), of("invited"), of("connect")
+	p.AdministratorPage = of("administrator")
 	sum := sha256.Sum256(styleOf(p.MessagePage))
 	p.style = base64.StdEncoding.EncodeToString(sum[:])
 	return p
@@ -86,10 +88,11 @@ type BackLink struct {
 // Choose asks where to log in.
 type Choose struct {
 	Heading
-	Client    string
-	Server    string
-	Invited   v1alpha1.UserID
-	Providers []ProviderLink
+	Client      string
+	Server      string
+	Invited     v1alpha1.UserID
+	Administers bool
+	Providers   []ProviderLink
 }
 
 // ProviderLink is a provider to log in at.
@@ -131,6 +134,16 @@ type Invited struct {
 	Heading
 	Person  string
 	User    v1alpha1.UserID
+	Address string
+}
+
+// Administrator shows an administrator a token, which is good for so many minutes.
+type Administrator struct {
+	Heading
+	Person  string
+	Roles   []string
+	Token   string
+	Minutes int
 	Address string
 }
 

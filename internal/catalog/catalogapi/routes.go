@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
 // The sizes of bodies, in bytes.
@@ -73,7 +74,10 @@ func (a *API) Routes() []httpapi.Route {
 		{Method: del, Path: "/admin/publishers/:id/keys/:keyId", Handle: a.revokeKey},
 		{Method: post, Path: "/admin/seed", Handle: a.seed},
 	} {
-		r.Access = httpapi.Admin
+		r.Access, r.Roles = httpapi.Admin, []oauth.Role{oauth.RoleCurator}
+		if r.Method == get {
+			r.Roles = append(r.Roles, oauth.RoleAuditor)
+		}
 		routes = append(routes, r)
 	}
 	return routes

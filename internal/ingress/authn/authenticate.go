@@ -206,22 +206,6 @@ func (a *Authenticator) Authenticate(ctx context.Context, from Attempt) (p Princ
 	return p, true, nil
 }
 
-// CheckAdmin lets those pass who have the installation's admin key. Without
-// one configured nobody passes, and it is said that this is why.
-func (a *Authenticator) CheckAdmin(header http.Header, source netip.Addr) error {
-	key := a.adminKey()
-	if len(key) == 0 {
-		return problems.AdminDisabled
-	}
-	// Match hashes what was presented, so that neither length nor content of
-	// the key show in the time it takes.
-	presented := Credential(header)
-	if _, ok := apikey.Match(presented, []apikey.Hash{apikey.HashOf(string(key))}); !ok {
-		return a.Refuse(source, presented, "")
-	}
-	return nil
-}
-
 // Bridge returns p's bridge in whatever state. Key and bridge come from one
 // snapshot: a key that opened a deleted bridge must not open the one that took
 // its place.

@@ -17,6 +17,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/catalog/usage"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/mcpserver/health"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
@@ -113,10 +114,11 @@ const maxQuery = 2048
 // trail and its figures.
 func Admin(o AdminOptions) httpapi.Feature {
 	a := &admin{routes: o.Routes, keys: o.Keys, index: o.AuditIndex, inventory: o.Inventory, counting: make(chan struct{}, 1)}
+	readers := []oauth.Role{oauth.RoleAuditor}
 	f := httpapi.Feature{Name: "admin", Params: params, MaxPath: maxPath, MaxQuery: maxQuery, Routes: []httpapi.Route{
-		{Method: http.MethodGet, Path: "/admin/audit", Query: query, Handle: a.queryAudit},
-		{Method: http.MethodGet, Path: "/admin/analytics", Query: query, Handle: a.queryAnalytics},
-		{Method: http.MethodGet, Path: "/admin/users/:userId/keys", Handle: a.listKeys},
+		{Method: http.MethodGet, Path: "/admin/audit", Query: query, Roles: readers, Handle: a.queryAudit},
+		{Method: http.MethodGet, Path: "/admin/analytics", Query: query, Roles: readers, Handle: a.queryAnalytics},
+		{Method: http.MethodGet, Path: "/admin/users/:userId/keys", Roles: readers, Handle: a.listKeys},
 		{Method: http.MethodPost, Path: "/admin/users/:userId/keys", MaxBody: MaxKeyRequest, Handle: a.createKey},
 		{Method: http.MethodDelete, Path: "/admin/users/:userId/keys/:keyId", Handle: a.revokeKey},
 	}}

@@ -39,6 +39,7 @@ var (
 	MediaType        = httpapi.New(http.StatusUnsupportedMediaType, "unsupported_media_type", "Send Content-Type: application/json.")
 	Insufficient     = httpapi.New(http.StatusForbidden, "insufficient_scope", "The access token does not allow this; WWW-Authenticate names the scopes that do.")
 	KeyNeeded        = httpapi.New(http.StatusForbidden, "key_needed", "Secrets are managed with an API key; an access token is for MCP alone.")
+	RoleNeeded       = httpapi.New(http.StatusForbidden, "role_needed", "None of your roles allows this.")
 	SeveralBridges   = httpapi.New(http.StatusForbidden, "several_bridges", "This login opens several bridges. Use the URL of one of them, which ends with /u/<user>/mcp.")
 	BridgeNotNamed   = httpapi.New(http.StatusForbidden, "bridge_not_named", "No bridge of this login is for this URL. Use the URL of one of its bridges, which ends with /u/<user>/mcp.")
 	KeyAmbiguous     = httpapi.New(http.StatusForbidden, "key_ambiguous", "Several users' bridges have this key's hash, so that it opens none here. Use the URL that ends with /u/<user>/mcp, or a new key, of `ingress keys create --user=<user>`.")

@@ -37,6 +37,7 @@ func (p *problems) server(s *Server) {
 	p.check(isText(s.Name), "server.name", wantText)
 	p.store(s.Store)
 	p.providers(s.Providers)
+	p.roles(s)
 	p.clients(s)
 	p.check(s.Registration.MaxClients > 0 && s.Registration.MaxClients <= maxClients, "server.registration.maxClients", "from 1 to 1000000")
 	p.within(s.Registration.Lifetime, time.Hour, maxLifetime, "server.registration.lifetime")

@@ -103,8 +103,10 @@ type Server struct {
 	// AccountOrigins are the accounts of servers whose tokens are made at another origin
 	// than the one at which people log in.
 	AccountOrigins []AccountOrigins `yaml:"accountOrigins"`
-	Lifetimes      Lifetimes        `yaml:"lifetimes"`
-	Onboarding     Onboarding       `yaml:"onboarding"`
+	// Roles are those of people who administer the installation by a login.
+	Roles      []Role     `yaml:"roles"`
+	Lifetimes  Lifetimes  `yaml:"lifetimes"`
+	Onboarding Onboarding `yaml:"onboarding"`
 }
 
 // The types of providers.
@@ -156,6 +158,20 @@ type Groups struct {
 	Claim string `yaml:"claim"`
 	// Recheck is RecheckLogin, or RecheckRefresh where the file has none.
 	Recheck string `yaml:"recheck"`
+}
+
+// Role gives the people in groups a role.
+type Role struct {
+	// Role is one of the package oauth's.
+	Role   string      `yaml:"role"`
+	Groups []RoleGroup `yaml:"groups"`
+}
+
+// RoleGroup is a group, as a provider names it at a login.
+type RoleGroup struct {
+	// Issuer is that of a provider with Groups.
+	Issuer string `yaml:"issuer"`
+	Value  string `yaml:"value"`
 }
 
 // Client is a public client.

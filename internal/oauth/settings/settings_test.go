@@ -35,6 +35,7 @@ server:
   clientIDMetadataDocuments: {enabled: false, allowedNetworks: [10.0.0.0/8]}
   redirectSchemes: [desk-app]
   accountOrigins: [{authorization: "https://www.example.com", token: "https://api.example.com:8443"}]
+  roles: [{role: curator, groups: [{issuer: https://accounts.google.com, value: catalog}]}]
   lifetimes: {accessToken: 5m, refreshToken: 48h, refreshIdle: 24h}
   onboarding: {mode: auto, namespace: people, tier: pro, servers: [{name: a, recipe: {name: bb, version: 1.0.0}}]}
 `
@@ -73,6 +74,7 @@ func TestParseTakesAllThatCanBeSaid(t *testing.T) {
 			Documents:       Documents{AllowedNetworks: []string{"10.0.0.0/8"}},
 			RedirectSchemes: []string{"desk-app"},
 			AccountOrigins:  []AccountOrigins{{Authorization: "https://www.example.com", Token: "https://api.example.com:8443"}},
+			Roles:           []Role{{Role: "curator", Groups: []RoleGroup{{Issuer: "https://accounts.google.com", Value: "catalog"}}}},
 			Lifetimes:       Lifetimes{AccessToken: 5 * time.Minute, RefreshToken: 48 * time.Hour, RefreshIdle: 24 * time.Hour},
 			Onboarding: Onboarding{
 				Mode: Auto, Namespace: "people", Tier: "pro",

@@ -1,0 +1,86 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authserver
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/webpage"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
+)
+
+// Role gives the people in a group of an issuer a role.
+type Role struct {
+	Role          oauth.Role
+	Issuer, Group string
+}
+
+// administratorClient is the client of tokens that the page of administrators shows.
+const administratorClient = "administrator"
+
+var errNoRole = refusePage(statusForbidden, "You are no administrator here", "No group that the provider names of you has a role. Ask whoever runs this installation, and tell them who you are here.")
+
+// administerHandler gives tokens to administrators. They get them on a page, and no client
+// can ask for one: a person could take a foreign program for the installation's own.
+type administerHandler struct {
+	*core
+	*loginSessions
+	*providerLogin
+}
+
+// administer is where an administrator begins.
+func (s *administerHandler) administer(c httpapi.Call) error {
+	p, err := s.newSession(c)
+	if err != nil {
+		return err
+	}
+	p.Administers = true
+	return s.chooseProvider(c, p)
+}
+
+// showToken shows a token to an administrator who logged in. Their roles are those of the
+// groups that the provider has just named.
+func (s *administerHandler) showToken(c httpapi.Call, who flow.Identity) error {
+	roles := s.rolesOf(who)
+	if len(roles) == 0 {
+		return errNoRole.withPerson(who)
+	}
+	id, err := s.secret()
+	if err != nil {
+		return err
+	}
+	now, resource := s.Now(), oauth.Resource(s.Issuer, oauth.AdminPath)
+	person := oauth.KeyOf(who.Issuer, who.Subject).String()
+	token, err := s.Signer.Sign(c.Request().Context(), flow.Encode(claims{
+		Issuer: s.Issuer, Subject: person, Audience: []string{resource}, Client: administratorClient, ID: id,
+		Issued: now.Unix(), Expires: now.Add(s.AccessToken).Unix(), Roles: roles,
+	}))
+	if err != nil {
+		return fmt.Errorf("sign access token: %w", err)
+	}
+	if err := c.Audit(httpapi.Act{Name: actAdminister, Target: strings.Join(roles, ","), Login: person}); err != nil {
+		return err
+	}
+	return s.pages.Show(c, s.pages.AdministratorPage, statusOK, "", webpage.Administrator{
+		Heading: s.pages.Titled("Administrator"), Person: who.Name, Roles: roles, Token: token,
+		Minutes: int(s.AccessToken / time.Minute), Address: s.Issuer,
+	})
+}
+
+// rolesOf returns the roles of a person, sorted.
+func (s *core) rolesOf(who flow.Identity) []string {
+	var roles []string
+	for _, r := range s.Roles {
+		if r.Issuer == who.Issuer && slices.Contains(who.Groups, r.Group) {
+			roles = append(roles, string(r.Role))
+		}
+	}
+	slices.Sort(roles)
+	return slices.Compact(roles)
+}
