@@ -13,7 +13,7 @@ import (
 // +kubebuilder:object:root=true
 // +kubebuilder:ac:generate=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:shortName=person,categories=hosted-bridge
+// +kubebuilder:resource:path=bridgepersons,shortName=person,categories=hosted-bridge
 // +kubebuilder:printcolumn:name="Issuer",type=string,JSONPath=`.spec.issuer`
 // +kubebuilder:printcolumn:name="Groups",type=string,JSONPath=`.status.login.groups`
 // +kubebuilder:printcolumn:name="Heard",type=date,JSONPath=`.status.login.time`
