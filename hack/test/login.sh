@@ -127,6 +127,8 @@ oauth:
       clientID: hosted-bridge-github
       existingSecret: hosted-bridge-e2e
       key: gitHubSecret
+    roles:
+    - {role: auditor, groups: [{issuer: "https://$host:8443", value: hosted-bridge-e2e-auditors}]}
     clients:
     - {id: desk, name: Desk, redirectURIs: ["http://127.0.0.1/callback"]}
     # The documents of the tests' clients lie at the provider, which is a pod.

@@ -61,6 +61,7 @@ func TestLogin(t *testing.T) {
 			"whose bridge the rule names":    ruleNamesBridges,
 			"what one finds without a token": metadataIsFound,
 			"groups of the provider":         groupsDecide,
+			"administrators with a role":     administratorsLogIn,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

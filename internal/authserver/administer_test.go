@@ -1,0 +1,108 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authserver
+
+import (
+	"net/http"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/oauth"
+)
+
+// rolesWorld returns a world in which groups of the provider idp have roles.
+func rolesWorld(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t, func(o *Options) {
+		o.Roles = []Role{
+			{oauth.RoleAuditor, "https://idp.example", "security"}, {oauth.RoleAdmin, "https://idp.example", "platform"},
+			{oauth.RoleAdmin, "https://idp.example", "root"}, {oauth.RoleCurator, "https://other.example", "catalog"},
+		}
+	})
+	w.provider.change(func() { w.provider.groups = map[string][]string{} })
+	return w
+}
+
+// administers logs somebody with these groups in as an administrator.
+func (w *world) administers(groups []string) answer {
+	w.t.Helper()
+	w.provider.change(func() { w.provider.groups["ann"] = groups })
+	b := w.browser()
+	return b.get(back(w.t, b.get(pathAdminister), "ann"))
+}
+
+var tokenInPage = regexp.MustCompile(`eyJ[A-Za-z0-9_.-]+`)
+
+func TestAnAdministratorGetsAToken(t *testing.T) {
+	w := rolesWorld(t)
+	shown := w.administers([]string{"root", "platform", "security", "other"})
+	for _, words := range []string{"Name of ann", "<strong>admin</strong>, <strong>auditor</strong>", "For 15 minutes", issuer + "/admin/publishers"} {
+		page(t, shown, http.StatusOK, words)
+	}
+	if shown.header.Get("Cache-Control") != "no-store" {
+		t.Errorf("%v", shown.header)
+	}
+	token := tokenInPage.FindString(shown.body)
+	got, err := w.verify(token, issuer+"/admin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]oauth.Role{oauth.RoleAdmin, oauth.RoleAuditor}, got.Roles); diff != "" || got.Read || got.Call || got.Expires.Sub(w.now()) != 15*time.Minute {
+		t.Errorf("%+v: roles (-want +got)\n%s", got, diff)
+	}
+	for _, elsewhere := range []string{alices, everyone, issuer} {
+		if _, err := w.verify(token, elsewhere); err == nil {
+			t.Errorf("the token is good at %s", elsewhere)
+		}
+	}
+	want := []httpapi.Act{{Name: "administer", Target: "admin,auditor", Login: oauth.KeyOf("https://idp.example", "ann").String()}}
+	if diff := cmp.Diff(want, w.audited()); diff != "" {
+		t.Errorf("audit trail (-want +got):\n%s", diff)
+	}
+}
+
+func TestWhoHasNoRoleGetsNoToken(t *testing.T) {
+	for name, groups := range map[string][]string{
+		"no group": {}, "another group": {"platforms"}, "a group of another provider": {"catalog"}, "groups that the provider does not say": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := rolesWorld(t)
+			got := w.administers(groups)
+			page(t, got, http.StatusForbidden, "You are no administrator here")
+			page(t, got, http.StatusForbidden, "<code>https://idp.example</code>")
+			if tokenInPage.MatchString(got.body) || len(w.audited()) > 0 {
+				t.Errorf("there is a token: %s", got.body)
+			}
+		})
+	}
+}
+
+func TestWithoutRolesThereIsNoPageOfAdministrators(t *testing.T) {
+	for _, s := range newWorld(t).replicas {
+		if _, ok := s.Target(pathAdminister); ok {
+			t.Error("there is one")
+		}
+	}
+}
+
+func TestATokenOfAnAdministratorNeedsItsAuditEntry(t *testing.T) {
+	w := rolesWorld(t)
+	w.auditErr = errFake
+	if got := w.administers([]string{"platform"}); got.status < 500 || tokenInPage.MatchString(got.body) {
+		t.Errorf("status %d: %s", got.status, got.body)
+	}
+}
+
+// A client that could ask for a token of an administrator could be anybody's program.
+func TestNoClientAsksForTheTokenOfAnAdministrator(t *testing.T) {
+	w := rolesWorld(t)
+	got := w.browser().get(deskFor(issuer + "/admin").authorize())
+	if to := got.location(t); to.Query().Get("error") != codeInvalidTarget || to.Query().Get("code") != "" {
+		t.Errorf("status %d, to %s", got.status, to)
+	}
+}
