@@ -72,7 +72,7 @@ func groupsDecide(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	sayOf(t, "greta", map[string]any{"groups": []string{group, "private"}})
+	sayOf(t, "greta", map[string]any{"groups": []string{group, "private"}, "closed": false})
 	a := askAs(desk, n.url())
 	got := mustLogIn(t, a, "greta")
 	awaitTeam := func(token string, want bool) {

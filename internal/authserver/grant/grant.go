@@ -34,7 +34,7 @@ type Grant struct {
 	// with the secret of the grant, which the client has and the store has not.
 	Who      flow.Identity `json:"who"`
 	Upstream string        `json:"upstream,omitempty"`
-	// Asked is when the provider was asked last who the person is.
+	// Asked is when the provider was asked last who the person is, zero since the login.
 	Asked time.Time `json:"asked,omitzero"`
 	// Bridge is the UID of the bridge that the person agreed to, and User its user.
 	// They are empty if Resource names the user, and in entries of earlier versions.
@@ -101,7 +101,7 @@ func (s *Grants) Create(ctx context.Context, g Grant) (code Credential, err erro
 		return Credential{}, err
 	}
 	code, now := Credential{Code, halves[0], halves[1]}, s.Now()
-	g.Code, g.CodeEnds, g.Ends, g.Asked = flow.Hash(code.proof), now.Add(codeLife), now.Add(s.Lifetime), now
+	g.Code, g.CodeEnds, g.Ends = flow.Hash(code.proof), now.Add(codeLife), now.Add(s.Lifetime)
 	value, err := encode(code.grant, g)
 	if err != nil {
 		return Credential{}, err
