@@ -34,7 +34,7 @@ func administratorsLogIn(t *testing.T) {
 	if none.Status != http.StatusForbidden || !strings.Contains(none.Text, "You are no administrator here") {
 		t.Errorf("without a group: status %d: %.300s", none.Status, none.Text)
 	}
-	checkPage(t, none)
+	refused(t, none)
 
 	sayOf(t, name, map[string]any{"groups": []string{auditorsGroup}})
 	began := time.Now()

@@ -48,7 +48,8 @@ const provider = new Provider(settings.issuer, {
           claims: () => ({ sub, name: sub, preferred_username: sub, email: `${sub}@example.com`, email_verified: true, ...people.get(sub) }),
         },
   scopes: ["openid", "offline_access"],
-  issueRefreshToken: (_, client, code) => code.scopes.has("offline_access"),
+  // As most providers do, which do not have people consent again for it.
+  issueRefreshToken: () => true,
   // Who logs in agrees: what is asked for here is hosted-bridge's own business.
   loadExistingGrant: async (ctx) => {
     const grant = new provider.Grant({ clientId: ctx.oidc.client.clientId, accountId: ctx.oidc.session.accountId });
