@@ -50,6 +50,8 @@ const provider = new Provider(settings.issuer, {
   scopes: ["openid", "offline_access"],
   // As most providers do, which do not have people consent again for it.
   issueRefreshToken: () => true,
+  // A later login of the same browser does not end it either.
+  expiresWithSession: () => false,
   // Who logs in agrees: what is asked for here is hosted-bridge's own business.
   loadExistingGrant: async (ctx) => {
     const grant = new provider.Grant({ clientId: ctx.oidc.client.clientId, accountId: ctx.oidc.session.accountId });
