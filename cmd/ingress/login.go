@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -85,11 +86,7 @@ func (o *loginOptions) open(ctx context.Context, c *core) (*logins, error) {
 		return nil, fmt.Errorf("--oauth-config: caFile: %w", err)
 	}
 	issuers := issuersOf(found)
-	for _, i := range found.Issuers {
-		if i.RefusesResource() {
-			c.log.WarnContext(ctx, "clients of MCP cannot log in at this issuer, which refuses the parameter resource that they send: use server in --oauth-config with it as a provider", "issuer", i.Issuer)
-		}
-	}
+	warnOfIssuers(ctx, found.Issuers, c.log)
 	keys, err := jwks.New(keySources(found, &c.identity.login), jwks.Options{Client: clientOf(roots), Clock: clock.System{}, Log: c.log})
 	if err != nil {
 		return nil, fmt.Errorf("--oauth-config: %w", err)
@@ -121,6 +118,15 @@ func (o *loginOptions) open(ctx context.Context, c *core) (*logins, error) {
 	}
 	own := ownServer{found: found, core: c, roots: roots}
 	return l, own.open(ctx, l)
+}
+
+// warnOfIssuers logs the issuers at which clients of MCP cannot log in.
+func warnOfIssuers(ctx context.Context, issuers []settings.Issuer, log *slog.Logger) {
+	for _, i := range issuers {
+		if i.RefusesResource() {
+			log.WarnContext(ctx, "clients of MCP cannot log in at this issuer, which refuses the parameter resource that they send: use server in --oauth-config with it as a provider", "issuer", i.Issuer)
+		}
+	}
 }
 
 // scopesOf returns what clients are told to ask for: what our own server knows where

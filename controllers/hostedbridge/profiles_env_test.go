@@ -333,7 +333,7 @@ func TestGroupsThatALoginNamesDecide(t *testing.T) {
 	people := &kubestore.Persons{Client: f.Client, Namespace: f.Settings.Namespace}
 	hear := func(at time.Time, groups ...string) {
 		t.Helper()
-		if err := people.Record(t.Context(), issuer, subject, "", groups, at); err != nil {
+		if err := people.Record(t.Context(), kubestore.NamedGroups{Issuer: issuer, Subject: subject, Groups: groups, At: at}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -61,11 +61,11 @@ func (a *access) requireAdmin(roles []oauth.Role) step {
 
 // roleNeeded says which roles suffice.
 func roleNeeded(roles []oauth.Role) string {
-	text := "This needs the role admin"
+	names := []string{string(oauth.RoleAdmin)}
 	for _, role := range roles {
-		text += " or " + string(role)
+		names = append(names, string(role))
 	}
-	return text + "."
+	return "This needs the role " + strings.Join(names, " or ") + "."
 }
 
 // publicURL is where users reach the installation, empty where there are no

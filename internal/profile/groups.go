@@ -114,9 +114,10 @@ func Named(profiles []v1alpha1.BridgeProfile, issuer string) []string {
 		}
 	}
 	for i := range profiles {
-		add(profiles[i].Spec)
-		for _, r := range profiles[i].Status.Revisions {
-			if p, err := Of(&profiles[i], r); err == nil {
+		of := &profiles[i]
+		add(of.Spec)
+		for _, r := range of.Status.Revisions {
+			if p, err := Of(of, r); err == nil {
 				add(p.Spec)
 			}
 		}

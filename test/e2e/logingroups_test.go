@@ -36,7 +36,7 @@ func sayOf(t *testing.T, name string, claims map[string]any) {
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, network, identityHosts[identityHost])
 		},
-		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // It is the tests' own.
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true},
 		DisableKeepAlives: true,
 	}}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, identityIssuer+"/people?name="+url.QueryEscape(name), bytes.NewReader(body))

@@ -182,15 +182,8 @@ func (o Options) diff(ctx context.Context, c client.Reader, given []v1alpha1.Bri
 	for i := range bridges {
 		b := &bridges[i]
 		groups, _ := people.Groups(b, time.Now())
-		var selected []profile.Profile
-		for _, p := range profiles {
-			if p.Selects(b, groups) {
-				selected = append(selected, p)
-			}
-		}
-		profile.Sort(selected)
 		after := *b
-		after.Status.Effective = profile.Effective(b, selected, tiers)
+		after.Status.Effective = profile.Effective(b, selecting(profiles, b, groups), tiers)
 		if changes := profile.Changes(b.WithEffective(), after.WithEffective()); len(changes) > 0 {
 			changed++
 			if _, err := fmt.Fprintf(stdout, "%s/%s (user %s)\n    %s\n", b.Namespace, b.Name, b.User(), strings.Join(changes, "\n    ")); err != nil {
@@ -205,6 +198,18 @@ func (o Options) diff(ctx context.Context, c client.Reader, given []v1alpha1.Bri
 		return ErrChanges
 	}
 	return nil
+}
+
+// selecting returns the profiles that select a bridge with these groups, in their order.
+func selecting(profiles []profile.Profile, b *v1alpha1.HostedBridge, groups []profile.Group) []profile.Profile {
+	var selected []profile.Profile
+	for _, p := range profiles {
+		if p.Selects(b, groups) {
+			selected = append(selected, p)
+		}
+	}
+	profile.Sort(selected)
+	return selected
 }
 
 // merged returns the last accepted revisions of the stored profiles, and the given

@@ -133,7 +133,7 @@ func (l *Directory) awaitRoute(ctx context.Context, who flow.Identity) (flow.Bri
 
 // RecordGroups implements flow.Users.
 func (l *Directory) RecordGroups(ctx context.Context, who flow.Identity, at time.Time) error {
-	return l.Persons.Record(ctx, who.Issuer, who.Subject, who.User, who.Groups, at)
+	return l.Persons.Record(ctx, NamedGroups{who.Issuer, who.Subject, who.User, who.Groups, at})
 }
 
 // loginError joins err with flow.ErrNotInvited if it says that the person has

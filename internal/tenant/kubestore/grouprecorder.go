@@ -73,7 +73,7 @@ func (r *GroupRecorder) Run(ctx context.Context) error {
 			if last, ok := recorded[next.Subject]; ok && next.at.Sub(last.at) < recordEvery && next.User == last.User && slices.Equal(next.Groups, last.Groups) {
 				continue
 			}
-			if err := r.persons.Record(ctx, next.Issuer, next.Person, next.User, next.Groups, next.Issued); err != nil {
+			if err := r.persons.Record(ctx, NamedGroups{next.Issuer, next.Person, next.User, next.Groups, next.Issued}); err != nil {
 				r.log.WarnContext(ctx, "the groups of a person are not known", slog.String("issuer", next.Issuer),
 					slog.String("login", next.Subject.String()), slog.Any("error", err))
 				continue

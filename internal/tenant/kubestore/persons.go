@@ -31,40 +31,49 @@ type Persons struct {
 	Namespace string
 }
 
-// Record writes that a provider named these groups of a person at a time, as far as
+// NamedGroups are the groups that an issuer named of a person, its subject, at a time. User
+// is the one that the issuer's rule makes of the person, if any.
+type NamedGroups struct {
+	Issuer, Subject string
+	User            v1alpha1.UserID
+	Groups          []string
+	At              time.Time
+}
+
+// Record writes that a provider named these groups of a person, as far as
 // BridgeProfiles name them: others are nobody's concern here. A later word than this one
 // stays. It creates no BridgePerson while no profile names a group of the issuer.
-func (p *Persons) Record(ctx context.Context, issuer, subject string, user v1alpha1.UserID, groups []string, at time.Time) error {
+func (p *Persons) Record(ctx context.Context, n NamedGroups) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var profiles v1alpha1.BridgeProfileList
 	if err := p.Client.List(ctx, &profiles, client.InNamespace(p.Namespace)); err != nil {
 		return fmt.Errorf("list BridgeProfiles: %w", err)
 	}
-	named := profile.Named(profiles.Items, issuer)
-	kept := slices.DeleteFunc(slices.Clone(groups), func(g string) bool { return !slices.Contains(named, g) })
+	named := profile.Named(profiles.Items, n.Issuer)
+	kept := slices.DeleteFunc(slices.Clone(n.Groups), func(g string) bool { return !slices.Contains(named, g) })
 	slices.Sort(kept)
 	kept = slices.Compact(kept)
 
-	name := types.NamespacedName{Namespace: p.Namespace, Name: profile.PersonName(oauth.KeyOf(issuer, subject))}
+	name := types.NamespacedName{Namespace: p.Namespace, Name: profile.PersonName(oauth.KeyOf(n.Issuer, n.Subject))}
 	known := &v1alpha1.BridgePerson{}
 	err := p.Client.Get(ctx, name, known)
 	switch {
 	case apierrors.IsNotFound(err) && len(named) == 0:
 		return nil
 	case apierrors.IsNotFound(err):
-		ac := v1alpha1ac.BridgePerson(name.Name, name.Namespace).WithSpec(v1alpha1ac.BridgePersonSpec().WithIssuer(issuer).WithSubject(subject))
+		ac := v1alpha1ac.BridgePerson(name.Name, name.Namespace).WithSpec(v1alpha1ac.BridgePersonSpec().WithIssuer(n.Issuer).WithSubject(n.Subject))
 		if err := p.Client.Apply(ctx, ac, client.FieldOwner(v1alpha1.FieldOwnerIngress), client.ForceOwnership); err != nil {
 			return fmt.Errorf("create BridgePerson: %w", err)
 		}
 	case err != nil:
 		return fmt.Errorf("get BridgePerson: %w", err)
-	case isKnown(known.Status.Login, user, kept, at):
+	case isKnown(known.Status.Login, n.User, kept, n.At):
 		return nil
 	}
-	login := v1alpha1ac.PersonLogin().WithTime(metav1.NewTime(at.Truncate(time.Second))).WithGroups(kept...)
-	if user != "" {
-		login.WithUser(user)
+	login := v1alpha1ac.PersonLogin().WithTime(metav1.NewTime(n.At.Truncate(time.Second))).WithGroups(kept...)
+	if n.User != "" {
+		login.WithUser(n.User)
 	}
 	ac := v1alpha1ac.BridgePerson(name.Name, name.Namespace).WithStatus(v1alpha1ac.BridgePersonStatus().WithLogin(login))
 	if err := p.Client.Status().Apply(ctx, ac, client.FieldOwner(v1alpha1.FieldOwnerIngress), client.ForceOwnership); err != nil {
@@ -73,7 +82,7 @@ func (p *Persons) Record(ctx context.Context, issuer, subject string, user v1alp
 	return nil
 }
 
-// isKnown reports whether a record needs no change by what was heard.
+// isKnown reports whether a record needs no change by these groups.
 func isKnown(login *v1alpha1.PersonLogin, user v1alpha1.UserID, groups []string, at time.Time) bool {
 	switch {
 	case login == nil:

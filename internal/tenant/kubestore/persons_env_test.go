@@ -32,7 +32,7 @@ func TestGroupsOfAPersonAreRecorded(t *testing.T) {
 	o := &v1alpha1.BridgePerson{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: profile.PersonName(oauth.KeyOf(issuer, "alice"))}}
 	record := func(after time.Duration, groups ...string) string {
 		t.Helper()
-		if err := people.Record(t.Context(), issuer, "alice", "", groups, began.Add(after)); err != nil {
+		if err := people.Record(t.Context(), NamedGroups{issuer, "alice", "", groups, began.Add(after)}); err != nil {
 			t.Fatal(err)
 		}
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
