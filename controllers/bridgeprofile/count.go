@@ -41,6 +41,7 @@ func count(p *v1alpha1.BridgeProfile, revisions []v1alpha1.ProfileRevision, brid
 		return c, err
 	}
 	c.most = int(newest.Spec.Rollout.MaxFailures)
+	began := began(p, now)
 	for i := range bridges {
 		b := &bridges[i]
 		if b.DeletionTimestamp != nil {
@@ -56,7 +57,7 @@ func count(p *v1alpha1.BridgeProfile, revisions []v1alpha1.ProfileRevision, brid
 		}
 		c.matched++
 		if use.Generation != newest.Generation {
-			c.outdated(b, began(p, now))
+			c.outdated(b, began)
 			continue
 		}
 		c.updated++

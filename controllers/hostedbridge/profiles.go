@@ -223,7 +223,8 @@ func (m eventMapper) enqueueSelected(forget func(*v1alpha1.BridgeProfile)) handl
 	}
 }
 
-// newestGeneration returns the generation of the last accepted revision, 0 if there is none.
+// newestGeneration returns the generation of the last accepted revision, or 0 if no revision
+// was accepted.
 func newestGeneration(p *v1alpha1.BridgeProfile) int64 {
 	if len(p.Status.Revisions) == 0 {
 		return 0

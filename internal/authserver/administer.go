@@ -4,7 +4,6 @@
 package authserver
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -51,20 +50,14 @@ func (s *administerHandler) showToken(c httpapi.Call, who flow.Identity) error {
 	if len(roles) == 0 {
 		return errNoRole.withPerson(who)
 	}
-	id, err := s.secret()
+	resource := oauth.Resource(s.Issuer, oauth.AdminPath)
+	token, err := s.signToken(c.Request().Context(), claims{
+		Subject: loginOf(who), Audience: []string{resource}, Client: administratorClient, Roles: roles,
+	})
 	if err != nil {
 		return err
 	}
-	now, resource := s.Now(), oauth.Resource(s.Issuer, oauth.AdminPath)
-	person := oauth.KeyOf(who.Issuer, who.Subject).String()
-	token, err := s.Signer.Sign(c.Request().Context(), flow.Encode(claims{
-		Issuer: s.Issuer, Subject: person, Audience: []string{resource}, Client: administratorClient, ID: id,
-		Issued: now.Unix(), Expires: now.Add(s.AccessToken).Unix(), Roles: roles,
-	}))
-	if err != nil {
-		return fmt.Errorf("sign access token: %w", err)
-	}
-	if err := c.Audit(httpapi.Act{Name: actAdminister, Target: strings.Join(roles, ","), Login: person}); err != nil {
+	if err := c.Audit(s.loginAct(actAdminister, who, strings.Join(roles, ","), resource)); err != nil {
 		return err
 	}
 	return s.pages.Show(c, s.pages.AdministratorPage, statusOK, "", webpage.Administrator{

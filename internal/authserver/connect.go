@@ -221,7 +221,7 @@ func (s *connectHandler) storeConnection(c httpapi.Call, p loginSession, code st
 	}
 	act := httpapi.Act{
 		Name: actConnect, Target: p.Connect.Server, User: string(p.Connect.User),
-		Login: oauth.KeyOf(p.Who.Issuer, p.Who.Subject).String(),
+		Login: loginOf(*p.Who),
 	}
 	if err := c.Audit(act); err != nil {
 		return err

@@ -246,5 +246,9 @@ func (s *consentHandler) actOf(a consentAnswer) httpapi.Act {
 // loginAct returns an act of a person's.
 func (s *core) loginAct(name string, who flow.Identity, on, resource string) httpapi.Act {
 	user, _ := userOf(resource, s.Issuer)
-	return httpapi.Act{Name: name, Target: on, Login: oauth.KeyOf(who.Issuer, who.Subject).String(), User: string(user)}
+	return httpapi.Act{Name: name, Target: on, Login: loginOf(who), User: string(user)}
 }
+
+// loginOf returns the text of a person's subject key, by which tokens, the audit trail and
+// the log name them.
+func loginOf(who flow.Identity) string { return oauth.KeyOf(who.Issuer, who.Subject).String() }

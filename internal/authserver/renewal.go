@@ -11,7 +11,6 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/grant"
-	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
 // renew asks the provider of a grant who its person is now, and ends the grant if the
@@ -59,6 +58,6 @@ func (s *core) recordGroups(ctx context.Context, p flow.Provider, who flow.Ident
 	}
 	if err != nil {
 		s.Log.WarnContext(ctx, "the groups of a person are not known", slog.String("provider", p.ID()),
-			slog.String("login", oauth.KeyOf(who.Issuer, who.Subject).String()), slog.Any("error", err))
+			slog.String("login", loginOf(who)), slog.Any("error", err))
 	}
 }

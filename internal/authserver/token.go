@@ -276,20 +276,13 @@ func (s *tokenHandler) checkBridge(ctx context.Context, g *grant.Stored, refusal
 // token. It makes the access token before it uses up the presented credential, so that
 // a client that gets none can try again.
 func (s *tokenHandler) issue(c httpapi.Call, g grant.Stored, presented grant.Credential, scopes []string) (jsonAnswer, error) {
-	id, err := s.secret()
+	made := claims{
+		Subject: loginOf(g.Who), Audience: []string{g.Resource}, Client: g.Client, Scope: strings.Join(scopes, " "),
+		User: g.Who.User, Bridge: g.Bridge,
+	}
+	access, err := s.signToken(c.Request().Context(), made)
 	if err != nil {
 		return jsonAnswer{}, err
-	}
-	now := s.Now()
-	made := claims{
-		Issuer: s.Issuer, Subject: oauth.KeyOf(g.Who.Issuer, g.Who.Subject).String(), Audience: []string{g.Resource},
-		Client: g.Client, Scope: strings.Join(scopes, " "), ID: id,
-		Issued: now.Unix(), Expires: now.Add(s.AccessToken).Unix(), User: g.Who.User,
-		Bridge: g.Bridge,
-	}
-	access, err := s.Signer.Sign(c.Request().Context(), flow.Encode(made))
-	if err != nil {
-		return jsonAnswer{}, fmt.Errorf("sign access token: %w", err)
 	}
 	next, err := s.grants.Rotate(c.Request().Context(), g, presented)
 	switch {
@@ -304,4 +297,20 @@ func (s *tokenHandler) issue(c httpapi.Call, g grant.Stored, presented grant.Cre
 		Access: access, Type: tokenBearer, ExpiresIn: int(s.AccessToken / time.Second),
 		Refresh: next.Text(), Scope: made.Scope,
 	}}, nil
+}
+
+// signToken returns an access token of these claims and those that all tokens have: the
+// issuer, an id, and when it begins and ends.
+func (s *core) signToken(ctx context.Context, of claims) (string, error) {
+	id, err := s.secret()
+	if err != nil {
+		return "", err
+	}
+	now := s.Now()
+	of.Issuer, of.ID, of.Issued, of.Expires = s.Issuer, id, now.Unix(), now.Add(s.AccessToken).Unix()
+	token, err := s.Signer.Sign(ctx, flow.Encode(of))
+	if err != nil {
+		return "", fmt.Errorf("sign access token: %w", err)
+	}
+	return token, nil
 }

@@ -168,17 +168,22 @@ func (c *claims) scopes() ([]string, bool) {
 	case string:
 		return strings.Fields(v), true
 	case []any:
-		var all []string
-		for _, item := range v {
-			s, ok := item.(string)
-			if !ok {
-				return nil, false
-			}
-			all = append(all, s)
-		}
-		return all, true
+		return textsIn(v)
 	}
 	return nil, false
+}
+
+// textsIn returns the texts of a list. It returns false if it has something else.
+func textsIn(list []any) ([]string, bool) {
+	var all []string
+	for _, item := range list {
+		s, ok := item.(string)
+		if !ok {
+			return nil, false
+		}
+		all = append(all, s)
+	}
+	return all, true
 }
 
 func hasAll(scopes, wanted []string) bool {

@@ -36,15 +36,11 @@ func Groups(claims map[string]any, claim string) ([]string, error) {
 	if !ok || len(list) > maxGroups {
 		return nil, errGroupsForm
 	}
-	groups := make([]string, 0, len(list))
-	for _, item := range list {
-		group, ok := item.(string)
-		if !ok {
-			return nil, errGroupsForm
-		}
-		groups = append(groups, group)
+	groups, ok := textsIn(list)
+	if !ok {
+		return nil, errGroupsForm
 	}
-	return groups, nil
+	return append([]string{}, groups...), nil // Not nil if the list is empty.
 }
 
 // missingGroups returns why the claim is not there. By OpenID Connect Core 1.0, section

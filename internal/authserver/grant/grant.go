@@ -30,8 +30,8 @@ type Grant struct {
 	Challenge string   `json:"challenge"`
 	Resource  string   `json:"resource"`
 	Scopes    []string `json:"scopes"`
-	// Who is the person. In the store their RefreshToken is in Upstream alone, encrypted
-	// with the secret of the grant, which the client has and the store has not.
+	// Who is the person. The store has their RefreshToken only in Upstream, encrypted with
+	// the secret of the grant. The client has this secret, and the store does not.
 	Who      flow.Identity `json:"who"`
 	Upstream string        `json:"upstream,omitempty"`
 	// Asked is when the provider was asked last who the person is, zero since the login.

@@ -15,8 +15,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 )
 
-// Renew implements flow.Renewer, by OpenID Connect Core 1.0, section 12. Who was given
-// tokens is still let in; what the provider does not say of the person stays as it was.
+// Renew implements flow.Renewer, by OpenID Connect Core 1.0, section 12. A provider that
+// gives tokens still lets the person in. What it does not say of the person stays as it was.
 func (p *openID) Renew(ctx context.Context, who flow.Identity) (flow.Identity, error) {
 	found, err := p.discover(ctx)
 	if err != nil {

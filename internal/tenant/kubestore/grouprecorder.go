@@ -24,12 +24,15 @@ const (
 	recordEvery = 5 * time.Minute
 )
 
+// tokenVerifier checks an access token for a resource: oauth.Verifier.
+type tokenVerifier interface {
+	Verify(ctx context.Context, token, resource string, now time.Time) (oauth.Token, error)
+}
+
 // GroupRecorder verifies access tokens, and records the groups that they name. A caller does
 // not wait for the record.
 type GroupRecorder struct {
-	tokens interface {
-		Verify(ctx context.Context, token, resource string, now time.Time) (oauth.Token, error)
-	}
+	tokens  tokenVerifier
 	persons *Persons
 	log     *slog.Logger
 	pending chan recordedGroups
@@ -43,10 +46,7 @@ type recordedGroups struct {
 }
 
 // NewGroupRecorder returns a GroupRecorder, which records nothing before it runs.
-func NewGroupRecorder(tokens interface {
-	Verify(ctx context.Context, token, resource string, now time.Time) (oauth.Token, error)
-}, persons *Persons, log *slog.Logger,
-) *GroupRecorder {
+func NewGroupRecorder(tokens tokenVerifier, persons *Persons, log *slog.Logger) *GroupRecorder {
 	return &GroupRecorder{tokens: tokens, persons: persons, log: log, pending: make(chan recordedGroups, maxPending)}
 }
 
