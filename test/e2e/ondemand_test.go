@@ -65,29 +65,38 @@ func asleep(ctx context.Context, n tenant) error {
 }
 
 // fallAsleep has the bridge sleep at once, as if its time had passed: the
-// operator would write the same later.
+// operator would write the same later. The operator may be writing a status of
+// what it read before, which takes that back; fallAsleep then writes it again.
 func fallAsleep(t *testing.T, n tenant) {
 	t.Helper()
-	b, err := getBridge(t.Context(), n.name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	status := bridgeac.HostedBridgeStatus().WithPhase(b.Status.Phase).WithIdleSince(metav1.NewTime(time.Now().Add(time.Second)))
-	ac := bridgeac.HostedBridge(b.Name, b.Namespace).WithStatus(status)
-	if err := installed.client.Status().Apply(t.Context(), ac, client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership); err != nil {
-		t.Fatal(err)
-	}
-	before := b.DeepCopy()
-	b.Spec.IdleTimeout = &metav1.Duration{Duration: b.Spec.IdleTimeout.Duration + time.Second}
-	if err := installed.client.Patch(t.Context(), b, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
 	eventually(t, podRestart, "the bridge sleeps", func(ctx context.Context) error {
+		b, err := getBridge(ctx, n.name)
+		if err != nil {
+			return err
+		}
+		if b.Status.IdleSince == nil {
+			if err := endIdleTime(ctx, b); err != nil {
+				return err
+			}
+		}
 		if pods, err := bridgePods(ctx, n.uid); err != nil || len(pods) > 0 {
-			return fmt.Errorf("there are %d pods: %w", len(pods), err)
+			return fmt.Errorf("there are %d pods (%v)", len(pods), err)
 		}
 		return asleep(ctx, n)
 	})
+}
+
+// endIdleTime writes into b's status that it is idle, and changes its spec so
+// that the operator looks at it.
+func endIdleTime(ctx context.Context, b *v1alpha1.HostedBridge) error {
+	status := bridgeac.HostedBridgeStatus().WithPhase(b.Status.Phase).WithIdleSince(metav1.NewTime(time.Now().Add(time.Second)))
+	ac := bridgeac.HostedBridge(b.Name, b.Namespace).WithStatus(status)
+	if err := installed.client.Status().Apply(ctx, ac, client.FieldOwner(v1alpha1.FieldOwnerOperator), client.ForceOwnership); err != nil {
+		return err
+	}
+	before := b.DeepCopy()
+	b.Spec.IdleTimeout = &metav1.Duration{Duration: b.Spec.IdleTimeout.Duration + time.Second}
+	return installed.client.Patch(ctx, b, client.MergeFrom(before))
 }
 
 // workload returns the bridge's Deployment.
