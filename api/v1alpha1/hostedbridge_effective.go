@@ -9,15 +9,24 @@ import (
 )
 
 // WithEffective returns the bridge with the spec that is in effect: its own, changed by
-// what status.effective says. It does not change b, and returns b itself if no profile
-// selects the bridge. A server that cannot be read is left out.
+// what status.effective says, and suspended if status.access is set. It does not change b,
+// and returns b itself if nothing is changed. A server that cannot be read is left out.
 func (b *HostedBridge) WithEffective() *HostedBridge {
-	e := b.Status.Effective
-	if e == nil {
+	if b.Status.Effective == nil && b.Status.Access == nil {
 		return b
 	}
 	out := *b // The fields below are replaced and never changed in place.
-	s := &out.Spec
+	if b.Status.Access != nil {
+		out.Spec.DesiredState = StateSuspended
+	}
+	if b.Status.Effective != nil {
+		b.Status.Effective.apply(&out.Spec)
+	}
+	return &out
+}
+
+// apply changes the fields of a spec that profiles decide.
+func (e *EffectiveSettings) apply(s *HostedBridgeSpec) {
 	if e.Tier != "" {
 		s.Tier = e.Tier
 	}
@@ -34,7 +43,6 @@ func (b *HostedBridge) WithEffective() *HostedBridge {
 		s.RuntimeClassName = &e.RuntimeClassName
 	}
 	s.Servers = e.servers(s.Servers)
-	return &out
 }
 
 // servers returns the servers in effect of a spec that has its own.

@@ -368,7 +368,7 @@ type OAuthSubject struct {
 
 // Phase summarizes the conditions for people. Programs read the conditions.
 //
-// +kubebuilder:validation:Enum=Pending;Running;Asleep;Suspended;Waking;Failed
+// +kubebuilder:validation:Enum=Pending;Running;Asleep;Suspended;Offboarded;Waking;Failed
 type Phase string
 
 // The phases.
@@ -380,8 +380,11 @@ const (
 	// PhaseAsleep: no pod runs, because the bridge was not used. The next call wakes
 	// it.
 	PhaseAsleep Phase = "Asleep"
-	// PhaseSuspended: no pod runs, because spec.desiredState is Suspended. Calls are
-	// refused.
+	// PhaseOffboarded: no pod runs, because the bridge's users are offboarded. The secrets
+	// are destroyed after a time.
+	PhaseOffboarded Phase = "Offboarded"
+	// PhaseSuspended: no pod runs, because spec.desiredState is Suspended, or the access
+	// of the bridge's users is. Calls are refused.
 	PhaseSuspended Phase = "Suspended"
 	// PhaseWaking: a call woke the bridge; its pod is starting, or waits for its
 	// turn.
@@ -428,6 +431,11 @@ type HostedBridgeStatus struct {
 	// selects the bridge. The operator writes it.
 	// +optional
 	Effective *EffectiveSettings `json:"effective,omitempty"`
+
+	// access is set while the bridge's users have no access, as BridgePersons say. The
+	// operator writes it.
+	// +optional
+	Access *BridgeAccess `json:"access,omitempty"`
 
 	// url is the URL that the user pastes into an MCP client.
 	// +optional
@@ -516,6 +524,18 @@ type HostedBridgeStatus struct {
 	// +listMapKey=id
 	// +kubebuilder:validation:MaxItems=32
 	Keys []APIKeyStatus `json:"keys,omitempty"`
+}
+
+// BridgeAccess is why nobody may use a bridge.
+type BridgeAccess struct {
+	// state is Suspended or Offboarded.
+	// +required
+	// +kubebuilder:validation:Enum=Suspended;Offboarded
+	State Access `json:"state"`
+
+	// since is when the operator noticed it.
+	// +required
+	Since metav1.Time `json:"since"`
 }
 
 // ProfileUse is a BridgeProfile that selects a bridge.
@@ -899,6 +919,16 @@ type SecretsStatus struct {
 	// +optional
 	// +listType=set
 	Missing []string `json:"missing,omitempty"`
+
+	// retainedUntil is when the secrets of a bridge are destroyed whose users are
+	// offboarded.
+	// +optional
+	RetainedUntil *metav1.Time `json:"retainedUntil,omitempty"`
+
+	// destroyedTime is when these secrets were destroyed: neither they nor the salt
+	// without which a copy of them cannot be opened are stored.
+	// +optional
+	DestroyedTime *metav1.Time `json:"destroyedTime,omitempty"`
 
 	// failures are the secretRefs that could not be sealed, and the sealed secrets
 	// that cannot be opened.

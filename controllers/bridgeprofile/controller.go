@@ -23,6 +23,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/access"
 	"github.com/hostedbridge/hostedbridge/internal/profile"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 )
@@ -96,7 +97,7 @@ func (r *Reconciler) status(ctx context.Context, p *v1alpha1.BridgeProfile, refu
 	if err := r.Client.List(ctx, &persons, client.InNamespace(r.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return s, fmt.Errorf("list BridgePersons: %w", err)
 	}
-	c, err := count(p, s.Revisions, bridges.Items, profile.NewPeople(persons.Items), now)
+	c, err := count(p, s.Revisions, bridges.Items, access.NewPeople(persons.Items), now)
 	if err != nil {
 		return s, err
 	}

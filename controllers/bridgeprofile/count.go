@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/access"
 	"github.com/hostedbridge/hostedbridge/internal/profile"
 )
 
@@ -31,7 +32,7 @@ type counted struct {
 }
 
 // count counts the bridges that a profile with these revisions selects.
-func count(p *v1alpha1.BridgeProfile, revisions []v1alpha1.ProfileRevision, bridges []v1alpha1.HostedBridge, people profile.People, now time.Time) (counted, error) {
+func count(p *v1alpha1.BridgeProfile, revisions []v1alpha1.ProfileRevision, bridges []v1alpha1.HostedBridge, people *access.People, now time.Time) (counted, error) {
 	var c counted
 	if len(revisions) == 0 {
 		return c, nil
@@ -48,7 +49,7 @@ func count(p *v1alpha1.BridgeProfile, revisions []v1alpha1.ProfileRevision, brid
 			continue
 		}
 		use, has := profile.Use(b, p)
-		groups, _ := people.Groups(b, now)
+		groups, _ := profile.Groups(b, people, now)
 		if !newest.Selects(b, groups) {
 			if has && len(revisions) == 2 {
 				c.waiting++

@@ -81,7 +81,7 @@ func countedChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*v1alpha1.HostedBridge)
 		after, ok2 := e.ObjectNew.(*v1alpha1.HostedBridge)
-		return !ok || !ok2 || !plan.SameProfiles(&before.Status, &after.Status) ||
+		return !ok || !ok2 || !plan.SamePeople(&before.Status, &after.Status) ||
 			!equality.Semantic.DeepEqual(before.Spec.Groups, after.Spec.Groups) ||
 			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero()
 	}}

@@ -4,8 +4,6 @@
 package profile
 
 import (
-	"fmt"
-	"regexp"
 	"testing"
 	"time"
 
@@ -13,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/internal/access"
 )
 
 var heard = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -31,7 +29,7 @@ func TestTheGroupsOfABridgeAreThoseOfAllItsPeople(t *testing.T) {
 	another.Spec.Issuer = "https://b"
 	silent := person("silent", "")
 	silent.Status.Login = nil
-	people := NewPeople([]v1alpha1.BridgePerson{
+	people := access.NewPeople([]v1alpha1.BridgePerson{
 		person("alice", "", "eng", "ops"), person("bob", "", "ops"), person("carol", ""), person("rita", "ruled", "eng"), another, silent,
 	})
 	of := func(subjects ...string) func(*v1alpha1.HostedBridge) {
@@ -64,7 +62,7 @@ func TestTheGroupsOfABridgeAreThoseOfAllItsPeople(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := bridge(nil)
 			tt.change(b)
-			got, until := people.Groups(b, heard.Add(tt.after))
+			got, until := Groups(b, people, heard.Add(tt.after))
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -91,17 +89,6 @@ func TestAGroupIsOfItsAuthority(t *testing.T) {
 		if got := p.Selects(b, groups); got != tt.want {
 			t.Errorf("%s: selects = %v", name, got)
 		}
-	}
-}
-
-func TestNamesOfPersons(t *testing.T) {
-	seen := map[string]bool{}
-	for i := range 1000 {
-		name := PersonName(oauth.KeyOf("https://a", fmt.Sprint(i)))
-		if !regexp.MustCompile(`^p-[a-z2-7]{26}$`).MatchString(name) || seen[name] {
-			t.Fatalf("%q is no name, or that of two", name)
-		}
-		seen[name] = true
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/access"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 )
 
@@ -160,7 +161,7 @@ func TestWhichBridgesAProfileSelects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := bridge(nil)
-			groups, _ := NewPeople(nil).Groups(b, time.Now())
+			groups, _ := Groups(b, access.NewPeople(nil), time.Now())
 			if got := (Profile{Spec: v1alpha1.BridgeProfileSpec{Who: tt.who}}).Selects(b, groups); got != tt.want {
 				t.Errorf("selects = %v", got)
 			}

@@ -23,8 +23,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.APIKeyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("APIKeyStatus"):
 		return &apiv1alpha1.APIKeyStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AuditedStep"):
+		return &apiv1alpha1.AuditedStepApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Auth"):
 		return &apiv1alpha1.AuthApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BridgeAccess"):
+		return &apiv1alpha1.BridgeAccessApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BridgePerson"):
 		return &apiv1alpha1.BridgePersonApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BridgePersonSpec"):
@@ -73,6 +77,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.OAuthAccessApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("OAuthSubject"):
 		return &apiv1alpha1.OAuthSubjectApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PersonBridge"):
+		return &apiv1alpha1.PersonBridgeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PersonLogin"):
 		return &apiv1alpha1.PersonLoginApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ProfileConflict"):

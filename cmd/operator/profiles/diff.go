@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/access"
 	"github.com/hostedbridge/hostedbridge/internal/profile"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 	"github.com/hostedbridge/hostedbridge/internal/scope"
@@ -178,10 +179,10 @@ func (o Options) diff(ctx context.Context, c client.Reader, given []v1alpha1.Bri
 	if err := c.List(ctx, &persons, client.InNamespace(o.Namespace)); err != nil {
 		return fmt.Errorf("list BridgePersons: %w", err)
 	}
-	people, changed := profile.NewPeople(persons.Items), 0
+	people, changed := access.NewPeople(persons.Items), 0
 	for i := range bridges {
 		b := &bridges[i]
-		groups, _ := people.Groups(b, time.Now())
+		groups, _ := profile.Groups(b, people, time.Now())
 		after := *b
 		after.Status.Effective = profile.Effective(b, selecting(profiles, b, groups), tiers)
 		if changes := profile.Changes(b.WithEffective(), after.WithEffective()); len(changes) > 0 {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	v1alpha1ac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/access"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/profile"
 )
@@ -55,7 +56,7 @@ func (p *Persons) Record(ctx context.Context, n NamedGroups) error {
 	slices.Sort(kept)
 	kept = slices.Compact(kept)
 
-	name := types.NamespacedName{Namespace: p.Namespace, Name: profile.PersonName(oauth.KeyOf(n.Issuer, n.Subject))}
+	name := types.NamespacedName{Namespace: p.Namespace, Name: access.PersonName(oauth.KeyOf(n.Issuer, n.Subject))}
 	known := &v1alpha1.BridgePerson{}
 	err := p.Client.Get(ctx, name, known)
 	switch {

@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/access"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
-	"github.com/hostedbridge/hostedbridge/internal/profile"
 	"github.com/hostedbridge/hostedbridge/test/testenv"
 )
 
@@ -29,7 +29,7 @@ func TestGroupsOfAPersonAreRecorded(t *testing.T) {
 	namespace := testenv.Namespace(t, c)
 	people := &Persons{Client: c, Namespace: namespace}
 	began := time.Now().Truncate(time.Second)
-	o := &v1alpha1.BridgePerson{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: profile.PersonName(oauth.KeyOf(issuer, "alice"))}}
+	o := &v1alpha1.BridgePerson{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: access.PersonName(oauth.KeyOf(issuer, "alice"))}}
 	record := func(after time.Duration, groups ...string) string {
 		t.Helper()
 		if err := people.Record(t.Context(), NamedGroups{issuer, "alice", "", groups, began.Add(after)}); err != nil {
@@ -110,7 +110,7 @@ func TestGroupsOfAccessTokensAreRecorded(t *testing.T) {
 			t.Errorf("%s: %v", token, err)
 		}
 	}
-	o := &v1alpha1.BridgePerson{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: profile.PersonName(oauth.KeyOf(issuer, "alice"))}}
+	o := &v1alpha1.BridgePerson{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: access.PersonName(oauth.KeyOf(issuer, "alice"))}}
 	await := func(groups ...string) {
 		t.Helper()
 		testenv.Eventually(t, fmt.Sprintf("groups %v", groups), func() bool {

@@ -50,12 +50,32 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: lastUsedTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.Access
+  scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.AuditedStep
+  map:
+    fields:
+    - name: step
+      type:
+        scalar: string
+    - name: time
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.Auth
   map:
     fields:
     - name: oauth
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.OAuth
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.BridgeAccess
+  map:
+    fields:
+    - name: since
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: state
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.Access
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.BridgePerson
   map:
     fields:
@@ -77,18 +97,55 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.BridgePersonSpec
   map:
     fields:
+    - name: access
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.Access
+      default: Allowed
     - name: issuer
       type:
         scalar: string
     - name: subject
       type:
         scalar: string
+    - name: user
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.UserID
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.BridgePersonStatus
   map:
     fields:
+    - name: audited
+      type:
+        list:
+          elementType:
+            namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.AuditedStep
+          elementRelationship: associative
+          keys:
+          - step
+    - name: bridges
+      type:
+        list:
+          elementType:
+            namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.PersonBridge
+          elementRelationship: associative
+          keys:
+          - uid
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
     - name: login
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.PersonLogin
+    - name: loginsEndedTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: observedGeneration
+      type:
+        scalar: numeric
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.BridgeProfile
   map:
     fields:
@@ -492,6 +549,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.HostedBridgeStatus
   map:
     fields:
+    - name: access
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.BridgeAccess
     - name: collisions
       type:
         list:
@@ -691,6 +751,33 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
     - name: subject
+      type:
+        scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.PersonBridge
+  map:
+    fields:
+    - name: deletedTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: name
+      type:
+        scalar: string
+    - name: namespace
+      type:
+        scalar: string
+    - name: secretsDestroyedTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: secretsRetainedUntil
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: shared
+      type:
+        scalar: boolean
+    - name: stopped
+      type:
+        scalar: boolean
+    - name: uid
       type:
         scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.PersonLogin
@@ -1663,6 +1750,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: count
       type:
         scalar: numeric
+    - name: destroyedTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: failures
       type:
         list:
@@ -1683,6 +1773,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: observedRecipes
       type:
         scalar: string
+    - name: retainedUntil
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: revision
       type:
         scalar: string

@@ -17,14 +17,17 @@ import (
 // BridgePersonApplyConfiguration represents a declarative configuration of the BridgePerson type for use
 // with apply.
 //
-// BridgePerson is a person at an identity provider, with the groups that the provider
-// named at their last login. The installation writes it, in its own namespace.
+// BridgePerson is what the installation knows of a person at an identity provider, or
+// says of a user: the groups that the provider named at their last login, and whether they
+// have access. It counts in the namespace of the installation alone.
+//
+// Of several BridgePersons of the same person, the one that leaves the least access counts.
 type BridgePersonApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec identifies the person.
+	// spec identifies the person, and says whether they have access.
 	Spec *BridgePersonSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what was heard of the person.
+	// status is what was heard of the person, and how far the person has left.
 	Status *BridgePersonStatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -5,21 +5,38 @@
 
 package v1alpha1
 
+import (
+	apiv1alpha1 "github.com/hostedbridge/hostedbridge/api/v1alpha1"
+)
+
 // BridgePersonSpecApplyConfiguration represents a declarative configuration of the BridgePersonSpec type for use
 // with apply.
 //
-// BridgePersonSpec identifies a person.
+// BridgePersonSpec identifies a person, and says whether they have access.
 type BridgePersonSpecApplyConfiguration struct {
+	// user is the user id of a HostedBridge. It stands for whoever uses that bridge, by a
+	// key or a login.
+	User *apiv1alpha1.UserID `json:"user,omitempty"`
 	// issuer is the identity provider.
 	Issuer *string `json:"issuer,omitempty"`
 	// subject is the sub that the issuer gives to the person.
 	Subject *string `json:"subject,omitempty"`
+	// access is Allowed, Suspended or Offboarded.
+	Access *apiv1alpha1.Access `json:"access,omitempty"`
 }
 
 // BridgePersonSpecApplyConfiguration constructs a declarative configuration of the BridgePersonSpec type for use with
 // apply.
 func BridgePersonSpec() *BridgePersonSpecApplyConfiguration {
 	return &BridgePersonSpecApplyConfiguration{}
+}
+
+// WithUser sets the User field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the User field is set to the value of the last call.
+func (b *BridgePersonSpecApplyConfiguration) WithUser(value apiv1alpha1.UserID) *BridgePersonSpecApplyConfiguration {
+	b.User = &value
+	return b
 }
 
 // WithIssuer sets the Issuer field in the declarative configuration to the given value
@@ -35,5 +52,13 @@ func (b *BridgePersonSpecApplyConfiguration) WithIssuer(value string) *BridgePer
 // If called multiple times, the Subject field is set to the value of the last call.
 func (b *BridgePersonSpecApplyConfiguration) WithSubject(value string) *BridgePersonSpecApplyConfiguration {
 	b.Subject = &value
+	return b
+}
+
+// WithAccess sets the Access field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Access field is set to the value of the last call.
+func (b *BridgePersonSpecApplyConfiguration) WithAccess(value apiv1alpha1.Access) *BridgePersonSpecApplyConfiguration {
+	b.Access = &value
 	return b
 }

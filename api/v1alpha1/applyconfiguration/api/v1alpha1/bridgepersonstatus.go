@@ -5,14 +5,33 @@
 
 package v1alpha1
 
+import (
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1 "k8s.io/client-go/applyconfigurations/meta/v1"
+)
+
 // BridgePersonStatusApplyConfiguration represents a declarative configuration of the BridgePersonStatus type for use
 // with apply.
 //
-// BridgePersonStatus is what was heard of a person.
+// BridgePersonStatus is what was heard of a person, and how far the person has left.
 type BridgePersonStatusApplyConfiguration struct {
 	// login is what the provider said when the person last logged in, or when their
-	// groups were last asked for.
+	// groups were last asked for. The ingress writes it.
 	Login *PersonLoginApplyConfiguration `json:"login,omitempty"`
+	// loginsEndedTime is when logins and keys ended for the last time. An earlier login does
+	// not count, also if the person gets access again. The ingress writes it.
+	LoginsEndedTime *v1.Time `json:"loginsEndedTime,omitempty"`
+	// observedGeneration is the generation of the spec that the operator last acted on. It
+	// is not set before the access of the person was taken away for the first time.
+	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
+	// bridges are the HostedBridges that the person could use when their access was taken
+	// away, also those that were deleted since. The operator writes them.
+	Bridges []PersonBridgeApplyConfiguration `json:"bridges,omitempty"`
+	// conditions are Stopped, and for a person who is offboarded also SecretsDestroyed,
+	// Deleted and Left. The operator writes them.
+	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
+	// audited are the steps of leaving that are in the audit trail. The ingress writes them.
+	Audited []AuditedStepApplyConfiguration `json:"audited,omitempty"`
 }
 
 // BridgePersonStatusApplyConfiguration constructs a declarative configuration of the BridgePersonStatus type for use with
@@ -26,5 +45,60 @@ func BridgePersonStatus() *BridgePersonStatusApplyConfiguration {
 // If called multiple times, the Login field is set to the value of the last call.
 func (b *BridgePersonStatusApplyConfiguration) WithLogin(value *PersonLoginApplyConfiguration) *BridgePersonStatusApplyConfiguration {
 	b.Login = value
+	return b
+}
+
+// WithLoginsEndedTime sets the LoginsEndedTime field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the LoginsEndedTime field is set to the value of the last call.
+func (b *BridgePersonStatusApplyConfiguration) WithLoginsEndedTime(value v1.Time) *BridgePersonStatusApplyConfiguration {
+	b.LoginsEndedTime = &value
+	return b
+}
+
+// WithObservedGeneration sets the ObservedGeneration field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ObservedGeneration field is set to the value of the last call.
+func (b *BridgePersonStatusApplyConfiguration) WithObservedGeneration(value int64) *BridgePersonStatusApplyConfiguration {
+	b.ObservedGeneration = &value
+	return b
+}
+
+// WithBridges adds the given value to the Bridges field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Bridges field.
+func (b *BridgePersonStatusApplyConfiguration) WithBridges(values ...*PersonBridgeApplyConfiguration) *BridgePersonStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithBridges")
+		}
+		b.Bridges = append(b.Bridges, *values[i])
+	}
+	return b
+}
+
+// WithConditions adds the given value to the Conditions field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Conditions field.
+func (b *BridgePersonStatusApplyConfiguration) WithConditions(values ...*metav1.ConditionApplyConfiguration) *BridgePersonStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithConditions")
+		}
+		b.Conditions = append(b.Conditions, *values[i])
+	}
+	return b
+}
+
+// WithAudited adds the given value to the Audited field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Audited field.
+func (b *BridgePersonStatusApplyConfiguration) WithAudited(values ...*AuditedStepApplyConfiguration) *BridgePersonStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithAudited")
+		}
+		b.Audited = append(b.Audited, *values[i])
+	}
 	return b
 }

@@ -34,6 +34,9 @@ type HostedBridgeStatusApplyConfiguration struct {
 	// effective is what the profiles change of the spec. It is not set if no profile
 	// selects the bridge. The operator writes it.
 	Effective *EffectiveSettingsApplyConfiguration `json:"effective,omitempty"`
+	// access is set while the bridge's users have no access, as BridgePersons say. The
+	// operator writes it.
+	Access *BridgeAccessApplyConfiguration `json:"access,omitempty"`
 	// url is the URL that the user pastes into an MCP client.
 	URL *string `json:"url,omitempty"`
 	// podName is the name of the bridge's pod.
@@ -148,6 +151,14 @@ func (b *HostedBridgeStatusApplyConfiguration) WithProfiles(values ...*ProfileUs
 // If called multiple times, the Effective field is set to the value of the last call.
 func (b *HostedBridgeStatusApplyConfiguration) WithEffective(value *EffectiveSettingsApplyConfiguration) *HostedBridgeStatusApplyConfiguration {
 	b.Effective = value
+	return b
+}
+
+// WithAccess sets the Access field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Access field is set to the value of the last call.
+func (b *HostedBridgeStatusApplyConfiguration) WithAccess(value *BridgeAccessApplyConfiguration) *HostedBridgeStatusApplyConfiguration {
+	b.Access = value
 	return b
 }
 

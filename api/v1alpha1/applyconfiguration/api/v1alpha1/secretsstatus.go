@@ -5,6 +5,10 @@
 
 package v1alpha1
 
+import (
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
 // SecretsStatusApplyConfiguration represents a declarative configuration of the SecretsStatus type for use
 // with apply.
 //
@@ -24,6 +28,12 @@ type SecretsStatusApplyConfiguration struct {
 	Revision *string `json:"revision,omitempty"`
 	// missing are the secrets that spec.servers needs and that are not set.
 	Missing []string `json:"missing,omitempty"`
+	// retainedUntil is when the secrets of a bridge are destroyed whose users are
+	// offboarded.
+	RetainedUntil *v1.Time `json:"retainedUntil,omitempty"`
+	// destroyedTime is when these secrets were destroyed: neither they nor the salt
+	// without which a copy of them cannot be opened are stored.
+	DestroyedTime *v1.Time `json:"destroyedTime,omitempty"`
 	// failures are the secretRefs that could not be sealed, and the sealed secrets
 	// that cannot be opened.
 	Failures []SecretFailureApplyConfiguration `json:"failures,omitempty"`
@@ -74,6 +84,22 @@ func (b *SecretsStatusApplyConfiguration) WithMissing(values ...string) *Secrets
 	for i := range values {
 		b.Missing = append(b.Missing, values[i])
 	}
+	return b
+}
+
+// WithRetainedUntil sets the RetainedUntil field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the RetainedUntil field is set to the value of the last call.
+func (b *SecretsStatusApplyConfiguration) WithRetainedUntil(value v1.Time) *SecretsStatusApplyConfiguration {
+	b.RetainedUntil = &value
+	return b
+}
+
+// WithDestroyedTime sets the DestroyedTime field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the DestroyedTime field is set to the value of the last call.
+func (b *SecretsStatusApplyConfiguration) WithDestroyedTime(value v1.Time) *SecretsStatusApplyConfiguration {
+	b.DestroyedTime = &value
 	return b
 }
 
