@@ -23,6 +23,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/controllers/bridgeperson"
 	"github.com/hostedbridge/hostedbridge/controllers/bridgeprofile"
 	"github.com/hostedbridge/hostedbridge/controllers/catalogrecipe"
 	"github.com/hostedbridge/hostedbridge/controllers/hostedbridge"
@@ -89,17 +90,23 @@ func run(ctx context.Context, o Options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	recipes := &catalogrecipe.Reconciler{Client: m.GetClient(), Clock: clock.RealClock{}, Hosting: canRun}
-	profiles := &bridgeprofile.Reconciler{
-		Client: m.GetClient(), Clock: clock.RealClock{}, Namespace: o.Namespace, CatalogNamespace: o.catalog(), Tiers: tiers,
-	}
-	if err := errors.Join(recipes.Setup(ctx, m), profiles.Setup(m)); err != nil {
+	if err := setUpOthers(ctx, m, o, tiers, canRun); err != nil {
 		return err
 	}
 	if err := m.Start(ctx); err != nil {
 		return fmt.Errorf("run controllers: %w", err)
 	}
 	return nil
+}
+
+// setUpOthers adds the controllers of recipes, profiles and people.
+func setUpOthers(ctx context.Context, m ctrl.Manager, o Options, tiers quota.Tiers, canRun *resolve.Hosting) error {
+	recipes := &catalogrecipe.Reconciler{Client: m.GetClient(), Clock: clock.RealClock{}, Hosting: canRun}
+	profiles := &bridgeprofile.Reconciler{
+		Client: m.GetClient(), Clock: clock.RealClock{}, Namespace: o.Namespace, CatalogNamespace: o.catalog(), Tiers: tiers,
+	}
+	persons := &bridgeperson.Reconciler{Client: m.GetClient(), Clock: clock.RealClock{}, Namespace: o.Namespace}
+	return errors.Join(recipes.Setup(ctx, m), profiles.Setup(m), persons.Setup(m))
 }
 
 // hosting returns what the installation can run.

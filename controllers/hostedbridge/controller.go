@@ -100,8 +100,12 @@ func (r *Reconciler) reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (c
 	now := r.Clock.Now()
 	r.followed.Do(func() { r.followedFrom = now })
 	stored := b.Status
+	people, err := peopleOf(ctx, r.Client, r.Settings.Namespace, b)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
 	profiles := profiler{r.Client, r.Settings.Namespace, r.Settings.Tiers, &r.pacer}
-	merged, err := profiles.apply(ctx, b, now)
+	merged, err := profiles.apply(ctx, withAccess(b, people, now), people, now)
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("apply profiles: %w", err)
 	}
@@ -118,7 +122,7 @@ func (r *Reconciler) reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (c
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
 	}
-	observed.Recipes, observed.Profiles, observed.Effective = stored.Recipes, stored.Profiles, stored.Effective
+	observed.Recipes, observed.Profiles, observed.Effective, observed.Access = stored.Recipes, stored.Profiles, stored.Effective, stored.Access
 	observed.PendingProfiles = merged.pending
 	observed = observed.AfterTerminations(now)
 	b = observed.Bridge

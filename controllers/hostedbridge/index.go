@@ -30,10 +30,10 @@ const (
 	indexRecipe = "recipe"
 	// indexKey finds HostedBridges by the keys that others can have too.
 	indexKey = "key"
-	// indexPerson finds HostedBridges by the names of the BridgePersons of their subjects,
-	// and indexPersonUser BridgePersons by the user that a rule makes of them.
-	indexPerson     = "person"
-	indexPersonUser = "person-user"
+	// indexPerson finds HostedBridges, and indexPersonKey BridgePersons, by the keys of
+	// people: user ids and the keys of subjects.
+	indexPerson    = "person"
+	indexPersonKey = "person-key"
 	// indexClaimBridge finds PersistentVolumeClaims by the label of their bridge.
 	indexClaimBridge = "claim"
 )
@@ -65,8 +65,8 @@ func Indexes() []Index {
 			return []string{isWaking}
 		}},
 		{&v1alpha1.HostedBridge{}, indexRecipe, func(o client.Object) []string { return recipeUses(o.(*v1alpha1.HostedBridge)) }},
-		{&v1alpha1.HostedBridge{}, indexPerson, func(o client.Object) []string { return personsOf(o.(*v1alpha1.HostedBridge)) }},
-		{&v1alpha1.BridgePerson{}, indexPersonUser, func(o client.Object) []string { return ruledUser(o.(*v1alpha1.BridgePerson)) }},
+		{&v1alpha1.HostedBridge{}, indexPerson, func(o client.Object) []string { return personKeys(o.(*v1alpha1.HostedBridge)) }},
+		{&v1alpha1.BridgePerson{}, indexPersonKey, func(o client.Object) []string { return keysOfPerson(o.(*v1alpha1.BridgePerson)) }},
 		{&v1alpha1.HostedBridge{}, indexKey, func(o client.Object) []string { return copyable(o.(*v1alpha1.HostedBridge)) }},
 	}
 }

@@ -18,7 +18,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
-	"github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/internal/access"
 	"github.com/hostedbridge/hostedbridge/internal/profile"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 )
@@ -43,17 +43,14 @@ type profiler struct {
 }
 
 // apply returns the bridge with the profiles that select it.
-func (r *profiler) apply(ctx context.Context, b *v1alpha1.HostedBridge, now time.Time) (profiled, error) {
+func (r *profiler) apply(ctx context.Context, b *v1alpha1.HostedBridge, people *access.People, now time.Time) (profiled, error) {
 	var list v1alpha1.BridgeProfileList
 	if err := r.client.List(ctx, &list, client.InNamespace(r.namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return profiled{}, fmt.Errorf("list BridgeProfiles: %w", err)
 	}
 	var out profiled
 	var selected []profile.Profile
-	groups, until, err := r.groups(ctx, b, now)
-	if err != nil {
-		return profiled{}, err
-	}
+	groups, until := profile.Groups(b, people, now)
 	if !until.IsZero() {
 		out.wait = until.Sub(now)
 	}
@@ -72,7 +69,7 @@ func (r *profiler) apply(ctx context.Context, b *v1alpha1.HostedBridge, now time
 		}
 	}
 	if len(selected) == 0 && b.Status.Effective == nil && b.Status.Profiles == nil {
-		out.bridge = b
+		out.bridge = b.WithEffective()
 		return out, nil
 	}
 	profile.Sort(selected)
@@ -118,65 +115,6 @@ func (r *profiler) wait(b *v1alpha1.HostedBridge, p *v1alpha1.BridgeProfile, new
 		return 0 // The bridge changes anyway, or its user has just joined a group.
 	}
 	return r.pacer.Wait(p.UID, newest.Generation, newest.Spec.Rollout.PerSecond, b.UID, now)
-}
-
-// groups returns the groups of a bridge, and until when.
-func (r *profiler) groups(ctx context.Context, b *v1alpha1.HostedBridge, now time.Time) ([]profile.Group, time.Time, error) {
-	var ruled v1alpha1.BridgePersonList
-	err := r.client.List(ctx, &ruled, client.InNamespace(r.namespace), client.MatchingFields{indexPersonUser: string(b.User())})
-	if err != nil {
-		return nil, time.Time{}, fmt.Errorf("list BridgePersons of the user: %w", err)
-	}
-	persons := ruled.Items
-	for _, name := range personsOf(b) {
-		if slices.ContainsFunc(persons, func(p v1alpha1.BridgePerson) bool { return p.Name == name }) {
-			continue
-		}
-		var one v1alpha1.BridgePerson
-		err := r.client.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: name}, &one)
-		if client.IgnoreNotFound(err) != nil {
-			return nil, time.Time{}, fmt.Errorf("get BridgePerson %s: %w", name, err)
-		}
-		if err == nil {
-			persons = append(persons, one)
-		}
-	}
-	groups, until := profile.NewPeople(persons).Groups(b, now)
-	return groups, until, nil
-}
-
-// personsOf returns the names of the BridgePersons of a bridge's subjects.
-func personsOf(b *v1alpha1.HostedBridge) []string {
-	if b.Spec.OAuth == nil {
-		return nil
-	}
-	var names []string
-	for _, s := range b.Spec.OAuth.Subjects {
-		names = append(names, profile.PersonName(oauth.KeyOf(s.Issuer, s.Subject)))
-	}
-	return names
-}
-
-// ruledUser returns the user that a provider's rule makes of a person.
-func ruledUser(p *v1alpha1.BridgePerson) []string {
-	if p.Status.Login == nil || p.Status.Login.User == "" {
-		return nil
-	}
-	return []string{string(p.Status.Login.User)}
-}
-
-// bridgesOfPerson maps a person to the bridges that they may use. After a change it is
-// called with the person before and after it.
-func (m eventMapper) bridgesOfPerson(ctx context.Context, o client.Object) []reconcile.Request {
-	p, ok := o.(*v1alpha1.BridgePerson)
-	if !ok || p.Namespace != m.settings.Namespace {
-		return nil
-	}
-	requests := m.requests(ctx, client.MatchingFields{indexPerson: p.Name})
-	for _, user := range ruledUser(p) {
-		requests = append(requests, m.requests(ctx, client.MatchingFields{indexUser: user})...)
-	}
-	return requests
 }
 
 // uses returns what the status says of the profiles.
@@ -253,12 +191,12 @@ func (m eventMapper) enqueueProfile(ctx context.Context, q queue, p *v1alpha1.Br
 		log.FromContext(ctx).Error(err, "list BridgePersons")
 		return
 	}
-	people := profile.NewPeople(persons.Items)
+	people := access.NewPeople(persons.Items)
 	var sleeping []reconcile.Request
 	for i := range list.Items {
 		b := &list.Items[i]
 		_, has := profile.Use(b, p)
-		groups, _ := people.Groups(b, m.clock.Now())
+		groups, _ := profile.Groups(b, people, m.clock.Now())
 		if !has && !slices.ContainsFunc(revisions, func(r profile.Profile) bool { return r.Selects(b, groups) }) {
 			continue
 		}

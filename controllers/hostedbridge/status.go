@@ -59,7 +59,7 @@ func (r *Reconciler) applyStatus(ctx context.Context, o plan.Observed, p plan.Pl
 // withRan puts the stored recipes, terminations and outages back into a status:
 // observing has replaced them with those of now.
 func withRan(s *v1alpha1.HostedBridgeStatus, o plan.Observed) *v1alpha1.HostedBridgeStatus {
-	s.Profiles, s.Effective = o.Profiles, o.Effective
+	s.Profiles, s.Effective, s.Access = o.Profiles, o.Effective, o.Access
 	s.Recipes, s.Terminations, s.Outages = o.Recipes, o.Stored.Terminations, o.Stored.Outages
 	return s
 }
@@ -67,7 +67,7 @@ func withRan(s *v1alpha1.HostedBridgeStatus, o plan.Observed) *v1alpha1.HostedBr
 // sameStatus reports whether the operator's part of two statuses is the same.
 func sameStatus(a, b *v1alpha1.HostedBridgeStatus) bool {
 	return a.ObservedGeneration == b.ObservedGeneration && a.Phase == b.Phase && a.UserID == b.UserID && a.URL == b.URL &&
-		a.PodName == b.PodName && a.IdleSince.Equal(b.IdleSince) && a.Tier == b.Tier && plan.SameProfiles(a, b) &&
+		a.PodName == b.PodName && a.IdleSince.Equal(b.IdleSince) && a.Tier == b.Tier && plan.SamePeople(a, b) &&
 		equality.Semantic.DeepEqual(a.Recipes, b.Recipes) && plan.SameTerminations(a, b) && sameConditions(a.Conditions, b.Conditions)
 }
 
@@ -122,6 +122,9 @@ func statusConfiguration(s v1alpha1.HostedBridgeStatus) *bridgeac.HostedBridgeSt
 	}
 	if s.Effective != nil {
 		ac.WithEffective(effectiveConfiguration(s.Effective))
+	}
+	if s.Access != nil {
+		ac.WithAccess(bridgeac.BridgeAccess().WithState(s.Access.State).WithSince(s.Access.Since))
 	}
 	for _, recipe := range s.Recipes {
 		ac.WithRecipes(recipeConfiguration(recipe))

@@ -131,6 +131,9 @@ func ofRejected(o Observed, p Plan) metav1.Condition {
 func suspended(p Plan, o Observed, w *Workload) metav1.Condition {
 	const kind = v1alpha1.ConditionWorkloadAvailable
 	reason, why := v1alpha1.ReasonSuspended, "as spec.desiredState asks"
+	if o.Bridge.Status.Access != nil {
+		why = "since its users have no access"
+	}
 	if p.IdleSince != nil {
 		reason, why = v1alpha1.ReasonAsleep, "since the bridge was not used for spec.idleTimeout"
 	}
@@ -185,8 +188,11 @@ func ready(o Observed, p Plan, taken, workload metav1.Condition) metav1.Conditio
 		return isTrue(v1alpha1.ConditionReady, v1alpha1.ReasonAsleep, "asleep: a call to status.url wakes the bridge and waits for it")
 	}
 	if workload.Reason == v1alpha1.ReasonSuspended {
-		return isTrue(v1alpha1.ConditionReady, v1alpha1.ReasonSuspended,
-			"suspended as spec.desiredState asks: calls are refused until it is Running or OnDemand")
+		message := "suspended as spec.desiredState asks: calls are refused until it is Running or OnDemand"
+		if a := o.Bridge.Status.Access; a != nil {
+			message = "the access of its users is " + string(a.State) + ": calls are refused until spec.access of their BridgePersons is Allowed"
+		}
+		return isTrue(v1alpha1.ConditionReady, v1alpha1.ReasonSuspended, message)
 	}
 	out, _ := unusable(o.Bridge)
 	return isTrue(v1alpha1.ConditionReady, v1alpha1.ReasonReady, "calls to status.url reach the bridge"+out+o.lacking()+wanting(o.Bridge)+p.withdrawn(o)+o.failing())

@@ -78,9 +78,7 @@ func Decide(o Observed, now time.Time) Plan {
 func decide(o Observed, now time.Time) Plan {
 	p := Plan{Trust: o.Trust, RuntimeClass: runtimeClass(o), Rejected: accept(o)}
 	switch {
-	case p.Rejected.Reason == v1alpha1.ReasonUserIDConflict && o.WorkloadExists:
-		// Two bridges of the same second can both have started before either
-		// saw the other. No call reaches the second one in the order.
+	case p.Rejected != (Finding{}) && o.mustStop(p.Rejected):
 		p.Action = Suspend
 	case p.Rejected != (Finding{}):
 		p.Action = Leave
@@ -99,6 +97,13 @@ func decide(o Observed, now time.Time) Plan {
 		p.Action = Run
 	}
 	return p.sleep(o, now)
+}
+
+// mustStop reports whether the pod of a bridge ends whose spec is not accepted. Two bridges
+// of the same second can both have started before either saw the other: no call reaches the
+// second one in the order. People without access have no pod, whatever their spec says.
+func (o Observed) mustStop(rejected Finding) bool {
+	return o.WorkloadExists && (rejected.Reason == v1alpha1.ReasonUserIDConflict || o.Bridge.Status.Access != nil)
 }
 
 // runtimeClass returns the class that the bridge's spec names, or that of its

@@ -54,11 +54,12 @@ type Observed struct {
 // Resolved is what is observed of the bridge's recipes and profiles, beside what its status
 // says of them now.
 type Resolved struct {
-	// Recipes, Profiles and Effective are those of the status before recipes were
-	// resolved and profiles merged again.
+	// Recipes, Profiles, Effective and Access are those of the status before recipes were
+	// resolved, profiles merged and the people looked up again.
 	Recipes   []v1alpha1.RecipeStatus
 	Profiles  []v1alpha1.ProfileUse
 	Effective *v1alpha1.EffectiveSettings
+	Access    *v1alpha1.BridgeAccess
 	// PendingProfiles have a later revision than the bridge.
 	PendingProfiles []string
 }

@@ -27,6 +27,7 @@ func (p Plan) Status(o Observed, out Outcome, now time.Time) v1alpha1.HostedBrid
 		Outages:            p.outages(o),
 	}
 	s.Profiles, s.Effective = p.profiles(o)
+	s.Access = o.Bridge.Status.Access
 	if pod := o.current(); pod != nil {
 		s.PodName = pod.Name
 	}
@@ -68,9 +69,10 @@ func (p Plan) keepsConfiguration(o Observed) bool {
 	return (p.Action == Hold || p.Action == Leave) && o.running()
 }
 
-// SameProfiles reports whether two statuses say the same of profiles.
-func SameProfiles(a, b *v1alpha1.HostedBridgeStatus) bool {
-	return equality.Semantic.DeepEqual(a.Effective, b.Effective) &&
+// SamePeople reports whether two statuses say the same of profiles and of the access of
+// people.
+func SamePeople(a, b *v1alpha1.HostedBridgeStatus) bool {
+	return equality.Semantic.DeepEqual(a.Access, b.Access) && equality.Semantic.DeepEqual(a.Effective, b.Effective) &&
 		slices.EqualFunc(a.Profiles, b.Profiles, func(x, y v1alpha1.ProfileUse) bool {
 			same := x.Since.Unix() == y.Since.Unix()
 			x.Since = y.Since
@@ -91,6 +93,8 @@ func phase(o Observed, s v1alpha1.HostedBridgeStatus, p Plan, out Outcome) v1alp
 		return v1alpha1.PhaseWaking
 	case workload.Reason == v1alpha1.ReasonAsleep:
 		return v1alpha1.PhaseAsleep
+	case workload.Reason == v1alpha1.ReasonSuspended && s.Access != nil && s.Access.State == v1alpha1.AccessOffboarded:
+		return v1alpha1.PhaseOffboarded
 	case workload.Reason == v1alpha1.ReasonSuspended:
 		return v1alpha1.PhaseSuspended
 	case workload.Reason == v1alpha1.ReasonAvailable:
