@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -62,7 +63,7 @@ func (c *controllers) run(ctx context.Context) error {
 	}
 	r := &sealing.Reconciler{
 		Client: m.GetClient(), Live: m.GetAPIReader(), Store: c.store, Keys: c.keys,
-		Recorder: m.GetEventRecorder(leaseName), Metrics: c.metrics, Settings: c.settings,
+		Recorder: m.GetEventRecorder(leaseName), Metrics: c.metrics, Clock: clock.RealClock{}, Settings: c.settings,
 	}
 	if err := r.Setup(ctx, m); err != nil {
 		return err

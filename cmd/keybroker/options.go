@@ -41,16 +41,23 @@ type Options struct {
 	TokenVerification string
 	// ClusterID names the installation in what it seals.
 	ClusterID string
-	// TiersFile replaces the built-in tiers; empty keeps them.
-	TiersFile string
-	// Concurrency is how many bridges the replica that leads works on at once.
-	Concurrency int
+	Sealing   SealingOptions
 	// Kubeconfig leads to the API server from outside of the cluster.
 	Kubeconfig string
 	// DrainDelay and DrainTimeout must fit into the pod's grace period.
 	DrainDelay   time.Duration
 	DrainTimeout time.Duration
 	LogLevel     string
+}
+
+// SealingOptions are for the replica that leads, which seals secrets.
+type SealingOptions struct {
+	// TiersFile replaces the built-in tiers; empty keeps them.
+	TiersFile string
+	// Concurrency is how many bridges are worked on at once.
+	Concurrency int
+	// Retention is how long the secrets of people who are offboarded are kept.
+	Retention time.Duration
 }
 
 // VaultOptions lead to the transit engine of HashiCorp Vault or OpenBao. Without
@@ -84,9 +91,10 @@ func Defaults() Options {
 		TokenVerification: byReview,
 
 		ClusterID: "hosted-bridge",
-		// A bridge to be wrapped anew is some six requests of a few milliseconds.
-		// Eight at a time leave an API server room for others.
-		Concurrency: 8,
+		// A bridge to be wrapped anew is some six requests of a few milliseconds. Eight at a
+		// time leave an API server room for others. A month is long enough to notice that
+		// somebody was offboarded by mistake, and Entra keeps deleted users as long.
+		Sealing: SealingOptions{Concurrency: 8, Retention: 30 * 24 * time.Hour},
 		// Endpoints lag the signal by seconds, and a request is answered
 		// within 15: together less than Kubernetes' grace period of 30 s.
 		DrainDelay:   5 * time.Second,
@@ -106,8 +114,9 @@ func (o *Options) RegisterFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar((*[]string)(&o.WatchNamespaces), scope.Flag, o.WatchNamespaces, scope.FlagUsage)
 	fs.StringVar(&o.TokenVerification, "token-verification", o.TokenVerification, "how the tokens of pods are verified: review, a request to the API server, which needs a ClusterRole; or jwks, the API server's public keys")
 	fs.StringVar(&o.ClusterID, "cluster-id", o.ClusterID, "name of the installation inside the secrets that it seals; they cannot be opened under another name")
-	fs.StringVar(&o.TiersFile, "tiers-file", o.TiersFile, "YAML file with the installation's tiers; the default tiers are free, pro and business")
-	fs.IntVar(&o.Concurrency, "concurrency", o.Concurrency, "how many HostedBridges are sealed, or wrapped under another version of the master key, at a time")
+	fs.StringVar(&o.Sealing.TiersFile, "tiers-file", o.Sealing.TiersFile, "YAML file with the installation's tiers; the default tiers are free, pro and business")
+	fs.IntVar(&o.Sealing.Concurrency, "concurrency", o.Sealing.Concurrency, "how many HostedBridges are sealed, or wrapped under another version of the master key, at a time")
+	fs.DurationVar(&o.Sealing.Retention, "offboarding-retention", o.Sealing.Retention, "how long the secrets of people who are offboarded are kept before they are destroyed")
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "kubeconfig file (default: the pod's service account)")
 	fs.DurationVar(&o.DrainDelay, "drain-delay", o.DrainDelay, "how long new requests are still accepted after SIGTERM")
 	fs.DurationVar(&o.DrainTimeout, "drain-timeout", o.DrainTimeout, "how long requests in flight then have to end")
@@ -141,7 +150,8 @@ func (o *Options) Validate() error {
 	check(len(validation.IsDNS1123Label(o.Namespace)) == 0, "namespace", "the name of a namespace")
 	check(o.TokenVerification == byReview || o.TokenVerification == byKeys, "token-verification", "review or jwks")
 	check(o.ClusterID != "" && strings.TrimSpace(o.ClusterID) == o.ClusterID, "cluster-id", "a name without spaces around it")
-	check(o.Concurrency > 0, "concurrency", "1 or more")
+	check(o.Sealing.Concurrency > 0, "concurrency", "1 or more")
+	check(o.Sealing.Retention >= 0, "offboarding-retention", "0 or more, such as 720h")
 	check(o.DrainDelay >= 0, "drain-delay", "0 or more")
 	check(o.DrainTimeout >= 0, "drain-timeout", "0 or more")
 	return errors.Join(append(errs, o.WatchNamespaces.Validate(), o.validateKeys())...)

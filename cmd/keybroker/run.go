@@ -42,7 +42,7 @@ func run(ctx context.Context, o Options, stderr io.Writer) error {
 	}
 	klog.SetSlogLogger(log) // What client-go has to say goes the same way.
 	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
-	tiers, err := quota.FromFile(o.TiersFile, os.ReadFile)
+	tiers, err := quota.FromFile(o.Sealing.TiersFile, os.ReadFile)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func newParts(o Options, config *rest.Config, master *masterkey.Source, tiers qu
 	}
 	controllers := &controllers{
 		config: config, store: secrets, keys: currentKey{master}, metrics: metrics, log: log, watched: o.WatchNamespaces,
-		settings: sealing.Settings{Namespace: o.Namespace, Tiers: tiers, Concurrency: o.Concurrency},
+		settings: sealing.Settings{Namespace: o.Namespace, Tiers: tiers, Concurrency: o.Sealing.Concurrency, Retention: o.Sealing.Retention},
 	}
 	p.leader, err = newLeader(config, o.Namespace, controllers.run, log)
 	return p, err

@@ -38,7 +38,7 @@ func stripBridge(object any) (any, error) {
 	}
 	kept := &v1alpha1.HostedBridge{TypeMeta: b.TypeMeta, ObjectMeta: identity(&b.ObjectMeta)}
 	kept.Generation = b.Generation
-	kept.Status.Effective = b.Status.Effective
+	kept.Status.Effective, kept.Status.Access = b.Status.Effective, b.Status.Access
 	b = b.WithEffective()
 	kept.Spec.Tier = b.Spec.Tier
 	kept.Spec.Servers = b.Spec.Servers

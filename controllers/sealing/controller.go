@@ -17,8 +17,10 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -38,6 +40,8 @@ type Store interface {
 	// CheckSalt returns an error when no secret of the bridge can be opened
 	// because its salt is missing.
 	CheckSalt(ctx context.Context, b store.Bridge) error
+	// Destroy deletes the salt and the secrets.
+	Destroy(ctx context.Context, b store.Bridge) error
 }
 
 // Keys is the master key's state.
@@ -59,6 +63,8 @@ type Settings struct {
 	// Concurrency is how many bridges are reconciled at a time. It bounds the
 	// load on the API server while a new version of the master key is adopted.
 	Concurrency int
+	// Retention is how long the secrets of people who are offboarded are kept.
+	Retention time.Duration
 }
 
 // Reconciler reconciles one HostedBridge at a time.
@@ -71,6 +77,7 @@ type Reconciler struct {
 	Keys     Keys
 	Recorder events.EventRecorder
 	Metrics  *Metrics
+	Clock    clock.PassiveClock
 	Settings Settings
 }
 
@@ -85,6 +92,9 @@ type outcome struct {
 	// blocked means that the bridge waits for a change that causes no event:
 	// another bridge names a source, or a quota is full.
 	blocked bool
+	// retainedUntil and destroyed are set for a bridge whose users are offboarded: when its
+	// secrets are destroyed, and when they were.
+	retainedUntil, destroyed *metav1.Time
 }
 
 // deletion is a source to delete, in the state in which it was read.
@@ -114,15 +124,26 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (ctrl.Result, error) {
+	until := r.retainedUntil(b)
+	if until != nil && !r.Clock.Now().Before(until.Time) {
+		return ctrl.Result{}, r.destroy(ctx, b, until)
+	}
 	out, err := r.keep(ctx, b)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	out.retainedUntil = until
 	err = r.deleteSources(ctx, b, &out)
 	r.Metrics.set(client.ObjectKeyFromObject(b), out)
 	result := ctrl.Result{}
 	if out.blocked {
 		result.RequeueAfter = blockedRetry
+	}
+	if until != nil {
+		left := until.Sub(r.Clock.Now())
+		if result.RequeueAfter == 0 || left < result.RequeueAfter {
+			result.RequeueAfter = left
+		}
 	}
 	return result, errors.Join(err, r.report(ctx, b, out))
 }

@@ -39,6 +39,12 @@ func TestACrashAfterAnyWriteIsRepaired(t *testing.T) {
 		"while envelopes are wrapped anew": {writes: 2, before: true, step: func(t *testing.T, f *fixture, b *v1alpha1.HostedBridge) {
 			f.keys.set(t, 1, 2)
 		}},
+		// Salt, envelopes, status.
+		"while the secrets of people who left are destroyed": {writes: 3, before: true, step: func(t *testing.T, f *fixture, b *v1alpha1.HostedBridge) {
+			f.setAccess(t, b, v1alpha1.AccessOffboarded)
+			f.reconcile(t, b)
+			f.clock.SetTime(f.clock.Now().Add(f.Settings.Retention))
+		}},
 	} {
 		run := func(t *testing.T, n int) []string {
 			f := newFixture(t)
@@ -106,5 +112,5 @@ func (f *fixture) crashed(t *testing.T, b *v1alpha1.HostedBridge, n, writes int)
 	if (listing.Revision == "") != (s.Revision == "") || listing.Revision != s.Revision {
 		t.Errorf("revision %q in the report, %q stored", s.Revision, listing.Revision)
 	}
-	return append(found, fmt.Sprintf("%d secrets, missing %v, failures %v, key version %d", s.Count, s.Missing, s.Failures, version))
+	return append(found, fmt.Sprintf("destroyed %v, %d secrets, missing %v, failures %v, key version %d", s.DestroyedTime, s.Count, s.Missing, s.Failures, version))
 }

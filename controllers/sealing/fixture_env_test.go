@@ -26,6 +26,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -125,6 +126,10 @@ func (s secrets) PatchSecret(ctx context.Context, secret *corev1.Secret, data ma
 	return after, s.Patch(ctx, after, client.RawPatch(types.MergePatchType, patch))
 }
 
+func (s secrets) DeleteSecret(ctx context.Context, secret *corev1.Secret) error {
+	return s.Delete(ctx, secret, client.Preconditions{UID: &secret.UID})
+}
+
 // fixture is a reconciler on a real API server, without a cache: it reads what
 // was just written, so that a test says exactly what it reconciles with.
 type fixture struct {
@@ -136,6 +141,7 @@ type fixture struct {
 	registry  *prometheus.Registry
 	log       bytes.Buffer
 	namespace string
+	clock     *clocktesting.FakePassiveClock
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -148,6 +154,7 @@ func newFixture(t *testing.T) *fixture {
 		keys:     newKeys(t),
 		events:   events.NewFakeRecorder(64),
 		registry: prometheus.NewRegistry(), namespace: testenv.Namespace(t, direct),
+		clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
 	}
 	sealed := prometheus.NewCounter(prometheus.CounterOpts{Name: "sealed"})
 	f.registry.MustRegister(sealed)
@@ -156,8 +163,8 @@ func newFixture(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	f.Reconciler = &sealing.Reconciler{
-		Keys: f.keys, Recorder: f.events, Metrics: metrics,
-		Settings: sealing.Settings{Namespace: "the-installation", Tiers: quota.Defaults(), Concurrency: 2},
+		Keys: f.keys, Recorder: f.events, Metrics: metrics, Clock: f.clock,
+		Settings: sealing.Settings{Namespace: "the-installation", Tiers: quota.Defaults(), Concurrency: 2, Retention: 720 * time.Hour},
 	}
 	f.use(t, testenv.Indexed{WithWatch: direct, Values: indexValues})
 	return f

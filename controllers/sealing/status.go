@@ -61,6 +61,8 @@ func status(b *v1alpha1.HostedBridge, out outcome) (v1alpha1.SecretsStatus, *int
 		ObservedRecipes:    plan.SecretsBesideSpec(b),
 		Missing:            missing(b, out.listing.Entries),
 		Failures:           merged(out.failures),
+		RetainedUntil:      out.retainedUntil,
+		DestroyedTime:      out.destroyed,
 	}
 	lowest := out.listing.Lowest()
 	if lowest == (envelope.KeyID{}) {
@@ -104,6 +106,12 @@ func statusConfiguration(s v1alpha1.SecretsStatus, keyVersion *int32) *bridgeac.
 		WithMissing(s.Missing...)
 	if s.ObservedRecipes != "" {
 		secrets.WithObservedRecipes(s.ObservedRecipes)
+	}
+	if s.RetainedUntil != nil {
+		secrets.WithRetainedUntil(*s.RetainedUntil)
+	}
+	if s.DestroyedTime != nil {
+		secrets.WithDestroyedTime(*s.DestroyedTime)
 	}
 	if s.Revision != "" {
 		secrets.WithRevision(s.Revision)

@@ -145,3 +145,8 @@ func (c *Cluster) ApplyCA(ctx context.Context, namespace string, pem []byte) err
 	_, err := c.core.ConfigMaps(namespace).Apply(ctx, config, metav1.ApplyOptions{FieldManager: v1alpha1.FieldOwnerKeybroker, Force: true})
 	return err
 }
+
+// DeleteSecret implements store.Secrets.
+func (c *Cluster) DeleteSecret(ctx context.Context, secret *corev1.Secret) error {
+	return c.core.Secrets(secret.Namespace).Delete(ctx, secret.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &secret.UID}})
+}

@@ -36,6 +36,8 @@ type Secrets interface {
 	// whose value is nil. If the Secret has changed since it was read, the
 	// error is a conflict.
 	PatchSecret(ctx context.Context, secret *corev1.Secret, data map[string][]byte) (*corev1.Secret, error)
+	// DeleteSecret deletes the Secret, unless another one has taken its name.
+	DeleteSecret(ctx context.Context, secret *corev1.Secret) error
 }
 
 // Config is what a store needs. No field may be empty.

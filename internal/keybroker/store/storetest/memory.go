@@ -105,6 +105,25 @@ func (m *Memory) PatchSecret(ctx context.Context, read *corev1.Secret, data map[
 	return result, nil
 }
 
+// DeleteSecret deletes the Secret that was read.
+func (m *Memory) DeleteSecret(ctx context.Context, read *corev1.Secret) error {
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
+	if err := errors.Join(ctx.Err(), m.Err); err != nil {
+		return err
+	}
+	stored, found := m.Stored[Key(read.Namespace, read.Name)]
+	switch {
+	case !found:
+		return apierrors.NewNotFound(resource, read.Name)
+	case stored.UID != read.UID:
+		return apierrors.NewConflict(resource, read.Name, errors.New("it is another one"))
+	}
+	delete(m.Stored, Key(read.Namespace, read.Name))
+	m.Writes++
+	return nil
+}
+
 // asRead returns the stored Secret if the Secret that was read may be changed.
 func (m *Memory) asRead(read *corev1.Secret) (*corev1.Secret, error) {
 	stored, found := m.Stored[Key(read.Namespace, read.Name)]
