@@ -19,7 +19,7 @@ import (
 )
 
 func TestMetricsAreDocumented(t *testing.T) {
-	watcher, err := watch.New(&rest.Config{Host: "127.0.0.1:1"}, nil, slog.New(slog.DiscardHandler))
+	watcher, err := watch.New(&rest.Config{Host: "127.0.0.1:1"}, nil, "hosted-bridge-system", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

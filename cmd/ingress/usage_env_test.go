@@ -115,7 +115,7 @@ func TestTheCatalogIsToldWhatIsPopular(t *testing.T) {
 	b := namingBridge(t, testenv.Namespace(t, testenv.Client(t)))
 	p := core{log: log, audit: &trail{index: indexOfCalls(t, b, 3)}}
 	var err error
-	if p.routes, err = watch.New(testenv.Config(), nil, log); err != nil {
+	if p.routes, err = watch.New(testenv.Config(), nil, "hosted-bridge-system", log); err != nil {
 		t.Fatal(err)
 	}
 	if p.catalog, err = (&catalogOptions{}).open(testenv.Config(), b.Namespace, log); err != nil {

@@ -285,6 +285,9 @@ type fakeUsers struct {
 	mu      sync.Mutex
 	bridges map[string][]v1alpha1.UserID
 	welcome map[string]v1alpha1.UserID
+	// closed are those whose access was taken away, and ended is when logins ended.
+	closed map[string]bool
+	ended  map[string]time.Time
 	// foreign are the namespaces of bridges that only their authors speak for, and made
 	// how often a user's bridge was made again.
 	foreign map[v1alpha1.UserID]string
@@ -298,12 +301,21 @@ type fakeUsers struct {
 	noGroups bool
 }
 
+func (u *fakeUsers) Closed(_ context.Context, who flow.Identity) (bool, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.closed[who.Subject], nil
+}
+
 func (u *fakeUsers) Bridges(_ context.Context, who flow.Identity) (bridges []flow.Bridge, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.asked++
 	if u.away {
 		return nil, errFake
+	}
+	if u.closed[who.Subject] || !who.Since.IsZero() && !who.Since.After(u.ended[who.Subject]) {
+		return nil, nil
 	}
 	for _, user := range u.bridges[who.Subject] {
 		bridges = append(bridges, u.bridge(who, user))

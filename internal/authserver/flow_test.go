@@ -68,7 +68,7 @@ func TestALoginFromItsFirstRequestToItsTokens(t *testing.T) {
 	}
 	token.ID = ""
 	want := oauth.Token{
-		Issuer: issuer, Subject: oauth.KeyOf("https://idp.example", "alice"), User: "alice", Own: true, ClientID: desk,
+		Issuer: issuer, Subject: oauth.KeyOf("https://idp.example", "alice"), User: "alice", Own: true, ClientID: desk, Issued: w.now(),
 		Expires: w.now().Add(15 * time.Minute), Read: true, Call: true, Scopes: oauth.Scopes(),
 	}
 	if diff := cmp.Diff(want, token); diff != "" {

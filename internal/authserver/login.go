@@ -4,6 +4,7 @@
 package authserver
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -19,6 +20,7 @@ const statusOK = http.StatusOK
 var (
 	errNoLogin = refusePage(statusForbidden, "You could not be logged in", "The provider did not let you in, or its answer is not to be relied on. Begin again from your program.")
 	errNotOne  = refusePage(statusForbidden, "You may not use this bridge", "There is no bridge of this address that you may use as whoever you logged in as.")
+	errClosed  = refusePage(statusForbidden, "You have no access", "Your access to this installation was taken away. Ask whoever runs it, and tell them who you are here.")
 	errNone    = refusePage(statusForbidden, "You have no bridge here", "Ask whoever runs this installation to let you use one, and tell them who you are here. Then begin again.")
 	errNoStep  = refusePage(http.StatusNotFound, "There is no such page", "Nobody can log in here by this address.")
 )
@@ -106,7 +108,7 @@ func (s *loginHandler) callback(c httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	if err := s.finish(c, q.get(parameterState), p); err != nil {
+	if err := errors.Join(s.finish(c, q.get(parameterState), p), s.checkAccess(c.Request().Context(), who)); err != nil {
 		return err
 	}
 	s.recordGroups(c.Request().Context(), provider, who)
@@ -120,6 +122,18 @@ func (s *loginHandler) callback(c httpapi.Call) error {
 	default:
 		return s.askPerson(c, p, provider, who)
 	}
+}
+
+// checkAccess returns an error if the person's access was taken away.
+func (s *loginHandler) checkAccess(ctx context.Context, who flow.Identity) error {
+	closed, err := s.Users.Closed(ctx, who)
+	if err != nil {
+		return fmt.Errorf("look up access: %w", err)
+	}
+	if closed {
+		return errClosed.withPerson(who)
+	}
+	return nil
 }
 
 // identify returns who came back.

@@ -121,11 +121,11 @@ func (s *loginSessions) saveFor(c httpapi.Call, p loginSession, who flow.Identit
 	if secret, err = s.secret(); err != nil {
 		return "", err
 	}
-	who.Name = "" // It is for the page alone.
+	who.Name, who.Since = "", s.Now() // The name is for the page alone.
 	if at != stageAgree {
 		who.RefreshToken = "" // It is for the grant alone.
 	}
-	p.Stage, p.Who, p.Came, p.Nonce, p.Verifier = at, &who, s.Now(), "", ""
+	p.Stage, p.Who, p.Came, p.Nonce, p.Verifier = at, &who, who.Since, "", ""
 	err = s.save(c, p, secret)
 	if errors.Is(err, errLong) && who.RefreshToken != "" {
 		who.RefreshToken = "" // The provider is then asked at the next login.

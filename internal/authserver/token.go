@@ -251,7 +251,9 @@ func (s *tokenHandler) checkGrant(ctx context.Context, g *grant.Stored) error {
 // checkBridge ends a grant with this refusal if its person may no longer use its
 // bridge. It notes the bridge in a grant that does not name it.
 func (s *tokenHandler) checkBridge(ctx context.Context, g *grant.Stored, refusal *jsonError) error {
-	bridges, err := s.Users.Bridges(ctx, g.Who)
+	who := g.Who
+	who.Since = g.Began
+	bridges, err := s.Users.Bridges(ctx, who)
 	if err != nil {
 		return fmt.Errorf("look up bridges: %w", err)
 	}

@@ -90,6 +90,7 @@ type world struct {
 	mu      sync.Mutex
 	bridges []*v1alpha1.HostedBridge
 	pods    []*corev1.Pod
+	persons []*v1alpha1.BridgePerson
 }
 
 // defaults is the configuration of worlds that do not ask for another.
@@ -391,7 +392,7 @@ func (w *world) change(edit func()) {
 func (w *world) publish() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.routes.set(route.Build(w.bridges, w.pods))
+	w.routes.set(route.Build(w.bridges, w.pods, w.persons...))
 }
 
 // request returns a request of user's endpoint with key.

@@ -75,6 +75,9 @@ func (c *claims) isFor(i *Issuer, resource string) bool {
 // token returns the token's subject and what it allows.
 func (c *claims) token(i *Issuer) (Token, error) {
 	t := Token{Issuer: i.URL, Own: i.Own, ClientID: c.client(), ID: c.ID, Expires: c.Expiry.Time()}
+	if c.IssuedAt != nil {
+		t.Issued = c.IssuedAt.Time()
+	}
 	var err error
 	if i.Own {
 		err = c.own(&t)
@@ -134,7 +137,7 @@ func (c *claims) foreign(i *Issuer, t *Token) error {
 		groups, err = []string{}, nil
 	}
 	if err == nil {
-		t.Groups, t.Person, t.Issued = groups, c.Subject, c.IssuedAt.Time()
+		t.Groups, t.Person = groups, c.Subject
 	}
 	return nil
 }

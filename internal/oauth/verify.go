@@ -57,6 +57,7 @@ type Token struct {
 	// are not to be had from the token.
 	Groups []string
 	Person string
+	// Issued is when the token was issued, zero if it does not say.
 	Issued time.Time
 	// Bridge is the UID of the bridge that the person agreed to. Only tokens of
 	// our own server for the URL for everyone have one.

@@ -12,10 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/access"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
 
-// Index follows HostedBridges and pods one change at a time, so that the cost
+// Index follows HostedBridges, pods and BridgePersons one change at a time, so that the cost
 // of the next snapshot depends on what changed and not on what exists. It keeps
 // the objects that it is given, which must not be changed then. It is not safe
 // for concurrent use; its snapshots are.
@@ -25,10 +26,16 @@ type Index struct {
 	claims  map[v1alpha1.UserID][]*v1alpha1.HostedBridge
 	podsOf  map[bridgeKey][]*corev1.Pod
 	users   map[bridgeKey]v1alpha1.UserID
-	// dirty are the users whose route in the table may be outdated.
-	dirty  map[v1alpha1.UserID]bool
-	routes map[v1alpha1.UserID]routed
-	table  *Table
+	// bySubject are the users whose bridges name a subject.
+	bySubject map[oauth.SubjectKey][]v1alpha1.UserID
+	people    *access.People
+	// dirty are the users whose route in the table may be outdated, and moved the people
+	// whose standing may be.
+	dirty     map[v1alpha1.UserID]bool
+	moved     map[oauth.SubjectKey]bool
+	routes    map[v1alpha1.UserID]routed
+	standings map[oauth.SubjectKey]Standing
+	table     *Table
 }
 
 // bridgeKey finds the pods of a bridge. The namespace is part of it because a
@@ -59,9 +66,14 @@ func NewIndex() *Index {
 		claims:  map[v1alpha1.UserID][]*v1alpha1.HostedBridge{},
 		podsOf:  map[bridgeKey][]*corev1.Pod{},
 		users:   map[bridgeKey]v1alpha1.UserID{},
-		dirty:   map[v1alpha1.UserID]bool{},
-		routes:  map[v1alpha1.UserID]routed{},
-		table:   &Table{},
+
+		bySubject: map[oauth.SubjectKey][]v1alpha1.UserID{},
+		people:    access.NewPeople(nil),
+		dirty:     map[v1alpha1.UserID]bool{},
+		moved:     map[oauth.SubjectKey]bool{},
+		routes:    map[v1alpha1.UserID]routed{},
+		standings: map[oauth.SubjectKey]Standing{},
+		table:     &Table{},
 	}
 }
 
@@ -75,6 +87,9 @@ func (x *Index) SetBridge(b *v1alpha1.HostedBridge) {
 	x.bridges[nameOf(b)] = b
 	x.claims[user] = append(x.claims[user], b)
 	x.users[bridgeKey{b.Namespace, b.UID}] = user
+	for _, key := range subjectsOf(b) {
+		x.bySubject[key] = append(x.bySubject[key], user)
+	}
 	x.dirty[user] = true
 }
 
@@ -87,7 +102,45 @@ func (x *Index) DeleteBridge(b *v1alpha1.HostedBridge) {
 	delete(x.bridges, nameOf(b))
 	without(x.claims, old.User(), old)
 	delete(x.users, bridgeKey{old.Namespace, old.UID})
+	for _, key := range subjectsOf(old) {
+		removeOnce(x.bySubject, key, old.User())
+	}
 	x.dirty[old.User()] = true
+}
+
+// SetPerson replaces the person of p's name.
+func (x *Index) SetPerson(p *v1alpha1.BridgePerson) {
+	x.touch(x.people.Get(p.Name))
+	x.people.Set(p)
+	x.touch(p)
+}
+
+// DeletePerson removes the person of p's name.
+func (x *Index) DeletePerson(p *v1alpha1.BridgePerson) {
+	x.touch(x.people.Get(p.Name))
+	x.people.Delete(p)
+}
+
+// touch notes that what is known of a person changed, and so the access to bridges.
+func (x *Index) touch(p *v1alpha1.BridgePerson) {
+	switch {
+	case p == nil:
+		return
+	case p.Spec.User != "":
+		x.dirty[p.Spec.User] = true
+		return
+	}
+	key := access.KeyOf(p)
+	x.moved[key] = true
+	for _, user := range x.bySubject[key] {
+		x.dirty[user] = true
+	}
+	for _, user := range x.people.Person(key).RuledUsers() {
+		x.dirty[user] = true
+	}
+	if user := access.RuledUser(p); user != "" {
+		x.dirty[user] = true
+	}
 }
 
 // SetPod replaces the pod of pod's name.
@@ -138,6 +191,20 @@ func (x *Index) Snapshot() *Table {
 		}
 	}
 	clear(x.dirty)
+	for key := range x.moved {
+		person := x.people.Person(key)
+		want := Standing{person.Access() != v1alpha1.AccessAllowed, person.LoginsEnded()}
+		if x.standings[key] == want {
+			continue
+		}
+		d.replaceStanding(key, want)
+		if want == (Standing{}) {
+			delete(x.standings, key)
+		} else {
+			x.standings[key] = want
+		}
+	}
+	clear(x.moved)
 	if d.table != nil {
 		d.table.routes = len(x.routes)
 		x.table = d.table
@@ -151,7 +218,21 @@ func (x *Index) decide(user v1alpha1.UserID) routed {
 		return routed{}
 	}
 	pods := x.podsOf[bridgeKey{b.Namespace, b.UID}]
-	return routed{backend: backendOf(b, pods), keys: keysOf(b), subjects: subjectsOf(b)}
+	r := routed{backend: backendOf(b, pods), keys: keysOf(b), subjects: subjectsOf(b)}
+	r.backend.LoginsEnded = x.people.User(user).LoginsEnded()
+	if x.people.Bridge(b) != v1alpha1.AccessAllowed {
+		r.close()
+	}
+	return r
+}
+
+// close takes the keys and the pod of a bridge away that nobody may use. The table still
+// has it, for administrators.
+func (r *routed) close() {
+	r.keys = nil
+	b := &r.backend
+	b.Closed, b.State, b.Candidate = true, Suspended, Candidate{}
+	b.PodName, b.PodUID, b.PodIP = "", "", ""
 }
 
 func nameOf(o metav1.Object) types.NamespacedName {
@@ -170,6 +251,16 @@ func without[K, V comparable](lists map[K][]V, k K, v V) {
 	}
 }
 
+// removeOnce removes one element of a list that may have it several times.
+func removeOnce[K, V comparable](lists map[K][]V, k K, v V) {
+	if at := slices.Index(lists[k], v); at >= 0 {
+		lists[k] = slices.Delete(lists[k], at, at+1)
+	}
+	if len(lists[k]) == 0 {
+		delete(lists, k)
+	}
+}
+
 // draft is a table that is being made from another. It shares every shard with
 // that one until it copies it.
 type draft struct {
@@ -178,14 +269,20 @@ type draft struct {
 	backends [shards]bool
 	keys     [shards]bool
 	subjects [shards]bool
+	people   [shards]bool
 }
 
-// replace puts want in place of have.
-func (d *draft) replace(have, want routed) {
+// begin copies the table before the first change.
+func (d *draft) begin() {
 	if d.table == nil {
 		t := *d.from
 		d.table = &t
 	}
+}
+
+// replace puts want in place of have.
+func (d *draft) replace(have, want routed) {
+	d.begin()
 	if have.exists() {
 		delete(d.backendsOf(have.backend.User), have.backend.User)
 	}
@@ -229,6 +326,18 @@ func (d *draft) replaceSubjects(have, want routed) {
 		at, _ := slices.BinarySearch(shard[s], want.backend.User)
 		shard[s] = slices.Insert(slices.Clip(shard[s]), at, want.backend.User)
 	}
+}
+
+// replaceStanding puts want in place of what was taken away from a person.
+func (d *draft) replaceStanding(key oauth.SubjectKey, want Standing) {
+	d.begin()
+	i := shardOfSubject(key)
+	shard := own(&d.table.people[i], &d.people[i])
+	if want == (Standing{}) {
+		delete(shard, key)
+		return
+	}
+	shard[key] = want
 }
 
 func (d *draft) backendsOf(user v1alpha1.UserID) map[v1alpha1.UserID]Backend {

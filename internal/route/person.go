@@ -6,6 +6,7 @@ package route
 import (
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
@@ -17,15 +18,34 @@ type Person struct {
 	// Ruled is the user that a rule of the installation derives from the person,
 	// empty if there is none.
 	Ruled v1alpha1.UserID
+	// Since is when the login or token began by which the person comes. It does not count if
+	// logins were ended later. Zero is now.
+	Since time.Time
 }
 
 // MayUse reports whether p may use the user's bridge where the user is named,
 // such as in a URL.
 func (t *Table) MayUse(p Person, user v1alpha1.UserID) bool {
-	if _, exists := t.Lookup(user); !exists {
-		return false
-	}
-	return p.Ruled == user || slices.Contains(t.Subjects(p.Subject), user)
+	b, exists := t.Lookup(user)
+	return exists && t.isOpenFor(p, b) && (p.Ruled == user || slices.Contains(t.Subjects(p.Subject), user))
+}
+
+// IsOpen reports whether p has access, whatever p may use.
+func (t *Table) IsOpen(p Person) bool {
+	s := t.Standing(p.Subject)
+	return !s.Closed && p.isAfter(s.LoginsEnded)
+}
+
+// isOpenFor reports whether p has access, and nothing was taken away from the bridge that
+// keeps p from using it.
+func (t *Table) isOpenFor(p Person, b Backend) bool {
+	return t.IsOpen(p) && !b.Closed && p.isAfter(b.LoginsEnded)
+}
+
+// isAfter reports whether p's login began after logins were ended. Times of tokens have
+// seconds.
+func (p Person) isAfter(ended time.Time) bool {
+	return p.Since.IsZero() || ended.IsZero() || p.Since.After(ended)
 }
 
 // BridgesOf returns the bridges that p may use where their users are named, in
@@ -37,7 +57,7 @@ func (t *Table) BridgesOf(p Person) iter.Seq[Backend] {
 	}
 	return func(yield func(Backend) bool) {
 		for _, user := range users {
-			if b, exists := t.Lookup(user); exists && !yield(b) {
+			if b, exists := t.Lookup(user); exists && t.isOpenFor(p, b) && !yield(b) {
 				return
 			}
 		}
@@ -55,7 +75,7 @@ func (t *Table) Unasked(p Person, trusted []string) []Backend {
 			inTrusted = append(inTrusted, b)
 		}
 	}
-	if b, exists := t.Lookup(p.Ruled); exists && len(inTrusted) == 0 {
+	if b, exists := t.Lookup(p.Ruled); exists && t.isOpenFor(p, b) && len(inTrusted) == 0 {
 		return []Backend{b}
 	}
 	return inTrusted

@@ -49,7 +49,7 @@ func TestARestoredTableIsTheOneItWasMadeOf(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want := Build(bridges, nil)
 			backends, keys, subjects := content(want)
-			got, err := Restore(backends, keys, subjects)
+			got, err := Restore(Content{Backends: backends, Keys: keys, Subjects: subjects})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -89,7 +89,7 @@ func TestWhatNoTableHasIsNotRestored(t *testing.T) {
 		"a key without an id":          {backends: []Backend{alice}, keys: []Key{{KeyEntry: KeyEntry{User: "alice"}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if table, err := Restore(test.backends, test.keys, test.subjects); err == nil {
+			if table, err := Restore(Content{Backends: test.backends, Keys: test.keys, Subjects: test.subjects}); err == nil {
 				t.Errorf("restored to %d routes", table.Len())
 			}
 		})

@@ -49,6 +49,12 @@ type Backend struct {
 	// SecretsRevision is the revision of the secrets that the bridge should
 	// have, empty while there are none.
 	SecretsRevision string
+	// Closed means that nobody may use the bridge, since all of its people were
+	// suspended or offboarded, or its user was. It has no keys then.
+	Closed bool `json:",omitzero"`
+	// LoginsEnded is when an administrator or directory ended the logins of the
+	// bridge's user; zero if none did.
+	LoginsEnded time.Time `json:",omitzero"`
 
 	// The pod is set only while the state is Ready. Its address may belong to
 	// another pod by now; only the TLS handshake shows that.
@@ -85,6 +91,14 @@ type KeyEntry struct {
 	ExpiresAt time.Time
 }
 
+// Standing is what is taken away from a person. The zero value is nothing.
+type Standing struct {
+	// Closed means that the person is suspended or offboarded.
+	Closed bool
+	// LoginsEnded is when the person's logins ended; zero if they never did.
+	LoginsEnded time.Time
+}
+
 // shards is the number of parts of a table. A change copies the parts that it
 // touches: at 10,000 bridges 40 entries instead of 10,000.
 const shards = 256
@@ -94,14 +108,18 @@ type Table struct {
 	backends [shards]map[v1alpha1.UserID]Backend
 	keys     [shards]map[string][]KeyEntry
 	subjects [shards]map[oauth.SubjectKey][]v1alpha1.UserID
+	people   [shards]map[oauth.SubjectKey]Standing
 	routes   int
 }
 
 // Build makes the snapshot of these objects. Objects that are being deleted
 // count as gone. Of bridges with the same user only the one that Precedes the
 // others is routed, keys and subjects included.
-func Build(bridges []*v1alpha1.HostedBridge, pods []*corev1.Pod) *Table {
+func Build(bridges []*v1alpha1.HostedBridge, pods []*corev1.Pod, persons ...*v1alpha1.BridgePerson) *Table {
 	x := NewIndex()
+	for _, p := range persons {
+		x.SetPerson(p)
+	}
 	for _, b := range bridges {
 		x.SetBridge(b)
 	}
@@ -121,10 +139,15 @@ func (t *Table) Lookup(user v1alpha1.UserID) (Backend, bool) {
 // is more than one only if a key was copied; nothing forbids that.
 func (t *Table) Keys(id string) []KeyEntry { return t.keys[shardOf(id)][id] }
 
-// Subjects returns the users whose bridges a person or program may use that
-// logged in, in the order of their ids. The caller must not change the list.
+// Subjects returns the users whose HostedBridges name a person or program, in the order of
+// their ids. The caller must not change the list.
 func (t *Table) Subjects(key oauth.SubjectKey) []v1alpha1.UserID {
 	return t.subjects[shardOfSubject(key)][key]
+}
+
+// Standing returns what is taken away from a person.
+func (t *Table) Standing(key oauth.SubjectKey) Standing {
+	return t.people[shardOfSubject(key)][key]
 }
 
 // Backends calls yield for each backend, in no order, until it returns false.

@@ -122,6 +122,9 @@ type Identity struct {
 	Name string
 	// User is the user that the provider's rule makes of the person, if any.
 	User v1alpha1.UserID
+	// Since is when the person came back from the provider; zero is now. It does not count
+	// if their logins were ended later.
+	Since time.Time `json:"since,omitzero"`
 	// Groups are those that the provider names now. They are nil where it does not say,
 	// or the installation does not ask for them; GroupsError is then why, if it asks.
 	Groups      []string `json:"-"`
@@ -147,6 +150,8 @@ type Bridge struct {
 
 // Users knows whose bridges a person may use.
 type Users interface {
+	// Closed reports whether the person's access was taken away.
+	Closed(ctx context.Context, who Identity) (bool, error)
 	// Bridges returns them, sorted by their users; none is no error.
 	Bridges(ctx context.Context, who Identity) ([]Bridge, error)
 	// Offer returns the user of the bridge that Onboard would make for a person

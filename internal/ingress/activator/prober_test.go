@@ -31,7 +31,7 @@ func startingTable(t *testing.T, n int) *route.Table {
 			Candidate: route.Candidate{PodName: name, PodUID: types.UID(name), PodIP: "10.0.0.1"},
 		}
 	}
-	table, err := route.Restore(backends, nil, nil)
+	table, err := route.Restore(route.Content{Backends: backends})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/audit"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
+	"github.com/hostedbridge/hostedbridge/internal/route"
 )
 
 // Administrator is who administers the installation, by the admin key or by a login.
@@ -60,6 +61,13 @@ func (a *Authenticator) verifyAdministrator(ctx context.Context, presented strin
 		return Administrator{}, problems.Unauthorized
 	case err != nil, !token.Own, len(token.Roles) == 0:
 		return Administrator{}, a.Refuse(source, presented, "")
+	}
+	t := a.routes.Current()
+	if t == nil {
+		return Administrator{}, problems.NotReady
+	}
+	if !t.IsOpen(route.Person{Subject: token.Subject, Since: token.Issued}) {
+		return Administrator{}, problems.Unauthorized
 	}
 	who := audit.Principal{Kind: audit.KindOAuth, ID: token.Subject.String(), Issuer: token.Issuer, Role: string(token.Roles[0])}
 	return Administrator{principal: who, roles: token.Roles}, nil

@@ -158,7 +158,7 @@ func (a *Authenticator) verifyToken(ctx context.Context, t *route.Table, present
 		return p, false, a.Refuse(from.Source, presented, "")
 	}
 	g := &tokenGrant{
-		issuer: token.Issuer, person: route.Person{Subject: token.Subject, Ruled: token.User}, own: token.Own,
+		issuer: token.Issuer, person: route.Person{Subject: token.Subject, Ruled: token.User, Since: token.Issued}, own: token.Own,
 		asked: from.User, bridge: token.Bridge, trusted: a.oauth.TrustedNamespaces,
 		ends: token.Expires.Add(oauth.Leeway), calls: token.Call,
 	}

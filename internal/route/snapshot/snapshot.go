@@ -6,7 +6,6 @@ package snapshot
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/route"
@@ -35,22 +34,15 @@ type Table struct {
 }
 
 type routesContent struct {
-	Installation string          `json:"installation"`
-	Confirmed    time.Time       `json:"confirmed"`
-	Backends     []route.Backend `json:"backends"`
-	Keys         []route.Key     `json:"keys"`
-	// Subjects is left out where there are none, so that a version from before
-	// there could be any reads such a file. It refuses one with subjects, and waits
-	// for the API server.
-	Subjects []route.Subject `json:"subjects,omitempty"`
+	Installation string    `json:"installation"`
+	Confirmed    time.Time `json:"confirmed"`
+	route.Content
 }
 
 // EncodeRoutes returns the file that holds t.
 func (i Identity) EncodeRoutes(t Table) ([]byte, error) {
 	return i.Key.seal(Routes, routesContent{
-		Installation: i.Installation, Confirmed: t.Confirmed.UTC(),
-		Backends: slices.Collect(t.Routes.Backends), Keys: slices.Collect(t.Routes.AllKeys),
-		Subjects: slices.Collect(t.Routes.AllSubjects),
+		Installation: i.Installation, Confirmed: t.Confirmed.UTC(), Content: t.Routes.Content(),
 	})
 }
 
@@ -70,7 +62,7 @@ func (i Identity) DecodeRoutes(file []byte, now time.Time, maxAge time.Duration)
 	case age < -clockSkew:
 		return Table{}, fmt.Errorf("the snapshot is %s ahead of the clock", -age.Round(time.Second))
 	}
-	table, err := route.Restore(content.Backends, content.Keys, content.Subjects)
+	table, err := route.Restore(content.Content)
 	if err != nil {
 		return Table{}, err
 	}

@@ -67,7 +67,7 @@ func filled[T any](t *testing.T) T {
 
 func table(t *testing.T, backends []route.Backend, keys []route.Key, subjects ...route.Subject) *route.Table {
 	t.Helper()
-	restored, err := route.Restore(backends, keys, subjects)
+	restored, err := route.Restore(route.Content{Backends: backends, Keys: keys, Subjects: subjects})
 	if err != nil {
 		t.Fatal(err)
 	}

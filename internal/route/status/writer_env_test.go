@@ -32,7 +32,7 @@ const patience = 20 * time.Second
 // start runs a watcher for the test.
 func start(t *testing.T) *watch.Watcher {
 	t.Helper()
-	w, err := watch.New(testenv.Config(), nil, slog.New(slog.DiscardHandler))
+	w, err := watch.New(testenv.Config(), nil, "hosted-bridge-system", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestARunningWriterWritesWhatItIsTold(t *testing.T) {
 // does.
 func TestTheLastUseIsWrittenWhenAWatcherEndsToo(t *testing.T) {
 	c := testenv.Client(t)
-	w, err := watch.New(testenv.Config(), nil, slog.New(slog.DiscardHandler))
+	w, err := watch.New(testenv.Config(), nil, "hosted-bridge-system", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -194,7 +194,7 @@ func TestARestoredTableServesUntilTheAPIServerHasToldOfEverything(t *testing.T) 
 	confirmed := time.Now().Add(-time.Hour)
 	attempts := countAttempts(config)
 	log := &testenv.Log{}
-	w, err := New(config, nil, slog.New(slog.NewJSONHandler(log, nil)))
+	w, err := New(config, nil, "hosted-bridge-system", slog.New(slog.NewJSONHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,9 @@ import (
 	"errors"
 	"fmt"
 
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
 
@@ -18,10 +21,7 @@ var ErrUnknown = errors.New("the bridges are not known yet")
 // watcher keeps of one. The caller must not change them. Before the API server
 // has told of all the error is ErrUnknown, also where the table was restored.
 func (w *Watcher) Bridges(ctx context.Context) ([]*v1alpha1.HostedBridge, error) {
-	w.mu.Lock()
-	followed := w.followed
-	w.mu.Unlock()
-	if !followed {
+	if !w.isFollowed() {
 		return nil, ErrUnknown
 	}
 	var list v1alpha1.HostedBridgeList
@@ -33,4 +33,41 @@ func (w *Watcher) Bridges(ctx context.Context) ([]*v1alpha1.HostedBridge, error)
 		bridges[i] = &list.Items[i]
 	}
 	return bridges, nil
+}
+
+// Persons returns all BridgePersons of the installation, as Bridges returns bridges.
+func (w *Watcher) Persons(ctx context.Context) ([]v1alpha1.BridgePerson, error) {
+	if !w.isFollowed() {
+		return nil, ErrUnknown
+	}
+	var list v1alpha1.BridgePersonList
+	if err := w.cache.List(ctx, &list); err != nil {
+		return nil, fmt.Errorf("list the people: %w", err)
+	}
+	return list.Items, nil
+}
+
+func (w *Watcher) isFollowed() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.followed
+}
+
+// FollowPersons calls told with each BridgePerson that there is, or is created or changed
+// from now on. told must not change it, nor wait.
+func (w *Watcher) FollowPersons(ctx context.Context, told func(*v1alpha1.BridgePerson)) error {
+	informer, err := w.cache.GetInformer(ctx, &v1alpha1.BridgePerson{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watch BridgePersons: %w", err)
+	}
+	tell := func(object any) {
+		if p, ok := object.(*v1alpha1.BridgePerson); ok {
+			told(p)
+		}
+	}
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: tell, UpdateFunc: func(_, object any) { tell(object) }})
+	if err != nil {
+		return fmt.Errorf("watch BridgePersons: %w", err)
+	}
+	return nil
 }

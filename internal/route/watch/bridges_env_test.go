@@ -36,14 +36,14 @@ func TestBridgesHaveWhatIsCounted(t *testing.T) {
 func expectCounted(t *testing.T, namespace string, watched scope.Namespaces) {
 	t.Helper()
 	c := testenv.Client(t)
-	w, err := New(testenv.Config(), watched, slog.New(slog.DiscardHandler))
+	w, err := New(testenv.Config(), watched, "hosted-bridge-system", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.Bridges(t.Context()); !errors.Is(err, ErrUnknown) {
 		t.Errorf("before anything is known: %v", err)
 	}
-	if restored, err := route.Restore(nil, nil, nil); err != nil || !w.Restore(restored, metav1.Now().Time) {
+	if restored, err := route.Restore(route.Content{}); err != nil || !w.Restore(restored, metav1.Now().Time) {
 		t.Fatal(err)
 	}
 	if _, err := w.Bridges(t.Context()); !errors.Is(err, ErrUnknown) {

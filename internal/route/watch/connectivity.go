@@ -17,7 +17,8 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/scope"
 )
 
-// watchedKinds is how many kinds of objects are watched: bridges and pods.
+// watchedKinds is how many kinds of objects are watched in each namespace: bridges and
+// pods. BridgePersons are watched in that of the installation alone.
 const watchedKinds = 2
 
 // connectivity knows whether the API server tells of changes. It does while

@@ -61,6 +61,22 @@ func trimBridge(object any) (any, error) {
 	}, nil
 }
 
+// trimPerson keeps of a person what the table is made of, and of those who leave how far
+// they are.
+func trimPerson(object any) (any, error) {
+	p, ok := object.(*v1alpha1.BridgePerson)
+	if !ok {
+		return object, nil
+	}
+	kept := &v1alpha1.BridgePerson{ObjectMeta: trimMeta(p.ObjectMeta), Spec: p.Spec}
+	kept.Status.LoginsEndedTime, kept.Status.Bridges = p.Status.LoginsEndedTime, p.Status.Bridges
+	kept.Status.Conditions, kept.Status.Audited = p.Status.Conditions, p.Status.Audited
+	if p.Status.Login != nil && p.Status.Login.User != "" {
+		kept.Status.Login = &v1alpha1.PersonLogin{Time: p.Status.Login.Time, User: p.Status.Login.User}
+	}
+	return kept, nil
+}
+
 // trimServers keeps the names of servers, of the secrets that they may use, and of
 // their recipes.
 func trimServers(servers []v1alpha1.Server) []v1alpha1.Server {

@@ -59,15 +59,15 @@ type Watcher struct {
 	restored time.Time
 }
 
-// New returns a watcher of those namespaces. It does not ask the API server for
-// anything yet.
-func New(config *rest.Config, watched scope.Namespaces, log *slog.Logger) (*Watcher, error) {
+// New returns a watcher of those namespaces, and of the BridgePersons in the
+// installation's. It does not ask the API server for anything yet.
+func New(config *rest.Config, watched scope.Namespaces, installation string, log *slog.Logger) (*Watcher, error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 		return nil, fmt.Errorf("build the scheme: %w", err)
 	}
 	shared := true // Users of the cache's objects only read them.
-	contact := newConnectivity(time.Now(), watchedKinds*len(watched.Queries()))
+	contact := newConnectivity(time.Now(), watchedKinds*len(watched.Queries())+1)
 	c, err := cache.New(config, cache.Options{
 		Scheme: scheme,
 		// The mapper of its own would need the API server's word.
@@ -84,6 +84,7 @@ func New(config *rest.Config, watched scope.Namespaces, log *slog.Logger) (*Watc
 				Transform: trimPod,
 			},
 			&v1alpha1.HostedBridge{}: {Transform: trimBridge},
+			&v1alpha1.BridgePerson{}: {Namespaces: map[string]cache.Config{installation: {}}, Transform: trimPerson},
 		},
 	})
 	if err != nil {
@@ -99,8 +100,10 @@ func New(config *rest.Config, watched scope.Namespaces, log *slog.Logger) (*Watc
 func mapperOf(scheme *runtime.Scheme) meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(scheme.PrioritizedVersionsAllGroups())
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
+	mapper.Add(v1alpha1.GroupVersion.WithKind("BridgePerson"), meta.RESTScopeNamespace)
 	mapper.Add(v1alpha1.GroupVersion.WithKind("HostedBridge"), meta.RESTScopeNamespace)
-	// A cache of several namespaces asks for a list's kind, too.
+	// A cache of chosen namespaces asks for a list's kind, too.
+	mapper.Add(v1alpha1.GroupVersion.WithKind("BridgePersonList"), meta.RESTScopeNamespace)
 	mapper.Add(v1alpha1.GroupVersion.WithKind("HostedBridgeList"), meta.RESTScopeNamespace)
 	return mapper
 }
@@ -178,7 +181,8 @@ func (w *Watcher) Run(ctx context.Context) error {
 }
 
 // startInformers asks to be told of events, and returns when the index has everything
-// that was there. A table before that would refuse those who are not in it yet.
+// that was there. A table before that would refuse those who are not in it yet, and admit
+// people whose access was taken away.
 func (w *Watcher) startInformers(ctx context.Context) error {
 	pods, err := watchKind(ctx, w, &corev1.Pod{}, (*route.Index).SetPod, (*route.Index).DeletePod)
 	if err != nil {
@@ -188,7 +192,11 @@ func (w *Watcher) startInformers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !toolscache.WaitForCacheSync(ctx.Done(), pods, bridges) {
+	persons, err := watchKind(ctx, w, &v1alpha1.BridgePerson{}, (*route.Index).SetPerson, (*route.Index).DeletePerson)
+	if err != nil {
+		return err
+	}
+	if !toolscache.WaitForCacheSync(ctx.Done(), pods, bridges, persons) {
 		return fmt.Errorf("list the routes: %w", context.Cause(ctx))
 	}
 	w.markDirty() // Also if there are no objects: an empty installation is ready.
@@ -208,7 +216,7 @@ func logWatchError(ctx context.Context, log *slog.Logger, err error) {
 // watchKind keeps the index up to date with all objects of one kind. What it
 // returns reports whether the index has all that the first list had.
 func watchKind[T client.Object](ctx context.Context, w *Watcher, kind T, set, forget func(*route.Index, T)) (toolscache.InformerSynced, error) {
-	// Both kinds are listed at once, and waited for then.
+	// All kinds are listed at once, and waited for then.
 	informer, err := w.cache.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, fmt.Errorf("watch %T: %w", kind, err)

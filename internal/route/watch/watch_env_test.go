@@ -39,7 +39,7 @@ func start(t *testing.T) *Watcher {
 
 func startAt(t *testing.T, config *rest.Config) *Watcher {
 	t.Helper()
-	w, err := New(config, nil, slog.New(slog.DiscardHandler))
+	w, err := New(config, nil, "hosted-bridge-system", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ package kubestore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -45,6 +46,25 @@ type Directory struct {
 	Trusted []string
 }
 
+// Closed implements flow.Users.
+func (l *Directory) Closed(_ context.Context, who flow.Identity) (bool, error) {
+	t := l.Routes.Current()
+	if t == nil {
+		return false, errUnknownRoutes
+	}
+	return t.Standing(oauth.KeyOf(who.Issuer, who.Subject)).Closed, nil
+}
+
+// checkOpen returns an error that wraps flow.ErrNotInvited for a person whose access was
+// taken away.
+func (l *Directory) checkOpen(ctx context.Context, who flow.Identity) error {
+	closed, err := l.Closed(ctx, who)
+	if err == nil && closed {
+		return fmt.Errorf("%w: the person's access was taken away", flow.ErrNotInvited)
+	}
+	return err
+}
+
 // Bridges implements flow.Users.
 func (l *Directory) Bridges(_ context.Context, who flow.Identity) ([]flow.Bridge, error) {
 	t := l.Routes.Current()
@@ -52,7 +72,7 @@ func (l *Directory) Bridges(_ context.Context, who flow.Identity) ([]flow.Bridge
 		return nil, errUnknownRoutes
 	}
 	var bridges []flow.Bridge
-	for b := range t.BridgesOf(route.Person{Subject: oauth.KeyOf(who.Issuer, who.Subject), Ruled: who.User}) {
+	for b := range t.BridgesOf(route.Person{Subject: oauth.KeyOf(who.Issuer, who.Subject), Ruled: who.User, Since: who.Since}) {
 		bridges = append(bridges, l.bridge(b, who))
 	}
 	return bridges, nil
@@ -70,12 +90,18 @@ func (l *Directory) Offer(ctx context.Context, who flow.Identity) (v1alpha1.User
 	if l.Mode != settings.Auto {
 		return "", flow.ErrNotInvited
 	}
+	if err := l.checkOpen(ctx, who); err != nil {
+		return "", err
+	}
 	user, err := l.Onboarding.Offer(ctx, who.Issuer, who.Subject)
 	return user, loginError(err)
 }
 
 // Onboard implements flow.Users.
 func (l *Directory) Onboard(ctx context.Context, who flow.Identity, invited v1alpha1.UserID) (flow.Bridge, error) {
+	if err := l.checkOpen(ctx, who); err != nil {
+		return flow.Bridge{}, err
+	}
 	switch {
 	case l.Mode == settings.Off:
 		return flow.Bridge{}, flow.ErrNotInvited

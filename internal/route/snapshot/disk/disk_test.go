@@ -49,7 +49,7 @@ func tableOf(t *testing.T, users ...string) *route.Table {
 		b.User = v1alpha1.UserID(user)
 		backends = append(backends, b)
 	}
-	table, err := route.Restore(backends, nil, nil)
+	table, err := route.Restore(route.Content{Backends: backends})
 	if err != nil {
 		t.Fatal(err)
 	}
