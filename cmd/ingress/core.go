@@ -54,7 +54,7 @@ func newCore(ctx context.Context, o *options, config *rest.Config, log *slog.Log
 	}
 	c.identity.kept = kept
 	c.identity.restore()
-	if c.routes, err = watch.New(config, o.WatchNamespaces, log); err != nil {
+	if c.routes, err = watch.New(config, o.WatchNamespaces, o.Namespace, log); err != nil {
 		return nil, fmt.Errorf("watch: %w", err)
 	}
 	c.snapshots = newSnapshots(kept, o.Snapshot.MaxAge, c.routes, log)

@@ -46,11 +46,17 @@ func secretsFeature(c *core, _ *options) (httpapi.Feature, error) {
 	return management.Secrets(&c.identity.secrets), nil
 }
 
-func adminFeature(c *core, _ *options) (httpapi.Feature, error) {
-	return management.Admin(management.AdminOptions{
-		Routes: c.routes, Keys: kubestore.NewKeys(c.cluster, rand.Reader, time.Now),
+func adminFeature(c *core, o *options) (httpapi.Feature, error) {
+	keys := kubestore.NewKeys(c.cluster, rand.Reader, time.Now)
+	leaving := &kubestore.Leaving{
+		Client: c.cluster, Namespace: o.Namespace, Known: c.routes, Keys: keys, Note: c.audit.sink.Write, Now: time.Now, Log: c.log,
+	}
+	f := management.Admin(management.AdminOptions{
+		Routes: c.routes, Keys: keys, Access: &kubestore.UserAccess{Client: c.cluster, Namespace: o.Namespace, Known: c.routes},
 		AuditIndex: c.audit.search(), Inventory: c.inventory,
-	}), nil
+	})
+	f.Run = leaving.Run
+	return f, nil
 }
 
 // catalogFeature serves the catalog, and seeds it where there is a source.

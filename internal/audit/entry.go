@@ -27,6 +27,9 @@ const (
 	// KindOAuth is a login; the principal's ID is the text of the person's subject
 	// key, which tells nobody who they are, and its issuer that of the token.
 	KindOAuth Kind = "oauth"
+	// KindInstallation is the installation itself, which does what follows from an act of
+	// somebody, such as to end the keys of a person who is offboarded.
+	KindInstallation Kind = "installation"
 )
 
 // Reporter is the source of a call's outcome.
@@ -43,12 +46,14 @@ const (
 )
 
 // Methods that entries have. Those of administrators begin with AdminPrefix,
-// those of publishers with PublishPrefix, and those of logins with LoginPrefix.
+// those of publishers with PublishPrefix, those of logins with LoginPrefix, and steps of
+// people who lose or get their access with AccessPrefix.
 const (
 	MethodCallTool = "tools/call"
 	AdminPrefix    = "admin/"
 	PublishPrefix  = "publish/"
 	LoginPrefix    = "login/"
+	AccessPrefix   = "access/"
 )
 
 // Principal is the caller.
@@ -145,7 +150,7 @@ func (e Entry) validateRest() error {
 	if e.ID == "" || !validName(e.ID) {
 		return errors.New("id is not a name")
 	}
-	if !slices.Contains([]Kind{KindUserKey, KindAdminKey, KindPublisherKey, KindOAuth}, e.Principal.Kind) {
+	if !slices.Contains([]Kind{KindUserKey, KindAdminKey, KindPublisherKey, KindOAuth, KindInstallation}, e.Principal.Kind) {
 		return errors.New("principal.kind is unknown")
 	}
 	if e.ReportedBy != Bridge && e.ReportedBy != Ingress {

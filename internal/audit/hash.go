@@ -7,6 +7,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"hash"
 	"net/netip"
 	"slices"
@@ -88,4 +89,14 @@ func EntryID(userID, call string) string {
 	name := append(make([]byte, 0, 2*maxName), userID...)
 	sum := sha256.Sum256(append(append(name, 0), call...))
 	return hexOf(sum[:hashed])
+}
+
+// StepID returns the id of an entry about a step that several processes may note: the same
+// for the same parts, so that the index has the step once.
+func StepID(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		_, _ = fmt.Fprintf(h, "%d:%s", len(p), p)
+	}
+	return hexOf(h.Sum(nil)[:hashed])
 }

@@ -37,6 +37,8 @@ type AdminOptions struct {
 	Routes Routes
 	// Keys are what administrators add keys to and remove them from.
 	Keys UserKeys
+	// Access is what administrators take away from users.
+	Access UserAccess
 	// AuditIndex is what administrators ask for entries; NoAuditIndex where
 	// there is none.
 	AuditIndex AuditIndex
@@ -96,6 +98,7 @@ func Secrets(secrets UserSecrets) httpapi.Feature {
 type admin struct {
 	routes    Routes
 	keys      UserKeys
+	access    UserAccess
 	index     AuditIndex
 	inventory func(context.Context) (usage.Inventory, error)
 	counting  chan struct{} // Full while calls are counted.
@@ -113,11 +116,13 @@ const maxQuery = 2048
 // Admin returns the feature by which administrators manage keys and read the audit
 // trail and its figures.
 func Admin(o AdminOptions) httpapi.Feature {
-	a := &admin{routes: o.Routes, keys: o.Keys, index: o.AuditIndex, inventory: o.Inventory, counting: make(chan struct{}, 1)}
+	a := &admin{routes: o.Routes, keys: o.Keys, access: o.Access, index: o.AuditIndex, inventory: o.Inventory, counting: make(chan struct{}, 1)}
 	readers := []oauth.Role{oauth.RoleAuditor}
 	f := httpapi.Feature{Name: "admin", Params: params, MaxPath: maxPath, MaxQuery: maxQuery, Routes: []httpapi.Route{
 		{Method: http.MethodGet, Path: "/admin/audit", Query: query, Roles: readers, Handle: a.queryAudit},
 		{Method: http.MethodGet, Path: "/admin/analytics", Query: query, Roles: readers, Handle: a.queryAnalytics},
+		{Method: http.MethodGet, Path: "/admin/users/:userId/access", Roles: readers, Handle: a.getAccess},
+		{Method: http.MethodPut, Path: "/admin/users/:userId/access", MaxBody: MaxKeyRequest, Handle: a.putAccess},
 		{Method: http.MethodGet, Path: "/admin/users/:userId/keys", Roles: readers, Handle: a.listKeys},
 		{Method: http.MethodPost, Path: "/admin/users/:userId/keys", MaxBody: MaxKeyRequest, Handle: a.createKey},
 		{Method: http.MethodDelete, Path: "/admin/users/:userId/keys/:keyId", Handle: a.revokeKey},

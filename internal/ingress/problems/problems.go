@@ -63,6 +63,9 @@ var (
 
 	TooManyWrites = httpapi.New(http.StatusTooManyRequests, "too_many_requests", "There were too many requests with keys of this publisher.").After(time.Second)
 
+	AccessRequest         = httpapi.New(http.StatusUnprocessableEntity, "access_request_invalid", `Send {"access": "Suspended"}; access is Allowed, Suspended or Offboarded, and "dryRun": true says what would follow.`)
+	AccessRequestTooLarge = httpapi.New(http.StatusRequestEntityTooLarge, "body_too_large", "A request for an access is limited to 4 KiB.")
+
 	KeyRequest         = httpapi.New(http.StatusUnprocessableEntity, "key_request_invalid", `Send {"name": "laptop", "expires": "90d"}; both may be left out.`)
 	KeyRequestTooLarge = httpapi.New(http.StatusRequestEntityTooLarge, "body_too_large", "A request for a key is limited to 4 KiB.")
 	KeyNotFound        = httpapi.New(http.StatusNotFound, "key_not_found", "The user has no key of this id.")

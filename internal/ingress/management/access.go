@@ -1,0 +1,111 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package management
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/access"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+)
+
+// UserAccess is the access of users. Its errors are access.ErrNoUser and those of the API
+// server.
+type UserAccess interface {
+	Report(ctx context.Context, user v1alpha1.UserID) (access.Report, error)
+	Set(ctx context.Context, user v1alpha1.UserID, to v1alpha1.Access, dryRun bool) (access.Report, error)
+}
+
+// getAccess answers with what is known of a user's access.
+func (a *admin) getAccess(c httpapi.Call) error {
+	user := c.Param("userId")
+	report, err := a.access.Report(c.Request().Context(), v1alpha1.UserID(user))
+	if err != nil {
+		return accessProblem(err)
+	}
+	if err := c.Audit(httpapi.Act{Name: "access.get", User: user}); err != nil {
+		return err
+	}
+	return answerJSON(c, http.StatusOK, report)
+}
+
+// putAccess sets a user's access, or says what would follow.
+func (a *admin) putAccess(c httpapi.Call) error {
+	to, dryRun, err := readAccessRequest(c)
+	if err != nil {
+		return err
+	}
+	user := c.Param("userId")
+	ctx, cancel := actContext(c)
+	defer cancel()
+	report, err := a.access.Set(ctx, v1alpha1.UserID(user), to, dryRun)
+	act := httpapi.Act{Name: "access.set", User: user, Target: string(to)}
+	if dryRun {
+		act.Name = "access.preview"
+	}
+	switch {
+	case errors.Is(err, access.ErrNoUser):
+		return accessProblem(err)
+	case err != nil && !dryRun:
+		act.Unsure = true
+		return errors.Join(accessProblem(err), c.Audit(act))
+	case err != nil:
+		return accessProblem(err)
+	}
+	if err := c.Audit(act); err != nil {
+		return err
+	}
+	return answerJSON(c, http.StatusOK, report)
+}
+
+// readAccessRequest returns what the body asks for.
+func readAccessRequest(c httpapi.Call) (to v1alpha1.Access, dryRun bool, err error) {
+	body, err := c.Body()
+	switch {
+	case errors.Is(err, problems.BodyTooLarge):
+		return "", false, problems.AccessRequestTooLarge
+	case err != nil:
+		return "", false, err
+	}
+	return parseAccessRequest(body)
+}
+
+// parseAccessRequest reads {"access": "Suspended", "dryRun": true}.
+func parseAccessRequest(body []byte) (to v1alpha1.Access, dryRun bool, err error) {
+	var asked struct {
+		Access string `json:"access"`
+		DryRun bool   `json:"dryRun"`
+	}
+	doc, err := jsondoc.Parse(body)
+	if err != nil || doc.Kind != jsondoc.Object {
+		return "", false, problems.AccessRequest
+	}
+	var wrong []string
+	for _, p := range jsondoc.Decode(doc, &asked) {
+		wrong = append(wrong, p.String())
+	}
+	if len(wrong) > 0 {
+		return "", false, problems.AccessRequest.Saying(strings.Join(wrong, "; ") + ". " + problems.AccessRequest.Detail)
+	}
+	switch to = v1alpha1.Access(asked.Access); to {
+	case v1alpha1.AccessAllowed, v1alpha1.AccessSuspended, v1alpha1.AccessOffboarded:
+		return to, asked.DryRun, nil
+	}
+	return "", false, problems.AccessRequest
+}
+
+// accessProblem returns err as the caller may know it.
+func accessProblem(err error) error {
+	if errors.Is(err, access.ErrNoUser) {
+		return fmt.Errorf("%w: %w", problems.NotFound, err)
+	}
+	return fmt.Errorf("%w: %w", problems.KeysAway, err)
+}
