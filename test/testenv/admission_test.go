@@ -227,3 +227,66 @@ func TestThePoliciesNameEveryField(t *testing.T) {
 		}
 	}
 }
+
+// TestTheIngressSaysOfPeopleWhatItMaySay tries to say how far somebody has left, and to
+// make a BridgePerson of another form of name.
+func TestTheIngressSaysOfPeopleWhatItMaySay(t *testing.T) {
+	c := testenv.Client(t)
+	testenv.ExpectInstalled(t, c, admission, testenv.Namespace(t, c))
+	p := &v1alpha1.BridgePerson{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Namespace(t, c), Name: "user.alice"}, Spec: v1alpha1.BridgePersonSpec{User: "alice"}}
+	testenv.ExpectApplied(t, c, p)
+	config := testenv.Config()
+	config.Impersonate = rest.ImpersonationConfig{
+		UserName: "system:serviceaccount:hosted-bridge-system:hosted-bridge-ingress",
+		Groups:   []string{"system:masters"}, // The policy alone holds it.
+	}
+	ingress, err := client.New(config, client.Options{Scheme: c.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := func(err error) bool {
+		return err != nil && strings.Contains(err.Error(), "hosted-bridge-ingress-persons")
+	}
+	status := func(change func(*v1alpha1.BridgePersonStatus)) error {
+		changed := p.DeepCopy()
+		change(&changed.Status)
+		return ingress.Status().Patch(t.Context(), changed, client.MergeFrom(p), client.DryRunAll)
+	}
+	left := func(s *v1alpha1.BridgePersonStatus) { s.Conditions = []metav1.Condition{accepted()} }
+	testenv.Eventually(t, "the policy holds", func() bool { return refused(status(left)) })
+	if err := status(func(s *v1alpha1.BridgePersonStatus) {
+		s.Bridges = []v1alpha1.PersonBridge{{UID: "u", Namespace: "n", Name: "b"}}
+	}); !refused(err) {
+		t.Errorf("a bridge: %v", err)
+	}
+	if err := status(func(s *v1alpha1.BridgePersonStatus) {
+		s.LoginsEndedTime, s.Audited = new(metav1.Now()), []v1alpha1.AuditedStep{{Step: "LoginsEnded", Time: metav1.Now()}}
+		s.Login = &v1alpha1.PersonLogin{Time: metav1.Now()}
+	}); err != nil {
+		t.Errorf("its own part: %v", err)
+	}
+	spec := func(change func(*v1alpha1.BridgePerson)) error {
+		changed := p.DeepCopy()
+		change(changed)
+		return ingress.Patch(t.Context(), changed, client.MergeFrom(p), client.DryRunAll)
+	}
+	if err := spec(func(p *v1alpha1.BridgePerson) { p.Finalizers = []string{"example.com/stay"} }); !refused(err) {
+		t.Errorf("a finalizer: %v", err)
+	}
+	if err := spec(func(p *v1alpha1.BridgePerson) { p.Spec.Access = v1alpha1.AccessSuspended }); err != nil {
+		t.Errorf("an access: %v", err)
+	}
+	of := func(name string, s v1alpha1.BridgePersonSpec) error {
+		o := &v1alpha1.BridgePerson{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: name}, Spec: s}
+		return ingress.Create(t.Context(), o, client.DryRunAll)
+	}
+	login := v1alpha1.BridgePersonSpec{Issuer: "https://a", Subject: "b"}
+	if !refused(of("user.bob", v1alpha1.BridgePersonSpec{User: "carol"})) || !refused(of("somebody", login)) {
+		t.Error("it makes a BridgePerson of any name")
+	}
+	for name, s := range map[string]v1alpha1.BridgePersonSpec{"user.bob": {User: "bob"}, "p-" + strings.Repeat("a", 26): login} {
+		if err := of(name, s); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
