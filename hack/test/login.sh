@@ -103,6 +103,8 @@ spec: {selector: {app: postgres}, ports: [{port: 5432}]}
 EOF
 
 cat >values.yaml <<EOF
+# People leave while the tests wait.
+keybroker: {offboardingRetention: 15s}
 oauth:
   caConfigMap: hosted-bridge-e2e
   server:

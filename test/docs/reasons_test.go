@@ -82,7 +82,7 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 	}{
 		{"docs/spec/hostedbridge.md", v1alpha1.HostedBridge{}},
 		{"docs/operations/profiles.md", v1alpha1.BridgeProfile{}},
-		{"docs/operations/profiles.md", v1alpha1.BridgePerson{}},
+		{"docs/operations/people.md", v1alpha1.BridgePerson{}},
 		{"docs/spec/catalogrecipe.md", v1alpha1.CatalogRecipe{}},
 		{"docs/spec/catalogpublisher.md", v1alpha1.CatalogPublisher{}},
 	} {

@@ -62,6 +62,7 @@ func TestLogin(t *testing.T) {
 			"what one finds without a token": metadataIsFound,
 			"groups of the provider":         groupsDecide,
 			"administrators with a role":     administratorsLogIn,
+			"people who leave":               peopleLeave,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

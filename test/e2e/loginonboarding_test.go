@@ -99,6 +99,12 @@ func everybodyGetsABridge(t *testing.T) {
 		t.Parallel()
 		newcomersAreLetInOnce(t, newNewcomer(t, atGitHub, "noel"), askAs(desk, common))
 	})
+	for _, short := range []string{"nadia", "nils"} {
+		t.Run("until they leave: "+short, func(t *testing.T) {
+			t.Parallel()
+			newcomersLeave(t, newNewcomer(t, atIdentity, short), askAs(desk, common))
+		})
+	}
 	t.Run("for the URL of everyone alone", func(t *testing.T) {
 		t.Parallel()
 		other := newLoginTenant(t, "not-new", "nina")

@@ -79,8 +79,12 @@ func fallAsleep(t *testing.T, n tenant) {
 				return err
 			}
 		}
-		if pods, err := bridgePods(ctx, n.uid); err != nil || len(pods) > 0 {
-			return fmt.Errorf("there are %d pods (%v)", len(pods), err)
+		pods, err := bridgePods(ctx, n.uid)
+		if err != nil {
+			return err
+		}
+		if len(pods) > 0 {
+			return fmt.Errorf("there are %d pods", len(pods))
 		}
 		return asleep(ctx, n)
 	})
