@@ -97,6 +97,21 @@ type outcome struct {
 	retainedUntil, destroyed *metav1.Time
 }
 
+// again returns after which time the bridge is looked at again although nothing changed, 0
+// for never.
+func (o outcome) again(now time.Time) time.Duration {
+	var again time.Duration
+	if o.blocked {
+		again = blockedRetry
+	}
+	if o.retainedUntil != nil && o.destroyed == nil {
+		if left := o.retainedUntil.Sub(now); again == 0 || left < again {
+			again = left
+		}
+	}
+	return again
+}
+
 // deletion is a source to delete, in the state in which it was read.
 type deletion struct {
 	name, resourceVersion string
@@ -124,28 +139,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (ctrl.Result, error) {
-	until := r.retainedUntil(b)
-	if until != nil && !r.Clock.Now().Before(until.Time) {
-		return ctrl.Result{}, r.destroy(ctx, b, until)
+	now := r.Clock.Now()
+	until := retainedUntil(b, now, r.Settings.Retention)
+	var out outcome
+	var err error
+	if until != nil && !now.Before(until.Time) {
+		out, err = destroy(ctx, r.Store, b, until, now)
+	} else {
+		out, err = r.keep(ctx, b)
+		out.retainedUntil = until
 	}
-	out, err := r.keep(ctx, b)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	out.retainedUntil = until
 	err = r.deleteSources(ctx, b, &out)
 	r.Metrics.set(client.ObjectKeyFromObject(b), out)
-	result := ctrl.Result{}
-	if out.blocked {
-		result.RequeueAfter = blockedRetry
-	}
-	if until != nil {
-		left := until.Sub(r.Clock.Now())
-		if result.RequeueAfter == 0 || left < result.RequeueAfter {
-			result.RequeueAfter = left
-		}
-	}
-	return result, errors.Join(err, r.report(ctx, b, out))
+	return ctrl.Result{RequeueAfter: out.again(now)}, errors.Join(err, r.report(ctx, b, out))
 }
 
 // keep brings the envelopes in line with the spec and the master key. A secret

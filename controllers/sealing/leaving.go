@@ -9,37 +9,32 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
 
 // retainedUntil returns until when the secrets of a bridge are kept whose users are
 // offboarded, nil for any other bridge. The time begins when the keybroker first sees it, by
-// its own clock, and stays: nobody else can shorten it.
-func (r *Reconciler) retainedUntil(b *v1alpha1.HostedBridge) *metav1.Time {
+// its own clock, and stays.
+func retainedUntil(b *v1alpha1.HostedBridge, now time.Time, retention time.Duration) *metav1.Time {
 	if b.Status.Access == nil || b.Status.Access.State != v1alpha1.AccessOffboarded {
 		return nil
 	}
 	if s := b.Status.Secrets; s != nil && s.RetainedUntil != nil {
 		return s.RetainedUntil
 	}
-	return new(metav1.NewTime(r.Clock.Now().Add(r.Settings.Retention).Truncate(time.Second)))
+	return new(metav1.NewTime(now.Add(retention).Truncate(time.Second)))
 }
 
 // destroy destroys the secrets of a bridge whose users are offboarded. From then on nothing
 // is sealed for it, until they have access again.
-func (r *Reconciler) destroy(ctx context.Context, b *v1alpha1.HostedBridge, until *metav1.Time) error {
-	if err := r.Store.Destroy(ctx, reference(b)); err != nil {
-		return fmt.Errorf("destroy secrets: %w", err)
+func destroy(ctx context.Context, s Store, b *v1alpha1.HostedBridge, until *metav1.Time, now time.Time) (outcome, error) {
+	if err := s.Destroy(ctx, reference(b)); err != nil {
+		return outcome{}, fmt.Errorf("destroy secrets: %w", err)
 	}
-	out := outcome{retainedUntil: until}
-	if s := b.Status.Secrets; s != nil {
-		out.destroyed = s.DestroyedTime
+	out := outcome{retainedUntil: until, destroyed: new(metav1.NewTime(now.Truncate(time.Second)))}
+	if before := b.Status.Secrets; before != nil && before.DestroyedTime != nil {
+		out.destroyed = before.DestroyedTime
 	}
-	if out.destroyed == nil {
-		out.destroyed = new(metav1.NewTime(r.Clock.Now().Truncate(time.Second)))
-	}
-	r.Metrics.set(client.ObjectKeyFromObject(b), out)
-	return r.report(ctx, b, out)
+	return out, nil
 }

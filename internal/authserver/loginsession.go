@@ -81,14 +81,14 @@ type loginSessions struct {
 
 // newSession returns the beginning of a login in the browser of c.
 func (s *loginSessions) newSession(c httpapi.Call) (loginSession, error) {
-	browser := s.cookie.read(c.Request())
+	browser := s.cookie.Browser(c.Request())
 	if browser == "" {
 		var err error
 		if browser, err = s.secret(); err != nil {
 			return loginSession{}, err
 		}
 	}
-	s.cookie.set(c.Writer(), browser, loginLife)
+	s.cookie.SetBrowser(c.Writer(), browser, loginLife)
 	return loginSession{Browser: flow.Hash(browser), Ends: s.Now().Add(loginLife)}, nil
 }
 
@@ -109,7 +109,7 @@ func (s *loginSessions) save(c httpapi.Call, p loginSession, secret string) erro
 	if err != nil {
 		return fmt.Errorf("seal login: %w", err)
 	}
-	if !s.cookie.setLogin(c, hash, text, loginLife) {
+	if !s.cookie.SetLogin(c, hash, text, loginLife) {
 		return errLong
 	}
 	return nil
@@ -141,12 +141,12 @@ var errOver = refusePage(statusBadRequest, "This login is over", "Logins can be 
 // resume returns the login that was left with a secret for a stage. Whoever has the
 // secret and not the browser is somebody to whom a link was sent.
 func (s *loginSessions) resume(c httpapi.Call, secret string, at stage) (loginSession, error) {
-	browser := s.cookie.read(c.Request())
+	browser := s.cookie.Browser(c.Request())
 	if !flow.IsSecret(secret) || browser == "" {
 		return loginSession{}, errOver
 	}
 	hash := flow.Hash(secret)
-	value, err := s.sealKeys.Open(c.Request().Context(), s.cookie.readLogin(c.Request(), hash))
+	value, err := s.sealKeys.Open(c.Request().Context(), s.cookie.Login(c.Request(), hash))
 	if errors.Is(err, flow.ErrNotFound) {
 		return loginSession{}, errOver
 	}
@@ -180,7 +180,7 @@ func (s *loginSessions) checkUnused(ctx context.Context, hash string) error {
 // nothing.
 func (s *loginSessions) finish(c httpapi.Call, secret string, p loginSession) error {
 	hash := flow.Hash(secret)
-	s.cookie.removeLogin(c, hash)
+	s.cookie.RemoveLogin(c, hash)
 	err := s.Store.Put(c.Request().Context(), flow.KindLogin, hash, []byte(`{}`), p.Ends)
 	if errors.Is(err, flow.ErrExists) {
 		return errOver

@@ -19,6 +19,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/grant"
+	"github.com/hostedbridge/hostedbridge/internal/authserver/logincookie"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/seal"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/webpage"
 )
@@ -104,7 +105,7 @@ type core struct {
 	grants    *grant.Grants
 	providers map[string]flow.Provider
 	redirects client.Redirects
-	cookie    cookie
+	cookie    logincookie.Cookie
 	metadata  []byte
 	pages     *webpage.Pages
 	metrics   *metrics
@@ -118,7 +119,7 @@ func New(o Options) (*Server, error) {
 		return nil, fmt.Errorf("authorization server: %w", err)
 	}
 	c.grants = &grant.Grants{Store: o.Store, Random: o.Random, Now: o.Now, Lifetime: o.RefreshToken, Idle: o.RefreshIdle}
-	c.cookie = cookieOf(o.Issuer)
+	c.cookie = logincookie.Of(o.Issuer)
 	c.metadata = c.newMetadata()
 	c.pages = webpage.New(c.Name)
 	var err error

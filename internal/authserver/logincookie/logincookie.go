@@ -1,7 +1,9 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package authserver
+// Package logincookie keeps logins that are under way in people's browsers: a secret by which
+// a browser is known, and each login, sealed, in as many cookies as it takes.
+package logincookie
 
 import (
 	"net/http"
@@ -26,25 +28,25 @@ const (
 	maxOthers = 8 << 10
 )
 
-// cookie is what a login knows its browser by. One browser may have several
+// Cookie is what a login knows its browser by. One browser may have several
 // logins under way.
-type cookie struct {
+type Cookie struct {
 	name   string
 	secure bool
 }
 
-// cookieOf returns the cookie of an installation. By its prefix browsers take it
-// from this origin alone, over TLS; on this machine there is none.
-func cookieOf(issuer string) cookie {
-	if strings.HasPrefix(issuer, schemeHTTPS+"://") {
-		return cookie{"__Host-hb-login", true}
+// Of returns the cookie of an installation. By its prefix browsers take it from this
+// origin alone, over TLS; on a laptop there is none.
+func Of(issuer string) Cookie {
+	if strings.HasPrefix(issuer, "https://") {
+		return Cookie{"__Host-hb-login", true}
 	}
-	return cookie{"hb-login", false}
+	return Cookie{"hb-login", false}
 }
 
-// read returns the secret of a browser, empty where it has none. Of two that it
+// Browser returns the secret of a browser, empty where it has none. Of two that it
 // sends, one is not ours.
-func (k cookie) read(r *http.Request) string {
+func (k Cookie) Browser(r *http.Request) string {
 	found := r.CookiesNamed(k.name)
 	if len(found) != 1 || !flow.IsSecret(found[0].Value) {
 		return ""
@@ -52,15 +54,15 @@ func (k cookie) read(r *http.Request) string {
 	return found[0].Value
 }
 
-// set has the browser keep the secret for as long as a login may take.
-func (k cookie) set(w http.ResponseWriter, secret string, life time.Duration) {
+// SetBrowser has the browser keep the secret for as long as a login may take.
+func (k Cookie) SetBrowser(w http.ResponseWriter, secret string, life time.Duration) {
 	k.write(w, k.name, secret, int(life.Seconds()))
 }
 
 // write has the browser keep a cookie for seconds, or remove it where they are
 // negative. Browsers send it where a person follows a provider's link here, and with no
 // other site's form.
-func (k cookie) write(w http.ResponseWriter, name, value string, seconds int) {
+func (k Cookie) write(w http.ResponseWriter, name, value string, seconds int) {
 	http.SetCookie(w, &http.Cookie{ //nolint:gosec // It is secure but on this machine, where there is no TLS.
 		Name: name, Value: value, Path: "/", MaxAge: seconds,
 		Secure: k.secure, HttpOnly: true, SameSite: http.SameSiteLaxMode,
@@ -68,13 +70,13 @@ func (k cookie) write(w http.ResponseWriter, name, value string, seconds int) {
 }
 
 // partOf names a part of the login that was left with a secret of this hash.
-func (k cookie) partOf(hash string, part int) string {
+func (k Cookie) partOf(hash string, part int) string {
 	return k.name + "-" + hash + "-" + strconv.Itoa(part)
 }
 
-// setLogin has the browser keep a sealed login, in as many cookies as it takes. It
+// SetLogin has the browser keep a sealed login, in as many cookies as it takes. It
 // reports whether the login is short enough.
-func (k cookie) setLogin(c httpapi.Call, hash, text string, life time.Duration) bool {
+func (k Cookie) SetLogin(c httpapi.Call, hash, text string, life time.Duration) bool {
 	if len(text) > maxParts*maxCookie {
 		return false
 	}
@@ -90,7 +92,7 @@ func (k cookie) setLogin(c httpapi.Call, hash, text string, life time.Duration) 
 // removeOldest removes logins that were begun in the browser and left, as far as those
 // after them are too long together. Browsers send the oldest first (RFC 6265, section
 // 5.4).
-func (k cookie) removeOldest(c httpapi.Call) {
+func (k Cookie) removeOldest(c httpapi.Call) {
 	length := 0
 	for _, found := range slices.Backward(c.Request().Cookies()) {
 		if !strings.HasPrefix(found.Name, k.name+"-") {
@@ -102,9 +104,9 @@ func (k cookie) removeOldest(c httpapi.Call) {
 	}
 }
 
-// readLogin returns the sealed login that was left with a secret of this hash, empty
+// Login returns the sealed login that was left with a secret of this hash, empty
 // where the browser has none.
-func (k cookie) readLogin(r *http.Request, hash string) string {
+func (k Cookie) Login(r *http.Request, hash string) string {
 	var text strings.Builder
 	for part := range maxParts {
 		found := r.CookiesNamed(k.partOf(hash, part))
@@ -116,8 +118,8 @@ func (k cookie) readLogin(r *http.Request, hash string) string {
 	return text.String()
 }
 
-// removeLogin has the browser forget a login.
-func (k cookie) removeLogin(c httpapi.Call, hash string) {
+// RemoveLogin has the browser forget a login.
+func (k Cookie) RemoveLogin(c httpapi.Call, hash string) {
 	for part := range maxParts {
 		if name := k.partOf(hash, part); len(c.Request().CookiesNamed(name)) > 0 {
 			k.write(c.Writer(), name, "", -1)
