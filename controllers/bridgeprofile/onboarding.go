@@ -46,7 +46,7 @@ func ReadOnboardingProfile(file string) (map[string]any, error) {
 	if file == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(file) //nolint:gosec // The flag names it.
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("read the profile of first logins: %w", err)
 	}
@@ -71,18 +71,14 @@ func (*Onboarding) NeedLeaderElection() bool { return true }
 // Start implements manager.Runnable. It tries until it succeeds or ctx ends.
 func (o *Onboarding) Start(ctx context.Context) error {
 	pause := wait.Backoff{Duration: firstOnboardingRetry, Factor: 2, Steps: 1 << 30, Cap: lastOnboardingRetry}
-	for {
-		err := o.keep(ctx)
-		if err == nil || ctx.Err() != nil {
-			return nil
-		}
+	for err := o.keep(ctx); err != nil && ctx.Err() == nil; err = o.keep(ctx) {
 		o.Log.ErrorContext(ctx, "the BridgeProfile of first logins is not as configured", slog.String("profile", v1alpha1.OnboardingProfile), slog.Any("error", err))
 		select {
 		case <-ctx.Done():
-			return nil
 		case <-time.After(pause.Step()):
 		}
 	}
+	return nil
 }
 
 // keep applies the profile, or deletes it. One that somebody else made stays as it is.
