@@ -35,6 +35,10 @@ var (
 	ErrBusy     = httpapi.New(http.StatusServiceUnavailable, "cluster_unavailable", "The change may not be stored: try again.")
 )
 
+// ErrNoExternalID says that a group has no externalId, by which profiles name those of its
+// directory.
+var ErrNoExternalID = httpapi.New(http.StatusBadRequest, invalidValue, "externalId is required: profiles name the groups of this directory by it.")
+
 // invalid returns the problem of a request that cannot be done as it is.
 func invalid(scimType, format string, args ...any) error {
 	return httpapi.New(http.StatusBadRequest, scimType, fmt.Sprintf(format, args...))
