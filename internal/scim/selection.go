@@ -80,3 +80,6 @@ func listed(list string) map[string]bool {
 func (s Selection) Has(attribute string) bool {
 	return (s.only == nil || s.only[attribute]) && !s.except[attribute]
 }
+
+// IsAll reports whether the query did not choose attributes.
+func (s Selection) IsAll() bool { return s.only == nil && s.except == nil }
