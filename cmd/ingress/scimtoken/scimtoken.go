@@ -25,12 +25,23 @@ A directory may have two hashes while one token replaces the other.
 
 `
 
+// request is what is asked of "scim token".
+type request struct{ output string }
+
+// RegisterFlags adds the flags of "scim token" to fs.
+func RegisterFlags(fs *pflag.FlagSet) { new(request).registerFlags(fs) }
+
+func (r *request) registerFlags(fs *pflag.FlagSet) {
+	fs.StringVarP(&r.output, "output", "o", "text", "text or json")
+}
+
 // Run runs the command with the arguments after "scim".
 func Run(args []string, random io.Reader, stdout, stderr io.Writer) error {
 	fs := pflag.NewFlagSet("scim token", pflag.ContinueOnError)
 	fs.SetOutput(stderr)
 	fs.Usage = func() { _, _ = io.WriteString(stderr, usage+fs.FlagUsages()) }
-	output := fs.StringP("output", "o", "text", "text or json")
+	var r request
+	r.registerFlags(fs)
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -38,15 +49,20 @@ func Run(args []string, random io.Reader, stdout, stderr io.Writer) error {
 		fs.Usage()
 		return errors.New("scim has one command: token")
 	}
-	if *output != "text" && *output != "json" {
-		return fmt.Errorf("--output: %q is neither text nor json", *output)
+	if r.output != "text" && r.output != "json" {
+		return fmt.Errorf("--output: %q is neither text nor json", r.output)
 	}
+	return r.print(random, stdout)
+}
+
+// print makes a token and prints it.
+func (r *request) print(random io.Reader, stdout io.Writer) error {
 	token, id, err := apikey.Mint(random, apikey.KindDirectory)
 	if err != nil {
 		return err
 	}
 	hash := apikey.HashOf(token).String()
-	if *output == "json" {
+	if r.output == "json" {
 		encoder := json.NewEncoder(stdout)
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(struct {
