@@ -4,7 +4,6 @@
 package scim
 
 import (
-	"net/http"
 	"slices"
 	"strings"
 
@@ -128,9 +127,9 @@ func membersOf(v jsondoc.Value, isID IsUserID) ([]string, error) {
 }
 
 var (
-	errTwice          = httpapi.New(http.StatusBadRequest, invalidSyntax, "An attribute stands twice in one object.")
-	errMembers        = httpapi.New(http.StatusBadRequest, invalidValue, "members must be a list of objects whose value is the id of a user.")
-	errTooManyMembers = httpapi.New(http.StatusBadRequest, invalidValue, "A group has at most 10000 members.")
+	errTwice          = httpapi.New(badRequest, invalidSyntax, "An attribute stands twice in one object.")
+	errMembers        = httpapi.New(badRequest, invalidValue, "members must be a list of objects whose value is the id of a user.")
+	errTooManyMembers = httpapi.New(badRequest, invalidValue, "A group has at most 10000 members.")
 )
 
 // sorted returns ids in order, each once.

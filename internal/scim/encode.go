@@ -31,8 +31,10 @@ func (w Writer) meta(k *kind, id, version string, created time.Time) *meta {
 	return &meta{ResourceType: k.name, Created: created.UTC().Format(time.RFC3339), Location: w.location(k, id), Version: version}
 }
 
-// UserLocation returns the URL of a user, and GroupLocation that of a group.
-func (w Writer) UserLocation(id string) string  { return w.location(users, id) }
+// UserLocation returns the URL of a user.
+func (w Writer) UserLocation(id string) string { return w.location(users, id) }
+
+// GroupLocation returns the URL of a group.
 func (w Writer) GroupLocation(id string) string { return w.location(groups, id) }
 
 // User returns a user as JSON.

@@ -43,14 +43,11 @@ func (k *kind) readPath(text string) (p path, ok bool) {
 	}
 	name, filtered, hasFilter := strings.Cut(text, "[")
 	if hasFilter {
-		end := strings.LastIndexByte(filtered, ']')
-		if end < 0 {
+		filter, rest, closed := strings.CutLast(filtered, "]")
+		if p.terms, ok = parseTerms(filter, ""); !ok || !closed {
 			return p, false
 		}
-		if p.terms, ok = parseTerms(filtered[:end], ""); !ok {
-			return p, false
-		}
-		name += filtered[end+1:]
+		name += rest
 	}
 	if name, ok = attributeName(name, k.schema); !ok {
 		return p, false

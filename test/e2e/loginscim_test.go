@@ -113,6 +113,10 @@ func directoriesDecide(t *testing.T) {
 	provision(t, http.StatusNoContent, http.MethodPatch, "Groups/"+squad, memberPatch("Remove", user))
 	awaitTools(false)
 	provision(t, http.StatusNoContent, http.MethodDelete, "Groups/"+squad, "")
+	other := provision(t, http.StatusCreated, http.MethodPost, "Groups", `{"displayName":"`+group+` of old","members":[{"value":"`+user+`"}]}`)
+	provision(t, http.StatusOK, http.MethodPut, "Groups/"+other, `{"displayName":"`+group+`","members":[]}`)
+	awaitTools(false)
+	provision(t, http.StatusNoContent, http.MethodDelete, "Groups/"+other, "")
 
 	stream := listenFor(t, n.url(), got.Access)
 	began := time.Now()
