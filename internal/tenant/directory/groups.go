@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -26,8 +27,16 @@ import (
 // were renamed since they were created.
 const maxNames = 16
 
+// groupStore keeps groups.
+type groupStore struct {
+	*objects
+
+	// cache has all of them.
+	cache cache.Cache
+}
+
 // Group returns a group of a directory, or scim.ErrNotFound.
-func (s *Store) Group(ctx context.Context, d *scim.Directory, id string) (scim.Group, error) {
+func (s *groupStore) Group(ctx context.Context, d *scim.Directory, id string) (scim.Group, error) {
 	g, err := s.group(ctx, d, id)
 	if err != nil {
 		return scim.Group{}, err
@@ -35,7 +44,7 @@ func (s *Store) Group(ctx context.Context, d *scim.Directory, id string) (scim.G
 	return s.groupOf(ctx, g)
 }
 
-func (s *Store) group(ctx context.Context, d *scim.Directory, id string) (*v1alpha1.BridgeGroup, error) {
+func (s *groupStore) group(ctx context.Context, d *scim.Directory, id string) (*v1alpha1.BridgeGroup, error) {
 	g := &v1alpha1.BridgeGroup{}
 	if err := s.client.Get(ctx, s.key(id), g); err != nil {
 		return nil, missing(err)
@@ -48,7 +57,7 @@ func (s *Store) group(ctx context.Context, d *scim.Directory, id string) (*v1alp
 
 // groupOf returns a group as its directory sees it: without members that the directory has
 // deleted since.
-func (s *Store) groupOf(ctx context.Context, g *v1alpha1.BridgeGroup) (scim.Group, error) {
+func (s *groupStore) groupOf(ctx context.Context, g *v1alpha1.BridgeGroup) (scim.Group, error) {
 	gone, err := s.gone(ctx)
 	if err != nil {
 		return scim.Group{}, err
@@ -57,7 +66,7 @@ func (s *Store) groupOf(ctx context.Context, g *v1alpha1.BridgeGroup) (scim.Grou
 }
 
 // gone returns a test for ids of users who were deleted, or created again since.
-func (s *Store) gone(ctx context.Context) (func(id string) bool, error) {
+func (s *groupStore) gone(ctx context.Context) (func(id string) bool, error) {
 	persons, err := s.known.Persons(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list users: %w", err)
@@ -93,7 +102,7 @@ func shown(g *v1alpha1.BridgeGroup, gone func(string) bool) scim.Group {
 }
 
 // Groups returns the groups of a directory that match, the oldest first.
-func (s *Store) Groups(ctx context.Context, d *scim.Directory, f scim.Filter) ([]scim.Group, error) {
+func (s *groupStore) Groups(ctx context.Context, d *scim.Directory, f scim.Filter) ([]scim.Group, error) {
 	if id, ok := f.ID(); ok {
 		return one(f.Group)(s.Group(ctx, d, id))
 	}
@@ -116,9 +125,9 @@ func (s *Store) Groups(ctx context.Context, d *scim.Directory, f scim.Filter) ([
 }
 
 // all returns the groups of a directory from memory. They must not be changed.
-func (s *Store) all(ctx context.Context, d *scim.Directory) ([]v1alpha1.BridgeGroup, error) {
+func (s *groupStore) all(ctx context.Context, d *scim.Directory) ([]v1alpha1.BridgeGroup, error) {
 	var list v1alpha1.BridgeGroupList
-	if err := s.groups.List(ctx, &list, client.InNamespace(s.namespace)); err != nil {
+	if err := s.cache.List(ctx, &list, client.InNamespace(s.namespace)); err != nil {
 		return nil, fmt.Errorf("list groups: %w", err)
 	}
 	return slices.DeleteFunc(list.Items, func(g v1alpha1.BridgeGroup) bool { return g.Spec.Issuer != d.Issuer }), nil
@@ -137,7 +146,7 @@ func valueOf(d *scim.Directory, g scim.Group) (value, attribute string, err erro
 
 // CreateGroup creates a group. Of two with one value the API server takes one, since the name
 // is made of it.
-func (s *Store) CreateGroup(ctx context.Context, d *scim.Directory, g scim.Group) (scim.Group, error) {
+func (s *groupStore) CreateGroup(ctx context.Context, d *scim.Directory, g scim.Group) (scim.Group, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	value, attribute, err := valueOf(d, g)
@@ -181,7 +190,7 @@ func groupName(d *scim.Directory, value string, tried int) string {
 }
 
 // checkValue refuses a value that another group has, whose name may be of an earlier value.
-func (s *Store) checkValue(ctx context.Context, d *scim.Directory, value, name string) error {
+func (s *groupStore) checkValue(ctx context.Context, d *scim.Directory, value, name string) error {
 	all, err := s.all(ctx, d)
 	if err != nil {
 		return err
@@ -196,7 +205,7 @@ func (s *Store) checkValue(ctx context.Context, d *scim.Directory, value, name s
 
 // ChangeGroup changes a group of a directory, and returns it before and after that. change
 // may be called several times.
-func (s *Store) ChangeGroup(ctx context.Context, d *scim.Directory, id string, change func(scim.Group) (scim.Group, error)) (before, after scim.Group, err error) {
+func (s *groupStore) ChangeGroup(ctx context.Context, d *scim.Directory, id string, change func(scim.Group) (scim.Group, error)) (before, after scim.Group, err error) {
 	err = retry(ctx, func() error {
 		stored, err := s.group(ctx, d, id)
 		if err != nil {
@@ -226,7 +235,7 @@ func (s *Store) ChangeGroup(ctx context.Context, d *scim.Directory, id string, c
 }
 
 // storeGroup stores what a directory says of a group.
-func (s *Store) storeGroup(ctx context.Context, d *scim.Directory, o *v1alpha1.BridgeGroup, g scim.Group) error {
+func (s *groupStore) storeGroup(ctx context.Context, d *scim.Directory, o *v1alpha1.BridgeGroup, g scim.Group) error {
 	value, _, err := valueOf(d, g)
 	if err != nil {
 		return err
@@ -241,7 +250,7 @@ func (s *Store) storeGroup(ctx context.Context, d *scim.Directory, o *v1alpha1.B
 }
 
 // DeleteGroup deletes a group of a directory. check may refuse it.
-func (s *Store) DeleteGroup(ctx context.Context, d *scim.Directory, id string, check func(scim.Group) error) error {
+func (s *groupStore) DeleteGroup(ctx context.Context, d *scim.Directory, id string, check func(scim.Group) error) error {
 	return retry(ctx, func() error {
 		o, err := s.group(ctx, d, id)
 		if err != nil {

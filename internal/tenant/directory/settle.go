@@ -37,7 +37,7 @@ func (s *Store) settleAll(ctx context.Context, directories []scim.Directory) {
 		}
 		if err.Error() != last && ctx.Err() == nil {
 			last = err.Error()
-			s.log.InfoContext(ctx, "what is stored of directories does not fit their configuration yet", slog.Any("error", err))
+			s.userStore.log.InfoContext(ctx, "what is stored of directories does not fit their configuration yet", slog.Any("error", err))
 		}
 		select {
 		case <-ctx.Done():
@@ -47,7 +47,7 @@ func (s *Store) settleAll(ctx context.Context, directories []scim.Directory) {
 }
 
 // settlePeople settles the people of a directory, also those that it deleted.
-func (s *Store) settlePeople(ctx context.Context, d *scim.Directory) error {
+func (s *userStore) settlePeople(ctx context.Context, d *scim.Directory) error {
 	persons, err := s.known.Persons(ctx)
 	if err != nil {
 		return fmt.Errorf("list users: %w", err)
@@ -75,7 +75,7 @@ func (s *Store) settlePeople(ctx context.Context, d *scim.Directory) error {
 }
 
 // settleGroups sets the values of the groups of a directory.
-func (s *Store) settleGroups(ctx context.Context, d *scim.Directory) error {
+func (s *groupStore) settleGroups(ctx context.Context, d *scim.Directory) error {
 	all, err := s.all(ctx, d)
 	if err != nil {
 		return err

@@ -45,11 +45,21 @@ type People interface {
 
 // Store keeps users and groups. It is safe for concurrent use.
 type Store struct {
+	*userStore
+	*groupStore
+}
+
+// objects are those of the installation.
+type objects struct {
 	client    client.Client
 	namespace string
 	known     People
-	groups    cache.Cache
 	log       *slog.Logger
+}
+
+// newStore returns the store of objects, with all groups in memory.
+func newStore(o *objects, groups cache.Cache) *Store {
+	return &Store{&userStore{o}, &groupStore{o, groups}}
 }
 
 // New returns the store of the installation in a namespace. It does not ask the API server
@@ -79,19 +89,19 @@ func New(config *rest.Config, namespace string, known People, log *slog.Logger) 
 	if err != nil {
 		return nil, fmt.Errorf("make the cache: %w", err)
 	}
-	return &Store{client: c, namespace: namespace, known: known, groups: groups, log: log}, nil
+	return newStore(&objects{client: c, namespace: namespace, known: known, log: log}, groups), nil
 }
 
 // key returns the name of an object of the installation.
-func (s *Store) key(name string) client.ObjectKey {
-	return client.ObjectKey{Namespace: s.namespace, Name: name}
+func (o *objects) key(name string) client.ObjectKey {
+	return client.ObjectKey{Namespace: o.namespace, Name: name}
 }
 
 // write writes a change unless the object has changed since it was read. Nothing is written
 // when nothing changed.
-func (s *Store) write(ctx context.Context, before, after client.Object) error {
+func (o *objects) write(ctx context.Context, before, after client.Object) error {
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	return s.client.Patch(ctx, after, patch, client.FieldOwner(v1alpha1.FieldOwnerIngress))
+	return o.client.Patch(ctx, after, patch, client.FieldOwner(v1alpha1.FieldOwnerIngress))
 }
 
 // retry does something until no other writer came between.
@@ -130,11 +140,11 @@ func version(o metav1.Object) string {
 // directories, until ctx ends.
 func (s *Store) Run(ctx context.Context, directories []scim.Directory) error {
 	ended := make(chan error, 1)
-	go func() { ended <- s.groups.Start(ctx) }()
-	if _, err := s.groups.GetInformer(ctx, &v1alpha1.BridgeGroup{}, cache.BlockUntilSynced(false)); err != nil && ctx.Err() == nil {
+	go func() { ended <- s.cache.Start(ctx) }()
+	if _, err := s.cache.GetInformer(ctx, &v1alpha1.BridgeGroup{}, cache.BlockUntilSynced(false)); err != nil && ctx.Err() == nil {
 		return errors.Join(fmt.Errorf("watch BridgeGroups: %w", err), <-ended)
 	}
-	if s.groups.WaitForCacheSync(ctx) {
+	if s.cache.WaitForCacheSync(ctx) {
 		s.settleAll(ctx, directories)
 	}
 	return <-ended

@@ -62,7 +62,7 @@ func inNamespace(t *testing.T, namespace string, directories ...scim.Directory) 
 	}
 	stop := testenv.Run(t, func(ctx context.Context) error { return s.Run(ctx, directories) })
 	t.Cleanup(stop)
-	s.groups.WaitForCacheSync(t.Context())
+	s.cache.WaitForCacheSync(t.Context())
 	return fixture{s, c, &directories[0]}
 }
 
@@ -81,7 +81,7 @@ func (f fixture) stored(t *testing.T, id string) *v1alpha1.BridgePerson {
 	t.Helper()
 	name, _, _ := access.ParseMemberID(id)
 	p := &v1alpha1.BridgePerson{}
-	if err := f.client.Get(t.Context(), f.key(name), p); err != nil {
+	if err := f.client.Get(t.Context(), f.userStore.key(name), p); err != nil {
 		t.Fatal(err)
 	}
 	return p
@@ -279,13 +279,13 @@ func TestAProcessThatEndsAfterAWriteLosesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dying := *f.Store
 	limit := 1
 	// do sends a request to a process that ends after its first write, and again to another.
 	do := func(what string, again error, request func(*Store) error) {
 		t.Helper()
-		dying.client = (&testenv.Crash{Limit: limit}).Client(watched)
-		if err := request(&dying); !errors.Is(err, testenv.ErrCrash) {
+		o := *f.userStore.objects
+		o.client = (&testenv.Crash{Limit: limit}).Client(watched)
+		if err := request(newStore(&o, f.cache)); !errors.Is(err, testenv.ErrCrash) {
 			t.Errorf("%s, and the process ends: %v", what, err)
 		}
 		if err := request(f.Store); !errors.Is(err, again) {
@@ -394,7 +394,7 @@ func TestADirectoryIsTriedOut(t *testing.T) {
 	}
 	expect := func(directory scim.Directory, want map[string]v1alpha1.Access, value string) {
 		t.Helper()
-		g := inNamespace(t, f.namespace, directory)
+		g := inNamespace(t, f.userStore.namespace, directory)
 		for id, a := range want {
 			testenv.Eventually(t, "the directory decides", func() bool {
 				p := g.stored(t, id)

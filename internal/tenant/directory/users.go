@@ -21,14 +21,17 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/scim"
 )
 
+// userStore keeps users.
+type userStore struct{ *objects }
+
 // IsUserID reports whether a text has the form of the id of a user.
-func (s *Store) IsUserID(id string) bool {
+func (s *userStore) IsUserID(id string) bool {
 	_, _, ok := access.ParseMemberID(id)
 	return ok
 }
 
 // User returns a user of a directory, or scim.ErrNotFound.
-func (s *Store) User(ctx context.Context, d *scim.Directory, id string) (scim.User, error) {
+func (s *userStore) User(ctx context.Context, d *scim.Directory, id string) (scim.User, error) {
 	p, err := s.person(ctx, d, id)
 	if err != nil {
 		return scim.User{}, err
@@ -37,7 +40,7 @@ func (s *Store) User(ctx context.Context, d *scim.Directory, id string) (scim.Us
 }
 
 // person reads the BridgePerson of a user.
-func (s *Store) person(ctx context.Context, d *scim.Directory, id string) (*v1alpha1.BridgePerson, error) {
+func (s *userStore) person(ctx context.Context, d *scim.Directory, id string) (*v1alpha1.BridgePerson, error) {
 	name, incarnation, ok := access.ParseMemberID(id)
 	if !ok {
 		return nil, scim.ErrNotFound
@@ -66,7 +69,7 @@ func userOf(p *v1alpha1.BridgePerson) scim.User {
 }
 
 // Users returns the users of a directory that match, the oldest first.
-func (s *Store) Users(ctx context.Context, d *scim.Directory, f scim.Filter) ([]scim.User, error) {
+func (s *userStore) Users(ctx context.Context, d *scim.Directory, f scim.Filter) ([]scim.User, error) {
 	// Directories ask for one user again and again, and right after they wrote it.
 	if id, ok := f.ID(); ok {
 		return one(f.User)(s.User(ctx, d, id))
@@ -120,7 +123,7 @@ func nameOf(d *scim.Directory, externalID string) string {
 
 // CreateUser creates a user. One that was deleted before is the next incarnation, and gets
 // back what is left of them.
-func (s *Store) CreateUser(ctx context.Context, d *scim.Directory, u scim.User) (scim.User, error) {
+func (s *userStore) CreateUser(ctx context.Context, d *scim.Directory, u scim.User) (scim.User, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	name := nameOf(d, u.ExternalID)
@@ -143,7 +146,7 @@ func (s *Store) CreateUser(ctx context.Context, d *scim.Directory, u scim.User) 
 }
 
 // revive creates a user again who was deleted.
-func (s *Store) revive(ctx context.Context, d *scim.Directory, u scim.User) (scim.User, error) {
+func (s *userStore) revive(ctx context.Context, d *scim.Directory, u scim.User) (scim.User, error) {
 	var revived scim.User
 	err := retry(ctx, func() error {
 		before := &v1alpha1.BridgePerson{}
@@ -189,7 +192,7 @@ func settle(p *v1alpha1.BridgePerson, d *scim.Directory) {
 // checkUserName refuses a userName that another user of the directory has. Two requests at
 // once may both pass: names decide nothing, unlike the externalId, of which the API server
 // takes one.
-func (s *Store) checkUserName(ctx context.Context, d *scim.Directory, userName, name string) error {
+func (s *userStore) checkUserName(ctx context.Context, d *scim.Directory, userName, name string) error {
 	persons, err := s.known.Persons(ctx)
 	if err != nil {
 		return fmt.Errorf("list users: %w", err)
@@ -204,7 +207,7 @@ func (s *Store) checkUserName(ctx context.Context, d *scim.Directory, userName, 
 
 // ChangeUser changes a user of a directory, and returns them before and after it. change may
 // be called several times.
-func (s *Store) ChangeUser(ctx context.Context, d *scim.Directory, id string, change func(scim.User) (scim.User, error)) (before, after scim.User, err error) {
+func (s *userStore) ChangeUser(ctx context.Context, d *scim.Directory, id string, change func(scim.User) (scim.User, error)) (before, after scim.User, err error) {
 	err = s.changePerson(ctx, d, id, func(p *v1alpha1.BridgePerson) error {
 		before = userOf(p)
 		changed, err := change(before)
@@ -224,7 +227,7 @@ func (s *Store) ChangeUser(ctx context.Context, d *scim.Directory, id string, ch
 
 // DeleteUser has a user be gone for the directory, and takes their access away. check may
 // refuse it.
-func (s *Store) DeleteUser(ctx context.Context, d *scim.Directory, id string, check func(scim.User) error) error {
+func (s *userStore) DeleteUser(ctx context.Context, d *scim.Directory, id string, check func(scim.User) error) error {
 	return s.changePerson(ctx, d, id, func(p *v1alpha1.BridgePerson) error {
 		if err := check(userOf(p)); err != nil {
 			return err
@@ -236,7 +239,7 @@ func (s *Store) DeleteUser(ctx context.Context, d *scim.Directory, id string, ch
 }
 
 // changePerson writes the change of a BridgePerson, and stores the user that it is then.
-func (s *Store) changePerson(ctx context.Context, d *scim.Directory, id string, change func(*v1alpha1.BridgePerson) error, into *scim.User) error {
+func (s *userStore) changePerson(ctx context.Context, d *scim.Directory, id string, change func(*v1alpha1.BridgePerson) error, into *scim.User) error {
 	return retry(ctx, func() error {
 		before, err := s.person(ctx, d, id)
 		if err != nil {
