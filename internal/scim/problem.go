@@ -40,7 +40,7 @@ var scimTypes = []string{invalidFilter, invalidPath, invalidSyntax, invalidValue
 var (
 	ErrNotFound = httpapi.New(notFound, "not_found", "There is no resource with this id.")
 	ErrVersion  = httpapi.New(preconditionFailed, "version_changed", "The resource has another version than If-Match names: read it again.")
-	ErrBusy     = httpapi.New(unavailable, "cluster_unavailable", "The change may not be stored: try again.")
+	ErrBusy     = httpapi.New(unavailable, "cluster_unavailable", "The API server did not answer. A change may have been made or not: send the request again.")
 )
 
 // ErrNoExternalID says that a group has no externalId, by which profiles name those of its

@@ -276,7 +276,7 @@ func TestPages(t *testing.T) {
 			}
 		})
 	}
-	for _, query := range []string{"count=many", "startIndex=1.5", "count=99999999999999999999", "filter=%zz"} {
+	for _, query := range []string{"count=many", "startIndex=1.5", "count=99999999999999999999", "filter=%zz", "count=1&count=2", "filter=a&startIndex=1&filter=b"} {
 		if _, err := ParseQuery(query); err == nil {
 			t.Errorf("%s is taken", query)
 		}

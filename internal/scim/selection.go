@@ -33,7 +33,12 @@ func ParseQuery(query string) (Query, error) {
 	if err != nil {
 		return Query{}, invalid(invalidSyntax, "The query cannot be read.")
 	}
-	q := Query{Filter: values.Get("filter"), StartIndex: 1, Count: defaultCount}
+	for _, list := range values {
+		if len(list) > 1 {
+			return Query{}, invalid(invalidSyntax, "A parameter of the query stands twice.")
+		}
+	}
+	q := Query{Filter: values.Get("filter")}
 	if q.StartIndex, err = numberOf(values, "startIndex", 1); err != nil {
 		return Query{}, err
 	}
