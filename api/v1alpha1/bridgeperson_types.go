@@ -102,8 +102,9 @@ type BridgePersonSpec struct {
 
 // PersonDirectory is what a directory says of a person.
 type PersonDirectory struct {
-	// incarnation is how often the directory created the person. Groups of the directory
-	// have the person of one incarnation, so that somebody who is created again is in none.
+	// incarnation is larger each time that the directory creates the person. Groups of the
+	// directory have the person of one incarnation, so that somebody who is created again is
+	// in none.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Incarnation int64 `json:"incarnation"`

@@ -54,8 +54,13 @@ type objects struct {
 	client    client.Client
 	namespace string
 	known     People
+	now       func() time.Time
 	log       *slog.Logger
 }
+
+// incarnation returns that of a user who is created now, after one of an earlier time. It is
+// a time, so that it is another one also if an administrator deleted the former record.
+func (o *objects) incarnation(former int64) int64 { return max(former+1, o.now().Unix()) }
 
 // newStore returns the store of objects, with all groups in memory.
 func newStore(o *objects, groups cache.Cache) *Store {
@@ -89,7 +94,7 @@ func New(config *rest.Config, namespace string, known People, log *slog.Logger) 
 	if err != nil {
 		return nil, fmt.Errorf("make the cache: %w", err)
 	}
-	return newStore(&objects{client: c, namespace: namespace, known: known, log: log}, groups), nil
+	return newStore(&objects{client: c, namespace: namespace, known: known, now: time.Now, log: log}, groups), nil
 }
 
 // key returns the name of an object of the installation.

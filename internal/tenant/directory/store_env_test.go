@@ -13,6 +13,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -60,6 +61,7 @@ func inNamespace(t *testing.T, namespace string, directories ...scim.Directory) 
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.userStore.now = func() time.Time { return time.Unix(1, 0) }
 	stop := testenv.Run(t, func(ctx context.Context) error { return s.Run(ctx, directories) })
 	t.Cleanup(stop)
 	s.cache.WaitForCacheSync(t.Context())
@@ -179,6 +181,22 @@ func TestWhoIsDeletedAndCreatedAgainIsInNoGroup(t *testing.T) {
 	again := f.user(t, "anna")
 	if again.ID == u.ID || f.stored(t, again.ID).Spec.Access != v1alpha1.AccessAllowed {
 		t.Errorf("the user is %+v", again)
+	}
+	if got, err := f.Group(t.Context(), f.directory, g.ID); err != nil || len(got.Members) != 0 {
+		t.Errorf("the group is %+v, %v", got, err)
+	}
+
+	// An administrator removes what is left of somebody, and the directory hires them again.
+	bert := f.user(t, "bert")
+	if _, _, err := f.ChangeGroup(t.Context(), f.directory, g.ID, func(g scim.Group) (scim.Group, error) { g.Members = []string{bert.ID}; return g, nil }); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.client.Delete(t.Context(), f.stored(t, bert.ID)); err != nil {
+		t.Fatal(err)
+	}
+	f.userStore.now = func() time.Time { return time.Unix(2, 0) }
+	if hired := f.user(t, "bert"); hired.ID == bert.ID {
+		t.Error("somebody whose record was removed has the id of before")
 	}
 	if got, err := f.Group(t.Context(), f.directory, g.ID); err != nil || len(got.Members) != 0 {
 		t.Errorf("the group is %+v, %v", got, err)

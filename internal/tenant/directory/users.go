@@ -132,7 +132,7 @@ func (s *userStore) CreateUser(ctx context.Context, d *scim.Directory, u scim.Us
 	}
 	p := &v1alpha1.BridgePerson{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name},
-		Spec:       v1alpha1.BridgePersonSpec{Issuer: d.Issuer, Subject: u.ExternalID, Access: v1alpha1.AccessAllowed, Directory: &v1alpha1.PersonDirectory{Incarnation: 1}},
+		Spec:       v1alpha1.BridgePersonSpec{Issuer: d.Issuer, Subject: u.ExternalID, Access: v1alpha1.AccessAllowed, Directory: &v1alpha1.PersonDirectory{Incarnation: s.incarnation(0)}},
 	}
 	store(p, d, u)
 	err := s.client.Create(ctx, p, client.FieldOwner(v1alpha1.FieldOwnerIngress))
@@ -157,7 +157,7 @@ func (s *userStore) revive(ctx context.Context, d *scim.Directory, u scim.User) 
 			return scim.Taken("externalId")
 		}
 		after := before.DeepCopy()
-		after.Spec.Directory.Incarnation++
+		after.Spec.Directory.Incarnation = s.incarnation(before.Spec.Directory.Incarnation)
 		after.Spec.Directory.Deleted = false
 		store(after, d, u)
 		if err := s.write(ctx, before, after); err != nil {

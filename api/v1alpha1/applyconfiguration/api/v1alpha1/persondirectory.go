@@ -10,8 +10,9 @@ package v1alpha1
 //
 // PersonDirectory is what a directory says of a person.
 type PersonDirectoryApplyConfiguration struct {
-	// incarnation is how often the directory created the person. Groups of the directory
-	// have the person of one incarnation, so that somebody who is created again is in none.
+	// incarnation is larger each time that the directory creates the person. Groups of the
+	// directory have the person of one incarnation, so that somebody who is created again is
+	// in none.
 	Incarnation *int64 `json:"incarnation,omitempty"`
 	// userName and displayName are the directory's names of the person. They have no effect.
 	UserName    *string `json:"userName,omitempty"`
