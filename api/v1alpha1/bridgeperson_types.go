@@ -8,8 +8,9 @@ import (
 )
 
 // BridgePerson is what the installation knows of a person at an identity provider, or
-// says of a user: the groups that the provider named at their last login, and whether they
-// have access. It counts in the namespace of the installation alone.
+// says of a user: the groups that the provider named at their last login, what a directory
+// says of them, and whether they have access. It counts in the namespace of the installation
+// alone.
 //
 // Of several BridgePersons of the same person, the one that leaves the least access counts.
 //
@@ -19,6 +20,7 @@ import (
 // +kubebuilder:resource:path=bridgepersons,shortName=person,categories=hosted-bridge
 // +kubebuilder:printcolumn:name="User",type=string,JSONPath=`.spec.user`
 // +kubebuilder:printcolumn:name="Issuer",type=string,JSONPath=`.spec.issuer`
+// +kubebuilder:printcolumn:name="Directory",type=string,JSONPath=`.spec.directory.userName`
 // +kubebuilder:printcolumn:name="Access",type=string,JSONPath=`.spec.access`
 // +kubebuilder:printcolumn:name="Left",type=string,JSONPath=`.status.conditions[?(@.type=="Left")].reason`
 // +kubebuilder:printcolumn:name="Groups",type=string,JSONPath=`.status.login.groups`
@@ -30,8 +32,9 @@ type BridgePerson struct {
 
 	// spec identifies the person, and says whether they have access.
 	// +required
-	// +kubebuilder:validation:XValidation:rule="has(self.user) ? !has(self.issuer) && !has(self.subject) : has(self.issuer) && has(self.subject)",message="a BridgePerson has either user, or issuer and subject"
+	// +kubebuilder:validation:XValidation:rule="has(self.user) ? !has(self.issuer) && !has(self.subject) && !has(self.directory) : has(self.issuer) && has(self.subject)",message="a BridgePerson has either user, or issuer and subject, with which it may have directory"
 	// +kubebuilder:validation:XValidation:rule="has(self.user) == has(oldSelf.user) && (has(self.user) ? self.user == oldSelf.user : self.issuer == oldSelf.issuer && self.subject == oldSelf.subject)",message="a BridgePerson stays the same person: delete it and create one for the other"
+	// +kubebuilder:validation:XValidation:rule="has(self.directory) == has(oldSelf.directory)",message="a BridgePerson of a directory stays one: delete it, or create another one"
 	Spec BridgePersonSpec `json:"spec"`
 
 	// status is what was heard of the person, and how far the person has left.
@@ -90,6 +93,43 @@ type BridgePersonSpec struct {
 	// +optional
 	// +kubebuilder:default=Allowed
 	Access Access `json:"access,omitempty"`
+
+	// directory is what a directory says of the person by SCIM. The ingress writes it, and
+	// with it access. subject is then the directory's externalId of the person.
+	// +optional
+	Directory *PersonDirectory `json:"directory,omitempty"`
+}
+
+// PersonDirectory is what a directory says of a person.
+type PersonDirectory struct {
+	// incarnation is larger each time that the directory creates the person. Groups of the
+	// directory have the person of one incarnation, so that somebody who is created again is
+	// in none.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Incarnation int64 `json:"incarnation"`
+
+	// userName and displayName are the directory's names of the person. They have no effect.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	UserName string `json:"userName"`
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	DisplayName string `json:"displayName,omitempty"`
+
+	// active is whether the person is active in the directory.
+	// +required
+	Active bool `json:"active"`
+
+	// deleted says that the directory deleted the person.
+	// +optional
+	Deleted bool `json:"deleted,omitempty"`
+
+	// dryRun says that the directory is tried out: it takes no access away, and its groups
+	// do not count.
+	// +optional
+	DryRun bool `json:"dryRun,omitempty"`
 }
 
 // BridgePersonStatus is what was heard of a person, and how far the person has left.
@@ -98,6 +138,10 @@ type BridgePersonStatus struct {
 	// groups were last asked for. The ingress writes it.
 	// +optional
 	Login *PersonLogin `json:"login,omitempty"`
+
+	// directory is in which groups of a directory the person is. The operator writes it.
+	// +optional
+	Directory *PersonDirectoryGroups `json:"directory,omitempty"`
 
 	// loginsEndedTime is when logins and keys ended for the last time. An earlier login does
 	// not count, also if the person gets access again. The ingress writes it.
@@ -130,6 +174,21 @@ type BridgePersonStatus struct {
 	// +listMapKey=step
 	// +kubebuilder:validation:MaxItems=16
 	Audited []AuditedStep `json:"audited,omitempty"`
+}
+
+// PersonDirectoryGroups are the groups of a directory in which a person is.
+type PersonDirectoryGroups struct {
+	// incarnation is that of the person for which the groups were found.
+	// +required
+	Incarnation int64 `json:"incarnation"`
+
+	// groups are the person's groups, as far as BridgeProfiles name them.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=1024
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=256
+	Groups []string `json:"groups,omitempty"`
 }
 
 // The conditions of a BridgePerson without access.

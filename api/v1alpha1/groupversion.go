@@ -27,6 +27,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,
 		&HostedBridge{}, &HostedBridgeList{},
 		&BridgeProfile{}, &BridgeProfileList{},
+		&BridgeGroup{}, &BridgeGroupList{},
 		&BridgePerson{}, &BridgePersonList{},
 		&CatalogRecipe{}, &CatalogRecipeList{},
 		&CatalogPublisher{}, &CatalogPublisherList{},

@@ -24,6 +24,9 @@ func (c *core) features(o *options, l *logins) ([]httpapi.Feature, error) {
 	if l.server != nil {
 		list = append(list, l.feature)
 	}
+	if o.SCIM.File != "" {
+		list = append(list, scimFeature)
+	}
 	served := make([]httpapi.Feature, 0, len(list))
 	for _, open := range list {
 		f, err := open(c, o)

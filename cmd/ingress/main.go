@@ -3,8 +3,9 @@
 
 // Command ingress is the public surface of an installation: it tells who
 // calls and passes the call to that user's bridge. "ingress keys create" mints
-// API keys, "ingress audit verify" checks an audit trail, "ingress check" an
-// installation, and "ingress store" keeps what all ingresses share.
+// API keys, "ingress scim token" the token of a directory, "ingress audit verify"
+// checks an audit trail, "ingress check" an installation, and "ingress store" keeps
+// what all ingresses share.
 package main
 
 import (
@@ -21,6 +22,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/hostedbridge/hostedbridge/cmd/ingress/auditcheck"
+	"github.com/hostedbridge/hostedbridge/cmd/ingress/scimtoken"
 	"github.com/hostedbridge/hostedbridge/cmd/ingress/store"
 	"github.com/hostedbridge/hostedbridge/internal/version"
 )
@@ -54,6 +56,8 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 			return auditcheck.Run(args[1:], os.Stdin, stdout, stderr)
 		case "check":
 			return runCheck(ctx, args[1:], stdout, stderr)
+		case "scim":
+			return scimtoken.Run(args[1:], rand.Reader, stdout, stderr)
 		case "store":
 			return store.Run(ctx, args[1:], stderr)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
+	"github.com/hostedbridge/hostedbridge/internal/scim/scimapi"
 )
 
 // TestUsersAndAdministratorsRoutesAreDescribed compares the routes that the ingress
@@ -35,7 +36,7 @@ func TestUsersAndAdministratorsRoutesAreDescribed(t *testing.T) {
 		for method, operation := range item {
 			o, _ := operation.(map[string]any) // The others are parameters of all methods.
 			tags, _ := o["tags"].([]any)
-			if slices.Contains(tags, any("installation")) || slices.Contains(tags, any("user")) {
+			if slices.ContainsFunc(tags, func(tag any) bool { return slices.Contains([]any{"installation", "scim", "user"}, tag) }) {
 				described = append(described, strings.ToUpper(method)+" "+path)
 			}
 		}
@@ -46,7 +47,7 @@ func TestUsersAndAdministratorsRoutesAreDescribed(t *testing.T) {
 		"GET /u/{userId}/sse", "POST /u/{userId}/sse",
 	}
 	part := regexp.MustCompile(`:([A-Za-z]+)`)
-	for _, f := range []httpapi.Feature{management.Health(nil, nil), management.Secrets(nil), management.Admin(management.AdminOptions{})} {
+	for _, f := range []httpapi.Feature{management.Health(nil, nil), management.Secrets(nil), management.Admin(management.AdminOptions{}), scimapi.Feature(scimapi.Options{})} {
 		for _, r := range f.Routes {
 			served = append(served, r.Method+" "+part.ReplaceAllString(r.Path, "{$1}"))
 		}

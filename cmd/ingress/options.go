@@ -25,6 +25,7 @@ Usage: ingress [flags]
        ingress keys create --user=alice [flags]
        ingress audit verify [flags] FILE...
        ingress check [flags]
+       ingress scim token [flags]
        ingress store [flags]
 
 `
@@ -59,6 +60,7 @@ type options struct {
 	Catalog        catalogOptions
 	Seed           seedOptions
 	Login          loginOptions
+	SCIM           scimOptions
 	Ingress        ingress.Config
 }
 
@@ -146,6 +148,7 @@ func (o *options) registerFlags(fs *pflag.FlagSet) {
 	o.Catalog.registerFlags(fs)
 	o.Seed.registerFlags(fs)
 	o.Login.registerFlags(fs)
+	o.SCIM.registerFlags(fs)
 	fs.StringVar(&o.OTLPEndpoint, "otlp-endpoint", o.OTLPEndpoint, "endpoint of traces, such as http://collector.observability.svc:4318 (default: OTEL_EXPORTER_OTLP_ENDPOINT, or none)")
 	fs.StringVar(&o.LogLevel, "log-level", o.LogLevel, "debug, info, warn or error")
 }
@@ -161,7 +164,7 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 		return o, err
 	}
 	if fs.NArg() > 0 {
-		return o, fmt.Errorf("%q is not a command: use keys, audit, check or store", fs.Arg(0))
+		return o, fmt.Errorf("%q is not a command: use keys, audit, check, scim or store", fs.Arg(0))
 	}
 	if o.KeybrokerURL == "" {
 		o.KeybrokerURL = "https://hosted-bridge-keybroker." + o.Namespace + ".svc:8443"

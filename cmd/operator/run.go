@@ -23,6 +23,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/controllers/bridgegroup"
 	"github.com/hostedbridge/hostedbridge/controllers/bridgeperson"
 	"github.com/hostedbridge/hostedbridge/controllers/bridgeprofile"
 	"github.com/hostedbridge/hostedbridge/controllers/catalogrecipe"
@@ -102,14 +103,15 @@ func run(ctx context.Context, o Options, log *slog.Logger) error {
 	return nil
 }
 
-// setUpOthers adds the controllers of recipes, profiles and people.
+// setUpOthers adds the controllers of recipes, profiles, people and groups.
 func setUpOthers(ctx context.Context, m ctrl.Manager, o Options, tiers quota.Tiers, canRun *resolve.Hosting) error {
 	recipes := &catalogrecipe.Reconciler{Client: m.GetClient(), Clock: clock.RealClock{}, Hosting: canRun}
 	profiles := &bridgeprofile.Reconciler{
 		Client: m.GetClient(), Clock: clock.RealClock{}, Namespace: o.Namespace, CatalogNamespace: o.catalog(), Tiers: tiers,
 	}
 	persons := &bridgeperson.Reconciler{Client: m.GetClient(), Clock: clock.RealClock{}, Namespace: o.Namespace}
-	return errors.Join(recipes.Setup(ctx, m), profiles.Setup(m), persons.Setup(m))
+	groups := &bridgegroup.Reconciler{Client: m.GetClient(), Namespace: o.Namespace}
+	return errors.Join(recipes.Setup(ctx, m), profiles.Setup(m), persons.Setup(m), groups.Setup(ctx, m))
 }
 
 // setUpOnboarding adds what keeps the profile of first logins.
@@ -144,6 +146,7 @@ func newManager(config *rest.Config, o Options, log *slog.Logger) (ctrl.Manager,
 	caches := hostedbridge.CacheOptions(o.Namespace, o.WatchNamespaces)
 	maps.Copy(caches.ByObject, catalogrecipe.CacheOptions(o.catalog()))
 	maps.Copy(caches.ByObject, bridgeprofile.CacheOptions(o.Namespace))
+	maps.Copy(caches.ByObject, bridgegroup.CacheOptions(o.Namespace))
 	maps.Copy(caches.ByObject, tenantnamespace.CacheOptions())
 	m, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,

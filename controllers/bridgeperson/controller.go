@@ -44,16 +44,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, p *v1alpha1.BridgePerson) (c
 	if err := r.Client.List(ctx, &bridges, client.UnsafeDisableDeepCopy); err != nil {
 		return ctrl.Result{}, fmt.Errorf("list HostedBridges: %w", err)
 	}
+	people := access.NewPeople(persons.Items)
 	var own []*v1alpha1.HostedBridge
 	uids := make(map[string]bool, len(bridges.Items))
 	for i := range bridges.Items {
 		b := &bridges.Items[i]
 		uids[string(b.UID)] = true
-		if access.Owns(p, b) {
+		if people.Owns(p, b) {
 			own = append(own, b)
 		}
 	}
-	after := access.Leaving(p, own, access.NewPeople(persons.Items), func(uid string) bool { return uids[uid] }, r.Clock.Now())
+	after := access.Leaving(p, own, people, func(uid string) bool { return uids[uid] }, r.Clock.Now())
 	if !equality.Semantic.DeepEqual(p.Status, after) {
 		if err := r.applyStatus(ctx, p, after); err != nil {
 			return ctrl.Result{}, err

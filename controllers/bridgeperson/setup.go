@@ -6,6 +6,7 @@ package bridgeperson
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -52,9 +53,13 @@ func (r *Reconciler) leavingPeople(ctx context.Context, o client.Object) []recon
 		log.FromContext(ctx).Error(err, "list BridgePersons of a HostedBridge")
 		return nil
 	}
+	if !slices.ContainsFunc(list.Items, func(p v1alpha1.BridgePerson) bool { return !isSettled(&p) }) {
+		return nil
+	}
+	people := access.NewPeople(list.Items)
 	var requests []reconcile.Request
 	for i := range list.Items {
-		if p := &list.Items[i]; !isSettled(p) && access.Owns(p, b) {
+		if p := &list.Items[i]; !isSettled(p) && people.Owns(p, b) {
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(p)})
 		}
 	}

@@ -121,6 +121,8 @@ func personChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*v1alpha1.BridgePerson)
 		after, ok2 := e.ObjectNew.(*v1alpha1.BridgePerson)
-		return !ok || !ok2 || before.Spec != after.Spec || !equality.Semantic.DeepEqual(before.Status.Login, after.Status.Login)
+		return !ok || !ok2 || !equality.Semantic.DeepEqual(before.Spec, after.Spec) ||
+			!equality.Semantic.DeepEqual(before.Status.Login, after.Status.Login) ||
+			!equality.Semantic.DeepEqual(before.Status.Directory, after.Status.Directory)
 	}}
 }

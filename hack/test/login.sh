@@ -13,6 +13,7 @@
 #   client-secret    the installation's at the identity provider
 #   github-secret    and at GitHub
 #   postgres-password
+#   scim-token       that of the identity provider's directory
 #   tls.crt tls.key  the certificate of both
 #
 # It may be called again: what is still good stays, since the installation knows it.
@@ -21,6 +22,7 @@
 #                      own name
 set -euo pipefail
 
+root=$PWD
 folder=$1
 namespace=hosted-bridge-e2e
 people=hosted-bridge-e2e-people
@@ -39,6 +41,9 @@ fi
 for secret in client-secret github-secret postgres-password; do
     [[ -s $secret ]] || openssl rand -hex 32 >"$secret"
 done
+
+# Compiled as for the images, so that both share what is compiled.
+[[ -s scim-token ]] || (cd "$root" && CGO_ENABLED=0 GOFLAGS=-trimpath GOTOOLCHAIN=${GOTOOLCHAIN:-auto} go run -buildvcs=false ./cmd/ingress scim token) | head -1 >scim-token
 
 cat >objects.yaml <<EOF
 apiVersion: v1
@@ -141,4 +146,9 @@ oauth:
       namespace: $people
       tier: free
       servers: [{name: everything, recipe: {name: e2e-everything}}]
+scim:
+  directories:
+  - name: identity
+    issuer: https://$host:8443
+    tokenHashes: ["sha256:$(tr -d '\n' <scim-token | sha256sum | cut -d' ' -f1)"]
 EOF

@@ -24,15 +24,16 @@ const (
 	maxNamed   = 5
 )
 
-// Owns reports whether a bridge is one of those that a person may use.
-func Owns(p *v1alpha1.BridgePerson, b *v1alpha1.HostedBridge) bool {
-	if p.Spec.User != "" {
-		return p.Spec.User == b.User()
+// Owns reports whether a bridge is one of those that a person may use. A rule may have made
+// its user of another record of the same person.
+func (p *People) Owns(person *v1alpha1.BridgePerson, b *v1alpha1.HostedBridge) bool {
+	if person.Spec.User != "" {
+		return person.Spec.User == b.User()
 	}
-	if RuledUser(p) == b.User() {
+	key := KeyOf(person)
+	if RuledUser(person) == b.User() || slices.Contains(p.Person(key).RuledUsers(), b.User()) {
 		return true
 	}
-	key := KeyOf(p)
 	return b.Spec.OAuth != nil && slices.ContainsFunc(b.Spec.OAuth.Subjects, func(s v1alpha1.OAuthSubject) bool {
 		return oauth.KeyOf(s.Issuer, s.Subject) == key
 	})

@@ -10,6 +10,7 @@ package access
 import (
 	"encoding/base32"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,8 +20,43 @@ import (
 
 // PersonName returns the name of the BridgePerson in which the groups of a person are: 130
 // bits of the key, so that it is the same on each replica and two people have two names.
-func PersonName(key oauth.SubjectKey) string {
-	return "p-" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(key[:])[:26])
+func PersonName(key oauth.SubjectKey) string { return "p-" + nameOf(key) }
+
+// DirectoryName returns the name of the BridgePerson that a directory writes of a person. It
+// is another one than that of logins, so that neither can give back what the other took.
+func DirectoryName(key oauth.SubjectKey) string { return directoryPrefix + nameOf(key) }
+
+// GroupName returns the name of the BridgeGroup of a key, made of an issuer and of what is
+// one group's alone.
+func GroupName(key oauth.SubjectKey) string { return "g-" + nameOf(key) }
+
+const (
+	directoryPrefix = "d-"
+	// nameLength is that of 130 bits in base 32.
+	nameLength = 26
+)
+
+func nameOf(key oauth.SubjectKey) string {
+	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(key[:])[:nameLength])
+}
+
+// MemberID returns the id by which groups name a person of a directory: the BridgePerson and
+// its incarnation.
+func MemberID(name string, incarnation int64) string {
+	return name + "-" + strconv.FormatInt(incarnation, 10)
+}
+
+// ParseMemberID reads what MemberID returns, and no other text.
+func ParseMemberID(id string) (name string, incarnation int64, ok bool) {
+	const length = len(directoryPrefix) + nameLength
+	if len(id) < length+2 || !strings.HasPrefix(id, directoryPrefix) || strings.Trim(id[len(directoryPrefix):length], "abcdefghijklmnopqrstuvwxyz234567") != "" {
+		return "", 0, false
+	}
+	incarnation, err := strconv.ParseInt(id[length+1:], 10, 64)
+	if name = id[:length]; err != nil || incarnation < 1 || MemberID(name, incarnation) != id {
+		return "", 0, false
+	}
+	return name, incarnation, true
 }
 
 // UserName returns the name of the BridgePerson by which an administrator takes the access
@@ -124,6 +160,22 @@ func (p Person) Login() *v1alpha1.PersonLogin {
 		}
 	}
 	return newest
+}
+
+// Directory returns in which groups a directory has the person, and whether it knows them:
+// then no other groups count. Groups of an earlier incarnation are none.
+func (p Person) Directory() (groups []string, known bool) {
+	for _, r := range p.records {
+		d, found := r.Spec.Directory, r.Status.Directory
+		if d == nil || d.DryRun {
+			continue
+		}
+		known = true
+		if found != nil && found.Incarnation == d.Incarnation && !d.Deleted {
+			groups = append(groups, found.Groups...)
+		}
+	}
+	return groups, known
 }
 
 // Issuer returns the person's identity provider, empty if nothing is known of them.

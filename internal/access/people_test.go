@@ -120,3 +120,35 @@ func TestNamesOfPersons(t *testing.T) {
 		seen[name] = true
 	}
 }
+
+func TestMemberIDsAreReadInOneSpelling(t *testing.T) {
+	name := DirectoryName(oauth.KeyOf("https://a", "alice"))
+	for _, incarnation := range []int64{1, 12, 1 << 62} {
+		got, i, ok := ParseMemberID(MemberID(name, incarnation))
+		if got != name || i != incarnation || !ok {
+			t.Errorf("%s, %d, %v", got, i, ok)
+		}
+	}
+	for _, bad := range []string{
+		"", name, name + "-", name + "-0", name + "--1", name + "-01", name + "-+1", name + "-1 ", name + "1", name + "/1", name + "-99999999999999999999",
+		"p" + name[1:] + "-1", name[:27] + "-1", name[:27] + "A-1", name + "a-1", "../" + name + "-1", name[:27] + "1-1",
+	} {
+		if _, _, ok := ParseMemberID(bad); ok {
+			t.Errorf("%q is read", bad)
+		}
+	}
+}
+
+func TestADirectorysPersonHasTheBridgesOfTheirOtherRecords(t *testing.T) {
+	login, directory := ruled(record("p-1", "alice", v1alpha1.AccessAllowed), "alice"), record("d-1", "alice", v1alpha1.AccessOffboarded)
+	stranger := record("d-2", "bob", v1alpha1.AccessOffboarded)
+	people := NewPeople([]v1alpha1.BridgePerson{*login, *directory, *stranger})
+	for _, p := range []*v1alpha1.BridgePerson{login, directory} {
+		if !people.Owns(p, bridge()) {
+			t.Errorf("%s has not the bridge that the rule gives", p.Name)
+		}
+	}
+	if people.Owns(stranger, bridge()) || !people.Owns(stranger, bridge("bob")) {
+		t.Error("bob has the bridge of alice, or not his own")
+	}
+}

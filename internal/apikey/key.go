@@ -1,7 +1,7 @@
 // Copyright 2026 The hosted-bridge Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apikey mints, parses and compares the keys of users and publishers. A
+// Package apikey mints, parses and compares the keys of users, publishers and directories. A
 // key is <kind>_<id>_<secret>: the id finds the entry, the secret proves the
 // owner, and a checksum at the end distinguishes a mistyped key from an unknown
 // one without a look-up. Only hashes of keys are ever stored, and no error
@@ -21,6 +21,7 @@ type Kind string
 const (
 	KindUser      Kind = "hb"
 	KindPublisher Kind = "pub"
+	KindDirectory Kind = "hbs"
 )
 
 const (
@@ -37,7 +38,7 @@ const (
 
 var (
 	// ErrMalformed says that the input does not have the form of a key.
-	ErrMalformed = errors.New("not an API key: the form is <kind>_<id>_<secret>, kind hb or pub, then 12 and 28 letters or digits")
+	ErrMalformed = errors.New("not an API key: the form is <kind>_<id>_<secret>, kind hb, pub or hbs, then 12 and 28 letters or digits")
 	// ErrChecksum says that the input has the form of a key and was never
 	// minted: most likely it was mistyped.
 	ErrChecksum = errors.New("not an API key: the checksum is wrong, so at least one character is")
@@ -65,7 +66,7 @@ func Parse(s string) (Key, error) {
 	return Key{Kind: Kind(kind), ID: id}, nil
 }
 
-func (k Kind) known() bool { return k == KindUser || k == KindPublisher }
+func (k Kind) known() bool { return k == KindUser || k == KindPublisher || k == KindDirectory }
 
 func isBase62(s string, length int) bool {
 	if len(s) != length {

@@ -60,7 +60,7 @@ func TestKeysNeverChangeTheirForm(t *testing.T) {
 }
 
 func TestAMintedKeyParses(t *testing.T) {
-	for _, kind := range []Kind{KindUser, KindPublisher} {
+	for _, kind := range []Kind{KindUser, KindPublisher, KindDirectory} {
 		for range 200 {
 			key, id := mint(t, kind)
 			got, err := Parse(key)

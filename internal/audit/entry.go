@@ -27,6 +27,9 @@ const (
 	// KindOAuth is a login; the principal's ID is the text of the person's subject
 	// key, which tells nobody who they are, and its issuer that of the token.
 	KindOAuth Kind = "oauth"
+	// KindSCIMToken is the token of a directory; the principal's ID is the directory and the
+	// token, with a slash between, and its issuer that of the directory's people.
+	KindSCIMToken Kind = "scim_token"
 	// KindInstallation is the installation itself, which does what follows from an act of
 	// somebody, such as to end the keys of a person who is offboarded.
 	KindInstallation Kind = "installation"
@@ -46,13 +49,15 @@ const (
 )
 
 // Methods that entries have. Those of administrators begin with AdminPrefix,
-// those of publishers with PublishPrefix, those of logins with LoginPrefix, and steps of
-// people who lose or get their access with AccessPrefix.
+// those of publishers with PublishPrefix, those of logins with LoginPrefix, those of
+// directories with SCIMPrefix, and steps of people who lose or get their access with
+// AccessPrefix.
 const (
 	MethodCallTool = "tools/call"
 	AdminPrefix    = "admin/"
 	PublishPrefix  = "publish/"
 	LoginPrefix    = "login/"
+	SCIMPrefix     = "scim/"
 	AccessPrefix   = "access/"
 )
 
@@ -67,7 +72,7 @@ type Principal struct {
 }
 
 // Entry is what the audit trail holds of one tool call, answered or refused,
-// or of one act of an administrator, a publisher or a login. It has no field for an
+// or of one act of an administrator, a publisher, a login or a directory. It has no field for an
 // argument or a result.
 type Entry struct {
 	// ID is unique among the entries of an installation.
@@ -150,7 +155,7 @@ func (e Entry) validateRest() error {
 	if e.ID == "" || !validName(e.ID) {
 		return errors.New("id is not a name")
 	}
-	if !slices.Contains([]Kind{KindUserKey, KindAdminKey, KindPublisherKey, KindOAuth, KindInstallation}, e.Principal.Kind) {
+	if !slices.Contains([]Kind{KindUserKey, KindAdminKey, KindPublisherKey, KindOAuth, KindSCIMToken, KindInstallation}, e.Principal.Kind) {
 		return errors.New("principal.kind is unknown")
 	}
 	if e.ReportedBy != Bridge && e.ReportedBy != Ingress {

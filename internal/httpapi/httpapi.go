@@ -55,6 +55,8 @@ type Route struct {
 	// MaxBody is how many bytes a body may have; 0 means that the route takes
 	// no body.
 	MaxBody int64
+	// MediaType is a type that the body may have beside application/json; empty for none.
+	MediaType string
 	// Form means that the body is a form, application/x-www-form-urlencoded,
 	// and not JSON.
 	Form bool
@@ -105,6 +107,9 @@ type Feature struct {
 	// HolderRate is the same for the requests that Call.LimitRate counts of one holder.
 	HolderRate      int
 	TooManyOfHolder *Problem
+	// EncodeProblem returns how a problem is written on the feature's paths; nil means
+	// Problem.Encode.
+	EncodeProblem func(*Problem) (contentType string, body []byte)
 	// Run runs beside the requests until its context ends; nil means nothing.
 	Run func(context.Context) error
 }
@@ -138,7 +143,7 @@ type Call interface {
 	Audit(Act) error
 }
 
-// Act is an act of an administrator or a publisher, for the audit trail.
+// Act is an act of an administrator, a publisher, a login or a directory, for the audit trail.
 type Act struct {
 	// Name is the act, such as recipes.create.
 	Name string
@@ -151,6 +156,9 @@ type Act struct {
 	// which reveals no identity. User is the owner of the bridge. Both are
 	// empty for the catalog's acts.
 	Login, User string
+	// Directory is the actor of an act by SCIM, KeyID the token, and Issuer the identity
+	// provider of the people whom it is about.
+	Directory, Issuer string
 	// Unsure means that it may have been done.
 	Unsure bool
 }

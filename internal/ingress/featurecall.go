@@ -89,7 +89,7 @@ func (c *featureCall) checkType(contentType string) error {
 	switch {
 	case c.route.Form && !isMediaType(contentType, formType):
 		return problems.FormType
-	case !c.route.Form && !ofJSON(contentType):
+	case !c.route.Form && !ofJSON(contentType) && (c.route.MediaType == "" || !isMediaType(contentType, c.route.MediaType)):
 		return problems.MediaType
 	}
 	return nil
@@ -110,6 +110,8 @@ func (c *featureCall) Audit(a httpapi.Act) error {
 	switch {
 	case a.Publisher != "":
 		who, prefix = audit.Principal{Kind: audit.KindPublisherKey, ID: a.Publisher + "/" + a.KeyID}, audit.PublishPrefix
+	case a.Directory != "":
+		who, prefix = audit.Principal{Kind: audit.KindSCIMToken, ID: a.Directory + "/" + a.KeyID, Issuer: a.Issuer}, audit.SCIMPrefix
 	case a.Login != "":
 		who, prefix = audit.Principal{Kind: audit.KindOAuth, ID: a.Login, Issuer: c.router.access.publicURL()}, audit.LoginPrefix
 	}

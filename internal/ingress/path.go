@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
@@ -134,6 +135,16 @@ func (p *paths) routeOf(target string) string {
 	default:
 		return of.Name
 	}
+}
+
+// encoderOf returns how problems are written on the routes of a label, nil for as on most.
+func (p *paths) encoderOf(route string) func(*httpapi.Problem) (contentType string, body []byte) {
+	for _, f := range p.features {
+		if f.Name == route {
+			return f.EncodeProblem
+		}
+	}
+	return nil
 }
 
 // userRouteOf returns the route label of a target that is no feature's.

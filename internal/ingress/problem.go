@@ -53,9 +53,12 @@ func writeProblem(r *request, err error, body []byte) {
 		limit = &e.Data
 	}
 	contentType, answer := httpapi.ContentType, []byte(nil)
-	if r.isRPC() {
+	switch {
+	case r.isRPC():
 		contentType, answer = "application/json", encodeRPC(p, jsonrpc.ID(body), limit)
-	} else {
+	case r.encodeProblem != nil:
+		contentType, answer = r.encodeProblem(p)
+	default:
 		answer = p.Encode(limit)
 	}
 	h.Set("Content-Type", contentType)

@@ -38,9 +38,11 @@ type request struct {
 	w      http.ResponseWriter
 	params params
 
-	id     string
-	route  string // the label in metrics and logs
-	source netip.Addr
+	id    string
+	route string // the label in metrics and logs
+	// encodeProblem is that of the feature, nil for problems as all others write them.
+	encodeProblem func(*httpapi.Problem) (contentType string, body []byte)
+	source        netip.Addr
 	// start is when the request's header was there.
 	start time.Time
 	// span is nil while the request has none, and traceID is the trace to which it

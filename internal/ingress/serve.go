@@ -86,6 +86,7 @@ func (s *Server) serveBegun(r *request) {
 // begin returns the request that hr is.
 func (s *Server) begin(w http.ResponseWriter, hr *http.Request) *request {
 	r := &request{id: newRequestID(), route: s.paths.routeOf(hr.RequestURI), start: time.Now(), source: authn.Source(hr, s.config.TrustedProxies)}
+	r.encodeProblem = s.paths.encoderOf(r.route)
 	ctx, cancel := context.WithCancelCause(hr.Context())
 	r.http, r.w = hr.WithContext(ctx), r
 	r.Begin(w, cancel)

@@ -12,7 +12,7 @@ import (
 )
 
 // MaxAge is for how long the groups count that a provider named at a login. A person who
-// does not log in again within it has none of them.
+// does not log in again within it has none of them. Those of a directory stay.
 const MaxAge = 7 * 24 * time.Hour
 
 // Group is a group of an authority: of an identity provider, or of the manifests of a
@@ -28,16 +28,9 @@ func Groups(b *v1alpha1.HostedBridge, known *access.People, now time.Time) (grou
 	}
 	var common []Group
 	for i, person := range known.Of(b) {
-		login := person.Login()
-		if login == nil || now.Sub(login.Time.Time) >= MaxAge {
-			return groups, time.Time{}
-		}
-		if end := login.Time.Add(MaxAge); until.IsZero() || end.Before(until) {
+		theirs, end := groupsOf(person, now)
+		if !end.IsZero() && (until.IsZero() || end.Before(until)) {
 			until = end
-		}
-		var theirs []Group
-		for _, value := range login.Groups {
-			theirs = append(theirs, Group{Issuer: person.Issuer(), Value: value})
 		}
 		if i == 0 {
 			common = theirs
@@ -49,6 +42,19 @@ func Groups(b *v1alpha1.HostedBridge, known *access.People, now time.Time) (grou
 		return groups, time.Time{}
 	}
 	return append(groups, common...), until
+}
+
+// groupsOf returns the groups of a person: those of a directory that knows them, and else
+// those of the last login, until these end.
+func groupsOf(person access.Person, now time.Time) (groups []Group, until time.Time) {
+	values, known := person.Directory()
+	if login := person.Login(); !known && login != nil && now.Sub(login.Time.Time) < MaxAge {
+		values, until = login.Groups, login.Time.Add(MaxAge)
+	}
+	for _, value := range values {
+		groups = append(groups, Group{Issuer: person.Issuer(), Value: value})
+	}
+	return groups, until
 }
 
 // Named returns the groups of an issuer that profiles name, in any revision.

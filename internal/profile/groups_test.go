@@ -73,6 +73,50 @@ func TestTheGroupsOfABridgeAreThoseOfAllItsPeople(t *testing.T) {
 	}
 }
 
+// directory returns what a directory at https://a says of a person of whom a login said
+// something else.
+func directory(change func(*v1alpha1.BridgePerson), groups ...string) []v1alpha1.BridgePerson {
+	p := v1alpha1.BridgePerson{
+		Spec:   v1alpha1.BridgePersonSpec{Issuer: "https://a", Subject: "alice", Directory: &v1alpha1.PersonDirectory{Incarnation: 2, UserName: "a", Active: true}},
+		Status: v1alpha1.BridgePersonStatus{Directory: &v1alpha1.PersonDirectoryGroups{Incarnation: 2, Groups: groups}},
+	}
+	change(&p)
+	return []v1alpha1.BridgePerson{person("alice", "", "eng"), p}
+}
+
+func TestADirectoryDecidesAboutThePeopleThatItKnows(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*v1alpha1.BridgePerson)
+		groups []string
+		after  time.Duration
+		want   []string
+		until  bool
+	}{
+		"a member":                        {func(*v1alpha1.BridgePerson) {}, []string{"ops"}, 0, []string{"ops"}, false},
+		"a member long after":             {func(*v1alpha1.BridgePerson) {}, []string{"ops"}, 100 * MaxAge, []string{"ops"}, false},
+		"a member of nothing":             {func(*v1alpha1.BridgePerson) {}, nil, 0, nil, false},
+		"one whose groups are not known":  {func(p *v1alpha1.BridgePerson) { p.Status.Directory = nil }, nil, 0, nil, false},
+		"groups of an earlier one":        {func(p *v1alpha1.BridgePerson) { p.Status.Directory.Incarnation = 1 }, []string{"ops"}, 0, nil, false},
+		"one who is deleted":              {func(p *v1alpha1.BridgePerson) { p.Spec.Directory.Deleted = true }, []string{"ops"}, 0, nil, false},
+		"a directory that is tried out":   {func(p *v1alpha1.BridgePerson) { p.Spec.Directory.DryRun = true }, []string{"ops"}, 0, []string{"eng"}, true},
+		"somebody else of the directory":  {func(p *v1alpha1.BridgePerson) { p.Spec.Subject = "bob" }, []string{"ops"}, 0, []string{"eng"}, true},
+		"a directory of another issuer":   {func(p *v1alpha1.BridgePerson) { p.Spec.Issuer = "https://b" }, []string{"ops"}, 0, []string{"eng"}, true},
+		"a directory that knows and acts": {func(p *v1alpha1.BridgePerson) { p.Spec.Access = v1alpha1.AccessOffboarded }, []string{"ops"}, 0, []string{"ops"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := &v1alpha1.HostedBridge{Spec: v1alpha1.HostedBridgeSpec{OAuth: &v1alpha1.OAuthAccess{Subjects: []v1alpha1.OAuthSubject{{Issuer: "https://a", Subject: "alice"}}}}}
+			got, until := Groups(b, access.NewPeople(directory(tt.change, tt.groups...)), heard.Add(tt.after))
+			var values []string
+			for _, g := range got {
+				values = append(values, g.Value)
+			}
+			if diff := cmp.Diff(tt.want, values); diff != "" || until.IsZero() == tt.until {
+				t.Errorf("until %s (-want +got):\n%s", until, diff)
+			}
+		})
+	}
+}
+
 func TestAGroupIsOfItsAuthority(t *testing.T) {
 	b := bridge(nil)
 	groups := []Group{{Issuer: "https://a", Value: "eng"}}

@@ -63,6 +63,7 @@ func TestLogin(t *testing.T) {
 			"groups of the provider":         groupsDecide,
 			"administrators with a role":     administratorsLogIn,
 			"people who leave":               peopleLeave,
+			"people of a directory":          directoriesDecide,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -22,6 +22,7 @@ import (
 // left is what the notes of the chart say that an uninstall leaves, beside the
 // users' namespaces.
 var left = []string{
+	"CustomResourceDefinition/bridgegroups.hostedbridge.dev",
 	"CustomResourceDefinition/bridgepersons.hostedbridge.dev",
 	"CustomResourceDefinition/bridgeprofiles.hostedbridge.dev",
 	"CustomResourceDefinition/catalogpublishers.hostedbridge.dev",

@@ -260,6 +260,11 @@ func TestTheIngressSaysOfPeopleWhatItMaySay(t *testing.T) {
 		t.Errorf("a bridge: %v", err)
 	}
 	if err := status(func(s *v1alpha1.BridgePersonStatus) {
+		s.Directory = &v1alpha1.PersonDirectoryGroups{Incarnation: 1, Groups: []string{"admins"}}
+	}); !refused(err) {
+		t.Errorf("a group: %v", err)
+	}
+	if err := status(func(s *v1alpha1.BridgePersonStatus) {
 		s.LoginsEndedTime, s.Audited = new(metav1.Now()), []v1alpha1.AuditedStep{{Step: "LoginsEnded", Time: metav1.Now()}}
 		s.Login = &v1alpha1.PersonLogin{Time: metav1.Now()}
 	}); err != nil {
@@ -281,12 +286,53 @@ func TestTheIngressSaysOfPeopleWhatItMaySay(t *testing.T) {
 		return ingress.Create(t.Context(), o, client.DryRunAll)
 	}
 	login := v1alpha1.BridgePersonSpec{Issuer: "https://a", Subject: "b"}
-	if !refused(of("user.bob", v1alpha1.BridgePersonSpec{User: "carol"})) || !refused(of("somebody", login)) {
+	known := login
+	known.Directory = &v1alpha1.PersonDirectory{Incarnation: 1, UserName: "b", Active: true}
+	letters := strings.Repeat("a", 26)
+	if !refused(of("user.bob", v1alpha1.BridgePersonSpec{User: "carol"})) || !refused(of("somebody", login)) || !refused(of("d-"+letters, login)) || !refused(of("p-"+letters, known)) {
 		t.Error("it makes a BridgePerson of any name")
 	}
-	for name, s := range map[string]v1alpha1.BridgePersonSpec{"user.bob": {User: "bob"}, "p-" + strings.Repeat("a", 26): login} {
+	for name, s := range map[string]v1alpha1.BridgePersonSpec{"user.bob": {User: "bob"}, "p-" + letters: login, "d-" + letters: known} {
 		if err := of(name, s); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestTheIngressMakesGroupsOfOneFormOfName tries others, and to change what holds a group.
+func TestTheIngressMakesGroupsOfOneFormOfName(t *testing.T) {
+	c := testenv.Client(t)
+	testenv.ExpectInstalled(t, c, admission, testenv.Namespace(t, c))
+	config := testenv.Config()
+	config.Impersonate = rest.ImpersonationConfig{
+		UserName: "system:serviceaccount:hosted-bridge-system:hosted-bridge-ingress",
+		Groups:   []string{"system:masters"}, // The policy alone holds it.
+	}
+	ingress, err := client.New(config, client.Options{Scheme: c.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := func(err error) bool {
+		return err != nil && strings.Contains(err.Error(), "hosted-bridge-ingress-groups")
+	}
+	g := &v1alpha1.BridgeGroup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: testenv.Namespace(t, c), Name: "engineering"},
+		Spec:       v1alpha1.BridgeGroupSpec{Issuer: "https://a", Value: "eng", DisplayName: "eng"},
+	}
+	testenv.Eventually(t, "the policy holds", func() bool { return refused(ingress.Create(t.Context(), g.DeepCopy(), client.DryRunAll)) })
+	g.Name = "g-" + strings.Repeat("a", 26)
+	if err := ingress.Create(t.Context(), g.DeepCopy(), client.DryRunAll); err != nil {
+		t.Errorf("a group: %v", err)
+	}
+	testenv.ExpectApplied(t, c, g)
+	changed := g.DeepCopy()
+	changed.Finalizers = []string{"example.com/stay"}
+	if err := ingress.Patch(t.Context(), changed, client.MergeFrom(g), client.DryRunAll); !refused(err) {
+		t.Errorf("a finalizer: %v", err)
+	}
+	changed = g.DeepCopy()
+	changed.Spec.Members = []string{"d-x-1"}
+	if err := ingress.Patch(t.Context(), changed, client.MergeFrom(g), client.DryRunAll); err != nil {
+		t.Errorf("a member: %v", err)
 	}
 }

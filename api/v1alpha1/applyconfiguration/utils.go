@@ -29,6 +29,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AuthApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BridgeAccess"):
 		return &apiv1alpha1.BridgeAccessApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BridgeGroup"):
+		return &apiv1alpha1.BridgeGroupApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BridgeGroupSpec"):
+		return &apiv1alpha1.BridgeGroupSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BridgePerson"):
 		return &apiv1alpha1.BridgePersonApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BridgePersonSpec"):
@@ -79,6 +83,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.OAuthSubjectApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PersonBridge"):
 		return &apiv1alpha1.PersonBridgeApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PersonDirectory"):
+		return &apiv1alpha1.PersonDirectoryApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PersonDirectoryGroups"):
+		return &apiv1alpha1.PersonDirectoryGroupsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PersonLogin"):
 		return &apiv1alpha1.PersonLoginApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ProfileConflict"):

@@ -118,7 +118,8 @@ rollingUpdate: {maxUnavailable: 0, maxSurge: 1}
 
 {{/* What an ingress reads at its start alone. */}}
 {{- define "hosted-bridge.ingress.reads" -}}
-{{- ternary (list "oauth") list (not (empty (include "hosted-bridge.oauth.enabled" .))) | toJson }}
+{{- $reads := ternary (list "oauth") list (not (empty (include "hosted-bridge.oauth.enabled" .))) }}
+{{- ternary (append $reads "scim") $reads (not (empty (include "hosted-bridge.scim.enabled" .))) | toJson }}
 {{- end }}
 
 {{- define "hosted-bridge.validate.oauth" -}}

@@ -44,6 +44,7 @@ that are named and not there. Of those the cluster is asked, where there is one.
 {{- end }}
 {{- include "hosted-bridge.validate.store" . }}
 {{- include "hosted-bridge.validate.oauth" . }}
+{{- include "hosted-bridge.validate.scim" . }}
 {{- include "hosted-bridge.validate.monitoring" . }}
 {{- include "hosted-bridge.validate.drain" . }}
 {{- include "hosted-bridge.validate.classes" . }}

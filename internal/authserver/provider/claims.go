@@ -28,7 +28,7 @@ func (p *openID) describe(ctx context.Context, found *discovered, tokens *oauth2
 		unknown = nil
 	}
 	if p.lacks(claims) && found.provider.UserInfoEndpoint() != "" {
-		more, err := userInfo(ctx, found.provider, tokens, who.Subject)
+		more, err := userInfo(ctx, found.provider, tokens, p.isOf(who, claims))
 		// A person without a name is shown with less; one without a user could become none.
 		if err != nil && p.lacksUser(claims) {
 			return flow.Identity{}, err
@@ -99,9 +99,19 @@ func joined(claims, more map[string]any) map[string]any {
 	return more
 }
 
-// userInfo returns the claims of the UserInfo endpoint, which must be of the subject (OpenID
-// Connect Core 1.0, section 5.3.2).
-func userInfo(ctx context.Context, provider *oidc.Provider, tokens *oauth2.Token, subject string) (map[string]any, error) {
+// isOf tests whether UserInfo is of a person: it has the sub of their ID token (OpenID Connect
+// Core 1.0, section 5.3.2), or without one what they are known by here.
+func (p *openID) isOf(who flow.Identity, claims map[string]any) func(more map[string]any) bool {
+	return func(more map[string]any) bool {
+		if claims != nil {
+			return more[claimSubject] == claims[claimSubject]
+		}
+		return more[p.subjectClaim()] == who.Subject
+	}
+}
+
+// userInfo returns the claims of the UserInfo endpoint, which must be of the person.
+func userInfo(ctx context.Context, provider *oidc.Provider, tokens *oauth2.Token, isSame func(map[string]any) bool) (map[string]any, error) {
 	info, err := provider.UserInfo(ctx, oauth2.StaticTokenSource(tokens))
 	if err != nil {
 		return nil, fmt.Errorf("ask for user info: %w", err)
@@ -110,7 +120,7 @@ func userInfo(ctx context.Context, provider *oidc.Provider, tokens *oauth2.Token
 	if err := info.Claims(&claims); err != nil {
 		return nil, fmt.Errorf("ask for user info: %w", err)
 	}
-	if claims[claimSubject] != subject {
+	if !isSame(claims) {
 		return nil, fmt.Errorf("%w: it speaks of another person", flow.ErrLogin)
 	}
 	return claims, nil

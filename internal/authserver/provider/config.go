@@ -37,6 +37,9 @@ type Config struct {
 	// Scopes are what the provider is asked for. Empty they are openid and profile,
 	// and nothing at GitHub.
 	Scopes []string
+	// SubjectClaim is the claim of the ID token that a person is known by; sub if empty. It
+	// must never be another person's.
+	SubjectClaim string
 	// User makes the user out of what the provider says of a person.
 	User oauth.UserRule
 	// Groups is the claim that names a person's groups; empty to ask for none.
@@ -99,7 +102,11 @@ func (b base) Name() string { return b.config.Name }
 // Version tells configurations apart by which another person could be somebody.
 func (b base) Version() string {
 	c := b.config
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []string{c.Issuer, c.URL, c.APIURL, c.ClientID, c.User.Claim, c.User.Suffix}))
+	parts := []string{c.Issuer, c.URL, c.APIURL, c.ClientID, c.User.Claim, c.User.Suffix}
+	if c.SubjectClaim != "" {
+		parts = append(parts, c.SubjectClaim)
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", parts))
 	return base64.RawURLEncoding.EncodeToString(sum[:12])
 }
 

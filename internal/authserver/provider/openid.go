@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -202,11 +203,25 @@ func (p *openID) finish(ctx context.Context, o flow.LoginAnswer) (flow.Identity,
 		return flow.Identity{}, fmt.Errorf("%w: %w", flow.ErrLogin, err)
 	}
 	who := flow.Identity{Issuer: p.config.Issuer}
-	who.Subject, _ = claims[claimSubject].(string)
+	if who.Subject, err = p.subjectOf(claims); err != nil {
+		return flow.Identity{}, fmt.Errorf("%w: %w", flow.ErrLogin, err)
+	}
 	if p.config.Refresh {
 		who.RefreshToken = tokens.RefreshToken
 	}
 	return p.describe(ctx, found, tokens, who, claims)
+}
+
+// subjectClaim is the claim that people are known by here.
+func (p *openID) subjectClaim() string { return cmp.Or(p.config.SubjectClaim, claimSubject) }
+
+// subjectOf returns by what the person of an ID token is known here.
+func (p *openID) subjectOf(claims map[string]any) (string, error) {
+	subject, _ := claims[p.subjectClaim()].(string)
+	if !oauth.ValidSubject(subject) {
+		return "", fmt.Errorf("the ID token has no claim %s that names a person", p.subjectClaim())
+	}
+	return subject, nil
 }
 
 func (p *openID) exchange(ctx context.Context, found *discovered, o flow.LoginAnswer) (*oauth2.Token, error) {

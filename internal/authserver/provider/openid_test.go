@@ -426,6 +426,61 @@ func TestConfigurationsThatAreNone(t *testing.T) {
 	}
 }
 
+// TestAPersonIsKnownByAnotherClaim has a provider whose sub is another one for each
+// application, as Microsoft Entra's is.
+func TestAPersonIsKnownByAnotherClaim(t *testing.T) {
+	noToken := func(map[string]any) string { return "" }
+	for name, test := range map[string]struct {
+		change, renew func(u *upstream)
+		refused       bool // in the login
+		lost          bool // when asked again
+	}{
+		"by the ID token":        {change: func(*upstream) {}, renew: func(*upstream) {}},
+		"without the claim":      {change: func(u *upstream) { delete(u.claims, "oid") }, refused: true},
+		"with a number":          {change: func(u *upstream) { u.claims["oid"] = 7 }, refused: true},
+		"with an empty text":     {change: func(u *upstream) { u.claims["oid"] = "" }, refused: true},
+		"then another person":    {change: func(*upstream) {}, renew: func(u *upstream) { u.claims["oid"] = "object-2" }, lost: true},
+		"then without the claim": {change: func(*upstream) {}, renew: func(u *upstream) { delete(u.claims, "oid") }, lost: true},
+		"with another sub then":  {change: func(*upstream) {}, renew: func(u *upstream) { u.claims["sub"] = "person-2" }},
+		"by UserInfo of the same sub": {change: func(u *upstream) {
+			delete(u.claims, "name")
+			u.userInfo = map[string]any{"sub": "person-1", "name": "Ann"}
+		}, renew: func(*upstream) {}},
+		"by UserInfo alone, which does not have it": {change: func(u *upstream) { u.userInfo = map[string]any{"sub": "person-1"} }, renew: func(u *upstream) { u.sign = noToken }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := newUpstream(t)
+			u.refresh, u.next = refreshToken, refreshToken
+			u.claims["oid"] = "object-1"
+			test.change(u)
+			if u.userInfo != nil {
+				u.discovery["userinfo_endpoint"] = u.URL + "/userinfo"
+			}
+			c := u.config()
+			c.SubjectClaim, c.Groups, c.Refresh = "oid", "groups", true
+			p := connect(t, c)
+			a := answer
+			a.Iss = u.URL
+			who, err := p.Finish(t.Context(), a)
+			if (err != nil) != test.refused || err == nil && who.Subject != "object-1" {
+				t.Fatalf("%+v, %v", who, err)
+			}
+			if test.refused {
+				return
+			}
+			test.renew(u)
+			who.RefreshToken = refreshToken
+			again, err := p.Renew(t.Context(), who)
+			if (err != nil) != test.lost || err == nil && again.Subject != "object-1" {
+				t.Errorf("again: %+v, %v", again, err)
+			}
+			if u.sign != nil && again.GroupsError == nil {
+				t.Error("groups are believed that may be another person's")
+			}
+		})
+	}
+}
+
 func TestTheVersionTellsWhatDecidesWhoSomebodyIs(t *testing.T) {
 	of := func(change func(*Config)) string {
 		c := Config{ID: "idp", Name: "The provider", Issuer: "https://idp.example", ClientID: "bridges"}
@@ -442,6 +497,7 @@ func TestTheVersionTellsWhatDecidesWhoSomebodyIs(t *testing.T) {
 		"another client": func(c *Config) { c.ClientID = "other" },
 		"a rule":         func(c *Config) { c.User.Claim = "preferred_username" },
 		"its suffix":     func(c *Config) { c.User.Suffix = "@a.example" },
+		"another claim":  func(c *Config) { c.SubjectClaim = "oid" },
 	} {
 		if of(change) == same {
 			t.Errorf("%s is no other version", name)

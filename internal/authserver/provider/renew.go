@@ -54,11 +54,11 @@ func (p *openID) renewedClaims(ctx context.Context, found *discovered, tokens *o
 	if !ok {
 		return nil, nil
 	}
-	token, claims, err := p.verifyToken(ctx, found, raw, tokens.AccessToken)
+	_, claims, err := p.verifyToken(ctx, found, raw, tokens.AccessToken)
 	if err != nil {
 		return nil, err
 	}
-	if token.Subject != who.Subject {
+	if subject, err := p.subjectOf(claims); err != nil || subject != who.Subject {
 		return nil, errors.New("the ID token is of another person")
 	}
 	return claims, nil

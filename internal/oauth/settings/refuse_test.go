@@ -95,6 +95,7 @@ func TestParseRefusesServers(t *testing.T) {
 		"an OIDC provider without openid":     {provider("id: a, type: oidc, issuer: 'https://i.example', scopes: [profile]"), "server.providers[0].scopes must be a list with openid"},
 		"GitHub by an issuer":                 {provider("id: a, type: github, issuer: 'https://i.example'"), "server.providers[0].issuer is of the type oidc"},
 		"addresses of GitHub":                 {provider("id: a, type: github, user: {claim: email, suffix: '@a.example'}"), "server.providers[0].user.claim is email"},
+		"subjects of GitHub":                  {provider("id: a, type: github, subjectClaim: oid"), "server.providers[0].subjectClaim is of the type oidc"},
 		"groups of GitHub":                    {provider("id: a, type: github, groups: {claim: groups}"), "server.providers[0].groups.claim is of the type oidc"},
 		"groups that are read never":          {provider("id: a, type: oidc, issuer: 'https://i.example', groups: {claim: groups, recheck: never}"), "server.providers[0].groups.recheck must be login or refresh"},
 		"groups of no claim":                  {provider("id: a, type: oidc, issuer: 'https://i.example', groups: {recheck: login}"), "server.providers[0].groups.recheck needs server.providers[0].groups.claim"},

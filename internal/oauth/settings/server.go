@@ -89,6 +89,7 @@ func (p *problems) provider(v *Provider, field string) {
 	p.check(all(v.Scopes, scopePattern.MatchString), field+".scopes", wantScopes)
 	p.user(v.User, field+".user")
 	p.groups(v.Groups, field+".groups")
+	p.check(v.SubjectClaim == "" || isText(v.SubjectClaim), field+".subjectClaim", wantText)
 	switch v.Type {
 	case OIDC:
 		p.check(isURL(v.Issuer), field+".issuer", wantURL)
@@ -101,6 +102,7 @@ func (p *problems) provider(v *Provider, field string) {
 		p.refuse(v.User.Claim == claimEmail, field+".user.claim", "is email, of which GitHub does not say whether it is the person's")
 		p.refuse(v.Issuer != "", field+".issuer", "is of the type oidc; one of the type github has url")
 		p.refuse(v.Groups.Claim != "", field+".groups.claim", "is of the type oidc; GitHub names no groups")
+		p.refuse(v.SubjectClaim != "", field+".subjectClaim", "is of the type oidc; people of GitHub are known by the number of their account")
 	default:
 		p.check(false, field+".type", "oidc or github")
 	}

@@ -138,6 +138,9 @@ type Provider struct {
 	// Scopes are what is asked for. With OIDC they are openid and profile where
 	// the file has none, and email where the rule for users reads that.
 	Scopes []string `yaml:"scopes"`
+	// SubjectClaim is the claim that a person of an OIDC provider is known by; sub where the
+	// file has none. Microsoft Entra's sub is another one for each application.
+	SubjectClaim string `yaml:"subjectClaim"`
 	// User makes users of what the provider says.
 	User User `yaml:"user"`
 	// Groups are those of people, as an OIDC provider names them.

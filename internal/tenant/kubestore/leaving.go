@@ -212,7 +212,7 @@ func (l *Leaving) own(ctx context.Context, p *v1alpha1.BridgePerson) ([]*v1alpha
 	persons = append(slices.DeleteFunc(slices.Clone(persons), func(o v1alpha1.BridgePerson) bool { return o.Name == p.Name }), *p)
 	people := access.NewPeople(persons)
 	return slices.DeleteFunc(bridges, func(b *v1alpha1.HostedBridge) bool {
-		return !access.Owns(p, b) || people.Bridge(b) == v1alpha1.AccessAllowed
+		return !people.Owns(p, b) || people.Bridge(b) == v1alpha1.AccessAllowed
 	}), nil
 }
 

@@ -76,6 +76,42 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: state
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.Access
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.BridgeGroup
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+    - name: spec
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.BridgeGroupSpec
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.BridgeGroupSpec
+  map:
+    fields:
+    - name: displayName
+      type:
+        scalar: string
+    - name: externalId
+      type:
+        scalar: string
+    - name: issuer
+      type:
+        scalar: string
+    - name: members
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: value
+      type:
+        scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.BridgePerson
   map:
     fields:
@@ -101,6 +137,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.Access
       default: Allowed
+    - name: directory
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.PersonDirectory
     - name: issuer
       type:
         scalar: string
@@ -137,6 +176,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - type
+    - name: directory
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.PersonDirectoryGroups
     - name: login
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.PersonLogin
@@ -780,6 +822,39 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: uid
       type:
         scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.PersonDirectory
+  map:
+    fields:
+    - name: active
+      type:
+        scalar: boolean
+    - name: deleted
+      type:
+        scalar: boolean
+    - name: displayName
+      type:
+        scalar: string
+    - name: dryRun
+      type:
+        scalar: boolean
+    - name: incarnation
+      type:
+        scalar: numeric
+    - name: userName
+      type:
+        scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.PersonDirectoryGroups
+  map:
+    fields:
+    - name: groups
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: incarnation
+      type:
+        scalar: numeric
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.PersonLogin
   map:
     fields:

@@ -18,8 +18,9 @@ import (
 // with apply.
 //
 // BridgePerson is what the installation knows of a person at an identity provider, or
-// says of a user: the groups that the provider named at their last login, and whether they
-// have access. It counts in the namespace of the installation alone.
+// says of a user: the groups that the provider named at their last login, what a directory
+// says of them, and whether they have access. It counts in the namespace of the installation
+// alone.
 //
 // Of several BridgePersons of the same person, the one that leaves the least access counts.
 type BridgePersonApplyConfiguration struct {

@@ -23,6 +23,9 @@ type BridgePersonSpecApplyConfiguration struct {
 	Subject *string `json:"subject,omitempty"`
 	// access is Allowed, Suspended or Offboarded.
 	Access *apiv1alpha1.Access `json:"access,omitempty"`
+	// directory is what a directory says of the person by SCIM. The ingress writes it, and
+	// with it access. subject is then the directory's externalId of the person.
+	Directory *PersonDirectoryApplyConfiguration `json:"directory,omitempty"`
 }
 
 // BridgePersonSpecApplyConfiguration constructs a declarative configuration of the BridgePersonSpec type for use with
@@ -60,5 +63,13 @@ func (b *BridgePersonSpecApplyConfiguration) WithSubject(value string) *BridgePe
 // If called multiple times, the Access field is set to the value of the last call.
 func (b *BridgePersonSpecApplyConfiguration) WithAccess(value apiv1alpha1.Access) *BridgePersonSpecApplyConfiguration {
 	b.Access = &value
+	return b
+}
+
+// WithDirectory sets the Directory field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Directory field is set to the value of the last call.
+func (b *BridgePersonSpecApplyConfiguration) WithDirectory(value *PersonDirectoryApplyConfiguration) *BridgePersonSpecApplyConfiguration {
+	b.Directory = value
 	return b
 }

@@ -18,6 +18,8 @@ type BridgePersonStatusApplyConfiguration struct {
 	// login is what the provider said when the person last logged in, or when their
 	// groups were last asked for. The ingress writes it.
 	Login *PersonLoginApplyConfiguration `json:"login,omitempty"`
+	// directory is in which groups of a directory the person is. The operator writes it.
+	Directory *PersonDirectoryGroupsApplyConfiguration `json:"directory,omitempty"`
 	// loginsEndedTime is when logins and keys ended for the last time. An earlier login does
 	// not count, also if the person gets access again. The ingress writes it.
 	LoginsEndedTime *v1.Time `json:"loginsEndedTime,omitempty"`
@@ -45,6 +47,14 @@ func BridgePersonStatus() *BridgePersonStatusApplyConfiguration {
 // If called multiple times, the Login field is set to the value of the last call.
 func (b *BridgePersonStatusApplyConfiguration) WithLogin(value *PersonLoginApplyConfiguration) *BridgePersonStatusApplyConfiguration {
 	b.Login = value
+	return b
+}
+
+// WithDirectory sets the Directory field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Directory field is set to the value of the last call.
+func (b *BridgePersonStatusApplyConfiguration) WithDirectory(value *PersonDirectoryGroupsApplyConfiguration) *BridgePersonStatusApplyConfiguration {
+	b.Directory = value
 	return b
 }
 

@@ -1,0 +1,56 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/scim"
+	"github.com/hostedbridge/hostedbridge/internal/scim/scimapi"
+	"github.com/hostedbridge/hostedbridge/internal/tenant/directory"
+)
+
+// scimOptions say which directories may send people and groups.
+type scimOptions struct {
+	// File lists them; empty for none.
+	File string
+}
+
+func (o *scimOptions) registerFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.File, "scim-config", o.File, "YAML file with the directories that may send people and groups by SCIM 2.0, at /scim/v2 (default: none)")
+}
+
+// read returns the directories.
+func (o *scimOptions) read() ([]scim.Directory, error) {
+	content, err := os.ReadFile(o.File) //nolint:gosec // A flag names the file.
+	if err != nil {
+		return nil, fmt.Errorf("--scim-config: %w", err)
+	}
+	list, err := scim.ParseDirectories(content)
+	if err != nil {
+		return nil, fmt.Errorf("--scim-config %s: %w", o.File, err)
+	}
+	return list, nil
+}
+
+// scimFeature serves SCIM to the directories.
+func scimFeature(c *core, o *options) (httpapi.Feature, error) {
+	list, err := o.SCIM.read()
+	if err != nil {
+		return httpapi.Feature{}, err
+	}
+	store, err := directory.New(c.identity.config, o.Namespace, c.routes, c.log)
+	if err != nil {
+		return httpapi.Feature{}, fmt.Errorf("scim: %w", err)
+	}
+	f := scimapi.Feature(scimapi.Options{Store: store, Directories: scim.NewDirectories(list), URL: strings.TrimSuffix(o.Catalog.URL, "/")})
+	f.Run = func(ctx context.Context) error { return store.Run(ctx, list) }
+	return f, nil
+}

@@ -1,0 +1,139 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scim
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+)
+
+// parseObject reads a body.
+func parseObject(body []byte) (jsondoc.Value, error) {
+	doc, err := jsondoc.Parse(body)
+	if err != nil || doc.Kind != jsondoc.Object {
+		return doc, invalid(invalidSyntax, "The body must be a JSON object in which each name stands once.")
+	}
+	return doc, nil
+}
+
+// members returns the members of an object by their names in lower case. Two that differ in
+// case alone are the same attribute, which another reader could take the other way.
+func members(v jsondoc.Value) (map[string]jsondoc.Value, error) {
+	found := make(map[string]jsondoc.Value, len(v.Members))
+	for _, m := range v.Members {
+		name := strings.ToLower(m.Name)
+		if _, twice := found[name]; twice {
+			return nil, errTwice
+		}
+		found[name] = m.Value
+	}
+	return found, nil
+}
+
+// attribute is a member of a resource's body.
+type attribute struct {
+	// name is in lower case, without the schema that may stand before it.
+	name  string
+	value jsondoc.Value
+}
+
+// attributes returns the attributes of a body that are stored, and its id, in the order of
+// the body. A body may have anything else too.
+func (k *kind) attributes(doc jsondoc.Value) ([]attribute, error) {
+	var found []attribute
+	for _, m := range doc.Members {
+		name, ok := attributeName(m.Name, k.schema)
+		if !ok || !k.stored[name] && name != attrID {
+			continue
+		}
+		if slices.ContainsFunc(found, func(a attribute) bool { return a.name == name }) {
+			return nil, errTwice
+		}
+		found = append(found, attribute{name, m.Value})
+	}
+	return found, nil
+}
+
+// single returns the value itself, or that of {"value": …} where a directory sends a list of
+// one such object.
+func single(v jsondoc.Value) jsondoc.Value {
+	if v.Kind != jsondoc.Array || len(v.Items) != 1 {
+		return v
+	}
+	if inner, ok := v.Items[0].Get("value"); ok {
+		return inner
+	}
+	return v
+}
+
+// textOf reads the value of an attribute that is a text; null is none.
+func textOf(v jsondoc.Value, attribute string, most int) (string, error) {
+	v = single(v)
+	switch {
+	case v.Kind == jsondoc.Null, v.Kind == jsondoc.String && v.Text == "":
+		return "", nil
+	case v.Kind != jsondoc.String || !isText(v.Text, most):
+		return "", invalid(invalidValue, "%s must be a text of 1 to %d printable characters, without spaces around it.", attribute, most)
+	}
+	return v.Text, nil
+}
+
+// boolOf reads a boolean. Microsoft Entra sends it as the text "False".
+func boolOf(v jsondoc.Value, attribute string) (bool, error) {
+	v = single(v)
+	text := strings.ToLower(v.Text)
+	if v.Kind != jsondoc.Bool && v.Kind != jsondoc.String || text != "true" && text != "false" {
+		return false, invalid(invalidValue, "%s must be true or false.", attribute)
+	}
+	return text == "true", nil
+}
+
+// IsUserID reports whether a text has the form of the id of a user.
+type IsUserID func(string) bool
+
+// membersOf reads the ids of members, which come as a list of {"value": …}, or as one of
+// them.
+func membersOf(v jsondoc.Value, isID IsUserID) ([]string, error) {
+	items := v.Items
+	switch v.Kind {
+	case jsondoc.Null:
+		return nil, nil
+	case jsondoc.Object:
+		items = []jsondoc.Value{v}
+	case jsondoc.Array:
+	default:
+		return nil, errMembers
+	}
+	if len(items) > MaxMembers {
+		return nil, errTooManyMembers
+	}
+	ids := make([]string, 0, len(items))
+	for _, item := range items {
+		attributes, err := members(item)
+		if err != nil {
+			return nil, err
+		}
+		id, ok := attributes["value"]
+		if !ok || id.Kind != jsondoc.String || !isID(id.Text) {
+			return nil, errMembers
+		}
+		ids = append(ids, id.Text)
+	}
+	return ids, nil
+}
+
+var (
+	errTwice          = httpapi.New(badRequest, invalidSyntax, "An attribute stands twice in one object.")
+	errMembers        = httpapi.New(badRequest, invalidValue, "members must be a list of objects whose value is the id of a user.")
+	errTooManyMembers = httpapi.New(badRequest, invalidValue, "A group has at most 10000 members.")
+)
+
+// sorted returns ids in order, each once.
+func sorted(ids []string) []string {
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}

@@ -1,0 +1,60 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scim
+
+import "github.com/hostedbridge/hostedbridge/internal/jsondoc"
+
+// NewGroup reads the body that creates a group.
+func NewGroup(body []byte, isID IsUserID) (Group, error) {
+	return PutGroup(Group{}, body, isID)
+}
+
+// PutGroup reads the body that replaces a group. Without members the group has none.
+func PutGroup(g Group, body []byte, isID IsUserID) (Group, error) {
+	doc, err := parseObject(body)
+	if err != nil {
+		return Group{}, err
+	}
+	attributes, err := groups.attributes(doc)
+	if err != nil {
+		return Group{}, err
+	}
+	g.DisplayName, g.Members = "", nil
+	for _, a := range attributes {
+		if a.name == attrMembers {
+			g.Members, err = membersOf(a.value, isID)
+		} else {
+			err = g.set(a.name, a.value)
+		}
+		if err != nil {
+			return Group{}, err
+		}
+	}
+	g.Members = sorted(g.Members)
+	return g, g.validate()
+}
+
+// set stores one attribute other than the members.
+func (g *Group) set(attribute string, v jsondoc.Value) error {
+	var err error
+	switch attribute {
+	case attrDisplayName:
+		g.DisplayName, err = textOf(v, "displayName", maxText)
+	case attrExternalID:
+		err = setOnce(&g.ExternalID, v, "externalId", maxText)
+	case attrID:
+		err = isSame(g.ID, v)
+	}
+	return err
+}
+
+func (g *Group) validate() error {
+	switch {
+	case g.DisplayName == "":
+		return invalid(invalidValue, "displayName is required.")
+	case len(g.Members) > MaxMembers:
+		return errTooManyMembers
+	}
+	return nil
+}

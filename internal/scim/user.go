@@ -1,0 +1,102 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scim
+
+import (
+	"github.com/hostedbridge/hostedbridge/internal/jsondoc"
+)
+
+// NewUser reads the body that creates a user, who is active unless it says otherwise.
+func NewUser(body []byte) (User, error) {
+	doc, err := parseObject(body)
+	if err != nil {
+		return User{}, err
+	}
+	u := User{Active: true}
+	if err := u.read(doc); err != nil {
+		return User{}, err
+	}
+	return u, u.validate()
+}
+
+// PutUser reads the body that replaces a user. What identifies them stays, and so does
+// active if the body does not name it: nobody gets access back by a body that is not about
+// access.
+func PutUser(u User, body []byte) (User, error) {
+	doc, err := parseObject(body)
+	if err != nil {
+		return User{}, err
+	}
+	u.UserName, u.DisplayName = "", ""
+	if err := u.read(doc); err != nil {
+		return User{}, err
+	}
+	return u, u.validate()
+}
+
+// read stores the attributes of an object.
+func (u *User) read(doc jsondoc.Value) error {
+	attributes, err := users.attributes(doc)
+	if err != nil {
+		return err
+	}
+	for _, a := range attributes {
+		if err := u.set(a.name, a.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// set stores one attribute.
+func (u *User) set(attribute string, v jsondoc.Value) error {
+	var err error
+	switch attribute {
+	case attrUserName:
+		u.UserName, err = textOf(v, "userName", maxText)
+	case attrDisplayName:
+		u.DisplayName, err = textOf(v, "displayName", maxText)
+	case attrActive:
+		u.Active, err = boolOf(v, "active")
+	case attrExternalID:
+		err = setOnce(&u.ExternalID, v, "externalId", maxExternalID)
+	case attrID:
+		err = isSame(u.ID, v)
+	}
+	return err
+}
+
+// setOnce stores a text that does not change once it is there.
+func setOnce(into *string, v jsondoc.Value, attribute string, most int) error {
+	text, err := textOf(v, attribute, most)
+	switch {
+	case err != nil:
+		return err
+	case text == "":
+		return nil
+	case *into != "" && text != *into:
+		return invalid(mutability, "%s does not change: delete the resource and create another one.", attribute)
+	}
+	*into = text
+	return nil
+}
+
+// isSame refuses another id than the resource has. One that is created has none yet, and
+// gets its own.
+func isSame(id string, v jsondoc.Value) error {
+	if id != "" && (v.Kind != jsondoc.String || v.Text != id) {
+		return invalid(mutability, "id is set by the installation.")
+	}
+	return nil
+}
+
+func (u *User) validate() error {
+	switch {
+	case u.UserName == "":
+		return invalid(invalidValue, "userName is required.")
+	case u.ExternalID == "":
+		return invalid(invalidValue, "externalId is required: map it to what the identity provider names the person by in a login, such as sub, or oid of Microsoft Entra.")
+	}
+	return nil
+}
