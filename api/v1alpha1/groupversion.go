@@ -28,6 +28,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&HostedBridge{}, &HostedBridgeList{},
 		&BridgeProfile{}, &BridgeProfileList{},
 		&BridgePerson{}, &BridgePersonList{},
+		&SharedServer{}, &SharedServerList{},
 		&CatalogRecipe{}, &CatalogRecipeList{},
 		&CatalogPublisher{}, &CatalogPublisherList{},
 	)
