@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -94,17 +95,24 @@ func sharers(o client.Object) []string {
 }
 
 // bridgesOfShared maps a SharedServer to the HostedBridges that profiles give it.
-func (r *Reconciler) bridgesOfShared(ctx context.Context, s client.Object) []reconcile.Request {
-	return r.requests(ctx, client.MatchingFields{indexShared: s.GetName()})
+func bridgesOfShared(r *Reconciler) handler.MapFunc {
+	return func(ctx context.Context, s client.Object) []reconcile.Request {
+		return r.requests(ctx, client.MatchingFields{indexShared: s.GetName()})
+	}
 }
 
 // bridgesOfSharer maps a person to the HostedBridges that they may use and that profiles
 // give a SharedServer.
-func (r *Reconciler) bridgesOfSharer(ctx context.Context, o client.Object) []reconcile.Request {
-	p, ok := o.(*v1alpha1.BridgePerson)
-	if !ok {
+func bridgesOfSharer(r *Reconciler) handler.MapFunc {
+	return func(ctx context.Context, o client.Object) []reconcile.Request {
+		if p, ok := o.(*v1alpha1.BridgePerson); ok {
+			return bridgesOf(ctx, r, p)
+		}
 		return nil
 	}
+}
+
+func bridgesOf(ctx context.Context, r *Reconciler, p *v1alpha1.BridgePerson) []reconcile.Request {
 	records := []v1alpha1.BridgePerson{*p}
 	if p.Spec.Subject != "" {
 		same, err := installed{r.Client, r.Settings.Namespace}.Persons(ctx, sharing.FieldSubject, p.Spec.Subject)

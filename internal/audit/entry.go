@@ -47,13 +47,15 @@ const (
 
 // Methods that entries have. Those of administrators begin with AdminPrefix,
 // those of publishers with PublishPrefix, those of logins with LoginPrefix, and steps of
-// people who lose or get their access with AccessPrefix.
+// people who lose or get their access with AccessPrefix. Acts of the owners of a SharedServer
+// begin with SharedPrefix.
 const (
 	MethodCallTool = "tools/call"
 	AdminPrefix    = "admin/"
 	PublishPrefix  = "publish/"
 	LoginPrefix    = "login/"
 	AccessPrefix   = "access/"
+	SharedPrefix   = "shared/"
 )
 
 // Principal is the caller.

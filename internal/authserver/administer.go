@@ -4,6 +4,7 @@
 package authserver
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -23,7 +24,12 @@ type Role struct {
 // administratorClient is the client of tokens that the page of administrators shows.
 const administratorClient = "administrator"
 
-var errNoRole = refusePage(statusForbidden, "You are no administrator here", "No group that the provider names of you has a role. Ask whoever runs this installation, and tell them who you are here.")
+// SharedServers finds the SharedServers whose owners are a group of the issuer.
+type SharedServers interface {
+	OwnedBy(ctx context.Context, issuer string, groups []string) ([]flow.SharedServer, error)
+}
+
+var errNoRole = refusePage(statusForbidden, "You are no administrator here", "No group that the provider names of you has a role, or owns a SharedServer. Ask whoever runs this installation, and tell them who you are here.")
 
 // administerHandler gives tokens to administrators. They get them on a page, and no client
 // can ask for one: a person could take a foreign program for the installation's own.
@@ -46,24 +52,48 @@ func (s *administerHandler) administer(c httpapi.Call) error {
 // showToken shows a token to an administrator who logged in. Their roles are those of the
 // groups that the provider has just named.
 func (s *administerHandler) showToken(c httpapi.Call, who flow.Identity) error {
-	roles := s.rolesOf(who)
-	if len(roles) == 0 {
-		return errNoRole.withPerson(who)
-	}
-	resource := oauth.Resource(s.Issuer, oauth.AdminPath)
-	token, err := s.signToken(c.Request().Context(), claims{
-		Subject: loginOf(who), Audience: []string{resource}, Client: administratorClient, Roles: roles,
-	})
+	of := claims{Subject: loginOf(who), Client: administratorClient, Roles: s.rolesOf(who)}
+	shared, err := s.sharedOf(c.Request().Context(), who, &of)
 	if err != nil {
 		return err
 	}
-	if err := c.Audit(s.loginAct(actAdminister, who, strings.Join(roles, ","), resource)); err != nil {
+	if len(of.Roles) > 0 {
+		of.Audience = append(of.Audience, oauth.Resource(s.Issuer, oauth.AdminPath))
+	}
+	if len(of.Audience) == 0 {
+		return errNoRole.withPerson(who)
+	}
+	token, err := s.signToken(c.Request().Context(), of)
+	if err != nil {
 		return err
 	}
+	for _, resource := range of.Audience {
+		if err := c.Audit(s.loginAct(actAdminister, who, strings.Join(of.Roles, ","), resource)); err != nil {
+			return err
+		}
+	}
 	return s.pages.Show(c, s.pages.AdministratorPage, statusOK, "", webpage.Administrator{
-		Heading: s.pages.Titled("Administrator"), Person: who.Name, Roles: roles, Token: token,
+		Heading: s.pages.Titled("Administrator"), Person: who.Name, Roles: of.Roles, Shared: shared, Token: token,
 		Minutes: int(s.AccessToken / time.Minute), Address: s.Issuer,
 	})
+}
+
+// sharedOf adds the SharedServers to the claims that the person owns by the groups that the
+// provider has just named, and returns their names.
+func (s *administerHandler) sharedOf(ctx context.Context, who flow.Identity, of *claims) ([]string, error) {
+	if s.Shared == nil || len(who.Groups) == 0 {
+		return nil, nil
+	}
+	owned, err := s.Shared.OwnedBy(ctx, who.Issuer, who.Groups)
+	if err != nil || len(owned) == 0 {
+		return nil, err
+	}
+	var names, scopes []string
+	for _, o := range owned[:min(len(owned), oauth.MaxShared)] {
+		names, scopes = append(names, o.Name), append(scopes, oauth.SharedScope(o.UID))
+	}
+	of.Audience, of.Scope = append(of.Audience, oauth.Resource(s.Issuer, oauth.SharedPath)), strings.Join(scopes, " ")
+	return names, nil
 }
 
 // rolesOf returns the roles of a person, sorted.

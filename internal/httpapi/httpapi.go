@@ -151,6 +151,9 @@ type Act struct {
 	// which reveals no identity. User is the owner of the bridge. Both are
 	// empty for the catalog's acts.
 	Login, User string
+	// Owner is the actor of an act of an owner of a SharedServer: the text of their subject
+	// key.
+	Owner string
 	// Unsure means that it may have been done.
 	Unsure bool
 }

@@ -47,6 +47,15 @@ func (s Server) Held(secret string) string {
 	return SharedSecret(s.Shared, secret, Origin(s.URL))
 }
 
+// Credential is whose secrets the server is used with, if they are not the user's: shared/ and
+// the name of a SharedServer.
+func (s Server) Credential() string {
+	if s.Shared == "" {
+		return ""
+	}
+	return "shared/" + s.Shared
+}
+
 func (s Server) validateShared() error {
 	switch {
 	case s.Shared == "":

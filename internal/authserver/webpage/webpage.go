@@ -137,11 +137,14 @@ type Invited struct {
 	Address string
 }
 
-// Administrator shows an administrator a token, which is good for so many minutes.
+// Administrator shows an administrator, or an owner of SharedServers, a token, which is good
+// for so many minutes.
 type Administrator struct {
 	Heading
-	Person  string
-	Roles   []string
+	Person string
+	Roles  []string
+	// Shared are the SharedServers that the token names.
+	Shared  []string
 	Token   string
 	Minutes int
 	Address string

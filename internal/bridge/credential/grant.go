@@ -130,7 +130,7 @@ func named(s mcpserver.Server, secret string) string {
 	if s.Shared == "" {
 		return secret
 	}
-	return "shared/" + s.Shared + "/" + secret
+	return s.Credential() + "/" + secret
 }
 
 // expand returns the headers of s with their secrets, or the problem with them.
