@@ -49,51 +49,56 @@ func (s *administerHandler) administer(c httpapi.Call) error {
 	return s.chooseProvider(c, p)
 }
 
-// showToken shows a token to an administrator who logged in. Their roles are those of the
-// groups that the provider has just named.
+// showToken shows a token to an administrator who logged in, and another one to an owner of
+// SharedServers. Their roles and what they own are those of the groups that the provider has
+// just named.
 func (s *administerHandler) showToken(c httpapi.Call, who flow.Identity) error {
-	of := claims{Subject: loginOf(who), Client: administratorClient, Roles: s.rolesOf(who)}
-	shared, err := s.sharedOf(c.Request().Context(), who, &of)
+	shown := webpage.Administrator{
+		Heading: s.pages.Titled("Administrator"), Person: who.Name, Roles: s.rolesOf(who), Minutes: int(s.AccessToken / time.Minute), Address: s.Issuer,
+	}
+	names, scopes, err := s.sharedOf(c.Request().Context(), who)
 	if err != nil {
 		return err
 	}
-	if len(of.Roles) > 0 {
-		of.Audience = append(of.Audience, oauth.Resource(s.Issuer, oauth.AdminPath))
-	}
-	if len(of.Audience) == 0 {
+	shown.Shared = names
+	if len(shown.Roles) == 0 && len(names) == 0 {
 		return errNoRole.withPerson(who)
 	}
-	token, err := s.signToken(c.Request().Context(), of)
-	if err != nil {
-		return err
-	}
-	for _, resource := range of.Audience {
-		if err := c.Audit(s.loginAct(actAdminister, who, strings.Join(of.Roles, ","), resource)); err != nil {
+	if len(shown.Roles) > 0 {
+		if shown.Token, err = s.tokenFor(c, who, oauth.AdminPath, claims{Roles: shown.Roles}); err != nil {
 			return err
 		}
 	}
-	return s.pages.Show(c, s.pages.AdministratorPage, statusOK, "", webpage.Administrator{
-		Heading: s.pages.Titled("Administrator"), Person: who.Name, Roles: of.Roles, Shared: shared, Token: token,
-		Minutes: int(s.AccessToken / time.Minute), Address: s.Issuer,
-	})
+	if len(names) > 0 {
+		if shown.SharedToken, err = s.tokenFor(c, who, oauth.SharedPath, claims{Scope: strings.Join(scopes, " ")}); err != nil {
+			return err
+		}
+	}
+	return s.pages.Show(c, s.pages.AdministratorPage, statusOK, "", shown)
 }
 
-// sharedOf adds the SharedServers to the claims that the person owns by the groups that the
-// provider has just named, and returns their names.
-func (s *administerHandler) sharedOf(ctx context.Context, who flow.Identity, of *claims) ([]string, error) {
+// tokenFor signs a token for one path, and notes it in the audit trail.
+func (s *administerHandler) tokenFor(c httpapi.Call, who flow.Identity, path string, of claims) (string, error) {
+	resource := oauth.Resource(s.Issuer, path)
+	of.Subject, of.Audience, of.Client = loginOf(who), []string{resource}, administratorClient
+	token, err := s.signToken(c.Request().Context(), of)
+	if err != nil {
+		return "", err
+	}
+	return token, c.Audit(s.loginAct(actAdminister, who, strings.Join(of.Roles, ","), resource))
+}
+
+// sharedOf returns the SharedServers that the person owns by the groups that the provider has
+// just named, and the scopes that name them.
+func (s *administerHandler) sharedOf(ctx context.Context, who flow.Identity) (names, scopes []string, err error) {
 	if s.Shared == nil || len(who.Groups) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	owned, err := s.Shared.OwnedBy(ctx, who.Issuer, who.Groups)
-	if err != nil || len(owned) == 0 {
-		return nil, err
-	}
-	var names, scopes []string
 	for _, o := range owned[:min(len(owned), oauth.MaxShared)] {
 		names, scopes = append(names, o.Name), append(scopes, oauth.SharedScope(o.UID))
 	}
-	of.Audience, of.Scope = append(of.Audience, oauth.Resource(s.Issuer, oauth.SharedPath)), strings.Join(scopes, " ")
-	return names, nil
+	return names, scopes, err
 }
 
 // rolesOf returns the roles of a person, sorted.

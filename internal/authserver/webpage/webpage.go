@@ -137,17 +137,18 @@ type Invited struct {
 	Address string
 }
 
-// Administrator shows an administrator, or an owner of SharedServers, a token, which is good
-// for so many minutes.
+// Administrator shows an administrator and an owner of SharedServers a token each, which is
+// good for so many minutes.
 type Administrator struct {
 	Heading
 	Person string
 	Roles  []string
-	// Shared are the SharedServers that the token names.
-	Shared  []string
-	Token   string
-	Minutes int
-	Address string
+	Token  string
+	// Shared are the SharedServers that SharedToken names.
+	Shared      []string
+	SharedToken string
+	Minutes     int
+	Address     string
 }
 
 // Connect shows where the account of a server is.
