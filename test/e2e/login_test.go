@@ -63,6 +63,7 @@ func TestLogin(t *testing.T) {
 			"groups of the provider":         groupsDecide,
 			"administrators with a role":     administratorsLogIn,
 			"people who leave":               peopleLeave,
+			"a secret that a group shares":   ownersShare,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
