@@ -83,6 +83,7 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 		{"docs/spec/hostedbridge.md", v1alpha1.HostedBridge{}},
 		{"docs/operations/profiles.md", v1alpha1.BridgeProfile{}},
 		{"docs/operations/people.md", v1alpha1.BridgePerson{}},
+		{"docs/operations/shared.md", v1alpha1.SharedServer{}},
 		{"docs/spec/catalogrecipe.md", v1alpha1.CatalogRecipe{}},
 		{"docs/spec/catalogpublisher.md", v1alpha1.CatalogPublisher{}},
 	} {
