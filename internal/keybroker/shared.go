@@ -71,17 +71,13 @@ func (s *Server) listGranted(ctx context.Context, g sharing.Grant) (store.Listin
 // openAll opens the bridge's own secrets and those that are granted, unless all of them still
 // have the given revision.
 func (s *Server) openAll(ctx context.Context, b store.Bridge, grants []sharing.Grant, revision string) (all store.Opened, changed bool, err error) {
-	own := revision
-	if len(grants) > 0 || own != sharing.Own(own) {
-		own = "" // The answer has all of them or none.
-	}
-	if len(grants) > 0 && revision != "" {
-		listing, err := s.store.List(ctx, b)
-		if now := sharing.Revision(listing.Revision, grants); err == nil && now == revision {
+	if len(grants) > 0 {
+		if now, same := s.unchanged(ctx, b, grants, revision); same {
 			return store.Opened{Revision: now}, false, nil
 		}
+		revision = "" // The answer has all of them or none.
 	}
-	all, changed, err = s.store.OpenUnless(ctx, b, own)
+	all, changed, err = s.store.OpenUnless(ctx, b, revision)
 	if errors.Is(err, store.ErrNotOwned) {
 		// The stored Secret belongs to another owner, so this bridge has no
 		// secrets. It runs without them, and the operator's condition says why.
@@ -99,6 +95,17 @@ func (s *Server) openAll(ctx context.Context, b store.Bridge, grants []sharing.G
 		}
 	}
 	return all, true, nil
+}
+
+// unchanged returns the revision of all that the bridge may have, and whether it is the given
+// one.
+func (s *Server) unchanged(ctx context.Context, b store.Bridge, grants []sharing.Grant, revision string) (now string, same bool) {
+	if revision == "" {
+		return "", false
+	}
+	listing, err := s.store.List(ctx, b)
+	now = sharing.Revision(listing.Revision, grants)
+	return now, err == nil && now == revision
 }
 
 // openGrant adds the secrets of a SharedServer that were set for its present origin.
