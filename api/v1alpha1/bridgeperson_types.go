@@ -18,6 +18,9 @@ import (
 // +kubebuilder:ac:generate=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=bridgepersons,shortName=person,categories=hosted-bridge
+// +kubebuilder:selectablefield:JSONPath=`.spec.user`
+// +kubebuilder:selectablefield:JSONPath=`.spec.subject`
+// +kubebuilder:selectablefield:JSONPath=`.status.login.user`
 // +kubebuilder:printcolumn:name="User",type=string,JSONPath=`.spec.user`
 // +kubebuilder:printcolumn:name="Issuer",type=string,JSONPath=`.spec.issuer`
 // +kubebuilder:printcolumn:name="Directory",type=string,JSONPath=`.spec.directory.userName`

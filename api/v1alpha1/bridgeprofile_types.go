@@ -205,8 +205,16 @@ const (
 )
 
 // ProfileServer is a server that a profile gives.
+//
+// +kubebuilder:validation:XValidation:rule="[has(self.transport), has(self.recipe), has(self.shared)].filter(x, x).size() == 1",message="a server has one of transport, which says how it is reached, recipe, by which the catalog does, and shared, by which a SharedServer does"
+// +kubebuilder:validation:XValidation:rule="!has(self.shared) || !has(self.secrets) && !has(self.auth)",message="shared excludes secrets and auth: the SharedServer has the secrets"
 type ProfileServer struct {
 	Server `json:",inline"`
+
+	// shared is the SharedServer that defines how bridges reach the server, and whose
+	// secrets they use. Bridges get it whose people are all its members.
+	// +optional
+	Shared *SharedReference `json:"shared,omitempty"`
 
 	// use is whether a bridge has the server.
 	// +optional

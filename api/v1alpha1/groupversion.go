@@ -29,6 +29,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&BridgeProfile{}, &BridgeProfileList{},
 		&BridgeGroup{}, &BridgeGroupList{},
 		&BridgePerson{}, &BridgePersonList{},
+		&SharedServer{}, &SharedServerList{},
 		&CatalogRecipe{}, &CatalogRecipeList{},
 		&CatalogPublisher{}, &CatalogPublisherList{},
 	)

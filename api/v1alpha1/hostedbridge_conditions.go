@@ -61,6 +61,9 @@ const (
 	// ReasonUnknownRecipe: a server names a recipe, or a version of one, that the
 	// catalog does not have.
 	ReasonUnknownRecipe = "UnknownRecipe"
+	// ReasonUnknownShared: a server names a SharedServer that does not exist, or is not
+	// accepted.
+	ReasonUnknownShared = "UnknownShared"
 	// ReasonEqualPriority: another profile of the same priority disagrees.
 	ReasonEqualPriority = "EqualPriority"
 	// ReasonNoConflict: no other profile of the same priority disagrees.

@@ -53,7 +53,7 @@ func (e *EffectiveSettings) servers(own []Server) []Server {
 		if given.Source == "" || json.Unmarshal([]byte(given.Source), &server) != nil {
 			continue
 		}
-		server.Name = given.Name
+		server.Name, server.Shared = given.Name, given.Shared
 		at := slices.IndexFunc(all, func(s Server) bool { return s.Name == given.Name })
 		switch {
 		case at < 0:

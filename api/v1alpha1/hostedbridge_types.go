@@ -144,6 +144,7 @@ type HostedBridgeSpec struct {
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:XValidation:rule="has(self.transport) != has(self.recipe)",message="a server has either transport, which says how it is reached, or recipe, by which the catalog does: set one of the two"
 	Servers []Server `json:"servers,omitempty"`
 
 	// secretRefs are Secrets of this namespace whose values the keybroker seals
@@ -640,8 +641,8 @@ type EffectiveServer struct {
 	Use ServerUse `json:"use"`
 
 	// reason says why the bridge does not have the server, or does not follow a choice:
-	// Off, Shadowed by a server of the same name in the spec, NoRoom in the tier, or
-	// ChoiceIgnored.
+	// Off, Shadowed by a server of the same name in the spec, NoRoom in the tier,
+	// UnknownShared or NotMember of a SharedServer, or ChoiceIgnored.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Reason string `json:"reason,omitempty"`
@@ -651,10 +652,16 @@ type EffectiveServer struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=131072
 	Source string `json:"source,omitempty"`
+
+	// shared is the SharedServer whose secrets the server uses.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Shared string `json:"shared,omitempty"`
 }
 
-// The reasons of EffectiveServer.
+// The reasons of EffectiveServer, beside ReasonUnknownShared.
 const (
+	ReasonNotMember      = "NotMember"
 	ReasonServerOff      = "Off"
 	ReasonServerShadowed = "Shadowed"
 	ReasonServerNoRoom   = "NoRoom"

@@ -37,6 +37,14 @@ func EnvelopesSecretName(name string) string { return childName(name, "-envelope
 // the HostedBridge called name. The keybroker makes it.
 func SaltSecretName(name string) string { return childName(name, "-salt") }
 
+// SharedEnvelopesSecretName returns the name of the Secret that holds the sealed secrets of
+// a SharedServer. No name of a HostedBridge's Secret ends like it.
+func SharedEnvelopesSecretName(name string) string { return childName(name, ".shared.envelopes") }
+
+// SharedSaltSecretName returns the name of the Secret that holds the key derivation salt of
+// a SharedServer.
+func SharedSaltSecretName(name string) string { return childName(name, ".shared.salt") }
+
 // InstanceLabelValue returns the value of the instance label of the HostedBridge called
 // name.
 func InstanceLabelValue(name string) string { return childName(name, "") }

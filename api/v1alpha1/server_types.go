@@ -10,7 +10,6 @@ import (
 
 // Server is one MCP server behind a bridge.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.transport) != has(self.recipe)",message="a server has either transport, which says how it is reached, or recipe, by which the catalog does: set one of the two"
 // +kubebuilder:validation:XValidation:rule="!has(self.auth) || !has(self.recipe)",message="auth and recipe exclude each other: the recipe says how the bridge gets a token"
 // +kubebuilder:validation:XValidation:rule="!has(self.auth) || !has(self.transport) || self.transport.type != 'Stdio'",message="auth belongs to servers that are reached over HTTP: a server over stdio gets its credentials by transport.stdio.env or transport.stdio.files, as ${NAME} of one of its secrets"
 // +kubebuilder:validation:XValidation:rule="!has(self.auth) || !has(self.transport) || !has(self.transport.headers) || self.transport.headers.all(h, h.name.lowerAscii() != 'authorization')",message="auth and a header Authorization exclude each other: auth sets that header"
@@ -84,6 +83,10 @@ type Server struct {
 	// +kubebuilder:validation:Minimum=1024
 	// +kubebuilder:validation:Maximum=67108864
 	MaxResultBytes *int32 `json:"maxResultBytes,omitempty"`
+
+	// Shared is the SharedServer of a server that a profile gives. It is not part of the
+	// API: WithEffective sets it, so that nobody can write it into a spec.
+	Shared string `json:"-"`
 }
 
 // RecipeReference names a recipe of the catalog.

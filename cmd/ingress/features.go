@@ -27,6 +27,9 @@ func (c *core) features(o *options, l *logins) ([]httpapi.Feature, error) {
 	if o.SCIM.File != "" {
 		list = append(list, scimFeature)
 	}
+	if l.shared != nil {
+		list = append(list, func(*core, *options) (httpapi.Feature, error) { return management.Shared(*l.shared), nil })
+	}
 	served := make([]httpapi.Feature, 0, len(list))
 	for _, open := range list {
 		f, err := open(c, o)

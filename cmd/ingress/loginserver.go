@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/hostedbridge/hostedbridge/internal/authserver"
@@ -18,6 +19,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/provider"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/store"
+	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/oauth/settings"
 	"github.com/hostedbridge/hostedbridge/internal/tenant/kubestore"
@@ -46,7 +48,8 @@ func (o *ownServer) open(ctx context.Context, l *logins) error {
 	if err != nil {
 		return fmt.Errorf("--oauth-config: %w", err)
 	}
-	server, err := authserver.New(authserver.Options{
+	shared := sharedOf(of, o.core)
+	options := authserver.Options{
 		Issuer: o.found.PublicURL, Name: of.Name,
 		Store: entries, Signer: keys, Keys: keys, Users: usersOf(o.found, o.core),
 		Providers: providers, Clients: clientsOf(of.Clients), Documents: documents, Connections: newConnections(o.core),
@@ -57,11 +60,20 @@ func (o *ownServer) open(ctx context.Context, l *logins) error {
 		Roles:           rolesOf(of.Roles),
 		AccessToken:     of.Lifetimes.AccessToken, RefreshToken: of.Lifetimes.RefreshToken, RefreshIdle: of.Lifetimes.RefreshIdle,
 		Random: rand.Reader, Now: time.Now, Metrics: o.core.metrics, Log: o.core.log,
-	})
+	}
+	if shared != nil {
+		options.Shared = shared
+	}
+	server, err := authserver.New(options)
 	if err != nil {
 		return fmt.Errorf("--oauth-config: %w", err)
 	}
 	l.oauth.Name, l.server = of.Name, server
+	if shared != nil {
+		l.shared = &management.SharedOptions{
+			PublicURL: o.found.PublicURL, Tokens: l.oauth.Tokens, Routes: o.core.routes, UID: shared.UID, Secrets: &o.core.identity.secrets,
+		}
+	}
 	return nil
 }
 
@@ -76,6 +88,14 @@ func usersOf(found *settings.Settings, c *core) *kubestore.Directory {
 		Routes: c.routes, Onboarding: acts, Mode: o.Mode, Trusted: found.Trusted(),
 		Persons: personsOf(c),
 	}
+}
+
+// sharedOf returns what finds the SharedServers of owners, nil where no provider names groups.
+func sharedOf(of *settings.Server, c *core) *kubestore.SharedServers {
+	if !slices.ContainsFunc(of.Providers, func(p settings.Provider) bool { return p.Groups.Claim != "" }) {
+		return nil
+	}
+	return &kubestore.SharedServers{Client: c.cluster, Namespace: c.identity.options.Namespace}
 }
 
 // personsOf returns what records the groups of people.

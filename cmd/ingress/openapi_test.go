@@ -47,7 +47,7 @@ func TestUsersAndAdministratorsRoutesAreDescribed(t *testing.T) {
 		"GET /u/{userId}/sse", "POST /u/{userId}/sse",
 	}
 	part := regexp.MustCompile(`:([A-Za-z]+)`)
-	for _, f := range []httpapi.Feature{management.Health(nil, nil), management.Secrets(nil), management.Admin(management.AdminOptions{}), scimapi.Feature(scimapi.Options{})} {
+	for _, f := range []httpapi.Feature{management.Health(nil, nil), management.Secrets(nil), management.Admin(management.AdminOptions{}), scimapi.Feature(scimapi.Options{}), management.Shared(management.SharedOptions{})} {
 		for _, r := range f.Routes {
 			served = append(served, r.Method+" "+part.ReplaceAllString(r.Path, "{$1}"))
 		}

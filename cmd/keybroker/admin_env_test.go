@@ -108,14 +108,18 @@ func ringOf(t *testing.T, dir string) *corev1.Secret {
 func (a *administered) deleteBridges(ctx context.Context) {
 	a.t.Helper()
 	var bridges v1alpha1.HostedBridgeList
+	var shared v1alpha1.SharedServerList
 	var secrets corev1.SecretList
 	ours := client.MatchingLabels{v1alpha1.LabelManagedBy: v1alpha1.FieldOwnerKeybroker}
-	if err := errors.Join(a.client.List(ctx, &bridges), a.client.List(ctx, &secrets, ours)); err != nil {
+	if err := errors.Join(a.client.List(ctx, &bridges), a.client.List(ctx, &shared), a.client.List(ctx, &secrets, ours)); err != nil {
 		a.t.Fatal(err)
 	}
 	var all []client.Object
 	for i := range bridges.Items {
 		all = append(all, &bridges.Items[i])
+	}
+	for i := range shared.Items {
+		all = append(all, &shared.Items[i])
 	}
 	for i := range secrets.Items {
 		all = append(all, &secrets.Items[i])
@@ -149,6 +153,25 @@ func (a *administered) bridgeWith(name string, secrets map[string]string) store.
 			changes = append(changes, store.Change{Name: secret, Value: []byte(value)})
 		}
 		return changes, nil
+	})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return of
+}
+
+// sharedWith makes a SharedServer with one secret.
+func (a *administered) sharedWith(name, secret, value string) store.Bridge {
+	a.t.Helper()
+	group := []v1alpha1.IssuerGroup{{Issuer: "https://idp.example.com", Value: "payments"}}
+	s := &v1alpha1.SharedServer{ObjectMeta: metav1.ObjectMeta{Namespace: Defaults().Namespace, Name: name}, Spec: v1alpha1.SharedServerSpec{
+		Server:  v1alpha1.SharedEndpoint{Transport: v1alpha1.Transport{URL: "https://pay.example.com/mcp"}},
+		Secrets: []v1alpha1.SecretName{v1alpha1.SecretName(secret)}, Namespaces: []string{"*"}, Members: group, Owners: group,
+	}}
+	testenv.ExpectApplied(a.t, a.client, s)
+	of := store.Shared(s.Namespace, name, s.UID)
+	_, err := a.store.Update(a.t.Context(), of, func(context.Context, store.Listing, func(string) ([]byte, error)) ([]store.Change, error) {
+		return []store.Change{{Name: secret, Value: []byte(value), Origin: "https://pay.example.com"}}, nil
 	})
 	if err != nil {
 		a.t.Fatal(err)
@@ -217,6 +240,16 @@ func TestVerifyOnARealAPIServer(t *testing.T) {
 		len(report.Unreadable) != 1 || report.Unreadable[0].Secret != "B" {
 		t.Errorf("%+v, error %v", report, err)
 	}
+	payments := a.sharedWith("payments", "PAY_TOKEN", adminCanary)
+	out, _ = a.run(0, "verify", "--namespace="+Defaults().Namespace)
+	a.expect(out, "1 secrets of 0 HostedBridges and 1 SharedServers: local:1 1", "everything opens")
+	out, _ = a.run(0, "verify", "--namespace="+Defaults().Namespace, "--name="+payments.Name)
+	a.expect(out, "everything opens")
+	if err := a.client.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: Defaults().Namespace, Name: payments.SaltName()}}); err != nil {
+		t.Fatal(err)
+	}
+	out, _ = a.run(1, "verify", "--namespace="+Defaults().Namespace)
+	a.expect(out, "does not open: "+Defaults().Namespace+"/shared/payments/PAY_TOKEN\n", "has secrets and no salt: "+Defaults().Namespace+"/shared/payments\n")
 	_, errs = a.run(1, "verify", "--namespace="+a.namespace, "--name=carol")
 	a.expect(errs, "there is no HostedBridge "+a.namespace+"/carol")
 }
@@ -299,7 +332,7 @@ func TestRotateOnARealAPIServer(t *testing.T) {
 	a := administer(t)
 	bridges := []store.Bridge{
 		a.bridgeWith("alice", map[string]string{"A": adminCanary, "B": adminCanary}),
-		a.bridgeWith("bob", map[string]string{"A": adminCanary}),
+		a.sharedWith("payments", "PAY_TOKEN", adminCanary),
 	}
 	first, second := &replica{}, &replica{}
 	port := first.serve(a, "keybroker-a", "127.0.0.1", "0")
@@ -359,5 +392,5 @@ func TestRotateOnARealAPIServer(t *testing.T) {
 	}
 	mount(t, a.ring, secret.Data)
 	out, _ = a.run(0, "verify")
-	a.expect(out, "3 secrets of 2 HostedBridges: local:2 3", "everything opens")
+	a.expect(out, "3 secrets of 1 HostedBridges and 1 SharedServers: local:2 3", "everything opens")
 }

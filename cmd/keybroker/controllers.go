@@ -18,6 +18,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/controllers/sealing"
+	"github.com/hostedbridge/hostedbridge/controllers/sharedserver"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 	"github.com/hostedbridge/hostedbridge/internal/masterkey"
@@ -53,7 +54,7 @@ func (c *controllers) run(ctx context.Context) error {
 	m, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme,
 		Logger: logr.FromSlogHandler(c.log.Handler()),
-		Cache:  sealing.CacheOptions(c.watched), NewCache: scope.NewCache(c.watched, c.log),
+		Cache:  sealing.CacheOptions(c.settings.Namespace, c.watched), NewCache: scope.NewCache(c.watched, c.log),
 		// The process has a registry and probes of its own.
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",
@@ -66,6 +67,10 @@ func (c *controllers) run(ctx context.Context) error {
 		Recorder: m.GetEventRecorder(leaseName), Metrics: c.metrics, Clock: clock.RealClock{}, Settings: c.settings,
 	}
 	if err := r.Setup(ctx, m); err != nil {
+		return err
+	}
+	shared := &sharedserver.Reconciler{Client: m.GetClient(), Store: c.store, Keys: c.keys, Clock: clock.RealClock{}, Namespace: c.settings.Namespace}
+	if err := shared.Setup(m); err != nil {
 		return err
 	}
 	if err := m.Start(ctx); err != nil {

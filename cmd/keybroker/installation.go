@@ -127,17 +127,34 @@ func (i *installation) Bridges(ctx context.Context, namespace string) ([]store.B
 	err := i.pages(ctx, metav1.TypeMeta{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind}, func(m *metav1.PartialObjectMetadata) {
 		bridges = append(bridges, store.Bridge{Namespace: m.Namespace, Name: m.Name, UID: m.UID})
 	}, namespace)
+	if err != nil || !i.mayShare(namespace) {
+		return bridges, err
+	}
+	kind = v1alpha1.GroupVersion.WithKind("SharedServerList")
+	err = i.pagesOf(ctx, metav1.TypeMeta{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind}, func(m *metav1.PartialObjectMetadata) {
+		bridges = append(bridges, store.Shared(m.Namespace, m.Name, m.UID))
+	}, client.InNamespace(i.system))
 	return bridges, err
+}
+
+// mayShare reports whether SharedServers may be in the namespace, or in any where it is empty.
+func (i *installation) mayShare(namespace string) bool {
+	return namespace == "" || namespace == i.system
 }
 
 // Belongings implements admin.Installation.
 func (i *installation) Belongings(ctx context.Context, namespace string) ([]recovery.Belonging, error) {
 	var all []recovery.Belonging
-	err := i.pages(ctx, metav1.TypeMeta{APIVersion: "v1", Kind: "SecretList"}, func(m *metav1.PartialObjectMetadata) {
-		if owner := metav1.GetControllerOfNoCopy(m); owner != nil && store.IsBridge(owner) {
+	kind, labelled := metav1.TypeMeta{APIVersion: "v1", Kind: "SecretList"}, client.MatchingLabels{v1alpha1.LabelName: v1alpha1.NameValue}
+	add := func(m *metav1.PartialObjectMetadata) {
+		if owner, known := store.OwnerOf(m.Namespace, metav1.GetControllerOfNoCopy(m)); known {
 			all = append(all, recovery.Belonging{Namespace: m.Namespace, Name: m.Name, Owner: owner.Name, OwnerUID: owner.UID})
 		}
-	}, namespace, client.MatchingLabels{v1alpha1.LabelName: v1alpha1.NameValue})
+	}
+	err := i.pages(ctx, kind, add, namespace, labelled)
+	if err == nil && namespace == "" && !i.watched.Contain(i.system) {
+		err = i.pagesOf(ctx, kind, add, labelled, client.InNamespace(i.system))
+	}
 	return all, err
 }
 
@@ -182,6 +199,9 @@ func (i *installation) BridgeUID(ctx context.Context, namespace, name string) (t
 
 // bridge returns the HostedBridge, nil if there is none.
 func (i *installation) bridge(ctx context.Context, namespace, name string) (*recovery.Bridge, error) {
+	if shared, ok := (store.Bridge{Name: name}).SharedName(); ok {
+		return i.sharedServer(ctx, namespace, shared)
+	}
 	b, err := i.Cluster.Bridge(ctx, namespace, name)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -193,6 +213,19 @@ func (i *installation) bridge(ctx context.Context, namespace, name string) (*rec
 		Bridge: store.Bridge{Namespace: namespace, Name: name, UID: b.UID},
 		UserID: string(b.User()), Deleting: b.DeletionTimestamp != nil,
 	}, nil
+}
+
+// sharedServer returns a SharedServer, nil if it does not exist.
+func (i *installation) sharedServer(ctx context.Context, namespace, name string) (*recovery.Bridge, error) {
+	s := &v1alpha1.SharedServer{}
+	err := i.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, s)
+	if apierrors.IsNotFound(err) || namespace != i.system {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get SharedServer: %w", err)
+	}
+	return &recovery.Bridge{Bridge: store.Shared(namespace, name, s.UID), Deleting: s.DeletionTimestamp != nil}, nil
 }
 
 // pods lists the installation's keybrokers.

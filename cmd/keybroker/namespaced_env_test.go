@@ -288,8 +288,9 @@ func TestRotateInNamespacedMode(t *testing.T) {
 	if out := n.command("rotate", "--probe-listen=:"+port, "--timeout=120s", "--retire", "--only-watched"); !strings.Contains(out, "remove version 1") {
 		t.Errorf("nothing is retired: %s", out)
 	}
-	// What is granted is that Secret, and no other.
-	other := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.System, Name: "hosted-bridge-admin"}}
+	// What is granted are Secrets of the installation, where those of SharedServers are, and of
+	// the watched namespaces, and no other.
+	other := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "of-somebody-else"}}
 	testenv.ExpectApplied(t, n.client, other)
 	o := Defaults()
 	o.Kubeconfig, o.MasterKeyDir = n.kubeconfig, n.ring
@@ -298,7 +299,7 @@ func TestRotateInNamespacedMode(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := i.Secret(t.Context(), other.Namespace, other.Name); !apierrors.IsForbidden(err) {
-		t.Errorf("another Secret of the installation: %v, want that it is forbidden", err)
+		t.Errorf("a Secret of another namespace: %v, want that it is forbidden", err)
 	}
 }
 

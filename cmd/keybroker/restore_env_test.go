@@ -126,12 +126,13 @@ func TestTheDrillOfTheDocumentation(t *testing.T) {
 	before := a.bridgeWith("alice", alice)
 	a.bridgeWith("bob", map[string]string{"A": adminCanary})
 	a.bridgeWith("carol", nil)
+	a.sharedWith("payments", "PAY_TOKEN", adminCanary)
 
 	d.mustDo(0)
 	for _, file := range []string{"envelopes.json", "salts.json"} {
 		content, err := os.ReadFile(filepath.Join(d.folder, file))
-		if err != nil || strings.Count(string(content), `"kind":"Secret"`) != 2 {
-			t.Fatalf("%s has not two Secrets, or error %v", file, err)
+		if err != nil || strings.Count(string(content), `"kind":"Secret"`) != 3 {
+			t.Fatalf("%s has not three Secrets, or error %v", file, err)
 		}
 	}
 	d.lose()
@@ -149,13 +150,19 @@ func TestTheDrillOfTheDocumentation(t *testing.T) {
 	}
 
 	said := d.mustDo(3)
-	a.expect(said, "restored "+a.namespace+"/alice: 3 secrets", "nothing was written", "2 restored, 0 unchanged, 0 skipped, 0 refused",
-		"4 secrets of 3 HostedBridges: local:1 4", "everything opens")
+	a.expect(said, "restored "+a.namespace+"/alice: 3 secrets", "restored "+Defaults().Namespace+"/shared/payments: 1 secrets", "nothing was written", "3 restored, 0 unchanged, 0 skipped, 0 refused",
+		"5 secrets of 3 HostedBridges and 1 SharedServers: local:1 5", "everything opens")
+	restored := &v1alpha1.SharedServer{ObjectMeta: metav1.ObjectMeta{Namespace: Defaults().Namespace, Name: "payments"}}
+	testenv.ExpectExists(t, a.client, restored)
+	listing, err := a.store.List(t.Context(), store.Shared(restored.Namespace, restored.Name, restored.UID))
+	if entry, _ := listing.Find("PAY_TOKEN"); err != nil || entry.Origin != "https://pay.example.com" {
+		t.Errorf("the shared secret is for %q, %v", entry.Origin, err)
+	}
 	if diff := cmp.Diff(alice, d.values("alice")); diff != "" {
 		t.Errorf("alice's secrets (-before +restored):\n%s", diff)
 	}
 	said = d.mustDo(3)
-	a.expect(said, "0 restored, 2 unchanged, 0 skipped, 0 refused")
+	a.expect(said, "0 restored, 3 unchanged, 0 skipped, 0 refused")
 	d.blocks = append(d.blocks, fmt.Sprintf(inYAML, a.namespace))
 	a.expect(d.mustDo(4), "0 restored, 2 unchanged, 0 skipped, 0 refused")
 
@@ -170,11 +177,11 @@ func TestTheDrillOfTheDocumentation(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(d.folder, "salts.json"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	said, err := d.do(3)
+	said, err = d.do(3)
 	if err == nil {
 		t.Error("without salts the drill succeeds")
 	}
-	a.expect(said, "skipped "+a.namespace+"/alice: the backup has no salt for it", "0 restored, 0 unchanged, 2 skipped, 0 refused", "not everything was restored")
+	a.expect(said, "skipped "+a.namespace+"/alice: the backup has no salt for it", "0 restored, 0 unchanged, 3 skipped, 0 refused", "not everything was restored")
 	if left := d.values("alice"); len(left) > 0 {
 		t.Errorf("alice has %d secrets", len(left))
 	}

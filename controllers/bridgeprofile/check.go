@@ -27,6 +27,13 @@ func (r *Reconciler) check(ctx context.Context, p *v1alpha1.BridgeProfile) (verd
 			"spec.tier: %q is not a tier of this installation; it must be one of: %s", p.Spec.Tier, strings.Join(r.Tiers.Names(), ", "))}, nil
 	}
 	for i, s := range p.Spec.Servers {
+		if s.Shared != nil {
+			f, err := r.checkShared(ctx, i, s.Shared.Name)
+			if err != nil || f.Reason != "" {
+				return f, err
+			}
+			continue
+		}
 		if s.Recipe == nil {
 			if f := refused(profile.Fill(s.Server, p.Spec.Variables)); f.Reason != "" {
 				f.Message = fmt.Sprintf("spec.servers[%d]: %s", i, f.Message)
@@ -46,6 +53,22 @@ func (r *Reconciler) check(ctx context.Context, p *v1alpha1.BridgeProfile) (verd
 func refused(s v1alpha1.Server) verdict {
 	b := &v1alpha1.HostedBridge{Spec: v1alpha1.HostedBridgeSpec{Servers: []v1alpha1.Server{s}}}
 	return plan.Refuses(plan.Servers(b)[0])
+}
+
+// checkShared says whether there is such a SharedServer that the installation accepts.
+func (r *Reconciler) checkShared(ctx context.Context, i int, name string) (verdict, error) {
+	var all v1alpha1.SharedServerList
+	if err := r.Client.List(ctx, &all, client.InNamespace(r.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return verdict{}, fmt.Errorf("list SharedServers: %w", err)
+	}
+	at := slices.IndexFunc(all.Items, func(s v1alpha1.SharedServer) bool { return s.Name == name && s.DeletionTimestamp == nil })
+	if at < 0 {
+		return verdict{Reason: v1alpha1.ReasonUnknownShared, Message: fmt.Sprintf("spec.servers[%d].shared: there is no SharedServer %s in namespace %s", i, name, r.Namespace)}, nil
+	}
+	if f := profile.RefusesShared(&all.Items[at], all.Items); f.Reason != "" {
+		return verdict{Reason: v1alpha1.ReasonUnknownShared, Message: fmt.Sprintf("spec.servers[%d].shared: SharedServer %s is not accepted: %s", i, name, f.Message)}, nil
+	}
+	return verdict{}, nil
 }
 
 func (r *Reconciler) checkRecipe(ctx context.Context, i int, ref v1alpha1.RecipeReference) (verdict, error) {

@@ -31,7 +31,7 @@ const Name = "bridgeprofile"
 // installation's namespace.
 func CacheOptions(namespace string) map[client.Object]cache.ByObject {
 	own := cache.ByObject{Namespaces: map[string]cache.Config{namespace: {}}}
-	return map[client.Object]cache.ByObject{&v1alpha1.BridgeProfile{}: own, &v1alpha1.BridgePerson{}: own}
+	return map[client.Object]cache.ByObject{&v1alpha1.BridgeProfile{}: own, &v1alpha1.BridgePerson{}: own, &v1alpha1.SharedServer{}: own}
 }
 
 // Setup adds the controller to m, whose cache must have the CacheOptions.
@@ -41,6 +41,7 @@ func (r *Reconciler) Setup(m ctrl.Manager) error {
 		For(&v1alpha1.BridgeProfile{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		Watches(&v1alpha1.HostedBridge{}, r.enqueueAll(), builder.WithPredicates(countedChanged())).
 		Watches(&v1alpha1.BridgePerson{}, r.enqueueAll(), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
+		Watches(&v1alpha1.SharedServer{}, r.enqueueAll(), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.CatalogRecipe{}, r.enqueueAll(), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		WithOptions(controller.Options{EnableWarmup: new(true), SkipNameValidation: new(true)}).
 		Complete(reconcile.AsReconciler(r.Client, r))

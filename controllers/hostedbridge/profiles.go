@@ -48,6 +48,10 @@ func (r *profiler) apply(ctx context.Context, b *v1alpha1.HostedBridge, people *
 	if err := r.client.List(ctx, &list, client.InNamespace(r.namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return profiled{}, fmt.Errorf("list BridgeProfiles: %w", err)
 	}
+	var shared v1alpha1.SharedServerList
+	if err := r.client.List(ctx, &shared, client.InNamespace(r.namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return profiled{}, fmt.Errorf("list SharedServers: %w", err)
+	}
 	var out profiled
 	var selected []profile.Profile
 	groups, until := profile.Groups(b, people, now)
@@ -75,7 +79,7 @@ func (r *profiler) apply(ctx context.Context, b *v1alpha1.HostedBridge, people *
 	profile.Sort(selected)
 	changed := *b
 	changed.Status.Profiles = uses(b, selected, now)
-	changed.Status.Effective = profile.Effective(b, selected, r.tiers)
+	changed.Status.Effective = profile.Effective(b, selected, r.tiers, profile.SharingOf(b, shared.Items, people, now))
 	out.bridge = changed.WithEffective()
 	return out, nil
 }
@@ -240,6 +244,9 @@ func effectiveConfiguration(e *v1alpha1.EffectiveSettings) *bridgeac.EffectiveSe
 		}
 		if s.Source != "" {
 			one.WithSource(s.Source)
+		}
+		if s.Shared != "" {
+			one.WithShared(s.Shared)
 		}
 		ac.WithServers(one)
 	}

@@ -4,19 +4,28 @@
 package sealing
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/sharing"
 	"github.com/hostedbridge/hostedbridge/internal/scope"
 )
 
 // CacheOptions limit what the keybroker holds in memory: the fields of
 // HostedBridges that it reads, and the names and versions of all Secrets in the
-// watched namespaces. No data of a Secret is ever in a cache.
-func CacheOptions(watched scope.Namespaces) cache.Options {
+// watched namespaces and the installation's own, where SharedServers and people are too. No
+// data of a Secret is ever in a cache.
+func CacheOptions(namespace string, watched scope.Namespaces) cache.Options {
+	own := cache.ByObject{Namespaces: map[string]cache.Config{namespace: {}}}
+	secrets := cache.ByObject{Transform: stripSecret}
+	if len(watched) > 0 && !watched.Contain(namespace) {
+		secrets.Namespaces = scope.Each(append(slices.Clone(watched), namespace), cache.Config{})
+	}
 	return cache.Options{
 		DefaultNamespaces: scope.Each(watched, cache.Config{}),
 		// A read of any other type would silently start a cache of all its
@@ -24,7 +33,9 @@ func CacheOptions(watched scope.Namespaces) cache.Options {
 		ReaderFailOnMissingInformer: true,
 		ByObject: map[client.Object]cache.ByObject{
 			&v1alpha1.HostedBridge{}: {Transform: stripBridge},
-			&corev1.Secret{}:         {Transform: stripSecret},
+			&corev1.Secret{}:         secrets,
+			&v1alpha1.SharedServer{}: own,
+			&v1alpha1.BridgePerson{}: own,
 		},
 	}
 }
@@ -43,6 +54,9 @@ func stripBridge(object any) (any, error) {
 	kept.Spec.Tier = b.Spec.Tier
 	kept.Spec.Servers = b.Spec.Servers
 	kept.Spec.SecretRefs = b.Spec.SecretRefs
+	if len(sharing.Given(b)) > 0 {
+		kept.Spec.UserID, kept.Spec.OAuth = b.Spec.UserID, b.Spec.OAuth
+	}
 	kept.Status.KeyVersion = b.Status.KeyVersion
 	kept.Status.Secrets = b.Status.Secrets
 	kept.Status.Recipes = b.Status.Recipes

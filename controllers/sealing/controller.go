@@ -27,6 +27,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/sharing"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 	"github.com/hostedbridge/hostedbridge/internal/quota"
 )
@@ -95,6 +96,9 @@ type outcome struct {
 	// retainedUntil and destroyed are set for a bridge whose users are offboarded: when its
 	// secrets are destroyed, and when they were.
 	retainedUntil, destroyed *metav1.Time
+	// grants are what the bridge may have of SharedServers, until lapse unless that is zero.
+	grants []sharing.Grant
+	lapse  time.Time
 }
 
 // again returns after which time the bridge is looked at again although nothing changed, 0
@@ -106,6 +110,11 @@ func (o outcome) again(now time.Time) time.Duration {
 	}
 	if o.retainedUntil != nil && o.destroyed == nil {
 		if left := o.retainedUntil.Sub(now); again == 0 || left < again {
+			again = left
+		}
+	}
+	if !o.lapse.IsZero() {
+		if left := max(o.lapse.Sub(now), time.Second); again == 0 || left < again {
 			again = left
 		}
 	}
@@ -148,6 +157,9 @@ func (r *Reconciler) reconcile(ctx context.Context, b *v1alpha1.HostedBridge) (c
 	} else {
 		out, err = r.keep(ctx, b)
 		out.retainedUntil = until
+		if err == nil {
+			out.grants, out.lapse, err = sharing.Grants(ctx, installed{r.Client, r.Settings.Namespace}, b, now)
+		}
 	}
 	if err != nil {
 		return ctrl.Result{}, err

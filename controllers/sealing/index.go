@@ -25,7 +25,8 @@ type Index struct {
 
 // Indexes returns the indexes that the Reconciler's Client must offer.
 func Indexes() []Index {
-	return []Index{{&v1alpha1.HostedBridge{}, indexSecret, secretNames}}
+	bridges := &v1alpha1.HostedBridge{}
+	return append(personIndexes(), Index{bridges, indexSecret, secretNames}, Index{bridges, indexShared, sharedNames}, Index{bridges, indexSharer, sharers})
 }
 
 func secretNames(o client.Object) []string {

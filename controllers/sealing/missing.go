@@ -17,6 +17,9 @@ import (
 func missing(b *v1alpha1.HostedBridge, stored []store.Entry) []string {
 	names := map[string]bool{}
 	for _, s := range plan.Servers(b) {
+		if s.Shared != "" {
+			continue // Its secrets are not the user's.
+		}
 		for _, name := range s.Required() {
 			names[name] = true
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/sharing"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 )
 
@@ -187,7 +188,7 @@ func (r *Reconciler) try(ctx context.Context, b *v1alpha1.HostedBridge, out outc
 // them opened then.
 func (r *Reconciler) known(b *v1alpha1.HostedBridge, out outcome) bool {
 	s := b.Status.Secrets
-	return s != nil && s.Revision == out.listing.Revision && len(old(out.listing, r.Keys.Current())) == 0 &&
+	return s != nil && sharing.Own(s.Revision) == out.listing.Revision && len(old(out.listing, r.Keys.Current())) == 0 &&
 		!slices.ContainsFunc(s.Failures, func(f v1alpha1.SecretFailure) bool { return f.Reason == v1alpha1.ReasonSecretsUnreadable })
 }
 

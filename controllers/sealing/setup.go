@@ -38,6 +38,8 @@ func (r *Reconciler) Setup(ctx context.Context, m ctrl.Manager) error {
 		Named(Name).
 		For(&v1alpha1.HostedBridge{}, builder.WithPredicates(specOrReportChanged())).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.bridgesOfSecret), builder.OnlyMetadata, builder.WithPredicates(secretChanged())).
+		Watches(&v1alpha1.SharedServer{}, handler.EnqueueRequestsFromMapFunc(bridgesOfShared(r)), builder.WithPredicates(sharedChanged())).
+		Watches(&v1alpha1.BridgePerson{}, handler.EnqueueRequestsFromMapFunc(bridgesOfSharer(r)), builder.WithPredicates(sharerChanged())).
 		WatchesRawSource(ctrlsource.Func(r.watchKeys)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.Settings.Concurrency,

@@ -18,6 +18,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/sharing"
 	"github.com/hostedbridge/hostedbridge/internal/plan"
 )
 
@@ -57,7 +58,7 @@ func status(b *v1alpha1.HostedBridge, out outcome) (v1alpha1.SecretsStatus, *int
 	s := v1alpha1.SecretsStatus{
 		ObservedGeneration: b.Generation,
 		Count:              int32(len(out.listing.Entries)), //nolint:gosec // The limit is what fits into one Secret.
-		Revision:           out.listing.Revision,
+		Revision:           sharing.Revision(out.listing.Revision, out.grants),
 		ObservedRecipes:    plan.SecretsBesideSpec(b),
 		Missing:            missing(b, out.listing.Entries),
 		Failures:           merged(out.failures),

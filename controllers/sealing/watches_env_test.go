@@ -51,7 +51,7 @@ func (f *fixture) start(t *testing.T) *running {
 	r := &running{}
 	config := testenv.Config()
 	config.Wrap(r.count)
-	options := sealing.CacheOptions(nil)
+	options := sealing.CacheOptions(f.Settings.Namespace, nil)
 	options.DefaultNamespaces = map[string]cache.Config{f.namespace: {}}
 	m, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: testenv.Scheme(), Logger: logr.Discard(), Cache: options,

@@ -155,7 +155,7 @@ install_system() {
     "$HELM" upgrade "$release" charts/hosted-bridge --install --namespace="$system" \
         --take-ownership --force-conflicts --history-max=3 "${values[@]}" >&2
     local kind
-    for kind in hostedbridges bridgegroups bridgepersons bridgeprofiles catalogrecipes catalogpublishers; do
+    for kind in hostedbridges bridgegroups bridgepersons bridgeprofiles sharedservers catalogrecipes catalogpublishers; do
         kube wait --for=condition=Established --timeout=60s "crd/$kind.hostedbridge.dev" >/dev/null
     done
     local workload

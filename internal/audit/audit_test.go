@@ -141,7 +141,7 @@ func TestKeysAreNamesOnly(t *testing.T) {
 // that are names, numbers and one boolean may be there.
 func TestACallCannotHoldAValue(t *testing.T) {
 	names := map[string]bool{
-		"ID": true, "Server": true, "Tool": true, "Method": true, "Action": true, "ParamKeys": true, "Status": true, "ErrorType": true, "ProtocolVersion": true,
+		"ID": true, "Server": true, "Credential": true, "Tool": true, "Method": true, "Action": true, "ParamKeys": true, "Status": true, "ErrorType": true, "ProtocolVersion": true,
 	}
 	for field := range reflect.TypeFor[Call]().Fields() {
 		switch field.Type.Kind() {

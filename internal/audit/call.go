@@ -52,6 +52,9 @@ type Call struct {
 	// Server is the server that the call went to, as the configuration names
 	// it. Empty where it went to none.
 	Server string `json:"server,omitempty"`
+	// Credential is whose secrets the server was called with, if they are not the user's:
+	// shared/ and the name of a SharedServer.
+	Credential string `json:"credential,omitempty"`
 	// Tool is the tool's name at the server; without a server, as the client
 	// named it.
 	Tool   string `json:"tool"`
@@ -165,7 +168,7 @@ var errNumber = errors.New("a number is negative")
 // validate reports what keeps c from being one that Name and Keys can give.
 func (c Call) validate() error {
 	for _, s := range [...]struct{ field, value string }{
-		{"id", c.ID}, {"server", c.Server}, {"tool", c.Tool}, {"method", c.Method}, {"action", c.Action},
+		{"id", c.ID}, {"server", c.Server}, {"credential", c.Credential}, {"tool", c.Tool}, {"method", c.Method}, {"action", c.Action},
 		{"errorType", c.ErrorType}, {"protocolVersion", c.ProtocolVersion},
 	} {
 		if !validName(s.value) {
@@ -187,6 +190,7 @@ func (c Call) validate() error {
 // bounded returns c as it may stand in a trailer, whatever it was made of.
 func (c Call) bounded() Call {
 	c.ID, c.Server, c.Tool, c.Method = Name(c.ID), Name(c.Server), Name(c.Tool), Name(c.Method)
+	c.Credential = Name(c.Credential)
 	c.Action, c.ErrorType, c.ProtocolVersion = Name(c.Action), Name(c.ErrorType), Name(c.ProtocolVersion)
 	if slices.ContainsFunc(c.ParamKeys, invalidKey) {
 		c.ParamKeys = slices.DeleteFunc(slices.Clone(c.ParamKeys), invalidKey)

@@ -51,7 +51,7 @@ const (
 // Methods that entries have. Those of administrators begin with AdminPrefix,
 // those of publishers with PublishPrefix, those of logins with LoginPrefix, those of
 // directories with SCIMPrefix, and steps of people who lose or get their access with
-// AccessPrefix.
+// AccessPrefix. Acts of the owners of a SharedServer begin with SharedPrefix.
 const (
 	MethodCallTool = "tools/call"
 	AdminPrefix    = "admin/"
@@ -59,6 +59,7 @@ const (
 	LoginPrefix    = "login/"
 	SCIMPrefix     = "scim/"
 	AccessPrefix   = "access/"
+	SharedPrefix   = "shared/"
 )
 
 // Principal is the caller.

@@ -88,7 +88,7 @@ func (l line) entry(e *Entry) line {
 
 // call appends the members of a call but for its id.
 func (l line) call(c *Call) line {
-	l = l.some("server", c.Server).text("tool", c.Tool).text("method", c.Method).some("action", c.Action)
+	l = l.some("server", c.Server).some("credential", c.Credential).text("tool", c.Tool).text("method", c.Method).some("action", c.Action)
 	if len(c.ParamKeys) > 0 {
 		l = append(l.name("paramKeys"), '[')
 		for i, key := range c.ParamKeys {

@@ -41,6 +41,7 @@ func (s *scan) call(c *Call) {
 	s.first = true
 	s.some("id", &c.ID)
 	s.some("server", &c.Server)
+	s.some("credential", &c.Credential)
 	s.text("tool", &c.Tool)
 	s.text("method", &c.Method)
 	s.some("action", &c.Action)

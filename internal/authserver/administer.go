@@ -4,6 +4,7 @@
 package authserver
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -23,7 +24,12 @@ type Role struct {
 // administratorClient is the client of tokens that the page of administrators shows.
 const administratorClient = "administrator"
 
-var errNoRole = refusePage(statusForbidden, "You are no administrator here", "No group that the provider names of you has a role. Ask whoever runs this installation, and tell them who you are here.")
+// SharedServers finds the SharedServers whose owners are a group of the issuer.
+type SharedServers interface {
+	OwnedBy(ctx context.Context, issuer string, groups []string) ([]flow.SharedServer, error)
+}
+
+var errNoRole = refusePage(statusForbidden, "You are no administrator here", "No group that the provider names of you has a role, or owns a SharedServer. Ask whoever runs this installation, and tell them who you are here.")
 
 // administerHandler gives tokens to administrators. They get them on a page, and no client
 // can ask for one: a person could take a foreign program for the installation's own.
@@ -43,27 +49,56 @@ func (s *administerHandler) administer(c httpapi.Call) error {
 	return s.chooseProvider(c, p)
 }
 
-// showToken shows a token to an administrator who logged in. Their roles are those of the
-// groups that the provider has just named.
+// showToken shows a token to an administrator who logged in, and another one to an owner of
+// SharedServers. Their roles and what they own are those of the groups that the provider has
+// just named.
 func (s *administerHandler) showToken(c httpapi.Call, who flow.Identity) error {
-	roles := s.rolesOf(who)
-	if len(roles) == 0 {
-		return errNoRole.withPerson(who)
+	shown := webpage.Administrator{
+		Heading: s.pages.Titled("Administrator"), Person: who.Name, Roles: s.rolesOf(who), Minutes: int(s.AccessToken / time.Minute), Address: s.Issuer,
 	}
-	resource := oauth.Resource(s.Issuer, oauth.AdminPath)
-	token, err := s.signToken(c.Request().Context(), claims{
-		Subject: loginOf(who), Audience: []string{resource}, Client: administratorClient, Roles: roles,
-	})
+	names, scopes, err := s.sharedOf(c.Request().Context(), who)
 	if err != nil {
 		return err
 	}
-	if err := c.Audit(s.loginAct(actAdminister, who, strings.Join(roles, ","), resource)); err != nil {
-		return err
+	shown.Shared = names
+	if len(shown.Roles) == 0 && len(names) == 0 {
+		return errNoRole.withPerson(who)
 	}
-	return s.pages.Show(c, s.pages.AdministratorPage, statusOK, "", webpage.Administrator{
-		Heading: s.pages.Titled("Administrator"), Person: who.Name, Roles: roles, Token: token,
-		Minutes: int(s.AccessToken / time.Minute), Address: s.Issuer,
-	})
+	if len(shown.Roles) > 0 {
+		if shown.Token, err = s.tokenFor(c, who, oauth.AdminPath, claims{Roles: shown.Roles}); err != nil {
+			return err
+		}
+	}
+	if len(names) > 0 {
+		if shown.SharedToken, err = s.tokenFor(c, who, oauth.SharedPath, claims{Scope: strings.Join(scopes, " ")}); err != nil {
+			return err
+		}
+	}
+	return s.pages.Show(c, s.pages.AdministratorPage, statusOK, "", shown)
+}
+
+// tokenFor signs a token for one path, and notes it in the audit trail.
+func (s *administerHandler) tokenFor(c httpapi.Call, who flow.Identity, path string, of claims) (string, error) {
+	resource := oauth.Resource(s.Issuer, path)
+	of.Subject, of.Audience, of.Client = loginOf(who), []string{resource}, administratorClient
+	token, err := s.signToken(c.Request().Context(), of)
+	if err != nil {
+		return "", err
+	}
+	return token, c.Audit(s.loginAct(actAdminister, who, strings.Join(of.Roles, ","), resource))
+}
+
+// sharedOf returns the SharedServers that the person owns by the groups that the provider has
+// just named, and the scopes that name them.
+func (s *administerHandler) sharedOf(ctx context.Context, who flow.Identity) (names, scopes []string, err error) {
+	if s.Shared == nil || len(who.Groups) == 0 {
+		return nil, nil, nil
+	}
+	owned, err := s.Shared.OwnedBy(ctx, who.Issuer, who.Groups)
+	for _, o := range owned[:min(len(owned), oauth.MaxShared)] {
+		names, scopes = append(names, o.Name), append(scopes, oauth.SharedScope(o.UID))
+	}
+	return names, scopes, err
 }
 
 // rolesOf returns the roles of a person, sorted.

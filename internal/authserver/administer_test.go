@@ -4,13 +4,19 @@
 package authserver
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
 	"github.com/hostedbridge/hostedbridge/internal/httpapi"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 )
@@ -104,5 +110,103 @@ func TestNoClientAsksForTheTokenOfAnAdministrator(t *testing.T) {
 	got := w.browser().get(deskFor(issuer + "/admin").authorize())
 	if to := got.location(t); to.Query().Get("error") != codeInvalidTarget || to.Query().Get("code") != "" {
 		t.Errorf("status %d, to %s", got.status, to)
+	}
+}
+
+// sharedServers are those whose owners are the group leads of the provider idp.
+type sharedServers []flow.SharedServer
+
+// OwnedBy implements SharedServers.
+func (s sharedServers) OwnedBy(_ context.Context, issuer string, groups []string) ([]flow.SharedServer, error) {
+	switch {
+	case slices.Contains(groups, "broken"):
+		return nil, errFake
+	case issuer == "https://idp.example" && slices.Contains(groups, "leads"):
+		return s, nil
+	}
+	return nil, nil
+}
+
+func ownersWorld(t *testing.T, shared SharedServers, roles ...Role) *world {
+	t.Helper()
+	w := newWorld(t, func(o *Options) { o.Shared, o.Roles = shared, roles })
+	w.provider.change(func() { w.provider.groups = map[string][]string{} })
+	return w
+}
+
+func TestAnOwnerGetsATokenForSharedServersAlone(t *testing.T) {
+	w := ownersWorld(t, sharedServers{{Name: "payments", UID: "uid-1"}, {Name: "vault", UID: "uid-2"}})
+	shown := w.administers([]string{"leads", "other"})
+	for _, words := range []string{"as an owner of <strong>payments</strong>, <strong>vault</strong>", "For 15 minutes", issuer + "/shared/payments/secrets"} {
+		page(t, shown, http.StatusOK, words)
+	}
+	if strings.Contains(shown.body, "/admin/publishers") || strings.Contains(shown.body, "with the role") {
+		t.Errorf("it speaks of roles: %s", shown.body)
+	}
+	token := tokenInPage.FindString(shown.body)
+	got, err := w.verify(token, issuer+"/shared")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"shared:uid-1", "shared:uid-2"}, got.Scopes); diff != "" || got.Roles != nil || got.Read || got.Call || got.Expires.Sub(w.now()) != 15*time.Minute {
+		t.Errorf("%+v: scopes (-want +got)\n%s", got, diff)
+	}
+	for _, elsewhere := range []string{alices, everyone, issuer, issuer + "/admin"} {
+		if _, err := w.verify(token, elsewhere); err == nil {
+			t.Errorf("the token is good at %s", elsewhere)
+		}
+	}
+	want := []httpapi.Act{{Name: "administer", Login: oauth.KeyOf("https://idp.example", "ann").String()}}
+	if diff := cmp.Diff(want, w.audited(), cmpopts.IgnoreFields(httpapi.Act{}, "Target")); diff != "" {
+		t.Errorf("audit trail (-want +got):\n%s", diff)
+	}
+}
+
+func TestAnAdministratorWhoOwnsSharedServersGetsTwoTokens(t *testing.T) {
+	w := ownersWorld(t, sharedServers{{Name: "payments", UID: "uid-1"}}, Role{oauth.RoleAuditor, "https://idp.example", "security"})
+	shown := w.administers([]string{"leads", "security"})
+	page(t, shown, http.StatusOK, "with the role <strong>auditor</strong>")
+	page(t, shown, http.StatusOK, "as an owner of <strong>payments</strong>")
+	tokens := tokenInPage.FindAllString(shown.body, -1)
+	if len(tokens) != 2 || len(w.audited()) != 2 {
+		t.Fatalf("%d tokens, audited %+v", len(tokens), w.audited())
+	}
+	for i, resource := range []string{issuer + "/admin", issuer + "/shared"} {
+		if _, err := w.verify(tokens[i], resource); err != nil {
+			t.Errorf("at %s: %v", resource, err)
+		}
+		if _, err := w.verify(tokens[1-i], resource); err == nil {
+			t.Errorf("the other token is good at %s", resource)
+		}
+	}
+	// The role alone owns nothing.
+	alone := w.administers([]string{"security"})
+	if _, err := w.verify(tokenInPage.FindString(alone.body), issuer+"/shared"); err == nil {
+		t.Error("an auditor's token is good for SharedServers")
+	}
+}
+
+func TestWhoOwnsNothingGetsNoToken(t *testing.T) {
+	w := ownersWorld(t, sharedServers{{Name: "payments", UID: "uid-1"}})
+	for name, groups := range map[string][]string{"no group": {}, "another group": {"members"}, "groups that the provider does not say": nil} {
+		if got := w.administers(groups); got.status != http.StatusForbidden || tokenInPage.MatchString(got.body) {
+			t.Errorf("%s: %d", name, got.status)
+		}
+	}
+	if got := w.administers([]string{"broken"}); got.status < 500 || tokenInPage.MatchString(got.body) {
+		t.Errorf("while the API server is away: %d", got.status)
+	}
+}
+
+func TestATokenNamesNotMoreSharedServersThanFit(t *testing.T) {
+	var many sharedServers
+	for i := range 256 {
+		many = append(many, flow.SharedServer{Name: fmt.Sprintf("s%d", i), UID: fmt.Sprintf("6f1c2f0e-6a57-4d5f-9f0a-0d9f3b8a%04d", i)})
+	}
+	w := ownersWorld(t, many)
+	token := tokenInPage.FindString(w.administers([]string{"leads"}).body)
+	got, err := w.verify(token, issuer+"/shared")
+	if err != nil || len(got.Scopes) != oauth.MaxShared {
+		t.Errorf("%d bytes, %d SharedServers, %v", len(token), len(got.Scopes), err)
 	}
 }

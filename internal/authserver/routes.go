@@ -71,7 +71,7 @@ func (s *Server) Routes() []httpapi.Route {
 
 		{Method: http.MethodDelete, Path: "/admin/users/:userId/logins", Access: httpapi.Admin, Handle: s.endLogins},
 	}
-	if len(s.Roles) > 0 {
+	if s.administers() {
 		routes = append(routes, httpapi.Route{Method: get, Path: pathAdminister, Access: httpapi.Page, Handle: s.htmlEndpoint(stepAdminister, s.administer)})
 	}
 	if s.Invitations {
@@ -90,6 +90,9 @@ func (s *Server) Routes() []httpapi.Route {
 	}
 	return routes
 }
+
+// administers reports whether anybody may get a token on the page of administrators.
+func (s *Server) administers() bool { return len(s.Roles) > 0 || s.Shared != nil }
 
 // The forms of the paths that there are, with a query and without.
 var (
@@ -119,7 +122,7 @@ func (s *Server) Target(path string) (query *regexp.Regexp, ok bool) {
 	case connecting.MatchString(path):
 		return nil, s.Connections != nil
 	case path == pathAdminister:
-		return nil, len(s.Roles) > 0
+		return nil, s.administers()
 	case returning.MatchString(path):
 		return queryForm, s.Connections != nil
 	}

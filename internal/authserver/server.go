@@ -53,6 +53,8 @@ type Options struct {
 	// Roles are those of people who administer the installation. Without any, nobody gets
 	// tokens for that.
 	Roles []Role
+	// Shared finds the SharedServers that people own, nil where no groups are read.
+	Shared SharedServers
 	// RedirectSchemes are the private-use schemes that clients may be answered at,
 	// such as cursor.
 	RedirectSchemes []string

@@ -159,6 +159,9 @@ type Act struct {
 	// Directory is the actor of an act by SCIM, KeyID the token, and Issuer the identity
 	// provider of the people whom it is about.
 	Directory, Issuer string
+	// Owner is the actor of an act of an owner of a SharedServer: the text of their subject
+	// key.
+	Owner string
 	// Unsure means that it may have been done.
 	Unsure bool
 }

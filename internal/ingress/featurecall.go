@@ -115,6 +115,9 @@ func (c *featureCall) Audit(a httpapi.Act) error {
 	case a.Login != "":
 		who, prefix = audit.Principal{Kind: audit.KindOAuth, ID: a.Login, Issuer: c.router.access.publicURL()}, audit.LoginPrefix
 	}
+	if a.Owner != "" {
+		who, prefix = audit.Principal{Kind: audit.KindOAuth, ID: a.Owner, Issuer: c.router.access.publicURL()}, audit.SharedPrefix
+	}
 	act := audit.Call{Method: prefix + a.Name, Action: a.Target, Status: audit.Success}
 	if a.Unsure {
 		act.Status, act.ErrorType = audit.UpstreamError, "outcome_unknown"

@@ -76,12 +76,15 @@ func (f *fakeTokens) add(name, subject, path string, edit func(*oauth.Token)) st
 func loginWorld(t *testing.T) (w *world, tokens *fakeTokens, aliceKey string) {
 	t.Helper()
 	tokens = &fakeTokens{tokens: map[string]oauth.Token{}}
+	shared := &keeper{}
 	w = newWorldWith(t, defaults(), func(d *Deps) {
 		d.OAuth = &authn.OAuth{
 			PublicURL: publicURL, Name: "Bridges", Servers: []string{publicURL, issuerURL}, Scopes: bothScopes,
 			TrustedNamespaces: []string{"tenants"}, Tokens: tokens,
 		}
+		d.Features = append(d.Features, sharedFeature(d, tokens, shared))
 	})
+	shared.UserSecrets = w.secrets
 	for user, host := range map[string]string{"alice": hosts[0], "bob": hosts[1]} {
 		key := w.addUser(user)
 		if user == "alice" {

@@ -13,6 +13,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
@@ -112,6 +113,28 @@ func (c *Cluster) Bridge(ctx context.Context, namespace, name string) (*v1alpha1
 	bridge := &v1alpha1.HostedBridge{}
 	err := c.bridges.Get().Namespace(namespace).Resource("hostedbridges").Name(name).Do(ctx).Into(bridge)
 	return bridge.WithEffective(), err
+}
+
+// SharedServer implements Reader.
+func (c *Cluster) SharedServer(ctx context.Context, namespace, name string) (*v1alpha1.SharedServer, error) {
+	server := &v1alpha1.SharedServer{}
+	err := c.bridges.Get().Namespace(namespace).Resource("sharedservers").Name(name).Do(ctx).Into(server)
+	return server, err
+}
+
+// SharedServers implements Reader.
+func (c *Cluster) SharedServers(ctx context.Context, namespace string) ([]v1alpha1.SharedServer, error) {
+	var list v1alpha1.SharedServerList
+	err := c.bridges.Get().Namespace(namespace).Resource("sharedservers").Do(ctx).Into(&list)
+	return list.Items, err
+}
+
+// Persons implements Reader.
+func (c *Cluster) Persons(ctx context.Context, namespace, field, value string) ([]v1alpha1.BridgePerson, error) {
+	var list v1alpha1.BridgePersonList
+	err := c.bridges.Get().Namespace(namespace).Resource("bridgepersons").
+		Param("fieldSelector", fields.OneTermEqualSelector(field, value).String()).Do(ctx).Into(&list)
+	return list.Items, err
 }
 
 // Secret implements store.Secrets.

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 )
 
@@ -51,6 +52,8 @@ type call struct {
 	// secrets. secret is the name of the secret that the call is about.
 	bridge store.Bridge
 	secret string
+	// object is the HostedBridge of a bridge that calls.
+	object *v1alpha1.HostedBridge
 }
 
 type answer struct {
@@ -163,7 +166,7 @@ func (e *endpoint) identify(ctx context.Context, c *call, token string) error {
 		identify = e.server.callers.identifyEnding
 	}
 	caller, err := identify(ctx, token)
-	c.caller, c.bridge = caller.kind, caller.bridge
+	c.caller, c.bridge, c.object = caller.kind, caller.bridge, caller.object
 	if err != nil {
 		return fmt.Errorf("identify caller: %w", err)
 	}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/sharing"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store/storetest"
 	"github.com/hostedbridge/hostedbridge/internal/pki"
@@ -44,6 +45,8 @@ type world struct {
 	pods     map[string]*corev1.Pod
 	accounts map[string]*corev1.ServiceAccount
 	bridges  map[string]*v1alpha1.HostedBridge
+	shared   map[string]*v1alpha1.SharedServer
+	persons  []v1alpha1.BridgePerson
 }
 
 var (
@@ -58,6 +61,7 @@ func newWorld() *world {
 		Memory: storetest.New(),
 		tokens: map[string]*authenticationv1.TokenReviewStatus{}, pods: map[string]*corev1.Pod{},
 		accounts: map[string]*corev1.ServiceAccount{}, bridges: map[string]*v1alpha1.HostedBridge{},
+		shared: map[string]*v1alpha1.SharedServer{},
 	}
 	w.addBridge(tenant, "alice", "uid-alice")
 	w.addBridge(tenant, "bob", "uid-bob")
@@ -133,6 +137,38 @@ func (w *world) ServiceAccount(_ context.Context, namespace, name string) (*core
 
 func (w *world) Bridge(_ context.Context, namespace, name string) (*v1alpha1.HostedBridge, error) {
 	return get(w, w.bridges, "hostedbridges", namespace, name)
+}
+
+func (w *world) SharedServer(_ context.Context, namespace, name string) (*v1alpha1.SharedServer, error) {
+	return get(w, w.shared, "sharedservers", namespace, name)
+}
+
+func (w *world) SharedServers(_ context.Context, namespace string) ([]v1alpha1.SharedServer, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var list []v1alpha1.SharedServer
+	for _, s := range w.shared {
+		if s.Namespace == namespace {
+			list = append(list, *s)
+		}
+	}
+	return list, w.Err
+}
+
+func (w *world) Persons(_ context.Context, namespace, field, value string) ([]v1alpha1.BridgePerson, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var list []v1alpha1.BridgePerson
+	for _, p := range w.persons {
+		of := map[string]string{sharing.FieldUser: string(p.Spec.User), sharing.FieldSubject: p.Spec.Subject, sharing.FieldLoginUser: ""}
+		if p.Status.Login != nil {
+			of[sharing.FieldLoginUser] = string(p.Status.Login.User)
+		}
+		if namespace == system && of[field] == value {
+			list = append(list, p)
+		}
+	}
+	return list, w.Err
 }
 
 // master is a master key in memory.

@@ -50,6 +50,10 @@ type Reader interface {
 	Pod(ctx context.Context, namespace, name string) (*corev1.Pod, error)
 	ServiceAccount(ctx context.Context, namespace, name string) (*corev1.ServiceAccount, error)
 	Bridge(ctx context.Context, namespace, name string) (*v1alpha1.HostedBridge, error)
+	// SharedServer, SharedServers and Persons read the installation's namespace.
+	SharedServer(ctx context.Context, namespace, name string) (*v1alpha1.SharedServer, error)
+	SharedServers(ctx context.Context, namespace string) ([]v1alpha1.SharedServer, error)
+	Persons(ctx context.Context, namespace, field, value string) ([]v1alpha1.BridgePerson, error)
 }
 
 // kind is the kind of a caller. Its values are metric labels.
@@ -61,10 +65,12 @@ const (
 	kindStore   kind = "store"
 )
 
-// identity identifies the caller. bridge is set for a bridge alone.
+// identity identifies the caller. bridge is set for a bridge alone, and object is its
+// HostedBridge.
 type identity struct {
 	kind   kind
 	bridge store.Bridge
+	object *v1alpha1.HostedBridge
 }
 
 // endedAfter is how long after the end of its grace period a pod that still
@@ -120,8 +126,11 @@ func (i *identifier) follow(ctx context.Context, token string, ending bool) (ide
 	if own != "" {
 		return identity{kind: own}, nil
 	}
-	bridge, err := i.owner(ctx, sa)
-	return identity{kind: kindBridge, bridge: bridge}, err
+	object, err := i.owner(ctx, sa)
+	if err != nil {
+		return identity{kind: kindBridge}, err
+	}
+	return identity{kind: kindBridge, bridge: store.Bridge{Namespace: object.Namespace, Name: object.Name, UID: object.UID}, object: object}, nil
 }
 
 // ownKind returns which of the installation's own processes has the account,
@@ -240,22 +249,22 @@ func (i *identifier) serviceAccount(ctx context.Context, a account) (*corev1.Ser
 }
 
 // owner returns the HostedBridge that controls the service account.
-func (i *identifier) owner(ctx context.Context, sa *corev1.ServiceAccount) (store.Bridge, error) {
+func (i *identifier) owner(ctx context.Context, sa *corev1.ServiceAccount) (*v1alpha1.HostedBridge, error) {
 	owner := metav1.GetControllerOfNoCopy(sa)
 	if owner == nil || !store.IsBridge(owner) {
-		return store.Bridge{}, fmt.Errorf("%w: service account %s/%s", errNotABridge, sa.Namespace, sa.Name)
+		return nil, fmt.Errorf("%w: service account %s/%s", errNotABridge, sa.Namespace, sa.Name)
 	}
 	bridge, err := i.cluster.Bridge(ctx, sa.Namespace, owner.Name)
 	if err != nil {
-		return store.Bridge{}, absent(err, errBridge, store.BridgeKind, sa.Namespace, owner.Name)
+		return nil, absent(err, errBridge, store.BridgeKind, sa.Namespace, owner.Name)
 	}
 	if bridge.UID != owner.UID {
-		return store.Bridge{}, fmt.Errorf("%w: HostedBridge %s/%s has another UID", errBridge, sa.Namespace, owner.Name)
+		return nil, fmt.Errorf("%w: HostedBridge %s/%s has another UID", errBridge, sa.Namespace, owner.Name)
 	}
 	if bridge.DeletionTimestamp != nil {
-		return store.Bridge{}, fmt.Errorf("%w: HostedBridge %s/%s is being deleted", errBridge, sa.Namespace, owner.Name)
+		return nil, fmt.Errorf("%w: HostedBridge %s/%s is being deleted", errBridge, sa.Namespace, owner.Name)
 	}
-	return store.Bridge{Namespace: sa.Namespace, Name: owner.Name, UID: owner.UID}, nil
+	return bridge, nil
 }
 
 // absent returns gone for an object that does not exist, err itself if it is a

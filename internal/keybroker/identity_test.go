@@ -22,7 +22,7 @@ import (
 func TestWhoCalls(t *testing.T) {
 	now := metav1.Now()
 	no := false
-	alice := identity{kindBridge, store.Bridge{Namespace: tenant, Name: "alice", UID: "uid-alice"}}
+	alice := identity{kind: kindBridge, bridge: store.Bridge{Namespace: tenant, Name: "alice", UID: "uid-alice"}}
 	token := func(w *world) *authenticationv1.TokenReviewStatus { return w.tokens["token-of-alice-pod"] }
 	pod := func(w *world) *corev1.Pod { return w.pods[key(tenant, "alice-pod")] }
 	account := func(w *world) *corev1.ServiceAccount { return w.accounts[key(tenant, "alice-bridge")] }
@@ -108,6 +108,10 @@ func TestWhoCalls(t *testing.T) {
 			}
 			i := &identifier{cluster: w, namespace: system, now: time.Now}
 			got, err := i.identify(t.Context(), test.token)
+			if o := got.object; (o != nil) != (err == nil && got.kind == kindBridge) || o != nil && o.UID != got.bridge.UID {
+				t.Errorf("the HostedBridge is %v", o)
+			}
+			got.object = nil
 			if test.err == nil && (err != nil || got != test.want) {
 				t.Errorf("%+v, error %v; want %+v", got, err, test.want)
 			}

@@ -37,6 +37,7 @@ const (
 	byUser   = "user"
 	byBridge = "bridge"
 	bySource = "source"
+	byOwner  = "owner"
 )
 
 func newMetrics(reg prometheus.Registerer, master MasterKey) (*metrics, error) {
@@ -79,7 +80,7 @@ func newMetrics(reg prometheus.Registerer, master MasterKey) (*metrics, error) {
 	}
 	telemetry.Begin(m.issued, "bridge", "ingress", "store")
 	telemetry.Begin(m.opens, "opened", "unchanged", "unreadable", "failed")
-	telemetry.Begin(m.sealed, byUser, byBridge, bySource)
+	telemetry.Begin(m.sealed, byUser, byBridge, bySource, byOwner)
 	current := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "hostedbridge_keybroker_master_key_version",
 		Help: "Version of the master key that seals, 0 as long as a transit engine was not reached since the start.",

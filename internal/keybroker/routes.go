@@ -41,6 +41,17 @@ func (s *Server) handler() http.Handler {
 			name: "remove", method: http.MethodDelete, byCertificate: true,
 			answer: s.removeSecret,
 		}},
+		"/v1/shared/{name}/{uid}/secrets": {{
+			name: "shared_list", method: http.MethodGet, byCertificate: true,
+			answer: s.listShared,
+		}},
+		"/v1/shared/{name}/{uid}/secrets/{secret}": {{
+			name: "shared_set", method: http.MethodPut, byCertificate: true,
+			maxBody: envelope.MaxPlaintext, answer: s.setShared,
+		}, {
+			name: "shared_remove", method: http.MethodDelete, byCertificate: true,
+			answer: s.removeShared,
+		}},
 		"/v1/login/keys": {{
 			name: "login_keys", method: http.MethodGet, byCertificate: true,
 			answer: s.loginKeys,

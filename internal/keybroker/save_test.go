@@ -78,7 +78,7 @@ func TestABridgeStoresTheLoginThatItRefreshed(t *testing.T) {
 	if got["save 200 "] != 2 || got["save 412 revision_changed"] != 1 {
 		t.Errorf("hostedbridge_keybroker_requests_total: %v", got)
 	}
-	if diff := cmp.Diff(map[string]float64{"user": 2, "bridge": 2, "source": 0}, counters(t, registry, "hostedbridge_keybroker_sealed_total")); diff != "" {
+	if diff := cmp.Diff(map[string]float64{"user": 2, "bridge": 2, "source": 0, "owner": 0}, counters(t, registry, "hostedbridge_keybroker_sealed_total")); diff != "" {
 		t.Errorf("hostedbridge_keybroker_sealed_total (-want +got):\n%s", diff)
 	}
 }

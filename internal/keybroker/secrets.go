@@ -20,21 +20,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/sharing"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 )
 
-// openSecrets gives a bridge its own secrets and the keys of its sessions,
-// unless it has them already. A bridge that has the secrets has the keys too:
-// they change with the authority alone, and then every pod is restarted.
+// openSecrets gives a bridge its own secrets, those of SharedServers that it may have, and the
+// keys of its sessions, unless it has them already. A bridge that has the secrets has the keys
+// too: they change with the authority alone, and then every pod is restarted.
 func (s *Server) openSecrets(ctx context.Context, c *call) (answer, error) {
-	opened, changed, err := s.store.OpenUnless(ctx, c.bridge, revision(c.request.Header.Get("If-None-Match")))
-	s.metrics.opened(opened, changed, err)
-	if errors.Is(err, store.ErrNotOwned) {
-		// The stored Secret belongs to another owner, so this bridge has no
-		// secrets. It runs without them, and the operator's condition says why.
-		s.log.WarnContext(ctx, "secrets not opened", "namespace", c.bridge.Namespace, "hostedBridge", c.bridge.Name, "error", err)
-		changed, err = true, nil
+	grants, err := s.grants(ctx, c)
+	if err != nil {
+		return answer{}, fmt.Errorf("open secrets: %w", err)
 	}
+	opened, changed, err := s.openAll(ctx, c.bridge, grants, revision(c.request.Header.Get("If-None-Match")))
+	s.metrics.opened(opened, changed, err)
 	if err != nil {
 		return answer{}, fmt.Errorf("open secrets: %w", err)
 	}
@@ -223,7 +222,7 @@ func keepsLogin(bridge *v1alpha1.HostedBridge, secret string) bool {
 // If-Match, the secrets must still have that revision. another returns an error
 // if the user may not have one more than the given number.
 func (s *Server) set(ctx context.Context, c *call, another func(secrets int) error) (listing store.Listing, created bool, err error) {
-	want := revision(c.request.Header.Get("If-Match"))
+	want := sharing.Own(revision(c.request.Header.Get("If-Match")))
 	listing, err = s.store.Update(ctx, c.bridge, func(_ context.Context, current store.Listing, _ func(string) ([]byte, error)) ([]store.Change, error) {
 		was, found := current.Find(c.secret)
 		created = !found

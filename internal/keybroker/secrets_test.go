@@ -120,7 +120,7 @@ func TestASecretGoesFromTheIngressToItsBridgeAndNowhereElse(t *testing.T) {
 	if diff := cmp.Diff(wantRequests, requests(t, registry)); diff != "" {
 		t.Errorf("hostedbridge_keybroker_requests_total (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]float64{"user": 3, "bridge": 0, "source": 0}, counters(t, registry, "hostedbridge_keybroker_sealed_total")); diff != "" {
+	if diff := cmp.Diff(map[string]float64{"user": 3, "bridge": 0, "source": 0, "owner": 0}, counters(t, registry, "hostedbridge_keybroker_sealed_total")); diff != "" {
 		t.Errorf("hostedbridge_keybroker_sealed_total (-want +got):\n%s", diff)
 	}
 }

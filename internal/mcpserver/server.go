@@ -57,6 +57,8 @@ type Server struct {
 	NoListening bool `json:"noListening,omitempty"`
 	// Secrets are the names of the user's secrets that this server may use.
 	Secrets []string `json:"secrets,omitempty"`
+	// Shared is the SharedServer whose secrets this server uses, in place of the user's.
+	Shared string `json:"shared,omitempty"`
 	// Tools selects the tools of this server.
 	Tools Tools `json:"tools,omitzero"`
 	// ToolsHash is the hash of the server's audited tools, sha256- and 64 hexadecimal digits, as
@@ -272,6 +274,9 @@ func (s Server) validate() error {
 		return err
 	}
 	if err := s.validateTransport(); err != nil {
+		return err
+	}
+	if err := s.validateShared(); err != nil {
 		return err
 	}
 	if o := s.OAuth; s.ConnectURL != "" && (!validURL(s.ConnectURL) || o == nil || o.Grant != AuthorizationCode) {

@@ -22,3 +22,14 @@ func Roles() []Role { return []Role{RoleAdmin, RoleAuditor, RoleCurator} }
 // AdminPath is the path below the installation's URL for which tokens of administrators
 // are.
 const AdminPath = "/admin"
+
+// SharedPath is the path below the installation's URL for which tokens of owners of
+// SharedServers are.
+const SharedPath = "/shared"
+
+// MaxShared is how many SharedServers a token names at most, so that it fits into a header.
+const MaxShared = 64
+
+// SharedScope is the scope of a token for SharedPath that names a SharedServer, by its UID: one
+// of the same name that comes later has other owners.
+func SharedScope(uid string) string { return "shared:" + uid }

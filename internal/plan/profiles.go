@@ -25,7 +25,7 @@ func profilesApplied(o Observed) (c metav1.Condition, ok bool) {
 			"the bridge waits for the last revision of BridgeProfiles, whose status says how far their rollout is: " + names(o.PendingProfiles)}), true
 	}
 	reason, message := v1alpha1.ReasonProfilesApplied, "decided by BridgeProfiles, the first of them first: "+enumerate(s.Profiles, ", ", func(u v1alpha1.ProfileUse) string { return u.Name })
-	for _, found := range []Finding{conflicting(s.Effective), withoutRoom(s.Effective), ignored(s.Effective)} {
+	for _, found := range []Finding{conflicting(s.Effective), withoutRoom(s.Effective), ignored(s.Effective), unknownShared(s.Effective)} {
 		if found == (Finding{}) {
 			continue
 		}
@@ -66,6 +66,16 @@ func ignored(e *v1alpha1.EffectiveSettings) Finding {
 	}
 	if on := serversWith(e, v1alpha1.ReasonChoiceIgnored); len(on) > 0 {
 		return Finding{v1alpha1.ReasonChoiceIgnored, "these servers are required and cannot be off: " + names(on)}
+	}
+	return Finding{}
+}
+
+func unknownShared(e *v1alpha1.EffectiveSettings) Finding {
+	if e == nil {
+		return Finding{}
+	}
+	if unknown := serversWith(e, v1alpha1.ReasonUnknownShared); len(unknown) > 0 {
+		return Finding{v1alpha1.ReasonUnknownShared, "these servers name a SharedServer that does not exist or is not accepted: " + names(unknown)}
 	}
 	return Finding{}
 }

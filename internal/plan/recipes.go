@@ -32,7 +32,7 @@ func SecretsBesideSpec(b *v1alpha1.HostedBridge) string {
 		named[s.Server] = s.Secrets
 	}
 	for _, s := range b.WithEffective().Spec.Servers {
-		if s.Recipe == nil && isGiven(b, s.Name) {
+		if s.Recipe == nil && s.Shared == "" && isGiven(b, s.Name) {
 			named[s.Name] = SecretNames(s.Secrets)
 		}
 	}

@@ -59,7 +59,7 @@ func secretsSealed(o Observed, p Plan) metav1.Condition {
 // from.
 func wantsSecrets(b *v1alpha1.HostedBridge) bool {
 	return len(b.Spec.SecretRefs) > 0 || SecretsBesideSpec(b) != "" || slices.ContainsFunc(b.Spec.Servers, func(s v1alpha1.Server) bool {
-		return s.Recipe == nil && len(s.Secrets) > 0
+		return s.Recipe == nil && s.Shared == "" && len(s.Secrets) > 0
 	})
 }
 
@@ -75,6 +75,9 @@ type lack struct {
 func outOfService(b *v1alpha1.HostedBridge, notSet, unreadable []string) []lack {
 	var out []lack
 	for _, server := range Servers(b) {
+		if server.Shared != "" {
+			continue // Its secrets are not the user's.
+		}
 		l, required := lack{server: server.Name}, server.Required()
 		for _, name := range server.Secrets {
 			if slices.Contains(unreadable, name) || slices.Contains(notSet, name) && slices.Contains(required, name) {

@@ -101,6 +101,7 @@ var (
 func Upstream(server v1alpha1.Server) mcpserver.Server {
 	s := mcpserver.Server{
 		Name:            server.Name,
+		Shared:          server.Shared,
 		Description:     server.Description,
 		Transport:       transports[server.Transport.Type],
 		URL:             server.Transport.URL,

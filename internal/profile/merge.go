@@ -17,12 +17,12 @@ import (
 
 // Effective returns what profiles change of the bridge's spec. All of them select the
 // bridge, and are in the order of Sort. It returns nil if there are none. The tiers limit
-// how many servers the bridge can have.
-func Effective(b *v1alpha1.HostedBridge, profiles []Profile, tiers quota.Tiers) *v1alpha1.EffectiveSettings {
+// how many servers the bridge can have, and sharing which SharedServers it may use.
+func Effective(b *v1alpha1.HostedBridge, profiles []Profile, tiers quota.Tiers, sharing Sharing) *v1alpha1.EffectiveSettings {
 	if len(profiles) == 0 {
 		return nil
 	}
-	m := merger{bridge: b, profiles: profiles, choices: ptr.Deref(b.Spec.Choices, v1alpha1.Choices{})}
+	m := merger{bridge: b, profiles: profiles, sharing: sharing, choices: ptr.Deref(b.Spec.Choices, v1alpha1.Choices{})}
 	m.settings()
 	m.servers()
 	tier := b.Spec.Tier
@@ -39,6 +39,7 @@ func Effective(b *v1alpha1.HostedBridge, profiles []Profile, tiers quota.Tiers) 
 type merger struct {
 	bridge   *v1alpha1.HostedBridge
 	profiles []Profile
+	sharing  Sharing
 	choices  v1alpha1.Choices
 	out      v1alpha1.EffectiveSettings
 }
@@ -150,11 +151,27 @@ func (m *merger) server(name string) v1alpha1.EffectiveServer {
 	choice := m.choice(name)
 	out.Reason = m.reason(name, use, choice)
 	if out.Reason == "" || out.Reason == v1alpha1.ReasonChoiceIgnored {
-		server := Fill(entry.Server, by.Spec.Variables)
-		deny(&server, append(denied, choice.Deny...))
-		out.Source = encode(server)
+		m.give(&out, entry, by.Spec.Variables, append(denied, choice.Deny...))
 	}
 	return out
+}
+
+// give gives the bridge the server of an entry, without the denied tools, if it is not one of
+// a SharedServer that the bridge may not use.
+func (m *merger) give(out *v1alpha1.EffectiveServer, entry v1alpha1.ProfileServer, variables []v1alpha1.ProfileVariable, denied []string) {
+	server := entry.Server
+	if entry.Shared == nil {
+		server = Fill(server, variables)
+	} else {
+		shared, reason := m.sharing.Find(entry.Shared.Name)
+		if reason != "" {
+			out.Reason = reason
+			return
+		}
+		out.Shared, server = shared.Name, sharedServer(server, shared)
+	}
+	deny(&server, denied)
+	out.Source = encode(server)
 }
 
 func (m *merger) choice(name string) v1alpha1.ServerChoice {

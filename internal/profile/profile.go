@@ -43,7 +43,7 @@ func Of(p *v1alpha1.BridgeProfile, r v1alpha1.ProfileRevision) (Profile, error) 
 // Selects reports whether the profile is for the bridge, which has these groups.
 func (p Profile) Selects(b *v1alpha1.HostedBridge, groups []Group) bool {
 	who := p.Spec.Who
-	if !slices.Contains(who.Namespaces, b.Namespace) && !slices.Contains(who.Namespaces, "*") {
+	if !hasNamespace(who.Namespaces, b.Namespace) {
 		return false
 	}
 	return who.Everyone || slices.Contains(who.Users, b.User()) || slices.ContainsFunc(who.Groups, func(g v1alpha1.ProfileGroup) bool {

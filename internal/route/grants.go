@@ -41,6 +41,9 @@ func grantsOf(servers []v1alpha1.Server, recipes []v1alpha1.RecipeStatus) Grants
 // secretsOf returns the secrets that a server may use. What the spec says of one
 // of a recipe only bounds them.
 func secretsOf(server v1alpha1.Server, recipes []v1alpha1.RecipeStatus) []string {
+	if server.Shared != "" {
+		return nil // They are not the user's.
+	}
 	if server.Recipe != nil {
 		for _, r := range recipes {
 			if r.Server == server.Name {

@@ -83,13 +83,15 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 		{"docs/spec/hostedbridge.md", v1alpha1.HostedBridge{}},
 		{"docs/operations/profiles.md", v1alpha1.BridgeProfile{}},
 		{"docs/operations/people.md", v1alpha1.BridgePerson{}},
+		{"docs/operations/shared.md", v1alpha1.SharedServer{}},
 		{"docs/spec/catalogrecipe.md", v1alpha1.CatalogRecipe{}},
 		{"docs/spec/catalogpublisher.md", v1alpha1.CatalogPublisher{}},
 	} {
 		code := strings.Join(regexp.MustCompile("(?s)```yaml\n.*?```|`[^`\n]+`").FindAllString(mustRead(t, kind.page), -1), "\n")
 		seen := map[reflect.Type]bool{reflect.TypeFor[v1alpha1.Recipe](): true}
 		if kind.page != "docs/spec/hostedbridge.md" {
-			seen[reflect.TypeFor[v1alpha1.Server]()] = true // The page of HostedBridges has its fields.
+			// The page of HostedBridges has their fields.
+			seen[reflect.TypeFor[v1alpha1.Server]()], seen[reflect.TypeFor[v1alpha1.Transport]()] = true, true
 		}
 		for _, field := range fields(reflect.TypeOf(kind.of), seen) {
 			if !regexp.MustCompile(`\b` + field + `\b`).MatchString(code) {

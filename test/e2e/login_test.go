@@ -64,6 +64,7 @@ func TestLogin(t *testing.T) {
 			"administrators with a role":     administratorsLogIn,
 			"people who leave":               peopleLeave,
 			"people of a directory":          directoriesDecide,
+			"a secret that a group shares":   ownersShare,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -73,6 +73,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.HostedBridgeStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Install"):
 		return &apiv1alpha1.InstallApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("IssuerGroup"):
+		return &apiv1alpha1.IssuerGroupApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LastRecipe"):
 		return &apiv1alpha1.LastRecipeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("OAuth"):
@@ -183,6 +185,16 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ServerOutageApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ServerState"):
 		return &apiv1alpha1.ServerStateApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SharedEndpoint"):
+		return &apiv1alpha1.SharedEndpointApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SharedReference"):
+		return &apiv1alpha1.SharedReferenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SharedServer"):
+		return &apiv1alpha1.SharedServerApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SharedServerSpec"):
+		return &apiv1alpha1.SharedServerSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SharedServerStatus"):
+		return &apiv1alpha1.SharedServerStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Stdio"):
 		return &apiv1alpha1.StdioApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("StdioFile"):

@@ -179,12 +179,16 @@ func (o Options) diff(ctx context.Context, c client.Reader, given []v1alpha1.Bri
 	if err := c.List(ctx, &persons, client.InNamespace(o.Namespace)); err != nil {
 		return fmt.Errorf("list BridgePersons: %w", err)
 	}
-	people, changed := access.NewPeople(persons.Items), 0
+	var shared v1alpha1.SharedServerList
+	if err := c.List(ctx, &shared, client.InNamespace(o.Namespace)); err != nil {
+		return fmt.Errorf("list SharedServers: %w", err)
+	}
+	people, changed, now := access.NewPeople(persons.Items), 0, time.Now()
 	for i := range bridges {
 		b := &bridges[i]
-		groups, _ := profile.Groups(b, people, time.Now())
+		groups, _ := profile.Groups(b, people, now)
 		after := *b
-		after.Status.Effective = profile.Effective(b, selecting(profiles, b, groups), tiers)
+		after.Status.Effective = profile.Effective(b, selecting(profiles, b, groups), tiers, profile.SharingOf(b, shared.Items, people, now))
 		if changes := profile.Changes(b.WithEffective(), after.WithEffective()); len(changes) > 0 {
 			changed++
 			if _, err := fmt.Fprintf(stdout, "%s/%s (user %s)\n    %s\n", b.Namespace, b.Name, b.User(), strings.Join(changes, "\n    ")); err != nil {

@@ -137,14 +137,18 @@ type Invited struct {
 	Address string
 }
 
-// Administrator shows an administrator a token, which is good for so many minutes.
+// Administrator shows an administrator and an owner of SharedServers a token each, which is
+// good for so many minutes.
 type Administrator struct {
 	Heading
-	Person  string
-	Roles   []string
-	Token   string
-	Minutes int
-	Address string
+	Person string
+	Roles  []string
+	Token  string
+	// Shared are the SharedServers that SharedToken names.
+	Shared      []string
+	SharedToken string
+	Minutes     int
+	Address     string
 }
 
 // Connect shows where the account of a server is.

@@ -72,7 +72,7 @@ func Removed(ctx context.Context) *Grant {
 // New returns the grant of s. A nil set means that the secrets have not arrived yet; this matters
 // only to servers that use secrets.
 func New(ctx context.Context, s mcpserver.Server, set *secret.Set, next http.RoundTripper) *Grant {
-	g := &Grant{Generation: generations.Add(1), View: set.Grant(s.Secrets), Fault: s.Fault}
+	g := &Grant{Generation: generations.Add(1), View: set.GrantHeld(s.Secrets, s.Held), Fault: s.Fault}
 	g.Waiting = set == nil && len(s.Secrets) > 0 && g.Fault == ""
 	g.Grace, g.Cut = context.WithCancelCause(ctx)
 	g.Life, g.end = context.WithCancel(g.Grace)
@@ -114,15 +114,23 @@ func faultOf(s mcpserver.Server, v secret.View) string {
 	var wrong []string
 	for _, name := range s.Secrets {
 		if v.Unreadable(name) {
-			wrong = append(wrong, fmt.Sprintf("secret %s cannot be opened", name))
+			wrong = append(wrong, fmt.Sprintf("secret %s cannot be opened", named(s, name)))
 		}
 	}
 	for _, name := range s.Required() {
 		if _, ok := v.Lookup(name); !ok && !v.Unreadable(name) {
-			wrong = append(wrong, fmt.Sprintf("secret %s is not set", name))
+			wrong = append(wrong, fmt.Sprintf("secret %s is not set", named(s, name)))
 		}
 	}
 	return strings.Join(wrong, "; ")
+}
+
+// named is the name of a secret of s in words for users, who can set only their own.
+func named(s mcpserver.Server, secret string) string {
+	if s.Shared == "" {
+		return secret
+	}
+	return s.Credential() + "/" + secret
 }
 
 // expand returns the headers of s with their secrets, or the problem with them.

@@ -219,7 +219,7 @@ func (c *call) begin(ctx context.Context) (context.Context, func(mcp.Result, err
 			return
 		}
 		o.Record(audit.Call{
-			Server: c.upstream.Config.Name, Tool: tool, Status: status, ErrorType: kind,
+			Server: c.upstream.Config.Name, Credential: c.upstream.Config.Credential(), Tool: tool, Status: status, ErrorType: kind,
 			LatencyMS: time.Since(began).Milliseconds(), BytesOut: callaudit.SizeOf(result), Cached: c.cached, Retries: c.retries,
 		}, p)
 	}

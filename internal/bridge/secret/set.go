@@ -62,15 +62,20 @@ func (s *Set) Unreadable() []string {
 
 // Grant returns a view with the given names. The view of a nil set is empty.
 func (s *Set) Grant(names []string) View {
+	return s.GrantHeld(names, func(name string) string { return name })
+}
+
+// GrantHeld is Grant for secrets that the set has under the names that held returns.
+func (s *Set) GrantHeld(names []string, held func(name string) string) View {
 	v := View{values: make(map[string]Value, len(names)), unreadable: make(map[string]bool)}
 	if s == nil {
 		return v
 	}
 	for _, name := range names {
-		if value, ok := s.values[name]; ok {
+		if value, ok := s.values[held(name)]; ok {
 			v.values[name] = value
 		}
-		if s.unreadable[name] {
+		if s.unreadable[held(name)] {
 			v.unreadable[name] = true
 		}
 	}

@@ -138,6 +138,7 @@ def refused(v):
         ("a bit of the data's tag", flip(len(e) - 1, 0x80), "refused"),
         ("sealed for another name", sealed_as(other), "refused"),
         ("the boundary between user and name moved", sealed_as(moved), "refused"),
+        ("sealed for a SharedServer with the user's UID", sealed_as(dict(v, userUID="shared/" + v["userUID"])), "refused"),
     ]]
 
 
@@ -151,6 +152,7 @@ def main():
         seal("the highest key version", version=2**31 - 1),
         seal("the shortest names", secret="a", cluster="c", uid="u"),
         seal("the longest names", secret="s" * 253, cluster="c" * 253, uid="u" * 253),
+        seal("a secret of a SharedServer", secret="PAY_TOKEN", uid="shared/6f1c2f0e-6a57-4d5f-9f0a-0d9f3b8a1c11"),
         seal("the largest secret", plaintext=bytes(i % 251 for i in range(64 << 10))),
     ]
     document = {"seal": sealed, "rewrap": [rewrap(sealed[0], 2)], "refused": refused(sealed[0]),

@@ -240,6 +240,8 @@ var secretsProblems = map[string]struct {
 	"secret_managed":         {problems.SecretManaged, true},
 	"secret_not_found":       {problems.SecretNotFound, false},
 	"secret_not_owned":       {problems.SecretsDamaged, false},
+	"secret_not_shared":      {problems.SecretNotShared, true},
+	"shared_not_found":       {problems.NotFound, false}, // Deleted meanwhile.
 	"secret_unreadable":      {problems.SecretsDamaged, false},
 	"secrets_too_large":      {problems.SecretsFull, false},
 	"tier_unknown":           {problems.TierUnknown, true},

@@ -14,9 +14,12 @@ import (
 	"time"
 )
 
-// Ref names a HostedBridge. The UID distinguishes it from a later one of that
-// name.
-type Ref struct{ Namespace, Name, UID string }
+// Ref names a HostedBridge, or with Shared a SharedServer, which needs no namespace. The UID
+// distinguishes it from a later one of that name.
+type Ref struct {
+	Namespace, Name, UID string
+	Shared               bool
+}
 
 // SecretInfo describes a secret without its value.
 type SecretInfo struct {
@@ -31,6 +34,10 @@ type SecretInfo struct {
 	// Source is the Secret of spec.secretRefs that it comes from, empty for a
 	// secret that the user set. The user cannot change a secret with a source.
 	Source string `json:"source,omitempty"`
+	// Origin is where a SharedServer's secret may be sent, and Usable whether its server is
+	// there now.
+	Origin string `json:"origin,omitempty"`
+	Usable *bool  `json:"usable,omitempty"`
 }
 
 // SecretList lists a user's secrets.
@@ -40,6 +47,9 @@ type SecretList struct {
 	// Limit is how many the user's tier allows; nil means no limit.
 	Limit    *int   `json:"limit"`
 	Revision string `json:"revision"`
+	// Missing are the secrets of a SharedServer that have no value for its present Origin.
+	Missing []string `json:"missing"`
+	Origin  string   `json:"origin"`
 }
 
 // UserSecrets are the users' secrets as the ingress changes them. It is safe
@@ -93,13 +103,17 @@ func (u *UserSecrets) Delete(ctx context.Context, ref Ref, name string) error {
 
 var errAnswer = errors.New("the answer is not one of the keybroker's")
 
-// path returns the URL of the bridge's secrets, or of the one that is named.
+// path returns the URL of the secrets, or of the one that is named.
 func (u *UserSecrets) path(ref Ref, name ...string) string {
-	parts := append([]string{ref.Namespace, ref.Name, ref.UID, "secrets"}, name...)
+	parts, kind := []string{ref.Namespace, ref.Name, ref.UID, "secrets"}, "bridges"
+	if ref.Shared {
+		parts, kind = parts[1:], "shared"
+	}
+	parts = append(parts, name...)
 	for i, part := range parts {
 		parts[i] = url.PathEscape(part)
 	}
-	return u.base.JoinPath("v1", "bridges").String() + "/" + strings.Join(parts, "/")
+	return u.base.JoinPath("v1", kind).String() + "/" + strings.Join(parts, "/")
 }
 
 // do sends one request and decodes the answer into answer unless that is nil.

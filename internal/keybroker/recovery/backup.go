@@ -175,10 +175,12 @@ func (b *Backup) take(document json.RawMessage, mayList bool) error {
 	switch kind {
 	case v1alpha1.GroupVersion.String() + " HostedBridge":
 		return b.takeBridge(at, document)
+	case v1alpha1.GroupVersion.String() + " SharedServer":
+		return b.takeShared(at, object.Metadata.UID)
 	case "v1 Secret":
 		return b.takeSecret(at, document)
 	default:
-		return fmt.Errorf("%s is %s: neither a HostedBridge of %s nor a Secret", at, object.Kind, v1alpha1.GroupVersion)
+		return fmt.Errorf("%s is %s: neither a HostedBridge or SharedServer of %s nor a Secret", at, object.Kind, v1alpha1.GroupVersion)
 	}
 }
 
@@ -205,6 +207,19 @@ func (b *Backup) takeBridge(at Ref, document []byte) error {
 	return nil
 }
 
+// takeShared reads what is needed of a SharedServer.
+func (b *Backup) takeShared(at Ref, uid types.UID) error {
+	if uid == "" {
+		return fmt.Errorf("SharedServer %s has no metadata.uid: its secrets are bound to that", at)
+	}
+	of := refOf(store.Shared(at.Namespace, at.Name, uid))
+	if _, found := b.bridges[of]; found {
+		return fmt.Errorf("SharedServer %s is there twice", at)
+	}
+	b.bridges[of] = formerBridge{uid, ""}
+	return nil
+}
+
 func (b *Backup) takeSecret(at Ref, document []byte) error {
 	secret := &corev1.Secret{}
 	decoder := json.NewDecoder(bytes.NewReader(document))
@@ -212,16 +227,16 @@ func (b *Backup) takeSecret(at Ref, document []byte) error {
 	if decoder.Decode(secret) != nil {
 		return fmt.Errorf("the Secret %s cannot be read", at)
 	}
-	owner := metav1.GetControllerOfNoCopy(secret)
-	if owner == nil || !store.IsBridge(owner) {
-		return fmt.Errorf("the Secret %s belongs to no HostedBridge", at)
+	owner, known := store.OwnerOf(at.Namespace, metav1.GetControllerOfNoCopy(secret))
+	if !known {
+		return fmt.Errorf("the Secret %s belongs to no HostedBridge and no SharedServer", at)
 	}
-	of := Ref{at.Namespace, owner.Name}
+	of := refOf(owner)
 	var into map[Ref]*corev1.Secret
 	switch at.Name {
-	case v1alpha1.EnvelopesSecretName(owner.Name):
+	case owner.EnvelopesName():
 		into = b.envelopes
-	case v1alpha1.SaltSecretName(owner.Name):
+	case owner.SaltName():
 		into = b.salts
 		if len(secret.Data[store.SaltKey]) == 0 {
 			return fmt.Errorf("the Secret %s holds no salt", at)

@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 )
@@ -23,7 +22,7 @@ import (
 // HostedBridge.
 type RestoreStore interface {
 	Open(ctx context.Context, b store.Bridge) (store.Opened, error)
-	OpenBackup(ctx context.Context, formerUID types.UID, envelopes, salt *corev1.Secret) (store.Opened, []store.Entry, error)
+	OpenBackup(ctx context.Context, b store.Bridge, envelopes, salt *corev1.Secret) (store.Opened, []store.Entry, error)
 	Replace(ctx context.Context, b store.Bridge, values map[string][]byte, entries []store.Entry) error
 }
 
@@ -174,7 +173,7 @@ func (r *Restoration) open(ctx context.Context, b *Backup, at Ref) (store.Opened
 			return store.Opened{}, nil, skip("Secret %s of the backup belongs to another HostedBridge of this name", secret.Name)
 		}
 	}
-	opened, entries, err := r.Store.OpenBackup(ctx, uid, envelopes, salt)
+	opened, entries, err := r.Store.OpenBackup(ctx, store.Bridge{Namespace: at.Namespace, Name: at.Name, UID: uid}, envelopes, salt)
 	if errors.Is(err, store.ErrSaltInvalid) || errors.Is(err, store.ErrSaltMissing) {
 		return opened, nil, skip("the salt in the backup is not one")
 	}

@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
 )
 
@@ -56,6 +55,8 @@ type Verification struct {
 // nothing else about them.
 type VerificationReport struct {
 	Bridges int `json:"bridges"`
+	// Shared is how many of these are SharedServers.
+	Shared  int `json:"shared,omitempty"`
 	Secrets int `json:"secrets"`
 	// Keys counts the secrets by the key under which they are sealed.
 	Keys map[string]int `json:"keys"`
@@ -79,7 +80,11 @@ func (r *VerificationReport) OK() bool {
 
 // String returns the counts, to be printed.
 func (r *VerificationReport) String() string {
-	return fmt.Sprintf("%d secrets of %d HostedBridges: %s", r.Secrets, r.Bridges, r.census)
+	owners := fmt.Sprintf("%d HostedBridges", r.Bridges-r.Shared)
+	if r.Shared > 0 {
+		owners += fmt.Sprintf(" and %d SharedServers", r.Shared)
+	}
+	return fmt.Sprintf("%d secrets of %s: %s", r.Secrets, owners, r.census)
 }
 
 // finding is the result for one HostedBridge.
@@ -166,7 +171,7 @@ func names(l store.Listing) []string {
 }
 
 func (v *Verification) saltMissing(ctx context.Context, b store.Bridge) (bool, error) {
-	_, err := v.Installation.Secret(ctx, b.Namespace, v1alpha1.SaltSecretName(b.Name))
+	_, err := v.Installation.Secret(ctx, b.Namespace, b.SaltName())
 	if apierrors.IsNotFound(err) {
 		return true, nil
 	}
@@ -183,6 +188,9 @@ func collect(bridges []store.Bridge, findings []finding) *VerificationReport {
 	}
 	for i, f := range findings {
 		at := refOf(bridges[i])
+		if _, shared := bridges[i].SharedName(); shared {
+			r.Shared++
+		}
 		r.census.Add(f.census)
 		for _, name := range f.unreadable {
 			r.Unreadable = append(r.Unreadable, SecretRef{at, name})

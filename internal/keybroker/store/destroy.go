@@ -9,8 +9,6 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
-	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 )
 
 // Destroy deletes the salt of a bridge's secrets and then the secrets, and reads back that
@@ -18,7 +16,7 @@ import (
 // that does not have the salt too. It is no error if there are none. After an error some of
 // it may be done; another call does the rest.
 func (s *Store) Destroy(ctx context.Context, b Bridge) error {
-	for _, name := range []string{v1alpha1.SaltSecretName(b.Name), v1alpha1.EnvelopesSecretName(b.Name)} {
+	for _, name := range []string{b.SaltName(), b.EnvelopesName()} {
 		secret, err := s.owned(ctx, b, name)
 		if errors.Is(err, ErrNotFound) {
 			continue

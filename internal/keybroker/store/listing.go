@@ -54,6 +54,8 @@ type Entry struct {
 	Created, Updated time.Time
 	// Source is nil for a secret that the user set.
 	Source *Source
+	// Origin is where the value may be sent, empty for a user's secret.
+	Origin string
 }
 
 // Managed reports whether the secret follows its source, so that the user may
@@ -103,6 +105,7 @@ type indexed struct {
 	Created time.Time `json:"created,omitzero"`
 	Updated time.Time `json:"updated,omitzero"`
 	Source  *Source   `json:"source,omitempty"`
+	Origin  string    `json:"origin,omitempty"`
 }
 
 // index is indexed by the secrets' names.
@@ -142,7 +145,7 @@ func take(secret *corev1.Secret) (s snapshot, err error) {
 		i := s.index[name]
 		s.Entries = append(s.Entries, Entry{
 			Name: name, Size: header.PlaintextSize, Key: header.Key,
-			Created: i.Created, Updated: i.Updated, Source: i.Source,
+			Created: i.Created, Updated: i.Updated, Source: i.Source, Origin: i.Origin,
 		})
 	}
 	s.Revision = revision(s.Entries, secret.Data)

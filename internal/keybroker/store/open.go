@@ -13,7 +13,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
 )
@@ -173,13 +172,12 @@ func (s *Store) opener(ctx context.Context, b Bridge, current snapshot) func(nam
 }
 
 // OpenBackup opens the secrets in the two Secrets of a backup, which were
-// sealed for the HostedBridge with that UID. It needs no API server. It checks
-// only the content of the Secrets: envelopes of another user do not open.
-func (s *Store) OpenBackup(ctx context.Context, formerUID types.UID, envelopes, salt *corev1.Secret) (Opened, []Entry, error) {
+// sealed for this former owner. It needs no API server. It checks only the content
+// of the Secrets: envelopes of another user do not open.
+func (s *Store) OpenBackup(ctx context.Context, b Bridge, envelopes, salt *corev1.Secret) (Opened, []Entry, error) {
 	if envelopes == nil {
 		return Opened{Values: map[string][]byte{}}, nil, nil
 	}
-	b := Bridge{envelopes.Namespace, envelopes.Name, formerUID}
 	current, err := take(envelopes)
 	if err != nil {
 		s.warn(ctx, b, "secrets' index not read", slog.Any("error", err))
@@ -190,7 +188,7 @@ func (s *Store) OpenBackup(ctx context.Context, formerUID types.UID, envelopes, 
 	if salt == nil {
 		return Opened{}, nil, fmt.Errorf("%w: it is not in the backup", ErrSaltMissing)
 	}
-	user, err := s.userOf(formerUID, salt)
+	user, err := s.userOf(b, salt)
 	if err != nil {
 		return Opened{}, nil, err
 	}

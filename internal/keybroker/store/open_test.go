@@ -208,7 +208,7 @@ func TestABackupOpensForWhomItWasSealed(t *testing.T) {
 	// Restored objects have lost their owner.
 	envelopes.OwnerReferences, salt.OwnerReferences = nil, nil
 	there := newFixture(t, newCluster(), 1)
-	opened, entries, err := there.OpenBackup(t.Context(), alice.UID, envelopes, salt)
+	opened, entries, err := there.OpenBackup(t.Context(), alice, envelopes, salt)
 	if err != nil || string(opened.Values["TOKEN"]) != canary || string(opened.Values["a.json"]) != "{}" || opened.Unreadable != nil {
 		t.Errorf("%d opened, unreadable %v, error %v", len(opened.Values), opened.Unreadable, err)
 	}
@@ -245,7 +245,7 @@ func TestABackupOpensForWhomItWasSealed(t *testing.T) {
 		"no envelopes":               {"uid-alice", nil, nil, 0, nil},
 		"no envelopes in the Secret": {"uid-alice", &corev1.Secret{}, nil, 0, nil},
 	} {
-		opened, _, err := there.OpenBackup(t.Context(), types.UID(test.uid), test.envelopes, test.salt)
+		opened, _, err := there.OpenBackup(t.Context(), Bridge{tenant, "alice", types.UID(test.uid)}, test.envelopes, test.salt)
 		if !errors.Is(err, test.err) || len(opened.Unreadable) != test.unreadable || len(opened.Values) != 0 {
 			t.Errorf("%s: %d opened, unreadable %v, error %v", name, len(opened.Values), opened.Unreadable, err)
 		}

@@ -36,7 +36,7 @@ func (s *Store) Replace(ctx context.Context, b Bridge, values map[string][]byte,
 			if value == nil {
 				value = []byte{} // An empty secret, not a change of the source alone.
 			}
-			changes = append(changes, dated{Change{Name: name, Value: value, Source: e.Source}, e.Created, e.Updated})
+			changes = append(changes, dated{Change{Name: name, Value: value, Source: e.Source, Origin: e.Origin}, e.Created, e.Updated})
 		}
 		return changes, nil
 	})

@@ -14,7 +14,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/envelope"
@@ -38,7 +37,7 @@ func IsBridge(owner *metav1.OwnerReference) bool {
 
 // read returns the bridge's envelopes, which are empty if there is no Secret.
 func (s *Store) read(ctx context.Context, b Bridge) (snapshot, error) {
-	secret, err := s.owned(ctx, b, v1alpha1.EnvelopesSecretName(b.Name))
+	secret, err := s.owned(ctx, b, b.EnvelopesName())
 	if errors.Is(err, ErrNotFound) {
 		return snapshot{index: index{}}, nil
 	}
@@ -61,12 +60,12 @@ func (s *Store) owned(ctx context.Context, b Bridge, name string) (*corev1.Secre
 	if err != nil {
 		return nil, fmt.Errorf("get Secret %s/%s: %w", b.Namespace, name, classify(err))
 	}
-	owner := metav1.GetControllerOfNoCopy(secret)
+	owner, known := OwnerOf(b.Namespace, metav1.GetControllerOfNoCopy(secret))
 	switch {
-	case owner == nil || !IsBridge(owner) || owner.Name != b.Name:
+	case !known || owner.Name != b.Name:
 		return nil, fmt.Errorf("%w: Secret %s/%s", ErrNotOwned, b.Namespace, name)
 	case owner.UID != b.UID:
-		return nil, fmt.Errorf("%w: Secret %s/%s belongs to an earlier HostedBridge of this name", ErrNotReady, b.Namespace, name)
+		return nil, fmt.Errorf("%w: Secret %s/%s belongs to an earlier object of this name", ErrNotReady, b.Namespace, name)
 	case secret.DeletionTimestamp != nil:
 		return nil, fmt.Errorf("%w: Secret %s/%s is being deleted", ErrNotReady, b.Namespace, name)
 	}
@@ -75,18 +74,18 @@ func (s *Store) owned(ctx context.Context, b Bridge, name string) (*corev1.Secre
 
 // user returns the user's keys, derived with the stored salt.
 func (s *Store) user(ctx context.Context, b Bridge) (*envelope.User, error) {
-	salt, err := s.owned(ctx, b, v1alpha1.SaltSecretName(b.Name))
+	salt, err := s.owned(ctx, b, b.SaltName())
 	if errors.Is(err, ErrNotFound) {
 		return nil, fmt.Errorf("%w: %w", ErrSaltMissing, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return s.userOf(b.UID, salt)
+	return s.userOf(b, salt)
 }
 
-func (s *Store) userOf(uid types.UID, salt *corev1.Secret) (*envelope.User, error) {
-	user, err := s.Keys().User(s.Cluster, string(uid), salt.Data[SaltKey])
+func (s *Store) userOf(b Bridge, salt *corev1.Secret) (*envelope.User, error) {
+	user, err := s.Keys().User(s.Cluster, b.userUID(), salt.Data[SaltKey])
 	if err != nil {
 		return nil, fmt.Errorf("%w: Secret %s/%s: %w", ErrSaltInvalid, salt.Namespace, salt.Name, err)
 	}
@@ -106,7 +105,7 @@ func (s *Store) createSalt(ctx context.Context, b Bridge) error {
 	if _, err := io.ReadFull(s.Random, salt); err != nil {
 		return fmt.Errorf("choose salt: %w", err)
 	}
-	secret := newSecret(b, v1alpha1.SaltSecretName(b.Name), map[string][]byte{SaltKey: salt})
+	secret := newSecret(b, b.SaltName(), map[string][]byte{SaltKey: salt})
 	secret.Immutable = new(true)
 	_, err := s.Secrets.CreateSecret(ctx, secret)
 	switch {
@@ -118,20 +117,21 @@ func (s *Store) createSalt(ctx context.Context, b Bridge) error {
 	return fmt.Errorf("create Secret %s/%s: %w", b.Namespace, secret.Name, classify(err))
 }
 
-// newSecret returns a Secret that is deleted with the HostedBridge and is
-// labelled as the installation's.
+// newSecret returns a Secret that is deleted with its owner and is labelled as the
+// installation's.
 func newSecret(b Bridge, name string, data map[string][]byte) *corev1.Secret {
+	kind, owner := b.owner()
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: b.Namespace, Name: name,
 			Labels: map[string]string{
 				v1alpha1.LabelName:      v1alpha1.NameValue,
 				v1alpha1.LabelManagedBy: v1alpha1.FieldOwnerKeybroker,
-				v1alpha1.LabelInstance:  v1alpha1.InstanceLabelValue(b.Name),
+				v1alpha1.LabelInstance:  v1alpha1.InstanceLabelValue(owner),
 			},
 			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: v1alpha1.GroupVersion.String(), Kind: BridgeKind,
-				Name: b.Name, UID: b.UID, Controller: new(true),
+				APIVersion: v1alpha1.GroupVersion.String(), Kind: kind,
+				Name: owner, UID: b.UID, Controller: new(true),
 			}},
 		},
 		Type: corev1.SecretTypeOpaque,
@@ -145,7 +145,7 @@ func (s *Store) put(ctx context.Context, b Bridge, current snapshot, data map[st
 	if err := fits(current, data); err != nil {
 		return snapshot{}, err
 	}
-	name := v1alpha1.EnvelopesSecretName(b.Name)
+	name := b.EnvelopesName()
 	var stored *corev1.Secret
 	var err error
 	if current.secret == nil {

@@ -21,7 +21,8 @@ import (
 // of each ingress pod and the sealing controller.
 const maxTries = 16
 
-// Bridge is one HostedBridge; a later one of the same name is another.
+// Bridge is the owner of secrets: a HostedBridge, or the SharedServer that Shared returns. A
+// later one of the same name is another.
 type Bridge struct {
 	Namespace, Name string
 	UID             types.UID

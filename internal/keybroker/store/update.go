@@ -26,6 +26,8 @@ type Change struct {
 	Delete bool
 	// Source is the secret's source from now on, nil for the user.
 	Source *Source
+	// Origin is where the value may be sent, for a secret of a SharedServer.
+	Origin string
 }
 
 // dated is a change that may also set the dates of the secret, for a restore.
@@ -185,7 +187,7 @@ func (e *edit) plan(current snapshot, next index, c dated, now time.Time) {
 		e.data[c.Name], e.values[c.Name] = nil, c.Value
 		next[c.Name] = indexed{
 			Created: first(c.created, was.Created, now),
-			Updated: first(c.updated, now), Source: c.Source,
+			Updated: first(c.updated, now), Source: c.Source, Origin: c.Origin,
 		}
 	case !found || same(was.Source, c.Source):
 		return

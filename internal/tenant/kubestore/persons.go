@@ -42,8 +42,9 @@ type NamedGroups struct {
 }
 
 // Record writes that a provider named these groups of a person, as far as
-// BridgeProfiles name them: others are nobody's concern here. A later word than this one
-// stays. It creates no BridgePerson while no profile names a group of the issuer.
+// BridgeProfiles and members of SharedServers name them: others are nobody's concern here. A
+// later word than this one stays. It creates no BridgePerson while none of them names a group of
+// the issuer.
 func (p *Persons) Record(ctx context.Context, n NamedGroups) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -51,7 +52,11 @@ func (p *Persons) Record(ctx context.Context, n NamedGroups) error {
 	if err := p.Client.List(ctx, &profiles, client.InNamespace(p.Namespace)); err != nil {
 		return fmt.Errorf("list BridgeProfiles: %w", err)
 	}
-	named := profile.Named(profiles.Items, n.Issuer)
+	var shared v1alpha1.SharedServerList
+	if err := p.Client.List(ctx, &shared, client.InNamespace(p.Namespace)); err != nil {
+		return fmt.Errorf("list SharedServers: %w", err)
+	}
+	named := append(profile.Named(profiles.Items, n.Issuer), profile.NamedByShared(shared.Items, n.Issuer)...)
 	kept := slices.DeleteFunc(slices.Clone(n.Groups), func(g string) bool { return !slices.Contains(named, g) })
 	slices.Sort(kept)
 	kept = slices.Compact(kept)

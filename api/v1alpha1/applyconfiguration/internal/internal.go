@@ -433,6 +433,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: reason
       type:
         scalar: string
+    - name: shared
+      type:
+        scalar: string
     - name: source
       type:
         scalar: string
@@ -707,6 +710,15 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.InstallMethod
   scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.IssuerGroup
+  map:
+    fields:
+    - name: issuer
+      type:
+        scalar: string
+    - name: value
+      type:
+        scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.LastRecipe
   map:
     fields:
@@ -952,6 +964,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.SecretName
           elementRelationship: associative
+    - name: shared
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.SharedReference
     - name: timeouts
       type:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.Timeouts
@@ -1962,6 +1977,101 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.ServerUse
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.ServerUse
   scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.SharedEndpoint
+  map:
+    fields:
+    - name: transport
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.Transport
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.SharedReference
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.SharedServer
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+    - name: spec
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.SharedServerSpec
+    - name: status
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.SharedServerStatus
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.SharedServerSpec
+  map:
+    fields:
+    - name: members
+      type:
+        list:
+          elementType:
+            namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.IssuerGroup
+          elementRelationship: atomic
+    - name: namespaces
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: owners
+      type:
+        list:
+          elementType:
+            namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.IssuerGroup
+          elementRelationship: atomic
+    - name: secrets
+      type:
+        list:
+          elementType:
+            namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.SecretName
+          elementRelationship: associative
+    - name: server
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.SharedEndpoint
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.SharedServerStatus
+  map:
+    fields:
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: keyVersion
+      type:
+        scalar: numeric
+    - name: members
+      type:
+        scalar: numeric
+    - name: missing
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: revision
+      type:
+        scalar: string
+    - name: set
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.Stdio
   map:
     fields:

@@ -21,12 +21,14 @@ type EffectiveServerApplyConfiguration struct {
 	// use is Required, Default or Optional.
 	Use *apiv1alpha1.ServerUse `json:"use,omitempty"`
 	// reason says why the bridge does not have the server, or does not follow a choice:
-	// Off, Shadowed by a server of the same name in the spec, NoRoom in the tier, or
-	// ChoiceIgnored.
+	// Off, Shadowed by a server of the same name in the spec, NoRoom in the tier,
+	// UnknownShared or NotMember of a SharedServer, or ChoiceIgnored.
 	Reason *string `json:"reason,omitempty"`
 	// source is the server as JSON, in the form of spec.servers. It is not set if the
 	// bridge does not have the server.
 	Source *string `json:"source,omitempty"`
+	// shared is the SharedServer whose secrets the server uses.
+	Shared *string `json:"shared,omitempty"`
 }
 
 // EffectiveServerApplyConfiguration constructs a declarative configuration of the EffectiveServer type for use with
@@ -72,5 +74,13 @@ func (b *EffectiveServerApplyConfiguration) WithReason(value string) *EffectiveS
 // If called multiple times, the Source field is set to the value of the last call.
 func (b *EffectiveServerApplyConfiguration) WithSource(value string) *EffectiveServerApplyConfiguration {
 	b.Source = &value
+	return b
+}
+
+// WithShared sets the Shared field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Shared field is set to the value of the last call.
+func (b *EffectiveServerApplyConfiguration) WithShared(value string) *EffectiveServerApplyConfiguration {
+	b.Shared = &value
 	return b
 }

@@ -16,6 +16,9 @@ import (
 // ProfileServer is a server that a profile gives.
 type ProfileServerApplyConfiguration struct {
 	ServerApplyConfiguration `json:""`
+	// shared is the SharedServer that defines how bridges reach the server, and whose
+	// secrets they use. Bridges get it whose people are all its members.
+	Shared *SharedReferenceApplyConfiguration `json:"shared,omitempty"`
 	// use is whether a bridge has the server.
 	Use *apiv1alpha1.ServerUse `json:"use,omitempty"`
 }
@@ -121,6 +124,14 @@ func (b *ProfileServerApplyConfiguration) WithCacheTTL(value v1.Duration) *Profi
 // If called multiple times, the MaxResultBytes field is set to the value of the last call.
 func (b *ProfileServerApplyConfiguration) WithMaxResultBytes(value int32) *ProfileServerApplyConfiguration {
 	b.ServerApplyConfiguration.MaxResultBytes = &value
+	return b
+}
+
+// WithShared sets the Shared field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Shared field is set to the value of the last call.
+func (b *ProfileServerApplyConfiguration) WithShared(value *SharedReferenceApplyConfiguration) *ProfileServerApplyConfiguration {
+	b.Shared = value
 	return b
 }
 

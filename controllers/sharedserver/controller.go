@@ -1,0 +1,124 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package sharedserver says in the status of each SharedServer whether it is accepted, which
+// of its secrets are set for the origin of its server, and how many people are members. It
+// wraps the secrets again when the master key has another version. It runs in the keybroker,
+// beside the sealing controller.
+package sharedserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	bridgeac "github.com/hostedbridge/hostedbridge/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/envelope"
+	"github.com/hostedbridge/hostedbridge/internal/keybroker/store"
+	"github.com/hostedbridge/hostedbridge/internal/profile"
+)
+
+// Store keeps the secrets of SharedServers.
+type Store interface {
+	List(ctx context.Context, b store.Bridge) (store.Listing, error)
+	Rewrap(ctx context.Context, b store.Bridge) (store.Listing, int, error)
+	Open(ctx context.Context, b store.Bridge) (store.Opened, error)
+}
+
+// Keys is the master key's state.
+type Keys interface {
+	// Current is the key under which envelopes should be wrapped.
+	Current() envelope.KeyID
+	// Changed is closed when Current, or the set of keys that open envelopes, has changed.
+	Changed() <-chan struct{}
+}
+
+// Reconciler reconciles one SharedServer at a time.
+type Reconciler struct {
+	// Client reads from caches, and writes.
+	Client client.Client
+	Store  Store
+	Keys   Keys
+	Clock  clock.PassiveClock
+	// Namespace is the installation's, in which SharedServers have an effect.
+	Namespace string
+}
+
+// Reconcile implements reconcile.ObjectReconciler.
+func (r *Reconciler) Reconcile(ctx context.Context, s *v1alpha1.SharedServer) (ctrl.Result, error) {
+	if s.DeletionTimestamp != nil || s.Namespace != r.Namespace {
+		return ctrl.Result{}, nil // Its Secrets are deleted with it.
+	}
+	o, err := r.observe(ctx, s)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	now := r.Clock.Now()
+	after := decide(s, o, now)
+	again := o.lapse(now)
+	if equality.Semantic.DeepEqual(s.Status, after) {
+		return ctrl.Result{RequeueAfter: again}, nil
+	}
+	err = r.applyStatus(ctx, s, after)
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: conflictRetry}, nil // The cache is late.
+	}
+	return ctrl.Result{RequeueAfter: again}, err
+}
+
+// observe reads what the status depends on. Envelopes of another than the current key are
+// wrapped again on the way.
+func (r *Reconciler) observe(ctx context.Context, s *v1alpha1.SharedServer) (observed, error) {
+	var o observed
+	var all v1alpha1.SharedServerList
+	var persons v1alpha1.BridgePersonList
+	for _, list := range []client.ObjectList{&all, &persons} {
+		if err := r.Client.List(ctx, list, client.InNamespace(r.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return o, fmt.Errorf("list %T: %w", list, err)
+		}
+	}
+	o.refused, o.persons = profile.RefusesShared(s, all.Items), persons.Items
+	of := store.Shared(s.Namespace, s.Name, s.UID)
+	var err error
+	o.listing, _, err = r.Store.Rewrap(ctx, of)
+	if err == nil && len(o.listing.Entries) > 0 {
+		var opened store.Opened
+		opened, err = r.Store.Open(ctx, of)
+		opened.Wipe()
+		o.unreadable = opened.Unreadable
+	}
+	if errors.Is(err, store.ErrNotOwned) || errors.Is(err, store.ErrNotReady) {
+		o.notOwned, err = true, nil
+	}
+	if err != nil {
+		return o, fmt.Errorf("look at what is sealed: %w", err)
+	}
+	return o, nil
+}
+
+func (r *Reconciler) applyStatus(ctx context.Context, s *v1alpha1.SharedServer, after v1alpha1.SharedServerStatus) error {
+	ac := bridgeac.SharedServerStatus().WithObservedGeneration(after.ObservedGeneration).WithMembers(after.Members).
+		WithSet(after.Set...).WithMissing(after.Missing...)
+	if after.Revision != "" {
+		ac.WithRevision(after.Revision)
+	}
+	ac.KeyVersion = after.KeyVersion
+	for _, c := range after.Conditions {
+		ac.WithConditions(metav1ac.Condition().WithType(c.Type).WithStatus(c.Status).WithReason(c.Reason).
+			WithMessage(c.Message).WithObservedGeneration(c.ObservedGeneration).WithLastTransitionTime(c.LastTransitionTime))
+	}
+	object := bridgeac.SharedServer(s.Name, s.Namespace).WithResourceVersion(s.ResourceVersion).WithStatus(ac)
+	err := r.Client.Status().Apply(ctx, object, client.FieldOwner(v1alpha1.FieldOwnerKeybroker), client.ForceOwnership)
+	if err := client.IgnoreNotFound(err); err != nil {
+		return fmt.Errorf("apply status: %w", err)
+	}
+	return nil
+}
