@@ -8,11 +8,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
@@ -60,12 +63,63 @@ func ask[T any](w *world, method, path, key, body string) (status int, v T, text
 	r := w.request(method, "/u/alice"+path, key, body)
 	r.Header.Set("Content-Type", "application/json")
 	got := w.do(r)
+	checkDescribed(w.t, r, got)
 	if got.status < 300 && got.body != "" {
 		if err := json.Unmarshal([]byte(got.body), &v); err != nil {
 			w.t.Fatalf("%s %s: %s: %v", method, path, got.body, err)
 		}
 	}
 	return got.status, v, got.body
+}
+
+// description is the description of all routes.
+var description = sync.OnceValues(func() (*openapi3.T, error) {
+	return openapi3.NewLoader().LoadFromFile("../catalog/catalogapi/openapi.yaml")
+})
+
+// pathParts have the parts of the users' paths that differ.
+var pathParts = regexp.MustCompile(`^/u/[^/]+/(servers|connections|keys)/([^/]+)`)
+
+// checkDescribed compares an answer with its description.
+func checkDescribed(t testing.TB, r *http.Request, got reply) {
+	t.Helper()
+	doc, err := description()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := pathParts.ReplaceAllStringFunc(r.URL.Path, func(s string) string {
+		kind := pathParts.FindStringSubmatch(s)[1]
+		return "/u/{userId}/" + kind + "/{" + map[string]string{"servers": "server", "connections": "server", "keys": "keyId"}[kind] + "}"
+	})
+	path = strings.Replace(path, "/u/alice/", "/u/{userId}/", 1)
+	item := doc.Paths.Find(path)
+	if item == nil {
+		t.Fatalf("%s is not described", path)
+	}
+	operation := item.GetOperation(r.Method)
+	if operation == nil {
+		if got.status != http.StatusMethodNotAllowed {
+			t.Errorf("%s %s is not described", r.Method, path)
+		}
+		return
+	}
+	described := operation.Responses.Status(got.status)
+	if described == nil {
+		t.Errorf("%s %s: %d is not described", r.Method, path, got.status)
+		return
+	}
+	if got.body == "" {
+		return
+	}
+	kind, _, _ := strings.Cut(got.header.Get("Content-Type"), ";")
+	var body any
+	if err := json.Unmarshal([]byte(got.body), &body); err != nil || described.Value.Content[kind] == nil {
+		t.Errorf("%s %s: %s %s: %v", r.Method, path, kind, got.body, err)
+		return
+	}
+	if err := described.Value.Content[kind].Schema.Value.VisitJSON(body); err != nil {
+		t.Errorf("%s %s: %v in %s", r.Method, path, err, got.body)
+	}
 }
 
 func TestUsersSeeTheirServersAndChooseThem(t *testing.T) {
