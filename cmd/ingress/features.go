@@ -49,8 +49,13 @@ func secretsFeature(c *core, _ *options) (httpapi.Feature, error) {
 
 // selfFeature serves what users see and do of their own bridge.
 func (l *logins) selfFeature(c *core, _ *options) (httpapi.Feature, error) {
+	return l.self(c).Feature(), nil
+}
+
+// self returns what users see and do of their own bridge.
+func (l *logins) self(c *core) *management.Self {
 	options := management.SelfOptions{
-		Bridge: c.routes.Bridge, Reports: c.prober, Last: c.status.LastReport, ListTools: c.bridges.Tools,
+		Bridge: c.routes.KnownBridge, Reports: c.prober, Last: c.status.LastReport, ListTools: c.bridges.Tools,
 		Keys: kubestore.NewKeys(c.cluster, rand.Reader, time.Now), Choices: &kubestore.Choices{Client: c.cluster}, Secrets: &c.identity.secrets,
 		Quotas: c.quotas.store, Tiers: c.quotas.tiers.Tiers, AuditIndex: c.audit.search(),
 	}
@@ -59,7 +64,7 @@ func (l *logins) selfFeature(c *core, _ *options) (httpapi.Feature, error) {
 			return v1alpha1.ConnectURL(l.oauth.PublicURL, user, server)
 		}
 	}
-	return management.NewSelf(options).Feature(), nil
+	return management.NewSelf(options)
 }
 
 func adminFeature(c *core, o *options) (httpapi.Feature, error) {
