@@ -212,6 +212,21 @@ func TestChoicesThatAreRefused(t *testing.T) {
 	}
 }
 
+func TestThereAreNoMoreChoicesThanASpecTakes(t *testing.T) {
+	v := viewOf("", "Optional may:Off", "")
+	v.Bridge.Spec.Choices = &v1alpha1.Choices{}
+	for n := range 64 {
+		v.Bridge.Spec.Choices.Servers = append(v.Bridge.Spec.Choices.Servers, v1alpha1.ServerChoice{Name: fmt.Sprint("s", n)})
+	}
+	if err := Permit(v.Bridge, "may", Choice{Use: "On"}); err == nil || !strings.Contains(err.Error(), "64 choices") {
+		t.Errorf("one more is answered %v", err)
+	}
+	v.Bridge.Spec.Choices.Servers[0].Name = "may"
+	if err := Permit(v.Bridge, "may", Choice{Use: "On"}); err != nil {
+		t.Errorf("another one about the same server: %v", err)
+	}
+}
+
 func TestChoicesAreChecked(t *testing.T) {
 	for name, tt := range map[string]struct {
 		choice Choice
