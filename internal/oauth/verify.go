@@ -75,6 +75,9 @@ type Token struct {
 	Scopes []string
 }
 
+// Manages reports whether the token has ScopeManage, which no issuer gives unasked.
+func (t Token) Manages() bool { return slices.Contains(t.Scopes, ScopeManage) }
+
 // Verifier verifies access tokens. It is safe for concurrent use.
 type Verifier struct {
 	issuers    map[string]*Issuer

@@ -433,6 +433,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: reason
       type:
         scalar: string
+    - name: recipe
+      type:
+        scalar: string
     - name: shared
       type:
         scalar: string
