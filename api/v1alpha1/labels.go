@@ -30,6 +30,12 @@ const (
 	// the operator applied. It saves applying the same again.
 	AnnotationApplied = "hostedbridge.dev/applied"
 
+	// GroupOnboarded is in spec.groups of a HostedBridge that a first login made, so that a
+	// BridgeProfile can be for these bridges. OnboardingProfile is the BridgeProfile that the
+	// installation's configuration makes for them.
+	GroupOnboarded    = "onboarded"
+	OnboardingProfile = "onboarding"
+
 	// LabelOnboarded on a HostedBridge says that a first login made it. Its value
 	// is "true".
 	LabelOnboarded = "hostedbridge.dev/onboarded"

@@ -249,10 +249,7 @@ const invitedIssuer = "https://login.example.com"
 // accept adds the subject that accepts an invitation to the bridge.
 func accept(t *testing.T, c client.Client, b *v1alpha1.HostedBridge) {
 	t.Helper()
-	onboarding, err := kubestore.NewOnboarding(c, kubestore.OnboardingOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	onboarding := &kubestore.Onboarding{Client: c}
 	of := kubestore.BridgeRef{NamespacedName: client.ObjectKeyFromObject(b), UID: b.UID}
 	if err := onboarding.Bind(t.Context(), of, invitedIssuer, b.Name); err != nil {
 		t.Fatalf("accept an invitation: %v", err)

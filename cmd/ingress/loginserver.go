@@ -11,10 +11,8 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"strings"
 	"time"
 
-	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
 	"github.com/hostedbridge/hostedbridge/internal/authserver"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/client"
 	"github.com/hostedbridge/hostedbridge/internal/authserver/flow"
@@ -22,7 +20,6 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/authserver/store"
 	"github.com/hostedbridge/hostedbridge/internal/oauth"
 	"github.com/hostedbridge/hostedbridge/internal/oauth/settings"
-	"github.com/hostedbridge/hostedbridge/internal/quota"
 	"github.com/hostedbridge/hostedbridge/internal/tenant/kubestore"
 )
 
@@ -41,10 +38,6 @@ func (o *ownServer) open(ctx context.Context, l *logins) error {
 		return fmt.Errorf("--oauth-config: %w", err)
 	}
 	l.run = append(l.run, entries.Run)
-	users, err := usersOf(o.found, o.core)
-	if err != nil {
-		return fmt.Errorf("--oauth-config: %w", err)
-	}
 	documents, err := documentsOf(of.Documents, o.roots)
 	if err != nil {
 		return fmt.Errorf("--oauth-config: %w", err)
@@ -55,7 +48,7 @@ func (o *ownServer) open(ctx context.Context, l *logins) error {
 	}
 	server, err := authserver.New(authserver.Options{
 		Issuer: o.found.PublicURL, Name: of.Name,
-		Store: entries, Signer: keys, Keys: keys, Users: users,
+		Store: entries, Signer: keys, Keys: keys, Users: usersOf(o.found, o.core),
 		Providers: providers, Clients: clientsOf(of.Clients), Documents: documents, Connections: newConnections(o.core),
 		Registration:    client.Registration{Enabled: of.Registration.Enabled, MaxClients: of.Registration.MaxClients, Lifetime: of.Registration.Lifetime},
 		Invitations:     of.Onboarding.Mode != settings.Off,
@@ -73,27 +66,16 @@ func (o *ownServer) open(ctx context.Context, l *logins) error {
 }
 
 // usersOf returns the directory of users, which makes a bridge at a first login.
-func usersOf(found *settings.Settings, c *core) (*kubestore.Directory, error) {
+func usersOf(found *settings.Settings, c *core) *kubestore.Directory {
 	o := &found.Server.Onboarding
-	if err := knownTier(o, c.quotas.tiers.Tiers()); err != nil {
-		return nil, err
-	}
-	template := v1alpha1.HostedBridgeSpec{Tier: o.Tier}
-	for _, s := range o.Servers {
-		template.Servers = append(template.Servers, v1alpha1.Server{Name: s.Name, Recipe: &v1alpha1.RecipeReference{Name: s.Recipe.Name, Version: s.Recipe.Version}})
-	}
-	options := kubestore.OnboardingOptions{Template: template}
+	acts := &kubestore.Onboarding{Client: c.cluster}
 	if o.Mode == settings.Auto {
-		options.Namespace = o.Namespace
-	}
-	acts, err := kubestore.NewOnboarding(c.cluster, options)
-	if err != nil {
-		return nil, err
+		acts.Namespace = o.Namespace
 	}
 	return &kubestore.Directory{
 		Routes: c.routes, Onboarding: acts, Mode: o.Mode, Trusted: found.Trusted(),
 		Persons: personsOf(c),
-	}, nil
+	}
 }
 
 // personsOf returns what records the groups of people.
@@ -117,15 +99,6 @@ func rolesOf(list []settings.Role) []authserver.Role {
 		}
 	}
 	return roles
-}
-
-// knownTier refuses a tier that the installation does not have: nothing that a
-// first login made would run.
-func knownTier(o *settings.Onboarding, tiers quota.Tiers) error {
-	if _, known := tiers[o.Tier]; known || o.Mode != settings.Auto {
-		return nil
-	}
-	return fmt.Errorf("server.onboarding.tier must be one of the installation's tiers: %s", strings.Join(tiers.Names(), ", "))
 }
 
 // documentsOf returns what reads the documents of clients, nil where none are.

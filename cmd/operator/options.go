@@ -61,6 +61,8 @@ type Options struct {
 	CatalogNamespace string
 	// TiersFile replaces the built-in tiers; empty keeps them.
 	TiersFile string
+	// OnboardingProfile is a file with the BridgeProfile of first logins; empty is none.
+	OnboardingProfile string
 	// MinIdleTimeout is the shortest idleTimeout that counts.
 	MinIdleTimeout time.Duration
 	// MaxWaking is how many bridges may start at once because they were called.
@@ -112,6 +114,7 @@ func (o *Options) RegisterFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar((*[]string)(&o.WatchNamespaces), scope.Flag, o.WatchNamespaces, scope.FlagUsage)
 	fs.StringVar(&o.CatalogNamespace, "catalog-namespace", o.CatalogNamespace, "namespace of the catalog's recipes and publishers (default: the installation's namespace)")
 	fs.StringVar(&o.TiersFile, "tiers-file", o.TiersFile, "YAML file with the installation's tiers; the default tiers are free, pro and business")
+	fs.StringVar(&o.OnboardingProfile, "onboarding-profile", o.OnboardingProfile, "YAML file with the BridgeProfile, without a name, that the operator makes for the HostedBridges of first logins, under the name onboarding. Without it, the operator deletes the one that it made")
 	fs.DurationVar(&o.MinIdleTimeout, "min-idle-timeout", o.MinIdleTimeout, "shortest spec.idleTimeout that takes effect; it replaces a shorter one")
 	fs.IntVar(&o.MaxWaking, "max-waking", o.MaxWaking, "how many bridges may start at the same time because of a call; others wait for their turn; 0 means no limit")
 	o.Isolation.registerFlags(fs)

@@ -93,6 +93,9 @@ func run(ctx context.Context, o Options, log *slog.Logger) error {
 	if err := setUpOthers(ctx, m, o, tiers, canRun); err != nil {
 		return err
 	}
+	if err := setUpOnboarding(m, o, log); err != nil {
+		return err
+	}
 	if err := m.Start(ctx); err != nil {
 		return fmt.Errorf("run controllers: %w", err)
 	}
@@ -107,6 +110,19 @@ func setUpOthers(ctx context.Context, m ctrl.Manager, o Options, tiers quota.Tie
 	}
 	persons := &bridgeperson.Reconciler{Client: m.GetClient(), Clock: clock.RealClock{}, Namespace: o.Namespace}
 	return errors.Join(recipes.Setup(ctx, m), profiles.Setup(m), persons.Setup(m))
+}
+
+// setUpOnboarding adds what keeps the profile of first logins.
+func setUpOnboarding(m ctrl.Manager, o Options, log *slog.Logger) error {
+	configured, err := bridgeprofile.ReadOnboardingProfile(o.OnboardingProfile)
+	if err != nil {
+		return fmt.Errorf("--onboarding-profile: %w", err)
+	}
+	onboarding := &bridgeprofile.Onboarding{Client: m.GetClient(), Namespace: o.Namespace, Profile: configured, Log: log}
+	if err := m.Add(onboarding); err != nil {
+		return fmt.Errorf("add the profile of first logins: %w", err)
+	}
+	return nil
 }
 
 // hosting returns what the installation can run.

@@ -7,12 +7,14 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -93,7 +95,7 @@ func everybodyGetsABridge(t *testing.T) {
 		if err != nil || got.Call != toolText || got.Refresh != "another" {
 			t.Errorf("the call answers %q, and the refresh token is then %s (%v)", got.Call, got.Refresh, err)
 		}
-		n.isOfTheTemplate(t)
+		n.hasWhatFirstLoginsGet(t)
 	})
 	t.Run("once, and not again", func(t *testing.T) {
 		t.Parallel()
@@ -136,7 +138,7 @@ func newcomersAreLetInOnce(t *testing.T, n newcomer, a asking) {
 		return answer.toolAnswered()
 	})
 	before := n.bridge(t).UID
-	n.isOfTheTemplate(t)
+	n.hasWhatFirstLoginsGet(t)
 	second := n.allows(t, a, false)
 	if err := mustSend(t, a.resource, second.Access, modernCall).toolAnswered(); err != nil {
 		t.Errorf("the call after a second login: %v", err)
@@ -177,18 +179,21 @@ func (n newcomer) allows(t *testing.T, a asking, none bool) tokens {
 	return got
 }
 
-// isOfTheTemplate compares the person's bridge with what the installation gives.
-func (n newcomer) isOfTheTemplate(t *testing.T) {
+// hasWhatFirstLoginsGet compares the person's bridge with what the installation gives.
+func (n newcomer) hasWhatFirstLoginsGet(t *testing.T) {
 	t.Helper()
 	b := n.bridge(t)
 	if diff := cmp.Diff(map[string]string{v1alpha1.LabelOnboarded: "true"}, b.Labels); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
-	if b.Spec.Tier != peopleTier || b.Spec.OAuth == nil || !cmp.Equal(b.Spec.OAuth.Subjects, []v1alpha1.OAuthSubject{n.subject}) {
-		t.Errorf("tier %q and logins %+v, want %s and %+v", b.Spec.Tier, b.Spec.OAuth, peopleTier, n.subject)
+	if b.Spec.OAuth == nil || !cmp.Equal(b.Spec.OAuth.Subjects, []v1alpha1.OAuthSubject{n.subject}) || b.Spec.Servers != nil {
+		t.Errorf("logins %+v and servers %+v, want %+v and none", b.Spec.OAuth, b.Spec.Servers, n.subject)
 	}
-	if len(b.Spec.Servers) != 1 || b.Spec.Servers[0].Name != peopleServer || b.Spec.Servers[0].Recipe == nil || b.Spec.Servers[0].Recipe.Name != peopleRecipe {
-		t.Errorf("servers %+v, want %s of the recipe %s", b.Spec.Servers, peopleServer, peopleRecipe)
+	if s := b.WithEffective().Spec; s.Tier != peopleTier || len(s.Servers) != 1 || s.Servers[0].Name != peopleServer || s.Servers[0].Recipe == nil || s.Servers[0].Recipe.Name != peopleRecipe {
+		t.Errorf("tier %s and servers %+v, want %s and %s of the recipe %s", s.Tier, s.Servers, peopleTier, peopleServer, peopleRecipe)
+	}
+	if got := b.Status.Profiles; len(got) != 1 || got[0].Name != v1alpha1.OnboardingProfile {
+		t.Errorf("profiles %+v, want %s", got, v1alpha1.OnboardingProfile)
 	}
 }
 
@@ -209,4 +214,14 @@ func providePeopleRecipe(t *testing.T) {
 	o.Spec.Recipe = catalog.ToObject(r)
 	eventually(t, agreedTimeout, "the recipe is made", func(ctx context.Context) error { return installed.client.Create(ctx, o) })
 	awaitVerdict(t, peopleRecipe, metav1.ConditionTrue, v1alpha1.ReasonRecipeValid)
+	eventually(t, agreedTimeout, "the profile of first logins is accepted", func(ctx context.Context) error {
+		p := &v1alpha1.BridgeProfile{}
+		if err := installed.client.Get(ctx, types.NamespacedName{Namespace: systemNamespace, Name: v1alpha1.OnboardingProfile}, p); err != nil {
+			return err
+		}
+		if c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionAccepted); c == nil || c.Status != metav1.ConditionTrue {
+			return fmt.Errorf("conditions %+v", p.Status.Conditions)
+		}
+		return nil
+	})
 }

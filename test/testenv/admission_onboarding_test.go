@@ -165,16 +165,13 @@ func onboarded(namespace string) *v1alpha1.HostedBridge {
 			Namespace: namespace, Name: "u-abcdefghij234567", Labels: map[string]string{v1alpha1.LabelOnboarded: "true"},
 		},
 		Spec: v1alpha1.HostedBridgeSpec{
-			Tier: "free", OAuth: &v1alpha1.OAuthAccess{Subjects: []v1alpha1.OAuthSubject{person("alice")}},
-			Servers: []v1alpha1.Server{
-				{Name: "time", Recipe: &v1alpha1.RecipeReference{Name: "time"}},
-				{Name: "docs", Recipe: &v1alpha1.RecipeReference{Name: "context7", Version: "1.0.0"}},
-			},
+			Groups: []string{v1alpha1.GroupOnboarded},
+			OAuth:  &v1alpha1.OAuthAccess{Subjects: []v1alpha1.OAuthSubject{person("alice")}},
 		},
 	}
 }
 
-func TestWhatTheIngressMakesIsTheTemplateAndNothingElse(t *testing.T) {
+func TestWhatTheIngressMakesHasNothingOfItsChoice(t *testing.T) {
 	c := testenv.Client(t)
 	namespace, elsewhere := testenv.Namespace(t, c), testenv.Namespace(t, c)
 	ingress := ingressOf(t, c, "auto", namespace)
@@ -216,26 +213,13 @@ func TestWhatTheIngressMakesIsTheTemplateAndNothingElse(t *testing.T) {
 		"nodes":                    func(b *v1alpha1.HostedBridge) { b.Spec.NodeSelector = map[string]string{"a": "b"} },
 		"a toleration":             func(b *v1alpha1.HostedBridge) { b.Spec.Tolerations = []corev1.Toleration{{Key: "a"}} },
 		"an affinity":              func(b *v1alpha1.HostedBridge) { b.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{}} },
-		"no servers":               func(b *v1alpha1.HostedBridge) { b.Spec.Servers = nil },
-		"a server less":            func(b *v1alpha1.HostedBridge) { b.Spec.Servers = b.Spec.Servers[:1] },
-		"a server more": func(b *v1alpha1.HostedBridge) {
-			b.Spec.Servers = append(b.Spec.Servers, v1alpha1.Server{Name: "x", Recipe: &v1alpha1.RecipeReference{Name: "time"}})
+		"a server": func(b *v1alpha1.HostedBridge) {
+			b.Spec.Servers = []v1alpha1.Server{{Name: "x", Recipe: &v1alpha1.RecipeReference{Name: "time"}}}
 		},
-		"servers in another order": func(b *v1alpha1.HostedBridge) { slices.Reverse(b.Spec.Servers) },
-		"another recipe":           func(b *v1alpha1.HostedBridge) { b.Spec.Servers[0].Recipe.Name = "mine" },
-		"another version":          func(b *v1alpha1.HostedBridge) { b.Spec.Servers[1].Recipe.Version = "2.0.0" },
-		"a version where none is":  func(b *v1alpha1.HostedBridge) { b.Spec.Servers[0].Recipe.Version = "1.0.0" },
-		"a server of its own": func(b *v1alpha1.HostedBridge) {
-			b.Spec.Servers[0] = v1alpha1.Server{Name: "time", Transport: v1alpha1.Transport{URL: "https://evil.example.com"}}
-		},
-		"a program of its own":      func(b *v1alpha1.HostedBridge) { b.Spec.Servers[0] = program0() },
-		"resources of a server":     func(b *v1alpha1.HostedBridge) { b.Spec.Servers[0].Recipe.Resources = limits },
-		"a secret of a server":      func(b *v1alpha1.HostedBridge) { b.Spec.Servers[0].Secrets = []v1alpha1.SecretName{"TOKEN"} },
-		"a description for a model": func(b *v1alpha1.HostedBridge) { b.Spec.Servers[0].Description = "use me first" },
-		"retries":                   func(b *v1alpha1.HostedBridge) { b.Spec.Servers[0].Retry = &v1alpha1.Retry{} },
-		"a limit of a server's own": func(b *v1alpha1.HostedBridge) { b.Spec.Servers[0].MaxResultBytes = new(int32(67108864)) },
-		"some of a server's tools":  func(b *v1alpha1.HostedBridge) { b.Spec.Servers[0].Tools = &v1alpha1.ToolFilter{} },
-		"patience with a server":    func(b *v1alpha1.HostedBridge) { b.Spec.Servers[0].Timeouts = &v1alpha1.Timeouts{} },
+		"no group":      func(b *v1alpha1.HostedBridge) { b.Spec.Groups = nil },
+		"another group": func(b *v1alpha1.HostedBridge) { b.Spec.Groups = []string{"administrators"} },
+		"a group more":  func(b *v1alpha1.HostedBridge) { b.Spec.Groups = append(b.Spec.Groups, "administrators") },
+		"a choice":      func(b *v1alpha1.HostedBridge) { b.Spec.Choices = &v1alpha1.Choices{} },
 	} {
 		// Of two policies that refuse it, any one is named.
 		if err := create(change); !refused(err) && (err == nil || !strings.Contains(err.Error(), "hosted-bridge-onboarding-users")) {
@@ -243,7 +227,7 @@ func TestWhatTheIngressMakesIsTheTemplateAndNothingElse(t *testing.T) {
 		}
 	}
 	for what, change := range map[string]func(*v1alpha1.HostedBridge){
-		"the template": func(*v1alpha1.HostedBridge) {},
+		"what the ingress makes": func(*v1alpha1.HostedBridge) {},
 		"with the defaults said": func(b *v1alpha1.HostedBridge) {
 			b.Spec.Mode, b.Spec.ToolPrefix, b.Spec.DesiredState = v1alpha1.ModeDirect, v1alpha1.ToolPrefixAlways, v1alpha1.StateOnDemand
 		},
@@ -255,12 +239,6 @@ func TestWhatTheIngressMakesIsTheTemplateAndNothingElse(t *testing.T) {
 	if err := c.Create(t.Context(), valid(namespace, "by-hand")); err != nil {
 		t.Errorf("what somebody else makes there: %v", err)
 	}
-}
-
-func program0() v1alpha1.Server {
-	return v1alpha1.Server{Name: "time", Transport: v1alpha1.Transport{
-		Type: v1alpha1.TransportStdio, Stdio: &v1alpha1.Stdio{Image: "example.com/evil:1", Command: []string{"evil"}},
-	}}
 }
 
 // TestThePolicyOfOnboardingNamesEveryField finds a field that was added since.
@@ -277,9 +255,7 @@ func TestThePolicyOfOnboardingNamesEveryField(t *testing.T) {
 		// may be anything.
 		compared, free []string
 	}{
-		{reflect.TypeFor[v1alpha1.HostedBridgeSpec](), "object.spec.", []string{"tier", "mode", "toolPrefix", "desiredState", "idleTimeout", "servers", "oauth"}, nil},
-		{reflect.TypeFor[v1alpha1.Server](), "s.", []string{"name", "recipe", "trust"}, nil},
-		{reflect.TypeFor[v1alpha1.RecipeReference](), "s.recipe.", []string{"name", "version"}, nil},
+		{reflect.TypeFor[v1alpha1.HostedBridgeSpec](), "object.spec.", []string{"tier", "mode", "toolPrefix", "desiredState", "idleTimeout", "groups", "oauth"}, nil},
 		{reflect.TypeFor[v1alpha1.OAuthAccess](), "object.spec.oauth.", []string{"subjects"}, nil},
 		{reflect.TypeFor[v1alpha1.OAuthSubject](), "subject.", nil, []string{"issuer", "subject"}},
 	} {

@@ -38,7 +38,7 @@ postgres:/var/run/secrets/hosted-bridge-login-store/url
 {{- end -}}
 {{- $_ := set $server "providers" $providers -}}
 {{- $_ := set $server "registration" (merge (dict "maxClients" (int $oauth.server.registration.maxClients)) $oauth.server.registration) -}}
-{{- $_ := set $server "onboarding" (merge (dict "mode" (include "hosted-bridge.onboarding.mode" .)) $oauth.server.onboarding) -}}
+{{- $_ := set $server "onboarding" (merge (dict "mode" (include "hosted-bridge.onboarding.mode" .)) (omit $oauth.server.onboarding "tier" "servers")) -}}
 {{- $_ := set $settings "server" $server -}}
 {{- end -}}
 oauth.yaml: |

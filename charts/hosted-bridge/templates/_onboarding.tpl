@@ -21,19 +21,30 @@
 {{- $namespace }}
 {{- end }}
 
-{{/* The servers of a HostedBridge that a login makes, as the policy compares them: name, recipe and version. */}}
-{{- define "hosted-bridge.onboarding.servers" -}}
-{{- $servers := list }}
-{{- range .Values.oauth.server.onboarding.servers }}
-{{- $servers = append $servers (printf "%s %s %s" .name .recipe.name (.recipe.version | default "")) }}
+{{/* Whether the operator makes a BridgeProfile for these HostedBridges. */}}
+{{- define "hosted-bridge.onboarding.profile" -}}
+{{- if eq (include "hosted-bridge.onboarding.mode" .) "auto" }}
+{{- with .Values.oauth.server.onboarding }}
+{{- if or .tier .servers }}true{{ end }}
 {{- end }}
-{{- toJson $servers }}
+{{- end }}
+{{- end }}
+
+{{/* The file of --onboarding-profile: the BridgeProfile that the tier and the servers stand for. */}}
+{{- define "hosted-bridge.config.onboarding" -}}
+{{- $onboarding := .Values.oauth.server.onboarding -}}
+{{- $namespace := include "hosted-bridge.onboarding.namespace" . | trim -}}
+{{- $spec := dict "who" (dict "namespaces" (list $namespace) "groups" (list (dict "fromNamespace" $namespace "value" "onboarded"))) -}}
+{{- if $onboarding.tier }}{{ $_ := set $spec "tier" $onboarding.tier }}{{ end -}}
+{{- if $onboarding.servers }}{{ $_ := set $spec "servers" $onboarding.servers }}{{ end -}}
+profile.yaml: |
+  {{- toYaml (dict "apiVersion" "hostedbridge.dev/v1alpha1" "kind" "BridgeProfile" "spec" $spec) | nindent 2 }}
 {{- end }}
 
 {{- define "hosted-bridge.validate.onboarding" -}}
 {{- if eq (include "hosted-bridge.onboarding.mode" .) "auto" }}
-{{- $tier := .Values.oauth.server.onboarding.tier | default "free" }}
-{{- if not (get .Values.tiers $tier) }}
+{{- $tier := .Values.oauth.server.onboarding.tier }}
+{{- if and $tier (not (get .Values.tiers $tier)) }}
 {{- $names := list }}
 {{- range $name, $of := .Values.tiers }}{{ if $of }}{{ $names = append $names $name }}{{ end }}{{ end }}
 {{- fail (printf "oauth.server.onboarding.tier is %s, and tiers has %s: use one of them, or add the tier" $tier (join ", " $names)) }}

@@ -55,7 +55,7 @@ func TestTheIngressCreatesHostedBridgesWhereFirstLoginsDoAlone(t *testing.T) {
 		{"with logins and no onboarding", onboardingIn("{}"), nil, []string{off}},
 		{"with a mode that YAML takes for false", onboardingIn("{mode: off}"), nil, []string{off}},
 		{"with invitations", onboardingIn("{mode: invite}"), nil, []string{invite, "the ingress makes no HostedBridge"}},
-		{"with first logins", onboardingIn("{mode: auto, namespace: newcomers, tier: trial}") + "\ntiers: {trial: {perMinute: 1}}\n", []string{"newcomers/hosted-bridge-ingress-onboarding"}, []string{invite, auto, reserved, "request.namespace == 'newcomers'", "request.namespace != 'newcomers'", "== 'trial'", "[])"}},
+		{"with first logins", onboardingIn("{mode: auto, namespace: newcomers, tier: trial}") + "\ntiers: {trial: {perMinute: 1}}\n", []string{"newcomers/hosted-bridge-ingress-onboarding"}, []string{invite, auto, reserved, "request.namespace == 'newcomers'", "request.namespace != 'newcomers'", "== ['onboarded']"}},
 		{"with first logins in one of several namespaces", watching(onboardingIn("{mode: auto, namespace: b}")), []string{"b/hosted-bridge-ingress-onboarding"}, []string{invite, auto, reserved, "request.namespace == 'b'", "request.namespace in ['"}},
 		{"with a server that is off", strings.Replace(onboardingIn("{mode: auto, namespace: newcomers}"), "enabled: true", "enabled: false", 1), nil, []string{off}},
 	} {
@@ -84,7 +84,6 @@ func TestFirstLoginsNeedANamespaceOfTenantsAndATier(t *testing.T) {
 		"the installation's":        {onboardingIn("{mode: auto, namespace: " + elsewhere + "}"), "is that of the installation"},
 		"one that nobody looks at":  {watching(onboardingIn("{mode: auto, namespace: c}")), "not in watchNamespaces"},
 		"a tier that is none":       {onboardingIn("{mode: auto, namespace: newcomers, tier: fre}"), "oauth.server.onboarding.tier is fre, and tiers has business, free, pro"},
-		"the tier of nothing said":  {onboardingIn("{mode: auto, namespace: newcomers}") + "\ntiers: {free: null}\n", "oauth.server.onboarding.tier is free, and tiers has business, pro"},
 		"none, without other rules": {onboardingIn("{mode: auto}") + "\nrbac: {create: false}\n", "set oauth.server.onboarding.namespace"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,11 +22,7 @@ func generateOnboarding(c *chart.Chart, tree *os.Root) error {
 					"id": "example", "name": "Example", "type": "oidc", "issuer": "https://login.example.com", "clientID": "bridges", "existingSecret": "login-example",
 				}},
 				"onboarding": map[string]any{
-					"mode": mode, "namespace": "newcomers", "tier": "free",
-					"servers": []any{
-						map[string]any{"name": "time", "recipe": map[string]any{"name": "time"}},
-						map[string]any{"name": "docs", "recipe": map[string]any{"name": "context7", "version": "1.0.0"}},
-					},
+					"mode": mode, "namespace": "newcomers",
 				},
 			}}},
 		)

@@ -38,8 +38,9 @@ type Connector struct {
 	refresh chan struct{} // capacity 1: a list changed
 
 	link    *Conn
-	settled chan struct{} // closed when link or tried changes
-	tried   int           // number of ended attempts to connect
+	settled chan struct{} // closed when link, tried or failed changes
+	tried   bool          // an attempt to connect has ended
+	failed  int           // number of failed attempts, and of connections that ended in use
 	// pinned is the protocol version that the server needs, if known.
 	pinned string
 }
@@ -118,7 +119,7 @@ func (c *Connector) keepConnected(ctx context.Context, g *credential.Grant) erro
 // waitForSecrets waits for newer secrets than those of g.
 func (c *Connector) waitForSecrets(ctx context.Context, g *credential.Grant) {
 	if g.Fault != "" {
-		c.publish(nil) // so that no request waits for this server
+		c.publish(nil, true) // so that no request waits for this server
 	}
 	select {
 	case <-ctx.Done():
@@ -133,11 +134,11 @@ func (c *Connector) connect(ctx context.Context, g *credential.Grant) (*Conn, er
 	began := time.Now()
 	l, err := c.dialShared(ctx, g)
 	if err != nil {
-		c.publish(nil)
+		c.publish(nil, true)
 		return nil, err
 	}
 	c.server.Availability.observe(g, began, c.server.Lists.count(message.MethodListTools), nil)
-	uris := c.publish(l)
+	uris := c.publish(l, false)
 	ctx, cancel := context.WithTimeout(ctx, c.server.Timing.Connect)
 	defer cancel()
 	c.server.Resubscribe(ctx, l, uris...)
@@ -207,7 +208,7 @@ func (c *Connector) serve(ctx context.Context, l *Conn) (asleep bool) {
 		if l.Life.Dead() && l.grant == c.server.Granted() {
 			c.server.Log.Info("the connection to the server ended")
 		}
-		c.publish(nil)
+		c.publish(nil, !asleep)
 		l.Life.Retire()
 	}()
 	ticker := time.NewTicker(c.server.Timing.Interval)
@@ -288,16 +289,20 @@ func (c *Connector) pause(ctx context.Context, g *credential.Grant, failures int
 	}
 }
 
-// publish publishes the shared connection, or the failure of an attempt. It returns the resources
-// to which l must be subscribed. Later subscribers subscribe themselves.
-func (c *Connector) publish(l *Conn) (uris []string) {
+// publish publishes the shared connection, or nil and whether it failed: a request that waits for
+// the server counts failures, and a connection that was closed because it was idle is none. It
+// returns the resources to which l must be subscribed. Later subscribers subscribe themselves.
+func (c *Connector) publish(l *Conn, failed bool) (uris []string) {
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
 	c.link = l
 	if l != nil {
 		c.clearWake()
 	}
-	c.tried++
+	c.tried = true
+	if failed {
+		c.failed++
+	}
 	close(c.settled)
 	c.settled = make(chan struct{})
 	return slices.Sorted(maps.Keys(c.server.Subscriptions.watching))
@@ -322,12 +327,12 @@ func (c *Connector) clearWake() {
 }
 
 // look returns the current state, and starts an attempt to connect if it is worth waiting for.
-// first is the number of attempts that had ended at the first look, negative before.
+// first is the number of failures at the first look, negative before.
 func (c *Connector) look(first *int) sharedView {
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
 	if *first < 0 {
-		*first = c.tried
+		*first = c.failed
 	}
 	now := sharedView{away: c.server.Availability.unavailable(), settled: c.settled}
 	switch {
@@ -336,8 +341,8 @@ func (c *Connector) look(first *int) sharedView {
 	case c.link.Alive():
 		now.link = c.link
 		now.link.Calls.touch()
-	case c.link == nil && c.tried >= *first+2:
-		// The first attempt that ends may have started before the server did, so the second
+	case c.link == nil && c.failed >= *first+2:
+		// The first attempt that fails may have started before the server did, so the second
 		// attempt decides.
 		now.failure = now.away
 	default:

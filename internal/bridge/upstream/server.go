@@ -181,7 +181,7 @@ func (u *Server) Dismiss(ctx context.Context, grace time.Duration) {
 		l.Life.Retire()
 	}
 	u.mu.Unlock()
-	u.Connector.publish(nil) // so that no request waits for this server
+	u.Connector.publish(nil, true) // so that no request waits for this server
 	before.Expire(grace)
 }
 
@@ -362,7 +362,7 @@ func (u *Server) AwaitFirst(ctx context.Context) {
 	u.mu.Lock()
 	tried, settled := u.Connector.tried, u.Connector.settled
 	u.mu.Unlock()
-	if tried > 0 {
+	if tried {
 		return
 	}
 	select {

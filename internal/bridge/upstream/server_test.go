@@ -32,12 +32,35 @@ func TestAWishForAConnectionEndsWithIt(t *testing.T) {
 			t.Error("nobody is told that the server is needed")
 		}
 		l := newConn(u, u.grant, nil, ClientIdentity{})
-		u.Connector.publish(l)
+		u.Connector.publish(l, false)
 		if now := u.Connector.look(&first); now.link != l || len(u.Connector.kick) != 0 {
 			t.Errorf("with a connection: %+v, and %d wishes", now, len(u.Connector.kick))
 		}
-		u.Connector.publish(nil)
+		u.Connector.publish(nil, false)
 		first = -1
+	}
+}
+
+// TestAConnectionThatEndedIdleIsNoFailure has a request wait for a server, and miss every
+// connection: on a busy machine one can be idle for long enough before the request runs.
+func TestAConnectionThatEndedIdleIsNoFailure(t *testing.T) {
+	s := mcpserver.Server{Name: "one", URL: "http://127.0.0.1:1"}
+	u := New(t.Context(), s, Options{Network: &http.Transport{}, Timing: DefaultTiming, Log: message.DiscardLog})
+	t.Cleanup(func() { u.grant.Cut(fault.ErrStale) })
+	first := -1
+	u.Connector.look(&first)
+	for range 3 {
+		u.Connector.publish(newConn(u, u.grant, nil, ClientIdentity{}), false)
+		u.Connector.publish(nil, false)
+		if now := u.Connector.look(&first); now.failure != nil || len(u.Connector.kick) != 1 {
+			t.Fatalf("failure = %v, and %d wishes for a connection", now.failure, len(u.Connector.kick))
+		}
+	}
+	for range 2 {
+		u.Connector.publish(nil, true)
+	}
+	if now := u.Connector.look(&first); now.failure == nil {
+		t.Error("two failures do not end the wait")
 	}
 }
 

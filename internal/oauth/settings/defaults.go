@@ -34,7 +34,7 @@ func defaultServer() Server {
 			RefreshToken: 30 * day,
 			RefreshIdle:  14 * day,
 		},
-		Onboarding: Onboarding{Mode: Off, Tier: "free"},
+		Onboarding: Onboarding{Mode: Off},
 	}
 }
 

@@ -121,10 +121,7 @@ func TestParseRefusesServers(t *testing.T) {
 		"a longer rest than life":             {server + "  lifetimes: {refreshToken: 24h}", "server.lifetimes.refreshIdle must be from 15m0s to 24h0m0s"},
 		"a mode that is none":                 {server + "  onboarding: {mode: always}", "server.onboarding.mode must be off, invite or auto"},
 		"bridges that are nowhere":            {server + "  onboarding: {mode: auto}", "server.onboarding.namespace must be"},
-		"a server that no bridge can have":    {server + "  onboarding: {servers: [{name: A, recipe: {name: aa}}]}", "server.onboarding.servers[0].name must be"},
-		"a server twice":                      {server + "  onboarding: {servers: [{name: a, recipe: {name: aa}}, {name: a, recipe: {name: bb}}]}", "server.onboarding.servers[1].name is that of another"},
-		"a server without a recipe":           {server + "  onboarding: {servers: [{name: a}]}", "server.onboarding.servers[0].recipe.name must be"},
-		"a version that is none":              {server + "  onboarding: {servers: [{name: a, recipe: {name: aa, version: ^1}}]}", "server.onboarding.servers[0].recipe.version must be"},
+		"what bridges have":                   {server + "  onboarding: {mode: auto, namespace: people, tier: pro}", `"server.onboarding.tier" is no field; there are mode, namespace`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) { refuses(t, tt.in, tt.want) })

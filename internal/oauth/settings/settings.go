@@ -238,22 +238,7 @@ const (
 type Onboarding struct {
 	// Mode is Off, Invite or Auto, which takes invitations too.
 	Mode string `yaml:"mode"`
-	// Namespace and Tier are those of the bridges that Auto makes, and Servers
-	// are what they have.
-	Namespace string            `yaml:"namespace"`
-	Tier      string            `yaml:"tier"`
-	Servers   []OnboardedServer `yaml:"servers"`
-}
-
-// OnboardedServer is a server of a bridge that a first login makes. It is one of
-// the catalog: what people bring themselves comes later.
-type OnboardedServer struct {
-	Name   string `yaml:"name"`
-	Recipe Recipe `yaml:"recipe"`
-}
-
-// Recipe names a recipe of the catalog; without a version it is the latest.
-type Recipe struct {
-	Name    string `yaml:"name"`
-	Version string `yaml:"version"`
+	// Namespace is that of the bridges that Auto makes. BridgeProfiles say what they
+	// have.
+	Namespace string `yaml:"namespace"`
 }

@@ -37,7 +37,7 @@ server:
   accountOrigins: [{authorization: "https://www.example.com", token: "https://api.example.com:8443"}]
   roles: [{role: curator, groups: [{issuer: https://accounts.google.com, value: catalog}]}]
   lifetimes: {accessToken: 5m, refreshToken: 48h, refreshIdle: 24h}
-  onboarding: {mode: auto, namespace: people, tier: pro, servers: [{name: a, recipe: {name: bb, version: 1.0.0}}]}
+  onboarding: {mode: auto, namespace: people}
 `
 
 func TestParseTakesAllThatCanBeSaid(t *testing.T) {
@@ -76,10 +76,7 @@ func TestParseTakesAllThatCanBeSaid(t *testing.T) {
 			AccountOrigins:  []AccountOrigins{{Authorization: "https://www.example.com", Token: "https://api.example.com:8443"}},
 			Roles:           []Role{{Role: "curator", Groups: []RoleGroup{{Issuer: "https://accounts.google.com", Value: "catalog"}}}},
 			Lifetimes:       Lifetimes{AccessToken: 5 * time.Minute, RefreshToken: 48 * time.Hour, RefreshIdle: 24 * time.Hour},
-			Onboarding: Onboarding{
-				Mode: Auto, Namespace: "people", Tier: "pro",
-				Servers: []OnboardedServer{{Name: "a", Recipe: Recipe{Name: "bb", Version: "1.0.0"}}},
-			},
+			Onboarding:      Onboarding{Mode: Auto, Namespace: "people"},
 		},
 	}
 	got, err := Parse([]byte(everything))

@@ -52,7 +52,7 @@ func TestBridgesOfAPerson(t *testing.T) {
 		named("people", string(BridgeName(oauth.KeyOf(loginIssuer, "45"))), "45"),
 		named("mallory", string(BridgeName(oauth.KeyOf(loginIssuer, "46"))), "46"),
 	}, []*corev1.Pod{})
-	l := &Directory{Routes: tables{table}, Onboarding: &Onboarding{namespace: "people"}, Trusted: []string{"people"}}
+	l := &Directory{Routes: tables{table}, Onboarding: &Onboarding{Namespace: "people"}, Trusted: []string{"people"}}
 	bridge := func(user v1alpha1.UserID, namespace string, trusted, onboarded bool) flow.Bridge {
 		return flow.Bridge{User: user, UID: types.UID("uid-" + namespace + "-" + string(user)), Namespace: namespace, Trusted: trusted, Onboarded: onboarded}
 	}
@@ -93,7 +93,7 @@ func TestANewBridgeIsKnownBeforeItsClientIsTold(t *testing.T) {
 	strange, made := named("mallory", "new", "42"), named("people", name, "42")
 	synctest.Test(t, func(t *testing.T) {
 		routes := &comingTables{change: make(chan struct{})}
-		l, began := &Directory{Routes: routes, Onboarding: &Onboarding{namespace: "people"}}, time.Now()
+		l, began := &Directory{Routes: routes, Onboarding: &Onboarding{Namespace: "people"}}, time.Now()
 		done := make(chan struct{})
 		go func() {
 			defer close(done)

@@ -53,16 +53,6 @@ var (
 // errNone says that the HostedBridge does not exist, or not any more.
 var errNone = fmt.Errorf("%w of this subject", ErrNoBridge)
 
-// OnboardingOptions say what a first login creates.
-type OnboardingOptions struct {
-	// Namespace is the namespace of new HostedBridges. If it is empty, Create
-	// makes nothing.
-	Namespace string
-	// Template is the spec of a new HostedBridge without its subject: tier, and
-	// servers by recipe. The rest are the defaults of HostedBridges.
-	Template v1alpha1.HostedBridgeSpec
-}
-
 // BridgeRef identifies a HostedBridge. The UID keeps an act from reaching a
 // later one of the same name.
 type BridgeRef struct {
@@ -74,18 +64,11 @@ type BridgeRef struct {
 // Onboarding writes subjects into HostedBridges, and makes HostedBridges for
 // them.
 type Onboarding struct {
-	client    client.Client
-	namespace string
-	template  v1alpha1.HostedBridgeSpec
-}
-
-// NewOnboarding returns the onboarding of the client's cluster. The client's
-// scheme has the API's types. It returns an error for invalid options.
-func NewOnboarding(c client.Client, o OnboardingOptions) (*Onboarding, error) {
-	if err := checkTemplate(o.Template); err != nil {
-		return nil, fmt.Errorf("the template of onboarding: %w", err)
-	}
-	return &Onboarding{client: c, namespace: o.Namespace, template: o.Template}, nil
+	// Client is the cluster's. Its scheme has the API's types.
+	Client client.Client
+	// Namespace is the namespace of new HostedBridges. If it is empty, Create
+	// makes nothing.
+	Namespace string
 }
 
 // BridgeName returns the name of the HostedBridge that a subject's first login
@@ -110,7 +93,7 @@ func (o *Onboarding) Bind(ctx context.Context, of BridgeRef, issuer, subject str
 		return ErrSubject
 	}
 	b := &v1alpha1.HostedBridge{}
-	err := o.client.Get(ctx, of.NamespacedName, b)
+	err := o.Client.Get(ctx, of.NamespacedName, b)
 	switch {
 	case apierrors.IsNotFound(err) || err == nil && (b.UID != of.UID || b.DeletionTimestamp != nil):
 		return ErrNoBridge
@@ -134,7 +117,7 @@ func (o *Onboarding) add(ctx context.Context, of BridgeRef, issuer, subject stri
 	}
 	b := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: of.Namespace, Name: of.Name}}
 	owner := client.FieldOwner(SubjectManager(oauth.KeyOf(issuer, subject)))
-	err = o.client.Patch(ctx, b, client.RawPatch(types.ApplyPatchType, patch), owner)
+	err = o.Client.Patch(ctx, b, client.RawPatch(types.ApplyPatchType, patch), owner)
 	switch {
 	case err == nil:
 		return nil
@@ -166,14 +149,14 @@ func (o *Onboarding) Offer(ctx context.Context, issuer, subject string) (v1alpha
 
 // Made reports whether a HostedBridge is the one that the subject's first login makes.
 func (o *Onboarding) Made(of types.NamespacedName, issuer, subject string) bool {
-	made := types.NamespacedName{Namespace: o.namespace, Name: string(BridgeName(oauth.KeyOf(issuer, subject)))}
-	return o.namespace != "" && of == made
+	made := types.NamespacedName{Namespace: o.Namespace, Name: string(BridgeName(oauth.KeyOf(issuer, subject)))}
+	return o.Namespace != "" && of == made
 }
 
 // nameFor returns the name for the HostedBridge of a subject that may get one.
 func (o *Onboarding) nameFor(issuer, subject string) (v1alpha1.UserID, error) {
 	switch {
-	case o.namespace == "":
+	case o.Namespace == "":
 		return "", ErrOff
 	case !isAcceptable(issuer, subject):
 		return "", ErrSubject
@@ -182,7 +165,7 @@ func (o *Onboarding) nameFor(issuer, subject string) (v1alpha1.UserID, error) {
 }
 
 // Create makes the HostedBridge of the subject's first login and returns its
-// user. It is no error if it already exists and the subject may still use it:
+// user. BridgeProfiles say what the bridge has. It is no error if it already exists and the subject may still use it:
 // another replica was faster, or the route is not known yet. Its errors are
 // ErrOff, ErrRemoved, ErrNoBridge for one that is being deleted, ErrSubject or
 // the API server's.
@@ -195,12 +178,12 @@ func (o *Onboarding) Create(ctx context.Context, issuer, subject string) (v1alph
 	}
 	b := &v1alpha1.HostedBridge{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: o.namespace, Name: string(user), Labels: map[string]string{v1alpha1.LabelOnboarded: "true"},
+			Namespace: o.Namespace, Name: string(user), Labels: map[string]string{v1alpha1.LabelOnboarded: "true"},
 		},
 	}
-	o.template.DeepCopyInto(&b.Spec)
 	b.Spec.OAuth = &v1alpha1.OAuthAccess{Subjects: []v1alpha1.OAuthSubject{{Issuer: issuer, Subject: subject}}}
-	err = o.client.Create(ctx, b, client.FieldOwner(creator))
+	b.Spec.Groups = []string{v1alpha1.GroupOnboarded}
+	err = o.Client.Create(ctx, b, client.FieldOwner(creator))
 	switch {
 	case err == nil:
 		return user, nil
@@ -213,7 +196,7 @@ func (o *Onboarding) Create(ctx context.Context, issuer, subject string) (v1alph
 // existing returns the user of the existing HostedBridge.
 func (o *Onboarding) existing(ctx context.Context, user v1alpha1.UserID, issuer, subject string) (v1alpha1.UserID, error) {
 	b := &v1alpha1.HostedBridge{}
-	err := o.client.Get(ctx, types.NamespacedName{Namespace: o.namespace, Name: string(user)}, b)
+	err := o.Client.Get(ctx, types.NamespacedName{Namespace: o.Namespace, Name: string(user)}, b)
 	switch {
 	case apierrors.IsNotFound(err):
 		return "", errNone
@@ -225,6 +208,17 @@ func (o *Onboarding) existing(ctx context.Context, user v1alpha1.UserID, issuer,
 		return "", ErrRemoved
 	}
 	return b.User(), nil
+}
+
+// maxIssuer is the CRD's limit. The installation's configuration was already
+// checked for valid issuers.
+const maxIssuer = 512
+
+// isAcceptable reports whether a HostedBridge can name the subject. The API
+// server would quote a subject that it refuses, and a logged error must not
+// reveal who logs in.
+func isAcceptable(issuer, subject string) bool {
+	return issuer != "" && len(issuer) <= maxIssuer && oauth.ValidSubject(subject)
 }
 
 func hasSubject(b *v1alpha1.HostedBridge, issuer, subject string) bool {

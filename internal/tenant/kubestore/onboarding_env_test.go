@@ -28,18 +28,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testenv.MainOfController(m)) }
 
-// The namespace and the template are those of what the chart renders for tests.
+// The namespace is that of what the chart renders for tests.
 const newcomers = "newcomers"
-
-func template() v1alpha1.HostedBridgeSpec {
-	return v1alpha1.HostedBridgeSpec{
-		Tier: "free",
-		Servers: []v1alpha1.Server{
-			{Name: "time", Recipe: &v1alpha1.RecipeReference{Name: "time"}},
-			{Name: "docs", Recipe: &v1alpha1.RecipeReference{Name: "context7", Version: "1.0.0"}},
-		},
-	}
-}
 
 // installed returns the onboarding that an ingress has with the rights that the
 // chart grants it, and held by the chart's policies.
@@ -51,14 +41,11 @@ func installed(t *testing.T, c client.Client) *Onboarding {
 	for _, file := range []string{"rbac-ingress.yaml", "admission-ingress.yaml"} {
 		testenv.ExpectInstalled(t, c, "../../../test/testdata/onboarding/auto/"+file, testenv.System)
 	}
-	o, err := NewOnboarding(asIngress(t), OnboardingOptions{Namespace: newcomers, Template: template()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := &Onboarding{Client: asIngress(t), Namespace: newcomers}
 	// Rights and policies hold some time after they are made.
 	forbidden := &v1alpha1.HostedBridge{ObjectMeta: metav1.ObjectMeta{Namespace: newcomers, Name: "alice"}}
 	testenv.Eventually(t, "rights and policies hold", func() bool {
-		err := o.client.Create(t.Context(), forbidden.DeepCopy(), client.DryRunAll)
+		err := o.Client.Create(t.Context(), forbidden.DeepCopy(), client.DryRunAll)
 		return err != nil && strings.Contains(err.Error(), "hosted-bridge-ingress-keys")
 	})
 	return o
@@ -122,12 +109,12 @@ func TestAFirstLoginMakesOneBridge(t *testing.T) {
 	if b.User() != want || b.Labels[v1alpha1.LabelOnboarded] != "true" {
 		t.Errorf("user %s, labels %v", b.User(), b.Labels)
 	}
-	spec := template()
-	spec.Mode, spec.ToolPrefix, spec.DesiredState, spec.IdleTimeout = b.Spec.Mode, b.Spec.ToolPrefix, b.Spec.DesiredState, b.Spec.IdleTimeout
-	for i := range spec.Servers {
-		spec.Servers[i].Trust = b.Spec.Servers[i].Trust // As the API server sets it.
+	spec := v1alpha1.HostedBridgeSpec{
+		// As the API server sets them.
+		Tier: "free", Mode: b.Spec.Mode, ToolPrefix: b.Spec.ToolPrefix, DesiredState: b.Spec.DesiredState, IdleTimeout: b.Spec.IdleTimeout,
+		OAuth:  &v1alpha1.OAuthAccess{Subjects: []v1alpha1.OAuthSubject{{Issuer: issuer, Subject: person}}},
+		Groups: []string{v1alpha1.GroupOnboarded},
 	}
-	spec.OAuth = &v1alpha1.OAuthAccess{Subjects: []v1alpha1.OAuthSubject{{Issuer: issuer, Subject: person}}}
 	if diff := cmp.Diff(spec, b.Spec); diff != "" {
 		t.Errorf("spec (-want +got):\n%s", diff)
 	}
@@ -297,10 +284,7 @@ func TestWhatIsAcceptableIsTaken(t *testing.T) {
 func TestWithoutTheRightsNothingIsMade(t *testing.T) {
 	c := testenv.Client(t)
 	installed(t, c)
-	elsewhere, err := NewOnboarding(asIngress(t), OnboardingOptions{Namespace: testenv.Namespace(t, c), Template: template()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	elsewhere := &Onboarding{Client: asIngress(t), Namespace: testenv.Namespace(t, c)}
 	if user, err := elsewhere.Create(t.Context(), issuer, "alice"); err == nil || user != "" || !strings.Contains(err.Error(), "cannot create resource") || strings.Contains(err.Error(), "alice") {
 		t.Errorf("in a namespace that is not for it: %q, %v", user, err)
 	}

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -110,7 +109,7 @@ func TestWhatBecomesOfABinding(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &clusterFake{bridge: test.bridge, get: test.get, write: test.write}
-			o := &Onboarding{client: s}
+			o := &Onboarding{Client: s}
 			subject := test.subject
 			if subject == "" {
 				subject = "alice"
@@ -150,9 +149,9 @@ func TestWhatBecomesOfAFirstLogin(t *testing.T) {
 		"an issuer that was forgotten by a coder": {issuer: "-", want: ErrSubject},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := &Onboarding{client: &clusterFake{bridge: test.bridge, get: test.get, write: test.write}, namespace: "newcomers"}
+			o := &Onboarding{Client: &clusterFake{bridge: test.bridge, get: test.get, write: test.write}, Namespace: "newcomers"}
 			if test.nowhere {
-				o.namespace = ""
+				o.Namespace = ""
 			}
 			by := issuer
 			if test.issuer != "" {
@@ -192,43 +191,5 @@ func TestNamesTellNobodyWhoSomebodyIs(t *testing.T) {
 	}
 	if strings.Contains(string(name)+manager, "alice") || len(manager) > 128 {
 		t.Errorf("the manager is %q", manager)
-	}
-}
-
-func TestATemplateSaysWhatThePolicyLetsIt(t *testing.T) {
-	byRecipe := v1alpha1.Server{Name: "time", Recipe: &v1alpha1.RecipeReference{Name: "time", Version: "1.0.0"}}
-	with := func(change func(s *v1alpha1.Server)) v1alpha1.HostedBridgeSpec {
-		s := *byRecipe.DeepCopy()
-		change(&s)
-		return v1alpha1.HostedBridgeSpec{Servers: []v1alpha1.Server{s}}
-	}
-	for name, test := range map[string]struct {
-		template v1alpha1.HostedBridgeSpec
-		want     string // Empty: it is good.
-	}{
-		"nothing":                    {},
-		"all that it may":            {template: v1alpha1.HostedBridgeSpec{Tier: "free", Servers: []v1alpha1.Server{byRecipe}}},
-		"tools shown in another way": {v1alpha1.HostedBridgeSpec{Mode: v1alpha1.ModeRouter}, "more than tier and servers"},
-		"names of tools":             {v1alpha1.HostedBridgeSpec{ToolPrefix: v1alpha1.ToolPrefixNever}, "more than tier"},
-		"no sleep":                   {v1alpha1.HostedBridgeSpec{DesiredState: v1alpha1.StateRunning}, "more than tier"},
-		"another sleep":              {v1alpha1.HostedBridgeSpec{IdleTimeout: &metav1.Duration{Duration: time.Hour}}, "more than tier"},
-		"a user for everybody":       {v1alpha1.HostedBridgeSpec{UserID: "alice"}, "more than tier"},
-		"a key for everybody":        {v1alpha1.HostedBridgeSpec{APIKeys: []v1alpha1.APIKey{{ID: "k"}}}, "more than tier"},
-		"a subject for everybody":    {v1alpha1.HostedBridgeSpec{OAuth: &v1alpha1.OAuthAccess{}}, "more than tier"},
-		"secrets":                    {v1alpha1.HostedBridgeSpec{SecretRefs: []v1alpha1.SecretRef{{Name: "s"}}}, "more than tier"},
-		"nodes":                      {v1alpha1.HostedBridgeSpec{Affinity: &corev1.Affinity{}}, "more than tier"},
-		"a server of its own":        {with(func(s *v1alpha1.Server) { s.Recipe, s.Transport.URL = nil, "https://a" }), `"time" has no recipe`},
-		"a recipe without a name":    {with(func(s *v1alpha1.Server) { s.Recipe.Name = "" }), `"time" has no recipe`},
-		"a server with secrets":      {with(func(s *v1alpha1.Server) { s.Secrets = []v1alpha1.SecretName{"TOKEN"} }), "more than a name and a recipe"},
-		"a recipe with resources":    {with(func(s *v1alpha1.Server) { s.Recipe.Resources = &corev1.ResourceRequirements{} }), "more than a name and a recipe"},
-		"a server with a transport":  {with(func(s *v1alpha1.Server) { s.Transport.URL = "https://a" }), "more than a name and a recipe"},
-		"a server of another weight": {with(func(s *v1alpha1.Server) { s.Trust = "Untrusted" }), "more than a name and a recipe"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := NewOnboarding(nil, OnboardingOptions{Namespace: "newcomers", Template: test.template})
-			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
-				t.Errorf("error %v, want %q", err, test.want)
-			}
-		})
 	}
 }

@@ -1,0 +1,115 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build testenv
+
+package hostedbridge_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/controllers/bridgeprofile"
+	"github.com/hostedbridge/hostedbridge/test/testenv"
+)
+
+// lines is a log that several goroutines use.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lines) contains(s string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(l.text.String(), s)
+}
+
+// configured returns what keeps the profile of first logins, of a file with these servers.
+func (f *fixture) configured(t *testing.T, servers string) *bridgeprofile.Onboarding {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "profile.yaml")
+	text := "apiVersion: hostedbridge.dev/v1alpha1\nkind: BridgeProfile\nspec:\n  tier: pro\n  who:\n    namespaces: [" + f.namespace +
+		"]\n    groups: [{fromNamespace: " + f.namespace + ", value: onboarded}]\n  servers: " + servers + "\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	profile, err := bridgeprofile.ReadOnboardingProfile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &bridgeprofile.Onboarding{Client: f.Client, Namespace: f.Settings.Namespace, Profile: profile, Log: slog.New(slog.DiscardHandler)}
+}
+
+func TestFirstLoginsFollowTheConfiguration(t *testing.T) {
+	f := newFixture(t)
+	start := func(o *bridgeprofile.Onboarding) {
+		t.Helper()
+		if err := o.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start(f.configured(t, "[{name: docs, transport: {url: 'https://docs.example.com/mcp'}}]"))
+	p := &v1alpha1.BridgeProfile{ObjectMeta: metav1.ObjectMeta{Namespace: f.Settings.Namespace, Name: v1alpha1.OnboardingProfile}}
+	f.expectStanding(t, p, "0/0 True:Accepted False:Complete True:Complete")
+	b := f.bridge("member", func(s *v1alpha1.HostedBridgeSpec) { s.Groups = []string{v1alpha1.GroupOnboarded} })
+	testenv.ExpectApplied(t, f.Client, b)
+	f.expectConfigured(t, b, "docs.example.com", true)
+	if b.Status.Tier != "pro" {
+		t.Errorf("tier %s", b.Status.Tier)
+	}
+
+	version := p.ResourceVersion
+	start(f.configured(t, "[{name: docs, transport: {url: 'https://docs.example.com/mcp'}}]"))
+	if testenv.ExpectExists(t, f.Client, p); p.ResourceVersion != version {
+		t.Error("the same configuration wrote it again")
+	}
+	start(f.configured(t, "[{name: wiki, transport: {url: 'https://wiki.example.com/mcp'}}]"))
+	f.follow(t, p)
+	f.expectConfigured(t, b, "wiki.example.com", true)
+	f.expectConfigured(t, b, "docs.example.com", false)
+
+	start(&bridgeprofile.Onboarding{Client: f.Client, Namespace: f.Settings.Namespace})
+	testenv.ExpectMissing(t, f.Client, p)
+	f.expectConfigured(t, b, "wiki.example.com", false)
+}
+
+func TestAProfileOfSomebodyElseStays(t *testing.T) {
+	f := newFixture(t)
+	p := f.profile(v1alpha1.OnboardingProfile, "docs", "https://docs.example.com/mcp")
+	testenv.ExpectApplied(t, f.Client, p)
+	var log lines
+	o := f.configured(t, "[]")
+	o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	ctx, end := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := o.Start(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	testenv.Eventually(t, "the log says why", func() bool { return log.contains("give it another name") })
+	end()
+	running.Wait()
+	if err := (&bridgeprofile.Onboarding{Client: f.Client, Namespace: f.Settings.Namespace}).Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if testenv.ExpectExists(t, f.Client, p); len(p.Spec.Servers) != 1 || p.Generation != 1 {
+		t.Errorf("the profile was changed: %+v", p.Spec)
+	}
+}
