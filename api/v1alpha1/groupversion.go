@@ -28,6 +28,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&HostedBridge{}, &HostedBridgeList{},
 		&BridgeProfile{}, &BridgeProfileList{},
 		&BridgePerson{}, &BridgePersonList{},
+		&BridgeRequest{}, &BridgeRequestList{},
 		&CatalogRecipe{}, &CatalogRecipeList{},
 		&CatalogPublisher{}, &CatalogPublisherList{},
 	)

@@ -635,7 +635,7 @@ type EffectiveServer struct {
 	// +kubebuilder:validation:MaxLength=253
 	Profile string `json:"profile"`
 
-	// use is Required, Default or Optional.
+	// use is Required, Default, Optional or OnRequest.
 	// +required
 	Use ServerUse `json:"use"`
 
@@ -646,8 +646,8 @@ type EffectiveServer struct {
 	Recipe string `json:"recipe,omitempty"`
 
 	// reason says why the bridge does not have the server, or does not follow a choice:
-	// Off, Shadowed by a server of the same name in the spec, NoRoom in the tier, or
-	// ChoiceIgnored.
+	// Off, Shadowed by a server of the same name in the spec, NoRoom in the tier,
+	// NotApproved for a server that the user has to ask for, or ChoiceIgnored.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Reason string `json:"reason,omitempty"`
@@ -664,6 +664,7 @@ const (
 	ReasonServerOff      = "Off"
 	ReasonServerShadowed = "Shadowed"
 	ReasonServerNoRoom   = "NoRoom"
+	ReasonNotApproved    = "NotApproved"
 	ReasonChoiceIgnored  = "ChoiceIgnored"
 )
 

@@ -59,7 +59,7 @@ func allRoutes(t *testing.T) []httpapi.Route {
 	routes := ingress.OwnRoutes()
 	for _, f := range []httpapi.Feature{
 		management.Health(nil, nil), management.Secrets(nil), management.NewSelf(management.SelfOptions{}).Feature(),
-		management.Admin(management.AdminOptions{}), catalog.Feature(), logins.Feature(),
+		management.Admin(management.AdminOptions{}), management.NewRequests(nil, nil).Feature(), catalog.Feature(), logins.Feature(),
 	} {
 		routes = append(routes, f.Routes...)
 	}

@@ -17,12 +17,13 @@ import (
 
 // Effective returns what profiles change of the bridge's spec. All of them select the
 // bridge, and are in the order of Sort. It returns nil if there are none. The tiers limit
-// how many servers the bridge can have.
-func Effective(b *v1alpha1.HostedBridge, profiles []Profile, tiers quota.Tiers) *v1alpha1.EffectiveSettings {
+// how many servers the bridge can have. approved are the servers for which requests of the
+// bridge's user are approved.
+func Effective(b *v1alpha1.HostedBridge, profiles []Profile, tiers quota.Tiers, approved []string) *v1alpha1.EffectiveSettings {
 	if len(profiles) == 0 {
 		return nil
 	}
-	m := merger{bridge: b, profiles: profiles, choices: ptr.Deref(b.Spec.Choices, v1alpha1.Choices{})}
+	m := merger{bridge: b, profiles: profiles, approved: approved, choices: ptr.Deref(b.Spec.Choices, v1alpha1.Choices{})}
 	m.settings()
 	m.servers()
 	tier := b.Spec.Tier
@@ -39,6 +40,7 @@ func Effective(b *v1alpha1.HostedBridge, profiles []Profile, tiers quota.Tiers) 
 type merger struct {
 	bridge   *v1alpha1.HostedBridge
 	profiles []Profile
+	approved []string
 	choices  v1alpha1.Choices
 	out      v1alpha1.EffectiveSettings
 }
@@ -151,7 +153,7 @@ func (m *merger) server(name string) v1alpha1.EffectiveServer {
 		out.Recipe = entry.Recipe.Name
 	}
 	choice := m.choice(name)
-	out.Reason = Reason(use, m.has(name), choice.Use)
+	out.Reason = Offer{Use: use, Own: m.has(name), Approved: slices.Contains(m.approved, name)}.Reason(choice.Use)
 	if out.Reason == "" || out.Reason == v1alpha1.ReasonChoiceIgnored {
 		server := Fill(entry.Server, by.Spec.Variables)
 		deny(&server, append(denied, choice.Deny...))
@@ -219,6 +221,7 @@ func (m *merger) fit(limit int) {
 	room = max(room, 0) - len(own)
 	take(v1alpha1.ServerDefault)
 	take(v1alpha1.ServerOptional)
+	take(v1alpha1.ServerOnRequest)
 }
 
 // own returns the names of the spec's servers that no required server replaces.

@@ -29,6 +29,9 @@ const (
 	ReasonShadowed      = "shadowed"
 	ReasonNoRoom        = "no_room"
 	ReasonChoiceIgnored = "choice_ignored"
+	// ReasonNotApproved: a profile offers the server on request, and no request of the user
+	// is approved.
+	ReasonNotApproved = "not_approved"
 	// ReasonPending: the operator has not acted on the choice yet.
 	ReasonPending = "pending"
 	// ReasonSecretMissing: a secret that the server needs is not set.
@@ -162,6 +165,8 @@ func (v View) withheld(e v1alpha1.EffectiveServer) Server {
 		s.Reason = ReasonShadowed
 	case v1alpha1.ReasonServerNoRoom:
 		s.Reason = ReasonNoRoom
+	case v1alpha1.ReasonNotApproved:
+		s.Reason = ReasonNotApproved
 	}
 	return s
 }

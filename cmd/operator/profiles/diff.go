@@ -179,12 +179,16 @@ func (o Options) diff(ctx context.Context, c client.Reader, given []v1alpha1.Bri
 	if err := c.List(ctx, &persons, client.InNamespace(o.Namespace)); err != nil {
 		return fmt.Errorf("list BridgePersons: %w", err)
 	}
+	var requests v1alpha1.BridgeRequestList
+	if err := c.List(ctx, &requests, client.InNamespace(o.Namespace)); err != nil {
+		return fmt.Errorf("list BridgeRequests: %w", err)
+	}
 	people, changed := access.NewPeople(persons.Items), 0
 	for i := range bridges {
 		b := &bridges[i]
 		groups, _ := profile.Groups(b, people, time.Now())
 		after := *b
-		after.Status.Effective = profile.Effective(b, selecting(profiles, b, groups), tiers)
+		after.Status.Effective = profile.Effective(b, selecting(profiles, b, groups), tiers, profile.Approved(requests.Items, b.User()))
 		if changes := profile.Changes(b.WithEffective(), after.WithEffective()); len(changes) > 0 {
 			changed++
 			if _, err := fmt.Fprintf(stdout, "%s/%s (user %s)\n    %s\n", b.Namespace, b.Name, b.User(), strings.Join(changes, "\n    ")); err != nil {
