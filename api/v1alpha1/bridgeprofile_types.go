@@ -190,7 +190,7 @@ type ProfileVariable struct {
 
 // ServerUse is whether a bridge has a server of a profile.
 //
-// +kubebuilder:validation:Enum=Required;Default;Optional
+// +kubebuilder:validation:Enum=Required;Default;Optional;OnRequest
 type ServerUse string
 
 // The uses.
@@ -202,6 +202,9 @@ const (
 	ServerDefault ServerUse = "Default"
 	// ServerOptional is off unless spec.choices of the HostedBridge turns it on.
 	ServerOptional ServerUse = "Optional"
+	// ServerOnRequest is as ServerOptional for users with an approved BridgeRequest, and off
+	// for all others.
+	ServerOnRequest ServerUse = "OnRequest"
 )
 
 // ProfileServer is a server that a profile gives.

@@ -30,6 +30,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&BridgeGroup{}, &BridgeGroupList{},
 		&BridgePerson{}, &BridgePersonList{},
 		&SharedServer{}, &SharedServerList{},
+		&BridgeRequest{}, &BridgeRequestList{},
 		&CatalogRecipe{}, &CatalogRecipeList{},
 		&CatalogPublisher{}, &CatalogPublisherList{},
 	)

@@ -636,7 +636,7 @@ type EffectiveServer struct {
 	// +kubebuilder:validation:MaxLength=253
 	Profile string `json:"profile"`
 
-	// use is Required, Default or Optional.
+	// use is Required, Default, Optional or OnRequest.
 	// +required
 	Use ServerUse `json:"use"`
 
@@ -648,7 +648,8 @@ type EffectiveServer struct {
 
 	// reason says why the bridge does not have the server, or does not follow a choice:
 	// Off, Shadowed by a server of the same name in the spec, NoRoom in the tier,
-	// UnknownShared or NotMember of a SharedServer, or ChoiceIgnored.
+	// NotApproved for a server that the user has to ask for, UnknownShared or NotMember of a
+	// SharedServer, or ChoiceIgnored.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Reason string `json:"reason,omitempty"`
@@ -671,6 +672,7 @@ const (
 	ReasonServerOff      = "Off"
 	ReasonServerShadowed = "Shadowed"
 	ReasonServerNoRoom   = "NoRoom"
+	ReasonNotApproved    = "NotApproved"
 	ReasonChoiceIgnored  = "ChoiceIgnored"
 )
 

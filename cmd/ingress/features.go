@@ -13,6 +13,7 @@ import (
 	"github.com/hostedbridge/hostedbridge/internal/ingress/management"
 	"github.com/hostedbridge/hostedbridge/internal/ingress/problems"
 	"github.com/hostedbridge/hostedbridge/internal/tenant/kubestore"
+	"github.com/hostedbridge/hostedbridge/internal/tenant/requests"
 )
 
 // newFeature returns a feature, and registers and starts what it needs alone.
@@ -21,7 +22,7 @@ type newFeature func(c *core, o *options) (httpapi.Feature, error)
 // features returns what is served beside users' bridges. What they run is added to
 // the background.
 func (c *core) features(o *options, l *logins) ([]httpapi.Feature, error) {
-	list := []newFeature{healthFeature, secretsFeature, l.selfFeature, adminFeature, catalogFeature}
+	list := []newFeature{healthFeature, secretsFeature, l.selfFeature, requestsFeature, adminFeature, catalogFeature}
 	if l.server != nil {
 		list = append(list, l.feature)
 	}
@@ -73,10 +74,20 @@ func (l *logins) self(c *core) *management.Self {
 	return management.NewSelf(options)
 }
 
+// requestsOf returns where users' requests are kept.
+func requestsOf(c *core, o *options) *requests.Store {
+	return &requests.Store{Client: c.cluster, Namespace: o.Namespace, Now: time.Now}
+}
+
+// requestsFeature serves what users ask for, and what administrators answer.
+func requestsFeature(c *core, o *options) (httpapi.Feature, error) {
+	return management.NewRequests(requestsOf(c, o), c.routes.Bridge).Feature(), nil
+}
+
 func adminFeature(c *core, o *options) (httpapi.Feature, error) {
 	keys := kubestore.NewKeys(c.cluster, rand.Reader, time.Now)
 	leaving := &kubestore.Leaving{
-		Client: c.cluster, Namespace: o.Namespace, Known: c.routes, Keys: keys, Note: c.audit.sink.Write, Now: time.Now, Log: c.log,
+		Client: c.cluster, Namespace: o.Namespace, Known: c.routes, Keys: keys, Requests: requestsOf(c, o), Note: c.audit.sink.Write, Now: time.Now, Log: c.log,
 	}
 	f := management.Admin(management.AdminOptions{
 		Routes: c.routes, Keys: keys, Access: &kubestore.UserAccess{Client: c.cluster, Namespace: o.Namespace, Known: c.routes},

@@ -60,7 +60,7 @@ func allRoutes(t *testing.T) []httpapi.Route {
 	routes := ingress.OwnRoutes()
 	for _, f := range []httpapi.Feature{
 		management.Health(nil, nil), management.Secrets(nil), management.NewSelf(management.SelfOptions{}).Feature(),
-		management.Admin(management.AdminOptions{}), catalog.Feature(), logins.Feature(), scimapi.Feature(scimapi.Options{}), management.Shared(management.SharedOptions{}),
+		management.Admin(management.AdminOptions{}), management.NewRequests(nil, nil).Feature(), catalog.Feature(), logins.Feature(), scimapi.Feature(scimapi.Options{}), management.Shared(management.SharedOptions{}),
 	} {
 		routes = append(routes, f.Routes...)
 	}
@@ -105,7 +105,7 @@ func TestTheFeaturesAreAllThatIsServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	opened := regexp.MustCompile(`newFeature\{([^}]*)\}`).FindSubmatch(text)
-	if opened == nil || string(opened[1]) != "healthFeature, secretsFeature, l.selfFeature, adminFeature, catalogFeature" {
+	if opened == nil || string(opened[1]) != "healthFeature, secretsFeature, l.selfFeature, requestsFeature, adminFeature, catalogFeature" {
 		t.Errorf("the features are %s: describe what is served, and add it to allRoutes", opened)
 	}
 }

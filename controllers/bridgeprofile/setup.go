@@ -27,11 +27,11 @@ import (
 // Name names the controller in logs, metrics and events.
 const Name = "bridgeprofile"
 
-// CacheOptions limit what is held in memory to the profiles and people of the
+// CacheOptions limit what is held in memory to the profiles, people and requests of the
 // installation's namespace.
 func CacheOptions(namespace string) map[client.Object]cache.ByObject {
 	own := cache.ByObject{Namespaces: map[string]cache.Config{namespace: {}}}
-	return map[client.Object]cache.ByObject{&v1alpha1.BridgeProfile{}: own, &v1alpha1.BridgePerson{}: own, &v1alpha1.SharedServer{}: own}
+	return map[client.Object]cache.ByObject{&v1alpha1.BridgeProfile{}: own, &v1alpha1.BridgePerson{}: own, &v1alpha1.SharedServer{}: own, &v1alpha1.BridgeRequest{}: own}
 }
 
 // Setup adds the controller to m, whose cache must have the CacheOptions.

@@ -34,6 +34,8 @@ const (
 	// people: user ids and the keys of subjects.
 	indexPerson    = "person"
 	indexPersonKey = "person-key"
+	// indexRequestUser finds BridgeRequests by the user who asks.
+	indexRequestUser = "request-user"
 	// indexClaimBridge finds PersistentVolumeClaims by the label of their bridge.
 	indexClaimBridge = "claim"
 )
@@ -67,6 +69,7 @@ func Indexes() []Index {
 		{&v1alpha1.HostedBridge{}, indexRecipe, func(o client.Object) []string { return recipeUses(o.(*v1alpha1.HostedBridge)) }},
 		{&v1alpha1.HostedBridge{}, indexPerson, func(o client.Object) []string { return personKeys(o.(*v1alpha1.HostedBridge)) }},
 		{&v1alpha1.BridgePerson{}, indexPersonKey, func(o client.Object) []string { return keysOfPerson(o.(*v1alpha1.BridgePerson)) }},
+		{&v1alpha1.BridgeRequest{}, indexRequestUser, func(o client.Object) []string { return []string{string(o.(*v1alpha1.BridgeRequest).Spec.User)} }},
 		{&v1alpha1.HostedBridge{}, indexKey, func(o client.Object) []string { return copyable(o.(*v1alpha1.HostedBridge)) }},
 	}
 }

@@ -79,7 +79,11 @@ func (r *profiler) apply(ctx context.Context, b *v1alpha1.HostedBridge, people *
 	profile.Sort(selected)
 	changed := *b
 	changed.Status.Profiles = uses(b, selected, now)
-	changed.Status.Effective = profile.Effective(b, selected, r.tiers, profile.SharingOf(b, shared.Items, people, now))
+	approved, err := r.approved(ctx, b, selected)
+	if err != nil {
+		return profiled{}, err
+	}
+	changed.Status.Effective = profile.Effective(b, selected, r.tiers, profile.SharingOf(b, shared.Items, people, now), approved)
 	out.bridge = changed.WithEffective()
 	return out, nil
 }

@@ -349,3 +349,40 @@ func TestGroupsThatALoginNamesDecide(t *testing.T) {
 	hear(began.Add(2*time.Second), "eng")
 	f.eventually(t, "who came back is told of the server", c, has(true))
 }
+
+func TestAServerOnRequestNeedsAnApprovedRequest(t *testing.T) {
+	f := newFixture(t)
+	p := f.profile("engineering", "jira", "https://jira.example.com/mcp")
+	p.Spec.Servers[0].Use = v1alpha1.ServerOnRequest
+	b := f.bridge("member", inGroup, func(s *v1alpha1.HostedBridgeSpec) {
+		s.Choices = &v1alpha1.Choices{Servers: []v1alpha1.ServerChoice{{Name: "jira", Use: v1alpha1.ChoiceOn}}}
+	})
+	testenv.ExpectApplied(t, f.Client, p, b)
+	f.follow(t, p)
+	f.expectConfigured(t, b, "jira.example.com", false)
+	if c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionProfilesApplied); c == nil || c.Reason != v1alpha1.ReasonChoiceIgnored || !strings.Contains(c.Message, "no request of the user is approved") {
+		t.Errorf("condition %+v", c)
+	}
+	q := &v1alpha1.BridgeRequest{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.Settings.Namespace, Name: v1alpha1.RequestName(b.User(), "jira")},
+		Spec:       v1alpha1.BridgeRequestSpec{User: b.User(), Server: "jira", Reason: "tickets"},
+	}
+	testenv.ExpectApplied(t, f.Client, q)
+	f.expectConfigured(t, b, "jira.example.com", false)
+	decide := func(d v1alpha1.RequestDecision) error {
+		testenv.ExpectExists(t, f.Client, q)
+		q.Spec.Decision = &d
+		return f.Update(t.Context(), q)
+	}
+	if err := decide(v1alpha1.RequestDecision{Verdict: v1alpha1.RequestRefused}); err == nil || !strings.Contains(err.Error(), "refused with a reason") {
+		t.Errorf("a refusal without a reason: %v", err)
+	}
+	if err := decide(v1alpha1.RequestDecision{Verdict: v1alpha1.RequestApproved}); err != nil {
+		t.Fatal(err)
+	}
+	f.expectConfigured(t, b, "jira.example.com", true)
+	if err := f.Delete(t.Context(), q); err != nil {
+		t.Fatal(err)
+	}
+	f.expectConfigured(t, b, "jira.example.com", false)
+}

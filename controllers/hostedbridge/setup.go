@@ -53,6 +53,7 @@ func (r *Reconciler) Setup(ctx context.Context, m ctrl.Manager) error {
 		Watches(&v1alpha1.CatalogRecipe{}, events.enqueueUsersOfRecipe()).
 		Watches(&v1alpha1.BridgePerson{}, handler.EnqueueRequestsFromMapFunc(events.bridgesOfPerson), builder.WithPredicates(personChanged())).
 		Watches(&v1alpha1.SharedServer{}, events.enqueueSharing()).
+		Watches(&v1alpha1.BridgeRequest{}, handler.EnqueueRequestsFromMapFunc(events.bridgesOfRequest), builder.WithPredicates(approvalChanged())).
 		Watches(&v1alpha1.BridgeProfile{}, events.enqueueSelected(func(p *v1alpha1.BridgeProfile) { r.pacer.Forget(p.UID) })).
 		Watches(&v1alpha1.HostedBridge{}, r.emitChanges(m.Elected())).
 		WatchesRawSource(events.enqueueAtTakeover(m.Elected())).

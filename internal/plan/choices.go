@@ -53,6 +53,8 @@ func whyIgnored(e *v1alpha1.EffectiveSettings, server string) string {
 		return "no BridgeProfile of the bridge offers the server"
 	case e.Servers[at].Reason == v1alpha1.ReasonChoiceIgnored:
 		return "BridgeProfile " + e.Servers[at].Profile + " requires the server"
+	case e.Servers[at].Reason == v1alpha1.ReasonNotApproved:
+		return "BridgeProfile " + e.Servers[at].Profile + " offers the server on request, and no request of the user is approved"
 	case e.Servers[at].Reason == v1alpha1.ReasonServerShadowed:
 		return "the HostedBridge has a server of this name of its own"
 	}

@@ -5,10 +5,29 @@ package profile
 
 import "github.com/hostedbridge/hostedbridge/api/v1alpha1"
 
-// Reason says why a bridge does not have a server that a profile gives with this use, or
-// why it does not follow the choice about it; empty if neither is so. own is whether the
-// bridge's own spec has a server of the same name, and choice the use in spec.choices.
-func Reason(use v1alpha1.ServerUse, own bool, choice string) string {
+// Offer is how a profile gives a server to a bridge.
+type Offer struct {
+	Use v1alpha1.ServerUse
+	// Own is whether the bridge's own spec has a server of the same name.
+	Own bool
+	// Approved is whether an administrator approved the user's request for the server.
+	Approved bool
+}
+
+// OfferOf returns the offer of which an entry of status.effective was made.
+func OfferOf(e v1alpha1.EffectiveServer) Offer {
+	return Offer{Use: e.Use, Own: e.Reason == v1alpha1.ReasonServerShadowed, Approved: e.Reason != v1alpha1.ReasonNotApproved}
+}
+
+// Reason says why a bridge does not have the server, or why it does not follow the choice
+// about it, the use in spec.choices; empty if neither is so.
+func (o Offer) Reason(choice string) string {
+	use, own := o.Use, o.Own
+	if use == v1alpha1.ServerOnRequest {
+		if use = v1alpha1.ServerOptional; !own && !o.Approved {
+			return v1alpha1.ReasonNotApproved
+		}
+	}
 	switch {
 	case use == v1alpha1.ServerRequired && choice == v1alpha1.ChoiceOff:
 		return v1alpha1.ReasonChoiceIgnored

@@ -17,12 +17,13 @@ import (
 
 // Effective returns what profiles change of the bridge's spec. All of them select the
 // bridge, and are in the order of Sort. It returns nil if there are none. The tiers limit
-// how many servers the bridge can have, and sharing which SharedServers it may use.
-func Effective(b *v1alpha1.HostedBridge, profiles []Profile, tiers quota.Tiers, sharing Sharing) *v1alpha1.EffectiveSettings {
+// how many servers the bridge can have, and sharing which SharedServers it may use. approved
+// are the servers for which requests of the bridge's user are approved.
+func Effective(b *v1alpha1.HostedBridge, profiles []Profile, tiers quota.Tiers, sharing Sharing, approved []string) *v1alpha1.EffectiveSettings {
 	if len(profiles) == 0 {
 		return nil
 	}
-	m := merger{bridge: b, profiles: profiles, sharing: sharing, choices: ptr.Deref(b.Spec.Choices, v1alpha1.Choices{})}
+	m := merger{bridge: b, profiles: profiles, sharing: sharing, approved: approved, choices: ptr.Deref(b.Spec.Choices, v1alpha1.Choices{})}
 	m.settings()
 	m.servers()
 	tier := b.Spec.Tier
@@ -40,6 +41,7 @@ type merger struct {
 	bridge   *v1alpha1.HostedBridge
 	profiles []Profile
 	sharing  Sharing
+	approved []string
 	choices  v1alpha1.Choices
 	out      v1alpha1.EffectiveSettings
 }
@@ -152,7 +154,7 @@ func (m *merger) server(name string) v1alpha1.EffectiveServer {
 		out.Recipe = entry.Recipe.Name
 	}
 	choice := m.choice(name)
-	out.Reason = Reason(use, m.has(name), choice.Use)
+	out.Reason = Offer{Use: use, Own: m.has(name), Approved: slices.Contains(m.approved, name)}.Reason(choice.Use)
 	if out.Reason == "" || out.Reason == v1alpha1.ReasonChoiceIgnored {
 		m.give(&out, entry, by.Spec.Variables, append(denied, choice.Deny...))
 	}
@@ -236,6 +238,7 @@ func (m *merger) fit(limit int) {
 	room = max(room, 0) - len(own)
 	take(v1alpha1.ServerDefault)
 	take(v1alpha1.ServerOptional)
+	take(v1alpha1.ServerOnRequest)
 }
 
 // own returns the names of the spec's servers that no required server replaces.

@@ -58,7 +58,7 @@ func profiled(name string, priority int32, change func(*v1alpha1.BridgeProfileSp
 func summary(b *v1alpha1.HostedBridge, profiles ...Profile) string {
 	Sort(profiles)
 	out := *b
-	out.Status.Effective = Effective(b, profiles, tiers, Sharing{})
+	out.Status.Effective = Effective(b, profiles, tiers, Sharing{}, nil)
 	got := out.WithEffective()
 	words := []string{got.Spec.Tier}
 	for _, s := range got.Spec.Servers {
@@ -191,7 +191,7 @@ func TestSettingsAndChoices(t *testing.T) {
 				s.Mode, s.ToolPrefix, s.IdleTimeout, s.RuntimeClassName = v1alpha1.ModeRouter, v1alpha1.ToolPrefixAuto, timeout(time.Hour), "gvisor"
 				s.AllowChoices = tt.allowed
 			})
-			got := Effective(bridge(func(s *v1alpha1.HostedBridgeSpec) { s.Choices = tt.choices }), []Profile{p}, tiers, Sharing{})
+			got := Effective(bridge(func(s *v1alpha1.HostedBridgeSpec) { s.Choices = tt.choices }), []Profile{p}, tiers, Sharing{}, nil)
 			if diff := cmp.Diff(&tt.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -223,7 +223,7 @@ func TestToolsThatAnyProfileDeniesAreDenied(t *testing.T) {
 		s.Choices = &v1alpha1.Choices{Servers: []v1alpha1.ServerChoice{{Name: "x", Deny: []string{"mine", "two"}}}}
 	})
 	profiles := []Profile{profiled("a", 9, filter("read write", "one"), "Default x"), profiled("b", 1, filter("other", "two"), "Optional x")}
-	got := serverOf(t, Effective(b, profiles, tiers, Sharing{}), "x").Tools
+	got := serverOf(t, Effective(b, profiles, tiers, Sharing{}, nil), "x").Tools
 	if diff := cmp.Diff(&v1alpha1.ToolFilter{Allow: []string{"read", "write"}, Deny: []string{"mine", "one", "two"}}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -238,7 +238,7 @@ func TestVariablesStandInTheServersOfTheirProfile(t *testing.T) {
 			Args: []string{"--team=${TEAM}", "cost: $5"}, Env: []v1alpha1.StdioVariable{{Name: "T", Value: "${TEAM}"}}, Files: []v1alpha1.StdioFile{{Name: "t", Content: "${TEAM}"}},
 		}}
 	}, "Default x", "Default y")
-	e := Effective(bridge(nil), []Profile{p}, tiers, Sharing{})
+	e := Effective(bridge(nil), []Profile{p}, tiers, Sharing{}, nil)
 	if got, want := serverOf(t, e, "x").Transport.Headers[0].Value, "$$ pay$$ops pay$$ops ${TOKEN} ${OTHER:-$$x}"; got != want {
 		t.Errorf("header %q, want %q", got, want)
 	}
@@ -276,7 +276,7 @@ func TestOrderAndDenialDoNotDependOnChance(t *testing.T) {
 		if got := summary(b, profiles...); got != want {
 			t.Fatalf("in another order\n%s\nand not\n%s", got, want)
 		}
-		all := Effective(b, profiles, tiers, Sharing{})
+		all := Effective(b, profiles, tiers, Sharing{}, nil)
 		for _, given := range all.Servers {
 			server := serverOf(t, all, given.Name)
 			for _, denied := range deniedBy(profiles, given.Name) {
@@ -298,4 +298,44 @@ func deniedBy(profiles []Profile, server string) []string {
 		}
 	}
 	return denied
+}
+
+func TestAServerOnRequestNeedsAnApproval(t *testing.T) {
+	p := Profile{Name: "team", Spec: v1alpha1.BridgeProfileSpec{Servers: []v1alpha1.ProfileServer{
+		{Server: v1alpha1.Server{Name: "jira", Transport: v1alpha1.Transport{URL: "https://jira"}}, Use: v1alpha1.ServerOnRequest},
+	}}}
+	request := func(name, user string, verdict v1alpha1.RequestVerdict) v1alpha1.BridgeRequest {
+		q := v1alpha1.BridgeRequest{Spec: v1alpha1.BridgeRequestSpec{User: v1alpha1.UserID(user), Server: "jira"}}
+		if q.Name = name; verdict != "" {
+			q.Spec.Decision = &v1alpha1.RequestDecision{Verdict: verdict}
+		}
+		return q
+	}
+	for name, tt := range map[string]struct {
+		request v1alpha1.BridgeRequest
+		choice  string
+		want    string
+	}{
+		"nobody has asked":                   {v1alpha1.BridgeRequest{}, v1alpha1.ChoiceOn, v1alpha1.ReasonNotApproved},
+		"the request is open":                {request("alice.jira", "alice", ""), v1alpha1.ChoiceOn, v1alpha1.ReasonNotApproved},
+		"the request is refused":             {request("alice.jira", "alice", v1alpha1.RequestRefused), v1alpha1.ChoiceOn, v1alpha1.ReasonNotApproved},
+		"another user's request is approved": {request("bob.jira", "bob", v1alpha1.RequestApproved), v1alpha1.ChoiceOn, v1alpha1.ReasonNotApproved},
+		"it has the name of another request": {request("bob.jira", "alice", v1alpha1.RequestApproved), v1alpha1.ChoiceOn, v1alpha1.ReasonNotApproved},
+		"it is approved, and not chosen":     {request("alice.jira", "alice", v1alpha1.RequestApproved), "", v1alpha1.ReasonServerOff},
+		"it is approved, and turned off":     {request("alice.jira", "alice", v1alpha1.RequestApproved), v1alpha1.ChoiceOff, v1alpha1.ReasonServerOff},
+		"it is approved and turned on":       {request("alice.jira", "alice", v1alpha1.RequestApproved), v1alpha1.ChoiceOn, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := bridge(func(s *v1alpha1.HostedBridgeSpec) {
+				s.UserID = "alice"
+				if tt.choice != "" {
+					s.Choices = &v1alpha1.Choices{Servers: []v1alpha1.ServerChoice{{Name: "jira", Use: tt.choice}}}
+				}
+			})
+			e := Effective(b, []Profile{p}, tiers, Sharing{}, Approved([]v1alpha1.BridgeRequest{tt.request}, b.User()))
+			if got := e.Servers[0]; got.Reason != tt.want || (got.Source != "") != (tt.want == "") {
+				t.Errorf("reason %q, want %q: %+v", got.Reason, tt.want, got)
+			}
+		})
+	}
 }

@@ -107,7 +107,7 @@ func TestAProfileGivesASharedServerToMembersAlone(t *testing.T) {
 	give := func(subject string, servers []v1alpha1.SharedServer, own ...string) (*v1alpha1.HostedBridge, v1alpha1.EffectiveServer) {
 		b := bridge(nil, own...)
 		subjects(subject)(b)
-		b.Status.Effective = Effective(b, []Profile{p}, tiers, SharingOf(b, servers, people, heard))
+		b.Status.Effective = Effective(b, []Profile{p}, tiers, SharingOf(b, servers, people, heard), nil)
 		return b.WithEffective(), b.Status.Effective.Servers[0]
 	}
 

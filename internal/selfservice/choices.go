@@ -20,6 +20,8 @@ const (
 	ActionTurnOff Action = "turn_off"
 	// ActionClear removes the choice, so that the profile decides.
 	ActionClear Action = "clear"
+	// ActionAsk asks an administrator for the server.
+	ActionAsk Action = "ask"
 )
 
 // Choice is what a user wants of a server that a profile offers.
@@ -80,9 +82,11 @@ func Permit(b *v1alpha1.HostedBridge, server string, c Choice) error {
 		}
 		return &Refusal{NotFound: true, Text: "No profile offers a server of this name."}
 	}
-	switch profile.Reason(e.Use, e.Reason == v1alpha1.ReasonServerShadowed, c.Use) {
+	switch profile.OfferOf(e).Reason(c.Use) {
 	case v1alpha1.ReasonChoiceIgnored:
 		return &Refusal{Text: "The profile " + e.Profile + " requires the server " + server + ", so it stays on."}
+	case v1alpha1.ReasonNotApproved:
+		return &Refusal{Text: "The profile " + e.Profile + " offers the server " + server + " on request. Ask for it first."}
 	case v1alpha1.ReasonServerShadowed:
 		return &Refusal{Text: "The HostedBridge has a server " + server + " of its own, which takes the place of the profile's. An administrator can change it."}
 	}
@@ -120,8 +124,12 @@ func useOf(c *Choice) string {
 func actionsOf(e v1alpha1.EffectiveServer, c *Choice) []Action {
 	actions := []Action{}
 	shadowed := e.Reason == v1alpha1.ReasonServerShadowed
-	if e.Use != v1alpha1.ServerRequired && !shadowed {
-		if profile.Reason(e.Use, false, useOf(c)) == "" {
+	switch offer := profile.OfferOf(e); {
+	case e.Use == v1alpha1.ServerRequired || shadowed:
+	case e.Reason == v1alpha1.ReasonNotApproved:
+		actions = append(actions, ActionAsk)
+	default:
+		if offer.Reason(useOf(c)) == "" {
 			actions = append(actions, ActionTurnOff)
 		} else {
 			actions = append(actions, ActionTurnOn)
@@ -139,7 +147,7 @@ func isPending(e v1alpha1.EffectiveServer, c *Choice) bool {
 	case v1alpha1.ReasonServerShadowed:
 		return false
 	case v1alpha1.ReasonServerNoRoom:
-		return profile.Reason(e.Use, false, useOf(c)) != ""
+		return profile.OfferOf(e).Reason(useOf(c)) != ""
 	}
-	return profile.Reason(e.Use, false, useOf(c)) != e.Reason
+	return profile.OfferOf(e).Reason(useOf(c)) != e.Reason
 }

@@ -31,6 +31,8 @@ const (
 	FixTurnOn FixCode = "turn_on"
 	// FixMakeRoom: turn another server off.
 	FixMakeRoom FixCode = "make_room"
+	// FixRequest: ask an administrator for the server.
+	FixRequest FixCode = "request"
 	// FixRemove: remove the choice about the server, which has no effect or leads to a
 	// server that cannot be used.
 	FixRemove FixCode = "remove"
@@ -74,6 +76,8 @@ func fixOff(s Server) *Fix {
 	switch s.Reason {
 	case ReasonOff:
 		return &Fix{Code: FixTurnOn, Text: "Turn the server on."}
+	case ReasonNotApproved:
+		return &Fix{Code: FixRequest, Text: "Ask for the server."}
 	case ReasonNoRoom:
 		if s.Use == "" {
 			return &Fix{Code: FixAskAdmin, Text: "Turn another server off, or ask an administrator for a larger tier."}
@@ -156,6 +160,8 @@ func offMessage(v View, s Server) string {
 			return "You turned this server off."
 		}
 		return "The profile " + s.Profile + " offers this server."
+	case ReasonNotApproved:
+		return "The profile " + s.Profile + " offers this server on request."
 	case ReasonShadowed:
 		return "The HostedBridge has a server of this name of its own."
 	case ReasonNoRoom:

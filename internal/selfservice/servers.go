@@ -29,7 +29,10 @@ const (
 	ReasonShadowed      = "shadowed"
 	ReasonNoRoom        = "no_room"
 	ReasonChoiceIgnored = "choice_ignored"
-	reasonOutOfService  = "out_of_service"
+	// ReasonNotApproved: a profile offers the server on request, and no request of the user
+	// is approved.
+	ReasonNotApproved  = "not_approved"
+	reasonOutOfService = "out_of_service"
 	// ReasonPending: the operator has not acted on the choice yet.
 	ReasonPending = "pending"
 )
@@ -161,6 +164,8 @@ func (v View) withheld(e v1alpha1.EffectiveServer) Server {
 		s.Reason = ReasonShadowed
 	case v1alpha1.ReasonServerNoRoom:
 		s.Reason = ReasonNoRoom
+	case v1alpha1.ReasonNotApproved:
+		s.Reason = ReasonNotApproved
 	}
 	return s
 }

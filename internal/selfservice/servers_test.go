@@ -164,20 +164,28 @@ func TestAServerWithoutRoomInTheSpecIsForAnAdministrator(t *testing.T) {
 // TestAPermittedChoiceIsFollowed compares Permit with the function by which the operator
 // merges profiles, for each use, choice and state.
 func TestAPermittedChoiceIsFollowed(t *testing.T) {
-	for _, use := range []v1alpha1.ServerUse{v1alpha1.ServerRequired, v1alpha1.ServerDefault, v1alpha1.ServerOptional} {
+	type offer struct {
+		use      v1alpha1.ServerUse
+		approved []string
+	}
+	for _, of := range []offer{
+		{use: v1alpha1.ServerRequired}, {use: v1alpha1.ServerDefault}, {use: v1alpha1.ServerOptional},
+		{use: v1alpha1.ServerOnRequest}, {v1alpha1.ServerOnRequest, []string{"y"}}, {v1alpha1.ServerOnRequest, []string{"x"}},
+	} {
 		for _, own := range []string{"", "x"} {
 			for _, choice := range []string{"", v1alpha1.ChoiceOn, v1alpha1.ChoiceOff} {
 				b := viewOf(own, "", "").Bridge
-				p := profile.Profile{Name: "team", Spec: v1alpha1.BridgeProfileSpec{Servers: []v1alpha1.ProfileServer{{Server: v1alpha1.Server{Name: "x"}, Use: use}}}}
-				b.Status.Effective = profile.Effective(b, []profile.Profile{p}, nil, profile.Sharing{})
+				p := profile.Profile{Name: "team", Spec: v1alpha1.BridgeProfileSpec{Servers: []v1alpha1.ProfileServer{{Server: v1alpha1.Server{Name: "x"}, Use: of.use}}}}
+				b.Status.Effective = profile.Effective(b, []profile.Profile{p}, nil, profile.Sharing{}, of.approved)
 				err := Permit(b.WithEffective(), "x", Choice{Use: choice})
 				if choice != "" {
 					b.Spec.Choices = &v1alpha1.Choices{Servers: []v1alpha1.ServerChoice{{Name: "x", Use: choice}}}
 				}
-				b.Status.Effective = profile.Effective(b, []profile.Profile{p}, nil, profile.Sharing{})
-				ignored := len(plan.IgnoredChoices(b)) > 0 || choice == "" && b.Status.Effective.Servers[0].Reason == v1alpha1.ReasonServerShadowed
+				b.Status.Effective = profile.Effective(b, []profile.Profile{p}, nil, profile.Sharing{}, of.approved)
+				reason := b.Status.Effective.Servers[0].Reason
+				ignored := len(plan.IgnoredChoices(b)) > 0 || choice == "" && (reason == v1alpha1.ReasonServerShadowed || reason == v1alpha1.ReasonNotApproved)
 				if (err != nil) != ignored {
-					t.Errorf("%s, own %q, choice %q: refused: %v, ignored by the operator: %v", use, own, choice, err, ignored)
+					t.Errorf("%v, own %q, choice %q: refused: %v, ignored by the operator: %v", of, own, choice, err, ignored)
 				}
 			}
 		}

@@ -45,6 +45,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.BridgeProfileSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BridgeProfileStatus"):
 		return &apiv1alpha1.BridgeProfileStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BridgeRequest"):
+		return &apiv1alpha1.BridgeRequestApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BridgeRequestSpec"):
+		return &apiv1alpha1.BridgeRequestSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CatalogPublisher"):
 		return &apiv1alpha1.CatalogPublisherApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CatalogPublisherSpec"):
@@ -167,6 +171,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.RecipeVersionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RecipeWorkflow"):
 		return &apiv1alpha1.RecipeWorkflowApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RequestDecision"):
+		return &apiv1alpha1.RequestDecisionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Retry"):
 		return &apiv1alpha1.RetryApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SecretFailure"):

@@ -179,6 +179,10 @@ func (o Options) diff(ctx context.Context, c client.Reader, given []v1alpha1.Bri
 	if err := c.List(ctx, &persons, client.InNamespace(o.Namespace)); err != nil {
 		return fmt.Errorf("list BridgePersons: %w", err)
 	}
+	var requests v1alpha1.BridgeRequestList
+	if err := c.List(ctx, &requests, client.InNamespace(o.Namespace)); err != nil {
+		return fmt.Errorf("list BridgeRequests: %w", err)
+	}
 	var shared v1alpha1.SharedServerList
 	if err := c.List(ctx, &shared, client.InNamespace(o.Namespace)); err != nil {
 		return fmt.Errorf("list SharedServers: %w", err)
@@ -188,7 +192,7 @@ func (o Options) diff(ctx context.Context, c client.Reader, given []v1alpha1.Bri
 		b := &bridges[i]
 		groups, _ := profile.Groups(b, people, now)
 		after := *b
-		after.Status.Effective = profile.Effective(b, selecting(profiles, b, groups), tiers, profile.SharingOf(b, shared.Items, people, now))
+		after.Status.Effective = profile.Effective(b, selecting(profiles, b, groups), tiers, profile.SharingOf(b, shared.Items, people, now), profile.Approved(requests.Items, b.User()))
 		if changes := profile.Changes(b.WithEffective(), after.WithEffective()); len(changes) > 0 {
 			changed++
 			if _, err := fmt.Fprintf(stdout, "%s/%s (user %s)\n    %s\n", b.Namespace, b.Name, b.User(), strings.Join(changes, "\n    ")); err != nil {

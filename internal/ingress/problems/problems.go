@@ -66,6 +66,16 @@ var (
 	AccessRequest         = httpapi.New(http.StatusUnprocessableEntity, "access_request_invalid", `Send {"access": "Suspended"}; access is Allowed, Suspended or Offboarded, and "dryRun": true says what would follow.`)
 	AccessRequestTooLarge = httpapi.New(http.StatusRequestEntityTooLarge, "body_too_large", "A request for an access is limited to 4 KiB.")
 
+	RequestInvalid    = httpapi.New(http.StatusUnprocessableEntity, "request_invalid", `Send {"reason": "why you need the server"}; an administrator sends {"verdict": "Approved"} or {"verdict": "Refused", "reason": "why not"}.`)
+	DecisionInvalid   = httpapi.New(http.StatusUnprocessableEntity, "decision_invalid", "verdict must be Approved or Refused, and a refusal needs a reason, which the user reads.")
+	ReasonTooLong     = httpapi.New(http.StatusUnprocessableEntity, "reason_too_long", "A reason has at most 500 characters.")
+	RequestNone       = httpapi.New(http.StatusNotFound, "request_not_found", "There is no such request, and no profile offers the server on request.")
+	RequestIsOpen     = httpapi.New(http.StatusConflict, "request_open", "The server is asked for already, and nobody has answered yet.")
+	RequestIsApproved = httpapi.New(http.StatusConflict, "request_approved", "The request is approved: turn the server on.")
+	RequestChanged    = httpapi.New(http.StatusConflict, "request_changed", "Somebody else changed the request at the same time. Look at it again.")
+	RequestLimit      = httpapi.New(http.StatusConflict, "request_limit_reached", "Ten requests are open, which is the most. Withdraw one, or wait for an answer.")
+	RequestsQuery     = httpapi.New(http.StatusBadRequest, "query_invalid", "The query is not one for requests.")
+
 	KeyRequest         = httpapi.New(http.StatusUnprocessableEntity, "key_request_invalid", `Send {"name": "laptop", "expires": "90d"}; both may be left out.`)
 	KeyRequestTooLarge = httpapi.New(http.StatusRequestEntityTooLarge, "body_too_large", "A request for a key is limited to 4 KiB.")
 	KeyNotFound        = httpapi.New(http.StatusNotFound, "key_not_found", "The user has no key of this id.")

@@ -50,6 +50,12 @@ type People interface {
 	FollowPersons(ctx context.Context, told func(*v1alpha1.BridgePerson)) error
 }
 
+// Requests are what users have asked for.
+type Requests interface {
+	// DeleteOf removes those of a user.
+	DeleteOf(ctx context.Context, user v1alpha1.UserID) error
+}
+
 // Leaving ends the keys and logins of people who are offboarded, and notes each step of
 // people who lose their access in the audit trail. Whoever takes the access away writes
 // spec.access of a BridgePerson alone: the routes refuse the person from then on, and
@@ -59,6 +65,7 @@ type Leaving struct {
 	Namespace string
 	Known     People
 	Keys      *Keys
+	Requests  Requests
 	// Note writes an entry of the audit trail.
 	Note func(audit.Entry) error
 	Now  func() time.Time
@@ -216,14 +223,17 @@ func (l *Leaving) own(ctx context.Context, p *v1alpha1.BridgePerson) ([]*v1alpha
 	}), nil
 }
 
-// endKeys removes the keys of the person's own bridges that were added as ones of their own.
-// A key in a manifest stays there: it is refused while the person has no access.
+// endKeys removes the keys of the person's own bridges that were added as ones of their own,
+// and what the person has asked for. A key in a manifest stays there: it is refused while the person has no access.
 func (l *Leaving) endKeys(ctx context.Context, p *v1alpha1.BridgePerson) error {
 	own, err := l.own(ctx, p)
 	if err != nil {
 		return err
 	}
 	for _, b := range own {
+		if err := l.Requests.DeleteOf(ctx, b.User()); err != nil {
+			return err
+		}
 		of := userkey.Bridge{NamespacedName: types.NamespacedName{Namespace: b.Namespace, Name: b.Name}, UID: b.UID}
 		keys, err := l.Keys.List(ctx, of)
 		if errors.Is(err, userkey.ErrNoBridge) {

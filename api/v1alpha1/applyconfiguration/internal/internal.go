@@ -285,6 +285,36 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: updated
       type:
         scalar: numeric
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.BridgeRequest
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+    - name: spec
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.BridgeRequestSpec
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.BridgeRequestSpec
+  map:
+    fields:
+    - name: decision
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.RequestDecision
+    - name: reason
+      type:
+        scalar: string
+    - name: server
+      type:
+        scalar: string
+    - name: user
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.UserID
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.CatalogPublisher
   map:
     fields:
@@ -1786,6 +1816,20 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: atomic
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.RequestDecision
+  map:
+    fields:
+    - name: reason
+      type:
+        scalar: string
+    - name: time
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: verdict
+      type:
+        namedType: com.github.hostedbridge.hostedbridge.api.v1alpha1.RequestVerdict
+- name: com.github.hostedbridge.hostedbridge.api.v1alpha1.RequestVerdict
+  scalar: string
 - name: com.github.hostedbridge.hostedbridge.api.v1alpha1.Retry
   map:
     fields:

@@ -18,14 +18,15 @@ type EffectiveServerApplyConfiguration struct {
 	Name *string `json:"name,omitempty"`
 	// profile is the name of the profile.
 	Profile *string `json:"profile,omitempty"`
-	// use is Required, Default or Optional.
+	// use is Required, Default, Optional or OnRequest.
 	Use *apiv1alpha1.ServerUse `json:"use,omitempty"`
 	// recipe is the name of the server's recipe. It is not set for a server without a
 	// recipe.
 	Recipe *string `json:"recipe,omitempty"`
 	// reason says why the bridge does not have the server, or does not follow a choice:
 	// Off, Shadowed by a server of the same name in the spec, NoRoom in the tier,
-	// UnknownShared or NotMember of a SharedServer, or ChoiceIgnored.
+	// NotApproved for a server that the user has to ask for, UnknownShared or NotMember of a
+	// SharedServer, or ChoiceIgnored.
 	Reason *string `json:"reason,omitempty"`
 	// source is the server as JSON, in the form of spec.servers. It is not set if the
 	// bridge does not have the server.

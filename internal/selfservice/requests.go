@@ -1,0 +1,126 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package selfservice
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/route"
+)
+
+// RequestActions are what a user may do about servers that profiles offer on request.
+type RequestActions interface {
+	Requests(ctx context.Context, of route.Backend) (Requests, error)
+	// Ask asks an administrator for a server. One that was refused can be asked for again.
+	Ask(ctx context.Context, by Actor, of route.Backend, server, reason string) (Request, error)
+	// Withdraw removes a request. An approved one is given up by it.
+	Withdraw(ctx context.Context, by Actor, of route.Backend, server string) error
+}
+
+// The reasons why a request is not written.
+var (
+	// ErrNoRequest says that there is no such request.
+	ErrNoRequest = errors.New("there is no such request")
+	// ErrRequestOpen says that the user has asked already, and has no answer yet.
+	ErrRequestOpen = errors.New("the request is open")
+	// ErrRequestApproved says that the request was approved.
+	ErrRequestApproved = errors.New("the request is approved")
+	// ErrRequestChanged says that somebody else changed the request at the same time.
+	ErrRequestChanged = errors.New("the request was changed by somebody else")
+)
+
+// MaxOpenRequests is how many requests of a user may be open at the same time.
+const MaxOpenRequests = 10
+
+// MaxReason is how long a reason may be, in characters.
+const MaxReason = 500
+
+// The states of a request.
+const (
+	RequestOpen     = "open"
+	RequestApproved = "approved"
+	RequestRefused  = "refused"
+)
+
+// Requests are what a user has asked for.
+type Requests struct {
+	Requests []Request `json:"requests"`
+	// Offered are the servers that the user may ask for, and has not asked for yet.
+	Offered []string `json:"offered"`
+}
+
+// Compare orders requests: open ones come first, the oldest of them first, and then the
+// others, the newest answer first.
+func (r Request) Compare(other Request) int {
+	open, otherOpen := r.State == RequestOpen, other.State == RequestOpen
+	switch {
+	case open && otherOpen:
+		return r.Asked.Compare(other.Asked)
+	case open:
+		return -1
+	case otherOpen:
+		return 1
+	}
+	return ptr.Deref(other.Answered, time.Time{}).Compare(ptr.Deref(r.Answered, time.Time{}))
+}
+
+// Request is a request for a server, and its answer.
+type Request struct {
+	Server string `json:"server"`
+	// State is open, approved or refused.
+	State string `json:"state"`
+	// Reason is why the user asks, and Answer what an administrator wrote.
+	Reason   string     `json:"reason,omitempty"`
+	Answer   string     `json:"answer,omitempty"`
+	Asked    time.Time  `json:"asked"`
+	Answered *time.Time `json:"answered,omitempty"`
+}
+
+// RequestOf returns a request as its user sees it.
+func RequestOf(q *v1alpha1.BridgeRequest) Request {
+	r := Request{Server: q.Spec.Server, State: RequestOpen, Reason: q.Spec.Reason, Asked: q.CreationTimestamp.UTC()}
+	d := q.Spec.Decision
+	if d == nil {
+		return r
+	}
+	r.State, r.Answer = RequestRefused, d.Reason
+	if d.Verdict == v1alpha1.RequestApproved {
+		r.State = RequestApproved
+	}
+	if !d.Time.IsZero() {
+		r.Answered = new(d.Time.UTC())
+	}
+	return r
+}
+
+// RequestsOf returns what a user has asked for, of the servers that are offered on request.
+func RequestsOf(b *v1alpha1.HostedBridge, found []v1alpha1.BridgeRequest) Requests {
+	out := Requests{Requests: []Request{}, Offered: []string{}}
+	for i := range found {
+		out.Requests = append(out.Requests, RequestOf(&found[i]))
+	}
+	for _, server := range OnRequest(b) {
+		if !slices.ContainsFunc(out.Requests, func(r Request) bool { return r.Server == server }) {
+			out.Offered = append(out.Offered, server)
+		}
+	}
+	return out
+}
+
+// OnRequest returns the servers that the bridge's profiles offer on request.
+func OnRequest(b *v1alpha1.HostedBridge) []string {
+	var servers []string
+	for _, e := range offered(b) {
+		if e.Use == v1alpha1.ServerOnRequest && e.Reason != v1alpha1.ReasonServerShadowed {
+			servers = append(servers, e.Name)
+		}
+	}
+	return servers
+}

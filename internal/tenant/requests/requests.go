@@ -1,0 +1,170 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package requests keeps what users ask for, and the answers, in BridgeRequests of the
+// installation's namespace. The name of one is that of its user and server, so that two
+// replicas cannot make two of the same.
+package requests
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/selfservice"
+)
+
+// timeout bounds what one act asks of the API server.
+const timeout = 10 * time.Second
+
+// Store keeps requests. Its errors are those of package selfservice about requests, and the
+// API server's.
+type Store struct {
+	// Client reads from the API server, and writes.
+	Client client.Client
+	// Namespace is the installation's.
+	Namespace string
+	Now       func() time.Time
+}
+
+// Of returns the requests of a user for these servers.
+func (s *Store) Of(ctx context.Context, user v1alpha1.UserID, servers []string) ([]v1alpha1.BridgeRequest, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	var found []v1alpha1.BridgeRequest
+	for _, server := range servers {
+		q, err := s.get(ctx, user, server)
+		if errors.Is(err, selfservice.ErrNoRequest) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, *q)
+	}
+	return found, nil
+}
+
+func (s *Store) get(ctx context.Context, user v1alpha1.UserID, server string) (*v1alpha1.BridgeRequest, error) {
+	q := &v1alpha1.BridgeRequest{}
+	err := s.Client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: v1alpha1.RequestName(user, server)}, q)
+	switch {
+	case apierrors.IsNotFound(err) || err == nil && q.DeletionTimestamp != nil:
+		return nil, selfservice.ErrNoRequest
+	case err != nil:
+		return nil, fmt.Errorf("get BridgeRequest: %w", err)
+	}
+	return q, nil
+}
+
+// Ask writes a request. One that was refused is open again by it.
+func (s *Store) Ask(ctx context.Context, user v1alpha1.UserID, server, reason string) (*v1alpha1.BridgeRequest, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	q := &v1alpha1.BridgeRequest{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: v1alpha1.RequestName(user, server)},
+		Spec:       v1alpha1.BridgeRequestSpec{User: user, Server: server, Reason: reason},
+	}
+	err := s.Client.Create(ctx, q, client.FieldOwner(v1alpha1.FieldOwnerIngress))
+	switch {
+	case err == nil:
+		return q, nil
+	case !apierrors.IsAlreadyExists(err):
+		return nil, fmt.Errorf("create BridgeRequest: %w", err)
+	}
+	before, err := s.get(ctx, user, server)
+	switch {
+	case err != nil:
+		return nil, err
+	case before.Spec.Decision == nil:
+		return nil, selfservice.ErrRequestOpen
+	case before.Spec.Decision.Verdict == v1alpha1.RequestApproved:
+		return nil, selfservice.ErrRequestApproved
+	}
+	after := before.DeepCopy()
+	after.Spec.Reason, after.Spec.Decision = reason, nil
+	return after, s.write(ctx, before, after)
+}
+
+// Decide answers a request now, also one that was answered before.
+func (s *Store) Decide(ctx context.Context, user v1alpha1.UserID, server string, d v1alpha1.RequestDecision) (*v1alpha1.BridgeRequest, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	before, err := s.get(ctx, user, server)
+	if err != nil {
+		return nil, err
+	}
+	after := before.DeepCopy()
+	d.Time = metav1.NewTime(s.Now().Truncate(time.Second))
+	after.Spec.Decision = &d
+	return after, s.write(ctx, before, after)
+}
+
+func (s *Store) write(ctx context.Context, before, after *v1alpha1.BridgeRequest) error {
+	err := s.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(v1alpha1.FieldOwnerIngress))
+	switch {
+	case apierrors.IsNotFound(err):
+		return selfservice.ErrNoRequest
+	case apierrors.IsConflict(err):
+		return selfservice.ErrRequestChanged
+	case err != nil:
+		return fmt.Errorf("write BridgeRequest: %w", err)
+	}
+	return nil
+}
+
+// Withdraw removes a request.
+func (s *Store) Withdraw(ctx context.Context, user v1alpha1.UserID, server string) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	q, err := s.get(ctx, user, server)
+	if err != nil {
+		return err
+	}
+	return s.delete(ctx, q)
+}
+
+func (s *Store) delete(ctx context.Context, q *v1alpha1.BridgeRequest) error {
+	err := s.Client.Delete(ctx, q, client.Preconditions{UID: &q.UID})
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return selfservice.ErrNoRequest
+	case err != nil:
+		return fmt.Errorf("delete BridgeRequest: %w", err)
+	}
+	return nil
+}
+
+// All returns the requests of all users.
+func (s *Store) All(ctx context.Context) ([]v1alpha1.BridgeRequest, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	var list v1alpha1.BridgeRequestList
+	if err := s.Client.List(ctx, &list, client.InNamespace(s.Namespace)); err != nil {
+		return nil, fmt.Errorf("list BridgeRequests: %w", err)
+	}
+	return list.Items, nil
+}
+
+// DeleteOf removes all requests of a user.
+func (s *Store) DeleteOf(ctx context.Context, user v1alpha1.UserID) error {
+	all, err := s.All(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		if all[i].Spec.User != user {
+			continue
+		}
+		if err := s.delete(ctx, &all[i]); err != nil && !errors.Is(err, selfservice.ErrNoRequest) {
+			return err
+		}
+	}
+	return nil
+}
