@@ -71,7 +71,7 @@ func newMetrics(reg prometheus.Registerer, master MasterKey) (*metrics, error) {
 		}),
 		sealed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hostedbridge_keybroker_sealed_total",
-			Help: "Values sealed, by where they came from: the user, the bridge that refreshed a login, or a source in spec.secretRefs.",
+			Help: "Values sealed, by where they came from: the user, the bridge that refreshed a login, a source in spec.secretRefs, or an owner of a SharedServer.",
 		}, []string{"by"}),
 		signed: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "hostedbridge_keybroker_login_signatures_total",
