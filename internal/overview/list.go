@@ -12,9 +12,10 @@ import (
 )
 
 const (
-	// MaxPage is how many users an answer has at most, and DefaultPage how many it has if
-	// nobody says.
-	MaxPage, DefaultPage = 200, 50
+	// MaxPage is how many users an answer has at most.
+	MaxPage = 200
+	// DefaultPage is how many users an answer has if nobody says.
+	DefaultPage = 50
 	// MaxText is how long a text may be that is searched for, in bytes.
 	MaxText = 253
 )
