@@ -76,6 +76,7 @@ type world struct {
 	inventory  *fakeInventory
 	// away keeps the API server from answering, and changing choices.
 	away      atomic.Bool
+	users     fakeUsers
 	logs      *lockedBuffer
 	registry  *prometheus.Registry
 	readiness *graceful.Readiness
@@ -136,6 +137,7 @@ func newWorldWith(t testing.TB, config Config, change func(*Deps), drain ...func
 		management.NewSelf(w.selfOptions(deps.Quotas)).Feature(),
 		fakeCatalog{}.feature(),
 	}
+	w.users.world = w
 	change(&deps)
 	limitRates(deps.Features, config)
 	if w.server, err = New(config, deps); err != nil {
