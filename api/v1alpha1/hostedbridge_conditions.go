@@ -24,9 +24,10 @@ const (
 	// ConditionStable is False if the bridge's process ended repeatedly within an
 	// hour although nobody asked it to. Otherwise the condition is not there.
 	ConditionStable = "Stable"
-	// ConditionProfilesApplied says which BridgeProfiles decide about the bridge. It is
-	// False while a later revision of one has not reached the bridge. If no profile
-	// selects the bridge, the condition is not there.
+	// ConditionProfilesApplied says which BridgeProfiles decide about the bridge, and
+	// which of its choices have no effect. It is False while a later revision of a
+	// profile has not reached the bridge. If no profile selects the bridge, and it has no
+	// choices, the condition is not there.
 	ConditionProfilesApplied = "ProfilesApplied"
 	// ConditionServersHealthy says whether all servers of the bridge can be used. It
 	// does not decide about Ready.

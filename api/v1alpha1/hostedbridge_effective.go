@@ -64,3 +64,6 @@ func (e *EffectiveSettings) servers(own []Server) []Server {
 	}
 	return all
 }
+
+// Gives reports whether the bridge has the server.
+func (s EffectiveServer) Gives() bool { return s.Reason == "" || s.Reason == ReasonChoiceIgnored }

@@ -639,6 +639,12 @@ type EffectiveServer struct {
 	// +required
 	Use ServerUse `json:"use"`
 
+	// recipe is the name of the server's recipe. It is not set for a server without a
+	// recipe.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Recipe string `json:"recipe,omitempty"`
+
 	// reason says why the bridge does not have the server, or does not follow a choice:
 	// Off, Shadowed by a server of the same name in the spec, NoRoom in the tier, or
 	// ChoiceIgnored.

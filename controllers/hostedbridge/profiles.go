@@ -235,6 +235,9 @@ func effectiveConfiguration(e *v1alpha1.EffectiveSettings) *bridgeac.EffectiveSe
 	}
 	for _, s := range e.Servers {
 		one := bridgeac.EffectiveServer().WithName(s.Name).WithProfile(s.Profile).WithUse(s.Use)
+		if s.Recipe != "" {
+			one.WithRecipe(s.Recipe)
+		}
 		if s.Reason != "" {
 			one.WithReason(s.Reason)
 		}

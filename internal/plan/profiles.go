@@ -10,22 +10,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/profile"
 )
 
 // profilesApplied says which profiles decide, and what of them, or of the spec, has no
-// effect. ok is false for a bridge that no profile selects.
+// effect. ok is false for a bridge that no profile selects and that has no choices.
 func profilesApplied(o Observed) (c metav1.Condition, ok bool) {
 	const kind = v1alpha1.ConditionProfilesApplied
 	s := o.Bridge.Status
+	without := ignored(o.Bridge)
 	if len(s.Profiles) == 0 && len(o.PendingProfiles) == 0 {
-		return metav1.Condition{}, false
+		return isTrue(kind, without.Reason, "no BridgeProfile selects the bridge; "+without.Message), without != (Finding{})
 	}
 	if len(o.PendingProfiles) > 0 {
 		return isFalse(kind, Finding{v1alpha1.ReasonRolloutPending,
 			"the bridge waits for the last revision of BridgeProfiles, whose status says how far their rollout is: " + names(o.PendingProfiles)}), true
 	}
 	reason, message := v1alpha1.ReasonProfilesApplied, "decided by BridgeProfiles, the first of them first: "+enumerate(s.Profiles, ", ", func(u v1alpha1.ProfileUse) string { return u.Name })
-	for _, found := range []Finding{conflicting(s.Effective), withoutRoom(s.Effective), ignored(s.Effective)} {
+	for _, found := range []Finding{conflicting(s.Effective), withoutRoom(s.Effective), without} {
 		if found == (Finding{}) {
 			continue
 		}
@@ -60,14 +62,14 @@ func withoutRoom(e *v1alpha1.EffectiveSettings) Finding {
 	return Finding{v1alpha1.ReasonServerNoRoom, "the tier has no room for the servers " + names(out)}
 }
 
-func ignored(e *v1alpha1.EffectiveSettings) Finding {
-	if e == nil {
+// ignored names the choices that have no effect.
+func ignored(b *v1alpha1.HostedBridge) Finding {
+	list := profile.IgnoredChoices(b)
+	if len(list) == 0 {
 		return Finding{}
 	}
-	if on := serversWith(e, v1alpha1.ReasonChoiceIgnored); len(on) > 0 {
-		return Finding{v1alpha1.ReasonChoiceIgnored, "these servers are required and cannot be off: " + names(on)}
-	}
-	return Finding{}
+	return Finding{v1alpha1.ReasonChoiceIgnored, "choices without effect: " +
+		enumerate(list, "; ", func(i profile.Ignored) string { return i.Field + ", because " + i.Why })}
 }
 
 func serversWith(e *v1alpha1.EffectiveSettings, reason string) []string {

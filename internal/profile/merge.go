@@ -147,8 +147,11 @@ func (m *merger) server(name string) v1alpha1.EffectiveServer {
 		use = v1alpha1.ServerDefault
 	}
 	out := v1alpha1.EffectiveServer{Name: name, Profile: by.Name, Use: use}
+	if entry.Recipe != nil {
+		out.Recipe = entry.Recipe.Name
+	}
 	choice := m.choice(name)
-	out.Reason = m.reason(name, use, choice)
+	out.Reason = Reason(use, m.has(name), choice.Use)
 	if out.Reason == "" || out.Reason == v1alpha1.ReasonChoiceIgnored {
 		server := Fill(entry.Server, by.Spec.Variables)
 		deny(&server, append(denied, choice.Deny...))
@@ -166,22 +169,8 @@ func (m *merger) choice(name string) v1alpha1.ServerChoice {
 	return v1alpha1.ServerChoice{}
 }
 
-// reason says why the bridge does not have a server, or does not follow a choice.
-func (m *merger) reason(name string, use v1alpha1.ServerUse, choice v1alpha1.ServerChoice) string {
-	own := slices.ContainsFunc(m.bridge.Spec.Servers, func(s v1alpha1.Server) bool { return s.Name == name })
-	switch {
-	case use == v1alpha1.ServerRequired && choice.Use == v1alpha1.ChoiceOff:
-		return v1alpha1.ReasonChoiceIgnored
-	case use == v1alpha1.ServerRequired:
-		return ""
-	case own:
-		return v1alpha1.ReasonServerShadowed
-	case choice.Use == v1alpha1.ChoiceOff, use == v1alpha1.ServerOptional && choice.Use != v1alpha1.ChoiceOn:
-		return v1alpha1.ReasonServerOff
-	default:
-		return ""
-	}
-}
+// has reports whether the spec has a server of that name.
+func (m *merger) has(name string) bool { return indexOf(m.bridge.Spec.Servers, name) >= 0 }
 
 // deny adds tools to those that the server denies, each once.
 func deny(s *v1alpha1.Server, tools []string) {

@@ -76,7 +76,7 @@ func newer(a, b *corev1.Pod) bool {
 func backendOf(b *v1alpha1.HostedBridge, pods []*corev1.Pod) Backend {
 	route := Backend{
 		User: b.User(), BridgeUID: b.UID, Namespace: b.Namespace, Name: b.Name, State: Starting,
-		Tier: b.Spec.Tier, IdleTimeout: b.IdleTimeout(), Grants: grantsOf(b.Spec.Servers, b.Status.Recipes),
+		Tier: b.Spec.Tier, IdleTimeout: b.IdleTimeout(), Grants: GrantsOf(b),
 	}
 	if b.Status.Secrets != nil {
 		route.SecretsRevision = b.Status.Secrets.Revision

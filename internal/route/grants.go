@@ -17,6 +17,9 @@ import (
 // than the names, and a Backend stays comparable.
 type Grants string
 
+// GrantsOf returns the grants of a bridge.
+func GrantsOf(b *v1alpha1.HostedBridge) Grants { return grantsOf(b.Spec.Servers, b.Status.Recipes) }
+
 // grantsOf returns what servers are granted, by the spec or by their recipes. The
 // API server's rules let no name with a space in it in; one that has it
 // nevertheless grants nothing.
@@ -79,4 +82,14 @@ func (g Grants) Servers(secret string) []string {
 		}
 	}
 	return servers
+}
+
+// Of returns the secrets that the server may use, in the order of its spec; not nil.
+func (g Grants) Of(server string) []string {
+	for line := range strings.Lines(string(g)) {
+		if words := strings.Fields(line); words[0] == server {
+			return words[1:]
+		}
+	}
+	return []string{}
 }

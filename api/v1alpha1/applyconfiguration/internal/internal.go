@@ -391,6 +391,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: reason
       type:
         scalar: string
+    - name: recipe
+      type:
+        scalar: string
     - name: source
       type:
         scalar: string

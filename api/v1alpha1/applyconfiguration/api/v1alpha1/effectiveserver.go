@@ -20,6 +20,9 @@ type EffectiveServerApplyConfiguration struct {
 	Profile *string `json:"profile,omitempty"`
 	// use is Required, Default or Optional.
 	Use *apiv1alpha1.ServerUse `json:"use,omitempty"`
+	// recipe is the name of the server's recipe. It is not set for a server without a
+	// recipe.
+	Recipe *string `json:"recipe,omitempty"`
 	// reason says why the bridge does not have the server, or does not follow a choice:
 	// Off, Shadowed by a server of the same name in the spec, NoRoom in the tier, or
 	// ChoiceIgnored.
@@ -56,6 +59,14 @@ func (b *EffectiveServerApplyConfiguration) WithProfile(value string) *Effective
 // If called multiple times, the Use field is set to the value of the last call.
 func (b *EffectiveServerApplyConfiguration) WithUse(value apiv1alpha1.ServerUse) *EffectiveServerApplyConfiguration {
 	b.Use = &value
+	return b
+}
+
+// WithRecipe sets the Recipe field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Recipe field is set to the value of the last call.
+func (b *EffectiveServerApplyConfiguration) WithRecipe(value string) *EffectiveServerApplyConfiguration {
+	b.Recipe = &value
 	return b
 }
 
