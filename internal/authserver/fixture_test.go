@@ -230,7 +230,6 @@ func valueOf(t testing.TB, c prometheus.Metric) float64 {
 type call struct {
 	httpapi.SessionCall // The ingress has it alone.
 
-
 	w     *world
 	rw    http.ResponseWriter
 	r     *http.Request

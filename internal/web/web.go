@@ -29,12 +29,15 @@ const (
 
 // Funcs are the functions of all templates.
 func Funcs() template.FuncMap {
-	return template.FuncMap{"name": Name, "text": Text, "icon": Icon}
+	return template.FuncMap{"name": Name, "text": Text, "plain": Plain, "icon": Icon}
 }
 
 // Name returns a name that others gave as HTML: at most NameLength characters, isolated
 // from the text around it, whichever direction it is written in.
 func Name(s any) template.HTML { return isolated(s, NameLength) }
+
+// Plain returns a name that others gave as text, for attributes and titles.
+func Plain(s any) string { return Visible(fmt.Sprint(s), NameLength) }
 
 // Text returns a text of others as HTML, as Name does, of at most TextLength characters.
 func Text(s any) template.HTML { return isolated(s, TextLength) }

@@ -97,7 +97,6 @@ func (w *world) serve(route httpapi.Route, rw http.ResponseWriter, r *http.Reque
 type call struct {
 	httpapi.SessionCall // The ingress has it alone.
 
-
 	w       *world
 	rw      http.ResponseWriter
 	r       *http.Request

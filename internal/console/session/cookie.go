@@ -75,3 +75,6 @@ func (k Cookies) write(w http.ResponseWriter, of, value string, seconds int) {
 		Secure: k.secure, HttpOnly: true, SameSite: http.SameSiteLaxMode,
 	})
 }
+
+// Secure reports whether the browser sends the cookies over TLS alone.
+func (k Cookies) Secure() bool { return k.secure }

@@ -1,0 +1,217 @@
+// Copyright 2026 The hosted-bridge Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/hostedbridge/hostedbridge/api/v1alpha1"
+	"github.com/hostedbridge/hostedbridge/internal/httpapi"
+	"github.com/hostedbridge/hostedbridge/internal/selfservice"
+)
+
+// choiceClear is the choice that removes a choice.
+const choiceClear = "Clear"
+
+// catalogPage lists what the person's profiles offer.
+type catalogPage struct {
+	frame
+
+	Query         string
+	Have, Offered []row
+	// Found is whether anything matches, and Any whether there is anything at all.
+	Found, Any bool
+}
+
+// catalog is the page on which a person chooses servers.
+func (c *Console) catalog(v *visit) error {
+	servers, err := c.Servers.Servers(v.Request().Context(), v.bridge)
+	if err != nil {
+		return err
+	}
+	p := &catalogPage{frame: frame{Title: "Catalog", Path: pathCatalog}, Query: v.query("q"), Any: len(servers.Servers) > 0}
+	for _, s := range servers.Servers {
+		if !matches(s, p.Query) {
+			continue
+		}
+		r := c.rowOf(s, servers.Bridge.Status)
+		r.Button = switchOf(s)
+		if p.Found = true; s.Has() {
+			p.Have = append(p.Have, r)
+		} else {
+			p.Offered = append(p.Offered, r)
+		}
+	}
+	return c.show(v, "catalog", http.StatusOK, p)
+}
+
+func matches(s selfservice.Server, query string) bool {
+	query = strings.ToLower(strings.TrimSpace(query))
+	return query == "" || strings.Contains(s.Name, query) || strings.Contains(strings.ToLower(s.Recipe), query)
+}
+
+// switchOf returns the form by which a person turns a server on or off, nil for one that
+// they cannot.
+func switchOf(s selfservice.Server) *button {
+	switch {
+	case slices.Contains(s.Actions, selfservice.ActionTurnOn):
+		return &button{Label: "Turn on " + s.Name, Choice: v1alpha1.ChoiceOn, Main: true}
+	case slices.Contains(s.Actions, selfservice.ActionTurnOff):
+		return &button{Label: "Turn off " + s.Name, Choice: v1alpha1.ChoiceOff}
+	case slices.Contains(s.Actions, selfservice.ActionClear):
+		return &button{Label: "Remove the choice about " + s.Name, Choice: choiceClear}
+	}
+	return nil
+}
+
+// serverPage is all about one server.
+type serverPage struct {
+	frame
+
+	Server row
+	Switch *button
+	// Clear is whether the person's choice can be removed.
+	Clear      bool
+	Secrets    []secretField
+	Connection *selfservice.Connection
+}
+
+// secretField is a form for one secret.
+type secretField struct {
+	Name, Server string
+	Set          *selfservice.Secret
+	// Missing is whether the server waits for it.
+	Missing bool
+	Error   string
+}
+
+// server is the page of one server.
+func (c *Console) server(v *visit) error { return c.showServer(v, http.StatusOK, "", "") }
+
+// showServer shows the page of a server, with what is wrong with the value that was
+// entered for a secret.
+func (c *Console) showServer(v *visit, status int, wrong, why string) error {
+	ctx, name := v.Request().Context(), v.Param("server")
+	if name == "" {
+		name = v.form.Get("server")
+	}
+	servers, err := c.Servers.Servers(ctx, v.bridge)
+	if err != nil {
+		return err
+	}
+	s, ok := servers.Find(name)
+	if !ok {
+		return errNotFound
+	}
+	p := &serverPage{frame: frame{Title: s.Name, Path: pathHome}, Server: c.rowOf(s, servers.Bridge.Status), Switch: switchOf(s)}
+	p.Clear = s.Choice != nil && (p.Switch == nil || p.Switch.Choice != choiceClear)
+	secrets, err := c.Secrets.Secrets(ctx, v.bridge)
+	if err != nil {
+		p.Trouble = c.troubleOf(v, "Which secrets are set", err)
+	}
+	for _, name := range s.Secrets {
+		f := fieldOf(name, secrets.Secrets)
+		f.Server, f.Missing = s.Name, s.Fix != nil && slices.Contains(s.Fix.Secrets, name)
+		if name == wrong {
+			f.Error = why
+		}
+		p.Secrets = append(p.Secrets, f)
+	}
+	connections, err := c.Secrets.Connections(ctx, v.bridge)
+	if err != nil {
+		p.Trouble = c.troubleOf(v, "The account of this server", err)
+	} else if found, ok := connections.ConnectionTo(s.Name); ok {
+		p.Connection = &found
+		p.Secrets = slices.DeleteFunc(p.Secrets, func(f secretField) bool { return f.Name == found.Secret && found.ConnectURL != "" })
+	}
+	return c.show(v, "server", status, p)
+}
+
+func fieldOf(name string, of []selfservice.Secret) secretField {
+	f := secretField{Name: name}
+	if at := slices.IndexFunc(of, func(s selfservice.Secret) bool { return s.Name == name }); at >= 0 {
+		f.Set = &of[at]
+	}
+	return f
+}
+
+// choose sets or removes the choice about a server.
+func (c *Console) choose(v *visit) error {
+	ctx, name, use := v.Request().Context(), v.Param("server"), v.form.Get("use")
+	servers, err := c.Servers.Servers(ctx, v.bridge)
+	if err != nil {
+		return err
+	}
+	s, ok := servers.Find(name)
+	if !ok {
+		return errNotFound
+	}
+	done := map[string]string{v1alpha1.ChoiceOn: "on", v1alpha1.ChoiceOff: "off", choiceClear: "cleared"}[use]
+	switch {
+	case done == "":
+		return errForm
+	case use == choiceClear:
+		_, err = c.Servers.ClearChoice(ctx, v, v.bridge, name)
+	default:
+		choice := selfservice.Choice{Use: use}
+		if s.Choice != nil {
+			choice.Deny = s.Choice.Deny
+		}
+		_, err = c.Servers.Choose(ctx, v, v.bridge, name, choice)
+	}
+	if err != nil {
+		return err
+	}
+	if back := nextPage(v.form.Get("back")); back == pathCatalog {
+		return v.done(back, done)
+	}
+	return v.done(pathServers+"/"+name, done)
+}
+
+// confirmPage asks before what cannot be undone.
+type confirmPage struct {
+	frame
+
+	Text   string
+	Action string
+	// Label is what the button does, and Back where a person goes who does not want it.
+	Label, Back string
+}
+
+// confirmDisconnect asks before an account is disconnected.
+func (c *Console) confirmDisconnect(v *visit) error {
+	name := v.Param("server")
+	connections, err := c.Secrets.Connections(v.Request().Context(), v.bridge)
+	if err != nil {
+		return err
+	}
+	found, ok := connections.ConnectionTo(name)
+	if !ok || !found.Connected {
+		return errNotFound
+	}
+	return c.show(v, "confirm", http.StatusOK, &confirmPage{
+		frame: frame{Title: "Disconnect the account of " + name + "?", Path: pathHome},
+		Text:  name + " stops working now, until you connect an account again.", Action: pathServers + "/" + name + "/disconnect",
+		Label: "Disconnect account", Back: pathServers + "/" + name,
+	})
+}
+
+// disconnect removes the tokens of a server's account.
+func (c *Console) disconnect(v *visit) error {
+	name := v.Param("server")
+	if err := c.Secrets.Disconnect(v.Request().Context(), v, v.bridge, name); err != nil {
+		return err
+	}
+	return v.done(pathServers+"/"+name, "disconnected")
+}
+
+// refused returns what is wrong with what a person entered, and false for an error that
+// they cannot mend.
+func refused(err error) (*httpapi.Problem, bool) {
+	p, ok := errors.AsType[*httpapi.Problem](err)
+	return p, ok && p.Status >= http.StatusBadRequest && p.Status < http.StatusInternalServerError && p.Status != http.StatusNotFound
+}
